@@ -1,0 +1,136 @@
+/* pt2onnx.h - saved PyTorch programs to ONNX, without PyTorch. The only header that users of the library include.
+ *
+ *     pt2onnx_options o = PT2ONNX_OPTIONS;
+ *     o.opset = 18;
+ *     pt2onnx_error *e = NULL;
+ *     if (pt2onnx_convert("net.pt", "net.onnx", &o, &e) != PT2ONNX_OK) {
+ *         fprintf(stderr, "%s\n", pt2onnx_error_message(e));
+ *         pt2onnx_error_free(e);
+ *     }
+ *
+ * No global state: several threads may convert at once. All text is UTF-8. Nothing is printed: notes and progress go to
+ * callbacks. On an error no output file is left. */
+#ifndef PT2ONNX_H
+#define PT2ONNX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PT2ONNX_API __attribute__((visibility("default")))
+#else
+#define PT2ONNX_API
+#endif
+
+#define PT2ONNX_VERSION "0.1.0"
+
+/* What a call returns; also the program's exit codes. */
+typedef enum {
+    PT2ONNX_OK = 0,
+    PT2ONNX_CANNOT_CONVERT = 1,     /* the model uses something ONNX or pt2onnx cannot say, or needs to be told something */
+    PT2ONNX_USAGE = 2,              /* an option is wrong */
+    PT2ONNX_UNREADABLE = 3,         /* damaged, not a saved program, over a limit, or an I/O error */
+    PT2ONNX_BUG = 4
+} pt2onnx_status;
+
+typedef struct pt2onnx_error pt2onnx_error;
+PT2ONNX_API const char *pt2onnx_error_message(const pt2onnx_error *e);    /* all of it, several lines, no newline at the end */
+PT2ONNX_API pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e);
+PT2ONNX_API void pt2onnx_error_free(pt2onnx_error *e);                    /* NULL is fine */
+
+typedef enum { PT2ONNX_MODE_EVAL, PT2ONNX_MODE_SAVED } pt2onnx_mode;
+typedef enum { PT2ONNX_WEIGHTS_AUTO, PT2ONNX_WEIGHTS_INLINE, PT2ONNX_WEIGHTS_EXTERNAL, PT2ONNX_WEIGHTS_LINK } pt2onnx_weights;
+typedef enum { PT2ONNX_ASSUMED, PT2ONNX_ADDED, PT2ONNX_DROPPED, PT2ONNX_CHANGED, PT2ONNX_INFO } pt2onnx_note;
+typedef enum { PT2ONNX_TARGET_ORT, PT2ONNX_TARGET_ONNX } pt2onnx_target;
+
+/* A user's operator from another language: see pt2onnx_symbolic below. */
+struct pt2onnx_call;
+
+typedef struct pt2onnx_options {
+    size_t size;                            /* sizeof(pt2onnx_options) of the caller: set by PT2ONNX_OPTIONS */
+    int opset;                              /* 9 to 28 */
+    pt2onnx_mode mode;
+    pt2onnx_weights weights;
+    pt2onnx_target target;
+    int keep_weights;                       /* no weight is fused or transposed */
+    int dynamic;                            /* sizes recorded by a trace become symbols */
+    int check_crc;                          /* verify the checksums of weights */
+    const char *const *inputs; size_t n_inputs;             /* SPECs: "x:float32[N,3,224,224]", "sr=16000" */
+    const char *const *output_names; size_t n_output_names;
+    const char *const *rules; size_t n_rules;               /* paths of rule files */
+    const char *const *limits; size_t n_limits;             /* "NAME=VALUE" */
+    const char *dump_after;                                 /* print the graph after this pass through `on_dump` */
+    void *user;                                             /* handed to the callbacks */
+    void (*on_note)(void *user, pt2onnx_note kind, const char *text);
+    void (*on_progress)(void *user, const char *stage, double share);
+    void (*on_dump)(void *user, const char *pass, const char *text);
+    /* operators that the caller lowers: called for each name of `symbolic_names` */
+    const char *const *symbolic_names; size_t n_symbolic_names;
+    int (*symbolic)(void *user, struct pt2onnx_call *call); /* 0 done, 1 not mine: use the built-in, -1 failed (error set by pt2onnx_call_fail) */
+} pt2onnx_options;
+
+#define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }
+
+/* Convert the file `model`; write `out` (and `out`.data for weights that do not fit one file). out "-" is standard output. */
+PT2ONNX_API pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o, pt2onnx_error **e);
+/* The same into a callback: called with consecutive pieces; a return other than 0 stops with PT2ONNX_UNREADABLE. One file, so under 2 GB. */
+typedef int (*pt2onnx_write)(void *user, const void *bytes, size_t n);
+PT2ONNX_API pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e);
+/* Convert and write nothing: everything unsupported is listed in the error. */
+PT2ONNX_API pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onnx_error **e);
+/* Inputs, outputs, modules, weights and program of a .pt, .pt2 or .onnx as text, through `write`. */
+PT2ONNX_API pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e);
+/* What the program knows: operators ("" all, "aten::asinh" one, "onnx::Resize" one of ONNX's), limits ("limits"). */
+PT2ONNX_API pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user, pt2onnx_error **e);
+
+/* ---- a trace graph handed over by another language (the Python package) ---- */
+
+/* One record, read-only, alive until the call returns. Values are numbered by the caller; value 0 is "none". */
+typedef enum { PT2ONNX_ATTR_INT, PT2ONNX_ATTR_FLOAT, PT2ONNX_ATTR_STRING, PT2ONNX_ATTR_INTS, PT2ONNX_ATTR_FLOATS, PT2ONNX_ATTR_TENSOR } pt2onnx_attr_kind;
+typedef struct pt2onnx_tensor { int dtype; /* ONNX's number */ int rank; const int64_t *dims, *strides; const void *data; const char *name; } pt2onnx_tensor;
+typedef struct pt2onnx_attr { const char *name; pt2onnx_attr_kind kind; int64_t i; double f; const char *s; size_t n; const int64_t *ints; const double *floats; const pt2onnx_tensor *t; } pt2onnx_attr;
+typedef struct pt2onnx_type { int dtype; /* 0: not a tensor, or unknown */ int rank; /* -1 unknown */ const int64_t *dims; /* -1 unknown */ const char *kind; /* "Tensor", "int", "List[int]", .. */ } pt2onnx_type;
+typedef struct pt2onnx_node {
+    const char *kind;                       /* "aten::add", "prim::Constant", "prim::PythonOp" */
+    const char *source;                     /* the user's stack, innermost line first, or NULL */
+    const char *scope;                      /* module path, or NULL */
+    const uint32_t *in; size_t n_in;
+    const uint32_t *out; size_t n_out;
+    const pt2onnx_attr *attr; size_t n_attr;
+    const struct pt2onnx_graph *const *block; size_t n_block;
+    uint32_t id;                            /* the caller's: comes back in pt2onnx_call */
+} pt2onnx_node;
+typedef struct pt2onnx_graph {
+    const pt2onnx_node *node; size_t n_node;
+    const uint32_t *in; size_t n_in;
+    const uint32_t *out; size_t n_out;
+} pt2onnx_graph;
+typedef struct pt2onnx_trace {
+    size_t size;                            /* sizeof(pt2onnx_trace) */
+    pt2onnx_graph graph;
+    size_t n_value;                         /* one more than the highest number */
+    const pt2onnx_type *type;               /* by value number */
+    const char *const *name;                /* by value number: names asked for (inputs, outputs), NULL entries */
+    size_t n_param; const uint32_t *param; const pt2onnx_tensor *param_tensor;     /* inputs that are weights */
+} pt2onnx_trace;
+PT2ONNX_API pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out, const pt2onnx_options *o, pt2onnx_error **e);
+
+/* What a symbolic callback sees and answers. */
+PT2ONNX_API const char *pt2onnx_call_name(const struct pt2onnx_call *c);                 /* "aten::asinh", "prim::PythonOp" */
+PT2ONNX_API uint32_t pt2onnx_call_node(const struct pt2onnx_call *c);                    /* the caller's node id; 0 for files */
+PT2ONNX_API size_t pt2onnx_call_n_in(const struct pt2onnx_call *c);
+PT2ONNX_API int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant);   /* 0: no such input */
+/* Emit a node in the target opset's form; in: handles (inputs are 1.., results of emits follow). Returns the first output's handle, 0 after an error. */
+PT2ONNX_API uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op /* "Relu", "my.domain::Foo" */, const uint32_t *in, size_t n_in,
+                                       const pt2onnx_attr *attr, size_t n_attr, size_t n_out);
+PT2ONNX_API void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out);
+PT2ONNX_API void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

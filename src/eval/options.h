@@ -1,0 +1,32 @@
+/* options.h - what the user asked for, parsed and checked once by pt2onnx.c (spec.c reads SPECs). */
+#ifndef PT2ONNX_OPTIONS_H
+#define PT2ONNX_OPTIONS_H
+
+#include "onnx/onnx.h"
+
+/* One -i SPEC. A leaf's path has dots: "batch.image", "xs.0". */
+typedef struct SpecDim { enum { SPEC_SIZE, SPEC_NAME, SPEC_UNNAMED } kind; int64_t size, lo, hi; Str name; } SpecDim;
+typedef struct InputSpec {
+    Str path;                       /* NULL for the short form 1x3x224x224 without a name */
+    bool is_value;                  /* sr=16000 */
+    enum { SPEC_INT, SPEC_FLOAT, SPEC_BOOL, SPEC_STR, SPEC_NONE } value_kind;
+    int64_t i; double f; Str s;
+    DType dtype;                    /* DT_FLOAT in the short form */
+    int rank; SpecDim dim[MAX_RANK];
+    Str text;                       /* as written, for messages */
+} InputSpec;
+
+typedef struct Options {
+    int opset;
+    bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
+    WeightsMode weights;
+    InputSpec *input; size_t n_input;
+    Str *output_name; size_t n_output_name;
+    const char *dump_after;
+    void (*dump)(void *user, const char *pass, Str text); void *dump_user;
+} Options;
+
+/* Parse one SPEC; false after E_USAGE that quotes it with a caret at the place. */
+MUST_USE bool spec_parse(Ctx *cx, const char *text, InputSpec *out);
+
+#endif

@@ -1,0 +1,159 @@
+/* value.h - what the evaluator computes with, and all of eval that operators may see.
+ *
+ * Numbers, strings, lists, dicts, objects and modules are concrete; only tensors, and numbers that depend on a dynamic
+ * dimension or on data, are staged. Copy a Value freely: List, Dict, Obj and Tensor are shared by pointer and have
+ * identity, as in Python. All mutable state lies in cells; heap.c is the only writer and keeps the undo trail that makes
+ * branches right (tools/check-layers says when somebody else writes one). */
+#ifndef PT2ONNX_VALUE_H
+#define PT2ONNX_VALUE_H
+
+#include "onnx/onnx.h"
+
+typedef enum {
+    V_POISON,       /* an error or refusal has happened: flows through everything */
+    V_NONE, V_BOOL, V_INT, V_FLOAT, V_COMPLEX, V_STR,
+    V_DEVICE,       /* s: "cpu", "cuda:0" */
+    V_DTYPE,        /* only where the file tells (pt2); TorchScript has plain ints: arg_dtype takes both */
+    V_SYMINT,       /* an int that is a Dim; from data: a fresh symbol with an origin */
+    V_SYMFLOAT,     /* ox: 0-d double (or the tensor's own type), counts as a Python number */
+    V_SYMBOOL,      /* a predicate over dims, or ox: 0-d bool */
+    V_TENSOR, V_LIST, V_TUPLE, V_DICT, V_OBJ,
+    V_ENUM,         /* e: class, name, value */
+    V_PACKED,       /* packed parameters of quantized:: and prepacked:: */
+    V_FUTURE,       /* of fork: the value itself, already computed */
+    V_CLASS, V_FUNCTION, V_NAMESPACE,   /* callables and paths, inside eval only */
+    V_UNINIT,       /* uninitialized(T): may be passed around, never read */
+} ValTag;
+
+typedef struct List List;
+typedef struct Tuple Tuple;
+typedef struct Dict Dict;
+typedef struct Obj Obj;
+typedef struct Tensor Tensor;
+typedef struct Storage Storage;
+typedef struct Packed Packed;
+
+typedef struct SymBool { Rel rel; Dim a, b; Ox ox; } SymBool;      /* ox NULL: the predicate `a rel b`; else ox */
+
+typedef struct Value {
+    ValTag tag;
+    union {
+        bool b; int64_t i; double f; const double *c /* re, im */; Str s; DType dtype;
+        Dim dim; Ox ox; const SymBool *sb;
+        Tensor *t; List *list; Tuple *tuple; Dict *dict; Obj *obj; Packed *packed;
+        const struct EnumMember *e; const struct Value *future; const void *any;
+    };
+} Value;
+
+typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
+
+/* A growing list. A list appended to once per iteration of a Loop that stays is *stacked*: one tensor whose axis 0 is the
+ * list, and a length; stack, cat and l[i] are tensor operators on it. */
+struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ Ox stacked; Dim stacked_n; };
+struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
+typedef struct { Value key; Cell val; } DictEntry;
+struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; };
+struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; };
+typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
+
+/* ---- tensors ---- */
+
+typedef enum { PLAIN = 1, COMPLEX = 2, QUANT = 4, PACKED_SEQUENCE = 8 } Kinds;   /* a set */
+
+/* What several tensors see. Written through any of them; `version` counts writes. */
+struct Storage {
+    Ox now;                         /* the whole, in the shape of the tensor that made it */
+    uint32_t version;
+    Str name;                       /* state_dict name, or the input's name; NULL for a computed one */
+    bool state;                     /* a parameter, buffer or attribute of the saved model */
+    bool input;
+    bool shared_bytes;              /* another storage of the file overlaps it: a write is refused */
+};
+
+typedef struct QuantInfo { Ox scale, zero_point; int axis; /* -1 per tensor */ DType dtype; } QuantInfo;
+
+struct Tensor {
+    Storage *st;
+    Tensor *base;                   /* of a view: the tensor it was made from; NULL: the storage itself */
+    const struct OpCall *view;      /* of a view: the bound call that made it, to read again and to write back */
+    Ox read; uint32_t read_version; /* the value when st->version was this */
+    Kinds kind;
+    bool number;                    /* PyTorch's "wrapped number": set when CONSTANTS.cN (0-d) is read, dropped by any operator */
+    bool complex_pair;              /* COMPLEX: float with a trailing 2 */
+    const int64_t *strides;         /* static multipliers in elements; NULL: contiguous if `contiguous`, else unknown */
+    Tri contiguous;
+    const QuantInfo *quant;
+};
+
+Tensor *tensor_new(Ctx *cx, Ox v);                              /* with a fresh storage; contiguous */
+Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);    /* shares base's storage */
+Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
+/* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
+MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
+Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
+Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
+
+/* ---- making values ---- */
+
+static inline Value val_poison(void) { return (Value){ .tag = V_POISON }; }
+static inline Value val_none(void) { return (Value){ .tag = V_NONE }; }
+static inline Value val_bool(bool b) { return (Value){ .tag = V_BOOL, .b = b }; }
+static inline Value val_int(int64_t i) { return (Value){ .tag = V_INT, .i = i }; }
+static inline Value val_float(double f) { return (Value){ .tag = V_FLOAT, .f = f }; }
+static inline Value val_str(Str s) { return (Value){ .tag = V_STR, .s = s }; }
+static inline bool val_ok(Value v) { return v.tag != V_POISON; }
+Value val_dim(Ctx *cx, Dim d);                                  /* V_INT when known, else V_SYMINT; NULL gives poison */
+Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b);                  /* V_BOOL when decided, else V_SYMBOOL */
+Value val_symbool(Ctx *cx, Ox b);                               /* V_BOOL when constant */
+Value val_number_of(Graph *g, Ox v);                            /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an int: its item, or a fresh symbol with origin) */
+Value val_tensor(Ctx *cx, Ox v);                                /* POISON gives V_POISON */
+Value val_tuple(Ctx *cx, const Value *at, int64_t n);
+Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem);
+Value val_complex(Ctx *cx, double re, double im);
+
+bool val_dim_of(Value v, Ctx *cx, Dim *out);                    /* V_INT, V_BOOL, V_SYMINT as a Dim */
+bool val_equal(Ctx *cx, Value a, Value b);                      /* concrete values, as Python's == ; tensors by identity */
+const char *val_kind(Value v);                                  /* "Tensor", "int", "List[int]"...: for messages */
+Str val_text(Ctx *cx, Value v);                                 /* formats/torchscript.md 4.6 */
+/* Tri truth of a condition: UNKNOWN for symbolic ones. */
+Tri val_truth(Ctx *cx, Value v);
+Ox symbool_ox(Graph *g, const SymBool *b);                      /* as a 0-d bool value */
+
+/* ---- heap.c: the only writer ---- */
+
+void cell_set(Ctx *cx, Cell *c, Value v);
+void list_append(Ctx *cx, List *l, Value v);
+void list_insert(Ctx *cx, List *l, int64_t i, Value v);
+Value list_remove(Ctx *cx, List *l, int64_t i);
+void list_resize(Ctx *cx, List *l, int64_t n);                  /* truncates, or grows with V_NONE */
+Cell *dict_find(Ctx *cx, Dict *d, Value key);                   /* NULL when absent */
+void dict_set(Ctx *cx, Dict *d, Value key, Value v);
+bool dict_remove(Ctx *cx, Dict *d, Value key);
+void storage_set(Ctx *cx, Storage *st, Ox v);
+List *list_new(Ctx *cx, int64_t cap, Str elem);
+Dict *dict_new(Ctx *cx, Str type);
+Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path);
+
+/* The trail: open a branch, write, see what differs, undo. Branches nest. */
+typedef struct Change {
+    enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } kind;
+    void *what;                     /* Cell*, List*, Dict*, Storage* */
+    Value before;                   /* CELL */
+    Ox before_ox; uint32_t before_version;   /* STORAGE */
+    int64_t before_n; void *before_at;       /* LIST, DICT: items are copied on the first write in a branch */
+} Change;
+typedef size_t TrailMark;
+TrailMark trail_open(Ctx *cx);
+size_t trail_changes(Ctx *cx, TrailMark m, const Change **out);  /* since m; each `what` once, oldest `before` */
+void trail_undo(Ctx *cx, TrailMark m);                           /* back to the state at m; the branch is closed */
+void trail_keep(Ctx *cx, TrailMark m);                           /* close the branch, keep the writes (an enclosing branch still sees them) */
+
+/* ---- assumptions: what nothing tells. Recorded in cx->facts, then evaluation starts again (E_RESTART) ---- */
+
+/* v's rank is unknown: find the input it comes from, assume `rank`, restart. Returns false always (E_RESTART or E_UNDECIDED). */
+bool assume_rank(Ctx *cx, Ox v, int rank, const char *why);
+/* v's type was a default, not told: assume dtype. */
+bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
+bool dtype_is_assumable(Ctx *cx, Ox v);                          /* an input whose dtype nobody told, and no assumption yet */
+
+#endif

@@ -1,0 +1,26 @@
+/* front.h - one saved program into a Program (eval/program.h): TorchScript archives, .pt2, trace graphs from Python. */
+#ifndef PT2ONNX_FRONT_H
+#define PT2ONNX_FRONT_H
+
+#include "archive/archive.h"
+#include "eval/program.h"
+
+struct pt2onnx_trace;
+
+/* All in the keep arena. NULL after an error. */
+Program *torchscript_load(Ctx *cx, Zip *zip);
+Program *exported_load(Ctx *cx, Zip *zip, FileKind generation);
+Program *handed_load(Ctx *cx, const struct pt2onnx_trace *trace);
+
+/* The parser by itself, for tests and fuzzing: a code record as definitions; program_print and parsing again gives the same. */
+typedef struct CodeFile { const Text *text; VEC(ClassDef *) classes; VEC(Function *) functions; int op_version; } CodeFile;
+CodeFile *torchscript_parse(Ctx *cx, const Text *text);
+Str torchscript_print(Ctx *cx, const CodeFile *file);
+
+/* Dtype numbers differ: c10's in TorchScript, the schema's in .pt2. DT_NONE for a number that names none; quantised ones
+ * (12-14 of c10) give their storage type and set *quantised. */
+DType dtype_of_c10(int64_t code, bool *quantised);
+int64_t dtype_to_c10(DType t);
+DType dtype_of_pt2(int64_t code);
+
+#endif

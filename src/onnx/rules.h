@@ -1,0 +1,56 @@
+/* rules.h - the rule language: lowerings that are formulas, as text.
+ *
+ *     aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor
+ *         promote default(self, tensor1, tensor2)
+ *         = Add(self, Mul(value, Mul(tensor1, tensor2)))
+ *     onnx::HardSwish(X) before 14
+ *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
+ *
+ * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`), optional `kinds`, `promote`, and one or more
+ * alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means refuse, never fall through.
+ * EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR` before the `=`, (a, b) for several
+ * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
+ * const(axes), given(x) / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over numbers,
+ * strings, lists and non-tensor arguments. No loops, no recursion: that is C. Used by ops (built-in and --rules files) and by
+ * tidy/legalise. Errors name file, line and column. Full grammar: docs/rules.md. */
+#ifndef PT2ONNX_RULES_H
+#define PT2ONNX_RULES_H
+
+#include "onnx/onnx.h"
+
+typedef enum { RV_NONE, RV_OX, RV_INT, RV_FLOAT, RV_BOOL, RV_STR, RV_INTS, RV_FLOATS, RV_OXS } RuleTag;
+typedef struct RuleVal {
+    RuleTag tag;
+    union { Ox ox; int64_t i; double f; bool b; Str s;
+            struct { const int64_t *at; size_t n; } ints; struct { const double *at; size_t n; } floats; struct { const Ox *at; size_t n; } oxs; };
+} RuleVal;
+
+/* How a rule sees what it is applied to. false: no such name. */
+typedef struct RuleEnv {
+    Graph *g;
+    int target;                                             /* for `opset` guards */
+    bool (*lookup)(void *arg, Str name, RuleVal *out);
+    void *arg;
+    Ox like;                                                /* numbers in EXPR take this one's dtype when an ONNX operator wants a tensor; NULL: the other operand's */
+} RuleEnv;
+
+typedef struct Rule {
+    Str head;                       /* the schema line as written, or "onnx::HardSwish" */
+    Str promote;                    /* "default(self, other)" or NULL */
+    Str kinds;                      /* "plain complex" or NULL */
+    int before;                     /* legal rules: applies to targets below this opset */
+    const Str *params; size_t n_params;   /* legal rules: names of inputs; attributes are visible by their own names */
+    SourceId at;
+    const struct RuleBody *body;
+    const Text *text; uint32_t start, end;
+} Rule;
+typedef VEC(Rule *) RuleList;
+
+/* Parse a whole text; rules are appended in order. False after an error that names file, line and column. */
+MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
+typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
+RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
+/* The ONNX operators a rule may emit, for `pt2onnx ops`. */
+size_t rule_emits(const Rule *r, Str *out, size_t max);
+
+#endif

@@ -1,0 +1,154 @@
+/* ops.h - PyTorch operators: rows, bound arguments, lowerings.
+ *
+ * A row is one or more schema lines as PyTorch prints them, the tensor kinds it handles, how its arguments promote, and how
+ * to lower it. bind.c matches positional, keyword and default arguments to a schema, chooses the overload and promotes; so a
+ * lowering sees finished arguments by name, of equal type, and never casts by itself. In-place (`add_`) and `out=` forms
+ * follow from the plain row. A lowering is a rule in <family>.rules where it is a formula, a C function where it needs thought.
+ * Building is an expression and errors flow: ox(..) given POISON returns POISON. Write one node-making call per argument list:
+ * C does not fix the order of evaluation. */
+#ifndef PT2ONNX_OPS_H
+#define PT2ONNX_OPS_H
+
+#include "eval/value.h"
+#include "onnx/rules.h"
+
+typedef struct Op Op;
+typedef struct OpRow OpRow;
+
+typedef Ox (*LowerFn)(Op *op);          /* one tensor */
+typedef Value (*CallFn)(Op *op);        /* anything else: several tensors, lists, numbers, None */
+/* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the call that made the view. */
+typedef Ox (*WriteFn)(Op *op, Ox base, Ox part);
+
+typedef enum { ROW_LOWER, ROW_CALL, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
+struct OpRow {
+    RowKind kind;
+    const char *schema;             /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
+    const char *promote;            /* "default(self, other)", NULL none */
+    unsigned kinds;                 /* Kinds; 0 means PLAIN */
+    LowerFn lower; CallFn call; WriteFn write;
+    int64_t datum;                  /* members of a family differ by this */
+    const char *text;               /* ONNX operator of a family, or why it is refused */
+};
+
+/* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints and bools become float32;
+ * always-bool(a, ..)  common type in, bool out; bool-to-long(a)  bool becomes int64 (sum, prod); complex-to-float(a).
+ * A name may be a Tensor, Scalar, Scalar? or Tensor[]: afterwards arg() gives each as a tensor of the common type. */
+#define LOWER(fn, promo, k, line)        { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn) }
+#define FAMILY(fn, d, promo, k, line)    { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .datum = (d) }
+#define UNARY(fn, onnx, promo, k, line)  { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .text = (onnx) }
+#define CALL(fn, promo, k, line)         { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
+#define CALL_FAMILY(fn, d, promo, k, line) { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn), .datum = (d) }
+#define VIEW(fn, wr, k, line)            { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr) }
+#define OLDER(line)                      { .kind = ROW_OLDER, .schema = (line) }     /* one more schema of the row above */
+#define REFUSE(why, line)                { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
+#define OPS_END                          { .kind = ROW_END }
+
+/* ---- schemas ---- */
+
+typedef enum { A_TENSOR, A_SCALAR, A_INT, A_FLOAT, A_BOOL, A_STR, A_DTYPE, A_DEVICE, A_LAYOUT, A_MEMORY_FORMAT, A_GENERATOR, A_ANY, A_PACKED } ArgBase;
+typedef struct Param {
+    Str name;
+    ArgBase base;
+    bool optional, list, elem_optional, kwonly, writes;     /* Tensor? , int[] , Tensor?[] , after '*', (a!) */
+    char alias;                                             /* 'a' of Tensor(a), 0 none */
+    int fixed;                                              /* int[2]: 2, else 0 */
+    bool has_default; Value deflt;
+} Param;
+typedef struct Schema {
+    Str text, name, overload;       /* "aten::max", "dim" ("" default) */
+    Param *param; int n_param;
+    int n_ret; bool ret_list, ret_writes; char ret_alias; const Param *ret;
+    bool varargs;
+} Schema;
+/* NULL and E_BUG/E_FORMAT on a line that is not a schema. */
+const Schema *schema_parse(Ctx *cx, const char *line);
+
+/* ---- a bound call ---- */
+
+/* What is kept of a call that made a view: schema and arguments, so that it can be read again on another base. */
+typedef struct OpCall { const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; bool *given; } OpCall;
+
+struct Op {
+    Graph *g;
+    Ctx *cx;
+    const OpCall *call;
+    const OpRow *row;               /* NULL for a rule */
+    Ox *promoted;                   /* by parameter index; NULL where not promoted */
+    struct OxVec *promoted_list;     /* of Tensor[] parameters, by index */
+    DType common;                   /* after promotion; DT_NONE when the row has none */
+    Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
+};
+
+/* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */
+
+typedef struct OxVec { Ox *at; size_t n, cap; } Oxs;
+Ox arg(Op *op, const char *name);                   /* a tensor (a number once promoted); POISON after an error */
+Ox arg_opt(Op *op, const char *name);               /* NULL for None */
+Oxs arg_list(Op *op, const char *name);             /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
+bool arg_given(Op *op, const char *name);           /* not None */
+bool arg_written(Op *op, const char *name);         /* the caller wrote it (not the default) */
+Value arg_value(Op *op, const char *name);          /* as it is */
+int64_t arg_int(Op *op, const char *name);          /* concrete int; a symbolic one fails with E_UNDECIDED and gives 0 */
+Dim arg_dim_expr(Op *op, const char *name);         /* an int that may be symbolic */
+double arg_float(Op *op, const char *name);
+bool arg_bool(Op *op, const char *name);
+Str arg_str(Op *op, const char *name);              /* NULL for None */
+bool arg_is_number(Op *op, const char *name, double v);   /* a concrete number equal to v */
+typedef struct { int64_t *at; size_t n; } Ints;
+typedef struct { Dim *at; size_t n; } Dims;
+typedef struct { int at[MAX_RANK]; int n; bool has[MAX_RANK]; } Axes;
+Ints arg_ints(Op *op, const char *name);            /* int[]; int[2] given one number is expanded; n = 0 for None and [] */
+Ints arg_ints_n(Op *op, const char *name, int n);   /* exactly n: one number is repeated; error otherwise. Empty stays empty */
+Dims arg_dims(Op *op, const char *name);            /* SymInt[] */
+DType arg_dtype(Op *op, const char *name, DType deflt);   /* deflt for None; TorchScript's and .pt2's numbers are told apart by eval */
+/* A dim in [-rank, rank): wrapped. A scalar counts as rank 1. False after PyTorch's own message. */
+MUST_USE bool arg_dim(Op *op, const char *name, int rank, int *axis);
+/* dims of a reduction: None and [] give all axes. Repeated ones are an error. Sorted. */
+MUST_USE bool arg_axes(Op *op, const char *name, int rank, Axes *out);
+Tensor *arg_tensor(Op *op, const char *name);       /* the tensor itself: storage, number flag, strides; NULL for None */
+/* x's rank, when it must be known: else assumes `usual` for the input it comes from and restarts (false). usual -1: fail. */
+MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
+
+/* ---- building ---- */
+
+#define ox(op, name, ...) ox_make((op)->g, (name), INPUTS(__VA_ARGS__), NULL, 0)
+#define ox_with(op, name, inputs, ...) ox_make((op)->g, (name), (inputs), ATTRS(__VA_ARGS__))
+#define ints(op, ...) ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+Ox number_like(Op *op, double v, Ox like);          /* 0-d constant of like's type */
+
+/* fail() and the poison value. */
+#define op_fail(op, code, ...) (fail((op)->cx, (code), __VA_ARGS__), POISON)
+/* Refuse this call and go on: noted with the operator's name; returns POISON. For CALL rows wrap in val_tensor. */
+Ox op_refuse(Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* "needs ONNX opset N": refuses with the hint --opset N when the target is lower; true when fine. */
+MUST_USE bool need_opset(Op *op, int opset, const char *what);
+
+/* Results of CALL rows */
+Value result_tuple(Op *op, const Ox *at, size_t n);
+Value result_list(Op *op, const Ox *at, size_t n);
+
+/* Call another operator from a lowering, with finished values: `call_op(op, "aten::softmax", args, n)`. The result's promotion is its own row's. */
+Value call_op(Op *op, const char *name, const Value *args, size_t n);
+
+/* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities: promote.c. */
+DType promote_types(DType a, DType b);
+
+/* ---- the table ---- */
+
+typedef struct OpArg { Str name; Value v; } OpArg;              /* name NULL: positional */
+/* Call operator `name` ("aten::add", "quantized::linear"); overload NULL: choose by the arguments, "": exactly the default one.
+ * expect: recorded result types or NULL. Unknown operators are refused (noted), the result is poison. */
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect);
+bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, in-place or REFUSE */
+const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
+MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */
+/* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
+typedef bool (*OpCallback)(void *user, Op *op, Value *result);
+void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);
+
+/* Every family, by name; table.c lists them. */
+typedef struct OpFamily { const char *name; const OpRow *rows; const char *rules; /* embedded text or NULL */ } OpFamily;
+extern const OpFamily op_families[];                /* ends with name NULL */
+
+#endif
