@@ -1,0 +1,43 @@
+#!/bin/sh
+# tools/check-layers must notice what it guards: each line below is planted into an otherwise right tree.
+# usage: test_check_layers.sh SOURCE_DIR
+set -u
+check=$1/tools/check-layers
+tree=$(mktemp -d) || exit 1
+trap 'rm -rf "$tree"' EXIT
+failed=0
+
+# plant FILE TEXT: the tree with only that file; prints what check-layers says of it
+plant() {
+    rm -rf "$tree/src" "$tree/cli"
+    mkdir -p "$tree/$(dirname "$1")"
+    printf '%s\n' "$2" > "$tree/$1"
+    "$check" "$tree"
+}
+must_fail() {
+    if plant "$1" "$2" > /dev/null; then echo "not noticed in $1: $2"; failed=1; fi
+}
+must_pass() {
+    if ! plant "$1" "$2" > "$tree/out"; then echo "wrongly reported in $1: $2"; cat "$tree/out"; failed=1; fi
+}
+
+must_fail src/base/a.c    '#include "onnx/onnx.h"'
+must_fail src/onnx/a.c    '#include "archive/archive.h"'
+must_fail src/ops/a.c     '#include "eval/program.h"'
+must_fail src/ops/a.c     '#include "onnx/internal.h"'
+must_fail src/tidy/a.c    '#include "eval/value.h"'
+must_fail cli/a.c         '#include "base/base.h"'
+must_fail src/onnx/a.c    'void *f(void) { return malloc(3); }'
+must_fail src/front/a.c   'int f(void) { return open("x", 0); }'
+must_fail src/eval/expr.c 'void f(Cell *c, Value v) { c->v = v; }'
+must_fail src/eval/expr.c 'void f(List *l, Value v) { l->at[l->n - 1].v = v; }'
+must_fail src/eval/expr.c 'void f(List *l) { l->n++; }'
+must_fail src/front/a.c   'void f(Obj *self, Value v) { self->slot[3].v = v; }'
+must_fail src/ops/a.c     'void f(Storage *st, Ox v) { st->now = v; }'
+must_fail src/nowhere/a.c 'int x;'
+must_pass src/eval/heap.c 'void f(Cell *c, Value v) { c->v = v; }'
+must_pass src/eval/expr.c 'bool f(Cell *c, OpArg *a, Value v) { a->v = v; return c->v.tag == V_INT; }'
+must_pass src/onnx/a.c    '/* malloc(3) */ const char *s = "open(x)";'
+must_pass src/base/a.c    'void *f(void) { return malloc(3); }'
+must_pass src/ops/a.c     '#include "eval/value.h"'
+exit $failed
