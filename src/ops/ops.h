@@ -77,8 +77,14 @@ struct Op {
     Ox *promoted;                   /* by parameter index; NULL where not promoted */
     struct OxVec *promoted_list;     /* of Tensor[] parameters, by index */
     DType common;                   /* after promotion; DT_NONE when the row has none */
+    Ox base;                        /* a view that is read or written again: what its first argument is now; else NULL */
     Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
 };
+
+/* For tensor_read and tensor_write: what the view made by `call` reads when the tensor it was made from is `base`, and the
+ * base's new value once the view reads `part`. POISON after an error; a view that cannot be written through is E_UNSUPPORTED. */
+Ox op_view_read(Graph *g, const OpCall *call, Ox base);
+Ox op_view_write(Graph *g, const OpCall *call, Ox base, Ox part);
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */
 
