@@ -1,27 +1,10 @@
-/* limits.h - every limit on what a file may make us do, with its reason. One row each: the option's name, the default,
- * what it bounds. `--limit NAME=VALUE` raises one; a message about a limit names it. */
-#ifndef PT2ONNX_LIMITS_H
-#define PT2ONNX_LIMITS_H
+/* limits.h - what the readers may be made to do. The table with every limit and its reason is base/limits.h, because a
+ * context is made with the defaults in it; here stand only caps that no option can raise. */
+#ifndef PT2ONNX_ARCHIVE_LIMITS_H
+#define PT2ONNX_ARCHIVE_LIMITS_H
 
-/*        enum          name          default          why this much */
-#define PT2ONNX_LIMITS(X) \
-    X(LIMIT_RECORDS,  "records",    1000000,          "records in an archive; a 100B model sharded per tensor has under 100,000") \
-    X(LIMIT_NAME,     "name",       4096,             "bytes in one name; the longest module path seen has 200") \
-    X(LIMIT_DEPTH,    "depth",      200,              "nesting of expressions, blocks, pickled values and JSON; bounds the C stack") \
-    X(LIMIT_CALLS,    "calls",      500,              "depth of calls in the model's own code; PyTorch's own modules stay under 60") \
-    X(LIMIT_STEPS,    "steps",      50000000,         "statements and operators executed; ends endless loops in about 10 s") \
-    X(LIMIT_NODES,    "nodes",      5000000,          "nodes in the graph; 48,000 is the largest real one seen") \
-    X(LIMIT_OBJECTS,  "objects",    20000000,         "pickled values") \
-    X(LIMIT_HEAP,     "heap",       4294967296,       "bytes of memory for everything but weights") \
-    X(LIMIT_TEXT,     "text",       2147483647,       "bytes of one record of code, pickle or JSON; also bounds what a deflated one may grow to") \
-    X(LIMIT_RESTARTS, "restarts",   64,               "evaluations: each restart has learnt one new fact")
+#include "base/limits.h"
 
-enum {
-#define X(id, name, deflt, why) id,
-    PT2ONNX_LIMITS(X)
-#undef X
-    LIMIT_COUNT
-};
-enum { JSON_DEPTH_MAX = 1024 };
+enum { JSON_DEPTH_MAX = 1024 };     /* bits of nesting that a Json reader holds; LIMIT_DEPTH is usually lower */
 
 #endif

@@ -71,9 +71,11 @@ void buf_str(Buf *b, const char *s);
 void buf_fmt(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Str buf_done(Buf *b);                                          /* interned */
 
-/* The shortest decimal text that reads back as v; "inf", "-inf", "nan"; locale-independent. Returns its length. */
+/* The shortest decimal text that reads back as v, spelt as Python's repr but without ".0": "1", "0.1", "1e-05", "inf",
+ * "-inf", "nan"; locale-independent. Returns its length. Messages print doubles with this, never with %g. */
 int format_double(char out[32], double v);
-/* strtod in the C locale whatever the process's locale is. *end as in strtod; stops at s+n. */
+/* strtod in the C locale whatever the process's locale is: decimal, "inf", "infinity", "nan"; no spaces, no hex. *end as in
+ * strtod (s when there is no number); stops at s+n. */
 double parse_double(const char *s, size_t n, const char **end);
 
 /* ---- vectors ----------------------------------------------------------------------------------- */
@@ -135,7 +137,7 @@ struct Source {
     uint64_t size;                        /* bytes that can be read */
     int fd;                               /* SRC_FILE */
     Str name;                             /* SRC_FILE: for messages; the name the user gave */
-    const uint8_t *mem;                   /* SRC_MEMORY; SRC_FILE: a read-only mapping for indexes and code, never for weights */
+    const uint8_t *mem;                   /* SRC_MEMORY only. Files are never mapped: one that shrinks meanwhile is an error, not a SIGBUS */
     Source *inner; uint64_t off, packed;  /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe; const void *arg;     /* SRC_RECIPE */
     Source *next;                         /* of this context, for ctx_free */
@@ -169,7 +171,15 @@ MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);
 typedef struct OutFile OutFile;
 OutFile *out_open(Ctx *cx, const char *path);                  /* NULL and E_IO */
 Sink *out_sink(OutFile *f);
-MUST_USE bool out_commit(Ctx *cx, OutFile **files, size_t n);  /* removes the last file's old version first: see DESIGN section 3 */
+MUST_USE bool out_commit(Ctx *cx, OutFile **files, size_t n);  /* removes the last file's old version first when n > 1 */
+/* Removes the temporaries of every context of the process. Async-signal-safe: for a program's own signal handler, as the
+ * last thing before it dies. The library itself installs no handler. */
+void out_remove_all(void);
+
+#ifdef PT2ONNX_FAULTS
+/* For tests: the next n allocations of this thread succeed, every later one fails; negative: none fails. */
+void fault_after(long n);
+#endif
 
 #include "base/error.h"
 #endif

@@ -45,7 +45,7 @@ typedef struct Where {
 typedef uint32_t SourceId;
 typedef struct Place { SourceId up; WhereKind kind; Str name, type; const Text *text; uint32_t start, end; } Place;
 
-SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; cached per Where, cheap */
+SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; equal chains get equal ids */
 const Place *place(Ctx *cx, SourceId id);              /* NULL for 0 */
 Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": innermost module path, NULL outside */
 bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
@@ -61,6 +61,11 @@ void fail_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
  * the conversion fail at its end with the whole list. `op` is the operator's name as users search for it. */
 void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...) PRINTF_LIKE(4, 5);
 void refuse_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);     /* for the refusal just made */
+/* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused; error_text prints the list. */
+bool refusals_fail(Ctx *cx);
+
+/* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit records=N raises it)". */
+MUST_USE bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what);
 
 /* What the user must be told though nothing failed: one line each, equal ones once. */
 typedef enum { NOTE_ASSUMED, NOTE_ADDED, NOTE_DROPPED, NOTE_CHANGED, NOTE_INFO /* only with -v */ } NoteKind;
@@ -74,6 +79,7 @@ typedef struct Error {
     Str text, hint;
     SourceId at;
     const char *our_file; int our_line;
+    bool latest;                    /* the last fail() made this one: fail_hint belongs to it */
 } Error;
 
 struct Ctx {
@@ -95,7 +101,8 @@ struct Ctx {
     struct Facts *facts;            /* eval: assumptions and facts about inputs; kept across restarts */
     const struct Options *opt;      /* pt2onnx.c: what the user asked for */
     uint64_t steps;                 /* evaluator steps, against the limit */
-    /* --limit: one slot per row of archive/limits.h, by its enum */
+    struct Inflate *inflate;        /* source.c: the one deflated source being read */
+    /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];
     /* progress, set by the caller: called at most every 100 ms with a stage and a share of 0..1 (negative: unknown) */
     void (*progress)(void *user, const char *stage, double share);

@@ -1,0 +1,48 @@
+/* ctx.c - the context of one conversion: made, restarted, freed. */
+#include "base/internal.h"
+#include "base/limits.h"
+
+Ctx *ctx_new(void)
+{
+    Arena *keep = arena_new(), *run = arena_new();
+    Ctx *cx = keep && run ? base_malloc(sizeof *cx) : NULL;
+    if (!cx) {
+        arena_free(keep);
+        arena_free(run);
+        return NULL;
+    }
+    *cx = (Ctx){ .run = run, .keep = keep };
+#define X(id, name, deflt, why) cx->limit[id] = (deflt);
+    PT2ONNX_LIMITS(X)
+#undef X
+    keep_begin(cx);
+    bool ok = strings_init(cx) && !ctx_failed(cx);
+    keep_end(cx);
+    if (ok)
+        return cx;
+    ctx_free(cx);
+    return NULL;
+}
+
+void ctx_free(Ctx *cx)
+{
+    if (!cx)
+        return;
+    outs_discard(cx);
+    sources_close(cx);
+    arena_free(cx->run);
+    arena_free(cx->keep);
+    base_free(cx);
+}
+
+void ctx_restart(Ctx *cx)
+{
+    arena_reset(cx->run, (ArenaMark){ 0 });
+    cx->error = (Error){ .code = E_NONE };
+    cx->refusals.n = 0;
+    cx->notes.n = 0;
+    cx->at = NULL;
+    cx->dims = NULL;
+    cx->types = NULL;
+    places_forget(cx);
+}

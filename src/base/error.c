@@ -1,0 +1,287 @@
+/* error.c - failing, and saying where.
+ *
+ * A position is a chain of Where records on the C stack. What outlives the stack - an error, a node - keeps the chain
+ * interned: a Place is its innermost record and the number of the rest, so equal chains are one number. */
+#include "base/internal.h"
+#include "base/limits.h"
+
+/* ---- places ---- */
+
+typedef struct Places {
+    VEC(Place) at;                  /* number n is at[n - 1] */
+    SourceId *slot; size_t nslot;
+} Places;
+
+static Places *places(Ctx *cx)
+{
+    if (!cx->places) {
+        keep_begin(cx);
+        cx->places = new(cx, Places);
+        keep_end(cx);
+    }
+    return cx->places;
+}
+
+/* The table's memory stays for the next evaluation. */
+void places_forget(Ctx *cx)
+{
+    Places *ps = cx->places;
+    if (!ps)
+        return;
+    ps->at.n = 0;
+    if (ps->nslot)
+        memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
+}
+
+static bool place_same(const Place *a, const Place *b)
+{
+    return a->up == b->up && a->kind == b->kind && a->name == b->name && a->type == b->type && a->text == b->text &&
+           a->start == b->start && a->end == b->end;
+}
+
+static uint64_t place_hash(const Place *p)
+{
+    uint64_t words[] = { p->up, p->kind, (uintptr_t)p->name, (uintptr_t)p->type, (uintptr_t)p->text, p->start, p->end };
+    return hash_bytes(words, sizeof words, 0);
+}
+
+static SourceId *find_slot(const Places *ps, const Place *p)
+{
+    size_t i = place_hash(p) & (ps->nslot - 1);
+    while (ps->slot[i] && !place_same(&ps->at.at[ps->slot[i] - 1], p))
+        i = (i + 1) & (ps->nslot - 1);
+    return &ps->slot[i];
+}
+
+static bool grow(Ctx *cx, Places *ps)
+{
+    if ((ps->at.n + 1) * 3 <= ps->nslot * 2)
+        return true;
+    size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
+    SourceId *slot = new_array(cx, SourceId, nslot);
+    if (!slot)
+        return false;
+    ps->slot = slot;
+    ps->nslot = nslot;
+    for (size_t i = 0; i < ps->at.n; i++)
+        *find_slot(ps, &ps->at.at[i]) = (SourceId)i + 1;
+    return true;
+}
+
+static SourceId place_intern(Ctx *cx, Place p)
+{
+    Places *ps = places(cx);
+    if (ps->at.n >= UINT32_MAX || !grow(cx, ps))
+        return p.up;
+    SourceId *slot = find_slot(ps, &p);
+    if (!*slot && vec_push(cx, &ps->at, p))
+        *slot = (SourceId)ps->at.n;
+    return *slot ? *slot : p.up;
+}
+
+/* The stack is walked outermost first, by reversing the list in place for a moment: calls nest deeper than C should. */
+static Where *reversed(Where *w)
+{
+    Where *back = NULL;
+    while (w) {
+        Where *up = w->up;
+        w->up = back;
+        back = w;
+        w = up;
+    }
+    return back;
+}
+
+SourceId where_intern(Ctx *cx)
+{
+    keep_begin(cx);
+    Where *outer = reversed(cx->at);
+    SourceId id = 0;
+    for (Where *w = outer; w; w = w->up)
+        id = place_intern(cx, (Place){ id, w->kind, w->name, w->type, w->text, w->start, w->end });
+    reversed(outer);
+    keep_end(cx);
+    return id;
+}
+
+const Place *place(Ctx *cx, SourceId id)
+{
+    return id && cx->places && id <= cx->places->at.n ? &cx->places->at.at[id - 1] : NULL;
+}
+
+Str place_module(Ctx *cx, SourceId id)
+{
+    for (const Place *p; (p = place(cx, id)); id = p->up)
+        if (p->kind == WHERE_MODULE)
+            return p->name;
+    return NULL;
+}
+
+/* ---- positions ---- */
+
+/* Line and column of [start, end) in the text itself; columns count characters, not bytes. */
+static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *out)
+{
+    if (!t->at || start > t->n)
+        return false;
+    size_t from = start, to = start;
+    while (from > 0 && t->at[from - 1] != '\n')
+        from--;
+    while (to < t->n && t->at[to] != '\n')
+        to++;
+    *out = (Pos){ .file = t->name, .line = 1, .col = 1, .source = str_n(cx, t->at + from, to - from) };
+    for (size_t i = 0; i < from; i++)
+        out->line += t->at[i] == '\n';
+    for (size_t i = from; i < to && i < end; i++) {
+        bool starts = ((unsigned char)t->at[i] & 0xc0) != 0x80;
+        out->col += starts && i < start;
+        out->len += starts && i >= start;
+    }
+    return true;
+}
+
+bool place_own_pos(Ctx *cx, const Place *p, Pos *out)
+{
+    if (!p->text)
+        return false;
+    if (p->text->locate && p->text->locate(cx, p->text, p->start, p->end, out))
+        return true;
+    return pos_in_text(cx, p->text, p->start, p->end, out);
+}
+
+bool place_pos(Ctx *cx, SourceId id, Pos *out)
+{
+    for (const Place *p; (p = place(cx, id)); id = p->up)
+        if (place_own_pos(cx, p, out))
+            return true;
+    return false;
+}
+
+/* ---- failing ---- */
+
+static Str text_of(Ctx *cx, const char *fmt, va_list ap)
+{
+    char text[2048];
+    int n = vsnprintf(text, sizeof text, fmt, ap);
+    if (n < 0)
+        n = 0;
+    return str_n(cx, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* The first error wins. The code is set first: what follows may run out of memory and fail again. */
+static void record(Ctx *cx, SourceId at, const char *file, int line, ErrorCode code, const char *fmt, va_list ap)
+{
+    if (ctx_failed(cx)) {
+        cx->error.latest = false;
+        return;
+    }
+    cx->error = (Error){ .code = code, .our_file = file, .our_line = line, .latest = true };
+    cx->error.at = at ? at : where_intern(cx);
+    cx->error.text = text_of(cx, fmt, ap);
+}
+
+bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    record(cx, 0, file, line, code, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    record(cx, id, NULL, 0, code, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+void fail_hint(Ctx *cx, const char *fmt, ...)
+{
+    if (!ctx_failed(cx) || !cx->error.latest || cx->error.hint)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    cx->error.hint = text_of(cx, fmt, ap);
+    va_end(ap);
+}
+
+bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
+{
+    static const char *const names[] = {
+#define X(id, name, deflt, why) name,
+        PT2ONNX_LIMITS(X)
+#undef X
+    };
+    if (n <= (uint64_t)cx->limit[limit])
+        return true;
+    fail(cx, E_LIMIT, "%llu %s are over the limit of %lld", (unsigned long long)n, what, (long long)cx->limit[limit]);
+    fail_hint(cx, "--limit %s=%llu, if you trust the file", names[limit], (unsigned long long)n);
+    return false;
+}
+
+void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Str text = text_of(cx, fmt, ap);
+    va_end(ap);
+    for (size_t i = 0; i < cx->refusals.n; i++) {
+        const Refusal *r = &cx->refusals.at[i];
+        if (r->op == op && r->at == id && r->text == text)
+            return;
+    }
+    keep_begin(cx);
+    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL });
+    keep_end(cx);
+}
+
+void refuse_hint(Ctx *cx, const char *fmt, ...)
+{
+    if (cx->refusals.n == 0 || cx->refusals.at[cx->refusals.n - 1].hint)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    cx->refusals.at[cx->refusals.n - 1].hint = text_of(cx, fmt, ap);
+    va_end(ap);
+}
+
+bool refusals_fail(Ctx *cx)
+{
+    if (cx->refusals.n == 0)
+        return !ctx_failed(cx);
+    return fail_at(cx, cx->refusals.at[0].at, E_UNSUPPORTED, "%zu operator call%s cannot be converted", cx->refusals.n, cx->refusals.n == 1 ? "" : "s");
+}
+
+void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Str text = text_of(cx, fmt, ap);
+    va_end(ap);
+    for (size_t i = 0; i < cx->notes.n; i++)
+        if (cx->notes.at[i].kind == kind && cx->notes.at[i].text == text)
+            return;
+    keep_begin(cx);
+    vec_push(cx, &cx->notes, (Note){ kind, text });
+    keep_end(cx);
+}
+
+int error_exit_code(ErrorCode code)
+{
+    switch (code) {
+    case E_NONE:
+        return 0;
+    case E_VALUE: case E_UNSUPPORTED: case E_UNDECIDED:
+        return 1;
+    case E_USAGE:
+        return 2;
+    case E_FORMAT: case E_LIMIT: case E_IO: case E_MEMORY:
+        return 3;
+    case E_BUG: case E_RESTART:
+        return 4;
+    }
+    return 4;
+}

@@ -1,0 +1,121 @@
+/* error_text.c - an error as the user reads it: the reason, their own line with a caret, the calls that led there, what
+ * to try. The position of a function's frame is the innermost one that can be shown before the next call. */
+#include "base/internal.h"
+
+enum { CALLS_SHOWN = 8 };
+
+typedef struct Frame { Pos pos; bool has_pos; Str function; SourceId up; } Frame;
+
+/* The frame that starts at id: places up to and including its WHERE_FUNCTION. */
+static Frame frame_at(Ctx *cx, SourceId id)
+{
+    Frame f = { 0 };
+    const Place *p;
+    for (; (p = place(cx, id)); id = p->up) {
+        if (!f.has_pos)
+            f.has_pos = place_own_pos(cx, p, &f.pos);
+        if (p->kind == WHERE_FUNCTION) {
+            f.function = p->name;
+            f.up = p->up;
+            break;
+        }
+    }
+    return f;
+}
+
+static void put_caret(Buf *b, const Pos *p)
+{
+    buf_fmt(b, "\n    %4u | %s\n         | ", p->line, p->source->s);
+    uint32_t col = 1;
+    for (const char *s = p->source->s; *s && col < p->col; s++) {
+        if (((unsigned char)*s & 0xc0) == 0x80)
+            continue;
+        buf_str(b, *s == '\t' ? "\t" : " ");
+        col++;
+    }
+    for (uint32_t i = 0; i < (p->len ? p->len : 1) && i < 200; i++)
+        buf_str(b, "^");
+}
+
+/* Generated code has nothing to point at: a position may lack line or column (0). */
+static void put_pos(Buf *b, const Pos *p, Str function)
+{
+    buf_str(b, p->file ? p->file->s : "?");
+    if (p->line)
+        buf_fmt(b, ":%u", p->line);
+    if (p->line && p->col)
+        buf_fmt(b, ":%u", p->col);
+    Str in = p->function ? p->function : function;
+    if (in)
+        buf_fmt(b, " in %s", in->s);
+}
+
+static void put_place(Ctx *cx, Buf *b, SourceId id, const char *indent)
+{
+    Str module = place_module(cx, id);
+    bool first = true;
+    int calls = 0;
+    while (id) {
+        Frame f = frame_at(cx, id);
+        if (f.has_pos && first) {
+            buf_fmt(b, "\n%s", indent);
+            put_pos(b, &f.pos, f.function);
+            if (module && module->len)
+                buf_fmt(b, ", module %s", module->s);
+            if (f.pos.source && f.pos.source->len)
+                put_caret(b, &f.pos);
+            first = false;
+        } else if (f.has_pos && calls++ < CALLS_SHOWN) {
+            buf_fmt(b, "\n%scalled from ", indent);
+            put_pos(b, &f.pos, f.function);
+        }
+        id = f.up;
+    }
+    if (first && module && module->len)
+        buf_fmt(b, "\n%sin module %s", indent, module->s);
+    if (calls > CALLS_SHOWN)
+        buf_fmt(b, "\n%s... and %d more calls", indent, calls - CALLS_SHOWN);
+}
+
+/* "aten::grid_sampler: " or "code/net.py: ": what was at work, innermost, when it says more than the position. */
+static void put_actor(Ctx *cx, Buf *b, SourceId id)
+{
+    for (const Place *p; (p = place(cx, id)) && p->kind != WHERE_FUNCTION; id = p->up)
+        if (p->name && (p->kind == WHERE_OP || (p->kind == WHERE_RECORD && !p->text))) {
+            buf_fmt(b, "%s: ", p->name->s);
+            return;
+        }
+}
+
+static void put_refusals(Ctx *cx, Buf *b)
+{
+    for (size_t i = 0; i < cx->refusals.n; i++) {
+        const Refusal *r = &cx->refusals.at[i];
+        buf_fmt(b, "\n  %s: %s", r->op ? r->op->s : "?", r->text->s);
+        put_place(cx, b, r->at, "    ");
+        if (r->hint)
+            buf_fmt(b, "\n    try: %s", r->hint->s);
+    }
+}
+
+Str error_text(Ctx *cx, const char *program, const char *file)
+{
+    const Error *e = &cx->error;
+    Buf b = buf_new(cx);
+    if (program)
+        buf_fmt(&b, "%s: ", program);
+    if (file)
+        buf_fmt(&b, "%s: ", file);
+    bool listed = e->code == E_UNSUPPORTED && cx->refusals.n > 0;
+    if (!listed)
+        put_actor(cx, &b, e->at);
+    buf_str(&b, e->text ? e->text->s : "no error");
+    if (e->code == E_BUG)
+        buf_fmt(&b, " (a bug of pt2onnx, at %s:%d: please report it)", e->our_file ? e->our_file : "?", e->our_line);
+    if (!listed)
+        put_place(cx, &b, e->at, "  ");
+    if (e->hint)
+        buf_fmt(&b, "\n  try: %s", e->hint->s);
+    put_refusals(cx, &b);
+    return buf_done(&b);
+}

@@ -1,0 +1,19 @@
+/* internal.h - what the files of src/base share and nobody else sees. */
+#ifndef PT2ONNX_BASE_INTERNAL_H
+#define PT2ONNX_BASE_INTERNAL_H
+
+#include "base/base.h"
+
+/* malloc and free of the whole library: the one place where a test makes memory run out. */
+MUST_USE void *base_malloc(size_t size);
+void base_free(void *p);
+
+bool arena_spent(const Arena *a);             /* malloc has refused: the arena lives on its reserve */
+
+bool strings_init(Ctx *cx);
+void sources_close(Ctx *cx);
+void outs_discard(Ctx *cx);
+void places_forget(Ctx *cx);
+bool place_own_pos(Ctx *cx, const Place *p, Pos *out);      /* this place's own, not an outer one's */
+
+#endif

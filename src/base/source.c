@@ -1,0 +1,377 @@
+/* source.c - where bytes come from, and how they get into an output without passing through the heap.
+ *
+ * A file is read with pread and copied by the kernel; it is never mapped, so a file that shrinks while we read is an
+ * error and not a signal. A deflated range is inflated forward: one inflater per context, begun anew when somebody
+ * reads backwards or another range. A recipe is computed whole when it is read. */
+#include "base/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { TILE = 1 << 20, INFLATE_INPUT = 64 << 10, KERNEL_COPY = 1 << 30 };
+
+/* ---- making ---- */
+
+static Source *source_new(Ctx *cx, SourceKind kind, uint64_t size)
+{
+    keep_begin(cx);
+    Source *s = new(cx, Source);
+    keep_end(cx);
+    s->kind = kind;
+    s->size = size;
+    s->fd = -1;
+    s->next = cx->sources;
+    cx->sources = s;
+    return s;
+}
+
+Source *source_file(Ctx *cx, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);     /* a pipe must not make us wait before we refuse it */
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        fail(cx, E_IO, "cannot open it: %s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        if (S_ISDIR(st.st_mode))
+            fail(cx, E_IO, "this is a directory, not a file");
+        else
+            fail(cx, E_IO, "this is not a regular file; save the model to a file first");
+        close(fd);
+        return NULL;
+    }
+    Source *s = source_new(cx, SRC_FILE, (uint64_t)st.st_size);
+    s->fd = fd;
+    s->name = str_of(cx, path);
+    return s;
+}
+
+Source *source_memory(Ctx *cx, const void *p, uint64_t n)
+{
+    Source *s = source_new(cx, SRC_MEMORY, n);
+    s->mem = p;
+    return s;
+}
+
+Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size)
+{
+    Source *s = source_new(cx, SRC_DEFLATED, size);
+    s->inner = inner;
+    s->off = off;
+    s->packed = packed;
+    return s;
+}
+
+Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size)
+{
+    Source *s = source_new(cx, SRC_RECIPE, size);
+    s->recipe = fn;
+    s->arg = arg;
+    return s;
+}
+
+/* ---- reading ---- */
+
+static bool short_file(Ctx *cx) { return fail(cx, E_IO, "the file became shorter while it was read"); }
+
+static bool read_file(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    while (n > 0) {
+        ssize_t got = pread(s->fd, out, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(cx, E_IO, "cannot read it: %s", strerror(errno));
+        if (got == 0)
+            return short_file(cx);
+        out += got;
+        at += (uint64_t)got;
+        n -= (size_t)got;
+    }
+    return true;
+}
+
+/* The inflater of one deflated source, standing at byte `at` of what it gives. */
+typedef struct Inflate {
+    const Source *src;
+    uint64_t at, taken;             /* bytes given, bytes of input consumed */
+    bool ended;
+    z_stream z;
+    uint8_t in[INFLATE_INPUT], skipped[INFLATE_INPUT];
+} Inflate;
+
+static voidpf inflate_alloc(voidpf opaque, uInt items, uInt size)
+{
+    (void)opaque;
+    return base_malloc((size_t)items * size);
+}
+
+static void inflate_free(voidpf opaque, voidpf p)
+{
+    (void)opaque;
+    base_free(p);
+}
+
+static void inflate_close(Ctx *cx)
+{
+    if (!cx->inflate)
+        return;
+    inflateEnd(&cx->inflate->z);
+    base_free(cx->inflate);
+    cx->inflate = NULL;
+}
+
+static bool inflate_open(Ctx *cx, const Source *s)
+{
+    inflate_close(cx);
+    Inflate *f = base_malloc(sizeof *f);
+    if (!f)
+        return fail(cx, E_MEMORY, "out of memory");
+    f->src = s;
+    f->at = f->taken = 0;
+    f->ended = false;
+    f->z = (z_stream){ .zalloc = inflate_alloc, .zfree = inflate_free };
+    if (inflateInit2(&f->z, -MAX_WBITS) != Z_OK) {
+        base_free(f);
+        return fail(cx, E_MEMORY, "out of memory");
+    }
+    cx->inflate = f;
+    return true;
+}
+
+static bool refill(Ctx *cx, Inflate *f)
+{
+    uint64_t left = f->src->packed - f->taken;
+    size_t n = left < INFLATE_INPUT ? (size_t)left : INFLATE_INPUT;
+    Bytes packed = { f->src->inner, f->src->off, f->src->packed };
+    if (n > 0 && !bytes_read(cx, packed, f->taken, f->in, n))
+        return false;
+    f->taken += n;
+    f->z.next_in = f->in;
+    f->z.avail_in = (uInt)n;
+    return true;
+}
+
+/* The next n bytes. */
+static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
+{
+    while (n > 0) {
+        if (f->ended)
+            return fail(cx, E_FORMAT, "compressed data ends after %llu of %llu bytes", (unsigned long long)f->at, (unsigned long long)f->src->size);
+        if (f->z.avail_in == 0 && !refill(cx, f))
+            return false;
+        uInt room = n < TILE ? (uInt)n : TILE;
+        f->z.next_out = out;
+        f->z.avail_out = room;
+        int r = inflate(&f->z, Z_NO_FLUSH);
+        size_t got = room - f->z.avail_out;
+        out += got;
+        n -= got;
+        f->at += got;
+        f->ended = r == Z_STREAM_END || (r == Z_BUF_ERROR && f->taken == f->src->packed);
+        if (r == Z_MEM_ERROR)
+            return fail(cx, E_MEMORY, "out of memory");
+        if (r != Z_OK && !f->ended)
+            return fail(cx, E_FORMAT, "compressed data is damaged after %llu bytes", (unsigned long long)f->at);
+    }
+    return true;
+}
+
+static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    if ((!cx->inflate || cx->inflate->src != s || cx->inflate->at > at) && !inflate_open(cx, s))
+        return false;
+    Inflate *f = cx->inflate;
+    while (f->at < at) {
+        uint64_t skip = at - f->at;
+        if (!inflate_next(cx, f, f->skipped, skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
+            return false;
+    }
+    if (!inflate_next(cx, f, out, n))
+        return false;
+    if (f->at == s->size)
+        inflate_close(cx);
+    return true;
+}
+
+/* The whole result of a recipe in memory that the caller frees. */
+static uint8_t *recipe_run(Ctx *cx, const Source *s)
+{
+    uint8_t *p = s->size < SIZE_MAX ? base_malloc(s->size ? (size_t)s->size : 1) : NULL;
+    if (!p) {
+        fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole", (unsigned long long)s->size);
+        return NULL;
+    }
+    if (s->recipe(cx, s->arg, p, s->size))
+        return p;
+    if (!ctx_failed(cx))
+        fail(cx, E_BUG, "a recipe gave up without an error");
+    base_free(p);
+    return NULL;
+}
+
+static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    if (at == 0 && n == s->size) {
+        if (s->recipe(cx, s->arg, out, s->size))
+            return true;
+        return ctx_failed(cx) ? false : fail(cx, E_BUG, "a recipe gave up without an error");
+    }
+    uint8_t *all = recipe_run(cx, s);
+    if (!all)
+        return false;
+    memcpy(out, all + at, n);
+    base_free(all);
+    return true;
+}
+
+static bool in_range(Ctx *cx, Bytes b)
+{
+    if (b.src && b.off <= b.src->size && b.len <= b.src->size - b.off)
+        return true;
+    return fail(cx, E_FORMAT, "%llu bytes at %llu lie outside their source of %llu bytes", (unsigned long long)b.len,
+                (unsigned long long)b.off, (unsigned long long)(b.src ? b.src->size : 0));
+}
+
+bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
+{
+    if (n == 0)
+        return true;
+    if (!in_range(cx, b))
+        return false;
+    if (at > b.len || n > b.len - at)
+        return fail(cx, E_FORMAT, "%zu bytes at %llu are wanted of a weight of %llu", n, (unsigned long long)at, (unsigned long long)b.len);
+    at += b.off;
+    switch (b.src->kind) {
+    case SRC_FILE:     return read_file(cx, b.src, at, out, n);
+    case SRC_MEMORY:   memcpy(out, b.src->mem + at, n); return true;
+    case SRC_DEFLATED: return read_deflated(cx, b.src, at, out, n);
+    case SRC_RECIPE:   return read_recipe(cx, b.src, at, out, n);
+    }
+    return fail(cx, E_BUG, "a source of no kind");
+}
+
+void sources_close(Ctx *cx)
+{
+    inflate_close(cx);
+    for (Source *s = cx->sources; s; s = s->next)
+        if (s->fd >= 0)
+            close(s->fd);
+    cx->sources = NULL;
+}
+
+/* ---- writing ---- */
+
+bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
+{
+    if (s->fd < 0) {
+        if (n > 0 && !s->write(s->user, p, n))
+            return fail(cx, E_IO, "the receiver of the output stopped it");
+        s->at += n;
+        return true;
+    }
+    for (const char *from = p; n > 0;) {
+        ssize_t put = write(s->fd, from, n);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
+        from += put;
+        n -= (size_t)put;
+        s->at += (uint64_t)put;
+    }
+    return true;
+}
+
+bool sink_pad(Ctx *cx, Sink *s, uint64_t n)
+{
+    static const uint8_t zeros[4096];
+    for (; n > 0 && !ctx_failed(cx); n -= n < sizeof zeros ? n : sizeof zeros)
+        if (!sink_write(cx, s, zeros, n < sizeof zeros ? (size_t)n : sizeof zeros))
+            return false;
+    return n == 0;
+}
+
+/* Can the kernel not copy between these two files this way? Then the next way is tried. */
+static bool not_this_way(int e)
+{
+    return e == EXDEV || e == EINVAL || e == ENOSYS || e == EOPNOTSUPP || e == EBADF || e == EPERM || e == EIO || e == ETXTBSY;
+}
+
+typedef ssize_t (*KernelCopy)(int to, int from, off_t *at, size_t n);
+
+static ssize_t by_range(int to, int from, off_t *at, size_t n) { return copy_file_range(from, at, to, NULL, n, 0); }
+static ssize_t by_sendfile(int to, int from, off_t *at, size_t n) { return sendfile(to, from, at, n); }
+
+/* Moves b forward over what it copied. Stops early, without an error, when this way does not work. */
+static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, KernelCopy way)
+{
+    while (b->len > 0) {
+        off_t at = (off_t)b->off;
+        ssize_t put = way(s->fd, b->src->fd, &at, b->len < KERNEL_COPY ? (size_t)b->len : KERNEL_COPY);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && not_this_way(errno))
+            return true;
+        if (put < 0)
+            return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
+        if (put == 0)
+            return true;                        /* the end of the file, or a file system that cannot: reading will tell */
+        b->off += (uint64_t)put;
+        b->len -= (uint64_t)put;
+        s->at += (uint64_t)put;
+    }
+    return true;
+}
+
+static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
+{
+    uint8_t *tile = base_malloc(TILE);
+    if (!tile)
+        return fail(cx, E_MEMORY, "out of memory");
+    bool ok = true;
+    for (uint64_t at = 0; ok && at < b.len;) {
+        size_t n = b.len - at < TILE ? (size_t)(b.len - at) : TILE;
+        ok = bytes_read(cx, b, at, tile, n) && sink_write(cx, s, tile, n);
+        at += n;
+    }
+    base_free(tile);
+    return ok;
+}
+
+static bool copy_recipe(Ctx *cx, Sink *s, Bytes b)
+{
+    uint8_t *all = recipe_run(cx, b.src);
+    bool ok = all && sink_write(cx, s, all + b.off, (size_t)b.len);
+    base_free(all);
+    return ok;
+}
+
+bool sink_copy(Ctx *cx, Sink *s, Bytes b)
+{
+    if (b.len == 0)
+        return true;
+    if (!in_range(cx, b))
+        return false;
+    switch (b.src->kind) {
+    case SRC_MEMORY:
+        return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
+    case SRC_RECIPE:
+        return copy_recipe(cx, s, b);
+    case SRC_FILE:
+        if (s->fd >= 0 && !(copy_by_kernel(cx, s, &b, by_range) && copy_by_kernel(cx, s, &b, by_sendfile)))
+            return false;
+        break;
+    case SRC_DEFLATED:
+        break;
+    }
+    return copy_by_tiles(cx, s, b);
+}

@@ -1,0 +1,174 @@
+/* str.c - interned strings, and text that grows. */
+#include "base/internal.h"
+
+typedef struct Interner {
+    Str *slot; size_t nslot, n;
+    Str empty;
+} Interner;
+
+static const size_t STR_MAX = UINT32_MAX;
+
+static Str str_make(Ctx *cx, const void *text, size_t n, uint32_t hash)
+{
+    struct StrRec *s = mem_array(cx, sizeof *s + n + 1, 1);
+    if (!s)
+        return cx->strings->empty;
+    s->hash = hash;
+    s->len = (uint32_t)n;
+    if (n)
+        memcpy(s->s, text, n);
+    return s;
+}
+
+bool strings_init(Ctx *cx)
+{
+    cx->strings = new(cx, Interner);
+    cx->strings->empty = str_make(cx, "", 0, (uint32_t)hash_bytes("", 0, 0));
+    return true;
+}
+
+static Str *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
+{
+    size_t i = hash & (in->nslot - 1);
+    for (Str s; (s = in->slot[i]); i = (i + 1) & (in->nslot - 1))
+        if (s->hash == hash && s->len == n && memcmp(s->s, text, n) == 0)
+            break;
+    return &in->slot[i];
+}
+
+static bool grow(Ctx *cx, Interner *in)
+{
+    if ((in->n + 1) * 3 <= in->nslot * 2)
+        return true;
+    size_t nslot = in->nslot ? in->nslot * 2 : 1024, old_n = in->nslot;
+    Str *old = in->slot, *slot = new_array(cx, Str, nslot);
+    if (!slot)
+        return false;
+    in->slot = slot;
+    in->nslot = nslot;
+    for (size_t i = 0; i < old_n; i++)
+        if (old[i])
+            *find_slot(in, old[i]->s, old[i]->len, old[i]->hash) = old[i];
+    return true;
+}
+
+static Str intern(Ctx *cx, const void *text, size_t n)
+{
+    Interner *in = cx->strings;
+    uint32_t hash = (uint32_t)hash_bytes(text, n, 0);
+    if (!grow(cx, in))
+        return in->empty;
+    Str *slot = find_slot(in, text, n, hash);
+    if (!*slot) {
+        Str s = str_make(cx, text, n, hash);
+        if (s->len != n)            /* no memory: not this text */
+            return s;
+        *slot = s;
+        in->n++;
+    }
+    return *slot;
+}
+
+Str str_n(Ctx *cx, const void *text, size_t n)
+{
+    if (n == 0)
+        return cx->strings->empty;
+    if (n > STR_MAX - sizeof(struct StrRec) - 1) {
+        fail(cx, E_LIMIT, "a string of %zu bytes is too long", n);
+        return cx->strings->empty;
+    }
+    keep_begin(cx);
+    Str s = intern(cx, text, n);
+    keep_end(cx);
+    return s;
+}
+
+Str str_of(Ctx *cx, const char *text) { return str_n(cx, text, strlen(text)); }
+
+Str str_fmt(Ctx *cx, const char *fmt, ...)
+{
+    char small[256];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    if ((size_t)n < sizeof small)
+        return str_n(cx, small, (size_t)n);
+    char *text = mem_array(cx, (size_t)n + 1, 1);
+    if (!text)
+        return str_n(cx, small, sizeof small - 1);
+    va_start(ap, fmt);
+    vsnprintf(text, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return str_n(cx, text, (size_t)n);
+}
+
+bool str_is(Str s, const char *text)
+{
+    return s && strlen(text) == s->len && memcmp(s->s, text, s->len) == 0;
+}
+
+bool str_starts(Str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return s && n <= s->len && memcmp(s->s, prefix, n) == 0;
+}
+
+bool str_ends(Str s, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return s && n <= s->len && memcmp(s->s + s->len - n, suffix, n) == 0;
+}
+
+/* ---- text that grows ---- */
+
+Buf buf_new(Ctx *cx) { return (Buf){ .cx = cx }; }
+
+static bool buf_room(Buf *b, size_t more)
+{
+    if (more < b->cap - b->n)                   /* one stays for the final NUL */
+        return true;
+    size_t cap = b->cap ? b->cap : 128;
+    while (cap - b->n <= more) {
+        if (cap > SIZE_MAX / 2)
+            return false;
+        cap *= 2;
+    }
+    char *s = mem_array(b->cx, cap, 1);
+    if (!s)
+        return false;
+    if (b->n)
+        memcpy(s, b->s, b->n);
+    b->s = s;
+    b->cap = cap;
+    return true;
+}
+
+void buf_add(Buf *b, const void *p, size_t n)
+{
+    if (n == 0 || !buf_room(b, n))
+        return;
+    memcpy(b->s + b->n, p, n);
+    b->n += n;
+    b->s[b->n] = 0;
+}
+
+void buf_str(Buf *b, const char *s) { buf_add(b, s, strlen(s)); }
+
+void buf_fmt(Buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n <= 0 || !buf_room(b, (size_t)n))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+}
+
+Str buf_done(Buf *b) { return str_n(b->cx, b->s, b->n); }

@@ -1,0 +1,197 @@
+/* base.c - strings, maps, vectors, cursor, numbers. */
+#include "unit/test.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+static void strings_are_interned(void **state)
+{
+    Ctx *cx = *state;
+    Str a = str_of(cx, "layer1.0.conv1"), b = str_fmt(cx, "layer%d.%d.%s", 1, 0, "conv1");
+    assert_ptr_equal(a, b);
+    assert_true(str_starts(a, "layer1"));
+    assert_true(str_ends(a, "conv1"));
+    assert_false(str_starts(a, "layer1.0.conv12"));
+    assert_true(str_n(cx, "a\0b", 3) != str_n(cx, "a\0c", 3));
+    assert_ptr_equal(str_n(cx, NULL, 0), str_of(cx, ""));
+    assert_false(str_is(NULL, ""));
+    char many[32];
+    for (int i = 0; i < 20000; i++) {
+        snprintf(many, sizeof many, "name%d", i);
+        Str s = str_of(cx, many);
+        assert_ptr_equal(s, str_n(cx, many, strlen(many)));
+        assert_string_equal(s->s, many);
+    }
+}
+
+static void strings_outlive_a_restart(void **state)
+{
+    Ctx *cx = *state;
+    Str s = str_of(cx, "kept");
+    keep_begin(cx);
+    int *kept = new(cx, int);
+    keep_end(cx);
+    *kept = 7;
+    ctx_restart(cx);
+    for (int i = 0; i < 1000; i++)
+        memset(mem_alloc(cx, 100), 0xff, 100);
+    assert_ptr_equal(s, str_of(cx, "kept"));
+    assert_int_equal(*kept, 7);
+}
+
+static void a_long_text_grows(void **state)
+{
+    Ctx *cx = *state;
+    Buf b = buf_new(cx);
+    for (int i = 0; i < 10000; i++)
+        buf_fmt(&b, "%d,", i % 10);
+    assert_int_equal(b.n, 20000);
+    Str s = buf_done(&b);
+    assert_int_equal(s->len, 20000);
+    assert_memory_equal(s->s + 19990, "5,6,7,8,9,", 10);
+    Buf none = buf_new(cx);
+    assert_int_equal(buf_done(&none)->len, 0);
+}
+
+static void map_keeps_insertion_order(void **state)
+{
+    Ctx *cx = *state;
+    Map m = { 0 };
+    for (uintptr_t i = 1; i <= 5000; i++)
+        map_put(cx, &m, (void *)(i * 64), (void *)i);
+    map_put(cx, &m, (void *)64, NULL);
+    assert_int_equal(m.n, 5000);
+    assert_ptr_equal(m.at[0].key, (void *)64);
+    assert_null(map_get(&m, (void *)64));
+    assert_non_null(map_find(&m, (void *)64));
+    assert_null(map_find(&m, (void *)63));
+    for (uintptr_t i = 2; i <= 5000; i++)
+        assert_ptr_equal(map_get(&m, (void *)(i * 64)), (void *)i);
+}
+
+static void vectors_grow(void **state)
+{
+    Ctx *cx = *state;
+    VEC(int) v = { 0 };
+    for (int i = 0; i < 100000; i++)
+        assert_true(vec_push(cx, &v, i));
+    assert_int_equal(v.n, 100000);
+    assert_int_equal(v.at[99999], 99999);
+}
+
+static void cursor_stays_failed(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = { 1, 2, 0, 3, 0, 0, 0, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0, 9 };
+    Cursor c = cur_over(bytes, sizeof bytes);
+    assert_int_equal(cur_u8(&c), 1);
+    assert_int_equal(cur_u16(&c), 2);
+    assert_int_equal(cur_u32(&c), 3);
+    assert_true(cur_f64be(&c) == 1.5);
+    assert_int_equal(cur_left(&c), 1);
+    assert_int_equal(cur_u16(&c), 0);
+    assert_true(c.failed);
+    assert_int_equal(cur_u8(&c), 0);
+    assert_int_equal(cur_left(&c), 0);
+}
+
+static void hashes_do_not_change(void **state)
+{
+    (void)state;
+    assert_true(hash_bytes("abc", 3, 0) == hash_bytes("abc", 3, 0));
+    assert_true(hash_bytes("abc", 3, 0) != hash_bytes("abd", 3, 0));
+    assert_true(hash_bytes("abc", 3, 0) != hash_bytes("abc", 3, 1));
+    assert_true(hash_bytes("a\0", 2, 0) != hash_bytes("a", 1, 0));
+}
+
+static void doubles_print_as_python_does(void **state)
+{
+    (void)state;
+    static const struct { double v; const char *text; } cases[] = {
+        { 0, "0" }, { -0.0, "-0" }, { 1, "1" }, { -1.5, "-1.5" }, { 0.1, "0.1" }, { 1e-5, "1e-05" }, { 1e-4, "0.0001" },
+        { 1e16, "1e+16" }, { 1e15, "1000000000000000" }, { 123456789012345680.0, "1.2345678901234568e+17" },
+        { 1.0 / 3, "0.3333333333333333" }, { 5e-324, "5e-324" }, { 2.2250738585072014e-308, "2.2250738585072014e-308" },
+        { 1.7976931348623157e308, "1.7976931348623157e+308" }, { 0x1p-44, "5.684341886080802e-14" },
+        { 9007199254740993.0, "9007199254740992" }, { 1e22, "1e+22" }, { 1e23, "1e+23" }, { 0.30000000000000004, "0.30000000000000004" },
+        { INFINITY, "inf" }, { -INFINITY, "-inf" }, { NAN, "nan" },
+    };
+    char text[32];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(format_double(text, cases[i].v), strlen(cases[i].text));
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+static void doubles_read_back(void **state)
+{
+    (void)state;
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 20000; i++) {
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        double v, back;
+        memcpy(&v, &bits, sizeof v);
+        char text[32];
+        int n = format_double(text, v);
+        const char *end;
+        back = parse_double(text, (size_t)n, &end);
+        assert_ptr_equal(end, text + n);
+        assert_true(isnan(v) ? isnan(back) : memcmp(&back, &v, sizeof v) == 0);
+    }
+}
+
+static void texts_that_are_partly_numbers(void **state)
+{
+    (void)state;
+    static const struct { const char *text; size_t taken; double v; } cases[] = {
+        { "1.5abc", 3, 1.5 }, { "1e", 1, 1 }, { "1e+", 1, 1 }, { "-", 0, 0 }, { ".", 0, 0 }, { ".5", 2, 0.5 }, { "5.", 2, 5 }, { "", 0, 0 },
+        { "1e400", 5, INFINITY }, { "-1e400", 6, -INFINITY }, { "1e-400", 6, 0 }, { "0e999999999999", 14, 0 },
+        { "1e99999999999999999999", 22, INFINITY }, { "000123", 6, 123 }, { "Infinity", 8, INFINITY }, { "-inf", 4, -INFINITY },
+        { "0.1000000000000000055511151231257827021181583404541015625", 57, 0.1 }, { "0x10", 1, 0 }, { " 1", 0, 0 },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *end;
+        double v = parse_double(cases[i].text, strlen(cases[i].text), &end);
+        assert_int_equal(end - cases[i].text, cases[i].taken);
+        assert_true(v == cases[i].v);
+    }
+    assert_true(parse_double("12345", 2, NULL) == 12);
+}
+
+/* Halfway between two doubles, and a hair above it: 800 digits decide. */
+static void very_many_digits_round_right(void **state)
+{
+    (void)state;
+    char text[1200];
+    int n = snprintf(text, sizeof text, "9007199254740993");
+    assert_true(parse_double(text, (size_t)n, NULL) == 9007199254740992.0);
+    text[n++] = '.';
+    memset(text + n, '0', 1000);
+    n += 1000;
+    assert_true(parse_double(text, (size_t)n, NULL) == 9007199254740992.0);
+    text[n++] = '1';
+    assert_true(parse_double(text, (size_t)n, NULL) == 9007199254740994.0);
+}
+
+static void numbers_ignore_the_locale(void **state)
+{
+    (void)state;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
+        print_message("numbers_ignore_the_locale: no German locale here, so only the C locale was tried\n");
+    char text[32];
+    format_double(text, 1.5);
+    double v = parse_double("2.25", 4, NULL);
+    setlocale(LC_ALL, "C");
+    assert_string_equal(text, "1.5");
+    assert_true(v == 2.25);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(strings_are_interned), TEST(strings_outlive_a_restart), TEST(a_long_text_grows), TEST(map_keeps_insertion_order),
+        TEST(vectors_grow), TEST(cursor_stays_failed), TEST(hashes_do_not_change), TEST(doubles_print_as_python_does),
+        TEST(doubles_read_back), TEST(texts_that_are_partly_numbers), TEST(very_many_digits_round_right), TEST(numbers_ignore_the_locale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
