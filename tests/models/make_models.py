@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Make saved programs with inputs and torch's own outputs, one recipe per model.
+
+    python3 tests/models/make_models.py [--only PATTERN] [--set vision|export|toys] FOLDER
+
+Run once with each PyTorch: torch 1.13 with torchvision makes vision/ and toys113/, torch 2.x makes export/ and
+toys213/. What exists is skipped, so a stopped run goes on where it was. A recipe that fails is reported and the
+others go on; the exit code is 1 then.
+"""
+import argparse
+import fnmatch
+import os
+import sys
+import time
+import traceback
+import warnings
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import torch                                        # noqa: E402
+from recipe import FORMS                            # noqa: E402
+
+
+def sets():
+    """(folder, recipes) that this PyTorch can make."""
+    import toys
+    if torch.__version__.startswith("1."):
+        import vision
+        return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)]
+    import exported
+    return [("export", exported.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+
+
+def wanted(pattern, recipe, form):
+    name = "%s.%s" % (recipe.name, form)
+    return not pattern or pattern in name or fnmatch.fnmatch(name, pattern)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("folder")
+    p.add_argument("--only", default=os.environ.get("ONLY", ""), metavar="PATTERN", help="part of, or a glob over, NAME.FORM")
+    p.add_argument("--set", default="", metavar="NAME", help="only sets whose name starts so")
+    p.add_argument("-q", action="store_true", help="say only what failed")
+    o = p.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(2)
+
+    todo = [(name, r, form) for name, recipes in sets() if name.startswith(o.set)
+            for r in recipes for form in r.forms if wanted(o.only, r, form)]
+    failed = 0
+    for i, (name, r, form) in enumerate(todo):
+        folder = os.path.join(o.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        label = "%s/%s.%s" % (name, r.name, form)
+        if os.path.exists(os.path.join(folder, "%s.%s.json" % (r.name, form))):
+            continue
+        start = time.time()
+        try:
+            FORMS[form](r, folder)
+        except Exception as e:
+            failed += 1
+            print("[%d/%d] %s FAILED: %s" % (i + 1, len(todo), label, str(e).strip().split("\n")[0][:200]), flush=True)
+            if os.environ.get("TRACEBACK"):
+                traceback.print_exc()
+            continue
+        if not o.q:
+            print("[%d/%d] %s %.1f s" % (i + 1, len(todo), label, time.time() - start), flush=True)
+    print("make_models (torch %s): %d models, %d failed" % (torch.__version__.split("+")[0], len(todo), failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

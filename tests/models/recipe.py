@@ -1,0 +1,222 @@
+"""recipe.py - what a model recipe is, and how its files are written.
+
+A recipe makes one module with seeded, random weights and its example inputs; saving it gives three files
+beside each other in the cache:
+
+    resnet18.traced.pt     the saved program: what pt2onnx is given
+    resnet18.traced.npz    runs: "0.in0", "0.out0", "1.in0", .. inputs and torch's own outputs, flattened
+    resnet18.traced.json   what a test must know: inputs, SPECs, state_dict, modules, tags
+
+The .json is written last, so a model whose .json exists is complete. Works with torch 1.13 and 2.13.
+"""
+import inspect
+import json
+import os
+import zlib
+
+import numpy
+import torch
+
+
+class Recipe:
+    """make() returns a module; inputs(batch) the arguments of forward, a tuple."""
+
+    def __init__(self, name, make, inputs, forms, tags=(), batches=(2,), dynamic=None):
+        self.name = name
+        self.make = make
+        self.inputs = inputs
+        self.forms = forms          # of FORMS
+        self.tags = list(tags)
+        self.batches = batches      # sizes to record a run for; the first is the example
+        self.dynamic = dynamic      # name of the batch dimension for dynamic forms
+
+
+def randomise(module, seed=0):
+    """No parameter may be an identity: a layer whose weights are 0 or 1 hides mistakes."""
+    g = torch.Generator().manual_seed(seed)
+
+    def uniform(t, low, high):
+        t.copy_(torch.rand(t.shape, generator=g) * (high - low) + low)
+
+    with torch.no_grad():
+        for m in module.modules():
+            if isinstance(m, torch.nn.modules.batchnorm._BatchNorm):
+                if m.affine:
+                    uniform(m.weight, 0.5, 1.5)
+                    uniform(m.bias, -0.5, 0.5)
+            elif isinstance(m, (torch.nn.LayerNorm, torch.nn.GroupNorm)) and m.weight is not None:
+                uniform(m.weight, 0.5, 1.5)
+                uniform(m.bias, -0.5, 0.5)
+        for name, p in module.named_parameters():
+            if p.numel() > 1 and bool((p == p.flatten()[0]).all()):
+                uniform(p, -0.1, 0.1)
+            elif name.endswith("layer_scale"):
+                uniform(p, 0.3, 0.8)
+    return module
+
+
+def calibrate(module, args):
+    """Give every BatchNorm the statistics of a real batch, slightly moved: outputs of a deep random net then depend on its input."""
+    norms = [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
+    for m in norms:
+        m.momentum = None
+        m.reset_running_stats()
+        m.train()
+    with torch.no_grad():
+        module(*args)
+        for i, m in enumerate(norms):
+            g = torch.Generator().manual_seed(1000 + i)
+            m.running_mean.add_(0.1 * torch.randn(m.running_mean.shape, generator=g))
+            m.running_var.mul_(0.8 + 0.4 * torch.rand(m.running_var.shape, generator=g)).add_(1e-3)
+            m.momentum = 0.1
+            m.eval()
+
+
+def flatten(x):
+    """Tensors and numbers of a result in order; None is not a value."""
+    if x is None:
+        return []
+    if isinstance(x, torch.Tensor):
+        return [x.detach().cpu().numpy()]
+    if isinstance(x, (list, tuple)):
+        return [y for item in x for y in flatten(item)]
+    if isinstance(x, dict):
+        return [y for item in x.values() for y in flatten(item)]
+    if hasattr(x, "__dataclass_fields__"):
+        return [y for item in vars(x).values() for y in flatten(item)]
+    return [numpy.asarray(x)]
+
+
+def spec(name, array, batch=None):
+    """The -i SPEC of an input; the first dimension named `batch` where given."""
+    dims = [str(d) for d in array.shape]
+    if batch and dims:
+        dims[0] = batch
+    return "%s:%s[%s]" % (name, array.dtype, ",".join(dims))
+
+
+def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
+    """Save the program, its runs and, last, its description."""
+    base = os.path.join(folder, stem)
+    part = "%s.%d.part" % (base, os.getpid())
+    save(part)
+    os.replace(part, base + suffix)
+    arrays = {}
+    for i, (args, outs) in enumerate(runs):
+        for kind, values in (("in", flatten(args)), ("out", outs)):
+            for j, a in enumerate(values):
+                arrays["%d.%s%d" % (i, kind, j)] = a
+    with open(part, "wb") as f:
+        numpy.savez(f, **arrays)
+    os.replace(part, base + ".npz")
+    try:
+        names = [p for p in inspect.signature(recipe_forward(model)).parameters]
+    except (TypeError, ValueError):
+        names = []
+    first = flatten(runs[0][0])
+    if len(names) < len(first) or not all(isinstance(a, torch.Tensor) for a in runs[0][0]):
+        names = ["in%d" % i for i in range(len(first))]
+    about = {
+        "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
+        "runs": len(runs), "outputs": len(runs[0][1]), "dynamic": bool(dynamic),
+        "specs": [spec(n, a) for n, a in zip(names, first)],
+        "dynamic_specs": [spec(n, a, recipe.dynamic or "N") for n, a in zip(names, first)],
+        "state": sorted(model.state_dict().keys()),
+        "modules": sorted(n for n, _ in model.named_modules() if n),
+    }
+    with open(part, "w") as f:
+        json.dump(about, f, indent=1, sort_keys=True)
+    os.replace(part, base + ".json")
+
+
+def recipe_forward(model):
+    return model.forward
+
+
+def seeded_inputs(recipe, batch):
+    torch.manual_seed(zlib.crc32(("%s/%d" % (recipe.name, batch)).encode()))
+    return recipe.inputs(batch)
+
+
+def built(recipe):
+    torch.manual_seed(zlib.crc32(recipe.name.encode()))
+    model = recipe.make().eval()
+    if "trained" not in recipe.tags:
+        randomise(model, zlib.crc32(recipe.name.encode()))
+    example = seeded_inputs(recipe, recipe.batches[0])
+    if not isinstance(model, torch.jit.ScriptModule):
+        calibrate(model, seeded_inputs(recipe, max(recipe.batches[0], 4)) if recipe.dynamic else example)
+    return model.eval(), example
+
+
+def run_all(recipe, fn, batches):
+    """Each run on fresh copies: a model may write into its input."""
+    runs = []
+    for batch in batches:
+        args = seeded_inputs(recipe, batch)
+        with torch.no_grad():
+            outs = flatten(fn(*clone(args)))
+        runs.append((args, outs))
+    return runs
+
+
+def clone(x):
+    if isinstance(x, torch.Tensor):
+        return x.clone()
+    if isinstance(x, (list, tuple)):
+        return type(x)(clone(y) for y in x)
+    if isinstance(x, dict):
+        return {k: clone(v) for k, v in x.items()}
+    return x
+
+
+def save_traced(recipe, folder):
+    model, example = built(recipe)
+    with torch.no_grad():
+        program = torch.jit.trace(model, clone(example), check_trace=False)
+    runs = run_all(recipe, program, recipe.batches)
+    write(folder, recipe.name + ".traced", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "traced", recipe.dynamic)
+
+
+def save_scripted(recipe, folder):
+    model, _ = built(recipe)
+    program = torch.jit.script(model)
+    runs = run_all(recipe, program, recipe.batches)
+    write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic)
+
+
+def save_exported(recipe, folder, dynamic, decompose):
+    model, example = built(recipe)
+    shapes = None
+    if dynamic:
+        batch = torch.export.Dim(recipe.dynamic, min=1, max=64)
+        shapes = tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
+    with torch.no_grad():
+        program = torch.export.export(model, clone(example), dynamic_shapes=shapes, strict=False)
+        if decompose:
+            program = program.run_decompositions()
+    runs = run_all(recipe, model, recipe.batches if dynamic else recipe.batches[:1])
+    form = "pt2" + (".dyn" if dynamic else "") + (".dec" if decompose else "")
+    write(folder, recipe.name + "." + form, ".pt2", lambda p: save_pt2(program, p), model, recipe, runs, form, dynamic)
+
+
+def save_pt2(program, path):
+    """torch.export.save names the archive's folder after its file, and wants .pt2: keep both steady."""
+    folder = path + ".d"
+    os.makedirs(folder, exist_ok=True)
+    inner = os.path.join(folder, "model.pt2")
+    torch.export.save(program, inner)
+    os.replace(inner, path)
+    os.rmdir(folder)
+
+
+FORMS = {
+    "traced": save_traced,
+    "scripted": save_scripted,
+    "pt2": lambda r, d: save_exported(r, d, False, False),
+    "pt2.dec": lambda r, d: save_exported(r, d, False, True),
+    "pt2.dyn": lambda r, d: save_exported(r, d, True, False),
+    "pt2.dyn.dec": lambda r, d: save_exported(r, d, True, True),
+}
