@@ -19,10 +19,13 @@ typedef enum {
     X_ATTR,         /* a.name */
     X_INDEX,        /* a[b] */
     X_TUPLE_SLICE,  /* a[i:j] with constant bounds i, j */
-    X_CALL,         /* a callee expression (X_NAME of a builtin or function, X_ATTR of a method), args */
+    X_CALL,         /* a callee expression (X_NAME of a builtin or function, X_ATTR of a method), args. The forms with a type -
+                     * annotate(T, e), unchecked_cast(T, e), isinstance(e, T), uninitialized(T) - have it in `type`, e alone in
+                     * args; isinstance(e, (A, B)) has type Union[A, B] */
     X_OP,           /* operator `name`, `overload` (NULL: by arguments): torch.add, ops.quantized.linear, a .pt2 target */
     X_TUPLE, X_LIST, X_DICT, X_NEG,
-    X_BINARY,       /* hand-edited text only; name is the operator "+" */
+    X_BINARY,       /* hand-edited text only: name is "and" or "or", which look at b only when a does not decide; other
+                     * binary operators are X_OP of their aten function */
     X_VALUE,        /* a ready Value (a .pt2's literal: dtype, device, tensor constant) */
     X_GRAPH,        /* a nested Function: operands of higher-order operators, fork bodies */
 } ExprKind;
@@ -82,6 +85,7 @@ typedef struct Function {
     Block body;
     uint32_t n_slot; const Str *slot_name;      /* locals; parameters first */
     struct Function *outer;         /* of a fork body: captured locals are read from the outer frame */
+    const uint32_t *capture; uint32_t n_capture;    /* pairs (slot of outer, slot here), n_capture of them: copied when the body starts */
     const Text *text; uint32_t start, end;
 } Function;
 
