@@ -15,10 +15,7 @@ Ctx *ctx_new(void)
 #define X(id, name, deflt, why) cx->limit[id] = (deflt);
     PT2ONNX_LIMITS(X)
 #undef X
-    keep_begin(cx);
-    bool ok = strings_init(cx) && !ctx_failed(cx);
-    keep_end(cx);
-    if (ok)
+    if (strings_init(cx))
         return cx;
     ctx_free(cx);
     return NULL;

@@ -20,11 +20,14 @@ static Str str_make(Ctx *cx, const void *text, size_t n, uint32_t hash)
     return s;
 }
 
+/* Straight from the arena: a failure is told in strings, which are only now being made. */
 bool strings_init(Ctx *cx)
 {
-    cx->strings = new(cx, Interner);
-    cx->strings->empty = str_make(cx, "", 0, (uint32_t)hash_bytes("", 0, 0));
-    return true;
+    struct StrRec *empty = arena_alloc(cx->keep, sizeof *empty + 1);
+    empty->hash = (uint32_t)hash_bytes("", 0, 0);
+    cx->strings = arena_alloc(cx->keep, sizeof *cx->strings);
+    cx->strings->empty = empty;
+    return !arena_spent(cx->keep);
 }
 
 static Str *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)

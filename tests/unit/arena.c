@@ -1,0 +1,105 @@
+/* arena.c - marks, alignment, zeroing, the heap limit, and running out of memory. */
+#include "unit/test.h"
+
+#include "base/limits.h"
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+    Ctx *cx = *state;
+    for (size_t n = 0; n < 3000; n += 7) {
+        uint8_t *p = mem_alloc(cx, n);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xff, n);
+    }
+}
+
+static void a_mark_gives_memory_back(void **state)
+{
+    (void)state;
+    Arena *a = arena_new();
+    uint8_t *kept = arena_alloc(a, 100);
+    memset(kept, 1, 100);
+    ArenaMark m = arena_mark(a);
+    size_t before = arena_bytes(a);
+    for (int i = 0; i < 1000; i++)
+        memset(arena_alloc(a, 5000), 0xff, 5000);
+    assert_true(arena_bytes(a) > before);
+    arena_reset(a, m);
+    assert_int_equal(arena_bytes(a), before);
+    assert_int_equal(kept[99], 1);
+    uint8_t *again = arena_alloc(a, 5000);
+    for (int i = 0; i < 5000; i++)
+        assert_int_equal(again[i], 0);
+    arena_free(a);
+    arena_free(NULL);
+}
+
+static void an_array_that_overflows_is_refused(void **state)
+{
+    Ctx *cx = *state;
+    assert_null(mem_array(cx, SIZE_MAX / 2, 16));
+    assert_int_equal(cx->error.code, E_LIMIT);
+}
+
+static void the_heap_limit_names_its_option(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_HEAP] = 1 << 20;
+    assert_non_null(mem_array(cx, 1000, 1));
+    assert_null(mem_array(cx, 2 << 20, 1));
+    assert_int_equal(cx->error.code, E_LIMIT);
+    assert_non_null(strstr(cx->error.hint->s, "--limit heap="));
+}
+
+static void many_small_pieces_meet_the_limit_too(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_HEAP] = 8 << 20;
+    for (int i = 0; i < 20000; i++)
+        assert_non_null(mem_alloc(cx, 1000));       /* never NULL, but the context has failed */
+    assert_int_equal(cx->error.code, E_LIMIT);
+}
+
+#ifdef PT2ONNX_FAULTS
+static void the_reserve_carries_small_allocations(void **state)
+{
+    Ctx *cx = *state;
+    fault_after(0);
+    while (!ctx_failed(cx))
+        assert_non_null(mem_alloc(cx, 1000));
+    assert_int_equal(cx->error.code, E_MEMORY);
+    for (int i = 0; i < 500; i++)
+        assert_non_null(mem_alloc(cx, 1000));
+    assert_null(mem_array(cx, 1 << 20, 1));
+    fault_after(-1);
+    assert_string_equal(error_text(cx, "pt2onnx", "net.pt")->s, "pt2onnx: net.pt: out of memory");
+}
+
+static void no_context_without_memory(void **state)
+{
+    (void)state;
+    int made = 0;
+    for (long n = 0; n < 20 && !made; n++) {
+        fault_after(n);
+        Ctx *cx = ctx_new();
+        fault_after(-1);
+        made += cx && !ctx_failed(cx);
+        ctx_free(cx);
+    }
+    assert_int_equal(made, 1);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(memory_is_zeroed_and_aligned), TEST(a_mark_gives_memory_back), TEST(an_array_that_overflows_is_refused),
+        TEST(the_heap_limit_names_its_option), TEST(many_small_pieces_meet_the_limit_too),
+#ifdef PT2ONNX_FAULTS
+        TEST(the_reserve_carries_small_allocations), cmocka_unit_test(no_context_without_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

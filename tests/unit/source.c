@@ -1,0 +1,330 @@
+/* source.c - reading and copying bytes of every kind of source, and outputs that appear whole or not at all. */
+#include "unit/test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { BIG = 3 << 20 };         /* more than one tile, more than one inflater buffer */
+
+static uint8_t *pattern(size_t n)
+{
+    uint8_t *p = malloc(n);
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525 + 1013904223;
+        p[i] = i % 3 ? (uint8_t)(x >> 24) : (uint8_t)(i >> 12);
+    }
+    return p;
+}
+
+/* A fresh folder; the test's files go with it. */
+static char *folder(void)
+{
+    char *dir = strdup("/tmp/pt2onnx-test-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    return dir;
+}
+
+static char *path_in(const char *dir, const char *name)
+{
+    char *path = malloc(strlen(dir) + strlen(name) + 2);
+    sprintf(path, "%s/%s", dir, name);
+    return path;
+}
+
+static void write_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    fclose(f);
+}
+
+static size_t file_holds(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return 0;
+    uint8_t *got = malloc(n + 1);
+    size_t m = fread(got, 1, n + 1, f);
+    fclose(f);
+    bool same = m == n && memcmp(got, p, n) == 0;
+    free(got);
+    return same;
+}
+
+static void remove_folder(char *dir)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    assert_int_equal(system(command), 0);
+    free(dir);
+}
+
+static Source *file_source(Ctx *cx, const char *dir, const void *p, size_t n)
+{
+    char *path = path_in(dir, "in");
+    write_file(path, p, n);
+    Source *s = source_file(cx, path);
+    free(path);
+    assert_non_null(s);
+    return s;
+}
+
+static uint8_t *deflated(const uint8_t *p, size_t n, size_t *packed)
+{
+    z_stream z = { 0 };
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    *packed = deflateBound(&z, n);
+    uint8_t *out = malloc(*packed);
+    z.next_in = (uint8_t *)p, z.avail_in = (uInt)n, z.next_out = out, z.avail_out = (uInt)*packed;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *packed = z.total_out;
+    deflateEnd(&z);
+    return out;
+}
+
+static bool fill_with_arg(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
+{
+    (void)cx;
+    memset(out, *(const uint8_t *)arg, size);
+    return true;
+}
+
+static bool collect(void *user, const void *p, size_t n)
+{
+    FILE *f = user;
+    return fwrite(p, 1, n, f) == n;
+}
+
+static void every_kind_copies_the_same_bytes(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder(), *to = path_in(dir, "out");
+    uint8_t *p = pattern(BIG);
+    size_t packed;
+    uint8_t *z = deflated(p, BIG, &packed);
+    Source *memory = source_memory(cx, p, BIG), *file = file_source(cx, dir, p, BIG);
+    Source *inflating = source_deflated(cx, source_memory(cx, z, packed), 0, packed, BIG);
+    static const uint8_t five = 5;
+    Source *recipe = source_recipe(cx, fill_with_arg, &five, 1000);
+    uint8_t *want = malloc(4 * (size_t)BIG);
+    for (int through_fd = 0; through_fd < 2; through_fd++) {
+        size_t n = 0;
+        FILE *f = fopen(to, "wb");
+        Sink s = through_fd ? (Sink){ .fd = fileno(f) } : (Sink){ .fd = -1, .write = collect, .user = f };
+        assert_true(sink_copy(cx, &s, (Bytes){ memory, 5, BIG - 5 }));
+        assert_true(sink_copy(cx, &s, (Bytes){ file, 7, BIG - 8 }));
+        assert_true(sink_copy(cx, &s, (Bytes){ inflating, 9, BIG - 9 }));
+        assert_true(sink_copy(cx, &s, (Bytes){ recipe, 0, 1000 }));
+        assert_true(sink_copy(cx, &s, (Bytes){ recipe, 10, 0 }));
+        assert_true(sink_pad(cx, &s, 5000));
+        memcpy(want + n, p + 5, BIG - 5), n += BIG - 5;
+        memcpy(want + n, p + 7, BIG - 8), n += BIG - 8;
+        memcpy(want + n, p + 9, BIG - 9), n += BIG - 9;
+        memset(want + n, 5, 1000), n += 1000;
+        memset(want + n, 0, 5000), n += 5000;
+        assert_int_equal(s.at, n);
+        fclose(f);
+        assert_true(file_holds(to, want, n));
+    }
+    free(want), free(p), free(z), free(to);
+    remove_folder(dir);
+}
+
+static void a_deflated_source_can_be_read_anywhere(void **state)
+{
+    Ctx *cx = *state;
+    uint8_t *p = pattern(BIG), got[1000];
+    size_t packed;
+    uint8_t *z = deflated(p, BIG, &packed);
+    Source *a = source_deflated(cx, source_memory(cx, z, packed), 0, packed, BIG);
+    Source *b = source_deflated(cx, source_memory(cx, z, packed), 0, packed, BIG);
+    static const size_t places[] = { 0, 1000, 200000, 100, BIG - 1000, 0, BIG - 1000 };
+    for (size_t i = 0; i < COUNT(places); i++) {
+        Source *s = i % 2 ? a : b;
+        assert_true(bytes_read(cx, (Bytes){ s, 0, BIG }, places[i], got, sizeof got));
+        assert_memory_equal(got, p + places[i], sizeof got);
+    }
+    free(p), free(z);
+}
+
+static void damaged_compressed_data_is_an_error(void **state)
+{
+    Ctx *cx = *state;
+    uint8_t *p = pattern(100000), *got = malloc(200000);
+    size_t packed;
+    uint8_t *z = deflated(p, 100000, &packed);
+    Bytes longer = { source_deflated(cx, source_memory(cx, z, packed), 0, packed, 200000), 0, 200000 };
+    assert_false(bytes_read(cx, longer, 0, got, 200000));
+    assert_string_equal(cx->error.text->s, "compressed data ends after 100000 of 200000 bytes");
+    ctx_restart(cx);
+    Bytes cut = { source_deflated(cx, source_memory(cx, z, packed / 2), 0, packed / 2, 100000), 0, 100000 };
+    assert_false(bytes_read(cx, cut, 0, got, 100000));
+    assert_int_equal(cx->error.code, E_FORMAT);
+    ctx_restart(cx);
+    memset(z, 0xff, 100);
+    Bytes bad = { source_deflated(cx, source_memory(cx, z, packed), 0, packed, 100000), 0, 100000 };
+    assert_false(bytes_read(cx, bad, 0, got, 100000));
+    assert_string_equal(cx->error.text->s, "compressed data is damaged after 0 bytes");
+    free(p), free(z), free(got);
+}
+
+static void reading_outside_is_an_error(void **state)
+{
+    Ctx *cx = *state;
+    static const uint8_t p[10] = { 0 };
+    uint8_t out[20];
+    Source *s = source_memory(cx, p, 10);
+    static const struct { uint64_t off, len, at; size_t n; } cases[] = {
+        { 0, 11, 0, 11 }, { 5, 6, 0, 1 }, { UINT64_MAX, 1, 0, 1 }, { 1, UINT64_MAX, 0, 1 }, { 0, 10, 5, 6 }, { 0, 10, UINT64_MAX, 1 },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_false(bytes_read(cx, (Bytes){ s, cases[i].off, cases[i].len }, cases[i].at, out, cases[i].n));
+        assert_int_equal(cx->error.code, E_FORMAT);
+        ctx_restart(cx);
+    }
+    assert_true(bytes_read(cx, (Bytes){ NULL, 0, 0 }, 0, out, 0));
+}
+
+static void a_file_that_shrinks_is_an_error(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder(), *path = path_in(dir, "in"), *to = path_in(dir, "out");
+    uint8_t *p = pattern(BIG);
+    Source *s = file_source(cx, dir, p, BIG);
+    assert_int_equal(truncate(path, 1000), 0);
+    FILE *f = fopen(to, "wb");
+    Sink sink = { .fd = fileno(f) };
+    assert_false(sink_copy(cx, &sink, (Bytes){ s, 0, BIG }));
+    assert_string_equal(cx->error.text->s, "the file became shorter while it was read");
+    fclose(f);
+    free(p), free(path), free(to);
+    remove_folder(dir);
+}
+
+static void what_is_not_a_file_is_named(void **state)
+{
+    Ctx *cx = *state;
+    assert_null(source_file(cx, "/nowhere/at all"));
+    assert_string_equal(cx->error.text->s, "cannot open it: No such file or directory");
+    ctx_restart(cx);
+    assert_null(source_file(cx, "/tmp"));
+    assert_string_equal(cx->error.text->s, "this is a directory, not a file");
+    ctx_restart(cx);
+    assert_null(source_file(cx, "/dev/zero"));
+    assert_int_equal(cx->error.code, E_IO);
+}
+
+static size_t files_in(const char *dir)
+{
+    char command[128];
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", dir);
+    FILE *f = popen(command, "r");
+    unsigned n = 0;
+    assert_int_equal(fscanf(f, "%u", &n), 1);
+    pclose(f);
+    return n;
+}
+
+static void outputs_appear_at_commit_only(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder(), *data = path_in(dir, "net.onnx.data"), *model = path_in(dir, "net.onnx");
+    write_file(model, "old", 3);
+    OutFile *files[] = { out_open(cx, data), out_open(cx, model) };
+    assert_non_null(files[0]);
+    assert_non_null(files[1]);
+    assert_true(sink_write(cx, out_sink(files[0]), "weights", 7));
+    assert_true(sink_write(cx, out_sink(files[1]), "model", 5));
+    assert_int_equal(access(data, F_OK), -1);
+    assert_true(file_holds(model, "old", 3));
+    assert_true(out_commit(cx, files, 2));
+    assert_true(file_holds(data, "weights", 7));
+    assert_true(file_holds(model, "model", 5));
+    assert_int_equal(files_in(dir), 2);
+    free(data), free(model);
+    remove_folder(dir);
+}
+
+static void nothing_stays_after_an_error(void **state)
+{
+    (void)state;
+    char *dir = folder(), *model = path_in(dir, "net.onnx");
+    write_file(model, "old", 3);
+    Ctx *cx = ctx_new();
+    OutFile *f = out_open(cx, model);
+    assert_true(sink_write(cx, out_sink(f), "half a mod", 10));
+    fail(cx, E_VALUE, "no");
+    assert_false(out_commit(cx, &f, 1));
+    ctx_free(cx);
+    assert_true(file_holds(model, "old", 3));
+    assert_int_equal(files_in(dir), 1);
+    free(model);
+    remove_folder(dir);
+}
+
+static void a_signal_handler_can_remove_temporaries(void **state)
+{
+    (void)state;
+    char *dir = folder(), *model = path_in(dir, "net.onnx");
+    pid_t child = fork();
+    if (child == 0) {
+        Ctx *cx = ctx_new();
+        OutFile *f = out_open(cx, model);
+        bool ok = f && sink_write(cx, out_sink(f), "half", 4) && files_in(dir) == 1;
+        out_remove_all();
+        _exit(ok ? 0 : 1);              /* dies without ctx_free */
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(files_in(dir), 0);
+    free(model);
+    remove_folder(dir);
+}
+
+static void outputs_that_are_not_plain_files(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder(), *link = path_in(dir, "link.onnx"), *real = path_in(dir, "real.onnx");
+    assert_null(out_open(cx, dir));
+    assert_non_null(strstr(cx->error.text->s, "this is a directory"));
+    ctx_restart(cx);
+    assert_null(out_open(cx, "/nowhere/at/all.onnx"));
+    assert_int_equal(cx->error.code, E_IO);
+    ctx_restart(cx);
+    OutFile *null = out_open(cx, "/dev/null");
+    assert_non_null(null);
+    assert_true(sink_write(cx, out_sink(null), "x", 1));
+    assert_true(out_commit(cx, &null, 1));
+    struct stat st;
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    write_file(real, "old", 3);
+    assert_int_equal(symlink("real.onnx", link), 0);
+    OutFile *f = out_open(cx, link);
+    assert_non_null(f);
+    assert_true(sink_write(cx, out_sink(f), "new", 3));
+    assert_true(out_commit(cx, &f, 1));
+    assert_true(file_holds(real, "new", 3));
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    free(link), free(real);
+    remove_folder(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_kind_copies_the_same_bytes), TEST(a_deflated_source_can_be_read_anywhere), TEST(damaged_compressed_data_is_an_error),
+        TEST(reading_outside_is_an_error), TEST(a_file_that_shrinks_is_an_error), TEST(what_is_not_a_file_is_named),
+        TEST(outputs_appear_at_commit_only), cmocka_unit_test(nothing_stays_after_an_error),
+        cmocka_unit_test(a_signal_handler_can_remove_temporaries), TEST(outputs_that_are_not_plain_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
