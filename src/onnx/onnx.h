@@ -107,7 +107,7 @@ typedef struct Const {
     int rank;
     const int64_t *dims;
     const int64_t *strides;         /* in elements; NULL: contiguous */
-    Bytes bytes;                    /* starts at the first element; may be longer than the tensor */
+    Bytes bytes;                    /* starts at the first element; may be longer than the tensor. DT_STRING: one Str an element */
     Str name;                       /* the state_dict entry whose bytes these are exactly; NULL for anything else */
     Str derived;                    /* a wish for a name: "conv.weight.bn"; NULL */
     const void *storage;            /* equal non-NULL pointers: the same storage in the file */
