@@ -1,0 +1,876 @@
+/* wire.c - writes the finished graph as an ONNX file (the protobuf wire format of onnx.proto).
+ *
+ * One idea: the same functions measure and write. The first walk has no sink: it adds up bytes and notes the length of each
+ * nested message in one array, in the order in which messages open. The second walk writes, taking the lengths from that
+ * array. So nothing is ever built in memory, and a weight is only a length until the kernel copies it (sink_copy) or, when
+ * it is strided, gather() reads it tile by tile.
+ *
+ * Before both: every value and node gets its name. One set of names serves all scopes; the user's names come first
+ * (inputs, outputs, then state_dict entries), then names derived from those, then module paths.
+ *
+ * Does not: change the graph. What cannot be written as it stands is our own mistake (E_BUG), except a file over 2 GB. */
+#include "onnx/internal.h"
+#include "pt2onnx.h"
+
+#include <assert.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian; so are all constants in memory");
+
+/* ---- what is where in onnx.proto ---- */
+
+enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_PROPS = 14 };
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOMAIN = 7, NODE_PROPS = 9 };
+enum { ATTR_F_NAME = 1, ATTR_F_F = 2, ATTR_F_I = 3, ATTR_F_S = 4, ATTR_F_T = 5, ATTR_F_G = 6, ATTR_F_FLOATS = 7, ATTR_F_INTS = 8,
+       ATTR_F_STRINGS = 9, ATTR_F_TYPE_PROTO = 14, ATTR_F_KIND = 20 };
+enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
+enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
+
+enum {
+    ONE_FILE_MAX = INT32_MAX,       /* protobuf's own limit for one message */
+    EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
+    PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
+    ALIGN = 64,                     /* of tensors in the data file that are not copied from a file */
+    TILE = 4 << 20,                 /* strided constants are written this many bytes at a time */
+    SPAN = 16 << 20,                /* and read whole when they span no more than this, */
+    RUN = 64 << 10,                 /* else in runs of this many bytes */
+};
+
+int onnx_ir_version(int opset)
+{
+    static const struct { int opset, ir; } first[] = {      /* the release of ONNX that brought the opset */
+        { 28, 14 }, { 25, 13 }, { 24, 12 }, { 23, 11 }, { 21, 10 }, { 19, 9 }, { 15, 8 }, { 12, 7 }, { 11, 6 }, { 10, 5 }, { 9, 4 },
+    };
+    for (size_t i = 0; i < COUNT(first); i++)
+        if (opset >= first[i].opset)
+            return first[i].ir;
+    return 3;
+}
+
+/* ---- the writer ---- */
+
+/* An initializer: the constant, and where its bytes go. */
+typedef struct Init { Ox v; bool external; uint64_t offset, size; } Init;
+typedef struct NodeProps { Str source, module, type; } NodeProps;
+
+typedef struct Wire {
+    Ctx *cx;
+    const ModelInfo *info;
+    Str data_name;                  /* of the external file, NULL without one */
+    Sink *out;                      /* NULL while measuring */
+    uint64_t n;                     /* measuring: bytes so far of the message that is open */
+    VEC(uint64_t) size;             /* lengths of nested messages, in the order of their opening */
+    size_t next;                    /* writing: the next of them */
+    bool failed;                    /* writing: the sink has refused */
+
+    Str *value, *node;              /* names, by id */
+    bool *is_output;                /* of the graph that makes it; by id */
+    uint32_t n_value, n_node;       /* one more than the highest id */
+    Str no_name;                    /* "": an input or output that is not there */
+    Map used;                       /* every name given -> the last suffix tried for it */
+    Map paths;                      /* module path -> "/layer1/0" */
+    Map dims;                       /* Dim -> its text */
+    Map props;                      /* SourceId -> NodeProps */
+    VEC(Init) inits;
+
+    size_t filled;
+    uint8_t buf[16384];
+} Wire;
+
+static void flush(Wire *w)
+{
+    if (w->filled && !w->failed)
+        w->failed = !sink_write(w->cx, w->out, w->buf, w->filled);
+    w->filled = 0;
+}
+
+static void put(Wire *w, const void *p, size_t n)
+{
+    if (!w->out) {
+        w->n += n;
+        return;
+    }
+    if (n > sizeof w->buf - w->filled)
+        flush(w);
+    if (n > sizeof w->buf) {
+        w->failed = w->failed || !sink_write(w->cx, w->out, p, n);
+        return;
+    }
+    if (n)
+        memcpy(w->buf + w->filled, p, n);
+    w->filled += n;
+}
+
+static size_t varint_size(uint64_t v)
+{
+    size_t n = 1;
+    for (; v > 0x7F; v >>= 7)
+        n++;
+    return n;
+}
+
+static void put_varint(Wire *w, uint64_t v)
+{
+    uint8_t b[10];
+    size_t n = 0;
+    for (; v > 0x7F; v >>= 7)
+        b[n++] = (uint8_t)(v | 0x80);
+    b[n++] = (uint8_t)v;
+    put(w, b, n);
+}
+
+static void put_tag(Wire *w, int field, int type) { put_varint(w, (uint64_t)field << 3 | (uint64_t)type); }
+
+static void put_int(Wire *w, int field, int64_t v)
+{
+    put_tag(w, field, WIRE_VARINT);
+    put_varint(w, (uint64_t)v);
+}
+
+static void put_float(Wire *w, int field, double v)
+{
+    float f = (float)v;                                     /* ONNX's float attributes are float32 */
+    put_tag(w, field, WIRE_FIXED32);
+    put(w, &f, sizeof f);
+}
+
+static void put_bytes(Wire *w, int field, const void *p, size_t n)
+{
+    put_tag(w, field, WIRE_LENGTH);
+    put_varint(w, n);
+    put(w, p, n);
+}
+
+static void put_text(Wire *w, int field, const char *s) { put_bytes(w, field, s, strlen(s)); }
+static void put_str(Wire *w, int field, Str s) { put_bytes(w, field, s->s, s->len); }
+
+/* A nested message: what is put between open and close is its body. */
+typedef struct Msg { int field; size_t slot; uint64_t outer; } Msg;
+
+static Msg open_msg(Wire *w, int field)
+{
+    Msg m = { .field = field, .slot = w->size.n, .outer = w->n };
+    if (!w->out) {
+        vec_push(w->cx, &w->size, 0);
+        w->n = 0;
+    } else {
+        put_tag(w, field, WIRE_LENGTH);
+        put_varint(w, w->size.at[w->next++]);
+    }
+    return m;
+}
+
+static void close_msg(Wire *w, Msg m)
+{
+    if (w->out)
+        return;
+    uint64_t body = w->n;
+    if (m.slot < w->size.n)
+        w->size.at[m.slot] = body;
+    w->n = m.outer + varint_size((uint64_t)m.field << 3) + varint_size(body) + body;
+}
+
+static void put_prop(Wire *w, int field, Str key, Str value)
+{
+    Msg m = open_msg(w, field);
+    put_str(w, 1, key);
+    put_str(w, 2, value);
+    close_msg(w, m);
+}
+
+/* ---- names ---- */
+
+/* Takes `wish`, or the first of wish_1, wish_2, .. that is free. The counter per wish keeps 10,000 like-named things linear. */
+static Str unique(Wire *w, Str wish)
+{
+    MapEntry *e = map_find(&w->used, wish);
+    if (!e) {
+        map_put(w->cx, &w->used, wish, NULL);
+        return wish;
+    }
+    for (uintptr_t i = (uintptr_t)e->val + 1;; i++) {
+        Str s = str_fmt(w->cx, "%s_%zu", wish->s, (size_t)i);
+        if (ctx_failed(w->cx))
+            return wish;
+        if (!map_find(&w->used, s)) {
+            map_put(w->cx, &w->used, wish, (void *)i);
+            map_put(w->cx, &w->used, s, NULL);
+            return s;
+        }
+    }
+}
+
+static void name_value(Wire *w, Ox v, Str wish)
+{
+    if (!w->value[v->id])
+        w->value[v->id] = unique(w, wish);
+}
+
+/* "layer1.0.conv1" -> "/layer1/0/conv1"; "" for none */
+static Str module_prefix(Wire *w, SourceId at)
+{
+    Str path = place_module(w->cx, at);
+    if (!path || path->len == 0)
+        return str_of(w->cx, "");
+    Str known = map_get(&w->paths, path);
+    if (known)
+        return known;
+    Buf b = buf_new(w->cx);
+    buf_str(&b, "/");
+    for (uint32_t i = 0; i < path->len; i++)
+        buf_add(&b, path->s[i] == '.' ? "/" : path->s + i, 1);
+    known = buf_done(&b);
+    map_put(w->cx, &w->paths, path, (void *)known);
+    return known;
+}
+
+/* What the operator calls its i-th input: "shape", "axes". */
+static Str formal_name(Wire *w, const Node *n, int i)
+{
+    const OpVersion *version = n->op ? onnx_version(n->op, w->info->opset) : NULL;
+    if (version && i < version->n_in)
+        return str_of(w->cx, version->in[i].name);
+    return str_fmt(w->cx, "input_%d", i);
+}
+
+static void name_graph(Wire *w, const Graph *g);
+
+static void name_node(Wire *w, const Node *n)
+{
+    Ctx *cx = w->cx;
+    Str name = unique(w, str_fmt(cx, "%s/%s", module_prefix(w, n->at)->s, n->name->s));
+    w->node[n->id] = name;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->kind == OX_CONST && !w->value[n->in[i]->id])
+            name_value(w, n->in[i], str_fmt(cx, "%s_%s", name->s, formal_name(w, n, i)->s));
+    for (int i = 0; i < n->n_attr; i++)
+        if (n->attr[i].kind == ATTR_GRAPH)
+            name_graph(w, n->attr[i].g);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i] && !w->value[n->out[i]->id])
+            name_value(w, n->out[i], n->out[i]->name ? n->out[i]->name : str_fmt(cx, "%s_output_%d", name->s, i));
+}
+
+static void name_graph(Wire *w, const Graph *g)
+{
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (!w->value[g->inputs.at[i]->id])
+            name_value(w, g->inputs.at[i], g->inputs.at[i]->name ? g->inputs.at[i]->name : str_of(w->cx, "input"));
+    for (size_t i = 0; i < g->nodes.n && !ctx_failed(w->cx); i++)
+        if (!g->nodes.at[i]->dead)
+            name_node(w, g->nodes.at[i]);
+    for (size_t i = 0; i < g->outputs.n; i++)               /* a constant that nothing else uses */
+        name_value(w, g->outputs.at[i], str_of(w->cx, "output"));
+}
+
+/* The user's names first, so that they are never the ones that get a suffix. */
+static void name_all(Wire *w, const Graph *root)
+{
+    for (size_t i = 0; i < root->inputs.n; i++)
+        if (root->inputs.at[i]->name)
+            name_value(w, root->inputs.at[i], root->inputs.at[i]->name);
+    for (size_t i = 0; i < root->outputs.n; i++)
+        if (root->outputs.at[i]->name)
+            name_value(w, root->outputs.at[i], root->outputs.at[i]->name);
+    for (size_t i = 0; i < w->inits.n; i++)
+        if (w->inits.at[i].v->k->name)
+            name_value(w, w->inits.at[i].v, w->inits.at[i].v->k->name);
+    for (size_t i = 0; i < w->inits.n; i++)
+        if (w->inits.at[i].v->k->derived)
+            name_value(w, w->inits.at[i].v, w->inits.at[i].v->k->derived);
+    name_graph(w, root);
+}
+
+/* ---- what is to be written: ids and the constants in use ---- */
+
+static void see_value(Wire *w, Ox v)
+{
+    if (v->id >= w->n_value)
+        w->n_value = v->id + 1;
+}
+
+static void see_graph(Wire *w, const Graph *g);
+
+static void see_node(Wire *w, const Node *n)
+{
+    if (n->id >= w->n_node)
+        w->n_node = n->id + 1;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i])
+            see_value(w, n->in[i]);
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            see_value(w, n->out[i]);
+    for (int i = 0; i < n->n_attr; i++)
+        if (n->attr[i].kind == ATTR_GRAPH)
+            see_graph(w, n->attr[i].g);
+}
+
+static void see_graph(Wire *w, const Graph *g)
+{
+    for (size_t i = 0; i < g->inputs.n; i++)
+        see_value(w, g->inputs.at[i]);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        see_value(w, g->outputs.at[i]);
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (!g->nodes.at[i]->dead)
+            see_node(w, g->nodes.at[i]);
+}
+
+static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
+{
+    if (v->kind == OX_DIMS || v->kind == OX_POISONED)
+        return fail_at(w->cx, at, E_BUG, "a value without a node reached the writer");
+    if (v->kind == OX_CONST && !seen[v->id]) {
+        seen[v->id] = true;
+        vec_push(w->cx, &w->inits, (Init){ .v = v });
+    }
+    return true;
+}
+
+/* Constants in the order of their first use. */
+static bool use_graph(Wire *w, const Graph *g, bool *seen)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && !use_value(w, n->in[i], seen, n->at))
+                return false;
+        for (int i = 0; i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH && !use_graph(w, n->attr[i].g, seen))
+                return false;
+    }
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (!use_value(w, g->outputs.at[i], seen, 0))
+            return false;
+    return true;
+}
+
+/* ---- constants ---- */
+
+static uint64_t const_bytes(const Const *k) { return dtype_bytes(k->dtype, (uint64_t)const_numel(k)); }
+
+/* A strided constant being written. */
+typedef struct Gather {
+    Wire *w;
+    const Const *k;
+    size_t size;                    /* of an element */
+    uint8_t *span;                  /* everything between its first and last element, or NULL: read in runs */
+    uint8_t *run, *tile;            /* RUN and TILE bytes */
+} Gather;
+
+/* Elements first, first + stride, .. into out[0], out[step], ..: as many as one read of RUN bytes covers at a time. */
+static bool read_run(Gather *g, int64_t first, int64_t count, int64_t stride, uint8_t *out, int64_t step)
+{
+    int64_t span = stride * (int64_t)g->size, per = span > 0 ? (RUN - (int64_t)g->size) / span + 1 : count;
+    for (int64_t done = 0; done < count; done += per) {
+        int64_t n = count - done < per ? count - done : per;
+        uint64_t at = (uint64_t)(first + done * stride) * g->size;
+        const uint8_t *from = g->span ? g->span + at : g->run;
+        if (!g->span && !bytes_read(g->w->cx, g->k->bytes, at, g->run, (size_t)((n - 1) * span) + g->size))
+            return false;
+        for (int64_t i = 0; i < n; i++)
+            memcpy(out + (size_t)((done + i) * step) * g->size, from + (size_t)(i * span), g->size);
+    }
+    return true;
+}
+
+/* A box of elements, contiguous, into the tile: runs along the axis with the smallest stride, wherever that axis stands. */
+static bool read_box(Gather *g, int rank, const int64_t *dims, const int64_t *strides, int64_t first)
+{
+    int along = rank - 1;
+    for (int a = rank - 1; a >= 0; a--)
+        if (dims[a] > 1 && (dims[along] <= 1 || strides[a] < strides[along]))
+            along = a;
+    int64_t step[MAX_RANK + 1], index[MAX_RANK] = { 0 };
+    step[rank] = 1;
+    for (int a = rank - 1; a >= 0; a--)
+        step[a] = step[a + 1] * dims[a];
+    for (;;) {
+        int64_t at = first, to = 0;
+        for (int a = 0; a < rank; a++) {
+            at += index[a] * strides[a];
+            to += index[a] * step[a + 1];
+        }
+        if (!read_run(g, at, dims[along], strides[along], g->tile + (size_t)to * g->size, step[along + 1]))
+            return false;
+        int a = rank - 1;
+        while (a >= 0 && (a == along || ++index[a] == dims[a]))
+            index[a--] = 0;
+        if (a < 0)
+            return true;
+    }
+}
+
+/* The axes from `axis` on, in boxes that fit a tile, in the order of the output. */
+static bool gather_axes(Gather *g, int axis, int64_t first)
+{
+    int rank = g->k->rank - axis;
+    const int64_t *dims = g->k->dims + axis, *strides = g->k->strides + axis;
+    int64_t row = (int64_t)g->size, box[MAX_RANK];
+    for (int a = 1; a < rank; a++)
+        row *= dims[a];                                    /* cannot overflow: the whole has been measured */
+    if (row > TILE) {
+        for (int64_t i = 0; i < dims[0]; i++)
+            if (!gather_axes(g, axis + 1, first + i * strides[0]))
+                return false;
+        return true;
+    }
+    memcpy(box, dims, (size_t)rank * sizeof *box);
+    for (int64_t i = 0; i < dims[0]; i += box[0]) {
+        box[0] = TILE / row < dims[0] - i ? TILE / row : dims[0] - i;
+        if (!read_box(g, rank, box, strides, first + i * strides[0]))
+            return false;
+        put(g->w, g->tile, (size_t)(box[0] * row));
+    }
+    return !g->w->failed;
+}
+
+/* Sources that cannot be read here and there (inflated, computed) are read whole; so are small spans, in one call. */
+static bool gather(Wire *w, const Const *k)
+{
+    Gather g = { .w = w, .k = k, .size = dtype_size(k->dtype) };
+    int64_t last = 0;
+    for (int a = 0; a < k->rank; a++)
+        if (k->strides[a] < 0 || dtype_bytes(k->dtype, 2) != 2 * g.size)
+            return fail(w->cx, E_BUG, "a constant with this layout reached the writer");
+        else
+            last += (k->dims[a] - 1) * k->strides[a];
+    ArenaMark mark = arena_mark(w->cx->run);
+    uint64_t span = ((uint64_t)last + 1) * g.size;
+    bool anywhere = k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY, ok = true;
+    g.tile = new_array(w->cx, uint8_t, TILE);
+    if (!anywhere || span <= SPAN) {
+        g.span = new_array(w->cx, uint8_t, span);
+        ok = g.span && bytes_read(w->cx, k->bytes, 0, g.span, (size_t)span);
+    } else {
+        g.run = new_array(w->cx, uint8_t, RUN);
+        ok = g.run != NULL;
+    }
+    ok = ok && g.tile && gather_axes(&g, 0, 0);
+    arena_reset(w->cx->run, mark);
+    return ok;
+}
+
+/* The elements, straight to a sink: the kernel copies what is contiguous. */
+static void put_elements(Wire *w, const Const *k)
+{
+    uint64_t size = const_bytes(k);
+    if (!w->out) {
+        w->n += size;
+        return;
+    }
+    if (size == 0)
+        return;
+    if (!const_contiguous(k)) {
+        w->failed = w->failed || !gather(w, k);
+        return;
+    }
+    flush(w);
+    w->failed = w->failed || !sink_copy(w->cx, w->out, (Bytes){ k->bytes.src, k->bytes.off, size });
+}
+
+static void put_external(Wire *w, const Init *init)
+{
+    Ctx *cx = w->cx;
+    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "location"), w->data_name);
+    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "offset"), str_fmt(cx, "%llu", (unsigned long long)init->offset));
+    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "length"), str_fmt(cx, "%llu", (unsigned long long)init->size));
+    put_int(w, TENSOR_LOCATION, 1);
+}
+
+/* A constant of strings holds one Str an element (onnx.h). */
+static void put_strings(Wire *w, const Const *k)
+{
+    assert(const_contiguous(k));
+    for (int64_t i = 0, n = const_numel(k); i < n; i++) {
+        Str s = NULL;
+        if (!bytes_read(w->cx, k->bytes, (uint64_t)i * sizeof s, &s, sizeof s))
+            return;
+        put_str(w, TENSOR_STRINGS, s);
+    }
+}
+
+/* TensorProto. init: where an initializer's bytes go; NULL for an attribute's tensor, which stays in place. */
+static void put_tensor(Wire *w, int field, const Const *k, Str name, const Init *init)
+{
+    Msg m = open_msg(w, field);
+    for (int a = 0; a < k->rank; a++)
+        put_int(w, TENSOR_DIMS, k->dims[a]);
+    put_int(w, TENSOR_DTYPE, k->dtype);
+    if (name)
+        put_str(w, TENSOR_NAME, name);
+    if (k->dtype == DT_STRING) {
+        put_strings(w, k);
+    } else if (init && init->external) {
+        put_external(w, init);
+    } else {
+        put_tag(w, TENSOR_RAW, WIRE_LENGTH);
+        put_varint(w, const_bytes(k));
+        put_elements(w, k);
+    }
+    close_msg(w, m);
+}
+
+/* ---- types ---- */
+
+static Str dim_name(Wire *w, Dim d)
+{
+    Str s = map_get(&w->dims, d);
+    if (!s) {
+        s = dim_text(w->cx, d);
+        map_put(w->cx, &w->dims, d, (void *)s);
+    }
+    return s;
+}
+
+static void put_shape(Wire *w, Type t)
+{
+    enum { TYPE_SHAPE = 2, SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
+    Msg shape = open_msg(w, TYPE_SHAPE);
+    for (int a = 0; a < t->rank; a++) {
+        Msg dim = open_msg(w, SHAPE_DIM);
+        int64_t known;
+        if (dim_known(t->dim[a], &known))
+            put_int(w, DIM_VALUE, known);
+        else
+            put_str(w, DIM_PARAM, dim_name(w, t->dim[a]));
+        close_msg(w, dim);
+    }
+    close_msg(w, shape);
+}
+
+/* TypeProto */
+static void put_type(Wire *w, int field, Type t)
+{
+    enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9, TYPE_ELEM = 1 };
+    Msg type = open_msg(w, field);
+    Msg kind = open_msg(w, t->kind == T_TENSOR ? TYPE_TENSOR : t->kind == T_SEQUENCE ? TYPE_SEQUENCE : TYPE_OPTIONAL);
+    if (t->kind == T_TENSOR) {
+        put_int(w, TYPE_ELEM, t->dtype);
+        if (t->rank >= 0)
+            put_shape(w, t);
+    } else {
+        put_type(w, TYPE_ELEM, t->elem);
+    }
+    close_msg(w, kind);
+    close_msg(w, type);
+}
+
+/* ValueInfoProto */
+static void put_value(Wire *w, int field, Ox v)
+{
+    Msg m = open_msg(w, field);
+    put_str(w, 1, w->value[v->id]);
+    put_type(w, 2, v->type);
+    close_msg(w, m);
+}
+
+static bool type_is_known(Type t)
+{
+    while (t && t->kind != T_TENSOR)
+        t = t->elem;
+    return t && t->dtype != DT_NONE;
+}
+
+/* ---- nodes ---- */
+
+static void put_graph(Wire *w, int field, const Graph *g, Str name);
+
+static int attr_proto_kind(AttrKind kind)
+{
+    switch (kind) {
+    case ATTR_FLOAT: return 1;
+    case ATTR_INT: return 2;
+    case ATTR_STRING: return 3;
+    case ATTR_TENSOR: return 4;
+    case ATTR_GRAPH: return 5;
+    case ATTR_FLOATS: return 6;
+    case ATTR_INTS: return 7;
+    case ATTR_STRINGS: return 8;
+    case ATTR_TYPE: return 13;
+    case ATTR_NONE: break;
+    }
+    return 0;
+}
+
+/* AttributeProto */
+static void put_attr(Wire *w, const Node *n, const Attr *a)
+{
+    if (a->kind == ATTR_NONE)
+        return;
+    Msg m = open_msg(w, NODE_ATTR);
+    put_text(w, ATTR_F_NAME, a->name);
+    switch (a->kind) {
+    case ATTR_INT: put_int(w, ATTR_F_I, a->i); break;
+    case ATTR_FLOAT: put_float(w, ATTR_F_F, a->f); break;
+    case ATTR_STRING: put_str(w, ATTR_F_S, a->s); break;
+    case ATTR_TENSOR: put_tensor(w, ATTR_F_T, a->t, NULL, NULL); break;
+    case ATTR_TYPE: put_type(w, ATTR_F_TYPE_PROTO, a->type); break;
+    case ATTR_GRAPH: put_graph(w, ATTR_F_G, a->g, str_fmt(w->cx, "%s_%s", w->node[n->id]->s, a->name)); break;
+    case ATTR_INTS:
+        for (size_t i = 0; i < a->n; i++)
+            put_int(w, ATTR_F_INTS, a->ints[i]);
+        break;
+    case ATTR_FLOATS:
+        for (size_t i = 0; i < a->n; i++)
+            put_float(w, ATTR_F_FLOATS, a->floats[i]);
+        break;
+    case ATTR_STRINGS:
+        for (size_t i = 0; i < a->n; i++)
+            put_str(w, ATTR_F_STRINGS, a->strs[i]);
+        break;
+    case ATTR_NONE: break;
+    }
+    put_int(w, ATTR_F_KIND, attr_proto_kind(a->kind));
+    close_msg(w, m);
+}
+
+static Str module_type(Ctx *cx, SourceId at)
+{
+    for (const Place *p = place(cx, at); p; p = place(cx, p->up))
+        if (p->kind == WHERE_MODULE)
+            return p->type;
+    return NULL;
+}
+
+/* Computed once per place: asking for a line may read debug records. */
+static const NodeProps *node_props(Wire *w, SourceId at)
+{
+    const void *key = (const void *)((uintptr_t)at + 1);
+    NodeProps *p = map_get(&w->props, key);
+    if (p)
+        return p;
+    p = new(w->cx, NodeProps);
+    Pos pos;
+    if (place_pos(w->cx, at, &pos) && pos.file)
+        p->source = str_fmt(w->cx, "%s:%u", pos.file->s, pos.line);
+    p->module = place_module(w->cx, at);
+    p->type = module_type(w->cx, at);
+    map_put(w->cx, &w->props, key, p);
+    return p;
+}
+
+static void put_node_props(Wire *w, const Node *n)
+{
+    const NodeProps *p = node_props(w, n->at);
+    if (p->source)
+        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.source"), p->source);
+    if (p->module && p->module->len)
+        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.module"), p->module);
+    if (p->type)
+        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.class"), p->type);
+}
+
+/* NodeProto */
+static void put_node(Wire *w, const Node *n)
+{
+    Msg m = open_msg(w, GRAPH_NODE);
+    for (int i = 0; i < n->n_in; i++)
+        put_str(w, NODE_INPUT, n->in[i] ? w->value[n->in[i]->id] : w->no_name);
+    for (int i = 0; i < n->n_out; i++)
+        put_str(w, NODE_OUTPUT, n->out[i] ? w->value[n->out[i]->id] : w->no_name);
+    put_str(w, NODE_NAME, w->node[n->id]);
+    put_str(w, NODE_OP, n->name);
+    for (int i = 0; i < n->n_attr; i++)
+        put_attr(w, n, &n->attr[i]);
+    if (n->domain && n->domain->len)
+        put_str(w, NODE_DOMAIN, n->domain);
+    if (w->info->node_props && n->at)
+        put_node_props(w, n);
+    close_msg(w, m);
+}
+
+/* ---- graphs and the model ---- */
+
+/* Every value that a node makes, with its type; outputs have theirs in the signature. */
+static void put_values(Wire *w, const Graph *g)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_out; i++)
+            if (n->out[i] && !w->is_output[n->out[i]->id] && type_is_known(n->out[i]->type))
+                put_value(w, GRAPH_VALUE, n->out[i]);
+    }
+}
+
+/* GraphProto. Initializers stand in the root graph only. */
+static void put_graph(Wire *w, int field, const Graph *g, Str name)
+{
+    Msg m = open_msg(w, field);
+    for (size_t i = 0; i < g->nodes.n && !w->failed && !ctx_failed(w->cx); i++)
+        if (!g->nodes.at[i]->dead)
+            put_node(w, g->nodes.at[i]);
+    put_str(w, GRAPH_NAME, g->name && g->name->len ? g->name : name);
+    for (size_t i = 0; !g->up && i < w->inits.n && !w->failed; i++)
+        put_tensor(w, GRAPH_INITIALIZER, w->inits.at[i].v->k, w->value[w->inits.at[i].v->id], &w->inits.at[i]);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        put_value(w, GRAPH_INPUT, g->inputs.at[i]);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        put_value(w, GRAPH_OUTPUT, g->outputs.at[i]);
+    put_values(w, g);
+    close_msg(w, m);
+}
+
+static void put_opset(Wire *w, Str domain, int64_t version)
+{
+    Msg m = open_msg(w, MODEL_OPSET);
+    if (domain)
+        put_str(w, 1, domain);
+    put_int(w, 2, version);
+    close_msg(w, m);
+}
+
+/* ModelProto: the whole file */
+static void put_model(Wire *w, const Graph *g)
+{
+    const ModelInfo *info = w->info;
+    put_int(w, MODEL_IR, onnx_ir_version(info->opset));
+    put_text(w, MODEL_PRODUCER, "pt2onnx");
+    put_text(w, MODEL_PRODUCER_VERSION, PT2ONNX_VERSION);
+    put_graph(w, MODEL_GRAPH, g, info->graph_name ? info->graph_name : str_of(w->cx, "main"));
+    put_opset(w, NULL, info->opset);
+    for (size_t i = 0; i < info->domains.n; i++)
+        put_opset(w, info->domains.at[i].domain, info->domains.at[i].version);
+    for (size_t i = 0; i < info->props.n; i++)
+        put_prop(w, MODEL_PROPS, info->props.at[i].key, info->props.at[i].value);
+}
+
+/* ---- the plan: names, and where each weight goes ---- */
+
+/* An output has a name of its own and is made in its graph; tidy puts an Identity where that is not so. */
+static bool check_outputs(Wire *w, const Graph *g)
+{
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        Ox v = g->outputs.at[i];
+        if (w->is_output[v->id] || (g->up && (v->kind != OX_NODE || v->graph != g)))
+            return fail(w->cx, E_BUG, "output %zu of graph %s needs an Identity", i, g->name ? g->name->s : "main");
+        if (!type_is_known(v->type))
+            return fail(w->cx, E_BUG, "output %zu of graph %s has no type", i, g->name ? g->name->s : "main");
+        w->is_output[v->id] = true;
+    }
+    for (size_t k = 0; k < g->nodes.n; k++)
+        for (int i = 0; !g->nodes.at[k]->dead && i < g->nodes.at[k]->n_attr; i++)
+            if (g->nodes.at[k]->attr[i].kind == ATTR_GRAPH && !check_outputs(w, g->nodes.at[k]->attr[i].g))
+                return false;
+    return true;
+}
+
+static Wire *wire_new(Ctx *cx, const Graph *g, const ModelInfo *info)
+{
+    Wire *w = new(cx, Wire);
+    w->cx = cx;
+    w->info = info;
+    w->no_name = str_of(cx, "");
+    see_graph(w, g);
+    w->value = new_array(cx, Str, w->n_value + 1);
+    w->node = new_array(cx, Str, w->n_node + 1);
+    w->is_output = new_array(cx, bool, w->n_value + 1);
+    bool *seen = new_array(cx, bool, w->n_value + 1);
+    if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g))
+        return NULL;
+    name_all(w, g);
+    return ctx_failed(cx) ? NULL : w;
+}
+
+static uint64_t round_up(uint64_t at, uint64_t to, uint64_t rest)
+{
+    return at + (rest + to - at % to) % to;
+}
+
+static bool in_file(const Const *k) { return k->bytes.src && k->bytes.src->kind == SRC_FILE && const_contiguous(k); }
+
+/* In the data file, weights lie one after the other, each at its place modulo a page, so that blocks can be shared. */
+static void place_external(Wire *w, Str data_name)
+{
+    w->data_name = data_name;
+    uint64_t at = 0;
+    for (size_t i = 0; i < w->inits.n; i++) {
+        Init *init = &w->inits.at[i];
+        const Const *k = init->v->k;
+        init->size = const_bytes(k);
+        init->external = k->dtype != DT_STRING && init->size >= EXTERNAL_MIN;
+        if (!init->external)
+            continue;
+        at = in_file(k) && init->size >= PAGE ? round_up(at, PAGE, k->bytes.off % PAGE) : round_up(at, ALIGN, 0);
+        init->offset = at;
+        at += init->size;
+    }
+}
+
+/* In the archive itself: only what stands there as it is. */
+static void place_linked(Wire *w, Str archive)
+{
+    w->data_name = archive;
+    for (size_t i = 0; i < w->inits.n; i++) {
+        Init *init = &w->inits.at[i];
+        const Const *k = init->v->k;
+        init->size = const_bytes(k);
+        init->external = in_file(k) && init->size >= EXTERNAL_MIN;
+        init->offset = k->bytes.off;
+    }
+}
+
+static uint64_t measure(Wire *w, const Graph *g)
+{
+    w->out = NULL;
+    w->n = 0;
+    put_model(w, g);
+    return w->n;
+}
+
+static bool write_data(Wire *w, Sink *data)
+{
+    Sink *model = w->out;
+    uint64_t start = data->at;
+    w->out = data;
+    for (size_t i = 0; i < w->inits.n && !w->failed; i++) {
+        const Init *init = &w->inits.at[i];
+        if (!init->external)
+            continue;
+        flush(w);
+        w->failed = w->failed || !sink_pad(w->cx, data, start + init->offset - data->at);
+        put_elements(w, init->v->k);
+        if (w->cx->progress)
+            w->cx->progress(w->cx->progress_user, "writing weights", (double)(i + 1) / (double)w->inits.n);
+    }
+    flush(w);
+    w->out = model;
+    return !w->failed;
+}
+
+uint64_t wire_size(Ctx *cx, Graph *g, const ModelInfo *info)
+{
+    Wire *w = wire_new(cx, g, info);
+    return w ? measure(w, g) : 0;
+}
+
+bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data, const char *data_name)
+{
+    Wire *w = wire_new(cx, g, info);
+    if (!w)
+        return false;
+    if (data)
+        place_external(w, str_of(cx, data_name));
+    else if (info->weights == WEIGHTS_LINK)
+        place_linked(w, str_of(cx, info->link_name));
+    uint64_t size = measure(w, g), start = out->at;
+    if (ctx_failed(cx))
+        return false;
+    if (size > ONE_FILE_MAX) {
+        fail(cx, E_UNSUPPORTED, "the model is %llu bytes; one ONNX file holds at most %d", (unsigned long long)size, ONE_FILE_MAX);
+        fail_hint(cx, "--weights=external");
+        return false;
+    }
+    w->out = out;
+    if (data && !write_data(w, data))
+        return false;
+    put_model(w, g);
+    flush(w);
+    if (w->failed || ctx_failed(cx))
+        return false;
+    return out->at - start == size || fail(cx, E_BUG, "wrote %llu bytes, measured %llu",
+                                           (unsigned long long)(out->at - start), (unsigned long long)size);
+}
