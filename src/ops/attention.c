@@ -1,0 +1,343 @@
+/* attention.c - scaled dot product attention in its many spellings, and the fused encoder operators that tracing in eval
+ * mode leaves (_native_multi_head_attention, _transformer_encoder_layer_fwd).
+ *
+ * All of them come down to attend(): softmax(q k^T * scale + mask) v. Decomposed at every opset: ONNX's Attention (23) has no
+ * word for rows that are masked out completely, where PyTorch gives zeros. Dropout while training is refused. */
+#include "ops/ops.h"
+
+#include <math.h>
+
+/* What attention is computed from; q [.., L, E], k [.., S, E], v [.., S, Ev]. */
+typedef struct Attention {
+    Ox q, k, v;
+    Ox mask;            /* NULL none; bool: true takes part; a number type: added to the scores */
+    bool causal;        /* row i sees columns 0..i */
+    bool safe;          /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
+    double scale;       /* of the scores; 0: 1/sqrt(E) */
+} Attention;
+
+static Ox transpose_last_two(Op *op, Ox x)
+{
+    if (!ox_ok(x))
+        return POISON;
+    int rank = ox_rank(x);
+    int64_t perm[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[rank - 2] = rank - 1;
+    perm[rank - 1] = rank - 2;
+    return ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
+}
+
+/* bool [L, S]: column j <= row i */
+static Ox causal_mask(Op *op, Dim rows, Dim columns)
+{
+    Dim d[2] = { rows, columns };
+    Ox shape = ox_dims(op->g, d, 2);
+    Ox yes = ox_bool(op->g, true);
+    Ox all = ox(op, "Expand", yes, shape);
+    return ox_with(op, "Trilu", INPUTS(all), INT("upper", 0));
+}
+
+static Ox masked(Op *op, Ox scores, Ox mask)
+{
+    if (!ox_ok(mask) || !ox_ok(scores))
+        return POISON;
+    if (ox_dtype(mask) != DT_BOOL) {
+        mask = ox_cast(op->g, mask, ox_dtype(scores));
+        return ox(op, "Add", scores, mask);
+    }
+    Ox nothing = number_like(op, -INFINITY, scores);
+    return ox(op, "Where", mask, scores, nothing);
+}
+
+/* The scores after scale and mask, [.., L, S]. */
+static Ox attention_scores(Op *op, const Attention *a)
+{
+    if (!ox_ok(a->q) || !ox_ok(a->k) || !ox_ok(a->v))
+        return POISON;
+    int rank = ox_rank(a->q);
+    if (rank < 2 || ox_rank(a->k) < 2 || ox_rank(a->v) < 2)
+        return op_fail(op, E_VALUE, "attention needs query, key and value of rank 2 or more");
+    double scale = a->scale;
+    if (scale == 0) {
+        int64_t e;
+        if (!dim_known(ox_dim(a->q, rank - 1), &e))
+            return op_refuse(op, "the size of the query's last axis is not known");
+        scale = e > 0 ? 1 / sqrt((double)e) : 1;
+    }
+    Ox factor = number_like(op, scale, a->q);
+    Ox q = ox(op, "Mul", a->q, factor);
+    Ox kt = transpose_last_two(op, a->k);
+    Ox scores = ox(op, "MatMul", q, kt);
+    if (a->causal)
+        scores = masked(op, scores, causal_mask(op, ox_dim(a->q, rank - 2), ox_dim(a->k, ox_rank(a->k) - 2)));
+    return a->mask ? masked(op, scores, a->mask) : scores;
+}
+
+static Ox attention_weights(Op *op, const Attention *a, Ox scores)
+{
+    Ox weights = ox_with(op, "Softmax", INPUTS(scores), INT("axis", -1));
+    if (!a->safe || !a->mask)
+        return weights;
+    Ox axes = ints(op, -1);
+    Ox most = ox(op, "ReduceMax", scores, axes);
+    Ox nothing = number_like(op, -INFINITY, scores);
+    Ox empty = ox(op, "Equal", most, nothing);
+    Ox zero = number_like(op, 0, scores);
+    return ox(op, "Where", empty, zero, weights);
+}
+
+static Ox attend(Op *op, const Attention *a)
+{
+    Ox scores = attention_scores(op, a);
+    Ox weights = attention_weights(op, a, scores);
+    return ox(op, "MatMul", weights, a->v);
+}
+
+/* Grouped queries: each key head serves Hq / Hkv query heads in a row. x [B, Hkv, S, E] -> [B, Hq, S, E] */
+static Ox repeat_heads(Op *op, Ox x, Dim heads)
+{
+    if (!ox_ok(x) || dim_eq(op->cx, ox_dim(x, 1), heads) == YES)
+        return x;
+    Dim times;
+    if (!dim_divide(op->cx, heads, ox_dim(x, 1), &times))
+        return op_refuse(op, "the number of query heads is no known multiple of the key heads");
+    Dim wide[5] = { ox_dim(x, 0), ox_dim(x, 1), times, ox_dim(x, 2), ox_dim(x, 3) };
+    Dim flat[4] = { ox_dim(x, 0), heads, ox_dim(x, 2), ox_dim(x, 3) };
+    Ox axes = ints(op, 2);
+    Ox shape = ox_dims(op->g, wide, 5), joined = ox_dims(op->g, flat, 4);
+    Ox apart = ox(op, "Unsqueeze", x, axes);
+    Ox repeated = ox(op, "Expand", apart, shape);
+    return ox(op, "Reshape", repeated, joined);
+}
+
+/* One argument a statement: reading a tensor may make nodes, and their order must not depend on the compiler. */
+static void attention_tensors(Op *op, const char *mask, Attention *a)
+{
+    a->q = arg(op, "query");
+    a->k = arg(op, "key");
+    a->v = arg(op, "value");
+    a->mask = arg_opt(op, mask);
+}
+
+/* Reads what the spellings of scaled_dot_product_attention share. false: refused or failed. */
+static bool sdpa_args(Op *op, const char *mask, Attention *a)
+{
+    *a = (Attention){ .causal = arg_bool(op, "is_causal"), .safe = true };
+    attention_tensors(op, mask, a);
+    if (arg_float(op, "dropout_p") > 0) {
+        op_refuse(op, "dropout_p > 0: attention dropout is random; save the model in eval mode");
+        return false;
+    }
+    if (arg_given(op, "scale"))
+        a->scale = arg_float(op, "scale");
+    return ox_ok(a->q) && ox_ok(a->k) && ox_ok(a->v) && (!a->mask || ox_ok(a->mask)) && !ctx_failed(op->cx);
+}
+
+static Ox lower_scaled_dot_product_attention(Op *op)
+{
+    Attention a;
+    if (!sdpa_args(op, "attn_mask", &a))
+        return POISON;
+    if (arg_bool(op, "enable_gqa") && ox_rank(a.q) == 4 && ox_rank(a.k) == 4 && ox_rank(a.v) == 4) {
+        Dim heads = ox_dim(a.q, 1);
+        a.k = repeat_heads(op, a.k, heads);
+        a.v = repeat_heads(op, a.v, heads);
+    }
+    return attend(op, &a);
+}
+
+/* The same with the log of the softmax's denominator as second result (dead unless somebody reads it). */
+static Value lower__scaled_dot_product_flash_attention_for_cpu(Op *op)
+{
+    Attention a;
+    if (!sdpa_args(op, "attn_mask", &a))
+        return val_poison();
+    Ox scores = attention_scores(op, &a);
+    Ox weights = attention_weights(op, &a, scores);
+    Ox out = ox(op, "MatMul", weights, a.v);
+    Ox axes = ints(op, -1);
+    Ox lse = ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0));
+    return result_tuple(op, (const Ox[]){ out, lse }, 2);
+}
+
+/* torch 1.13's private form: no scale, NaN where nothing is seen, the weights as second result. */
+static Value lower__scaled_dot_product_attention(Op *op)
+{
+    Attention a = { .causal = arg_bool(op, "is_causal") };
+    attention_tensors(op, "attn_mask", &a);
+    if (arg_float(op, "dropout_p") > 0)
+        return val_tensor(op->cx, op_refuse(op, "dropout_p > 0: attention dropout is random; save the model in eval mode"));
+    if (!ox_ok(a.q) || !ox_ok(a.k) || !ox_ok(a.v) || (a.mask && !ox_ok(a.mask)))
+        return val_poison();
+    Ox weights = attention_weights(op, &a, attention_scores(op, &a));
+    Ox out = ox(op, "MatMul", weights, a.v);
+    return result_tuple(op, (const Ox[]){ out, weights }, 2);
+}
+
+/* ---- the fused encoder operators ---- */
+
+static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
+{
+    Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight), val_tensor(op->cx, bias) };
+    Value v = call_op(op, "aten::linear", args, 3);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* Rows from..to of a packed weight or bias, in units of embed_dim. */
+static Ox rows(Op *op, Ox x, int64_t embed, int64_t from, int64_t to)
+{
+    Ox start = ints(op, from * embed), end = ints(op, to * embed), axes = ints(op, 0);
+    return ox(op, "Slice", x, start, end, axes);
+}
+
+/* [B, T, D] -> [B, heads, T, D / heads] */
+static Ox split_heads(Op *op, Ox x, int64_t heads, int64_t width)
+{
+    if (!ox_ok(x))
+        return POISON;
+    Ctx *cx = op->cx;
+    Dim d[4] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(cx, heads), dim_int(cx, width) };
+    Ox shape = ox_dims(op->g, d, 4);
+    Ox apart = ox(op, "Reshape", x, shape);
+    const int64_t perm[] = { 0, 2, 1, 3 };
+    return ox_with(op, "Transpose", INPUTS(apart), INT_LIST("perm", perm, 4));
+}
+
+static Ox join_heads(Op *op, Ox x, int64_t embed)
+{
+    const int64_t perm[] = { 0, 2, 1, 3 };
+    Ox moved = ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, 4));
+    if (!ox_ok(moved))
+        return POISON;
+    Dim d[3] = { ox_dim(moved, 0), ox_dim(moved, 1), dim_int(op->cx, embed) };
+    Ox shape = ox_dims(op->g, d, 3);
+    return ox(op, "Reshape", moved, shape);
+}
+
+/* These operators' masks say what is *left out* (any non-zero), and their rank by mask_type: 0 [L, S], 1 [B, S], else [B, heads, L, S].
+ * Returns a mask that says what takes part, ready to broadcast over [B, heads, L, S]; NULL when there is none. */
+static Ox encoder_mask(Op *op)
+{
+    Ox mask = arg_opt(op, "mask");
+    if (!mask || !ox_ok(mask))
+        return mask;
+    Ox out = ox_cast(op->g, mask, DT_BOOL);
+    Ox taken = ox(op, "Not", out);
+    if (ox_rank(mask) == 2 && arg_given(op, "mask_type") && arg_int(op, "mask_type") == 1) {
+        Ox axes = ints(op, 1, 2);
+        return ox(op, "Unsqueeze", taken, axes);
+    }
+    if (ox_rank(mask) != 2 && ox_rank(mask) != 4)
+        return op_refuse(op, "a mask of rank %d", ox_rank(mask));
+    return taken;
+}
+
+typedef struct SelfAttention { int64_t embed, heads; Ox qkv_weight, qkv_bias, proj_weight, proj_bias; } SelfAttention;
+
+/* Multi-head attention over batch-first sequences; *weights [B, heads, L, S]. */
+static Ox multi_head(Op *op, const SelfAttention *m, Ox query, Ox key, Ox value, Ox *weights)
+{
+    int64_t width = m->embed / m->heads;
+    Ox in[3] = { query, key, value }, heads[3];
+    if (query == key && key == value) {             /* one product for all three, as PyTorch does it */
+        Ox all = linear(op, query, m->qkv_weight, m->qkv_bias);
+        if (!ox_ok(all))
+            return *weights = POISON;
+        Ox parts[3];
+        if (!ox_make_n(op->g, "Split", INPUTS(all), ATTRS(INT("axis", ox_rank(all) - 1), INT("num_outputs", 3)), parts, 3))
+            return *weights = POISON;
+        for (int i = 0; i < 3; i++)
+            heads[i] = split_heads(op, parts[i], m->heads, width);
+    } else {
+        for (int i = 0; i < 3; i++) {
+            Ox w = rows(op, m->qkv_weight, m->embed, i, i + 1);
+            Ox b = rows(op, m->qkv_bias, m->embed, i, i + 1);
+            heads[i] = split_heads(op, linear(op, in[i], w, b), m->heads, width);
+        }
+    }
+    Attention a = { .q = heads[0], .k = heads[1], .v = heads[2], .mask = encoder_mask(op) };
+    if (a.mask && !ox_ok(a.mask))
+        return *weights = POISON;
+    *weights = attention_weights(op, &a, attention_scores(op, &a));
+    Ox mixed = join_heads(op, ox(op, "MatMul", *weights, a.v), m->embed);
+    return linear(op, mixed, m->proj_weight, m->proj_bias);
+}
+
+static bool self_attention_args(Op *op, const char *heads, SelfAttention *m)
+{
+    m->embed = arg_int(op, "embed_dim");
+    m->heads = arg_int(op, heads);
+    m->qkv_weight = arg(op, "qkv_weight");
+    m->qkv_bias = arg(op, "qkv_bias");
+    m->proj_weight = arg(op, "proj_weight");
+    m->proj_bias = arg(op, "proj_bias");
+    if (ctx_failed(op->cx))
+        return false;
+    if (m->embed <= 0 || m->heads <= 0 || m->embed % m->heads)
+        return fail(op->cx, E_VALUE, "embed_dim %lld is no multiple of %lld heads", (long long)m->embed, (long long)m->heads);
+    return true;
+}
+
+/* The second result is None unless need_weights, as PyTorch has it. */
+static Value lower__native_multi_head_attention(Op *op)
+{
+    SelfAttention m;
+    Ox q = arg(op, "query"), k = arg(op, "key"), v = arg(op, "value");
+    int rank;
+    if (!self_attention_args(op, "num_head", &m) || !ox_ok(q) || !ox_ok(k) || !ox_ok(v) || !need_rank(op, q, 3, &rank))
+        return val_poison();
+    Ox weights, out = multi_head(op, &m, q, k, v, &weights);
+    if (!arg_bool(op, "need_weights"))
+        return val_tuple(op->cx, (const Value[]){ val_tensor(op->cx, out), val_none() }, 2);
+    if (arg_bool(op, "average_attn_weights")) {
+        Ox axes = ints(op, 1);
+        weights = ox_with(op, "ReduceMean", INPUTS(weights, axes), INT("keepdims", 0));
+    }
+    return result_tuple(op, (const Ox[]){ out, weights }, 2);
+}
+
+static Ox encoder_norm(Op *op, Ox x, const char *weight, const char *bias, double eps)
+{
+    Ox w = arg(op, weight), b = arg(op, bias);
+    return ox_with(op, "LayerNormalization", INPUTS(x, w, b), INT("axis", -1), FLOAT("epsilon", eps));
+}
+
+static Ox activation(Op *op, Ox x, bool gelu)
+{
+    return ox(op, gelu ? "Gelu" : "Relu", x);
+}
+
+/* A whole encoder layer: attention and feed-forward, each with its residual, normalised before or after. */
+static Ox lower__transformer_encoder_layer_fwd(Op *op)
+{
+    SelfAttention m;
+    Ox x = arg(op, "src");
+    int rank;
+    if (!self_attention_args(op, "num_heads", &m) || !ox_ok(x) || !need_rank(op, x, 3, &rank))
+        return POISON;
+    bool norm_first = arg_bool(op, "norm_first");
+    double eps = arg_float(op, "eps");
+    Ox weights;
+
+    Ox in = norm_first ? encoder_norm(op, x, "norm_weight_1", "norm_bias_1", eps) : x;
+    x = ox(op, "Add", multi_head(op, &m, in, in, in, &weights), x);
+    if (!norm_first)
+        x = encoder_norm(op, x, "norm_weight_1", "norm_bias_1", eps);
+
+    in = norm_first ? encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps) : x;
+    Ox w1 = arg(op, "ffn_weight_1"), b1 = arg(op, "ffn_bias_1"), w2 = arg(op, "ffn_weight_2"), b2 = arg(op, "ffn_bias_2");
+    Ox wide = activation(op, linear(op, in, w1, b1), arg_bool(op, "use_gelu"));
+    x = ox(op, "Add", linear(op, wide, w2, b2), x);
+    return norm_first ? x : encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps);
+}
+
+const OpRow ops_attention[] = {
+    LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN, "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"),
+    CALL(lower__scaled_dot_product_flash_attention_for_cpu, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
+    CALL(lower__scaled_dot_product_attention, NULL, PLAIN, "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"),
+    CALL(lower__native_multi_head_attention, NULL, PLAIN, "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)"),
+    LOWER(lower__transformer_encoder_layer_fwd, NULL, PLAIN, "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
+    OPS_END
+};
