@@ -1,0 +1,397 @@
+/* create.c - tensors from nothing: zeros, full, arange, linspace, eye, tensor, and random ones.
+ *
+ * A shape whose sizes are known gives a constant when it is small; otherwise a node makes the tensor when the model runs.
+ * Device, layout and memory format mean nothing in ONNX. Random tensors are ONNX's random operators: other numbers than
+ * PyTorch's, the same distribution. empty is zeros: its contents mean nothing to PyTorch either. */
+#include "ops/ops.h"
+
+#include <math.h>
+
+enum { CONST_NUMEL = 65536 };           /* sequences up to here are computed now, exactly as PyTorch computes them */
+
+/* A number argument as a 0-d value of type t, symbolic ones included. */
+static Ox number_of(Op *op, Value v, DType t)
+{
+    switch (v.tag) {
+    case V_BOOL: return ox_integer(op->g, t, v.b);
+    case V_INT: return ox_integer(op->g, t, v.i);
+    case V_FLOAT: return ox_number(op->g, t, v.f);
+    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
+    case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
+    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
+    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
+    case V_POISON: return POISON;
+    default: return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
+    }
+}
+
+/* The type that a Python number gives a new tensor. */
+static DType number_dtype(Value v)
+{
+    switch (v.tag) {
+    case V_BOOL: case V_SYMBOOL: return DT_BOOL;
+    case V_INT: case V_SYMINT: return DT_INT64;
+    case V_COMPLEX: return DT_COMPLEX64;
+    case V_TENSOR: return tensor_type(v.t)->dtype;
+    default: return DT_FLOAT;
+    }
+}
+
+static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
+{
+    if (!ox_ok(value) || ctx_failed(op->cx))
+        return POISON;
+    if (rank == 0)
+        return value;
+    Ox shape = ox_dims(op->g, dims, rank);
+    return ox(op, "Expand", value, shape);
+}
+
+/* zeros, ones, empty: datum is the number. `size` or the shape of `self`; the dtype asked for, self's, or float32. */
+static Ox lower_fill_shape(Op *op)
+{
+    Dims d = arg_dims(op, "size");
+    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
+}
+
+static Ox lower_fill_like(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    DType t = arg_dtype(op, "dtype", ox_dtype(x));
+    return filled(op, ox_integer(op->g, t, op->row->datum), x->type->dim, (size_t)rank);
+}
+
+static Ox lower_new_fill(Op *op)
+{
+    Ox x = arg(op, "self");
+    if (!ox_ok(x))
+        return POISON;
+    Dims d = arg_dims(op, "size");
+    DType t = arg_dtype(op, "dtype", ox_dtype(x));
+    return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
+}
+
+static Ox lower_full(Op *op)
+{
+    Value v = arg_value(op, "fill_value");
+    Dims d = arg_dims(op, "size");
+    DType t = arg_dtype(op, "dtype", number_dtype(v));
+    return filled(op, number_of(op, v, t), d.at, d.n);
+}
+
+static Ox lower_new_full(Op *op)
+{
+    Ox x = arg(op, "self");
+    if (!ox_ok(x))
+        return POISON;
+    Dims d = arg_dims(op, "size");
+    DType t = arg_dtype(op, "dtype", ox_dtype(x));
+    return filled(op, number_of(op, arg_value(op, "fill_value"), t), d.at, d.n);
+}
+
+static Ox lower_full_like(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    DType t = arg_dtype(op, "dtype", ox_dtype(x));
+    return filled(op, number_of(op, arg_value(op, "fill_value"), t), x->type->dim, (size_t)rank);
+}
+
+/* ---- sequences ---- */
+
+/* A 1-D constant from doubles, rounded once to t. */
+static Ox const_of_doubles(Op *op, DType t, const double *v, int64_t n)
+{
+    Ox wide = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v));
+    return ox_cast(op->g, wide, t);
+}
+
+static bool concrete_number(Value v, double *out)
+{
+    if (v.tag == V_INT || v.tag == V_BOOL)
+        *out = v.tag == V_INT ? (double)v.i : v.b;
+    else if (v.tag == V_FLOAT)
+        *out = v.f;
+    else
+        return false;
+    return true;
+}
+
+/* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
+static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
+{
+    Ox from = number_of(op, start, DT_INT64), to = number_of(op, end, DT_INT64), by = number_of(op, step, DT_INT64);
+    return ox_cast(op->g, ox(op, "Range", from, to, by), t);
+}
+
+/* start + i * step in double, as PyTorch computes each element. */
+static Ox arange_known(Op *op, double start, double end, double step, DType t)
+{
+    double n = ceil((end - start) / step);
+    if (step == 0 || !isfinite(n) || n < 0)
+        return op_fail(op, E_VALUE, step == 0 ? "step must be nonzero" : "upper bound and lower bound inconsistent with step sign");
+    if (n > CONST_NUMEL)
+        return NULL;
+    double *v = new_array(op->cx, double, n > 0 ? n : 1);
+    for (int64_t i = 0; v && i < (int64_t)n; i++)
+        v[i] = start + (double)i * step;
+    return v ? const_of_doubles(op, t, v, (int64_t)n) : POISON;
+}
+
+static Ox arange(Op *op, Value start, Value end, Value step)
+{
+    bool whole = number_dtype(start) == DT_INT64 && number_dtype(end) == DT_INT64 && number_dtype(step) == DT_INT64;
+    DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : DT_FLOAT);
+    if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
+        return POISON;
+    if (whole && !dtype_is_complex(t))
+        return arange_ints(op, start, end, step, t);
+    double a, b, s;
+    if (concrete_number(start, &a) && concrete_number(end, &b) && concrete_number(step, &s)) {
+        Ox known = arange_known(op, a, b, s, t);
+        if (known)
+            return known;
+    }
+    DType in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    Ox from = number_of(op, start, in), to = number_of(op, end, in), by = number_of(op, step, in);
+    return ox_cast(op->g, ox(op, "Range", from, to, by), t);
+}
+
+static Ox lower_arange(Op *op)
+{
+    bool has_start = op->row->datum >= 1, has_step = op->row->datum >= 2;
+    Value start = has_start ? arg_value(op, "start") : val_int(0);
+    Value step = has_step ? arg_value(op, "step") : val_int(1);
+    return arange(op, start, arg_value(op, "end"), step);
+}
+
+/* PyTorch counts the second half down from the end, so that both ends are exact. */
+static Ox lower_linspace(Op *op)
+{
+    double a, b;
+    int64_t n = arg_int(op, "steps");
+    if (!concrete_number(arg_value(op, "start"), &a) || !concrete_number(arg_value(op, "end"), &b))
+        return op_refuse(op, "start and end that are not known");
+    if (n < 0 || n > (1 << 24))
+        return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative") : op_refuse(op, "%lld steps", (long long)n);
+    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    double *v = new_array(op->cx, double, n ? n : 1), step = n > 1 ? (b - a) / (double)(n - 1) : 0;
+    for (int64_t i = 0; v && i < n; i++)
+        v[i] = i < n / 2 || n == 1 ? a + step * (double)i : b - step * (double)(n - 1 - i);
+    return v ? const_of_doubles(op, t, v, n) : POISON;
+}
+
+/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node */
+static Ox eye(Op *op, Dim rows, Dim columns)
+{
+    Dim d[2] = { rows, columns };
+    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    Ox zeros = filled(op, ox_integer(op->g, t, 0), d, 2);
+    return ox(op, "EyeLike", zeros);
+}
+
+static Ox lower_eye(Op *op)
+{
+    Dim n = arg_dim_expr(op, "n");
+    Dim m = op->row->datum ? arg_dim_expr(op, "m") : n;
+    return n && m ? eye(op, n, m) : POISON;
+}
+
+/* ---- tensor(...) ---- */
+
+/* Shape from the first elements, as PyTorch reads a nested list; leaves in order. */
+typedef struct Nest { Op *op; int rank; int64_t dims[MAX_RANK]; VEC(Value) leaves; } Nest;
+
+static bool nest_shape(Nest *n, Value v)
+{
+    for (n->rank = 0; v.tag == V_LIST; n->rank++) {
+        if (n->rank == MAX_RANK)
+            return fail(n->op->cx, E_VALUE, "a list nested more than %d deep", MAX_RANK);
+        n->dims[n->rank] = v.list->n;
+        if (v.list->n == 0)
+            return n->rank++, true;
+        v = v.list->at[0].v;
+    }
+    return true;
+}
+
+static bool nest_walk(Nest *n, Value v, int depth)
+{
+    if (depth == n->rank) {
+        vec_push(n->op->cx, &n->leaves, v);
+        return v.tag != V_LIST || fail(n->op->cx, E_VALUE, "a list where a number was expected");
+    }
+    if (v.tag != V_LIST || v.list->n != n->dims[depth])
+        return fail(n->op->cx, E_VALUE, "expected sequence of length %lld at dim %d", (long long)n->dims[depth], depth);
+    for (int64_t i = 0; i < v.list->n; i++)
+        if (!nest_walk(n, v.list->at[i].v, depth + 1))
+            return false;
+    return true;
+}
+
+static DType empty_list_dtype(Value v)
+{
+    while (v.tag == V_LIST && v.list->n > 0)
+        v = v.list->at[0].v;
+    Str elem = v.tag == V_LIST ? v.list->elem : NULL;
+    return elem && str_is(elem, "int") ? DT_INT64 : elem && str_is(elem, "bool") ? DT_BOOL : DT_FLOAT;
+}
+
+static Ox stack_leaves(Op *op, const Nest *n, DType t)
+{
+    Oxs parts = { 0 };
+    for (size_t i = 0; i < n->leaves.n; i++) {
+        Ox leaf = number_of(op, n->leaves.at[i], t), axes = ints(op, 0);
+        vec_push(op->cx, &parts, ox(op, "Unsqueeze", leaf, axes));
+    }
+    Ox flat = ox_with(op, "Concat", LIST(parts), INT("axis", 0));
+    if (n->rank == 1)
+        return flat;
+    Ox shape = ox_ints(op->g, n->dims, (size_t)n->rank);
+    return ox(op, "Reshape", flat, shape);
+}
+
+/* A list of numbers: a constant when all are known, else its parts put together. */
+static Ox lower_tensor_of(Op *op, Value v)
+{
+    Nest n = { .op = op };
+    if (!nest_shape(&n, v) || !nest_walk(&n, v, 0))
+        return POISON;
+    DType deflt = n.leaves.n ? number_dtype(n.leaves.at[0]) : empty_list_dtype(v);
+    for (size_t i = 1; i < n.leaves.n; i++)
+        deflt = promote_types(deflt, number_dtype(n.leaves.at[i]));
+    DType t = arg_dtype(op, "dtype", deflt);
+    if (n.rank == 0)
+        return number_of(op, n.leaves.at[0], t);
+    if (n.leaves.n == 0)
+        return ox_const(op->g, const_make(op->cx, t, n.rank, n.dims, NULL));
+    /* ints are kept whole; everything else goes through double, rounded once */
+    bool known = true, whole = true;
+    for (size_t i = 0; i < n.leaves.n; i++) {
+        double unused;
+        known &= concrete_number(n.leaves.at[i], &unused);
+        whole &= n.leaves.at[i].tag == V_INT || n.leaves.at[i].tag == V_BOOL;
+    }
+    if (!known)
+        return stack_leaves(op, &n, t);
+    if (whole) {
+        int64_t *w = new_array(op->cx, int64_t, n.leaves.n);
+        for (size_t i = 0; w && i < n.leaves.n; i++)
+            w[i] = n.leaves.at[i].tag == V_INT ? n.leaves.at[i].i : n.leaves.at[i].b;
+        return w ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, n.rank, n.dims, w)), t) : POISON;
+    }
+    double *f = new_array(op->cx, double, n.leaves.n);
+    for (size_t i = 0; f && i < n.leaves.n; i++)
+        (void)concrete_number(n.leaves.at[i], &f[i]);
+    return f ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, n.rank, n.dims, f)), t) : POISON;
+}
+
+static Ox lower_tensor(Op *op)
+{
+    Value v = arg_value(op, op->row->text);
+    return v.tag == V_POISON ? POISON : lower_tensor_of(op, v);
+}
+
+static Ox lower_scalar_tensor(Op *op)
+{
+    return number_of(op, arg_value(op, "s"), arg_dtype(op, "dtype", DT_FLOAT));
+}
+
+/* ---- random ---- */
+
+static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
+{
+    if (ctx_failed(op->cx))
+        return POISON;
+    Attr all[6];
+    size_t n = 0;
+    for (; n < n_attr; n++)
+        all[n] = attr[n];
+    int64_t known[MAX_RANK];
+    bool fixed = true;
+    for (size_t i = 0; i < rank; i++)
+        fixed &= dim_known(dims[i], &known[i]);
+    all[n++] = INT("dtype", t);
+    if (fixed) {
+        all[n++] = INT_LIST("shape", known, rank);
+        return ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n);
+    }
+    Ox like = filled(op, ox_integer(op->g, t, 0), dims, rank);
+    return ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n);
+}
+
+/* text: RandomUniform (rand) or RandomNormal (randn) */
+static Ox lower_random(Op *op)
+{
+    Dims d = arg_dims(op, "size");
+    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", DT_FLOAT), NULL, 0);
+}
+
+static Ox lower_random_like(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    return random_of(op, op->row->text, x->type->dim, (size_t)rank, arg_dtype(op, "dtype", ox_dtype(x)), NULL, 0);
+}
+
+/* floor of a uniform number in [low, high) */
+static Ox lower_randint(Op *op)
+{
+    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
+    Dims d = arg_dims(op, "size");
+    const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
+    Ox uniform = random_of(op, "RandomUniform", d.at, d.n, DT_FLOAT, range, 2);
+    return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", DT_INT64));
+}
+
+#define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW_INT "*, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define GENERATED "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define LIKE HOW ", MemoryFormat? memory_format=None"
+
+const OpRow ops_create[] = {
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::zeros(SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
+    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
+    FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
+    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_zeros(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 1, NULL, PLAIN, "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    LOWER(lower_full, NULL, PLAIN, "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    LOWER(lower_full_like, NULL, PLAIN, "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
+    LOWER(lower_new_full, NULL, PLAIN, "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),
+    FAMILY(lower_arange, 1, NULL, PLAIN, "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
+    FAMILY(lower_arange, 2, NULL, PLAIN, "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
+    LOWER(lower_linspace, NULL, PLAIN, "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
+    FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor"),
+    FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "data", NULL, PLAIN, "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(lower_tensor, "data", NULL, PLAIN, "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    LOWER(lower_scalar_tensor, NULL, PLAIN, "aten::scalar_tensor(Scalar s, " HOW ") -> Tensor"),
+    UNARY(lower_random, "RandomUniform", NULL, PLAIN, "aten::rand(SymInt[] size, " HOW ") -> Tensor"),
+    UNARY(lower_random, "RandomUniform", NULL, PLAIN, "aten::rand.generator(SymInt[] size, " GENERATED ") -> Tensor"),
+    UNARY(lower_random, "RandomNormal", NULL, PLAIN, "aten::randn(SymInt[] size, " HOW ") -> Tensor"),
+    UNARY(lower_random, "RandomNormal", NULL, PLAIN, "aten::randn.generator(SymInt[] size, " GENERATED ") -> Tensor"),
+    UNARY(lower_random_like, "RandomUniform", NULL, PLAIN, "aten::rand_like(Tensor self, " LIKE ") -> Tensor"),
+    UNARY(lower_random_like, "RandomNormal", NULL, PLAIN, "aten::randn_like(Tensor self, " LIKE ") -> Tensor"),
+    FAMILY(lower_randint, 0, NULL, PLAIN, "aten::randint(SymInt high, SymInt[] size, " HOW_INT ") -> Tensor"),
+    FAMILY(lower_randint, 1, NULL, PLAIN, "aten::randint.low(SymInt low, SymInt high, SymInt[] size, " HOW_INT ") -> Tensor"),
+    OPS_END
+};

@@ -1,0 +1,661 @@
+/* index.c - picking and placing elements by index: x[i, :, j], gather, scatter, embedding, masks, sort and topk.
+ *
+ * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one GatherND on x with the picked
+ * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
+#include "ops/ops.h"
+
+/* ---- small helpers ---- */
+
+static Ox transpose(Op *op, Ox x, const int64_t *perm, int n)
+{
+    bool same = true;
+    for (int i = 0; i < n; i++)
+        same &= perm[i] == i;
+    return same ? x : ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)n));
+}
+
+static Ox unsqueeze_at(Op *op, Ox x, int axis)
+{
+    Ox axes = ints(op, axis);
+    return ox(op, "Unsqueeze", x, axes);
+}
+
+static Ox flatten_all(Op *op, Ox x)
+{
+    if (!ox_ok(x) || ox_rank(x) == 1)
+        return x;
+    Dim n = type_numel(op->cx, x->type);
+    Ox shape = ox_dims(op->g, &n, 1);
+    return ox(op, "Reshape", x, shape);
+}
+
+static Ox expand_to(Op *op, Ox x, const Dim *dims, int rank)
+{
+    if (!ox_ok(x))
+        return POISON;
+    bool same = ox_rank(x) == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = dim_eq(op->cx, ox_dim(x, i), dims[i]) == YES;
+    if (same)
+        return x;
+    Ox shape = ox_dims(op->g, dims, (size_t)rank);
+    return ox(op, "Expand", x, shape);
+}
+
+/* A Scalar argument as a 0-d value of like's type, symbolic numbers included. */
+static Ox scalar_of(Op *op, const char *name, Ox like)
+{
+    Value v = arg_value(op, name);
+    DType t = ox_dtype(like);
+    switch (v.tag) {
+    case V_BOOL: return ox_integer(op->g, t, v.b);
+    case V_INT: return ox_integer(op->g, t, v.i);
+    case V_FLOAT: return ox_number(op->g, t, v.f);
+    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
+    case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
+    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
+    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
+    case V_POISON: return POISON;
+    default: return op_fail(op, E_VALUE, "%s must be a number, not %s", name, val_kind(v));
+    }
+}
+
+/* Rank of x, at least 1: a 0-d tensor counts as one of a single element. *scalar says that it was 0-d. */
+static Ox at_least_1d(Op *op, Ox x, bool *scalar)
+{
+    *scalar = ox_ok(x) && ox_rank(x) == 0;
+    return *scalar ? unsqueeze_at(op, x, 0) : x;
+}
+
+static Ox scalar_again(Op *op, Ox x, bool scalar)
+{
+    if (!scalar)
+        return x;
+    Ox axes = ints(op, 0);
+    return ox(op, "Squeeze", x, axes);
+}
+
+static bool ranks_known(Op *op, const Ox *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rank;
+        if (!at[i] || !ox_ok(at[i]) || !need_rank(op, at[i], -1, &rank))
+            return false;
+    }
+    return true;
+}
+
+/* ---- x[i, :, j] ---- */
+
+/* Which axes are picked, by what, and where the picked axes stand in the result. */
+typedef struct Picks {
+    int rank, n;                    /* of x; number of picked axes */
+    int axis[MAX_RANK];             /* picked, ascending */
+    Ox index[MAX_RANK];             /* int64, all of the broadcast shape `dim` */
+    int front;                      /* where the broadcast axes stand in the result */
+    int b_rank; Dim dim[MAX_RANK];  /* the broadcast shape */
+} Picks;
+
+static bool add_pick(Op *op, Picks *p, int axis, Ox index)
+{
+    if (axis >= p->rank)
+        return fail(op->cx, E_VALUE, "too many indices for tensor of dimension %d", p->rank);
+    p->axis[p->n] = axis;
+    p->index[p->n++] = index;
+    return true;
+}
+
+/* A bool mask over axes at, at+1, ..: one list of coordinates an axis. */
+static bool add_mask(Op *op, Picks *p, int at, Ox mask)
+{
+    int m = ox_rank(mask);
+    if (m == 0)
+        return op_refuse(op, "a mask of rank 0"), false;
+    Ox where = ox(op, "NonZero", mask);             /* [m, count] */
+    for (int i = 0; i < m; i++) {
+        Ox row = ints(op, i);
+        Ox one = ox_with(op, "Gather", INPUTS(where, row), INT("axis", 0));
+        Ox axes = ints(op, 0);
+        Ox flat = ox(op, "Squeeze", one, axes);
+        if (!ox_ok(flat) || !add_pick(op, p, at + i, flat))
+            return false;
+    }
+    return true;
+}
+
+static bool broadcast_picks(Op *op, Picks *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        int r = ox_rank(p->index[i]);
+        if (r > p->b_rank) {
+            int more = r - p->b_rank;
+            memmove(p->dim + more, p->dim, (size_t)p->b_rank * sizeof(Dim));
+            for (int j = 0; j < more; j++)
+                p->dim[j] = dim_int(op->cx, 1);
+            p->b_rank = r;
+        }
+        for (int j = 0; j < r; j++) {
+            Dim *d = &p->dim[p->b_rank - r + j];
+            if (!dim_broadcast(op->cx, *d, ox_dim(p->index[i], j), d))
+                return fail(op->cx, E_VALUE, "shape mismatch: indexing tensors could not be broadcast together");
+        }
+    }
+    return true;
+}
+
+/* The plan of `indices` on a tensor of x's rank. false after an error. n = 0: nothing is picked. */
+static bool plan_picks(Op *op, Ox x, Oxs indices, Picks *p)
+{
+    *p = (Picks){ .rank = ox_rank(x) };
+    int axis = 0;
+    for (size_t i = 0; i < indices.n; i++) {
+        Ox index = indices.at[i];
+        if (!index) {
+            axis++;
+            continue;
+        }
+        if (!ranks_known(op, &index, 1))
+            return false;
+        bool mask = ox_dtype(index) == DT_BOOL || ox_dtype(index) == DT_UINT8;
+        if (mask) {
+            if (!add_mask(op, p, axis, ox_cast(op->g, index, DT_BOOL)))
+                return false;
+            axis += ox_rank(index);
+        } else {
+            if (!add_pick(op, p, axis++, ox_cast(op->g, index, DT_INT64)))
+                return false;
+        }
+    }
+    if (!broadcast_picks(op, p))
+        return false;
+    bool adjacent = p->n > 0 && p->axis[p->n - 1] - p->axis[0] == p->n - 1;
+    p->front = adjacent ? p->axis[0] : 0;
+    return true;
+}
+
+/* perm[]: picked axes first, the others after them in order. */
+static void picked_first(const Picks *p, int64_t *perm)
+{
+    int at = 0;
+    bool picked[MAX_RANK] = { 0 };
+    for (int i = 0; i < p->n; i++) {
+        perm[at++] = p->axis[i];
+        picked[p->axis[i]] = true;
+    }
+    for (int i = 0; i < p->rank; i++)
+        if (!picked[i])
+            perm[at++] = i;
+}
+
+/* [broadcast shape, n]: the coordinates that GatherND and ScatterND want. */
+static Ox coordinates(Op *op, const Picks *p)
+{
+    Oxs parts = { 0 };
+    for (int i = 0; i < p->n; i++) {
+        Ox full = expand_to(op, p->index[i], p->dim, p->b_rank);
+        vec_push(op->cx, &parts, unsqueeze_at(op, full, p->b_rank));
+    }
+    return parts.n == 1 ? parts.at[0] : ox_with(op, "Concat", LIST(parts), INT("axis", p->b_rank));
+}
+
+/* Result of a read has [broadcast, rest]; PyTorch wants the broadcast axes at p->front. The inverse goes the other way. */
+static Ox move_picked(Op *op, const Picks *p, Ox x, bool inverse)
+{
+    int rest = p->rank - p->n, rank = p->b_rank + rest;
+    int64_t perm[MAX_RANK], back[MAX_RANK];
+    if (rank > MAX_RANK)
+        return op_fail(op, E_VALUE, "an index result of rank %d", rank);
+    for (int i = 0; i < rank; i++) {
+        int64_t from = i < p->front ? p->b_rank + i : i < p->front + p->b_rank ? i - p->front : i;
+        perm[i] = from;
+        back[from] = i;
+    }
+    return transpose(op, x, inverse ? back : perm, rank);
+}
+
+static Ox pick(Op *op, Ox x, const Picks *p)
+{
+    if (p->n == 0)
+        return x;
+    if (p->n == 1)
+        return ox_with(op, "Gather", INPUTS(x, p->index[0]), INT("axis", p->axis[0]));
+    int64_t perm[MAX_RANK];
+    picked_first(p, perm);
+    Ox moved = transpose(op, x, perm, p->rank);
+    Ox where = coordinates(op, p);
+    return move_picked(op, p, ox(op, "GatherND", moved, where), false);
+}
+
+static Ox lower_index(Op *op)
+{
+    Ox x = arg(op, "self");
+    Oxs indices = arg_list(op, "indices");
+    Picks p;
+    if (ctx_failed(op->cx) || !ranks_known(op, &x, 1) || !plan_picks(op, x, indices, &p))
+        return POISON;
+    return pick(op, x, &p);
+}
+
+/* x[mask] = one number: Where says it without looking for the true elements. NULL when it is not that case. */
+static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
+{
+    if (indices.n == 0 || !indices.at[0] || ox_dtype(indices.at[0]) != DT_BOOL || arg_bool(op, "accumulate"))
+        return NULL;
+    for (size_t i = 1; i < indices.n; i++)
+        if (indices.at[i])
+            return NULL;
+    if (ox_rank(values) != 0 && !(ox_rank(values) == 1 && dim_is(ox_dim(values, 0), 1)))
+        return NULL;
+    Ox mask = indices.at[0];
+    int missing = ox_rank(x) - ox_rank(mask);
+    if (missing < 0)
+        return op_fail(op, E_VALUE, "too many indices for tensor of dimension %d", ox_rank(x));
+    for (int i = 0; i < missing; i++)
+        mask = unsqueeze_at(op, mask, ox_rank(mask));
+    return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
+}
+
+static Ox lower_index_put(Op *op)
+{
+    Ox x = arg(op, "self"), values = arg(op, "values");
+    Oxs indices = arg_list(op, "indices");
+    if (ctx_failed(op->cx) || !ranks_known(op, (Ox[]){ x, values }, 2))
+        return POISON;
+    if (ox_dtype(values) != ox_dtype(x))
+        return op_fail(op, E_VALUE, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+                       dtype_name(ox_dtype(x)), dtype_name(ox_dtype(values)));
+    Ox simple = put_by_mask(op, x, indices, values);
+    if (simple)
+        return simple;
+    Picks p;
+    if (!plan_picks(op, x, indices, &p))
+        return POISON;
+    if (p.n == 0)
+        return op_refuse(op, "index_put without an index");
+    int64_t perm[MAX_RANK], back[MAX_RANK];
+    picked_first(&p, perm);
+    for (int i = 0; i < p.rank; i++)
+        back[perm[i]] = i;
+    /* the shape that values fill, as PyTorch orders it, then as ScatterND wants it */
+    Dim shape[MAX_RANK];
+    int rest = p.rank - p.n, rank = p.b_rank + rest;
+    if (rank > MAX_RANK)
+        return op_fail(op, E_VALUE, "an index result of rank %d", rank);
+    for (int i = 0; i < rank; i++)
+        shape[i] = i < p.front ? ox_dim(x, (int)perm[p.n + i]) : i < p.front + p.b_rank ? p.dim[i - p.front] : ox_dim(x, (int)perm[p.n + i - p.b_rank]);
+    Ox full = expand_to(op, values, shape, rank);
+    Ox updates = move_picked(op, &p, full, true);
+    Ox moved = transpose(op, x, perm, p.rank);
+    Ox where = coordinates(op, &p);
+    Attr reduction = arg_bool(op, "accumulate") ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
+    Ox put = ox_with(op, "ScatterND", INPUTS(moved, where, updates), reduction);
+    return transpose(op, put, back, p.rank);
+}
+
+/* ---- along one axis ---- */
+
+static Ox lower_index_select(Op *op)
+{
+    bool scalar;
+    int axis;
+    Ox x = arg(op, "self"), index = arg(op, "index");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
+        return POISON;
+    x = at_least_1d(op, x, &scalar);
+    Ox picked = ox_with(op, "Gather", INPUTS(x, flatten_all(op, index)), INT("axis", axis));
+    return scalar_again(op, picked, scalar);
+}
+
+/* PyTorch lets an index be smaller than what it indexes; ONNX's GatherElements wants equal extents but on `axis`. */
+static Ox trim_to(Op *op, Ox x, Ox like, int axis)
+{
+    int n = 0;
+    int64_t axes[MAX_RANK], starts[MAX_RANK];
+    Dim ends[MAX_RANK];
+    for (int i = 0; i < ox_rank(x); i++)
+        if (i != axis && dim_eq(op->cx, ox_dim(x, i), ox_dim(like, i)) != YES) {
+            axes[n] = i;
+            starts[n] = 0;
+            ends[n++] = ox_dim(like, i);
+        }
+    if (n == 0)
+        return x;
+    Ox from = ox_ints(op->g, starts, (size_t)n), to = ox_dims(op->g, ends, (size_t)n), at = ox_ints(op->g, axes, (size_t)n);
+    return ox(op, "Slice", x, from, to, at);
+}
+
+static Ox lower_gather(Op *op)
+{
+    bool scalar, scalar_index;
+    int axis;
+    Ox x = arg(op, "self"), index = arg(op, "index");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
+        return POISON;
+    x = at_least_1d(op, x, &scalar);
+    index = at_least_1d(op, index, &scalar_index);
+    if (ox_rank(x) != ox_rank(index))
+        return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as input tensor");
+    Ox picked = ox_with(op, "GatherElements", INPUTS(trim_to(op, x, index, axis), index), INT("axis", axis));
+    return scalar_again(op, picked, scalar_index);
+}
+
+static Ox lower_take_along_dim(Op *op)
+{
+    Ox x = arg(op, "self"), index = arg(op, "indices");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2))
+        return POISON;
+    if (!arg_given(op, "dim")) {
+        Ox all = flatten_all(op, x), where = flatten_all(op, index);
+        return ox_with(op, "GatherElements", INPUTS(all, where), INT("axis", 0));
+    }
+    int axis;
+    if (!arg_dim(op, "dim", ox_rank(x), &axis))
+        return POISON;
+    if (ox_rank(x) != ox_rank(index))
+        return op_fail(op, E_VALUE, "take_along_dim: input and indices must have the same number of dimensions");
+    Dim xs[MAX_RANK], is[MAX_RANK];
+    for (int i = 0; i < ox_rank(x); i++) {
+        xs[i] = ox_dim(x, i), is[i] = ox_dim(index, i);
+        Dim both;
+        if (i == axis)
+            continue;
+        if (!dim_broadcast(op->cx, xs[i], is[i], &both))
+            return op_fail(op, E_VALUE, "take_along_dim: the sizes of axis %d differ", i);
+        xs[i] = is[i] = both;
+    }
+    Ox wide = expand_to(op, x, xs, ox_rank(x));
+    Ox where = expand_to(op, index, is, ox_rank(index));
+    return ox_with(op, "GatherElements", INPUTS(wide, where), INT("axis", axis));
+}
+
+static Ox lower_take(Op *op)
+{
+    Ox x = arg(op, "self"), index = arg(op, "index");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2))
+        return POISON;
+    return ox_with(op, "Gather", INPUTS(flatten_all(op, x), index), INT("axis", 0));
+}
+
+/* scatter and its kin: what is added up, multiplied or put. src NULL: a number. */
+static Ox scatter_elements(Op *op, Ox src, const char *reduction)
+{
+    bool scalar, ignored;
+    int axis;
+    Ox x = arg(op, "self"), index = arg(op, "index");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
+        return POISON;
+    x = at_least_1d(op, x, &scalar);
+    index = at_least_1d(op, index, &ignored);
+    if (ox_rank(index) != ox_rank(x))
+        return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as self tensor");
+    if (ox_rank(src) == 0)
+        src = expand_to(op, src, index->type->dim, ox_rank(index));
+    else
+        src = trim_to(op, src, index, -1);
+    Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
+    return scalar_again(op, ox_with(op, "ScatterElements", INPUTS(x, index, src), INT("axis", axis), how), scalar);
+}
+
+static Ox same_dtype(Op *op, Ox x, Ox src, const char *what)
+{
+    if (!ox_ok(x) || !ox_ok(src) || ox_dtype(x) == ox_dtype(src))
+        return src;
+    return op_fail(op, E_VALUE, "%s: Expected self.dtype to be equal to src.dtype", what);
+}
+
+/* datum of the scatter family: what a repeated place does */
+enum { PUT, ADD, NAMED };
+
+static const char *scatter_reduction(Op *op)
+{
+    if (op->row->datum != NAMED)
+        return op->row->datum == ADD ? "add" : NULL;
+    Str s = arg_str(op, "reduce");
+    return str_is(s, "multiply") ? "mul" : "add";
+}
+
+static Ox lower_scatter(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox src = arg(op, "src");
+    return scatter_elements(op, same_dtype(op, x, src, "scatter"), scatter_reduction(op));
+}
+
+static Ox lower_scatter_value(Op *op)
+{
+    Ox x = arg(op, "self");
+    return ox_ok(x) ? scatter_elements(op, scalar_of(op, "value", x), scatter_reduction(op)) : POISON;
+}
+
+/* [.., k, ..] index of rank 1 on `axis`, spread over source's shape. */
+static Ox spread_index(Op *op, Ox index, Ox source, int axis)
+{
+    if (!ox_ok(index) || !ox_ok(source))
+        return POISON;
+    Dim d[MAX_RANK];
+    for (int i = 0; i < ox_rank(source); i++)
+        d[i] = dim_int(op->cx, 1);
+    d[axis] = ox_dim(source, axis);
+    Ox shape = ox_dims(op->g, d, (size_t)ox_rank(source));
+    Ox column = ox(op, "Reshape", flatten_all(op, index), shape);
+    return expand_to(op, column, source->type->dim, ox_rank(source));
+}
+
+static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
+{
+    int axis;
+    Ox index = arg(op, "index");
+    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) || !arg_dim(op, "dim", ox_rank(x), &axis))
+        return POISON;
+    bool scalar, ignored;
+    x = at_least_1d(op, x, &scalar);
+    source = at_least_1d(op, source, &ignored);
+    Ox where = spread_index(op, index, source, axis);
+    Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
+    return scalar_again(op, ox_with(op, "ScatterElements", INPUTS(x, where, source), INT("axis", axis), how), scalar);
+}
+
+static Ox lower_index_add(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox source = same_dtype(op, x, arg(op, "source"), "index_add");
+    if (ox_ok(source) && !arg_is_number(op, "alpha", 1))
+        source = ox(op, "Mul", source, scalar_of(op, "alpha", source));
+    return index_into(op, x, source, "add");
+}
+
+static Ox lower_index_copy(Op *op)
+{
+    Ox x = arg(op, "self");
+    return index_into(op, x, same_dtype(op, x, arg(op, "source"), "index_copy"), NULL);
+}
+
+static Ox lower_index_fill(Op *op)
+{
+    int axis;
+    Ox x = arg(op, "self"), index = arg(op, "index");
+    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
+        return POISON;
+    Ox value = scalar_of(op, "value", x);
+    Dim d[MAX_RANK];
+    for (int i = 0; i < ox_rank(x); i++)
+        d[i] = ox_dim(x, i);
+    if (ox_rank(x) > 0)
+        d[axis] = type_numel(op->cx, index->type);
+    return index_into(op, x, expand_to(op, value, d, ox_rank(x)), NULL);
+}
+
+static Ox lower_embedding(Op *op)
+{
+    Ox weight = arg(op, "weight"), indices = arg(op, "indices");
+    return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
+}
+
+/* ---- masks ---- */
+
+static Ox lower_masked_fill(Op *op)
+{
+    Ox x = arg(op, "self"), mask = arg(op, "mask");
+    if (!ox_ok(x) || !ox_ok(mask))
+        return POISON;
+    Ox value = scalar_of(op, "value", x);
+    return ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), value, x);
+}
+
+static Ox lower_masked_select(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox mask = arg(op, "mask");
+    if (!ranks_known(op, (Ox[]){ x, mask }, 2))
+        return POISON;
+    int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
+    Dim d[MAX_RANK], one = dim_int(op->cx, 1);
+    for (int i = 0; i < rank; i++) {
+        int a = i - (rank - ox_rank(x)), b = i - (rank - ox_rank(mask));
+        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b), &d[i]))
+            return op_fail(op, E_VALUE, "The shape of the mask at axis %d does not match the shape of the tensor", i);
+    }
+    x = flatten_all(op, expand_to(op, x, d, rank));
+    mask = flatten_all(op, expand_to(op, mask, d, rank));
+    Ox where = ox(op, "NonZero", ox_cast(op->g, mask, DT_BOOL));
+    Ox axes = ints(op, 0);
+    Ox list = ox(op, "Squeeze", where, axes);
+    return ox_with(op, "Gather", INPUTS(x, list), INT("axis", 0));
+}
+
+/* [count, rank]. Of a 0-d tensor: [0 or 1, 0]. */
+static Ox lower_nonzero(Op *op)
+{
+    bool scalar;
+    Ox x = arg(op, "self");
+    if (!ranks_known(op, &x, 1))
+        return POISON;
+    Ox where = ox(op, "NonZero", at_least_1d(op, x, &scalar));
+    const int64_t perm[] = { 1, 0 };
+    Ox list = ox_with(op, "Transpose", INPUTS(where), INT_LIST("perm", perm, 2));
+    if (!scalar)
+        return list;
+    Ox start = ints(op, 0), end = ints(op, 0), axes = ints(op, 1);
+    return ox(op, "Slice", list, start, end, axes);
+}
+
+/* One tensor of coordinates an axis: nonzero_numpy, where(condition). A 0-d tensor counts as 1-d. */
+static Value lower_nonzero_numpy(Op *op)
+{
+    bool scalar;
+    Ox x = arg(op, op->row->text);
+    if (!ranks_known(op, &x, 1))
+        return val_poison();
+    x = at_least_1d(op, x, &scalar);
+    Ox where = ox(op, "NonZero", x);
+    Oxs parts = { 0 };
+    for (int i = 0; i < ox_rank(x); i++) {
+        Ox row = ox_int(op->g, i);
+        vec_push(op->cx, &parts, ox_with(op, "Gather", INPUTS(where, row), INT("axis", 0)));
+    }
+    return result_list(op, parts.at, parts.n);
+}
+
+static Ox lower_one_hot(Op *op)
+{
+    Ox x = arg(op, "self");
+    if (!ranks_known(op, &x, 1))
+        return POISON;
+    Ox depth;
+    if (arg_is_number(op, "num_classes", -1)) {
+        Ox most = ox_with(op, "ReduceMax", INPUTS(flatten_all(op, x)), INT("keepdims", 0));
+        Ox one = ox_int(op->g, 1);
+        depth = ox(op, "Add", most, one);
+    } else {
+        depth = ox_dim_value(op->g, arg_dim_expr(op, "num_classes"));
+    }
+    Ox values = ints(op, 0, 1);
+    return ox_with(op, "OneHot", INPUTS(x, depth, values), INT("axis", -1));
+}
+
+/* datum: 1 keeps the upper triangle */
+static Ox lower_tri(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox k = ox_dim_value(op->g, arg_dim_expr(op, "diagonal"));
+    return ox_with(op, "Trilu", INPUTS(x, k), INT("upper", op->row->datum));
+}
+
+/* ---- order ---- */
+
+static Value top_k(Op *op, Dim k, bool whole, bool largest, bool sorted)
+{
+    bool scalar;
+    int axis;
+    Ox x = arg(op, "self");
+    if (!ranks_known(op, &x, 1) || !arg_dim(op, "dim", ox_rank(x), &axis))
+        return val_poison();
+    x = at_least_1d(op, x, &scalar);
+    if (whole)
+        k = ox_dim(x, axis);
+    DType t = ox_dtype(x);
+    bool narrow = t == DT_BOOL;
+    Ox in = narrow ? ox_cast(op->g, x, DT_UINT8) : x;
+    Ox count = ox_dims(op->g, &k, 1), out[2];
+    if (!ox_make_n(op->g, "TopK", INPUTS(in, count), ATTRS(INT("axis", axis), INT("largest", largest), INT("sorted", sorted)), out, 2))
+        return val_poison();
+    if (narrow)
+        out[0] = ox_cast(op->g, out[0], DT_BOOL);
+    for (int i = 0; i < 2; i++)
+        out[i] = scalar_again(op, out[i], scalar);
+    return result_tuple(op, out, 2);
+}
+
+static Value lower_topk(Op *op)
+{
+    return top_k(op, arg_dim_expr(op, "k"), false, arg_bool(op, "largest"), arg_bool(op, "sorted"));
+}
+
+/* TopK takes equal elements in their order, so every sort is a stable one. */
+static Value lower_sort(Op *op)
+{
+    return top_k(op, NULL, true, arg_bool(op, "descending"), true);
+}
+
+static Value lower_argsort(Op *op)
+{
+    Value both = lower_sort(op);
+    return both.tag == V_TUPLE ? both.tuple->at[1] : both;
+}
+
+const OpRow ops_index[] = {
+    LOWER(lower_index, NULL, PLAIN, "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
+    OLDER("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor"),
+    LOWER(lower_index, NULL, PLAIN, "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
+    LOWER(lower_index_put, NULL, PLAIN, "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
+    OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
+    LOWER(lower_index_select, NULL, PLAIN, "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"),
+    LOWER(lower_gather, NULL, PLAIN, "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
+    LOWER(lower_take_along_dim, NULL, PLAIN, "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
+    LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor"),
+    FAMILY(lower_scatter, PUT, NULL, PLAIN, "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    FAMILY(lower_scatter_value, PUT, NULL, PLAIN, "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    FAMILY(lower_scatter, NAMED, NULL, PLAIN, "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
+    FAMILY(lower_scatter_value, NAMED, NULL, PLAIN, "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
+    FAMILY(lower_scatter, ADD, NULL, PLAIN, "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    LOWER(lower_index_add, NULL, PLAIN, "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_index_copy, NULL, PLAIN, "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
+    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
+    LOWER(lower_embedding, NULL, PLAIN, "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"),
+    LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
+    LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
+    LOWER(lower_masked_select, NULL, PLAIN, "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
+    LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor"),
+    { .kind = ROW_CALL, .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]", .call = lower_nonzero_numpy, .text = "self" },
+    { .kind = ROW_CALL, .schema = "aten::where(Tensor condition) -> Tensor[]", .call = lower_nonzero_numpy, .text = "condition" },
+    LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
+    FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),
+    FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor"),
+    CALL(lower_topk, NULL, PLAIN, "aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"),
+    CALL(lower_sort, NULL, PLAIN, "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
+    CALL(lower_sort, NULL, PLAIN, "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
+    CALL(lower_argsort, NULL, PLAIN, "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
+    CALL(lower_argsort, NULL, PLAIN, "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"),
+    OPS_END
+};
