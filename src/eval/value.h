@@ -49,11 +49,11 @@ typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
 /* A growing list. A list appended to once per iteration of a Loop that stays is *stacked*: one tensor whose axis 0 is the
  * list, and a length; stack, cat and l[i] are tensor operators on it. */
-struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ Ox stacked; Dim stacked_n; };
+struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ Ox stacked; Dim stacked_n; uint64_t born; };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
-struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; };
-struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; };
+struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born; };
+struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; };
 typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
 
 /* ---- tensors ---- */
@@ -63,11 +63,13 @@ typedef enum { PLAIN = 1, COMPLEX = 2, QUANT = 4, PACKED_SEQUENCE = 8 } Kinds;  
 /* What several tensors see. Written through any of them; `version` counts writes. */
 struct Storage {
     Ox now;                         /* the whole, in the shape of the tensor that made it */
-    uint32_t version;
+    uint32_t version;               /* never the same twice in one evaluation, undone branches included; 0: never written */
     Str name;                       /* state_dict name, or the input's name; NULL for a computed one */
     bool state;                     /* a parameter, buffer or attribute of the saved model */
     bool input;
     bool shared_bytes;              /* another storage of the file overlaps it: a write is refused */
+    Str frozen;                     /* why a write must be refused: nobody can tell what it would change; NULL: may be written */
+    uint64_t born;                  /* heap.c's clock when it was made: what a branch itself made needs no trail */
 };
 
 typedef struct QuantInfo { Ox scale, zero_point; int axis; /* -1 per tensor */ DType dtype; } QuantInfo;
@@ -86,7 +88,10 @@ struct Tensor {
 };
 
 Tensor *tensor_new(Ctx *cx, Ox v);                              /* with a fresh storage; contiguous */
-Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);    /* shares base's storage */
+/* The result of a view row's call, whose value now is `read`: shares base's storage. For the operators that alias only when
+ * PyTorch's would (reshape, view_as_real.., flatten, contiguous, to) strides decide: a copy gets a storage of its own; where
+ * nobody can tell it does too, and both storages are frozen: a later write to either is refused with its line. */
+Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
@@ -119,16 +124,22 @@ Str val_text(Ctx *cx, Value v);                                 /* formats/torch
 Tri val_truth(Ctx *cx, Value v);
 Ox symbool_ox(Graph *g, const SymBool *b);                      /* as a 0-d bool value */
 
-/* ---- heap.c: the only writer ---- */
+/* ---- heap.c: the only writer. Items of lists are written by list_set, entries of dicts by dict_set, slots of objects by
+ * obj_set: those know whether a branch can see them. cell_set is for cells that belong to none of these. ---- */
 
 void cell_set(Ctx *cx, Cell *c, Value v);
+void cell_init(Cell *c, Value v);                               /* a cell that nobody else has seen yet: no trail */
+void list_set(Ctx *cx, List *l, int64_t i, Value v);            /* 0 <= i < n */
+void list_stack(Ctx *cx, List *l, Ox stacked, Dim n);           /* the list is now this tensor's axis 0; NULL, NULL: its items again */
+void obj_set(Ctx *cx, Obj *o, int64_t i, Value v);
 void list_append(Ctx *cx, List *l, Value v);
 void list_insert(Ctx *cx, List *l, int64_t i, Value v);
 Value list_remove(Ctx *cx, List *l, int64_t i);
 void list_resize(Ctx *cx, List *l, int64_t n);                  /* truncates, or grows with V_NONE */
-Cell *dict_find(Ctx *cx, Dict *d, Value key);                   /* NULL when absent */
+const Cell *dict_find(Ctx *cx, Dict *d, Value key);             /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
+Storage *storage_new(Ctx *cx, Ox v);
 void storage_set(Ctx *cx, Storage *st, Ox v);
 List *list_new(Ctx *cx, int64_t cap, Str elem);
 Dict *dict_new(Ctx *cx, Str type);
@@ -139,8 +150,10 @@ typedef struct Change {
     enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } kind;
     void *what;                     /* Cell*, List*, Dict*, Storage* */
     Value before;                   /* CELL */
-    Ox before_ox; uint32_t before_version;   /* STORAGE */
+    Ox before_ox; uint32_t before_version;   /* STORAGE; LIST: what it was stacked as */
     int64_t before_n; void *before_at;       /* LIST, DICT: items are copied on the first write in a branch */
+    void *before_home; int64_t before_cap; Dim before_stacked_n;
+    uint64_t born;
 } Change;
 typedef size_t TrailMark;
 TrailMark trail_open(Ctx *cx);

@@ -44,6 +44,7 @@ typedef struct Node Node;
 Dim dim_int(Ctx *cx, int64_t v);
 Dim dim_sym(Ctx *cx, Str name);                /* the symbol of that name; range [0, DIM_MAX] when new */
 Dim dim_fresh(Ctx *cx, const char *prefix);    /* a symbol of a new name: "u0", "u1" */
+Dim dim_fresh_int(Ctx *cx, const char *prefix);    /* the same for a number that comes out of data: any sign */
 void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi);      /* narrows */
 Dim dim_add(Ctx *cx, Dim a, Dim b);
 Dim dim_sub(Ctx *cx, Dim a, Dim b);

@@ -1,0 +1,383 @@
+/* heap.c - the only writer of cells: lists, dicts, objects, storages, local variables, and the undo trail.
+ *
+ * While a branch is open, the first write to a thing logs what it was; trail_undo puts that back. Each open branch keeps a map
+ * of what it has logged already, so that a thing costs one entry a branch however often it is written. A clock stamps what is
+ * made: a thing made inside the innermost branch needs no entry, because nothing outside has seen it. Writes while no branch
+ * is open cost nothing.
+ *
+ * A list that a branch changes is copied once, at its first write there; undoing puts the items back into their old array, so
+ * the cells keep their addresses. Versions of storages come from the clock too: an undone write never gives its number to
+ * another one, which would make a stale view look fresh. */
+#include <assert.h>
+
+#include "eval/value.h"
+
+typedef struct Branch {
+    size_t first;                   /* of its entries in the trail */
+    uint64_t opened;                /* the clock then */
+    Map logged;                     /* thing -> place in the trail + 1 */
+} Branch;
+
+typedef struct Heap {
+    VEC(Change) trail;
+    VEC(Branch) branches;
+    uint64_t clock;
+} Heap;
+
+static Heap *heap_of(Ctx *cx)
+{
+    if (!cx->heap) {
+        cx->heap = (struct Heap *)new(cx, Heap);
+        cx->heap->clock = 1;
+    }
+    return cx->heap;
+}
+
+static uint64_t tick(Ctx *cx) { return ++heap_of(cx)->clock; }
+
+/* ---- the trail ---- */
+
+/* Must a write to `what` be logged? Not when no branch is open, the innermost made it, or it stands in the log. */
+static bool must_log(const Heap *h, const void *what, uint64_t born)
+{
+    if (h->branches.n == 0)
+        return false;
+    const Branch *b = &h->branches.at[h->branches.n - 1];
+    return born <= b->opened && !map_find(&b->logged, what);
+}
+
+static void log_change(Ctx *cx, Heap *h, Change c)
+{
+    Branch *b = &h->branches.at[h->branches.n - 1];
+    map_put(cx, &b->logged, c.what, (void *)(uintptr_t)(h->trail.n + 1));
+    vec_push(cx, &h->trail, c);
+}
+
+TrailMark trail_open(Ctx *cx)
+{
+    Heap *h = heap_of(cx);
+    return vec_push(cx, &h->branches, (Branch){ .first = h->trail.n, .opened = h->clock }) ? h->branches.n : 0;
+}
+
+/* The innermost branch, which m must be. NULL when trail_open found no memory: the context has failed. */
+static Branch *branch_of(Heap *h, TrailMark m)
+{
+    if (m == 0)
+        return NULL;
+    assert(m == h->branches.n);
+    return &h->branches.at[m - 1];
+}
+
+size_t trail_changes(Ctx *cx, TrailMark m, const Change **out)
+{
+    Heap *h = heap_of(cx);
+    Branch *b = branch_of(h, m);
+    *out = b ? h->trail.at + b->first : NULL;
+    return b ? h->trail.n - b->first : 0;
+}
+
+static void restore_list(List *l, const Change *c)
+{
+    l->at = c->before_home;
+    l->n = c->before_n;
+    l->cap = c->before_cap;
+    if (l->n)
+        memcpy(l->at, c->before_at, (size_t)l->n * sizeof *l->at);
+    l->stacked = c->before_ox;
+    l->stacked_n = c->before_stacked_n;
+}
+
+static void restore_dict(Dict *d, const Change *c)
+{
+    d->at = c->before_home;
+    d->n = c->before_n;
+    d->cap = c->before_cap;
+    if (d->n)
+        memcpy(d->at, c->before_at, (size_t)d->n * sizeof *d->at);
+    d->index = NULL;                        /* dict_find makes it again */
+}
+
+static void restore(const Change *c)
+{
+    switch (c->kind) {
+    case CHANGE_CELL:
+        ((Cell *)c->what)->v = c->before;
+        break;
+    case CHANGE_LIST:
+        restore_list(c->what, c);
+        break;
+    case CHANGE_DICT:
+        restore_dict(c->what, c);
+        break;
+    case CHANGE_STORAGE:
+        ((Storage *)c->what)->now = c->before_ox;
+        ((Storage *)c->what)->version = c->before_version;
+        break;
+    }
+}
+
+void trail_undo(Ctx *cx, TrailMark m)
+{
+    Heap *h = heap_of(cx);
+    Branch *b = branch_of(h, m);
+    if (!b)
+        return;
+    for (size_t i = h->trail.n; i > b->first; i--)
+        restore(&h->trail.at[i - 1]);
+    h->trail.n = b->first;
+    h->branches.n--;
+}
+
+/* The enclosing branch inherits the entries that it lacks and can see: its own older ones already hold its "before". */
+void trail_keep(Ctx *cx, TrailMark m)
+{
+    Heap *h = heap_of(cx);
+    Branch *b = branch_of(h, m);
+    if (!b)
+        return;
+    size_t from = b->first, n = h->trail.n;
+    h->trail.n = from;
+    h->branches.n--;
+    for (size_t i = from; i < n; i++) {
+        Change c = h->trail.at[i];
+        if (must_log(h, c.what, c.born))
+            log_change(cx, h, c);
+    }
+}
+
+/* ---- cells ---- */
+
+static void set_cell(Ctx *cx, Cell *c, uint64_t born, Value v)
+{
+    Heap *h = heap_of(cx);
+    if (must_log(h, c, born))
+        log_change(cx, h, (Change){ .kind = CHANGE_CELL, .what = c, .before = c->v, .born = born });
+    c->v = v;
+}
+
+void cell_set(Ctx *cx, Cell *c, Value v) { set_cell(cx, c, 0, v); }
+void cell_init(Cell *c, Value v) { c->v = v; }
+void obj_set(Ctx *cx, Obj *o, int64_t i, Value v) { set_cell(cx, &o->slot[i], o->born, v); }
+
+Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
+{
+    Obj *o = new(cx, Obj);
+    *o = (Obj){ .cls = cls, .slot = new_array(cx, Cell, n), .n = n, .path = path, .names = names, .born = tick(cx) };
+    if (!o->slot)
+        o->n = 0;
+    for (int64_t i = 0; i < o->n; i++)
+        o->slot[i].v = (Value){ .tag = V_UNINIT };
+    return o;
+}
+
+/* ---- lists ---- */
+
+List *list_new(Ctx *cx, int64_t cap, Str elem)
+{
+    List *l = new(cx, List);
+    *l = (List){ .at = cap > 0 ? new_array(cx, Cell, cap) : NULL, .cap = cap > 0 ? cap : 0, .elem = elem, .born = tick(cx) };
+    if (!l->at)
+        l->cap = 0;
+    return l;
+}
+
+static void touch_list(Ctx *cx, List *l)
+{
+    Heap *h = heap_of(cx);
+    if (!must_log(h, l, l->born))
+        return;
+    Cell *copy = l->n ? mem_copy(cx, l->at, (size_t)l->n * sizeof *l->at) : NULL;
+    log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_at = copy, .before_n = copy ? l->n : 0, .before_home = l->at,
+                                .before_cap = l->cap, .before_ox = l->stacked, .before_stacked_n = l->stacked_n, .born = l->born });
+}
+
+/* Room for `more` items; false when there is no memory: the context has failed. */
+static bool room(Ctx *cx, void **at, int64_t n, int64_t *cap, int64_t more, size_t size)
+{
+    int64_t want;
+    if (!add_ok(n, more, &want) || want > INT64_MAX / 2)
+        return fail(cx, E_LIMIT, "a list of more than %lld items", (long long)n);
+    if (want <= *cap)
+        return true;
+    int64_t grown = want < 4 ? 4 : want + want / 2;
+    void *to = mem_array(cx, (size_t)grown, size);
+    if (!to)
+        return false;
+    if (n)
+        memcpy(to, *at, (size_t)n * size);
+    *at = to;
+    *cap = grown;
+    return true;
+}
+
+void list_append(Ctx *cx, List *l, Value v) { list_insert(cx, l, l->n, v); }
+
+void list_insert(Ctx *cx, List *l, int64_t i, Value v)
+{
+    touch_list(cx, l);
+    if (!room(cx, (void **)&l->at, l->n, &l->cap, 1, sizeof *l->at))
+        return;
+    memmove(l->at + i + 1, l->at + i, (size_t)(l->n - i) * sizeof *l->at);
+    l->at[i].v = v;
+    l->n++;
+}
+
+void list_set(Ctx *cx, List *l, int64_t i, Value v)
+{
+    touch_list(cx, l);
+    l->at[i].v = v;
+}
+
+void list_stack(Ctx *cx, List *l, Ox stacked, Dim n)
+{
+    touch_list(cx, l);
+    l->stacked = stacked;
+    l->stacked_n = n;
+}
+
+Value list_remove(Ctx *cx, List *l, int64_t i)
+{
+    touch_list(cx, l);
+    Value v = l->at[i].v;
+    memmove(l->at + i, l->at + i + 1, (size_t)(l->n - i - 1) * sizeof *l->at);
+    l->n--;
+    return v;
+}
+
+void list_resize(Ctx *cx, List *l, int64_t n)
+{
+    touch_list(cx, l);
+    if (n > l->n && !room(cx, (void **)&l->at, l->n, &l->cap, n - l->n, sizeof *l->at))
+        return;
+    for (int64_t i = l->n; i < n; i++)
+        l->at[i].v = val_none();
+    l->n = n;
+}
+
+/* ---- dicts: entries in order of insertion, and an open-addressing index once there are more than a few ---- */
+
+enum { LINEAR_UNTIL = 8 };
+
+struct DictIndex { uint32_t *slot; uint32_t mask; };        /* slot: place of the entry + 1 */
+
+Dict *dict_new(Ctx *cx, Str type)
+{
+    Dict *d = new(cx, Dict);
+    *d = (Dict){ .type = type, .born = tick(cx) };
+    return d;
+}
+
+static void touch_dict(Ctx *cx, Dict *d)
+{
+    Heap *h = heap_of(cx);
+    if (!must_log(h, d, d->born))
+        return;
+    DictEntry *copy = d->n ? mem_copy(cx, d->at, (size_t)d->n * sizeof *d->at) : NULL;
+    log_change(cx, h, (Change){ .kind = CHANGE_DICT, .what = d, .before_at = copy, .before_n = copy ? d->n : 0, .before_home = d->at,
+                                .before_cap = d->cap, .born = d->born });
+}
+
+/* Equal keys hash alike: 1, 1.0 and True are one key, as in Python. */
+static uint64_t hash_key(Value k)
+{
+    if (k.tag == V_STR)
+        return k.s->hash;
+    if (k.tag == V_FLOAT && !(k.f >= -9e18 && k.f <= 9e18 && k.f == (double)(int64_t)k.f))
+        return hash_bytes(&k.f, sizeof k.f, 1);
+    int64_t i = k.tag == V_INT ? k.i : k.tag == V_BOOL ? k.b : k.tag == V_FLOAT ? (int64_t)k.f : (int64_t)k.tag;
+    return hash_bytes(&i, sizeof i, 0);
+}
+
+static void index_entry(struct DictIndex *x, const Dict *d, int64_t i)
+{
+    uint32_t at = (uint32_t)hash_key(d->at[i].key) & x->mask;
+    while (x->slot[at])
+        at = (at + 1) & x->mask;
+    x->slot[at] = (uint32_t)i + 1;
+}
+
+/* NULL when there is no memory. Half empty at least. */
+static struct DictIndex *index_of(Ctx *cx, const Dict *d)
+{
+    struct DictIndex *x = new(cx, struct DictIndex);
+    size_t size = 32;
+    while (size < (size_t)d->n * 4)
+        size *= 2;
+    *x = (struct DictIndex){ .slot = new_array(cx, uint32_t, size), .mask = (uint32_t)size - 1 };
+    for (int64_t i = 0; x->slot && i < d->n; i++)
+        index_entry(x, d, i);
+    return x->slot ? x : NULL;
+}
+
+/* -1 when absent */
+static int64_t place_of(Ctx *cx, Dict *d, Value key)
+{
+    if (d->n <= LINEAR_UNTIL) {
+        for (int64_t i = 0; i < d->n; i++)
+            if (val_equal(cx, d->at[i].key, key))
+                return i;
+        return -1;
+    }
+    if (!d->index && !(d->index = index_of(cx, d)))
+        return -1;
+    for (uint32_t at = (uint32_t)hash_key(key);; at++) {
+        uint32_t i = d->index->slot[at & d->index->mask];
+        if (i == 0)
+            return -1;
+        if (val_equal(cx, d->at[i - 1].key, key))
+            return i - 1;
+    }
+}
+
+const Cell *dict_find(Ctx *cx, Dict *d, Value key)
+{
+    int64_t i = place_of(cx, d, key);
+    return i < 0 ? NULL : &d->at[i].val;
+}
+
+void dict_set(Ctx *cx, Dict *d, Value key, Value v)
+{
+    touch_dict(cx, d);
+    int64_t i = place_of(cx, d, key);
+    if (i >= 0) {
+        d->at[i].val.v = v;
+        return;
+    }
+    if (!room(cx, (void **)&d->at, d->n, &d->cap, 1, sizeof *d->at))
+        return;
+    d->at[d->n++] = (DictEntry){ .key = key, .val = { v } };
+    if (d->index && (uint32_t)d->n > d->index->mask / 2)
+        d->index = NULL;                    /* too full: made again, larger, when next asked */
+    else if (d->index)
+        index_entry(d->index, d, d->n - 1);
+}
+
+bool dict_remove(Ctx *cx, Dict *d, Value key)
+{
+    int64_t i = place_of(cx, d, key);
+    if (i < 0)
+        return false;
+    touch_dict(cx, d);
+    memmove(d->at + i, d->at + i + 1, (size_t)(d->n - i - 1) * sizeof *d->at);
+    d->n--;
+    d->index = NULL;
+    return true;
+}
+
+/* ---- storages ---- */
+
+Storage *storage_new(Ctx *cx, Ox v)
+{
+    Storage *st = new(cx, Storage);
+    *st = (Storage){ .now = v, .born = tick(cx) };
+    return st;
+}
+
+void storage_set(Ctx *cx, Storage *st, Ox v)
+{
+    Heap *h = heap_of(cx);
+    if (must_log(h, st, st->born))
+        log_change(cx, h, (Change){ .kind = CHANGE_STORAGE, .what = st, .before_ox = st->now, .before_version = st->version, .born = st->born });
+    st->now = v;
+    st->version = (uint32_t)tick(cx);
+}
