@@ -134,9 +134,17 @@ typedef struct Program {
     void *front;                    /* the front end's own */
 } Program;
 
+/* ---- text.c ---- */
+
+/* As the source of a code record, which parsing gives back; or for show: every operator as aten::elu(...). */
+typedef enum { TEXT_SOURCE, TEXT_SHOW } TextStyle;
 Str type_expr_text(Ctx *cx, const TypeExpr *t);
-Str program_text(Ctx *cx, Program *p);          /* for show: every call as aten::elu(...) */
+Str program_text(Ctx *cx, Program *p);          /* for show */
 Str expr_text(Ctx *cx, const Function *fn, const Expr *e);
+void type_expr_print(Buf *b, const TypeExpr *t);
+void expr_print(Buf *b, const Function *fn, const Expr *e, TextStyle style);    /* fn NULL: a constant outside functions */
+void string_print(Buf *b, Str s);               /* quoted, with TorchScript's escapes */
+void function_print(Buf *b, const Function *f, int indent, TextStyle style);
 
 /* ---- eval.c ---- */
 

@@ -7,9 +7,6 @@
 
 #include "front/front.h"
 
-/* A limit of archive/limits.h as it stands for this conversion. */
-static inline int64_t limit_of(const Ctx *cx, int id) { return cx->limit[id]; }
-
 /* ---- torchscript_lex.c ---- */
 
 typedef enum {

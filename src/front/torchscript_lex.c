@@ -291,8 +291,8 @@ bool lex_next(Lexer *lx)
 bool lex_open(Lexer *lx, Ctx *cx, const Text *text)
 {
     *lx = (Lexer){ .cx = cx, .text = text, .at_line_start = true, .ended = true };
-    if ((int64_t)text->n > limit_of(cx, LIMIT_TEXT))
-        return fail(cx, E_LIMIT, "the text has %zu bytes, more than the limit 'text' of %lld", text->n, (long long)limit_of(cx, LIMIT_TEXT));
+    if (!limit_ok(cx, LIMIT_TEXT, text->n, "bytes of code"))
+        return false;
     return vec_push(cx, &lx->indent, 0) && lex_next(lx);
 }
 
