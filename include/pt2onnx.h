@@ -87,6 +87,10 @@ PT2ONNX_API pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, v
 /* What the program knows: operators ("" all, "aten::asinh" one, "onnx::Resize" one of ONNX's), limits ("limits"). */
 PT2ONNX_API pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user, pt2onnx_error **e);
 
+/* Remove the unfinished outputs of every conversion of the process: for a program's own handler of SIGINT and SIGTERM, as the
+ * last thing before it dies. Async-signal-safe. The library installs no handler. */
+PT2ONNX_API void pt2onnx_remove_temporaries(void);
+
 /* ---- a trace graph handed over by another language (the Python package) ---- */
 
 /* One record, read-only, alive until the call returns. Values are numbered by the caller; value 0 is "none". */

@@ -1,0 +1,367 @@
+/* pt2onnx.c - the public functions: what the file is, its front end, the evaluator, tidy, legalise, the writer.
+ *
+ * Each call owns one context and frees it whole. Outputs are made under temporary names and renamed when everything has
+ * gone well, so a failure at any step leaves nothing behind. */
+#include "session.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "front/front.h"
+#include "tidy/tidy.h"
+
+/* ---- errors that outlive their context ---- */
+
+struct pt2onnx_error { Arena *arena; pt2onnx_status status; const char *text; };
+
+static const pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory" };
+
+const char *pt2onnx_error_message(const pt2onnx_error *e) { return e ? e->text : ""; }
+pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e) { return e ? e->status : PT2ONNX_OK; }
+
+void pt2onnx_error_free(pt2onnx_error *e)
+{
+    if (e && e->arena)
+        arena_free(e->arena);                               /* e lies in it */
+}
+
+static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
+{
+    Arena *arena = arena_new();
+    pt2onnx_error *e = arena ? arena_alloc(arena, sizeof *e) : NULL;
+    char *copy = e ? arena_alloc(arena, (size_t)text->len + 1) : NULL;
+    if (!copy) {
+        arena_free(arena);
+        return (pt2onnx_error *)&no_memory;
+    }
+    memcpy(copy, text->s, text->len);
+    *e = (pt2onnx_error){ arena, status, copy };
+    return e;
+}
+
+void pt2onnx_remove_temporaries(void) { out_remove_all(); }
+
+/* ---- a session ---- */
+
+static bool session_begin(Session *s, const char *file, const pt2onnx_options *o)
+{
+    *s = (Session){ .cx = ctx_new(), .file = file, .kind = FILE_OTHER };
+    return s->cx && settings_read(s, o);
+}
+
+static void tell_notes(const Session *s)
+{
+    static const pt2onnx_note kind[] = { [NOTE_ASSUMED] = PT2ONNX_ASSUMED, [NOTE_ADDED] = PT2ONNX_ADDED, [NOTE_DROPPED] = PT2ONNX_DROPPED,
+                                         [NOTE_CHANGED] = PT2ONNX_CHANGED, [NOTE_INFO] = PT2ONNX_INFO };
+    for (size_t i = 0; s->o.on_note && i < s->cx->notes.n; i++)
+        s->o.on_note(s->o.user, kind[s->cx->notes.at[i].kind], s->cx->notes.at[i].text->s);
+}
+
+/* The result of the call. ok false without an error is our own mistake, and is said. */
+static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
+{
+    if (e)
+        *e = NULL;
+    if (!s->cx) {
+        if (e)
+            *e = (pt2onnx_error *)&no_memory;
+        return no_memory.status;
+    }
+    if (!ok && !ctx_failed(s->cx))
+        fail(s->cx, E_BUG, "failed without a reason");
+    tell_notes(s);                                          /* of a failure too: what was assumed may explain it */
+    pt2onnx_status status = PT2ONNX_OK;
+    if (ctx_failed(s->cx)) {
+        status = (pt2onnx_status)error_exit_code(s->cx->error.code);
+        if (e)
+            *e = error_keep(status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->file));
+    }
+    ctx_free(s->cx);
+    return status;
+}
+
+/* ---- from file to program ---- */
+
+static bool open_file(Session *s)
+{
+    s->src = source_file(s->cx, s->file);
+    if (!s->src)
+        return false;
+    s->kind = kind_of(s->cx, s->src, &s->zip);
+    return s->kind != FILE_OTHER && !ctx_failed(s->cx);
+}
+
+static bool check_crcs(Session *s)
+{
+    for (size_t i = 0; i < s->zip->n; i++)
+        if (!zip_check_crc(s->cx, s->zip, &s->zip->entry[i]))
+            return false;
+    return true;
+}
+
+static Program *load(Session *s)
+{
+    if (s->kind == FILE_ONNX) {
+        fail(s->cx, E_FORMAT, "this is an ONNX model already");
+        fail_hint(s->cx, "pt2onnx show %s", s->file);
+        return NULL;
+    }
+    if (s->opt.check_crc && !check_crcs(s))
+        return NULL;
+    keep_begin(s->cx);
+    Program *p = s->kind == FILE_TORCHSCRIPT ? torchscript_load(s->cx, s->zip) : exported_load(s->cx, s->zip, s->kind);
+    keep_end(s->cx);
+    return ctx_failed(s->cx) ? NULL : p;
+}
+
+/* ---- from program to graph ---- */
+
+/* All refusals at once. The first lines are PyTorch's own words, because that is what people search for. */
+static bool report_refusals(Ctx *cx, int opset)
+{
+    if (ctx_failed(cx) || cx->refusals.n == 0)
+        return !ctx_failed(cx);
+    Map said = { 0 };
+    Buf b = buf_new(cx);
+    for (size_t i = 0; i < cx->refusals.n; i++) {
+        Str op = cx->refusals.at[i].op;
+        if (!op || map_find(&said, op))
+            continue;
+        map_put(cx, &said, op, NULL);
+        buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported", b.n ? "\n" : "", op->s, opset);
+    }
+    return fail(cx, E_UNSUPPORTED, "%s", b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");
+}
+
+static Graph *build(Session *s, Program *p)
+{
+    Ctx *cx = s->cx;
+    Graph *g = eval_program(cx, p);
+    if (!report_refusals(cx, s->opt.opset) || !g)
+        return NULL;
+    TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort,
+                      .dump_after = s->opt.dump_after, .dump = s->opt.dump, .dump_user = s->opt.dump_user };
+    bool ok = tidy(g, &t) && legalise(g, &t);
+    return report_refusals(cx, s->opt.opset) && ok ? g : NULL;
+}
+
+/* ---- what stands in the model beside the graph ---- */
+
+static void find_domains(Ctx *cx, const Graph *g, Map *seen, ModelInfo *info)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        if (n->dead)
+            continue;
+        if (n->domain && n->domain->len && !map_find(seen, n->domain)) {
+            map_put(cx, seen, n->domain, NULL);
+            vec_push(cx, &info->domains, (OpsetImport){ n->domain, 1 });
+        }
+        for (int i = 0; i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH)
+                find_domains(cx, n->attr[i].g, seen, info);
+    }
+}
+
+/* Notes as metadata: one entry a kind, one line a note. */
+static void add_notes(Ctx *cx, ModelInfo *info)
+{
+    static const char *const key[] = { [NOTE_ASSUMED] = "pt2onnx.assumed", [NOTE_ADDED] = "pt2onnx.added",
+                                       [NOTE_DROPPED] = "pt2onnx.dropped", [NOTE_CHANGED] = "pt2onnx.changed" };
+    for (size_t kind = 0; kind < COUNT(key); kind++) {
+        Buf b = buf_new(cx);
+        for (size_t i = 0; i < cx->notes.n; i++)
+            if (cx->notes.at[i].kind == kind)
+                buf_fmt(&b, "%s%s", b.n ? "\n" : "", cx->notes.at[i].text->s);
+        if (b.n)
+            vec_push(cx, &info->props, (Prop){ str_of(cx, key[kind]), buf_done(&b) });
+    }
+}
+
+/* "__torch__.torchvision.models.resnet.ResNet" -> "ResNet"; programs without a class are "main". */
+static Str graph_name(Ctx *cx, const Program *p)
+{
+    if (p->root.tag != V_OBJ || !p->root.obj->cls)
+        return str_of(cx, "main");
+    Str name = p->root.obj->cls->plain ? p->root.obj->cls->plain : p->root.obj->cls->qualname;
+    const char *dot = strrchr(name->s, '.');
+    return dot ? str_of(cx, dot + 1) : name;
+}
+
+static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
+{
+    ModelInfo info = { .opset = s->opt.opset, .graph_name = graph_name(s->cx, p), .weights = s->opt.weights, .node_props = true };
+    Map seen = { 0 };
+    find_domains(s->cx, g, &seen, &info);
+    add_notes(s->cx, &info);
+    return info;
+}
+
+/* ---- writing ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool same_folder(Ctx *cx, const char *a, const char *b)
+{
+    struct stat sa, sb;
+    const char *dir_a = base_name(a) == a ? "." : str_n(cx, a, (size_t)(base_name(a) - a))->s;
+    const char *dir_b = base_name(b) == b ? "." : str_n(cx, b, (size_t)(base_name(b) - b))->s;
+    return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* Linked weights stay in the archive: runtimes open nothing outside the model's own folder. */
+static bool check_link(Session *s, const char *out)
+{
+    if (s->opt.weights != WEIGHTS_LINK)
+        return true;
+    if (!out)
+        return fail(s->cx, E_USAGE, "--weights=link needs a file as output, beside the archive");
+    return same_folder(s->cx, s->file, out) ||
+           fail(s->cx, E_USAGE, "--weights=link: %s must lie in the same folder as %s, because runtimes open no other", out, s->file);
+}
+
+/* Must the weights go to a file of their own? auto: only when one file cannot hold the model. */
+static bool wants_data(Session *s, Graph *g, const ModelInfo *info)
+{
+    return s->opt.weights == WEIGHTS_EXTERNAL ||
+           (s->opt.weights == WEIGHTS_AUTO && wire_size(s->cx, g, info) > INT32_MAX);
+}
+
+static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink)
+{
+    if (wants_data(s, g, info) && !ctx_failed(s->cx)) {
+        fail(s->cx, E_USAGE, "the weights need a file of their own, which a stream cannot have");
+        fail_hint(s->cx, "-o FILE.onnx");
+    }
+    return !ctx_failed(s->cx) && wire_write(s->cx, g, info, sink, NULL, NULL);
+}
+
+static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char *out)
+{
+    Ctx *cx = s->cx;
+    OutFile *files[2];                                      /* the model last: see out_commit */
+    size_t n = 0;
+    Str data = NULL;
+    if (wants_data(s, g, info)) {
+        data = str_fmt(cx, "%s.data", out);
+        files[n] = out_open(cx, data->s);
+        if (!files[n++])
+            return false;
+    }
+    files[n] = ctx_failed(cx) ? NULL : out_open(cx, out);
+    if (!files[n++])
+        return false;
+    return wire_write(cx, g, info, out_sink(files[n - 1]), data ? out_sink(files[0]) : NULL, data ? base_name(data->s) : NULL) &&
+           out_commit(cx, files, n);
+}
+
+static bool convert_file(Session *s, const char *out)
+{
+    bool to_stdout = strcmp(out, "-") == 0;
+    if (!check_link(s, to_stdout ? NULL : out) || !open_file(s))
+        return false;
+    Program *p = load(s);
+    Graph *g = p ? build(s, p) : NULL;
+    if (!g)
+        return false;
+    ModelInfo info = model_info(s, p, g);
+    info.link_name = base_name(s->file);
+    Sink sink = { .fd = STDOUT_FILENO };
+    return to_stdout ? write_stream(s, g, &info, &sink) : write_files(s, g, &info, out);
+}
+
+pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o, pt2onnx_error **e)
+{
+    Session s;
+    bool ok = session_begin(&s, model, o) && convert_file(&s, out);
+    return session_end(&s, ok, e);
+}
+
+typedef struct Callback { pt2onnx_write write; void *user; } Callback;
+
+static bool call_write(void *user, const void *p, size_t n)
+{
+    const Callback *c = user;
+    return c->write(c->user, p, n) == 0;
+}
+
+static bool convert_stream(Session *s, Sink *sink)
+{
+    if (!check_link(s, NULL) || !open_file(s))
+        return false;
+    Program *p = load(s);
+    Graph *g = p ? build(s, p) : NULL;
+    if (!g)
+        return false;
+    ModelInfo info = model_info(s, p, g);
+    return write_stream(s, g, &info, sink);
+}
+
+pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e)
+{
+    Session s;
+    Callback c = { write, write_user };
+    Sink sink = { .fd = -1, .write = call_write, .user = &c };
+    bool ok = session_begin(&s, model, o) && convert_stream(&s, &sink);
+    return session_end(&s, ok, e);
+}
+
+/* Everything but the writing; measuring the file finds what the writer would refuse. */
+static bool check_file(Session *s)
+{
+    if (!open_file(s))
+        return false;
+    Program *p = load(s);
+    Graph *g = p ? build(s, p) : NULL;
+    if (!g)
+        return false;
+    ModelInfo info = model_info(s, p, g);
+    return wire_size(s->cx, g, &info) > 0 && !ctx_failed(s->cx);
+}
+
+pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onnx_error **e)
+{
+    Session s;
+    bool ok = session_begin(&s, model, o) && check_file(&s);
+    return session_end(&s, ok, e);
+}
+
+/* ---- showing ---- */
+
+static bool send(Ctx *cx, const Buf *b, pt2onnx_write write, void *user)
+{
+    return !ctx_failed(cx) && (b->n == 0 || write(user, b->s, b->n) == 0 || fail(cx, E_IO, "the output was refused"));
+}
+
+static bool show_file(Session *s, pt2onnx_write write, void *user)
+{
+    if (!open_file(s))
+        return false;
+    Buf b = buf_new(s->cx);
+    if (s->kind == FILE_ONNX)
+        return show_onnx(s, &b) && send(s->cx, &b, write, user);
+    Program *p = load(s);
+    return p && show_program(s, p, &b) && send(s->cx, &b, write, user);
+}
+
+pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e)
+{
+    Session s;
+    bool ok = session_begin(&s, file, o) && show_file(&s, write, write_user);
+    return session_end(&s, ok, e);
+}
+
+pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user, pt2onnx_error **e)
+{
+    Session s;
+    bool ok = session_begin(&s, NULL, NULL);
+    if (ok) {
+        Buf b = buf_new(s.cx);
+        ok = describe(s.cx, what, &b) && send(s.cx, &b, write, write_user);
+    }
+    return session_end(&s, ok, e);
+}

@@ -1,0 +1,30 @@
+/* session.h - one call of the library: its context, its options, the file it reads. Shared by pt2onnx.c, settings.c, show.c
+ * and describe.c, which are the public functions. */
+#ifndef PT2ONNX_SESSION_H
+#define PT2ONNX_SESSION_H
+
+#include "archive/archive.h"
+#include "eval/options.h"
+#include "eval/program.h"
+#include "pt2onnx.h"
+
+typedef struct Session {
+    Ctx *cx;                        /* NULL when there was no memory at all */
+    const char *file;               /* as the user named it; NULL before any is read */
+    pt2onnx_options o;              /* the caller's, with defaults for what an older caller does not know */
+    Options opt;                    /* the same, parsed and checked; cx->opt */
+    Source *src;
+    Zip *zip;
+    FileKind kind;
+} Session;
+
+/* settings.c: read the caller's options into s->o and s->opt; false after E_USAGE. */
+MUST_USE bool settings_read(Session *s, const pt2onnx_options *o);
+
+/* show.c */
+MUST_USE bool show_program(Session *s, Program *p, Buf *out);
+MUST_USE bool show_onnx(Session *s, Buf *out);
+/* describe.c */
+MUST_USE bool describe(Ctx *cx, const char *what, Buf *out);
+
+#endif

@@ -1,0 +1,142 @@
+/* settings.c - the caller's options, checked once: numbers in range, SPECs parsed, limits raised, rules and symbolics
+ * registered. An older caller's struct is shorter than ours (its `size` says so): what it lacks has its default. */
+#include "session.h"
+
+#include <ctype.h>
+
+#include "base/limits.h"
+#include "ops/ops.h"
+
+static const char *const limit_names[] = {
+#define X(id, name, deflt, why) [id] = name,
+    PT2ONNX_LIMITS(X)
+#undef X
+};
+
+static const char *nth_limit(int i) { return i < LIMIT_COUNT ? limit_names[i] : NULL; }
+
+/* "NAME=VALUE" */
+static bool read_limit(Ctx *cx, const char *text)
+{
+    const char *sep = strchr(text, '=');
+    size_t n = sep ? (size_t)(sep - text) : strlen(text);
+    int which = 0;
+    while (which < LIMIT_COUNT && (strlen(limit_names[which]) != n || strncmp(limit_names[which], text, n) != 0))
+        which++;
+    if (which == LIMIT_COUNT) {
+        const char *near = word_nearest(text, n, nth_limit);
+        return fail(cx, E_USAGE, "--limit %s: there is no limit of that name%s%s%s", text, near ? "; did you mean " : "",
+                    near ? near : "", near ? "?" : "");
+    }
+    int64_t v = 0;
+    const char *at = sep ? sep + 1 : text + n;
+    bool ok = isdigit((unsigned char)*at);
+    for (; ok && isdigit((unsigned char)*at); at++)
+        ok = mul_ok(v, 10, &v) && add_ok(v, *at - '0', &v);
+    if (!ok || *at)
+        return fail(cx, E_USAGE, "--limit %s: a whole number is expected: --limit %s=1000000", text, limit_names[which]);
+    cx->limit[which] = v;
+    return true;
+}
+
+static bool read_rules(Ctx *cx, const char *path)
+{
+    Source *src = source_file(cx, path);
+    if (!src)
+        return false;
+    if (src->size && !src->mem)
+        return fail(cx, E_IO, "cannot read the rules in %s", path);
+    keep_begin(cx);
+    Text *text = new(cx, Text);
+    *text = (Text){ .name = str_of(cx, path), .at = src->size ? (const char *)src->mem : "", .n = (size_t)src->size };
+    bool ok = ops_add_rules(cx, text);
+    keep_end(cx);
+    return ok;
+}
+
+static bool read_inputs(Session *s)
+{
+    s->opt.n_input = s->o.n_inputs;
+    s->opt.input = new_array(s->cx, InputSpec, s->o.n_inputs + 1);
+    if (!s->opt.input)
+        return false;
+    for (size_t i = 0; i < s->o.n_inputs; i++) {
+        InputSpec *spec = &s->opt.input[i];
+        if (!spec_parse(s->cx, s->o.inputs[i], spec))
+            return false;
+        for (size_t k = 0; spec->path && k < i; k++)
+            if (s->opt.input[k].path == spec->path)
+                return fail(s->cx, E_USAGE, "-i: %s is given twice", spec->path->s);
+    }
+    return true;
+}
+
+static bool read_output_names(Session *s)
+{
+    s->opt.n_output_name = s->o.n_output_names;
+    s->opt.output_name = new_array(s->cx, Str, s->o.n_output_names + 1);
+    if (!s->opt.output_name)
+        return false;
+    for (size_t i = 0; i < s->o.n_output_names; i++) {
+        s->opt.output_name[i] = str_of(s->cx, s->o.output_names[i]);
+        if (s->o.output_names[i][0] == '\0')
+            return fail(s->cx, E_USAGE, "--output-names: name %zu is empty", i + 1);
+        for (size_t k = 0; k < i; k++)
+            if (s->opt.output_name[k] == s->opt.output_name[i])
+                return fail(s->cx, E_USAGE, "--output-names: %s is given twice", s->o.output_names[i]);
+    }
+    return true;
+}
+
+static void pass_dump(void *user, const char *pass, Str text)
+{
+    const pt2onnx_options *o = user;
+    if (o->on_dump)
+        o->on_dump(o->user, pass, text->s);
+}
+
+static bool read_scalars(Session *s)
+{
+    const pt2onnx_options *o = &s->o;
+    if (o->opset < ONNX_OLDEST_TARGET || o->opset > ONNX_LAST_TARGET)
+        return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d", o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
+    if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX)
+        return fail(s->cx, E_USAGE, "mode, weights or target is out of range");
+    static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK };
+    s->opt = (Options){
+        .opset = o->opset,
+        .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
+        .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
+        .dynamic = o->dynamic != 0,
+        .check_crc = o->check_crc != 0,
+        .target_ort = o->target == PT2ONNX_TARGET_ORT,
+        .weights = weights[o->weights],
+        .dump_after = o->dump_after,
+        .dump = pass_dump,
+        .dump_user = &s->o,
+    };
+    return true;
+}
+
+bool settings_read(Session *s, const pt2onnx_options *o)
+{
+    s->o = (pt2onnx_options)PT2ONNX_OPTIONS;
+    if (o && o->size < offsetof(pt2onnx_options, opset) + sizeof o->opset)
+        return fail(s->cx, E_USAGE, "options: size is not set; start from PT2ONNX_OPTIONS");
+    if (o)
+        memcpy(&s->o, o, o->size < sizeof s->o ? o->size : sizeof s->o);
+    s->cx->progress = s->o.on_progress;
+    s->cx->progress_user = s->o.user;
+    s->cx->opt = &s->opt;
+    if (!read_scalars(s))
+        return false;
+    for (size_t i = 0; i < s->o.n_limits; i++)
+        if (!read_limit(s->cx, s->o.limits[i]))
+            return false;
+    keep_begin(s->cx);                                      /* SPECs outlive restarts */
+    bool ok = read_inputs(s) && read_output_names(s);
+    keep_end(s->cx);
+    for (size_t i = 0; ok && i < s->o.n_rules; i++)
+        ok = read_rules(s->cx, s->o.rules[i]);
+    return ok;
+}
