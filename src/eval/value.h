@@ -83,7 +83,8 @@ struct Tensor {
     bool number;                    /* PyTorch's "wrapped number": set when CONSTANTS.cN (0-d) is read, dropped by any operator */
     bool complex_pair;              /* COMPLEX: float with a trailing 2 */
     const int64_t *strides;         /* static multipliers in elements; NULL: contiguous if `contiguous`, else unknown */
-    Tri contiguous;
+    Tri contiguous;                 /* when neither strides nor stride tell */
+    const Dim *stride;              /* of views: per axis, in elements; NULL: not told by the view */
     const QuantInfo *quant;
 };
 
@@ -95,6 +96,8 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
+Tri tensor_contiguous(Ctx *cx, Tensor *t);                      /* is_contiguous() */
+bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); false: unknown */
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 

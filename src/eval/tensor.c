@@ -1,0 +1,472 @@
+/* tensor.c - what a tensor of the program is: a storage, and how this tensor looks at it.
+ *
+ * A view keeps the bound call that made it. Reading one whose storage has changed runs that call again on its base's value
+ * now; writing through one asks the call for the base's new value, and so on up to the storage. Both walk the chain in a loop,
+ * and a slice of a slice is one slice, so long chains neither recurse nor cost quadratic time.
+ *
+ * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous share memory here, as
+ * PyTorch's would? Where the sizes do not tell, both sides are frozen: a later write is refused instead of guessed. */
+#include "eval/value.h"
+#include "ops/ops.h"
+
+Tensor *tensor_new(Ctx *cx, Ox v)
+{
+    Tensor *t = new(cx, Tensor);
+    Storage *st = storage_new(cx, v);
+    *t = (Tensor){ .st = st, .read = v, .read_version = st->version, .kind = PLAIN, .contiguous = YES };
+    return t;
+}
+
+Tensor *tensor_alias(Ctx *cx, Tensor *t)
+{
+    Tensor *a = new(cx, Tensor);
+    *a = *t;
+    a->number = false;
+    return a;
+}
+
+Type tensor_type(const Tensor *t)
+{
+    Ox v = t->base ? t->read : t->st->now;
+    return v->type;
+}
+
+/* ---- reading and writing ---- */
+
+/* The cached value is of this version and its scope is ours: an arm's value is unknown outside it. */
+static bool fresh(const Graph *g, const Tensor *t)
+{
+    return t->read && t->read_version == t->st->version && (!ox_ok(t->read) || graph_sees(g, t->read));
+}
+
+typedef VEC(Tensor *) TensorVec;
+
+Ox tensor_read(Graph *g, Tensor *t)
+{
+    TensorVec stale = { 0 };
+    Tensor *x = t;
+    for (; x->base && !fresh(g, x); x = x->base)
+        vec_push(g->cx, &stale, x);
+    Ox v = x->base ? x->read : x->st->now;
+    for (size_t i = stale.n; i > 0; i--) {
+        x = stale.at[i - 1];
+        v = op_view_read(g, x->view, v);
+        x->read = v;
+        x->read_version = x->st->version;
+    }
+    return v;
+}
+
+static bool may_write(Ctx *cx, const Storage *st)
+{
+    if (st->shared_bytes)
+        return fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap", st->name ? st->name->s : "a tensor");
+    if (st->frozen) {
+        fail(cx, E_UNSUPPORTED, "this in-place write cannot be placed: %s", st->frozen->s);
+        fail_hint(cx, "clone() the tensor before writing to it, or write y = x + 1 instead of x.add_(1)");
+        return false;
+    }
+    return true;
+}
+
+/* Every tensor between t and its storage, t first, and what each reads now. */
+static bool chain_of(Graph *g, Tensor *t, TensorVec *chain)
+{
+    for (Tensor *x = t; x->base; x = x->base)
+        vec_push(g->cx, chain, x);
+    for (size_t i = chain->n; i > 1; i--)               /* from the storage down: each finds its base fresh */
+        if (!ox_ok(tensor_read(g, chain->at[i - 1])))
+            return false;
+    return true;
+}
+
+bool tensor_write(Graph *g, Tensor *t, Ox v)
+{
+    Ctx *cx = g->cx;
+    Storage *st = t->st;
+    TensorVec chain = { 0 };
+    if (!may_write(cx, st))
+        return false;
+    if (!ox_ok(v) || !chain_of(g, t, &chain)) {
+        storage_set(cx, st, POISON);
+        return !ctx_failed(cx);
+    }
+    Ox *part = new_array(cx, Ox, chain.n + 1);
+    if (!part)
+        return false;
+    part[0] = v;
+    for (size_t i = 0; i < chain.n; i++) {
+        Tensor *base = chain.at[i]->base;
+        Ox now = base->base ? base->read : st->now;
+        part[i + 1] = op_view_write(g, chain.at[i]->view, now, part[i]);
+    }
+    storage_set(cx, st, part[chain.n]);
+    for (size_t i = 0; i < chain.n; i++) {
+        chain.at[i]->read = part[i];
+        chain.at[i]->read_version = st->version;
+    }
+    return !ctx_failed(cx);
+}
+
+/* ---- strides ---- */
+
+static bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
+{
+    Dim step = dim_int(cx, 1);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        out[i] = step;
+        step = dim_mul(cx, step, t->dim[i]);
+        if (!step)
+            return false;
+    }
+    return true;
+}
+
+bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
+{
+    Type ty = tensor_type(t);
+    if (!ty || ty->rank < 0)
+        return false;
+    if (!t->stride && !t->strides)
+        return t->contiguous == YES && contiguous_strides(cx, ty, out);
+    for (int i = 0; i < ty->rank; i++)
+        out[i] = t->stride ? t->stride[i] : dim_int(cx, t->strides[i]);
+    return true;
+}
+
+Tri tensor_contiguous(Ctx *cx, Tensor *t)
+{
+    Dim stride[MAX_RANK], expected = dim_int(cx, 1), one = expected;
+    Type ty = tensor_type(t);
+    if ((!t->stride && !t->strides) || !tensor_strides(cx, t, stride))
+        return t->contiguous;
+    Tri all = YES;
+    for (int i = ty->rank - 1; i >= 0; i--) {
+        Tri single = dim_eq(cx, ty->dim[i], one), same = dim_eq(cx, stride[i], expected);
+        if (single != YES && same != YES) {
+            if (single == NO && same == NO)
+                return dim_is(type_numel(cx, ty), 0) ? YES : NO;
+            all = UNKNOWN;
+        }
+        expected = dim_mul(cx, expected, ty->dim[i]);
+        if (!expected)
+            return UNKNOWN;
+    }
+    return all;
+}
+
+/* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk before d. */
+static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
+{
+    if (d == 0)
+        return YES;
+    Tri follows = dim_eq(cx, stride[d - 1], step);
+    if (follows == YES)
+        return NO;
+    Tri single = dim_eq(cx, old->dim[d - 1], dim_int(cx, 1));
+    return single == YES ? NO : single == NO && follows == NO ? YES : UNKNOWN;
+}
+
+/* Strides of a view of shape `to`: old axes fall into chunks that lie in memory one behind the other; each chunk must be
+ * a product of new axes. UNKNOWN when the sizes do not tell. */
+static Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK])
+{
+    Dim one = dim_int(cx, 1), base = old->rank ? stride[old->rank - 1] : one, have = one, made = one;
+    bool exact = type_static(old, NULL) && type_static(to, NULL);
+    int v = to->rank - 1;
+    if (old->rank == 0 || (exact && dim_is(type_numel(cx, old), 0)))
+        return contiguous_strides(cx, to, out) ? YES : UNKNOWN;
+    for (int d = old->rank - 1; d >= 0; d--) {
+        have = dim_mul(cx, have, old->dim[d]);
+        Tri ends = have ? chunk_ends(cx, old, stride, d, dim_mul(cx, have, base)) : UNKNOWN;
+        if (ends == UNKNOWN)
+            return UNKNOWN;
+        if (ends == NO)
+            continue;
+        while (v >= 0 && (dim_eq(cx, made, have) != YES || dim_is(to->dim[v], 1))) {
+            out[v] = dim_mul(cx, made, base);
+            made = dim_mul(cx, made, to->dim[v--]);
+            if (!made || (exact && dim_lt(cx, have, made) == YES))
+                return made ? NO : UNKNOWN;
+        }
+        if (dim_eq(cx, made, have) != YES)
+            return exact ? NO : dim_eq(cx, made, have);
+        base = d > 0 ? stride[d - 1] : base;
+        have = made = one;
+    }
+    return v < 0 ? YES : exact ? NO : UNKNOWN;
+}
+
+/* ---- views ---- */
+
+static Value call_arg(const OpCall *call, const char *name)
+{
+    for (int i = 0; i < call->schema->n_param; i++)
+        if (str_is(call->schema->param[i].name, name))
+            return call->arg[i];
+    return val_none();
+}
+
+static bool call_axis(const OpCall *call, const char *name, int rank, int *axis)
+{
+    Value v = call_arg(call, name);
+    if (v.tag != V_INT || v.i < -rank || v.i >= rank)
+        return false;
+    *axis = (int)(v.i < 0 ? v.i + rank : v.i);
+    return true;
+}
+
+static bool named(const OpCall *call, const char *name) { return call->schema && str_is(call->schema->name, name); }
+
+static bool strides_of_permute(const OpCall *call, int rank, const Dim *from, Dim *out)
+{
+    Value dims = call_arg(call, "dims");
+    if (dims.tag != V_LIST || dims.list->n != rank)
+        return false;
+    for (int i = 0; i < rank; i++) {
+        Value v = dims.list->at[i].v;
+        if (v.tag != V_INT || v.i < -rank || v.i >= rank)
+            return false;
+        out[i] = from[v.i < 0 ? v.i + rank : v.i];
+    }
+    return true;
+}
+
+static bool strides_of_swap(const OpCall *call, int rank, const Dim *from, Dim *out)
+{
+    int a = 0, b = rank - 1;
+    bool by_arg = named(call, "aten::transpose");
+    if (rank > 2 && !by_arg)
+        return false;
+    if (by_arg && (!call_axis(call, "dim0", rank, &a) || !call_axis(call, "dim1", rank, &b)))
+        return false;
+    memcpy(out, from, (size_t)rank * sizeof *out);
+    if (rank) {
+        out[a] = from[b];
+        out[b] = from[a];
+    }
+    return true;
+}
+
+static bool strides_of_slice(Ctx *cx, const OpCall *call, int rank, const Dim *from, Dim *out)
+{
+    int axis;
+    Value step = call_arg(call, "step");
+    if (!call_axis(call, "dim", rank, &axis) || (step.tag != V_INT && step.tag != V_NONE))
+        return false;
+    memcpy(out, from, (size_t)rank * sizeof *out);
+    if (step.tag == V_INT)
+        out[axis] = dim_mul(cx, from[axis], dim_int(cx, step.i));
+    return out[axis] != NULL;
+}
+
+static bool strides_of_select(const OpCall *call, int rank, const Dim *from, Dim *out)
+{
+    int axis;
+    if (!call_axis(call, "dim", rank, &axis))
+        return false;
+    for (int i = 0, o = 0; i < rank; i++)
+        if (i != axis)
+            out[o++] = from[i];
+    return true;
+}
+
+/* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer depends on it. */
+static bool strides_of_unsqueeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Dim *out)
+{
+    int axis;
+    if (!call_axis(call, "dim", old->rank + 1, &axis))
+        return false;
+    for (int i = 0; i <= old->rank; i++)
+        out[i] = i < axis ? from[i] : i > axis ? from[i - 1] : axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis]) : dim_int(cx, 1);
+    return out[axis] != NULL;
+}
+
+/* squeeze of axes whose size is 1 in `old`: those that the result lacks, when the sizes tell which. */
+static bool strides_of_squeeze(Type old, Type to, const Dim *from, Dim *out)
+{
+    int o = 0;
+    for (int i = 0; i < old->rank; i++) {
+        bool single = dim_is(old->dim[i], 1);
+        if (single && o + (old->rank - i) > to->rank)
+            continue;
+        if (o >= to->rank)
+            return false;
+        out[o++] = from[i];
+    }
+    return o == to->rank;
+}
+
+static bool strides_of_expand(Ctx *cx, Type old, Type to, const Dim *from, Dim *out)
+{
+    int added = to->rank - old->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool same = i >= added && dim_eq(cx, old->dim[i - added], to->dim[i]) == YES;
+        if (i >= added && !same && !dim_is(old->dim[i - added], 1))
+            return false;
+        out[i] = same ? from[i - added] : dim_int(cx, 0);
+    }
+    return added >= 0;
+}
+
+/* Strides of what `call` makes of base; false: unknown. */
+static bool strides_of_view(Ctx *cx, Tensor *base, const OpCall *call, Type to, Dim out[MAX_RANK])
+{
+    Dim from[MAX_RANK];
+    Type old = tensor_type(base);
+    if (!call->schema || !to || to->rank < 0 || !tensor_strides(cx, base, from))
+        return false;
+    if (named(call, "aten::permute"))
+        return strides_of_permute(call, old->rank, from, out);
+    if (named(call, "aten::transpose") || named(call, "aten::t") || named(call, "aten::numpy_T"))
+        return strides_of_swap(call, old->rank, from, out);
+    if (named(call, "aten::slice") || named(call, "aten::narrow"))
+        return strides_of_slice(cx, call, old->rank, from, out);
+    if (named(call, "aten::select"))
+        return strides_of_select(call, old->rank, from, out);
+    if (named(call, "aten::unsqueeze"))
+        return strides_of_unsqueeze(cx, call, old, from, out);
+    if (named(call, "aten::squeeze"))
+        return strides_of_squeeze(old, to, from, out);
+    if (named(call, "aten::expand") || named(call, "aten::expand_as"))
+        return strides_of_expand(cx, old, to, from, out);
+    if (named(call, "aten::detach") || named(call, "aten::alias")) {
+        memcpy(out, from, (size_t)old->rank * sizeof *out);
+        return true;
+    }
+    return (named(call, "aten::view") || named(call, "aten::view_as") || named(call, "aten::unflatten") || named(call, "aten::reshape") ||
+            named(call, "aten::reshape_as") || named(call, "aten::flatten") || named(call, "aten::ravel")) &&
+           view_strides(cx, old, from, to, out) == YES;
+}
+
+/* ---- a slice of a slice is one slice ---- */
+
+typedef struct SliceArgs { int axis; int64_t start, end, step; } SliceArgs;
+
+static bool slice_args(const OpCall *call, int rank, SliceArgs *out)
+{
+    Value start = call_arg(call, "start"), end = call_arg(call, "end"), step = call_arg(call, "step");
+    if (!named(call, "aten::slice") || !call_axis(call, "dim", rank, &out->axis))
+        return false;
+    if ((start.tag != V_INT && start.tag != V_NONE) || (end.tag != V_INT && end.tag != V_NONE) || step.tag != V_INT)
+        return false;
+    out->start = start.tag == V_INT ? start.i : 0;
+    out->end = end.tag == V_INT ? end.i : INT64_MAX;
+    out->step = step.i;
+    return out->start >= 0 && out->end >= 0 && out->step >= 1;      /* counted from the end: needs the size */
+}
+
+/* b after a. Indices are a.start + a.step*(b.start + b.step*i), below both ends. */
+static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
+{
+    int64_t end;
+    if (a.axis != b.axis || !mul_ok(b.start, a.step, &out->start) || !add_ok(out->start, a.start, &out->start) ||
+        !mul_ok(a.step, b.step, &out->step))
+        return false;
+    if (!mul_ok(b.end, a.step, &end) || !add_ok(end, a.start, &end))
+        end = INT64_MAX;
+    out->end = end < a.end ? end : a.end;
+    out->axis = a.axis;
+    return true;
+}
+
+static const OpCall *slice_call(Ctx *cx, const OpCall *like, SliceArgs s)
+{
+    OpCall *c = mem_copy(cx, like, sizeof *like);
+    c->arg = mem_copy(cx, like->arg, (size_t)like->schema->n_param * sizeof *like->arg);
+    for (int i = 0; i < c->schema->n_param; i++) {
+        Str name = c->schema->param[i].name;
+        if (str_is(name, "dim"))
+            c->arg[i] = val_int(s.axis);
+        else if (str_is(name, "start"))
+            c->arg[i] = val_int(s.start);
+        else if (str_is(name, "end"))
+            c->arg[i] = val_int(s.end);
+        else if (str_is(name, "step"))
+            c->arg[i] = val_int(s.step);
+    }
+    return c;
+}
+
+/* *base and *call become those of one slice when base is itself a slice along the same axis. */
+static void join_slices(Ctx *cx, Tensor **base, const OpCall **call)
+{
+    SliceArgs first, second, both;
+    int rank = ox_rank((*base)->read);
+    if ((*base)->base && slice_args((*base)->view, rank, &first) && slice_args(*call, rank, &second) && slice_join(first, second, &both)) {
+        *call = slice_call(cx, *call, both);
+        *base = (*base)->base;
+    }
+}
+
+/* ---- making a view ---- */
+
+/* Does this operator, which returns its input or shares its memory only sometimes, share it here? YES for true views. */
+static Tri shares_memory(Ctx *cx, Tensor *base, const OpCall *call, Ox read, bool *returns_self)
+{
+    Dim from[MAX_RANK], to[MAX_RANK];
+    *returns_self = false;
+    if (named(call, "aten::to") || named(call, "aten::type_as") || named(call, "aten::type")) {
+        Value copy = call_arg(call, "copy");
+        *returns_self = true;
+        return ox_dtype(read) != tensor_type(base)->dtype || (copy.tag == V_BOOL && copy.b) ? NO : YES;
+    }
+    if (named(call, "aten::contiguous")) {
+        Value format = call_arg(call, "memory_format");
+        *returns_self = true;
+        return format.tag == V_INT && format.i != 0 ? UNKNOWN : tensor_contiguous(cx, base);
+    }
+    if (named(call, "aten::reshape") || named(call, "aten::reshape_as") || named(call, "aten::flatten") || named(call, "aten::ravel")) {
+        Type old = tensor_type(base);
+        if (base->contiguous == YES && !base->stride && !base->strides)
+            return YES;
+        if (old->rank < 0 || ox_rank(read) < 0 || !tensor_strides(cx, base, from))
+            return UNKNOWN;
+        return view_strides(cx, old, from, read->type, to);
+    }
+    return YES;
+}
+
+static Tensor *like_base(Ctx *cx, const Tensor *base, Ox read)
+{
+    Tensor *t = tensor_new(cx, read);
+    t->kind = base->kind;
+    t->complex_pair = base->complex_pair;
+    t->quant = base->quant;
+    return t;
+}
+
+static Tensor *maybe_shared(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
+{
+    Tensor *t = like_base(cx, base, read);
+    Str why = str_fmt(cx, "whether %s shares memory with its input depends on sizes that are not known", call->schema->name->s);
+    t->st->frozen = why;
+    base->st->frozen = why;
+    t->contiguous = YES;
+    return t;
+}
+
+Tensor *tensor_view(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
+{
+    Dim stride[MAX_RANK];
+    bool returns_self;
+    if (!ox_ok(read))
+        return tensor_new(cx, POISON);
+    Tri shares = shares_memory(cx, base, call, read, &returns_self);
+    if (shares == NO)
+        return like_base(cx, base, read);
+    if (shares == UNKNOWN)
+        return maybe_shared(cx, base, call, read);
+    if (returns_self)
+        return tensor_alias(cx, base);
+    bool told = strides_of_view(cx, base, call, read->type, stride);
+    Tensor *t = new(cx, Tensor);
+    *t = (Tensor){ .st = base->st, .read = read, .read_version = base->st->version, .kind = base->kind,
+                   .complex_pair = base->complex_pair, .quant = base->quant, .contiguous = UNKNOWN };
+    if (told)
+        t->stride = mem_copy(cx, stride, (size_t)ox_rank(read) * sizeof *stride);
+    join_slices(cx, &base, &call);
+    t->base = base;
+    t->view = call;
+    return t;
+}
