@@ -1,0 +1,885 @@
+/* infer_shape.c - operators that move, pick, join and cut: their output shapes follow from contents.
+ * A size that is in the contents of an input (Reshape's shape, Slice's ends) is taken as the dimension expression it is;
+ * a size that only data decides becomes a fresh symbol whose origin is that axis of the output. */
+#include "onnx/internal.h"
+
+static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
+static bool same_first(Node *n) { return out_like(n, 0, first_type(n), n->in[0]); }
+static bool same_second(Node *n) { return out_like(n, 0, first_type(n), n->in[1]); }
+
+/* The items of x go on unchanged, in order, as many as fit. */
+static void pass_items(Node *n)
+{
+    Ox x = n->in[0];
+    if (x->items)
+        out_items(n, 0, x->items, x->n_items);
+}
+
+/* How many items a shape-like input (rank 1) has; false when not even that is known. */
+static bool item_count(Ox v, int64_t *count)
+{
+    return v && ox_rank(v) == 1 && dim_known(ox_dim(v, 0), count) && *count <= MAX_RANK;
+}
+
+/* ---- Shape, Size ---- */
+
+static bool infer_shape_op(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = 1 };
+    if (x.rank < 0) {
+        s.d[0] = fresh_in(n, 0, MAX_RANK);
+        return out_shape(n, 0, DT_INT64, &s);
+    }
+    int64_t start = node_int(n, "start", 0), end = node_int(n, "end", x.rank);
+    start = start < 0 ? start + x.rank : start;
+    end = end < 0 ? end + x.rank : end;
+    start = start < 0 ? 0 : start > x.rank ? x.rank : start;
+    end = end > x.rank ? x.rank : end < start ? start : end;
+    s.d[0] = dim_int(node_cx(n), end - start);
+    if (!out_shape(n, 0, DT_INT64, &s))
+        return false;
+    out_items(n, 0, x.d + start, end - start);
+    return true;
+}
+
+static bool infer_size(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = 0 };
+    if (!out_shape(n, 0, DT_INT64, &s))
+        return false;
+    if (x.rank >= 0) {
+        Dim count = dim_product(node_cx(n), x.d, x.rank);
+        out_items(n, 0, &count, 1);
+    }
+    return true;
+}
+
+/* ---- Reshape, Flatten, Squeeze, Unsqueeze, Transpose ---- */
+
+static Str shape_text(Node *n, const Shape *s)
+{
+    Buf b = buf_new(node_cx(n));
+    for (int i = 0; i < s->rank; i++)
+        buf_fmt(&b, "%s%s", i ? ", " : "[", s->d[i] ? dim_text(node_cx(n), s->d[i])->s : "?");
+    buf_str(&b, s->rank ? "]" : "[]");
+    return buf_done(&b);
+}
+
+/* Extents that are on both sides cancel: what is left says more about the rest. A left-out 0 makes no difference here:
+ * with an empty tensor either side is empty, and -1 beside a 0 is refused by every runtime. */
+static void cancel(Ctx *cx, Shape *a, Shape *b)
+{
+    for (int i = 0; i < a->rank; i++)
+        for (int k = 0; k < b->rank; k++)
+            if (!dim_is(a->d[i], 0) && dim_eq(cx, a->d[i], b->d[k]) == YES) {
+                a->d[i--] = a->d[--a->rank];
+                b->d[k] = b->d[--b->rank];
+                break;
+            }
+}
+
+/* The extent for -1, from all others: numel(x) / product(others). */
+static bool reshape_rest(Node *n, const Shape *x, const Shape *to, int hole, Dim *out)
+{
+    Ctx *cx = node_cx(n);
+    Shape have = *x, rest = { .rank = 0 };
+    int64_t v;
+    for (int i = 0; i < to->rank; i++)
+        if (i != hole)
+            rest.d[rest.rank++] = to->d[i];
+    for (int i = 0; i < rest.rank; i++)
+        if (dim_is(rest.d[i], 0))
+            return node_fail(n, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any value and is ambiguous",
+                             shape_text(n, to)->s);
+    cancel(cx, &have, &rest);
+    Dim total = dim_product(cx, have.d, have.rank), part = dim_product(cx, rest.d, rest.rank);
+    if (!total || !part)
+        return false;
+    if (dim_divide(cx, total, part, out))
+        return true;
+    if (dim_known(total, &v) && dim_known(part, &v))
+        return node_fail(n, "shape %s is invalid for input of size %s", shape_text(n, to)->s,
+                         dim_text(cx, dim_product(cx, x->d, x->rank))->s);
+    *out = dim_floordiv(cx, total, part);        /* the program says that it divides */
+    return *out != NULL;
+}
+
+static bool reshape_check(Node *n, const Shape *x, const Shape *to)
+{
+    Ctx *cx = node_cx(n);
+    Shape a = *x, b = *to;
+    cancel(cx, &a, &b);
+    Dim have = dim_product(cx, a.d, a.rank), want = dim_product(cx, b.d, b.rank);
+    if (!have || !want)
+        return false;
+    return dim_require(cx, have, want, "shape '%s' is invalid for input of shape %s", shape_text(n, to)->s, shape_text(n, x)->s);
+}
+
+static bool infer_reshape(Node *n)
+{
+    Shape x = shape_of(n->in[0]), to = { .rank = -1 };
+    Ox shape = n->in[1];
+    int64_t count, v;
+    if (!item_count(shape, &count))
+        return out_shape(n, 0, first_type(n), &to);
+    bool zero = node_int(n, "allowzero", 0) != 0, open = x.rank < 0;
+    int hole = -1;
+    to.rank = (int)count;
+    for (int i = 0; i < to.rank; i++) {
+        Dim d = to.d[i] = item_at(shape, i);
+        if (d && dim_known(d, &v) && v < -1)
+            return node_fail(n, "invalid shape dimension %lld", (long long)v);
+        if (d && dim_is(d, -1)) {
+            if (hole >= 0)
+                return node_fail(n, "only one dimension can be inferred");
+            hole = i;
+            to.d[i] = NULL;
+        } else if (d && dim_is(d, 0) && !zero) {
+            if (x.rank >= 0 && i >= x.rank)
+                return node_fail(n, "0 at %d of the shape means to keep an axis that the input of rank %d does not have", i, x.rank);
+            to.d[i] = x.rank < 0 ? NULL : x.d[i];
+        }
+        open |= i != hole && !to.d[i];
+    }
+    if (!open && hole >= 0 && !reshape_rest(n, &x, &to, hole, &to.d[hole]))
+        return ctx_failed(node_cx(n)) ? false : node_fail(n, "the size for -1 cannot be expressed");
+    if (!open && hole < 0 && !reshape_check(n, &x, &to))
+        return false;
+    if (!out_partial(n, 0, first_type(n), &to))
+        return false;
+    pass_items(n);
+    return true;
+}
+
+static bool infer_flatten(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = 2 };
+    int64_t axis = node_int(n, "axis", 1);
+    if (x.rank < 0)
+        return out_partial(n, 0, first_type(n), &s);
+    if (axis < -x.rank || axis > x.rank)
+        return node_fail(n, "axis %lld is out of range for rank %d", (long long)axis, x.rank);
+    int a = (int)(axis < 0 ? axis + x.rank : axis);
+    s.d[0] = dim_product(node_cx(n), x.d, a);
+    s.d[1] = dim_product(node_cx(n), x.d + a, x.rank - a);
+    return out_shape(n, 0, first_type(n), &s);
+}
+
+/* Axes that input 1 (or, in none, nothing) names, wrapped for `rank`; false after an error. *count is -1 when data decides. */
+static bool input_axes(Node *n, int i, int rank, bool *on, int64_t *count)
+{
+    const int64_t *at;
+    if (!node_in_ints(n, i, &at, count)) {
+        *count = -1;
+        return true;
+    }
+    for (int64_t k = 0; k < *count; k++) {
+        int axis;
+        if (!wrap_axis(n, at[k], rank, &axis))
+            return false;
+        if (on[axis])
+            return node_fail(n, "axis %d is there twice", axis);
+        on[axis] = true;
+    }
+    return true;
+}
+
+static bool infer_squeeze(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    bool on[MAX_RANK] = { false };
+    int64_t count = 0;
+    if (x.rank < 0)
+        return out_shape(n, 0, first_type(n), &s);
+    if (node_in(n, 1)) {
+        if (!input_axes(n, 1, x.rank, on, &count))
+            return false;
+        if (count < 0)
+            return out_shape(n, 0, first_type(n), &s);
+    }
+    s.rank = 0;
+    for (int i = 0; i < x.rank; i++) {
+        if (!node_in(n, 1)) {
+            Tri one = dim_eq(node_cx(n), x.d[i], dim_int(node_cx(n), 1));
+            if (one == UNKNOWN) {
+                s.rank = -1;                              /* the rank depends on a size */
+                return out_shape(n, 0, first_type(n), &s);
+            }
+            on[i] = one == YES;
+        } else if (on[i] && !dim_require(node_cx(n), x.d[i], dim_int(node_cx(n), 1),
+                                         "Squeeze: axis %d has %s items, not 1", i, dim_text(node_cx(n), x.d[i])->s))
+            return false;
+        if (!on[i])
+            s.d[s.rank++] = x.d[i];
+    }
+    if (!out_shape(n, 0, first_type(n), &s))
+        return false;
+    pass_items(n);
+    return true;
+}
+
+static bool infer_unsqueeze(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    bool on[MAX_RANK] = { false };
+    int64_t count;
+    if (x.rank < 0 || !item_count(n->in[1], &count))
+        return out_shape(n, 0, first_type(n), &s);
+    if (x.rank + count > MAX_RANK)
+        return node_fail(n, "rank %lld is more than %d", (long long)(x.rank + count), MAX_RANK);
+    int rank = x.rank + (int)count;
+    if (!input_axes(n, 1, rank, on, &count))
+        return false;
+    if (count < 0) {
+        s = (Shape){ .rank = rank };
+        return out_partial(n, 0, first_type(n), &s);
+    }
+    s.rank = rank;
+    for (int i = 0, k = 0; i < rank; i++)
+        s.d[i] = on[i] ? dim_int(node_cx(n), 1) : x.d[k++];
+    if (!out_shape(n, 0, first_type(n), &s))
+        return false;
+    pass_items(n);
+    return true;
+}
+
+static bool infer_transpose(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = x;
+    const int64_t *perm;
+    size_t count;
+    bool seen[MAX_RANK] = { false };
+    if (x.rank < 0)
+        return out_shape(n, 0, first_type(n), &s);
+    if (node_ints(n, "perm", &perm, &count)) {
+        if ((int64_t)count != x.rank)
+            return node_fail(n, "perm has %zu items, the input rank %d", count, x.rank);
+        for (int i = 0; i < x.rank; i++) {
+            if (perm[i] < 0 || perm[i] >= x.rank || seen[perm[i]])
+                return node_fail(n, "perm is not a permutation");
+            seen[perm[i]] = true;
+            s.d[i] = x.d[perm[i]];
+        }
+    } else
+        for (int i = 0; i < x.rank; i++)
+            s.d[i] = x.d[x.rank - 1 - i];
+    if (!out_shape(n, 0, first_type(n), &s))
+        return false;
+    pass_items(n);
+    return true;
+}
+
+/* ---- Concat, Split, Slice ---- */
+
+static void concat_items(Node *n)
+{
+    Dim items[MAX_ITEMS];
+    int64_t at = 0, count, total;
+    if (!may_have_items(n->out[0], &total))
+        return;
+    for (int i = 0; i < n->n_in; i++) {
+        if (!may_have_items(n->in[i], &count) || at + count > total)
+            return;
+        for (int64_t k = 0; k < count; k++)
+            items[at++] = item_at(n->in[i], k);
+    }
+    out_items(n, 0, items, at);
+}
+
+static bool infer_concat(Node *n)
+{
+    Ctx *cx = node_cx(n);
+    Shape s = { .rank = -1 };
+    int axis = 0;
+    bool open = false;
+    for (int i = 0; i < n->n_in; i++) {
+        Shape x = shape_of(n->in[i]);
+        if (x.rank < 0) {
+            open = true;                                  /* its size along the axis is not known */
+            continue;
+        }
+        if (s.rank < 0) {
+            s = x;
+            if (!wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis))
+                return false;
+            continue;
+        }
+        if (x.rank != s.rank)
+            return node_fail(n, "Tensors must have same number of dimensions: got %d and %d", s.rank, x.rank);
+        for (int k = 0; k < s.rank; k++)
+            if (k == axis)
+                s.d[k] = dim_add(cx, s.d[k], x.d[k]);
+            else if (!dim_require(cx, s.d[k], x.d[k],
+                                  "Sizes of tensors must match except in dimension %d. Expected size %s but got size %s for tensor number %d in the list.",
+                                  axis, dim_text(cx, s.d[k])->s, dim_text(cx, x.d[k])->s, i))
+                return false;
+            else if (dim_known(x.d[k], NULL))
+                s.d[k] = x.d[k];
+    }
+    if (open && s.rank >= 0)
+        s.d[axis] = NULL;
+    if (!out_partial(n, 0, first_type(n), &s))
+        return false;
+    concat_items(n);
+    return true;
+}
+
+/* The sizes of the parts: input 1, or num_outputs equal ones with a smaller last. */
+static bool split_sizes(Node *n, Dim whole, Dim *size)
+{
+    Ctx *cx = node_cx(n);
+    int64_t count;
+    Ox split = node_in(n, 1);
+    if (split) {
+        if (item_count(split, &count) && count != n->n_out)
+            return node_fail(n, "%lld sizes for %d outputs", (long long)count, n->n_out);
+        Dim sum = dim_int(cx, 0);
+        for (int i = 0; i < n->n_out; i++) {
+            size[i] = item_at(split, i);
+            sum = sum && size[i] ? dim_add(cx, sum, size[i]) : NULL;
+        }
+        return !sum || dim_require(cx, whole, sum, "split_with_sizes expects split_sizes to sum exactly to %s (input tensor's size along the axis), but got %s",
+                                   dim_text(cx, whole)->s, dim_text(cx, sum)->s);
+    }
+    int64_t parts = node_int(n, "num_outputs", n->n_out);
+    if (parts != n->n_out)
+        return node_fail(n, "num_outputs is %lld, the node has %d", (long long)parts, n->n_out);
+    Dim each = dim_ceildiv(cx, whole, dim_int(cx, parts));
+    for (int i = 0; i < n->n_out; i++)
+        size[i] = i + 1 < n->n_out || !each ? each : dim_sub(cx, whole, dim_mul(cx, each, dim_int(cx, parts - 1)));
+    return true;
+}
+
+static bool infer_split(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    int axis;
+    for (int i = 0; x.rank < 0 && i < n->n_out; i++)
+        if (!out_shape(n, i, first_type(n), &x))
+            return false;
+    if (x.rank < 0)
+        return true;
+    if (!wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
+        return false;
+    Dim *size = new_array(node_cx(n), Dim, n->n_out);
+    if (!size || !split_sizes(n, x.d[axis], size))
+        return false;
+    int64_t at = 0, count;
+    for (int i = 0; i < n->n_out; i++) {
+        Shape s = x;
+        s.d[axis] = size[i];
+        if (!out_partial(n, i, first_type(n), &s))
+            return false;
+        if (!n->in[0]->items || !may_have_items(n->out[i], &count))
+            continue;
+        if (at + count <= n->in[0]->n_items)
+            out_items(n, i, n->in[0]->items + at, count);
+        at += count;
+    }
+    return true;
+}
+
+/* A bound of a slice as a place in [lo, hi]; NULL when its sign is not known. */
+static Dim bound(Ctx *cx, Dim v, Dim size, Dim lo, Dim hi)
+{
+    int64_t at, least, most;
+    if (!v)
+        return NULL;
+    dim_range(cx, v, &least, &most);
+    if (dim_known(v, &at)) {
+        if (at > INT64_MAX / 4)
+            return hi;
+        if (at < INT64_MIN / 4)
+            return lo;
+    }
+    if (least >= 0)
+        return dim_min(cx, v, hi);
+    return most < 0 ? dim_max(cx, dim_add(cx, v, size), lo) : NULL;
+}
+
+/* How many items size[start:end:step] has; NULL when the contents do not tell. */
+static Dim slice_count(Ctx *cx, Dim size, Dim start, Dim end, int64_t step)
+{
+    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1);
+    if (step == INT64_MIN)
+        step++;
+    if (step > 0) {
+        Dim a = bound(cx, start, size, zero, size), b = bound(cx, end, size, zero, size);
+        return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, b, a), dim_int(cx, step))) : NULL;
+    }
+    Dim last = dim_sub(cx, size, one), none = dim_int(cx, -1);
+    Dim a = bound(cx, start, size, zero, last), b = bound(cx, end, size, none, last);
+    a = a ? dim_min(cx, a, last) : NULL;                     /* of an empty axis the last is -1 */
+    return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, a, b), dim_int(cx, -step))) : NULL;
+}
+
+static void slice_items(Node *n)
+{
+    int64_t start, count, step, out;
+    const int64_t *a, *s;
+    Ox x = n->in[0];
+    Dim items[MAX_ITEMS];
+    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) || !node_in_ints(n, 1, &a, &count) || count != 1)
+        return;
+    step = node_in_ints(n, 4, &s, &count) && count == 1 ? s[0] : node_in(n, 4) ? 0 : 1;
+    if (!step)
+        return;
+    start = a[0] < 0 ? a[0] + x->n_items : a[0];
+    start = start < 0 ? 0 : start;
+    if (step < 0 && start >= x->n_items)
+        start = x->n_items - 1;
+    for (int64_t i = 0; i < out; i++)
+        items[i] = item_at(x, start + i * step);
+    out_items(n, 0, items, out);
+}
+
+/* Slice(data, starts, ends, axes?, steps?) */
+static bool infer_slice(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    const int64_t *axes = NULL, *steps = NULL;
+    int64_t count, n_axes, n_steps;
+    if (x.rank < 0)
+        return out_shape(n, 0, first_type(n), &x);
+    bool known = item_count(n->in[1], &count) || item_count(n->in[2], &count);
+    if (node_in(n, 3) && (!node_in_ints(n, 3, &axes, &n_axes) || (known && n_axes != count)))
+        known = false;
+    if (node_in(n, 4) && (!node_in_ints(n, 4, &steps, &n_steps) || (known && n_steps != count)))
+        steps = NULL;
+    if (!known) {                                          /* which axes are cut is data */
+        for (int i = 0; i < x.rank; i++)
+            x.d[i] = NULL;
+        return out_partial(n, 0, first_type(n), &x);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int axis;
+        if (!wrap_axis(n, axes ? axes[i] : i, x.rank, &axis))
+            return false;
+        int64_t step = steps ? steps[i] : node_in(n, 4) ? 0 : 1;
+        if (steps && !step)
+            return node_fail(n, "slice step cannot be zero");
+        x.d[axis] = step ? slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i), step) : NULL;
+    }
+    if (!out_partial(n, 0, first_type(n), &x))
+        return false;
+    slice_items(n);
+    return true;
+}
+
+/* ---- Gather and Scatter ---- */
+
+static void gather_items(Node *n)
+{
+    Ox x = n->in[0];
+    const int64_t *at;
+    int64_t count, out;
+    Dim items[MAX_ITEMS];
+    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) || !node_in_ints(n, 1, &at, &count) || count != out)
+        return;
+    for (int64_t i = 0; i < count; i++)
+        items[i] = item_at(x, at[i] < 0 ? at[i] + x->n_items : at[i]);
+    out_items(n, 0, items, count);
+}
+
+static bool infer_gather(Node *n)
+{
+    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
+    int axis;
+    if (x.rank < 0 || idx.rank < 0)
+        return out_shape(n, 0, first_type(n), &s);
+    if (!wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
+        return false;
+    if (x.rank - 1 + idx.rank > MAX_RANK)
+        return node_fail(n, "rank %d is more than %d", x.rank - 1 + idx.rank, MAX_RANK);
+    s.rank = 0;
+    for (int i = 0; i < axis; i++)
+        s.d[s.rank++] = x.d[i];
+    for (int i = 0; i < idx.rank; i++)
+        s.d[s.rank++] = idx.d[i];
+    for (int i = axis + 1; i < x.rank; i++)
+        s.d[s.rank++] = x.d[i];
+    const int64_t *at;
+    int64_t count, size;
+    if (dim_known(x.d[axis], &size) && node_in_ints(n, 1, &at, &count))
+        for (int64_t i = 0; i < count; i++)
+            if (at[i] < -size || at[i] >= size)
+                return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld", (long long)at[i], axis, (long long)size);
+    if (!out_shape(n, 0, first_type(n), &s))
+        return false;
+    gather_items(n);
+    return true;
+}
+
+static bool infer_gather_elements(Node *n)
+{
+    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]);
+    int axis;
+    if (x.rank >= 0 && idx.rank >= 0 && x.rank != idx.rank)
+        return node_fail(n, "Index tensor must have the same number of dimensions as input tensor: %d and %d", idx.rank, x.rank);
+    if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
+        return false;
+    return same_second(n);
+}
+
+static bool infer_gather_nd(Node *n)
+{
+    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
+    int64_t depth, batch = node_int(n, "batch_dims", 0);
+    if (x.rank < 0 || idx.rank < 1 || !dim_known(idx.d[idx.rank - 1], &depth))
+        return out_shape(n, 0, first_type(n), &s);
+    if (batch < 0 || batch + depth > x.rank || batch >= idx.rank)
+        return node_fail(n, "indices of %lld items over %lld batch axes are more than the data's rank %d", (long long)depth, (long long)batch, x.rank);
+    s.rank = 0;
+    for (int i = 0; i < idx.rank - 1; i++)
+        s.d[s.rank++] = idx.d[i];
+    for (int i = (int)(batch + depth); i < x.rank; i++)
+        s.d[s.rank++] = x.d[i];
+    return out_shape(n, 0, first_type(n), &s);
+}
+
+/* ---- Expand, Tile, Pad, Resize-free growth ---- */
+
+/* Contents repeated or stretched: item i is x's item i mod its count. */
+static void repeat_items(Node *n)
+{
+    Ox x = n->in[0];
+    int64_t count;
+    Dim items[MAX_ITEMS];
+    if (!x->items || !x->n_items || !may_have_items(n->out[0], &count))
+        return;
+    for (int64_t i = 0; i < count; i++)
+        items[i] = item_at(x, i % x->n_items);
+    out_items(n, 0, items, count);
+}
+
+static bool infer_expand(Node *n)
+{
+    Shape x = shape_of(n->in[0]), to = { .rank = -1 };
+    int64_t count;
+    if (x.rank < 0 || !item_count(n->in[1], &count))
+        return out_shape(n, 0, first_type(n), &to);
+    to.rank = (int)count;
+    int pad = to.rank - x.rank;
+    for (int i = 0; i < to.rank; i++)
+        to.d[i] = item_at(n->in[1], i);
+    bool open[MAX_RANK] = { false };
+    for (int i = 0; i < to.rank; i++)
+        if (!to.d[i]) {                                   /* broadcast with 1 and open it afterwards */
+            int64_t v;
+            bool fixed = i >= pad && dim_known(x.d[i - pad], &v) && v != 1;
+            to.d[i] = fixed ? x.d[i - pad] : dim_int(node_cx(n), 1);
+            open[pad < 0 ? i - pad : i] = !fixed;
+        }
+    if (!shape_broadcast(n, &to, &x))
+        return false;
+    for (int i = 0; i < to.rank; i++)
+        if (open[i])
+            to.d[i] = NULL;
+    if (!out_partial(n, 0, first_type(n), &to))
+        return false;
+    repeat_items(n);
+    return true;
+}
+
+static bool infer_tile(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    int64_t count;
+    if (x.rank >= 0 && item_count(n->in[1], &count) && count != x.rank)
+        return node_fail(n, "%lld repeats for rank %d", (long long)count, x.rank);
+    for (int i = 0; i < x.rank; i++) {
+        Dim r = item_at(n->in[1], i);
+        x.d[i] = r ? dim_mul(node_cx(n), x.d[i], r) : NULL;
+    }
+    if (!out_partial(n, 0, first_type(n), &x))
+        return false;
+    if (x.rank == 1)
+        repeat_items(n);
+    return true;
+}
+
+/* Pad(data, pads, value?, axes?): pads are all begins, then all ends. */
+static bool infer_pad(Node *n)
+{
+    Ctx *cx = node_cx(n);
+    Shape x = shape_of(n->in[0]);
+    const int64_t *axes = NULL;
+    int64_t n_axes = x.rank, count;
+    if (x.rank < 0)
+        return out_shape(n, 0, first_type(n), &x);
+    if (node_in(n, 3) && !node_in_ints(n, 3, &axes, &n_axes)) {
+        for (int i = 0; i < x.rank; i++)
+            x.d[i] = NULL;
+        return out_partial(n, 0, first_type(n), &x);
+    }
+    if (ox_rank(n->in[1]) == 1 && dim_known(ox_dim(n->in[1], 0), &count) && count != 2 * n_axes)
+        return node_fail(n, "%lld pads for %lld axes", (long long)count, (long long)n_axes);
+    for (int64_t i = 0; i < n_axes; i++) {
+        int axis;
+        if (!wrap_axis(n, axes ? axes[i] : i, x.rank, &axis))
+            return false;
+        Dim a = item_at(n->in[1], i), b = item_at(n->in[1], i + n_axes);
+        x.d[axis] = a && b ? dim_add(cx, x.d[axis], dim_add(cx, a, b)) : NULL;
+        int64_t v;
+        if (x.d[axis] && dim_known(x.d[axis], &v) && v < 0)
+            return node_fail(n, "pads make axis %d negative: %lld", axis, (long long)v);
+    }
+    return out_partial(n, 0, first_type(n), &x);
+}
+
+/* ---- made from a shape ---- */
+
+static void value_items(Node *n, const Const *k)
+{
+    int64_t count, v = 0;
+    Dim items[MAX_ITEMS];
+    if (!may_have_items(n->out[0], &count))
+        return;
+    if (k) {
+        const void *at = const_data(node_cx(n), k);
+        if (!at)
+            return;
+        v = k->dtype == DT_INT32 ? *(const int32_t *)at : *(const int64_t *)at;
+    }
+    for (int64_t i = 0; i < count; i++)
+        items[i] = dim_int(node_cx(n), v);
+    out_items(n, 0, items, count);
+}
+
+static bool infer_constant_of_shape(Node *n)
+{
+    Shape s = { .rank = -1 };
+    int64_t count;
+    const Attr *value = node_attr(n, "value");
+    DType t = value ? value->t->dtype : DT_FLOAT;
+    if (!item_count(n->in[0], &count))
+        return out_shape(n, 0, t, &s);
+    s.rank = (int)count;
+    for (int i = 0; i < s.rank; i++) {
+        int64_t v;
+        s.d[i] = item_at(n->in[0], i);
+        if (s.d[i] && dim_known(s.d[i], &v) && v < 0)
+            return node_fail(n, "negative dimension %lld", (long long)v);
+    }
+    if (!out_partial(n, 0, t, &s))
+        return false;
+    value_items(n, value ? value->t : NULL);
+    return true;
+}
+
+/* ceil((limit - start) / delta), not below 0. As the runtime computes it: in double for floats. */
+static Dim range_count(Node *n)
+{
+    Ctx *cx = node_cx(n);
+    Dim start = item_at(n->in[0], 0), limit = item_at(n->in[1], 0), delta = item_at(n->in[2], 0);
+    double a, b, d;
+    int64_t step;
+    if (start && limit && delta && dim_known(delta, &step) && step != 0 && step != INT64_MIN) {
+        Dim way = step > 0 ? dim_sub(cx, limit, start) : dim_sub(cx, start, limit);
+        Dim count = way ? dim_ceildiv(cx, way, dim_int(cx, step > 0 ? step : -step)) : NULL;
+        return count ? dim_max(cx, dim_int(cx, 0), count) : NULL;
+    }
+    if (!ox_known_scalar(n->graph, n->in[0], &a) || !ox_known_scalar(n->graph, n->in[1], &b) || !ox_known_scalar(n->graph, n->in[2], &d) || d == 0)
+        return NULL;
+    double count = (b - a) / d;
+    count = count > 0 ? count : 0;
+    int64_t whole = count < 9e15 ? (int64_t)count : 0;
+    if (!(count < 9e15))
+        return NULL;
+    return dim_int(cx, whole + ((double)whole < count));
+}
+
+static bool infer_range(Node *n)
+{
+    Shape s = { .rank = 1, .d = { range_count(n) } };
+    int64_t count, step;
+    Dim items[MAX_ITEMS], start = item_at(n->in[0], 0), delta = item_at(n->in[2], 0);
+    if (!out_partial(n, 0, first_type(n), &s))
+        return false;
+    if (!start || !delta || !dim_known(delta, &step) || !may_have_items(n->out[0], &count))
+        return true;
+    for (int64_t i = 0; i < count; i++)
+        items[i] = dim_add(node_cx(n), start, dim_int(node_cx(n), i * step));
+    out_items(n, 0, items, count);
+    return true;
+}
+
+static bool infer_eye_like(Node *n)
+{
+    if (!need_rank_of(n, n->in[0], "the input", 2, 2))
+        return false;
+    return out_like(n, 0, (DType)node_int(n, "dtype", first_type(n)), n->in[0]);
+}
+
+/* OneHot(indices, depth, values) */
+static bool infer_one_hot(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    int axis;
+    if (x.rank < 0)
+        return out_shape(n, 0, ox_dtype(n->in[2]), &s);
+    if (x.rank == MAX_RANK)
+        return node_fail(n, "rank %d is more than %d", x.rank + 1, MAX_RANK);
+    if (!wrap_axis(n, node_int(n, "axis", -1), x.rank + 1, &axis))
+        return false;
+    double v;
+    Dim depth = item_at(n->in[1], 0);
+    if (!depth && ox_known_scalar(n->graph, n->in[1], &v))
+        depth = dim_int(node_cx(n), (int64_t)v);
+    s.rank = x.rank + 1;
+    for (int i = 0, k = 0; i < s.rank; i++)
+        s.d[i] = i == axis ? depth : x.d[k++];
+    return out_partial(n, 0, ox_dtype(n->in[2]), &s);
+}
+
+/* Not zero: how many is known for constants, otherwise at most all. */
+static int64_t count_non_zero(Node *n)
+{
+    const Const *k = n->in[0]->kind == OX_CONST ? n->in[0]->k : NULL;
+    Data d;
+    int64_t count = 0;
+    if (!k || const_numel(k) > FOLD_NUMEL || !dtype_size(k->dtype) || !const_to_data(node_cx(n), k, &d))
+        return -1;
+    size_t size = dtype_size(d.dtype);
+    for (int64_t i = 0; i < d.numel; i++)
+        count += !item_is_zero(d.dtype, (const uint8_t *)d.at + (size_t)i * size);
+    return count;
+}
+
+static bool infer_non_zero(Node *n)
+{
+    Shape x = shape_of(n->in[0]), s = { .rank = 2 }, fresh = { .rank = 2 };
+    Ctx *cx = node_cx(n);
+    int64_t count = count_non_zero(n), lo, most = DIM_MAX;
+    if (ctx_failed(cx))
+        return false;
+    if (x.rank >= 0) {
+        Dim all = dim_product(cx, x.d, x.rank);
+        if (all)
+            dim_range(cx, all, &lo, &most);
+    }
+    s.d[0] = x.rank < 0 ? fresh_in(n, 0, MAX_RANK) : dim_int(cx, x.rank);
+    s.d[1] = count >= 0 ? dim_int(cx, count) : (fresh.d[1] = fresh_in(n, 0, most));
+    if (!out_shape(n, 0, DT_INT64, &s))
+        return false;
+    set_origins(n, 0, &fresh);
+    return true;
+}
+
+/* Compress(x, condition): keeps where the condition holds, along an axis or of all. */
+static bool infer_compress(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    int axis;
+    if (!node_has(n, "axis"))
+        x = (Shape){ .rank = 1 };
+    else if (x.rank >= 0) {
+        if (!wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
+            return false;
+        x.d[axis] = NULL;
+    }
+    return out_partial(n, 0, first_type(n), &x);
+}
+
+/* Unique(x) -> values, indices, inverse, counts */
+static bool infer_unique(Node *n)
+{
+    Shape x = shape_of(n->in[0]), y = x, fresh = { .rank = 0 };
+    int axis = 0;
+    bool flat = !node_has(n, "axis");
+    if (flat)
+        y = (Shape){ .rank = 1 };
+    else if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
+        return false;
+    Dim u = fresh_in(n, 0, DIM_MAX);
+    Dim all = x.rank < 0 ? fresh_in(n, 0, DIM_MAX) : flat ? dim_product(node_cx(n), x.d, x.rank) : x.d[axis];
+    if (y.rank >= 0) {
+        y.d[axis] = u;
+        fresh.rank = y.rank;
+        fresh.d[axis] = u;
+    }
+    Shape per = { .rank = 1, .d = { u } }, inverse = { .rank = 1, .d = { all } };
+    if (!out_shape(n, 0, first_type(n), &y) || !out_shape(n, 1, DT_INT64, &per) || !out_shape(n, 2, DT_INT64, &inverse) ||
+        !out_shape(n, 3, DT_INT64, &per))
+        return false;
+    set_origins(n, 0, &fresh);
+    return true;
+}
+
+/* ---- blocks of an image ---- */
+
+/* A dim of the input divided by a fixed number: it must divide. */
+static Dim divided(Node *n, Dim d, int64_t by)
+{
+    Dim out;
+    int64_t v;
+    if (dim_divide(node_cx(n), d, dim_int(node_cx(n), by), &out))
+        return out;
+    if (dim_known(d, &v)) {
+        node_fail(n, "%lld is not a multiple of %lld", (long long)v, (long long)by);
+        return NULL;
+    }
+    return dim_floordiv(node_cx(n), d, dim_int(node_cx(n), by));
+}
+
+static bool infer_depth_to_space(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    Ctx *cx = node_cx(n);
+    int64_t b = node_int(n, "blocksize", 1);
+    if (!need_rank_of(n, n->in[0], "the input", 4, 4))
+        return false;
+    if (b < 1 || b > 1 << 15)
+        return node_fail(n, "blocksize %lld", (long long)b);
+    if (x.rank == 4) {
+        x.d[1] = divided(n, x.d[1], b * b);
+        x.d[2] = dim_mul(cx, x.d[2], dim_int(cx, b));
+        x.d[3] = dim_mul(cx, x.d[3], dim_int(cx, b));
+    }
+    return out_shape(n, 0, first_type(n), &x);
+}
+
+static bool infer_space_to_depth(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    int64_t b = node_int(n, "blocksize", 1);
+    if (!need_rank_of(n, n->in[0], "the input", 4, 4))
+        return false;
+    if (b < 1 || b > 1 << 15)
+        return node_fail(n, "blocksize %lld", (long long)b);
+    if (x.rank == 4) {
+        x.d[1] = dim_mul(node_cx(n), x.d[1], dim_int(node_cx(n), b * b));
+        x.d[2] = divided(n, x.d[2], b);
+        x.d[3] = divided(n, x.d[3], b);
+    }
+    return out_shape(n, 0, first_type(n), &x);
+}
+
+/* CenterCropPad(x, shape): the named axes get the wanted sizes. */
+static bool infer_center_crop_pad(Node *n)
+{
+    Shape x = shape_of(n->in[0]);
+    const int64_t *axes;
+    size_t count;
+    bool named = node_ints(n, "axes", &axes, &count);
+    for (int i = 0; x.rank >= 0 && i < (named ? (int)count : x.rank); i++) {
+        int axis;
+        if (!wrap_axis(n, named ? axes[i] : i, x.rank, &axis))
+            return false;
+        x.d[axis] = item_at(n->in[1], i);
+    }
+    return out_partial(n, 0, first_type(n), &x);
+}
+
+const InferRow infer_shape[] = {
+    { "CenterCropPad", infer_center_crop_pad }, { "Compress", infer_compress }, { "Concat", infer_concat },
+    { "ConstantOfShape", infer_constant_of_shape }, { "DepthToSpace", infer_depth_to_space }, { "Expand", infer_expand },
+    { "EyeLike", infer_eye_like }, { "Flatten", infer_flatten }, { "Gather", infer_gather },
+    { "GatherElements", infer_gather_elements }, { "GatherND", infer_gather_nd }, { "NonZero", infer_non_zero },
+    { "OneHot", infer_one_hot }, { "Pad", infer_pad }, { "Range", infer_range }, { "Reshape", infer_reshape },
+    { "ReverseSequence", same_first }, { "ScatterElements", same_first }, { "ScatterND", same_first },
+    { "Shape", infer_shape_op }, { "Size", infer_size }, { "Slice", infer_slice }, { "SpaceToDepth", infer_space_to_depth },
+    { "Split", infer_split }, { "Squeeze", infer_squeeze }, { "TensorScatter", same_first }, { "Tile", infer_tile },
+    { "Transpose", infer_transpose }, { "Trilu", same_first }, { "Unique", infer_unique }, { "Unsqueeze", infer_unsqueeze },
+    { 0 }
+};
