@@ -131,6 +131,11 @@ typedef struct Program {
     bool (*constant)(Ctx *cx, struct Program *p, int64_t n, Value *out);     /* CONSTANTS.cN */
     /* The root object, built anew in the run arena for each evaluation (cells must start from the file's state). */
     bool (*build_root)(Ctx *cx, struct Program *p, Value *out);
+    /* Set by the evaluator before it calls build_root or constant: the graph whose constants the tensors become (NULL: one
+     * is made), and how to run a method that the file needs for building an object, obj.__setstate__(state). */
+    Graph *graph;
+    bool (*run_setstate)(Ctx *cx, struct Program *p, const Function *setstate, Value obj, Value state);
+    void *eval;                     /* the evaluator's own, for run_setstate */
     void *front;                    /* the front end's own */
 } Program;
 
