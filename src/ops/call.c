@@ -1,0 +1,336 @@
+/* call.c - one operator call: from a name and values to a value.
+ *
+ * The plain form runs its row or rule. `add_` and out= run the plain form, cast to the destination's type and write through
+ * it; `view_copy` is the view without its aliasing. What a row returns is compared with what the file recorded. */
+#include "ops/internal.h"
+
+/* ---- running a row or a rule ---- */
+
+static Value tensor_or_poison(Op *op, Ox v)
+{
+    return v && ox_ok(v) ? val_tensor(op->cx, v) : val_poison();
+}
+
+static RuleVal rule_value(Op *op, const Param *p, Value v);
+
+static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    RuleVal out = { .tag = p->base == A_TENSOR ? RV_OXS : p->base == A_FLOAT ? RV_FLOATS : RV_INTS };
+    Ox *oxs = new_array(op->cx, Ox, n + 1);
+    int64_t *is = new_array(op->cx, int64_t, n + 1);
+    double *fs = new_array(op->cx, double, n + 1);
+    Dim *dims = new_array(op->cx, Dim, n + 1);
+    bool symbolic = false;
+    for (size_t i = 0; i < n; i++) {
+        Value v = t->at[i];
+        if (p->base == A_TENSOR)
+            oxs[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : NULL;
+        else if (v.tag == V_FLOAT)
+            fs[i] = v.f;
+        else if (val_dim_of(v, op->cx, &dims[i]))
+            symbolic |= !dim_known(dims[i], &is[i]);
+    }
+    if (symbolic)
+        return (RuleVal){ .tag = RV_OX, .ox = ox_dims(op->g, dims, n) };
+    switch (out.tag) {
+    case RV_OXS: out.oxs.at = oxs, out.oxs.n = n; break;
+    case RV_FLOATS: out.floats.at = fs, out.floats.n = n; break;
+    default: out.ints.at = is, out.ints.n = n; break;
+    }
+    return out;
+}
+
+static RuleVal rule_value(Op *op, const Param *p, Value v)
+{
+    if (p->base == A_DTYPE && v.tag != V_NONE)
+        return (RuleVal){ .tag = RV_INT, .i = arg_dtype(op, p->name->s, DT_NONE) };
+    switch (v.tag) {
+    case V_TENSOR: return (RuleVal){ .tag = RV_OX, .ox = arg(op, p->name->s) };
+    case V_BOOL: return (RuleVal){ .tag = RV_BOOL, .b = v.b };
+    case V_INT: return (RuleVal){ .tag = RV_INT, .i = v.i };
+    case V_FLOAT: return (RuleVal){ .tag = RV_FLOAT, .f = v.f };
+    case V_STR: return (RuleVal){ .tag = RV_STR, .s = v.s };
+    case V_SYMINT: return (RuleVal){ .tag = RV_OX, .ox = ox_dim_value(op->g, v.dim) };
+    case V_SYMFLOAT: return (RuleVal){ .tag = RV_OX, .ox = v.ox };
+    case V_SYMBOOL: return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
+    case V_TUPLE: return rule_list(op, p, v.tuple);
+    default: return (RuleVal){ .tag = RV_NONE };
+    }
+}
+
+static bool rule_lookup(void *ctx, Str name, RuleVal *out)
+{
+    Op *op = ctx;
+    int i = param_index(op->call->schema, name);
+    if (i < 0)
+        return false;
+    const Param *p = &op->call->schema->param[i];
+    if (op->promoted && op->promoted_list[i].n > 0)
+        *out = (RuleVal){ .tag = RV_OXS, .oxs = { op->promoted_list[i].at, op->promoted_list[i].n } };
+    else if (op->promoted && op->promoted[i])
+        *out = (RuleVal){ .tag = RV_OX, .ox = op->promoted[i] };
+    else
+        *out = rule_value(op, p, op->call->arg[i]);
+    return true;
+}
+
+/* The operand whose type a number takes when its operator does not tell: the first promoted one, else the first tensor. */
+static Ox rule_like(Op *op)
+{
+    const Schema *s = op->call->schema;
+    for (int i = 0; op->promoted && i < s->n_param; i++)
+        if (op->promoted[i])
+            return op->promoted[i];
+    for (int i = 0; i < s->n_param; i++)
+        if (op->call->arg[i].tag == V_TENSOR)
+            return arg(op, s->param[i].name->s);
+    return NULL;
+}
+
+static Value run_rule(Op *op)
+{
+    const Schema *s = op->call->schema;
+    RuleEnv env = { .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op) };
+    size_t n = s->n_ret > 0 ? (size_t)s->n_ret : 1;
+    Ox *out = new_array(op->cx, Ox, n);
+    switch (rule_apply(op->call->rule, &env, out, n)) {
+    case RULE_DONE: return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
+    case RULE_NO_MATCH: return tensor_or_poison(op, op_refuse(op, "no alternative of its rule fits these arguments"));
+    default: return val_poison();
+    }
+}
+
+static Value run_view(Op *op, CallForm form)
+{
+    Ox read = op->row->lower(op);
+    if (!read || !ox_ok(read))
+        return val_poison();
+    if (form == FORM_COPY)
+        return val_tensor(op->cx, read);
+    return (Value){ .tag = V_TENSOR, .t = tensor_view(op->cx, op->call->arg[0].t, op->call, read) };
+}
+
+static Value run_row(Op *op, CallForm form)
+{
+    switch (op->row->kind) {
+    case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
+    case ROW_CALL: return op->row->call(op);
+    case ROW_VIEW: return run_view(op, form);
+    default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
+    }
+}
+
+static const char *kind_name(Kinds k)
+{
+    return k == COMPLEX ? "complex" : k == QUANT ? "quantised" : k == PACKED_SEQUENCE ? "packed" : "plain";
+}
+
+static bool check_kind(Op *op, Value v, unsigned kinds)
+{
+    if (v.tag == V_TENSOR && v.t->kind && !(v.t->kind & kinds))
+        return op_refuse(op, "it does not handle %s tensors", kind_name(v.t->kind)), false;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        if (!check_kind(op, v.tuple->at[i], kinds))
+            return false;
+    return true;
+}
+
+static Value run(Op *op, const Candidate *c, CallForm form)
+{
+    bool refused = c->row && c->row->kind == ROW_REFUSE;
+    for (int i = 0; i < op->call->schema->n_param && !refused; i++)
+        if (!check_kind(op, op->call->arg[i], c->kinds))
+            return val_poison();
+    if (c->promote && !promote_args(op, c->promote))
+        return val_poison();
+    return c->rule ? run_rule(op) : run_row(op, form);
+}
+
+/* ---- in-place and out= ---- */
+
+/* The result becomes the destination's contents: cast, of exactly its shape, through whatever view it is. */
+static Value store(Op *op, Tensor *dest, Value result)
+{
+    if (result.tag != V_TENSOR)
+        return val_ok(result) ? (fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s), val_poison()) : result;
+    Type want = tensor_type(dest);
+    Ox v = tensor_read(op->g, result.t);
+    if (!ox_ok(v))
+        return val_poison();
+    if (!dtype_can_store(ox_dtype(v), want->dtype)) {
+        fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s", torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
+        return val_poison();
+    }
+    if (want->rank >= 0 && ox_rank(v) >= 0 && want->rank != ox_rank(v)) {
+        fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s", type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
+        return val_poison();
+    }
+    for (int i = 0; i < want->rank && ox_rank(v) >= 0; i++)
+        if (!dim_require(op->cx, want->dim[i], ox_dim(v, i), "dimension %d of the tensor that is written has another size than the result", i))
+            return val_poison();
+    if (!tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
+        return val_poison();
+    return (Value){ .tag = V_TENSOR, .t = dest };
+}
+
+static Value store_in_self(Op *op, Value result)
+{
+    Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
+    if (self.tag != V_TENSOR || (op->row && op->row->kind == ROW_VIEW)) {
+        fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported", op->call->schema->name->s);
+        return val_poison();
+    }
+    return val_ok(result) ? store(op, self.t, result) : result;
+}
+
+/* Take `out=` from the arguments. */
+static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size_t *n_rest)
+{
+    Tensor *out = NULL;
+    *rest = new_array(cx, OpArg, n + 1);
+    *n_rest = 0;
+    for (size_t i = 0; i < n; i++)
+        if (args[i].name && str_is(args[i].name, "out") && args[i].v.tag == V_TENSOR)
+            out = args[i].v.t;
+        else
+            (*rest)[(*n_rest)++] = args[i];
+    return out;
+}
+
+/* ---- the guard: what the file recorded ---- */
+
+static bool same_type(Ctx *cx, Type a, Type b)
+{
+    if (a->dtype != DT_NONE && b->dtype != DT_NONE && a->dtype != b->dtype)
+        return false;
+    if (a->rank < 0 || b->rank < 0)
+        return true;
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (dim_eq(cx, a->dim[i], b->dim[i]) == NO)
+            return false;
+    return true;
+}
+
+static bool check_expect(Op *op, Str name, Value v)
+{
+    if (op->n_expect == 0)
+        return true;
+    const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
+    int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
+    for (int64_t i = 0; i < n && i < op->n_expect; i++)
+        if (at[i].tag == V_TENSOR && op->expect[i] && !same_type(op->cx, op->expect[i], tensor_type(at[i].t)))
+            return fail(op->cx, E_BUG, "%s: the file records %s for result %d, pt2onnx computed %s", name->s,
+                        type_text(op->cx, op->expect[i])->s, (int)i, type_text(op->cx, tensor_type(at[i].t))->s);
+    return true;
+}
+
+/* ---- the call ---- */
+
+static Value unknown(Graph *g, Str name)
+{
+    refuse(g->cx, where_intern(g->cx), name, "Exporting the operator '%s' to ONNX opset version %d is not supported", name->s, g->target);
+    refuse_hint(g->cx, "--rules FILE, with a rule for %s", name->s);
+    return val_poison();
+}
+
+/* A callback for a name without a schema sees its arguments as "0", "1", .. or by keyword. */
+static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
+{
+    Schema *s = new(cx, Schema);
+    OpCall *call = new(cx, OpCall);
+    *s = (Schema){ .text = name, .name = name, .overload = str_of(cx, ""), .param = new_array(cx, Param, n + 1), .n_param = (int)n };
+    *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1), .given = new_array(cx, bool, n + 1) };
+    for (size_t i = 0; i < n; i++) {
+        s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i), .base = A_ANY };
+        call->arg[i] = args[i].v;
+        call->given[i] = true;
+    }
+    return call;
+}
+
+static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
+{
+    Value v = val_poison();
+    op->call = loose_call(op->cx, e->name, args, n);
+    if (!e->callback(e->user, op, &v) && !ctx_failed(op->cx))
+        fail(op->cx, E_BUG, "the function registered for %s failed without an error", e->name->s);
+    return ctx_failed(op->cx) ? val_poison() : v;
+}
+
+static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
+{
+    OpCall *call = new(op->cx, OpCall);
+    Candidate *c = bind_choose(op->g, e, overload, args, n, &call->arg, &call->given);
+    if (!c)
+        return val_poison();
+    call->row = c->row;
+    call->rule = c->rule;
+    call->schema = c->schema;
+    op->call = call;
+    op->row = c->row;
+    Value v = run(op, c, form);
+    return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
+}
+
+static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
+{
+    CallForm form;
+    Entry *e = table_resolve(op->cx, name, &form);
+    if (!e)
+        return unknown(op->g, name);
+    if (e->callback && form == FORM_PLAIN)
+        return run_callback(op, e, args, n);
+    OpArg *rest;
+    size_t n_rest;
+    Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
+    Value v = call_form(op, e, form, overload, rest, n_rest);
+    return out && val_ok(v) ? store(op, out, v) : v;
+}
+
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!val_ok(args[i].v))
+            return val_poison();
+    if (ctx_failed(g->cx))
+        return val_poison();
+    Where here = { .up = g->cx->at, .kind = WHERE_OP, .name = name };
+    Op op = { .g = g, .cx = g->cx };
+    for (size_t i = 0; i < n_expect && i < COUNT(op.expect); i++)
+        op.expect[op.n_expect++] = expect[i];
+    g->cx->at = &here;
+    Value v = call_named(&op, name, overload, args, n);
+    if (ctx_failed(g->cx) || !check_expect(&op, name, v))
+        v = val_poison();
+    g->cx->at = here.up;
+    return v;
+}
+
+Value call_op(Op *op, const char *name, const Value *args, size_t n)
+{
+    OpArg *named = new_array(op->cx, OpArg, n + 1);
+    for (size_t i = 0; i < n; i++)
+        named[i] = (OpArg){ .v = args[i] };
+    return op_call(op->g, str_of(op->cx, name), NULL, named, n, NULL, 0);
+}
+
+/* ---- views, read and written again ---- */
+
+Ox op_view_read(Graph *g, const OpCall *call, Ox base)
+{
+    Op op = { .g = g, .cx = g->cx, .call = call, .row = call->row, .base = base };
+    return ox_ok(base) ? call->row->lower(&op) : POISON;
+}
+
+Ox op_view_write(Graph *g, const OpCall *call, Ox base, Ox part)
+{
+    Op op = { .g = g, .cx = g->cx, .call = call, .row = call->row, .base = base };
+    if (!ox_ok(base) || !ox_ok(part))
+        return POISON;
+    if (!call->row->write)
+        return op_fail(&op, E_UNSUPPORTED, "a tensor made by %s cannot be written to", call->schema->name->s);
+    return call->row->write(&op, base, part);
+}

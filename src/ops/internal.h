@@ -1,0 +1,52 @@
+/* internal.h - inside src/ops only: the table of candidates, binding, promotion, the choice of a lowering.
+ *
+ * The way of a call, op_call in call.c: look the name up (table.c), choose a schema and match arguments to it (bind.c),
+ * make equal types (promote.c), run the row or the rule, guard the result with what the file recorded. op_call pushes
+ * the WHERE_OP record itself, so an evaluator pushes none for operators. */
+#ifndef PT2ONNX_OPS_INTERNAL_H
+#define PT2ONNX_OPS_INTERNAL_H
+
+#include "ops/ops.h"
+
+/* One schema line and what lowers it. */
+typedef struct Candidate {
+    const OpRow *row;               /* NULL for a rule */
+    const Rule *rule;
+    const char *line;
+    const char *promote;
+    unsigned kinds;
+    const Schema *schema;           /* parsed when first asked for */
+} Candidate;
+
+typedef struct Entry {
+    Str name;
+    VEC(Candidate) at;              /* in order of registration: the order in which overloads are tried */
+    OpCallback callback; void *user;
+} Entry;
+
+Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
+const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
+
+/* How the name of a call relates to the rows that lower it. */
+typedef enum { FORM_PLAIN, FORM_IN_PLACE, FORM_COPY } CallForm;
+/* The rows of a name: its own, or those of the plain operator that `add_` or `view_copy` is derived from. */
+Entry *table_resolve(Ctx *cx, Str name, CallForm *form);
+
+typedef enum { BIND_DONE, BIND_NO_MATCH, BIND_FAILED } BindOutcome;
+/* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason of a mismatch. */
+BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, bool **given, Str *why);
+/* The candidate that fits, and its bound arguments. NULL after an error that lists what was tried. */
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given);
+
+/* Fill op->promoted and op->common as the column says; false after an error. */
+MUST_USE bool promote_args(Op *op, const char *column);
+/* Can a result of dtype `from` be stored into a tensor of dtype `to`? PyTorch's canCast: the category must not fall. */
+bool dtype_can_store(DType from, DType to);
+/* "int64" -> what PyTorch's messages call it: "Long". */
+const char *torch_dtype_name(DType t);
+
+int param_index(const Schema *s, Str name);             /* -1: none */
+bool val_is_number(Value v);                            /* a Python number, symbolic or not */
+const char *rules_text_of(const OpFamily *f);
+
+#endif

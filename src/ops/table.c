@@ -1,0 +1,195 @@
+/* table.c - every family, and the candidates of a name.
+ *
+ * The map from names to schema lines is made once per context by looking at nothing but the name at the start of each
+ * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
+#include "ops/internal.h"
+
+extern const OpRow ops_convert[], ops_create[], ops_index[], ops_pointwise[], ops_reduce[], ops_shape[], ops_view[];
+extern const char rules_ops_pointwise[], rules_ops_reduce[];
+
+const OpFamily op_families[] = {
+    { "pointwise", ops_pointwise, rules_ops_pointwise },
+    { "convert", ops_convert, NULL },
+    { "reduce", ops_reduce, rules_ops_reduce },
+    { "view", ops_view, NULL },
+    { "shape", ops_shape, NULL },
+    { "index", ops_index, NULL },
+    { "create", ops_create, NULL },
+    { NULL, NULL, NULL },
+};
+
+struct OpTable { Map entries; bool failed; };
+
+/* "aten::max.dim(Tensor .." -> "aten::max" */
+static Str line_name(Ctx *cx, const char *line)
+{
+    const char *p = strstr(line, "::");
+    size_t n = p ? (size_t)(p - line) + 2 : 0;
+    return str_n(cx, line, n + strcspn(line + n, ".("));
+}
+
+static Entry *entry(Ctx *cx, struct OpTable *t, Str name)
+{
+    Entry *e = map_get(&t->entries, name);
+    if (!e) {
+        e = new(cx, Entry);
+        e->name = name;
+        map_put(cx, &t->entries, name, e);
+    }
+    return e;
+}
+
+static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
+{
+    const OpRow *owner = rows;
+    for (const OpRow *r = rows; r->kind != ROW_END; r++) {
+        if (r->kind != ROW_OLDER)
+            owner = r;
+        Entry *e = entry(cx, t, line_name(cx, r->schema));
+        vec_push(cx, &e->at, (Candidate){ .row = owner, .line = r->schema, .promote = owner->promote, .kinds = owner->kinds ? owner->kinds : PLAIN });
+    }
+}
+
+static unsigned kinds_of(Str words)
+{
+    static const struct { const char *name; Kinds kind; } names[] = {
+        { "plain", PLAIN }, { "complex", COMPLEX }, { "quant", QUANT }, { "packed", PACKED_SEQUENCE },
+    };
+    unsigned out = 0;
+    for (size_t i = 0; words && i < COUNT(names); i++)
+        if (strstr(words->s, names[i].name))
+            out |= names[i].kind;
+    return out ? out : PLAIN;
+}
+
+static Candidate rule_candidate(const Rule *r)
+{
+    return (Candidate){ .rule = r, .line = r->head->s, .promote = r->promote ? r->promote->s : NULL, .kinds = kinds_of(r->kinds) };
+}
+
+static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char *source)
+{
+    RuleList rules = { 0 };
+    Text *text = new(cx, Text);
+    *text = (Text){ .name = str_fmt(cx, "%s.rules", family), .at = source, .n = strlen(source) };
+    if (!rules_parse(cx, text, &rules))
+        return false;
+    for (size_t i = 0; i < rules.n; i++) {
+        Entry *e = entry(cx, t, line_name(cx, rules.at[i]->head->s));
+        vec_push(cx, &e->at, rule_candidate(rules.at[i]));
+    }
+    return true;
+}
+
+static struct OpTable *table(Ctx *cx)
+{
+    if (cx->ops)
+        return cx->ops;
+    keep_begin(cx);
+    struct OpTable *t = new(cx, struct OpTable);
+    for (const OpFamily *f = op_families; f->name; f++) {
+        add_rows(cx, t, f->rows);
+        if (f->rules && !add_rules(cx, t, f->name, f->rules))
+            break;
+    }
+    cx->ops = t;
+    keep_end(cx);
+    return t;
+}
+
+Entry *table_find(Ctx *cx, Str name)
+{
+    return map_get(&table(cx)->entries, name);
+}
+
+const Schema *candidate_schema(Ctx *cx, Candidate *c)
+{
+    if (!c->schema)
+        c->schema = schema_parse(cx, c->line);
+    return c->schema;
+}
+
+static Entry *plain_of(Ctx *cx, Str name, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return str_ends(name, suffix) && name->len > n ? table_find(cx, str_n(cx, name->s, name->len - n)) : NULL;
+}
+
+/* aten::__iand__ is the in-place form of aten::__and__. */
+static Entry *plain_of_dunder(Ctx *cx, Str name)
+{
+    const char *p = strstr(name->s, "::__i");
+    return p && str_ends(name, "__") ? table_find(cx, str_fmt(cx, "%.*s::__%s", (int)(p - name->s), name->s, p + 5)) : NULL;
+}
+
+Entry *table_resolve(Ctx *cx, Str name, CallForm *form)
+{
+    Entry *e = table_find(cx, name);
+    *form = FORM_PLAIN;
+    if (!e && (e = plain_of(cx, name, "_copy")))
+        *form = FORM_COPY;
+    if (!e && ((e = plain_of_dunder(cx, name)) || (e = plain_of(cx, name, "_"))))
+        *form = FORM_IN_PLACE;
+    return e;
+}
+
+bool op_exists(Ctx *cx, Str name)
+{
+    CallForm form;
+    return table_resolve(cx, name, &form) != NULL;
+}
+
+const char *op_refused(Ctx *cx, Str name)
+{
+    CallForm form;
+    Entry *e = table_resolve(cx, name, &form);
+    for (size_t i = 0; e && i < e->at.n; i++)
+        if (!e->at.at[i].row || e->at.at[i].row->kind != ROW_REFUSE)
+            return NULL;
+    return e && e->at.n > 0 && !e->callback ? e->at.at[0].row->text : NULL;
+}
+
+/* ---- what users add ---- */
+
+/* Before the candidates that are there. */
+static void override(Ctx *cx, Entry *e, Candidate c)
+{
+    vec_push(cx, &e->at, c);
+    for (size_t i = e->at.n; i-- > 1; )
+        e->at.at[i] = e->at.at[i - 1];
+    if (e->at.n > 0)
+        e->at.at[0] = c;
+}
+
+/* From the last to the first, so that the file's own order is kept in front. */
+static bool add_user_rules(Ctx *cx, const RuleList *rules)
+{
+    for (size_t i = rules->n; i-- > 0; ) {
+        const Rule *r = rules->at[i];
+        if (str_starts(r->head, "onnx::"))
+            return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", r->text->name->s, r->head->s);
+        Candidate c = rule_candidate(r);
+        if (!candidate_schema(cx, &c))
+            return false;
+        override(cx, entry(cx, table(cx), line_name(cx, c.line)), c);
+    }
+    return true;
+}
+
+bool ops_add_rules(Ctx *cx, const Text *text)
+{
+    RuleList rules = { 0 };
+    keep_begin(cx);
+    bool done = rules_parse(cx, text, &rules) && add_user_rules(cx, &rules);
+    keep_end(cx);
+    return done;
+}
+
+void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user)
+{
+    keep_begin(cx);
+    Entry *e = entry(cx, table(cx), name);
+    e->callback = fn;
+    e->user = user;
+    keep_end(cx);
+}
