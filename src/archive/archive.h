@@ -25,6 +25,7 @@ typedef struct ZipEntry {
 typedef struct Zip {
     Source *src;
     uint64_t off, size;             /* where the archive lies in src (nested archives) */
+    uint64_t directory;             /* where the central directory begins: no record reaches beyond */
     ZipEntry *entry; size_t n;      /* in the order of the central directory; keep arena */
     Map by_name;
     Str root;                       /* the common top folder with its slash, "" when there is none */
@@ -40,7 +41,10 @@ MUST_USE bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e);
 
 FileKind kind_of(Ctx *cx, Source *src, Zip **zip);  /* *zip for the archive kinds. FILE_OTHER after an error */
 
-/* ---- pickle (pickle.c): the subset that torch writes, as data. Nothing is imported or called ---- */
+/* ---- pickle (pickle.c): the subset that torch writes, as data. Nothing is imported or called ----
+ *
+ * The result has no cycle and is nested at most LIMIT_DEPTH deep; but it is a DAG, and a hostile one can have exponentially
+ * many paths: visit each id once. collections.OrderedDict() is a P_DICT; what BUILD sets on one (`_metadata`) is dropped. */
 
 typedef enum { P_NONE, P_BOOL, P_INT, P_FLOAT, P_STR, P_TUPLE, P_LIST, P_DICT, P_GLOBAL, P_CALL /* REDUCE */, P_OBJECT /* NEWOBJ */, P_PERSISTENT } PickleTag;
 typedef struct Pickle Pickle;
@@ -51,15 +55,18 @@ struct Pickle {
         bool b; int64_t i; double f; Str s;
         struct { Pickle **at; size_t n; } seq;              /* TUPLE, LIST; DICT: key, value, key, value.. */
         struct { Str module, name; } global;
-        struct { Pickle *fn, *args, *state; };              /* CALL: GLOBAL and tuple; OBJECT: class GLOBAL, state set by BUILD or NULL */
+        struct { Pickle *fn, *args, *state; };              /* CALL: GLOBAL and args (a tuple; an enum's bare value); OBJECT: class GLOBAL, state set by BUILD or NULL */
         Pickle *pid;                                        /* PERSISTENT: the tuple */
     };
 };
 /* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front end's: "torch._utils _rebuild_tensor_v2".
- * A pattern may end in '*'. Any other global is E_FORMAT naming it. */
+ * A pattern may end in '*'. Any other global is E_FORMAT naming it. `data` must outlive nothing: all text is copied. */
 Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed);
 
-/* ---- JSON (json.c): a pull reader over a slice; no tree ---- */
+/* ---- JSON (json.c): a pull reader over a slice; no tree ----
+ *
+ * Strict RFC 8259 text in valid UTF-8, nested to LIMIT_DEPTH. An integer beyond int64 is J_FLOAT (so json_int refuses it);
+ * a number beyond double is an error. An escaped surrogate without its other half decodes to U+FFFD. */
 
 typedef enum { J_END, J_NULL, J_TRUE, J_FALSE, J_INT, J_FLOAT, J_STRING, J_ARRAY, J_OBJECT, J_ARRAY_END, J_OBJECT_END, J_ERROR } JsonTag;
 typedef struct Json {
@@ -86,7 +93,7 @@ MUST_USE bool json_int(Json *j, int64_t *out);
 MUST_USE bool json_bool(Json *j, bool *out);
 MUST_USE bool json_float(Json *j, double *out);     /* also ints, and the strings "Infinity", "-Infinity", "NaN" */
 MUST_USE bool json_str(Json *j, Str *out);          /* NULL for null */
-size_t json_mark(const Json *j);                    /* to come back: nothing but text position and nesting is state */
+size_t json_mark(const Json *j);                    /* the byte position, for messages. To come back, copy the whole Json */
 JsonTag json_peek(Json *j);
 
 #endif

@@ -146,6 +146,7 @@ struct Source {
 typedef struct Bytes { Source *src; uint64_t off, len; } Bytes;
 
 Source *source_file(Ctx *cx, const char *path);                /* NULL and E_IO; closed with the context */
+bool source_grows(const Source *s);                            /* is somebody still writing it? Looks twice, a quarter second apart */
 Source *source_memory(Ctx *cx, const void *p, uint64_t n);     /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);

@@ -51,7 +51,7 @@ Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": inne
 bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
 
 /* Fails; returns false. The position is cx->at, or `id` in fail_at. */
-#define fail(cx, code, ...) fail_here((cx), __FILE__, __LINE__, (code), __VA_ARGS__)
+#define fail(cx, code, ...) (__extension__({ fail_here((cx), __FILE__, __LINE__, (code), __VA_ARGS__); false; }))  /* false in sight of the optimiser, which then sees that results are set */
 bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(5, 6);
 bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* One more line under the error that was just made: "try: --opset 20". Nothing if there is no error. */

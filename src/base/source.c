@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -76,6 +77,19 @@ Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size)
     s->recipe = fn;
     s->arg = arg;
     return s;
+}
+
+static uint64_t size_now(const Source *s)
+{
+    struct stat st;
+    return s->kind == SRC_FILE && fstat(s->fd, &st) == 0 ? (uint64_t)st.st_size : s->size;
+}
+
+bool source_grows(const Source *s)
+{
+    if (s->kind == SRC_FILE && size_now(s) == s->size)
+        nanosleep(&(struct timespec){ .tv_nsec = 250000000 }, NULL);
+    return size_now(s) != s->size;
 }
 
 /* ---- reading ---- */

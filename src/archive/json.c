@@ -1,0 +1,436 @@
+/* json.c - a pull reader of JSON: no tree, no recursion; the only state is a position and one bit per open bracket.
+ *
+ * A program of 100 MB is read straight into its own form. Strings are checked when they are met and decoded only when
+ * asked for. What is accepted beyond RFC 8259 stands in archive.h; nothing else is. */
+#include "archive/archive.h"
+
+#include <math.h>
+
+Json json_over(Ctx *cx, const char *record, Slice text)
+{
+    return (Json){ .cx = cx, .record = record, .text = text, .first = true };
+}
+
+static JsonTag bad(Json *j, const char *what)
+{
+    if (!j->failed)
+        fail(j->cx, E_FORMAT, "%s: byte %zu: %s", j->record, j->at, what);
+    j->failed = true;
+    return J_ERROR;
+}
+
+/* ---- nesting ---- */
+
+static bool in_object(const Json *j)
+{
+    int d = j->depth - 1;
+    return d >= 0 && (j->stack[d / 8] >> d % 8 & 1);
+}
+
+static JsonTag enter(Json *j, bool object)
+{
+    if (j->depth >= JSON_DEPTH_MAX || !limit_ok(j->cx, LIMIT_DEPTH, (uint64_t)j->depth + 1, "nested brackets of JSON")) {
+        j->failed = true;
+        return J_ERROR;
+    }
+    uint8_t bit = (uint8_t)(1 << j->depth % 8), *byte = &j->stack[j->depth / 8];
+    *byte = object ? *byte | bit : *byte & (uint8_t)~bit;
+    j->depth++;
+    j->at++;
+    j->first = true;
+    j->key = object;
+    return object ? J_OBJECT : J_ARRAY;
+}
+
+/* A value is complete: what may follow it? */
+static JsonTag done(Json *j, JsonTag tag)
+{
+    j->first = false;
+    j->key = in_object(j);
+    return tag;
+}
+
+static JsonTag leave(Json *j, bool object)
+{
+    j->at++;
+    j->depth--;
+    return done(j, object ? J_OBJECT_END : J_ARRAY_END);
+}
+
+/* ---- characters ---- */
+
+static int peek(const Json *j) { return j->at < j->text.n ? j->text.p[j->at] : -1; }
+
+static void skip_space(Json *j)
+{
+    for (int c; (c = peek(j)) == ' ' || c == '\n' || c == '\r' || c == '\t';)
+        j->at++;
+}
+
+static int hex4(const uint8_t *p)
+{
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = p[i], d = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        if (d < 0)
+            return -1;
+        v = v * 16 + d;
+    }
+    return v;
+}
+
+/* Length of the UTF-8 sequence at p, 0 when it is not one: no overlong forms, no surrogates, nothing past U+10FFFF. */
+static size_t utf8_length(const uint8_t *p, size_t n)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : p[0] >= 0xe0 && p[0] <= 0xef ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool wrong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return wrong ? 0 : len;
+}
+
+/* ---- scalars ---- */
+
+/* \" \\ \/ \b \f \n \r \t \uXXXX; j stands on the backslash. */
+static bool scan_escape(Json *j)
+{
+    size_t left = j->text.n - j->at;
+    const uint8_t *p = j->text.p + j->at;
+    if (left >= 2 && p[1] != 0 && strchr("\"\\/bfnrt", p[1])) {
+        j->at += 2;
+        return true;
+    }
+    if (left >= 6 && p[1] == 'u' && hex4(p + 2) >= 0) {
+        j->at += 6;
+        return true;
+    }
+    bad(j, "not an escape sequence");
+    return false;
+}
+
+static JsonTag scan_string(Json *j)
+{
+    size_t start = ++j->at;
+    for (;;) {
+        int c = peek(j);
+        if (c < 0)
+            return bad(j, "the text ends inside a string");
+        if (c == '"')
+            break;
+        if (c < 0x20)
+            return bad(j, "a control character inside a string");
+        if (c == '\\') {
+            if (!scan_escape(j))
+                return J_ERROR;
+            continue;
+        }
+        size_t len = utf8_length(j->text.p + j->at, j->text.n - j->at);
+        if (len == 0)
+            return bad(j, "not valid UTF-8");
+        j->at += len;
+    }
+    j->raw = (Slice){ j->text.p + start, j->at - start };
+    j->at++;
+    return J_STRING;
+}
+
+static bool digits(Json *j)
+{
+    size_t start = j->at;
+    while (peek(j) >= '0' && peek(j) <= '9')
+        j->at++;
+    return j->at > start;
+}
+
+static JsonTag integer(Json *j)
+{
+    bool minus = j->raw.p[0] == '-';
+    int64_t v = 0;
+    for (size_t i = minus; i < j->raw.n; i++) {
+        int d = j->raw.p[i] - '0';
+        if (!mul_ok(v, 10, &v) || !(minus ? sub_ok(v, d, &v) : add_ok(v, d, &v)))
+            return J_FLOAT;
+    }
+    j->i = v;
+    return J_INT;
+}
+
+/* -? (0 | [1-9] digits) [. digits] [e [+-] digits] */
+static JsonTag scan_number(Json *j)
+{
+    size_t start = j->at;
+    bool whole = true;
+    if (peek(j) == '-')
+        j->at++;
+    if (peek(j) == '0')
+        j->at++;
+    else if (!digits(j))
+        return bad(j, "a value is expected");
+    if (peek(j) == '.') {
+        whole = false;
+        j->at++;
+        if (!digits(j))
+            return bad(j, "a digit is expected after the point");
+    }
+    if (peek(j) == 'e' || peek(j) == 'E') {
+        whole = false;
+        j->at++;
+        if (peek(j) == '+' || peek(j) == '-')
+            j->at++;
+        if (!digits(j))
+            return bad(j, "a digit is expected in the exponent");
+    }
+    j->raw = (Slice){ j->text.p + start, j->at - start };
+    j->f = parse_double((const char *)j->raw.p, j->raw.n, NULL);
+    if (isinf(j->f))
+        return bad(j, "the number is too large");
+    return whole ? integer(j) : J_FLOAT;
+}
+
+static bool scan_word(Json *j, const char *word)
+{
+    size_t n = strlen(word);
+    if (j->text.n - j->at < n || memcmp(j->text.p + j->at, word, n) != 0)
+        return false;
+    j->at += n;
+    return true;
+}
+
+static JsonTag scan_words(Json *j)
+{
+    if (scan_word(j, "null"))
+        return J_NULL;
+    if (scan_word(j, "true"))
+        return J_TRUE;
+    if (scan_word(j, "false"))
+        return J_FALSE;
+    static const struct { const char *word; double v; } special[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+    for (size_t i = 0; j->nan_words && i < COUNT(special); i++)
+        if (scan_word(j, special[i].word)) {
+            j->f = special[i].v;
+            return J_FLOAT;
+        }
+    return peek(j) == '-' ? scan_number(j) : bad(j, "a value is expected");
+}
+
+static JsonTag scan_value(Json *j)
+{
+    int c = peek(j);
+    if (c == '{' || c == '[')
+        return enter(j, c == '{');
+    JsonTag tag = c == '"' ? scan_string(j) : c >= '0' && c <= '9' ? scan_number(j) : scan_words(j);
+    return tag == J_ERROR ? tag : done(j, tag);
+}
+
+static JsonTag scan_key(Json *j)
+{
+    if (peek(j) != '"')
+        return bad(j, "a key in quotes is expected");
+    if (scan_string(j) == J_ERROR)
+        return J_ERROR;
+    skip_space(j);
+    if (peek(j) != ':')
+        return bad(j, "a colon is expected after the key");
+    j->at++;
+    j->key = false;
+    j->first = true;            /* no comma before the value */
+    return J_STRING;
+}
+
+JsonTag json_next(Json *j)
+{
+    if (j->failed || ctx_failed(j->cx)) {
+        j->failed = true;
+        return J_ERROR;
+    }
+    skip_space(j);
+    int c = peek(j);
+    bool object = in_object(j);
+    if (j->depth == 0 && !j->first)
+        return c < 0 ? J_END : bad(j, "more text follows the value");
+    if (c < 0)
+        return bad(j, "the text ends too early");
+    bool after_key = object && !j->key;
+    if (j->depth > 0 && !after_key && c == (object ? '}' : ']'))
+        return leave(j, object);
+    if (!j->first) {
+        if (c != ',')
+            return bad(j, object ? "a comma or } is expected" : "a comma or ] is expected");
+        j->at++;
+        skip_space(j);
+    }
+    return object && j->key ? scan_key(j) : scan_value(j);
+}
+
+JsonTag json_peek(Json *j)
+{
+    Json ahead = *j;
+    JsonTag tag = json_next(&ahead);
+    j->failed = ahead.failed;
+    return tag;
+}
+
+size_t json_mark(const Json *j) { return j->at; }
+
+/* ---- decoded text ---- */
+
+static void put_utf8(Buf *b, uint32_t c)
+{
+    uint8_t s[4];
+    size_t n;
+    if (c < 0x80)
+        s[0] = (uint8_t)c, n = 1;
+    else if (c < 0x800)
+        s[0] = (uint8_t)(0xc0 | c >> 6), s[1] = (uint8_t)(0x80 | (c & 63)), n = 2;
+    else if (c < 0x10000)
+        s[0] = (uint8_t)(0xe0 | c >> 12), s[1] = (uint8_t)(0x80 | (c >> 6 & 63)), s[2] = (uint8_t)(0x80 | (c & 63)), n = 3;
+    else
+        s[0] = (uint8_t)(0xf0 | c >> 18), s[1] = (uint8_t)(0x80 | (c >> 12 & 63)), s[2] = (uint8_t)(0x80 | (c >> 6 & 63)), s[3] = (uint8_t)(0x80 | (c & 63)), n = 4;
+    buf_add(b, s, n);
+}
+
+/* The escape at p (checked before); returns its length. */
+static size_t decode_escape(Buf *b, const uint8_t *p, size_t left)
+{
+    if (p[1] != 'u') {
+        static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+        buf_add(b, &to[strchr(from, p[1]) - from], 1);
+        return 2;
+    }
+    int c = hex4(p + 2);
+    if (c >= 0xd800 && c < 0xdc00 && left >= 12 && p[6] == '\\' && p[7] == 'u') {
+        int low = hex4(p + 8);
+        if (low >= 0xdc00 && low < 0xe000) {
+            put_utf8(b, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            return 12;
+        }
+    }
+    put_utf8(b, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+    return 6;
+}
+
+Str json_string(Json *j)
+{
+    Slice s = j->raw;
+    if (s.n == 0 || !memchr(s.p, '\\', s.n))
+        return str_n(j->cx, s.p, s.n);
+    ArenaMark m = arena_mark(j->cx->run);
+    Buf b = buf_new(j->cx);
+    for (size_t i = 0; i < s.n;) {
+        const uint8_t *slash = memchr(s.p + i, '\\', s.n - i);
+        size_t plain = slash ? (size_t)(slash - s.p) - i : s.n - i;
+        buf_add(&b, s.p + i, plain);
+        i += plain;
+        if (i < s.n)
+            i += decode_escape(&b, s.p + i, s.n - i);
+    }
+    Str out = buf_done(&b);
+    arena_reset(j->cx->run, m);
+    return out;
+}
+
+/* ---- typed helpers ---- */
+
+static const char *tag_name(JsonTag t)
+{
+    static const char *const names[] = { "the end", "null", "true", "false", "an integer", "a number", "a string", "an array", "an object", "]", "}", "an error" };
+    return names[t];
+}
+
+static bool expected(Json *j, const char *what, JsonTag got)
+{
+    if (!j->failed)
+        fail(j->cx, E_FORMAT, "%s: byte %zu: %s is expected, not %s", j->record, j->at, what, tag_name(got));
+    j->failed = true;
+    return false;
+}
+
+bool json_skip(Json *j)
+{
+    int depth = j->depth;
+    JsonTag t = json_next(j);
+    if (t == J_ARRAY_END || t == J_OBJECT_END || t == J_END)
+        return expected(j, "a value", t);
+    while (t != J_ERROR && j->depth > depth)
+        t = json_next(j);
+    return t != J_ERROR;
+}
+
+bool json_enter_object(Json *j)
+{
+    JsonTag t = json_next(j);
+    return t == J_OBJECT || expected(j, "an object", t);
+}
+
+bool json_enter_array(Json *j)
+{
+    JsonTag t = json_next(j);
+    return t == J_ARRAY || expected(j, "an array", t);
+}
+
+bool json_key(Json *j, Str *key)
+{
+    JsonTag t = json_next(j);
+    if (t == J_STRING && !j->key) {
+        *key = json_string(j);
+        return true;
+    }
+    return t == J_OBJECT_END ? false : expected(j, "a key", t);
+}
+
+bool json_more(Json *j)
+{
+    skip_space(j);
+    int c = peek(j);
+    if (!j->failed && c >= 0 && c != ']')
+        return true;
+    json_next(j);
+    return false;
+}
+
+bool json_int(Json *j, int64_t *out)
+{
+    JsonTag t = json_next(j);
+    if (t != J_INT)
+        return expected(j, "an integer of 64 bits", t);
+    *out = j->i;
+    return true;
+}
+
+bool json_bool(Json *j, bool *out)
+{
+    JsonTag t = json_next(j);
+    if (t != J_TRUE && t != J_FALSE)
+        return expected(j, "true or false", t);
+    *out = t == J_TRUE;
+    return true;
+}
+
+bool json_float(Json *j, double *out)
+{
+    static const struct { const char *text; double v; } words[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+    JsonTag t = json_next(j);
+    *out = j->f;
+    if (t == J_INT || t == J_FLOAT)
+        return true;
+    for (size_t i = 0; t == J_STRING && i < COUNT(words); i++)
+        if (j->raw.n == strlen(words[i].text) && memcmp(j->raw.p, words[i].text, j->raw.n) == 0) {
+            *out = words[i].v;
+            return true;
+        }
+    return expected(j, "a number", t);
+}
+
+bool json_str(Json *j, Str *out)
+{
+    JsonTag t = json_next(j);
+    if (t != J_STRING && t != J_NULL)
+        return expected(j, "a string", t);
+    *out = t == J_STRING ? json_string(j) : NULL;
+    return true;
+}
