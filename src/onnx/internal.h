@@ -62,6 +62,14 @@ bool may_have_items(Ox v, int64_t *count);
 /* Is the element at p zero? (-0.0 is) Whole-byte types only. */
 bool item_is_zero(DType t, const uint8_t *p);
 
+/* ---- dims, taken apart: what dimnodes.c turns into nodes ------------------------------------------ */
+
+typedef enum { DIM_NUMBER, DIM_SYMBOL, DIM_TOTAL, DIM_FACTORS, DIM_QUOTIENT, DIM_REMAINDER, DIM_LEAST, DIM_GREATEST } DimShape;
+typedef struct DimView { DimShape shape; int64_t number; uint32_t n; const Dim *arg; } DimView;
+DimView dim_view(Ctx *cx, Dim d);
+/* Is this symbol the broadcast of two dims, equal or one of them 1? */
+bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
+
 /* ---- constants, dims, types: inside ----------------------------------------------------------------- */
 
 /* A constant of up to FOLD_NUMEL elements as contiguous memory (arena); NULL after an error. */
