@@ -1,0 +1,322 @@
+/* Unit tests of onnx/dim.c: the normal form, proofs, facts, and that neither ever disagrees with plain integers. */
+#include "unit/test.h"
+
+#include "onnx/onnx.h"
+
+static Dim parse(Ctx *cx, const char *s)
+{
+    Dim d = dim_parse(cx, s, strlen(s));
+    if (!d)
+        fail_msg("%s: %s", s, cx->error.text->s);
+    return d;
+}
+
+/* Each line: an expression, and its text in normal form. */
+static void normal_form(void **state)
+{
+    static const char *const cases[][2] = {
+        { "3 + 4", "7" }, { "N + N", "2*N" }, { "N - N", "0" }, { "1 + N*2", "2*N + 1" }, { "N*M + M*N", "2*N*M" },
+        { "(N + 1)*(N - 1)", "N*N - 1" }, { "-N", "-N" }, { "N//2", "N//2" }, { "-(N//2)", "-(N//2)" }, { "3*(N//2)", "3*(N//2)" },
+        { "(4*N + 2)//4", "N" }, { "(4*N + 6)//4", "N + 1" }, { "(6*N + 3)//9", "(2*N + 1)//3" }, { "N*M//M", "N" }, { "N//2//2", "N//4" },
+        { "((N - 1)//2 + 1 - 1)//2 + 1", "(N + 3)//4" }, { "5*N//3", "N + (2*N)//3" }, { "(N*M + 3)//M", "N + 3//M" },
+        { "7 // -2", "-4" }, { "-7 % 3", "2" }, { "7 % -3", "-2" }, { "N % 1", "0" }, { "(4*N + 1) % 4", "1" }, { "(6*N + 3) % 9", "3*((2*N + 1)%3)" },
+        { "(N*M) % M", "0" }, { "N % 8 % 8", "N%8" }, { "N % 8 // 8", "0" },
+        { "min(N, N + 1)", "N" }, { "max(N, 0)", "N" }, { "max(3, min(N, 7))", "max(3, min(N, 7))" }, { "min(N, 7, N, 9)", "min(N, 7)" },
+        { "N - 3*N", "-2*N" }, { "(N + 1)*(M//2)", "N*(M//2) + M//2" },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Ctx *cx = ctx_new();
+        dim_sym(cx, str_of(cx, "N"));
+        dim_sym(cx, str_of(cx, "M"));
+        const char *got = dim_text(cx, parse(cx, cases[i][0]))->s;
+        if (strcmp(got, cases[i][1]) != 0)
+            fail_msg("%s: %s, not %s", cases[i][0], got, cases[i][1]);
+        assert_ptr_equal(parse(cx, got), parse(cx, cases[i][0]));       /* text reads back as the same expression */
+        ctx_free(cx);
+    }
+}
+
+static void bad_text(void **state)
+{
+    static const char *const cases[] = { "", "N +", "(N", "min(N", "N M", "99999999999999999999", "+", "N ** 2" };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Ctx *cx = ctx_new();
+        assert_null(dim_parse(cx, cases[i], strlen(cases[i])));
+        assert_int_equal(cx->error.code, E_USAGE);
+        ctx_free(cx);
+    }
+}
+
+/* Each line: a question and its answer; N in 0.., K in 1..64, H in 2..  */
+static void answers(void **state)
+{
+    static const struct { const char *a; char rel; const char *b; Tri want; } cases[] = {
+        { "N", '=', "N", YES }, { "N", '=', "M", UNKNOWN }, { "N", '=', "N + 1", NO }, { "2*N", '=', "2*M + 1", NO }, { "N", '=', "-1", NO },
+        { "K", '=', "0", NO }, { "K", '=', "65", NO }, { "K", '<', "65", YES }, { "N*K", '=', "0", UNKNOWN }, { "H*K", '=', "1", NO },
+        { "N//2", '<', "N + 1", YES }, { "2*(N//2)", '<', "N + 1", YES }, { "N - N//2", '<', "0", NO }, { "N%8", '<', "8", YES },
+        { "8*(N//8) + N%8", '=', "N", YES }, { "min(N, 7)", '<', "8", YES }, { "min(N, M)", '<', "N + 1", YES }, { "max(N, M)", '<', "N", NO },
+        { "N*K", '<', "N", NO }, { "N*H", '<', "N", NO }, { "N*N", '<', "0", NO }, { "max(N, 1)", '=', "0", NO }, { "N", '<', "M", UNKNOWN },
+    };
+    (void)state;
+    Ctx *cx = ctx_new();
+    dim_set_range(cx, dim_sym(cx, str_of(cx, "K")), 1, 64);
+    dim_set_range(cx, dim_sym(cx, str_of(cx, "H")), 2, DIM_MAX);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Dim a = parse(cx, cases[i].a), b = parse(cx, cases[i].b);
+        Tri got = cases[i].rel == '=' ? dim_eq(cx, a, b) : dim_lt(cx, a, b);
+        if (got != cases[i].want)
+            fail_msg("%s %c %s: %d, not %d", cases[i].a, cases[i].rel, cases[i].b, got, cases[i].want);
+    }
+    ctx_free(cx);
+}
+
+static void division_without_rest(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim q;
+    assert_true(dim_divide(cx, parse(cx, "6*N*M + 3*M"), parse(cx, "3*M"), &q));
+    assert_string_equal(dim_text(cx, q)->s, "2*N + 1");
+    assert_true(dim_divide(cx, parse(cx, "(N + 1)*(M + 2)"), parse(cx, "M + 2"), &q));
+    assert_string_equal(dim_text(cx, q)->s, "N + 1");
+    assert_false(dim_divide(cx, parse(cx, "N"), parse(cx, "8"), &q));
+    assert_false(dim_divide(cx, parse(cx, "N"), dim_int(cx, 0), &q));
+    assert_true(dim_assume(cx, REL_EQ, parse(cx, "N % 8"), dim_int(cx, 0)));
+    assert_true(dim_divide(cx, parse(cx, "N"), parse(cx, "8"), &q));
+    assert_string_equal(dim_text(cx, q)->s, "N//8");
+    assert_int_equal(dim_eq(cx, parse(cx, "8*(N//8)"), parse(cx, "N")), YES);
+    ctx_free(cx);
+}
+
+static void by_zero_is_an_error(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    assert_null(dim_floordiv(cx, dim_sym(cx, str_of(cx, "N")), dim_int(cx, 0)));
+    assert_int_equal(cx->error.code, E_VALUE);
+    ctx_free(cx);
+}
+
+static void overflow_is_an_error(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    assert_null(dim_mul(cx, dim_int(cx, INT64_MAX), dim_int(cx, 2)));
+    assert_int_equal(cx->error.code, E_VALUE);
+    ctx_free(cx);
+}
+
+static void broadcasting(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N"), m = parse(cx, "M"), out, again;
+    assert_true(dim_broadcast(cx, n, dim_int(cx, 1), &out));
+    assert_ptr_equal(out, n);
+    assert_true(dim_broadcast(cx, n, dim_int(cx, 3), &out));
+    assert_true(dim_is(out, 3));
+    assert_false(dim_broadcast(cx, dim_int(cx, 2), dim_int(cx, 3), &out));
+    assert_true(dim_broadcast(cx, n, m, &out));
+    assert_true(dim_is_sym(out, NULL));
+    assert_ptr_not_equal(out, n);
+    assert_ptr_not_equal(out, m);
+    assert_true(dim_broadcast(cx, m, n, &again));
+    assert_ptr_equal(out, again);
+    assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
+    assert_true(dim_assume(cx, REL_LE, dim_int(cx, 2), n));
+    assert_true(dim_assume(cx, REL_LE, dim_int(cx, 2), m));
+    assert_int_equal(dim_eq(cx, n, m), YES);            /* equal, or one is 1: and neither is */
+    ctx_free(cx);
+}
+
+static void requirements(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N"), u = dim_fresh(cx, "u");
+    assert_true(dim_require(cx, u, dim_add(cx, n, dim_int(cx, 1)), "cat"));
+    assert_string_equal(dim_text(cx, u)->s, "N + 1");   /* ours gives way to the user's */
+    assert_true(dim_require(cx, dim_mul(cx, n, dim_int(cx, 2)), dim_int(cx, 6), "view"));
+    assert_true(dim_is(n, 3));
+    assert_true(dim_is(u, 4));
+    assert_false(dim_require(cx, u, dim_int(cx, 5), "conv2d: %s", "channels"));
+    assert_string_equal(cx->error.text->s, "conv2d: channels: 4 is not 5");
+    ctx_free(cx);
+}
+
+static bool no_pin(Ctx *cx, Dim sym, Dim value, const char *why)
+{
+    return fail(cx, E_UNDECIDED, "%s pins %s to %s", why, dim_text(cx, sym)->s, dim_text(cx, value)->s);
+}
+
+static void inputs_are_pinned_through_the_handler(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    dim_on_pin(cx, no_pin);
+    assert_true(dim_require(cx, dim_fresh(cx, "u"), dim_int(cx, 2), "cat"));
+    assert_false(dim_require(cx, parse(cx, "3*C"), parse(cx, "9"), "conv2d"));
+    assert_string_equal(cx->error.text->s, "conv2d pins C to 3");
+    ctx_free(cx);
+}
+
+static void facts(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N"), m = parse(cx, "M"), five = dim_int(cx, 5);
+    assert_true(dim_assume(cx, REL_LT, n, m));
+    assert_int_equal(dim_lt(cx, n, m), YES);
+    assert_int_equal(dim_eq(cx, n, m), NO);
+    assert_false(dim_assume(cx, REL_LE, m, n));
+    assert_true(dim_assume(cx, REL_NE, n, five));
+    assert_int_equal(dim_eq(cx, n, five), NO);
+    assert_true(dim_assume(cx, REL_NE, n, dim_int(cx, 0)));
+    assert_int_equal(dim_lt(cx, dim_int(cx, 0), n), YES);
+    assert_true(dim_assume(cx, REL_LE, parse(cx, "2*N"), dim_int(cx, 9)));
+    int64_t lo, hi;
+    dim_range(cx, n, &lo, &hi);
+    assert_int_equal(lo, 1);
+    assert_int_equal(hi, 4);
+    ctx_free(cx);
+}
+
+static Dim three_for_n(void *arg, Dim sym)
+{
+    Str name;
+    return dim_is_sym(sym, &name) && str_is(name, "N") ? dim_int(arg, 3) : NULL;
+}
+
+static void replacing(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim d = dim_replace(cx, parse(cx, "(N + M)//2 + N%2"), three_for_n, cx);
+    assert_string_equal(dim_text(cx, d)->s, "(M + 1)//2 + 2");      /* (3 + M)//2 + 1 */
+    ctx_free(cx);
+}
+
+/* ---- against plain integers ---------------------------------------------------------------------------------- */
+
+enum { N_SYM = 3, N_EXPR = 24, ROUNDS = 400, POINTS = 12 };
+static const int64_t low[N_SYM] = { 0, 1, 2 }, high[N_SYM] = { 9, 64, 7 };
+
+typedef struct Case { Dim d; int64_t at[POINTS]; bool defined; } Case;   /* an expression and its value at each point */
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static int64_t py_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+/* One more random expression over those made so far. */
+static Case grow(Ctx *cx, const Case *made, size_t n, uint64_t *seed)
+{
+    const Case *a = &made[next(seed) % n], *b = &made[next(seed) % n];
+    int op = (int)(next(seed) % 7);
+    Case c = { .defined = true };
+    for (int i = 0; i < POINTS; i++) {
+        int64_t x = a->at[i], y = b->at[i];
+        if ((op == 3 || op == 4) && y == 0)
+            return (Case){ .defined = false };
+        int64_t v[] = { x + y, x - y, x * y, y ? py_div(x, y) : 0, y ? x - y * py_div(x, y) : 0, x < y ? x : y, x > y ? x : y };
+        c.at[i] = v[op];
+        if (v[op] > 1000000 || v[op] < -1000000)
+            return (Case){ .defined = false };
+    }
+    Dim (*const make[])(Ctx *, Dim, Dim) = { dim_add, dim_sub, dim_mul, dim_floordiv, dim_mod, dim_min, dim_max };
+    c.d = make[op](cx, a->d, b->d);
+    return c;
+}
+
+typedef struct Point { Ctx *cx; const Dim *sym; int64_t value[N_SYM]; } Point;
+
+static Dim at_point(void *arg, Dim sym)
+{
+    const Point *p = arg;
+    for (int i = 0; i < N_SYM; i++)
+        if (p->sym[i] == sym)
+            return dim_int(p->cx, p->value[i]);
+    return NULL;
+}
+
+static void check_pair(Ctx *cx, const Case *a, const Case *b)
+{
+    Tri eq = dim_eq(cx, a->d, b->d), le = dim_le(cx, a->d, b->d);
+    for (int i = 0; i < POINTS; i++) {
+        bool is_eq = a->at[i] == b->at[i], is_le = a->at[i] <= b->at[i];
+        if ((eq != UNKNOWN && (eq == YES) != is_eq) || (le != UNKNOWN && (le == YES) != is_le))
+            fail_msg("%s against %s: eq %d le %d, but %lld against %lld", dim_text(cx, a->d)->s, dim_text(cx, b->d)->s, eq, le,
+                     (long long)a->at[i], (long long)b->at[i]);
+    }
+}
+
+/* Random expressions evaluated at random points: the normal form has the same value, lies in its range, prints and
+ * parses to itself, and whatever dim_eq and dim_le claim holds at every point. */
+static void against_integers(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int round = 0; round < ROUNDS; round++) {
+        Ctx *cx = ctx_new();
+        Dim sym[N_SYM] = { parse(cx, "A"), parse(cx, "B"), parse(cx, "C") };
+        Case made[N_EXPR] = { 0 };
+        Point point[POINTS];
+        size_t n = 0;
+        for (int i = 0; i < POINTS; i++)
+            point[i] = (Point){ .cx = cx, .sym = sym };
+        for (int s = 0; s < N_SYM; s++, n++) {
+            dim_set_range(cx, sym[s], low[s], high[s]);
+            made[n] = (Case){ .d = sym[s], .defined = true };
+            for (int i = 0; i < POINTS; i++)
+                made[n].at[i] = point[i].value[s] = low[s] + (int64_t)(next(&seed) % (uint64_t)(high[s] - low[s] + 1));
+        }
+        for (int k = -1; k < 4; k++, n++) {
+            made[n] = (Case){ .d = dim_int(cx, k * 2 + 1), .defined = true };
+            for (int i = 0; i < POINTS; i++)
+                made[n].at[i] = k * 2 + 1;
+        }
+        while (n < N_EXPR) {
+            Case c = grow(cx, made, n, &seed);
+            if (!c.defined)
+                continue;
+            if (!c.d && cx->error.code == E_VALUE) {    /* a divisor that is 0 within the ranges, known for sure */
+                cx->error = (Error){ .code = E_NONE };
+                continue;
+            }
+            assert_non_null(c.d);
+            int64_t lo, hi, v;
+            dim_range(cx, c.d, &lo, &hi);
+            for (int i = 0; i < POINTS; i++) {
+                assert_true(lo <= c.at[i] && c.at[i] <= hi);
+                Dim d = dim_replace(cx, c.d, at_point, &point[i]);
+                if (!d) {                               /* a divisor that the normal form no longer guards */
+                    assert_int_equal(cx->error.code, E_VALUE);
+                    cx->error = (Error){ .code = E_NONE };
+                } else if (!dim_known(d, &v) || v != c.at[i])
+                    fail_msg("%s: %s at a point, not %lld", dim_text(cx, c.d)->s, dim_text(cx, d)->s, (long long)c.at[i]);
+            }
+            assert_ptr_equal(parse(cx, dim_text(cx, c.d)->s), c.d);
+            made[n++] = c;
+        }
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                check_pair(cx, &made[i], &made[j]);
+        ctx_free(cx);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(normal_form), cmocka_unit_test(bad_text), cmocka_unit_test(answers), cmocka_unit_test(division_without_rest),
+        cmocka_unit_test(by_zero_is_an_error), cmocka_unit_test(overflow_is_an_error), cmocka_unit_test(broadcasting),
+        cmocka_unit_test(requirements), cmocka_unit_test(inputs_are_pinned_through_the_handler), cmocka_unit_test(facts),
+        cmocka_unit_test(replacing), cmocka_unit_test(against_integers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
