@@ -1,0 +1,46 @@
+# A thin front to CMake and the scripts in tools/. `make` builds; `make help` lists the rest.
+BUILD ?= build
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PT2ONNX_CACHE ?= .cache
+export PT2ONNX_CACHE
+
+# The Python that has torch 2.13, ONNX and ONNX Runtime, and one that at least has ONNX Runtime.
+T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
+RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
+
+.PHONY: build run example test corpus fuzz bench clean help
+build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
+	cmake -S . -B $(BUILD)
+	cmake --build $(BUILD) -j $(JOBS)
+
+run:                    ## install what is missing, build, convert the example and run it in ONNX Runtime
+	tools/setup run
+	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory example
+
+example:
+	$(RUN) examples/run.py --pt2onnx $(BUILD)/pt2onnx
+
+test:                   ## install what the tests need and run all of them
+	tools/setup test
+	python3 tools/run_tests.py --python $(T213)
+
+corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some
+	tools/setup test
+	$(MAKE) --no-print-directory build
+	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
+
+fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, ONLY=zip for one
+	tools/setup fuzz
+	tools/fuzz $(or $(SECONDS),600) $(ONLY)
+
+bench:                  ## time and memory against cp and torch.onnx; PEERS=all for the long chains too
+	tools/setup test
+	$(MAKE) --no-print-directory build
+	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
+
+clean:                  ## remove what was built; environments and models stay
+	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken
+
+help:                   ## this list
+	@sed -n 's/^\([a-z]*\):  *## /  make \1\t/p' Makefile | expand -t 18

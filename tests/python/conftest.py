@@ -1,0 +1,56 @@
+"""conftest.py - builds that tests need, and the folder of the models."""
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import oracle                                                       # noqa: E402
+
+
+def pytest_configure(config):
+    if not os.path.exists(oracle.PROGRAM):
+        raise pytest.UsageError("%s is missing: run make" % os.path.relpath(oracle.PROGRAM))
+
+
+def build(folder, target, *options, **env):
+    """Configure and build one target in a folder beside the main build; its path."""
+    where = os.path.join(oracle.TOP, folder)
+    everything = {**os.environ, **env}
+    for command in (["cmake", "-S", oracle.TOP, "-B", where, *options],
+                    ["cmake", "--build", where, "-j", str(os.cpu_count() or 2), "--target", target]):
+        done = subprocess.run(command, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, "%s\n%s" % (" ".join(command), done.stdout[-3000:])
+    return os.path.join(where, target)
+
+
+@pytest.fixture(scope="session")
+def clang_program():
+    assert shutil.which("clang"), "clang is missing: tools/setup test installs it"
+    return build("build-clang", "pt2onnx", CC="clang")
+
+
+@pytest.fixture(scope="session")
+def faults_program():
+    return build("build-faults", "pt2onnx", "-DPT2ONNX_FAULTS=ON", "-DPT2ONNX_SANITIZE=ON")
+
+
+@pytest.fixture
+def out(tmp_path):
+    """An output path whose folder goes when the test ends: models are large."""
+    yield tmp_path / "model.onnx"
+    shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def small():
+    """A toy by name and form: small("conv_bn_relu.traced")."""
+    def find(name):
+        for folder in ("toys113", "toys213", "export", "vision"):
+            path = os.path.join(oracle.MODELS, folder, name + ".json")
+            if os.path.exists(path):
+                return oracle.Case(path)
+        raise AssertionError("no model %s in the cache: run tests/models/make_models.py" % name)
+    return find

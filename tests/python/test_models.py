@@ -1,0 +1,117 @@
+"""Real networks, end to end: pt2onnx, onnx.checker, ONNX Runtime, against what torch computed."""
+import re
+
+import onnx
+import pytest
+
+import oracle
+
+NETWORKS = oracle.cases("vision") + oracle.cases("export")
+TOYS = oracle.cases("toys113") + oracle.cases("toys213")
+CNNS = [c for c in NETWORKS if "cnn" in c.tags]
+ALL_OPSETS = [9, 11, 13, 21, 26]
+EXPECTED = {"alexnet", "vgg11", "resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small", "densenet121", "squeezenet1_0",
+            "shufflenet_v2_x1_0", "efficientnet_b0", "regnet_y_400mf", "googlenet", "convnext_tiny", "vit_b_16", "swin_t",
+            "residual_cnn", "encoder_layer", "lstm", "gpt"}
+
+
+def ids(cases):
+    return [c.name for c in cases]
+
+
+def test_the_models_are_there():
+    """Without this an empty cache would pass."""
+    assert EXPECTED <= {c.about["recipe"] for c in NETWORKS}
+    assert len(TOYS) > 150
+
+
+@pytest.mark.parametrize("case", NETWORKS, ids=ids(NETWORKS))
+def test_network(case, out):
+    oracle.verify(case, out, dynamic=case.about["dynamic"])
+    if case.form in ("traced", "scripted") or "dyn" in case.form:
+        batch = onnx.load(str(out), load_external_data=False).graph.input[0].type.tensor_type.shape.dim[0]
+        assert batch.dim_param, "the batch is not dynamic"
+
+
+@pytest.mark.parametrize("case", [c for c in NETWORKS if not c.form.startswith("pt2")], ids=lambda c: c.name)
+def test_network_static(case, out):
+    oracle.verify(case, out, dynamic=False)
+
+
+@pytest.mark.parametrize("opset", ALL_OPSETS)
+@pytest.mark.parametrize("case", CNNS, ids=ids(CNNS))
+def test_cnn_at_opset(case, opset, out):
+    oracle.verify(case, out, opset=opset, dynamic=case.about["dynamic"])
+    assert onnx.load(str(out), load_external_data=False).opset_import[0].version == opset
+
+
+@pytest.mark.parametrize("case", CNNS, ids=ids(CNNS))
+def test_cnn_at_28_is_clean(case, out):
+    oracle.verify(case, out, opset=28, dynamic=case.about["dynamic"])
+
+
+@pytest.mark.parametrize("case", TOYS, ids=lambda c: c.set + "/" + c.name)
+def test_toy(case, out):
+    oracle.verify(case, out, dynamic=case.about["runs"] > 1 and case.form in ("traced", "scripted"))
+
+
+BARE = [c for c in oracle.cases("vision") if c.about["recipe"] in ("resnet18", "mobilenet_v2", "densenet121")]
+
+
+@pytest.mark.parametrize("case", BARE, ids=ids(BARE))
+def test_bare(case, out):
+    """`pt2onnx resnet18.pt` and nothing else: the rank is assumed, said, and every batch runs."""
+    done = oracle.converted(case.file, out)
+    assert re.search(r"assumed: .*rank 4", done.stderr), done.stderr
+    oracle.check(out)
+    oracle.run(out, case.runs(True))
+
+
+# ---- names ----
+
+NAMED = [c for c in NETWORKS if c.about["recipe"] in ("resnet18", "mobilenet_v3_small", "vit_b_16", "residual_cnn", "gpt", "lstm", "encoder_layer")]
+
+
+@pytest.mark.parametrize("case", NAMED, ids=ids(NAMED))
+def test_names(case, out):
+    oracle.converted(case.file, out, *case.options(case.about["dynamic"]))
+    model = onnx.load(str(out), load_external_data=False)
+    state, modules = set(case.about["state"]), {m.replace(".", "/") for m in case.about["modules"]}
+    large = [t for g in oracle.graphs(model.graph) for t in g.initializer
+             if t.data_type == onnx.TensorProto.FLOAT and len(t.dims) >= 2]
+    assert large
+    for t in large:
+        assert t.name in state or any(t.name.startswith(s + ".") for s in state), "%s is not a state_dict name or derived from one" % t.name
+    inside = 0
+    for g in oracle.graphs(model.graph):
+        for n in g.node:
+            assert n.name, "a %s node has no name" % n.op_type
+            path = n.name.strip("/").rpartition("/")[0]
+            inside += path in modules
+            assert not path or path in modules, "%s: %s is not a module" % (n.name, path)
+    assert inside, "no node stands in a module"
+
+
+@pytest.mark.parametrize("case", NAMED, ids=ids(NAMED))
+def test_every_value_has_type_and_shape(case, out):
+    oracle.converted(case.file, out, *case.options(case.about["dynamic"]))
+    model = onnx.load(str(out), load_external_data=False)
+    for g in oracle.graphs(model.graph):
+        typed = {v.name for v in list(g.input) + list(g.output) + list(g.value_info)
+                 if v.type.tensor_type.elem_type and v.type.tensor_type.HasField("shape")}
+        typed |= {t.name for t in g.initializer}
+        for n in g.node:
+            for name in n.output:
+                assert not name or name in typed, "%s of %s has no type or shape" % (name, n.name)
+
+
+@pytest.mark.parametrize("name", ["resnet18.scripted", "residual_cnn.pt2", "residual_cnn.traced"])
+def test_nodes_carry_their_source(name, out, small):
+    case = small(name)
+    oracle.converted(case.file, out, *case.options(False))
+    model = onnx.load(str(out), load_external_data=False)
+    convs = [n for n in model.graph.node if n.op_type == "Conv"]
+    assert convs
+    for n in convs:
+        values = " ".join(p.value for p in n.metadata_props)
+        assert re.search(r"\.py:\d+", values), "%s says no file and line: %r" % (n.name, values)
