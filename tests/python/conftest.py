@@ -32,11 +32,6 @@ def clang_program():
     return build("build-clang", "pt2onnx", CC="clang")
 
 
-@pytest.fixture(scope="session")
-def faults_program():
-    return build("build-faults", "pt2onnx", "-DPT2ONNX_FAULTS=ON", "-DPT2ONNX_SANITIZE=ON")
-
-
 @pytest.fixture
 def out(tmp_path):
     """An output path whose folder goes when the test ends: models are large."""

@@ -1,0 +1,406 @@
+"""Bad and hostile files end with exit code 3 and a message; a kill leaves nothing that looks like a model."""
+import os
+import random
+import re
+import resource
+import signal
+import struct
+import subprocess
+import threading
+import time
+import zipfile
+import zlib
+
+import onnx
+import pytest
+import torch
+
+import oracle
+
+SECONDS = 60                        # no file may take longer
+MEMORY = 6 << 30                    # address space: above the documented 4 GB heap limit
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def refused(path, out, pattern, *options, code=3):
+    """pt2onnx says what is wrong and writes nothing."""
+    done = oracle.convert(path, out, *options, timeout=SECONDS, preexec_fn=limited)
+    assert done.returncode == code, "exit %d\n%s" % (done.returncode, done.stderr[-2000:])
+    assert done.stdout == ""
+    assert "pt2onnx: " in done.stderr and re.search(pattern, done.stderr, re.I), done.stderr[-2000:]
+    assert "Sanitizer" not in done.stderr
+    assert not os.path.exists(out)
+    assert not [n for n in os.listdir(os.path.dirname(str(out))) if n.endswith(".part")]
+    return done.stderr
+
+
+# ---- named as what they are ----
+
+@pytest.fixture
+def good(small):
+    with open(small("conv_bn_relu.traced").file, "rb") as f:
+        return f.read()
+
+
+def write(tmp_path, data, name="model.pt"):
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+def test_truncated_download(tmp_path, good, out):
+    refused(write(tmp_path, good[:len(good) * 6 // 10]), out, r"cut short.*\n.*(download|copy)")
+
+
+def test_git_lfs_pointer(tmp_path, out):
+    text = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 46830571\n" % (b"4d" * 32)
+    refused(write(tmp_path, text), out, r"git-lfs pointer")
+
+
+@pytest.mark.parametrize("text", [b"<!DOCTYPE html>\n<html><body>404</body></html>", b"\n  <html lang=en>", b"\xef\xbb\xbf<!doctype HTML>"])
+def test_web_page(text, tmp_path, out):
+    refused(write(tmp_path, text), out, r"web page")
+
+
+def test_empty(tmp_path, out):
+    refused(write(tmp_path, b""), out, r"empty")
+
+
+def test_directory(tmp_path, out):
+    (tmp_path / "model.pt").mkdir()
+    refused(tmp_path / "model.pt", out, r"director")
+
+
+def test_missing(tmp_path, out):
+    refused(tmp_path / "none.pt", out, r"none\.pt.*No such file")
+
+
+def test_growing(tmp_path, good, out):
+    """A file that a copy is still writing: named as such while it grows, never read as damaged and never converted."""
+    path, stop = tmp_path / "model.pt", threading.Event()
+    path.write_bytes(good[:1000])
+
+    def grow():
+        with open(path, "ab", buffering=0) as f:
+            while not stop.is_set():
+                f.write(b"\0" * 64)
+                time.sleep(0.0002)
+
+    t = threading.Thread(target=grow)
+    t.start()
+    try:
+        refused(path, out, r"still being written")
+    finally:
+        stop.set()
+        t.join()
+
+
+def test_state_dict(tmp_path, out):
+    torch.save(torch.nn.Linear(3, 3).state_dict(), tmp_path / "m.pt")
+    refused(tmp_path / "m.pt", out, r"only weights.*state_dict(.|\n)*torch\.jit\.save")
+
+
+def test_state_dict_before_1_6(tmp_path, out):
+    torch.save(torch.nn.Linear(3, 3).state_dict(), tmp_path / "m.pt", _use_new_zipfile_serialization=False)
+    refused(tmp_path / "m.pt", out, r"only weights.*state_dict")
+
+
+def test_pickled_module(tmp_path, out):
+    torch.save(torch.nn.Linear(3, 3), tmp_path / "m.pt")
+    refused(tmp_path / "m.pt", out, r"torch\.nn\.modules\.linear\.Linear(.|\n)*torch\.jit\.save")
+
+
+def test_tensor(tmp_path, out):
+    torch.save(torch.ones(3), tmp_path / "m.pt")
+    refused(tmp_path / "m.pt", out, r"holds a tensor")
+
+
+def test_zip_of_something_else(tmp_path, out):
+    with zipfile.ZipFile(tmp_path / "m.pt", "w") as z:
+        z.writestr("notes.txt", "hello")
+    refused(tmp_path / "m.pt", out, r"no saved PyTorch program")
+
+
+# ---- damaged ----
+
+@pytest.mark.parametrize("name", ["conv_bn_relu.traced", "conv_bn_relu.pt2"])
+def test_cut_anywhere(name, small, tmp_path, out):
+    """Every prefix is refused: the directory stands at a ZIP's end."""
+    with open(small(name).file, "rb") as f:
+        data = f.read()
+    for at in sorted(random.Random(0).sample(range(1, len(data)), 40)):
+        refused(write(tmp_path, data[:at]), out, r".")
+
+
+@pytest.mark.parametrize("name", ["conv_bn_relu.traced", "loop_while.scripted", "gru.pt2"])
+def test_flipped_bytes(name, small, tmp_path, out):
+    """A damaged byte may convert (a weight), may be refused; it never crashes, and never writes a file the checker cannot read."""
+    case = small(name)
+    with open(case.file, "rb") as f:
+        data = f.read()
+    rng = random.Random(1)
+    for _ in range(150):
+        damaged = bytearray(data)
+        for _ in range(rng.choice([1, 1, 4, 32])):
+            damaged[rng.randrange(len(data))] = rng.randrange(256)
+        done = oracle.convert(write(tmp_path, bytes(damaged)), out, *case.options(False), timeout=SECONDS, preexec_fn=limited)
+        assert done.returncode in (0, 1, 3), "exit %d\n%s" % (done.returncode, done.stderr[-2000:])
+        assert os.path.exists(out) == (done.returncode == 0)
+        if done.returncode == 0:
+            onnx.load(str(out))
+            os.remove(out)
+
+
+# ---- made to hurt ----
+
+def archive(path, records, root="m/"):
+    with zipfile.ZipFile(path, "w") as z:
+        for name, data in records.items():
+            z.writestr(root + name, data, zipfile.ZIP_DEFLATED if name.endswith(".py") else zipfile.ZIP_STORED)
+    return path
+
+
+EMPTY_MODULE = b"\x80\x02c__torch__\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub."
+EMPTY = b"\x80\x02)."
+
+
+def program(path, body, pickle=EMPTY_MODULE, head="class Net(Module):\n  training : bool\n"):
+    return archive(path, {"data.pkl": pickle, "constants.pkl": EMPTY, "version": "3\n", "code/__torch__.py": head + body})
+
+
+FORWARD = "  def forward(self: __torch__.Net, x: Tensor) -> Tensor:\n"
+
+
+def test_the_skeleton_is_sound(tmp_path, out):
+    """What the hostile programs below are made from converts when it is harmless."""
+    path = program(tmp_path / "m.pt", FORWARD + "    return torch.relu(x)\n")
+    assert oracle.convert(path, out, "-i", "x:float32[2,3]").returncode == 0
+
+
+def test_endless_loop(tmp_path, out):
+    body = FORWARD + "    _0 = True\n    n = 0\n    while _0:\n      n = torch.add(n, 1)\n    return x\n"
+    refused(program(tmp_path / "m.pt", body), out, r"steps", "-i", "x:float32[2,3]")
+
+
+def test_endless_recursion(tmp_path, out):
+    body = FORWARD + "    return (self).forward(x, )\n"
+    refused(program(tmp_path / "m.pt", body), out, r"calls", "-i", "x:float32[2,3]")
+
+
+def test_nested_loops(tmp_path, out):
+    body, pad = FORWARD, "    "
+    for i in range(8):
+        body += "%sfor i%d in range(1000000):\n" % (pad, i)
+        pad += "  "
+    body += pad + "n = 1\n    return x\n"
+    refused(program(tmp_path / "m.pt", body), out, r"steps", "-i", "x:float32[2,3]")
+
+
+def test_huge_list(tmp_path, out):
+    body = FORWARD + "    l = annotate(List[int], [])\n    l0 = torch.mul([1, 2, 3, 4], 4611686018427387904)\n    return x\n"
+    refused(program(tmp_path / "m.pt", body), out, r".", "-i", "x:float32[2,3]")
+
+
+def test_huge_string(tmp_path, out):
+    body = FORWARD + "    s = \"aaaaaaaaaaaaaaaa\"\n    for i in range(60):\n      s = torch.add(s, s)\n    return x\n"
+    refused(program(tmp_path / "m.pt", body), out, r"heap|memory", "-i", "x:float32[2,3]")
+
+
+@pytest.mark.parametrize("depth", [300, 100000])
+def test_deep_expression(depth, tmp_path, out):
+    body = FORWARD + "    n = %s1%s\n    return x\n" % ("(" * depth, ")" * depth)
+    refused(program(tmp_path / "m.pt", body), out, r"depth|deep|nest", "-i", "x:float32[2,3]")
+
+
+def test_deep_blocks(tmp_path, out):
+    body, pad = FORWARD, "    "
+    for _ in range(3000):
+        body += pad + "if True:\n"
+        pad += " "
+    body += pad + "n = 1\n    return x\n"
+    refused(program(tmp_path / "m.pt", body), out, r"depth|deep|nest", "-i", "x:float32[2,3]")
+
+
+def test_deep_pickle(tmp_path, out):
+    deep = b"\x80\x02" + b"(" * 200000 + b"t" * 200000 + b"."
+    refused(program(tmp_path / "m.pt", FORWARD + "    return x\n", pickle=deep), out, r"depth|deep|nest")
+
+
+def test_cyclic_pickle(tmp_path, out):
+    """A module that holds itself, and a list that holds itself, walked by attribute names."""
+    cycle = b"\x80\x02c__torch__\nNet\n)\x81q\x00}(X\x08\x00\x00\x00training\x89X\x02\x00\x00\x00meh\x00X\x01\x00\x00\x00l]q\x01h\x01aub."
+    head = "class Net(Module):\n  training : bool\n  me : __torch__.Net\n  l : List[Any]\n"
+    path = program(tmp_path / "m.pt", FORWARD + "    return torch.relu(x)\n", pickle=cycle, head=head)
+    done = oracle.convert(path, out, "-i", "x:float32[2,3]", timeout=SECONDS, preexec_fn=limited)
+    assert done.returncode in (0, 1, 3), done.stderr[-2000:]
+
+
+def test_pickle_runs_nothing(tmp_path, out):
+    mark = tmp_path / "mark"
+    evil = b"\x80\x02cos\nsystem\nX" + struct.pack("<I", len("touch %s" % mark)) + ("touch %s" % mark).encode() + b"\x85R."
+    refused(program(tmp_path / "m.pt", FORWARD + "    return x\n", pickle=evil), out, r"os[ .]system")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("pickle", [
+    b"\x80\x02X\xff\xff\xff\x7fabc.", b"\x80\x02\x8a\xff" + b"\xff" * 8 + b".", b"\x80\x02r\xff\xff\xff\xff.", b"\x80\x02h\x05.",
+    b"\x80\x02b.", b"\x80\x02.", b"\x80\x02}u.", b"\x80\x02(((.", b"", b"\x80\x02" + b")" * 100000,
+], ids=["long string", "long int", "memo index", "no memo", "build of nothing", "empty stack", "items of nothing", "marks", "nothing", "no stop"])
+def test_damaged_pickle(pickle, tmp_path, out):
+    refused(program(tmp_path / "m.pt", FORWARD + "    return x\n", pickle=pickle), out, r"data\.pkl")
+
+
+def tensor_pickle(numel, size, stride, offset=0):
+    def ints(ns):
+        return b"(" + b"".join(b"\x8a\x08" + struct.pack("<q", n) for n in ns) + b"t"
+    tensor = (b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu\x8a\x08"
+              + struct.pack("<q", numel) + b"tQ\x8a\x08" + struct.pack("<q", offset) + ints(size) + ints(stride)
+              + b"\x89ccollections\nOrderedDict\n)RtR")
+    return b"\x80\x02c__torch__\nNet\n)\x81}(X\x08\x00\x00\x00training\x89X\x01\x00\x00\x00w" + tensor + b"ub."
+
+
+@pytest.mark.parametrize("numel,size,stride,offset", [
+    (4, [1 << 40], [1], 0), (4, [1 << 32, 1 << 32], [1 << 32, 1], 0), (4, [4], [1], 1 << 62), (4, [4], [1], -1),
+    (4, [-1], [1], 0), (4, [2, 2], [1 << 62, 1 << 62], 0), (1 << 62, [4], [1], 0), (4, [4], [1, 1], 0), (4, [2], [-1], 1), (-4, [4], [1], 0),
+    (4, [1] * 100, [1] * 100, 0),
+], ids=str)
+def test_hostile_tensor(numel, size, stride, offset, tmp_path, out):
+    """Sizes that overflow or leave the storage."""
+    head = "class Net(Module):\n  __parameters__ = [\"w\", ]\n  __buffers__ = []\n  w : Tensor\n  training : bool\n"
+    body = head + FORWARD + "    w = self.w\n    return torch.add(x, w)\n"
+    path = archive(tmp_path / "m.pt", {"data/0": b"\0" * 16, "data.pkl": tensor_pickle(numel, size, stride, offset), "constants.pkl": EMPTY,
+                                       "version": "3\n", "code/__torch__.py": body})
+    refused(path, out, r".", "-i", "x:float32[4]")
+
+
+def test_zip_bomb(tmp_path, out):
+    """3 GB of blanks in 3 MB: the code record's limit holds before memory goes."""
+    z = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block, packed, crc = b" " * (16 << 20), [], 0
+    for _ in range(192):
+        packed.append(z.compress(block))
+        crc = zlib.crc32(block, crc)
+    packed = b"".join(packed) + z.flush()
+    name = b"m/code/__torch__.py"
+    size = 192 * len(block)
+    path = archive(tmp_path / "m.pt", {"data.pkl": EMPTY_MODULE, "constants.pkl": EMPTY, "version": "3\n"})
+    data = path.read_bytes()
+    end = data.rindex(b"PK\x05\x06")
+    count, directory_size, directory_at = struct.unpack("<HII", data[end + 10:end + 20])
+    local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 8, 0, 0x21, crc, len(packed), size, len(name), 0) + name + packed
+    central = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 8, 0, 0x21, crc, len(packed), size, len(name), 0, 0, 0, 0, 0, directory_at) + name
+    directory = data[directory_at:directory_at + directory_size] + central
+    tail = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, count + 1, count + 1, len(directory), directory_at + len(local), 0)
+    path.write_bytes(data[:directory_at] + local + directory + tail)
+    refused(path, out, r"text|limit|unpack")
+
+
+def patched(data, field, value):
+    """The end record's or the directory's numbers, made to lie."""
+    end = data.rindex(b"PK\x05\x06")
+    at = {"count": end + 10, "size": end + 12, "offset": end + 16}[field]
+    form = "<H" if field == "count" else "<I"
+    return data[:at] + struct.pack(form, value) + data[at + struct.calcsize(form):]
+
+
+@pytest.mark.parametrize("field,value", [("count", 0xFFFE), ("size", 0xFFFFFFFE), ("size", 1), ("offset", 0xFFFFFFF0), ("offset", 7)])
+def test_lying_end_record(field, value, tmp_path, out):
+    data = program(tmp_path / "m.pt", FORWARD + "    return x\n").read_bytes()
+    refused(write(tmp_path, patched(data, field, value)), out, r"ZIP")
+
+
+def test_overlapping_records(tmp_path, out):
+    """Two directory entries with one data range: what makes quadratic bombs."""
+    data = program(tmp_path / "m.pt", FORWARD + "    return x\n").read_bytes()
+    end = data.rindex(b"PK\x05\x06")
+    at = struct.unpack("<I", data[end + 16:end + 20])[0]
+    entries = [i for i in range(at, end) if data[i:i + 4] == b"PK\x01\x02"]
+    damaged = bytearray(data)
+    damaged[entries[1] + 42:entries[1] + 46] = data[entries[0] + 42:entries[0] + 46]
+    refused(write(tmp_path, bytes(damaged)), out, r"overlap")
+
+
+def test_names_do_not_become_files(tmp_path, out):
+    path = archive(tmp_path / "m.pt", {"data.pkl": EMPTY_MODULE, "constants.pkl": EMPTY, "version": "3\n", "../../escape": "x",
+                                       "code/__torch__.py": "class Net(Module):\n  training : bool\n" + FORWARD + "    return torch.relu(x)\n"})
+    oracle.convert(path, out, "-i", "x:float32[2,3]", timeout=SECONDS)
+    assert not [r for r, _, names in os.walk(tmp_path.parent) for n in names if n == "escape"]
+
+
+def replace_json(source, path, edit):
+    """A .pt2 with its program's text changed."""
+    with zipfile.ZipFile(source) as a, zipfile.ZipFile(path, "w") as b:
+        for name in a.namelist():
+            data = a.read(name)
+            if name.endswith("models/model.json"):
+                text = edit(data.decode())
+                assert text.encode() != data
+                data = text.encode()
+            b.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("edit", [
+    lambda t: "[" * 100000, lambda t: t[:len(t) // 2], lambda t: t.replace('"as_int": ', '"as_int": 99999999999999999999999', 1),
+    lambda t: t.replace('"name": "x"', '"name": "nowhere"', 1), lambda t: "{}", lambda t: "nul", lambda t: '{"graph_module": ' * 5000,
+    lambda t: t.replace('"tensor_values"', '"tensor_valves"', 1),
+], ids=["deep", "cut", "overflow", "unknown name", "nothing", "not JSON", "deep objects", "no types"])
+def test_hostile_json(edit, small, tmp_path, out):
+    refused(replace_json(small("conv_bn_relu.pt2").file, tmp_path / "m.pt2", edit), out, r"model\.json|depth")
+
+
+# ---- killed ----
+
+def test_kill_leaves_no_model(small, tmp_path):
+    """SIGKILL at random moments, over an older output: the file is then the old one, a whole new one, or not there."""
+    case, out = small("resnet18.traced"), tmp_path / "model.onnx"
+    oracle.converted(case.file, out, *case.options(False))
+    whole = out.read_bytes()
+    start = time.time()
+    oracle.converted(case.file, out, *case.options(False))
+    duration, rng, killed = time.time() - start, random.Random(2), 0
+    for i in range(60):
+        out.write_bytes(b"old") if i % 2 else out.unlink(missing_ok=True)
+        process = subprocess.Popen([oracle.PROGRAM, case.file, "-o", str(out), *case.options(False)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.random() * duration)
+        process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+        for name in os.listdir(tmp_path):
+            data = (tmp_path / name).read_bytes()
+            if name == "model.onnx":
+                assert data in (b"old", whole), "a partial model after a kill: %d bytes" % len(data)
+            else:
+                assert name.startswith(".") and not name.endswith((".onnx", ".data")), "%s looks like a model" % name
+                (tmp_path / name).unlink()
+    assert killed >= 20, "only %d of 60 were killed in time" % killed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_removes_temporaries(number, small, tmp_path):
+    case, out = small("resnet18.traced"), tmp_path / "model.onnx"
+    rng, caught = random.Random(3), 0
+    for _ in range(30):
+        process = subprocess.Popen([oracle.PROGRAM, case.file, "-o", str(out), *case.options(False)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(rng.random() * 0.05)
+        process.send_signal(number)
+        caught += process.wait() != 0
+        assert set(os.listdir(tmp_path)) <= {"model.onnx"}
+        out.unlink(missing_ok=True)
+    assert caught
+
+
+def test_full_disk(small, tmp_path):
+    """A write that fails midway: exit 3, the reason, nothing left."""
+    case, out = small("resnet18.traced"), tmp_path / "model.onnx"
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = oracle.convert(case.file, out, *case.options(False), preexec_fn=small_files)
+    assert done.returncode == 3 and "File too large" in done.stderr, (done.returncode, done.stderr)
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Time and peak memory of pt2onnx beside `cp` and torch.onnx, from the same minute, as ratios.
+
+    tools/bench.py --pt2onnx build/pt2onnx          # PEERS=all: torch.onnx for the long chains too
+
+Best of five, file cache warm, output removed between runs. `cp` copies the same file. For torch.onnx the seconds are
+those of export() alone, its peak is that of its process. Models come from tests/models and tools/write_chain.py.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+import write_chain                                                  # noqa: E402
+
+CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
+ROUNDS = 5
+PEER_LAYERS = 1000
+
+PEER = """
+import json, resource, sys, time, warnings
+warnings.simplefilter("ignore")
+import logging; logging.disable(logging.WARNING)
+import torch
+source, out, shape, how = sys.argv[1:5]
+x = torch.zeros([int(d) for d in shape.split(",")])
+sys.path.insert(0, sys.argv[5])
+if how == "torchscript":
+    model = torch.jit.load(source).eval()
+    start = time.perf_counter()
+    torch.onnx.export(model, (x,), out, opset_version=18, dynamo=False)
+else:
+    import peers
+    model = peers.module(source)
+    start = time.perf_counter()
+    torch.onnx.export(model, (x,), out, opset_version=18, dynamo=True, verbose=False)
+print(json.dumps({"seconds": time.perf_counter() - start, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "code": 0}))
+"""
+
+
+def measure(command, out):
+    """Best time and its peak of ROUNDS; None after a failure."""
+    best = None
+    for _ in range(ROUNDS):
+        remove(out)
+        done = subprocess.run([sys.executable, "-I", "-S", os.path.join(TOP, "tools", "measure.py"), *command],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        m = json.loads(done.stdout)
+        if m["code"]:
+            print("    failed: %s" % done.stderr.strip()[:300])
+            return None
+        if not best or m["seconds"] < best["seconds"]:
+            best = m
+    return best
+
+
+def peer(source, out, shape, how):
+    best, rounds = None, 3
+    for _ in range(rounds):
+        remove(out)
+        done = subprocess.run([sys.executable, "-c", PEER, source, out, shape, how, os.path.join(TOP, "tools")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            print("    torch.onnx (%s): %s" % (how, (done.stderr.strip().split("\n") or ["?"])[-1][:200]))
+            return None
+        m = json.loads(done.stdout.strip().split("\n")[-1])
+        if not best or m["seconds"] < best["seconds"]:
+            best = m
+    return best
+
+
+def remove(path):
+    for p in (path, path + ".data"):
+        if os.path.exists(p):
+            os.remove(p)
+
+
+def warm(path):
+    with open(path, "rb") as f:
+        while f.read(1 << 22):
+            pass
+
+
+def models(folder):
+    """(label, file, input shape, layers or None)"""
+    made = os.environ.get("PT2ONNX_MODELS", os.path.join(CACHE, "models"))
+    for name, shape in (("resnet18.traced", "2,3,64,64"), ("vit_b_16.traced", "2,3,64,64")):
+        path = os.path.join(made, "vision", name + ".pt")
+        if not os.path.exists(path):
+            subprocess.run(["/usr/bin/python3", os.path.join(TOP, "tests", "models", "make_models.py"), made, "--only", name], check=True)
+        yield name.split(".")[0], path, shape, None
+    for layers, width in ((1000, 8), (4000, 8), (16000, 8), (31, 2048)):
+        path = os.path.join(folder, "chain_%d_%d.pt" % (layers, width))
+        if not os.path.exists(path):
+            write_chain.write(path, layers, width)
+        yield "500 MB" if width > 8 else "chain of %d" % layers, path, "2,%d" % width, layers
+
+
+def line(label, m, base):
+    ratio = "  %8.2f x   %6.2f x" % (m["seconds"] / base["seconds"], m["peak"] / base["peak"]) if m is not base else ""
+    print("    %-24s %9.1f ms  %8.1f MB%s" % (label, m["seconds"] * 1e3, m["peak"] / 1e6, ratio), flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--pt2onnx", default=os.path.join(TOP, "build", "pt2onnx"))
+    p.add_argument("--no-peers", action="store_true")
+    o = p.parse_args()
+    every = os.environ.get("PEERS") == "all"
+    folder = os.path.join(CACHE, "bench")
+    os.makedirs(folder, exist_ok=True)
+    times, failed = {}, 0
+    print("time, peak memory; ratios are to cp\n")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        for label, path, shape, layers in models(folder):
+            out = os.path.join(scratch, "out.onnx")
+            print("%s: %.1f MB" % (label, os.path.getsize(path) / 1e6))
+            warm(path)
+            copy = measure(["cp", path, out], out)
+            line("cp", copy, copy)
+            ours = measure([o.pt2onnx, "-q", path, "-o", out, "-i", "x:float32[%s]" % shape], out)
+            if not ours:
+                failed += 1
+                continue
+            line("pt2onnx", ours, copy)
+            times[label] = (ours, copy)
+            if not o.no_peers and (layers is None or layers <= PEER_LAYERS or every):
+                for how in ("torchscript", "dynamo"):
+                    m = peer(path, out, shape, how)
+                    if m:
+                        line("torch.onnx, " + how, m, copy)
+            remove(out)
+    print("\nwhat is promised")
+    for what, good, value in promises(times):
+        failed += not good
+        print("  %s  %s: %s" % ("ok  " if good else "MISS", what, value))
+    return 1 if failed else 0
+
+
+def promises(times):
+    if "resnet18" in times:
+        ours, copy = times["resnet18"]
+        yield "resnet18 at most 2 times cp plus 10 ms", ours["seconds"] <= 2 * copy["seconds"] + 0.010, "%.1f ms, cp %.1f ms" % (ours["seconds"] * 1e3, copy["seconds"] * 1e3)
+    if "chain of 4000" in times:
+        seconds = times["chain of 4000"][0]["seconds"]
+        yield "4,000 layers under 0.2 s", seconds < 0.2, "%.3f s" % seconds
+        if "chain of 16000" in times:
+            ratio = times["chain of 16000"][0]["seconds"] / seconds
+            yield "16,000 layers at most 4.5 times that", ratio <= 4.5, "%.2f times" % ratio
+
+
+if __name__ == "__main__":
+    sys.exit(main())
