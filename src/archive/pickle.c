@@ -103,13 +103,15 @@ static bool seq_extend(Reader *r, Pickle *p, Pickle *const *items, size_t n)
     return true;
 }
 
+static Pickle *const *top_values(const Reader *r, size_t n) { return n ? &r->stack.at[r->stack.n - n] : NULL; }
+
 /* The top n values as a new sequence. */
 static bool gather(Reader *r, PickleTag tag, size_t n)
 {
     if (above_mark(r) < n)
         return bad(r, "too few values are on the stack");
     Pickle *p = make(r, tag);
-    if (!p || !seq_extend(r, p, r->stack.at + r->stack.n - n, n))
+    if (!p || !seq_extend(r, p, top_values(r, n), n))
         return false;
     r->stack.n -= n;
     return push(r, p);
@@ -145,7 +147,7 @@ static bool add_items(Reader *r, PickleTag tag, size_t n)
         return bad(r, tag == P_LIST ? "items are added to what is no list" : "items are added to what is no dict");
     if (tag == P_DICT && n % 2)
         return bad(r, "a dict has a key without a value");
-    if (!seq_extend(r, into, r->stack.at + r->stack.n - n, n))
+    if (!seq_extend(r, into, top_values(r, n), n))
         return false;
     r->stack.n -= n;
     return true;

@@ -1,8 +1,9 @@
 /* source.c - where bytes come from, and how they get into an output without passing through the heap.
  *
  * A file is read with pread and copied by the kernel; it is never mapped, so a file that shrinks while we read is an
- * error and not a signal. A deflated range is inflated forward: one inflater per context, begun anew when somebody
- * reads backwards or another range. A recipe is computed whole when it is read. */
+ * error and not a signal. A deflated range is inflated forward: one inflater per context (and per level, for an archive
+ * deflated inside another one), begun anew when somebody reads backwards or another range. A recipe is computed whole
+ * when it is read. */
 #include "base/internal.h"
 
 #include <errno.h>
@@ -115,7 +116,9 @@ static bool read_file(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_
 
 /* The inflater of one deflated source, standing at byte `at` of what it gives. */
 typedef struct Inflate {
+    struct Inflate *next;           /* of another level */
     const Source *src;
+    int level;                      /* how many deflated sources lie around src */
     uint64_t at, taken;             /* bytes given, bytes of input consumed */
     bool ended;
     z_stream z;
@@ -134,31 +137,51 @@ static void inflate_free(voidpf opaque, voidpf p)
     base_free(p);
 }
 
-static void inflate_close(Ctx *cx)
+static int level_of(const Source *s)
 {
-    if (!cx->inflate)
-        return;
-    inflateEnd(&cx->inflate->z);
-    base_free(cx->inflate);
-    cx->inflate = NULL;
+    int level = 0;
+    while ((s = s->inner) && s->kind == SRC_DEFLATED)
+        level++;
+    return level;
 }
 
-static bool inflate_open(Ctx *cx, const Source *s)
+/* The place in the list of the inflater of this level; it holds NULL when there is none. */
+static Inflate **inflate_slot(Ctx *cx, int level)
 {
-    inflate_close(cx);
-    Inflate *f = base_malloc(sizeof *f);
+    Inflate **at = &cx->inflate;
+    while (*at && (*at)->level != level)
+        at = &(*at)->next;
+    return at;
+}
+
+static void inflate_close(Inflate **slot)
+{
+    Inflate *f = *slot;
     if (!f)
-        return fail(cx, E_MEMORY, "out of memory");
-    f->src = s;
-    f->at = f->taken = 0;
-    f->ended = false;
-    f->z = (z_stream){ .zalloc = inflate_alloc, .zfree = inflate_free };
-    if (inflateInit2(&f->z, -MAX_WBITS) != Z_OK) {
+        return;
+    *slot = f->next;
+    inflateEnd(&f->z);
+    base_free(f);
+}
+
+static Inflate *inflate_open(Ctx *cx, const Source *s)
+{
+    int level = level_of(s);
+    inflate_close(inflate_slot(cx, level));
+    Inflate *f = base_malloc(sizeof *f);
+    if (f) {
+        f->next = cx->inflate;
+        f->src = s;
+        f->level = level;
+        f->at = f->taken = 0;
+        f->ended = false;
+        f->z = (z_stream){ .zalloc = inflate_alloc, .zfree = inflate_free };
+        if (inflateInit2(&f->z, -MAX_WBITS) == Z_OK)
+            return cx->inflate = f;
         base_free(f);
-        return fail(cx, E_MEMORY, "out of memory");
     }
-    cx->inflate = f;
-    return true;
+    fail(cx, E_MEMORY, "out of memory");
+    return NULL;
 }
 
 static bool refill(Ctx *cx, Inflate *f)
@@ -201,18 +224,18 @@ static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
 
 static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    if ((!cx->inflate || cx->inflate->src != s || cx->inflate->at > at) && !inflate_open(cx, s))
-        return false;
-    Inflate *f = cx->inflate;
-    while (f->at < at) {
+    Inflate *f = *inflate_slot(cx, level_of(s));
+    if (!f || f->src != s || f->at > at)
+        f = inflate_open(cx, s);
+    while (f && f->at < at) {
         uint64_t skip = at - f->at;
         if (!inflate_next(cx, f, f->skipped, skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
             return false;
     }
-    if (!inflate_next(cx, f, out, n))
+    if (!f || !inflate_next(cx, f, out, n))
         return false;
     if (f->at == s->size)
-        inflate_close(cx);
+        inflate_close(inflate_slot(cx, f->level));
     return true;
 }
 
@@ -275,7 +298,8 @@ bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
 
 void sources_close(Ctx *cx)
 {
-    inflate_close(cx);
+    while (cx->inflate)
+        inflate_close(&cx->inflate);
     for (Source *s = cx->sources; s; s = s->next)
         if (s->fd >= 0)
             close(s->fd);
