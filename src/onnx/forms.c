@@ -1,0 +1,477 @@
+/* forms.c - operators whose spelling changed over the opsets: attributes that became inputs, and attributes that came later.
+ *
+ * One table serves both ways. form_lower takes a node from the newest form to the target's, in place and without making
+ * nodes; form_lift emits a user's fragment, written in the target's form, as newest nodes. What an older form cannot say is
+ * refused with the opset that can. Changes of meaning (Softmax before 13) are tidy/legalise.c's, not ours. */
+#include "onnx/internal.h"
+
+#include <stdlib.h>
+
+typedef enum {
+    AS_INTS,        /* 1-D int64 */
+    AS_INT,         /* one int: 0-d, or the only item */
+    AS_INT_1D,      /* one int that the input carries as a 1-D tensor */
+    AS_FLOAT,       /* one number of the first input's type */
+    AS_ONES,        /* an input that the old form lacks: it must be all ones */
+} FormKind;
+
+/* `attr` became input `input` of `op` at opset `since`. */
+typedef struct FormRow { const char *op; int since; const char *attr; int input; FormKind kind; } FormRow;
+
+static const FormRow form_rows[] = {
+    { "Clip", 11, "min", 1, AS_FLOAT },
+    { "Clip", 11, "max", 2, AS_FLOAT },
+    { "DFT", 20, "axis", 2, AS_INT },
+    { "Dropout", 12, "ratio", 1, AS_FLOAT },
+    { "Pad", 11, "pads", 1, AS_INTS },
+    { "Pad", 11, "value", 2, AS_FLOAT },
+    { "ReduceL1", 18, "axes", 1, AS_INTS },
+    { "ReduceL2", 18, "axes", 1, AS_INTS },
+    { "ReduceLogSum", 18, "axes", 1, AS_INTS },
+    { "ReduceLogSumExp", 18, "axes", 1, AS_INTS },
+    { "ReduceMax", 18, "axes", 1, AS_INTS },
+    { "ReduceMean", 18, "axes", 1, AS_INTS },
+    { "ReduceMin", 18, "axes", 1, AS_INTS },
+    { "ReduceProd", 18, "axes", 1, AS_INTS },
+    { "ReduceSum", 13, "axes", 1, AS_INTS },
+    { "ReduceSumSquare", 18, "axes", 1, AS_INTS },
+    { "Slice", 10, "starts", 1, AS_INTS },
+    { "Slice", 10, "ends", 2, AS_INTS },
+    { "Slice", 10, "axes", 3, AS_INTS },
+    { "Slice", 10, "steps", 4, AS_ONES },
+    { "Split", 13, "split", 1, AS_INTS },
+    { "Squeeze", 13, "axes", 1, AS_INTS },
+    { "TopK", 10, "k", 1, AS_INT_1D },
+    { "Unsqueeze", 13, "axes", 1, AS_INTS },
+};
+
+/* ---- refusing ---- */
+
+/* The PyTorch operator that a node came from, as users search for it; the ONNX name for a node from nowhere. */
+static Str origin_op(Ctx *cx, const Node *n)
+{
+    for (const Place *p = place(cx, n->at); p; p = place(cx, p->up))
+        if (p->kind == WHERE_OP)
+            return p->name;
+    return n->name;
+}
+
+static bool needs_opset(Node *n, int opset, int target, const char *what)
+{
+    Ctx *cx = node_cx(n);
+    refuse(cx, n->at, origin_op(cx, n), "%s needs ONNX opset %d, the target is %d", what, opset, target);
+    refuse_hint(cx, "--opset %d", opset);
+    return false;
+}
+
+static bool op_is(const Node *n, const char *op)
+{
+    return node_is(n, op);
+}
+
+/* ---- changing a node ---- */
+
+static void drop_attr(Node *n, const char *attr)
+{
+    int kept = 0;
+    for (int i = 0; i < n->n_attr; i++)
+        if (strcmp(n->attr[i].name, attr) != 0)
+            n->attr[kept++] = n->attr[i];
+    n->n_attr = (uint16_t)kept;
+}
+
+static void add_attr(Node *n, Attr a)
+{
+    Ctx *cx = node_cx(n);
+    drop_attr(n, a.name);
+    Attr *more = new_array(cx, Attr, n->n_attr + 1);
+    if (!more)
+        return;
+    if (n->n_attr)
+        memcpy(more, n->attr, n->n_attr * sizeof(Attr));
+    more[n->n_attr++] = a;
+    n->attr = more;
+}
+
+static void set_in(Node *n, int i, Ox v)
+{
+    Ctx *cx = node_cx(n);
+    if (i >= n->n_in) {
+        Ox *more = new_array(cx, Ox, i + 1);
+        if (!more)
+            return;
+        if (n->n_in)
+            memcpy(more, n->in, n->n_in * sizeof(Ox));
+        n->in = more;
+        n->n_in = (uint16_t)(i + 1);
+    }
+    n->in[i] = v;
+    while (n->n_in > 0 && !n->in[n->n_in - 1])
+        n->n_in--;
+}
+
+static void drop_in(Node *n, int i)
+{
+    if (i < n->n_in)
+        set_in(n, i, NULL);
+}
+
+/* ---- one attribute, down and up ---- */
+
+static bool lower_ints(Node *n, const FormRow *r, int target)
+{
+    const int64_t *v;
+    int64_t count;
+    if (!ox_known_ints(n->graph, n->in[r->input], &v, &count))
+        return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s whose %s are not known", r->op, r->attr)->s);
+    if (r->kind == AS_ONES) {
+        for (int64_t i = 0; i < count; i++)
+            if (v[i] != 1)
+                return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
+    } else if (r->kind == AS_INTS) {
+        add_attr(n, INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
+    } else {
+        if (count != 1)
+            return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr, (long long)count);
+        add_attr(n, INT(r->attr, v[0]));
+    }
+    return true;
+}
+
+static bool lower_float(Node *n, const FormRow *r, int target)
+{
+    double v;
+    if (!ox_known_scalar(n->graph, n->in[r->input], &v))
+        return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s whose %s is not known", r->op, r->attr)->s);
+    add_attr(n, FLOAT(r->attr, v));
+    return true;
+}
+
+static bool lower_row(Node *n, const FormRow *r, int target)
+{
+    if (!node_in(n, r->input))
+        return true;
+    if (!(r->kind == AS_FLOAT ? lower_float(n, r, target) : lower_ints(n, r, target)))
+        return false;
+    drop_in(n, r->input);
+    return true;
+}
+
+static Ox lift_row(Graph *g, const FormRow *r, const Attr *a, Ox like)
+{
+    switch (r->kind) {
+    case AS_INTS: return a->kind == ATTR_INTS ? ox_ints(g, a->ints, a->n) : NULL;
+    case AS_INT: return a->kind == ATTR_INT ? ox_int(g, a->i) : NULL;
+    case AS_INT_1D: return a->kind == ATTR_INT ? ox_ints(g, &a->i, 1) : NULL;
+    case AS_FLOAT:
+        if (!like)
+            return NULL;
+        return a->kind == ATTR_FLOAT ? ox_number(g, ox_dtype(like), a->f) : a->kind == ATTR_INT ? ox_integer(g, ox_dtype(like), a->i) : NULL;
+    case AS_ONES: return NULL;
+    }
+    return NULL;
+}
+
+/* ---- attributes that came later: dropped where they say the default, refused where they say more ---- */
+
+static const FormalAttr *formal_attr(const OpVersion *v, const char *name)
+{
+    for (int i = 0; v && i < v->n_attr; i++)
+        if (strcmp(v->attr[i].name, name) == 0)
+            return &v->attr[i];
+    return NULL;
+}
+
+static bool says_default(const Attr *a, const FormalAttr *f)
+{
+    if (!f)
+        return false;
+    const char *end;
+    switch (a->kind) {
+    case ATTR_INT: return f->deflt ? strtoll(f->deflt, NULL, 10) == a->i : false;
+    case ATTR_FLOAT: return f->deflt ? (float)parse_double(f->deflt, strlen(f->deflt), &end) == (float)a->f : false;
+    case ATTR_STRING: return f->deflt && str_is(a->s, f->deflt);
+    case ATTR_INTS:
+        for (size_t i = 0; i < a->n; i++)       /* dilations and strides are ones where nothing is said */
+            if (a->ints[i] != 1)
+                return false;
+        return strcmp(f->name, "dilations") == 0 || strcmp(f->name, "strides") == 0;
+    default: return false;
+    }
+}
+
+static int first_with_attr(const OnnxOp *op, const char *attr)
+{
+    for (int i = 0; i < op->n_version; i++)
+        if (formal_attr(&op->version[i], attr))
+            return op->version[i].since;
+    return 0;
+}
+
+static bool drop_later_attrs(Node *n, int target)
+{
+    const OpVersion *old = onnx_version(n->op, target), *newest = onnx_version(n->op, ONNX_NEWEST);
+    for (int i = 0; i < n->n_attr;) {
+        const Attr *a = &n->attr[i];
+        if (formal_attr(old, a->name)) {
+            i++;
+        } else if (says_default(a, formal_attr(newest, a->name))) {
+            drop_attr(n, a->name);
+        } else {
+            int since = first_with_attr(n->op, a->name);
+            return needs_opset(n, since ? since : ONNX_NEWEST, target, str_fmt(node_cx(n), "%s with %s", n->op->name, a->name)->s);
+        }
+    }
+    return true;
+}
+
+/* Before opset 11 most operators have no negative axes. */
+static void wrap_axes(Node *n)
+{
+    Ox x = node_in(n, 0);
+    if (!x || ox_rank(x) < 0)
+        return;
+    int rank = ox_rank(x) + (op_is(n, "Unsqueeze") ? (int)(node_attr(n, "axes") ? node_attr(n, "axes")->n : 0) : 0);
+    for (int i = 0; i < n->n_attr; i++) {
+        Attr *a = &n->attr[i];
+        if (a->kind == ATTR_INT && strcmp(a->name, "axis") == 0 && a->i < 0)
+            a->i += rank;
+        if (a->kind == ATTR_INTS && strcmp(a->name, "axes") == 0) {
+            int64_t *v = mem_copy(node_cx(n), a->ints, a->n * sizeof *v);
+            for (size_t k = 0; v && k < a->n; k++)
+                v[k] += v[k] < 0 ? rank : 0;
+            a->ints = v;
+        }
+    }
+}
+
+/* ---- operators with a change of their own; each is called before the table's rows ---- */
+
+/* Pad's axes input (18): pads for all axes instead. */
+static bool lower_pad(Node *n, int target)
+{
+    Ox axes = node_in(n, 3);
+    if (target >= 18 || !axes)
+        return true;
+    const int64_t *at, *pads;
+    int64_t n_axes, n_pads;
+    int rank = ox_rank(n->in[0]);
+    if (rank < 0 || !ox_known_ints(n->graph, axes, &at, &n_axes) || !ox_known_ints(n->graph, n->in[1], &pads, &n_pads) || n_pads != 2 * n_axes)
+        return needs_opset(n, 18, target, "Pad of axes that are not known");
+    int64_t all[2 * MAX_RANK] = { 0 };
+    for (int64_t i = 0; i < n_axes; i++) {
+        int64_t axis = at[i] < 0 ? at[i] + rank : at[i];
+        if (axis < 0 || axis >= rank)
+            return fail(node_cx(n), E_BUG, "Pad: axis %lld of rank %d", (long long)at[i], rank);
+        all[axis] = pads[i];
+        all[rank + axis] = pads[n_axes + i];
+    }
+    set_in(n, 1, ox_ints(n->graph, all, (size_t)rank * 2));
+    drop_in(n, 3);
+    return true;
+}
+
+/* Split's num_outputs (18): sizes instead, the last one smaller when it does not divide. */
+static bool lower_split(Node *n, int target)
+{
+    if (target >= 18 || !node_has(n, "num_outputs"))
+        return true;
+    int64_t parts = node_int(n, "num_outputs", 0), axis = node_int(n, "axis", 0), extent;
+    int rank = ox_rank(n->in[0]);
+    axis += axis < 0 ? rank : 0;
+    drop_attr(n, "num_outputs");
+    if (rank < 0 || axis < 0 || axis >= rank || parts < 1)
+        return needs_opset(n, 18, target, "Split of an axis that is not known");
+    Dim d = ox_dim(n->in[0], (int)axis), each;
+    if (!dim_known(d, &extent)) {
+        if (dim_divide(node_cx(n), d, dim_int(node_cx(n), parts), &each))
+            return true;                        /* without sizes it means equal parts */
+        return needs_opset(n, 18, target, "Split of a dynamic axis into parts that may differ");
+    }
+    int64_t *sizes = new_array(node_cx(n), int64_t, parts), chunk = (extent + parts - 1) / parts;
+    if (!sizes)
+        return false;
+    for (int64_t i = 0; i < parts; i++) {
+        int64_t left = extent - i * chunk;
+        sizes[i] = left < 0 ? 0 : left < chunk ? left : chunk;
+    }
+    set_in(n, 1, ox_ints(n->graph, sizes, (size_t)parts));
+    return true;
+}
+
+/* Resize: roi and scales are not optional at 11 and 12; sizes do not exist before 11, nor most modes. */
+static bool lower_resize(Node *n, int target)
+{
+    if (target >= 13)
+        return true;
+    int64_t zero = 0;
+    Ctx *cx = node_cx(n);
+    if (target >= 11) {
+        for (int i = 1; i <= 2; i++)
+            if (!node_in(n, i))
+                set_in(n, i, ox_const(n->graph, const_make(cx, DT_FLOAT, 1, &zero, NULL)));
+        return true;
+    }
+    const char *mode = node_str(n, "mode", "nearest"), *place_of = node_str(n, "coordinate_transformation_mode", "half_pixel");
+    bool floors = strcmp(mode, "nearest") != 0 || strcmp(node_str(n, "nearest_mode", "round_prefer_floor"), "floor") == 0;
+    if (node_in(n, 3) || !node_in(n, 2) || strcmp(place_of, "asymmetric") != 0 || !floors || strcmp(mode, "cubic") == 0)
+        return needs_opset(n, 11, target, "Resize to sizes, or with this coordinate_transformation_mode");
+    drop_attr(n, "coordinate_transformation_mode");
+    drop_attr(n, "nearest_mode");
+    Ox scales = n->in[2];
+    drop_in(n, 2);
+    set_in(n, 1, scales);
+    if (target < 10) {                          /* Resize began at 10; Upsample says the same */
+        n->op = onnx_op(cx, "Upsample");
+        n->name = str_of(cx, "Upsample");
+    }
+    return true;
+}
+
+/* Gemm's C is not optional before 11. */
+static bool lower_gemm(Node *n, int target)
+{
+    if (target < 11 && !node_in(n, 2))
+        set_in(n, 2, ox_number(n->graph, ox_dtype(n->in[0]), 0));
+    return true;
+}
+
+static bool lower_topk(Node *n, int target)
+{
+    if (target < 11)
+        drop_attr(n, "sorted");                 /* always sorted then */
+    return true;
+}
+
+static bool lower_reshape(Node *n, int target)
+{
+    const int64_t *shape;
+    int64_t count;
+    if (target >= 14 || !node_int(n, "allowzero", 0))
+        return true;
+    if (ox_known_ints(n->graph, n->in[1], &shape, &count)) {
+        bool zero = false;
+        for (int64_t i = 0; i < count; i++)
+            zero |= shape[i] == 0;
+        if (!zero) {
+            drop_attr(n, "allowzero");
+            return true;
+        }
+    }
+    return needs_opset(n, 14, target, "Reshape to a shape with zeros");
+}
+
+/* "linear" was "bilinear", "cubic" was "bicubic" before 20. */
+static bool lower_grid_sample(Node *n, int target)
+{
+    if (target >= 20)
+        return true;
+    if (ox_rank(n->in[0]) != 4)
+        return needs_opset(n, 20, target, "a 5-D input of GridSample");
+    const char *mode = node_str(n, "mode", "linear");
+    if (strcmp(mode, "nearest") != 0)
+        add_attr(n, STRING("mode", str_of(node_cx(n), strcmp(mode, "cubic") == 0 ? "bicubic" : "bilinear")));
+    return true;
+}
+
+/* ScatterElements was Scatter before 11. */
+static bool lower_scatter(Node *n, int target)
+{
+    Ctx *cx = node_cx(n);
+    const char *how = node_str(n, "reduction", "none");
+    if (target < 18 && (strcmp(how, "max") == 0 || strcmp(how, "min") == 0))
+        return needs_opset(n, 18, target, str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
+    if (op_is(n, "ScatterElements") && target < 11) {
+        if (!drop_later_attrs(n, 11))
+            return false;
+        n->op = onnx_op(cx, "Scatter");
+        n->name = str_of(cx, "Scatter");
+    }
+    return true;
+}
+
+static const struct { const char *op; bool (*lower)(Node *n, int target); } own_forms[] = {
+    { "Gemm", lower_gemm }, { "GridSample", lower_grid_sample }, { "Pad", lower_pad }, { "Reshape", lower_reshape },
+    { "Resize", lower_resize }, { "ScatterElements", lower_scatter }, { "ScatterND", lower_scatter }, { "Split", lower_split },
+    { "TopK", lower_topk },
+};
+
+/* ---- whole nodes ---- */
+
+bool form_lower(Graph *g, Node *n, int opset)
+{
+    (void)g;
+    if (!n->op || opset >= ONNX_NEWEST)
+        return true;
+    for (size_t i = 0; i < COUNT(own_forms); i++)
+        if (strcmp(own_forms[i].op, n->op->name) == 0) {
+            if (!own_forms[i].lower(n, opset))
+                return false;
+            break;
+        }
+    for (size_t i = 0; i < COUNT(form_rows); i++)
+        if (opset < form_rows[i].since && strcmp(form_rows[i].op, n->op->name) == 0 && !lower_row(n, &form_rows[i], opset))
+            return false;
+    if (!onnx_version(n->op, opset))
+        return needs_opset(n, n->op->version[0].since, opset, n->op->name);
+    if (!drop_later_attrs(n, opset))
+        return false;
+    if (opset < 11)
+        wrap_axes(n);
+    return true;
+}
+
+/* A user's name that the newest form no longer has, as the one it has. */
+static const char *renamed(const char *op)
+{
+    return strcmp(op, "Scatter") == 0 ? "ScatterElements" : strcmp(op, "Upsample") == 0 ? "Resize" : op;
+}
+
+/* Resize of opset 10 and Upsample: scales are the second input, coordinates asymmetric, nearest rounds down. */
+static void lift_resize(Ctx *cx, int opset, Ox *in, size_t *n_in, Attr *attr, size_t *n_attr)
+{
+    if (opset >= 11 || *n_in < 2)
+        return;
+    in[2] = in[1];
+    in[1] = NULL;
+    *n_in = 3;
+    attr[(*n_attr)++] = STRING("coordinate_transformation_mode", str_of(cx, "asymmetric"));
+    attr[(*n_attr)++] = STRING("nearest_mode", str_of(cx, "floor"));
+}
+
+bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+{
+    enum { MOST = 255 };
+    Ctx *cx = g->cx;
+    const OnnxOp *known = onnx_op(cx, op->s);
+    if (!known)
+        return fail(cx, E_UNSUPPORTED, "%s is no operator of ONNX", op->s);
+    const char *name = renamed(op->s);
+    size_t n_in = in.n, kept = 0;
+    if (n_in > MOST - 4)
+        return ox_make_n(g, name, in, attr, n_attr, out, n_out);    /* variadic: has no other form */
+    Ox *ins = new_array(cx, Ox, MOST);
+    Attr *attrs = new_array(cx, Attr, n_attr + 2);
+    if (!ins || !attrs)
+        return false;
+    for (size_t i = 0; i < n_in; i++)
+        ins[i] = in.at[i];
+    for (size_t i = 0; i < n_attr; i++) {
+        const FormRow *row = NULL;
+        for (size_t k = 0; k < COUNT(form_rows); k++)
+            if (strcmp(form_rows[k].op, name) == 0 && strcmp(form_rows[k].attr, attr[i].name) == 0 && opset < form_rows[k].since)
+                row = &form_rows[k];
+        if (!row) {
+            attrs[kept++] = attr[i];
+            continue;
+        }
+        Ox v = lift_row(g, row, &attr[i], n_in > 0 ? ins[0] : NULL);
+        if (!v)
+            return fail(cx, E_VALUE, "%s: attribute %s has the wrong type", op->s, attr[i].name);
+        ins[row->input] = v;
+        n_in = (size_t)row->input + 1 > n_in ? (size_t)row->input + 1 : n_in;
+    }
+    if (strcmp(name, "Resize") == 0)
+        lift_resize(cx, opset, ins, &n_in, attrs, &kept);
+    return ox_make_n(g, name, (OxList){ ins, n_in }, attrs, kept, out, n_out);
+}
