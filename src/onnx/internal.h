@@ -120,6 +120,8 @@ MUST_USE bool const_to_data(Ctx *cx, const Const *k, Data *out);
 Ox ox_new(Graph *g, OxKind kind, Type t);
 /* An OX_DIMS value, or OX_CONST when all items are known. rank 0 or 1; dtype int64 or int32. */
 Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n);
+/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
+Ox ox_identity(Graph *g, Ox v);
 /* Run op's fold over constant inputs in memory; *out gets n->n_out constants. False: not folded (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
 
