@@ -106,12 +106,13 @@ static void a_graph_as_text(void **state)
     graph_output(g, y, str_of(cx, "y"));
     graph_output(g, x, str_of(cx, "same"));
     assert_string_equal(graph_text(g)->s,
-        "main(x: float32[N,3]) {\n"
-        "  %0: float32[N,3] = Add(x, float32(0.5))\n"
-        "  %1: float32[3*N] = Reshape(%0, [3*N])\n"
-        "  y: float32[3*N] = Softmax<axis=0>(%1)\n"
-        "  same: float32[N,3] = Identity(x)\n"
-        "} -> (y, same)\n");
+        "graph main(%x: float32[N,3]) {\n"
+        "  %3: float32[N,3] = Add(%x, {0.5}: float32[])\n"
+        "  %5: float32[3*N] = Reshape(%3, dims{3*N}: int64[1])\n"
+        "  %y: float32[3*N] = Softmax<axis=0>(%5)\n"
+        "  %same: float32[N,3] = Identity(%x)\n"
+        "  return %y, %same\n"
+        "}\n");
     g->nodes.at[0]->dead = true;
     graph_compact(g);
     assert_int_equal(g->nodes.n, 3);
