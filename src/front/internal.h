@@ -47,5 +47,77 @@ MUST_USE bool lex_next(Lexer *lx);
 bool lex_followed_by(const Lexer *lx, const char *punctuation);
 /* Fails at bytes [start, end) of the text; returns false. */
 bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end, const char *fmt, ...) PRINTF_LIKE(6, 7);
+/* ---- torchscript_parse.c ---- */
+
+/* A type by itself, as pickles carry them: "List[Optional[Tensor]]". NULL after an error. */
+const TypeExpr *torchscript_parse_type(Ctx *cx, Str text);
+
+/* ---- dtype.c ---- */
+
+DType dtype_of_storage(Str global, bool *quantised);    /* "FloatStorage"; DT_NONE when ONNX has no such type */
+
+/* ---- torchscript_load.c, torchscript_state.c, torchscript_debug.c: the archive ---- */
+
+/* A storage record. Tensors that see the same one are told by its pointer. */
+typedef struct SavedStorage {
+    Str record;                     /* "data/12" */
+    Bytes bytes;
+    DType dtype;                    /* DT_NONE: what ONNX does not have; type_name says what */
+    Str type_name;
+    bool quantised, meta;
+    VEC(struct SavedTensor *) tensors;
+} SavedStorage;
+
+typedef struct SavedTensor {
+    const Pickle *from;
+    SavedStorage *st;
+    Const *k;                       /* NULL: cannot be used, why says the reason */
+    const char *why;
+    struct SavedTensor *same;       /* the first tensor that sees exactly these elements; maybe itself */
+    bool shared_bytes;              /* another tensor overlaps this one without being the same */
+    bool parameter;
+    Str name;                       /* "layer1.0.conv1.weight" */
+    int64_t lo, hi;                 /* elements [lo, hi) of the storage */
+    int axis;                       /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
+    double scale; int64_t zero_point;
+    struct SavedTensor *scales, *zero_points;
+} SavedTensor;
+
+typedef struct TorchScript {
+    Zip *zip;
+    Program *p;
+    Map files;                      /* record -> CodeFile, NULL for one that is not there */
+    Map classes, functions;         /* by qualified name */
+    Map types;                      /* text of a type tag -> TypeExpr */
+    Map members;                    /* "Class.NAME" -> EnumMember */
+    Pickle *data, *constants;
+    Map storages;                   /* record -> SavedStorage */
+    Map tensors;                    /* Pickle -> SavedTensor */
+    /* of one evaluation, in the run arena: forgotten by build_root */
+    Graph *g;
+    Map values;                     /* Pickle -> Value *: what is shared in the file is shared here */
+    Map cells;                      /* SavedTensor -> Storage */
+} TorchScript;
+
+ClassDef *ts_find_class(Ctx *cx, Program *p, Str qualname);
+Function *ts_find_function(Ctx *cx, Program *p, Str qualname);
+/* The class of a pickled object; NULL after an error. */
+const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global);
+const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text);
+
+/* Name every tensor of the two pickles, list the weights, find what shares bytes. */
+MUST_USE bool ts_name_tensors(Ctx *cx, TorchScript *ts);
+MUST_USE bool ts_build_root(Ctx *cx, Program *p, Value *out);
+MUST_USE bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out);
+/* The defaults of forward's parameters, as fresh values: a list may be written to. */
+MUST_USE bool ts_defaults(Ctx *cx, TorchScript *ts);
+/* A constant expression: a default, an enum's value. */
+MUST_USE bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out);
+/* The tensor that a pickled call describes; NULL after an error. dir: "data/", "constants/", "traced_inputs/". */
+SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
+bool pickle_is_call(const Pickle *p, const char *module, const char *name);
+
+/* Sets text->locate, when the archive has the record's debug record. */
+void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text);
 
 #endif

@@ -1430,3 +1430,15 @@ CodeFile *torchscript_parse(Ctx *cx, const Text *text)
     keep_end(cx);
     return file;
 }
+
+const TypeExpr *torchscript_parse_type(Ctx *cx, Str text)
+{
+    Text *t = new(cx, Text);
+    *t = (Text){ .name = text, .at = text->s, .n = text->len };
+    Parser p = { .cx = cx, .text = t };
+    learn_words(&p);
+    if (!lex_open(&p.lx, cx, t))
+        return NULL;
+    const TypeExpr *made = type(&p);
+    return made && expect(&p, TOK_NEWLINE, "the end of the type") ? made : NULL;
+}
