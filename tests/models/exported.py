@@ -89,8 +89,8 @@ def encoder():
 
 
 RECIPES = [
-    Recipe("residual_cnn", ResidualCnn, lambda n: (torch.randn(n, 3, 32, 32),), FORMS, ["cnn", "export"], (2, 5), "N"),
+    Recipe("residual_cnn", ResidualCnn, lambda n: (torch.randn(n, 3, 32, 32),), FORMS + ["pt2.old"], ["cnn", "export"], (2, 5), "N"),
     Recipe("encoder_layer", encoder, lambda n: (torch.randn(n, 7, 32),), FORMS, ["export"], (2, 5), "N"),
     Recipe("lstm", Lstm, lambda n: (torch.randn(n, 6, 8),), FORMS, ["export"], (2, 5), "N"),
-    Recipe("gpt", Gpt, lambda n: (torch.randint(0, 61, (n, 16)),), FORMS, ["export"], (2, 5), "N"),
+    Recipe("gpt", Gpt, lambda n: (torch.randint(0, 61, (n, 16)),), FORMS + ["pt2.old"], ["export"], (2, 5), "N"),
 ]

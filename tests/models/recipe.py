@@ -12,6 +12,7 @@ The .json is written last, so a model whose .json exists is complete. Works with
 import inspect
 import json
 import os
+import zipfile
 import zlib
 
 import numpy
@@ -187,7 +188,7 @@ def save_scripted(recipe, folder):
     write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic)
 
 
-def save_exported(recipe, folder, dynamic, decompose):
+def save_exported(recipe, folder, dynamic, decompose, old=False):
     model, example = built(recipe)
     shapes = None
     if dynamic:
@@ -198,8 +199,9 @@ def save_exported(recipe, folder, dynamic, decompose):
         if decompose:
             program = program.run_decompositions()
     runs = run_all(recipe, model, recipe.batches if dynamic else recipe.batches[:1])
-    form = "pt2" + (".dyn" if dynamic else "") + (".dec" if decompose else "")
-    write(folder, recipe.name + "." + form, ".pt2", lambda p: save_pt2(program, p), model, recipe, runs, form, dynamic)
+    form = "pt2" + (".dyn" if dynamic else "") + (".dec" if decompose else "") + (".old" if old else "")
+    save = save_pt2_old if old else save_pt2
+    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, dynamic)
 
 
 def save_pt2(program, path):
@@ -212,11 +214,24 @@ def save_pt2(program, path):
     os.rmdir(folder)
 
 
+def save_pt2_old(program, path):
+    """The layout up to torch 2.7: a flat zip by Python's zipfile, state and constants as nested torch.save archives."""
+    from torch._export.serde.serialize import serialize
+    parts = serialize(program)
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("version", "8.5")
+        z.writestr("serialized_exported_program.json", parts.exported_program)
+        z.writestr("serialized_state_dict.pt", parts.state_dict)
+        z.writestr("serialized_constants.pt", parts.constants)
+        z.writestr("serialized_example_inputs.pt", parts.example_inputs)
+
+
 FORMS = {
     "traced": save_traced,
     "scripted": save_scripted,
     "pt2": lambda r, d: save_exported(r, d, False, False),
     "pt2.dec": lambda r, d: save_exported(r, d, False, True),
+    "pt2.old": lambda r, d: save_exported(r, d, False, False, old=True),
     "pt2.dyn": lambda r, d: save_exported(r, d, True, False),
     "pt2.dyn.dec": lambda r, d: save_exported(r, d, True, True),
 }

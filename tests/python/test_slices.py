@@ -1,6 +1,10 @@
 """What every later part stands on, each from a saved file to ONNX Runtime: the numbers are compared, and the form of the graph."""
+import subprocess
+
+import numpy
 import onnx
 import pytest
+import torch
 
 import oracle
 
@@ -102,3 +106,59 @@ def test_restart_after_an_assumed_rank(small, out):
     assert "rank 4" in " ".join(p.value for p in model.metadata_props)
     assert oracle.convert(case.file, out, "-q").stderr == ""
     oracle.run(out, case.runs(True))
+
+
+def dims_of(path):
+    return [d.dim_param or d.dim_value for d in onnx.load(str(path), load_external_data=False).graph.input[0].type.tensor_type.shape.dim]
+
+
+def test_recorded_inputs_are_the_shape(small, out):
+    """A trace of torch 2.x has its example inputs' sizes: static without a word, symbols with --dynamic."""
+    case = small("residual_cnn.traced")
+    done = oracle.converted(case.file, out)
+    assert dims_of(out) == [2, 3, 32, 32] and "assumed" not in done.stderr, done.stderr
+    oracle.run(out, case.runs(False))
+    oracle.converted(case.file, out, "--dynamic")
+    first = dims_of(out)[0]
+    assert isinstance(first, str) and first
+    oracle.run(out, case.runs(True))
+
+
+def test_names_of_the_user(small, out):
+    """A SPEC whose name is no parameter goes by position, and the name becomes the input's; outputs take theirs."""
+    case = small("linear.traced")
+    oracle.converted(case.file, out, "-i", "features:float32[batch,4]", "--output-names", "scores")
+    graph = onnx.load(str(out)).graph
+    assert [i.name for i in graph.input] == ["features"] and [o.name for o in graph.output] == ["scores"]
+    assert dims_of(out) == ["batch", 4]
+    oracle.run(out, case.runs(True))
+
+
+def test_external_weights(small, out):
+    """--weights=external: one data file beside the model, and the same numbers."""
+    case = small("conv_bn_relu.traced")
+    oracle.converted(case.file, out, *case.options(False), "--weights=external")
+    data = out.parent / "model.onnx.data"
+    assert data.exists() and out.stat().st_size < 20000
+    onnx.checker.check_model(str(out), full_check=True)
+    oracle.run(out, case.runs(False))
+
+
+def test_keep_weights(small, out):
+    """--keep-weights: every initializer with a state_dict name holds that entry's bytes."""
+    case = small("conv_bn_relu.traced")
+    oracle.converted(case.file, out, *case.options(False), "--keep-weights")
+    state = torch.jit.load(case.file).state_dict()
+    kept = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(str(out)).graph.initializer}
+    for name in ("conv.weight", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"):
+        assert numpy.array_equal(kept[name], state[name].numpy()), name
+    oracle.run(out, case.runs(False))
+
+
+def test_standard_output(small):
+    case = small("relu.traced")
+    done = subprocess.run([oracle.PROGRAM, case.file, "-o", "-", *case.options(False)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    model = onnx.load_from_string(done.stdout)
+    onnx.checker.check_model(model, full_check=True)
+    assert [n.op_type for n in model.graph.node] == ["Relu"]
