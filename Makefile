@@ -35,7 +35,7 @@ fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, O
 	tools/fuzz $(or $(SECONDS),600) $(ONLY)
 
 bench:                  ## time and memory against cp and torch.onnx; PEERS=all for the long chains too
-	tools/setup test
+	tools/setup bench
 	$(MAKE) --no-print-directory build
 	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
 

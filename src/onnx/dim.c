@@ -669,6 +669,23 @@ static Dim quotient(Ctx *cx, Dim a, int64_t c)
     return make_atom(cx, D_DIV, (Dim[]){ a, dim_int(cx, c) }, 2);
 }
 
+/* A symbol that divides both goes: (3*N*H)//(2*N) = (3*H)//2, as the divisor is not 0. */
+static bool cancel(Ctx *cx, Dim *a, Dim *b)
+{
+    Term one[1];
+    size_t n;
+    const Term *t = terms_of(*b, one, &n);
+    for (uint32_t i = 0; n == 1 && i < t->n; i++) {
+        Dim x, y;
+        if (divide_exact(cx, *a, t->atom[i], &x) && divide_exact(cx, *b, t->atom[i], &y)) {
+            *a = x;
+            *b = y;
+            return true;
+        }
+    }
+    return false;
+}
+
 static Dim floor_div(Ctx *cx, Dim a, Dim b)
 {
     int64_t c;
@@ -693,7 +710,9 @@ static Dim floor_div(Ctx *cx, Dim a, Dim b)
         return NULL;
     if (!is_value(rest, 0)) {
         Dim room = combine(cx, b, -1, rest);
-        if (room && nonneg(cx, rest) && nonneg(cx, plus(cx, room, -1)))
+        if (cancel(cx, &rest, &b))
+            rest = floor_div(cx, rest, b);
+        else if (room && nonneg(cx, rest) && nonneg(cx, plus(cx, room, -1)))
             rest = dim_int(cx, 0);
         else
             rest = make_atom(cx, D_DIV, (Dim[]){ rest, b }, 2);

@@ -200,20 +200,21 @@ static bool infer_sequence_empty(Node *n)
     return true;
 }
 
-static bool element_type(Node *n, Type *out)
+/* What the sequence or optional holds; NULL after an error. */
+static Type element_type(Node *n)
 {
     Type t = n->in[0]->type;
-    if (!t || t->kind == T_TENSOR || !t->elem)
-        return node_fail(n, "the input is not a sequence or optional");
-    *out = t->elem;
-    return true;
+    if (t && t->kind != T_TENSOR && t->elem)
+        return t->elem;
+    node_fail(n, "the input is not a sequence or optional");
+    return NULL;
 }
 
 /* An element: each may have its own sizes, so only the rank is certain where dims are symbols of none in particular. */
 static bool infer_sequence_at(Node *n)
 {
-    Type t;
-    if (!element_type(n, &t))
+    Type t = element_type(n);
+    if (!t)
         return false;
     if (t->kind != T_TENSOR) {
         set_out_type(n, 0, t);
@@ -227,9 +228,9 @@ static bool infer_sequence_at(Node *n)
 
 static bool infer_sequence_insert(Node *n)
 {
-    Type t;
+    Type t = element_type(n);
     Ctx *cx = node_cx(n);
-    if (!element_type(n, &t))
+    if (!t)
         return false;
     Shape s = { .rank = t->rank }, with = shape_of(n->in[1]);
     for (int i = 0; i < s.rank; i++)
@@ -250,15 +251,11 @@ static bool infer_sequence_erase(Node *n)
     return true;
 }
 
+/* No contents: a symbol that stands for this very output would make the node look needless. */
 static bool infer_sequence_length(Node *n)
 {
     Shape s = { .rank = 0 };
-    Dim length = fresh_in(n, 0, DIM_MAX);
-    if (!out_shape(n, 0, DT_INT64, &s))
-        return false;
-    dim_set_origin(node_cx(n), length, n->out[0], -1);
-    out_items(n, 0, &length, 1);
-    return true;
+    return out_shape(n, 0, DT_INT64, &s);
 }
 
 static bool infer_split_to_sequence(Node *n)
@@ -285,8 +282,8 @@ static bool infer_split_to_sequence(Node *n)
 
 static bool infer_concat_from_sequence(Node *n)
 {
-    Type t;
-    if (!element_type(n, &t))
+    Type t = element_type(n);
+    if (!t)
         return false;
     bool stack = node_int(n, "new_axis", 0) != 0;
     Shape s = { .rank = t->rank < 0 ? -1 : t->rank + stack };

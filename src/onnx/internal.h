@@ -70,6 +70,46 @@ DimView dim_view(Ctx *cx, Dim d);
 /* Is this symbol the broadcast of two dims, equal or one of them 1? */
 bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
 
+/* ---- numbers while folding (fold_common.c) ----------------------------------------------------------- */
+
+/* Every float type is computed in double and rounded once: +, -, *, / and sqrt then give the bits that arithmetic in the
+ * type itself gives. Integers and bool are computed in int64, which wraps like the type once its low bits are stored;
+ * only uint64 needs unsigned order and division, and is the same bits. Strings, complex and float8 are not folded. */
+typedef enum { NUM_NONE, NUM_REAL, NUM_INT, NUM_UINT64 } NumKind;
+enum { FOLD_TILE = 512 };                  /* numbers converted at a time */
+
+NumKind num_kind(DType t);
+/* count elements from p, `step` (0 or 1) elements apart */
+void load_reals(DType t, const void *p, int64_t step, int64_t count, double *out);       /* of any NUM_ kind */
+void load_ints(DType t, const void *p, int64_t step, int64_t count, int64_t *out);       /* ints and bool */
+void store_reals(DType t, void *p, int64_t count, const double *from);                   /* to a float type */
+void store_ints(DType t, void *p, int64_t count, const int64_t *from);                   /* to an int type (wraps) or bool */
+static inline void *item_ptr(const Data *d, int64_t i) { return (uint8_t *)d->at + (size_t)i * dtype_size(d->dtype); }
+/* Bytes of an element that can be moved by itself; 0: packed below a byte, or a string. */
+size_t item_size(DType t);
+/* Input i's integers; false when it is not there, not integers, or not exactly up to `most`. */
+bool fold_ints(const Fold *f, int i, int64_t most, int64_t *out, int64_t *count);
+
+/* Strides in elements of contiguous dims, and of `d` read as if it had `rank` dims (0 where it is stretched). */
+void plain_strides(int rank, const int64_t *dims, int64_t *out);
+void broadcast_strides(const Data *d, int rank, int64_t *out);
+
+/* Walks an index space in order, a run of its last axis (or axes, where all operands allow) at a time. */
+enum { WALK_MAX = 3, WALK_RANK = 2 * MAX_RANK };
+typedef struct Walk {
+    int rank, n;                                       /* axes after joining; operands */
+    int64_t dims[WALK_RANK], stride[WALK_MAX][WALK_RANK], index[WALK_RANK];
+    int64_t at[WALK_MAX], run, step[WALK_MAX];         /* this run: where each operand starts, how long, how far apart */
+    bool done;
+} Walk;
+void walk_start(Walk *w, int rank, const int64_t *dims, int n, const int64_t *const *strides);
+void walk_next(Walk *w);
+
+/* out, contiguous, gets in's elements in the order of dims; strides in elements, any sign. */
+void copy_strided(void *out, const void *in, size_t size, int rank, const int64_t *dims, const int64_t *strides);
+/* n elements of `size` bytes, all equal to the one at `from` */
+void fill_items(void *out, const void *from, size_t size, int64_t n);
+
 /* ---- constants, dims, types: inside ----------------------------------------------------------------- */
 
 /* A constant of up to FOLD_NUMEL elements as contiguous memory (arena); NULL after an error. */
@@ -80,6 +120,8 @@ MUST_USE bool const_to_data(Ctx *cx, const Const *k, Data *out);
 Ox ox_new(Graph *g, OxKind kind, Type t);
 /* An OX_DIMS value, or OX_CONST when all items are known. rank 0 or 1; dtype int64 or int32. */
 Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n);
+/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
+Ox ox_identity(Graph *g, Ox v);
 /* Run op's fold over constant inputs in memory; *out gets n->n_out constants. False: not folded (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
 

@@ -1,0 +1,255 @@
+/* const.c - constants: bytes that stay where they are. Views of a constant are stride arithmetic; const_read gathers.
+ *
+ * Gathering walks the *source* in its own order, a tile at a time, and scatters into the result: a transposed weight is
+ * read front to back once, never element by element. Strides are never negative. */
+#include "onnx/internal.h"
+
+#include <assert.h>
+
+enum { GATHER_TILE = 1 << 18 };                        /* bytes of source held at once */
+
+int64_t const_numel(const Const *k)
+{
+    int64_t n = 1;
+    for (int i = 0; i < k->rank; i++)
+        if (!mul_ok(n, k->dims[i], &n))
+            return INT64_MAX;
+    return n;
+}
+
+bool const_contiguous(const Const *k)
+{
+    if (!k->strides)
+        return true;
+    int64_t step = 1;
+    for (int i = k->rank; i-- > 0; step *= k->dims[i])
+        if (k->dims[i] == 0)
+            return true;
+    step = 1;
+    for (int i = k->rank; i-- > 0; step *= k->dims[i])
+        if (k->dims[i] != 1 && k->strides[i] != step)
+            return false;
+    return true;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+typedef struct Axis { int64_t n, from, to; } Axis;      /* extent, stride in the source, stride in the result */
+typedef struct Gather {
+    Ctx *cx;
+    const Const *k;
+    size_t size;                                /* of an element */
+    int n;
+    Axis axis[MAX_RANK];                        /* largest source stride first */
+    uint8_t *tile;
+} Gather;
+
+/* Bytes from the first to the end of the last element of the block of axes i.. */
+static uint64_t span(const Gather *g, int i)
+{
+    uint64_t n = 1;
+    for (; i < g->n; i++)
+        n += (uint64_t)(g->axis[i].n - 1) * (uint64_t)g->axis[i].from;
+    return n * g->size;
+}
+
+static void scatter(const Gather *g, int i, const uint8_t *from, uint8_t *to)
+{
+    if (i == g->n) {
+        memcpy(to, from, g->size);
+        return;
+    }
+    for (int64_t k = 0; k < g->axis[i].n; k++)
+        scatter(g, i + 1, from + (uint64_t)(k * g->axis[i].from) * g->size, to + (uint64_t)(k * g->axis[i].to) * g->size);
+}
+
+static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
+{
+    uint64_t bytes = span(g, i);
+    if (bytes <= GATHER_TILE) {
+        if (!bytes_read(g->cx, g->k->bytes, from, g->tile, bytes))
+            return false;
+        scatter(g, i, g->tile, to);
+        return true;
+    }
+    Axis a = g->axis[i];
+    int64_t run = 1;                            /* how many of the last axis fit at once */
+    if (i == g->n - 1 && (uint64_t)a.from * g->size < GATHER_TILE)
+        run = (int64_t)(GATHER_TILE / ((uint64_t)a.from * g->size));
+    for (int64_t k = 0; k < a.n; k += run) {
+        g->axis[i].n = a.n - k < run ? a.n - k : run;
+        uint64_t at = from + (uint64_t)(k * a.from) * g->size;
+        uint8_t *out = to + (uint64_t)(k * a.to) * g->size;
+        bool ok = gather(g, i == g->n - 1 && run > 1 ? i : i + 1, at, out);
+        g->axis[i].n = a.n;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+bool const_read(Ctx *cx, const Const *k, void *out)
+{
+    int64_t numel = const_numel(k);
+    if (numel == 0)
+        return true;
+    if (const_contiguous(k))
+        return bytes_read(cx, k->bytes, 0, out, dtype_bytes(k->dtype, (uint64_t)numel));
+    if (dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+        return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte", dtype_name(k->dtype));
+    Gather g = { .cx = cx, .k = k, .size = dtype_size(k->dtype) };
+    int64_t to = 1;
+    for (int i = k->rank; i-- > 0; to *= k->dims[i]) {
+        if (k->dims[i] == 1)
+            continue;
+        int at = g.n++;
+        for (; at > 0 && g.axis[at - 1].from < k->strides[i]; at--)
+            g.axis[at] = g.axis[at - 1];
+        g.axis[at] = (Axis){ k->dims[i], k->strides[i], to };
+    }
+    ArenaMark m = arena_mark(cx->run);
+    bool plain = cx->keeping == 0 && (k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY);
+    g.tile = new_array(cx, uint8_t, GATHER_TILE);
+    bool ok = g.tile && gather(&g, 0, 0, out);
+    if (plain && ok)                            /* other sources may keep what they have allocated while reading */
+        arena_reset(cx->run, m);
+    return ok;
+}
+
+const void *const_data(Ctx *cx, const Const *k)
+{
+    if (k->bytes.src && k->bytes.src->kind == SRC_MEMORY && const_contiguous(k))
+        return k->bytes.src->mem + k->bytes.off;
+    int64_t numel = const_numel(k);
+    size_t bytes = (size_t)dtype_bytes(k->dtype, (uint64_t)numel);
+    void *p = new_array(cx, uint8_t, bytes ? bytes : 1);
+    return p && const_read(cx, k, p) ? p : NULL;
+}
+
+bool const_to_data(Ctx *cx, const Const *k, Data *out)
+{
+    *out = (Data){ .dtype = k->dtype, .rank = k->rank, .dims = k->dims, .numel = const_numel(k) };
+    out->at = (void *)const_data(cx, k);
+    return out->at != NULL;
+}
+
+/* ---- making --------------------------------------------------------------------------------------------- */
+
+static const int64_t *copy_ints(Ctx *cx, const int64_t *v, int n)
+{
+    return n ? mem_copy(cx, v, (size_t)n * sizeof *v) : NULL;
+}
+
+const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const void *data)
+{
+    Const *k = new(cx, Const);
+    *k = (Const){ .dtype = t, .rank = rank, .dims = copy_ints(cx, dims, rank) };
+    size_t n = (size_t)dtype_bytes(t, (uint64_t)const_numel(k));
+    uint8_t *copy = new_array(cx, uint8_t, n ? n : 1);
+    if (!copy)
+        return NULL;
+    if (n)
+        memcpy(copy, data, n);
+    k->bytes = (Bytes){ source_memory(cx, copy, n), 0, n };
+    return k;
+}
+
+/* A copy of k to change: no longer the bytes of its state_dict entry. */
+static Const *copy_of(Ctx *cx, const Const *k)
+{
+    Const *c = mem_copy(cx, k, sizeof *k);
+    c->name = NULL;
+    c->derived = k->derived ? k->derived : k->name;
+    return c;
+}
+
+/* Strides of k, made up when it is contiguous. */
+static void strides_of(const Const *k, int64_t *out)
+{
+    int64_t step = 1;
+    for (int i = k->rank; i-- > 0; step *= k->dims[i])
+        out[i] = k->strides ? k->strides[i] : step;
+}
+
+const Const *const_permute(Ctx *cx, const Const *k, const int *perm)
+{
+    int64_t from[MAX_RANK], dims[MAX_RANK], strides[MAX_RANK];
+    strides_of(k, from);
+    for (int i = 0; i < k->rank; i++) {
+        dims[i] = k->dims[perm[i]];
+        strides[i] = from[perm[i]];
+    }
+    Const *c = copy_of(cx, k);
+    c->dims = copy_ints(cx, dims, k->rank);
+    c->strides = copy_ints(cx, strides, k->rank);
+    if (const_contiguous(c))
+        c->strides = NULL;
+    return c;
+}
+
+/* Strides for new dims over old ones: runs of old axes that lie one after the other can be cut anew. */
+static bool cut_anew(const Const *k, int rank, const int64_t *dims, int64_t *strides)
+{
+    int64_t from[MAX_RANK];
+    strides_of(k, from);
+    int i = k->rank - 1, j = rank - 1;
+    while (i >= 0) {
+        int64_t run = k->dims[i], step = from[i], numel = 1;
+        while (i > 0 && (k->dims[i - 1] == 1 || from[i - 1] == run * step || run == 1)) {
+            if (run == 1)
+                step = from[i - 1];
+            run *= k->dims[--i];
+        }
+        for (; j >= 0 && numel < run; j--) {
+            if (dims[j] == 0 || run % (numel * dims[j]))
+                return false;
+            strides[j] = step * numel;
+            numel *= dims[j];
+        }
+        if (numel != run)
+            return false;
+        i--;
+    }
+    for (; j >= 0; j--) {
+        if (dims[j] != 1)
+            return false;
+        strides[j] = 1;
+    }
+    return true;
+}
+
+const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dims)
+{
+    int64_t strides[MAX_RANK];
+    bool plain = const_contiguous(k);
+    if (!plain && !cut_anew(k, rank, dims, strides))
+        return NULL;
+    Const *c = copy_of(cx, k);
+    c->rank = rank;
+    c->dims = copy_ints(cx, dims, rank);
+    c->strides = plain ? NULL : copy_ints(cx, strides, rank);
+    return c;
+}
+
+const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count, int64_t step)
+{
+    if (step < 1 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+        return NULL;
+    assert(start >= 0 && count >= 0 && (count == 0 || start + (count - 1) * step < k->dims[axis]));
+    int64_t dims[MAX_RANK], strides[MAX_RANK];
+    strides_of(k, strides);
+    memcpy(dims, k->dims, (size_t)k->rank * sizeof *dims);
+    Const *c = copy_of(cx, k);
+    if (count) {
+        uint64_t skip = (uint64_t)(start * strides[axis]) * dtype_size(k->dtype);
+        c->bytes.off += skip;
+        c->bytes.len -= skip;
+    }
+    dims[axis] = count;
+    strides[axis] *= step;
+    c->dims = copy_ints(cx, dims, k->rank);
+    c->strides = copy_ints(cx, strides, k->rank);
+    if (const_contiguous(c))
+        c->strides = NULL;
+    return c;
+}

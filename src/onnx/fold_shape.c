@@ -1,0 +1,519 @@
+/* fold_shape.c - the value of operators that move elements without computing: they see bytes, not numbers.
+ * The one idea: Transpose, Slice, Expand, Tile and their kin are one strided copy. */
+#include "onnx/internal.h"
+
+static int64_t product(const int64_t *d, int n)
+{
+    int64_t p = 1;
+    for (int i = 0; i < n; i++)
+        p *= d[i];
+    return p;
+}
+
+/* Axis attribute, counted from the front; inference has checked it. */
+static int axis_of(const Fold *f, const char *name, int64_t deflt, int rank)
+{
+    int64_t a = node_int(f->node, name, deflt);
+    return (int)(a < 0 ? a + rank : a);
+}
+
+/* The same elements in the same order. */
+static bool fold_same(Fold *f)
+{
+    uint64_t bytes = dtype_bytes(f->out->dtype, (uint64_t)f->out->numel);
+    if (f->out->dtype == DT_STRING)
+        return false;
+    if (bytes)
+        memcpy(f->out->at, f->in[0].at, bytes);
+    return true;
+}
+
+static bool fold_shape_op(Fold *f)
+{
+    int64_t start = node_int(f->node, "start", 0), rank = f->in[0].rank;
+    start = start < 0 ? start + rank : start;
+    start = start < 0 ? 0 : start;
+    for (int64_t i = 0; i < f->out->numel; i++)
+        ((int64_t *)f->out->at)[i] = f->in[0].dims[start + i];
+    return true;
+}
+
+static bool fold_size(Fold *f)
+{
+    *(int64_t *)f->out->at = f->in[0].numel;
+    return true;
+}
+
+static bool fold_transpose(Fold *f)
+{
+    const int64_t *perm;
+    size_t count;
+    int64_t own[MAX_RANK], s[MAX_RANK], size = (int64_t)item_size(f->out->dtype);
+    int rank = f->in[0].rank;
+    bool given = node_ints(f->node, "perm", &perm, &count);
+    if (!size)
+        return false;
+    plain_strides(rank, f->in[0].dims, own);
+    for (int i = 0; i < rank; i++)
+        s[i] = own[given ? perm[i] : rank - 1 - i];
+    copy_strided(f->out->at, f->in[0].at, (size_t)size, rank, f->out->dims, s);
+    return true;
+}
+
+static bool fold_expand(Fold *f)
+{
+    int64_t s[MAX_RANK];
+    size_t size = item_size(f->out->dtype);
+    if (!size)
+        return false;
+    broadcast_strides(&f->in[0], f->out->rank, s);
+    copy_strided(f->out->at, f->in[0].at, size, f->out->rank, f->out->dims, s);
+    return true;
+}
+
+/* As a copy of twice the rank: each axis is (repeat, size) and the repeat does not move. */
+static bool fold_tile(Fold *f)
+{
+    int64_t own[MAX_RANK], dims[WALK_RANK], s[WALK_RANK];
+    size_t size = item_size(f->out->dtype);
+    int rank = f->in[0].rank;
+    if (!size || f->out->numel == 0)
+        return size != 0;
+    plain_strides(rank, f->in[0].dims, own);
+    for (int i = 0; i < rank; i++) {
+        dims[2 * i] = f->out->dims[i] / f->in[0].dims[i];
+        dims[2 * i + 1] = f->in[0].dims[i];
+        s[2 * i] = 0;
+        s[2 * i + 1] = own[i];
+    }
+    copy_strided(f->out->at, f->in[0].at, size, 2 * rank, dims, s);
+    return true;
+}
+
+/* ---- Slice, Concat, Split, Pad ---- */
+
+static bool fold_slice(Fold *f)
+{
+    int64_t start[MAX_RANK], axes[MAX_RANK], steps[MAX_RANK], s[MAX_RANK], count, n_axes, n_steps, at = 0;
+    const Data *x = &f->in[0];
+    size_t size = item_size(x->dtype);
+    if (!size || !fold_ints(f, 1, MAX_RANK, start, &count))
+        return false;
+    bool has_axes = fold_ints(f, 3, MAX_RANK, axes, &n_axes), has_steps = fold_ints(f, 4, MAX_RANK, steps, &n_steps);
+    plain_strides(x->rank, x->dims, s);
+    for (int64_t i = 0; i < count; i++) {
+        int axis = (int)(has_axes ? axes[i] < 0 ? axes[i] + x->rank : axes[i] : i);
+        int64_t step = has_steps ? steps[i] : 1, dim = x->dims[axis], from = start[i] < 0 ? start[i] + dim : start[i];
+        int64_t last = step < 0 ? dim - 1 : dim;
+        from = from > last ? last : from < 0 ? 0 : from;
+        at += from * s[axis];
+        s[axis] *= f->out->dims[axis] > 1 ? step : 1;
+    }
+    if (f->out->numel)
+        copy_strided(f->out->at, item_ptr(x, at), size, x->rank, f->out->dims, s);
+    return true;
+}
+
+/* Blocks of each input, one after the other, for every index before the axis. */
+static bool fold_concat(Fold *f)
+{
+    size_t size = item_size(f->out->dtype);
+    int axis = axis_of(f, "axis", 0, f->out->rank);
+    int64_t outer = product(f->out->dims, axis), row = f->out->numel / (outer ? outer : 1), at = 0;
+    if (!size)
+        return false;
+    for (int i = 0; i < f->node->n_in; i++) {
+        int64_t mine = product(f->in[i].dims + axis, f->in[i].rank - axis);
+        for (int64_t o = 0; o < outer && mine; o++)
+            memcpy(item_ptr(f->out, o * row + at), item_ptr(&f->in[i], o * mine), (size_t)mine * size);
+        at += mine;
+    }
+    return true;
+}
+
+static bool fold_split(Fold *f)
+{
+    const Data *x = &f->in[0];
+    size_t size = item_size(x->dtype);
+    int axis = axis_of(f, "axis", 0, x->rank);
+    int64_t outer = product(x->dims, axis), row = product(x->dims + axis, x->rank - axis), at = 0;
+    if (!size)
+        return false;
+    for (int i = 0; i < f->node->n_out; i++) {
+        int64_t mine = product(f->out[i].dims + axis, x->rank - axis);
+        for (int64_t o = 0; o < outer && mine; o++)
+            memcpy(item_ptr(&f->out[i], o * mine), item_ptr(x, o * row + at), (size_t)mine * size);
+        at += mine;
+    }
+    return true;
+}
+
+/* Where index i of a padded axis comes from: in [0, n), or -1 for the value. */
+static int64_t pad_source(int64_t i, int64_t n, char mode)
+{
+    if (i >= 0 && i < n)
+        return i;
+    if (mode == 'c' || n == 0)
+        return -1;
+    if (mode == 'e')
+        return i < 0 ? 0 : n - 1;
+    if (mode == 'w')
+        return ((i % n) + n) % n;
+    int64_t period = n > 1 ? 2 * (n - 1) : 1;               /* reflect: 0 1 2 1 0 1 2 .. */
+    int64_t k = ((i % period) + period) % period;
+    return k < n ? k : period - k;
+}
+
+/* Pad: each output row is copied axis by axis through a table of sources. */
+static bool fold_pad(Fold *f)
+{
+    int64_t pads[2 * MAX_RANK], axes[MAX_RANK], count, n_axes, before[MAX_RANK] = { 0 }, s[MAX_RANK], index[MAX_RANK] = { 0 };
+    const Data *x = &f->in[0];
+    size_t size = item_size(x->dtype);
+    char mode = node_str(f->node, "mode", "constant")[0];
+    uint64_t zero[2] = { 0 };
+    const void *value = f->node->n_in > 2 && f->in[2].at ? f->in[2].at : zero;
+    if (!size || !fold_ints(f, 1, 2 * MAX_RANK, pads, &count))
+        return false;
+    bool has_axes = fold_ints(f, 3, MAX_RANK, axes, &n_axes);
+    for (int64_t i = 0; i < count / 2; i++)
+        before[has_axes ? axes[i] < 0 ? axes[i] + x->rank : axes[i] : i] = pads[i];
+    plain_strides(x->rank, x->dims, s);
+    int last = x->rank - 1;
+    if (x->rank == 0)
+        return fold_same(f);
+    for (int64_t at = 0; at < f->out->numel; at += f->out->dims[last]) {
+        int64_t base = 0;
+        bool outside = false;
+        for (int a = 0; a < last; a++) {
+            int64_t from = pad_source(index[a] - before[a], x->dims[a], mode);
+            outside |= from < 0;
+            base += from * s[a];
+        }
+        for (int64_t i = 0; i < f->out->dims[last]; i++) {
+            int64_t from = outside ? -1 : pad_source(i - before[last], x->dims[last], mode);
+            memcpy(item_ptr(f->out, at + i), from < 0 ? value : item_ptr(x, base + from), size);
+        }
+        for (int a = last - 1; a >= 0 && ++index[a] == f->out->dims[a]; a--)
+            index[a] = 0;
+    }
+    return true;
+}
+
+/* ---- Gather and Scatter ---- */
+
+/* Indices of an int32 or int64 input, wrapped into [0, n); false when one is outside. */
+static bool index_at(const Data *d, int64_t i, int64_t n, int64_t *out)
+{
+    load_ints(d->dtype, item_ptr(d, i), 1, 1, out);
+    *out += *out < 0 ? n : 0;
+    return *out >= 0 && *out < n;
+}
+
+static bool fold_gather(Fold *f)
+{
+    const Data *x = &f->in[0], *at = &f->in[1];
+    size_t size = item_size(x->dtype);
+    int axis = axis_of(f, "axis", 0, x->rank);
+    int64_t outer = product(x->dims, axis), block = product(x->dims + axis + 1, x->rank - axis - 1), n = x->dims[axis], from;
+    uint8_t *out = f->out->at;
+    if (!size)
+        return false;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < at->numel; i++, out += (size_t)block * size) {
+            if (!index_at(at, i, n, &from))
+                return false;
+            if (block)
+                memcpy(out, item_ptr(x, (o * n + from) * block), (size_t)block * size);
+        }
+    return true;
+}
+
+/* Where element i of an index space lies in a tensor of strides s, leaving out one axis. */
+static int64_t place_without(const int64_t *dims, int rank, int64_t i, const int64_t *s, int axis)
+{
+    int64_t at = 0;
+    for (int a = rank - 1; a >= 0; a--) {
+        at += a == axis ? 0 : i % dims[a] * s[a];
+        i /= dims[a];
+    }
+    return at;
+}
+
+static bool fold_gather_elements(Fold *f)
+{
+    const Data *x = &f->in[0], *at = &f->in[1];
+    size_t size = item_size(x->dtype);
+    int axis = axis_of(f, "axis", 0, x->rank);
+    int64_t s[MAX_RANK], from;
+    plain_strides(x->rank, x->dims, s);
+    for (int64_t i = 0; size && i < at->numel; i++) {
+        if (!index_at(at, i, x->dims[axis], &from))
+            return false;
+        memcpy(item_ptr(f->out, i), item_ptr(x, place_without(at->dims, at->rank, i, s, axis) + from * s[axis]), size);
+    }
+    return size != 0;
+}
+
+/* The element that a row of indices names, over the axes from `first` on. */
+static bool row_place(const Data *at, int64_t row, int64_t depth, const Data *x, int first, const int64_t *s, int64_t *out)
+{
+    int64_t k;
+    *out = 0;
+    for (int64_t i = 0; i < depth; i++) {
+        if (!index_at(at, row * depth + i, x->dims[first + i], &k))
+            return false;
+        *out += k * s[first + i];
+    }
+    return true;
+}
+
+static bool fold_gather_nd(Fold *f)
+{
+    const Data *x = &f->in[0], *at = &f->in[1];
+    size_t size = item_size(x->dtype);
+    int batch = (int)node_int(f->node, "batch_dims", 0);
+    int64_t depth = at->dims[at->rank - 1], s[MAX_RANK], place;
+    int64_t batches = product(x->dims, batch), rows = product(at->dims, at->rank - 1);
+    int64_t block = product(x->dims + batch + depth, x->rank - batch - (int)depth), per = batches ? rows / batches : 0;
+    plain_strides(x->rank, x->dims, s);
+    for (int64_t r = 0; size && r < rows; r++) {
+        if (!row_place(at, r, depth, x, batch, s, &place))
+            return false;
+        place += per ? r / per * product(x->dims + batch, x->rank - batch) : 0;
+        if (block)
+            memcpy(item_ptr(f->out, r * block), item_ptr(x, place), (size_t)block * size);
+    }
+    return size != 0;
+}
+
+/* What lies at `to` joined with `from`, by the reduction attribute. */
+static bool reduce_into(DType t, char how, void *to, const void *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        size_t size = item_size(t);
+        void *p = (uint8_t *)to + (size_t)i * size;
+        const void *q = (const uint8_t *)from + (size_t)i * size;
+        if (num_kind(t) == NUM_REAL) {
+            double a, b;
+            load_reals(t, p, 1, 1, &a);
+            load_reals(t, q, 1, 1, &b);
+            a = how == 'a' ? a + b : how == 'u' ? a * b : a != a ? a : b != b ? b : (how == 'x') == (a > b) ? a : b;
+            store_reals(t, p, 1, &a);
+        } else if (num_kind(t) == NUM_INT) {
+            int64_t a, b;
+            load_ints(t, p, 1, 1, &a);
+            load_ints(t, q, 1, 1, &b);
+            a = how == 'a' ? (int64_t)((uint64_t)a + (uint64_t)b) : how == 'u' ? (int64_t)((uint64_t)a * (uint64_t)b) : (how == 'x') == (a > b) ? a : b;
+            store_ints(t, p, 1, &a);
+        } else
+            return false;
+    }
+    return true;
+}
+
+/* 0 for none, else a letter only that reduction has: Add, mUl, maX, mIn. */
+static char reduction_of(const Fold *f)
+{
+    const char *r = node_str(f->node, "reduction", "none");
+    return !strcmp(r, "none") ? 0 : !strcmp(r, "add") ? 'a' : !strcmp(r, "mul") ? 'u' : !strcmp(r, "max") ? 'x' : 'i';
+}
+
+static bool fold_scatter_elements(Fold *f)
+{
+    const Data *x = &f->in[0], *at = &f->in[1], *up = &f->in[2];
+    size_t size = item_size(x->dtype);
+    int axis = axis_of(f, "axis", 0, x->rank);
+    int64_t s[MAX_RANK], k;
+    char how = reduction_of(f);
+    if (!size || !fold_same(f))
+        return false;
+    plain_strides(x->rank, x->dims, s);
+    for (int64_t i = 0; i < at->numel; i++) {
+        if (!index_at(at, i, x->dims[axis], &k))
+            return false;
+        void *to = item_ptr(f->out, place_without(at->dims, at->rank, i, s, axis) + k * s[axis]);
+        if (!how)
+            memcpy(to, item_ptr(up, i), size);
+        else if (!reduce_into(x->dtype, how, to, item_ptr(up, i), 1))
+            return false;
+    }
+    return true;
+}
+
+static bool fold_scatter_nd(Fold *f)
+{
+    const Data *x = &f->in[0], *at = &f->in[1], *up = &f->in[2];
+    size_t size = item_size(x->dtype);
+    int64_t depth = at->dims[at->rank - 1], rows = product(at->dims, at->rank - 1), s[MAX_RANK], place;
+    int64_t block = product(x->dims + depth, x->rank - (int)depth);
+    char how = reduction_of(f);
+    if (!size || !fold_same(f))
+        return false;
+    plain_strides(x->rank, x->dims, s);
+    for (int64_t r = 0; r < rows && block; r++) {
+        if (!row_place(at, r, depth, x, 0, s, &place))
+            return false;
+        if (!how)
+            memcpy(item_ptr(f->out, place), item_ptr(up, r * block), (size_t)block * size);
+        else if (!reduce_into(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block), block))
+            return false;
+    }
+    return true;
+}
+
+/* ---- made anew ---- */
+
+static bool fold_constant_of_shape(Fold *f)
+{
+    const Attr *value = node_attr(f->node, "value");
+    size_t size = item_size(f->out->dtype);
+    if (!size)
+        return false;
+    if (!value) {
+        memset(f->out->at, 0, (size_t)f->out->numel * size);
+        return true;
+    }
+    const void *at = const_data(f->cx, value->t);
+    if (at)
+        fill_items(f->out->at, at, size, f->out->numel);
+    return at != NULL;
+}
+
+static bool fold_range(Fold *f)
+{
+    DType t = f->out->dtype;
+    for (int64_t i = 0; i < f->out->numel; i++)
+        if (num_kind(t) == NUM_REAL) {
+            double start, delta;
+            load_reals(t, f->in[0].at, 1, 1, &start);
+            load_reals(t, f->in[2].at, 1, 1, &delta);
+            start += (double)i * delta;
+            store_reals(t, item_ptr(f->out, i), 1, &start);
+        } else if (num_kind(t) == NUM_INT) {
+            int64_t start, delta;
+            load_ints(t, f->in[0].at, 1, 1, &start);
+            load_ints(t, f->in[2].at, 1, 1, &delta);
+            start = (int64_t)((uint64_t)start + (uint64_t)i * (uint64_t)delta);
+            store_ints(t, item_ptr(f->out, i), 1, &start);
+        } else
+            return false;
+    return true;
+}
+
+/* Trilu(x, k?): zero above (lower) or below (upper, the default) diagonal k of each matrix. */
+static bool fold_trilu(Fold *f)
+{
+    int64_t k = 0, count;
+    const Data *x = &f->in[0];
+    size_t size = item_size(x->dtype);
+    bool upper = node_int(f->node, "upper", 1) != 0;
+    if (!size || !fold_same(f) || (f->node->n_in > 1 && f->in[1].at && !fold_ints(f, 1, 1, &k, &count)))
+        return false;
+    int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];
+    for (int64_t r = 0; cols && r < x->numel / cols; r++) {
+        int64_t i = r % rows, edge = k > cols ? cols : k < -rows ? -rows : k;
+        edge += i + !upper;                                    /* the first column kept (upper) or dropped (lower) */
+        edge = edge < 0 ? 0 : edge > cols ? cols : edge;
+        memset(item_ptr(f->out, r * cols + (upper ? 0 : edge)), 0, (size_t)(upper ? edge : cols - edge) * size);
+    }
+    return true;
+}
+
+static void one_of(DType t, void *out)
+{
+    if (num_kind(t) == NUM_REAL)
+        store_reals(t, out, 1, &(double){ 1 });
+    else
+        store_ints(t, out, 1, &(int64_t){ 1 });
+}
+
+static bool fold_eye_like(Fold *f)
+{
+    DType t = f->out->dtype;
+    int64_t k = node_int(f->node, "k", 0), rows = f->out->dims[0], cols = f->out->dims[1];
+    if (num_kind(t) == NUM_NONE)
+        return false;
+    memset(f->out->at, 0, (size_t)f->out->numel * item_size(t));
+    for (int64_t r = 0; r < rows; r++)
+        if (r + k >= 0 && r + k < cols)
+            one_of(t, item_ptr(f->out, r * cols + r + k));
+    return true;
+}
+
+/* OneHot(indices, depth, [off, on]): an index outside is off everywhere. */
+static bool fold_one_hot(Fold *f)
+{
+    const Data *at = &f->in[0];
+    size_t size = item_size(f->out->dtype);
+    int axis = axis_of(f, "axis", -1, f->out->rank);
+    int64_t depth = f->out->dims[axis], inner = product(f->out->dims + axis + 1, f->out->rank - axis - 1);
+    if (!size || num_kind(at->dtype) == NUM_NONE)
+        return false;
+    fill_items(f->out->at, f->in[2].at, size, f->out->numel);
+    for (int64_t i = 0; i < at->numel; i++) {
+        double v;
+        load_reals(at->dtype, item_ptr(at, i), 1, 1, &v);
+        v += v < 0 ? (double)depth : 0;
+        if (v >= 0 && v < (double)depth)
+            memcpy(item_ptr(f->out, (i / inner * depth + (int64_t)v) * inner + i % inner), item_ptr(&f->in[2], 1), size);
+    }
+    return true;
+}
+
+/* One column per element that is not zero: its index, axis by axis. */
+static bool fold_non_zero(Fold *f)
+{
+    const Data *x = &f->in[0];
+    size_t size = item_size(x->dtype);
+    int64_t n = f->out->dims[1], col = 0;
+    if (!size)
+        return false;
+    for (int64_t i = 0; i < x->numel && col < n; i++) {
+        if (item_is_zero(x->dtype, item_ptr(x, i)))
+            continue;
+        for (int64_t a = x->rank - 1, rest = i; a >= 0; rest /= x->dims[a], a--)
+            ((int64_t *)f->out->at)[a * n + col] = rest % x->dims[a];
+        col++;
+    }
+    return true;
+}
+
+/* ---- blocks of an image: [N, C, H, W] read with more axes, permuted ---- */
+
+static bool fold_depth_to_space(Fold *f)
+{
+    const Data *x = &f->in[0];
+    int64_t b = node_int(f->node, "blocksize", 1), n = x->dims[0], c = x->dims[1] / (b * b), h = x->dims[2], w = x->dims[3];
+    bool dcr = strcmp(node_str(f->node, "mode", "DCR"), "CRD") != 0;
+    size_t size = item_size(x->dtype);
+    int64_t plane = h * w, each = dcr ? plane : plane * b * b, sub = dcr ? plane * c : plane;     /* strides of c and of a block's cell */
+    if (!size)
+        return false;
+    copy_strided(f->out->at, x->at, size, 6, (const int64_t[]){ n, c, h, b, w, b },
+                 (const int64_t[]){ x->dims[1] * plane, each, w, sub * b, 1, sub });
+    return true;
+}
+
+static bool fold_space_to_depth(Fold *f)
+{
+    const Data *x = &f->in[0];
+    int64_t b = node_int(f->node, "blocksize", 1), n = x->dims[0], c = x->dims[1], h = x->dims[2] / b, w = x->dims[3] / b;
+    size_t size = item_size(x->dtype);
+    int64_t row = x->dims[3], plane = x->dims[2] * row;
+    if (!size || strcmp(node_str(f->node, "mode", "DCR"), "DCR"))
+        return false;
+    copy_strided(f->out->at, x->at, size, 6, (const int64_t[]){ n, b, b, c, h, w }, (const int64_t[]){ c * plane, row, 1, plane, row * b, b });
+    return true;
+}
+
+const FoldRow fold_shape[] = {
+    { "BitCast", fold_same }, { "Concat", fold_concat }, { "ConstantOfShape", fold_constant_of_shape },
+    { "DepthToSpace", fold_depth_to_space }, { "Expand", fold_expand }, { "EyeLike", fold_eye_like }, { "Flatten", fold_same },
+    { "Gather", fold_gather }, { "GatherElements", fold_gather_elements }, { "GatherND", fold_gather_nd },
+    { "Identity", fold_same }, { "NonZero", fold_non_zero }, { "OneHot", fold_one_hot }, { "Pad", fold_pad },
+    { "Range", fold_range }, { "Reshape", fold_same }, { "ScatterElements", fold_scatter_elements },
+    { "ScatterND", fold_scatter_nd }, { "Shape", fold_shape_op }, { "Size", fold_size }, { "Slice", fold_slice },
+    { "SpaceToDepth", fold_space_to_depth }, { "Split", fold_split }, { "Squeeze", fold_same }, { "Tile", fold_tile },
+    { "Transpose", fold_transpose }, { "Trilu", fold_trilu }, { "Unsqueeze", fold_same }, { 0 }
+};

@@ -1,0 +1,127 @@
+/* Unit tests of onnx/graph.c, const.c and text.c: types, strided constants, what a graph looks like. */
+#include "unit/test.h"
+
+#include "onnx/internal.h"
+
+static void types_are_interned(void **state)
+{
+    Ctx *cx = *state;
+    Dim n = dim_sym(cx, str_of(cx, "N")), d[2] = { n, dim_int(cx, 3) };
+    Type a = type_tensor(cx, DT_FLOAT, 2, d), b = type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) });
+    assert_ptr_equal(a, b);
+    assert_ptr_not_equal(a, type_tensor(cx, DT_DOUBLE, 2, d));
+    assert_string_equal(type_text(cx, a)->s, "float32[N,3]");
+    assert_string_equal(type_text(cx, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, DT_FLOAT, -1, NULL)))->s, "seq(float32[?])");
+    assert_string_equal(dim_text(cx, type_numel(cx, a))->s, "3*N");
+    assert_false(type_static(a, NULL));
+    for (int i = 0; i < 500; i++)               /* past several growths of the table */
+        assert_ptr_equal(type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }), type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }));
+}
+
+static void dtypes(void **state)
+{
+    (void)state;
+    for (int t = DT_NONE + 1; t < DT_COUNT; t++)
+        assert_int_equal(dtype_named(dtype_name((DType)t), strlen(dtype_name((DType)t))), t);
+    assert_int_equal(dtype_named("float", 5), DT_NONE);
+    assert_int_equal(dtype_bytes(DT_INT4, 3), 2);
+    assert_int_equal(dtype_bytes(DT_UINT2, 5), 2);
+    assert_int_equal(dtype_bytes(DT_COMPLEX64, 3), 24);
+    assert_int_equal(dtype_bytes(DT_STRING, 3), 0);
+}
+
+static const Const *counting(Ctx *cx, int rank, const int64_t *dims)
+{
+    int32_t v[4096];
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dims[i];
+    for (int32_t i = 0; i < n; i++)
+        v[i] = i;
+    return const_make(cx, DT_INT32, rank, dims, v);
+}
+
+static void assert_holds(Ctx *cx, const Const *k, const int32_t *want)
+{
+    int32_t got[4096];
+    assert_true(const_read(cx, k, got));
+    for (int64_t i = 0; i < const_numel(k); i++)
+        assert_int_equal(got[i], want[i]);
+}
+
+static void views_of_a_constant(void **state)
+{
+    Ctx *cx = *state;
+    const Const *k = counting(cx, 2, (int64_t[]){ 2, 3 });
+    const Const *t = const_permute(cx, k, (int[]){ 1, 0 });
+    assert_holds(cx, t, (int32_t[]){ 0, 3, 1, 4, 2, 5 });
+    assert_false(const_contiguous(t));
+    assert_null(const_reshape(cx, t, 1, (int64_t[]){ 6 }));
+    assert_holds(cx, const_reshape(cx, t, 3, (int64_t[]){ 3, 1, 2 }), (int32_t[]){ 0, 3, 1, 4, 2, 5 });
+    assert_true(const_contiguous(const_permute(cx, t, (int[]){ 1, 0 })));
+    const Const *s = const_slice(cx, k, 1, 1, 2, 1);
+    assert_holds(cx, s, (int32_t[]){ 1, 2, 4, 5 });
+    assert_holds(cx, const_slice(cx, s, 0, 1, 1, 1), (int32_t[]){ 4, 5 });
+    assert_holds(cx, const_slice(cx, k, 1, 0, 2, 2), (int32_t[]){ 0, 2, 3, 5 });
+    assert_int_equal(const_numel(const_slice(cx, k, 1, 3, 0, 1)), 0);
+    const Const *c = counting(cx, 3, (int64_t[]){ 2, 4, 6 });
+    const Const *cut = const_reshape(cx, const_permute(cx, c, (int[]){ 1, 0, 2 }), 4, (int64_t[]){ 2, 2, 2, 6 });
+    assert_non_null(cut);
+    int32_t want[48];
+    for (int a = 0, i = 0; a < 4; a++)
+        for (int b = 0; b < 2; b++)
+            for (int d = 0; d < 6; d++)
+                want[i++] = b * 24 + a * 6 + d;
+    assert_holds(cx, cut, want);
+}
+
+/* Larger than a tile, from a file: a transposed constant is read right across tile borders. */
+static void gathering_in_tiles(void **state)
+{
+    Ctx *cx = *state;
+    enum { ROWS = 300, COLS = 1000 };
+    int32_t *v = new_array(cx, int32_t, ROWS * COLS), *got = new_array(cx, int32_t, ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++)
+        v[i] = i;
+    const Const *k = const_make(cx, DT_INT32, 2, (int64_t[]){ ROWS, COLS }, v);
+    assert_true(const_read(cx, const_permute(cx, k, (int[]){ 1, 0 }), got));
+    for (int i = 0; i < ROWS * COLS; i++)
+        assert_int_equal(got[i], i % ROWS * COLS + i / ROWS);
+    const Const *long_row = const_reshape(cx, k, 1, (int64_t[]){ ROWS * COLS });
+    const Const *odd = const_slice(cx, long_row, 0, 1, ROWS * COLS / 2, 2);
+    assert_true(const_read(cx, odd, got));
+    for (int i = 0; i < ROWS * COLS / 2; i++)
+        assert_int_equal(got[i], 2 * i + 1);
+}
+
+static void a_graph_as_text(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    Dim n = dim_sym(cx, str_of(cx, "N"));
+    Ox x = graph_input(g, str_of(cx, "x"), type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) }));
+    Ox y = ox_g(g, "Add", x, ox_number(g, DT_FLOAT, 0.5));
+    y = ox_g(g, "Reshape", y, ox_dims(g, (Dim[]){ dim_mul(cx, n, dim_int(cx, 3)) }, 1));
+    y = ox_g_with(g, "Softmax", INPUTS(y), INT("axis", 0));
+    graph_output(g, y, str_of(cx, "y"));
+    graph_output(g, x, str_of(cx, "same"));
+    assert_string_equal(graph_text(g)->s,
+        "graph main(%x: float32[N,3]) {\n"
+        "  %3: float32[N,3] = Add(%x, {0.5}: float32[])\n"
+        "  %5: float32[3*N] = Reshape(%3, dims{3*N}: int64[1])\n"
+        "  %y: float32[3*N] = Softmax<axis=0>(%5)\n"
+        "  %same: float32[N,3] = Identity(%x)\n"
+        "  return %y, %same\n"
+        "}\n");
+    g->nodes.at[0]->dead = true;
+    graph_compact(g);
+    assert_int_equal(g->nodes.n, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(types_are_interned), TEST(dtypes), TEST(views_of_a_constant), TEST(gathering_in_tiles), TEST(a_graph_as_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
