@@ -221,10 +221,10 @@ static bool named(const OpCall *call, const char *name) { return call->schema &&
 static bool strides_of_permute(const OpCall *call, int rank, const Dim *from, Dim *out)
 {
     Value dims = call_arg(call, "dims");
-    if (dims.tag != V_LIST || dims.list->n != rank)
+    if (dims.tag != V_TUPLE || dims.tuple->n != rank)           /* bound lists are snapshots: ops/bind.c */
         return false;
     for (int i = 0; i < rank; i++) {
-        Value v = dims.list->at[i].v;
+        Value v = dims.tuple->at[i];
         if (v.tag != V_INT || v.i < -rank || v.i >= rank)
             return false;
         out[i] = from[v.i < 0 ? v.i + rank : v.i];

@@ -1,7 +1,7 @@
 /* rules.c - the rule language: text to trees, and a tree applied to values.
  *
- *     file        = { rule }                            a rule starts in column 1, its clauses are indented, # is a comment
- *     rule        = head { clause }
+ *     file        = { rule }                            a head starts in column 1, clauses are indented, # is a comment
+ *     rule        = head { head } clause { clause }     several heads share what follows
  *     head        = schema-line | "onnx::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
  *     clause      = "kinds" words | "promote" rest-of-line | alternative
  *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
@@ -452,44 +452,62 @@ static bool head(Reader *r, Rule *rule)
     return true;
 }
 
-static Rule *rule(Reader *r)
+static Rule *one_head(Reader *r)
 {
     Rule *out = new(r->cx, Rule);
-    struct RuleBody *body = new(r->cx, struct RuleBody);
     out->text = r->text;
     out->start = (uint32_t)r->at;
+    return head(r, out) ? out : NULL;
+}
+
+static bool clauses(Reader *r, Rule *out)
+{
+    struct RuleBody *body = new(r->cx, struct RuleBody);
     out->body = body;
-    if (!head(r, out))
-        return NULL;
     while (peek(r)) {
         if (take(r, "kinds"))
             out->kinds = rest_of_line(r);
         else if (take(r, "promote"))
             out->promote = rest_of_line(r);
         else if (!alternative(r, body))
-            return NULL;
+            return false;
     }
     out->end = (uint32_t)r->at;
-    if (body->at.n == 0)
-        return broken_at(r, out->start, "the rule has no '= ...'");
-    return out;
+    return body->at.n > 0 || broken_at(r, out->start, "the rule has no '= ...'");
+}
+
+/* One or more heads, then the clauses that they share. */
+static bool rule(Reader *r, RuleList *out)
+{
+    size_t first = out->n;
+    do {
+        Rule *one = at_line_start(r) ? one_head(r) : broken(r, "a rule starts in column 1");
+        if (!one || !vec_push(r->cx, out, one))
+            return false;
+        blanks(r);
+    } while (r->at < r->end && at_line_start(r));
+    Rule *last = out->at[out->n - 1];
+    if (!clauses(r, last))
+        return false;
+    for (size_t i = first; i + 1 < out->n; i++) {
+        Rule *each = out->at[i];
+        each->kinds = last->kinds;
+        each->promote = last->promote;
+        each->body = last->body;
+        each->end = last->end;
+    }
+    return true;
 }
 
 bool rules_parse(Ctx *cx, const Text *text, RuleList *out)
 {
     Reader r = { .cx = cx, .text = text, .end = text->n };
+    bool fine = true;
     keep_begin(cx);
-    for (blanks(&r); r.at < r.end && !r.failed && !ctx_failed(cx); blanks(&r)) {
-        Rule *one = NULL;
-        if (at_line_start(&r))
-            one = rule(&r);
-        else
-            broken(&r, "a rule starts in column 1");
-        if (one)
-            vec_push(cx, out, one);
-    }
+    for (blanks(&r); fine && r.at < r.end && !ctx_failed(cx); blanks(&r))
+        fine = rule(&r, out);
     keep_end(cx);
-    return !r.failed && !ctx_failed(cx);
+    return fine && !r.failed && !ctx_failed(cx);
 }
 
 /* ---- applying ------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  *     onnx::HardSwish(X) before 14
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
- * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`), optional `kinds`, `promote`, and one or more
+ * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may share what follows), optional `kinds`, `promote`, and one or more
  * alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means refuse, never fall through.
  * EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR` before the `=`, (a, b) for several
  * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,

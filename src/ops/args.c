@@ -239,7 +239,7 @@ bool arg_axes(Op *op, const char *name, int rank, Axes *out)
     if (ctx_failed(op->cx))
         return false;
     for (size_t i = 0; i < dims.n; i++) {
-        int axis;
+        int axis = 0;
         if (!wrap(op, dims.at[i], rank, &axis))
             return false;
         if (out->has[axis])

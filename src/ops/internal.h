@@ -49,4 +49,14 @@ int param_index(const Schema *s, Str name);             /* -1: none */
 bool val_is_number(Value v);                            /* a Python number, symbolic or not */
 const char *rules_text_of(const OpFamily *f);
 
+/* ---- shape arithmetic that several families share (shape.c) ---- */
+
+Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);                    /* Reshape; x itself when that is its shape */
+Ox expand_dims(Op *op, Ox x, const Dim *dims, int n);                   /* Expand; x itself when that is its shape */
+Ox permute_to(Op *op, Ox x, const int *perm, int n);                    /* Transpose; x itself for the identity */
+Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);     /* 0 <= start <= end <= size, end exclusive */
+Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL items are left out */
+Ox unsqueeze_axis(Op *op, Ox x, int axis);
+Ox flatten_to_1d(Op *op, Ox x);
+bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 #endif

@@ -4,13 +4,15 @@
  * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-extern const OpRow ops_attention[], ops_create[], ops_index[], ops_rnn[];
+extern const OpRow ops_attention[], ops_convert[], ops_create[], ops_index[], ops_pointwise[], ops_reduce[], ops_rnn[], ops_shape[], ops_view[];
 extern const char rules_ops_pointwise[];
 
-static const OpRow no_rows[] = { OPS_END };        /* of a family that is all rules */
-
 const OpFamily op_families[] = {
-    { "pointwise", no_rows, rules_ops_pointwise },
+    { "pointwise", ops_pointwise, rules_ops_pointwise },
+    { "convert", ops_convert, NULL },
+    { "reduce", ops_reduce, NULL },
+    { "view", ops_view, NULL },
+    { "shape", ops_shape, NULL },
     { "index", ops_index, NULL },
     { "create", ops_create, NULL },
     { "attention", ops_attention, NULL },

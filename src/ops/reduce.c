@@ -1,0 +1,326 @@
+/* reduce.c - over one axis, some or all: sums, extremes, norms, variance; softmax and cumulative sums along an axis. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+/* ---- the common shape of a reduction ---- */
+
+/* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */
+static Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    int64_t at[MAX_RANK];
+    Attr keepdims = INT("keepdims", keep);
+    if (axes->n == ox_rank(x) || axes->n == 0)
+        return ox_make(op->g, name, INPUTS(x), &keepdims, 1);
+    for (int i = 0; i < axes->n; i++)
+        at[i] = axes->at[i];
+    Ox list = ox_ints(op->g, at, (size_t)axes->n);
+    return ox_make(op->g, name, INPUTS(x, list), &keepdims, 1);
+}
+
+static bool has_param(Op *op, const char *name)
+{
+    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
+}
+
+/* The axes of parameter `dim`, all of them where the schema has none or it is None or []. */
+static bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
+{
+    int rank;
+    *keep = has_param(op, "keepdim") && arg_bool(op, "keepdim");
+    *axes = (Axes){ 0 };
+    if (!has_param(op, "dim") && ox_ok(x) && ox_rank(x) < 0)
+        return true;
+    if (!need_rank(op, x, -1, &rank))
+        return false;
+    if (has_param(op, "dim"))
+        return arg_axes(op, "dim", rank, axes);
+    for (int i = 0; i < rank; i++)
+        axes->at[axes->n++] = i, axes->has[i] = true;
+    return true;
+}
+
+/* sum, mean, prod, amax, amin, logsumexp: row->text is the ONNX operator. */
+static Ox lower_reduce(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? reduce(op, op->row->text, x, &axes, keep) : POISON;
+}
+
+static Ox lower_mean(Op *op)
+{
+    Ox x = arg(op, "self");
+    if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x)));
+    return lower_reduce(op);
+}
+
+/* bool has no extremes in ONNX before opset 20; uint8 has. */
+static Ox extreme(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    if (!ox_ok(x) || ox_dtype(x) != DT_BOOL)
+        return reduce(op, name, x, axes, keep);
+    Ox out = reduce(op, name, ox_cast(op->g, x, DT_UINT8), axes, keep);
+    return ox_ok(out) ? ox_cast(op->g, out, DT_BOOL) : POISON;
+}
+
+static Ox lower_extreme(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
+}
+
+/* any, all: of bools; a uint8 tensor gives uint8, PyTorch's heritage. */
+static Ox lower_any_all(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox out = extreme(op, op->row->text, ox_cast(op->g, x, DT_BOOL), &axes, keep);
+    return ox_ok(out) && ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
+}
+
+static Ox lower_count_nonzero(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox some = ox_cast(op->g, x, DT_BOOL);
+    return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes, keep);
+}
+
+/* ---- which element is the extreme ---- */
+
+static Ox arg_extreme(Op *op, const char *name, Ox x, int axis, bool keep)
+{
+    if (ox_ok(x) && ox_dtype(x) == DT_BOOL)
+        x = ox_cast(op->g, x, DT_UINT8);
+    return ox_make(op->g, name, INPUTS(x), ATTRS(INT("axis", axis), INT("keepdims", keep)));
+}
+
+/* A scalar has one element: index 0. */
+static Ox zero_index(Op *op) { return ox_int(op->g, 0); }
+
+static Ox lower_arg_extreme(Op *op)
+{
+    Ox x = arg(op, "self");
+    bool keep = arg_bool(op, "keepdim");
+    int rank, axis = 0;
+    if (!need_rank(op, x, -1, &rank) || (arg_given(op, "dim") && !arg_dim(op, "dim", rank, &axis)))
+        return POISON;
+    if (rank == 0)
+        return zero_index(op);
+    if (arg_given(op, "dim"))
+        return arg_extreme(op, op->row->text, x, axis, keep);
+    Ox at = arg_extreme(op, op->row->text, flatten_to_1d(op, x), 0, false);
+    Dim ones[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        ones[i] = dim_int(op->cx, 1);
+    return keep ? reshape_to(op, at, ones, rank) : at;
+}
+
+/* max(x, dim) -> (values, indices); row->datum: 0 max, 1 min */
+static Value lower_extreme_dim(Op *op)
+{
+    Ox x = arg(op, "self"), out[2];
+    bool keep = arg_bool(op, "keepdim"), min = op->row->datum;
+    Axes one = { .n = 1 };
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &one.at[0]))
+        return val_poison();
+    out[0] = rank == 0 ? x : extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
+    out[1] = rank == 0 ? zero_index(op) : arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+    return result_tuple(op, out, 2);
+}
+
+static Value lower_aminmax(Op *op)
+{
+    Ox x = arg(op, "self"), out[2];
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return val_poison();
+    out[0] = extreme(op, "ReduceMin", x, &axes, keep);
+    out[1] = extreme(op, "ReduceMax", x, &axes, keep);
+    return result_tuple(op, out, 2);
+}
+
+/* ---- variance ---- */
+
+/* What is taken from the count: correction=, unbiased=, or 1. */
+static double correction(Op *op)
+{
+    if (has_param(op, "correction"))
+        return arg_given(op, "correction") ? arg_float(op, "correction") : 1;
+    return arg_bool(op, "unbiased");
+}
+
+static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
+{
+    Dim n = dim_int(op->cx, 1);
+    for (int i = 0; i < axes->n; i++)
+        n = dim_mul(op->cx, n, ox_dim(x, axes->at[i]));
+    Ox v = ox_dim_value(op->g, n);
+    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
+}
+
+/* mean((x - mean(x))^2) * n / max(0, n - correction) */
+static bool variance(Op *op, Ox *var, Ox *mean)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    double less = correction(op);
+    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
+        return false;
+    if (!dtype_is_float(ox_dtype(x)))
+        return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
+    Ox middle = reduce(op, "ReduceMean", x, &axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
+    *mean = reduce(op, "ReduceMean", x, &axes, keep);
+    if (less == 0)
+        return (*var = reduce(op, "ReduceMean", square, &axes, keep)) != POISON;
+    Ox n = count_of(op, x, &axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
+    Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, &axes, keep);
+    *var = ox(op, "Div", sum, divisor);
+    return ox_ok(*var);
+}
+
+/* row->datum: 1 takes the root */
+static Ox lower_var(Op *op)
+{
+    Ox var, mean;
+    if (!variance(op, &var, &mean))
+        return POISON;
+    return op->row->datum ? ox(op, "Sqrt", var) : var;
+}
+
+static Value lower_var_mean(Op *op)
+{
+    Ox out[2];
+    if (!variance(op, &out[0], &out[1]))
+        return val_poison();
+    if (op->row->datum)
+        out[0] = ox(op, "Sqrt", out[0]);
+    return result_tuple(op, out, 2);
+}
+
+/* ---- norms ---- */
+
+static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
+{
+    Ox size = ox(op, "Abs", x);
+    if (p == INFINITY || p == -INFINITY)
+        return reduce(op, p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
+    if (p == 0) {
+        Ox zero = number_like(op, 0, x), none = ox(op, "Equal", x, zero), some = ox(op, "Not", none);
+        return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, ox_dtype(x)) : POISON, axes, keep);
+    }
+    Ox power = number_like(op, p, x), root = number_like(op, 1 / p, x), raised = ox(op, "Pow", size, power);
+    Ox sum = reduce(op, "ReduceSum", raised, axes, keep);
+    return ox(op, "Pow", sum, root);
+}
+
+/* row->text names the parameter that holds p; none: the Frobenius norm */
+static Ox lower_norm(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    double p = op->row->text && arg_given(op, op->row->text) ? arg_float(op, op->row->text) : 2;
+    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
+        return POISON;
+    if (p == 1 || p == 2)
+        return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, &axes, keep);
+    return general_norm(op, x, p, &axes, keep);
+}
+
+/* ---- along an axis ---- */
+
+/* Softmax, LogSoftmax: row->text. A scalar is treated as one element. */
+static Ox lower_softmax(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    if (rank > 0)
+        return ox_make(op->g, op->row->text, INPUTS(x), ATTRS(INT("axis", axis)));
+    Ox one = ox_make(op->g, op->row->text, INPUTS(unsqueeze_axis(op, x, 0)), ATTRS(INT("axis", 0)));
+    return reshape_to(op, one, NULL, 0);
+}
+
+static Ox lower_cumsum(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    Ox at = ox_int(op->g, axis);
+    return rank == 0 ? x : ox(op, "CumSum", x, at);
+}
+
+#define REDUCE(onnx, promo, line) UNARY(lower_reduce, onnx, promo, PLAIN, line)
+#define EXTREME(onnx, line) UNARY(lower_extreme, onnx, NULL, PLAIN, line)
+#define NORM(p, promo, line) UNARY(lower_norm, p, promo, PLAIN, line)
+#define LONG "bool-to-long(self)"
+#define SELF "default(self)"
+
+const OpRow ops_reduce[] = {
+    REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMax", "aten::max(Tensor self) -> Tensor"),
+    EXTREME("ReduceMin", "aten::min(Tensor self) -> Tensor"),
+    CALL_FAMILY(lower_extreme_dim, 0, NULL, PLAIN, "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL_FAMILY(lower_extreme_dim, 1, NULL, PLAIN, "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL(lower_aminmax, NULL, PLAIN, "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
+    UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN, "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN, "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::any(Tensor self) -> Tensor"),
+    OLDER("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::all(Tensor self) -> Tensor"),
+    OLDER("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
+    LOWER(lower_count_nonzero, NULL, PLAIN, "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),
+    OLDER("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"),
+    FAMILY(lower_var, 1, NULL, PLAIN, "aten::std(Tensor self, bool unbiased=True) -> Tensor"),
+    OLDER("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    OLDER("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    FAMILY(lower_var, 0, NULL, PLAIN, "aten::var(Tensor self, bool unbiased=True) -> Tensor"),
+    OLDER("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    OLDER("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    CALL_FAMILY(lower_var_mean, 1, NULL, PLAIN, "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
+    OLDER("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN, "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
+    OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
+    NORM("p", SELF, "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
+    OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"),
+    OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"),
+    NORM("ord", SELF, "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    NORM(NULL, SELF, "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    LOWER(lower_cumsum, LONG, PLAIN, "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    REFUSE("ONNX has no cumulative product", "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    OPS_END
+};

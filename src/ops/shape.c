@@ -1,0 +1,540 @@
+/* shape.c - joining, repeating, reordering, padding: new tensors made of the elements of others. Views are in view.c.
+ * At the top, the shape arithmetic that several families use. */
+#include "ops/internal.h"
+
+/* ---- shared helpers ---- */
+
+bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n)
+{
+    if (ox_rank(x) != n)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (dim_eq(cx, ox_dim(x, i), dims[i]) != YES)
+            return false;
+    return true;
+}
+
+/* One symbolic dim among known ones is written -1, so that the shape is a constant. Not beside a 0: -1 is ambiguous then. */
+Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
+{
+    int64_t at[MAX_RANK];
+    int symbolic = 0;
+    bool zero = false;
+    if (!ox_ok(x) || ctx_failed(op->cx) || same_dims(op->cx, x, dims, n))
+        return ctx_failed(op->cx) ? POISON : x;
+    if (n > MAX_RANK)
+        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", n, MAX_RANK);
+    for (int i = 0; i < n; i++) {
+        if (!dim_known(dims[i], &at[i]))
+            at[i] = -1, symbolic++;
+        zero |= at[i] == 0;
+    }
+    Ox shape = symbolic > 1 || (symbolic == 1 && zero) ? ox_dims(op->g, dims, (size_t)n) : ox_ints(op->g, at, (size_t)n);
+    return zero ? ox_with(op, "Reshape", INPUTS(x, shape), INT("allowzero", 1)) : ox(op, "Reshape", x, shape);
+}
+
+/* Dims that x has already are written 1: they need no node. */
+Ox expand_dims(Op *op, Ox x, const Dim *dims, int n)
+{
+    Dim at[MAX_RANK];
+    if (!ox_ok(x) || ctx_failed(op->cx) || same_dims(op->cx, x, dims, n))
+        return ctx_failed(op->cx) ? POISON : x;
+    int own = ox_rank(x);
+    for (int i = 0; i < n; i++) {
+        int k = i - (n - own);
+        at[i] = k >= 0 && dim_eq(op->cx, ox_dim(x, k), dims[i]) == YES ? dim_int(op->cx, 1) : dims[i];
+    }
+    Ox shape = ox_dims(op->g, at, (size_t)n);
+    return ox(op, "Expand", x, shape);
+}
+
+Ox permute_to(Op *op, Ox x, const int *perm, int n)
+{
+    int64_t at[MAX_RANK];
+    bool same = true;
+    for (int i = 0; i < n; i++) {
+        at[i] = perm[i];
+        same &= perm[i] == i;
+    }
+    return same ? x : ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", at, (size_t)n));
+}
+
+Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step)
+{
+    if (!ox_ok(x) || ctx_failed(op->cx))
+        return POISON;
+    if (step == 1 && dim_is(start, 0) && dim_eq(op->cx, end, ox_dim(x, axis)) == YES)
+        return x;
+    Ox from = ox_dims(op->g, &start, 1), axes = ints(op, axis), by = ints(op, step);
+    Ox to = dim_eq(op->cx, end, ox_dim(x, axis)) == YES ? ints(op, INT64_MAX) : ox_dims(op->g, &end, 1);
+    return step == 1 ? ox(op, "Slice", x, from, to, axes) : ox(op, "Slice", x, from, to, axes, by);
+}
+
+Ox concat_axis(Op *op, const Ox *at, size_t n, int axis)
+{
+    Oxs some = { 0 };
+    for (size_t i = 0; i < n; i++)
+        if (at[i])
+            vec_push(op->cx, &some, at[i]);
+    return some.n == 1 ? some.at[0] : ox_with(op, "Concat", LIST(some), INT("axis", axis));
+}
+
+Ox unsqueeze_axis(Op *op, Ox x, int axis)
+{
+    Ox axes = ints(op, axis);
+    return ox(op, "Unsqueeze", x, axes);
+}
+
+Ox flatten_to_1d(Op *op, Ox x)
+{
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    Dim n = type_numel(op->cx, x->type);
+    return rank == 1 ? x : reshape_to(op, x, &n, 1);
+}
+
+/* ---- cat and stack ---- */
+
+/* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a list. */
+static bool is_legacy_empty(Ox x, int rank)
+{
+    return ox_rank(x) == 1 && rank != 1 && dim_is(ox_dim(x, 0), 0);
+}
+
+static Ox lower_cat(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors"), kept = { 0 };
+    int rank = 1, axis, each;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &each))
+            return POISON;
+        if (each == 0)
+            return op_fail(op, E_VALUE, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
+        rank = each > rank ? each : rank;
+    }
+    for (size_t i = 0; i < xs.n; i++)
+        if (!is_legacy_empty(xs.at[i], rank))
+            vec_push(op->cx, &kept, xs.at[i]);
+    return arg_dim(op, "dim", rank, &axis) ? concat_axis(op, kept.at, kept.n, axis) : POISON;
+}
+
+/* Concat once each tensor has the new axis. dim counts in the result, one rank up. */
+static Ox lower_stack(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    int rank, axis;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    if (!need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
+        return POISON;
+    Ox *at = new_array(op->cx, Ox, xs.n);
+    for (size_t i = 0; at && i < xs.n; i++)
+        at[i] = unsqueeze_axis(op, xs.at[i], axis);
+    return at ? concat_axis(op, at, xs.n, axis) : POISON;
+}
+
+static Ox at_least(Op *op, Ox x, int rank)
+{
+    while (ox_ok(x) && ox_rank(x) < rank)
+        x = unsqueeze_axis(op, x, ox_rank(x) == 2 ? 2 : 0);     /* dstack adds its third axis at the end */
+    return x;
+}
+
+/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
+static Ox lower_nstack(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    int least = (int)op->row->datum, rank;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &rank))
+            return POISON;
+        xs.at[i] = at_least(op, xs.at[i], least);
+    }
+    if (!ox_ok(xs.at[0]))
+        return POISON;
+    int axis = least == 1 ? (ox_rank(xs.at[0]) == 1 ? 0 : 1) : least - 2 + (least == 3);
+    return concat_axis(op, xs.at, xs.n, axis);
+}
+
+/* ---- repeating ---- */
+
+/* x with axes of size 1 in front, up to rank n. */
+static Ox lift_rank(Op *op, Ox x, int n)
+{
+    int64_t axes[MAX_RANK];
+    int more = n - ox_rank(x);
+    if (more <= 0)
+        return x;
+    for (int i = 0; i < more; i++)
+        axes[i] = i;
+    Ox at = ox_ints(op->g, axes, (size_t)more);
+    return ox(op, "Unsqueeze", x, at);
+}
+
+static Ox tiled(Op *op, Ox x, Dims repeats)
+{
+    int rank, n = (int)repeats.n;
+    bool ones = true;
+    if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    x = lift_rank(op, x, n);
+    for (int i = 0; i < n; i++)
+        ones &= dim_is(repeats.at[i], 1);
+    if (ones || !ox_ok(x))
+        return x;
+    Ox by = ox_dims(op->g, repeats.at, (size_t)n);
+    return ox(op, "Tile", x, by);
+}
+
+static Ox lower_repeat(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims repeats = arg_dims(op, "repeats");
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    if ((int)repeats.n < rank)
+        return op_fail(op, E_VALUE, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+    return tiled(op, x, repeats);
+}
+
+/* tile: missing repeats in front are 1. */
+static Ox lower_tile(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims dims = arg_dims(op, "dims"), full = { 0 };
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    size_t n = dims.n > (size_t)rank ? dims.n : (size_t)rank;
+    full.at = new_array(op->cx, Dim, n + 1);
+    for (; full.n < n; full.n++)
+        full.at[full.n] = full.n < n - dims.n ? dim_int(op->cx, 1) : dims.at[full.n - (n - dims.n)];
+    return tiled(op, x, full);
+}
+
+/* Each element `repeats` times in a row: a new axis, expanded, folded into the one before. */
+static Ox lower_repeat_interleave(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dim times = arg_dim_expr(op, "repeats");
+    int rank, axis = 0;
+    if (!arg_given(op, "dim"))
+        x = flatten_to_1d(op, x);
+    if (!need_rank(op, x, -1, &rank) || (arg_given(op, "dim") && !arg_dim(op, "dim", rank, &axis)))
+        return POISON;
+    Dim wide[MAX_RANK + 1], flat[MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        flat[i] = i == axis ? dim_mul(op->cx, ox_dim(x, i), times) : ox_dim(x, i);
+        wide[i <= axis ? i : i + 1] = ox_dim(x, i);
+    }
+    wide[axis + 1] = times;
+    return reshape_to(op, expand_dims(op, unsqueeze_axis(op, x, axis + 1), wide, rank + 1), flat, rank);
+}
+
+/* ---- reordering ---- */
+
+static Ox lower_flip(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    int64_t at[MAX_RANK], last[MAX_RANK], stop[MAX_RANK], back[MAX_RANK];
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dims", rank, &axes))
+        return POISON;
+    if (arg_ints(op, "dims").n == 0 || rank == 0)
+        return x;
+    for (int i = 0; i < axes.n; i++) {
+        at[i] = axes.at[i];
+        last[i] = back[i] = -1;
+        stop[i] = INT64_MIN;
+    }
+    size_t n = (size_t)axes.n;
+    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), where = ox_ints(op->g, at, n), step = ox_ints(op->g, back, n);
+    return ox(op, "Slice", x, from, to, where, step);
+}
+
+/* The last `by` elements of the axis come first. */
+static Ox rolled(Op *op, Ox x, int axis, Dim by)
+{
+    Dim size = ox_dim(x, axis), zero = dim_int(op->cx, 0);
+    if (dim_is(size, 0))
+        return x;
+    Dim shift = dim_mod(op->cx, by, size);
+    if (!shift || dim_eq(op->cx, shift, zero) == YES)
+        return shift ? x : POISON;
+    Dim cut = dim_sub(op->cx, size, shift);
+    Ox front = slice_axis(op, x, axis, zero, cut, 1), back = slice_axis(op, x, axis, cut, size, 1);
+    return concat_axis(op, (const Ox[]){ back, front }, 2, axis);
+}
+
+static Ox lower_roll(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims shifts = arg_dims(op, "shifts");
+    Ints dims = arg_ints(op, "dims");
+    int rank;
+    if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    if (dims.n == 0 && shifts.n == 1)
+        return reshape_to(op, rolled(op, flatten_to_1d(op, x), 0, shifts.at[0]), x->type->dim, rank);
+    if (dims.n != shifts.n)
+        return op_fail(op, E_VALUE, "shifts and dimensions must align. shifts: %zu, dims:%zu", shifts.n, dims.n);
+    for (size_t i = 0; i < dims.n && ox_ok(x); i++) {
+        int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
+        if (d < 0 || d >= rank)
+            return op_fail(op, E_VALUE, "roll: dim %lld is out of range for rank %d", (long long)dims.at[i], rank);
+        x = rolled(op, x, (int)d, shifts.at[i]);
+    }
+    return x;
+}
+
+/* Split axis `axis` of x into sizes[0..n). */
+static Ox split_axis(Op *op, Ox x, int axis, const Dim *sizes, int n)
+{
+    Dim dims[2 * MAX_RANK];
+    int k = 0, rank = ox_rank(x);
+    for (int i = 0; i < rank; i++)
+        if (i != axis)
+            dims[k++] = ox_dim(x, i);
+        else
+            for (int j = 0; j < n; j++)
+                dims[k++] = sizes[j];
+    return reshape_to(op, x, dims, k);
+}
+
+static Ox lower_channel_shuffle(Op *op)
+{
+    Ox x = arg(op, "self"), wide;
+    Dim groups = arg_dim_expr(op, "groups"), each;
+    int rank, perm[MAX_RANK];
+    if (!need_rank(op, x, 4, &rank) || rank < 3)
+        return POISON;
+    if (!dim_divide(op->cx, ox_dim(x, 1), groups, &each))
+        return op_fail(op, E_VALUE, "Number of channels must be divisible by groups.");
+    wide = split_axis(op, x, 1, (const Dim[]){ groups, each }, 2);
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;
+    return reshape_to(op, permute_to(op, wide, perm, rank + 1), x->type->dim, rank);
+}
+
+/* [.., C*r*r, H, W] -> [.., C, H*r, W*r] */
+static Ox lower_pixel_shuffle(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t r = arg_int(op, "upscale_factor");
+    int rank;
+    if (!need_rank(op, x, 4, &rank))
+        return POISON;
+    if (rank == 4)
+        return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r), STRING("mode", str_of(op->cx, "CRD")));
+    if (rank < 3)
+        return op_fail(op, E_VALUE, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", rank);
+    Dim by = dim_int(op->cx, r), channels, dims[MAX_RANK];
+    if (!dim_divide(op->cx, ox_dim(x, rank - 3), dim_int(op->cx, r * r), &channels))
+        return op_fail(op, E_VALUE, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor");
+    int perm[MAX_RANK], a = rank - 3;
+    Ox wide = split_axis(op, x, a, (const Dim[]){ channels, by, by }, 3);       /* .. C r r H W */
+    for (int i = 0; i < rank; i++) {
+        perm[i] = i;
+        dims[i] = ox_dim(x, i);
+    }
+    perm[a + 1] = a + 3, perm[a + 2] = a + 1, perm[a + 3] = a + 4, perm[a + 4] = a + 2;
+    dims[a] = channels;
+    dims[a + 1] = dim_mul(op->cx, dims[a + 1], by);
+    dims[a + 2] = dim_mul(op->cx, dims[a + 2], by);
+    return reshape_to(op, permute_to(op, wide, perm, rank + 2), dims, rank);
+}
+
+/* [.., C, H*r, W*r] -> [.., C*r*r, H, W] */
+static Ox lower_pixel_unshuffle(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t r = arg_int(op, "downscale_factor");
+    int rank, perm[MAX_RANK];
+    Dim by = dim_int(op->cx, r), high, wide, dims[MAX_RANK];
+    if (!need_rank(op, x, 4, &rank))
+        return POISON;
+    int a = rank - 3;
+    if (a < 0 || !dim_divide(op->cx, ox_dim(x, a + 1), by, &high) || !dim_divide(op->cx, ox_dim(x, a + 2), by, &wide))
+        return op_fail(op, E_VALUE, "pixel_unshuffle expects height and width to be divisible by downscale_factor");
+    Ox parts = split_axis(op, split_axis(op, x, a + 2, (const Dim[]){ wide, by }, 2), a + 1, (const Dim[]){ high, by }, 2);
+    for (int i = 0; i < rank; i++) {
+        perm[i] = i;
+        dims[i] = ox_dim(x, i);
+    }
+    perm[a + 1] = a + 2, perm[a + 2] = a + 4, perm[a + 3] = a + 1, perm[a + 4] = a + 3;     /* C r r H W out of C H r W r */
+    dims[a] = dim_mul(op->cx, dims[a], dim_int(op->cx, r * r));
+    dims[a + 1] = high;
+    dims[a + 2] = wide;
+    return reshape_to(op, permute_to(op, parts, perm, rank + 2), dims, rank);
+}
+
+/* Windows of `size` every `step`: Gather with a table of positions; the window becomes the last axis. */
+static Ox lower_unfold(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis, perm[MAX_RANK];
+    int64_t size = arg_int(op, "size"), step = arg_int(op, "step"), length;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dimension", rank, &axis))
+        return POISON;
+    if (!dim_known(ox_dim(x, axis), &length))
+        return op_fail(op, E_UNDECIDED, "unfold: the size of dimension %d must be known", axis);
+    if (size < 0 || size > length || step <= 0)
+        return op_fail(op, E_VALUE, "maximum size for tensor at dimension %d is %lld but size is %lld", axis, (long long)length, (long long)size);
+    int64_t n = (length - size) / step + 1, dims[2] = { n, size };
+    int64_t *at = new_array(op->cx, int64_t, n * size + 1);
+    for (int64_t i = 0; at && i < n * size; i++)
+        at[i] = i / (size ? size : 1) * step + i % (size ? size : 1);
+    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, dims, at)) : POISON;
+    Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", axis));
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i <= axis ? i : i == rank ? axis + 1 : i + 1;
+    return permute_to(op, windows, perm, rank + 1);
+}
+
+/* ---- padding: PyTorch lists pairs from the last axis on, ONNX all begins then all ends ---- */
+
+static Ox padded(Op *op, Ox x, Dims pad, const char *mode, Ox value)
+{
+    int rank, n = (int)pad.n / 2;
+    Dim at[2 * MAX_RANK];
+    if (ctx_failed(op->cx) || !need_rank(op, x, n + 2 < 4 ? 4 : n + 2, &rank))
+        return POISON;
+    if (pad.n % 2 || n > rank)
+        return op_fail(op, E_VALUE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input");
+    for (int i = 0; i < 2 * rank; i++)
+        at[i] = dim_int(op->cx, 0);
+    bool some = false;
+    for (int i = 0; i < n; i++) {
+        at[rank - 1 - i] = pad.at[2 * i];
+        at[2 * rank - 1 - i] = pad.at[2 * i + 1];
+        some |= !dim_is(pad.at[2 * i], 0) || !dim_is(pad.at[2 * i + 1], 0);
+    }
+    if (!some)
+        return x;
+    Ox pads = ox_dims(op->g, at, (size_t)(2 * rank));
+    return ox_with(op, "Pad", INPUTS(x, pads, value), STRING("mode", str_of(op->cx, mode)));
+}
+
+static Ox pad_value(Op *op, Ox x)
+{
+    double v = arg_given(op, "value") ? arg_float(op, "value") : 0;
+    return ox_ok(x) && ox_dtype(x) == DT_BOOL ? ox_bool(op->g, v != 0) : number_like(op, v, x);
+}
+
+static Ox lower_constant_pad_nd(Op *op)
+{
+    Ox x = arg(op, "self");
+    return padded(op, x, arg_dims(op, "pad"), "constant", pad_value(op, x));
+}
+
+static Ox lower_pad_mode(Op *op)
+{
+    Ox x = arg(op, "self");
+    return padded(op, x, arg_dims(op, "padding"), op->row->text, NULL);
+}
+
+static Ox lower_pad(Op *op)
+{
+    static const struct { const char *torch, *onnx; } modes[] = { { "reflect", "reflect" }, { "replicate", "edge" }, { "circular", "wrap" } };
+    Ox x = arg(op, "self");
+    Str mode = arg_str(op, "mode");
+    Dims pad = arg_dims(op, "pad");
+    if (str_is(mode, "constant"))
+        return padded(op, x, pad, "constant", pad_value(op, x));
+    for (size_t i = 0; i < COUNT(modes); i++)
+        if (str_is(mode, modes[i].torch))
+            return i == 2 && !need_opset(op, 19, "circular padding") ? POISON : padded(op, x, pad, modes[i].onnx, NULL);
+    return op_fail(op, E_VALUE, "Unrecognised padding mode %s", mode ? mode->s : "None");
+}
+
+/* ---- several tensors of one shape ---- */
+
+static Value lower_broadcast_tensors(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Dim dims[MAX_RANK];
+    int rank = 0, each;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &each))
+            return val_poison();
+        rank = each > rank ? each : rank;
+    }
+    for (int i = 0; i < rank; i++)
+        dims[i] = dim_int(op->cx, 1);
+    for (size_t i = 0; i < xs.n; i++)
+        for (int k = 0, r = ox_rank(xs.at[i]); k < r; k++)
+            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k), &dims[rank - r + k])) {
+                fail(op->cx, E_VALUE, "The size of tensor %zu does not match the others at dimension %d", i, rank - r + k);
+                return val_poison();
+            }
+    for (size_t i = 0; i < xs.n; i++)
+        xs.at[i] = expand_dims(op, xs.at[i], dims, rank);
+    return result_list(op, xs.at, xs.n);
+}
+
+/* indexing="xy" swaps the first two axes of the result. */
+static Value lower_meshgrid(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Dim dims[MAX_RANK];
+    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 && str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
+    int rank, n = (int)xs.n;
+    for (int i = 0; i < n; i++) {
+        if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
+            return val_poison();
+        dims[i] = rank == 0 ? dim_int(op->cx, 1) : ox_dim(xs.at[i], 0);
+    }
+    for (int i = 0; i < n; i++) {
+        Dim shape[MAX_RANK];
+        for (int k = 0; k < n; k++)
+            shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
+        xs.at[i] = expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n);
+        int perm[MAX_RANK];
+        for (int k = 0; k < n; k++)
+            perm[k] = xy && k < 2 ? 1 - k : k;
+        xs.at[i] = permute_to(op, xs.at[i], perm, n);
+    }
+    return result_list(op, xs.at, xs.n);
+}
+
+#define PAD(mode, line) UNARY(lower_pad_mode, mode, NULL, PLAIN, line)
+#define TENSORS "default(tensors)"
+
+const OpRow ops_shape[] = {
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::cat(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
+    FAMILY(lower_nstack, 1, TENSORS, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 3, TENSORS, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_repeat, NULL, PLAIN, "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"),
+    LOWER(lower_tile, NULL, PLAIN, "aten::tile(Tensor self, SymInt[] dims) -> Tensor"),
+    LOWER(lower_repeat_interleave, NULL, PLAIN, "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"),
+    LOWER(lower_flip, NULL, PLAIN, "aten::flip(Tensor self, int[] dims) -> Tensor"),
+    LOWER(lower_roll, NULL, PLAIN, "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"),
+    LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+    LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+    LOWER(lower_pixel_shuffle, NULL, PLAIN, "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
+    LOWER(lower_pixel_unshuffle, NULL, PLAIN, "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
+    VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
+    LOWER(lower_constant_pad_nd, NULL, PLAIN, "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"),
+    LOWER(lower_pad, NULL, PLAIN, "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor"),
+    PAD("reflect", "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
+    PAD("reflect", "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
+    PAD("reflect", "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
+    PAD("edge", "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
+    PAD("edge", "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
+    PAD("edge", "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
+    CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
+    OPS_END
+};

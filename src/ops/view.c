@@ -1,0 +1,741 @@
+/* view.c - operators whose result shares memory with their argument: what they read, and what their base becomes when they
+ * are written to. Whether reshape, flatten, contiguous or to share at all is decided by eval/tensor.c, from strides. */
+#include "ops/internal.h"
+
+/* ---- reshapes: another shape of the same elements in the same order ---- */
+
+static Ox as_base(Op *op, Ox base, Ox part)
+{
+    return ox_ok(part) ? reshape_to(op, part, base->type->dim, ox_rank(base)) : POISON;
+}
+
+/* sizes with one -1 */
+static Ox view_sizes(Op *op, Ox x, Dims sizes)
+{
+    Dim rest = dim_int(op->cx, 1);
+    int hole = -1, rank;
+    if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    for (size_t i = 0; i < sizes.n; i++) {
+        if (dim_is(sizes.at[i], -1) && hole >= 0)
+            return op_fail(op, E_VALUE, "only one dimension can be inferred");
+        if (dim_is(sizes.at[i], -1))
+            hole = (int)i;
+        else
+            rest = dim_mul(op->cx, rest, sizes.at[i]);
+    }
+    Dim all = type_numel(op->cx, x->type);
+    if (hole >= 0 && dim_is(rest, 0))
+        return op_fail(op, E_VALUE, "cannot reshape tensor of 0 elements because the unspecified dimension size -1 can be any value and is ambiguous");
+    if (hole >= 0 && !dim_divide(op->cx, all, rest, &sizes.at[hole]))
+        sizes.at[hole] = dim_floordiv(op->cx, all, rest);
+    Dim made = dim_product(op->cx, sizes.at, (int)sizes.n);
+    if (!dim_require(op->cx, made, all, "shape is invalid for input of size %s", dim_text(op->cx, all)->s))
+        return POISON;
+    return reshape_to(op, x, sizes.at, (int)sizes.n);
+}
+
+static Ox lower_view(Op *op)
+{
+    return view_sizes(op, arg(op, "self"), arg_dims(op, "size"));
+}
+
+static Ox lower_reshape(Op *op)
+{
+    return view_sizes(op, arg(op, "self"), arg_dims(op, "shape"));
+}
+
+static Ox lower_view_as(Op *op)
+{
+    Ox other = arg(op, "other"), x = arg(op, "self");
+    int rank;
+    return need_rank(op, other, -1, &rank) && ox_ok(x) ? reshape_to(op, x, other->type->dim, rank) : POISON;
+}
+
+static Ox lower_flatten(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, from, to, n = 0;
+    if (!need_rank(op, x, 4, &rank) || !arg_dim(op, "start_dim", rank, &from) || !arg_dim(op, "end_dim", rank, &to))
+        return POISON;
+    if (from > to)
+        return op_fail(op, E_VALUE, "flatten() has invalid args: start_dim cannot come after end_dim");
+    Dim dims[MAX_RANK] = { dim_int(op->cx, 1) };
+    for (int i = 0; i < rank; i++)
+        if (i > from && i <= to)
+            dims[n - 1] = dim_mul(op->cx, dims[n - 1], ox_dim(x, i));
+        else
+            dims[n++] = ox_dim(x, i);
+    return reshape_to(op, x, dims, rank ? n : 1);
+}
+
+static Ox lower_ravel(Op *op)
+{
+    return flatten_to_1d(op, arg(op, "self"));
+}
+
+static Ox lower_unflatten(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims sizes = arg_dims(op, "sizes");
+    int rank, axis, hole = -1;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis) || rank + sizes.n > MAX_RANK)
+        return POISON;
+    Dim dims[2 * MAX_RANK], rest = dim_int(op->cx, 1);
+    int n = 0;
+    for (int i = 0; i < axis; i++)
+        dims[n++] = ox_dim(x, i);
+    for (size_t i = 0; i < sizes.n; i++) {
+        if (dim_is(sizes.at[i], -1))
+            hole = n;
+        else
+            rest = dim_mul(op->cx, rest, sizes.at[i]);
+        dims[n++] = sizes.at[i];
+    }
+    if (hole >= 0 && !dim_divide(op->cx, ox_dim(x, axis), rest, &dims[hole]))
+        dims[hole] = dim_floordiv(op->cx, ox_dim(x, axis), rest);
+    for (int i = axis + 1; i < rank; i++)
+        dims[n++] = ox_dim(x, i);
+    return reshape_to(op, x, dims, n);
+}
+
+static Ox lower_unsqueeze(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
+        return POISON;
+    return unsqueeze_axis(op, x, axis);
+}
+
+/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would decide by looking. */
+static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
+{
+    int64_t at[MAX_RANK];
+    int n = 0;
+    for (int i = 0; i < axes->n; i++) {
+        Dim d = ox_dim(x, axes->at[i]);
+        Tri one = dim_eq(op->cx, d, dim_int(op->cx, 1));
+        if (one == UNKNOWN) {
+            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is", axes->at[i], dim_text(op->cx, d)->s);
+            one = NO;
+        }
+        if (one == YES)
+            at[n++] = axes->at[i];
+    }
+    if (n == 0)
+        return x;
+    Ox list = ox_ints(op->g, at, (size_t)n);
+    return ox(op, "Squeeze", x, list);
+}
+
+static Ox lower_squeeze(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes = { 0 };
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    for (int i = 0; i < rank; i++)
+        axes.at[axes.n++] = i;
+    return squeeze_axes(op, x, &axes);
+}
+
+static Ox lower_squeeze_dim(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes = { .n = 1 };
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axes.at[0]))
+        return POISON;
+    return rank == 0 ? x : squeeze_axes(op, x, &axes);
+}
+
+static Ox lower_squeeze_dims(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dim", rank, &axes))
+        return POISON;
+    return arg_ints(op, "dim").n == 0 ? x : squeeze_axes(op, x, &axes);
+}
+
+/* ---- another order of the axes ---- */
+
+static bool perm_of(Op *op, int rank, int *perm)
+{
+    Ints dims = arg_ints(op, "dims");
+    bool seen[MAX_RANK] = { false };
+    if (dims.n != (size_t)rank)
+        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "permute: the tensor has %d dimensions, dims names %zu", rank, dims.n);
+    for (int i = 0; i < rank; i++) {
+        int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
+        if (d < 0 || d >= rank || seen[d])
+            return fail(op->cx, E_VALUE, "permute: dim %lld is out of range or repeated for rank %d", (long long)dims.at[i], rank);
+        seen[d] = true;
+        perm[i] = (int)d;
+    }
+    return true;
+}
+
+static Ox write_perm(Op *op, Ox part, const int *perm, int n)
+{
+    int back[MAX_RANK];
+    for (int i = 0; i < n; i++)
+        back[perm[i]] = i;
+    return permute_to(op, part, back, n);
+}
+
+static Ox lower_permute(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, perm[MAX_RANK];
+    return need_rank(op, x, (int)arg_ints(op, "dims").n, &rank) && perm_of(op, rank, perm) ? permute_to(op, x, perm, rank) : POISON;
+}
+
+static Ox write_permute(Op *op, Ox base, Ox part)
+{
+    int perm[MAX_RANK];
+    return perm_of(op, ox_rank(base), perm) ? write_perm(op, part, perm, ox_rank(base)) : POISON;
+}
+
+static Ox swapped(Op *op, Ox x, int a, int b)
+{
+    int perm[MAX_RANK], rank = ox_rank(x);
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == a ? b : i == b ? a : i;
+    return permute_to(op, x, perm, rank);
+}
+
+static Ox transposed(Op *op, Ox x, Ox base)
+{
+    const char *names[] = { "dim0", "dim1" };
+    int rank, at[2];
+    if (!need_rank(op, base, -1, &rank) || !ox_ok(x))
+        return POISON;
+    if (param_index(op->call->schema, str_of(op->cx, "dim0")) < 0)
+        names[0] = "axis0", names[1] = "axis1";
+    if (!arg_dim(op, names[0], rank, &at[0]) || !arg_dim(op, names[1], rank, &at[1]))
+        return POISON;
+    return rank == 0 ? x : swapped(op, x, at[0], at[1]);
+}
+
+static Ox lower_transpose(Op *op) { Ox x = arg(op, "self"); return transposed(op, x, x); }
+static Ox write_transpose(Op *op, Ox base, Ox part) { return transposed(op, part, base); }
+
+static Ox turned(Op *op, Ox x)
+{
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank > 2)
+        return op_fail(op, E_VALUE, "t() expects a tensor with <= 2 dimensions, but self is %dD", rank);
+    return rank < 2 ? x : swapped(op, x, 0, 1);
+}
+
+static Ox lower_t(Op *op) { return turned(op, arg(op, "self")); }
+static Ox write_t(Op *op, Ox base, Ox part) { (void)base; return turned(op, part); }
+
+static Ox reversed(Op *op, Ox x)
+{
+    int rank, perm[MAX_RANK];
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    for (int i = 0; i < rank; i++)
+        perm[i] = rank - 1 - i;
+    return permute_to(op, x, perm, rank);
+}
+
+static Ox lower_numpy_t(Op *op) { return reversed(op, arg(op, "self")); }
+static Ox write_numpy_t(Op *op, Ox base, Ox part) { (void)base; return reversed(op, part); }
+
+static Ox last_two(Op *op, Ox x)
+{
+    int rank;
+    return need_rank(op, x, -1, &rank) && rank >= 2 ? swapped(op, x, rank - 2, rank - 1) : x;
+}
+
+static Ox lower_m_t(Op *op) { return last_two(op, arg(op, "self")); }
+static Ox write_m_t(Op *op, Ox base, Ox part) { (void)base; return last_two(op, part); }
+
+/* movedim(x, source, destination): the named axes go to their places, the others keep their order. */
+static bool moved_perm(Op *op, int rank, int *perm)
+{
+    Ints from = arg_ints(op, "source"), to = arg_ints(op, "destination");
+    bool placed[MAX_RANK] = { false }, used[MAX_RANK] = { false };
+    if (ctx_failed(op->cx) || from.n != to.n)
+        return fail(op->cx, E_VALUE, "movedim: source and destination must have the same number of elements");
+    for (size_t i = 0; i < from.n; i++) {
+        int64_t s = from.at[i] < 0 ? from.at[i] + rank : from.at[i], d = to.at[i] < 0 ? to.at[i] + rank : to.at[i];
+        if (s < 0 || s >= rank || d < 0 || d >= rank || placed[d] || used[s])
+            return fail(op->cx, E_VALUE, "movedim: a dim is out of range for rank %d, or repeated", rank);
+        perm[d] = (int)s;
+        placed[d] = used[s] = true;
+    }
+    for (int d = 0, s = 0; d < rank; d++) {
+        if (placed[d])
+            continue;
+        while (used[s])
+            s++;
+        perm[d] = s++;
+    }
+    return true;
+}
+
+static Ox lower_movedim(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, perm[MAX_RANK];
+    return need_rank(op, x, -1, &rank) && moved_perm(op, rank, perm) ? permute_to(op, x, perm, rank) : POISON;
+}
+
+static Ox write_movedim(Op *op, Ox base, Ox part)
+{
+    int perm[MAX_RANK];
+    return moved_perm(op, ox_rank(base), perm) ? write_perm(op, part, perm, ox_rank(base)) : POISON;
+}
+
+/* ---- expand: cannot be written through, as in PyTorch: one element would stand for several ---- */
+
+static Ox expand_sizes(Op *op, Ox x, Dims sizes)
+{
+    int rank, n = (int)sizes.n;
+    Dim dims[MAX_RANK];
+    if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    if (n < rank || n > MAX_RANK)
+        return op_fail(op, E_VALUE, "expand: the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)", n, rank);
+    for (int i = 0; i < n; i++) {
+        Dim own = i >= n - rank ? ox_dim(x, i - (n - rank)) : NULL;
+        if (dim_is(sizes.at[i], -1) && !own)
+            return op_fail(op, E_VALUE, "expand: the expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d", i);
+        dims[i] = dim_is(sizes.at[i], -1) ? own : sizes.at[i];
+        if (own && dim_eq(op->cx, own, dim_int(op->cx, 1)) == NO && !dim_require(op->cx, own, dims[i], "the expanded size of the tensor must match the existing size at dimension %d", i))
+            return POISON;
+    }
+    return expand_dims(op, x, dims, n);
+}
+
+static Ox lower_expand(Op *op)
+{
+    return expand_sizes(op, arg(op, "self"), arg_dims(op, "size"));
+}
+
+static Ox lower_expand_as(Op *op)
+{
+    Ox other = arg(op, "other"), x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, other, -1, &rank))
+        return POISON;
+    return expand_sizes(op, x, (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)), .n = (size_t)rank });
+}
+
+/* ---- select, slice, narrow: a part along one axis ---- */
+
+/* base with the elements from start to end of one axis replaced. */
+static Ox replace_span(Op *op, Ox base, Ox part, int axis, Dim start, Dim end)
+{
+    Dim zero = dim_int(op->cx, 0), size = ox_dim(base, axis);
+    Ox before = dim_eq(op->cx, start, zero) == YES ? NULL : slice_axis(op, base, axis, zero, start, 1);
+    Ox after = dim_eq(op->cx, end, size) == YES ? NULL : slice_axis(op, base, axis, end, size, 1);
+    return concat_axis(op, (const Ox[]){ before, part, after }, 3, axis);
+}
+
+/* An index that may count from the end, as one that does not. */
+static Dim from_front(Ctx *cx, Dim i, Dim size)
+{
+    int64_t lo, hi;
+    dim_range(cx, i, &lo, &hi);
+    return lo >= 0 ? i : hi < 0 ? dim_add(cx, i, size) : NULL;
+}
+
+static bool select_args(Op *op, Ox x, int *axis, Dim *index)
+{
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return false;
+    if (rank == 0)
+        return fail(op->cx, E_VALUE, "select() cannot be applied to a 0-dim tensor.");
+    *index = arg_dim_expr(op, "index");
+    if (!arg_dim(op, "dim", rank, axis))
+        return false;
+    int64_t i, size;
+    if (dim_known(*index, &i) && dim_known(ox_dim(x, *axis), &size) && (i < -size || i >= size))
+        return fail(op->cx, E_VALUE, "select(): index %lld out of range for tensor of size %lld at dimension %d", (long long)i, (long long)size, *axis);
+    return true;
+}
+
+static Ox lower_select(Op *op)
+{
+    Ox x = arg(op, "self");
+    int axis;
+    Dim index;
+    if (!select_args(op, x, &axis, &index))
+        return POISON;
+    Ox at = ox_dim_value(op->g, index);
+    return ox_with(op, "Gather", INPUTS(x, at), INT("axis", axis));
+}
+
+static Ox write_select(Op *op, Ox base, Ox part)
+{
+    int axis;
+    Dim index;
+    if (!select_args(op, base, &axis, &index))
+        return POISON;
+    Dim start = from_front(op->cx, index, ox_dim(base, axis));
+    if (!start)
+        return op_fail(op, E_UNDECIDED, "a write at index %s: whether it counts from the end is not known", dim_text(op->cx, index)->s);
+    return replace_span(op, base, unsqueeze_axis(op, part, axis), axis, start, dim_add(op->cx, start, dim_int(op->cx, 1)));
+}
+
+/* A slice bound: from the front, within [0, size]. */
+static bool bound(Op *op, const char *name, Dim size, Dim deflt, Dim *out)
+{
+    Ctx *cx = op->cx;
+    if (!arg_given(op, name))
+        return *out = deflt, true;
+    Dim d = arg_dim_expr(op, name);
+    int64_t v;
+    if (dim_known(d, &v) && v >= INT64_MAX - 1)
+        return *out = size, true;
+    Dim front = from_front(cx, d, size);
+    if (!front)
+        return fail(cx, E_UNDECIDED, "slice: whether %s = %s counts from the end is not known", name, dim_text(cx, d)->s);
+    *out = dim_max(cx, dim_int(cx, 0), dim_min(cx, front, size));
+    return true;
+}
+
+typedef struct Span { int axis; Dim start, end; int64_t step; } Span;
+
+static bool slice_span(Op *op, Ox x, Span *s)
+{
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return false;
+    if (rank == 0)
+        return fail(op->cx, E_VALUE, "slice() cannot be applied to a 0-dim tensor.");
+    if (!arg_dim(op, "dim", rank, &s->axis))
+        return false;
+    Dim size = ox_dim(x, s->axis);
+    s->step = arg_int(op, "step");
+    if (!ctx_failed(op->cx) && s->step <= 0)
+        return fail(op->cx, E_VALUE, "slice step must be positive");
+    if (!bound(op, "start", size, dim_int(op->cx, 0), &s->start) || !bound(op, "end", size, size, &s->end))
+        return false;
+    s->end = dim_max(op->cx, s->start, s->end);
+    return !ctx_failed(op->cx);
+}
+
+static Ox lower_slice(Op *op)
+{
+    Ox x = arg(op, "self");
+    Span s;
+    return slice_span(op, x, &s) ? slice_axis(op, x, s.axis, s.start, s.end, s.step) : POISON;
+}
+
+/* Every step-th row: ScatterND over the axis brought to the front. */
+static Ox replace_strided(Op *op, Ox base, Ox part, const Span *s)
+{
+    int rank = ox_rank(base), perm[MAX_RANK] = { s->axis };
+    for (int i = 1; i < rank; i++)
+        perm[i] = i <= s->axis ? i - 1 : i;
+    Ox start = ox_dim_value(op->g, s->start), end = ox_dim_value(op->g, s->end), step = ox_int(op->g, s->step);
+    Ox rows = ox(op, "Range", start, end, step), at = unsqueeze_axis(op, rows, 1);
+    Ox front = permute_to(op, base, perm, rank), updates = permute_to(op, part, perm, rank);
+    Ox out = ox(op, "ScatterND", front, at, updates);
+    return write_perm(op, out, perm, rank);
+}
+
+static Ox write_slice(Op *op, Ox base, Ox part)
+{
+    Span s;
+    if (!slice_span(op, base, &s))
+        return POISON;
+    return s.step == 1 ? replace_span(op, base, part, s.axis, s.start, s.end) : replace_strided(op, base, part, &s);
+}
+
+static bool narrow_span(Op *op, Ox x, Span *s)
+{
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &s->axis))
+        return false;
+    s->step = 1;
+    s->start = from_front(op->cx, arg_dim_expr(op, "start"), ox_dim(x, s->axis));
+    if (!s->start)
+        return fail(op->cx, E_UNDECIDED, "narrow: whether start counts from the end is not known");
+    s->end = dim_add(op->cx, s->start, arg_dim_expr(op, "length"));
+    if (dim_le(op->cx, s->end, ox_dim(x, s->axis)) == NO)
+        return fail(op->cx, E_VALUE, "start (%s) + length (%s) exceeds dimension size (%s).", dim_text(op->cx, s->start)->s,
+                    dim_text(op->cx, arg_dim_expr(op, "length"))->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
+    return !ctx_failed(op->cx);
+}
+
+static Ox lower_narrow(Op *op)
+{
+    Ox x = arg(op, "self");
+    Span s;
+    return narrow_span(op, x, &s) ? slice_axis(op, x, s.axis, s.start, s.end, 1) : POISON;
+}
+
+static Ox write_narrow(Op *op, Ox base, Ox part)
+{
+    Span s;
+    return narrow_span(op, base, &s) ? replace_span(op, base, part, s.axis, s.start, s.end) : POISON;
+}
+
+/* ---- diagonal: rows of a flattened matrix ---- */
+
+typedef struct Diagonal { int rank, perm[MAX_RANK]; int64_t rows, cols, first, n; } Diagonal;
+
+static bool diagonal_args(Op *op, Ox x, Diagonal *d)
+{
+    int a, b, n = 0;
+    if (!need_rank(op, x, 2, &d->rank) || !arg_dim(op, "dim1", d->rank, &a) || !arg_dim(op, "dim2", d->rank, &b))
+        return false;
+    int64_t offset = arg_int(op, "offset");
+    if (a == b)
+        return fail(op->cx, E_VALUE, "diagonal dimensions cannot be identical %d, %d", a, b);
+    if (!dim_known(ox_dim(x, a), &d->rows) || !dim_known(ox_dim(x, b), &d->cols))
+        return fail(op->cx, E_UNDECIDED, "diagonal: the sizes of both dimensions must be known");
+    for (int i = 0; i < d->rank; i++)
+        if (i != a && i != b)
+            d->perm[n++] = i;
+    d->perm[n++] = a;
+    d->perm[n] = b;
+    int64_t down = offset < 0 ? -offset : 0, right = offset > 0 ? offset : 0;
+    int64_t rows = d->rows - down, cols = d->cols - right;
+    d->n = rows < cols ? rows : cols;
+    d->n = d->n < 0 ? 0 : d->n;
+    d->first = down * d->cols + right;
+    return true;
+}
+
+static Ox diagonal_index(Op *op, const Diagonal *d)
+{
+    int64_t *at = new_array(op->cx, int64_t, d->n + 1);
+    for (int64_t i = 0; at && i < d->n; i++)
+        at[i] = d->first + i * (d->cols + 1);
+    return at ? ox_ints(op->g, at, (size_t)d->n) : POISON;
+}
+
+/* The two axes last and flattened into one. */
+static Ox diagonal_rows(Op *op, Ox x, const Diagonal *d)
+{
+    Dim dims[MAX_RANK];
+    Ox last = permute_to(op, x, d->perm, d->rank);
+    if (!ox_ok(last))
+        return POISON;
+    memcpy(dims, last->type->dim, (size_t)d->rank * sizeof *dims);
+    dims[d->rank - 2] = dim_int(op->cx, d->rows * d->cols);
+    return reshape_to(op, last, dims, d->rank - 1);
+}
+
+static Ox lower_diagonal(Op *op)
+{
+    Ox x = arg(op, "self");
+    Diagonal d;
+    if (!diagonal_args(op, x, &d))
+        return POISON;
+    Ox flat = diagonal_rows(op, x, &d), at = diagonal_index(op, &d);
+    return ox_with(op, "Gather", INPUTS(flat, at), INT("axis", d.rank - 2));
+}
+
+static Ox write_diagonal(Op *op, Ox base, Ox part)
+{
+    Diagonal d;
+    if (!diagonal_args(op, base, &d))
+        return POISON;
+    Ox flat = diagonal_rows(op, base, &d), at = diagonal_index(op, &d), last = permute_to(op, base, d.perm, d.rank);
+    if (!ox_ok(flat) || !ox_ok(at) || !ox_ok(part))
+        return POISON;
+    Ox index = expand_dims(op, at, part->type->dim, d.rank - 1);
+    Ox out = ox_with(op, "ScatterElements", INPUTS(flat, index, part), INT("axis", d.rank - 2));
+    return write_perm(op, reshape_to(op, out, last->type->dim, d.rank), d.perm, d.rank);
+}
+
+/* ---- the same values ---- */
+
+static Ox lower_same(Op *op) { return arg(op, "self"); }
+static Ox write_same(Op *op, Ox base, Ox part) { (void)op; (void)base; return part; }
+
+/* ---- lists of parts. Each is a slice of the argument; one Split makes them all. ---- */
+
+/* The view that aten::slice would have made, reading a value that is there already. */
+static Value part_view(Op *op, int axis, Dim start, Dim end, Ox read)
+{
+    Entry *e = table_find(op->cx, str_of(op->cx, "aten::slice"));
+    OpCall *call = new(op->cx, OpCall);
+    OpArg args[] = { { NULL, op->call->arg[0] }, { NULL, val_int(axis) }, { NULL, val_dim(op->cx, start) }, { NULL, val_dim(op->cx, end) } };
+    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call->arg, &call->given);
+    if (!c || !ox_ok(read))
+        return val_poison();
+    call->row = c->row;
+    call->schema = c->schema;
+    return (Value){ .tag = V_TENSOR, .t = tensor_view(op->cx, op->call->arg[0].t, call, read) };
+}
+
+static Value parts(Op *op, Ox x, int axis, const Dim *sizes, size_t n)
+{
+    Ox *out = new_array(op->cx, Ox, n + 1);
+    Value *views = new_array(op->cx, Value, n + 1);
+    if (!out || !views || ctx_failed(op->cx))
+        return val_poison();
+    Ox split = ox_dims(op->g, sizes, n);
+    Attr attr = INT("axis", axis);
+    if (n == 1)
+        out[0] = x;
+    else if (n > 1 && !ox_make_n(op->g, "Split", INPUTS(x, split), &attr, 1, out, n))
+        return val_poison();
+    Dim at = dim_int(op->cx, 0);
+    for (size_t i = 0; i < n; i++) {
+        Dim next = dim_add(op->cx, at, sizes[i]);
+        views[i] = part_view(op, axis, at, next, out[i]);
+        if (!val_ok(views[i]))
+            return val_poison();
+        at = next;
+    }
+    return val_list(op->cx, views, (int64_t)n, "Tensor");
+}
+
+static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
+{
+    int64_t size;
+    VEC(Dim) sizes = { 0 };
+    if (ctx_failed(op->cx))
+        return val_poison();
+    if (!dim_known(ox_dim(x, axis), &size)) {
+        fail(op->cx, E_UNDECIDED, "%s: how many parts dimension %d (%s) gives must be known", op->call->schema->name->s, axis, dim_text(op->cx, ox_dim(x, axis))->s);
+        fail_hint(op->cx, "give that dimension a size with -i");
+        return val_poison();
+    }
+    if (each <= 0 && size != 0) {
+        fail(op->cx, E_VALUE, "split expects split_size be positive, but got split_size=%lld", (long long)each);
+        return val_poison();
+    }
+    for (int64_t at = 0; at < size || sizes.n == 0; at += each)
+        vec_push(op->cx, &sizes, dim_int(op->cx, size - at < each ? size - at : each));
+    return parts(op, x, axis, sizes.at, sizes.n);
+}
+
+static bool parts_axis(Op *op, Ox *x, int *axis)
+{
+    int rank;
+    *x = arg(op, "self");
+    return need_rank(op, *x, -1, &rank) && arg_dim(op, "dim", rank, axis);
+}
+
+static Value lower_split(Op *op)
+{
+    Ox x;
+    int axis;
+    if (!parts_axis(op, &x, &axis))
+        return val_poison();
+    Dim each = arg_dim_expr(op, "split_size");
+    int64_t known;
+    if (!dim_known(each, &known) && dim_eq(op->cx, each, ox_dim(x, axis)) == YES)
+        return parts(op, x, axis, &each, 1);
+    return parts_of_size(op, x, axis, arg_int(op, "split_size"));
+}
+
+static Value lower_split_sizes(Op *op)
+{
+    Ox x;
+    int axis;
+    const char *name = op->row->text;
+    if (!parts_axis(op, &x, &axis))
+        return val_poison();
+    Dims sizes = arg_dims(op, name);
+    return parts(op, x, axis, sizes.at, sizes.n);
+}
+
+static Value lower_chunk(Op *op)
+{
+    Ox x;
+    int axis;
+    int64_t n = arg_int(op, "chunks"), size;
+    Dim each;
+    if (!parts_axis(op, &x, &axis))
+        return val_poison();
+    if (n <= 0) {
+        fail(op->cx, E_VALUE, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)n);
+        return val_poison();
+    }
+    Dim whole = ox_dim(x, axis);
+    if (!dim_known(whole, &size) && dim_divide(op->cx, whole, dim_int(op->cx, n), &each)) {
+        Dim *sizes = new_array(op->cx, Dim, n);
+        for (int64_t i = 0; sizes && i < n; i++)
+            sizes[i] = each;
+        return parts(op, x, axis, sizes, (size_t)n);
+    }
+    return parts_of_size(op, x, axis, dim_known(whole, &size) ? (size + n - 1) / n : 0);
+}
+
+static Value lower_unbind(Op *op)
+{
+    Ox x;
+    int axis;
+    int64_t size;
+    VEC(Value) out = { 0 };
+    if (!parts_axis(op, &x, &axis))
+        return val_poison();
+    if (!dim_known(ox_dim(x, axis), &size)) {
+        fail(op->cx, E_UNDECIDED, "unbind: the size of dimension %d (%s) must be known", axis, dim_text(op->cx, ox_dim(x, axis))->s);
+        fail_hint(op->cx, "give that dimension a size with -i");
+        return val_poison();
+    }
+    for (int64_t i = 0; i < size; i++) {
+        Value args[] = { op->call->arg[0], val_int(axis), val_int(i) }, v = call_op(op, "aten::select", args, 3);
+        if (!val_ok(v))
+            return v;
+        vec_push(op->cx, &out, v);
+    }
+    return val_list(op->cx, out.at, (int64_t)out.n, "Tensor");
+}
+
+#define SPLIT(name, line) { .kind = ROW_CALL, .schema = (line), .call = lower_split_sizes, .text = (name) }
+
+const OpRow ops_view[] = {
+    VIEW(lower_view, as_base, PLAIN, "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    VIEW(lower_view, as_base, PLAIN, "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
+    VIEW(lower_reshape, as_base, PLAIN, "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
+    VIEW(lower_view, as_base, PLAIN, "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),
+    VIEW(lower_view_as, as_base, PLAIN, "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW(lower_view_as, as_base, PLAIN, "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW(lower_flatten, as_base, PLAIN, "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"),
+    VIEW(lower_ravel, as_base, PLAIN, "aten::ravel(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_unflatten, as_base, PLAIN, "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"),
+    VIEW(lower_unsqueeze, as_base, PLAIN, "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"),
+    VIEW(lower_squeeze, as_base, PLAIN, "aten::squeeze(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_squeeze_dim, as_base, PLAIN, "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"),
+    VIEW(lower_squeeze_dims, as_base, PLAIN, "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"),
+    VIEW(lower_permute, write_permute, PLAIN, "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, PLAIN, "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, PLAIN, "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, PLAIN, "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"),
+    VIEW(lower_t, write_t, PLAIN, "aten::t(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_numpy_t, write_numpy_t, PLAIN, "aten::numpy_T(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_m_t, write_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_movedim, write_movedim, PLAIN, "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
+    OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+    VIEW(lower_movedim, write_movedim, PLAIN, "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
+    OLDER("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+    VIEW(lower_expand, NULL, PLAIN, "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"),
+    VIEW(lower_expand, NULL, PLAIN, "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    VIEW(lower_expand_as, NULL, PLAIN, "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW(lower_select, write_select, PLAIN, "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
+    VIEW(lower_slice, write_slice, PLAIN, "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"),
+    VIEW(lower_narrow, write_narrow, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
+    VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
+    CALL(lower_split, NULL, PLAIN, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
+    SPLIT("split_size", "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"),
+    SPLIT("split_sizes", "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"),
+    SPLIT("split_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"),
+    CALL(lower_chunk, NULL, PLAIN, "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"),
+    CALL(lower_unbind, NULL, PLAIN, "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"),
+    OPS_END
+};
