@@ -50,8 +50,8 @@ def measure(command, out):
         done = subprocess.run([sys.executable, "-I", "-S", os.path.join(TOP, "tools", "measure.py"), *command],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         m = json.loads(done.stdout)
-        if m["code"]:
-            print("    failed: %s" % done.stderr.strip()[:300])
+        if m["code"] or not os.path.exists(out):
+            print("    failed: %s" % (done.stderr.strip()[:300] or "nothing was written"))
             return None
         if not best or m["seconds"] < best["seconds"]:
             best = m
