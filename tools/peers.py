@@ -15,7 +15,7 @@ class Layer(nn.Module):
 
 
 def module(path):
-    """The chain in an archive of write_chain.py; torchvision's networks where torchvision is installed."""
+    """The chain in an archive of write_chain.py; torchvision's networks where a torchvision that fits this torch is installed."""
     if os.path.basename(path).startswith("chain_"):
         state = torch.jit.load(path).state_dict()
         return nn.Sequential(*(Layer(state["l%d.weight" % i], state["l%d.bias" % i]) for i in range(len(state) // 2))).eval()
