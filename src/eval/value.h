@@ -127,6 +127,11 @@ Str val_text(Ctx *cx, Value v);                                 /* formats/torch
 Tri val_truth(Ctx *cx, Value v);
 Ox symbool_ox(Graph *g, const SymBool *b);                      /* as a 0-d bool value */
 
+/* c10's numbers of element types, which TorchScript writes as plain ints (dtype.c). DT_NONE for one that names none or that
+ * ONNX lacks; quantised ones (12-14) give their storage type and set *quantised (may be NULL). -1: no number. */
+DType dtype_of_c10(int64_t code, bool *quantised);
+int64_t dtype_to_c10(DType t);
+
 /* ---- heap.c: the only writer. Items of lists are written by list_set, entries of dicts by dict_set, slots of objects by
  * obj_set: those know whether a branch can see them. cell_set is for cells that belong to none of these. ---- */
 

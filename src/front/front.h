@@ -17,10 +17,7 @@ typedef struct CodeFile { const Text *text; VEC(ClassDef *) classes; VEC(Functio
 CodeFile *torchscript_parse(Ctx *cx, const Text *text);
 Str torchscript_print(Ctx *cx, const CodeFile *file);
 
-/* Dtype numbers differ: c10's in TorchScript, the schema's in .pt2. DT_NONE for a number that names none; quantised ones
- * (12-14 of c10) give their storage type and set *quantised. */
-DType dtype_of_c10(int64_t code, bool *quantised);
-int64_t dtype_to_c10(DType t);
+/* Dtype numbers differ: c10's in TorchScript (eval/value.h has those), the schema's in .pt2. DT_NONE for one that names none. */
 DType dtype_of_pt2(int64_t code);
 
 #endif
