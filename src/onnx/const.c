@@ -154,12 +154,12 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
     return k;
 }
 
-/* A copy of k to change: no longer the bytes of its state_dict entry. */
-static Const *copy_of(Ctx *cx, const Const *k)
+/* A copy of k to change: no longer the bytes of its state_dict entry, so not of its name either: "fc.weight.T". */
+static Const *copy_of(Ctx *cx, const Const *k, const char *change)
 {
     Const *c = mem_copy(cx, k, sizeof *k);
     c->name = NULL;
-    c->derived = k->derived ? k->derived : k->name;
+    c->derived = k->derived || !k->name ? k->derived : str_fmt(cx, "%s.%s", k->name->s, change);
     return c;
 }
 
@@ -179,7 +179,7 @@ const Const *const_permute(Ctx *cx, const Const *k, const int *perm)
         dims[i] = k->dims[perm[i]];
         strides[i] = from[perm[i]];
     }
-    Const *c = copy_of(cx, k);
+    Const *c = copy_of(cx, k, "T");
     c->dims = copy_ints(cx, dims, k->rank);
     c->strides = copy_ints(cx, strides, k->rank);
     if (const_contiguous(c))
@@ -224,7 +224,7 @@ const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dim
     bool plain = const_contiguous(k);
     if (!plain && !cut_anew(k, rank, dims, strides))
         return NULL;
-    Const *c = copy_of(cx, k);
+    Const *c = copy_of(cx, k, "view");
     c->rank = rank;
     c->dims = copy_ints(cx, dims, rank);
     c->strides = plain ? NULL : copy_ints(cx, strides, rank);
@@ -239,7 +239,7 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
     int64_t dims[MAX_RANK], strides[MAX_RANK];
     strides_of(k, strides);
     memcpy(dims, k->dims, (size_t)k->rank * sizeof *dims);
-    Const *c = copy_of(cx, k);
+    Const *c = copy_of(cx, k, "part");
     if (count) {
         uint64_t skip = (uint64_t)(start * strides[axis]) * dtype_size(k->dtype);
         c->bytes.off += skip;

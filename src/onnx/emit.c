@@ -225,7 +225,8 @@ Ox ox_string(Graph *g, Str s)
     if (ctx_failed(g->cx))
         return POISON;
     Const *k = new(g->cx, Const);
-    *k = (Const){ .dtype = DT_STRING, .bytes = { source_memory(g->cx, s->s, s->len), 0, s->len } };
+    const Str *item = mem_copy(g->cx, &s, sizeof s);
+    *k = (Const){ .dtype = DT_STRING, .bytes = { source_memory(g->cx, item, sizeof s), 0, sizeof s } };
     return ox_const(g, k);
 }
 
