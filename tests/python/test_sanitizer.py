@@ -1,0 +1,54 @@
+"""The program built with AddressSanitizer and UBSan, over whole models, sound and damaged. Only the child is sanitized: no torch is near."""
+import os
+import random
+import subprocess
+
+import pytest
+
+import oracle
+from conftest import build
+
+CASES = oracle.cases("toys113") + oracle.cases("toys213") + oracle.cases("export")
+NAMES = ["resnet18.traced", "mobilenet_v3_small.scripted", "swin_t.traced", "vit_b_16.scripted", "googlenet.scripted"]
+
+
+@pytest.fixture(scope="session")
+def sanitized():
+    return build("build-asan", "pt2onnx", "-DPT2ONNX_SANITIZE=ON")
+
+
+def convert(program, model, out, options, env=os.environ):
+    done = subprocess.run([program, str(model), "-o", str(out), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", timeout=300,
+                          env={**env, "ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=98"})
+    for word in ("Sanitizer", "runtime error:"):
+        assert word not in done.stderr, done.stderr[-4000:]
+    assert done.returncode in (0, 1, 3), "exit %d\n%s" % (done.returncode, done.stderr[-3000:])
+    return done
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.set + "/" + c.name)
+def test_small(case, sanitized, out):
+    done = convert(sanitized, case.file, out, case.options(case.about["dynamic"]))
+    assert done.returncode == 0, done.stderr
+    oracle.run(out, case.runs(False))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_network(name, small, sanitized, out):
+    case = small(name)
+    assert convert(sanitized, case.file, out, ["--opset", "11", *case.options(True)]).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["conv_bn_relu.scripted", "if_on_tensor.scripted", "lstm.pt2", "residual_cnn.pt2.old", "slice_assign.traced"])
+def test_damaged(name, small, sanitized, tmp_path, out):
+    case = small(name)
+    with open(case.file, "rb") as f:
+        data = f.read()
+    rng, path = random.Random(name), tmp_path / "model.pt"
+    for _ in range(60):
+        damaged = bytearray(data[:rng.randrange(len(data))] if rng.random() < 0.1 else data)
+        for _ in range(rng.choice([1, 2, 8, 64])):
+            if damaged:
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        path.write_bytes(bytes(damaged))
+        convert(sanitized, path, out, case.options(False))
