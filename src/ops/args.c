@@ -316,3 +316,18 @@ Value result_list(Op *op, const Ox *at, size_t n)
     Value *v = tensors(op, at, n);
     return v ? val_list(op->cx, v, (int64_t)n, "Tensor") : val_poison();
 }
+
+Ox number_as(Op *op, Value v, DType t)
+{
+    switch (v.tag) {
+    case V_BOOL: return ox_integer(op->g, t, v.b);
+    case V_INT: return ox_integer(op->g, t, v.i);
+    case V_FLOAT: return ox_number(op->g, t, v.f);
+    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
+    case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
+    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
+    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
+    case V_POISON: return POISON;
+    default: return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
+    }
+}

@@ -3,7 +3,7 @@
  *
  * All of them come down to attend(): softmax(q k^T * scale + mask) v. Decomposed at every opset: ONNX's Attention (23) has no
  * word for rows that are masked out completely, where PyTorch gives zeros. Dropout while training is refused. */
-#include "ops/ops.h"
+#include "ops/internal.h"
 
 #include <math.h>
 
@@ -20,22 +20,18 @@ static Ox transpose_last_two(Op *op, Ox x)
 {
     if (!ox_ok(x))
         return POISON;
-    int rank = ox_rank(x);
-    int64_t perm[MAX_RANK];
+    int rank = ox_rank(x), perm[MAX_RANK];
     for (int i = 0; i < rank; i++)
         perm[i] = i;
     perm[rank - 2] = rank - 1;
     perm[rank - 1] = rank - 2;
-    return ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
+    return permute_to(op, x, perm, rank);
 }
 
 /* bool [L, S]: column j <= row i */
 static Ox causal_mask(Op *op, Dim rows, Dim columns)
 {
-    Dim d[2] = { rows, columns };
-    Ox shape = ox_dims(op->g, d, 2);
-    Ox yes = ox_bool(op->g, true);
-    Ox all = ox(op, "Expand", yes, shape);
+    Ox all = expand_dims(op, ox_bool(op->g, true), (const Dim[]){ rows, columns }, 2);
     return ox_with(op, "Trilu", INPUTS(all), INT("upper", 0));
 }
 
@@ -105,11 +101,9 @@ static Ox repeat_heads(Op *op, Ox x, Dim heads)
         return op_refuse(op, "the number of query heads is no known multiple of the key heads");
     Dim wide[5] = { ox_dim(x, 0), ox_dim(x, 1), times, ox_dim(x, 2), ox_dim(x, 3) };
     Dim flat[4] = { ox_dim(x, 0), heads, ox_dim(x, 2), ox_dim(x, 3) };
-    Ox axes = ints(op, 2);
-    Ox shape = ox_dims(op->g, wide, 5), joined = ox_dims(op->g, flat, 4);
-    Ox apart = ox(op, "Unsqueeze", x, axes);
-    Ox repeated = ox(op, "Expand", apart, shape);
-    return ox(op, "Reshape", repeated, joined);
+    Ox apart = unsqueeze_axis(op, x, 2);
+    Ox repeated = expand_dims(op, apart, wide, 5);
+    return reshape_to(op, repeated, flat, 4);
 }
 
 /* One argument a statement: reading a tensor may make nodes, and their order must not depend on the compiler. */
@@ -188,8 +182,7 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
 /* Rows from..to of a packed weight or bias, in units of embed_dim. */
 static Ox rows(Op *op, Ox x, int64_t embed, int64_t from, int64_t to)
 {
-    Ox start = ints(op, from * embed), end = ints(op, to * embed), axes = ints(op, 0);
-    return ox(op, "Slice", x, start, end, axes);
+    return slice_axis(op, x, 0, dim_int(op->cx, from * embed), dim_int(op->cx, to * embed), 1);
 }
 
 /* [B, T, D] -> [B, heads, T, D / heads] */
@@ -199,21 +192,16 @@ static Ox split_heads(Op *op, Ox x, int64_t heads, int64_t width)
         return POISON;
     Ctx *cx = op->cx;
     Dim d[4] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(cx, heads), dim_int(cx, width) };
-    Ox shape = ox_dims(op->g, d, 4);
-    Ox apart = ox(op, "Reshape", x, shape);
-    const int64_t perm[] = { 0, 2, 1, 3 };
-    return ox_with(op, "Transpose", INPUTS(apart), INT_LIST("perm", perm, 4));
+    return permute_to(op, reshape_to(op, x, d, 4), (const int[]){ 0, 2, 1, 3 }, 4);
 }
 
 static Ox join_heads(Op *op, Ox x, int64_t embed)
 {
-    const int64_t perm[] = { 0, 2, 1, 3 };
-    Ox moved = ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, 4));
+    Ox moved = permute_to(op, x, (const int[]){ 0, 2, 1, 3 }, 4);
     if (!ox_ok(moved))
         return POISON;
     Dim d[3] = { ox_dim(moved, 0), ox_dim(moved, 1), dim_int(op->cx, embed) };
-    Ox shape = ox_dims(op->g, d, 3);
-    return ox(op, "Reshape", moved, shape);
+    return reshape_to(op, moved, d, 3);
 }
 
 /* These operators' masks say what is *left out* (any non-zero), and their rank by mask_type: 0 [L, S], 1 [B, S], else [B, heads, L, S].

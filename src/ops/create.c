@@ -9,22 +9,6 @@
 
 enum { CONST_NUMEL = 65536 };           /* sequences up to here are computed now, exactly as PyTorch computes them */
 
-/* A number argument as a 0-d value of type t, symbolic ones included. */
-static Ox number_of(Op *op, Value v, DType t)
-{
-    switch (v.tag) {
-    case V_BOOL: return ox_integer(op->g, t, v.b);
-    case V_INT: return ox_integer(op->g, t, v.i);
-    case V_FLOAT: return ox_number(op->g, t, v.f);
-    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
-    case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
-    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
-    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
-    case V_POISON: return POISON;
-    default: return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
-    }
-}
-
 /* The type that a Python number gives a new tensor. */
 static DType number_dtype(Value v)
 {
@@ -80,7 +64,7 @@ static Ox lower_full(Op *op)
     Value v = arg_value(op, "fill_value");
     Dims d = arg_dims(op, "size");
     DType t = arg_dtype(op, "dtype", number_dtype(v));
-    return filled(op, number_of(op, v, t), d.at, d.n);
+    return filled(op, number_as(op, v, t), d.at, d.n);
 }
 
 static Ox lower_new_full(Op *op)
@@ -90,7 +74,7 @@ static Ox lower_new_full(Op *op)
         return POISON;
     Dims d = arg_dims(op, "size");
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
-    return filled(op, number_of(op, arg_value(op, "fill_value"), t), d.at, d.n);
+    return filled(op, number_as(op, arg_value(op, "fill_value"), t), d.at, d.n);
 }
 
 static Ox lower_full_like(Op *op)
@@ -100,7 +84,7 @@ static Ox lower_full_like(Op *op)
     if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
         return POISON;
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
-    return filled(op, number_of(op, arg_value(op, "fill_value"), t), x->type->dim, (size_t)rank);
+    return filled(op, number_as(op, arg_value(op, "fill_value"), t), x->type->dim, (size_t)rank);
 }
 
 /* ---- sequences ---- */
@@ -126,7 +110,7 @@ static bool concrete_number(Value v, double *out)
 /* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
 static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
 {
-    Ox from = number_of(op, start, DT_INT64), to = number_of(op, end, DT_INT64), by = number_of(op, step, DT_INT64);
+    Ox from = number_as(op, start, DT_INT64), to = number_as(op, end, DT_INT64), by = number_as(op, step, DT_INT64);
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
@@ -159,7 +143,7 @@ static Ox arange(Op *op, Value start, Value end, Value step)
             return known;
     }
     DType in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
-    Ox from = number_of(op, start, in), to = number_of(op, end, in), by = number_of(op, step, in);
+    Ox from = number_as(op, start, in), to = number_as(op, end, in), by = number_as(op, step, in);
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
@@ -247,7 +231,7 @@ static Ox stack_leaves(Op *op, const Nest *n, DType t)
 {
     Oxs parts = { 0 };
     for (size_t i = 0; i < n->leaves.n; i++) {
-        Ox leaf = number_of(op, n->leaves.at[i], t), axes = ints(op, 0);
+        Ox leaf = number_as(op, n->leaves.at[i], t), axes = ints(op, 0);
         vec_push(op->cx, &parts, ox(op, "Unsqueeze", leaf, axes));
     }
     Ox flat = ox_with(op, "Concat", LIST(parts), INT("axis", 0));
@@ -268,7 +252,7 @@ static Ox lower_tensor_of(Op *op, Value v)
         deflt = promote_types(deflt, number_dtype(n.leaves.at[i]));
     DType t = arg_dtype(op, "dtype", deflt);
     if (n.rank == 0)
-        return number_of(op, n.leaves.at[0], t);
+        return number_as(op, n.leaves.at[0], t);
     if (n.leaves.n == 0)
         return ox_const(op->g, const_make(op->cx, t, n.rank, n.dims, NULL));
     /* ints are kept whole; everything else goes through double, rounded once */
@@ -300,7 +284,7 @@ static Ox lower_tensor(Op *op)
 
 static Ox lower_scalar_tensor(Op *op)
 {
-    return number_of(op, arg_value(op, "s"), arg_dtype(op, "dtype", DT_FLOAT));
+    return number_as(op, arg_value(op, "s"), arg_dtype(op, "dtype", DT_FLOAT));
 }
 
 /* ---- random ---- */

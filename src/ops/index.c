@@ -2,69 +2,20 @@
  *
  * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one GatherND on x with the picked
  * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
-#include "ops/ops.h"
+#include "ops/internal.h"
 
 /* ---- small helpers ---- */
 
-static Ox transpose(Op *op, Ox x, const int64_t *perm, int n)
-{
-    bool same = true;
-    for (int i = 0; i < n; i++)
-        same &= perm[i] == i;
-    return same ? x : ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)n));
-}
-
-static Ox unsqueeze_at(Op *op, Ox x, int axis)
-{
-    Ox axes = ints(op, axis);
-    return ox(op, "Unsqueeze", x, axes);
-}
-
-static Ox flatten_all(Op *op, Ox x)
-{
-    if (!ox_ok(x) || ox_rank(x) == 1)
-        return x;
-    Dim n = type_numel(op->cx, x->type);
-    Ox shape = ox_dims(op->g, &n, 1);
-    return ox(op, "Reshape", x, shape);
-}
-
-static Ox expand_to(Op *op, Ox x, const Dim *dims, int rank)
-{
-    if (!ox_ok(x))
-        return POISON;
-    bool same = ox_rank(x) == rank;
-    for (int i = 0; same && i < rank; i++)
-        same = dim_eq(op->cx, ox_dim(x, i), dims[i]) == YES;
-    if (same)
-        return x;
-    Ox shape = ox_dims(op->g, dims, (size_t)rank);
-    return ox(op, "Expand", x, shape);
-}
-
-/* A Scalar argument as a 0-d value of like's type, symbolic numbers included. */
 static Ox scalar_of(Op *op, const char *name, Ox like)
 {
-    Value v = arg_value(op, name);
-    DType t = ox_dtype(like);
-    switch (v.tag) {
-    case V_BOOL: return ox_integer(op->g, t, v.b);
-    case V_INT: return ox_integer(op->g, t, v.i);
-    case V_FLOAT: return ox_number(op->g, t, v.f);
-    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
-    case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
-    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
-    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
-    case V_POISON: return POISON;
-    default: return op_fail(op, E_VALUE, "%s must be a number, not %s", name, val_kind(v));
-    }
+    return number_as(op, arg_value(op, name), ox_dtype(like));
 }
 
 /* Rank of x, at least 1: a 0-d tensor counts as one of a single element. *scalar says that it was 0-d. */
 static Ox at_least_1d(Op *op, Ox x, bool *scalar)
 {
     *scalar = ox_ok(x) && ox_rank(x) == 0;
-    return *scalar ? unsqueeze_at(op, x, 0) : x;
+    return *scalar ? unsqueeze_axis(op, x, 0) : x;
 }
 
 static Ox scalar_again(Op *op, Ox x, bool scalar)
@@ -174,7 +125,7 @@ static bool plan_picks(Op *op, Ox x, Oxs indices, Picks *p)
 }
 
 /* perm[]: picked axes first, the others after them in order. */
-static void picked_first(const Picks *p, int64_t *perm)
+static void picked_first(const Picks *p, int *perm)
 {
     int at = 0;
     bool picked[MAX_RANK] = { 0 };
@@ -190,27 +141,27 @@ static void picked_first(const Picks *p, int64_t *perm)
 /* [broadcast shape, n]: the coordinates that GatherND and ScatterND want. */
 static Ox coordinates(Op *op, const Picks *p)
 {
-    Oxs parts = { 0 };
+    Ox parts[MAX_RANK];
     for (int i = 0; i < p->n; i++) {
-        Ox full = expand_to(op, p->index[i], p->dim, p->b_rank);
-        vec_push(op->cx, &parts, unsqueeze_at(op, full, p->b_rank));
+        Ox full = expand_dims(op, p->index[i], p->dim, p->b_rank);
+        parts[i] = unsqueeze_axis(op, full, p->b_rank);
     }
-    return parts.n == 1 ? parts.at[0] : ox_with(op, "Concat", LIST(parts), INT("axis", p->b_rank));
+    return concat_axis(op, parts, (size_t)p->n, p->b_rank);
 }
 
 /* Result of a read has [broadcast, rest]; PyTorch wants the broadcast axes at p->front. The inverse goes the other way. */
 static Ox move_picked(Op *op, const Picks *p, Ox x, bool inverse)
 {
     int rest = p->rank - p->n, rank = p->b_rank + rest;
-    int64_t perm[MAX_RANK], back[MAX_RANK];
+    int perm[MAX_RANK], back[MAX_RANK];
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
     for (int i = 0; i < rank; i++) {
-        int64_t from = i < p->front ? p->b_rank + i : i < p->front + p->b_rank ? i - p->front : i;
+        int from = i < p->front ? p->b_rank + i : i < p->front + p->b_rank ? i - p->front : i;
         perm[i] = from;
         back[from] = i;
     }
-    return transpose(op, x, inverse ? back : perm, rank);
+    return permute_to(op, x, inverse ? back : perm, rank);
 }
 
 static Ox pick(Op *op, Ox x, const Picks *p)
@@ -219,9 +170,9 @@ static Ox pick(Op *op, Ox x, const Picks *p)
         return x;
     if (p->n == 1)
         return ox_with(op, "Gather", INPUTS(x, p->index[0]), INT("axis", p->axis[0]));
-    int64_t perm[MAX_RANK];
+    int perm[MAX_RANK];
     picked_first(p, perm);
-    Ox moved = transpose(op, x, perm, p->rank);
+    Ox moved = permute_to(op, x, perm, p->rank);
     Ox where = coordinates(op, p);
     return move_picked(op, p, ox(op, "GatherND", moved, where), false);
 }
@@ -251,7 +202,7 @@ static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
     if (missing < 0)
         return op_fail(op, E_VALUE, "too many indices for tensor of dimension %d", ox_rank(x));
     for (int i = 0; i < missing; i++)
-        mask = unsqueeze_at(op, mask, ox_rank(mask));
+        mask = unsqueeze_axis(op, mask, ox_rank(mask));
     return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
 }
 
@@ -272,7 +223,7 @@ static Ox lower_index_put(Op *op)
         return POISON;
     if (p.n == 0)
         return op_refuse(op, "index_put without an index");
-    int64_t perm[MAX_RANK], back[MAX_RANK];
+    int perm[MAX_RANK], back[MAX_RANK];
     picked_first(&p, perm);
     for (int i = 0; i < p.rank; i++)
         back[perm[i]] = i;
@@ -282,14 +233,14 @@ static Ox lower_index_put(Op *op)
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
     for (int i = 0; i < rank; i++)
-        shape[i] = i < p.front ? ox_dim(x, (int)perm[p.n + i]) : i < p.front + p.b_rank ? p.dim[i - p.front] : ox_dim(x, (int)perm[p.n + i - p.b_rank]);
-    Ox full = expand_to(op, values, shape, rank);
+        shape[i] = i < p.front ? ox_dim(x, perm[p.n + i]) : i < p.front + p.b_rank ? p.dim[i - p.front] : ox_dim(x, perm[p.n + i - p.b_rank]);
+    Ox full = expand_dims(op, values, shape, rank);
     Ox updates = move_picked(op, &p, full, true);
-    Ox moved = transpose(op, x, perm, p.rank);
+    Ox moved = permute_to(op, x, perm, p.rank);
     Ox where = coordinates(op, &p);
     Attr reduction = arg_bool(op, "accumulate") ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
     Ox put = ox_with(op, "ScatterND", INPUTS(moved, where, updates), reduction);
-    return transpose(op, put, back, p.rank);
+    return permute_to(op, put, back, p.rank);
 }
 
 /* ---- along one axis ---- */
@@ -302,7 +253,7 @@ static Ox lower_index_select(Op *op)
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     x = at_least_1d(op, x, &scalar);
-    Ox picked = ox_with(op, "Gather", INPUTS(x, flatten_all(op, index)), INT("axis", axis));
+    Ox picked = ox_with(op, "Gather", INPUTS(x, flatten_to_1d(op, index)), INT("axis", axis));
     return scalar_again(op, picked, scalar);
 }
 
@@ -345,7 +296,7 @@ static Ox lower_take_along_dim(Op *op)
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     if (!arg_given(op, "dim")) {
-        Ox all = flatten_all(op, x), where = flatten_all(op, index);
+        Ox all = flatten_to_1d(op, x), where = flatten_to_1d(op, index);
         return ox_with(op, "GatherElements", INPUTS(all, where), INT("axis", 0));
     }
     int axis;
@@ -363,8 +314,8 @@ static Ox lower_take_along_dim(Op *op)
             return op_fail(op, E_VALUE, "take_along_dim: the sizes of axis %d differ", i);
         xs[i] = is[i] = both;
     }
-    Ox wide = expand_to(op, x, xs, ox_rank(x));
-    Ox where = expand_to(op, index, is, ox_rank(index));
+    Ox wide = expand_dims(op, x, xs, ox_rank(x));
+    Ox where = expand_dims(op, index, is, ox_rank(index));
     return ox_with(op, "GatherElements", INPUTS(wide, where), INT("axis", axis));
 }
 
@@ -373,7 +324,7 @@ static Ox lower_take(Op *op)
     Ox x = arg(op, "self"), index = arg(op, "index");
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
-    return ox_with(op, "Gather", INPUTS(flatten_all(op, x), index), INT("axis", 0));
+    return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
 }
 
 /* scatter and its kin: what is added up, multiplied or put. src NULL: a number. */
@@ -389,7 +340,7 @@ static Ox scatter_elements(Op *op, Ox src, const char *reduction)
     if (ox_rank(index) != ox_rank(x))
         return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as self tensor");
     if (ox_rank(src) == 0)
-        src = expand_to(op, src, index->type->dim, ox_rank(index));
+        src = expand_dims(op, src, index->type->dim, ox_rank(index));
     else
         src = trim_to(op, src, index, -1);
     Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
@@ -437,8 +388,8 @@ static Ox spread_index(Op *op, Ox index, Ox source, int axis)
         d[i] = dim_int(op->cx, 1);
     d[axis] = ox_dim(source, axis);
     Ox shape = ox_dims(op->g, d, (size_t)ox_rank(source));
-    Ox column = ox(op, "Reshape", flatten_all(op, index), shape);
-    return expand_to(op, column, source->type->dim, ox_rank(source));
+    Ox column = ox(op, "Reshape", flatten_to_1d(op, index), shape);
+    return expand_dims(op, column, source->type->dim, ox_rank(source));
 }
 
 static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
@@ -482,7 +433,7 @@ static Ox lower_index_fill(Op *op)
         d[i] = ox_dim(x, i);
     if (ox_rank(x) > 0)
         d[axis] = type_numel(op->cx, index->type);
-    return index_into(op, x, expand_to(op, value, d, ox_rank(x)), NULL);
+    return index_into(op, x, expand_dims(op, value, d, ox_rank(x)), NULL);
 }
 
 static Ox lower_embedding(Op *op)
@@ -515,8 +466,8 @@ static Ox lower_masked_select(Op *op)
         if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b), &d[i]))
             return op_fail(op, E_VALUE, "The shape of the mask at axis %d does not match the shape of the tensor", i);
     }
-    x = flatten_all(op, expand_to(op, x, d, rank));
-    mask = flatten_all(op, expand_to(op, mask, d, rank));
+    x = flatten_to_1d(op, expand_dims(op, x, d, rank));
+    mask = flatten_to_1d(op, expand_dims(op, mask, d, rank));
     Ox where = ox(op, "NonZero", ox_cast(op->g, mask, DT_BOOL));
     Ox axes = ints(op, 0);
     Ox list = ox(op, "Squeeze", where, axes);
@@ -531,8 +482,7 @@ static Ox lower_nonzero(Op *op)
     if (!ranks_known(op, &x, 1))
         return POISON;
     Ox where = ox(op, "NonZero", at_least_1d(op, x, &scalar));
-    const int64_t perm[] = { 1, 0 };
-    Ox list = ox_with(op, "Transpose", INPUTS(where), INT_LIST("perm", perm, 2));
+    Ox list = permute_to(op, where, (const int[]){ 1, 0 }, 2);
     if (!scalar)
         return list;
     Ox start = ints(op, 0), end = ints(op, 0), axes = ints(op, 1);
@@ -563,7 +513,7 @@ static Ox lower_one_hot(Op *op)
         return POISON;
     Ox depth;
     if (arg_is_number(op, "num_classes", -1)) {
-        Ox most = ox_with(op, "ReduceMax", INPUTS(flatten_all(op, x)), INT("keepdims", 0));
+        Ox most = ox_with(op, "ReduceMax", INPUTS(flatten_to_1d(op, x)), INT("keepdims", 0));
         Ox one = ox_int(op->g, 1);
         depth = ox(op, "Add", most, one);
     } else {

@@ -122,6 +122,7 @@ MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
 #define ox_with(op, name, inputs, ...) ox_make((op)->g, (name), (inputs), ATTRS(__VA_ARGS__))
 #define ints(op, ...) ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 Ox number_like(Op *op, double v, Ox like);          /* 0-d constant of like's type */
+Ox number_as(Op *op, Value v, DType t);             /* a Python number, symbolic ones included, or a tensor, as a value of type t */
 
 /* fail() and the poison value. */
 #define op_fail(op, code, ...) (fail((op)->cx, (code), __VA_ARGS__), POISON)

@@ -3,7 +3,7 @@
  * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in another order than ONNX, so
  * weights are re-cut (Slice and Concat of constants, which tidy turns into recipes). Packed sequences, proj_size and
  * dropout between layers while training are refused. */
-#include "ops/ops.h"
+#include "ops/internal.h"
 
 /* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX wants at each place. */
 typedef struct CellSpec { const char *onnx; int gates; int order[4]; const char *activation; } CellSpec;
@@ -16,21 +16,9 @@ static const CellSpec cells[] = {
     [CELL_RELU] = { "RNN", 1, { 0 }, "Relu" },
 };
 
-static Ox slice_axis(Op *op, Ox x, int axis, int64_t from, int64_t to)
+static Ox cut(Op *op, Ox x, int64_t from, int64_t to)
 {
-    Ox start = ints(op, from), end = ints(op, to), axes = ints(op, axis);
-    return ox(op, "Slice", x, start, end, axes);
-}
-
-static Ox concat(Op *op, const Ox *at, size_t n, int axis)
-{
-    return n == 1 ? at[0] : ox_with(op, "Concat", ((OxList){ at, n }), INT("axis", axis));
-}
-
-static Ox unsqueeze(Op *op, Ox x, int axis)
-{
-    Ox axes = ints(op, axis);
-    return ox(op, "Unsqueeze", x, axes);
+    return slice_axis(op, x, 0, dim_int(op->cx, from), dim_int(op->cx, to), 1);
 }
 
 /* The gate blocks (rows of `hidden`) of a weight or bias, in ONNX's order. */
@@ -40,8 +28,8 @@ static Ox reorder_gates(Op *op, const CellSpec *cell, Ox w, int64_t hidden)
         return w;
     Ox block[4];
     for (int i = 0; i < cell->gates; i++)
-        block[i] = slice_axis(op, w, 0, cell->order[i] * hidden, (cell->order[i] + 1) * hidden);
-    return concat(op, block, (size_t)cell->gates, 0);
+        block[i] = cut(op, w, cell->order[i] * hidden, (cell->order[i] + 1) * hidden);
+    return concat_axis(op, block, (size_t)cell->gates, 0);
 }
 
 typedef struct Layer {
@@ -58,9 +46,9 @@ static Ox layer_weight(Op *op, const Layer *l, int which)
     Ox part[2];
     for (int d = 0; d < l->directions; d++) {
         Ox w = reorder_gates(op, l->cell, l->param[d * l->per_direction + which], l->hidden);
-        part[d] = unsqueeze(op, w, 0);
+        part[d] = unsqueeze_axis(op, w, 0);
     }
-    return concat(op, part, (size_t)l->directions, 0);
+    return concat_axis(op, part, (size_t)l->directions, 0);
 }
 
 /* [directions, 2 * gates * hidden]: input bias, then recurrent bias. NULL without biases. */
@@ -74,10 +62,10 @@ static Ox layer_bias(Op *op, const Layer *l)
         Ox both[2];
         both[0] = reorder_gates(op, l->cell, p[2], l->hidden);
         both[1] = reorder_gates(op, l->cell, p[3], l->hidden);
-        Ox joined = concat(op, both, 2, 0);
-        part[d] = unsqueeze(op, joined, 0);
+        Ox joined = concat_axis(op, both, 2, 0);
+        part[d] = unsqueeze_axis(op, joined, 0);
     }
-    return concat(op, part, (size_t)l->directions, 0);
+    return concat_axis(op, part, (size_t)l->directions, 0);
 }
 
 /* One layer over x [time, batch, features]: out[0] [time, batch, directions * hidden], out[1] h, out[2] c. */
@@ -105,14 +93,11 @@ static void run_layer(Op *op, const Layer *l, Ox x, Ox out[3])
         Ox axes = ints(op, 1);
         out[0] = ox(op, "Squeeze", y[0], axes);
     } else {
-        const int64_t perm[] = { 0, 2, 1, 3 };
-        Ox moved = ox_with(op, "Transpose", INPUTS(y[0]), INT_LIST("perm", perm, 4));
-        Ox shape = ints(op, 0, 0, -1);
-        if (ox_ok(moved) && ox_rank(moved) == 4) {
-            Dim d[3] = { ox_dim(moved, 0), ox_dim(moved, 1), dim_int(op->cx, 2 * l->hidden) };
-            shape = ox_dims(op->g, d, 3);
-        }
-        out[0] = ox(op, "Reshape", moved, shape);
+        Ox moved = permute_to(op, y[0], (const int[]){ 0, 2, 1, 3 }, 4);
+        Dim d[3] = { NULL, NULL, dim_int(op->cx, 2 * l->hidden) };
+        if (ox_ok(moved))
+            d[0] = ox_dim(moved, 0), d[1] = ox_dim(moved, 1);
+        out[0] = reshape_to(op, moved, d, 3);
     }
     out[1] = y[1];
     out[2] = y[2];
@@ -153,19 +138,18 @@ static Value lower_rnn(Op *op)
 
     bool batched = rank == 3;
     if (!batched) {                                 /* one sequence: [time, features], states [layers, hidden] */
-        x = unsqueeze(op, x, 1);
-        h0 = unsqueeze(op, h0, 1);
-        c0 = c0 ? unsqueeze(op, c0, 1) : NULL;
+        x = unsqueeze_axis(op, x, 1);
+        h0 = unsqueeze_axis(op, h0, 1);
+        c0 = c0 ? unsqueeze_axis(op, c0, 1) : NULL;
     } else if (batch_first) {
-        const int64_t perm[] = { 1, 0, 2 };
-        x = ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, 3));
+        x = permute_to(op, x, (const int[]){ 1, 0, 2 }, 3);
     }
     Oxs hs = { 0 }, cs = { 0 };
     for (int64_t i = 0; i < layers; i++) {
         Layer l = { cell, hidden, directions, params.at + i * directions * per_direction, per_direction, h0, c0 };
         if (layers > 1) {
-            l.h0 = slice_axis(op, h0, 0, i * directions, (i + 1) * directions);
-            l.c0 = c0 ? slice_axis(op, c0, 0, i * directions, (i + 1) * directions) : NULL;
+            l.h0 = cut(op, h0, i * directions, (i + 1) * directions);
+            l.c0 = c0 ? cut(op, c0, i * directions, (i + 1) * directions) : NULL;
         }
         Ox out[3];
         run_layer(op, &l, x, out);
@@ -173,15 +157,14 @@ static Value lower_rnn(Op *op)
         vec_push(op->cx, &hs, out[1]);
         vec_push(op->cx, &cs, out[2]);
     }
-    Ox h = concat(op, hs.at, hs.n, 0), c = lstm ? concat(op, cs.at, cs.n, 0) : NULL;
+    Ox h = concat_axis(op, hs.at, hs.n, 0), c = lstm ? concat_axis(op, cs.at, cs.n, 0) : NULL;
     if (!batched) {
         Ox axes = ints(op, 1);
         x = ox(op, "Squeeze", x, axes);
         h = ox(op, "Squeeze", h, axes);
         c = c ? ox(op, "Squeeze", c, axes) : NULL;
     } else if (batch_first) {
-        const int64_t perm[] = { 1, 0, 2 };
-        x = ox_with(op, "Transpose", INPUTS(x), INT_LIST("perm", perm, 3));
+        x = permute_to(op, x, (const int[]){ 1, 0, 2 }, 3);
     }
     return result_tuple(op, (const Ox[]){ x, h, c }, lstm ? 3 : 2);
 }
