@@ -41,26 +41,26 @@ REAL1(r_shrink, v < -p[0] ? v + p[1] : v > p[0] ? v - p[1] : isnan(v) ? v : 0) R
 REAL1(r_softplus, softplus(v)) REAL1(r_softsign, v / (1 + fabs(v))) REAL1(r_sqrt, sqrt(v)) REAL1(r_swish, v * sigmoid(p[0] * v))
 REAL1(r_tan, tan(v)) REAL1(r_tanh, tanh(v)) REAL1(r_thresholded, v > p[0] ? v : isnan(v) ? v : 0)
 INT1(i_abs, v < 0 ? -(uint64_t)v : (uint64_t)v) INT1(i_neg, -(uint64_t)v) INT1(i_sign, v > 0 ? 1 : v < 0 ? -1 : 0)
-INT1(i_bitnot, ~v) INT1(i_not, !v) INT1(i_relu, v < 0 ? 0 : v)
+INT1(i_bitnot, ~v) INT1(i_not, !v) INT1(i_relu, v < 0 ? 0 : v) INT1(u_same, v) INT1(u_sign, v != 0)
 
-/* p[] are the attributes named here, as the float32 numbers that the model stores. */
-static const struct Unary { const char *op; Real1 real; Int1 whole; struct { const char *attr; double deflt; } p[2]; } unary[] = {
-    { "Abs", r_abs, i_abs, { { 0 } } }, { "Acos", r_acos, NULL, { { 0 } } }, { "Acosh", r_acosh, NULL, { { 0 } } },
-    { "Asin", r_asin, NULL, { { 0 } } }, { "Asinh", r_asinh, NULL, { { 0 } } }, { "Atan", r_atan, NULL, { { 0 } } },
-    { "Atanh", r_atanh, NULL, { { 0 } } }, { "BitwiseNot", NULL, i_bitnot, { { 0 } } }, { "Ceil", r_ceil, NULL, { { 0 } } },
-    { "Celu", r_celu, NULL, { { "alpha", 1 } } }, { "Cos", r_cos, NULL, { { 0 } } }, { "Cosh", r_cosh, NULL, { { 0 } } },
-    { "Elu", r_elu, NULL, { { "alpha", 1 } } }, { "Erf", r_erf, NULL, { { 0 } } }, { "Exp", r_exp, NULL, { { 0 } } },
-    { "Floor", r_floor, NULL, { { 0 } } }, { "Gelu", r_gelu, NULL, { { 0 } } },
-    { "HardSigmoid", r_hard_sigmoid, NULL, { { "alpha", 0.2 }, { "beta", 0.5 } } }, { "HardSwish", r_hard_swish, NULL, { { 0 } } },
-    { "LeakyRelu", r_leaky_relu, NULL, { { "alpha", 0.01 } } }, { "Log", r_log, NULL, { { 0 } } }, { "Mish", r_mish, NULL, { { 0 } } },
-    { "Neg", r_neg, i_neg, { { 0 } } }, { "Not", NULL, i_not, { { 0 } } }, { "Reciprocal", r_reciprocal, NULL, { { 0 } } },
-    { "Relu", r_relu, i_relu, { { 0 } } }, { "Round", r_round, NULL, { { 0 } } },
-    { "Selu", r_selu, NULL, { { "alpha", 1.67326319217681884765625 }, { "gamma", 1.05070102214813232421875 } } },
-    { "Shrink", r_shrink, NULL, { { "lambd", 0.5 }, { "bias", 0 } } }, { "Sigmoid", r_sigmoid, NULL, { { 0 } } },
-    { "Sign", r_sign, i_sign, { { 0 } } }, { "Sin", r_sin, NULL, { { 0 } } }, { "Sinh", r_sinh, NULL, { { 0 } } },
-    { "Softplus", r_softplus, NULL, { { 0 } } }, { "Softsign", r_softsign, NULL, { { 0 } } }, { "Sqrt", r_sqrt, NULL, { { 0 } } },
-    { "Swish", r_swish, NULL, { { "alpha", 1 } } }, { "Tan", r_tan, NULL, { { 0 } } }, { "Tanh", r_tanh, NULL, { { 0 } } },
-    { "ThresholdedRelu", r_thresholded, NULL, { { "alpha", 1 } } },
+/* p[] are the attributes named here, as the float32 numbers that the model stores; big: on uint64. */
+static const struct Unary { const char *op; Real1 real; Int1 whole, big; struct { const char *attr; double deflt; } p[2]; } unary[] = {
+    { "Abs", .real = r_abs, .whole = i_abs, .big = u_same }, { "Acos", .real = r_acos }, { "Acosh", .real = r_acosh },
+    { "Asin", .real = r_asin }, { "Asinh", .real = r_asinh }, { "Atan", .real = r_atan }, { "Atanh", .real = r_atanh },
+    { "BitwiseNot", .whole = i_bitnot, .big = i_bitnot }, { "Ceil", .real = r_ceil },
+    { "Celu", .real = r_celu, .p = { { "alpha", 1 } } }, { "Cos", .real = r_cos }, { "Cosh", .real = r_cosh },
+    { "Elu", .real = r_elu, .p = { { "alpha", 1 } } }, { "Erf", .real = r_erf }, { "Exp", .real = r_exp },
+    { "Floor", .real = r_floor }, { "Gelu", .real = r_gelu },
+    { "HardSigmoid", .real = r_hard_sigmoid, .p = { { "alpha", 0.2 }, { "beta", 0.5 } } },
+    { "HardSwish", .real = r_hard_swish }, { "LeakyRelu", .real = r_leaky_relu, .p = { { "alpha", 0.01 } } },
+    { "Log", .real = r_log }, { "Mish", .real = r_mish }, { "Neg", .real = r_neg, .whole = i_neg }, { "Not", .whole = i_not },
+    { "Reciprocal", .real = r_reciprocal }, { "Relu", .real = r_relu, .whole = i_relu }, { "Round", .real = r_round },
+    { "Selu", .real = r_selu, .p = { { "alpha", 1.67326319217681884765625 }, { "gamma", 1.05070102214813232421875 } } },
+    { "Shrink", .real = r_shrink, .p = { { "lambd", 0.5 }, { "bias", 0 } } }, { "Sigmoid", .real = r_sigmoid },
+    { "Sign", .real = r_sign, .whole = i_sign, .big = u_sign }, { "Sin", .real = r_sin }, { "Sinh", .real = r_sinh },
+    { "Softplus", .real = r_softplus }, { "Softsign", .real = r_softsign }, { "Sqrt", .real = r_sqrt },
+    { "Swish", .real = r_swish, .p = { { "alpha", 1 } } }, { "Tan", .real = r_tan }, { "Tanh", .real = r_tanh },
+    { "ThresholdedRelu", .real = r_thresholded, .p = { { "alpha", 1 } } },
 };
 
 static void unary_reals(const Fold *f, Real1 fn, const double *p)
@@ -100,9 +100,10 @@ static bool fold_unary(Fold *f)
         unary_reals(f, u->real, p);
         return true;
     }
-    if (!u->whole || kind == NUM_NONE || kind == NUM_REAL || (kind == NUM_UINT64 && u->whole != i_bitnot))
+    Int1 fn = kind == NUM_INT ? u->whole : kind == NUM_UINT64 ? u->big : NULL;
+    if (!fn)
         return false;
-    unary_ints(f, u->whole);
+    unary_ints(f, fn);
     return true;
 }
 
@@ -145,6 +146,7 @@ LOOP2(i_mod, int64_t, int64_t, floor_mod(a, b)) LOOP2(u_mod, int64_t, int64_t, (
 LOOP2(i_fmod, int64_t, int64_t, b == -1 ? 0 : a % b) LOOP2(i_pow, int64_t, int64_t, whole_pow(a, b))
 LOOP2(i_min, int64_t, int64_t, a < b ? a : b) LOOP2(i_max, int64_t, int64_t, a > b ? a : b)
 LOOP2(u_min, int64_t, int64_t, (uint64_t)a < (uint64_t)b ? a : b) LOOP2(u_max, int64_t, int64_t, (uint64_t)a > (uint64_t)b ? a : b)
+LOOP2(u_first, int64_t, int64_t, ((void)b, a))
 LOOP2(i_prelu, int64_t, int64_t, a < 0 ? (uint64_t)a * (uint64_t)b : (uint64_t)a)
 LOOP2(i_and, int64_t, int64_t, a & b) LOOP2(i_or, int64_t, int64_t, a | b) LOOP2(i_xor, int64_t, int64_t, a ^ b)
 LOOP2(u_shl, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a << b) LOOP2(u_shr, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a >> b)
@@ -163,7 +165,7 @@ static const Binary binary[] = {
     { "Equal", NULL, t_eq, i_eq, i_eq }, { "Greater", NULL, t_gt, i_gt, u_gt }, { "GreaterOrEqual", NULL, t_ge, i_ge, u_ge },
     { "Less", NULL, t_lt, i_lt, u_lt }, { "LessOrEqual", NULL, t_le, i_le, u_le }, { "Max", r_max, NULL, i_max, u_max },
     { "Min", r_min, NULL, i_min, u_min }, { "Mod", NULL, NULL, i_mod, u_mod }, { "Mul", r_mul, NULL, i_mul, i_mul },
-    { "Or", NULL, NULL, i_or, NULL }, { "PRelu", r_prelu, NULL, i_prelu, NULL }, { "Pow", r_pow, NULL, i_pow, NULL },
+    { "Or", NULL, NULL, i_or, NULL }, { "PRelu", r_prelu, NULL, i_prelu, u_first }, { "Pow", r_pow, NULL, i_pow, NULL },
     { "Sub", r_sub, NULL, i_sub, i_sub }, { "Sum", r_add, NULL, i_add, NULL }, { "Xor", NULL, NULL, i_xor, NULL },
 };
 

@@ -334,6 +334,23 @@ static bool known_scales(Node *n, Ox v, double *out, int64_t *count)
     return true;
 }
 
+/* keep_aspect_ratio_policy: one scale for all axes, the least (or largest) of wanted / size. False when a size is not known. */
+static bool keep_aspect(Node *n, const Shape *x, const int64_t *axes, size_t n_axes, bool least, double *scale)
+{
+    int64_t size, wanted;
+    *scale = 0;
+    for (size_t i = 0; i < n_axes; i++) {
+        int axis;
+        Dim want = item_at(n->in[3], (int64_t)i);
+        if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x->rank, &axis) || !want || !dim_known(want, &wanted) ||
+            !dim_known(x->d[axis], &size) || size == 0)
+            return false;
+        double s = (double)wanted / (double)size;
+        *scale = i == 0 || (least ? s < *scale : s > *scale) ? s : *scale;
+    }
+    return true;
+}
+
 /* Resize(X, roi?, scales?, sizes?) */
 static bool infer_resize(Node *n)
 {
@@ -344,17 +361,26 @@ static bool infer_resize(Node *n)
     int64_t n_scale = 0;
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &x);
-    bool sizes = node_in(n, 3) != NULL, exact = !strcmp(node_str(n, "keep_aspect_ratio_policy", "stretch"), "stretch");
+    bool sizes = node_in(n, 3) != NULL;
+    const char *policy = node_str(n, "keep_aspect_ratio_policy", "stretch");
+    bool exact = !strcmp(policy, "stretch");
+    double one = 0;
     bool scales = !sizes && known_scales(n, node_in(n, 2), scale, &n_scale);
     if (ctx_failed(node_cx(n)))
         return false;
     node_ints(n, "axes", &axes, &n_axes);
     if (scales && n_scale != (int64_t)n_axes)
         return node_fail(n, "%lld scales for %zu axes", (long long)n_scale, n_axes);
+    bool kept = sizes && !exact && keep_aspect(n, &x, axes, n_axes, !strcmp(policy, "not_larger"), &one);
     for (size_t i = 0; i < n_axes; i++) {
         int axis;
+        int64_t size = 0;
         if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x.rank, &axis))
             return false;
+        if (kept && dim_known(x.d[axis], &size)) {
+            x.d[axis] = dim_int(node_cx(n), (int64_t)(one * (double)size + 0.5));      /* half up */
+            continue;
+        }
         bool crop = !strcmp(node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") && !sizes;
         x.d[axis] = sizes ? (exact ? item_at(n->in[3], (int64_t)i) : NULL) : scales && !crop ? scaled(n, x.d[axis], scale[i]) : NULL;
         if (ctx_failed(node_cx(n)))
