@@ -45,7 +45,7 @@ void pt2onnx_remove_temporaries(void) { out_remove_all(); }
 
 static bool session_begin(Session *s, const char *file, const pt2onnx_options *o)
 {
-    *s = (Session){ .cx = ctx_new(), .file = file, .kind = FILE_OTHER };
+    *s = (Session){ .cx = ctx_new(), .file = file, .subject = file, .kind = FILE_OTHER };
     return s->cx && settings_read(s, o);
 }
 
@@ -74,7 +74,7 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
     if (ctx_failed(s->cx)) {
         status = (pt2onnx_status)error_exit_code(s->cx->error.code);
         if (e)
-            *e = error_keep(status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->file));
+            *e = error_keep(status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->subject));
     }
     ctx_free(s->cx);
     return status;
@@ -213,6 +213,13 @@ static bool same_folder(Ctx *cx, const char *a, const char *b)
     return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
+static bool check_output(Session *s, const char *out)
+{
+    struct stat a, b;
+    bool same = stat(s->file, &a) == 0 && stat(out, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return !same || fail(s->cx, E_USAGE, "the output %s is the model itself; -o names another", out);
+}
+
 /* Linked weights stay in the archive: runtimes open nothing outside the model's own folder. */
 static bool check_link(Session *s, const char *out)
 {
@@ -262,7 +269,7 @@ static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char 
 static bool convert_file(Session *s, const char *out)
 {
     bool to_stdout = strcmp(out, "-") == 0;
-    if (!check_link(s, to_stdout ? NULL : out) || !open_file(s))
+    if (!check_link(s, to_stdout ? NULL : out) || (!to_stdout && !check_output(s, out)) || !open_file(s))
         return false;
     Program *p = load(s);
     Graph *g = p ? build(s, p) : NULL;

@@ -10,7 +10,8 @@
 
 typedef struct Session {
     Ctx *cx;                        /* NULL when there was no memory at all */
-    const char *file;               /* as the user named it; NULL before any is read */
+    const char *file;               /* the model, as the user named it; NULL for describe */
+    const char *subject;            /* the file that messages are about: the model, or a rule file */
     pt2onnx_options o;              /* the caller's, with defaults for what an older caller does not know */
     Options opt;                    /* the same, parsed and checked; cx->opt */
     Source *src;

@@ -39,8 +39,10 @@ static bool read_limit(Ctx *cx, const char *text)
     return true;
 }
 
-static bool read_rules(Ctx *cx, const char *path)
+static bool read_rules(Session *s, const char *path)
 {
+    Ctx *cx = s->cx;
+    s->subject = path;
     Source *src = source_file(cx, path);
     if (!src)
         return false;
@@ -51,6 +53,7 @@ static bool read_rules(Ctx *cx, const char *path)
     *text = (Text){ .name = str_of(cx, path), .at = src->size ? (const char *)src->mem : "", .n = (size_t)src->size };
     bool ok = ops_add_rules(cx, text);
     keep_end(cx);
+    s->subject = ok ? s->file : path;
     return ok;
 }
 
@@ -137,6 +140,6 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     bool ok = read_inputs(s) && read_output_names(s);
     keep_end(s->cx);
     for (size_t i = 0; ok && i < s->o.n_rules; i++)
-        ok = read_rules(s->cx, s->o.rules[i]);
+        ok = read_rules(s, s->o.rules[i]);
     return ok;
 }
