@@ -18,21 +18,27 @@ typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 typedef struct Frame {
     struct Frame *up;               /* the caller */
     const Function *fn;
-    Obj *locals;                    /* one slot per local; V_UNINIT until it is assigned */
+    Obj *locals;                    /* one slot per local; V_UNINIT until it is assigned (.s: why it can never be read, or NULL) */
     Value result;                   /* of FLOW_RETURN */
 } Frame;
+
+/* Expressions, statements and calls inside one another: bounds the C stack, whatever the file says. Real models stay under 600. */
+enum { NESTING_MAX = 5000 };
 
 typedef struct Eval {
     Ctx *cx;
     Program *p;
     Graph *g;                       /* the scope that nodes go to now: the root, or an arm's */
     Frame *frame;
-    int64_t depth;                  /* of calls */
+    int64_t calls;                  /* depth of calls, against LIMIT_CALLS */
+    int nesting;
     int staged;                     /* arms and bodies around us that ONNX decides: a raise there unwinds */
     Str raised;                     /* the message of a FLOW_RAISE */
     SourceId raised_at;
     struct State *state;            /* state.c */
-    Map classes;                    /* qualname -> ClassDef, constants.. found so far: call.c's caches */
+    Map names;                      /* dotted path -> Value*: what it names */
+    Map constants;                  /* number + 1 -> Value*: CONSTANTS.cN */
+    Map liveness;                   /* Function* -> branch.c's table of where locals are used */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */
@@ -46,17 +52,91 @@ bool builtin_exists(Ctx *cx, Str name);
 /* self.name(args) where self is no object of a class: tensors (tolist, ..), lists, dicts, strings. */
 BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 
-/* ---- expr.c, stmt.c, call.c ---- */
+/* ---- expr.c ---- */
 
+/* Every function that runs the program returns false after an error, and when the model raised (ev->raised). */
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
+/* A value that is about to be looked at: false when it is one that was never set, with the reason. */
+MUST_USE bool must_be_set(Eval *ev, Value v);
+/* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum members. */
+MUST_USE bool get_attr(Eval *ev, Value v, Str name, Value *out);
+/* The slot of an object's attribute; -1: none. */
+int64_t slot_of(const Obj *o, Str name);
+/* One more step against LIMIT_STEPS; false after an error. */
+MUST_USE bool step(Eval *ev);
+
+/* ---- stmt.c ---- */
+
 Flow run_block(Eval *ev, const Block *b);
-/* Call a function with finished arguments: conversion on entry, hooks not. FLOW_NEXT: *out is the result. */
-Flow call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out);
+/* A failed expression: was it an error, or did the model raise? */
+static inline Flow flow_of_failure(const Eval *ev) { return ev->raised ? FLOW_RAISE : FLOW_FAIL; }
+void assign_slot(Eval *ev, uint32_t slot, Value v);
+
+/* ---- call.c ---- */
+
+MUST_USE bool eval_call(Eval *ev, const Expr *e, Value *out);
+MUST_USE bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out);
+/* Call a function with finished arguments: they are converted on entry; hooks are the caller's. */
+MUST_USE bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out);
+MUST_USE bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out);
+/* A function given as a value (fork's body, operands of higher-order operators). */
+MUST_USE bool call_value(Eval *ev, Value f, const OpArg *args, size_t n, Value *out);
+/* What a dotted path names: a function, a class, an enum's member, else a namespace. */
+MUST_USE bool resolve_name(Eval *ev, Str path, Value *out);
+/* The model's own `raise`; false. An error, unless an arm that ONNX decides can take it. */
+bool eval_raise(Eval *ev, Str message);
+bool is_autocast(const ClassDef *c);
+
+/* ---- convert.c ---- */
+
 /* v as a parameter of declared type t takes it (formats/torchscript.md 5.2). False after an error that names `what`. */
 MUST_USE bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out);
 /* isinstance(v, t) */
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
-/* One more step against LIMIT_STEPS; false after an error. */
-MUST_USE bool step(Eval *ev);
+
+/* ---- branch.c, loop.c: where ONNX decides ---- */
+
+Flow run_branch(Eval *ev, const Stmt *s, Value condition);
+/* A loop whose trip count or condition is symbolic, from here on. trips: FOR's count. */
+Flow run_staged_loop(Eval *ev, const Stmt *s, Value count_or_condition);
+/* The value that says `not v`. */
+Value val_not(Eval *ev, Value v);
+/* Operators on a stacked list (value.h): mine is set when one of args is. */
+MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out);
+
+/* ---- inputs.c ---- */
+
+/* The arguments of the entry function, with the graph's inputs behind them. */
+MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
+MUST_USE bool make_outputs(Eval *ev, Value result);
+
+/* What a file recorded about a value, as a type; NULL for what is no tensor. */
+Type recorded_type(Ctx *cx, const Recorded *r);
+
+/* ---- facts.c ---- */
+
+void facts_begin(Eval *ev);                              /* before each evaluation */
+/* A restart has been asked for: may we? Counts; false after E_LIMIT. */
+MUST_USE bool facts_may_restart(Ctx *cx);
+void facts_tell(Ctx *cx);                                /* one note for each assumption */
+/* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
+int facts_rank(Ctx *cx, Str path);
+DType facts_dtype(Ctx *cx, Str path);
+/* An input's dimension that something pinned: its replacement, else `sym` itself. */
+Dim facts_dim(Ctx *cx, Dim sym);
+void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
+/* A symbol of an input; requested: the user named it. */
+void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
+
+/* ---- state.c ---- */
+
+MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
+void state_read(Eval *ev, const Cell *c);
+MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
+
+/* ---- scan.c ---- */
+
+void scan_unsupported(Eval *ev);                         /* refuses every operator reachable from the entry that does not exist */
 
 #endif

@@ -1,0 +1,498 @@
+/* call.c - calls: operators, builtins, functions, methods, classes, and the few forms that look like calls.
+ *
+ * An operator goes to the first that knows it: what needs the evaluator itself (raise, wait, stacked lists, higher-order
+ * operators), then builtin.c (values that are not tensors), then op_call, which refuses what nobody knows. Each function and
+ * module pushes a Where record, so that an error and a node can say where in the user's model they come from. */
+#include "eval/internal.h"
+
+/* ---- positions ---- */
+
+/* "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock" without what is no part of Python's name. */
+static Str python_name(Ctx *cx, Str qualname)
+{
+    Buf b = buf_new(cx);
+    const char *s = qualname->s, *dot;
+    for (; *s; s = *dot ? dot + 1 : dot) {
+        dot = strchr(s, '.');
+        dot = dot ? dot : s + strlen(s);
+        if (strncmp(s, "__torch__", 9) == 0 || strncmp(s, "___torch_mangle_", 16) == 0)
+            continue;
+        if (b.n)
+            buf_str(&b, ".");
+        buf_add(&b, s, (size_t)(dot - s));
+    }
+    return buf_done(&b);
+}
+
+/* "net.Net.forward" -> "Net.forward": how a traceback would say it, with the class. */
+static Str short_name(Ctx *cx, Str qualname)
+{
+    Str full = python_name(cx, qualname);
+    const char *last = strrchr(full->s, '.'), *from = last;
+    while (from && from > full->s && from[-1] != '.')
+        from--;
+    return from ? str_of(cx, from) : full;
+}
+
+/* ---- names ---- */
+
+static bool enum_member(Eval *ev, const ClassDef *c, Str name, Value *out)
+{
+    for (uint32_t i = 0; i < c->n_field; i++)
+        if (c->field[i].name == name && c->field[i].constant) {
+            EnumMember *m = new(ev->cx, EnumMember);
+            *m = (EnumMember){ .cls = c, .name = name };
+            *out = (Value){ .tag = V_ENUM, .e = m };
+            return eval_expr(ev, c->field[i].constant, &m->value);
+        }
+    return fail(ev->cx, E_FORMAT, "the enum %s has no member %s", c->plain->s, name->s);
+}
+
+/* A member of a class: an enum's constant, or a hook called as a free function. */
+static bool member_of_class(Eval *ev, Str path, Value *out, bool *found)
+{
+    const char *dot = strrchr(path->s, '.');
+    if (!dot || !ev->p->find_class)
+        return true;
+    ClassDef *c = ev->p->find_class(ev->cx, ev->p, str_n(ev->cx, path->s, (size_t)(dot - path->s)));
+    Str name = str_of(ev->cx, dot + 1);
+    if (!c)
+        return !ctx_failed(ev->cx);
+    *found = true;
+    if (c->kind == CLASS_ENUM)
+        return enum_member(ev, c, name, out);
+    const Function *fn = map_get(&c->method, name);
+    if (!fn)
+        return fail(ev->cx, E_FORMAT, "the class %s has no method %s", c->plain->s, name->s);
+    *out = (Value){ .tag = V_FUNCTION, .any = fn };
+    return true;
+}
+
+static bool find_name(Eval *ev, Str path, Value *out)
+{
+    Program *p = ev->p;
+    bool found = false;
+    const Function *fn = p->find_function ? p->find_function(ev->cx, p, path) : NULL;
+    if (fn) {
+        *out = (Value){ .tag = V_FUNCTION, .any = fn };
+        return true;
+    }
+    const ClassDef *c = !ctx_failed(ev->cx) && p->find_class ? p->find_class(ev->cx, p, path) : NULL;
+    if (c) {
+        *out = (Value){ .tag = V_CLASS, .any = c };
+        return true;
+    }
+    if (ctx_failed(ev->cx) || !member_of_class(ev, path, out, &found))
+        return false;
+    if (!found)
+        *out = (Value){ .tag = V_NAMESPACE, .s = path };
+    return true;
+}
+
+bool resolve_name(Eval *ev, Str path, Value *out)
+{
+    Value *known = map_get(&ev->names, path);
+    if (!known) {
+        known = new(ev->cx, Value);
+        if (strchr(path->s, '.') == NULL)
+            *known = (Value){ .tag = V_NAMESPACE, .s = path };
+        else if (!find_name(ev, path, known))
+            return false;
+        map_put(ev->cx, &ev->names, path, known);
+    }
+    *out = *known;
+    return true;
+}
+
+/* ---- functions ---- */
+
+bool eval_raise(Eval *ev, Str message)
+{
+    if (ev->staged == 0)
+        return fail(ev->cx, E_VALUE, "the model raises an error: %s", message->s);
+    ev->raised = message;
+    ev->raised_at = where_intern(ev->cx);
+    return false;
+}
+
+static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t n, Obj *locals)
+{
+    Value v;
+    if (n > fn->n_param)
+        return fail(ev->cx, E_VALUE, "%s takes %u arguments, got %zu", fn->name->s, fn->n_param, n);
+    for (uint32_t i = 0; i < fn->n_param; i++) {
+        const ParamDecl *p = &fn->param[i];
+        const OpArg *given = i < n && !args[i].name ? &args[i] : NULL;
+        for (size_t k = 0; !given && k < n; k++)
+            if (args[k].name == p->name)
+                given = &args[k];
+        if (!given && !p->deflt)
+            return fail(ev->cx, E_VALUE, "%s: the argument '%s' is missing", fn->name->s, p->name->s);
+        if (given)
+            v = given->v;
+        else if (!eval_expr(ev, p->deflt, &v))
+            return false;
+        if (!convert_to(ev, v, p->type, p->name->s, &v))
+            return false;
+        cell_init(&locals->slot[p->slot], v);
+    }
+    return true;
+}
+
+static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
+{
+    Frame frame = { .up = ev->frame, .fn = fn, .locals = obj_new(ev->cx, NULL, fn->n_slot, fn->slot_name, NULL), .result = val_none() };
+    if (frame.locals->n < (int64_t)fn->n_slot || !bind_params(ev, fn, args, n, frame.locals))
+        return false;
+    for (uint32_t i = 0; i < fn->n_capture && ev->frame; i++)
+        cell_init(&frame.locals->slot[fn->capture[2 * i + 1]], ev->frame->locals->slot[fn->capture[2 * i]].v);
+    ev->frame = &frame;
+    Flow flow = run_block(ev, &fn->body);
+    ev->frame = frame.up;
+    if (flow == FLOW_FAIL || flow == FLOW_RAISE)
+        return false;
+    return convert_to(ev, frame.result, fn->ret, "the result", out);
+}
+
+bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = ev->cx;
+    if (ev->calls >= cx->limit[LIMIT_CALLS] || ev->nesting >= NESTING_MAX) {
+        fail(cx, E_LIMIT, "the model's functions call each other more than %lld deep", (long long)ev->calls);
+        fail_hint(cx, "--limit calls=N raises this limit");
+        return false;
+    }
+    Where here = { .up = cx->at, .kind = WHERE_FUNCTION, .name = short_name(cx, fn->qualname ? fn->qualname : fn->name),
+                   .text = fn->text, .start = fn->start, .end = fn->start };
+    cx->at = &here;
+    ev->calls++;
+    bool ok = run_function(ev, fn, args, n, out);
+    ev->calls--;
+    cx->at = here.up;
+    return ok;
+}
+
+bool call_value(Eval *ev, Value f, const OpArg *args, size_t n, Value *out)
+{
+    if (f.tag != V_FUNCTION)
+        return must_be_set(ev, f) && fail(ev->cx, E_VALUE, "%s cannot be called", val_kind(f));
+    return call_function(ev, f.any, args, n, out);
+}
+
+/* ---- methods ---- */
+
+bool is_autocast(const ClassDef *c)
+{
+    return c && c->plain && (str_is(c->plain, "__torch__.torch.amp.autocast_mode.autocast") ||
+                             str_is(c->plain, "__torch__.torch.cuda.amp.autocast_mode.autocast") ||
+                             str_is(c->plain, "__torch__.torch.cpu.amp.autocast_mode.autocast"));
+}
+
+/* The archive's own __init__ and __enter__ of autocast are stubs: PyTorch handles the class in a compiler pass. */
+static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args, size_t n, Value *out)
+{
+    const Function *fn = map_get(&o->cls->method, name);
+    *out = val_none();
+    if (!str_is(name, "__init__"))
+        return true;
+    for (size_t i = 0; fn && i < n && i + 1 < fn->n_param; i++)
+        if (str_is(fn->param[i + 1].name, "enabled") && args[i].v.tag == V_BOOL && !args[i].v.b)
+            return true;
+    note(ev->cx, NOTE_DROPPED, "an autocast region: its operators keep the types that the program gives them");
+    return true;
+}
+
+static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out)
+{
+    const Function *fn = o->cls ? map_get(&o->cls->method, name) : NULL;
+    if (!fn)
+        return fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", o->cls ? python_name(ev->cx, o->cls->qualname)->s : "this object", name->s);
+    OpArg *all = new_array(ev->cx, OpArg, n + 1);
+    if (!all)
+        return false;
+    all[0] = (OpArg){ NULL, { .tag = V_OBJ, .obj = o } };
+    if (n)
+        memcpy(all + 1, args, n * sizeof *args);
+    return call_function(ev, fn, all, n + 1, out);
+}
+
+bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = ev->cx;
+    if (is_autocast(o->cls))
+        return autocast_method(ev, o, name, args, n, out);
+    if (!o->path)
+        return run_method(ev, o, name, args, n, out);
+    Where here = { .up = cx->at, .kind = WHERE_MODULE, .name = o->path, .type = o->cls ? python_name(cx, o->cls->qualname) : NULL };
+    cx->at = &here;
+    bool ok = run_method(ev, o, name, args, n, out);
+    cx->at = here.up;
+    return ok;
+}
+
+/* ---- operators ---- */
+
+static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
+{
+    *out = new_array(ev->cx, OpArg, e->n_args ? e->n_args : 1);
+    if (!*out)
+        return false;
+    for (uint32_t i = 0; i < e->n_args; i++) {
+        (*out)[i].name = e->args[i].name;
+        if (!eval_expr(ev, e->args[i].value, &(*out)[i].v))
+            return false;
+    }
+    return true;
+}
+
+/* Operators whose result is contiguous whatever its arguments are. */
+static bool always_contiguous(Str name)
+{
+    static const char *const names[] = { "aten::matmul", "aten::linear", "aten::bmm", "aten::mm", "aten::addmm", "aten::baddbmm",
+                                         "aten::layer_norm", "aten::embedding", "aten::index_select", "aten::gather" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool surely_contiguous(Eval *ev, Tensor *t)
+{
+    return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(ev->cx, t) == YES;
+}
+
+/* Elementwise operators keep the layout of their arguments: after one that is not contiguous nobody knows. */
+static void layout_of_result(Eval *ev, Str name, const OpArg *args, size_t n, Value v)
+{
+    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || always_contiguous(name))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (args[i].v.tag == V_TENSOR && args[i].v.t->st == v.t->st)
+            return;                                     /* in place */
+    for (size_t i = 0; i < n; i++)
+        if (args[i].v.tag == V_TENSOR && !surely_contiguous(ev, args[i].v.t))
+            v.t->contiguous = UNKNOWN;
+}
+
+/* What the file recorded about the results, as types; 0 when it recorded nothing that op_call can compare. */
+static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
+{
+    if (!s || !s->recorded || s->n_recorded == 0 || s->n_recorded > 4)
+        return 0;
+    for (uint32_t i = 0; i < s->n_recorded; i++)
+        if (!(out[i] = recorded_type(ev->cx, &s->recorded[i])))
+            return 0;
+    return s->n_recorded;
+}
+
+static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
+{
+    Str text = n && args[0].v.tag == V_STR ? args[0].v.s : str_of(cx, "?");
+    return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
+}
+
+/* Containers take a poison item; everything else flows through as poison. */
+static bool stores_items(Str name)
+{
+    return str_is(name, "aten::append") || str_is(name, "aten::_set_item") || str_is(name, "aten::insert") || str_is(name, "aten::extend");
+}
+
+static bool has_poison(const OpArg *args, size_t n, size_t from)
+{
+    for (size_t i = from; i < n; i++)
+        if (args[i].v.tag == V_POISON)
+            return true;
+    return false;
+}
+
+static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!must_be_set(ev, args[i].v))
+            return false;
+    return true;
+}
+
+static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recorded, Value *out)
+{
+    size_t n = e->n_args;
+    Type expect[4];
+    bool mine = false;
+    if (str_is(e->op, "prim::RaiseException"))
+        return eval_raise(ev, op_raise_message(ev->cx, args, n));
+    if (!stores_items(e->op) && !args_are_set(ev, args, n))
+        return false;
+    if (has_poison(args, n, 0) && (!stores_items(e->op) || has_poison(args, 1, 0))) {
+        *out = val_poison();
+        return true;
+    }
+    if (str_is(e->op, "aten::wait") && n == 1 && args[0].v.tag == V_FUTURE) {
+        *out = *args[0].v.future;
+        return true;
+    }
+    if (str_starts(e->op, "higher_order::") && (!higher_order(ev, e, args, n, &mine, out) || mine))
+        return mine && !ctx_failed(ev->cx) && !ev->raised;
+    if (!stacked_op(ev, e->op, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx);
+    BuiltinResult r = builtin_call(ev, e->op, args, n, out);
+    if (r != BUILTIN_NOT_MINE)
+        return r == BUILTIN_DONE && !ctx_failed(ev->cx);
+    size_t n_expect = expected_types(ev, recorded, expect);
+    *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
+    layout_of_result(ev, e->op, args, n, *out);
+    return !ctx_failed(ev->cx);
+}
+
+bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
+{
+    OpArg *args;
+    Ctx *cx = ev->cx;
+    *out = val_none();
+    if (!step(ev) || !eval_args(ev, e, &args))
+        return false;
+    const Text *text = ev->frame ? ev->frame->fn->text : NULL;
+    if (!text || e->end <= e->start)
+        return run_op(ev, e, args, recorded, out);
+    Where here = { .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = e->start, .end = e->end };
+    cx->at = &here;                                     /* the operator's own place in a longer statement */
+    bool ok = run_op(ev, e, args, recorded, out);
+    cx->at = here.up;
+    return ok;
+}
+
+/* ---- the forms that look like calls ---- */
+
+static bool typed_form(Eval *ev, const Expr *e, Value *out)
+{
+    Str form = e->callee->name;
+    Value v = val_none();
+    if (str_is(form, "uninitialized")) {
+        *out = (Value){ .tag = V_UNINIT };
+        return true;
+    }
+    if (e->n_args != 1 || !eval_expr(ev, e->args[0].value, &v))
+        return e->n_args == 1 ? false : fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
+    if (str_is(form, "annotate"))
+        return convert_to(ev, v, e->type, "annotate", out);
+    *out = str_is(form, "isinstance") ? val_bool(val_is_a(ev, v, e->type)) : v;
+    return str_is(form, "unchecked_cast") || must_be_set(ev, v);
+}
+
+static bool new_object(Eval *ev, const ClassDef *c, Value *out)
+{
+    *out = (Value){ .tag = V_OBJ, .obj = obj_new(ev->cx, c, c->n_field, NULL, NULL) };
+    return !ctx_failed(ev->cx);
+}
+
+static bool new_named_tuple(Eval *ev, const ClassDef *c, const OpArg *args, size_t n, Value *out)
+{
+    Value *items = new_array(ev->cx, Value, n + 1);
+    Str *names = new_array(ev->cx, Str, n + 1);
+    if (!items || !names)
+        return false;
+    if (n != c->n_field)
+        return fail(ev->cx, E_VALUE, "%s has %u fields, got %zu values", python_name(ev->cx, c->qualname)->s, c->n_field, n);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = c->field[i].name;
+        if (!convert_to(ev, args[i].v, c->field[i].type, names[i]->s, &items[i]))
+            return false;
+    }
+    *out = val_tuple(ev->cx, items, (int64_t)n);
+    out->tuple->type = c->plain;
+    out->tuple->fields = names;
+    return true;
+}
+
+static bool call_class(Eval *ev, const ClassDef *c, const OpArg *args, size_t n, Value *out)
+{
+    Value none;
+    if (c->kind == CLASS_NAMEDTUPLE)
+        return new_named_tuple(ev, c, args, n, out);
+    if (c->kind == CLASS_TORCHBIND || c->kind == CLASS_INTERFACE || c->kind == CLASS_ENUM)
+        return fail(ev->cx, E_UNSUPPORTED, "%s cannot be made by the model", python_name(ev->cx, c->qualname)->s);
+    return new_object(ev, c, out) && call_method(ev, out->obj, str_of(ev->cx, "__init__"), args, n, &none);
+}
+
+static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
+{
+    Value *made = new(ev->cx, Value);
+    if (n == 0 || !call_value(ev, args[0].v, args + 1, n - 1, made))
+        return false;
+    *out = (Value){ .tag = V_FUTURE, .future = made };
+    return true;
+}
+
+static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *out)
+{
+    if (str_is(word, "fork"))
+        return fork_call(ev, args, n, out);
+    if (!args_are_set(ev, args, n))
+        return false;
+    if (has_poison(args, n, 0)) {
+        *out = val_poison();
+        return true;
+    }
+    BuiltinResult r = builtin_call(ev, word, args, n, out);
+    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments", word->s)
+                                 : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+}
+
+static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *out)
+{
+    Value callee;
+    if (str_ends(path, ".__new__")) {
+        if (!resolve_name(ev, str_n(ev->cx, path->s, path->len - strlen(".__new__")), &callee))
+            return false;
+        return callee.tag == V_CLASS ? new_object(ev, callee.any, out) : fail(ev->cx, E_FORMAT, "%s: no such class", path->s);
+    }
+    if (!resolve_name(ev, path, &callee))
+        return false;
+    if (callee.tag == V_CLASS)
+        return call_class(ev, callee.any, args, n, out);
+    if (callee.tag == V_FUNCTION)
+        return call_function(ev, callee.any, args, n, out);
+    return strchr(path->s, '.') ? fail(ev->cx, E_FORMAT, "the archive has no function %s", path->s) : call_word(ev, path, args, n, out);
+}
+
+static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
+{
+    Value self;
+    OpArg *args;
+    if (!eval_expr(ev, callee->a, &self) || !must_be_set(ev, self))
+        return false;
+    if (!eval_args(ev, e, &args))
+        return false;
+    if (self.tag == V_OBJ)
+        return call_method(ev, self.obj, callee->name, args, e->n_args, out);
+    if (self.tag == V_NAMESPACE)
+        return call_path(ev, str_fmt(ev->cx, "%s.%s", self.s->s, callee->name->s), args, e->n_args, out);
+    if (self.tag == V_CLASS && str_is(callee->name, "__new__"))
+        return new_object(ev, self.any, out);
+    if (self.tag == V_POISON || has_poison(args, e->n_args, 0)) {
+        *out = val_poison();
+        return true;
+    }
+    BuiltinResult r = method_call(ev, self, callee->name, args, e->n_args, out);
+    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", val_kind(self), callee->name->s)
+                                 : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+}
+
+bool eval_call(Eval *ev, const Expr *e, Value *out)
+{
+    OpArg *args;
+    Value callee;
+    *out = val_none();
+    if (!step(ev))
+        return false;
+    if (e->type)
+        return typed_form(ev, e, out);
+    if (e->callee->kind == X_ATTR)
+        return call_attr(ev, e->callee, e, out);
+    if (e->callee->kind == X_NAME)
+        return eval_args(ev, e, &args) && call_path(ev, e->callee->name, args, e->n_args, out);
+    if (!eval_expr(ev, e->callee, &callee) || !eval_args(ev, e, &args))
+        return false;
+    if (callee.tag == V_CLASS)
+        return call_class(ev, callee.any, args, e->n_args, out);
+    return call_value(ev, callee, args, e->n_args, out);
+}

@@ -1,0 +1,334 @@
+/* expr.c - expressions: literals, names, attributes, indexing, containers. Calls are in call.c.
+ *
+ * Evaluation is strict and left to right, as in Python; order matters because operators write in place. */
+#include "eval/internal.h"
+
+bool step(Eval *ev)
+{
+    Ctx *cx = ev->cx;
+    if (ctx_failed(cx))
+        return false;
+    if (++cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
+        return true;
+    fail(cx, E_LIMIT, "more than %lld statements and operators were executed", (long long)cx->limit[LIMIT_STEPS]);
+    fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");
+    return false;
+}
+
+bool must_be_set(Eval *ev, Value v)
+{
+    if (v.tag != V_UNINIT)
+        return true;
+    return v.s ? fail(ev->cx, E_UNSUPPORTED, "%s", v.s->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
+}
+
+/* ---- attributes ---- */
+
+int64_t slot_of(const Obj *o, Str name)
+{
+    if (o->cls && o->cls->field_index.n) {
+        intptr_t i = (intptr_t)map_get(&o->cls->field_index, name);
+        if (i > 0 && i <= o->n)
+            return i - 1;
+    }
+    for (int64_t i = 0; o->names && i < o->n; i++)
+        if (o->names[i] == name)
+            return i;
+    return -1;
+}
+
+static bool class_constant(Eval *ev, const ClassDef *c, Str name, Value *out, bool *found)
+{
+    for (uint32_t i = 0; c && i < c->n_field; i++)
+        if (c->field[i].name == name && c->field[i].constant) {
+            *found = true;
+            return eval_expr(ev, c->field[i].constant, out);
+        }
+    return true;
+}
+
+static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
+{
+    bool found = false;
+    int64_t i = slot_of(o, name);
+    if (i >= 0 && o->slot[i].v.tag != V_UNINIT) {
+        if (o->path)
+            state_read(ev, &o->slot[i]);
+        *out = o->slot[i].v;
+        return true;
+    }
+    if (!class_constant(ev, o->cls, name, out, &found) || found)
+        return found && !ctx_failed(ev->cx);
+    if (i >= 0)
+        return must_be_set(ev, o->slot[i].v);
+    return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", o->cls ? o->cls->plain->s : "this object", name->s);
+}
+
+static bool attr_of_tuple(Eval *ev, const Tuple *t, Str name, Value *out)
+{
+    for (int64_t i = 0; t->fields && i < t->n; i++)
+        if (t->fields[i] == name) {
+            *out = t->at[i];
+            return true;
+        }
+    return fail(ev->cx, E_VALUE, "%s has no field '%s'", t->type ? t->type->s : "a tuple", name->s);
+}
+
+bool get_attr(Eval *ev, Value v, Str name, Value *out)
+{
+    if (v.tag == V_POISON) {
+        *out = v;
+        return true;
+    }
+    if (v.tag == V_OBJ)
+        return attr_of_object(ev, v.obj, name, out);
+    if (v.tag == V_TUPLE)
+        return attr_of_tuple(ev, v.tuple, name, out);
+    if (v.tag == V_ENUM && (str_is(name, "name") || str_is(name, "value"))) {
+        *out = str_is(name, "name") ? val_str(v.e->name) : v.e->value;
+        return true;
+    }
+    if (v.tag == V_NAMESPACE)
+        return resolve_name(ev, str_fmt(ev->cx, "%s.%s", v.s->s, name->s), out);
+    if (!must_be_set(ev, v))
+        return false;
+    return fail(ev->cx, E_UNSUPPORTED, "%s has no attribute '%s'", val_kind(v), name->s);
+}
+
+/* ---- indexing ---- */
+
+static bool wrap_index(Eval *ev, int64_t i, int64_t n, const char *what, int64_t *out)
+{
+    if (i < -n || i >= n)
+        return fail(ev->cx, E_VALUE, "%s index %lld is out of range: it has %lld items", what, (long long)i, (long long)n);
+    *out = i < 0 ? i + n : i;
+    return true;
+}
+
+/* ModuleList and ModuleDict by a key known at run time: children are attributes. */
+static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
+{
+    if (key.tag == V_STR)
+        return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, key.s, out);
+    int64_t i = key.i, n = o->n;
+    if (i < 0) {
+        n = 0;
+        for (int64_t k = 0; k < o->n; k++)
+            n += o->names && o->names[k]->s[0] >= '0' && o->names[k]->s[0] <= '9';
+        if (!wrap_index(ev, i, n, "a ModuleList", &i))
+            return false;
+    }
+    return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, str_fmt(ev->cx, "%lld", (long long)i), out);
+}
+
+/* l[i] of a stacked list: one item of the tensor, by an index that may be symbolic. */
+static bool item_of_stacked(Eval *ev, const List *l, Value index, Value *out)
+{
+    Dim i, n = l->stacked_n;
+    if (!val_dim_of(index, ev->cx, &i))
+        return fail(ev->cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
+    if (dim_lt(ev->cx, i, dim_int(ev->cx, 0)) == YES)
+        i = dim_add(ev->cx, i, n);
+    Ox at = ox_dim_value(ev->g, i);
+    *out = val_tensor(ev->cx, ox_g_with(ev->g, "Gather", INPUTS(l->stacked, at), INT("axis", 0)));
+    return !ctx_failed(ev->cx);
+}
+
+static bool symbolic_index(Eval *ev, Value base, Value index)
+{
+    fail(ev->cx, E_UNDECIDED, "%s is indexed by a number that is not known before the model runs (%s)", val_kind(base),
+         dim_text(ev->cx, index.dim)->s);
+    fail_hint(ev->cx, "give the input a fixed size with -i, or keep the items in one tensor (torch.stack) and index that");
+    return false;
+}
+
+static bool eval_index(Eval *ev, const Expr *e, Value *out)
+{
+    Value base, index;
+    if (!eval_expr(ev, e->a, &base) || !eval_expr(ev, e->b, &index) || !must_be_set(ev, base) || !must_be_set(ev, index))
+        return false;
+    if (!val_ok(base) || !val_ok(index)) {
+        *out = val_poison();
+        return true;
+    }
+    if (base.tag == V_LIST && base.list->stacked)
+        return item_of_stacked(ev, base.list, index, out);
+    if (index.tag == V_SYMINT && (base.tag == V_LIST || base.tag == V_TUPLE))
+        return symbolic_index(ev, base, index);
+    if (base.tag == V_OBJ && (index.tag == V_STR || index.tag == V_INT))
+        return child_of(ev, base.obj, index, out);
+    int64_t i;
+    if ((base.tag == V_LIST || base.tag == V_TUPLE) && index.tag == V_INT) {
+        if (!wrap_index(ev, index.i, base.tag == V_LIST ? base.list->n : base.tuple->n, base.tag == V_LIST ? "list" : "tuple", &i))
+            return false;
+        *out = base.tag == V_LIST ? base.list->at[i].v : base.tuple->at[i];
+        return true;
+    }
+    OpArg args[2] = { { NULL, base }, { NULL, index } };
+    BuiltinResult r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
+    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index)) : r == BUILTIN_DONE;
+}
+
+static int64_t clamp_bound(int64_t i, int64_t n)
+{
+    i = i < 0 ? i + n : i;
+    return i < 0 ? 0 : i > n ? n : i;
+}
+
+static bool eval_tuple_slice(Eval *ev, const Expr *e, Value *out)
+{
+    Value base;
+    if (!eval_expr(ev, e->a, &base))
+        return false;
+    if (!val_ok(base)) {
+        *out = base;
+        return true;
+    }
+    if (base.tag != V_TUPLE)
+        return fail(ev->cx, E_VALUE, "expected a tuple to slice, got %s", val_kind(base));
+    int64_t lo = clamp_bound(e->lo, base.tuple->n), hi = clamp_bound(e->hi, base.tuple->n);
+    *out = val_tuple(ev->cx, base.tuple->at + lo, hi > lo ? hi - lo : 0);
+    return true;
+}
+
+/* ---- containers ---- */
+
+static bool eval_items(Eval *ev, const Expr *e, Value **out)
+{
+    *out = new_array(ev->cx, Value, e->n ? e->n : 1);
+    if (!*out)
+        return false;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (!eval_expr(ev, e->items[i], &(*out)[i]))
+            return false;
+    return true;
+}
+
+/* What a list of such items is a list of, for lists that may become empty; NULL when one cannot tell. */
+static const char *elem_of(const Value *at, uint32_t n)
+{
+    if (n == 0)
+        return NULL;
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(val_kind(at[i]), val_kind(at[0])))
+            return NULL;
+    return at[0].tag == V_LIST || at[0].tag == V_TUPLE || at[0].tag == V_OBJ || at[0].tag == V_UNINIT ? NULL : val_kind(at[0]);
+}
+
+static bool eval_dict(Eval *ev, const Expr *e, Value *out)
+{
+    Value *items;
+    if (!eval_items(ev, e, &items))
+        return false;
+    *out = (Value){ .tag = V_DICT, .dict = dict_new(ev->cx, NULL) };
+    for (uint32_t i = 0; i + 1 < e->n; i += 2) {
+        if (!must_be_set(ev, items[i]))
+            return false;
+        dict_set(ev->cx, out->dict, items[i], items[i + 1]);
+    }
+    return true;
+}
+
+static bool eval_sequence(Eval *ev, const Expr *e, Value *out)
+{
+    Value *items;
+    if (!eval_items(ev, e, &items))
+        return false;
+    *out = e->kind == X_TUPLE ? val_tuple(ev->cx, items, e->n) : val_list(ev->cx, items, e->n, elem_of(items, e->n));
+    return true;
+}
+
+/* ---- the rest ---- */
+
+/* A 0-d entry of the constant table stands for a Python number of the traced program. */
+static bool eval_constant(Eval *ev, int64_t n, Value *out)
+{
+    const void *key = (const void *)(intptr_t)(n + 1);
+    Value *known = map_get(&ev->constants, key);
+    if (!known) {
+        known = new(ev->cx, Value);
+        if (!ev->p->constant || !ev->p->constant(ev->cx, ev->p, n, known))
+            return ctx_failed(ev->cx) ? false : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
+        map_put(ev->cx, &ev->constants, key, known);
+    }
+    *out = *known;
+    if (known->tag == V_TENSOR && ox_rank(known->t->st->now) == 0) {
+        out->t = tensor_alias(ev->cx, known->t);
+        out->t->number = true;
+    }
+    return true;
+}
+
+static bool eval_neg(Eval *ev, const Expr *e, Value *out)
+{
+    Value v;
+    if (!eval_expr(ev, e->a, &v) || !must_be_set(ev, v))
+        return false;
+    if (v.tag == V_FLOAT)
+        *out = val_float(-v.f);
+    else if (v.tag == V_INT)
+        *out = val_int((int64_t)(0 - (uint64_t)v.i));
+    else {
+        OpArg arg = { NULL, v };
+        Str neg = str_of(ev->cx, "aten::neg");
+        BuiltinResult r = builtin_call(ev, neg, &arg, 1, out);
+        if (r == BUILTIN_NOT_MINE)
+            *out = op_call(ev->g, neg, NULL, &arg, 1, NULL, 0);
+    }
+    return !ctx_failed(ev->cx) && !ev->raised;
+}
+
+/* `a and b`, `a or b` of hand-edited text: b only when a does not decide. */
+static bool eval_and_or(Eval *ev, const Expr *e, Value *out)
+{
+    bool is_or = str_is(e->name, "or");
+    if (!eval_expr(ev, e->a, out) || !must_be_set(ev, *out))
+        return false;
+    Tri t = val_truth(ev->cx, *out);
+    if (t == UNKNOWN && val_ok(*out))
+        return fail(ev->cx, E_UNSUPPORTED, "'%s' of a condition that is not known before the model runs: write torch.logical_%s", e->name->s, e->name->s);
+    return t == (is_or ? YES : NO) || !val_ok(*out) ? true : eval_expr(ev, e->b, out);
+}
+
+static bool eval_kind(Eval *ev, const Expr *e, Value *out)
+{
+    switch (e->kind) {
+    case X_NONE: *out = val_none(); return true;
+    case X_TRUE: *out = val_bool(true); return true;
+    case X_FALSE: *out = val_bool(false); return true;
+    case X_INT: *out = val_int(e->i); return true;
+    case X_FLOAT: *out = val_float(e->f); return true;
+    case X_COMPLEX: *out = val_complex(ev->cx, e->c[0], e->c[1]); return true;
+    case X_STR: *out = val_str(e->s); return true;
+    case X_LOCAL: *out = ev->frame->locals->slot[e->slot].v; return true;
+    case X_VALUE: *out = e->value; return true;
+    case X_GRAPH: *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
+    case X_CONSTANT: return eval_constant(ev, e->i, out);
+    case X_NAME: return resolve_name(ev, e->name, out);
+    case X_ATTR: {
+        Value v;
+        return eval_expr(ev, e->a, &v) && get_attr(ev, v, e->name, out);
+    }
+    case X_INDEX: return eval_index(ev, e, out);
+    case X_TUPLE_SLICE: return eval_tuple_slice(ev, e, out);
+    case X_CALL: return eval_call(ev, e, out);
+    case X_OP: return eval_op(ev, e, NULL, out);
+    case X_TUPLE: case X_LIST: return eval_sequence(ev, e, out);
+    case X_DICT: return eval_dict(ev, e, out);
+    case X_NEG: return eval_neg(ev, e, out);
+    case X_BINARY: return eval_and_or(ev, e, out);
+    }
+    return fail(ev->cx, E_BUG, "an expression of unknown kind %d", (int)e->kind);
+}
+
+bool eval_expr(Eval *ev, const Expr *e, Value *out)
+{
+    if (ctx_failed(ev->cx))
+        return false;
+    if (ev->nesting >= NESTING_MAX)
+        return fail(ev->cx, E_LIMIT, "expressions and calls are nested more than %d deep", NESTING_MAX);
+    ev->nesting++;
+    bool ok = eval_kind(ev, e, out);
+    ev->nesting--;
+    return ok;
+}

@@ -1,0 +1,249 @@
+/* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take over. */
+#include "eval/internal.h"
+
+void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
+
+/* ---- assignment ---- */
+
+static bool item_count(Eval *ev, int64_t n, uint32_t want)
+{
+    return n == (int64_t)want || fail(ev->cx, E_VALUE, "expected %u values to unpack, got %lld", want, (long long)n);
+}
+
+static bool unpack(Eval *ev, const Stmt *s, Value v)
+{
+    if (v.tag == V_LIST && v.list->stacked)
+        return fail(ev->cx, E_UNSUPPORTED, "a list that a loop of the model fills cannot be unpacked: its length is not known");
+    if (!must_be_set(ev, v))
+        return false;
+    if (v.tag == V_LIST && item_count(ev, v.list->n, s->n_target)) {
+        for (uint32_t i = 0; i < s->n_target; i++)
+            assign_slot(ev, s->target[i], v.list->at[i].v);
+        return true;
+    }
+    if (v.tag == V_TUPLE && item_count(ev, v.tuple->n, s->n_target)) {
+        for (uint32_t i = 0; i < s->n_target; i++)
+            assign_slot(ev, s->target[i], v.tuple->at[i]);
+        return true;
+    }
+    if (v.tag == V_POISON) {
+        for (uint32_t i = 0; i < s->n_target; i++)
+            assign_slot(ev, s->target[i], v);
+        return true;
+    }
+    return ctx_failed(ev->cx) ? false : fail(ev->cx, E_VALUE, "%s cannot be unpacked", val_kind(v));
+}
+
+static bool assign_several(Eval *ev, const Stmt *s)
+{
+    Value *v = new_array(ev->cx, Value, s->n_values);
+    if (!v)
+        return false;
+    for (uint32_t i = 0; i < s->n_values; i++)
+        if (!eval_expr(ev, s->values[i], &v[i]))
+            return false;
+    for (uint32_t i = 0; i < s->n_values && i < s->n_target; i++)
+        assign_slot(ev, s->target[i], v[i]);
+    return item_count(ev, s->n_values, s->n_target);
+}
+
+static bool assign(Eval *ev, const Stmt *s)
+{
+    Value v;
+    if (s->n_values)
+        return assign_several(ev, s);
+    if (!(s->value->kind == X_OP ? eval_op(ev, s->value, s, &v) : eval_expr(ev, s->value, &v)))
+        return false;
+    if (s->n_target != 1 || s->unpack)
+        return s->n_target == 0 || unpack(ev, s, v);
+    if (!convert_to(ev, v, s->type, "the value", &v))
+        return false;
+    assign_slot(ev, s->target[0], v);
+    return true;
+}
+
+static bool set_attr(Eval *ev, const Stmt *s)
+{
+    Value o, v;
+    if (!eval_expr(ev, s->object, &o) || !eval_expr(ev, s->value, &v))
+        return false;
+    if (o.tag == V_POISON)
+        return true;
+    if (o.tag != V_OBJ)
+        return fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
+    int64_t i = slot_of(o.obj, s->attr);
+    if (i < 0)
+        return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", o.obj->cls ? o.obj->cls->plain->s : "this object", s->attr->s);
+    const ClassDef *c = o.obj->cls;
+    if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, s->attr->s, &v))
+        return false;
+    obj_set(ev->cx, o.obj, i, v);
+    return true;
+}
+
+static bool run_return(Eval *ev, const Stmt *s)
+{
+    ev->frame->result = val_none();
+    return !s->value || eval_expr(ev, s->value, &ev->frame->result);
+}
+
+/* ---- control flow ---- */
+
+/* A condition as the program sees it: a tensor counts by its one element. */
+static bool condition(Eval *ev, const Expr *e, Value *out)
+{
+    if (!eval_expr(ev, e, out) || !must_be_set(ev, *out))
+        return false;
+    if (out->tag == V_TENSOR)
+        *out = val_number_of(ev->g, tensor_read(ev->g, out->t));
+    if (out->tag == V_SYMINT)
+        *out = val_rel(ev->cx, REL_NE, out->dim, dim_int(ev->cx, 0));
+    if (out->tag == V_SYMFLOAT) {
+        Ox zero = ox_number(ev->g, ox_dtype(out->ox), 0);
+        *out = val_symbool(ev->cx, ox_g(ev->g, "Not", ox_g(ev->g, "Equal", out->ox, zero)));
+    }
+    return !ctx_failed(ev->cx);
+}
+
+static Flow run_if(Eval *ev, const Stmt *s)
+{
+    Value c;
+    if (!condition(ev, s->value, &c))
+        return flow_of_failure(ev);
+    Tri t = val_truth(ev->cx, c);
+    if (t != UNKNOWN)
+        return run_block(ev, t == YES ? &s->body : &s->other);
+    if (c.tag == V_SYMBOOL)
+        return run_branch(ev, s, c);
+    if (c.tag == V_POISON)                      /* the operator that it rests on is refused: go on with one arm, to list more */
+        return run_block(ev, &s->body);
+    fail(ev->cx, E_VALUE, "%s is no condition", val_kind(c));
+    return FLOW_FAIL;
+}
+
+/* Run the body once; true: go on with the next trip. */
+static bool one_trip(Eval *ev, const Stmt *s, Flow *flow)
+{
+    if (!step(ev)) {
+        *flow = FLOW_FAIL;
+        return false;
+    }
+    *flow = run_block(ev, &s->body);
+    return *flow == FLOW_NEXT;
+}
+
+static Flow run_for(Eval *ev, const Stmt *s)
+{
+    Value count;
+    Flow flow = FLOW_NEXT;
+    if (!eval_expr(ev, s->value, &count) || !must_be_set(ev, count))
+        return flow_of_failure(ev);
+    if (count.tag == V_TENSOR)
+        count = val_number_of(ev->g, tensor_read(ev->g, count.t));
+    if (count.tag == V_SYMINT)
+        return run_staged_loop(ev, s, count);
+    if (count.tag == V_POISON)
+        return FLOW_NEXT;
+    if (count.tag != V_INT) {
+        fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
+        return FLOW_FAIL;
+    }
+    for (int64_t i = 0; i < count.i; i++) {
+        if (s->n_target)
+            assign_slot(ev, s->target[0], val_int(i));
+        if (!one_trip(ev, s, &flow))
+            break;
+    }
+    return flow;
+}
+
+static Flow run_while(Eval *ev, const Stmt *s)
+{
+    Value c;
+    Flow flow = FLOW_NEXT;
+    do {
+        if (!condition(ev, s->value, &c))
+            return flow_of_failure(ev);
+        Tri t = val_truth(ev->cx, c);
+        if (t == UNKNOWN && c.tag == V_SYMBOOL)
+            return run_staged_loop(ev, s, c);
+        if (t != YES)
+            break;
+    } while (one_trip(ev, s, &flow));
+    return flow;
+}
+
+static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value *out)
+{
+    OpArg none[3] = { { NULL, val_none() }, { NULL, val_none() }, { NULL, val_none() } };
+    Str name = str_of(ev->cx, method);
+    *out = val_none();
+    if (o.tag != V_OBJ || (!is_autocast(o.obj->cls) && !(o.obj->cls && map_get(&o.obj->cls->method, name))))
+        return true;
+    return call_method(ev, o.obj, name, none, n, out);
+}
+
+static Flow run_with(Eval *ev, const Stmt *s)
+{
+    Value manager, entered, ignored;
+    if (!eval_expr(ev, s->value, &manager) || !call_if_there(ev, manager, "__enter__", 0, &entered))
+        return flow_of_failure(ev);
+    if (s->n_target)
+        assign_slot(ev, s->target[0], entered);
+    Flow flow = run_block(ev, &s->body);
+    if (flow == FLOW_FAIL || flow == FLOW_RAISE)
+        return flow;
+    return call_if_there(ev, manager, "__exit__", 3, &ignored) ? flow : flow_of_failure(ev);
+}
+
+/* ---- one statement, a block ---- */
+
+static Flow done(const Eval *ev, bool ok) { return ok ? FLOW_NEXT : flow_of_failure(ev); }
+
+static Flow run_kind(Eval *ev, const Stmt *s)
+{
+    Value ignored;
+    switch (s->kind) {
+    case S_EXPR: return done(ev, eval_expr(ev, s->value, &ignored));
+    case S_ASSIGN: return done(ev, assign(ev, s));
+    case S_SET_ATTR: return done(ev, set_attr(ev, s));
+    case S_RETURN: return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);
+    case S_IF: return run_if(ev, s);
+    case S_FOR: return run_for(ev, s);
+    case S_WHILE: return run_while(ev, s);
+    case S_WITH: return run_with(ev, s);
+    case S_PASS: return FLOW_NEXT;
+    case S_DEF:
+        assign_slot(ev, s->target[0], (Value){ .tag = V_FUNCTION, .any = s->def });
+        return FLOW_NEXT;
+    }
+    fail(ev->cx, E_BUG, "a statement of unknown kind %d", (int)s->kind);
+    return FLOW_FAIL;
+}
+
+static Flow run_statement(Eval *ev, const Stmt *s)
+{
+    Ctx *cx = ev->cx;
+    const Text *text = s->text ? s->text : ev->frame->fn->text;
+    Where module = { .up = cx->at, .kind = WHERE_MODULE, .name = s->module, .type = s->module_type };
+    Where here = { .up = s->module ? &module : cx->at, .kind = WHERE_STATEMENT, .text = text, .start = s->start, .end = s->end };
+    Where *before = cx->at;
+    cx->at = &here;
+    Flow flow = step(ev) ? run_kind(ev, s) : FLOW_FAIL;
+    cx->at = before;
+    return flow;
+}
+
+Flow run_block(Eval *ev, const Block *b)
+{
+    Flow flow = FLOW_NEXT;
+    if (ev->nesting >= NESTING_MAX) {
+        fail(ev->cx, E_LIMIT, "blocks and calls are nested more than %d deep", NESTING_MAX);
+        return FLOW_FAIL;
+    }
+    ev->nesting++;
+    for (uint32_t i = 0; i < b->n && flow == FLOW_NEXT; i++)
+        flow = run_statement(ev, b->at[i]);
+    ev->nesting--;
+    return flow;
+}
