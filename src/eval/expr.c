@@ -250,6 +250,7 @@ static bool eval_constant(Eval *ev, int64_t n, Value *out)
         if (!ev->p->constant || !ev->p->constant(ev->cx, ev->p, n, known))
             return ctx_failed(ev->cx) ? false : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
         map_put(ev->cx, &ev->constants, key, known);
+        state_hold(ev, *known);
     }
     *out = *known;
     if (known->tag == V_TENSOR && ox_rank(known->t->st->now) == 0) {
@@ -301,7 +302,10 @@ static bool eval_kind(Eval *ev, const Expr *e, Value *out)
     case X_COMPLEX: *out = val_complex(ev->cx, e->c[0], e->c[1]); return true;
     case X_STR: *out = val_str(e->s); return true;
     case X_LOCAL: *out = ev->frame->locals->slot[e->slot].v; return true;
-    case X_VALUE: *out = e->value; return true;
+    case X_VALUE:
+        *out = e->value;
+        state_hold(ev, *out);
+        return true;
     case X_GRAPH: *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
     case X_CONSTANT: return eval_constant(ev, e->i, out);
     case X_NAME: return resolve_name(ev, e->name, out);

@@ -125,6 +125,8 @@ int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
 /* An input's dimension that something pinned: its replacement, else `sym` itself. */
 Dim facts_dim(Ctx *cx, Dim sym);
+/* From here on the file's symbol `sym` is the user's dimension `d`. */
+void facts_rename(Ctx *cx, Dim sym, Dim d);
 void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
 /* A symbol of an input; requested: the user named it. */
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
@@ -133,6 +135,7 @@ void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 
 MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
 void state_read(Eval *ev, const Cell *c);
+void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
 
 /* ---- scan.c ---- */

@@ -1,5 +1,5 @@
 /* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take over. */
-#include "eval/internal.h"
+#include "eval/branch.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
 
@@ -89,26 +89,33 @@ static bool run_return(Eval *ev, const Stmt *s)
 
 /* ---- control flow ---- */
 
-/* A condition as the program sees it: a tensor counts by its one element. */
-static bool condition(Eval *ev, const Expr *e, Value *out)
+bool condition_of(Eval *ev, Value v, Value *out)
 {
-    if (!eval_expr(ev, e, out) || !must_be_set(ev, *out))
+    *out = v;
+    if (!must_be_set(ev, v))
         return false;
-    if (out->tag == V_TENSOR)
-        *out = val_number_of(ev->g, tensor_read(ev->g, out->t));
-    if (out->tag == V_SYMINT)
-        *out = val_rel(ev->cx, REL_NE, out->dim, dim_int(ev->cx, 0));
-    if (out->tag == V_SYMFLOAT) {
-        Ox zero = ox_number(ev->g, ox_dtype(out->ox), 0);
-        *out = val_symbool(ev->cx, ox_g(ev->g, "Not", ox_g(ev->g, "Equal", out->ox, zero)));
+    if (v.tag == V_TENSOR)
+        *out = v = val_number_of(ev->g, tensor_read(ev->g, v.t));
+    if (v.tag == V_SYMINT)
+        *out = val_rel(ev->cx, REL_NE, v.dim, dim_int(ev->cx, 0));
+    if (v.tag == V_SYMFLOAT) {
+        Ox zero = ox_number(ev->g, ox_dtype(v.ox), 0);
+        Ox is_zero = ox_g(ev->g, "Equal", v.ox, zero);
+        *out = val_symbool(ev->cx, ox_g(ev->g, "Not", is_zero));
     }
     return !ctx_failed(ev->cx);
+}
+
+bool eval_condition(Eval *ev, const Expr *e, Value *out)
+{
+    Value v;
+    return eval_expr(ev, e, &v) && condition_of(ev, v, out);
 }
 
 static Flow run_if(Eval *ev, const Stmt *s)
 {
     Value c;
-    if (!condition(ev, s->value, &c))
+    if (!eval_condition(ev, s->value, &c))
         return flow_of_failure(ev);
     Tri t = val_truth(ev->cx, c);
     if (t != UNKNOWN)
@@ -162,7 +169,7 @@ static Flow run_while(Eval *ev, const Stmt *s)
     Value c;
     Flow flow = FLOW_NEXT;
     do {
-        if (!condition(ev, s->value, &c))
+        if (!eval_condition(ev, s->value, &c))
             return flow_of_failure(ev);
         Tri t = val_truth(ev->cx, c);
         if (t == UNKNOWN && c.tag == V_SYMBOOL)

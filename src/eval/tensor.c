@@ -5,7 +5,8 @@
  * and a slice of a slice is one slice, so long chains neither recurse nor cost quadratic time.
  *
  * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous share memory here, as
- * PyTorch's would? Where the sizes do not tell, both sides are frozen: a later write is refused instead of guessed. */
+ * PyTorch's would? Where the sizes do not tell, the two storages are peers: after a write to one, the other's contents are
+ * lost, and reading it is refused instead of guessed. */
 #include "eval/value.h"
 #include "ops/ops.h"
 
@@ -25,11 +26,7 @@ Tensor *tensor_alias(Ctx *cx, Tensor *t)
     return a;
 }
 
-Type tensor_type(const Tensor *t)
-{
-    Ox v = t->base ? t->read : t->st->now;
-    return v->type;
-}
+Type tensor_type(const Tensor *t) { return t->read->type; }      /* stale or not: writing changes neither dtype nor shape */
 
 /* ---- reading and writing ---- */
 
@@ -37,6 +34,54 @@ Type tensor_type(const Tensor *t)
 static bool fresh(const Graph *g, const Tensor *t)
 {
     return t->read && t->read_version == t->st->version && (!ox_ok(t->read) || graph_sees(g, t->read));
+}
+
+static bool may_write(Ctx *cx, const Storage *st)
+{
+    return !st->shared_bytes ||
+           fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap", st->name ? st->name->s : "a tensor");
+}
+
+/* ---- peers ---- */
+
+typedef struct Peer { Storage *st; Str why; struct Peer *next; } Peer;
+
+static void add_peer(Ctx *cx, Storage *to, Storage *st, Str why)
+{
+    Peer *p = new(cx, Peer);
+    *p = (Peer){ st, why, to->peers };
+    to->peers = p;
+}
+
+void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why)
+{
+    if (a->st == b->st)
+        return;
+    add_peer(cx, a->st, b->st, why);
+    add_peer(cx, b->st, a->st, why);
+}
+
+/* st was written: what its peers hold, and theirs, nobody knows any more. */
+static void lose_peers(Ctx *cx, Storage *st)
+{
+    VEC(Storage *) todo = { 0 };
+    vec_push(cx, &todo, st);
+    while (todo.n) {
+        for (const Peer *p = todo.at[--todo.n]->peers; p; p = p->next) {
+            if (p->st == st || (p->st->lost && !ox_ok(p->st->now)))
+                continue;
+            storage_set(cx, p->st, POISON);
+            p->st->lost = p->why;
+            vec_push(cx, &todo, p->st);
+        }
+    }
+}
+
+static Ox lost(Ctx *cx, const Storage *st)
+{
+    fail(cx, E_UNSUPPORTED, "what this tensor holds cannot be told: %s, and one of them was written since", st->lost->s);
+    fail_hint(cx, "clone() the tensor before it is written in place, or write y = x + 1 instead of x.add_(1)");
+    return POISON;
 }
 
 typedef VEC(Tensor *) TensorVec;
@@ -48,6 +93,8 @@ Ox tensor_read(Graph *g, Tensor *t)
     for (; x->base && !fresh(g, x); x = x->base)
         vec_push(g->cx, &stale, x);
     Ox v = x->base ? x->read : x->st->now;
+    if (!ox_ok(v) && t->st->lost)
+        return lost(g->cx, t->st);
     for (size_t i = stale.n; i > 0; i--) {
         x = stale.at[i - 1];
         v = op_view_read(g, x->view, v);
@@ -55,18 +102,6 @@ Ox tensor_read(Graph *g, Tensor *t)
         x->read_version = x->st->version;
     }
     return v;
-}
-
-static bool may_write(Ctx *cx, const Storage *st)
-{
-    if (st->shared_bytes)
-        return fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap", st->name ? st->name->s : "a tensor");
-    if (st->frozen) {
-        fail(cx, E_UNSUPPORTED, "this in-place write cannot be placed: %s", st->frozen->s);
-        fail_hint(cx, "clone() the tensor before writing to it, or write y = x + 1 instead of x.add_(1)");
-        return false;
-    }
-    return true;
 }
 
 /* Every tensor between t and its storage, t first, and what each reads now. */
@@ -101,6 +136,7 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
         part[i + 1] = op_view_write(g, chain.at[i]->view, now, part[i]);
     }
     storage_set(cx, st, part[chain.n]);
+    lose_peers(cx, st);
     for (size_t i = 0; i < chain.n; i++) {
         chain.at[i]->read = part[i];
         chain.at[i]->read_version = st->version;
@@ -439,10 +475,7 @@ static Tensor *like_base(Ctx *cx, const Tensor *base, Ox read)
 static Tensor *maybe_shared(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
 {
     Tensor *t = like_base(cx, base, read);
-    Str why = str_fmt(cx, "whether %s shares memory with its input depends on sizes that are not known", call->schema->name->s);
-    t->st->frozen = why;
-    base->st->frozen = why;
-    t->contiguous = YES;
+    tensor_maybe_shared(cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends on sizes that are not known", call->schema->name->s));
     return t;
 }
 

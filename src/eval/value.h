@@ -68,7 +68,8 @@ struct Storage {
     bool state;                     /* a parameter, buffer or attribute of the saved model */
     bool input;
     bool shared_bytes;              /* another storage of the file overlaps it: a write is refused */
-    Str frozen;                     /* why a write must be refused: nobody can tell what it would change; NULL: may be written */
+    struct Peer *peers;             /* storages that may or may not be this very memory (tensor.c) */
+    Str lost;                       /* why nobody can tell what it holds, once a peer was written (`now` is POISON then) */
     uint64_t born;                  /* heap.c's clock when it was made: what a branch itself made needs no trail */
 };
 
@@ -90,8 +91,8 @@ struct Tensor {
 
 Tensor *tensor_new(Ctx *cx, Ox v);                              /* with a fresh storage; contiguous */
 /* The result of a view row's call, whose value now is `read`: shares base's storage. For the operators that alias only when
- * PyTorch's would (reshape, view_as_real.., flatten, contiguous, to) strides decide: a copy gets a storage of its own; where
- * nobody can tell it does too, and both storages are frozen: a later write to either is refused with its line. */
+ * PyTorch's would (reshape, flatten, contiguous, to) strides decide: a copy gets a storage of its own; where nobody can tell it
+ * does too, and the two become peers. */
 Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
@@ -99,6 +100,8 @@ MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
 Tri tensor_contiguous(Ctx *cx, Tensor *t);                      /* is_contiguous() */
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); false: unknown */
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
+/* Nobody can tell whether a and b are the same memory: once one is written, reading the other is refused with `why`. */
+void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 
 /* ---- making values ---- */

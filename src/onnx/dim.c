@@ -220,6 +220,13 @@ Dim dim_fresh(Ctx *cx, const char *prefix)
     return d;
 }
 
+Dim dim_fresh_int(Ctx *cx, const char *prefix)
+{
+    struct DimRec *d = (struct DimRec *)dim_fresh(cx, prefix);
+    d->sym.lo = NO_LOW;
+    return d;
+}
+
 /* ---- terms ------------------------------------------------------------------------------------------- */
 
 /* d as terms; one[0] is room for an atom. */

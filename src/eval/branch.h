@@ -1,0 +1,43 @@
+/* branch.h - what branch.c and loop.c share: running a piece of the program aside, and values that cross the border. */
+#ifndef PT2ONNX_EVAL_BRANCH_H
+#define PT2ONNX_EVAL_BRANCH_H
+
+#include "eval/internal.h"
+
+typedef struct Liveness Liveness;
+
+/* What a thing was when an arm ended. */
+typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; } After;
+
+typedef struct Arm {
+    const Block *block;             /* NULL when it is no block of the current frame */
+    Graph *g;
+    uint64_t opened;                /* heap's clock: what was born later is the arm's own */
+    Flow flow;
+    Value result;
+    VEC(After) after; Map by_what;  /* thing -> place in after + 1 */
+    Map read;                       /* Tensor -> its value at the end */
+} Arm;
+
+typedef Flow Step(Eval *ev, void *arg, Value *result);
+/* Run it in a graph of its own, capture what it changed, undo. */
+Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg);
+/* Make the If, write the joined state, join the results. */
+MUST_USE bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result);
+
+/* Is c a local of the current frame that only this block uses? */
+bool local_to_block(Eval *ev, const Block *b, const Cell *c);
+/* Are all symbols of d known in ev->g? */
+bool dim_is_outside(Eval *ev, Dim d);
+uint64_t heap_now(Ctx *cx);
+Value *list_values(Ctx *cx, const List *l, int64_t *n);
+Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
+/* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
+void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
+bool val_is_plain_number(Value v);
+Ox number_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
+/* A condition as the program sees it (stmt.c). */
+MUST_USE bool eval_condition(Eval *ev, const Expr *e, Value *out);
+MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* eval.c - run a program and build its graph; run it again when an undecided question was answered by an assumption.
+ *
+ * One evaluation lives in the run arena and is forgotten by a restart; what stays is the parsed program and the facts. */
+#include "eval/internal.h"
+
+static bool run_setstate(Ctx *cx, Program *p, const Function *setstate, Value obj, Value state)
+{
+    Value ignored;
+    OpArg args[2] = { { NULL, obj }, { NULL, state } };
+    (void)cx;
+    return call_function(p->eval, setstate, args, 2, &ignored);
+}
+
+/* ---- the root module's own hooks, which only its caller runs ---- */
+
+static bool as_tuple(Ctx *cx, const OpArg *args, size_t n, Value *out)
+{
+    Value *items = new_array(cx, Value, n + 1);
+    if (!items)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        items[i] = args[i].v;
+    *out = val_tuple(cx, items, (int64_t)n);
+    return true;
+}
+
+/* What a pre-hook returns replaces the inputs: None keeps them, a lone value is one input. */
+static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
+{
+    for (uint32_t i = 0; i < o->cls->n_pre_hook; i++) {
+        Value inputs, result;
+        OpArg *more;
+        if (!as_tuple(ev->cx, *args, *n, &inputs) || !call_method(ev, o, o->cls->pre_hook[i], &(OpArg){ NULL, inputs }, 1, &result))
+            return false;
+        if (result.tag == V_NONE)
+            continue;
+        size_t count = result.tag == V_TUPLE ? (size_t)result.tuple->n : 1;
+        if (!(more = new_array(ev->cx, OpArg, count + 1)))
+            return false;
+        for (size_t k = 0; k < count; k++)
+            more[k].v = result.tag == V_TUPLE ? result.tuple->at[k] : result;
+        *args = more;
+        *n = count;
+    }
+    return true;
+}
+
+static bool run_post_hooks(Eval *ev, Obj *o, const OpArg *args, size_t n, Value *out)
+{
+    for (uint32_t i = 0; i < o->cls->n_hook; i++) {
+        Value inputs, result;
+        if (!as_tuple(ev->cx, args, n, &inputs))
+            return false;
+        OpArg both[2] = { { NULL, inputs }, { NULL, *out } };
+        if (!call_method(ev, o, o->cls->hook[i], both, 2, &result))
+            return false;
+        if (result.tag != V_NONE)
+            *out = result;
+    }
+    return true;
+}
+
+/* ---- one evaluation ---- */
+
+static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
+{
+    Program *p = ev->p;
+    OpArg *args = new_array(ev->cx, OpArg, n + 1);
+    if (!args)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        args[i].v = inputs[i];
+    if (p->root.tag != V_OBJ)
+        return call_function(ev, p->entry, args, n, out);
+    Obj *root = p->root.obj;
+    return run_pre_hooks(ev, root, &args, &n) && call_method(ev, root, p->entry->name, args, n, out) &&
+           run_post_hooks(ev, root, args, n, out);
+}
+
+static bool evaluate(Eval *ev)
+{
+    Program *p = ev->p;
+    Value *inputs, result;
+    size_t n;
+    facts_begin(ev);
+    p->graph = ev->g;
+    p->eval = ev;
+    p->run_setstate = run_setstate;
+    if (p->build_root && !p->build_root(ev->cx, p, &p->root))
+        return false;
+    return state_begin(ev) && make_inputs(ev, &inputs, &n) && run_entry(ev, inputs, n, &result) && make_outputs(ev, result) &&
+           state_check(ev);
+}
+
+static Graph *run_once(Ctx *cx, Program *p)
+{
+    Eval ev = { .cx = cx, .p = p, .g = graph_new(cx, NULL, str_of(cx, "main")) };
+    ev.g->target = cx->opt ? cx->opt->opset : ONNX_DEFAULT_TARGET;
+    cx->heap = NULL;
+    cx->steps = 0;
+    bool ok = evaluate(&ev) && !ctx_failed(cx);
+    if (cx->error.code != E_RESTART && cx->refusals.n > 0)
+        scan_unsupported(&ev);
+    p->eval = NULL;
+    p->graph = NULL;
+    return ok ? ev.g : NULL;
+}
+
+Graph *eval_program(Ctx *cx, Program *p)
+{
+    Graph *g = run_once(cx, p);
+    while (!g && cx->error.code == E_RESTART) {
+        ctx_restart(cx);
+        if (!facts_may_restart(cx))
+            return NULL;
+        g = run_once(cx, p);
+    }
+    if (g)
+        facts_tell(cx);
+    return g;
+}

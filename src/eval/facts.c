@@ -1,0 +1,290 @@
+/* facts.c - what is learnt about inputs: assumptions, and sizes that the program pins. Kept across restarts.
+ *
+ * An undecided question (what rank has x?) is answered with the usual case, recorded for the input that it comes from, and
+ * evaluation starts again. Each evaluation registers its inputs and their symbols here, so that a value can be traced back. */
+#include "eval/internal.h"
+
+typedef struct InputFact {
+    Str path;
+    int rank;                       /* -1: nothing assumed */
+    DType dtype;                    /* DT_NONE: nothing assumed */
+    Str told;                       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
+} InputFact;
+
+typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
+typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
+
+typedef struct Facts {
+    int restarts;
+    VEC(InputFact) facts;
+    Map pinned;                     /* symbol's name -> text of what it is (Str) */
+    /* of this evaluation only: in the run arena */
+    struct Seen { VEC(Input) inputs; Map symbols, renamed; } *seen;
+} Facts;
+
+static Facts *facts_of(Ctx *cx)
+{
+    if (!cx->facts) {
+        keep_begin(cx);
+        cx->facts = (struct Facts *)new(cx, Facts);
+        keep_end(cx);
+    }
+    return cx->facts;
+}
+
+static InputFact *fact_of(Ctx *cx, Str path)
+{
+    Facts *f = facts_of(cx);
+    for (size_t i = 0; i < f->facts.n; i++)
+        if (f->facts.at[i].path == path)
+            return &f->facts.at[i];
+    return NULL;
+}
+
+static InputFact *fact_made(Ctx *cx, Str path)
+{
+    InputFact *known = fact_of(cx, path);
+    if (known)
+        return known;
+    Facts *f = facts_of(cx);
+    keep_begin(cx);
+    bool made = vec_push(cx, &f->facts, (InputFact){ .path = path, .rank = -1 });
+    keep_end(cx);
+    return made ? &f->facts.at[f->facts.n - 1] : NULL;
+}
+
+int facts_rank(Ctx *cx, Str path)
+{
+    const InputFact *f = fact_of(cx, path);
+    return f ? f->rank : -1;
+}
+
+DType facts_dtype(Ctx *cx, Str path)
+{
+    const InputFact *f = fact_of(cx, path);
+    return f ? f->dtype : DT_NONE;
+}
+
+bool facts_may_restart(Ctx *cx)
+{
+    Facts *f = facts_of(cx);
+    f->seen = NULL;
+    if (++f->restarts <= cx->limit[LIMIT_RESTARTS])
+        return true;
+    fail(cx, E_LIMIT, "the program was evaluated %d times and still needs something to be assumed", f->restarts);
+    fail_hint(cx, "describe the inputs with -i, or --limit restarts=N raises this limit");
+    return false;
+}
+
+/* ---- one evaluation's inputs ---- */
+
+static bool pin(Ctx *cx, Dim sym, Dim value, const char *why);
+
+void facts_begin(Eval *ev)
+{
+    facts_of(ev->cx)->seen = new(ev->cx, struct Seen);
+    dim_on_pin(ev->cx, pin);
+}
+
+void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told)
+{
+    vec_push(cx, &facts_of(cx)->seen->inputs, (Input){ v, path, rank_told, dtype_told });
+}
+
+void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested)
+{
+    Str name;
+    struct Seen *seen = facts_of(cx)->seen;
+    if (!dim_is_sym(sym, &name) || map_find(&seen->symbols, name))
+        return;
+    Symbol *s = new(cx, Symbol);
+    *s = (Symbol){ path, axis, requested };
+    map_put(cx, &seen->symbols, name, s);
+}
+
+void facts_rename(Ctx *cx, Dim sym, Dim d)
+{
+    Str name;
+    if (dim_is_sym(sym, &name))
+        map_put(cx, &facts_of(cx)->seen->renamed, name, (void *)d);
+}
+
+Dim facts_dim(Ctx *cx, Dim sym)
+{
+    Str name, text;
+    const struct Seen *seen = facts_of(cx)->seen;
+    if (seen && dim_is_sym(sym, &name) && map_find(&seen->renamed, name))
+        sym = map_get(&seen->renamed, name);
+    int hops = 0;                                       /* x_0 is y_0 is 4: bounded, whatever was recorded */
+    while (dim_is_sym(sym, &name) && (text = map_get(&facts_of(cx)->pinned, name)) && hops++ < 64)
+        sym = dim_parse(cx, text->s, text->len);
+    return sym;
+}
+
+static const Input *input_of(Ctx *cx, Ox v)
+{
+    const struct Seen *seen = facts_of(cx)->seen;
+    for (size_t i = 0; seen && i < seen->inputs.n; i++)
+        if (seen->inputs.at[i].v == v)
+            return &seen->inputs.at[i];
+    return NULL;
+}
+
+/* ---- pinned sizes ---- */
+
+/* May this text stand in for a symbol in the next evaluation: a number, or another input's symbol? */
+static bool stable(Ctx *cx, Dim value)
+{
+    Str name;
+    return dim_known(value, NULL) || (dim_is_sym(value, &name) && map_find(&facts_of(cx)->seen->symbols, name));
+}
+
+static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
+{
+    Str name;
+    Facts *f = facts_of(cx);
+    if (!dim_is_sym(sym, &name) || !f->seen)
+        return true;
+    const Symbol *s = map_get(&f->seen->symbols, name);
+    if (!s)
+        return true;                                    /* a symbol of the file's own: true from here on */
+    if (s->requested) {
+        fail(cx, E_VALUE, "dimension %s of %s was asked to stay free, but the program works only when it is %s: %s", name->s, s->path->s,
+             dim_text(cx, value)->s, why);
+        fail_hint(cx, "-i %s:...[...] with %s instead of %s", s->path->s, dim_text(cx, value)->s, name->s);
+        return false;
+    }
+    if (!stable(cx, value))
+        return true;
+    Str text = dim_text(cx, value);
+    keep_begin(cx);
+    map_put(cx, &f->pinned, name, (void *)text);
+    keep_end(cx);
+    return fail(cx, E_RESTART, "dimension %s is %s", name->s, text->s);
+}
+
+/* ---- assumed rank and dtype ---- */
+
+/* Nodes whose result has the rank of the operand that follows, as far as ranks are unknown. */
+static bool keeps_rank(const Node *n)
+{
+    static const char *const ops[] = {
+        "Identity", "Cast", "CastLike", "Relu", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Abs", "Neg", "Exp",
+        "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf", "Gelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Sin",
+        "Cos", "Tan", "Not", "Clip", "Softmax", "LogSoftmax", "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "Equal", "Less",
+        "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Where", "LayerNormalization", "BatchNormalization",
+        "InstanceNormalization", "GroupNormalization", "Dropout", "CumSum", "Pad",
+    };
+    for (size_t i = 0; i < COUNT(ops); i++)
+        if (node_is(n, ops[i]))
+            return true;
+    return false;
+}
+
+/* Nodes that only move elements: the dtype of the first operand is the result's. */
+static bool keeps_dtype(const Node *n)
+{
+    static const char *const ops[] = { "Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Expand", "Concat",
+                                       "Flatten", "Split", "Pad", "Tile" };
+    for (size_t i = 0; i < COUNT(ops); i++)
+        if (node_is(n, ops[i]))
+            return true;
+    return false;
+}
+
+/* The operand to look at next: the first whose rank is unknown too. */
+static Ox unknown_operand(const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && ox_ok(n->in[i]) && ox_rank(n->in[i]) < 0)
+            return n->in[i];
+    return NULL;
+}
+
+/* The input behind v, and what its rank must be for v to have `*rank`. */
+static const Input *rank_source(Ctx *cx, Ox v, int *rank)
+{
+    while (v && v->kind == OX_NODE) {
+        const Node *n = v->node;
+        const int64_t *axes;
+        int64_t count;
+        if (node_is(n, "Unsqueeze") && n->n_in > 1 && ox_known_ints(n->graph, n->in[1], &axes, &count) && *rank >= count)
+            *rank -= (int)count;
+        else if (node_is(n, "Squeeze") && n->n_in > 1 && ox_known_ints(n->graph, n->in[1], &axes, &count))
+            *rank += (int)count;
+        else if (!keeps_rank(n))
+            return NULL;
+        v = unknown_operand(n);
+    }
+    return v ? input_of(cx, v) : NULL;
+}
+
+/* "(net.py:12, conv2d)" */
+static Str told_where(Ctx *cx, const char *why)
+{
+    Pos pos;
+    if (place_pos(cx, where_intern(cx), &pos) && pos.file)
+        return str_fmt(cx, "%s:%u, %s", pos.file->s, pos.line, why);
+    return str_of(cx, why);
+}
+
+bool assume_rank(Ctx *cx, Ox v, int rank, const char *why)
+{
+    if (ctx_failed(cx))
+        return false;
+    const Input *in = rank_source(cx, v, &rank);
+    if (!in || rank < 0) {
+        fail(cx, E_UNDECIDED, "%s needs a tensor of known rank", why);
+        fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3,224,224]");
+        return false;
+    }
+    InputFact *f = fact_made(cx, in->path);
+    if (f) {
+        f->rank = rank;
+        f->told = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank, told_where(cx, why)->s);
+    }
+    return fail(cx, E_RESTART, "%s is assumed to have rank %d", in->path->s, rank);
+}
+
+static const Input *dtype_source(Ctx *cx, Ox v)
+{
+    while (v && v->kind == OX_NODE && keeps_dtype(v->node))
+        v = v->node->in[0];
+    const Input *in = v ? input_of(cx, v) : NULL;
+    return in && !in->dtype_told && facts_dtype(cx, in->path) == DT_NONE ? in : NULL;
+}
+
+bool dtype_is_assumable(Ctx *cx, Ox v) { return ox_ok(v) && dtype_source(cx, v) != NULL; }
+
+bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
+{
+    if (ctx_failed(cx))
+        return false;
+    const Input *in = dtype_source(cx, v);
+    if (!in)
+        return fail(cx, E_VALUE, "%s needs a tensor of %s", why, dtype_name(t));
+    InputFact *f = fact_made(cx, in->path);
+    if (f) {
+        f->dtype = t;
+        if (f->rank < 0)
+            f->told = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t), told_where(cx, why)->s);
+    }
+    return fail(cx, E_RESTART, "%s is assumed to be %s", in->path->s, dtype_name(t));
+}
+
+/* One line for each input that something was assumed about, with the option that decides it. */
+void facts_tell(Ctx *cx)
+{
+    const struct Seen *seen = facts_of(cx)->seen;
+    for (size_t i = 0; seen && i < seen->inputs.n; i++) {
+        const Input *in = &seen->inputs.at[i];
+        const InputFact *f = fact_of(cx, in->path);
+        if (in->rank_told && in->dtype_told)
+            continue;
+        Str type = type_text(cx, in->v->type);
+        if (f && f->told)
+            note(cx, NOTE_ASSUMED, "%s; -i %s:%s decides it", f->told->s, in->path->s, type->s);
+        else
+            note(cx, NOTE_ASSUMED, "%s is %s, because nothing in the file tells; -i %s:TYPE[SIZES] decides it", in->path->s, type->s, in->path->s);
+    }
+}

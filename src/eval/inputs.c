@@ -1,0 +1,621 @@
+/* inputs.c - the graph's inputs and outputs: what -i says, what the file recorded, what the program's signature says.
+ *
+ * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the parameter's name; lists,
+ * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
+ * the default. Sources in order: -i; sizes recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown
+ * rank and float32. Every -i must find its place: one that does not is an error that offers the nearest name. */
+#include "eval/internal.h"
+
+typedef struct Inputs {
+    Eval *ev;
+    bool *used;                     /* by position in opt->input */
+    VEC(Str) names;                 /* every path that an -i could have meant */
+} Inputs;
+
+static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
+static const Options *options_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt : &no_options; }
+
+/* ---- finding what is told about a path ---- */
+
+static const InputSpec *use_spec(Inputs *in, size_t i)
+{
+    in->used[i] = true;
+    return &options_of(in->ev)->input[i];
+}
+
+static const InputSpec *spec_at(Inputs *in, Str path)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (o->input[i].path == path)
+            return use_spec(in, i);
+    return NULL;
+}
+
+/* The short form, 1x3x224x224: the next tensor that has no SPEC of its own. */
+static const InputSpec *unnamed_spec(Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (!o->input[i].path && !in->used[i])
+            return use_spec(in, i);
+    return NULL;
+}
+
+static const InputDecl *decl_at(const Inputs *in, Str path)
+{
+    const Program *p = in->ev->p;
+    for (uint32_t i = 0; i < p->n_input; i++)
+        if (p->input[i].name == path)
+            return &p->input[i];
+    return NULL;
+}
+
+/* The name of the leaf below path at place k among those that -i or the file mention; NULL past the last. */
+static Str child_at(Inputs *in, Str path, size_t k)
+{
+    Ctx *cx = in->ev->cx;
+    const Options *o = options_of(in->ev);
+    const Program *p = in->ev->p;
+    VEC(Str) found = { 0 };
+    for (size_t i = 0; i < p->n_input + o->n_input; i++) {
+        Str name = i < p->n_input ? p->input[i].name : o->input[i - p->n_input].path;
+        if (!name || name->len <= path->len + 1 || memcmp(name->s, path->s, path->len) || name->s[path->len] != '.')
+            continue;
+        const char *from = name->s + path->len + 1, *dot = strchr(from, '.');
+        Str child = str_n(cx, from, dot ? (size_t)(dot - from) : strlen(from));
+        bool known = false;
+        for (size_t j = 0; j < found.n; j++)
+            known |= found.at[j] == child;
+        if (!known)
+            vec_push(cx, &found, child);
+    }
+    return k < found.n ? found.at[k] : NULL;
+}
+
+/* ---- one tensor ---- */
+
+/* A symbol for an axis that nobody named: batch.image, axis 1 -> batch_image_1. */
+static Dim free_dim(Inputs *in, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    Buf b = buf_new(cx);
+    for (uint32_t i = 0; i < path->len; i++)
+        buf_fmt(&b, "%c", path->s[i] == '.' || path->s[i] == '-' ? '_' : path->s[i]);
+    buf_fmt(&b, "_%d", axis);
+    Dim sym = dim_sym(cx, buf_done(&b));
+    facts_symbol(cx, sym, path, axis, false);
+    return facts_dim(cx, sym);
+}
+
+static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    if (d->kind == SPEC_SIZE)
+        return dim_int(cx, d->size);
+    if (d->kind == SPEC_UNNAMED)
+        return free_dim(in, path, axis);
+    Dim sym = dim_sym(cx, d->name);
+    if (d->lo > 0 || d->hi < DIM_MAX)
+        dim_set_range(cx, sym, d->lo, d->hi);
+    facts_symbol(cx, sym, path, axis, true);
+    return facts_dim(cx, sym);
+}
+
+static Dim look_at_fact(void *arg, Dim sym)
+{
+    Dim d = facts_dim(arg, sym);
+    return d == sym ? NULL : d;
+}
+
+static Dim recorded_dim(Ctx *cx, const RecordedDim *d)
+{
+    if (d->known >= 0 || !d->expr)
+        return d->known >= 0 ? dim_int(cx, d->known) : NULL;
+    Dim e = dim_parse(cx, d->expr->s, d->expr->len);
+    return e ? dim_replace(cx, e, look_at_fact, cx) : NULL;
+}
+
+Type recorded_type(Ctx *cx, const Recorded *r)
+{
+    Dim dim[MAX_RANK];
+    if (r->what || r->dtype == DT_NONE)
+        return NULL;
+    for (int i = 0; i < r->rank && i < MAX_RANK; i++) {
+        dim[i] = recorded_dim(cx, &r->dim[i]);
+        if (!dim[i])
+            dim[i] = dim_fresh(cx, "r");                /* recorded, but not as an expression: equal to anything */
+    }
+    return type_tensor(cx, r->dtype, r->rank, r->rank > 0 ? dim : NULL);
+}
+
+/* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they are that everywhere. */
+static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    if (d->known >= 0 && options_of(in->ev)->dynamic)
+        return free_dim(in, path, axis);
+    Dim e = recorded_dim(cx, d);
+    if (!e)
+        return free_dim(in, path, axis);
+    facts_symbol(cx, e, path, axis, false);
+    return e;
+}
+
+static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
+{
+    Dim dim[MAX_RANK];
+    Ctx *cx = in->ev->cx;
+    if (d && d->known && (d->rank != s->rank || d->dtype != s->dtype)) {
+        fail(cx, E_USAGE, "-i %s: the file records %s with rank %d for this input", s->text->s, dtype_name(d->dtype), d->rank);
+        return NULL;
+    }
+    for (int i = 0; i < s->rank; i++) {
+        dim[i] = spec_dim(in, &s->dim[i], path, i);
+        Dim told = d && d->known ? recorded_dim(cx, &d->dim[i]) : NULL;
+        Str name;
+        if (told && dim_is_sym(told, &name) && dim_eq(cx, told, dim[i]) != YES)
+            facts_rename(cx, told, dim[i]);
+    }
+    return type_tensor(cx, s->dtype, s->rank, s->rank ? dim : NULL);
+}
+
+static Type type_of_decl(Inputs *in, const InputDecl *d, Str path)
+{
+    Dim dim[MAX_RANK];
+    for (int i = 0; i < d->rank; i++)
+        dim[i] = decl_dim(in, &d->dim[i], path, i);
+    return type_tensor(in->ev->cx, d->dtype, d->rank, d->rank > 0 ? dim : NULL);
+}
+
+static Type type_of_facts(Inputs *in, Str path)
+{
+    Dim dim[MAX_RANK];
+    Ctx *cx = in->ev->cx;
+    int rank = facts_rank(cx, path);
+    DType t = facts_dtype(cx, path);
+    for (int i = 0; i < rank; i++)
+        dim[i] = free_dim(in, path, i);
+    return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
+}
+
+/* ONNX has few complex operators: a complex tensor is float with a last axis of 2. */
+static Value complex_input(Inputs *in, Str path, Type t)
+{
+    Ctx *cx = in->ev->cx;
+    Dim dim[MAX_RANK];
+    if (t->rank < 0 || t->rank >= MAX_RANK) {
+        fail(cx, E_UNDECIDED, "the complex input %s needs a rank", path->s);
+        return val_poison();
+    }
+    for (int i = 0; i < t->rank; i++)
+        dim[i] = t->dim[i];
+    dim[t->rank] = dim_int(cx, 2);
+    DType part = t->dtype == DT_COMPLEX128 ? DT_DOUBLE : DT_FLOAT;
+    Value v = val_tensor(cx, graph_input(in->ev->g, path, type_tensor(cx, part, t->rank + 1, dim)));
+    v.t->kind = COMPLEX;
+    v.t->complex_pair = true;
+    note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(part));
+    return v;
+}
+
+static bool make_tensor(Inputs *in, Str path, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    const InputDecl *d = decl_at(in, path);
+    const InputSpec *s = spec_at(in, path);
+    if (!s)
+        s = unnamed_spec(in);
+    if (s && s->is_value)
+        return fail(cx, E_USAGE, "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]", s->text->s, path->s, path->s);
+    Type t = s ? type_of_spec(in, s, d, path) : d && d->known ? type_of_decl(in, d, path) : type_of_facts(in, path);
+    if (!t)
+        return false;
+    if (dtype_is_complex(t->dtype)) {
+        *out = complex_input(in, path, t);
+    } else {
+        Ox v = graph_input(in->ev->g, path, t);
+        for (int i = 0; i < t->rank; i++) {
+            Str name;
+            if (dim_is_sym(t->dim[i], &name))
+                dim_set_origin(cx, t->dim[i], v, i);
+        }
+        facts_input(cx, v, path, s || (d && d->known), s || (d && d->known));
+        *out = val_tensor(cx, v);
+        out->t->st->input = true;
+        out->t->st->name = path;
+    }
+    return !ctx_failed(cx);
+}
+
+/* ---- by type ---- */
+
+static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out);
+
+static bool is(const TypeExpr *t, const char *name) { return t && str_is(t->name, name); }
+
+static Value value_of_spec(const InputSpec *s)
+{
+    switch (s->value_kind) {
+    case SPEC_INT: return val_int(s->i);
+    case SPEC_FLOAT: return val_float(s->f);
+    case SPEC_BOOL: return val_bool(s->i != 0);
+    case SPEC_STR: return val_str(s->s);
+    case SPEC_NONE: break;
+    }
+    return val_none();
+}
+
+/* A number of the program: a value from -i, a scalar input if -i gives it a type, or the default. */
+static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    Eval *ev = in->ev;
+    const InputSpec *s = spec_at(in, path);
+    const InputDecl *d = decl_at(in, path);
+    if (s && s->is_value) {
+        *out = value_of_spec(s);
+        if (!val_is_a(ev, *out, t) && !(is(t, "float") && out->tag == V_INT))
+            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s, type_expr_text(ev->cx, t)->s);
+        return convert_to(ev, *out, t, path->s, out);
+    }
+    if (s) {
+        if (s->rank != 0)
+            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])", s->text->s, path->s,
+                        type_expr_text(ev->cx, t)->s, path->s, path->s);
+        Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
+        *out = val_number_of(ev->g, v);
+        return convert_to(ev, *out, t, path->s, out);
+    }
+    if (d && d->has_default) {
+        *out = d->deflt;
+        return true;
+    }
+    if (p && p->deflt)
+        return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
+    fail(ev->cx, E_UNDECIDED, "the input %s is a %s, and its value is part of the program", path->s, type_expr_text(ev->cx, t)->s);
+    fail_hint(ev->cx, "-i %s=VALUE", path->s);
+    return false;
+}
+
+static Str path_of(Ctx *cx, Str path, Str child) { return str_fmt(cx, "%s.%s", path->s, child->s); }
+
+static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
+{
+    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s, kind);
+    fail_hint(in->ev->cx, "-i %s.%s:float32[N,3,224,224], one -i for each", path->s, example);
+    return false;
+}
+
+static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
+{
+    VEC(Value) items = { 0 };
+    Ctx *cx = in->ev->cx;
+    Str child;
+    Value v;
+    while (child_at(in, path, items.n)) {
+        child = str_fmt(cx, "%zu", items.n);            /* in order of number, however the -i are written */
+        if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
+            return false;
+        vec_push(cx, &items, v);
+    }
+    if (items.n == 0)
+        return no_leaves(in, path, "list", "0");
+    *out = val_list(cx, items.at, (int64_t)items.n, elem ? elem->name->s : "Tensor");
+    return true;
+}
+
+static bool make_tuple(Inputs *in, Str path, const TypeExpr *t, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Value *items = new_array(cx, Value, t->n + 1);
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!make_value(in, str_fmt(cx, "%s.%u", path->s, i), t->args[i], NULL, &items[i]))
+            return false;
+    *out = val_tuple(cx, items, t->n);
+    return true;
+}
+
+static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Dict *d = dict_new(cx, type_expr_text(cx, t));
+    bool by_int = t->n == 2 && is(t->args[0], "int");
+    Str child;
+    Value v;
+    for (size_t k = 0; (child = child_at(in, path, k)); k++) {
+        if (!make_value(in, path_of(cx, path, child), t->n == 2 ? t->args[1] : NULL, NULL, &v))
+            return false;
+        dict_set(cx, d, by_int ? val_int(strtoll(child->s, NULL, 10)) : val_str(child), v);
+    }
+    if (d->n == 0)
+        return no_leaves(in, path, "dict", "KEY");
+    *out = (Value){ .tag = V_DICT, .dict = d };
+    return true;
+}
+
+static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Value *items = new_array(cx, Value, c->n_field + 1);
+    Str *names = new_array(cx, Str, c->n_field + 1);
+    if (!items || !names)
+        return false;
+    for (uint32_t i = 0; i < c->n_field; i++) {
+        names[i] = c->field[i].name;
+        if (!make_value(in, path_of(cx, path, names[i]), c->field[i].type, NULL, &items[i]))
+            return false;
+    }
+    *out = val_tuple(cx, items, c->n_field);
+    out->tuple->type = c->plain;
+    out->tuple->fields = names;
+    return true;
+}
+
+/* Something is told about path itself or about a leaf below it. */
+static bool is_told(Inputs *in, Str path)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (o->input[i].path == path)
+            return true;
+    return decl_at(in, path) || child_at(in, path, 0);
+}
+
+static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (o->input[i].path == path && o->input[i].is_value && o->input[i].value_kind == SPEC_NONE) {
+            use_spec(in, i);
+            *out = val_none();
+            return true;
+        }
+    if (is_told(in, path))
+        return make_value(in, path, t->args[0], p, out);
+    if (p && p->deflt)
+        return eval_expr(in->ev, p->deflt, out);
+    note(in->ev->cx, NOTE_ASSUMED, "%s is None; -i %s:TYPE[SIZES] decides it", path->s, path->s);
+    *out = val_none();
+    return true;
+}
+
+static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    const InputDecl *d = decl_at(in, path);
+    vec_push(cx, &in->names, path);
+    if (!t && d)
+        t = d->type;
+    if (!t && d && d->has_default && !d->known) {
+        *out = d->deflt;
+        return true;
+    }
+    if (!t || is(t, "Tensor") || str_ends(t->name, "Tensor"))
+        return make_tensor(in, path, out);
+    if (is(t, "Optional") && t->n == 1)
+        return make_optional(in, path, t, p, out);
+    if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") || is(t, "Device") || is(t, "complex") ||
+        is(t, "NoneType") || is(t, "None"))
+        return make_scalar(in, path, t, p, out);
+    if (p && p->deflt && !is_told(in, path))
+        return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
+    if (is(t, "List"))
+        return make_list(in, path, t->n ? t->args[0] : NULL, out);
+    if (is(t, "Tuple"))
+        return make_tuple(in, path, t, out);
+    if (is(t, "Dict"))
+        return make_dict(in, path, t, out);
+    const ClassDef *c = in->ev->p->find_class ? in->ev->p->find_class(cx, in->ev->p, t->name) : NULL;
+    if (c && c->kind == CLASS_NAMEDTUPLE)
+        return make_named_tuple(in, path, c, out);
+    return ctx_failed(cx) ? false : fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s, type_expr_text(cx, t)->s);
+}
+
+/* ---- all of them ---- */
+
+/* Levenshtein's distance; SIZE_MAX for long words, which are far from everything. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[64], nb = strlen(b);
+    if (nb >= COUNT(row))
+        return SIZE_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[nb];
+}
+
+static bool unknown_spec(Inputs *in, const InputSpec *s)
+{
+    Ctx *cx = in->ev->cx;
+    Buf all = buf_new(cx);
+    Str nearest = NULL;
+    for (size_t i = 0; i < in->names.n; i++) {
+        Str name = in->names.at[i];
+        buf_fmt(&all, "%s%s", i ? ", " : "", name->s);
+        if (s->path && (!nearest || distance(name->s, s->path->s) < distance(nearest->s, s->path->s)))
+            nearest = name;
+    }
+    if (!s->path)
+        return fail(cx, E_USAGE, "-i %s: every tensor input has sizes already", s->text->s);
+    fail(cx, E_USAGE, "-i %s: the model has no input '%s'; its inputs are %s", s->text->s, s->path->s, in->names.n ? buf_done(&all)->s : "none");
+    if (nearest)
+        fail_hint(cx, "did you mean '%s'?", nearest->s);
+    return false;
+}
+
+static void declare_symbols(Eval *ev)
+{
+    for (uint32_t i = 0; i < ev->p->n_symbol; i++) {
+        const SymbolDecl *s = &ev->p->symbol[i];
+        dim_set_range(ev->cx, dim_sym(ev->cx, s->name), s->lo, s->hi);
+    }
+}
+
+bool make_inputs(Eval *ev, Value **args, size_t *n)
+{
+    const Options *o = options_of(ev);
+    const Function *fn = ev->p->entry;
+    uint32_t self = ev->p->root.tag == V_OBJ ? 1 : 0;
+    Inputs in = { .ev = ev, .used = new_array(ev->cx, bool, o->n_input + 1) };
+    *n = fn->n_param > self ? fn->n_param - self : 0;
+    *args = new_array(ev->cx, Value, *n + 1);
+    if (!*args || !in.used)
+        return false;
+    declare_symbols(ev);
+    for (size_t i = 0; i < *n; i++) {
+        const ParamDecl *p = &fn->param[i + self];
+        if (!make_value(&in, p->name, p->type, p, &(*args)[i]))
+            return false;
+    }
+    for (size_t i = 0; i < o->n_input; i++)
+        if (!in.used[i])
+            return unknown_spec(&in, &o->input[i]);
+    return true;
+}
+
+/* ---- outputs ---- */
+
+typedef struct Outputs { Eval *ev; Map taken; size_t n; } Outputs;
+
+static bool make_output(Outputs *out, Value v, Str name, bool top);
+
+/* The name that this output gets: the user's, the file's, or where it lies in the result. */
+static Str output_name(Outputs *out, Str place)
+{
+    const Options *o = options_of(out->ev);
+    const Program *p = out->ev->p;
+    Ctx *cx = out->ev->cx;
+    Str name = place;
+    size_t i = out->n++;
+    if (i < o->n_output_name)
+        return o->output_name[i];
+    if (i < p->n_output_name && p->output_name[i])
+        name = p->output_name[i];
+    Str base = name;
+    for (int k = 1; map_find(&out->taken, name); k++)
+        name = str_fmt(cx, "%s_%d", base->s, k);
+    map_put(cx, &out->taken, name, NULL);
+    return name;
+}
+
+static bool output_ox(Outputs *out, Ox v, Str place)
+{
+    if (!ox_ok(v)) {
+        out->n++;
+        return !ctx_failed(out->ev->cx);
+    }
+    graph_output(out->ev->g, v, output_name(out, place));
+    return !ctx_failed(out->ev->cx);
+}
+
+static bool output_tensor(Outputs *out, Tensor *t, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    if (t->kind == QUANT || t->kind == PACKED_SEQUENCE)
+        return fail(cx, E_UNSUPPORTED, "the output %s is a %s, which ONNX cannot hold", place->s, t->kind == QUANT ? "quantised tensor: dequantize it" : "packed sequence");
+    if (t->kind == COMPLEX)
+        note(cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
+    return output_ox(out, tensor_read(out->ev->g, t), place);
+}
+
+static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fields, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    for (int64_t i = 0; i < n; i++) {
+        Str child = fields ? path_of(cx, place, fields[i]) : str_fmt(cx, "%s.%lld", place->s, (long long)i);
+        if (!make_output(out, at[i], child, false))
+            return false;
+    }
+    return true;
+}
+
+static bool output_list(Outputs *out, const List *l, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    if (l->stacked) {
+        note(cx, NOTE_CHANGED, "the output %s, a list as long as a loop runs, is one sequence", place->s);
+        return output_ox(out, ox_g_with(out->ev->g, "SplitToSequence", INPUTS(l->stacked), INT("axis", 0), INT("keepdims", 0)), place);
+    }
+    Value *items = new_array(cx, Value, l->n + 1);
+    if (!items)
+        return false;
+    for (int64_t i = 0; i < l->n; i++)
+        items[i] = l->at[i].v;
+    return output_items(out, items, l->n, NULL, place);
+}
+
+static bool output_dict(Outputs *out, const Dict *d, Str place)
+{
+    for (int64_t i = 0; i < d->n; i++)
+        if (!make_output(out, d->at[i].val.v, path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
+            return false;
+    return true;
+}
+
+/* An object of the model's own class: its attributes, in order. */
+static bool output_object(Outputs *out, const Obj *o, Str place)
+{
+    for (int64_t i = 0; i < o->n; i++) {
+        Str attr = o->names ? o->names[i] : o->cls && i < (int64_t)o->cls->n_field ? o->cls->field[i].name : str_of(out->ev->cx, "?");
+        if (!make_output(out, o->slot[i].v, path_of(out->ev->cx, place, attr), false))
+            return false;
+    }
+    return true;
+}
+
+static bool make_output(Outputs *out, Value v, Str place, bool top)
+{
+    Eval *ev = out->ev;
+    Ctx *cx = ev->cx;
+    switch (v.tag) {
+    case V_POISON:
+        out->n++;
+        return !ctx_failed(cx);
+    case V_TENSOR: return output_tensor(out, v.t, place);
+    case V_TUPLE: return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
+    case V_LIST: return output_list(out, v.list, place);
+    case V_DICT: return output_dict(out, v.dict, place);
+    case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
+    case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
+    case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
+    case V_SYMFLOAT: return output_ox(out, v.ox, place);
+    case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
+    case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
+    case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);
+    case V_FUTURE: return make_output(out, *v.future, place, top);
+    case V_OBJ: return output_object(out, v.obj, place);
+    case V_NONE:
+        if (!top)
+            note(cx, NOTE_DROPPED, "%s, which is None", place->s);
+        return true;
+    default: break;
+    }
+    return must_be_set(ev, v) && fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s, val_kind(v));
+}
+
+bool make_outputs(Eval *ev, Value result)
+{
+    const Options *o = options_of(ev);
+    Outputs out = { .ev = ev };
+    for (size_t i = 0; i < ev->g->inputs.n; i++)
+        map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
+    if (!make_output(&out, result, str_of(ev->cx, "output"), true))
+        return false;
+    if (o->n_output_name && o->n_output_name != out.n)
+        return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs", o->n_output_name, out.n);
+    if (out.n == 0)
+        return fail(ev->cx, E_UNSUPPORTED, "the model returns nothing: an ONNX model has at least one output");
+    return true;
+}
