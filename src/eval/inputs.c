@@ -4,6 +4,8 @@
  * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
  * the default. Sources in order: -i; sizes recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown
  * rank and float32. Every -i must find its place: one that does not is an error that offers the nearest name. */
+#include <stdlib.h>
+
 #include "eval/internal.h"
 
 typedef struct Inputs {
