@@ -37,7 +37,7 @@ void ctx_restart(Ctx *cx)
     arena_reset(cx->run, (ArenaMark){ 0 });
     cx->error = (Error){ .code = E_NONE };
     cx->refusals.n = 0;
-    cx->notes.n = 0;
+    cx->notes.n = cx->kept_notes;
     cx->at = NULL;
     cx->dims = NULL;
     cx->types = NULL;

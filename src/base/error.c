@@ -264,9 +264,12 @@ void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
     for (size_t i = 0; i < cx->notes.n; i++)
         if (cx->notes.at[i].kind == kind && cx->notes.at[i].text == text)
             return;
+    bool kept = cx->keeping > 0 && cx->notes.n == cx->kept_notes;
     keep_begin(cx);
     vec_push(cx, &cx->notes, (Note){ kind, text });
     keep_end(cx);
+    if (kept)
+        cx->kept_notes = cx->notes.n;
 }
 
 int error_exit_code(ErrorCode code)

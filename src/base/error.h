@@ -67,7 +67,8 @@ bool refusals_fail(Ctx *cx);
 /* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit records=N raises it)". */
 MUST_USE bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what);
 
-/* What the user must be told though nothing failed: one line each, equal ones once. */
+/* What the user must be told though nothing failed: one line each, equal ones once. Those made between keep_begin and
+ * keep_end (by a loader) survive restarts, the others are made again by the evaluation. */
 typedef enum { NOTE_ASSUMED, NOTE_ADDED, NOTE_DROPPED, NOTE_CHANGED, NOTE_INFO /* only with -v */ } NoteKind;
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
@@ -90,6 +91,7 @@ struct Ctx {
     Error error;                    /* code E_NONE while all is well */
     VEC(Refusal) refusals;          /* kept across restarts only if the last evaluation makes them again */
     VEC(Note) notes;
+    size_t kept_notes;              /* the first of them survive a restart */
     struct Places *places;
     Source *sources;                /* closed by ctx_free */
     OutFile *outs;                  /* temporaries not yet committed */

@@ -25,7 +25,10 @@ static Frame frame_at(Ctx *cx, SourceId id)
 
 static void put_caret(Buf *b, const Pos *p)
 {
-    buf_fmt(b, "\n    %4u | %s\n         | ", p->line, p->source->s);
+    buf_fmt(b, "\n    %4u | %s", p->line, p->source->s);
+    if (p->col == 0)                            /* a .pt2 knows the line only */
+        return;
+    buf_str(b, "\n         | ");
     uint32_t col = 1;
     for (const char *s = p->source->s; *s && col < p->col; s++) {
         if (((unsigned char)*s & 0xc0) == 0x80)

@@ -120,4 +120,72 @@ bool pickle_is_call(const Pickle *p, const char *module, const char *name);
 /* Sets text->locate, when the archive has the record's debug record. */
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text);
 
+/* ---- sympy.c ---- */
+
+/* The size that a SymPy text of a .pt2 stands for; NULL when any part of it is not understood. */
+Dim sympy_dim(Ctx *cx, Str text);
+
+/* ---- exported*.c: .pt2 ---- */
+
+/* TensorMeta: what the file records about a tensor. */
+typedef struct ExTensor {
+    Recorded type;
+    int64_t code;                   /* the schema's dtype number, for messages */
+    int64_t layout;
+    bool is_static;                 /* sizes, strides and offset are numbers: */
+    int64_t size[MAX_RANK], stride[MAX_RANK], offset;
+} ExTensor;
+
+/* An Argument, read: what stands there as an expression and, when it is a value of the graph, its name. */
+typedef struct ExArg { Str tag, name; Expr *value; } ExArg;
+
+/* A parameter, buffer or constant: the root object's attribute. same: the first that sees exactly these elements. */
+typedef struct ExState { Str name; const Const *k; bool parameter, persistent, shared_bytes; size_t same; } ExState;
+
+typedef struct Exported {
+    Ctx *cx;
+    Program *p;
+    Zip *zip;
+    FileKind generation;
+    Str model;                      /* "model" of models/model.json */
+    Map dims;                       /* SymPy text -> RecordedDim */
+    Map traces;                     /* stack_trace -> Text */
+    size_t n_assertions;            /* dropped */
+    /* of the graph, which is read first; the signature comes after it in the file and says what these are */
+    VEC(ExArg) inputs, outputs;
+    Map input_types;                /* name -> Recorded */
+    struct ExFunction *fn;          /* of the whole program, under construction */
+    VEC(ExState) state;      /* attributes of the root object, in order */
+    Map state_by_name;              /* name -> index + 1 */
+    struct Stores *stores;          /* exported_state.c */
+    ClassDef *cls;                  /* of the root object */
+} Exported;
+
+/* exported_graph.c */
+/* Reads the whole program's graph into x->fn, x->inputs, x->outputs. Slot 0 is self. */
+MUST_USE bool ex_graph(Exported *x, Json *j);
+MUST_USE bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out);
+/* A union: its one tag that is not null; *value stands before what it holds. */
+MUST_USE bool ex_union(Exported *x, Json *j, Str *tag, Json *value);
+const RecordedDim *ex_dim(Exported *x, Str text);
+Expr *ex_expr(Exported *x, ExprKind kind);
+/* Puts a statement at the front (the loading of weights) or the end. */
+void ex_prologue(Exported *x, Stmt *s);
+void ex_epilogue(Exported *x, Stmt *s);
+Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
+
+/* exported_state.c */
+/* Where tensors lie: payload configs or nested archives. `name` of the state dict or of the constants. NULL: after an error. */
+typedef enum { EX_WEIGHTS, EX_CONSTANTS } ExStore;
+MUST_USE bool ex_open_stores(Exported *x);
+/* The index of the attribute for this entry, made on first use; false after an error. */
+MUST_USE bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent, size_t *index);
+MUST_USE bool ex_build_root(Ctx *cx, Program *p, Value *out);
+
+/* exported_spec.c: how inputs and outputs nest */
+typedef VEC(Str) ExPaths;
+/* Paths of the leaves of an in_spec (a tuple of args and kwargs) or out_spec; false when it is not understood (no error). */
+bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, ExPaths *out);
+bool ex_output_paths(Ctx *cx, Str out_spec, ExPaths *out);
+
 #endif

@@ -126,6 +126,15 @@ static void notes_are_said_once(void **state)
     note(cx, NOTE_ASSUMED, "x has rank %d", 4);
     note(cx, NOTE_CHANGED, "x has rank %d", 4);
     assert_int_equal(cx->notes.n, 2);
+    ctx_restart(cx);
+    assert_int_equal(cx->notes.n, 0);
+    keep_begin(cx);
+    note(cx, NOTE_DROPPED, "an assertion");
+    keep_end(cx);
+    note(cx, NOTE_ASSUMED, "x has rank 4");
+    ctx_restart(cx);
+    assert_int_equal(cx->notes.n, 1);
+    assert_string_equal(cx->notes.at[0].text->s, "an assertion");
 }
 
 static void a_limit_names_its_option(void **state)
