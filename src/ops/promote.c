@@ -122,6 +122,15 @@ static void count(Op *op, Groups *groups, Value v)
     }
 }
 
+static Ox int_number(Op *op, int64_t v, DType t)
+{
+    int bits = (int)dtype_size(t) * 8 - dtype_is_signed(t);
+    bool fits = !dtype_is_int(t) || bits >= 63 || (v < INT64_C(1) << bits && v >= (dtype_is_signed(t) ? -(INT64_C(1) << bits) : 0));
+    if (!fits)
+        return op_fail(op, E_VALUE, "value %lld cannot be converted to type %s without overflow", (long long)v, torch_dtype_name(t));
+    return t == DT_BOOL ? ox_bool(op->g, v != 0) : ox_integer(op->g, t, v);
+}
+
 /* A value as a tensor of type t; NULL for None. */
 static Ox as_type(Op *op, Value v, DType t)
 {
@@ -129,7 +138,7 @@ static Ox as_type(Op *op, Value v, DType t)
     switch (v.tag) {
     case V_TENSOR: return ox_cast(g, v.t == op->call->arg[0].t && op->base ? op->base : tensor_read(g, v.t), t);
     case V_BOOL: return t == DT_BOOL ? ox_bool(g, v.b) : ox_integer(g, t, v.b);
-    case V_INT: return t == DT_BOOL ? ox_bool(g, v.i != 0) : ox_integer(g, t, v.i);
+    case V_INT: return int_number(op, v.i, t);
     case V_FLOAT: return ox_number(g, t, v.f);
     case V_SYMINT: return ox_cast(g, ox_dim_value(g, v.dim), t);
     case V_SYMFLOAT: return ox_cast(g, v.ox, t);

@@ -1,0 +1,182 @@
+"""Operator cases as Python sees them: the text of tests/ops/*.txt parsed into calls, values and expectations.
+
+The format is described at the head of run_cases.c; `fill` must give what fill() there gives.
+"""
+import re
+
+import numpy as np
+
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i8": "int8", "u8": "uint8",
+          "i16": "int16", "i32": "int32", "i64": "int64", "b": "bool"}
+TENSOR = re.compile(r"(const |num )?(f16|bf16|f32|f64|i8|u8|i16|i32|i64|b)\[([^\]]*)\]([^,)\]]*)")
+
+
+class Tensor:
+    """One tensor of a case: how it is given, its dtype's short name, its dims (numbers or names) and its values."""
+
+    def __init__(self, how, short, dims, text, index):
+        self.how, self.short, self.index = how.strip(), short, index
+        self.dims = [d.strip() for d in dims.split(",") if d.strip()]
+        self.values = [float(v) for v in text.split()]
+
+    @property
+    def dynamic(self):
+        return any(not d.isdigit() for d in self.dims)
+
+    def numpy(self, size=2):
+        """The array, with every named dim of `size`."""
+        shape = [int(d) if d.isdigit() else size for d in self.dims]
+        n = int(np.prod(shape, dtype=np.int64)) if shape else 1
+        values = self.values if len(self.values) == n and not (self.dynamic and size != 2) else [fill(self.short, k, self.index) for k in range(n)]
+        if self.short == "b":
+            return np.array([v != 0 for v in values], bool).reshape(shape)
+        name = "float32" if self.short == "bf16" else DTYPES[self.short]
+        return np.array(values, np.float64).astype(name).reshape(shape)
+
+
+def fill(short, k, n):
+    v = (k * 7 + 3 + n * 5) % 11
+    if short == "b":
+        return v % 2
+    if short == "u8":
+        return v
+    return (v - 5) / 2 if short[0] in "fb" else v - 5
+
+
+class Case:
+    def __init__(self, call, line):
+        self.call, self.line = call, line
+        self.results, self.nodes, self.message = [], None, None
+        self.tolerance = None
+        self.skip = None
+        self.head = re.match(r"([\w:]+)(?:\.(\w*))?\(", call)
+        self.name, self.overload = self.head.group(1), self.head.group(2)
+
+    def parse(self):
+        """(positional, keyword, tensors): values as Python's, tensors as Tensor."""
+        reader = _Reader(self.call[self.head.end() - 1:])
+        return reader.arguments() + (reader.tensors,)
+
+
+class _Reader:
+    def __init__(self, text):
+        self.text, self.at, self.tensors = text, 1, []
+
+    def take(self, s):
+        while self.text[self.at:self.at + 1] == " ":
+            self.at += 1
+        if not self.text.startswith(s, self.at):
+            return False
+        self.at += len(s)
+        return True
+
+    def match(self, pattern):
+        self.take("")
+        m = re.compile(pattern).match(self.text, self.at) if isinstance(pattern, str) else pattern.match(self.text, self.at)
+        if m:
+            self.at = m.end()
+        return m
+
+    def arguments(self):
+        positional, keyword = [], {}
+        while not self.take(")"):
+            name = self.match(r"([A-Za-z_]\w*)=")
+            if name:
+                keyword[name.group(1)] = self.value()
+            else:
+                positional.append(self.value())
+            self.take(",")
+        return positional, keyword
+
+    def value(self):
+        self.take("")
+        tensor = self.match(TENSOR)
+        if tensor:
+            out = Tensor(tensor.group(1) or "", tensor.group(2), tensor.group(3), tensor.group(4), len(self.tensors))
+            self.tensors.append(out)
+            return out
+        if self.take("["):
+            items = []
+            while not self.take("]"):
+                items.append(self.value())
+                self.take(",")
+            return items
+        for word, value in (("None", None), ("True", True), ("False", False)):
+            if self.take(word):
+                return value
+        string = self.match(r'"([^"]*)"')
+        if string:
+            return string.group(1)
+        word = self.match(r"[^,)\]\s]+")
+        if not word:
+            raise ValueError("cannot read %r at %d" % (self.text, self.at))
+        word = word.group(0)
+        if word in DTYPES.values():
+            return np.dtype(word) if word != "bfloat16" else "bfloat16"
+        return float(word) if re.search(r"[.en]", word) else int(word)
+
+
+def read(path):
+    cases = []
+    with open(path) as f:
+        for n, line in enumerate(f, 1):
+            line = line.rstrip("\n")
+            note = re.search(r"    #\s*(tolerance|skip):?\s*(.*)$", line)
+            if not line.startswith("!!"):
+                line = re.sub(r"(^|    )#.*$", "", line).rstrip()
+            if not line:
+                continue
+            if line.startswith("!! "):
+                cases[-1].message = line[3:]
+            elif line.startswith("->"):
+                cases[-1].results.append(line[2:].strip())
+            elif line.startswith("=>"):
+                cases[-1].nodes = line[2:].strip()
+            else:
+                cases.append(Case(line, n))
+            if note:
+                setattr(cases[-1], note.group(1), note.group(2))
+    return cases
+
+
+# ---- PyTorch ----
+
+def torch_value(v, size=2, number=False):
+    import torch
+    if isinstance(v, Tensor):
+        t = torch.from_numpy(v.numpy(size).copy())
+        t = t.bfloat16() if v.short == "bf16" else t
+        return t.item() if v.how == "num" else t
+    if isinstance(v, list):
+        return [torch_value(x, size) for x in v]
+    if isinstance(v, np.dtype):
+        return getattr(torch, v.name)
+    return torch.bfloat16 if v == "bfloat16" else v
+
+
+def torch_call(case, size=2):
+    """The results of a case in PyTorch, as a flat list."""
+    import torch
+    args, kwargs, _ = case.parse()
+    op = getattr(torch.ops.aten, case.name)
+    if case.overload is not None:
+        op = getattr(op, case.overload or "default")
+    out = op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})
+    return flat(out)
+
+
+def flat(v):
+    return [x for item in v for x in flat(item)] if isinstance(v, (list, tuple)) else [v]
+
+
+def result_text(v):
+    """A result as a case writes it."""
+    import torch
+    if not isinstance(v, torch.Tensor):
+        return str(v)
+    short = {n: s for s, n in DTYPES.items()}[str(v.dtype).split(".")[1]]
+    shape = "[%s]" % ",".join(str(d) for d in v.shape)
+    values = v.detach().reshape(-1)
+    if v.dtype.is_floating_point:
+        return " ".join([short + shape] + ["%.9g" % x for x in values.double().tolist()])
+    return " ".join([short + shape] + [str(int(x)) for x in values.tolist()])

@@ -1,0 +1,486 @@
+/* run_cases.c - operator cases: what a call emits, what its results are, what it refuses.
+ *
+ *     run_cases [--emit DIR | --show] FILE.txt...
+ *
+ *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
+ *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
+ *     => Mul Mul Add                                              the nodes, in order
+ *     !! message                                                  instead of both: the error, whole
+ *
+ * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number. A tensor without values gets
+ * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.onnx for every case that converts,
+ * --show prints the nodes of each. A family whose rows or rules lack a case fails. */
+#include "ops/internal.h"
+#include "tidy/tidy.h"
+
+#include <stdlib.h>
+
+typedef struct Case { char *call; VEC(char *) results; char *nodes, *message; int line; } Case;
+typedef VEC(Case) Cases;
+
+/* ---- reading the file ---- */
+
+static char *read_all(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    size_t n = 0, cap = 1 << 20;
+    char *s = malloc(cap + 1);
+    for (size_t got; (got = fread(s + n, 1, cap - n, f)) > 0; )
+        if ((n += got) == cap)
+            s = realloc(s, (cap *= 2) + 1);
+    s[n] = 0;
+    fclose(f);
+    return s;
+}
+
+static void cut_end(char *s, const char *comment)
+{
+    char *c = comment ? strstr(s, comment) : NULL;
+    size_t n = c ? (size_t)(c - s) : strlen(s);
+    while (n > 0 && strchr(" \t\r", s[n - 1]))
+        n--;
+    s[n] = 0;
+}
+
+static void read_cases(Ctx *cx, char *text, Cases *out)
+{
+    int line = 0;
+    for (char *s = text, *next; s; s = next) {
+        next = strchr(s, '\n');
+        if (next)
+            *next++ = 0;
+        line++;
+        Case *last = out->n ? &out->at[out->n - 1] : NULL;
+        if (strncmp(s, "!! ", 3) == 0) {
+            cut_end(s, NULL);
+            if (last)
+                last->message = s + 3;
+            continue;
+        }
+        cut_end(s, s[0] == '#' ? "#" : "    #");
+        if (s[0] == 0)
+            continue;
+        if (strncmp(s, "->", 2) == 0 && last)
+            vec_push(cx, &last->results, s + 2);
+        else if (strncmp(s, "=>", 2) == 0 && last)
+            last->nodes = s + 2;
+        else
+            vec_push(cx, out, (Case){ .call = s, .line = line });
+    }
+}
+
+/* ---- a call's text ---- */
+
+typedef struct Reader { Ctx *cx; Graph *g; char *at; int tensors; bool failed; } Reader;
+
+static void blanks(Reader *r) { r->at += strspn(r->at, " "); }
+
+static bool take(Reader *r, const char *s)
+{
+    blanks(r);
+    if (strncmp(r->at, s, strlen(s)) != 0)
+        return false;
+    r->at += strlen(s);
+    return true;
+}
+
+static const struct { const char *name; DType dtype; } short_names[] = {
+    { "f16", DT_FLOAT16 }, { "bf16", DT_BFLOAT16 }, { "f32", DT_FLOAT }, { "f64", DT_DOUBLE }, { "i8", DT_INT8 }, { "u8", DT_UINT8 },
+    { "i16", DT_INT16 }, { "i32", DT_INT32 }, { "i64", DT_INT64 }, { "b", DT_BOOL },
+};
+
+static const char *short_name(DType t)
+{
+    for (size_t i = 0; i < COUNT(short_names); i++)
+        if (short_names[i].dtype == t)
+            return short_names[i].name;
+    return dtype_name(t);
+}
+
+/* Element k of the n-th tensor where a case gives no values; tests/ops/cases.py has the same. */
+static double fill(DType t, int64_t k, int n)
+{
+    int64_t v = (k * 7 + 3 + n * 5) % 11;
+    return t == DT_BOOL ? v % 2 : t == DT_UINT8 ? (double)v : dtype_is_float(t) ? (double)(v - 5) / 2 : (double)(v - 5);
+}
+
+/* Values through a float64 constant and ox_cast, which folds: no second table of number formats here. */
+static Ox constant(Reader *r, DType t, int rank, const int64_t *dims, const double *at)
+{
+    Ox v = ox_const(r->g, const_make(r->cx, DT_DOUBLE, rank, dims, at));
+    return ox_cast(r->g, v, t);
+}
+
+static Value tensor(Reader *r, DType t, bool is_const, bool number)
+{
+    Dim dims[MAX_RANK];
+    int64_t sizes[MAX_RANK], numel = 1;
+    int rank = 0;
+    while (!take(r, "]")) {
+        size_t n = strcspn(r->at, ",]");
+        dims[rank] = dim_parse(r->cx, r->at, n);
+        if (!dims[rank] || !dim_known(dims[rank], &sizes[rank]))
+            sizes[rank] = 2;
+        numel *= sizes[rank++];
+        r->at += n;
+        take(r, ",");
+    }
+    double *at = new_array(r->cx, double, numel + 1);
+    for (int64_t k = 0; k < numel; k++) {
+        blanks(r);
+        if (k == 0 && strchr(",)]", *r->at)) {
+            for (; k < numel; k++)
+                at[k] = fill(t, k, r->tensors);
+            break;
+        }
+        at[k] = strtod(r->at, &r->at);
+    }
+    Str name = str_fmt(r->cx, "a%d", r->tensors++);
+    Ox v = is_const || number ? constant(r, t, rank, sizes, at) : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
+    Value out = val_tensor(r->cx, v);
+    if (number)
+        out.t->number = true;
+    return out;
+}
+
+static bool tensor_start(Reader *r, DType *t)
+{
+    for (size_t i = 0; i < COUNT(short_names); i++) {
+        size_t n = strlen(short_names[i].name);
+        if (strncmp(r->at, short_names[i].name, n) == 0 && r->at[n] == '[') {
+            *t = short_names[i].dtype;
+            r->at += n + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static Value value(Reader *r);
+
+static Value list(Reader *r)
+{
+    VEC(Value) items = { 0 };
+    while (!take(r, "]")) {
+        vec_push(r->cx, &items, value(r));
+        take(r, ",");
+        if (!*r->at) {
+            r->failed = true;
+            break;
+        }
+    }
+    bool tensors = items.n > 0 && (items.at[0].tag == V_TENSOR || items.at[items.n - 1].tag == V_TENSOR);
+    return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
+}
+
+static Value value(Reader *r)
+{
+    DType t;
+    blanks(r);
+    bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
+    blanks(r);
+    if (tensor_start(r, &t))
+        return tensor(r, t, is_const, number);
+    if (take(r, "["))
+        return list(r);
+    if (take(r, "None"))
+        return val_none();
+    if (take(r, "True"))
+        return val_bool(true);
+    if (take(r, "False"))
+        return val_bool(false);
+    if (*r->at == '"') {
+        char *end = strchr(r->at + 1, '"');
+        Str s = str_n(r->cx, r->at + 1, end ? (size_t)(end - r->at - 1) : 0);
+        r->at = end ? end + 1 : r->at + strlen(r->at);
+        return val_str(s);
+    }
+    size_t n = strcspn(r->at, ",)] ");
+    DType named = dtype_named(r->at, n);
+    char *end;
+    if (named != DT_NONE) {
+        r->at += n;
+        return (Value){ .tag = V_DTYPE, .dtype = named };
+    }
+    bool fraction = memchr(r->at, '.', n) || memchr(r->at, 'e', n) || memchr(r->at, 'n', n);
+    double f = strtod(r->at, &end);
+    int64_t i = strtoll(r->at, NULL, 10);
+    r->failed |= end == r->at;
+    r->at = end == r->at ? end + strlen(end) : end;
+    return fraction ? val_float(f) : val_int(i);
+}
+
+typedef struct Call { Str name, overload; VEC(OpArg) args; } Call;
+
+static bool read_call(Reader *r, Call *c)
+{
+    size_t n = strcspn(r->at, ".(");
+    bool spelled = memchr(r->at, ':', n);
+    c->name = str_fmt(r->cx, "%s%.*s", spelled ? "" : "aten::", (int)n, r->at);
+    r->at += n;
+    if (take(r, ".")) {
+        n = strcspn(r->at, "(");
+        c->overload = str_n(r->cx, r->at, n);
+        r->at += n;
+    }
+    if (!take(r, "("))
+        return false;
+    while (!take(r, ")")) {
+        OpArg a = { 0 };
+        blanks(r);
+        n = strspn(r->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        if (n > 0 && r->at[n] == '=') {
+            a.name = str_n(r->cx, r->at, n);
+            r->at += n + 1;
+        }
+        a.v = value(r);
+        vec_push(r->cx, &c->args, a);
+        take(r, ",");
+        if (!*r->at || r->failed)
+            return false;
+    }
+    return true;
+}
+
+/* ---- what came out ---- */
+
+typedef VEC(Value) Values;
+
+static void flatten(Ctx *cx, Value v, Values *out)
+{
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            flatten(cx, v.tuple->at[i], out);
+    else if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n; i++)
+            flatten(cx, v.list->at[i].v, out);
+    else
+        vec_push(cx, out, v);
+}
+
+/* "f32[2,N]" as the case writes it; "3" for a number */
+static Str result_text(Ctx *cx, Value v)
+{
+    if (v.tag != V_TENSOR)
+        return val_text(cx, v);
+    Type t = tensor_type(v.t);
+    Buf b = buf_new(cx);
+    buf_fmt(&b, "%s[", short_name(t->dtype));
+    for (int i = 0; i < t->rank; i++)
+        buf_fmt(&b, "%s%s", i ? "," : "", dim_text(cx, t->dim[i])->s);
+    buf_str(&b, t->rank < 0 ? "?]" : "]");
+    return buf_done(&b);
+}
+
+static Str node_names(Graph *g)
+{
+    Buf b = buf_new(g->cx);
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (!g->nodes.at[i]->dead)
+            buf_fmt(&b, "%s%s", b.n ? " " : "", g->nodes.at[i]->name->s);
+    return buf_done(&b);
+}
+
+/* The type at the start of a result line: up to the blank after "]", or the whole of a number. */
+static bool same_type_text(const char *line, Str got)
+{
+    line += strspn(line, " ");
+    const char *end = strchr(line, ']');
+    size_t n = end ? (size_t)(end - line) + 1 : strlen(line);
+    return n == got->len && memcmp(line, got->s, n) == 0;
+}
+
+/* ---- one case ---- */
+
+typedef struct Run { const char *file, *emit; bool show; int failures; VEC(const void *) used; Ctx *cx; } Run;
+
+static void say(Run *run, const Case *c, const char *what, const char *want, const char *got)
+{
+    fprintf(stderr, "%s:%d: %s\n    %s\n    wanted %s\n    got    %s\n", run->file, c->line, what, c->call, want, got);
+    run->failures++;
+}
+
+static void check_results(Run *run, Ctx *cx, const Case *c, const Values *got)
+{
+    if (c->results.n && c->results.n != got->n)
+        say(run, c, "the number of results differs", str_fmt(cx, "%zu", c->results.n)->s, str_fmt(cx, "%zu", got->n)->s);
+    for (size_t i = 0; i < c->results.n && i < got->n; i++) {
+        Str text = result_text(cx, got->at[i]);
+        if (!same_type_text(c->results.at[i], text))
+            say(run, c, "the result's type differs", c->results.at[i] + 1, text->s);
+    }
+}
+
+static bool write_model(Ctx *cx, Graph *g, const char *path)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return false;
+    fclose(f);
+    OutFile *out = out_open(cx, path);
+    ModelInfo info = { .opset = ONNX_NEWEST, .graph_name = str_of(cx, "case") };
+    return out && wire_write(cx, g, &info, out_sink(out), NULL, NULL) && out_commit(cx, &out, 1);
+}
+
+/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. */
+static void emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
+{
+    const char *name = strrchr(run->file, '/');
+    Str path = str_fmt(cx, "%s/%.*s.%d.onnx", run->emit, (int)strcspn(name ? name + 1 : run->file, "."), name ? name + 1 : run->file, c->line);
+    int tensors = 0;
+    for (size_t i = 0; i < got->n; i++)
+        if (got->at[i].tag == V_TENSOR) {
+            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(cx, "r%zu", i));
+            tensors++;
+        }
+    TidyOptions o = { .opset = g->target };
+    if (tensors && (!tidy(g, &o) || !write_model(cx, g, path->s)))
+        say(run, c, "no model was written", path->s, error_text(cx, "run_cases", run->file)->s);
+}
+
+static const char *failure(Ctx *cx)
+{
+    return ctx_failed(cx) ? cx->error.text->s : cx->refusals.n ? cx->refusals.at[0].text->s : NULL;
+}
+
+/* Which row or rule body serves the call: for the list of those without a case. */
+static void mark(Run *run, Graph *g, const Call *call)
+{
+    CallForm form;
+    Value *bound;
+    bool *given;
+    VEC(OpArg) args = { 0 };
+    for (size_t i = 0; i < call->args.n; i++)
+        if (!str_is(call->args.at[i].name, "out"))
+            vec_push(g->cx, &args, call->args.at[i]);
+    Entry *e = table_resolve(g->cx, call->name, &form);
+    Candidate *c = e ? bind_choose(g, e, call->overload, args.at, args.n, &bound, &given) : NULL;
+    if (c)
+        vec_push(run->cx, &run->used, c->rule ? (const void *)str_of(run->cx, c->rule->head->s) : (const void *)c->line);
+}
+
+static void run_case(Run *run, const Case *c)
+{
+    Ctx *cx = ctx_new();
+    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    Call call = { 0 };
+    char *text = strdup(c->call);
+    Reader r = { .cx = cx, .g = g, .at = text };
+    Values got = { 0 };
+    g->target = ONNX_DEFAULT_TARGET;
+    if (!read_call(&r, &call)) {
+        say(run, c, "the case cannot be read", "name(args)", r.at);
+    } else {
+        Value v = op_call(g, call.name, call.overload, call.args.at, call.args.n, NULL, 0);
+        const char *bad = failure(cx);
+        if (run->show)
+            printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(g)->s);
+        else if (bad || c->message) {
+            if (!bad || !c->message || strcmp(bad, c->message) != 0)
+                say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
+        } else {
+            flatten(cx, v, &got);
+            check_results(run, cx, c, &got);
+            Str names = node_names(g);
+            if (c->nodes && strcmp(c->nodes + strspn(c->nodes, " "), names->s) != 0)
+                say(run, c, "other nodes", c->nodes + 1, names->s);
+            if (!c->nodes)
+                say(run, c, "the case lists no nodes", "=> ..", names->s);
+            if (run->emit)
+                emit(run, cx, c, g, &got);
+        }
+        cx->error = (Error){ 0 };
+        mark(run, g, &call);
+    }
+    free(text);
+    ctx_free(cx);
+}
+
+/* ---- is every row and rule tried? ---- */
+
+static bool tried(const Run *run, Ctx *cx, const OpRow *row, const Rule *rule)
+{
+    for (size_t i = 0; i < run->used.n; i++)
+        if (row ? run->used.at[i] == row->schema : run->used.at[i] == str_of(cx, rule->head->s))
+            return true;
+    return false;
+}
+
+static bool row_tried(const Run *run, Ctx *cx, const OpRow *row)
+{
+    do {
+        if (tried(run, cx, row, NULL))
+            return true;
+    } while ((++row)->kind == ROW_OLDER);
+    return false;
+}
+
+static void missing(Run *run, const char *what)
+{
+    fprintf(stderr, "%s: no case for %s\n", run->file, what);
+    run->failures++;
+}
+
+static void check_complete(Run *run, const char *family)
+{
+    RuleList rules = { 0 };
+    for (const OpFamily *f = op_families; f->name; f++) {
+        if (strcmp(f->name, family) != 0)
+            continue;
+        for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
+            if (r->kind != ROW_OLDER && !row_tried(run, run->cx, r))
+                missing(run, r->schema);
+        Text text = { .name = str_of(run->cx, family), .at = f->rules, .n = f->rules ? strlen(f->rules) : 0 };
+        if (f->rules && !rules_parse(run->cx, &text, &rules))
+            missing(run, run->cx->error.text->s);
+    }
+    for (size_t i = 0; i < rules.n; ) {
+        size_t end = i;
+        bool some = false;
+        for (; end < rules.n && rules.at[end]->body == rules.at[i]->body; end++)
+            some |= tried(run, run->cx, NULL, rules.at[end]);
+        if (!some)
+            missing(run, rules.at[i]->head->s);
+        i = end;
+    }
+}
+
+static int run_file(const char *path, const char *emit_to, bool show)
+{
+    Run run = { .file = path, .emit = emit_to, .show = show, .cx = ctx_new() };
+    char *text = read_all(path);
+    Cases cases = { 0 };
+    if (!text) {
+        fprintf(stderr, "run_cases: cannot read %s\n", path);
+        return 1;
+    }
+    read_cases(run.cx, text, &cases);
+    for (size_t i = 0; i < cases.n; i++)
+        run_case(&run, &cases.at[i]);
+    const char *name = strrchr(path, '/');
+    Str family = str_n(run.cx, name ? name + 1 : path, strcspn(name ? name + 1 : path, "."));
+    if (!show)
+        check_complete(&run, family->s);
+    if (!show)
+        printf("%s: %zu cases, %d failures\n", path, cases.n, run.failures);
+    free(text);
+    ctx_free(run.cx);
+    return run.failures != 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *emit_to = NULL;
+    bool show = false;
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--emit") == 0 && i + 1 < argc)
+            emit_to = argv[++i];
+        else if (strcmp(argv[i], "--show") == 0)
+            show = true;
+        else
+            failed |= run_file(argv[i], emit_to, show);
+    return failed;
+}

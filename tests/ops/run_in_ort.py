@@ -1,0 +1,111 @@
+"""Run the models that `run_cases --emit DIR` wrote in ONNX Runtime and compare with what the cases record.
+
+    run_in_ort.py DIR FILE.txt...        one process for all of them
+
+A case whose dims are all numbers is compared with its `->` lines. One with a named dim is run at 0, 1, 3 and 7 and compared
+with PyTorch itself; a size that PyTorch refuses is left out.
+"""
+import os
+import sys
+
+import numpy as np
+import onnxruntime as ort
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cases as C                                                       # noqa: E402
+
+# Relative and absolute, of float results; everything else must be equal. `# tolerance: X` on a case replaces both.
+TOLERANCE = {"f16": 2e-3, "bf16": 2e-2, "f32": 1e-5, "f64": 1e-7}
+SIZES = (0, 1, 3, 7)
+
+
+def expected(text):
+    """'f32[2] 1 2' -> (short name, array)"""
+    m = C.TENSOR.match(text)
+    if not m:
+        return None, text
+    t = C.Tensor("", m.group(2), m.group(3), m.group(4), 0)
+    if not t.values and np.prod([int(d) for d in t.dims], dtype=np.int64) != 0:
+        raise ValueError("the result has no values: tools/record-cases fills them in")
+    return t.short, t.numpy()
+
+
+def differs(short, want, got, tolerance):
+    if want.shape != got.shape:
+        return "shape %s, wanted %s" % (got.shape, want.shape)
+    if short not in TOLERANCE:
+        return None if np.array_equal(want, got) else "%s, wanted %s" % (got.tolist(), want.tolist())
+    tol = float(tolerance) if tolerance else TOLERANCE[short]
+    want, got = want.astype(np.float64), got.astype(np.float64)
+    if not np.array_equal(np.isnan(want), np.isnan(got)):
+        return "NaN at other places: %s, wanted %s" % (got.tolist(), want.tolist())
+    if np.allclose(got, want, rtol=tol, atol=tol, equal_nan=True):
+        return None
+    return "%s, wanted %s" % (got.tolist(), want.tolist())
+
+
+def feed(session, tensors, size):
+    names = {i.name for i in session.get_inputs()}
+    return {"a%d" % t.index: t.numpy(size) for t in tensors if "a%d" % t.index in names}
+
+
+def compare(case, session, tensors, size, wanted):
+    outputs = [o.name for o in session.get_outputs()]
+    got = dict(zip(outputs, session.run(outputs, feed(session, tensors, size))))
+    for i, (short, want) in enumerate(wanted):
+        if "r%d" % i not in got or short is None:
+            continue
+        bad = differs(short, want, got["r%d" % i], case.tolerance)
+        if bad:
+            return "result %d: %s" % (i, bad)
+    return None
+
+
+def torch_wanted(case, size):
+    """PyTorch's results, or None where it refuses this size."""
+    try:
+        out = C.torch_call(case, size)
+    except (RuntimeError, IndexError, ValueError):
+        return None
+    return [expected(C.result_text(v)) for v in out]
+
+
+def run(case, path):
+    args = case.parse()
+    tensors = args[2]
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    if any(t.short == "bf16" and t.how != "const" for t in tensors):
+        return None                                                     # numpy has no bfloat16 to feed
+    if not any(t.dynamic for t in tensors):
+        return compare(case, session, tensors, 2, [expected(r) for r in case.results])
+    for size in SIZES:
+        wanted = torch_wanted(case, size)
+        bad = compare(case, session, tensors, size, wanted) if wanted is not None else None
+        if bad:
+            return "with dims of %d: %s" % (size, bad)
+    return None
+
+
+def main(folder, files):
+    ort.set_default_logger_severity(4)
+    ran = failed = 0
+    for path in files:
+        family = os.path.basename(path)[:-len(".txt")]
+        for case in C.read(path):
+            model = os.path.join(folder, "%s.%d.onnx" % (family, case.line))
+            if case.skip is not None or case.message or not os.path.exists(model):
+                continue
+            ran += 1
+            try:
+                bad = run(case, model)
+            except Exception as e:                                      # a model that ORT does not load is a failure to list too
+                bad = str(e).split("\n")[0]
+            if bad:
+                failed += 1
+                print("%s:%d: %s\n    %s" % (path, case.line, case.call, bad))
+    print("%d cases ran in ONNX Runtime, %d failed" % (ran, failed))
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))
