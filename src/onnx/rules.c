@@ -253,7 +253,11 @@ static Tree *factor(Reader *r)
         t->kind = N_NEG;
         t->arg = new(r->cx, Tree *);
         t->n_arg = 1;
-        return (t->arg[0] = factor(r)) ? t : NULL;
+        if (++r->depth > MAX_DEPTH)
+            return broken(r, "the expression is nested too deeply");
+        t->arg[0] = factor(r);
+        r->depth--;
+        return t->arg[0] ? t : NULL;
     }
     if (take(r, "(")) {
         Tree *inner = expr(r);
