@@ -1,0 +1,214 @@
+/* Unit tests of ops/bind.c and call.c: which overload a call means, what its arguments become, what is said when none fits. */
+#include "unit/test.h"
+
+#include "ops/internal.h"
+
+static Graph *graph_of(Ctx *cx)
+{
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    g->target = 18;
+    return g;
+}
+
+static Value tensor(Graph *g, DType t, int rank)
+{
+    Dim d[4] = { dim_int(g->cx, 2), dim_int(g->cx, 3), dim_int(g->cx, 4), dim_int(g->cx, 5) };
+    return val_tensor(g->cx, graph_input(g, str_fmt(g->cx, "x%zu", g->inputs.n), type_tensor(g->cx, t, rank, d)));
+}
+
+/* The overload that a call chooses, "none" when none fits. */
+static const char *chosen(Graph *g, const char *name, const char *overload, const OpArg *args, size_t n, Value **bound)
+{
+    bool *given;
+    CallForm form;
+    Entry *e = table_resolve(g->cx, str_of(g->cx, name), &form);
+    Candidate *c = bind_choose(g, e, overload ? str_of(g->cx, overload) : NULL, args, n, bound, &given);
+    return c ? c->schema->overload->s : "none";
+}
+
+#define POS(v) { NULL, (v) }
+#define KEY(cx, name, v) { str_of((cx), (name)), (v) }
+
+static void kinds_choose_the_overload(void **state)
+{
+    Graph *g = graph_of(*state);
+    Value x = tensor(g, DT_FLOAT, 2), *bound;
+    assert_string_equal(chosen(g, "aten::max", NULL, (OpArg[]){ POS(x) }, 1, &bound), "");
+    assert_string_equal(chosen(g, "aten::max", NULL, (OpArg[]){ POS(x), POS(val_int(1)) }, 2, &bound), "dim");
+    assert_string_equal(chosen(g, "aten::max", NULL, (OpArg[]){ POS(x), POS(x) }, 2, &bound), "other");
+    assert_string_equal(chosen(g, "aten::add", NULL, (OpArg[]){ POS(x), POS(val_int(1)) }, 2, &bound), "Scalar");
+    assert_string_equal(chosen(g, "aten::arange", NULL, (OpArg[]){ POS(val_int(1)), POS(val_int(4)) }, 2, &bound), "start");
+}
+
+static void to_is_told_apart(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2), device = { .tag = V_DEVICE, .s = str_of(cx, "cpu") }, *bound;
+    assert_string_equal(chosen(g, "aten::to", NULL, (OpArg[]){ POS(x), POS(val_int(6)) }, 2, &bound), "dtype");
+    assert_string_equal(chosen(g, "aten::to", NULL, (OpArg[]){ POS(x), POS(x) }, 2, &bound), "other");
+    assert_string_equal(chosen(g, "aten::to", NULL, (OpArg[]){ POS(x), POS(device) }, 2, &bound), "prim_Device");
+    assert_string_equal(chosen(g, "aten::to", NULL, (OpArg[]){ POS(x), POS(device), POS(val_int(6)) }, 3, &bound), "device");
+    assert_string_equal(chosen(g, "aten::to", NULL, (OpArg[]){ POS(x), KEY(cx, "dtype", val_int(6)) }, 2, &bound), "dtype");
+}
+
+static void an_exact_overload_is_taken(void **state)
+{
+    Graph *g = graph_of(*state);
+    Value x = tensor(g, DT_FLOAT, 2), *bound;
+    assert_string_equal(chosen(g, "aten::add", "Tensor", (OpArg[]){ POS(x), POS(val_int(1)) }, 2, &bound), "Tensor");
+    assert_int_equal(bound[1].tag, V_TENSOR);
+    assert_true(bound[1].t->number);
+}
+
+static void implicit_conversions(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2), *bound;
+    /* an int where int[1] is declared */
+    assert_string_equal(chosen(g, "aten::amax", NULL, (OpArg[]){ POS(x), POS(val_int(1)) }, 2, &bound), "");
+    assert_int_equal(bound[1].tuple->n, 1);
+    /* trailing ints for the list */
+    chosen(g, "aten::view", NULL, (OpArg[]){ POS(x), POS(val_int(3)), POS(val_int(2)) }, 3, &bound);
+    assert_int_equal(bound[1].tuple->n, 2);
+    assert_int_equal(bound[1].tuple->at[1].i, 2);
+    /* a 0-d tensor where an int is declared */
+    Value two = val_tensor(cx, ox_int(g, 2));
+    chosen(g, "aten::select", NULL, (OpArg[]){ POS(x), POS(val_int(0)), POS(two) }, 3, &bound);
+    assert_int_equal(bound[2].i, 2);
+    /* an int where a float is declared */
+    chosen(g, "aten::isclose", NULL, (OpArg[]){ POS(x), POS(x), POS(val_int(1)) }, 3, &bound);
+    assert_int_equal(bound[2].tag, V_FLOAT);
+}
+
+static void lists_are_snapshots(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2), item = val_int(6), list = val_list(cx, &item, 1, "int"), *bound;
+    chosen(g, "aten::view", NULL, (OpArg[]){ POS(x), POS(list) }, 2, &bound);
+    list_append(cx, list.list, val_int(7));
+    assert_int_equal(bound[1].tuple->n, 1);
+}
+
+static void keywords_and_input_for_self(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2), *bound;
+    assert_string_equal(chosen(g, "aten::clamp", NULL, (OpArg[]){ KEY(cx, "input", x), KEY(cx, "max", val_int(1)) }, 2, &bound), "");
+    assert_int_equal(bound[1].tag, V_NONE);
+    assert_int_equal(bound[2].i, 1);
+}
+
+static Str failed(Ctx *cx, Graph *g, const char *name, const OpArg *args, size_t n)
+{
+    Value v = op_call(g, str_of(cx, name), NULL, args, n, NULL, 0);
+    assert_int_equal(v.tag, V_POISON);
+    return ctx_failed(cx) ? cx->error.text : cx->refusals.at[cx->refusals.n - 1].text;
+}
+
+static void what_does_not_fit_is_said(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2);
+    assert_string_equal(failed(cx, g, "aten::relu", (OpArg[]){ POS(val_str(str_of(cx, "x"))) }, 1)->s,
+                        "aten::relu(str) does not fit aten::relu(Tensor self) -> Tensor: argument 'self' is str");
+    ctx_restart(cx);
+    g = graph_of(cx);
+    x = tensor(g, DT_FLOAT, 2);
+    assert_string_equal(failed(cx, g, "aten::max", (OpArg[]){ POS(x), POS(val_str(str_of(cx, "x"))) }, 2)->s,
+                        "no form of aten::max that pt2onnx knows takes (Tensor, str)");
+}
+
+static void unknown_operators_are_noted_not_fatal(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2);
+    assert_string_equal(failed(cx, g, "my::op", (OpArg[]){ POS(x) }, 1)->s, "Exporting the operator 'my::op' to ONNX opset version 18 is not supported");
+    assert_false(ctx_failed(cx));
+    assert_int_equal(op_call(g, str_of(cx, "aten::relu"), NULL, (OpArg[]){ POS(val_poison()) }, 1, NULL, 0).tag, V_POISON);
+    assert_int_equal(g->nodes.n, 0);
+}
+
+static void a_recorded_type_that_differs_is_an_error(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 1);
+    Type want = type_of_ints(cx, DT_INT64, 1, (int64_t[]){ 2 });
+    op_call(g, str_of(cx, "aten::relu"), NULL, (OpArg[]){ POS(x) }, 1, &want, 1);
+    assert_string_equal(cx->error.text->s, "aten::relu: the file records int64[2] for result 0, pt2onnx computed float32[2]");
+}
+
+static void a_users_rule_comes_first(void **state)
+{
+    Ctx *cx = *state;
+    static const char rules[] = "aten::relu(Tensor self) -> Tensor\n    = Neg(self)\nmy::op(Tensor x, float k=2.) -> Tensor\n    = Mul(x, k)\n";
+    Text text = { .name = str_of(cx, "user.rules"), .at = rules, .n = sizeof rules - 1 };
+    assert_true(ops_add_rules(cx, &text));
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 1);
+    op_call(g, str_of(cx, "aten::relu"), NULL, (OpArg[]){ POS(x) }, 1, NULL, 0);
+    op_call(g, str_of(cx, "my::op"), NULL, (OpArg[]){ POS(x) }, 1, NULL, 0);
+    assert_string_equal(g->nodes.at[0]->name->s, "Neg");
+    assert_string_equal(g->nodes.at[1]->name->s, "Mul");
+}
+
+static bool answer(void *user, Op *op, Value *result)
+{
+    *(int *)user += (int)arg_int(op, "1");
+    *result = val_tensor(op->cx, arg(op, "0"));
+    return true;
+}
+
+static void a_callback_stands_for_an_operator(void **state)
+{
+    Ctx *cx = *state;
+    int seen = 0;
+    ops_add_callback(cx, str_of(cx, "my::call"), answer, &seen);
+    Graph *g = graph_of(cx);
+    Value v = op_call(g, str_of(cx, "my::call"), NULL, (OpArg[]){ POS(tensor(g, DT_FLOAT, 1)), POS(val_int(5)) }, 2, NULL, 0);
+    assert_int_equal(v.tag, V_TENSOR);
+    assert_int_equal(seen, 5);
+}
+
+/* x[0].add_(1) is seen through x, and through a view that was there before. */
+static void a_write_goes_through_views(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 2), zero = val_int(0), one = val_int(1);
+    Value row = op_call(g, str_of(cx, "aten::select"), NULL, (OpArg[]){ POS(x), POS(zero), POS(one) }, 3, NULL, 0);
+    Value t = op_call(g, str_of(cx, "aten::t"), NULL, (OpArg[]){ POS(x) }, 1, NULL, 0);
+    Ox before = tensor_read(g, x.t);
+    Value done = op_call(g, str_of(cx, "aten::add_"), NULL, (OpArg[]){ POS(row), POS(one) }, 2, NULL, 0);
+    assert_ptr_equal(done.t, row.t);
+    Ox after = tensor_read(g, x.t), seen = tensor_read(g, t.t);
+    assert_ptr_not_equal(before, after);
+    assert_string_equal(after->node->name->s, "Concat");
+    assert_ptr_equal(seen->node->in[0], after);
+}
+
+static void an_expanded_tensor_is_not_written(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 1), sizes[2] = { val_int(4), val_int(2) };
+    Value wide = op_call(g, str_of(cx, "aten::expand"), NULL, (OpArg[]){ POS(x), POS(val_tuple(cx, sizes, 2)) }, 2, NULL, 0);
+    assert_string_equal(failed(cx, g, "aten::add_", (OpArg[]){ POS(wide), POS(val_int(1)) }, 2)->s, "a tensor made by aten::expand cannot be written to");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(implicit_conversions),
+        TEST(lists_are_snapshots), TEST(keywords_and_input_for_self), TEST(what_does_not_fit_is_said), TEST(unknown_operators_are_noted_not_fatal),
+        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(a_callback_stands_for_an_operator),
+        TEST(a_write_goes_through_views), TEST(an_expanded_tensor_is_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* Unit tests of ops/promote.c against what PyTorch's promote_types and result_type say (recorded from torch 2.13). */
+#include "unit/test.h"
+
+#include "ops/internal.h"
+
+static const DType types[] = { DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BOOL };
+
+/* torch.promote_types, row by row in the order of `types` */
+static const DType promoted[COUNT(types)][COUNT(types)] = {
+    { DT_UINT8, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_UINT8 },
+    { DT_INT16, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT8 },
+    { DT_INT16, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT16 },
+    { DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT32 },
+    { DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT64 },
+    { DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_FLOAT16 },
+    { DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_FLOAT, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BFLOAT16 },
+    { DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_FLOAT },
+    { DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE },
+    { DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BOOL },
+};
+
+static void promote_types_is_pytorchs(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < COUNT(types); a++)
+        for (size_t b = 0; b < COUNT(types); b++)
+            if (promote_types(types[a], types[b]) != promoted[a][b])
+                fail_msg("%s with %s gives %s", dtype_name(types[a]), dtype_name(types[b]), dtype_name(promote_types(types[a], types[b])));
+}
+
+static Value operand(Graph *g, DType t, int rank)
+{
+    Dim two = dim_int(g->cx, 2);
+    return val_tensor(g->cx, graph_input(g, str_fmt(g->cx, "x%zu", g->inputs.n), type_tensor(g->cx, t, rank, &two)));
+}
+
+static DType sum_type(Graph *g, Value a, Value b)
+{
+    OpArg args[] = { { NULL, a }, { NULL, b } };
+    Value v = op_call(g, str_of(g->cx, "aten::add"), NULL, args, 2, NULL, 0);
+    return v.tag == V_TENSOR ? tensor_type(v.t)->dtype : DT_NONE;
+}
+
+/* torch.result_type for tensors with dims, 0-d tensors and numbers */
+static void groups_decide_in_order(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    static const struct { DType a; int rank_a; DType b; int rank_b; DType want; } pairs[] = {
+        { DT_INT64, 1, DT_FLOAT, 0, DT_FLOAT }, { DT_FLOAT, 1, DT_DOUBLE, 0, DT_FLOAT }, { DT_FLOAT16, 1, DT_DOUBLE, 0, DT_FLOAT16 },
+        { DT_BOOL, 0, DT_INT8, 0, DT_INT8 }, { DT_BOOL, 1, DT_INT8, 0, DT_INT8 }, { DT_INT8, 1, DT_INT64, 0, DT_INT8 },
+    };
+    for (size_t i = 0; i < COUNT(pairs); i++)
+        assert_int_equal(sum_type(g, operand(g, pairs[i].a, pairs[i].rank_a), operand(g, pairs[i].b, pairs[i].rank_b)), pairs[i].want);
+    assert_int_equal(sum_type(g, operand(g, DT_UINT8, 1), val_int(3)), DT_UINT8);
+    assert_int_equal(sum_type(g, operand(g, DT_INT64, 1), val_float(2.5)), DT_FLOAT);
+    assert_int_equal(sum_type(g, operand(g, DT_BOOL, 1), val_int(3)), DT_INT64);
+    assert_int_equal(sum_type(g, operand(g, DT_INT32, 0), val_float(2.5)), DT_FLOAT);
+    assert_int_equal(sum_type(g, operand(g, DT_FLOAT16, 0), val_float(2.5)), DT_FLOAT16);
+}
+
+static void the_number_flag_counts_as_a_number(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    Value n = operand(g, DT_DOUBLE, 0);
+    n.t->number = true;
+    assert_int_equal(sum_type(g, operand(g, DT_INT64, 1), n), DT_FLOAT);
+    n.t->number = false;
+    assert_int_equal(sum_type(g, operand(g, DT_INT64, 1), n), DT_DOUBLE);
+}
+
+static void what_has_no_common_type_is_said(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    assert_int_equal(sum_type(g, operand(g, DT_UINT16, 1), operand(g, DT_INT32, 1)), DT_NONE);
+    assert_string_equal(cx->error.text->s, "Promotion for UInt16 and Int is not supported");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(promote_types_is_pytorchs), TEST(groups_decide_in_order), TEST(the_number_flag_counts_as_a_number), TEST(what_has_no_common_type_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
