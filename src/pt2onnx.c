@@ -266,25 +266,45 @@ static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char 
            out_commit(cx, files, n);
 }
 
-static bool convert_file(Session *s, const char *out)
+/* out "-" is standard output */
+static bool convert_program(Session *s, Program *p, const char *out)
 {
-    bool to_stdout = strcmp(out, "-") == 0;
-    if (!check_link(s, to_stdout ? NULL : out) || (!to_stdout && !check_output(s, out)) || !open_file(s))
-        return false;
-    Program *p = load(s);
     Graph *g = p ? build(s, p) : NULL;
     if (!g)
         return false;
     ModelInfo info = model_info(s, p, g);
-    info.link_name = base_name(s->file);
+    info.link_name = s->file ? base_name(s->file) : NULL;
     Sink sink = { .fd = STDOUT_FILENO };
-    return to_stdout ? write_stream(s, g, &info, &sink) : write_files(s, g, &info, out);
+    return strcmp(out, "-") == 0 ? write_stream(s, g, &info, &sink) : write_files(s, g, &info, out);
+}
+
+static bool convert_file(Session *s, const char *out)
+{
+    bool to_stdout = strcmp(out, "-") == 0;
+    return check_link(s, to_stdout ? NULL : out) && (to_stdout || check_output(s, out)) && open_file(s) && convert_program(s, load(s), out);
 }
 
 pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o, pt2onnx_error **e)
 {
     Session s;
     bool ok = session_begin(&s, model, o) && convert_file(&s, out);
+    return session_end(&s, ok, e);
+}
+
+static bool convert_trace(Session *s, const pt2onnx_trace *t, const char *out)
+{
+    if (s->opt.weights == WEIGHTS_LINK)
+        return fail(s->cx, E_USAGE, "weights=link needs an archive; a trace has none");
+    keep_begin(s->cx);
+    Program *p = handed_load(s->cx, t, s->o.symbolic_names, s->o.symbolic ? s->o.n_symbolic_names : 0);
+    keep_end(s->cx);
+    return convert_program(s, p, out);
+}
+
+pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out, const pt2onnx_options *o, pt2onnx_error **e)
+{
+    Session s;
+    bool ok = session_begin(&s, NULL, o) && convert_trace(&s, t, out);
     return session_end(&s, ok, e);
 }
 

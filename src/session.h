@@ -1,4 +1,4 @@
-/* session.h - one call of the library: its context, its options, the file it reads. Shared by pt2onnx.c, settings.c, show.c
+/* session.h - one call of the library: its context, its options, the file it reads. Shared by pt2onnx.c, settings.c, symbolic.c, show.c
  * and describe.c, which are the public functions. */
 #ifndef PT2ONNX_SESSION_H
 #define PT2ONNX_SESSION_H
@@ -21,6 +21,9 @@ typedef struct Session {
 
 /* settings.c: read the caller's options into s->o and s->opt; false after E_USAGE. */
 MUST_USE bool settings_read(Session *s, const pt2onnx_options *o);
+
+/* symbolic.c: the operators that the caller lowers itself */
+void symbolics_register(Session *s);
 
 /* show.c */
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);

@@ -141,5 +141,6 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     keep_end(s->cx);
     for (size_t i = 0; ok && i < s->o.n_rules; i++)
         ok = read_rules(s, s->o.rules[i]);
+    symbolics_register(s);
     return ok;
 }

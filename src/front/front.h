@@ -10,7 +10,9 @@ struct pt2onnx_trace;
 /* All in the keep arena. NULL after an error. */
 Program *torchscript_load(Ctx *cx, Zip *zip);
 Program *exported_load(Ctx *cx, Zip *zip, FileKind generation);
-Program *handed_load(Ctx *cx, const struct pt2onnx_trace *trace);
+/* asked: the operators that the caller lowers itself; their calls carry the node's number as the keyword NODE_ARGUMENT. */
+#define NODE_ARGUMENT "pt2onnx.node"
+Program *handed_load(Ctx *cx, const struct pt2onnx_trace *trace, const char *const *asked, size_t n_asked);
 
 /* The parser by itself, for tests and fuzzing: a code record as definitions; program_print and parsing again gives the same. */
 typedef struct CodeFile { const Text *text; VEC(ClassDef *) classes; VEC(Function *) functions; int op_version; } CodeFile;

@@ -1,0 +1,407 @@
+/* handed.c - a trace graph that another language hands over (pt2onnx_trace) as a Program.
+ *
+ * A trace has no names and no branches: every value has a number, every node is one statement. So the program is one
+ * function whose locals are the values, numbered as the caller numbers them; weights and tensor constants are read through
+ * Program.constant. What the trace records of types is kept and compared after each operator (the guard).
+ *
+ * Does not look inside prim::PythonOp: its class is the caller's to lower, through a symbolic callback, which gets the
+ * node's number in the argument NODE_ARGUMENT (symbolic.c takes it out again). */
+#include "front/front.h"
+#include "pt2onnx.h"
+
+#include <ctype.h>
+
+typedef struct Handed {
+    const pt2onnx_trace *t;
+    Program *p;
+    Map asked;                      /* operators that the caller lowers */
+    VEC(const pt2onnx_tensor *) tensors;    /* by X_CONSTANT's number: weights, then constants */
+    size_t n_weight;
+    VEC(Stmt *) body;
+} Handed;
+
+/* ---- checks: the caller is another program, but its numbers index our arrays ---- */
+
+static bool check_value(Ctx *cx, const Handed *h, uint32_t v)
+{
+    return v < h->t->n_value || fail(cx, E_FORMAT, "the trace uses value %u, it has %zu", v, h->t->n_value);
+}
+
+static bool check_values(Ctx *cx, const Handed *h, const uint32_t *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!check_value(cx, h, v[i]))
+            return false;
+    return true;
+}
+
+/* ---- positions: "net.py(12): forward", one a line, innermost first ---- */
+
+typedef struct Frame { const char *file; size_t n_file; uint32_t line; const char *function; size_t n_function; } Frame;
+
+/* One line of a stack; false when it is not of that form. */
+static bool read_frame(const char *s, size_t n, Frame *f)
+{
+    const char *close = memchr(s, ')', n), *open = close;
+    while (open && open > s && *open != '(')
+        open--;
+    if (!close || open == s || *open != '(' || (size_t)(close - s) + 2 >= n || close[1] != ':')
+        return false;
+    *f = (Frame){ s, (size_t)(open - s), 0, close + 3, n - (size_t)(close - s) - 3 };
+    for (const char *d = open + 1; d < close && isdigit((unsigned char)*d); d++)
+        f->line = f->line * 10 + (uint32_t)(*d - '0');
+    return true;
+}
+
+/* The user's own line: the innermost that is not inside the torch package itself. */
+static bool locate_in_stack(Ctx *cx, const Text *text, uint32_t start, uint32_t end, Pos *out)
+{
+    (void)start, (void)end;
+    Frame best = { 0 }, f;
+    const char *s = ((Str)text->locate_arg)->s;
+    while (*s) {
+        size_t n = strcspn(s, "\n");
+        if (read_frame(s, n, &f)) {
+            bool of_torch = memmem(f.file, f.n_file, "/torch/", 7) != NULL;
+            if (!best.file || !of_torch)
+                best = f;
+            if (!of_torch)
+                break;
+        }
+        s += n + (s[n] == '\n');
+    }
+    if (!best.file)
+        return false;
+    *out = (Pos){ .file = str_n(cx, best.file, best.n_file), .line = best.line, .function = str_n(cx, best.function, best.n_function) };
+    return true;
+}
+
+static const Text *text_of_source(Ctx *cx, const char *source)
+{
+    if (!source || !*source)
+        return NULL;
+    Text *text = new(cx, Text);
+    *text = (Text){ .name = str_of(cx, "trace"), .locate = locate_in_stack, .locate_arg = (void *)str_of(cx, source) };
+    return text;
+}
+
+/* ---- types ---- */
+
+static DType dtype_told(int dtype) { return dtype > DT_NONE && dtype < DT_COUNT ? (DType)dtype : DT_NONE; }
+
+static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
+{
+    RecordedDim *d = new_array(cx, RecordedDim, t->rank > 0 ? t->rank : 1);
+    for (int i = 0; d && i < t->rank; i++)
+        d[i].known = t->dims[i] >= 0 ? t->dims[i] : -1;
+    return d;
+}
+
+static bool is_tensor(const pt2onnx_type *t) { return t->kind && strcmp(t->kind, "Tensor") == 0; }
+static bool is_known(const pt2onnx_type *t) { return is_tensor(t) && dtype_told(t->dtype) && t->rank >= 0 && t->rank <= MAX_RANK; }
+
+static void record(Ctx *cx, const Handed *h, Stmt *s)
+{
+    Recorded *r = new_array(cx, Recorded, s->n_target + 1);
+    for (uint32_t i = 0; r && i < s->n_target; i++) {
+        const pt2onnx_type *t = &h->t->type[s->target[i]];
+        r[i] = is_known(t) ? (Recorded){ .dtype = dtype_told(t->dtype), .rank = t->rank, .dim = recorded_dims(cx, t) }
+                           : (Recorded){ .rank = -1, .what = str_of(cx, t->kind ? t->kind : "?") };
+    }
+    s->recorded = r;
+    s->n_recorded = s->n_target;
+}
+
+/* ---- expressions ---- */
+
+static Expr *expr(Ctx *cx, ExprKind kind)
+{
+    Expr *e = new(cx, Expr);
+    e->kind = kind;
+    return e;
+}
+
+static Expr *local(Ctx *cx, uint32_t value)
+{
+    Expr *e = expr(cx, value ? X_LOCAL : X_NONE);
+    if (value)
+        e->slot = value;
+    return e;
+}
+
+static Expr *sequence(Ctx *cx, ExprKind kind, const uint32_t *value, size_t n)
+{
+    Expr *e = expr(cx, kind);
+    e->items = new_array(cx, Expr *, n + 1);
+    e->n = (uint32_t)n;
+    for (size_t i = 0; e->items && i < n; i++)
+        e->items[i] = local(cx, value[i]);
+    return e;
+}
+
+static Expr *tensor_constant(Ctx *cx, Handed *h, const pt2onnx_tensor *t)
+{
+    Expr *e = expr(cx, X_CONSTANT);
+    e->i = (int64_t)h->tensors.n;
+    vec_push(cx, &h->tensors, t);
+    return e;
+}
+
+/* prim::Constant: its one attribute "value", read as the type of its result says; none is None. */
+static Expr *constant(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    if (n->n_attr == 0)
+        return expr(cx, X_NONE);
+    const pt2onnx_attr *a = &n->attr[0];
+    const char *kind = n->n_out ? h->t->type[n->out[0]].kind : NULL;
+    Expr *e;
+    switch (a->kind) {
+    case PT2ONNX_ATTR_INT:
+        if (kind && strcmp(kind, "bool") == 0)
+            return expr(cx, a->i ? X_TRUE : X_FALSE);
+        e = expr(cx, X_INT);
+        e->i = a->i;
+        return e;
+    case PT2ONNX_ATTR_FLOAT:
+        e = expr(cx, X_FLOAT);
+        e->f = a->f;
+        return e;
+    case PT2ONNX_ATTR_STRING:
+        if (kind && strcmp(kind, "Device") == 0) {
+            e = expr(cx, X_VALUE);
+            e->value = (Value){ .tag = V_DEVICE, .s = str_of(cx, a->s) };
+            return e;
+        }
+        e = expr(cx, X_STR);
+        e->s = str_of(cx, a->s);
+        return e;
+    case PT2ONNX_ATTR_TENSOR: return tensor_constant(cx, h, a->t);
+    case PT2ONNX_ATTR_INTS: case PT2ONNX_ATTR_FLOATS: break;
+    }
+    fail(cx, E_UNSUPPORTED, "a constant of type %s in the trace is not supported", kind ? kind : "?");
+    return NULL;
+}
+
+/* Conversions that TorchScript's text writes as words. */
+static const char *word_of(const char *kind)
+{
+    static const char *const words[][2] = { { "aten::Int", "int" }, { "aten::IntImplicit", "int" }, { "aten::Float", "float" },
+                                            { "aten::FloatImplicit", "float" }, { "aten::Bool", "bool" } };
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(kind, words[i][0]) == 0)
+            return words[i][1];
+    return kind;
+}
+
+static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
+{
+    Expr *e = expr(cx, X_OP);
+    e->op = str_of(cx, word_of(n->kind));
+    e->args = new_array(cx, Arg, n->n_in + 1);
+    for (size_t i = 0; e->args && i < n->n_in; i++)
+        e->args[e->n_args++].value = local(cx, n->in[i]);
+    if (e->args && map_find(&h->asked, e->op)) {
+        Expr *node = expr(cx, X_INT);
+        node->i = n->id;
+        e->args[e->n_args++] = (Arg){ str_of(cx, NODE_ARGUMENT), node };
+    }
+    return e;
+}
+
+/* ---- statements ---- */
+
+static bool is(const pt2onnx_node *n, const char *kind) { return strcmp(n->kind, kind) == 0; }
+
+static Expr *value_of_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    if (is(n, "prim::Constant"))
+        return constant(cx, h, n);
+    if (is(n, "prim::ListConstruct"))
+        return sequence(cx, X_LIST, n->in, n->n_in);
+    if (is(n, "prim::TupleConstruct"))
+        return sequence(cx, X_TUPLE, n->in, n->n_in);
+    if (is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack"))
+        return n->n_in == 1 ? local(cx, n->in[0]) : NULL;
+    return operator(cx, h, n);
+}
+
+static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    if (!n->kind || !check_values(cx, h, n->in, n->n_in) || !check_values(cx, h, n->out, n->n_out))
+        return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "a node of the trace has no kind");
+    if (n->n_block > 0 && !is(n, "prim::PythonOp"))
+        return fail(cx, E_UNSUPPORTED, "%s with blocks in a trace: save the scripted part with torch.jit.save", n->kind);
+    Stmt *s = new(cx, Stmt);
+    s->kind = n->n_out ? S_ASSIGN : S_EXPR;
+    s->value = value_of_node(cx, h, n);
+    if (!s->value)
+        return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "the trace's %s is malformed", n->kind);
+    s->target = n->n_out ? mem_copy(cx, n->out, n->n_out * sizeof *n->out) : NULL;
+    s->n_target = (uint32_t)n->n_out;
+    s->unpack = is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack");
+    s->text = text_of_source(cx, n->source);
+    s->end = s->text != NULL;
+    s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
+    if (s->value->kind == X_OP)
+        record(cx, h, s);
+    vec_push(cx, &h->body, s);
+    return !ctx_failed(cx);
+}
+
+/* Weights are assigned to their locals before anything else. */
+static bool add_weights(Ctx *cx, Handed *h)
+{
+    for (size_t i = 0; i < h->t->n_param; i++) {
+        uint32_t v = h->t->param[i];
+        if (!check_value(cx, h, v))
+            return false;
+        Stmt *s = new(cx, Stmt);
+        s->kind = S_ASSIGN;
+        s->value = tensor_constant(cx, h, &h->t->param_tensor[i]);
+        s->target = mem_copy(cx, &v, sizeof v);
+        s->n_target = 1;
+        vec_push(cx, &h->body, s);
+    }
+    h->n_weight = h->tensors.n;
+    return !ctx_failed(cx);
+}
+
+static void add_return(Ctx *cx, Handed *h)
+{
+    const pt2onnx_graph *g = &h->t->graph;
+    Stmt *s = new(cx, Stmt);
+    s->kind = S_RETURN;
+    s->value = g->n_out == 1 ? local(cx, g->out[0]) : sequence(cx, X_TUPLE, g->out, g->n_out);
+    vec_push(cx, &h->body, s);
+}
+
+/* ---- tensors at addresses ---- */
+
+static uint64_t span_of(const pt2onnx_tensor *t)
+{
+    int64_t last = 0, numel = 1;
+    for (int a = 0; a < t->rank; a++) {
+        numel *= t->dims[a];
+        last += (t->dims[a] - 1) * (t->strides ? t->strides[a] : 0);
+    }
+    int64_t n = numel == 0 ? 0 : t->strides ? last + 1 : numel;
+    return dtype_bytes(dtype_told(t->dtype), (uint64_t)n);
+}
+
+static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weight)
+{
+    if (!dtype_told(t->dtype) || t->rank < 0 || t->rank > MAX_RANK)
+        return fail(cx, E_UNSUPPORTED, "the tensor %s has an element type or a rank that ONNX does not have", t->name ? t->name : "?"), NULL;
+    Const *k = new(cx, Const);
+    *k = (Const){ .dtype = dtype_told(t->dtype), .rank = t->rank, .dims = t->dims, .strides = t->strides,
+                  .name = weight && t->name ? str_of(cx, t->name) : NULL, .storage = weight ? t->data : NULL };
+    if (const_contiguous(k))
+        k->strides = NULL;
+    uint64_t bytes = span_of(t);
+    k->bytes = (Bytes){ source_memory(cx, t->data, bytes), 0, bytes };
+    return k;
+}
+
+/* Program.constant: a tensor, fresh in each evaluation. A 0-d constant that is no weight was a Python number. */
+static bool read_constant(Ctx *cx, Program *p, int64_t n, Value *out)
+{
+    const Handed *h = p->front;
+    if (n < 0 || (uint64_t)n >= h->tensors.n)
+        return fail(cx, E_BUG, "constant %lld of the trace does not exist", (long long)n);
+    bool weight = (size_t)n < h->n_weight;
+    const Const *k = const_of_tensor(cx, h->tensors.at[n], weight);
+    if (!k)
+        return false;
+    *out = val_tensor(cx, ox_const(p->graph, k));
+    if (out->tag != V_TENSOR)
+        return false;
+    out->t->number = !weight && k->rank == 0;
+    out->t->st->state = weight;
+    out->t->st->name = k->name;
+    return true;
+}
+
+/* ---- the program ---- */
+
+static bool is_weight(const pt2onnx_trace *t, uint32_t value)
+{
+    for (size_t i = 0; i < t->n_param; i++)
+        if (t->param[i] == value)
+            return true;
+    return false;
+}
+
+static Str name_of(Ctx *cx, const pt2onnx_trace *t, uint32_t v)
+{
+    return t->name && t->name[v] ? str_of(cx, t->name[v]) : str_fmt(cx, "%u", v);
+}
+
+static bool make_inputs(Ctx *cx, const Handed *h, Function *f)
+{
+    const pt2onnx_trace *t = h->t;
+    Program *p = h->p;
+    if (!check_values(cx, h, t->graph.in, t->graph.n_in) || !check_values(cx, h, t->graph.out, t->graph.n_out))
+        return false;
+    f->param = new_array(cx, ParamDecl, t->graph.n_in + 1);
+    p->input = new_array(cx, InputDecl, t->graph.n_in + 1);
+    for (size_t i = 0; p->input && f->param && i < t->graph.n_in; i++) {
+        uint32_t v = t->graph.in[i];
+        if (is_weight(t, v))
+            continue;
+        const pt2onnx_type *type = &t->type[v];
+        f->param[f->n_param++] = (ParamDecl){ .name = name_of(cx, t, v), .slot = v };
+        InputDecl *in = &p->input[p->n_input++];
+        *in = (InputDecl){ .name = name_of(cx, t, v), .known = is_known(type) };
+        if (in->known) {
+            in->dtype = dtype_told(type->dtype);
+            in->rank = type->rank;
+            in->dim = recorded_dims(cx, type);
+        }
+    }
+    return !ctx_failed(cx);
+}
+
+static void make_outputs(Ctx *cx, const Handed *h)
+{
+    const pt2onnx_trace *t = h->t;
+    h->p->output_name = new_array(cx, Str, t->graph.n_out + 1);
+    h->p->n_output_name = (uint32_t)t->graph.n_out;
+    for (size_t i = 0; h->p->output_name && i < t->graph.n_out; i++)
+        if (t->name && t->name[t->graph.out[i]])
+            h->p->output_name[i] = str_of(cx, t->name[t->graph.out[i]]);
+}
+
+static Function *make_function(Ctx *cx, const pt2onnx_trace *t)
+{
+    Function *f = new(cx, Function);
+    Str *names = new_array(cx, Str, t->n_value + 1);
+    for (size_t i = 0; names && i < t->n_value; i++)
+        names[i] = str_fmt(cx, "%%%zu", i);
+    f->name = f->qualname = str_of(cx, "forward");
+    f->n_slot = (uint32_t)t->n_value;
+    f->slot_name = names;
+    return f;
+}
+
+Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, size_t n_asked)
+{
+    if (t->size < sizeof *t || t->n_value > UINT32_MAX)
+        return fail(cx, E_USAGE, "the trace record is not of this version"), NULL;
+    Handed *h = new(cx, Handed);
+    Program *p = new(cx, Program);
+    *h = (Handed){ .t = t, .p = p };
+    for (size_t i = 0; i < n_asked; i++)
+        map_put(cx, &h->asked, str_of(cx, asked[i]), NULL);
+    *p = (Program){ .file = str_of(cx, "trace"), .kind = str_of(cx, "trace graph"), .traced = true, .root = val_none(),
+                    .constant = read_constant, .front = h };
+    p->entry = make_function(cx, t);
+    if (!make_inputs(cx, h, p->entry) || !add_weights(cx, h))
+        return NULL;
+    for (size_t i = 0; i < t->graph.n_node; i++)
+        if (!add_node(cx, h, &t->graph.node[i]))
+            return NULL;
+    add_return(cx, h);
+    make_outputs(cx, h);
+    p->entry->body = (Block){ h->body.at, (uint32_t)h->body.n };
+    return ctx_failed(cx) ? NULL : p;
+}

@@ -1,0 +1,202 @@
+/* symbolic.c - operators that the caller lowers itself: the callback of pt2onnx_options.symbolic and what it may ask and emit.
+ *
+ * The table of operators calls run_symbolic with the arguments as the program wrote them. The callback emits nodes in the
+ * target opset's form; they are lifted to the newest form, inferred and appended like any others. */
+#include "session.h"
+
+#include "front/front.h"
+#include "ops/ops.h"
+
+struct pt2onnx_call {
+    Session *s;
+    Op *op;
+    uint32_t node;
+    size_t n_in;                    /* arguments, without the node's number */
+    VEC(Ox) handle;                 /* handle h is at[h - 1]: inputs (NULL for what is no tensor), then emitted values */
+    VEC(Ox) result;
+};
+
+/* ---- what the callback asks ---- */
+
+const char *pt2onnx_call_name(const struct pt2onnx_call *c) { return c->op->call->schema->name->s; }
+uint32_t pt2onnx_call_node(const struct pt2onnx_call *c) { return c->node; }
+size_t pt2onnx_call_n_in(const struct pt2onnx_call *c) { return c->n_in; }
+
+static int tensor_in(const struct pt2onnx_call *c, Ox v, pt2onnx_type *type, const void **constant)
+{
+    Ctx *cx = c->op->cx;
+    int64_t *dims = new_array(cx, int64_t, MAX_RANK);
+    *type = (pt2onnx_type){ .dtype = (int)ox_dtype(v), .rank = ox_rank(v), .dims = dims, .kind = "Tensor" };
+    for (int a = 0; dims && a < type->rank; a++)
+        if (!dim_known(ox_dim(v, a), &dims[a]))
+            dims[a] = -1;
+    if (v->kind == OX_CONST && const_numel(v->k) <= FOLD_NUMEL) {
+        void *data = new_array(cx, uint8_t, dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k)) + 1);
+        *constant = data && const_read(cx, v->k, data) ? data : NULL;
+    }
+    return dims != NULL;
+}
+
+int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant)
+{
+    if (i >= c->n_in)
+        return 0;
+    *constant = NULL;
+    if (c->handle.at[i])
+        return tensor_in(c, c->handle.at[i], type, constant);
+    const Value *v = &c->op->call->arg[i];
+    *type = (pt2onnx_type){ .rank = -1, .kind = val_kind(*v) };
+    switch (v->tag) {
+    case V_INT: *constant = &v->i; break;
+    case V_FLOAT: *constant = &v->f; break;
+    case V_BOOL: *constant = &v->b; break;
+    case V_STR: *constant = v->s->s; break;
+    default: break;
+    }
+    return 1;
+}
+
+/* ---- what it emits ---- */
+
+static const Const *const_of_attr(Ctx *cx, const pt2onnx_tensor *t)
+{
+    if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT || t->rank < 0 || t->rank > MAX_RANK || t->strides)
+        return fail(cx, E_USAGE, "a tensor attribute must be contiguous and of a type that ONNX has"), NULL;
+    return const_make(cx, (DType)t->dtype, t->rank, t->dims, t->data);  /* copied: the caller's may go */
+}
+
+static bool read_attr(Ctx *cx, const pt2onnx_attr *from, Attr *to)
+{
+    *to = (Attr){ .name = str_of(cx, from->name)->s, .n = from->n };
+    switch (from->kind) {
+    case PT2ONNX_ATTR_INT: to->kind = ATTR_INT; to->i = from->i; return true;
+    case PT2ONNX_ATTR_FLOAT: to->kind = ATTR_FLOAT; to->f = from->f; return true;
+    case PT2ONNX_ATTR_STRING: to->kind = ATTR_STRING; to->s = str_of(cx, from->s); return true;
+    case PT2ONNX_ATTR_INTS: to->kind = ATTR_INTS; to->ints = mem_copy(cx, from->ints, from->n * sizeof *from->ints); return true;
+    case PT2ONNX_ATTR_FLOATS: to->kind = ATTR_FLOATS; to->floats = mem_copy(cx, from->floats, from->n * sizeof *from->floats); return true;
+    case PT2ONNX_ATTR_TENSOR: to->kind = ATTR_TENSOR; to->t = const_of_attr(cx, from->t); return to->t != NULL;
+    }
+    return fail(cx, E_USAGE, "attribute %s is of no known kind", from->name);
+}
+
+static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] > c->handle.n || (in[i] && !c->handle.at[in[i] - 1]))
+            return fail(c->op->cx, E_USAGE, "handle %u is no tensor", in[i]);
+        out[i] = in[i] ? c->handle.at[in[i] - 1] : NULL;
+    }
+    return true;
+}
+
+/* "my.domain::Foo" is an operator of that domain: its types are not known here. */
+static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+{
+    Ctx *cx = c->op->cx;
+    const char *sep = strstr(op, "::");
+    Type *types = new_array(cx, Type, n_out + 1);
+    for (size_t i = 0; types && i < n_out; i++)
+        types[i] = type_tensor(cx, in.n && in.at[0] ? ox_dtype(in.at[0]) : DT_FLOAT, -1, NULL);
+    return types && ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr, n_attr, types, out, n_out);
+}
+
+static bool emit(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+{
+    if (strncmp(op, "onnx::", 6) == 0)
+        op += 6;
+    if (strstr(op, "::"))
+        return emit_custom(c, op, in, attr, n_attr, out, n_out);
+    if (strcmp(op, "Constant") == 0 && n_attr == 1 && attr[0].kind == ATTR_TENSOR && n_out == 1) {
+        out[0] = ox_const(c->op->g, attr[0].t);
+        return ox_ok(out[0]);
+    }
+    return form_lift(c->op->g, str_of(c->op->cx, op), c->s->opt.opset, in, attr, n_attr, out, n_out);
+}
+
+uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in, const pt2onnx_attr *attr, size_t n_attr,
+                           size_t n_out)
+{
+    Ctx *cx = c->op->cx;
+    Ox *ins = new_array(cx, Ox, n_in + 1), *outs = new_array(cx, Ox, n_out + 1);
+    Attr *attrs = new_array(cx, Attr, n_attr + 1);
+    if (!ins || !outs || !attrs || ctx_failed(cx) || !read_inputs(c, in, n_in, ins))
+        return 0;
+    for (size_t i = 0; i < n_attr; i++)
+        if (!read_attr(cx, &attr[i], &attrs[i]))
+            return 0;
+    if (!emit(c, op, (OxList){ ins, n_in }, attrs, n_attr, outs, n_out))
+        return 0;
+    uint32_t first = (uint32_t)c->handle.n + 1;
+    for (size_t i = 0; i < n_out; i++)
+        vec_push(cx, &c->handle, outs[i]);
+    return first;
+}
+
+void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out)
+{
+    c->result.n = 0;
+    for (size_t i = 0; i < n_out; i++) {
+        if (out[i] == 0 || out[i] > c->handle.n || !c->handle.at[out[i] - 1]) {
+            fail(c->op->cx, E_USAGE, "result %zu: handle %u is no tensor", i, out[i]);
+            return;
+        }
+        vec_push(c->op->cx, &c->result, c->handle.at[out[i] - 1]);
+    }
+}
+
+void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text) { fail(c->op->cx, E_UNSUPPORTED, "%s", text); }
+
+/* ---- the operator table's side ---- */
+
+static void take_arguments(struct pt2onnx_call *c)
+{
+    const OpCall *call = c->op->call;
+    for (int i = 0; i < call->schema->n_param; i++) {
+        const Value *v = &call->arg[i];
+        if (str_is(call->schema->param[i].name, NODE_ARGUMENT)) {
+            c->node = (uint32_t)v->i;                       /* the last: arguments before it keep their places */
+            continue;
+        }
+        vec_push(c->op->cx, &c->handle, v->tag == V_TENSOR ? tensor_read(c->op->g, v->t) : NULL);
+        c->n_in++;
+    }
+}
+
+static bool run_symbolic(void *user, Op *op, Value *result);
+
+/* "not mine": the operator as it is without the callback. */
+static bool run_built_in(Session *s, Op *op, size_t n_in, Value *result)
+{
+    Str name = op->call->schema->name;
+    Value *args = mem_copy(op->cx, op->call->arg, (n_in + 1) * sizeof *args);
+    ops_add_callback(op->cx, name, NULL, NULL);
+    *result = call_op(op, name->s, args, n_in);
+    ops_add_callback(op->cx, name, run_symbolic, s);
+    return !ctx_failed(op->cx);
+}
+
+static bool run_symbolic(void *user, Op *op, Value *result)
+{
+    Session *s = user;
+    struct pt2onnx_call c = { .s = s, .op = op };
+    take_arguments(&c);
+    if (ctx_failed(op->cx))
+        return false;
+    int answer = s->o.symbolic(s->o.user, &c);
+    if (answer > 0)
+        return run_built_in(s, op, c.n_in, result);
+    if (answer < 0 && !ctx_failed(op->cx))
+        return fail(op->cx, E_UNSUPPORTED, "the caller's function for %s failed", op->call->schema->name->s);
+    if (answer < 0 || ctx_failed(op->cx))
+        return false;
+    if (c.result.n == 0)
+        return fail(op->cx, E_USAGE, "the caller's function for %s gave no result", op->call->schema->name->s);
+    *result = c.result.n == 1 ? val_tensor(op->cx, c.result.at[0]) : result_tuple(op, c.result.at, c.result.n);
+    return val_ok(*result);
+}
+
+void symbolics_register(Session *s)
+{
+    for (size_t i = 0; s->o.symbolic && i < s->o.n_symbolic_names; i++)
+        ops_add_callback(s->cx, str_of(s->cx, s->o.symbolic_names[i]), run_symbolic, s);
+}
