@@ -644,8 +644,7 @@ static bool learn(Eval *ev, Value condition, bool truth)
            fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", ev->raised ? ev->raised->s : "");
 }
 
-/* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
-static bool raises_surely(const Block *b)
+bool raises_surely(const Block *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
         if (b->at[i]->value && b->at[i]->value->kind == X_OP && str_is(b->at[i]->value->op, "prim::RaiseException"))

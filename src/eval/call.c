@@ -108,6 +108,8 @@ bool resolve_name(Eval *ev, Str path, Value *out)
 
 bool eval_raise(Eval *ev, Str message)
 {
+    if (ev->staged == 0 && ev->cx->refusals.n > 0)      /* on the way of a value that is not there: those are the news */
+        return refusals_fail(ev->cx);
     if (ev->staged == 0)
         return fail(ev->cx, E_VALUE, "the model raises an error: %s", message->s);
     ev->raised = message;

@@ -274,7 +274,7 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     }
     if (p && p->deflt)
         return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
-    fail(ev->cx, E_UNDECIDED, "the input %s is a %s, and its value is part of the program", path->s, type_expr_text(ev->cx, t)->s);
+    fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program", path->s, type_expr_text(ev->cx, t)->s);
     fail_hint(ev->cx, "-i %s=VALUE", path->s);
     return false;
 }

@@ -123,7 +123,7 @@ static Flow run_if(Eval *ev, const Stmt *s)
     if (c.tag == V_SYMBOOL)
         return run_branch(ev, s, c);
     if (c.tag == V_POISON)                      /* the operator that it rests on is refused: go on with one arm, to list more */
-        return run_block(ev, &s->body);
+        return run_block(ev, raises_surely(&s->body) ? &s->other : &s->body);
     fail(ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     return FLOW_FAIL;
 }
