@@ -47,6 +47,7 @@ struct Dims {
     Map symbols;                        /* Str -> DimRec */
     VEC(Fact) facts;
     VEC(Pair) pairs;
+    VEC(struct DimRec *) measured;      /* symbols with an origin */
     DimPin pin;
     Dim small[257];                     /* 0..256 */
 };
@@ -1428,12 +1429,29 @@ bool dim_is_sym(Dim d, Str *name)
 
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis)
 {
-    (void)cx;
     struct DimRec *d = (struct DimRec *)sym;
     if (d->kind != D_SYM || d->sym.origin)
         return;
     d->sym.origin = v;
     d->sym.axis = axis;
+    vec_push(cx, &dims_of(cx)->measured, d);
+}
+
+void dim_move_origins(Ctx *cx, Ox from, Ox to)
+{
+    struct Dims *ds = dims_of(cx);
+    for (size_t i = 0; i < ds->measured.n; i++)
+        if (ds->measured.at[i]->sym.origin == from)
+            ds->measured.at[i]->sym.origin = to;
+}
+
+bool dim_is_origin(Ctx *cx, Ox v)
+{
+    struct Dims *ds = dims_of(cx);
+    for (size_t i = 0; i < ds->measured.n; i++)
+        if (ds->measured.at[i]->sym.origin == v)
+            return true;
+    return false;
 }
 
 bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)

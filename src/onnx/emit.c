@@ -676,6 +676,40 @@ static Node *make_node(Graph *g, const char *name, OxList in, const Attr *attr, 
     return ctx_failed(cx) ? NULL : n;
 }
 
+static bool sharable(const Node *n)
+{
+    return n->op && !n->op->random && !has_subgraph(n);
+}
+
+Node *node_share(Node *n)
+{
+    if (!sharable(n))
+        return n;
+    uint64_t hash = node_hash(n);
+    Node *equal = find_equal(n, hash);
+    if (!equal)
+        share(n->graph, (Shared){ hash, SHARED_NODE, n });
+    return equal ? equal : n;
+}
+
+void share_forget_nodes(Graph *g)
+{
+    struct Share old = g->share ? *g->share : (struct Share){ 0 };
+    g->share = NULL;
+    for (size_t i = 0; i < old.n_slot; i++)
+        if (old.slot[i].what && old.slot[i].kind != SHARED_NODE)
+            share(g, old.slot[i]);
+}
+
+/* n as part of the graph, or the equal node that is there already. */
+static void use_node(Node *n, Ox *out)
+{
+    Node *there = node_share(n);
+    if (there == n)
+        append(n);
+    memcpy(out, there->out, n->n_out * sizeof *out);
+}
+
 bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
 {
     while (in.n && !in.at[in.n - 1])
@@ -685,25 +719,21 @@ bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n
     Node *n = make_node(g, name, in, attr, n_attr, n_out);
     if (!n)
         return poison_all(out, n_out), false;
-    bool graphs = has_subgraph(n);
-    if (!graphs && !n->op->random && (replace_by_items(n, out) || fold_small(n, out)))
+    if (sharable(n) && (replace_by_items(n, out) || fold_small(n, out)))
         return !ctx_failed(g->cx);
     if (ctx_failed(g->cx))
         return poison_all(out, n_out), false;
-    uint64_t hash = 0;
-    Node *equal = NULL;
-    if (!graphs && !n->op->random) {
-        hash = node_hash(n);
-        equal = find_equal(n, hash);
-    }
-    if (!equal) {
-        append(n);
-        if (hash)
-            share(g, (Shared){ hash, SHARED_NODE, n });
-        equal = n;
-    }
-    memcpy(out, equal->out, n_out * sizeof *out);
+    use_node(n, out);
     return !ctx_failed(g->cx);
+}
+
+Ox ox_make_plain(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr)
+{
+    Ox out = POISON;
+    Node *n = is_poisoned(g, in) ? NULL : make_node(g, name, in, attr, n_attr, 1);
+    if (n)
+        use_node(n, &out);
+    return ctx_failed(g->cx) ? POISON : out;
 }
 
 Ox ox_make(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr)

@@ -3,7 +3,7 @@
 #ifndef PT2ONNX_ONNX_INTERNAL_H
 #define PT2ONNX_ONNX_INTERNAL_H
 
-#include "onnx/onnx.h"
+#include "onnx/edit.h"
 
 /* ---- inference and folding: each family's file ends with its rows, {0} last ----------------------- */
 
@@ -112,17 +112,13 @@ void fill_items(void *out, const void *from, size_t size, int64_t n);
 
 /* ---- constants, dims, types: inside ----------------------------------------------------------------- */
 
-/* A constant of up to FOLD_NUMEL elements as contiguous memory (arena); NULL after an error. */
-const void *const_data(Ctx *cx, const Const *k);
 /* A Data over k: reads the whole. For small constants, and in recipes. */
 MUST_USE bool const_to_data(Ctx *cx, const Const *k, Data *out);
 /* A fresh value without a definition: graph.c numbers it. */
 Ox ox_new(Graph *g, OxKind kind, Type t);
 /* An OX_DIMS value, or OX_CONST when all items are known. rank 0 or 1; dtype int64 or int32. */
 Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n);
-/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
-Ox ox_identity(Graph *g, Ox v);
-/* Run op's fold over constant inputs in memory; *out gets n->n_out constants. False: not folded (look at ctx_failed). */
-MUST_USE bool node_fold(Node *n, const Const **out);
+/* A node even where contents or folding would need none: what dims_to_nodes is made of. Shared as any other. */
+Ox ox_make_plain(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr);
 
 #endif

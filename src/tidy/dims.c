@@ -1,143 +1,102 @@
-/* dims.c - sizes that an operator needs as numbers become nodes, as few as possible.
+/* dims.c - shape arithmetic becomes nodes where an operator truly needs the number, and only there.
  *
- *     Reshape(x[N,3,4], {N, 12})      ->  Reshape(x, {-1, 12})        the one unknown size is what is left
- *     Reshape(x[N,M,4], {N, M, 2, 2}) ->  Reshape(x, {0, 0, 2, 2})    sizes that stay in place are copied
- *     Expand(x[N,1], {N, 5})          ->  Expand(x, {1, 5})           an axis that stays need not be named
- *     Slice(x[N], 0, {N})             ->  Slice(x, 0, {INT64_MAX})    to the end
- *     anything else                   ->  Shape, Gather, arithmetic: dims_to_nodes
- *
- * -1 and 0 do not go together where the copied size may be 0: ONNX Runtime cannot divide then. */
+ *     Reshape(x, [N, 12])     ->  Reshape(x, [-1, 12])        one unknown extent: no node at all
+ *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for the rest
+ *     Expand(x[N,1], [N, 4])  ->  Expand(x, [1, 4])           1 leaves an extent as it is
+ *     Slice(x, 0, N, axis)    ->  Slice(x, 0, INT64_MAX)      to the end of its axis */
 #include "tidy/internal.h"
 
-static bool all_known(Ox v, int64_t *out)
+/* Item i as the number that stands for it, or NULL. */
+typedef Dim (*StandIn)(const Node *n, const Dim *items, int64_t count, int64_t i);
+
+static Dim reshape_item(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
-    for (int64_t i = 0; i < v->n_items; i++)
-        if (!dim_known(v->items[i], &out[i]))
-            return false;
-    return true;
+    Ctx *cx = n->graph->cx;
+    bool copies = node_int(n, "allowzero", 0) == 0 && i < ox_rank(n->in[0]) && dim_eq(cx, items[i], ox_dim(n->in[0], (int)i)) == YES;
+    bool others_known = true, has_wild = false;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t v;
+        bool known = dim_known(items[k], &v);
+        has_wild |= known && v < 0;
+        others_known &= k == i || (known && v > 0);
+    }
+    if (others_known && !has_wild)
+        return dim_int(cx, -1);                 /* also right when the extent is 0: the others are not */
+    return copies ? dim_int(cx, 0) : NULL;
 }
 
-/* The items as Reshape's own language; false when it cannot say them. */
-static bool reshape_items(Ctx *cx, Ox x, Ox shape, int64_t *out)
+/* Extents of at least 1 that are copied leave room for one -1. */
+static void reshape_wild(const Node *n, Dim *items, const Dim *were, int64_t count)
 {
-    int open = 0, last = -1;
-    for (int64_t i = 0; i < shape->n_items; i++) {
-        if (dim_known(shape->items[i], &out[i])) {
-            if (out[i] <= 0)
-                return false;                   /* a true 0 needs allowzero, which forbids the rest */
-        } else {
-            open++;
-            last = (int)i;
+    Ctx *cx = n->graph->cx;
+    int64_t wild = -1, v, lo, hi;
+    for (int64_t i = 0; i < count; i++) {
+        if (!dim_known(items[i], &v)) {
+            if (wild >= 0)
+                return;
+            wild = i;
+            continue;
         }
+        dim_range(cx, were[i], &lo, &hi);
+        if (v < 0 || (v == 0 && lo < 1))
+            return;
     }
-    if (open == 1) {
-        out[last] = -1;
-        return true;
-    }
-    bool copied_may_be_zero = false;
-    int left = 0;
-    for (int64_t i = 0; i < shape->n_items; i++) {
-        if (dim_known(shape->items[i], NULL))
-            continue;
-        if (i < ox_rank(x) && dim_eq(cx, shape->items[i], ox_dim(x, (int)i)) == YES) {
-            int64_t lo, hi;
-            dim_range(cx, shape->items[i], &lo, &hi);
-            copied_may_be_zero |= lo <= 0;
-            out[i] = 0;
-        } else {
-            left++;
-            out[i] = -1;
-        }
-    }
-    return left == 0 || (left == 1 && !copied_may_be_zero);
+    if (wild >= 0)
+        items[wild] = dim_int(cx, -1);
 }
 
-static bool expand_items(Ctx *cx, Ox x, Ox shape, int64_t *out)
+static Dim expand_item(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
-    int lead = (int)shape->n_items - ox_rank(x);
-    for (int i = 0; i < (int)shape->n_items; i++) {
-        if (dim_known(shape->items[i], &out[i]))
-            continue;
-        if (i < lead || dim_eq(cx, shape->items[i], ox_dim(x, i - lead)) != YES)
-            return false;
-        out[i] = 1;
-    }
-    return true;
+    int axis = ox_rank(n->in[0]) - (int)(count - i);
+    bool same = ox_rank(n->in[0]) >= 0 && axis >= 0 && dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], axis)) == YES;
+    return same ? dim_int(n->graph->cx, 1) : NULL;
 }
 
-static bool slice_ends(Node *n, int64_t *out)
+/* An end that is the extent of its axis. */
+static Dim slice_end(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
-    Ox x = n->in[0], ends = n->in[2];
-    const int64_t *axes = NULL;
-    int64_t count = 0;
-    if (n->n_in > 3 && n->in[3] && !ox_known_ints(n->graph, n->in[3], &axes, &count))
-        return false;
-    for (int64_t i = 0; i < ends->n_items; i++) {
-        int64_t axis = axes ? axes[i] : i;
-        axis += axis < 0 ? ox_rank(x) : 0;
-        if (dim_known(ends->items[i], &out[i]))
-            continue;
-        if (axis < 0 || axis >= ox_rank(x) || dim_eq(n->graph->cx, ends->items[i], ox_dim(x, (int)axis)) != YES)
-            return false;
-        out[i] = INT64_MAX;
-    }
-    return true;
-}
-
-/* The constant that says input i of n without computing anything; NULL when there is none. */
-static Ox as_constant(Node *n, int i)
-{
-    Graph *g = n->graph;
-    Ox v = n->in[i];
-    int64_t out[MAX_ITEMS];
-    if (v->n_items > MAX_ITEMS || ox_rank(v) != 1 || (i > 0 && ox_rank(n->in[0]) < 0))
+    const int64_t *axes, *steps;
+    int64_t n_axes = count, n_steps, axis = i;
+    if (in_of(n, 3) && !(ox_known_ints(n->graph, n->in[3], &axes, &n_axes) && i < n_axes))
         return NULL;
-    bool said = all_known(v, out);
-    if (!said && i == 1 && node_is(n, "Reshape") && !node_int(n, "allowzero", 0))
-        said = reshape_items(g->cx, n->in[0], v, out);
-    if (!said && i == 1 && node_is(n, "Expand"))
-        said = expand_items(g->cx, n->in[0], v, out);
-    if (!said && i == 2 && node_is(n, "Slice"))
-        said = slice_ends(n, out);
-    return said ? ox_ints(g, out, (size_t)v->n_items) : NULL;
+    if (in_of(n, 3))
+        axis = axes[i];
+    if (in_of(n, 4) && !(ox_known_ints(n->graph, n->in[4], &steps, &n_steps) && i < n_steps && steps[i] > 0))
+        return NULL;
+    int rank = ox_rank(n->in[0]);
+    axis += axis < 0 ? rank : 0;
+    bool end = rank >= 0 && axis >= 0 && axis < rank && dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], (int)axis)) == YES;
+    return end ? dim_int(n->graph->cx, INT64_MAX) : NULL;
 }
 
-static bool materialise(Node *n, void *arg)
+static Ox stand_ins(const Node *n, Ox v, StandIn fn)
 {
-    (void)arg;
+    Dim items[MAX_ITEMS];
+    for (int64_t i = 0; i < v->n_items; i++) {
+        Dim d = dim_known(v->items[i], NULL) ? NULL : fn(n, v->items, v->n_items, i);
+        items[i] = d ? d : v->items[i];
+    }
+    if (fn == reshape_item)
+        reshape_wild(n, items, v->items, v->n_items);
+    return ox_dims(n->graph, items, (size_t)v->n_items);
+}
+
+static bool materialise(Rewrite *rw, Node *n)
+{
+    static const struct { const char *op; int input; StandIn fn; } ways[] = {
+        { "Reshape", 1, reshape_item }, { "Expand", 1, expand_item }, { "Slice", 2, slice_end },
+    };
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->kind != OX_DIMS)
             continue;
-        Ox k = as_constant(n, i);
-        n->in[i] = k ? k : dims_to_nodes(n->graph, n->in[i]);
+        for (size_t k = 0; k < COUNT(ways); k++)
+            if (ways[k].input == i && node_is(n, ways[k].op))
+                n->in[i] = stand_ins(n, n->in[i], ways[k].fn);
+        n->in[i] = dims_to_nodes(n->graph, n->in[i]);
         if (!ox_ok(n->in[i]))
             return false;
     }
-    return true;
+    return !ctx_failed(rw->cx);
 }
 
-/* dims_to_nodes may add nodes to the graphs being walked: walk over a copy of the list. */
-static bool materialise_graph(Graph *g)
-{
-    size_t count = g->nodes.n;
-    Node **nodes = mem_copy(g->cx, g->nodes.at, count * sizeof *nodes);
-    for (size_t i = 0; nodes && i < count; i++) {
-        if (nodes[i]->dead)
-            continue;
-        for (int k = 0; k < nodes[i]->n_attr; k++)
-            if (nodes[i]->attr[k].kind == ATTR_GRAPH && !materialise_graph(nodes[i]->attr[k].g))
-                return false;
-        if (!materialise(nodes[i], NULL))
-            return false;
-    }
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (g->outputs.at[i]->kind == OX_DIMS)
-            return fail(g->cx, E_BUG, "a graph returns sizes without a node of their own");
-    return nodes != NULL || count == 0;
-}
-
-bool pass_materialise_dims(Graph *g, const TidyOptions *o)
-{
-    (void)o;
-    return materialise_graph(g);
-}
+bool pass_dims(Graph *g, const TidyOptions *o) { return rewrite(g, o, materialise); }

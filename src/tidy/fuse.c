@@ -1,132 +1,155 @@
-/* fuse.c - two nodes that one node says.
+/* fuse.c - batch norm into the convolution before it, a bias into the matrix product before it.
  *
- *     BatchNormalization(Conv(x, W, b), scale, B, mean, var)  ->  Conv(x, W * s, (b - mean) * s + B),  s = scale / sqrt(var + epsilon)
- *     Add(MatMul(a, b), c)                                    ->  Gemm(a, b, c)       for matrices a, b and a row c
+ *     BatchNormalization(Conv(x, w, b), s, B, mean, var)  ->  Conv(x, w*f, (b - mean)*f + B)     f = s / sqrt(var + epsilon)
+ *     Add(MatMul(x, w), c)                                ->  Gemm(x, w, c)                      rank 2
  *
- * The new weights are computed when the file is written (weights.c). With keep_weights the first does not happen. */
+ * New weights are recipes: computed when the file is written, one tensor at a time. With --keep-weights nothing changes. */
 #include "tidy/internal.h"
 
-typedef struct Job { Graph *root; const TidyOptions *o; Replacements r; } Job;
+#include <math.h>
 
-static bool are_constant(const Node *n, int from, int to)
+/* ---- the recipes ------------------------------------------------------------------------------------------------- */
+
+typedef struct Norm { const Const *weight, *bias, *scale, *shift, *mean, *var; double epsilon; int64_t channels; bool is_bias; } Norm;
+
+static double real_at(DType t, const void *p, int64_t i)
 {
-    for (int i = from; i < to; i++)
-        if (i >= n->n_in || !n->in[i] || n->in[i]->kind != OX_CONST)
+    return t == DT_DOUBLE ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+static void set_real(DType t, void *p, int64_t i, double v)
+{
+    if (t == DT_DOUBLE)
+        ((double *)p)[i] = v;
+    else
+        ((float *)p)[i] = (float)v;
+}
+
+/* In double, rounded once. */
+static bool compute_norm(Ctx *cx, const Norm *a, uint8_t *out)
+{
+    const Const *of[] = { a->scale, a->shift, a->mean, a->var, a->bias };
+    const void *p[COUNT(of)] = { NULL };
+    for (size_t i = 0; i < COUNT(of); i++)
+        if (of[i] && !(p[i] = const_data(cx, of[i])))
             return false;
-    return true;
-}
-
-static Str suffixed(Ctx *cx, Str name, const char *suffix)
-{
-    return name ? str_fmt(cx, "%s%s", name->s, suffix) : NULL;
-}
-
-static Str name_of(Ox v) { return v && v->kind == OX_CONST ? v->k->name ? v->k->name : v->k->derived : NULL; }
-
-/* The bias's name beside the weight's: "conv.weight" has "conv.bias". */
-static Str bias_name(Ctx *cx, Ox weight)
-{
-    Str w = name_of(weight);
-    if (!w || !str_ends(w, "weight"))
-        return NULL;
-    return str_fmt(cx, "%.*sbias.bn", (int)(w->len - 6), w->s);
-}
-
-/* v op w over constants, as a constant */
-static Ox compute(Graph *g, const char *op, Ox a, Ox b, Str name)
-{
-    return weight_now(g, b ? ox_g(g, op, a, b) : ox_g(g, op, a), name);
-}
-
-static bool fits(const Node *conv, const Node *bn, const Uses *u)
-{
-    if (!node_is(conv, "Conv") || uses_of(u, conv->out[0]) != 1 || conv->graph != bn->graph)
+    DType t = a->weight->dtype;
+    int64_t block = a->is_bias ? 1 : const_numel(a->weight) / a->channels;
+    if (!a->is_bias && !const_read(cx, a->weight, out))
         return false;
-    if (!are_constant(conv, 1, conv->n_in > 2 && conv->in[2] ? 3 : 2) || !are_constant(bn, 1, 5))
-        return false;
-    DType t = ox_dtype(conv->in[1]);
-    for (int i = 1; i < 5; i++)
-        if (ox_dtype(bn->in[i]) != t)
-            return false;
-    return (t == DT_FLOAT || t == DT_DOUBLE) && ox_rank(conv->in[1]) >= 3;
-}
-
-static bool fuse_bn(Node *bn, void *arg)
-{
-    Job *job = arg;
-    Graph *g = bn->graph;
-    Ctx *cx = g->cx;
-    if (!node_is(bn, "BatchNormalization") || node_int(bn, "training_mode", 0) || !bn->in[0] || bn->in[0]->kind != OX_NODE)
-        return true;
-    Node *conv = bn->in[0]->node;
-    if (!fits(conv, bn, &job->r.uses) || !can_replace(&job->r, bn->out[0], conv->out[0]))
-        return true;
-    Ox w = conv->in[1], b = conv->n_in > 2 ? conv->in[2] : NULL;
-    DType t = ox_dtype(w);
-
-    Ox eps = ox_number(g, t, node_float(bn, "epsilon", 1e-5));
-    Ox variance = compute(g, "Add", bn->in[4], eps, NULL);
-    Ox deviation = compute(g, "Sqrt", variance, NULL, NULL);
-    Ox s = compute(g, "Div", bn->in[1], deviation, NULL);
-
-    int64_t shape[MAX_RANK];
-    for (int i = 0; i < ox_rank(w); i++)
-        shape[i] = i ? 1 : -1;
-    Ox per_filter = compute(g, "Reshape", s, ox_ints(g, shape, (size_t)ox_rank(w)), NULL);
-    Ox weight = compute(g, "Mul", w, per_filter, suffixed(cx, name_of(w), ".bn"));
-    Ox centred = b ? compute(g, "Sub", b, bn->in[3], NULL) : compute(g, "Neg", bn->in[3], NULL, NULL);
-    Ox scaled = compute(g, "Mul", centred, s, NULL);
-    Ox bias = compute(g, "Add", scaled, bn->in[2], b ? suffixed(cx, name_of(b), ".bn") : bias_name(cx, w));
-    if (!ox_ok(weight) || !ox_ok(bias) || weight->kind != OX_CONST || bias->kind != OX_CONST)
-        return !ctx_failed(cx);
-    Ox *in = new_array(cx, Ox, 3);
-    in[0] = conv->in[0], in[1] = weight, in[2] = bias;
-    conv->in = in;
-    conv->n_in = 3;
-    replace(job->root, &job->r, bn->out[0], conv->out[0]);
-    return true;
-}
-
-bool pass_fuse_conv_bn(Graph *g, const TidyOptions *o)
-{
-    Job job = { .root = g, .o = o };
-    if (o->keep_weights)
-        return true;
-    return uses_count(g, &job.r.uses) && each_node(g, fuse_bn, &job) && replacements_apply(g, &job.r);
-}
-
-/* Does adding v to a matrix [m, n] add a row of n? */
-static bool is_row(Ctx *cx, Ox v, Dim n)
-{
-    return ox_rank(v) == 1 && dim_eq(cx, ox_dim(v, 0), n) == YES;
-}
-
-static bool fuse_matmul(Node *add, void *arg)
-{
-    Job *job = arg;
-    Ctx *cx = add->graph->cx;
-    if (!node_is(add, "Add"))
-        return true;
-    for (int side = 0; side < 2; side++) {
-        Ox product = add->in[side], row = add->in[1 - side];
-        if (product->kind != OX_NODE || !node_is(product->node, "MatMul") || product->graph != add->graph || uses_of(&job->r.uses, product) != 1)
-            continue;
-        Node *m = product->node;
-        if (ox_rank(m->in[0]) != 2 || ox_rank(m->in[1]) != 2 || !dtype_is_float(ox_dtype(product)) || !is_row(cx, row, ox_dim(product, 1)))
-            continue;
-        Ox *in = new_array(cx, Ox, 3);
-        in[0] = m->in[0], in[1] = m->in[1], in[2] = row;
-        add->in = in;
-        add->n_in = 3;
-        add->op = onnx_op(cx, "Gemm");
-        add->name = str_of(cx, "Gemm");
-        return true;
+    for (int64_t c = 0; c < a->channels; c++) {
+        double f = real_at(a->scale->dtype, p[0], c) / sqrt(real_at(a->var->dtype, p[3], c) + a->epsilon);
+        if (a->is_bias) {
+            double b = a->bias ? real_at(a->bias->dtype, p[4], c) : 0;
+            set_real(t, out, c, (b - real_at(a->mean->dtype, p[2], c)) * f + real_at(a->shift->dtype, p[1], c));
+        }
+        for (int64_t i = c * block; !a->is_bias && i < (c + 1) * block; i++)
+            set_real(t, out, i, real_at(t, out, i) * f);
     }
     return true;
 }
 
-bool pass_fuse_gemm(Graph *g, const TidyOptions *o)
+static bool run_norm(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
 {
-    Job job = { .root = g, .o = o };
-    return uses_count(g, &job.r.uses) && each_node(g, fuse_matmul, &job) && pass_drop_dead(g, o);
+    (void)size;
+    ArenaMark m = arena_mark(cx->run);
+    bool ok = compute_norm(cx, arg, out);
+    if (ok)
+        arena_reset(cx->run, m);
+    return ok;
 }
+
+/* ---- Conv and BatchNormalization ------------------------------------------------------------------------------------- */
+
+static Ox norm_const(Graph *g, const Norm *norm, bool is_bias, Str name)
+{
+    Norm *arg = mem_copy(g->cx, norm, sizeof *norm);
+    arg->is_bias = is_bias;
+    Const *k = new(g->cx, Const);
+    *k = (Const){ .dtype = norm->weight->dtype, .rank = is_bias ? 1 : norm->weight->rank, .derived = name };
+    k->dims = is_bias ? mem_copy(g->cx, &norm->channels, sizeof(int64_t)) : norm->weight->dims;
+    uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
+    k->bytes = (Bytes){ source_recipe(g->cx, run_norm, arg, bytes), 0, bytes };
+    return ox_const(g, k);
+}
+
+/* "conv.bias.bn" for the bias that "conv.weight" did not have */
+static Str bias_name(Ctx *cx, const Const *weight, const Const *bias)
+{
+    if (bias)
+        return derived_name(cx, bias, ".bn");
+    if (!weight->name || !str_ends(weight->name, "weight"))
+        return NULL;
+    return str_fmt(cx, "%.*sbias.bn", (int)(weight->name->len - strlen("weight")), weight->name->s);
+}
+
+static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
+{
+    if (node_int(bn, "training_mode", 0) || bn->n_out > 1 || !used_once(rw, conv->out[0]) || conv->out[0]->name)
+        return false;
+    for (int i = 1; i < 5; i++)
+        if (!is_const(bn->in[i]) || bn->in[i]->k->rank != 1 || (ox_dtype(bn->in[i]) != DT_FLOAT && ox_dtype(bn->in[i]) != DT_DOUBLE))
+            return false;
+    Ox w = conv->in[1], b = in_of(conv, 2);
+    if (!is_const(w) || (b && !is_const(b)) || (ox_dtype(w) != DT_FLOAT && ox_dtype(w) != DT_DOUBLE) || storage_uses(rw, w->k) != 1)
+        return false;
+    *out = (Norm){ .weight = w->k, .bias = b ? b->k : NULL, .scale = bn->in[1]->k, .shift = bn->in[2]->k, .mean = bn->in[3]->k,
+                   .var = bn->in[4]->k, .epsilon = node_float(bn, "epsilon", 1e-5), .channels = w->k->dims[0] };
+    return out->channels > 0 && bn->in[1]->k->dims[0] == out->channels;
+}
+
+static bool fuse_norm(Rewrite *rw, Node *n)
+{
+    Norm norm;
+    Node *conv = node_is(n, "BatchNormalization") ? made_by(n->in[0], "Conv") : NULL;
+    if (!conv || conv->graph != n->graph || !norm_of(rw, n, conv, &norm))
+        return true;
+    Ox w = norm_const(n->graph, &norm, false, derived_name(rw->cx, norm.weight, ".bn"));
+    Ox b = norm_const(n->graph, &norm, true, bias_name(rw->cx, norm.weight, norm.bias));
+    size_t from = n->graph->nodes.n;
+    Ox y = ox_make(n->graph, "Conv", INPUTS(conv->in[0], w, b), conv->attr, conv->n_attr);
+    if (!ox_ok(y))
+        return false;
+    if (n->graph->nodes.n > from)
+        y->node->at = conv->at;                 /* it is the convolution that people look for */
+    replace(rw, n->out[0], y);
+    return true;
+}
+
+bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite(g, o, fuse_norm); }
+
+/* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
+
+/* Does c stretch to [rows, columns] and to nothing larger? */
+static bool fits_gemm(Ctx *cx, Ox c, Ox product)
+{
+    int rank = ox_rank(c);
+    if (rank < 0 || rank > 2)
+        return false;
+    for (int i = 0; i < rank; i++) {
+        Dim d = ox_dim(c, i);
+        if (!dim_is(d, 1) && dim_eq(cx, d, ox_dim(product, 2 - rank + i)) != YES)
+            return false;
+    }
+    return true;
+}
+
+static bool fuse_add(Rewrite *rw, Node *n)
+{
+    if (!node_is(n, "Add") || !dtype_is_float(ox_dtype(n->out[0])))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        Node *mm = made_by(n->in[i], "MatMul");
+        Ox c = n->in[1 - i];
+        if (!mm || mm->graph != n->graph || ox_rank(mm->in[0]) != 2 || ox_rank(mm->in[1]) != 2 || !used_once(rw, mm->out[0]) ||
+            mm->out[0]->name || !fits_gemm(rw->cx, c, mm->out[0]))
+            continue;
+        Ox y = ox_g(n->graph, "Gemm", mm->in[0], mm->in[1], c);
+        if (ox_ok(y))
+            replace(rw, n->out[0], y);
+        return ox_ok(y);
+    }
+    return true;
+}
+
+bool pass_gemm(Graph *g, const TidyOptions *o) { return rewrite(g, o, fuse_add); }

@@ -1,45 +1,52 @@
-/* internal.h - what the passes share: who uses a value, and putting one value in another's place.
+/* internal.h - how the passes of src/tidy change a graph.
  *
- * Passes look at nodes in order and note replacements; one sweep applies them all. So every pass is linear. */
+ * One idea: a pass builds the node list anew, front to back. For each node of the old list, inputs already replaced, its
+ * step function either keeps it, or emits others (ox_g puts them at the right place by itself) and says which values
+ * replace the node's outputs. Subgraphs are rebuilt when their node is reached, so what an arm uses is up to date too. */
 #ifndef PT2ONNX_TIDY_INTERNAL_H
 #define PT2ONNX_TIDY_INTERNAL_H
 
+#include "onnx/edit.h"
 #include "tidy/tidy.h"
 
-/* By value id. Subgraphs count as users of what they read from outside. */
-typedef struct Uses {
-    uint32_t *count;                /* inputs of living nodes, and graph outputs */
-    bool *is_output;                /* of any graph */
-    uint32_t n;                     /* ids below this are known */
-} Uses;
-bool uses_count(Graph *root, Uses *u);
-static inline uint32_t uses_of(const Uses *u, Ox v) { return v && v->id < u->n ? u->count[v->id] : 0; }
-static inline bool is_output(const Uses *u, Ox v) { return v && v->id < u->n && u->is_output[v->id]; }
+typedef struct Rewrite Rewrite;
+/* False after an error. A node whose outputs have all been replaced goes. */
+typedef bool (*StepFn)(Rewrite *rw, Node *n);
 
-/* Call fn for every living node, outer graphs first in order, a subgraph's nodes where its node stands. */
-bool each_node(Graph *g, bool (*fn)(Node *n, void *arg), void *arg);
+struct Rewrite {
+    Ctx *cx;
+    const TidyOptions *o;
+    StepFn step;
+    uint32_t *uses;                 /* by value id, as the pass begins; outputs of graphs count */
+    size_t n_uses;
+    Map by_storage;                 /* where a constant's bytes begin -> number of uses */
+    Map to;                         /* replaced value -> its replacement */
+};
 
-/* Values to put in others' places. A value that a graph returns keeps its node unless `with` is a node's result in the
- * same graph that nobody returns: outputs need a name of their own. */
-typedef struct Replacements { Map with; Uses uses; } Replacements;
-void replace(Graph *g, Replacements *r, Ox old, Ox with);
-bool can_replace(const Replacements *r, Ox old, Ox with);
-/* What stands in v's place by now. */
-Ox replaced(const Replacements *r, Ox v);
-bool replacements_apply(Graph *root, Replacements *r);
+MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step);
+void replace(Rewrite *rw, Ox from, Ox to);
+/* How many inputs and outputs want v. */
+uint32_t uses_of(const Rewrite *rw, Ox v);
+/* How many want the bytes that begin where k's do, under whatever shape. */
+uint32_t storage_uses(const Rewrite *rw, const Const *k);
+static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) == 1; }
 
-bool pass_materialise_dims(Graph *g, const TidyOptions *o);
-bool pass_drop_identities(Graph *g, const TidyOptions *o);
-bool pass_join_transposes(Graph *g, const TidyOptions *o);
-bool pass_join_reshapes(Graph *g, const TidyOptions *o);
-bool pass_fuse_conv_bn(Graph *g, const TidyOptions *o);
-bool pass_fuse_gemm(Graph *g, const TidyOptions *o);
-bool pass_fold_weights(Graph *g, const TidyOptions *o);
-bool pass_drop_dead(Graph *g, const TidyOptions *o);
+/* The node that makes v, when it is op and v its first output; else NULL. */
+Node *made_by(Ox v, const char *op);
+static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
+bool is_const(Ox v);                /* a constant, and there */
+/* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
+Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
-/* weights.c: the result of node n (all inputs constant) as a constant that is computed when the file is written. NULL: cannot. */
-Ox weight_result(Node *n, int out, Str name);
-/* v, made just now by ox(..) over constants, as such a constant; its node leaves the graph. v itself when it is none. */
-Ox weight_now(Graph *g, Ox v, Str name);
+/* the passes, each in the file of its name */
+bool pass_dead(Graph *g, const TidyOptions *o);
+bool pass_unused(Graph *g, const TidyOptions *o);
+bool pass_identities(Graph *g, const TidyOptions *o);
+bool pass_transposes(Graph *g, const TidyOptions *o);
+bool pass_reshapes(Graph *g, const TidyOptions *o);
+bool pass_conv_bn(Graph *g, const TidyOptions *o);
+bool pass_gemm(Graph *g, const TidyOptions *o);
+bool pass_weights(Graph *g, const TidyOptions *o);
+bool pass_dims(Graph *g, const TidyOptions *o);
 
 #endif

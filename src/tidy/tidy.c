@@ -1,29 +1,27 @@
-/* tidy.c - the passes in order. A graph leaves the evaluator correct; these make it what a person would have written, and
- * legalise takes it to the target. */
+/* tidy.c - the passes, in the order in which they run. Each is one plain sentence; the file of its name draws it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
-    { "drop-identities", pass_drop_identities, "remove nodes that return their input" },
-    { "drop-dead", pass_drop_dead, "remove nodes whose results nobody reads" },
-    { "fuse-conv-bn", pass_fuse_conv_bn, "Conv then BatchNormalization -> Conv with computed weights" },
-    { "join-transposes", pass_join_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q)" },
-    { "join-reshapes", pass_join_reshapes, "Reshape of a Reshape -> the last one" },
-    { "fold-weights", pass_fold_weights, "nodes over weights alone -> weights computed when the file is written" },
-    { "fuse-gemm", pass_fuse_gemm, "MatMul then Add of matrices -> Gemm" },
-    { "materialise-dims", pass_materialise_dims, "sizes that an operator needs as numbers -> nodes" },
-    { "drop-identities", pass_drop_identities, "remove nodes that return their input, once more" },
-    { "drop-dead", pass_drop_dead, "remove nodes whose results nobody reads, once more" },
-    { "legalise", legalise, "take the newest form down to the target opset and to types it runs" },
-    { "drop-dead", pass_drop_dead, "remove what legalising left over" },
-    { NULL, NULL, NULL },
+    { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
+    { "drop-identities", pass_identities, "remove nodes that return their input" },
+    { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q)" },
+    { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b)" },
+    { "fuse-conv-bn", pass_conv_bn, "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },
+    { "fuse-gemm", pass_gemm, "Add(MatMul(x, w), c) -> Gemm(x, w, c) for rank 2" },
+    { "fold-weights", pass_weights, "compute what depends on weights only when the file is written" },
+    { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },
+    { "drop-dead", pass_dead, "remove nodes that the passes have left without a use" },
+    { "legalise", legalise, "say it in the target opset" },
+    { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },
+    { 0 },
 };
 
 bool tidy(Graph *g, const TidyOptions *o)
 {
     for (const Pass *p = tidy_passes; p->name; p++) {
         if (!p->run(g, o) || ctx_failed(g->cx))
-            return false;
-        if (o->dump && o->dump_after && strcmp(o->dump_after, p->name) == 0)
+            return ctx_failed(g->cx) ? false : fail(g->cx, E_BUG, "the pass %s failed without saying why", p->name);
+        if (o->dump_after && o->dump && strcmp(o->dump_after, p->name) == 0)
             o->dump(o->dump_user, p->name, graph_text(g));
     }
     return true;

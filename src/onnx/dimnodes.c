@@ -1,0 +1,191 @@
+/* dimnodes.c - dimensions as nodes: where an operator truly needs the number.
+ *
+ * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators that every opset
+ * from 9 on has. A node goes into the outermost scope that knows all its leaves: the root for dims of inputs, so that
+ * both arms of an If share it. It is appended there, which is before the node that holds the scope we are in. Equal nodes
+ * are shared as always, so each dimension is computed once a scope. */
+#include "onnx/internal.h"
+
+static Ox compute(Graph *g, Dim d);
+
+static Ox plain(Graph *g, const char *op, Ox a, Ox b)
+{
+    return ox_make_plain(g, op, INPUTS(a, b), NULL, 0);
+}
+
+static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
+
+/* ---- where a symbol's number is ------------------------------------------------------------------------ */
+
+/* Its origin; else the first input of the model that has it as a dimension. */
+static bool find_symbol(Graph *g, Dim sym, Ox *v, int *axis)
+{
+    if (dim_origin(g->cx, sym, v, axis))
+        return true;
+    Graph *root = graph_root(g);
+    for (size_t i = 0; i < root->inputs.n; i++) {
+        Ox x = root->inputs.at[i];
+        for (int k = 0; k < ox_rank(x); k++)
+            if (dim_eq(g->cx, ox_dim(x, k), sym) == YES) {
+                *v = x;
+                *axis = k;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* The scope, out from g, in which a value is made. */
+static Graph *deeper(Graph *a, Graph *b)
+{
+    for (Graph *g = a; g; g = g->up)
+        if (g == b)
+            return a;
+    return b;
+}
+
+static bool scope_of(Graph *g, Dim d, Graph **scope)
+{
+    DimView v = dim_view(g->cx, d);
+    Dim left, right;
+    Ox from;
+    int axis;
+    if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from, &axis)) {
+        if (!graph_sees(g, from))
+            return fail(g->cx, E_UNSUPPORTED, "the size %s is decided inside another branch or loop", dim_text(g->cx, d)->s);
+        if (from->graph)
+            *scope = deeper(*scope, from->graph);
+        return true;
+    }
+    if (v.shape == DIM_SYMBOL && dim_broadcast_of(d, &left, &right))
+        return scope_of(g, left, scope) && scope_of(g, right, scope);
+    if (v.shape == DIM_SYMBOL)
+        return fail(g->cx, E_UNDECIDED, "the size %s is needed as a number, and no input or value has it", dim_text(g->cx, d)->s);
+    for (uint32_t i = 0; i < v.n; i++)
+        if (!scope_of(g, v.arg[i], scope))
+            return false;
+    return true;
+}
+
+static Ox symbol(Graph *g, Dim d)
+{
+    Ox from;
+    int axis;
+    Dim left, right;
+    if (find_symbol(g, d, &from, &axis)) {
+        if (axis < 0)
+            return ox_make_plain(g, "Reshape", INPUTS(from, number(g, 1)), NULL, 0);
+        Ox shape = ox_make_plain(g, "Shape", INPUTS(from), NULL, 0), at = number(g, axis);
+        return ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
+    }
+    if (!dim_broadcast_of(d, &left, &right))
+        return POISON;
+    Ox a = compute(g, left), b = compute(g, right);     /* equal, or one is 1: the other one */
+    Ox one = plain(g, "Equal", a, number(g, 1));
+    return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------- */
+
+/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's. */
+static Ox quotient(Graph *g, Dim a, Dim b)
+{
+    Ox x = compute(g, a), y = compute(g, b), q = plain(g, "Div", x, y);
+    int64_t alo, ahi, blo, bhi;
+    dim_range(g->cx, a, &alo, &ahi);
+    dim_range(g->cx, b, &blo, &bhi);
+    if (alo >= 0 && blo > 0)
+        return q;
+    Ox whole = plain(g, "Mul", q, y), r = plain(g, "Sub", x, whole);
+    if (blo <= 0)
+        r = plain(g, "Mul", r, y);
+    Ox low = plain(g, "Less", r, number(g, 0));
+    Ox one = ox_make_plain(g, "Cast", INPUTS(low), ATTRS(INT("to", DT_INT64)));
+    return plain(g, "Sub", q, one);
+}
+
+static Ox remainder_of(Graph *g, Dim a, Dim b)
+{
+    Ox q = quotient(g, a, b), x = compute(g, a), y = compute(g, b);
+    Ox whole = plain(g, "Mul", q, y);
+    return plain(g, "Sub", x, whole);
+}
+
+/* Min and Max take int64 from opset 12 on only. */
+static Ox lesser(Graph *g, Ox a, Ox b, bool least)
+{
+    Ox less = plain(g, "Less", a, b);
+    return ox_make_plain(g, "Where", least ? INPUTS(less, a, b) : INPUTS(less, b, a), NULL, 0);
+}
+
+static Ox join(Graph *g, const DimView *v)
+{
+    Ox x = compute(g, v->arg[0]);
+    for (uint32_t i = 1; i < v->n && ox_ok(x); i++) {
+        DimView term = dim_view(g->cx, v->arg[i]), first = { 0 };
+        bool minus = false;
+        if (v->shape == DIM_TOTAL) {            /* a - 3 reads better than a + -3 */
+            first = term.shape == DIM_FACTORS ? dim_view(g->cx, term.arg[0]) : term;
+            minus = first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
+        }
+        Ox y = compute(g, minus ? dim_sub(g->cx, dim_int(g->cx, 0), v->arg[i]) : v->arg[i]);
+        if (v->shape == DIM_TOTAL)
+            x = plain(g, minus ? "Sub" : "Add", x, y);
+        else if (v->shape == DIM_FACTORS)
+            x = plain(g, "Mul", x, y);
+        else
+            x = lesser(g, x, y, v->shape == DIM_LEAST);
+    }
+    return x;
+}
+
+/* d as int64[1], in the outermost scope that can. */
+static Ox compute(Graph *g, Dim d)
+{
+    if (!d || ctx_failed(g->cx))
+        return POISON;
+    Graph *scope = graph_root(g);
+    if (!scope_of(g, d, &scope))
+        return POISON;
+    DimView v = dim_view(g->cx, d);
+    switch (v.shape) {
+    case DIM_NUMBER: return number(scope, v.number);
+    case DIM_SYMBOL: return symbol(scope, d);
+    case DIM_QUOTIENT: return quotient(scope, v.arg[0], v.arg[1]);
+    case DIM_REMAINDER: return remainder_of(scope, v.arg[0], v.arg[1]);
+    default: return join(scope, &v);
+    }
+}
+
+/* ---- the whole value ------------------------------------------------------------------------------------------ */
+
+/* Items as one list: runs of numbers are one constant. */
+static Ox list(Graph *g, const Dim *items, int64_t n)
+{
+    Ox part[MAX_ITEMS];
+    size_t parts = 0;
+    for (int64_t i = 0; i < n; ) {
+        int64_t run[MAX_ITEMS];
+        size_t m = 0;
+        while (i < n && dim_known(items[i], &run[m]))
+            m++, i++;
+        part[parts++] = m ? ox_ints(g, run, m) : compute(g, items[i++]);
+    }
+    return parts == 1 ? part[0] : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
+}
+
+Ox dims_to_nodes(Graph *g, Ox v)
+{
+    if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
+        return v;
+    Graph *scope = graph_root(g);
+    for (int64_t i = 0; i < v->n_items; i++)
+        if (!scope_of(g, v->items[i], &scope))
+            return POISON;
+    Ox x = list(scope, v->items, v->n_items);
+    if (ox_rank(v) == 0)
+        x = ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
+    if (ox_ok(x) && ox_dtype(v) != DT_INT64)
+        x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
+    return x;
+}

@@ -1,0 +1,22 @@
+/* edit.h - changing a finished graph: what src/tidy may do and a lowering may not. */
+#ifndef PT2ONNX_EDIT_H
+#define PT2ONNX_EDIT_H
+
+#include "onnx/onnx.h"
+
+/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
+Ox ox_identity(Graph *g, Ox v);
+/* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later. */
+void share_forget_nodes(Graph *g);
+/* The equal node that is visible already, else n itself, which others will find from now on. */
+Node *node_share(Node *n);
+/* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded (look at ctx_failed). */
+MUST_USE bool node_fold(Node *n, const Const **out);
+/* The value that symbols come from has been replaced by another one. */
+void dim_move_origins(Ctx *cx, Ox from, Ox to);
+/* Is v where a symbol comes from? */
+bool dim_is_origin(Ctx *cx, Ox v);
+/* A constant's elements as contiguous memory: reads the whole. For small ones, and in recipes. */
+const void *const_data(Ctx *cx, const Const *k);
+
+#endif

@@ -1,0 +1,138 @@
+/* drop.c - nodes that are not needed: those that nobody uses, those that return their input. */
+#include "tidy/internal.h"
+
+/* ---- nobody uses them ------------------------------------------------------------------------------------------ */
+
+typedef struct Live { Ctx *cx; Map nodes; bool keep_origins; } Live;
+
+static void need(Live *l, Ox v)
+{
+    if (v && v->kind == OX_NODE)
+        map_put(l->cx, &l->nodes, v->node, NULL);
+}
+
+static bool makes_a_size(const Live *l, const Node *n)
+{
+    for (int k = 0; l->keep_origins && k < n->n_out; k++)
+        if (dim_is_origin(l->cx, n->out[k]))
+            return true;
+    return false;
+}
+
+/* Back to front: when a node is reached, all that could use it have been. */
+static void mark(Live *l, Graph *g)
+{
+    for (size_t i = 0; i < g->outputs.n; i++)
+        need(l, g->outputs.at[i]);
+    for (size_t i = g->nodes.n; i-- > 0; ) {
+        Node *n = g->nodes.at[i];
+        n->dead |= !map_find(&l->nodes, n) && !makes_a_size(l, n);
+        if (n->dead)
+            continue;
+        for (int k = 0; k < n->n_in; k++)
+            need(l, n->in[k]);
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                mark(l, n->attr[k].g);
+    }
+}
+
+static bool drop_dead(Graph *g, bool keep_origins)
+{
+    Live l = { .cx = g->cx, .keep_origins = keep_origins };
+    mark(&l, g);
+    graph_compact(g);
+    return !ctx_failed(g->cx);
+}
+
+/* Before dims are nodes, a value whose size is somebody's symbol stays, though no node uses it yet. */
+bool pass_unused(Graph *g, const TidyOptions *o) { (void)o; return drop_dead(g, true); }
+bool pass_dead(Graph *g, const TidyOptions *o) { (void)o; return drop_dead(g, false); }
+
+/* ---- they return their input ---------------------------------------------------------------------------------------- */
+
+static bool same_shape(Ctx *cx, Ox a, Ox b)
+{
+    if (ox_rank(a) < 0 || ox_rank(a) != ox_rank(b) || ox_dtype(a) != ox_dtype(b))
+        return false;
+    for (int i = 0; i < ox_rank(a); i++)
+        if (dim_eq(cx, ox_dim(a, i), ox_dim(b, i)) != YES)
+            return false;
+    return true;
+}
+
+static bool keeps_order(const Node *n)
+{
+    const int64_t *perm;
+    size_t count;
+    if (!node_ints(n, "perm", &perm, &count))
+        return ox_rank(n->out[0]) >= 0 && ox_rank(n->out[0]) < 2;
+    for (size_t i = 0; i < count; i++)
+        if (perm[i] != (int64_t)i)
+            return false;
+    return true;
+}
+
+static bool does_not_train(Rewrite *rw, const Node *n)
+{
+    const int64_t *v;
+    int64_t count;
+    Ox training = in_of(n, 2);
+    bool mask = n->n_out > 1 && uses_of(rw, n->out[1]);
+    return !mask && (!training || (ox_known_ints(n->graph, training, &v, &count) && count == 1 && v[0] == 0));
+}
+
+/* A Slice or Pad of an unchanged shape may still turn an axis around, or crop one side and pad the other. */
+static bool all_are(const Node *n, int input, int64_t v)
+{
+    const int64_t *x;
+    int64_t count;
+    if (!in_of(n, input))
+        return true;
+    if (!ox_known_ints(n->graph, n->in[input], &x, &count))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] != v)
+            return false;
+    return true;
+}
+
+static bool is_identity(Rewrite *rw, const Node *n)
+{
+    static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze", "Unsqueeze" };
+    static const char *const folds_of_one[] = { "Concat", "Sum", "Max", "Min", "Mean" };
+    if (!n->op || n->n_in < 1 || !n->in[0])
+        return false;
+    if (node_is(n, "Identity"))
+        return true;
+    if (node_is(n, "Cast"))
+        return ox_dtype(n->in[0]) == ox_dtype(n->out[0]);
+    if (node_is(n, "Transpose"))
+        return keeps_order(n);
+    if (node_is(n, "Dropout"))
+        return does_not_train(rw, n);
+    if (node_is(n, "Slice"))
+        return all_are(n, 4, 1) && same_shape(rw->cx, n->in[0], n->out[0]);
+    if (node_is(n, "Pad"))
+        return all_are(n, 1, 0);
+    for (size_t i = 0; i < COUNT(reshapes); i++)
+        if (node_is(n, reshapes[i]))
+            return same_shape(rw->cx, n->in[0], n->out[0]);
+    for (size_t i = 0; i < COUNT(folds_of_one); i++)
+        if (node_is(n, folds_of_one[i]))
+            return n->n_in == 1;
+    return false;
+}
+
+/* An Identity that gives an output its name stays where its input cannot carry it. */
+static bool drop_identity(Rewrite *rw, Node *n)
+{
+    if (!is_identity(rw, n))
+        return true;
+    bool can_carry = n->in[0]->kind == OX_NODE && n->in[0]->graph == n->graph && !n->in[0]->name;
+    if (!node_is(n, "Identity") || !n->out[0]->name || can_carry)
+        replace(rw, n->out[0], n->in[0]);
+    return true;
+}
+
+bool pass_identities(Graph *g, const TidyOptions *o) { return rewrite(g, o, drop_identity); }

@@ -1,0 +1,71 @@
+/* join.c - two nodes that one can say.
+ *
+ *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         the first may be Flatten, Squeeze or Unsqueeze as well */
+#include "tidy/internal.h"
+
+static bool perm_of(const Node *n, int64_t *perm, int *rank)
+{
+    const int64_t *told;
+    size_t count;
+    *rank = ox_rank(n->out[0]);
+    if (*rank < 0)
+        return false;
+    bool has = node_ints(n, "perm", &told, &count);
+    for (int i = 0; i < *rank; i++)
+        perm[i] = has ? told[i] : *rank - 1 - i;
+    return true;
+}
+
+static bool join_transpose(Rewrite *rw, Node *n)
+{
+    int64_t first[MAX_RANK], second[MAX_RANK], both[MAX_RANK];
+    int rank, same;
+    Node *inner = node_is(n, "Transpose") ? made_by(n->in[0], "Transpose") : NULL;
+    if (!inner || !perm_of(inner, first, &rank) || !perm_of(n, second, &same))
+        return true;
+    bool straight = true;
+    for (int i = 0; i < rank; i++) {
+        both[i] = first[second[i]];
+        straight &= both[i] == i;
+    }
+    Ox x = inner->in[0];
+    if (!straight)
+        x = ox_g_with(n->graph, "Transpose", INPUTS(x), INT_LIST("perm", both, (size_t)rank));
+    if (ox_ok(x))
+        replace(rw, n->out[0], x);
+    return ox_ok(x);
+}
+
+bool pass_transposes(Graph *g, const TidyOptions *o) { return rewrite(g, o, join_transpose); }
+
+static bool is_reshape(const Node *n)
+{
+    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+}
+
+/* A 0 in the shape copies a dimension of the very input that would change. */
+static bool says_all(Ctx *cx, Ox shape)
+{
+    const Dim *items;
+    int64_t n;
+    if (!ox_items(shape, &items, &n))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (dim_eq(cx, items[i], dim_int(cx, 0)) == YES)
+            return false;
+    return true;
+}
+
+static bool join_reshape(Rewrite *rw, Node *n)
+{
+    Ox x = node_is(n, "Reshape") ? n->in[0] : NULL;
+    if (!x || x->kind != OX_NODE || x->out != 0 || !is_reshape(x->node) || !says_all(rw->cx, n->in[1]))
+        return true;
+    Ox y = ox_make(n->graph, "Reshape", INPUTS(x->node->in[0], n->in[1]), n->attr, n->n_attr);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_reshapes(Graph *g, const TidyOptions *o) { return rewrite(g, o, join_reshape); }

@@ -1,0 +1,180 @@
+/* rewrite.c - the node list built anew: the engine under the passes. tidy/internal.h says how it is used. */
+#include "tidy/internal.h"
+
+/* ---- counting ---------------------------------------------------------------------------------------------- */
+
+/* Where a constant's bytes begin: what two tied weights share, and two slices of one do not. */
+static const void *storage_key(const Const *k)
+{
+    uint64_t key[2] = { (uintptr_t)k->bytes.src, k->bytes.off };
+    return (const void *)(uintptr_t)hash_bytes(key, sizeof key, 0);
+}
+
+static void count(Rewrite *rw, Ox v)
+{
+    if (!v || v == POISON)
+        return;
+    if (v->id >= rw->n_uses) {
+        size_t n = rw->n_uses ? rw->n_uses : 1024;
+        while (n <= v->id)
+            n *= 2;
+        uint32_t *more = new_array(rw->cx, uint32_t, n);
+        if (!more)
+            return;
+        if (rw->n_uses)
+            memcpy(more, rw->uses, rw->n_uses * sizeof *more);
+        rw->uses = more;
+        rw->n_uses = n;
+    }
+    rw->uses[v->id]++;
+    if (v->kind == OX_CONST) {
+        const void *key = storage_key(v->k);
+        uintptr_t n = (uintptr_t)map_get(&rw->by_storage, key);
+        map_put(rw->cx, &rw->by_storage, key, (void *)(n + 1));
+    }
+}
+
+static void count_graph(Rewrite *rw, const Graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (n->dead)
+            continue;
+        for (int k = 0; k < n->n_in; k++)
+            count(rw, n->in[k]);
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                count_graph(rw, n->attr[k].g);
+    }
+    for (size_t i = 0; i < g->outputs.n; i++)
+        count(rw, g->outputs.at[i]);
+}
+
+uint32_t uses_of(const Rewrite *rw, Ox v)
+{
+    return v->id < rw->n_uses ? rw->uses[v->id] : 0;
+}
+
+uint32_t storage_uses(const Rewrite *rw, const Const *k)
+{
+    return (uint32_t)(uintptr_t)map_get(&rw->by_storage, storage_key(k));
+}
+
+/* ---- replacing ------------------------------------------------------------------------------------------------ */
+
+/* Names of outputs move along at the end, in fix_outputs. */
+void replace(Rewrite *rw, Ox from, Ox to)
+{
+    if (from == to)
+        return;
+    map_put(rw->cx, &rw->to, from, to);
+    dim_move_origins(rw->cx, from, to);
+}
+
+static Ox current(const Rewrite *rw, Ox v)
+{
+    for (MapEntry *e; v && (e = map_find(&rw->to, v)); )
+        v = e->val;
+    return v;
+}
+
+static bool gone(const Rewrite *rw, const Node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (uses_of(rw, n->out[i]) && !map_find(&rw->to, n->out[i]))
+            return false;
+    for (int i = 0; i < n->n_out; i++)
+        if (map_find(&rw->to, n->out[i]))
+            return true;
+    return false;
+}
+
+/* Keep n, unless an equal node is there already. */
+static void keep(Rewrite *rw, Node *n)
+{
+    Node *same = node_share(n);
+    bool named = false;
+    for (int i = 0; i < n->n_out; i++)
+        named |= n->out[i]->name != NULL;
+    if (same == n || named)
+        vec_push(rw->cx, &n->graph->nodes, n);
+    else
+        for (int i = 0; i < n->n_out; i++)
+            replace(rw, n->out[i], same->out[i]);
+}
+
+static bool rewrite_graph(Rewrite *rw, Graph *g);
+
+static bool rewrite_node(Rewrite *rw, Node *n)
+{
+    Graph *g = n->graph;
+    for (int i = 0; i < n->n_in; i++)
+        n->in[i] = current(rw, n->in[i]);
+    for (int i = 0; i < n->n_attr; i++)
+        if (n->attr[i].kind == ATTR_GRAPH && !rewrite_graph(rw, n->attr[i].g))
+            return false;
+    size_t from = g->nodes.n;
+    if (!rw->step(rw, n) || ctx_failed(rw->cx))
+        return false;
+    for (size_t i = from; i < g->nodes.n; i++)
+        if (!g->nodes.at[i]->at)
+            g->nodes.at[i]->at = n->at;
+    n->dead = gone(rw, n);
+    if (!n->dead)
+        keep(rw, n);
+    return true;
+}
+
+/* An output is a named node of its own graph, and no other output. */
+static void fix_outputs(Rewrite *rw, Graph *g)
+{
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        Ox old = g->outputs.at[i], v = current(rw, old);
+        bool taken = v->kind != OX_NODE || v->graph != g || (v != old && v->name && old->name && v->name != old->name);
+        for (size_t k = 0; k < i; k++)
+            taken |= g->outputs.at[k] == v;
+        if (taken && ox_ok(v))
+            v = ox_identity(g, v);
+        if (old != v && old->name && ox_ok(v)) {
+            v->name = old->name;
+            old->name = NULL;
+        }
+        g->outputs.at[i] = v;
+    }
+}
+
+static bool rewrite_graph(Rewrite *rw, Graph *g)
+{
+    Node **old = g->nodes.at;
+    size_t n = g->nodes.n;
+    g->nodes.at = NULL;
+    g->nodes.n = g->nodes.cap = 0;
+    share_forget_nodes(g);
+    for (size_t i = 0; i < n; i++)
+        if (!old[i]->dead && !rewrite_node(rw, old[i]))
+            return false;
+    fix_outputs(rw, g);
+    return !ctx_failed(rw->cx);
+}
+
+bool rewrite(Graph *g, const TidyOptions *o, StepFn step)
+{
+    Rewrite rw = { .cx = g->cx, .o = o, .step = step };
+    count_graph(&rw, g);
+    return rewrite_graph(&rw, g);
+}
+
+/* ---- for all passes ------------------------------------------------------------------------------------------------ */
+
+Node *made_by(Ox v, const char *op)
+{
+    return v && v->kind == OX_NODE && v->out == 0 && node_is(v->node, op) ? v->node : NULL;
+}
+
+bool is_const(Ox v) { return v && v->kind == OX_CONST; }
+
+Str derived_name(Ctx *cx, const Const *k, const char *suffix)
+{
+    Str base = k->derived ? k->derived : k->name;
+    return base ? str_fmt(cx, "%s%s", base->s, suffix) : NULL;
+}

@@ -1,0 +1,277 @@
+/* Unit tests of src/tidy: each pass on a small graph, told by the text of what it leaves. */
+#include "unit/test.h"
+
+#include "tidy/tidy.h"
+
+static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "g")); }
+
+static Ox input(Graph *g, const char *name, DType t, const char *shape)
+{
+    Dim d[MAX_RANK];
+    int rank = 0;
+    for (const char *s = shape; *s; ) {
+        size_t n = strcspn(s, ",");
+        d[rank++] = dim_parse(g->cx, s, n);
+        s += n + (s[n] == ',');
+    }
+    return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, rank, d));
+}
+
+/* A float32 weight of that name whose elements count up from 1. */
+static Ox weight(Graph *g, const char *name, int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dims[i];
+    float *v = new_array(g->cx, float, n);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (float)(i + 1);
+    Const *k = mem_copy(g->cx, const_make(g->cx, DT_FLOAT, rank, dims, v), sizeof *k);
+    k->name = str_of(g->cx, name);
+    return ox_const(g, k);
+}
+#define DIMS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ }
+#define LIST_OF(g, ...) ox_ints((g), (int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* The nodes after tidying, without head and foot: one "Name<attributes>(inputs)" a line, values numbered as they come. */
+static void assert_tidied(Graph *g, const TidyOptions *o, const char *want)
+{
+    Ctx *cx = g->cx;
+    if (!tidy(g, o))
+        fail_msg("%s", cx->error.text->s);
+    const char *text = graph_text(g)->s;
+    Buf b = buf_new(cx);
+    for (const char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        const char *eq = strstr(line, " = "), *end = strchr(line, '\n');
+        if (!eq || eq > end)
+            break;
+        buf_add(&b, eq + 3, (size_t)(end - eq - 3));
+        buf_str(&b, "\n");
+    }
+    assert_string_equal(buf_done(&b)->s, want);
+}
+
+static const TidyOptions newest = { .opset = ONNX_NEWEST }, kept = { .opset = ONNX_NEWEST, .keep_weights = true };
+
+static void unused_nodes_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    ox_g(g, "Exp", ox_g(g, "Abs", x));
+    graph_output(g, ox_g(g, "Neg", x), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Neg(%x)\n");
+}
+
+static void identities_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox y = ox_g_with(g, "Transpose", INPUTS(ox_g(g, "Identity", x)), INT_LIST("perm", ((int64_t[]){ 0, 1 }), 2));
+    y = ox_g(g, "Reshape", y, ox_shape(g, x));
+    y = ox_g(g, "Dropout", ox_g_with(g, "Cast", INPUTS(y), INT("to", DT_FLOAT)));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(y), INT("axis", 0))), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Neg(%x)\n");
+}
+
+/* An output's name moves to the node that now makes the value; an input returned as it is needs its Identity. */
+static void output_names_stay(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    graph_output(g, ox_g(g, "Dropout", ox_g(g, "Neg", x)), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Dropout", x), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Neg(%x)\nIdentity(%x)\n");
+    assert_string_equal(g->outputs.at[0]->name->s, "y");
+    assert_string_equal(g->outputs.at[1]->name->s, "z");
+}
+
+static void transposes_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,5");
+    const int64_t turn[] = { 1, 2, 0 };
+    Ox once = ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", turn, 3));
+    Ox twice = ox_g_with(g, "Transpose", INPUTS(once), INT_LIST("perm", turn, 3));
+    Ox thrice = ox_g_with(g, "Transpose", INPUTS(twice), INT_LIST("perm", turn, 3));
+    graph_output(g, ox_g(g, "Neg", twice), NULL);
+    graph_output(g, ox_g(g, "Abs", thrice), NULL);
+    assert_tidied(g, &newest, "Transpose<perm=[2, 0, 1]>(%x)\nNeg(%7)\nAbs(%x)\n");
+}
+
+static void reshapes_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "2,3,4");
+    Ox y = ox_g(g, "Reshape", ox_g_with(g, "Flatten", INPUTS(x), INT("axis", 1)), LIST_OF(g, 4, 6));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", y, LIST_OF(g, 3, 8))), NULL);
+    assert_tidied(g, &newest, "Reshape(%x, {3, 8}: int64[2])\nNeg(%9)\n");
+}
+
+static void conv_and_batch_norm_fuse(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4");
+    Ox y = ox_g(g, "Conv", x, weight(g, "conv.weight", DIMS(2, 1, 1, 1)));
+    y = ox_g_with(g, "BatchNormalization", INPUTS(y, weight(g, "bn.weight", DIMS(2)), weight(g, "bn.bias", DIMS(2)),
+                  weight(g, "bn.running_mean", DIMS(2)), weight(g, "bn.running_var", DIMS(2))), FLOAT("epsilon", 0));
+    graph_output(g, y, NULL);
+    if (!tidy(g, &newest))
+        fail_msg("%s", cx->error.text->s);
+    assert_int_equal(g->nodes.n, 1);
+    const Node *conv = g->nodes.at[0];
+    assert_true(node_is(conv, "Conv"));
+    assert_string_equal(conv->in[1]->k->derived->s, "conv.weight.bn");
+    assert_string_equal(conv->in[2]->k->derived->s, "conv.bias.bn");
+    float w[2], b[2];
+    assert_true(const_read(cx, conv->in[1]->k, w) && const_read(cx, conv->in[2]->k, b));
+    const float root = 1.41421356237309504880f;         /* w = 1 2, scale = shift = mean = var = 1 2 */
+    assert_true(w[0] == 1 && w[1] == 2 * root);
+    assert_true(b[0] == 0 && b[1] == (float)(2 - 2 * 1.41421356237309504880));
+}
+
+static void keep_weights_keeps_them(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4"), s = weight(g, "s", DIMS(2));
+    Ox y = ox_g(g, "Conv", x, weight(g, "w", DIMS(2, 1, 1, 1)));
+    y = ox_make(g, "BatchNormalization", INPUTS(y, s, s, s, s), NULL, 0);
+    graph_output(g, y, NULL);
+    assert_true(tidy(g, &kept));
+    assert_int_equal(g->nodes.n, 2);
+}
+
+static void a_convolution_used_twice_does_not_fuse(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4"), s = weight(g, "s", DIMS(2));
+    Ox y = ox_g(g, "Conv", x, weight(g, "w", DIMS(2, 1, 1, 1)));
+    graph_output(g, ox_make(g, "BatchNormalization", INPUTS(y, s, s, s, s), NULL, 0), NULL);
+    graph_output(g, ox_g(g, "Neg", y), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 3);
+}
+
+static void matmul_and_add_are_gemm(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2, 3)), b = weight(g, "b", DIMS(3)), wide = input(g, "c", DT_FLOAT, "4,1,3");
+    graph_output(g, ox_g(g, "Add", b, ox_g(g, "MatMul", x, w)), NULL);
+    graph_output(g, ox_g(g, "Add", ox_g(g, "MatMul", ox_g(g, "Neg", x), w), wide), NULL);
+    assert_tidied(g, &newest, "Gemm(%x, \"w\": float32[2,3], \"b\": float32[3])\nNeg(%x)\nMatMul(%7, \"w\": float32[2,3])\nAdd(%8, %c)\n");
+}
+
+static void a_transposed_weight_is_gathered(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,T,2"), w = weight(g, "w", DIMS(3, 2));
+    Ox t = ox_g_with(g, "Transpose", INPUTS(w), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
+    graph_output(g, ox_g(g, "MatMul", x, t), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 1);
+    const Const *k = g->nodes.at[0]->in[1]->k;
+    assert_string_equal(k->derived->s, "w.t");
+    float got[6];
+    assert_true(const_read(cx, k, got));
+    for (int i = 0; i < 6; i++)
+        assert_true(got[i] == (float)(i % 3 * 2 + i / 3 + 1));
+}
+
+static void a_tied_weight_stays_single(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox ids = input(g, "ids", DT_INT64, "N,T"), w = weight(g, "w", DIMS(1000, 8));
+    Ox e = ox_g(g, "Gather", w, ids);
+    Ox t = ox_g_with(g, "Transpose", INPUTS(w), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
+    graph_output(g, ox_g(g, "MatMul", e, t), NULL);
+    assert_tidied(g, &newest, "Gather(\"w\": float32[1000,8], %ids)\nTranspose<perm=[1, 0]>(\"w\": float32[1000,8])\nMatMul(%3, %4)\n");
+}
+
+static void what_depends_on_weights_only_is_a_recipe(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,2");
+    Ox w = ox_g(g, "Mul", weight(g, "v", DIMS(2, 2)), weight(g, "s", DIMS(2, 2)));
+    graph_output(g, ox_g(g, "MatMul", x, ox_g(g, "Exp", ox_g(g, "Sub", w, w))), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 1);
+    float got[4];
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got));
+    for (int i = 0; i < 4; i++)
+        assert_true(got[i] == 1);
+    Graph *same = graph_of(cx);
+    x = input(same, "x", DT_FLOAT, "N,2");
+    graph_output(same, ox_g(same, "MatMul", x, ox_g(same, "Exp", weight(same, "v", DIMS(2, 2)))), NULL);
+    assert_true(tidy(same, &kept));
+    assert_int_equal(same->nodes.n, 2);
+}
+
+/* ---- dims ------------------------------------------------------------------------------------------------------- */
+
+static void one_unknown_extent_needs_no_node(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,4");
+    graph_output(g, ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 12) }, 2)), NULL);
+    graph_output(g, ox_g(g, "Expand", input(g, "e", DT_FLOAT, "N,1"), ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 4) }, 2)), NULL);
+    assert_tidied(g, &newest, "Reshape(%x, {-1, 12}: int64[2])\nExpand(%e, {1, 4}: int64[2])\n");
+}
+
+static void sizes_are_computed_once(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,H");
+    Dim half = dim_floordiv(cx, ox_dim(x, 1), dim_int(cx, 2)), two = dim_int(cx, 2);
+    Ox zeros = ox_g(g, "ConstantOfShape", ox_dims(g, (Dim[]){ ox_dim(x, 0), half }, 2));
+    Ox more = ox_g(g, "ConstantOfShape", ox_dims(g, (Dim[]){ two, half, two }, 3));
+    graph_output(g, zeros, NULL);
+    graph_output(g, more, NULL);
+    assert_tidied(g, &newest,
+        "Shape(%x)\nGather<axis=0>(%6, {0}: int64[1])\nGather<axis=0>(%6, {1}: int64[1])\nDiv(%11, {2}: int64[1])\n"
+        "Concat<axis=0>(%8, %13)\nConstantOfShape(%14)\nConcat<axis=0>({2}: int64[1], %13, {2}: int64[1])\nConstantOfShape(%18)\n");
+}
+
+/* Both arms need N*2: it is computed outside of them, before the If. */
+static void arms_share_what_inputs_decide(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx), *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Ox c = input(g, "c", DT_BOOL, ""), x = input(g, "x", DT_FLOAT, "N");
+    for (int i = 0; i < 2; i++) {
+        Ox shape = ox_dims(arm[i], (Dim[]){ dim_mul(cx, ox_dim(x, 0), dim_int(cx, 2)) }, 1);
+        graph_output(arm[i], ox_g(arm[i], i ? "Neg" : "Abs", ox_g(arm[i], "ConstantOfShape", shape)), NULL);
+    }
+    graph_output(g, ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]), SUBGRAPH("else_branch", arm[1])), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 4);                    /* Shape, Gather, Mul, If */
+    assert_true(node_is(g->nodes.at[3], "If"));
+    assert_int_equal(arm[0]->nodes.n, 2);
+    assert_int_equal(arm[1]->nodes.n, 2);
+}
+
+/* A size that data decides is read from the value that has it. */
+static void sizes_that_data_decides(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox found = ox_g(g, "NonZero", input(g, "x", DT_FLOAT, "N"));
+    graph_output(g, ox_g(g, "ConstantOfShape", ox_dims(g, &found->type->dim[1], 1)), NULL);
+    assert_tidied(g, &newest, "NonZero(%x)\nShape(%2)\nGather<axis=0>(%5, {1}: int64[1])\nConstantOfShape(%7)\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(unused_nodes_go), TEST(identities_go), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
+        TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(a_convolution_used_twice_does_not_fuse),
+        TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
+        TEST(what_depends_on_weights_only_is_a_recipe), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
+        TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
