@@ -81,7 +81,7 @@ static Ox stand_ins(const Node *n, Ox v, StandIn fn)
     return ox_dims(n->graph, items, (size_t)v->n_items);
 }
 
-static bool materialise(Rewrite *rw, Node *n)
+bool dims_step(Rewrite *rw, Node *n)
 {
     static const struct { const char *op; int input; StandIn fn; } ways[] = {
         { "Reshape", 1, reshape_item }, { "Expand", 1, expand_item }, { "Slice", 2, slice_end },
@@ -99,4 +99,4 @@ static bool materialise(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-bool pass_dims(Graph *g, const TidyOptions *o) { return rewrite(g, o, materialise); }
+bool pass_dims(Graph *g, const TidyOptions *o) { return rewrite(g, o, dims_step, NULL); }

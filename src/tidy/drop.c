@@ -135,4 +135,4 @@ static bool drop_identity(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_identities(Graph *g, const TidyOptions *o) { return rewrite(g, o, drop_identity); }
+bool pass_identities(Graph *g, const TidyOptions *o) { return rewrite(g, o, drop_identity, NULL); }

@@ -116,7 +116,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite(g, o, fuse_norm); }
+bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite(g, o, fuse_norm, NULL); }
 
 /* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
 
@@ -152,4 +152,4 @@ static bool fuse_add(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_gemm(Graph *g, const TidyOptions *o) { return rewrite(g, o, fuse_add); }
+bool pass_gemm(Graph *g, const TidyOptions *o) { return rewrite(g, o, fuse_add, NULL); }

@@ -21,9 +21,15 @@ struct Rewrite {
     size_t n_uses;
     Map by_storage;                 /* where a constant's bytes begin -> number of uses */
     Map to;                         /* replaced value -> its replacement */
+    void *arg;                      /* the pass's own */
+    bool placed;                    /* the step has put the node into the list itself */
 };
 
-MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step);
+MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
+/* What stands in v's place by now. */
+Ox current(const Rewrite *rw, Ox v);
+/* Have outputs of n been replaced, and all that anybody wants? */
+bool gone(const Rewrite *rw, const Node *n);
 void replace(Rewrite *rw, Ox from, Ox to);
 /* How many inputs and outputs want v. */
 uint32_t uses_of(const Rewrite *rw, Ox v);
@@ -48,5 +54,6 @@ bool pass_conv_bn(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
+bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */
 
 #endif

@@ -71,14 +71,14 @@ void replace(Rewrite *rw, Ox from, Ox to)
     dim_move_origins(rw->cx, from, to);
 }
 
-static Ox current(const Rewrite *rw, Ox v)
+Ox current(const Rewrite *rw, Ox v)
 {
     for (MapEntry *e; v && (e = map_find(&rw->to, v)); )
         v = e->val;
     return v;
 }
 
-static bool gone(const Rewrite *rw, const Node *n)
+bool gone(const Rewrite *rw, const Node *n)
 {
     for (int i = 0; i < n->n_out; i++)
         if (uses_of(rw, n->out[i]) && !map_find(&rw->to, n->out[i]))
@@ -114,13 +114,14 @@ static bool rewrite_node(Rewrite *rw, Node *n)
         if (n->attr[i].kind == ATTR_GRAPH && !rewrite_graph(rw, n->attr[i].g))
             return false;
     size_t from = g->nodes.n;
+    rw->placed = false;
     if (!rw->step(rw, n) || ctx_failed(rw->cx))
         return false;
     for (size_t i = from; i < g->nodes.n; i++)
         if (!g->nodes.at[i]->at)
             g->nodes.at[i]->at = n->at;
     n->dead = gone(rw, n);
-    if (!n->dead)
+    if (!n->dead && !rw->placed)
         keep(rw, n);
     return true;
 }
@@ -157,9 +158,9 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
     return !ctx_failed(rw->cx);
 }
 
-bool rewrite(Graph *g, const TidyOptions *o, StepFn step)
+bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
-    Rewrite rw = { .cx = g->cx, .o = o, .step = step };
+    Rewrite rw = { .cx = g->cx, .o = o, .step = step, .arg = arg };
     count_graph(&rw, g);
     return rewrite_graph(&rw, g);
 }
