@@ -112,18 +112,12 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
     with open(part, "wb") as f:
         numpy.savez(f, **arrays)
     os.replace(part, base + ".npz")
-    try:
-        names = [p for p in inspect.signature(recipe_forward(model)).parameters]
-    except (TypeError, ValueError):
-        names = []
-    first = flatten(runs[0][0])
-    if len(names) < len(first) or not all(isinstance(a, torch.Tensor) for a in runs[0][0]):
-        names = ["in%d" % i for i in range(len(first))]
+    leaves = [leaf for name, arg in zip(parameters(model), runs[0][0]) for leaf in named_leaves(name, arg)]
     about = {
         "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
         "runs": len(runs), "outputs": len(runs[0][1]), "dynamic": bool(dynamic),
-        "specs": [spec(n, a) for n, a in zip(names, first)],
-        "dynamic_specs": [spec(n, a, recipe.dynamic or "N") for n, a in zip(names, first)],
+        "specs": [spec(n, a) for n, a in leaves],
+        "dynamic_specs": [spec(n, a, recipe.dynamic or "N") for n, a in leaves],
         "state": sorted(model.state_dict().keys()),
         "modules": sorted(n for n, _ in model.named_modules() if n),
     }
@@ -132,8 +126,16 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
     os.replace(part, base + ".json")
 
 
-def recipe_forward(model):
-    return model.forward
+def parameters(model):
+    return list(inspect.signature(model.forward).parameters)
+
+
+def named_leaves(name, x):
+    """("xs.0", array) of every tensor in an argument, as -i names them."""
+    if isinstance(x, torch.Tensor):
+        return [(name, x.detach().cpu().numpy())]
+    items = x.items() if isinstance(x, dict) else enumerate(x) if isinstance(x, (list, tuple)) else []
+    return [leaf for key, value in items for leaf in named_leaves("%s.%s" % (name, key), value)]
 
 
 def seeded_inputs(recipe, batch):

@@ -14,12 +14,12 @@ from recipe import Recipe
 TOYS = []
 
 
-def toy(*shapes, forms=("traced", "scripted", "pt2", "pt2.dec"), batches=(2,), dynamic="N", inputs=None):
+def toy(*shapes, forms=("traced", "scripted", "pt2", "pt2.dec"), batches=(2,), dynamic="N", inputs=None, tags=()):
     """Register the module class (or factory) below. A shape starts with "N" where it has a batch."""
     def add(make):
         def default(batch):
             return tuple(torch.randn([batch if d == "N" else d for d in s]) for s in shapes)
-        TOYS.append((make.__name__, make, inputs or default, forms, batches, dynamic))
+        TOYS.append((make.__name__, make, inputs or default, forms, batches, dynamic, ["toy", *tags]))
         return make
     return add
 
@@ -298,7 +298,7 @@ class slice_assign(nn.Module):
         return y
 
 
-@toy((2, 3))
+@toy((2, 3), tags=["refused"])
 class buffer_state(nn.Module):
     def __init__(self):
         super().__init__()
@@ -467,6 +467,12 @@ class tuple_argument(nn.Module):
         return xs[0] - xs[1]
 
 
+@toy(forms=NOT_EXPORT, inputs=lambda n: ({"image": torch.randn(2, 3), "mask": torch.randn(2, 3)},), dynamic=None)
+class dict_argument(nn.Module):
+    def forward(self, batch: Dict[str, Tensor]):
+        return batch["image"] * batch["mask"]
+
+
 @toy((2, 4))
 class shared_weight(nn.Module):
     def __init__(self):
@@ -510,5 +516,5 @@ class strided_weight(nn.Module):
 
 
 def recipes(forms):
-    return [Recipe(name, make, inputs, [f for f in wanted if f in forms], ["toy"], batches, dynamic if len(batches) > 1 else None)
-            for name, make, inputs, wanted, batches, dynamic in TOYS]
+    return [Recipe(name, make, inputs, [f for f in wanted if f in forms], tags, batches, dynamic if len(batches) > 1 else None)
+            for name, make, inputs, wanted, batches, dynamic, tags in TOYS]
