@@ -87,6 +87,10 @@ static bool items(Binder *b, const Param *p, Value v, Value *out)
 {
     bool tuple = v.tag == V_TUPLE;
     int64_t n = tuple ? v.tuple->n : v.list->n;
+    if (p->base == A_ANY) {                         /* torch.tensor([[1, 2]]): nested, and an empty one knows what it would hold */
+        *out = v;
+        return true;
+    }
     if (!tuple && v.list->stacked) {                /* a list that a Loop grows: one tensor; only Tensor[] may take it */
         *out = v;
         return p->base == A_TENSOR;
