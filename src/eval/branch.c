@@ -251,7 +251,7 @@ static Ox float_ox(Graph *g, Value v)
     return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
 }
 
-Ox number_ox(Graph *g, Value v)
+Ox carry_ox(Graph *g, Value v)
 {
     if (v.tag == V_BOOL || v.tag == V_SYMBOOL)
         return bool_ox(g, v);
@@ -295,13 +295,13 @@ static Value join_numbers(Join *j, Value a, Value b)
     if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL && b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
         if (j->walk == COLLECT)
             return a;
-        Ox x = number_ox(ev->g, a);
-        Ox y = number_ox(ev->g, b);
+        Ox x = carry_ox(ev->g, a);
+        Ox y = carry_ox(ev->g, b);
         Ox c = bool_ox(ev->g, j->condition);
         return number_value(ev, a, ox_g(ev->g, "Where", c, x, y));
     }
-    Ox x = j->walk == COLLECT ? number_ox(j->arm[0]->g, a) : NULL;
-    Ox y = j->walk == COLLECT ? number_ox(j->arm[1]->g, b) : NULL;
+    Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
+    Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
     Ox v = join_ox(j, x, y);
     return j->walk == COLLECT ? a : number_value(ev, a, v);
 }

@@ -35,7 +35,7 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 bool val_is_plain_number(Value v);
-Ox number_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
+Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
 /* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
 bool raises_surely(const Block *b);
 /* A condition as the program sees it (stmt.c). */

@@ -27,7 +27,7 @@ static bool as_tuple(Ctx *cx, const OpArg *args, size_t n, Value *out)
 /* What a pre-hook returns replaces the inputs: None keeps them, a lone value is one input. */
 static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
 {
-    for (uint32_t i = 0; i < o->cls->n_pre_hook; i++) {
+    for (uint32_t i = 0; o->cls && i < o->cls->n_pre_hook; i++) {
         Value inputs, result;
         OpArg *more;
         if (!as_tuple(ev->cx, *args, *n, &inputs) || !call_method(ev, o, o->cls->pre_hook[i], &(OpArg){ NULL, inputs }, 1, &result))
@@ -47,7 +47,7 @@ static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
 
 static bool run_post_hooks(Eval *ev, Obj *o, const OpArg *args, size_t n, Value *out)
 {
-    for (uint32_t i = 0; i < o->cls->n_hook; i++) {
+    for (uint32_t i = 0; o->cls && i < o->cls->n_hook; i++) {
         Value inputs, result;
         if (!as_tuple(ev->cx, args, n, &inputs))
             return false;
@@ -62,6 +62,23 @@ static bool run_post_hooks(Eval *ev, Obj *o, const OpArg *args, size_t n, Value 
 
 /* ---- one evaluation ---- */
 
+/* forward of the root: the entry need not be a method of its class (a .pt2 has no classes). */
+static bool call_entry(Eval *ev, Obj *root, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = ev->cx;
+    OpArg *all = new_array(cx, OpArg, n + 1);
+    if (!all)
+        return false;
+    all[0] = (OpArg){ NULL, ev->p->root };
+    if (n)
+        memcpy(all + 1, args, n * sizeof *args);
+    Where here = { .up = cx->at, .kind = WHERE_MODULE, .name = root->path ? root->path : str_of(cx, "") };
+    cx->at = &here;
+    bool ok = call_function(ev, ev->p->entry, all, n + 1, out);
+    cx->at = here.up;
+    return ok;
+}
+
 static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
 {
     Program *p = ev->p;
@@ -73,8 +90,7 @@ static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
     if (p->root.tag != V_OBJ)
         return call_function(ev, p->entry, args, n, out);
     Obj *root = p->root.obj;
-    return run_pre_hooks(ev, root, &args, &n) && call_method(ev, root, p->entry->name, args, n, out) &&
-           run_post_hooks(ev, root, args, n, out);
+    return run_pre_hooks(ev, root, &args, &n) && call_entry(ev, root, args, n, out) && run_post_hooks(ev, root, args, n, out);
 }
 
 static bool evaluate(Eval *ev)

@@ -64,7 +64,7 @@ static bool add_leaf(Loop *l, Value v)
         leaf.form = LEAF_TENSOR;
         leaf.tensor = v.t;
     } else {
-        leaf.init = number_ox(g, v);
+        leaf.init = carry_ox(g, v);
         leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT : v.tag == V_FLOAT || v.tag == V_SYMFLOAT ? LEAF_FLOAT : LEAF_BOOL;
     }
     if (!ox_ok(leaf.init))
@@ -170,7 +170,7 @@ static bool match(Loop *l, Value before, Value v, size_t *next)
     if (val_is_plain_number(before)) {
         if (!val_is_plain_number(v))
             return give_up(l, str_fmt(l->ev->cx, "a variable is a number before it and %s after a trip", val_kind(v)));
-        return widen(l, &l->leaves.at[(*next)++], number_ox(g, v));
+        return widen(l, &l->leaves.at[(*next)++], carry_ox(g, v));
     }
     if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
         for (int64_t i = 0; i < v.tuple->n; i++)
@@ -371,7 +371,7 @@ static bool keep_going(Loop *l)
         return false;
     if (!val_is_plain_number(c))
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
-    l->keep_going = number_ox(l->g, c);
+    l->keep_going = carry_ox(l->g, c);
     return ox_ok(l->keep_going);
 }
 
@@ -441,8 +441,8 @@ static bool make_loop(Loop *l)
     Eval *ev = l->ev;
     Graph *g = ev->g;
     VEC(Ox) in = { 0 };
-    vec_push(ev->cx, &in, l->condition ? NULL : number_ox(g, l->count));
-    vec_push(ev->cx, &in, l->condition ? number_ox(g, l->starts) : NULL);
+    vec_push(ev->cx, &in, l->condition ? NULL : carry_ox(g, l->count));
+    vec_push(ev->cx, &in, l->condition ? carry_ox(g, l->starts) : NULL);
     graph_output(l->g, l->keep_going, NULL);
     for (size_t i = 0; i < l->leaves.n; i++) {
         vec_push(ev->cx, &in, l->leaves.at[i].init);
