@@ -81,15 +81,13 @@ static void list_modules(Modules *m, const Obj *o)
 
 static bool put_modules(Ctx *cx, Buf *b, Program *p)
 {
-    Value root;
-    if (!p->build_root)
-        return true;
-    if (!p->build_root(cx, p, &root))
+    p->graph = graph_new(cx, NULL, NULL);                   /* where the constants go that the objects hold; not kept */
+    if (p->build_root && !p->build_root(cx, p, &p->root))
         return false;
-    if (root.tag != V_OBJ)
+    if (p->root.tag != V_OBJ)
         return true;
     Modules m = { .cx = cx, .text = buf_new(cx) };
-    list_modules(&m, root.obj);
+    list_modules(&m, p->root.obj);
     put_heading(b, "modules", m.n);
     buf_add(b, m.text.s, m.text.n);
     return !ctx_failed(cx);

@@ -517,6 +517,7 @@ static bool load(Exported *x)
     if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
         return false;
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
+    map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
     if (x->n_assertions)
         note(x->cx, NOTE_DROPPED, "%zu assertion%s about sizes and values, which ONNX cannot say", x->n_assertions, x->n_assertions == 1 ? "" : "s");
     return !ctx_failed(x->cx);
