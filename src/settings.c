@@ -46,12 +46,11 @@ static bool read_rules(Session *s, const char *path)
     Source *src = source_file(cx, path);
     if (!src)
         return false;
-    if (src->size && !src->mem)
-        return fail(cx, E_IO, "cannot read the rules in %s", path);
     keep_begin(cx);
     Text *text = new(cx, Text);
-    *text = (Text){ .name = str_of(cx, path), .at = src->size ? (const char *)src->mem : "", .n = (size_t)src->size };
-    bool ok = ops_add_rules(cx, text);
+    char *at = new_array(cx, char, src->size + 1);
+    *text = (Text){ .name = str_of(cx, path), .at = at, .n = (size_t)src->size };
+    bool ok = at && bytes_read(cx, (Bytes){ src, 0, src->size }, 0, at, text->n) && ops_add_rules(cx, text);
     keep_end(cx);
     s->subject = ok ? s->file : path;
     return ok;

@@ -45,7 +45,7 @@ static void refuse_op(Scan *s, const Expr *e)
     if (why)
         refuse(cx, where_intern(cx), e->op, "%s", why);
     else
-        refuse(cx, where_intern(cx), e->op, "Exporting the operator '%s' to ONNX opset version %d is not supported", e->op->s, s->ev->g->target);
+        refuse(cx, where_intern(cx), e->op, "pt2onnx does not know this operator");
     cx->at = before;
 }
 

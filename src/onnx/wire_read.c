@@ -1,7 +1,9 @@
 /* wire_read.c - an ONNX file back as a graph: for `show`, for tests, for fuzzing.
  *
- * Trusts no byte: a message is a slice of the file, every length is taken from a bounded cursor, nesting is counted, and
- * memory is asked for only after the bytes that fill it have been counted. Weights stay ranges of the file.
+ * The three outer messages - the model, its graph, the graph's initializers - are walked in the file itself, so that weights
+ * stay where they are, as ranges of the file. Everything inside them is small: it is loaded piece by piece (a node, a type)
+ * and read from memory. Trusts no byte: every length comes from a bounded cursor, nesting is counted, and memory is asked for
+ * only after the bytes that fill it have been counted.
  *
  * Types are those written, nothing is inferred. Nodes lose their names (the writer makes them again from module paths);
  * values keep theirs. Local functions and training information are passed over, with a note. A dimension that is neither a
@@ -19,6 +21,8 @@ typedef struct In {
     int depth;
     uint32_t nodes;                 /* made so far: their ids */
     size_t functions;
+    Slice piece;                    /* loaded last, and where it stands in the file: for messages */
+    uint64_t piece_at;
 } In;
 
 /* ---- the wire format ---- */
@@ -38,10 +42,14 @@ static uint64_t take_varint(Cursor *c)
     return 0;
 }
 
+static bool damaged_at(const In *in, const char *message, uint64_t at)
+{
+    return fail(in->cx, E_FORMAT, "not an ONNX model: the %s at byte %llu is damaged", message, (unsigned long long)at);
+}
+
 static bool damaged(const In *in, const char *message, const Cursor *c)
 {
-    return fail(in->cx, E_FORMAT, "not an ONNX model: the %s at byte %zu is damaged", message,
-                (size_t)(c->base - in->file->mem) + c->at);
+    return damaged_at(in, message, in->piece_at + (uint64_t)(c->base - in->piece.p) + c->at);
 }
 
 /* The next field of a message. False at its end, and after an error. */
@@ -70,6 +78,48 @@ static bool next_field(const In *in, Cursor *c, const char *message, Field *f)
         return false;
     }
     return true;
+}
+
+/* ---- the outer messages, in the file ---- */
+
+typedef struct Span { uint64_t at, n; } Span;
+
+/* The next field of a message that ends at `end`; the payload of WIRE_LENGTH is *span. False at its end, and after an error. */
+static bool next_in_file(In *in, uint64_t *at, uint64_t end, const char *message, Field *f, Span *span)
+{
+    enum { HEAD = 20 };                                     /* a tag and a varint */
+    uint8_t head[HEAD];
+    if (*at >= end)
+        return false;
+    size_t n = end - *at < HEAD ? (size_t)(end - *at) : HEAD;
+    if (!bytes_read(in->cx, (Bytes){ in->file, 0, in->file->size }, *at, head, n))
+        return false;
+    Cursor c = cur_over(head, n);
+    uint64_t tag = take_varint(&c);
+    *f = (Field){ .number = (uint32_t)(tag >> 3), .type = (int)(tag & 7) };
+    *span = (Span){ 0 };
+    if (f->type == WIRE_VARINT)
+        f->v = take_varint(&c);
+    else if (f->type == WIRE_LENGTH)
+        span->n = take_varint(&c);
+    else
+        span->n = f->type == WIRE_FIXED64 ? 8 : f->type == WIRE_FIXED32 ? 4 : UINT64_MAX;
+    span->at = *at + c.at;
+    if (c.failed || f->number == 0 || tag >> 32 || span->n > end - span->at)
+        return damaged_at(in, message, *at);
+    *at = span->at + span->n;
+    return true;
+}
+
+/* A piece of the file in memory; p is NULL after an error. */
+static Slice load(In *in, Span span)
+{
+    uint8_t *p = span.n < SIZE_MAX ? new_array(in->cx, uint8_t, span.n + 1) : NULL;
+    if (!p || !bytes_read(in->cx, (Bytes){ in->file, 0, in->file->size }, span.at, p, (size_t)span.n))
+        return (Slice){ 0 };
+    in->piece = (Slice){ p, (size_t)span.n };
+    in->piece_at = span.at;
+    return in->piece;
 }
 
 static Cursor over(Slice s) { return cur_over(s.p, s.n); }
@@ -128,7 +178,7 @@ typedef struct RawTensor {
     Numbers dims, ints, floats, doubles;    /* ints: int32_data, int64_data or uint64_data */
     VEC(Str) strings;
     int64_t dtype;
-    Slice raw;
+    Bytes raw;
     bool has_raw, external;
 } RawTensor;
 
@@ -167,7 +217,10 @@ static bool tensor_field(In *in, const Cursor *c, const Field *f, RawTensor *t)
         vec_push(in->cx, &t->strings, text_of(in, f));
         return true;
     case 8: t->name = text_of(in, f); return is_message(in, f, "name", c);
-    case 9: t->raw = f->bytes; t->has_raw = true; return is_message(in, f, "tensor", c);
+    case 9:
+        t->raw = (Bytes){ source_memory(in->cx, f->bytes.p, f->bytes.n), 0, f->bytes.n };
+        t->has_raw = true;
+        return is_message(in, f, "tensor", c);
     case 10: return take_fixed(in, f, 8, &t->doubles);
     case 13: return is_message(in, f, "external data", c) && external_entry(in, f->bytes, t);
     case 14: t->external = f->v == 1; return true;
@@ -197,13 +250,16 @@ static const Const *const_of_lists(In *in, const RawTensor *t, DType dtype, int6
 static const Const *const_of_bytes(In *in, const RawTensor *t, DType dtype, int64_t numel)
 {
     uint64_t bytes = dtype_bytes(dtype, (uint64_t)numel);
-    if (!t->external && bytes != t->raw.n)
-        return fail(in->cx, E_FORMAT, "tensor %s has %zu bytes, its shape asks for %llu", tensor_name(t), t->raw.n, (unsigned long long)bytes), NULL;
+    if (!t->external && bytes != t->raw.len)
+        return fail(in->cx, E_FORMAT, "tensor %s has %llu bytes, its shape asks for %llu", tensor_name(t), (unsigned long long)t->raw.len,
+                    (unsigned long long)bytes), NULL;
     Const *k = new(in->cx, Const);
     *k = (Const){ .dtype = dtype, .rank = (int)t->dims.n, .dims = t->dims.at, .name = t->name };
-    k->bytes = (Bytes){ in->file, t->raw.n && !t->external ? (uint64_t)(t->raw.p - in->file->mem) : 0, bytes };
+    k->bytes = t->raw;
     if (t->external)
-        k->bytes.src = source_recipe(in->cx, read_elsewhere, tensor_name(t), bytes);
+        k->bytes = (Bytes){ source_recipe(in->cx, read_elsewhere, tensor_name(t), bytes), 0, bytes };
+    else if (!t->has_raw)
+        k->bytes = (Bytes){ source_memory(in->cx, "", 0), 0, 0 };
     return k;
 }
 
@@ -217,6 +273,8 @@ static const Const *const_of_strings(In *in, const RawTensor *t, int64_t numel)
     return k;
 }
 
+static const Const *const_of_tensor(In *in, RawTensor *t);
+
 /* TensorProto */
 static const Const *read_tensor(In *in, Slice message, Str *name)
 {
@@ -227,20 +285,44 @@ static const Const *read_tensor(In *in, Slice message, Str *name)
         if (!tensor_field(in, &c, &f, &t))
             return NULL;
     *name = t.name;
-    if (ctx_failed(in->cx))
-        return NULL;
-    if (t.dtype <= DT_NONE || t.dtype >= DT_COUNT)
-        return fail(in->cx, E_FORMAT, "tensor %s has the element type %lld, which ONNX does not define", tensor_name(&t), (long long)t.dtype), NULL;
-    if (t.dims.n > MAX_RANK)
-        return fail(in->cx, E_LIMIT, "tensor %s has rank %zu, more than %d", tensor_name(&t), t.dims.n, MAX_RANK), NULL;
+    return ctx_failed(in->cx) ? NULL : const_of_tensor(in, &t);
+}
+
+/* The same of an initializer: its raw_data stays in the file. */
+static const Const *read_tensor_in_file(In *in, Span message, Str *name)
+{
+    Field f;
+    Span span;
+    RawTensor t = { 0 };
+    for (uint64_t at = message.at; next_in_file(in, &at, message.at + message.n, "tensor", &f, &span);) {
+        if (f.number == 9 && f.type == WIRE_LENGTH) {
+            t.raw = (Bytes){ in->file, span.at, span.n };
+            t.has_raw = true;
+            continue;
+        }
+        f.bytes = f.type == WIRE_VARINT ? (Slice){ 0 } : load(in, span);
+        Cursor c = over(in->piece);
+        if (ctx_failed(in->cx) || !tensor_field(in, &c, &f, &t))
+            return NULL;
+    }
+    *name = t.name;
+    return ctx_failed(in->cx) ? NULL : const_of_tensor(in, &t);
+}
+
+static const Const *const_of_tensor(In *in, RawTensor *t)
+{
+    if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
+        return fail(in->cx, E_FORMAT, "tensor %s has the element type %lld, which ONNX does not define", tensor_name(t), (long long)t->dtype), NULL;
+    if (t->dims.n > MAX_RANK)
+        return fail(in->cx, E_LIMIT, "tensor %s has rank %zu, more than %d", tensor_name(t), t->dims.n, MAX_RANK), NULL;
     int64_t numel = 1;
-    for (size_t i = 0; i < t.dims.n; i++)
-        if (t.dims.at[i] < 0 || !mul_ok(numel, t.dims.at[i], &numel) || numel > INT64_MAX / 16)
-            return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(&t)), NULL;
-    if (t.dtype == DT_STRING)
-        return const_of_strings(in, &t, numel);
-    bool lists = t.floats.n || t.doubles.n || t.ints.n;
-    return lists && !t.has_raw ? const_of_lists(in, &t, (DType)t.dtype, numel) : const_of_bytes(in, &t, (DType)t.dtype, numel);
+    for (size_t i = 0; i < t->dims.n; i++)
+        if (t->dims.at[i] < 0 || !mul_ok(numel, t->dims.at[i], &numel) || numel > INT64_MAX / 16)
+            return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(t)), NULL;
+    if (t->dtype == DT_STRING)
+        return const_of_strings(in, t, numel);
+    bool lists = t->floats.n || t->doubles.n || t->ints.n;
+    return lists && !t->has_raw ? const_of_lists(in, t, (DType)t->dtype, numel) : const_of_bytes(in, t, (DType)t->dtype, numel);
 }
 
 /* ---- types ---- */
@@ -543,41 +625,64 @@ static bool read_node(In *in, Slice message, Graph *g, Scope *scope)
 
 /* ---- graphs ---- */
 
-typedef struct RawGraph { Str name; VEC(Slice) node, initializer, input, output; } RawGraph;
+typedef struct RawGraph { Str name; VEC(Slice) node, initializer, input, output; VEC(Span) in_file; /* initializers of the root */ } RawGraph;
+
+static bool graph_field(In *in, const Field *f, RawGraph *r, Scope *scope)
+{
+    Str name;
+    Type type;
+    switch (f->number) {
+    case 1: vec_push(in->cx, &r->node, f->bytes); break;
+    case 2: r->name = text_of(in, f); break;
+    case 5: vec_push(in->cx, &r->initializer, f->bytes); break;
+    case 11: vec_push(in->cx, &r->input, f->bytes); break;
+    case 12: case 13:
+        if (!read_value_info(in, f->bytes, &name, &type))
+            return false;
+        map_put(in->cx, &scope->types, name, (void *)type);
+        if (f->number == 12)
+            vec_push(in->cx, &r->output, f->bytes);
+        break;
+    case 15: return fail(in->cx, E_UNSUPPORTED, "sparse initializers are not read");
+    default: break;
+    }
+    return !ctx_failed(in->cx);
+}
 
 static bool graph_fields(In *in, Slice message, RawGraph *r, Scope *scope)
 {
     Cursor c = over(message);
     Field f;
-    while (next_field(in, &c, "graph", &f)) {
-        Str name;
-        Type type;
-        if (!is_message(in, &f, "graph", &c))
+    while (next_field(in, &c, "graph", &f))
+        if (!is_message(in, &f, "graph", &c) || !graph_field(in, &f, r, scope))
             return false;
-        switch (f.number) {
-        case 1: vec_push(in->cx, &r->node, f.bytes); break;
-        case 2: r->name = text_of(in, &f); break;
-        case 5: vec_push(in->cx, &r->initializer, f.bytes); break;
-        case 11: vec_push(in->cx, &r->input, f.bytes); break;
-        case 12: case 13:
-            if (!read_value_info(in, f.bytes, &name, &type))
-                return false;
-            map_put(in->cx, &scope->types, name, (void *)type);
-            if (f.number == 12)
-                vec_push(in->cx, &r->output, f.bytes);
-            break;
-        case 15: return fail(in->cx, E_UNSUPPORTED, "sparse initializers are not read");
-        default: break;
+    return !ctx_failed(in->cx);
+}
+
+static bool graph_fields_in_file(In *in, Span message, RawGraph *r, Scope *scope)
+{
+    Field f;
+    Span span;
+    for (uint64_t at = message.at; next_in_file(in, &at, message.at + message.n, "graph", &f, &span);) {
+        if (f.type != WIRE_LENGTH)
+            return damaged_at(in, "graph", at);
+        if (f.number == 5) {
+            vec_push(in->cx, &r->in_file, span);
+            continue;
         }
+        f.bytes = load(in, span);
+        if (ctx_failed(in->cx) || !graph_field(in, &f, r, scope))
+            return false;
     }
     return !ctx_failed(in->cx);
 }
 
 static bool read_initializers(In *in, const RawGraph *r, Graph *g, Scope *scope)
 {
-    for (size_t i = 0; i < r->initializer.n; i++) {
+    for (size_t i = 0; i < r->initializer.n + r->in_file.n; i++) {
         Str name = NULL;
-        const Const *k = read_tensor(in, r->initializer.at[i], &name);
+        const Const *k = i < r->in_file.n ? read_tensor_in_file(in, r->in_file.at[i], &name)
+                                          : read_tensor(in, r->initializer.at[i - r->in_file.n], &name);
         if (!k)
             return false;
         if (!name || name->len == 0)
@@ -622,25 +727,34 @@ static bool read_outputs(In *in, const RawGraph *r, Graph *g, const Scope *scope
     return true;
 }
 
+static Graph *make_graph(In *in, const RawGraph *r, Graph *up, Scope *scope)
+{
+    Graph *g = graph_new(in->cx, up, r->name ? r->name : str_of(in->cx, ""));
+    if (!read_initializers(in, r, g, scope) || !read_inputs(in, r, g, scope))
+        return NULL;
+    for (size_t i = 0; i < r->node.n; i++)
+        if (!read_node(in, r->node.at[i], g, scope))
+            return NULL;
+    return read_outputs(in, r, g, scope) && !ctx_failed(in->cx) ? g : NULL;
+}
+
 /* GraphProto */
 static Graph *read_graph(In *in, Slice message, Graph *up, const Scope *outer)
 {
-    if (!deeper(in))
-        return NULL;
     RawGraph r = { 0 };
     Scope scope = { .up = outer };
-    if (!graph_fields(in, message, &r, &scope))
+    if (!deeper(in) || !graph_fields(in, message, &r, &scope))
         return NULL;
-    Graph *g = graph_new(in->cx, up, r.name ? r.name : str_of(in->cx, ""));
-    if (!read_initializers(in, &r, g, &scope) || !read_inputs(in, &r, g, &scope))
-        return NULL;
-    for (size_t i = 0; i < r.node.n; i++)
-        if (!read_node(in, r.node.at[i], g, &scope))
-            return NULL;
-    if (!read_outputs(in, &r, g, &scope))
-        return NULL;
+    Graph *g = make_graph(in, &r, up, &scope);
     in->depth--;
-    return ctx_failed(in->cx) ? NULL : g;
+    return g;
+}
+
+static Graph *read_root_graph(In *in, Span message)
+{
+    RawGraph r = { 0 };
+    Scope scope = { 0 };
+    return graph_fields_in_file(in, message, &r, &scope) ? make_graph(in, &r, NULL, &scope) : NULL;
 }
 
 /* ---- the model ---- */
@@ -660,51 +774,47 @@ static bool read_pair(In *in, Slice message, Str *key, Str *value, int64_t *numb
     return !ctx_failed(in->cx);
 }
 
-static bool model_field(In *in, const Cursor *c, const Field *f, ModelInfo *info, Slice *graph)
+static bool model_field(In *in, const Field *f, Span span, ModelInfo *info)
 {
     Str key = str_of(in->cx, ""), value = key;
     int64_t number = 0;
-    switch (f->number) {
-    case 7:
-        *graph = f->bytes;
-        return is_message(in, f, "model", c);
-    case 8:
-        if (!is_message(in, f, "model", c) || !read_pair(in, f->bytes, &key, &value, &number))
-            return false;
-        if (key->len == 0 || str_is(key, "ai.onnx"))
-            info->opset = number > 0 && number < 1000 ? (int)number : 0;
-        else
-            vec_push(in->cx, &info->domains, (OpsetImport){ key, number });
+    if (f->number == 25)
+        in->functions++;
+    if (f->number != 8 && f->number != 14)
         return true;
-    case 14:
-        if (!is_message(in, f, "model", c) || !read_pair(in, f->bytes, &key, &value, &number))
-            return false;
+    if (f->type != WIRE_LENGTH)
+        return damaged_at(in, "model", span.at);
+    Slice message = load(in, span);
+    if (!message.p || !read_pair(in, message, &key, &value, &number))
+        return false;
+    if (f->number == 14)
         vec_push(in->cx, &info->props, (Prop){ key, value });
-        return true;
-    case 25: in->functions++; return true;
-    default: return true;
-    }
+    else if (key->len == 0 || str_is(key, "ai.onnx"))
+        info->opset = number > 0 && number < 1000 ? (int)number : 0;
+    else
+        vec_push(in->cx, &info->domains, (OpsetImport){ key, number });
+    return true;
 }
 
 Graph *wire_read(Ctx *cx, Source *file, ModelInfo *info)
 {
     In in = { .cx = cx, .file = file };
-    Slice graph = { 0 };
+    Span graph = { 0 }, span;
     Field f;
     *info = (ModelInfo){ 0 };
-    if (!file->mem)
-        return fail(cx, E_FORMAT, "not an ONNX model: it is empty, or cannot be mapped"), NULL;
-    Cursor c = cur_over(file->mem, (size_t)file->size);
-    while (next_field(&in, &c, "model", &f))
-        if (!model_field(&in, &c, &f, info, &graph))
+    for (uint64_t at = 0; next_in_file(&in, &at, file->size, "model", &f, &span);) {
+        if (f.number == 7 && f.type == WIRE_LENGTH)
+            graph = span;
+        if (!model_field(&in, &f, span, info))
             return NULL;
+    }
     if (ctx_failed(cx))
         return NULL;
-    if (!graph.p)
+    if (!graph.at)
         return fail(cx, E_FORMAT, "not an ONNX model: it has no graph"), NULL;
     if (in.functions)
         note(cx, NOTE_INFO, "%zu local functions are not shown", in.functions);
-    Graph *g = read_graph(&in, graph, NULL, NULL);
+    Graph *g = read_root_graph(&in, graph);
     if (g)
         info->graph_name = g->name;
     return g;
