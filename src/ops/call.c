@@ -290,10 +290,24 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     return out && val_ok(v) ? store(op, out, v) : v;
 }
 
+/* Poison, or a list or tuple with a poisoned item: an operator before this one was refused. */
+static bool is_poisoned(Value v)
+{
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            if (is_poisoned(v.tuple->at[i]))
+                return true;
+    if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n && v.list->at; i++)
+            if (!val_ok(v.list->at[i].v))
+                return true;
+    return !val_ok(v);
+}
+
 Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect)
 {
     for (size_t i = 0; i < n; i++)
-        if (!val_ok(args[i].v))
+        if (is_poisoned(args[i].v))
             return val_poison();
     if (ctx_failed(g->cx))
         return val_poison();

@@ -11,6 +11,7 @@
  * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.onnx for every case that converts,
  * --show prints the nodes of each. A family whose rows or rules lack a case fails. */
 #include "ops/internal.h"
+#include "tidy/tidy.h"
 
 #include <stdlib.h>
 
@@ -327,7 +328,7 @@ static bool write_model(Ctx *cx, Graph *g, const char *path)
         return false;
     fclose(f);
     OutFile *out = out_open(cx, path);
-    ModelInfo info = { .opset = ONNX_NEWEST, .graph_name = str_of(cx, "case") };
+    ModelInfo info = { .opset = g->target, .graph_name = str_of(cx, "case") };
     return out && wire_write(cx, g, &info, out_sink(out), NULL, NULL) && out_commit(cx, &out, 1);
 }
 
@@ -342,7 +343,8 @@ static void emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
             graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(cx, "r%zu", i));
             tensors++;
         }
-    if (tensors && !write_model(cx, g, path->s))
+    TidyOptions o = { .opset = g->target, .target_ort = true };
+    if (tensors && (!tidy(g, &o) || !write_model(cx, g, path->s)))
         say(run, c, "no model was written", path->s, error_text(cx, "run_cases", run->file)->s);
 }
 

@@ -131,6 +131,10 @@ static void unknown_operators_are_noted_not_fatal(void **state)
     assert_string_equal(failed(cx, g, "my::op", (OpArg[]){ POS(x) }, 1)->s, "pt2onnx does not know this operator");
     assert_false(ctx_failed(cx));
     assert_int_equal(op_call(g, str_of(cx, "aten::relu"), NULL, (OpArg[]){ POS(val_poison()) }, 1, NULL, 0).tag, V_POISON);
+    Value items[2] = { x, val_poison() };
+    assert_int_equal(op_call(g, str_of(cx, "aten::cat"), NULL, (OpArg[]){ POS(val_list(cx, items, 2, "Tensor")) }, 1, NULL, 0).tag, V_POISON);
+    assert_int_equal(cx->refusals.n, 1);
+    assert_false(ctx_failed(cx));
     assert_int_equal(g->nodes.n, 0);
 }
 
