@@ -308,6 +308,8 @@ static bool read_program(Exported *x, Json *j, Signature *s)
             return false;
     if (j->failed || first.failed)
         return false;
+    if (!x->fn)
+        return fail(x->cx, E_FORMAT, "%s: there is no graph_module", j->record);
     if (json_next(j) != J_END)
         return fail(x->cx, E_FORMAT, "%s: more text follows the program", j->record);
     x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)", torch ? torch->s : "2.4 or older", dialect ? dialect->s : "?");

@@ -139,18 +139,26 @@ static bool read_expr(Exported *x, Json *j, RecordedDim *out)
 }
 
 /* SymInt; schema 2 has bare ints. */
-static bool read_sym_int(Exported *x, Json *j, RecordedDim *out)
+static bool read_sym_int(Exported *x, Json *j, RecordedDim *out, bool *number)
 {
     Str tag;
     Json value;
     *out = (RecordedDim){ .known = -1 };
+    *number = true;
     if (json_peek(j) == J_INT)
         return json_int(j, &out->known);
     if (!ex_union(x, j, &tag, &value))
         return false;
     if (str_is(tag, "as_int"))
         return json_int(&value, &out->known);
+    *number = false;
     return str_is(tag, "as_expr") ? read_expr(x, &value, out) : bad(x, j, "a size is expected");
+}
+
+static bool read_size(Exported *x, Json *j, RecordedDim *out)
+{
+    bool number;
+    return read_sym_int(x, j, out, &number) && (!number || out->known >= 0 || bad(x, j, "a negative size"));
 }
 
 static bool read_sizes(Exported *x, Json *j, RecordedDim *out, int *n)
@@ -160,10 +168,8 @@ static bool read_sizes(Exported *x, Json *j, RecordedDim *out, int *n)
     for (*n = 0; json_more(j); ++*n) {
         if (*n == MAX_RANK)
             return fail(x->cx, E_LIMIT, "%s: byte %zu: a tensor of more than %d dimensions", j->record, json_mark(j), MAX_RANK);
-        if (!read_sym_int(x, j, &out[*n]))
+        if (!read_size(x, j, &out[*n]))
             return false;
-        if (out[*n].known < 0 && !out[*n].expr && out[*n].known != -1)
-            return bad(x, j, "a negative size");
     }
     return !j->failed;
 }
@@ -190,7 +196,7 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
         bool ok = str_is(key, "dtype") ? json_int(j, &out->code)
                 : str_is(key, "sizes") ? read_sizes(x, j, size, &rank)
                 : str_is(key, "strides") ? read_sizes(x, j, stride, &n_stride)
-                : str_is(key, "storage_offset") ? read_sym_int(x, j, &offset)
+                : str_is(key, "storage_offset") ? read_size(x, j, &offset)
                 : str_is(key, "layout") ? json_int(j, &out->layout) : json_skip(j);
         if (!ok)
             return false;
@@ -235,9 +241,11 @@ static bool read_sym_values(Scope *s, Json *j, const char *what)
     while (json_key(j, &name)) {
         Recorded r = { .what = str_of(s->x->cx, what) };
         RecordedDim d;
-        bool is_int = !strcmp(what, "int");
-        if (!(is_int ? read_sym_int(s->x, j, &d) : json_skip(j)))
+        bool number, is_int = !strcmp(what, "int");
+        if (!(is_int ? read_sym_int(s->x, j, &d, &number) : json_skip(j)))
             return false;
+        if (is_int && d.known < 0)
+            d.known = -1;                           /* an int may be negative, which a dimension cannot say */
         r.dim = is_int ? mem_copy(s->x->cx, &d, sizeof d) : NULL;
         if (!add_type(s, j, name, &r))
             return false;
@@ -611,11 +619,14 @@ static const Region *region_of(Str target)
     return NULL;
 }
 
-/* An assertion says what the export relied on; the ranges in the file say it too. Its result is nothing. */
+/* A dtype and a size that the file records anyway; ours are compared with them. */
+static bool repeats_types(Str target) { return str_starts(target, "torch.ops.aten._assert_tensor_metadata."); }
+
+/* An assertion about data or sizes, checked when the model runs in PyTorch. It has no result. */
 static bool is_assertion(Str target)
 {
     static const char *const names[] = {
-        "torch.ops.aten._assert_scalar.", "torch.ops.aten._assert_async.", "torch.ops.aten._assert_tensor_metadata.",
+        "torch.ops.aten._assert_scalar.", "torch.ops.aten._assert_async.",
         "torch.ops.aten.sym_constrain_range.", "torch.ops.aten.sym_constrain_range_for_size.",
         "torch.ops.aten._functional_assert_scalar.", "torch.ops.aten._functional_assert_async.",
     };
@@ -939,8 +950,8 @@ static bool read_node(Scope *s, Json *j)
     Node_ n = { 0 };
     if (!scan_node(s, j, &n))
         return false;
-    if (is_assertion(n.target)) {
-        s->x->n_assertions++;
+    if (is_assertion(n.target) || repeats_types(n.target)) {
+        s->x->n_assertions += is_assertion(n.target);
         return true;
     }
     n.region = region_of(n.target);
@@ -1057,6 +1068,8 @@ static bool read_graph(Scope *s, Json *j, Graph_ *out, const Operands *operands)
 bool ex_graph(Exported *x, Json *j)
 {
     Graph_ g = { 0 };
+    if (x->fn)
+        return bad(x, j, "a second graph");
     x->fn = new(x->cx, ExFunction);
     new_slot(x, x->fn, str_of(x->cx, "self"));
     Scope s = { .x = x, .fn = x->fn };
