@@ -8,6 +8,8 @@
  * or a tensor, different ranks) is not an error yet, since most locals are never looked at again: reading it is. */
 #include "eval/branch.h"
 
+static const Value unset = { .tag = V_UNINIT };
+
 /* ---- where locals are used ---- */
 
 typedef struct Range { uint32_t first, last; } Range;                  /* numbers of statements */
@@ -205,9 +207,6 @@ typedef struct Join {
     Map pairs;                      /* BUILD: a joined tensor for each pair, so that identity survives */
 } Join;
 
-/* A value that cannot be joined: nobody may read it. */
-static Value never(Str why) { return (Value){ .tag = V_UNINIT, .s = why }; }
-
 /* Is everything in d's expression known outside of the arms? */
 static Dim look_inside(void *arg, Dim sym)
 {
@@ -336,14 +335,15 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (a && b && a->st == b->st && !a->base && !b->base)
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && a->kind != b->kind)
-        return never(str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));
     Ox x = a ? map_get(&j->arm[0]->read, a) : NULL, y = b ? map_get(&j->arm[1]->read, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y)))
         return val_poison();
     if (x && y && ox_dtype(x) != ox_dtype(y))
-        return never(str_fmt(j->ev->cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
+        return val_never(cx, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
-        return never(str_fmt(j->ev->cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; fix the sizes that the condition rests on with -i", type_text(cx, x->type)->s, type_text(cx, y->type)->s));
+        return val_never(cx, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; fix the sizes that the "
+                                     "condition rests on with -i", type_text(cx, x->type)->s, type_text(cx, y->type)->s));
     Ox v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
@@ -367,7 +367,7 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     if (!items)
         return val_poison();
     for (int64_t i = 0; i < one->n; i++)
-        items[i] = join_values(j, a ? a->at[i] : (Value){ .tag = V_UNINIT }, b ? b->at[i] : (Value){ .tag = V_UNINIT });
+        items[i] = join_values(j, a ? a->at[i] : unset, b ? b->at[i] : unset);
     Value v = val_tuple(j->ev->cx, items, one->n);
     v.tuple->type = one->type;
     v.tuple->fields = one->fields;
@@ -379,10 +379,10 @@ static Value join_lists(Join *j, const List *a, const List *b)
 {
     const List *one = a ? a : b;
     if ((a && (a->stacked || a->born <= j->arm[0]->opened)) || (b && (b->stacked || b->born <= j->arm[1]->opened)))
-        return never(str_of(j->ev->cx, "the arms of a branch give different lists"));
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different lists"));
     List *l = list_new(j->ev->cx, one->n, one->elem);
     for (int64_t i = 0; i < one->n; i++)
-        list_append(j->ev->cx, l, join_values(j, a ? a->at[i].v : (Value){ .tag = V_UNINIT }, b ? b->at[i].v : (Value){ .tag = V_UNINIT }));
+        list_append(j->ev->cx, l, join_values(j, a ? a->at[i].v : unset, b ? b->at[i].v : unset));
     return (Value){ .tag = V_LIST, .list = l };
 }
 
@@ -393,11 +393,11 @@ static Value join_dicts(Join *j, const Dict *a, const Dict *b)
     for (int64_t i = 0; same && a && b && i < a->n; i++)
         same = val_equal(j->ev->cx, a->at[i].key, b->at[i].key);
     if (!same || (a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
-        return never(str_of(j->ev->cx, "the arms of a branch give different dicts"));
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different dicts"));
     Dict *d = dict_new(j->ev->cx, one->type);
     for (int64_t i = 0; i < one->n; i++)
         dict_set(j->ev->cx, d, one->at[i].key,
-                 join_values(j, a ? a->at[i].val.v : (Value){ .tag = V_UNINIT }, b ? b->at[i].val.v : (Value){ .tag = V_UNINIT }));
+                 join_values(j, a ? a->at[i].val.v : unset, b ? b->at[i].val.v : unset));
     return (Value){ .tag = V_DICT, .dict = d };
 }
 
@@ -405,10 +405,10 @@ static Value join_objects(Join *j, const Obj *a, const Obj *b)
 {
     const Obj *one = a ? a : b;
     if ((a && (a->path || a->born <= j->arm[0]->opened)) || (b && (b->path || b->born <= j->arm[1]->opened)) || (a && b && a->cls != b->cls))
-        return never(str_of(j->ev->cx, "the arms of a branch give different objects"));
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different objects"));
     Obj *o = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL);
     for (int64_t i = 0; i < o->n; i++)
-        cell_init(&o->slot[i], join_values(j, a ? a->slot[i].v : (Value){ .tag = V_UNINIT }, b ? b->slot[i].v : (Value){ .tag = V_UNINIT }));
+        cell_init(&o->slot[i], join_values(j, a ? a->slot[i].v : unset, b ? b->slot[i].v : unset));
     return (Value){ .tag = V_OBJ, .obj = o };
 }
 
@@ -460,7 +460,8 @@ static Value join_pair(Join *j, Value a, Value b)
         return join_dicts(j, a.dict, b.dict);
     if (a.tag == V_OBJ && b.tag == V_OBJ)
         return join_objects(j, a.obj, b.obj);
-    return never(str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other, and ONNX decides between them", val_kind(a), val_kind(b)));
+    return val_never(j->ev->cx, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other, and ONNX decides between them",
+                                        val_kind(a), val_kind(b)));
 }
 
 static Value join_values(Join *j, Value a, Value b)
@@ -468,9 +469,9 @@ static Value join_values(Join *j, Value a, Value b)
     if (!val_ok(a) || !val_ok(b))
         return val_poison();
     if (a.tag == V_UNINIT && b.tag == V_UNINIT)
-        return a.s ? a : b;
+        return a.any ? a : b;
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
-        return (a.tag == V_UNINIT ? a : b).s ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
+        return (a.tag == V_UNINIT ? a : b).any ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (same(j, a, b))
         return a;
     Tensor *known;

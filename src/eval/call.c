@@ -293,18 +293,39 @@ static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
     return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
 }
 
-/* Containers take a poison item; everything else flows through as poison. */
-static bool stores_items(Str name)
+/* What works on a container and not on its items: a poison item stays where it is. */
+static bool is_container_op(Str name)
 {
-    return str_is(name, "aten::append") || str_is(name, "aten::_set_item") || str_is(name, "aten::insert") || str_is(name, "aten::extend");
-}
-
-static bool has_poison(const OpArg *args, size_t n, size_t from)
-{
-    for (size_t i = from; i < n; i++)
-        if (args[i].v.tag == V_POISON)
+    static const char *const names[] = { "aten::append", "aten::_set_item", "aten::insert", "aten::extend", "aten::len", "aten::__getitem__" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_is(name, names[i]))
             return true;
     return false;
+}
+
+/* In a list of tensors too: cat([x, poison]). */
+static bool is_poison(Value v)
+{
+    bool found = v.tag == V_POISON;
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n && !found; i++)
+        found = v.list->at[i].v.tag == V_POISON;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n && !found; i++)
+        found = v.tuple->at[i].tag == V_POISON;
+    return found;
+}
+
+static bool has_poison(const OpArg *args, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_poison(args[i].v))
+            return true;
+    return false;
+}
+
+/* Is the result of this operator poison before it is called? */
+static bool poison_flows(Str name, const OpArg *args, size_t n)
+{
+    return n > 0 && (args[0].v.tag == V_POISON || (has_poison(args, n) && !is_container_op(name)));
 }
 
 static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
@@ -322,9 +343,9 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     bool mine = false;
     if (str_is(e->op, "prim::RaiseException"))
         return eval_raise(ev, op_raise_message(ev->cx, args, n));
-    if (!stores_items(e->op) && !args_are_set(ev, args, n))
+    if (!is_container_op(e->op) && !args_are_set(ev, args, n))
         return false;
-    if (has_poison(args, n, 0) && (!stores_items(e->op) || has_poison(args, 1, 0))) {
+    if (poison_flows(e->op, args, n)) {
         *out = val_poison();
         return true;
     }
@@ -430,7 +451,7 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
         return fork_call(ev, args, n, out);
     if (!args_are_set(ev, args, n))
         return false;
-    if (has_poison(args, n, 0)) {
+    if (has_poison(args, n)) {
         *out = val_poison();
         return true;
     }
@@ -470,7 +491,7 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
         return call_path(ev, str_fmt(ev->cx, "%s.%s", self.s->s, callee->name->s), args, e->n_args, out);
     if (self.tag == V_CLASS && str_is(callee->name, "__new__"))
         return new_object(ev, self.any, out);
-    if (self.tag == V_POISON || has_poison(args, e->n_args, 0)) {
+    if (self.tag == V_POISON || has_poison(args, e->n_args)) {
         *out = val_poison();
         return true;
     }

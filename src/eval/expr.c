@@ -15,11 +15,19 @@ bool step(Eval *ev)
     return false;
 }
 
+Value val_never(Ctx *cx, Str why)
+{
+    Unset *u = new(cx, Unset);
+    *u = (Unset){ why, where_intern(cx) };
+    return (Value){ .tag = V_UNINIT, .any = u };
+}
+
 bool must_be_set(Eval *ev, Value v)
 {
+    const Unset *u = v.any;
     if (v.tag != V_UNINIT)
         return true;
-    return v.s ? fail(ev->cx, E_UNSUPPORTED, "%s", v.s->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
+    return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
 }
 
 /* ---- attributes ---- */

@@ -362,7 +362,8 @@ static bool is_told(Inputs *in, Str path)
     for (size_t i = 0; i < o->n_input; i++)
         if (o->input[i].path == path)
             return true;
-    return decl_at(in, path) || child_at(in, path, 0);
+    const InputDecl *d = decl_at(in, path);
+    return (d && d->known) || child_at(in, path, 0);
 }
 
 static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
@@ -512,12 +513,24 @@ static Str output_name(Outputs *out, Str place)
     return name;
 }
 
+/* ONNX wants the rank of whatever enters or leaves a model. */
+static bool has_rank(Ctx *cx, Ox v, const char *what, Str name)
+{
+    if (ox_rank(v) >= 0 || cx->refusals.n > 0)          /* the operator that would have told it may be the one that is missing */
+        return true;
+    fail(cx, E_UNDECIDED, "the rank of the %s %s is not known, and ONNX wants it", what, name->s);
+    fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
+    return false;
+}
+
 static bool output_ox(Outputs *out, Ox v, Str place)
 {
     if (!ox_ok(v)) {
         out->n++;
         return !ctx_failed(out->ev->cx);
     }
+    if (v->type && v->type->kind == T_TENSOR && !has_rank(out->ev->cx, v, "output", place))
+        return false;
     graph_output(out->ev->g, v, output_name(out, place));
     return !ctx_failed(out->ev->cx);
 }
@@ -611,6 +624,9 @@ bool make_outputs(Eval *ev, Value result)
 {
     const Options *o = options_of(ev);
     Outputs out = { .ev = ev };
+    for (size_t i = 0; i < ev->g->inputs.n; i++)
+        if (!has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
+            return false;
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
     if (!make_output(&out, result, str_of(ev->cx, "output"), true))

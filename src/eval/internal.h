@@ -15,10 +15,13 @@
 /* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX decides, or is an error. */
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 
+/* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
+typedef struct Unset { Str why; SourceId at; } Unset;
+
 typedef struct Frame {
     struct Frame *up;               /* the caller */
     const Function *fn;
-    Obj *locals;                    /* one slot per local; V_UNINIT until it is assigned (.s: why it can never be read, or NULL) */
+    Obj *locals;                    /* one slot per local; V_UNINIT until it is assigned (.any: an Unset, or NULL) */
     Value result;                   /* of FLOW_RETURN */
 } Frame;
 
@@ -58,6 +61,8 @@ BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, siz
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
 /* A value that is about to be looked at: false when it is one that was never set, with the reason. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
+/* A value that may be passed around, and is an error with this reason, at this place, once it is looked at. */
+Value val_never(Ctx *cx, Str why);
 /* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum members. */
 MUST_USE bool get_attr(Eval *ev, Value v, Str name, Value *out);
 /* The slot of an object's attribute; -1: none. */

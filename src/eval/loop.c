@@ -143,7 +143,7 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     if (ox_dtype(after) != leaf->dtype)
         return give_up(l, str_fmt(l->ev->cx, "a value is %s before it and %s after a trip", dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
     if (ox_rank(after) != leaf->rank)
-        return give_up(l, str_fmt(l->ev->cx, "a tensor has another rank after a trip (%s, %s)", type_text(cx, leaf->init->type)->s, type_text(cx, after->type)->s));
+        return give_up(l, str_fmt(cx, "a tensor has another rank after a trip (%s, %s)", type_text(cx, leaf->init->type)->s, type_text(cx, after->type)->s));
     for (int i = 0; i < leaf->rank; i++)
         if (leaf->dim[i] && dim_eq(cx, leaf->dim[i], ox_dim(after, i)) != YES) {
             leaf->dim[i] = NULL;
@@ -338,7 +338,7 @@ static bool new_carried(Loop *l, const Change *c)
         return grown_list(l, c);
     if (c->kind == CHANGE_DICT)
         return give_up(l, str_of(l->ev->cx, "it changes a dict"));
-    if (c->kind == CHANGE_CELL && c->before.tag == V_UNINIT && c->before.s)
+    if (c->kind == CHANGE_CELL && c->before.tag == V_UNINIT && c->before.any)
         return true;
     l->again = true;
     Graph *inside = ev->g;
@@ -496,7 +496,7 @@ static bool statement_condition(Loop *l, Value *out) { return eval_condition(l->
 static void forget_variable(Loop *l, const Stmt *s)
 {
     if (s->kind == S_FOR && s->n_target)
-        assign_slot(l->ev, s->target[0], (Value){ .tag = V_UNINIT, .s = str_of(l->ev->cx, "the variable of a loop that ONNX runs is read behind it") });
+        assign_slot(l->ev, s->target[0], val_never(l->ev->cx, str_of(l->ev->cx, "the variable of a loop that ONNX runs is read behind it")));
 }
 
 Flow run_staged_loop(Eval *ev, const Stmt *s, Value v)
@@ -613,7 +613,7 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
         call.fn = args[1 + k].v;
         Flow flow = run_arm(ev, &arm[k], call_arm, &call);
         if (flow != FLOW_NEXT)
-            return flow == FLOW_RAISE && !ctx_failed(ev->cx) ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED, "an arm of cond raises: %s", ev->raised->s) : false;
+            return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED, "an arm of cond raises: %s", ev->raised->s) : false;
     }
     return join_arms(ev, c, &arm[0], &arm[1], out);
 }

@@ -37,20 +37,22 @@ static void walk_object(Walk *w, Obj *o, Str name)
     }
 }
 
-static void walk_items(Walk *w, Value v, Str name)
+static const void *copy_of(Ctx *cx, const void *at, int64_t n, size_t size) { return n ? mem_copy(cx, at, (size_t)n * size) : NULL; }
+
+static void walk_list(Walk *w, const List *l, Str name)
 {
     Ctx *cx = w->ev->cx;
-    if (v.tag == V_LIST) {
-        const List *l = v.list;
-        vec_push(cx, &w->s->lists, (HeldList){ .list = l, .items = l->n ? mem_copy(cx, l->at, (size_t)l->n * sizeof *l->at) : NULL, .n = l->n, .name = name });
-        for (int64_t i = 0; i < l->n; i++)
-            walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
-    } else {
-        const Dict *d = v.dict;
-        vec_push(cx, &w->s->lists, (HeldList){ .dict = d, .items = d->n ? mem_copy(cx, d->at, (size_t)d->n * sizeof *d->at) : NULL, .n = d->n, .name = name });
-        for (int64_t i = 0; i < d->n; i++)
-            walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
-    }
+    vec_push(cx, &w->s->lists, (HeldList){ .list = l, .items = copy_of(cx, l->at, l->n, sizeof *l->at), .n = l->n, .name = name });
+    for (int64_t i = 0; i < l->n; i++)
+        walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
+}
+
+static void walk_dict(Walk *w, const Dict *d, Str name)
+{
+    Ctx *cx = w->ev->cx;
+    vec_push(cx, &w->s->lists, (HeldList){ .dict = d, .items = copy_of(cx, d->at, d->n, sizeof *d->at), .n = d->n, .name = name });
+    for (int64_t i = 0; i < d->n; i++)
+        walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
 
 static void walk(Walk *w, Value v, Str name)
@@ -69,8 +71,10 @@ static void walk(Walk *w, Value v, Str name)
     else if (v.tag == V_TUPLE)
         for (int64_t i = 0; i < v.tuple->n; i++)
             walk(w, v.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i));
+    else if (v.tag == V_LIST)
+        walk_list(w, v.list, name);
     else
-        walk_items(w, v, name);
+        walk_dict(w, v.dict, name);
     w->depth--;
 }
 

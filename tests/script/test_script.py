@@ -1,0 +1,479 @@
+"""What scripted programs do that traces cannot: branches, loops, classes, dicts, writes through views. Each is scripted here, saved,
+converted, and run in ONNX Runtime against torch with several inputs, so that both arms and several trip counts are seen."""
+import os
+import sys
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import oracle                                                       # noqa: E402
+
+
+def kinds(path):
+    return [n.op_type for g in oracle.graphs(onnx.load(str(path)).graph) for n in g.node]
+
+
+def flat(value):
+    if isinstance(value, torch.Tensor):
+        return [value.detach().numpy()]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [a for v in value for a in flat(v)]
+
+
+def save(module, tmp_path):
+    path = tmp_path / "model.pt"
+    torch.jit.save(torch.jit.script(module.eval()), str(path))
+    return path
+
+
+def same(module, tmp_path, runs, *options):
+    """Convert; each run's inputs give torch's outputs. The process, for what it said."""
+    module.eval()
+    out = tmp_path / "model.onnx"
+    done = oracle.converted(save(module, tmp_path), out, *options)
+    oracle.check(out)
+    oracle.run(out, [([x.numpy().copy() for x in flat_inputs(xs)], flat(module(*[clone(x) for x in xs]))) for xs in runs])
+    return done, kinds(out)
+
+
+def flat_inputs(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [a for v in value for a in flat_inputs(v)]
+
+
+def clone(value):
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {k: clone(v) for k, v in value.items()}
+    return type(value)(clone(v) for v in value)
+
+
+def refused(module, tmp_path, *options):
+    done = oracle.convert(save(module, tmp_path), tmp_path / "model.onnx", *options)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+def both_signs(*shape):
+    x = torch.rand(*shape) + 0.5
+    return [(x,), (-x,)]
+
+
+# ---- branches ----
+
+class IfOnTensor(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            y = torch.sin(x)
+        else:
+            y = x - 1
+        return y + x
+
+
+class IfWritesTwice(nn.Module):
+    """Several names, an in-place write in one arm, a number that differs, a name that only one arm uses."""
+    def forward(self, x):
+        x = x + 0
+        n = 1
+        f = 0.5
+        if bool(x.sum() > 0):
+            t = x * 3
+            y = t + x
+            n = 2
+            x[0] += 10.0
+        else:
+            y = -x
+            f = 1.5
+        return y * n, x * f
+
+
+class IfNested(nn.Module):
+    def forward(self, x):
+        y = x
+        if bool(x.sum() > 0):
+            if bool(x.max() > 1):
+                y = y * 2
+            else:
+                y = y * 3
+            y = y + 1
+        return y - x
+
+
+class IfFlag(nn.Module):
+    """A Python bool that the branch decides, asked again later."""
+    def forward(self, x):
+        positive = False
+        if bool(x.sum() > 0):
+            positive = True
+        y = x + 1
+        if positive:
+            y = y * 2
+        return y
+
+
+class IfTuple(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            p = (x, x + 1)
+        else:
+            p = (x * 2, x)
+        a, b = p
+        return a - b, b
+
+
+class IfObject(nn.Module):
+    def forward(self, x):
+        d = {"a": x, "b": x * 2}
+        if bool(x.sum() > 0):
+            d["a"] = d["a"] + 1
+        else:
+            d["b"] = d["b"] - 1
+        return d["a"] * d["b"]
+
+
+@pytest.mark.parametrize("model", [IfOnTensor, IfWritesTwice, IfNested, IfFlag, IfTuple, IfObject])
+def test_branches_that_stay(model, tmp_path):
+    _, found = same(model(), tmp_path, both_signs(3), "-i", "x:float32[N]")
+    assert "If" in found or model is IfFlag
+
+
+class IfSize(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 2:
+            y = x * 2
+        else:
+            y = x + 1
+        return y
+
+
+def test_a_branch_on_a_size(tmp_path):
+    _, found = same(IfSize(), tmp_path, [(torch.rand(n, 2),) for n in (1, 2, 3, 7)], "-i", "x:float32[N,2]")
+    assert found.count("If") == 1
+    _, found = same(IfSize(), tmp_path, [(torch.rand(n, 2),) for n in (3, 7)], "-i", "x:float32[N=3..9,2]")
+    assert "If" not in found
+
+
+class IfNone(nn.Module):
+    def forward(self, x):
+        y: Optional[Tensor] = None
+        if bool(x.sum() > 0):
+            y = x
+        return x if y is None else y
+
+
+class IfRank(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            y = x.sum()
+        else:
+            y = x
+        return y
+
+
+def test_what_cannot_be_joined_is_refused_where_it_is_read(tmp_path):
+    assert "one arm of a branch" in refused(IfNone(), tmp_path, "-i", "x:float32[3]")
+    text = refused(IfRank(), tmp_path, "-i", "x:float32[3]")
+    assert "one arm of a branch gives" in text and "test_script.py" in text
+
+
+class AliasInOneArm(nn.Module):
+    """y is x or not: after y.add_ nobody knows x."""
+    def forward(self, x):
+        x = x + 0
+        if bool(x.sum() > 0):
+            y = x
+        else:
+            y = x * 2
+        y.add_(1.0)
+        return y, x
+
+
+class AliasUnread(nn.Module):
+    def forward(self, x):
+        z = x + 0
+        if bool(x.sum() > 0):
+            z = x * 2
+        z.add_(1.0)
+        return z
+
+
+def test_memory_shared_in_one_arm(tmp_path):
+    assert "same memory in one arm" in refused(AliasInOneArm(), tmp_path, "-i", "x:float32[3]")
+    same(AliasUnread(), tmp_path, both_signs(3), "-i", "x:float32[3]")
+
+
+class Raises(nn.Module):
+    def forward(self, x):
+        if x.dim() != 2:
+            raise ValueError("rank")
+        if x.size(1) != 4:
+            raise ValueError("four features")
+        if bool(x.sum() > 1e9):
+            raise ValueError("too large")
+        return x * 2
+
+
+def test_raising_arms_become_facts(tmp_path):
+    done, found = same(Raises(), tmp_path, [(torch.rand(3, 4),)], "-i", "x:float32[N,?]")
+    assert "If" not in found and "too large" in done.stderr
+    shape = onnx.load(str(tmp_path / "model.onnx")).graph.input[0].type.tensor_type.shape
+    assert [d.dim_param or d.dim_value for d in shape.dim] == ["N", 4]
+    assert "asked to stay free" in refused(Raises(), tmp_path, "-i", "x:float32[N,C]")
+
+
+# ---- loops ----
+
+class LoopOverSize(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(2)
+        for i in range(x.size(0)):
+            y = y * 0.5 + x[i] * i
+        return y
+
+
+class LoopWhile(nn.Module):
+    def forward(self, x):
+        n = 0
+        while bool(x.abs().sum() > 1):
+            x = x * 0.5
+            n += 1
+        return x, torch.tensor(n)
+
+
+class LoopWidens(nn.Module):
+    """The carried tensor grows: its size is another one in each trip."""
+    def forward(self, x):
+        y = x[0:1]
+        for i in range(x.size(0)):
+            y = torch.cat([y, x[0:1] + i])
+        return y
+
+
+class LoopBreaks(nn.Module):
+    def forward(self, x):
+        total = torch.zeros(2)
+        for i in range(x.size(0)):
+            if bool(total.sum() > 3):
+                break
+            total = total + x[i]
+        return total
+
+
+class LoopTuple(nn.Module):
+    def forward(self, x):
+        state = (torch.zeros(2), torch.ones(2))
+        for i in range(x.size(0)):
+            h, c = state
+            state = (h + x[i], c * 0.5 + h)
+        return state
+
+
+class LoopInPlace(nn.Module):
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        for i in range(x.size(0)):
+            y[i] = x[i] * i
+        return y
+
+
+class LoopStacks(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        h = torch.zeros(2)
+        for i in range(x.size(0)):
+            h = h * 0.5 + x[i]
+            out.append(h)
+        return torch.stack(out), torch.stack(out, 1), torch.cat(out, -1), h
+
+
+class LoopInBranch(nn.Module):
+    def forward(self, x):
+        y = x.sum(0)
+        if bool(y.sum() > 0):
+            for i in range(x.size(0)):
+                y = y + x[i] * i
+        return y
+
+
+class LoopOfBranches(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(2)
+        for i in range(x.size(0)):
+            if bool(x[i].sum() > 0):
+                y = y + x[i]
+            else:
+                y = y - 2 * x[i]
+        return y
+
+
+@pytest.mark.parametrize("model", [LoopOverSize, LoopWidens, LoopBreaks, LoopTuple, LoopInPlace, LoopInBranch, LoopOfBranches])
+def test_loops_that_stay(model, tmp_path):
+    runs = [(torch.randn(n, 2),) for n in (1, 2, 5)]
+    _, found = same(model(), tmp_path, runs, "-i", "x:float32[N,2]")
+    assert "Loop" in found
+
+
+def test_a_loop_of_no_trips(tmp_path):
+    same(LoopOverSize(), tmp_path, [(torch.rand(0, 2),), (torch.rand(3, 2),)], "-i", "x:float32[N,2]")
+
+
+def test_a_loop_on_data(tmp_path):
+    same(LoopWhile(), tmp_path, [(torch.tensor([0.1]),), (torch.tensor([5.]),), (torch.tensor([90.]),)], "-i", "x:float32[1]")
+
+
+def test_a_list_that_a_loop_fills(tmp_path):
+    _, found = same(LoopStacks(), tmp_path, [(torch.randn(n, 2),) for n in (1, 4)], "-i", "x:float32[N,2]")
+    assert "Loop" in found and not [k for k in found if k.startswith("Sequence")]
+
+
+class LoopReadsList(nn.Module):
+    def forward(self, x):
+        out = [x[0]]
+        for i in range(x.size(0)):
+            out.append(out[-1] + x[i])
+        return torch.stack(out)
+
+
+def test_a_list_that_the_loop_looks_at_is_refused(tmp_path):
+    assert "changes a list" in refused(LoopReadsList(), tmp_path, "-i", "x:float32[N,2]")
+    _, found = same(LoopReadsList(), tmp_path, [(torch.randn(3, 2),)], "-i", "x:float32[3,2]")
+    assert "Loop" not in found
+
+
+# ---- memory ----
+
+class WriteThroughView(nn.Module):
+    def forward(self, x):
+        x = x + 0
+        y = x[:, 1:]
+        x[:, 1].add_(1)
+        y.mul_(2)
+        return x, y
+
+
+class ReshapePair(nn.Module):
+    def forward(self, x):
+        a = x + 0
+        b = x + 0
+        y = a.reshape(-1)
+        y.mul_(2)
+        z = b.t().reshape(-1)
+        z.mul_(3)
+        return a, y, b, z
+
+
+def test_writes_through_views(tmp_path):
+    same(WriteThroughView(), tmp_path, [(torch.rand(2, 3),), (torch.rand(5, 3),)], "-i", "x:float32[N,3]")
+    same(ReshapePair(), tmp_path, [(torch.rand(2, 3),)], "-i", "x:float32[2,3]")
+
+
+def test_memory_that_sizes_decide_is_refused(tmp_path):
+    assert "depends on sizes that are not known" in refused(ReshapePair(), tmp_path, "-i", "x:float32[N,3]")
+    same(ReshapePair(), tmp_path, [(torch.rand(2, 3),), (torch.rand(5, 3),)], "-i", "x:float32[N=2..9,3]")
+
+
+# ---- objects ----
+
+class Box:
+    def __init__(self, value: Tensor, scale: float):
+        self.value = value
+        self.scale = scale
+
+    def scaled(self) -> Tensor:
+        return self.value * self.scale
+
+
+Point = NamedTuple("Point", [("x", Tensor), ("y", Tensor)])
+
+
+class Objects(nn.Module):
+    def forward(self, x, mode: str = "add"):
+        box = torch.jit.annotate(Dict[str, Tensor], {})
+        box["a"] = x
+        box["b"] = x + 1
+        if mode not in ["add", "mul"]:
+            raise ValueError("unknown mode " + mode)
+        total = torch.zeros_like(x)
+        for key, value in box.items():
+            total = total + value if mode == "add" else total * value
+        p = Point(total, x)
+        return {"sum": p.x, "x": p.y * float(len(box))}
+
+
+def test_dicts_named_tuples_and_values(tmp_path):
+    same(Objects(), tmp_path, [(torch.rand(3),)], "-i", "x:float32[3]")
+    text = refused(Objects(), tmp_path, "-i", "x:float32[3]", "-i", "mode=sub")
+    assert "unknown mode sub" in text and "test_script.py" in text
+
+
+class Shapes(nn.Module):
+    def forward(self, x):
+        n = x.size(0)
+        return x.view(n * 2, -1), x.view(n, x.size(1) // 2, 2).sum(-1)
+
+
+def test_sizes_through_arithmetic(tmp_path):
+    _, found = same(Shapes(), tmp_path, [(torch.rand(2, 4),), (torch.rand(5, 4),)], "-i", "x:float32[N,4]")
+    assert "Gather" not in found and "Concat" not in found
+
+
+class NeedsRank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3)
+
+    def forward(self, x):
+        return self.conv(torch.relu(x) + 1)
+
+
+def test_an_assumed_rank(tmp_path):
+    done, _ = same(NeedsRank(), tmp_path, [(torch.rand(2, 3, 8, 9),)])
+    assert "x has rank 4" in done.stderr and "-i x:float32[" in done.stderr
+
+
+class Leaves(nn.Module):
+    def forward(self, batch: Dict[str, Tensor], pair: Tuple[Tensor, Tensor], xs: List[Tensor]):
+        return batch["image"] + pair[0] * pair[1], torch.stack(xs)
+
+
+def test_inputs_with_leaves(tmp_path):
+    a = torch.rand(2)
+    same(Leaves(), tmp_path, [({"image": a}, (a + 1, a + 2), [a, a * 2])], *[w for p in
+         ("batch.image", "pair.0", "pair.1", "xs.0", "xs.1") for w in ("-i", p + ":float32[2]")])
+
+
+def test_names_that_are_not_there(tmp_path):
+    done = oracle.convert(save(IfSize(), tmp_path), tmp_path / "model.onnx", "-i", "y:float32[3]", "-i", "x:float32[3]")
+    assert done.returncode == 2 and "no input 'y'" in done.stderr and "did you mean 'x'?" in done.stderr
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+        self.register_buffer("total", torch.zeros(1))
+
+    def forward(self, x):
+        self.seen += 1
+        return x * 2
+
+
+class Accumulates(Counter):
+    def forward(self, x):
+        self.total += x.sum()
+        return x + self.total
+
+
+def test_state(tmp_path):
+    done, _ = same(Counter(), tmp_path, [(torch.rand(2),)], "-i", "x:float32[2]")
+    assert "seen" in done.stderr
+    assert "total is written" in refused(Accumulates(), tmp_path, "-i", "x:float32[2]")
