@@ -520,7 +520,7 @@ static Ox lower_one_hot(Op *op)
         depth = ox_dim_value(op->g, arg_dim_expr(op, "num_classes"));
     }
     Ox values = ints(op, 0, 1);
-    return ox_with(op, "OneHot", INPUTS(x, depth, values), INT("axis", -1));
+    return ox_with(op, "OneHot", INPUTS(x, depth, values), INT("axis", ox_rank(x)));      /* not -1: ORT misreads it in opset 9 */
 }
 
 /* datum: 1 keeps the upper triangle */

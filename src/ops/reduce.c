@@ -57,12 +57,12 @@ static Ox lower_mean(Op *op)
     return lower_reduce(op);
 }
 
-/* bool has no extremes in ONNX before opset 20; uint8 has. */
+/* bool has no extremes in ONNX before opset 20, int32 always had. */
 static Ox extreme(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     if (!ox_ok(x) || ox_dtype(x) != DT_BOOL)
         return reduce(op, name, x, axes, keep);
-    Ox out = reduce(op, name, ox_cast(op->g, x, DT_UINT8), axes, keep);
+    Ox out = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
     return ox_ok(out) ? ox_cast(op->g, out, DT_BOOL) : POISON;
 }
 
@@ -102,7 +102,7 @@ static Ox lower_count_nonzero(Op *op)
 static Ox arg_extreme(Op *op, const char *name, Ox x, int axis, bool keep)
 {
     if (ox_ok(x) && ox_dtype(x) == DT_BOOL)
-        x = ox_cast(op->g, x, DT_UINT8);
+        x = ox_cast(op->g, x, DT_INT32);
     return ox_make(op->g, name, INPUTS(x), ATTRS(INT("axis", axis), INT("keepdims", keep)));
 }
 

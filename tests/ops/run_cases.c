@@ -1,6 +1,6 @@
 /* run_cases.c - operator cases: what a call emits, what its results are, what it refuses.
  *
- *     run_cases [--emit DIR | --show] FILE.txt...
+ *     run_cases [--emit DIR [--opset N] | --show] FILE.txt...
  *
  *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
  *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
@@ -9,7 +9,8 @@
  *
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number. A tensor without values gets
  * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.onnx for every case that converts,
- * --show prints the nodes of each. A family whose rows or rules lack a case fails. */
+ * --show prints the nodes of each. With --opset only the models are of interest: what that opset cannot say is counted, not a
+ * failure. A family whose rows or rules lack a case fails. */
 #include "ops/internal.h"
 #include "tidy/tidy.h"
 
@@ -302,7 +303,7 @@ static bool same_type_text(const char *line, Str got)
 
 /* ---- one case ---- */
 
-typedef struct Run { const char *file, *emit; bool show; int failures; VEC(const void *) used; Ctx *cx; } Run;
+typedef struct Run { const char *file, *emit; bool show; int opset, refused, failures; VEC(const void *) used; Ctx *cx; } Run;
 
 static void say(Run *run, const Case *c, const char *what, const char *want, const char *got)
 {
@@ -344,7 +345,13 @@ static void emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
             tensors++;
         }
     TidyOptions o = { .opset = g->target, .target_ort = true };
-    if (tensors && (!tidy(g, &o) || !write_model(cx, g, path->s)))
+    if (run->opset != ONNX_DEFAULT_TARGET && (!tidy(g, &o) || cx->refusals.n)) {
+        run->refused++;
+        if (ctx_failed(cx) && cx->error.code != E_UNSUPPORTED)
+            say(run, c, "the opset's form was not found", "a refusal", cx->error.text->s);
+        return;
+    }
+    if (tensors && ((run->opset == ONNX_DEFAULT_TARGET && !tidy(g, &o)) || !write_model(cx, g, path->s)))
         say(run, c, "no model was written", path->s, error_text(cx, "run_cases", run->file)->s);
 }
 
@@ -377,7 +384,7 @@ static void run_case(Run *run, const Case *c)
     char *text = strdup(c->call);
     Reader r = { .cx = cx, .g = g, .at = text };
     Values got = { 0 };
-    g->target = ONNX_DEFAULT_TARGET;
+    g->target = run->opset;
     if (!read_call(&r, &call)) {
         say(run, c, "the case cannot be read", "name(args)", r.at);
     } else {
@@ -385,6 +392,8 @@ static void run_case(Run *run, const Case *c)
         const char *bad = failure(cx);
         if (run->show)
             printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(g)->s);
+        else if ((bad || c->message) && run->opset != ONNX_DEFAULT_TARGET)
+            run->refused++;
         else if (bad || c->message) {
             if (!bad || !c->message || strcmp(bad, c->message) != 0)
                 say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
@@ -455,9 +464,9 @@ static void check_complete(Run *run, const char *family)
     }
 }
 
-static int run_file(const char *path, const char *emit_to, bool show)
+static int run_file(const char *path, const char *emit_to, int opset, bool show)
 {
-    Run run = { .file = path, .emit = emit_to, .show = show, .cx = ctx_new() };
+    Run run = { .file = path, .emit = emit_to, .show = show, .opset = opset, .cx = ctx_new() };
     char *text = read_all(path);
     Cases cases = { 0 };
     if (!text) {
@@ -472,7 +481,7 @@ static int run_file(const char *path, const char *emit_to, bool show)
     if (!show)
         check_complete(&run, family->s);
     if (!show)
-        printf("%s: %zu cases, %d failures\n", path, cases.n, run.failures);
+        printf("%s: %zu cases, %d refused by opset %d, %d failures\n", path, cases.n, run.refused, opset, run.failures);
     free(text);
     ctx_free(run.cx);
     return run.failures != 0;
@@ -482,13 +491,15 @@ int main(int argc, char **argv)
 {
     const char *emit_to = NULL;
     bool show = false;
-    int failed = 0;
+    int failed = 0, opset = ONNX_DEFAULT_TARGET;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--emit") == 0 && i + 1 < argc)
             emit_to = argv[++i];
+        else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc)
+            opset = atoi(argv[++i]);
         else if (strcmp(argv[i], "--show") == 0)
             show = true;
         else
-            failed |= run_file(argv[i], emit_to, show);
+            failed |= run_file(argv[i], emit_to, opset, show);
     return failed;
 }
