@@ -149,6 +149,7 @@ Str expr_text(Ctx *cx, const Function *fn, const Expr *e);
 void type_expr_print(Buf *b, const TypeExpr *t);
 void expr_print(Buf *b, const Function *fn, const Expr *e, TextStyle style);    /* fn NULL: a constant outside functions */
 void string_print(Buf *b, Str s);               /* quoted, with TorchScript's escapes */
+void float_print(Buf *b, const char *fmt, double v);    /* printf's %e %f %g with a point in any locale */
 void function_print(Buf *b, const Function *f, int indent, TextStyle style);
 
 /* ---- eval.c ---- */

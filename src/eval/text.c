@@ -429,6 +429,20 @@ void function_print(Buf *b, const Function *f, int indent, TextStyle style)
 
 static void print_value(Buf *b, Value v, int depth);
 
+void float_print(Buf *b, const char *fmt, double v)
+{
+    char text[400];                                         /* %f of the largest double has 317 characters */
+    snprintf(text, sizeof text, fmt, v);
+    for (const char *s = text; *s;) {
+        size_t n = strspn(s, "0123456789+-eEinfaINFA");
+        buf_add(b, s, n);
+        s += n;
+        if (*s)
+            buf_str(b, ".");                                /* whatever the locale has for a point, of any length */
+        s += strcspn(s, "0123456789");
+    }
+}
+
 /* Integral floats have a dot and no exponent, as TorchScript prints them: -0.0 is 0. */
 static void print_number(Buf *b, double v)
 {
@@ -437,7 +451,7 @@ static void print_number(Buf *b, double v)
     else if (isnan(v) || isinf(v))
         buf_str(b, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
     else
-        buf_fmt(b, "%.17g", v);
+        float_print(b, "%.17g", v);
 }
 
 static void print_cells(Buf *b, const List *l, int depth)

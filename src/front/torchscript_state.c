@@ -600,7 +600,7 @@ static bool build_tuple(Builder *b, const Pickle *p, const TypeExpr *t, Str path
             return false;
     *out = val_tuple(b->cx, items, (int64_t)p->seq.n);
     if (nt && out->tag == V_TUPLE) {
-        out->tuple->type = nt->qualname;
+        out->tuple->type = nt->plain;
         out->tuple->fields = field_names(b->cx, nt);
     }
     return remember(b, p, *out);

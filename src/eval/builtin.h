@@ -1,0 +1,55 @@
+/* builtin.h - what the families of builtins share. Inside src/eval only.
+ *
+ * A builtin is a function of TorchScript on values that are not tensors, or from a tensor to a number: a row names it, says
+ * which kinds of arguments it takes, and points to a C function. Rows of one name are tried in order; symbolic numbers are
+ * taken only where the kinds say so. */
+#ifndef PT2ONNX_EVAL_BUILTIN_H
+#define PT2ONNX_EVAL_BUILTIN_H
+
+#include "eval/internal.h"
+
+typedef struct Builtin {
+    Eval *ev;
+    Ctx *cx;
+    Graph *g;
+    const struct BuiltinRow *row;
+    const OpArg *arg;               /* in the order of the row's kinds; names are gone */
+    size_t n;
+} Builtin;
+
+/* False after fail(). */
+typedef bool (*BuiltinFn)(Builtin *b, Value *out);
+
+/* Kinds, a letter for each argument:
+ *   i int, maybe symbolic    I int        n int or float, maybe symbolic    N int or float    f float
+ *   b bool, maybe symbolic   B bool       c complex    C int, float or complex
+ *   s str   l list   d dict   t tuple   T tensor   D device   e enum   * anything
+ * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last '+' takes any number more.
+ * Names of arguments that callers may name stand in `names`, comma-separated, in order. */
+typedef struct BuiltinRow {
+    const char *name, *kinds;
+    BuiltinFn fn;
+    int64_t datum;                  /* members of a family differ by this, */
+    const char *text;               /* and this */
+    const char *names;
+} BuiltinRow;
+
+extern const BuiltinRow builtin_numbers[], builtin_lists[], builtin_strings[], builtin_tensors[];
+
+static inline Value arg_of(const Builtin *b, size_t i) { return i < b->n ? b->arg[i].v : val_none(); }
+static inline bool missing(const Builtin *b, size_t i) { return i >= b->n || b->arg[i].v.tag == V_NONE; }
+static inline int64_t int_or(const Builtin *b, size_t i, int64_t deflt) { return missing(b, i) ? deflt : b->arg[i].v.i; }
+
+
+#define builtin_fail(b, ...) fail((b)->cx, E_VALUE, __VA_ARGS__)
+
+/* ---- numbers, for the other families ---- */
+
+Ox double_of(Graph *g, Value v);                    /* any real number or bool as a 0-d double */
+bool number_to_int(Builtin *b, Value v, Value *out);    /* int(v): toward zero */
+bool number_to_float(Builtin *b, Value v, Value *out);
+bool number_to_bool(Builtin *b, Value v, Value *out);
+/* a < b of two values that can be ordered; *known false for others. */
+bool less_than(Value a, Value b, bool *known);
+
+#endif

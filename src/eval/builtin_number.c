@@ -1,0 +1,915 @@
+/* builtin_number.c - arithmetic, comparison and conversion of Python numbers (formats/torchscript.md 4.1, 4.2).
+ *
+ * Concrete numbers are computed here as C does: int64 that wraps, doubles. An int that depends on a dynamic dimension stays a
+ * Dim; a float that does becomes nodes in double. Such a float is looked through when it is turned back into an int: int(h / 2)
+ * is again a Dim, so shapes stay readable. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "eval/builtin.h"
+
+/* ---- kinds of numbers ---- */
+
+static bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
+static bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }
+static bool is_real(Value v) { return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL; }
+static double real_of(Value v) { return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i; }
+static bool any(const Builtin *b, bool (*is)(Value)) { return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v)); }
+static bool any_symbolic(const Builtin *b) { return any(b, is_symbolic_int) || any(b, is_symbolic_float); }
+static bool is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
+static bool all_int(const Builtin *b) { return is_int(b->arg[0].v) && (b->n < 2 || is_int(b->arg[1].v)); }
+
+Ox double_of(Graph *g, Value v)
+{
+    if (is_real(v))
+        return ox_number(g, DT_DOUBLE, real_of(v));
+    if (v.tag == V_SYMINT)
+        return ox_cast(g, ox_dim_value(g, v.dim), DT_DOUBLE);
+    if (v.tag == V_SYMBOOL)
+        return ox_cast(g, symbool_ox(g, v.sb), DT_DOUBLE);
+    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : POISON;
+}
+
+static bool give_ox(Builtin *b, Ox v, Value *out)
+{
+    *out = val_number_of(b->g, v);
+    return !ctx_failed(b->cx);
+}
+
+static bool give_dim(Builtin *b, Dim d, Value *out)
+{
+    *out = val_dim(b->cx, d);
+    return d && !ctx_failed(b->cx);
+}
+
+/* ---- floats that are fractions of dims ---- */
+
+typedef struct Fraction { Dim num; int64_t den; } Fraction;
+
+static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out);
+
+static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
+{
+    Fraction a, b;
+    int64_t k, den;
+    if (node_is(n, "Cast"))
+        return fraction_of(cx, n->in[0], depth, out);
+    if (n->n_in != 2 || !fraction_of(cx, n->in[0], depth, &a) || !fraction_of(cx, n->in[1], depth, &b))
+        return false;
+    if (node_is(n, "Div") && dim_known(b.num, &k) && k > 0 && mul_ok(a.den, k, &den)) {
+        *out = (Fraction){ dim_mul(cx, a.num, dim_int(cx, b.den)), den };
+        return true;
+    }
+    if (node_is(n, "Mul") && mul_ok(a.den, b.den, &den)) {
+        *out = (Fraction){ dim_mul(cx, a.num, b.num), den };
+        return true;
+    }
+    if ((node_is(n, "Add") || node_is(n, "Sub")) && a.den == b.den) {
+        *out = (Fraction){ node_is(n, "Add") ? dim_add(cx, a.num, b.num) : dim_sub(cx, a.num, b.num), a.den };
+        return true;
+    }
+    return false;
+}
+
+/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic constants. Only those: 0.1 is not 1/10. */
+static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
+{
+    double f;
+    const Dim *item;
+    int64_t n;
+    if (depth > 8 || !ox_ok(v))
+        return false;
+    if (v->kind == OX_NODE)
+        return fraction_of_node(cx, v->node, depth + 1, out);
+    if (ox_items(v, &item, &n) && n == 1) {
+        *out = (Fraction){ item[0], 1 };
+        return true;
+    }
+    if (!v->graph && !ox_known_scalar(&(Graph){ .cx = cx }, v, &f))
+        return false;
+    for (int64_t den = 1; v->kind == OX_CONST && den <= 1024; den *= 2)
+        if (f * (double)den == floor(f * (double)den) && fabs(f) < 1e12) {
+            *out = (Fraction){ dim_int(cx, (int64_t)(f * (double)den)), den };
+            return true;
+        }
+    return false;
+}
+
+typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_TRUNC } Rounding;
+
+/* floor, ceil or int of a symbolic float: a Dim when it is a fraction of dims, else nodes. */
+static bool round_symbolic(Builtin *b, Ox v, Rounding how, Value *out)
+{
+    static const char *const op[] = { [ROUND_FLOOR] = "Floor", [ROUND_CEIL] = "Ceil" };
+    Fraction q;
+    if (fraction_of(b->cx, v, 0, &q)) {
+        Dim den = dim_int(b->cx, q.den);
+        if (how == ROUND_CEIL)
+            return give_dim(b, dim_ceildiv(b->cx, q.num, den), out);
+        if (how == ROUND_FLOOR || q.den == 1 || dim_le(b->cx, dim_int(b->cx, 0), q.num) == YES)
+            return give_dim(b, dim_floordiv(b->cx, q.num, den), out);
+    }
+    Ox rounded = how == ROUND_TRUNC ? v : ox_g(b->g, op[how], v);
+    return give_ox(b, ox_cast(b->g, rounded, DT_INT64), out);
+}
+
+/* ---- conversions ---- */
+
+/* As C++ converts: toward zero; what does not fit, NaN too, is the smallest int. */
+static int64_t int_of_double(double f)
+{
+    return f >= -0x1p63 && f < 0x1p63 ? (int64_t)f : INT64_MIN;
+}
+
+static bool int_of_text(Builtin *b, Str s, Value *out)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(s->s, &end, 10);
+    if (s->len == 0 || end != s->s + s->len || end == s->s || errno == ERANGE)
+        return builtin_fail(b, "'%s' is no integer of 64 bits", s->s);
+    *out = val_int(v);
+    return true;
+}
+
+static bool float_of_text(Builtin *b, Str s, Value *out)
+{
+    const char *end;
+    double v = parse_double(s->s, s->len, &end);
+    if (s->len == 0 || end != s->s + s->len || end == s->s)
+        return builtin_fail(b, "'%s' is no number", s->s);
+    *out = val_float(v);
+    return true;
+}
+
+bool number_to_int(Builtin *b, Value v, Value *out)
+{
+    switch (v.tag) {
+    case V_INT: case V_SYMINT: *out = v; return true;
+    case V_BOOL: *out = val_int(v.b); return true;
+    case V_FLOAT: *out = val_int(int_of_double(v.f)); return true;
+    case V_SYMFLOAT: return round_symbolic(b, v.ox, ROUND_TRUNC, out);
+    case V_SYMBOOL: return give_ox(b, ox_cast(b->g, symbool_ox(b->g, v.sb), DT_INT64), out);
+    case V_STR: return int_of_text(b, v.s, out);
+    default: return builtin_fail(b, "int() does not take %s", val_kind(v));
+    }
+}
+
+bool number_to_float(Builtin *b, Value v, Value *out)
+{
+    switch (v.tag) {
+    case V_FLOAT: case V_SYMFLOAT: *out = v; return true;
+    case V_INT: case V_BOOL: *out = val_float(real_of(v)); return true;
+    case V_COMPLEX: *out = val_float(v.c[0]); return true;
+    case V_SYMINT: case V_SYMBOOL: return give_ox(b, double_of(b->g, v), out);
+    case V_STR: return float_of_text(b, v.s, out);
+    default: return builtin_fail(b, "float() does not take %s", val_kind(v));
+    }
+}
+
+bool number_to_bool(Builtin *b, Value v, Value *out)
+{
+    Dim d;
+    Tri t = val_truth(b->cx, v);
+    if (t != UNKNOWN) {
+        *out = val_bool(t == YES);
+        return true;
+    }
+    if (v.tag == V_SYMBOOL) {
+        *out = v;
+        return true;
+    }
+    if (v.tag == V_SYMINT && val_dim_of(v, b->cx, &d)) {
+        *out = val_rel(b->cx, REL_NE, d, dim_int(b->cx, 0));
+        return true;
+    }
+    if (v.tag != V_SYMFLOAT)
+        return builtin_fail(b, "bool() does not take %s", val_kind(v));
+    *out = val_symbool(b->cx, ox_cast(b->g, v.ox, DT_BOOL));
+    return !ctx_failed(b->cx);
+}
+
+/* A tensor of one element first becomes the number that it holds. */
+static bool number_in(Builtin *b, Value v, Value *out)
+{
+    *out = v;
+    if (v.tag != V_TENSOR)
+        return true;
+    Ox x = tensor_read(b->g, v.t);
+    if (ox_ok(x) && ox_rank(x) > 0 && dim_eq(b->cx, type_numel(b->cx, x->type), dim_int(b->cx, 1)) == NO)
+        return builtin_fail(b, "only a tensor of one element can become a number; this one is %s", type_text(b->cx, x->type)->s);
+    *out = val_number_of(b->g, x);
+    return !ctx_failed(b->cx);
+}
+
+static bool to_int(Builtin *b, Value *out)
+{
+    Value v;
+    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_int(b, v, out));
+}
+
+static bool to_float(Builtin *b, Value *out)
+{
+    Value v;
+    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_float(b, v, out));
+}
+
+static bool to_bool(Builtin *b, Value *out)
+{
+    Value v;
+    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_bool(b, v, out));
+}
+
+static bool to_complex(Builtin *b, Value *out)
+{
+    Value a = b->arg[0].v, im = arg_of(b, 1);
+    if (a.tag == V_COMPLEX && b->n == 1) {
+        *out = a;
+        return true;
+    }
+    if (!is_real(a) || !(b->n < 2 || is_real(im)))
+        return builtin_fail(b, "Complex does not take (%s, %s)", val_kind(a), val_kind(im));
+    *out = val_complex(b->cx, real_of(a), b->n > 1 ? real_of(im) : 0);
+    return true;
+}
+
+/* What is only known when the model runs stands in it by its name or type: such texts are for messages. */
+static bool to_text(Builtin *b, Value *out)
+{
+    *out = val_str(val_text(b->cx, b->arg[0].v));
+    return true;
+}
+
+/* ---- arithmetic ---- */
+
+typedef enum { OP_ADD, OP_SUB, OP_MUL, OP_FLOORDIV, OP_REMAINDER, OP_DIV, OP_POW, OP_FMOD, OP_IEEE_REMAINDER, OP_ROUND_DIV,
+               OP_MIN, OP_MAX, OP_ATAN2, OP_COPYSIGN, OP_LOG } Arith;
+
+static bool div_by_zero(Builtin *b) { return builtin_fail(b, "division by 0"); }
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    int64_t r = b == -1 ? 0 : a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a);
+    return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+
+static bool arith_ints(Builtin *b, Arith op, int64_t x, int64_t y, Value *out)
+{
+    uint64_t ux = (uint64_t)x, uy = (uint64_t)y;
+    if (y == 0 && (op == OP_FLOORDIV || op == OP_REMAINDER || op == OP_ROUND_DIV))
+        return div_by_zero(b);
+    switch (op) {
+    case OP_ADD:       *out = val_int((int64_t)(ux + uy)); return true;
+    case OP_SUB:       *out = val_int((int64_t)(ux - uy)); return true;
+    case OP_MUL:       *out = val_int((int64_t)(ux * uy)); return true;
+    case OP_FLOORDIV:  *out = val_int(floor_div(x, y)); return true;
+    case OP_REMAINDER: *out = val_int(floor_mod(x, y)); return true;
+    case OP_ROUND_DIV: *out = val_int(y == -1 ? (int64_t)(0 - ux) : x / y); return true;
+    case OP_MIN:       *out = val_int(x < y ? x : y); return true;
+    case OP_MAX:       *out = val_int(x > y ? x : y); return true;
+    default:           return builtin_fail(b, "no such operation on integers");
+    }
+}
+
+static bool arith_floats(Builtin *b, Arith op, double x, double y, Value *out)
+{
+    double r = 0;
+    if (op == OP_POW && x == 0 && y < 0)
+        return builtin_fail(b, "0.0 cannot be raised to a negative power");
+    switch (op) {
+    case OP_ADD:       r = x + y; break;
+    case OP_SUB:       r = x - y; break;
+    case OP_MUL:       r = x * y; break;
+    case OP_DIV:       r = x / y; break;
+    case OP_FLOORDIV:  r = floor(x / y); break;
+    case OP_REMAINDER: r = fmod(y + fmod(x, y), y); break;
+    case OP_POW:       r = pow(x, y); break;
+    case OP_FMOD:      r = fmod(x, y); break;
+    case OP_IEEE_REMAINDER: r = remainder(x, y); break;
+    case OP_MIN:       r = x < y ? x : y; break;
+    case OP_MAX:       r = x > y ? x : y; break;
+    case OP_ATAN2:     r = atan2(x, y); break;
+    case OP_COPYSIGN:  r = copysign(x, y); break;
+    case OP_LOG:       r = log(x) / log(y); break;
+    case OP_ROUND_DIV: return builtin_fail(b, "no such operation on floats");
+    }
+    *out = val_float(r);
+    return true;
+}
+
+/* Dims; rounding toward zero is floor where nothing is negative. */
+static bool arith_dims(Builtin *b, Arith op, Value *out)
+{
+    Ctx *cx = b->cx;
+    Dim x, y, zero = dim_int(cx, 0);
+    if (!val_dim_of(b->arg[0].v, cx, &x) || !val_dim_of(b->arg[1].v, cx, &y))
+        return builtin_fail(b, "no such operation on these numbers");
+    switch (op) {
+    case OP_ADD:       return give_dim(b, dim_add(cx, x, y), out);
+    case OP_SUB:       return give_dim(b, dim_sub(cx, x, y), out);
+    case OP_MUL:       return give_dim(b, dim_mul(cx, x, y), out);
+    case OP_FLOORDIV:  return dim_is(y, 0) ? div_by_zero(b) : give_dim(b, dim_floordiv(cx, x, y), out);
+    case OP_REMAINDER: return dim_is(y, 0) ? div_by_zero(b) : give_dim(b, dim_mod(cx, x, y), out);
+    case OP_MIN:       return give_dim(b, dim_min(cx, x, y), out);
+    case OP_MAX:       return give_dim(b, dim_max(cx, x, y), out);
+    case OP_ROUND_DIV:
+        if (dim_is(y, 0))
+            return div_by_zero(b);
+        if (dim_le(cx, zero, x) == YES && dim_lt(cx, zero, y) == YES)
+            return give_dim(b, dim_floordiv(cx, x, y), out);
+        return fail(cx, E_UNDECIDED, "a division that rounds toward zero, of a dimension whose sign is not known");
+    default:
+        return builtin_fail(b, "no such operation on these numbers");
+    }
+}
+
+/* floor(a/b) * b is taken off: the remainder has b's sign. */
+static Ox remainder_ox(Graph *g, Ox x, Ox y)
+{
+    Ox quotient = ox_g(g, "Div", x, y);
+    Ox whole = ox_g(g, "Floor", quotient);
+    Ox taken = ox_g(g, "Mul", whole, y);
+    return ox_g(g, "Sub", x, taken);
+}
+
+static bool arith_nodes(Builtin *b, Arith op, Value *out)
+{
+    static const char *const names[] = { [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow",
+                                         [OP_MIN] = "Min", [OP_MAX] = "Max", [OP_LOG] = NULL };
+    Ox x = double_of(b->g, b->arg[0].v);
+    Ox y = double_of(b->g, b->arg[1].v);
+    if (op == OP_REMAINDER)
+        return give_ox(b, remainder_ox(b->g, x, y), out);
+    if (op == OP_FLOORDIV)
+        return give_ox(b, ox_g(b->g, "Floor", ox_g(b->g, "Div", x, y)), out);
+    if (op == OP_FMOD)
+        return give_ox(b, ox_g_with(b->g, "Mod", INPUTS(x, y), INT("fmod", 1)), out);
+    if ((size_t)op >= COUNT(names) || !names[op])
+        return fail(b->cx, E_UNSUPPORTED, "%s of numbers that are only known when the model runs", b->row->name);
+    return give_ox(b, ox_g(b->g, names[op], x, y), out);
+}
+
+/* add sub mul floordiv remainder min max: ints stay ints */
+static bool arith(Builtin *b, Value *out)
+{
+    Arith op = (Arith)b->row->datum;
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    if (all_int(b))
+        return any_symbolic(b) ? arith_dims(b, op, out) : arith_ints(b, op, x.i, y.i, out);
+    return any_symbolic(b) ? arith_nodes(b, op, out) : arith_floats(b, op, real_of(x), real_of(y), out);
+}
+
+/* div pow fmod ..: always a float */
+static bool arith_float(Builtin *b, Value *out)
+{
+    Arith op = (Arith)b->row->datum;
+    return any_symbolic(b) ? arith_nodes(b, op, out) : arith_floats(b, op, real_of(b->arg[0].v), real_of(b->arg[1].v), out);
+}
+
+static bool negate(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (v.tag == V_INT)
+        *out = val_int((int64_t)(0 - (uint64_t)v.i));
+    else if (v.tag == V_FLOAT)
+        *out = val_float(-v.f);
+    else if (v.tag == V_COMPLEX)
+        *out = val_complex(b->cx, -v.c[0], -v.c[1]);
+    else if (v.tag == V_SYMINT)
+        return give_dim(b, dim_sub(b->cx, dim_int(b->cx, 0), v.dim), out);
+    else
+        return give_ox(b, ox_g(b->g, "Neg", v.ox), out);
+    return true;
+}
+
+static bool absolute(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (v.tag == V_INT)
+        *out = val_int(v.i < 0 ? (int64_t)(0 - (uint64_t)v.i) : v.i);
+    else if (v.tag == V_FLOAT)
+        *out = val_float(fabs(v.f));
+    else if (v.tag == V_COMPLEX)
+        *out = val_float(hypot(v.c[0], v.c[1]));
+    else if (v.tag == V_SYMINT)
+        return give_dim(b, dim_max(b->cx, v.dim, dim_sub(b->cx, dim_int(b->cx, 0), v.dim)), out);
+    else
+        return give_ox(b, ox_g(b->g, "Abs", v.ox), out);
+    return true;
+}
+
+static bool floor_or_ceil(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    bool up = b->row->datum == ROUND_CEIL;
+    if (is_int(v)) {
+        *out = v;
+        return true;
+    }
+    if (v.tag == V_SYMFLOAT)
+        return round_symbolic(b, v.ox, (Rounding)b->row->datum, out);
+    if (!isfinite(v.f))
+        return builtin_fail(b, "%s of %s", up ? "ceil" : "floor", isnan(v.f) ? "nan" : "infinity");
+    *out = val_int(int_of_double(up ? ceil(v.f) : floor(v.f)));
+    return true;
+}
+
+/* Half to even, and a float whatever it was given. */
+static bool round_number(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (is_int(v))
+        return number_to_float(b, v, out);
+    if (v.tag == V_SYMFLOAT)
+        return give_ox(b, ox_g(b->g, "Round", v.ox), out);
+    *out = val_float(nearbyint(v.f));
+    return true;
+}
+
+static bool div_mod(Builtin *b, Value *out)
+{
+    Builtin parts = *b;
+    BuiltinRow div = { .name = "aten::floordiv", .datum = OP_FLOORDIV }, mod = { .name = "aten::remainder", .datum = OP_REMAINDER };
+    Value both[2];
+    if (b->arg[1].v.tag == V_FLOAT && b->arg[1].v.f == 0)
+        return div_by_zero(b);
+    parts.row = &div;
+    if (!arith(&parts, &both[0]))
+        return false;
+    parts.row = &mod;
+    if (!arith(&parts, &both[1]))
+        return false;
+    *out = val_tuple(b->cx, both, 2);
+    return true;
+}
+
+/* ---- functions of one float ---- */
+
+typedef enum { F_SQRT, F_EXP, F_LOG, F_LOG10, F_LOG1P, F_EXPM1, F_SIN, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_SINH, F_COSH, F_TANH,
+               F_ASINH, F_ACOSH, F_ATANH, F_GAMMA, F_LGAMMA, F_ERF, F_ERFC, F_FABS, F_DEGREES, F_RADIANS } Unary;
+
+static double unary_of(Unary f, double x)
+{
+    const double pi = 3.14159265358979323846;
+    switch (f) {
+    case F_SQRT: return sqrt(x);      case F_EXP: return exp(x);        case F_LOG: return log(x);
+    case F_LOG10: return log10(x);    case F_LOG1P: return log1p(x);    case F_EXPM1: return expm1(x);
+    case F_SIN: return sin(x);        case F_COS: return cos(x);        case F_TAN: return tan(x);
+    case F_ASIN: return asin(x);      case F_ACOS: return acos(x);      case F_ATAN: return atan(x);
+    case F_SINH: return sinh(x);      case F_COSH: return cosh(x);      case F_TANH: return tanh(x);
+    case F_ASINH: return asinh(x);    case F_ACOSH: return acosh(x);    case F_ATANH: return atanh(x);
+    case F_GAMMA: return tgamma(x);   case F_LGAMMA: return lgamma(x);  case F_ERF: return erf(x);
+    case F_ERFC: return erfc(x);      case F_FABS: return fabs(x);      case F_DEGREES: return x * (180 / pi);
+    case F_RADIANS: return x * (pi / 180);
+    }
+    return x;
+}
+
+/* text: the ONNX operator, where there is one */
+static bool unary(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (is_real(v)) {
+        *out = val_float(unary_of((Unary)b->row->datum, real_of(v)));
+        return true;
+    }
+    if (!b->row->text)
+        return fail(b->cx, E_UNSUPPORTED, "%s of a number that is only known when the model runs", b->row->name);
+    return give_ox(b, ox_g(b->g, b->row->text, double_of(b->g, v)), out);
+}
+
+typedef enum { IS_NAN, IS_INF, IS_FINITE } FloatTest;
+
+static bool float_test(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    double x = v.tag == V_COMPLEX ? v.c[0] : real_of(v), y = v.tag == V_COMPLEX ? v.c[1] : 0;
+    switch ((FloatTest)b->row->datum) {
+    case IS_NAN:    *out = val_bool(isnan(x) || isnan(y)); break;
+    case IS_INF:    *out = val_bool(isinf(x) || isinf(y)); break;
+    case IS_FINITE: *out = val_bool(isfinite(x) && isfinite(y)); break;
+    }
+    return true;
+}
+
+/* ---- functions of ints ---- */
+
+static bool gcd(Builtin *b, Value *out)
+{
+    uint64_t x = (uint64_t)b->arg[0].v.i, y = (uint64_t)b->arg[1].v.i;
+    x = b->arg[0].v.i < 0 ? 0 - x : x;
+    y = b->arg[1].v.i < 0 ? 0 - y : y;
+    while (y) {
+        uint64_t r = x % y;
+        x = y;
+        y = r;
+    }
+    *out = val_int((int64_t)x);
+    return true;
+}
+
+static bool factorial(Builtin *b, Value *out)
+{
+    int64_t n = b->arg[0].v.i;
+    uint64_t product = 1;
+    if (n < 0)
+        return builtin_fail(b, "factorial() of a negative number");
+    for (int64_t i = 2; i <= n && product != 0; i++)        /* wraps, as PyTorch's; 0 from 66 on */
+        product *= (uint64_t)i;
+    *out = val_int((int64_t)product);
+    return true;
+}
+
+static bool ldexp_number(Builtin *b, Value *out)
+{
+    int64_t e = b->arg[1].v.i;
+    *out = val_float(ldexp(real_of(b->arg[0].v), e > 5000 ? 5000 : e < -5000 ? -5000 : (int)e));
+    return true;
+}
+
+static bool frexp_number(Builtin *b, Value *out)
+{
+    int e = 0;
+    Value both[2] = { val_float(frexp(b->arg[0].v.f, &e)) };
+    both[1] = val_int(e);
+    *out = val_tuple(b->cx, both, 2);
+    return true;
+}
+
+static bool modf_number(Builtin *b, Value *out)
+{
+    double whole;
+    Value both[2] = { val_float(modf(real_of(b->arg[0].v), &whole)) };
+    both[1] = val_float(whole);
+    *out = val_tuple(b->cx, both, 2);
+    return true;
+}
+
+static bool polar(Builtin *b, Value *out)
+{
+    double r = real_of(b->arg[0].v), angle = real_of(b->arg[1].v);
+    *out = val_complex(b->cx, r * cos(angle), r * sin(angle));
+    return true;
+}
+
+static bool angle(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (v.tag == V_COMPLEX)
+        *out = val_float(atan2(v.c[1], v.c[0]));
+    else
+        *out = val_float(isnan(real_of(v)) ? real_of(v) : real_of(v) < 0 ? 3.14159265358979323846 : 0);
+    return true;
+}
+
+typedef enum { BIT_AND, BIT_OR, BIT_XOR, BIT_SHL, BIT_SHR } Bits;
+
+static bool bits(Builtin *b, Value *out)
+{
+    int64_t x = b->arg[0].v.i, y = b->arg[1].v.i;
+    switch ((Bits)b->row->datum) {
+    case BIT_AND: *out = val_int(x & y); break;
+    case BIT_OR:  *out = val_int(x | y); break;
+    case BIT_XOR: *out = val_int(x ^ y); break;
+    case BIT_SHL: *out = val_int((int64_t)((uint64_t)x << (y & 63))); break;
+    case BIT_SHR: *out = val_int(x >> (y & 63)); break;
+    }
+    return true;
+}
+
+/* ---- complex ---- */
+
+typedef struct Pair { double re, im; } Pair;
+
+static Pair pair_of(Value v) { return v.tag == V_COMPLEX ? (Pair){ v.c[0], v.c[1] } : (Pair){ real_of(v), 0 }; }
+
+static bool complex_arith(Builtin *b, Value *out)
+{
+    Pair x = pair_of(b->arg[0].v), y = pair_of(b->arg[1].v);
+    double d = y.re * y.re + y.im * y.im;
+    switch ((Arith)b->row->datum) {
+    case OP_ADD: *out = val_complex(b->cx, x.re + y.re, x.im + y.im); return true;
+    case OP_SUB: *out = val_complex(b->cx, x.re - y.re, x.im - y.im); return true;
+    case OP_MUL: *out = val_complex(b->cx, x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re); return true;
+    case OP_DIV: *out = val_complex(b->cx, (x.re * y.re + x.im * y.im) / d, (x.im * y.re - x.re * y.im) / d); return true;
+    default:     return fail(b->cx, E_UNSUPPORTED, "%s of complex numbers", b->row->name);
+    }
+}
+
+/* ---- comparison, logic ---- */
+
+bool less_than(Value a, Value b, bool *known)
+{
+    *known = true;
+    if (a.tag == V_INT && b.tag == V_INT)
+        return a.i < b.i;
+    if (is_real(a) && is_real(b))
+        return real_of(a) < real_of(b);
+    if (a.tag == V_STR && b.tag == V_STR) {
+        size_t n = a.s->len < b.s->len ? a.s->len : b.s->len;
+        int c = memcmp(a.s->s, b.s->s, n);
+        return c ? c < 0 : a.s->len < b.s->len;
+    }
+    *known = false;
+    return false;
+}
+
+typedef enum { CMP_EQ, CMP_NE, CMP_LT, CMP_GT, CMP_LE, CMP_GE } Compare;
+
+static bool compare_dims(Builtin *b, Compare c, Value *out)
+{
+    Dim x, y;
+    if (!val_dim_of(b->arg[0].v, b->cx, &x) || !val_dim_of(b->arg[1].v, b->cx, &y))
+        return builtin_fail(b, "these numbers cannot be compared");
+    switch (c) {
+    case CMP_EQ: *out = val_rel(b->cx, REL_EQ, x, y); break;
+    case CMP_NE: *out = val_rel(b->cx, REL_NE, x, y); break;
+    case CMP_LT: *out = val_rel(b->cx, REL_LT, x, y); break;
+    case CMP_GT: *out = val_rel(b->cx, REL_LT, y, x); break;
+    case CMP_LE: *out = val_rel(b->cx, REL_LE, x, y); break;
+    case CMP_GE: *out = val_rel(b->cx, REL_LE, y, x); break;
+    }
+    return !ctx_failed(b->cx);
+}
+
+static bool compare_nodes(Builtin *b, Compare c, Value *out)
+{
+    static const char *const names[] = { "Equal", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual" };
+    Ox x = double_of(b->g, b->arg[0].v);
+    Ox y = double_of(b->g, b->arg[1].v);
+    Ox v = ox_g(b->g, names[c], x, y);
+    *out = val_symbool(b->cx, c == CMP_NE ? ox_g(b->g, "Not", v) : v);
+    return !ctx_failed(b->cx);
+}
+
+static bool compare_ordered(Compare c, bool less, bool greater)
+{
+    switch (c) {
+    case CMP_EQ: return !less && !greater;
+    case CMP_NE: return less || greater;
+    case CMP_LT: return less;
+    case CMP_GT: return greater;
+    case CMP_LE: return !greater;
+    case CMP_GE: return !less;
+    }
+    return false;
+}
+
+static bool compare_floats(Compare c, double x, double y)
+{
+    switch (c) {                                            /* nothing but != holds of a NaN */
+    case CMP_EQ: return x == y;
+    case CMP_NE: return x != y;
+    case CMP_LT: return x < y;
+    case CMP_GT: return x > y;
+    case CMP_LE: return x <= y;
+    case CMP_GE: return x >= y;
+    }
+    return false;
+}
+
+static bool compare_numbers(Builtin *b, Value *out)
+{
+    Compare c = (Compare)b->row->datum;
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    if (any_symbolic(b))
+        return all_int(b) ? compare_dims(b, c, out) : compare_nodes(b, c, out);
+    *out = val_bool(all_int(b) ? compare_ordered(c, x.i < y.i, x.i > y.i) : compare_floats(c, real_of(x), real_of(y)));
+    return true;
+}
+
+static bool compare_texts(Builtin *b, Value *out)
+{
+    bool known;
+    bool less = less_than(b->arg[0].v, b->arg[1].v, &known), greater = less_than(b->arg[1].v, b->arg[0].v, &known);
+    *out = val_bool(compare_ordered((Compare)b->row->datum, less, greater));
+    return true;
+}
+
+static bool same_bool(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool differ = b->row->datum == CMP_NE;
+    if (x.tag == V_BOOL && y.tag == V_BOOL) {
+        *out = val_bool((x.b == y.b) != differ);
+        return true;
+    }
+    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
+    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
+    Ox same = ox_g(b->g, "Equal", p, q);
+    *out = val_symbool(b->cx, differ ? ox_g(b->g, "Not", same) : same);
+    return !ctx_failed(b->cx);
+}
+
+static bool has_symbolic(Value v)
+{
+    if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n; i++)
+            if (has_symbolic(v.list->at[i].v))
+                return true;
+    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
+}
+
+/* Lists of dims are equal when every pair is; the first that differs for sure decides. */
+static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Tri *out)
+{
+    *out = x->n == y->n ? YES : NO;
+    for (int64_t i = 0; i < x->n && *out != NO; i++) {
+        Dim p, q;
+        if (!val_dim_of(x->at[i].v, b->cx, &p) || !val_dim_of(y->at[i].v, b->cx, &q))
+            return builtin_fail(b, "lists of values that are only known when the model runs cannot be compared");
+        Tri t = dim_eq(b->cx, p, q);
+        *out = t == YES ? *out : t;
+    }
+    return true;
+}
+
+static bool same_value(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool differ = b->row->datum == CMP_NE;
+    Tri t;
+    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
+        if (!equal_symbolic_lists(b, x.list, y.list, &t))
+            return false;
+        if (t == UNKNOWN)
+            return fail(b->cx, E_UNDECIDED, "whether two lists of sizes are equal depends on a dynamic dimension");
+        *out = val_bool((t == YES) != differ);
+        return true;
+    }
+    *out = val_bool(val_equal(b->cx, x, y) != differ);
+    return true;
+}
+
+static bool same_device(Builtin *b, Value *out)
+{
+    Str x = b->arg[0].v.s, y = b->arg[1].v.s;
+    *out = val_bool((x == y) != (b->row->datum == CMP_NE));
+    return true;
+}
+
+/* `is`: identity of what has one, value of what has not, and None only with None. */
+static bool identical(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool same;
+    if (x.tag != y.tag)
+        same = false;
+    else if (x.tag == V_LIST || x.tag == V_DICT || x.tag == V_OBJ || x.tag == V_TENSOR)
+        same = x.any == y.any;
+    else
+        same = val_equal(b->cx, x, y);
+    *out = val_bool(same == (b->row->datum == CMP_EQ));
+    return true;
+}
+
+static bool logic(Builtin *b, Value *out)
+{
+    static const char *const names[] = { [BIT_AND] = "And", [BIT_OR] = "Or", [BIT_XOR] = "Xor" };
+    Bits op = (Bits)b->row->datum;
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    if (x.tag == V_BOOL && y.tag == V_BOOL) {
+        *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
+        return true;
+    }
+    Value known = x.tag == V_BOOL ? x : y, other = x.tag == V_BOOL ? y : x;
+    if (known.tag == V_BOOL && op != BIT_XOR) {             /* True and q is q; False and q is False */
+        *out = known.b == (op == BIT_AND) ? other : known;
+        return true;
+    }
+    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
+    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
+    *out = val_symbool(b->cx, ox_g(b->g, names[op], p, q));
+    return !ctx_failed(b->cx);
+}
+
+/* The opposite of a question about dims is again one. */
+static bool negate_bool(Builtin *b, Value *out)
+{
+    Value v = b->arg[0].v;
+    if (v.tag == V_BOOL) {
+        *out = val_bool(!v.b);
+        return true;
+    }
+    const SymBool *s = v.sb;
+    if (s->ox)
+        *out = val_symbool(b->cx, ox_g(b->g, "Not", s->ox));
+    else if (s->rel == REL_EQ || s->rel == REL_NE)
+        *out = val_rel(b->cx, s->rel == REL_EQ ? REL_NE : REL_EQ, s->a, s->b);
+    else
+        *out = val_rel(b->cx, s->rel == REL_LT ? REL_LE : REL_LT, s->b, s->a);
+    return !ctx_failed(b->cx);
+}
+
+/* ---- loops over ranges ---- */
+
+static bool range_length(Builtin *b, Value *out)
+{
+    Ctx *cx = b->cx;
+    Dim lo, hi;
+    int64_t step = b->arg[2].v.i;
+    if (step == 0)
+        return builtin_fail(b, "range() with step 0");
+    if (b->arg[0].v.tag == V_INT && b->arg[1].v.tag == V_INT) {
+        int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i, to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
+        uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+        *out = val_int(from < to ? (int64_t)(((uint64_t)to - (uint64_t)from - 1) / stride + 1) : 0);
+        return true;
+    }
+    if (!val_dim_of(b->arg[0].v, cx, &lo) || !val_dim_of(b->arg[1].v, cx, &hi) || step == INT64_MIN)
+        return builtin_fail(b, "range() of values that are no ints");
+    Dim span = step > 0 ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi);
+    Dim length = dim_ceildiv(cx, span, dim_int(cx, step > 0 ? step : -step));
+    return give_dim(b, length ? dim_max(cx, length, dim_int(cx, 0)) : NULL, out);
+}
+
+/* start + i * step */
+static bool derive_index(Builtin *b, Value *out)
+{
+    Dim i, start, step;
+    if (!val_dim_of(b->arg[0].v, b->cx, &i) || !val_dim_of(b->arg[1].v, b->cx, &start) || !val_dim_of(b->arg[2].v, b->cx, &step))
+        return builtin_fail(b, "an index that is no int");
+    return give_dim(b, dim_add(b->cx, start, dim_mul(b->cx, i, step)), out);
+}
+
+#define FN(word, f, onnx) { .name = "aten::" word, .kinds = "n", .fn = unary, .datum = f, .text = onnx }
+#define ARITH(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith, .datum = op }
+#define ARITH_FLOAT(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith_float, .datum = op }
+#define COMPLEX_ARITH(word, op) { .name = "aten::" word, .kinds = "CC", .fn = complex_arith, .datum = op }
+#define COMPARE(word, c) { .name = "aten::" word, .kinds = "nn", .fn = compare_numbers, .datum = c }, \
+                         { .name = "aten::" word, .kinds = "ss", .fn = compare_texts, .datum = c }
+#define SAME(word, c) { .name = "aten::" word, .kinds = "bb", .fn = same_bool, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "CC", .fn = same_value, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "DD", .fn = same_device, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "ee", .fn = same_value, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "ll", .fn = same_value, .datum = c }
+
+const BuiltinRow builtin_numbers[] = {
+    { .name = "aten::Int", .kinds = "*", .fn = to_int },
+    { .name = "aten::Float", .kinds = "*", .fn = to_float },
+    { .name = "aten::Bool", .kinds = "*", .fn = to_bool },
+    { .name = "aten::IntImplicit", .kinds = "T", .fn = to_int },
+    { .name = "aten::FloatImplicit", .kinds = "T", .fn = to_float },
+    { .name = "aten::Complex", .kinds = "*|*", .fn = to_complex },
+    { .name = "aten::str", .kinds = "*", .fn = to_text },
+
+    ARITH("add", OP_ADD), ARITH("sub", OP_SUB), ARITH("mul", OP_MUL), ARITH("floordiv", OP_FLOORDIV),
+    ARITH("remainder", OP_REMAINDER), ARITH_FLOAT("div", OP_DIV), ARITH_FLOAT("pow", OP_POW), ARITH_FLOAT("fmod", OP_FMOD),
+    ARITH_FLOAT("mathremainder", OP_IEEE_REMAINDER), ARITH_FLOAT("atan2", OP_ATAN2), ARITH_FLOAT("copysign", OP_COPYSIGN),
+    ARITH_FLOAT("log", OP_LOG),
+    { .name = "aten::__round_to_zero_floordiv", .kinds = "ii", .fn = arith, .datum = OP_ROUND_DIV },
+    { .name = "prim::min", .kinds = "nn", .fn = arith, .datum = OP_MIN },
+    { .name = "prim::max", .kinds = "nn", .fn = arith, .datum = OP_MAX },
+    COMPLEX_ARITH("add", OP_ADD), COMPLEX_ARITH("sub", OP_SUB), COMPLEX_ARITH("mul", OP_MUL), COMPLEX_ARITH("div", OP_DIV),
+    { .name = "aten::neg", .kinds = "n", .fn = negate },
+    { .name = "aten::neg", .kinds = "c", .fn = negate },
+    { .name = "prim::abs", .kinds = "n", .fn = absolute },
+    { .name = "prim::abs", .kinds = "c", .fn = absolute },
+    { .name = "aten::floor", .kinds = "n", .fn = floor_or_ceil, .datum = ROUND_FLOOR },
+    { .name = "aten::ceil", .kinds = "n", .fn = floor_or_ceil, .datum = ROUND_CEIL },
+    { .name = "aten::round", .kinds = "n", .fn = round_number },
+    { .name = "aten::divmod", .kinds = "nn", .fn = div_mod },
+
+    FN("sqrt", F_SQRT, "Sqrt"), FN("exp", F_EXP, "Exp"), FN("log", F_LOG, "Log"), FN("log10", F_LOG10, NULL), FN("log1p", F_LOG1P, NULL),
+    FN("expm1", F_EXPM1, NULL), FN("sin", F_SIN, "Sin"), FN("cos", F_COS, "Cos"), FN("tan", F_TAN, "Tan"), FN("asin", F_ASIN, "Asin"),
+    FN("acos", F_ACOS, "Acos"), FN("atan", F_ATAN, "Atan"), FN("sinh", F_SINH, "Sinh"), FN("cosh", F_COSH, "Cosh"),
+    FN("tanh", F_TANH, "Tanh"), FN("asinh", F_ASINH, "Asinh"), FN("acosh", F_ACOSH, "Acosh"), FN("atanh", F_ATANH, "Atanh"),
+    FN("gamma", F_GAMMA, NULL), FN("lgamma", F_LGAMMA, NULL), FN("erf", F_ERF, "Erf"), FN("erfc", F_ERFC, NULL),
+    FN("fabs", F_FABS, "Abs"), FN("degrees", F_DEGREES, NULL), FN("radians", F_RADIANS, NULL),
+    { .name = "aten::isnan", .kinds = "C", .fn = float_test, .datum = IS_NAN },
+    { .name = "aten::isinf", .kinds = "C", .fn = float_test, .datum = IS_INF },
+    { .name = "aten::isfinite", .kinds = "C", .fn = float_test, .datum = IS_FINITE },
+    { .name = "aten::gcd", .kinds = "II", .fn = gcd },
+    { .name = "aten::factorial", .kinds = "I", .fn = factorial },
+    { .name = "aten::ldexp", .kinds = "NI", .fn = ldexp_number },
+    { .name = "aten::frexp", .kinds = "f", .fn = frexp_number },
+    { .name = "aten::modf", .kinds = "N", .fn = modf_number },
+    { .name = "aten::polar", .kinds = "NN", .fn = polar },
+    { .name = "aten::angle", .kinds = "C", .fn = angle },
+
+    { .name = "aten::__and__", .kinds = "bb", .fn = logic, .datum = BIT_AND },
+    { .name = "aten::__or__", .kinds = "bb", .fn = logic, .datum = BIT_OR },
+    { .name = "aten::__xor__", .kinds = "bb", .fn = logic, .datum = BIT_XOR },
+    { .name = "aten::__and__", .kinds = "II", .fn = bits, .datum = BIT_AND },
+    { .name = "aten::__or__", .kinds = "II", .fn = bits, .datum = BIT_OR },
+    { .name = "aten::__xor__", .kinds = "II", .fn = bits, .datum = BIT_XOR },
+    { .name = "aten::__lshift__", .kinds = "II", .fn = bits, .datum = BIT_SHL },
+    { .name = "aten::__rshift__", .kinds = "II", .fn = bits, .datum = BIT_SHR },
+    { .name = "aten::__not__", .kinds = "b", .fn = negate_bool },
+    COMPARE("eq", CMP_EQ), COMPARE("ne", CMP_NE), COMPARE("lt", CMP_LT), COMPARE("gt", CMP_GT), COMPARE("le", CMP_LE), COMPARE("ge", CMP_GE),
+    SAME("eq", CMP_EQ), SAME("ne", CMP_NE),
+    { .name = "aten::__is__", .kinds = "**", .fn = identical, .datum = CMP_EQ },
+    { .name = "aten::__isnot__", .kinds = "**", .fn = identical, .datum = CMP_NE },
+
+    { .name = "aten::__range_length", .kinds = "iiI", .fn = range_length },
+    { .name = "aten::__derive_index", .kinds = "iii", .fn = derive_index },
+    { 0 }
+};

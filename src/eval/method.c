@@ -1,0 +1,61 @@
+/* method.c - methods of values that are no objects of a class. PyTorch prints tensor methods as operators; tolist() is the one
+ * that stays a method. The others here are for files edited by hand: x.f(y) is aten::f(x, y). */
+#include "eval/builtin.h"
+
+/* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are known. */
+static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
+{
+    Ctx *cx = ev->cx;
+    int64_t n;
+    if (ox_rank(v) == 0) {
+        *out = val_number_of(ev->g, v);
+        return !ctx_failed(cx);
+    }
+    if (ox_rank(v) < 0 || !dim_known(ox_dim(v, 0), &n))
+        return fail(cx, E_UNDECIDED, "tolist() of a tensor whose size is not known: %s", type_text(cx, v->type)->s);
+    if ((*room -= n) < 0)
+        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor with more than %d elements", FOLD_NUMEL);
+    *out = (Value){ .tag = V_LIST, .list = list_new(cx, n, NULL) };
+    for (int64_t i = 0; i < n; i++) {
+        Value item;
+        Ox at = ox_int(ev->g, i);
+        Ox part = ox_g_with(ev->g, "Gather", INPUTS(v, at), INT("axis", 0));
+        if (!ox_ok(part) || !nested_list(ev, part, room, &item))
+            return false;
+        list_append(cx, out->list, item);
+    }
+    return true;
+}
+
+static bool tolist(Eval *ev, Value self, Value *out)
+{
+    int64_t room = FOLD_NUMEL;
+    Ox v = tensor_read(ev->g, self.t);
+    if (!ox_ok(v)) {
+        *out = val_poison();
+        return true;
+    }
+    return nested_list(ev, v, &room, out);
+}
+
+BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out)
+{
+    if (self.tag == V_TENSOR && str_is(name, "tolist") && n == 0)
+        return tolist(ev, self, out) ? BUILTIN_DONE : BUILTIN_FAILED;
+    Str op = str_fmt(ev->cx, "aten::%s", name->s);
+    OpArg *all = new_array(ev->cx, OpArg, n + 1);
+    if (!all)
+        return BUILTIN_FAILED;
+    all[0] = (OpArg){ NULL, self };
+    if (n)
+        memcpy(all + 1, args, n * sizeof *args);
+    if (builtin_exists(ev->cx, op)) {
+        BuiltinResult r = builtin_call(ev, op, all, n + 1, out);
+        if (r != BUILTIN_NOT_MINE)
+            return r;
+    }
+    if (self.tag != V_TENSOR || !op_exists(ev->cx, op))
+        return BUILTIN_NOT_MINE;
+    *out = op_call(ev->g, op, NULL, all, n + 1, NULL, 0);
+    return ctx_failed(ev->cx) ? BUILTIN_FAILED : BUILTIN_DONE;
+}
