@@ -126,7 +126,7 @@ static bool conv_as(Node *n, DType t, int i_x, int i_w)
     if (!conv_kernel(n, &wt, &w) || !slide(n, &w, false, &x, &y))
         return false;
     if (wt.rank >= 0 && !dim_require(cx, x.d[1], dim_mul(cx, wt.d[1], dim_int(cx, group)),
-                                     "Given groups=%lld, weight of size %s, expected input%s to have %s channels, but got %s channels instead",
+                                     "Given groups=%lld, weight of size %s, expected input %s to have %s channels, but got %s channels instead",
                                      (long long)group, type_text(cx, n->in[i_w]->type)->s, type_text(cx, n->in[i_x]->type)->s,
                                      dim_text(cx, dim_mul(cx, wt.d[1], dim_int(cx, group)))->s, dim_text(cx, x.d[1])->s))
         return false;

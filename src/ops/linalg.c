@@ -1,0 +1,422 @@
+/* linalg.c - products of matrices and vectors. Rank 2 with a bias is Gemm, everything else MatMul. */
+#include "ops/internal.h"
+
+/* ---- helpers ---- */
+
+static Ox transpose_last_two(Op *op, Ox x)
+{
+    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : -1;
+    if (rank < 2)
+        return ox_ok(x) ? op_fail(op, E_VALUE, "a tensor of rank 2 or more is needed, not %s", type_text(op->cx, x->type)->s) : POISON;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[rank - 2] = rank - 1;
+    perm[rank - 1] = rank - 2;
+    return permute_to(op, x, perm, rank);
+}
+
+/* k * x; x itself for 1 */
+static Ox times(Op *op, double k, Ox x)
+{
+    if (k == 1 || !ox_ok(x))
+        return x;
+    Ox factor = number_like(op, k, x);
+    return ox(op, "Mul", x, factor);
+}
+
+/* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
+static Ox scaled_sum(Op *op, Ox c, Ox product)
+{
+    double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
+    Ox scaled = times(op, alpha, product);
+    if (beta == 0 && ox_ok(c))
+        return scaled;
+    Ox first = times(op, beta, c);
+    return ox(op, "Add", first, scaled);
+}
+
+static bool rank_is(Op *op, Ox x, const char *what, int want)
+{
+    int rank;
+    if (!need_rank(op, x, want, &rank))
+        return false;
+    return rank == want ? true : fail(op->cx, E_VALUE, "%s must be a %dD tensor, but it has rank %d", what, want, rank);
+}
+
+/* What a Transpose of a matrix was made from: Gemm takes it with a flag, and a weight stays as it is. */
+static Ox before_transpose(Ox v, bool *transposed)
+{
+    const int64_t *perm;
+    size_t n;
+    *transposed = ox_ok(v) && v->kind == OX_NODE && node_is(v->node, "Transpose") && node_ints(v->node, "perm", &perm, &n) && n == 2 && perm[0] == 1;
+    return *transposed ? v->node->in[0] : v;
+}
+
+/* Gemm's factors are float32 attributes, and runtimes have it for floats only. */
+static bool gemm_takes(Ox x, double alpha, double beta)
+{
+    return dtype_is_float(ox_dtype(x)) && (double)(float)alpha == alpha && (double)(float)beta == beta;
+}
+
+/* alpha * a b + beta * c, c NULL for none */
+static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
+{
+    bool ta, tb;
+    Ox a0 = before_transpose(a, &ta), b0 = before_transpose(b, &tb);
+    return ox_make(op->g, "Gemm", INPUTS(a0, b0, c),
+                   ATTRS(alpha == 1 ? NO_ATTR : FLOAT("alpha", alpha), beta == 1 ? NO_ATTR : FLOAT("beta", beta), ta ? INT("transA", 1) : NO_ATTR,
+                         tb ? INT("transB", 1) : NO_ATTR));
+}
+
+/* ---- linear ---- */
+
+/* x w^T + b; w [out, in], or [in] */
+static Ox lower_linear(Op *op)
+{
+    Ox x = arg(op, "input"), w = arg(op, "weight"), b = arg_opt(op, "bias");
+    int rank, w_rank;
+    if (!need_rank(op, w, 2, &w_rank) || !need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank == 2 && w_rank == 2 && gemm_takes(x, 1, 1))
+        return ox_with(op, "Gemm", INPUTS(x, w, b), INT("transB", 1));
+    Ox wt = w_rank == 1 ? w : transpose_last_two(op, w), product = ox(op, "MatMul", x, wt);
+    return b ? ox(op, "Add", product, b) : product;
+}
+
+/* ---- matmul and its kin ---- */
+
+static Ox lower_matmul(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, "other");
+    return ox(op, "MatMul", x, y);
+}
+
+/* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text: the second one's name */
+static Ox lower_product(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, op->row->text);
+    if (!rank_is(op, x, "self", (int)op->row->datum / 10) || !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
+        return POISON;
+    return ox(op, "MatMul", x, y);
+}
+
+static Ox lower_addmm(Op *op)
+{
+    Ox c = arg(op, "self"), a = arg(op, "mat1"), b = arg(op, "mat2");
+    double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
+    if (!rank_is(op, a, "mat1", 2) || !rank_is(op, b, "mat2", 2) || !ox_ok(c))
+        return POISON;
+    if (gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2)
+        return gemm(op, a, b, beta == 0 ? NULL : c, alpha, beta == 0 ? 1 : beta);
+    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+}
+
+static Ox lower_baddbmm(Op *op)
+{
+    Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
+    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
+        return POISON;
+    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+}
+
+/* the products of all batches are summed */
+static Ox lower_addbmm(Op *op)
+{
+    Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
+    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
+        return POISON;
+    Ox product = ox(op, "MatMul", a, b), axes = ints(op, 0);
+    return scaled_sum(op, c, ox_with(op, "ReduceSum", INPUTS(product, axes), INT("keepdims", 0)));
+}
+
+static Ox lower_addmv(Op *op)
+{
+    Ox a = arg(op, "mat"), b = arg(op, "vec"), c = arg(op, "self");
+    if (!rank_is(op, a, "mat", 2) || !rank_is(op, b, "vec", 1))
+        return POISON;
+    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+}
+
+static Ox outer(Op *op, Ox a, Ox b, const char *b_name)
+{
+    if (!rank_is(op, a, "self", 1) || !rank_is(op, b, b_name, 1))
+        return POISON;
+    Ox column = unsqueeze_axis(op, a, 1), row = unsqueeze_axis(op, b, 0);
+    return ox(op, "Mul", column, row);
+}
+
+static Ox lower_outer(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "vec2");
+    return outer(op, a, b, "vec2");
+}
+
+static Ox lower_addr(Op *op)
+{
+    Ox a = arg(op, "vec1"), b = arg(op, "vec2"), c = arg(op, "self");
+    return scaled_sum(op, c, outer(op, a, b, "vec2"));
+}
+
+/* inner: the last axes against each other; a number just scales */
+static Ox lower_inner(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, "other");
+    int xr, yr;
+    if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
+        return POISON;
+    if (xr == 0 || yr == 0)
+        return ox(op, "Mul", x, y);
+    if (yr <= 2)
+        return ox(op, "MatMul", x, yr == 2 ? transpose_last_two(op, y) : y);
+    Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];
+    Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2)), product = ox(op, "MatMul", x, yt);
+    int n = 0;
+    for (int i = 0; i < xr - 1; i++)
+        out[n++] = ox_dim(x, i);
+    for (int i = 0; i < yr - 1; i++)
+        out[n++] = ox_dim(y, i);
+    return reshape_to(op, product, out, n);
+}
+
+/* chain_matmul, linalg_multi_dot: row->text is the list's name. From left to right, whatever the sizes. */
+static Ox lower_chain(Op *op)
+{
+    Oxs xs = arg_list(op, op->row->text);
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
+    Ox out = xs.at[0];
+    for (size_t i = 1; i < xs.n; i++)
+        out = ox(op, "MatMul", out, xs.at[i]);
+    return out;
+}
+
+/* ---- tensordot: contracted axes last here and first there, as one matrix product ---- */
+
+static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *perm, int *n_free)
+{
+    bool taken[MAX_RANK] = { false };
+    int at = 0, free_at = contracted_last ? 0 : (int)dims.n, taken_at = contracted_last ? rank - (int)dims.n : 0;
+    for (size_t i = 0; i < dims.n; i++) {
+        int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
+        if (d < 0 || d >= rank || taken[d])
+            return fail(op->cx, E_VALUE, "tensordot: dim %lld is out of range or there twice", (long long)dims.at[i]);
+        taken[d] = true;
+        perm[taken_at++] = (int)d;
+    }
+    for (int i = 0; i < rank; i++)
+        if (!taken[i]) {
+            perm[free_at++] = i;
+            at++;
+        }
+    *n_free = at;
+    return true;
+}
+
+static Ox lower_tensordot(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, "other");
+    Ints dx = arg_ints(op, "dims_self"), dy = arg_ints(op, "dims_other");
+    int xr, yr, px[MAX_RANK], py[MAX_RANK], fx, fy;
+    if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
+        return POISON;
+    if (dx.n != dy.n)
+        return op_fail(op, E_VALUE, "both dimension lists should have same length");
+    if (!split_axes(op, dx, xr, true, px, &fx) || !split_axes(op, dy, yr, false, py, &fy))
+        return POISON;
+    Ox a = permute_to(op, x, px, xr), b = permute_to(op, y, py, yr);
+    if (!ox_ok(a) || !ox_ok(b))
+        return POISON;
+    const Dim *da = a->type->dim, *db = b->type->dim;
+    Dim left[2] = { dim_product(op->cx, da, fx), dim_product(op->cx, da + fx, xr - fx) };
+    Dim right[2] = { dim_product(op->cx, db, yr - fy), dim_product(op->cx, db + yr - fy, fy) }, out[MAX_RANK];
+    if (fx + fy > MAX_RANK)
+        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", fx + fy, MAX_RANK);
+    for (int i = 0; i < fx; i++)
+        out[i] = da[i];
+    for (int i = 0; i < fy; i++)
+        out[fx + i] = db[yr - fy + i];
+    a = reshape_to(op, a, left, 2);
+    b = reshape_to(op, b, right, 2);
+    return reshape_to(op, ox(op, "MatMul", a, b), out, fx + fy);
+}
+
+/* ---- einsum: two operands are a matrix product between transpositions; the rest is ONNX's Einsum ---- */
+
+static Ox einsum_node(Op *op, const char *equation, Oxs xs)
+{
+    return ox_with(op, "Einsum", LIST(xs), STRING("equation", str_of(op->cx, equation)));
+}
+
+/* Without an arrow: the labels that occur once, capitals first. */
+static void implied_result(const char *a, const char *b, char *out)
+{
+    for (char c = 'A'; c <= 'z'; c++)
+        if ((strchr(a, c) != NULL) + (strchr(b, c) != NULL) == 1)
+            *out++ = c;
+    *out = 0;
+}
+
+/* The labels of two operands and of the result; false when it is no plain "ij,jk->ik". */
+static bool two_terms(const char *equation, char *a, char *b, char *out)
+{
+    char *to[3] = { a, b, out };
+    int which = 0, n = 0;
+    bool arrow = false;
+    for (const char *s = equation; *s; s++) {
+        if (*s == ',' || (s[0] == '-' && s[1] == '>')) {
+            arrow |= *s == '-';
+            s += *s == '-';
+            to[which][n] = 0;
+            n = 0;
+            if (++which == 3)
+                return false;
+            continue;
+        }
+        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
+        if (!letter || n == MAX_RANK || memchr(to[which], *s, (size_t)n))
+            return false;                                   /* an ellipsis, a diagonal */
+        to[which][n++] = *s;
+    }
+    to[which][n] = 0;
+    if (which == 1 && !arrow && strlen(a) + strlen(b) <= MAX_RANK)
+        implied_result(a, b, out);
+    else if (which != 2 || !arrow)
+        return false;
+    return true;
+}
+
+/* Labels of `from` that are (or are not) in each of the two others, in order. */
+static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y, char *out)
+{
+    int n = 0;
+    for (const char *s = from; *s; s++)
+        if ((strchr(x, *s) != NULL) == in_x && (strchr(y, *s) != NULL) == in_y)
+            out[n++] = *s;
+    out[n] = 0;
+    return n;
+}
+
+/* x of these labels with its axes in the order of `want`. */
+static Ox in_order(Op *op, Ox x, const char *labels, const char *want)
+{
+    int perm[MAX_RANK], n = 0;
+    for (; want[n]; n++)
+        perm[n] = (int)(strchr(labels, want[n]) - labels);
+    return permute_to(op, x, perm, n);
+}
+
+static void join(char *out, const char *a, const char *b, const char *c)
+{
+    for (const char *part[3] = { a, b, c }, **p = part; p < part + 3; p++)
+        for (const char *s = *p; *s; s++)
+            *out++ = *s;
+    *out = 0;
+}
+
+/* Dims of these labels, as one product or each for itself. */
+static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *out)
+{
+    int n = 0;
+    for (; labels[n]; n++)
+        out[n] = size[(unsigned char)labels[n]];
+    if (one)
+        out[0] = dim_product(op->cx, out, n);
+    return one ? 1 : n;
+}
+
+/* [batch, left, inner] x [batch, inner, right], each group made one axis. NULL: not of this kind. */
+static Ox einsum_as_product(Op *op, const char *equation, Ox x, Ox y)
+{
+    char a[MAX_RANK + 1], b[MAX_RANK + 1], out[MAX_RANK + 1], batch[MAX_RANK + 1], inner[MAX_RANK + 1], left[MAX_RANK + 1], right[MAX_RANK + 1];
+    char order[3 * MAX_RANK + 3], rest[MAX_RANK + 1];
+    Dim size[128] = { NULL }, dims[3 * MAX_RANK];
+    if (!two_terms(equation, a, b, out) || (int)strlen(a) != ox_rank(x) || (int)strlen(b) != ox_rank(y))
+        return NULL;
+    int n_batch = labels_of(a, b, true, out, true, batch);
+    labels_of(a, b, false, out, true, left);
+    labels_of(b, a, false, out, true, right);
+    if (labels_of(a, b, true, out, false, inner) == 0 || labels_of(a, b, false, out, false, rest) || labels_of(b, a, false, out, false, rest) ||
+        labels_of(out, a, false, b, false, rest) || n_batch + 2 > MAX_RANK)
+        return NULL;
+    for (int i = 0; a[i]; i++)
+        size[(unsigned char)a[i]] = ox_dim(x, i);
+    for (int i = 0; b[i]; i++) {
+        Dim *d = &size[(unsigned char)b[i]];
+        if (*d && dim_eq(op->cx, *d, ox_dim(y, i)) != YES)
+            return NULL;                                    /* a label of size 1 here is stretched */
+        *d = ox_dim(y, i);
+    }
+    join(order, batch, left, inner);
+    Ox xa = in_order(op, x, a, order);
+    int n = dims_of(op, size, batch, false, dims);
+    dims_of(op, size, left, true, dims + n);
+    dims_of(op, size, inner, true, dims + n + 1);
+    xa = reshape_to(op, xa, dims, n + 2);
+    join(order, batch, inner, right);
+    Ox yb = in_order(op, y, b, order);
+    dims_of(op, size, inner, true, dims + n);
+    dims_of(op, size, right, true, dims + n + 1);
+    yb = reshape_to(op, yb, dims, n + 2);
+    Ox product = ox(op, "MatMul", xa, yb);
+    join(order, batch, left, right);
+    n += dims_of(op, size, left, false, dims + n);
+    n += dims_of(op, size, right, false, dims + n);
+    return in_order(op, reshape_to(op, product, dims, n), order, out);
+}
+
+static Ox einsum(Op *op, Str equation, Oxs xs)
+{
+    char *plain = mem_alloc(op->cx, equation->len + 1);
+    for (uint32_t i = 0, n = 0; i < equation->len; i++)
+        if (equation->s[i] != ' ')
+            plain[n++] = equation->s[i];
+    for (size_t i = 0; i < xs.n; i++)
+        if (!ox_ok(xs.at[i]))
+            return POISON;
+    Ox product = xs.n == 2 ? einsum_as_product(op, plain, xs.at[0], xs.at[1]) : NULL;
+    return product ? product : einsum_node(op, plain, xs);
+}
+
+static Ox lower_einsum(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Str equation = arg_str(op, "equation");
+    if (ctx_failed(op->cx))
+        return POISON;
+    return xs.n && equation ? einsum(op, equation, xs) : op_fail(op, E_VALUE, "einsum(): must provide at least one operand");
+}
+
+/* sum over i, j of x1[.., i] w[o, i, j] x2[.., j], plus the bias */
+static Ox lower_bilinear(Op *op)
+{
+    Ox at[3] = { arg(op, "input1"), arg(op, "weight"), arg(op, "input2") }, bias = arg_opt(op, "bias");
+    Ox out = einsum(op, str_of(op->cx, "...i,oij,...j->...o"), (Oxs){ .at = at, .n = 3 });
+    return bias ? ox(op, "Add", out, bias) : out;
+}
+
+#define PRODUCT(ranks, second, line) { .kind = ROW_LOWER, .schema = (line), .lower = lower_product, .datum = (ranks), .text = (second) }
+
+const OpRow ops_linalg[] = {
+    LOWER(lower_linear, NULL, PLAIN, "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
+    LOWER(lower_matmul, NULL, PLAIN, "aten::matmul(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_matmul, NULL, PLAIN, "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
+    PRODUCT(22, "mat2", "aten::mm(Tensor self, Tensor mat2) -> Tensor"),
+    PRODUCT(33, "mat2", "aten::bmm(Tensor self, Tensor mat2) -> Tensor"),
+    PRODUCT(21, "vec", "aten::mv(Tensor self, Tensor vec) -> Tensor"),
+    PRODUCT(11, "tensor", "aten::dot(Tensor self, Tensor tensor) -> Tensor"),
+    PRODUCT(11, "other", "aten::vdot(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_addmm, NULL, PLAIN, "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_baddbmm, NULL, PLAIN, "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_addbmm, NULL, PLAIN, "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_addmv, NULL, PLAIN, "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_addr, NULL, PLAIN, "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_outer, "default(self, vec2)", PLAIN, "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
+    LOWER(lower_outer, "default(self, vec2)", PLAIN, "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
+    LOWER(lower_inner, NULL, PLAIN, "aten::inner(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_tensordot, NULL, PLAIN, "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"),
+    UNARY(lower_chain, "matrices", NULL, PLAIN, "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
+    UNARY(lower_chain, "tensors", NULL, PLAIN, "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+    LOWER(lower_bilinear, NULL, PLAIN, "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
+    OPS_END
+};

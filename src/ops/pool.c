@@ -1,0 +1,325 @@
+/* pool.c - pooling over one, two or three axes, and adaptive pooling. Rank is a parameter.
+ *
+ * Adaptive pooling asks for output sizes. Window i of n outputs over a size s is [floor(i s / n), ceil((i + 1) s / n)): equal
+ * windows are an ordinary pool; else, as windows are boxes, each axis is reduced by itself, slice by slice. */
+#include "ops/internal.h"
+
+typedef struct Pool {
+    Ox x;
+    int n;                                      /* spatial axes */
+    bool alone;                                 /* the input had no batch axis */
+    bool ceil;
+    int64_t kernel[MAX_RANK], stride[MAX_RANK], pad[MAX_RANK], dilation[MAX_RANK];
+} Pool;
+
+static bool has_param(Op *op, const char *name)
+{
+    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
+}
+
+/* The input with a batch axis. */
+static bool pool_input(Op *op, int n, Ox *x, bool *alone)
+{
+    int rank;
+    *x = arg(op, "self");
+    if (!need_rank(op, *x, n + 2, &rank))
+        return false;
+    if (rank != n + 1 && rank != n + 2)
+        return fail(op->cx, E_VALUE, "Expected %dD or %dD (batch mode) tensor, but got input with sizes: %s", n + 1, n + 2, type_text(op->cx, (*x)->type)->s);
+    *alone = rank == n + 1;
+    if (*alone)
+        *x = unsqueeze_axis(op, *x, 0);
+    return ox_ok(*x);
+}
+
+static Ox without_batch(Op *op, Ox y, bool alone)
+{
+    Ox axes = ints(op, 0);
+    return alone ? ox(op, "Squeeze", y, axes) : y;
+}
+
+static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64_t *out)
+{
+    Ints v = { 0 };
+    if (has_param(op, name))
+        v = arg_ints_n(op, name, n);
+    for (int i = 0; i < n; i++)
+        out[i] = v.n ? v.at[i] : deflt ? deflt[i] : strcmp(name, "padding") != 0;
+    return !ctx_failed(op->cx);
+}
+
+/* row->datum: how many axes */
+static bool pool_args(Op *op, Pool *p)
+{
+    *p = (Pool){ .n = (int)op->row->datum };
+    if (!pool_input(op, p->n, &p->x, &p->alone) || !numbers(op, "kernel_size", p->n, NULL, p->kernel) ||
+        !numbers(op, "stride", p->n, p->kernel, p->stride) || !numbers(op, "padding", p->n, NULL, p->pad) ||
+        !numbers(op, "dilation", p->n, NULL, p->dilation))
+        return false;
+    p->ceil = arg_bool(op, "ceil_mode");
+    for (int i = 0; i < p->n; i++)
+        if (p->pad[i] < 0 || p->pad[i] > p->kernel[i] / 2)
+            return fail(op->cx, E_VALUE, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld",
+                        (long long)p->pad[i], (long long)p->kernel[i]);
+    return true;
+}
+
+static void both_sides(const Pool *p, int64_t *out)
+{
+    for (int i = 0; i < p->n; i++)
+        out[i] = out[p->n + i] = p->pad[i];
+}
+
+/* ---- max ---- */
+
+/* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and channels. */
+static Ox place_in_image(Op *op, const Pool *p, Ox indices)
+{
+    Dim size = dim_product(op->cx, p->x->type->dim + 2, p->n);
+    Ox by = ox_dim_value(op->g, size);
+    return ox(op, "Mod", indices, by);
+}
+
+static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
+{
+    int64_t pads[2 * MAX_RANK];
+    size_t n = (size_t)p->n;
+    both_sides(p, pads);
+    if (!ox_make_n(op->g, "MaxPool", INPUTS(p->x),
+                   ATTRS(INT("ceil_mode", p->ceil), INT_LIST("dilations", p->dilation, n), INT_LIST("kernel_shape", p->kernel, n),
+                         INT_LIST("pads", pads, 2 * n), INT_LIST("strides", p->stride, n)), out, n_out))
+        return false;
+    if (n_out == 2)
+        out[1] = place_in_image(op, p, out[1]);
+    for (size_t i = 0; i < n_out; i++)
+        out[i] = without_batch(op, out[i], p->alone);
+    return true;
+}
+
+static Ox lower_max_pool(Op *op)
+{
+    Pool p;
+    Ox out;
+    return pool_args(op, &p) && max_pool(op, &p, &out, 1) ? out : POISON;
+}
+
+static Value lower_max_pool_with_indices(Op *op)
+{
+    Pool p;
+    Ox out[2];
+    return pool_args(op, &p) && max_pool(op, &p, out, 2) ? result_tuple(op, out, 2) : val_poison();
+}
+
+/* ---- average ---- */
+
+/* The sum in each window: the padded input with enough behind it that no window is cut, so that each mean is of a whole one. */
+static Ox window_sums(Op *op, const Pool *p)
+{
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, size, area = 1;
+    int rank = p->n + 2;
+    for (int i = 0; i < p->n; i++) {
+        pads[2 + i] = pads[rank + 2 + i] = p->pad[i];
+        area *= p->kernel[i];
+        if (!p->ceil)
+            continue;
+        if (!dim_known(ox_dim(p->x, 2 + i), &size))
+            return op_refuse(op, "ceil_mode with divisor_override needs a static size of axis %d", 2 + i);
+        int64_t room = size + 2 * p->pad[i] - p->kernel[i], count = (room + p->stride[i] - 1) / p->stride[i] + 1;
+        count -= (count - 1) * p->stride[i] >= size + p->pad[i];
+        int64_t missing = (count - 1) * p->stride[i] - room;
+        pads[rank + 2 + i] += missing > 0 ? missing : 0;
+    }
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
+    Ox mean = ox_with(op, "AveragePool", INPUTS(padded), INT_LIST("kernel_shape", p->kernel, (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+    Ox factor = number_like(op, (double)area, p->x);
+    return ox(op, "Mul", mean, factor);
+}
+
+static Ox lower_avg_pool(Op *op)
+{
+    Pool p;
+    int64_t pads[2 * MAX_RANK];
+    if (!pool_args(op, &p))
+        return POISON;
+    if (has_param(op, "divisor_override") && arg_given(op, "divisor_override")) {
+        double by = (double)arg_int(op, "divisor_override");
+        if (by == 0)
+            return op_fail(op, E_VALUE, "divisor must be not zero");
+        Ox sums = window_sums(op, &p), divisor = number_like(op, by, p.x);
+        return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
+    }
+    both_sides(&p, pads);
+    size_t n = (size_t)p.n;
+    Ox y = ox_with(op, "AveragePool", INPUTS(p.x), INT("ceil_mode", p.ceil), INT("count_include_pad", arg_bool(op, "count_include_pad")),
+                   INT_LIST("kernel_shape", p.kernel, n), INT_LIST("pads", pads, 2 * n), INT_LIST("strides", p.stride, n));
+    return without_batch(op, y, p.alone);
+}
+
+/* ---- adaptive ---- */
+
+typedef struct Adaptive { Ox x; int n; bool alone, all_one, equal; Dim size[MAX_RANK]; int64_t kernel[MAX_RANK]; } Adaptive;
+
+/* row->datum: how many axes. equal: every axis is cut into windows of one static size. */
+static bool adaptive_args(Op *op, Adaptive *a)
+{
+    *a = (Adaptive){ .n = (int)op->row->datum, .all_one = true, .equal = true };
+    Dims size = arg_dims(op, "output_size");
+    if (ctx_failed(op->cx) || !pool_input(op, a->n, &a->x, &a->alone))
+        return false;
+    if (size.n != 1 && size.n != (size_t)a->n)
+        return fail(op->cx, E_VALUE, "adaptive pooling: output_size must be %d numbers, not %zu", a->n, size.n);
+    for (int i = 0; i < a->n; i++) {
+        Dim d = a->size[i] = size.at[size.n == 1 ? 0 : i], have = ox_dim(a->x, 2 + i), k;
+        a->all_one &= dim_is(d, 1);
+        a->kernel[i] = 1;
+        if (dim_eq(op->cx, d, have) != YES)
+            a->equal &= dim_divide(op->cx, have, d, &k) && dim_known(k, &a->kernel[i]) && a->kernel[i] > 0;
+    }
+    return true;
+}
+
+/* How one axis is reduced to n parts: values, and the place of the largest when `at` is there. */
+typedef struct Parts { Ox values, at; } Parts;
+
+/* One window of an axis. at: places so far, over the axes behind; `stride`: what a step along this axis is worth. */
+static Parts window(Op *op, const char *name, Parts from, int axis, int64_t start, Dim stride, bool places)
+{
+    Ox axes = ints(op, axis);
+    Parts out = { .values = ox(op, name, from.values, axes) };
+    if (!places)
+        return out;
+    Ox row = ox_with(op, "ArgMax", INPUTS(from.values), INT("axis", axis), INT("keepdims", 1));
+    Ox first = ox_int(op->g, start), whole = ox(op, "Add", row, first), by = ox_dim_value(op->g, stride);
+    out.at = ox(op, "Mul", whole, by);
+    if (from.at) {
+        Ox behind = ox_with(op, "GatherElements", INPUTS(from.at, row), INT("axis", axis));
+        out.at = ox(op, "Add", out.at, behind);
+    }
+    return out;
+}
+
+static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride, bool places)
+{
+    int64_t n, size;
+    Parts bad = { POISON, POISON };
+    if (!ox_ok(from.values))
+        return bad;
+    if (dim_is(parts, 1))
+        return window(op, name, from, axis, 0, stride, places);
+    bool same = dim_eq(op->cx, parts, ox_dim(from.values, axis)) == YES;
+    if (same && !places)
+        return from;
+    if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size)) {
+        Ox refused = op_refuse(op, "adaptive pooling to %s of %s needs static sizes", dim_text(op->cx, parts)->s, dim_text(op->cx, ox_dim(from.values, axis))->s);
+        refuse_hint(op->cx, "give the input a static size with -i");
+        return (Parts){ refused, refused };
+    }
+    Ox *values = new_array(op->cx, Ox, n + 1), *at = new_array(op->cx, Ox, n + 1);
+    if (!values || !at)
+        return bad;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t start = i * size / n, end = ((i + 1) * size + n - 1) / n;
+        Dim a = dim_int(op->cx, start), b = dim_int(op->cx, end);
+        Parts some = { .values = slice_axis(op, from.values, axis, a, b, 1) };
+        some.at = from.at ? slice_axis(op, from.at, axis, a, b, 1) : NULL;
+        some = window(op, name, some, axis, start, stride, places);
+        values[i] = some.values;
+        at[i] = some.at;
+    }
+    Parts out = { .values = concat_axis(op, values, (size_t)n, axis) };
+    out.at = places ? concat_axis(op, at, (size_t)n, axis) : NULL;
+    return out;
+}
+
+/* Axis by axis from the last: the first of equal ones in reading order wins, as in PyTorch. */
+static Parts reduce_axes(Op *op, const Adaptive *a, const char *name, bool places)
+{
+    Parts now = { .values = a->x };
+    Dim stride = dim_int(op->cx, 1);
+    for (int i = a->n - 1; i >= 0; i--) {
+        Dim size = ox_dim(a->x, 2 + i);
+        now = reduce_axis(op, name, now, 2 + i, a->size[i], stride, places);
+        stride = dim_mul(op->cx, stride, size);
+    }
+    return now;
+}
+
+static Ox adaptive_pool(Op *op, const Adaptive *a, const char *global, const char *equal, const char *reduce)
+{
+    if (a->all_one)
+        return ox(op, global, a->x);
+    if (a->equal)
+        return ox_with(op, equal, INPUTS(a->x), INT_LIST("kernel_shape", a->kernel, (size_t)a->n), INT_LIST("strides", a->kernel, (size_t)a->n));
+    return reduce_axes(op, a, reduce, false).values;
+}
+
+static Ox lower_adaptive_avg_pool(Op *op)
+{
+    Adaptive a;
+    if (!adaptive_args(op, &a))
+        return POISON;
+    return without_batch(op, adaptive_pool(op, &a, "GlobalAveragePool", "AveragePool", "ReduceMean"), a.alone);
+}
+
+/* -> values and places. Places are nodes of their own, gone when nobody reads them. */
+static Value lower_adaptive_max_pool(Op *op)
+{
+    Adaptive a;
+    Ox out[2];
+    if (!adaptive_args(op, &a))
+        return val_poison();
+    out[0] = without_batch(op, adaptive_pool(op, &a, "GlobalMaxPool", "MaxPool", "ReduceMax"), a.alone);
+    out[1] = without_batch(op, reduce_axes(op, &a, "ReduceMax", true).at, a.alone);
+    return result_tuple(op, out, 2);
+}
+
+/* ---- unpooling: each value to its place in an image of zeros ---- */
+
+static Ox lower_max_unpool(Op *op)
+{
+    Ox x, indices = arg(op, "indices");
+    bool alone;
+    int n = (int)op->row->datum;
+    Dims size = arg_dims(op, "output_size");
+    if (ctx_failed(op->cx) || !pool_input(op, n, &x, &alone))
+        return POISON;
+    if (size.n != (size_t)n)
+        return op_fail(op, E_VALUE, "There should be exactly %d elements in output_size, but got %zu elements.", n, size.n);
+    Dim from[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_product(op->cx, x->type->dim + 2, n) };
+    Dim flat[3] = { from[0], from[1], dim_product(op->cx, size.at, n) }, out[MAX_RANK] = { from[0], from[1] };
+    for (int i = 0; i < n; i++)
+        out[2 + i] = size.at[i];
+    Ox at = reshape_to(op, indices, from, 3), values = reshape_to(op, x, from, 3), zero = number_like(op, 0, x);
+    Ox canvas = expand_dims(op, zero, flat, 3);
+    Ox image = ox_with(op, "ScatterElements", INPUTS(canvas, at, values), INT("axis", 2));
+    return without_batch(op, reshape_to(op, image, out, n + 2), alone);
+}
+
+#define MAX_POOL(n, line) FAMILY(lower_max_pool, n, NULL, PLAIN, line)
+#define MAX_POOL_AT(n, line) CALL_FAMILY(lower_max_pool_with_indices, n, NULL, PLAIN, line)
+#define AVG_POOL(n, line) FAMILY(lower_avg_pool, n, NULL, PLAIN, line)
+#define ADAPTIVE_AVG(n, line) FAMILY(lower_adaptive_avg_pool, n, NULL, PLAIN, line)
+#define ADAPTIVE_MAX(n, line) CALL_FAMILY(lower_adaptive_max_pool, n, NULL, PLAIN, line)
+
+const OpRow ops_pool[] = {
+    MAX_POOL(1, "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"),
+    MAX_POOL(2, "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"),
+    MAX_POOL(3, "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"),
+    MAX_POOL_AT(1, "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)"),
+    MAX_POOL_AT(2, "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+    MAX_POOL_AT(3, "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+    AVG_POOL(1, "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"),
+    AVG_POOL(2, "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+    AVG_POOL(3, "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+    ADAPTIVE_AVG(1, "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"),
+    ADAPTIVE_AVG(2, "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
+    ADAPTIVE_AVG(3, "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
+    ADAPTIVE_AVG(2, "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
+    ADAPTIVE_AVG(3, "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
+    ADAPTIVE_MAX(1, "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
+    ADAPTIVE_MAX(2, "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
+    ADAPTIVE_MAX(3, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
+    FAMILY(lower_max_unpool, 2, NULL, PLAIN, "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
+    FAMILY(lower_max_unpool, 3, NULL, PLAIN, "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"),
+    OPS_END
+};
