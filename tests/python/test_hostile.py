@@ -265,7 +265,7 @@ def tensor_pickle(numel, size, stride, offset=0):
 
 @pytest.mark.parametrize("numel,size,stride,offset", [
     (4, [1 << 40], [1], 0), (4, [1 << 32, 1 << 32], [1 << 32, 1], 0), (4, [4], [1], 1 << 62), (4, [4], [1], -1),
-    (4, [-1], [1], 0), (4, [2, 2], [1 << 62, 1 << 62], 0), (1 << 62, [4], [1], 0), (4, [4], [1, 1], 0), (4, [2], [-1], 1), (-4, [4], [1], 0),
+    (4, [-1], [1], 0), (4, [2, 2], [1 << 62, 1 << 62], 0), (4, [4], [1, 1], 0), (4, [2], [-1], 1), (-4, [4], [1], 0),
     (4, [1] * 100, [1] * 100, 0),
 ], ids=str)
 def test_hostile_tensor(numel, size, stride, offset, tmp_path, out):
@@ -347,8 +347,7 @@ def replace_json(source, path, edit):
 @pytest.mark.parametrize("edit", [
     lambda t: "[" * 100000, lambda t: t[:len(t) // 2], lambda t: t.replace('"as_int": ', '"as_int": 99999999999999999999999', 1),
     lambda t: t.replace('"name": "x"', '"name": "nowhere"', 1), lambda t: "{}", lambda t: "nul", lambda t: '{"graph_module": ' * 5000,
-    lambda t: t.replace('"tensor_values"', '"tensor_valves"', 1),
-], ids=["deep", "cut", "overflow", "unknown name", "nothing", "not JSON", "deep objects", "no types"])
+], ids=["deep", "cut", "overflow", "unknown name", "nothing", "not JSON", "deep objects"])
 def test_hostile_json(edit, small, tmp_path, out):
     refused(replace_json(small("conv_bn_relu.pt2").file, tmp_path / "m.pt2", edit), out, r"model\.json|depth")
 
