@@ -374,6 +374,33 @@ static bool lower_grid_sample(Node *n, int target)
     return true;
 }
 
+/* MaxPool's ceil_mode (10): padding at the end instead, up to where the last window ends. Padding never wins a maximum. */
+static bool lower_max_pool(Node *n, int target)
+{
+    const int64_t *kernel, *strides = NULL, *dilations = NULL, *pads = NULL;
+    size_t rank, ignored;
+    if (target >= 10 || !node_int(n, "ceil_mode", 0) || !node_ints(n, "kernel_shape", &kernel, &rank) || rank + 2 > MAX_RANK)
+        return true;
+    node_ints(n, "strides", &strides, &ignored);
+    node_ints(n, "dilations", &dilations, &ignored);
+    node_ints(n, "pads", &pads, &ignored);
+    int64_t *wider = new_array(node_cx(n), int64_t, 2 * rank);
+    for (size_t i = 0; wider && i < rank; i++) {
+        int64_t in, out, begin = pads ? pads[i] : 0, end = pads ? pads[rank + i] : 0;
+        if (!dim_known(ox_dim(n->in[0], (int)i + 2), &in) || !dim_known(ox_dim(n->out[0], (int)i + 2), &out))
+            return true;                        /* refused below, by its attribute */
+        int64_t reach = (out - 1) * (strides ? strides[i] : 1) + (kernel[i] - 1) * (dilations ? dilations[i] : 1) + 1;
+        int64_t more = reach - (in + begin);
+        wider[i] = begin;
+        wider[rank + i] = more > end ? more : end;
+    }
+    if (!wider)
+        return false;
+    drop_attr(n, "ceil_mode");
+    add_attr(n, INT_LIST("pads", wider, 2 * rank));
+    return true;
+}
+
 /* ScatterElements was Scatter before 11. */
 static bool lower_scatter(Node *n, int target)
 {
@@ -391,7 +418,7 @@ static bool lower_scatter(Node *n, int target)
 }
 
 static const struct { const char *op; bool (*lower)(Node *n, int target); } own_forms[] = {
-    { "Gemm", lower_gemm }, { "GridSample", lower_grid_sample }, { "Pad", lower_pad }, { "Reshape", lower_reshape },
+    { "Gemm", lower_gemm }, { "GridSample", lower_grid_sample }, { "MaxPool", lower_max_pool }, { "Pad", lower_pad }, { "Reshape", lower_reshape },
     { "Resize", lower_resize }, { "ScatterElements", lower_scatter }, { "ScatterND", lower_scatter }, { "Split", lower_split },
     { "TopK", lower_topk },
 };
