@@ -710,20 +710,33 @@ static void use_node(Node *n, Ox *out)
     memcpy(out, there->out, n->n_out * sizeof *out);
 }
 
+/* TopK has two outputs even for somebody who wants one. */
+static size_t least_outputs(Graph *g, const char *name)
+{
+    const OnnxOp *op = onnx_op(g->cx, name);
+    const OpVersion *v = op ? onnx_version(op, ONNX_NEWEST) : NULL;
+    return v ? v->min_out : 0;
+}
+
 bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
 {
     while (in.n && !in.at[in.n - 1])
         in.n--;
     if (is_poisoned(g, in))
         return poison_all(out, n_out), false;
-    Node *n = make_node(g, name, in, attr, n_attr, n_out);
+    Ox all[255];                                /* an operator's signature may want more outputs than the caller */
+    size_t least = least_outputs(g, name), n_all = n_out > least ? n_out : least;
+    Ox *made = n_out >= least ? out : all;
+    Node *n = make_node(g, name, in, attr, n_attr, n_all);
     if (!n)
         return poison_all(out, n_out), false;
-    if (sharable(n) && (replace_by_items(n, out) || fold_small(n, out)))
-        return !ctx_failed(g->cx);
-    if (ctx_failed(g->cx))
-        return poison_all(out, n_out), false;
-    use_node(n, out);
+    if (!sharable(n) || !(replace_by_items(n, made) || fold_small(n, made))) {
+        if (ctx_failed(g->cx))
+            return poison_all(out, n_out), false;
+        use_node(n, made);
+    }
+    if (made != out)
+        memcpy(out, made, n_out * sizeof *out);
     return !ctx_failed(g->cx);
 }
 
@@ -734,6 +747,16 @@ Ox ox_make_plain(Graph *g, const char *name, OxList in, const Attr *attr, size_t
     if (n)
         use_node(n, &out);
     return ctx_failed(g->cx) ? POISON : out;
+}
+
+Ox node_retype_out(Node *n, int i, DType t)
+{
+    Ox old = n->out[i], fresh = ox_new(n->graph, OX_NODE, NULL);
+    fresh->type = type_tensor(node_cx(n), t, ox_rank(old), old->type->dim);
+    fresh->node = n;
+    fresh->out = i;
+    n->out[i] = fresh;
+    return old;
 }
 
 Ox ox_make(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr)

@@ -44,6 +44,17 @@ bool is_const(Ox v);                /* a constant, and there */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
+/* ---- types (types.c) ---- */
+
+typedef struct OrtKernel { const char *op; uint8_t first, last; const char *type; uint32_t dtypes; } OrtKernel;
+extern const OrtKernel ort_kernels[];
+extern const int ort_kernels_count;
+
+/* Does ONNX Runtime run n as it stands, or with exact casts around it? */
+bool runs_somehow(const Node *n, int opset);
+/* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a type. May place n. */
+MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
+
 /* the passes, each in the file of its name */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);

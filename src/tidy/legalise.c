@@ -2,6 +2,7 @@
  *
  * Three ways, tried in this order for each node: a rule of legal.rules, a function of legal_ops below, or the change of
  * form that onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is itself legalised.
+ * Last come types: exact casts where the target's signature, or ONNX Runtime's kernel, does not take one (types.c).
  * What an older opset cannot say at all is refused with the opset that could; all refusals are told, not only the first. */
 #include "tidy/internal.h"
 
@@ -21,6 +22,7 @@ struct Legal {
     Rewrite *rw;
     Ctx *cx;
     int target;
+    bool ort;                       /* ONNX Runtime must run it */
     Map rules;                      /* operator name -> Rule */
     Map ops;                        /* operator name -> LegalOp */
 };
@@ -451,7 +453,8 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
 {
     const Rule *r = map_get(&l->rules, n->name);
     const LegalOp *op = map_get(&l->ops, n->name);
-    if (r && l->target < r->before)
+    bool too_new = r && l->target < r->before, stuck = r && l->ort && !runs_somehow(n, l->target);
+    if (too_new || stuck)
         return by_rule(l, n, r, out);
     return op && l->target < op->before ? op->fn(l, n, out) : AS_IT_IS;
 }
@@ -485,10 +488,11 @@ static bool legal_nodes(Legal *l, Node *n, size_t from, int depth)
         m->at = m->at ? m->at : n->at;
         for (int k = 0; k < m->n_in; k++)
             m->in[k] = current(l->rw, m->in[k]);
+        l->rw->placed = false;
         if (!legal_node(l, m, depth + 1))
             return false;
         m->dead = gone(l->rw, m);
-        if (!m->dead)
+        if (!m->dead && !l->rw->placed)
             vec_push(l->cx, &g->nodes, m);
     }
     return true;
@@ -507,10 +511,13 @@ static bool legal_node(Legal *l, Node *n, int depth)
         take_back(l, n->graph, from);           /* a rule that did not match has made nothing that is wanted */
         if (!dims_step(l->rw, n))
             return false;
-        return form_lower(n->graph, n, l->target) || !ctx_failed(l->cx);
+        if (!form_lower(n->graph, n, l->target))
+            return !ctx_failed(l->cx);
+        return fix_types(l->rw, n, l->target, l->ort);
     }
     if (!legal_nodes(l, n, from, depth))
         return false;
+    l->rw->placed = false;
     for (int i = 0; i < n->n_out; i++)
         if (out[i] && ox_ok(out[i]))
             replace(l->rw, n->out[i], current(l->rw, out[i]));
@@ -544,8 +551,8 @@ static bool read_rules(Legal *l)
 
 bool legalise(Graph *g, const TidyOptions *o)
 {
-    Legal l = { .cx = g->cx, .target = o->opset };
-    if (o->opset >= ONNX_NEWEST)
+    Legal l = { .cx = g->cx, .target = o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST, .ort = o->target_ort };
+    if (o->opset >= ONNX_NEWEST && !o->target_ort)
         return true;
     return read_rules(&l) && rewrite(g, o, legal_step, &l);
 }

@@ -1,0 +1,212 @@
+/* types.c - exact casts around operators that do not take a type.
+ *
+ * Two tables say who does not: the signatures of the target opset (optable), always; and the kernels of ONNX Runtime
+ * (ort_kernels.c), when it is the target.
+ *
+ *     Relu(x: bfloat16)  ->  Cast<to=bfloat16>(Relu(Cast<to=float32>(x)))
+ *
+ * A cast is exact when the wider type holds every value, and what the operator makes of them comes back: integers wrap
+ * alike, floats are rounded once more. int64 into double is not, and is never made. */
+#include "tidy/internal.h"
+
+/* Wider types, the cheapest first; none for int64, uint64 and double. */
+static const struct { DType from; DType to[4]; } wider[] = {
+    { DT_FLOAT16, { DT_FLOAT, DT_DOUBLE } },
+    { DT_BFLOAT16, { DT_FLOAT, DT_DOUBLE } },
+    { DT_FLOAT, { DT_DOUBLE } },
+    { DT_BOOL, { DT_UINT8, DT_INT32, DT_INT64, DT_FLOAT } },
+    { DT_INT8, { DT_INT32, DT_INT64, DT_FLOAT } },
+    { DT_UINT8, { DT_INT32, DT_INT64, DT_FLOAT } },
+    { DT_INT16, { DT_INT32, DT_INT64, DT_FLOAT } },
+    { DT_UINT16, { DT_INT32, DT_INT64, DT_FLOAT } },
+    { DT_INT32, { DT_INT64, DT_DOUBLE } },
+    { DT_UINT32, { DT_INT64, DT_DOUBLE } },
+};
+
+/* ---- what takes what ------------------------------------------------------------------------------------------- */
+
+static const FormalArg *formal_of(const FormalArg *list, int n, int i)
+{
+    return i < n ? &list[i] : n && list[n - 1].option == 2 ? &list[n - 1] : NULL;
+}
+
+static bool signature_takes(const OpVersion *v, const char *type, DType t)
+{
+    for (int i = 0; i < v->n_type; i++)
+        if (strcmp(v->type[i].name, type) == 0)
+            return v->type[i].dtypes >> t & 1;
+    return true;
+}
+
+/* The first row of op in the sorted table. */
+static const OrtKernel *kernels_of(const char *op)
+{
+    int lo = 0, hi = ort_kernels_count;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (strcmp(ort_kernels[mid].op, op) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < ort_kernels_count && strcmp(ort_kernels[lo].op, op) == 0 ? &ort_kernels[lo] : NULL;
+}
+
+/* A kernel serves the version of the operator that the opset means. `any`: is there one at all? */
+static bool kernel_takes(const char *op, const OpVersion *v, const char *type, DType t, bool *any)
+{
+    bool named = false;
+    uint32_t takes = 0;
+    *any = false;
+    for (const OrtKernel *k = kernels_of(op); k && k < ort_kernels + ort_kernels_count && strcmp(k->op, op) == 0; k++) {
+        if (k->first > v->since || k->last < v->since)
+            continue;
+        *any = true;
+        if (strcmp(k->type, type) == 0) {
+            named = true;
+            takes |= k->dtypes;
+        }
+    }
+    return !named || (takes >> t & 1);
+}
+
+static bool takes(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
+{
+    bool any;
+    if (!signature_takes(v, type, t))
+        return false;
+    return !ort || kernel_takes(n->op->name, v, type, t, &any) || !any;
+}
+
+static DType wider_type(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
+{
+    for (size_t i = 0; i < COUNT(wider); i++)
+        for (size_t k = 0; wider[i].from == t && k < COUNT(wider[i].to) && wider[i].to[k]; k++)
+            if (takes(n, v, type, wider[i].to[k], ort))
+                return wider[i].to[k];
+    return DT_NONE;
+}
+
+static bool is_tensor(Ox v) { return v && v->type && v->type->kind == T_TENSOR; }
+
+bool runs_somehow(const Node *n, int opset)
+{
+    const OpVersion *v = onnx_version(n->op, opset);
+    if (!v)
+        return true;
+    for (int i = 0; i < n->n_in; i++) {
+        const FormalArg *f = formal_of(v->in, v->n_in, i);
+        bool any;
+        if (!f || !is_tensor(n->in[i]))
+            continue;
+        bool runs = kernel_takes(n->op->name, v, f->type, ox_dtype(n->in[i]), &any);
+        if (!any || (!runs && !wider_type(n, v, f->type, ox_dtype(n->in[i]), true)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- casts ---------------------------------------------------------------------------------------------------------- */
+
+static int first_opset_taking(const Node *n, int i, DType t)
+{
+    for (int k = 0; k < n->op->n_version; k++)
+        if (onnx_takes(n->op, n->op->version[k].since, i, t))
+            return n->op->version[k].since;
+    return 0;
+}
+
+static void refuse_type(Rewrite *rw, Node *n, DType t, int since, int opset)
+{
+    refuse(rw->cx, n->at, n->name, "%s of %s needs ONNX opset %d, the target is %d", n->op->name, dtype_name(t), since, opset);
+    refuse_hint(rw->cx, "--opset %d", since);
+}
+
+static int first_opset_giving(const Node *n, int i, DType t)
+{
+    for (int k = 0; k < n->op->n_version; k++) {
+        const OpVersion *v = &n->op->version[k];
+        const FormalArg *f = formal_of(v->out, v->n_out, i);
+        if (f && signature_takes(v, f->type, t))
+            return v->since;
+    }
+    return 0;
+}
+
+typedef struct Change { const char *type; DType from, to; } Change;
+enum { MAX_CHANGES = 8 };
+
+static bool is_bound(const FormalArg *f, Ox v, const Change *c)
+{
+    return f && is_tensor(v) && strcmp(f->type, c->type) == 0 && ox_dtype(v) == c->from;
+}
+
+/* What n's inputs cannot stay: one change per name of the signature. */
+static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, bool ort, Change *out)
+{
+    size_t count = 0;
+    for (int i = 0; i < n->n_in && count < MAX_CHANGES; i++) {
+        const FormalArg *f = formal_of(v->in, v->n_in, i);
+        DType t = is_tensor(n->in[i]) ? ox_dtype(n->in[i]) : DT_NONE;
+        bool known = false;
+        for (size_t k = 0; k < count; k++)
+            known |= is_bound(f, n->in[i], &out[k]);
+        if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort))
+            continue;
+        DType to = node_is(n, "Cast") ? DT_NONE : wider_type(n, v, f->type, t, ort);
+        if (to != DT_NONE)
+            out[count++] = (Change){ f->type, t, to };
+        else if (!signature_takes(v, f->type, t))
+            refuse_type(rw, n, t, first_opset_taking(n, i, t), opset);
+        else
+            note(rw->cx, NOTE_INFO, "ONNX Runtime has no %s for %s, and no cast is exact", n->op->name, dtype_name(t));
+    }
+    return count;
+}
+
+/* Results of a type that no input has: Cast, ConstantOfShape. */
+static void check_results(Rewrite *rw, Node *n, const OpVersion *v, int opset, const Change *c, size_t count)
+{
+    for (int i = 0; i < n->n_out; i++) {
+        const FormalArg *f = formal_of(v->out, v->n_out, i);
+        bool changes = false;
+        for (size_t k = 0; k < count; k++)
+            changes |= is_bound(f, n->out[i], &c[k]);
+        if (!f || !is_tensor(n->out[i]) || changes || signature_takes(v, f->type, ox_dtype(n->out[i])))
+            continue;
+        DType t = ox_dtype(n->out[i]);
+        bool of_input = false;
+        for (int k = 0; k < n->n_in; k++)
+            of_input |= is_tensor(n->in[k]) && ox_dtype(n->in[k]) == t && formal_of(v->in, v->n_in, k) &&
+                        strcmp(formal_of(v->in, v->n_in, k)->type, f->type) == 0;
+        if (!of_input)                          /* else it has been refused already */
+            refuse_type(rw, n, t, first_opset_giving(n, i, t), opset);
+    }
+}
+
+bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
+{
+    const OpVersion *v = onnx_version(n->op, opset);
+    Change change[MAX_CHANGES];
+    size_t count = v ? find_changes(rw, n, v, opset, ort, change) : 0;
+    if (v)
+        check_results(rw, n, v, opset, change, count);
+    if (count == 0)
+        return !ctx_failed(rw->cx);
+    for (int i = 0; i < n->n_in; i++)
+        for (size_t k = 0; k < count; k++)
+            if (is_bound(formal_of(v->in, v->n_in, i), n->in[i], &change[k])) {
+                n->in[i] = ox_cast(n->graph, n->in[i], change[k].to);
+                break;
+            }
+    vec_push(rw->cx, &n->graph->nodes, n);      /* between the casts before it and those after it */
+    rw->placed = true;
+    for (int i = 0; i < n->n_out; i++)
+        for (size_t k = 0; k < count; k++)
+            if (is_bound(formal_of(v->out, v->n_out, i), n->out[i], &change[k])) {
+                Ox old = node_retype_out(n, i, change[k].to);
+                replace(rw, old, ox_cast(n->graph, n->out[i], change[k].from));
+                break;
+            }
+    return !ctx_failed(rw->cx);
+}

@@ -1,0 +1,126 @@
+/* Unit tests of tidy/legalise.c and types.c: what is left of a node, who is refused and how. That all opsets agree in ONNX
+ * Runtime is tests/python/test_legalise.py's. */
+#include "unit/test.h"
+
+#include "tidy/tidy.h"
+
+static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "g")); }
+
+static Ox input(Graph *g, const char *name, DType t, int rank)
+{
+    Dim d[] = { dim_sym(g->cx, str_of(g->cx, "N")), dim_int(g->cx, 3), dim_int(g->cx, 4) };
+    return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, rank, d));
+}
+
+static void legalised(Graph *g, Ox y, int opset, bool ort)
+{
+    TidyOptions o = { .opset = opset, .target_ort = ort };
+    graph_output(g, y, NULL);
+    if (!tidy(g, &o))
+        fail_msg("%s", g->cx->error.text->s);
+}
+
+/* The operators left, in order. */
+static void assert_ops(Graph *g, const char *want)
+{
+    Buf b = buf_new(g->cx);
+    for (size_t i = 0; i < g->nodes.n; i++)
+        buf_fmt(&b, i ? " %s" : "%s", g->nodes.at[i]->name->s);
+    assert_string_equal(buf_done(&b)->s, want);
+}
+
+static void a_rule_applies_below_its_opset(void **state)
+{
+    Graph *g = graph_of(*state);
+    legalised(g, ox_g(g, "HardSwish", input(g, "x", DT_FLOAT, 2)), 13, false);
+    assert_ops(g, "HardSigmoid Mul");
+    g = graph_of(*state);
+    legalised(g, ox_g(g, "HardSwish", input(g, "x", DT_FLOAT, 2)), 14, false);
+    assert_ops(g, "HardSwish");
+}
+
+/* What a rule or function makes is legalised too: ReduceMean's axes become an attribute again. */
+static void what_is_made_is_legal(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, 3), s = input(g, "s", DT_FLOAT, 1);
+    legalised(g, ox_g(g, "LayerNormalization", x, s), 13, false);
+    assert_ops(g, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
+    assert_int_equal(g->nodes.at[0]->n_in, 1);
+    assert_true(node_has(g->nodes.at[0], "axes"));
+}
+
+static void softmax_of_the_last_axis_stays(void **state)
+{
+    Graph *g = graph_of(*state);
+    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", -1)), 9, false);
+    assert_ops(g, "Softmax");
+    assert_int_equal(node_int(g->nodes.at[0], "axis", 99), 2);
+    g = graph_of(*state);
+    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", 1)), 12, false);
+    assert_ops(g, "Transpose Softmax Transpose");
+}
+
+static void ints_are_compared_not_cast(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_INT64, 2), y = input(g, "y", DT_INT64, 2);
+    legalised(g, ox_g(g, "Max", x, y), 11, true);
+    assert_ops(g, "Greater Where");
+}
+
+static void refusals_name_the_opset(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_INT64, 2);
+    Ox a = ox_g(g, "BitwiseNot", x), b = ox_g(g, "BitwiseAnd", a, x);
+    legalised(g, b, 17, false);
+    assert_int_equal(cx->refusals.n, 2);                /* all of them */
+    assert_string_equal(cx->refusals.at[0].text->s, "BitwiseNot needs ONNX opset 18, the target is 17");
+    assert_string_equal(cx->refusals.at[0].hint->s, "--opset 18");
+}
+
+static void a_type_that_comes_later_is_refused(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    legalised(g, ox_cast(g, input(g, "x", DT_FLOAT, 2), DT_BFLOAT16), 12, false);
+    assert_int_equal(cx->refusals.n, 1);
+    g = graph_of(cx);
+    legalised(g, ox_cast(g, input(g, "x", DT_BFLOAT16, 2), DT_FLOAT), 12, false);
+    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s, "Cast of bfloat16 needs ONNX opset 13, the target is 12");
+}
+
+static void casts_go_around_what_has_no_kernel(void **state)
+{
+    Graph *g = graph_of(*state);
+    legalised(g, ox_g(g, "Relu", input(g, "x", DT_FLOAT16, 2)), 18, true);
+    assert_ops(g, "Cast Relu Cast");
+    assert_int_equal(ox_dtype(g->outputs.at[0]), DT_FLOAT16);
+    g = graph_of(*state);
+    legalised(g, ox_g(g, "Relu", input(g, "x", DT_FLOAT16, 2)), 18, false);
+    assert_ops(g, "Relu");                              /* pure ONNX takes it */
+}
+
+static void subgraphs_are_legalised_too(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx), *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Ox x = input(g, "x", DT_FLOAT, 2), c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
+    for (int i = 0; i < 2; i++)
+        graph_output(arm[i], ox_g(arm[i], i ? "HardSwish" : "Mish", x), NULL);
+    legalised(g, ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]), SUBGRAPH("else_branch", arm[1])), 13, false);
+    assert_ops(arm[0], "Softplus Tanh Mul");
+    assert_ops(arm[1], "HardSigmoid Mul");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_rule_applies_below_its_opset), TEST(what_is_made_is_legal), TEST(softmax_of_the_last_axis_stays),
+        TEST(ints_are_compared_not_cast), TEST(refusals_name_the_opset), TEST(a_type_that_comes_later_is_refused),
+        TEST(casts_go_around_what_has_no_kernel), TEST(subgraphs_are_legalised_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
