@@ -636,12 +636,15 @@ static bool is_assertion(Str target)
     return false;
 }
 
-/* torch.ops.aten.add.Tensor -> aten::add, Tensor; _operator.add -> _operator::add */
+/* torch.ops.aten.add.Tensor -> aten::add, Tensor; _operator.add -> _operator::add. detach_ stands behind every literal
+ * tensor; despite its name it writes nothing. */
 static void split_target(Ctx *cx, Str target, Expr *op)
 {
     static const char prefix[] = "torch.ops.";
     const char *at = target->s;
     op->overload = NULL;
+    if (str_is(target, "torch.ops.aten.detach_.default"))
+        target = str_of(cx, "torch.ops.aten.detach.default"), at = target->s;
     if (str_starts(target, "torch.ops.higher_order.")) {
         op->op = str_fmt(cx, "higher_order::%s", at + strlen("torch.ops.higher_order."));
         return;

@@ -478,7 +478,7 @@ static const TypeExpr *type_arg(const TypeExpr *t, const char *name, uint32_t i)
 }
 
 /* A complex constant as the pair that ONNX has: a float tensor with a trailing 2. */
-static const Const *as_pairs(Ctx *cx, const Const *k)
+const Const *const_as_pairs(Ctx *cx, const Const *k)
 {
     Const *pairs = mem_copy(cx, k, sizeof *k);
     int64_t *dims = new_array(cx, int64_t, k->rank + 1), *strides = new_array(cx, int64_t, k->rank + 1);
@@ -522,7 +522,7 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     if (t->why)
         return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s, t->st ? t->st->type_name->s : "sparse", t->why);
     bool complex = dtype_is_complex(t->k->dtype);
-    Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, complex ? as_pairs(b->cx, t->k) : t->k));
+    Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, complex ? const_as_pairs(b->cx, t->k) : t->k));
     made->kind = t->st->quantised ? QUANT : complex ? COMPLEX : PLAIN;
     made->complex_pair = complex;
     made->strides = t->k->strides;
