@@ -1,0 +1,2 @@
+mkdir folder.pt
+pt2onnx folder.pt

@@ -1,0 +1,2 @@
+: > empty.pt
+pt2onnx empty.pt

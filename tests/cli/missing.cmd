@@ -1,0 +1,2 @@
+pt2onnx nothing.pt; echo $?
+pt2onnx show nothing.pt

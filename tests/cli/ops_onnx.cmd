@@ -1,0 +1,1 @@
+pt2onnx ops onnx::Relu; pt2onnx ops onnx::Rellu

@@ -1,0 +1,1 @@
+pt2onnx ops aten::no_such_thing

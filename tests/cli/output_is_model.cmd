@@ -1,0 +1,3 @@
+cp net.pt net.onnx
+pt2onnx net.onnx; echo $?
+cmp net.pt net.onnx

@@ -1,0 +1,1 @@
+pt2onnx state_dict.pt

@@ -1,0 +1,2 @@
+echo "import torch" > net.py
+pt2onnx net.py
