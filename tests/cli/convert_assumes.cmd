@@ -1,0 +1,2 @@
+pt2onnx net.pt; echo $?
+pt2onnx -q net.pt; echo $?
