@@ -116,9 +116,16 @@ bool const_read(Ctx *cx, const Const *k, void *out)
     return ok;
 }
 
+/* Bytes of a file that lie in memory start anywhere: elements are read in place only where they are aligned. */
+static bool is_aligned(DType t, const uint8_t *p)
+{
+    size_t size = dtype_size(t);
+    return size < 2 || (uintptr_t)p % size == 0;
+}
+
 const void *const_data(Ctx *cx, const Const *k)
 {
-    if (k->bytes.src && k->bytes.src->kind == SRC_MEMORY && const_contiguous(k))
+    if (k->bytes.src && k->bytes.src->kind == SRC_MEMORY && const_contiguous(k) && is_aligned(k->dtype, k->bytes.src->mem + k->bytes.off))
         return k->bytes.src->mem + k->bytes.off;
     int64_t numel = const_numel(k);
     size_t bytes = (size_t)dtype_bytes(k->dtype, (uint64_t)numel);
