@@ -104,6 +104,9 @@ class _Reader:
         for word, value in (("None", None), ("True", True), ("False", False)):
             if self.take(word):
                 return value
+        symbol = self.match(r"sym ([^,)\]]+)")
+        if symbol:
+            return symbol.group(1)
         string = self.match(r'"([^"]*)"')
         if string:
             return string.group(1)

@@ -7,7 +7,7 @@
  *     => Mul Mul Add                                              the nodes, in order
  *     !! message                                                  instead of both: the error, whole
  *
- * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number. A tensor without values gets
+ * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A tensor without values gets
  * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.onnx for every case that converts,
  * --show prints the nodes of each. With --opset only the models are of interest: what that opset cannot say is counted, not a
  * failure. A family whose rows or rules lack a case fails. */
@@ -182,6 +182,12 @@ static Value value(Reader *r)
     blanks(r);
     bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
     blanks(r);
+    if (take(r, "sym ")) {
+        size_t len = strcspn(r->at, ",)]");
+        Dim d = dim_parse(r->cx, r->at, len);
+        r->at += len;
+        return val_dim(r->cx, d);
+    }
     if (tensor_start(r, &t))
         return tensor(r, t, is_const, number);
     if (take(r, "["))
@@ -264,6 +270,10 @@ static void flatten(Ctx *cx, Value v, Values *out)
 /* "f32[2,N]" as the case writes it; "3" for a number */
 static Str result_text(Ctx *cx, Value v)
 {
+    if (v.tag == V_SYMINT)
+        return dim_text(cx, v.dim);
+    if (v.tag == V_SYMBOOL || v.tag == V_SYMFLOAT)
+        return str_of(cx, val_kind(v));
     if (v.tag != V_TENSOR)
         return val_text(cx, v);
     Type t = tensor_type(v.t);
