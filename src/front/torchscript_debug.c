@@ -57,18 +57,31 @@ static void read_debug(Ctx *cx, Debug *d)
     cx->error = told;
 }
 
-/* The last entry at or before an offset. */
-static const Pickle *entry_at(const Debug *d, uint32_t offset)
+/* Does the entry say anything? Without pieces it only ends the one before. */
+static bool says_something(const Pickle *range)
+{
+    if (!is_seq(range, 3) || !is_seq(range->seq.at[0], 3))
+        return false;
+    const Pickle *pieces = range->seq.at[0]->seq.at[0];
+    return pickle_is_call(pieces, "torch.jit._pickle", "build_intlist") && is_seq(pieces->args, 1) && is_seq(pieces->args->seq.at[0], 1);
+}
+
+/* The entry in force at `start`; when that is empty, the first that begins before `end`: (fc).forward(x) begins with what
+ * came from nowhere. */
+static const Pickle *entry_at(const Debug *d, uint32_t start, uint32_t end)
 {
     size_t lo = 0, hi = d->entries.n;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (d->entries.at[mid].offset <= offset)
+        if (d->entries.at[mid].offset <= start)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo ? d->entries.at[lo - 1].range : NULL;
+    for (size_t i = lo ? lo - 1 : 0; i < d->entries.n && (i < lo || d->entries.at[i].offset < end); i++)
+        if (says_something(d->entries.at[i].range))
+            return d->entries.at[i].range;
+    return NULL;
 }
 
 static Str string_at(const Debug *d, const Pickle *index)
@@ -82,8 +95,6 @@ static Str string_at(const Debug *d, const Pickle *index)
 static bool source_text(Ctx *cx, const Debug *d, const Pickle *pieces, Buf *out)
 {
     *out = buf_new(cx);
-    if (!pickle_is_call(pieces, "torch.jit._pickle", "build_intlist") || !is_seq(pieces->args, 1) || !is_seq(pieces->args->seq.at[0], 1))
-        return false;
     const Pickle *list = pieces->args->seq.at[0];
     for (size_t i = 0; i < list->seq.n; i++) {
         Str s = string_at(d, list->seq.at[i]);
@@ -176,11 +187,10 @@ static bool locate(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *ou
 {
     Debug *d = t->locate_arg;
     Buf source;
-    (void)end;
     if (!d->tried)
         read_debug(cx, d);
-    const Pickle *range = entry_at(d, start);
-    if (!range || !is_seq(range, 3) || !is_seq(range->seq.at[0], 3))
+    const Pickle *range = entry_at(d, start, end);
+    if (!range)
         return false;
     Pickle *const *text = range->seq.at[0]->seq.at;
     const Pickle *from = range->seq.at[1], *to = range->seq.at[2];

@@ -116,10 +116,10 @@ static bool deeper(Parser *p)
     return good;
 }
 
-/* The last n items of a list in the making, as an array of their own. */
-static void *copy_last(Parser *p, const void *from, uint32_t *n, size_t size)
+/* The n items of a list in the making that stand from `from` on, as an array of their own. */
+static void *copy_last(Parser *p, const void *list, size_t from, uint32_t *n, size_t size)
 {
-    void *copy = *n ? mem_copy(p->cx, from, *n * size) : NULL;
+    void *copy = *n ? mem_copy(p->cx, (const char *)list + from * size, *n * size) : NULL;
     if (!copy)
         *n = 0;
     return copy;
@@ -204,7 +204,7 @@ static const TypeExpr *make_type(Parser *p, Str name, size_t from)
     TypeExpr *t = new(p->cx, TypeExpr);
     t->name = name;
     t->n = (uint32_t)(p->types.n - from);
-    t->args = copy_last(p, p->types.at + from, &t->n, sizeof *p->types.at);
+    t->args = copy_last(p, p->types.at, from, &t->n, sizeof *p->types.at);
     p->types.n = from;
     return t;
 }
@@ -276,7 +276,7 @@ static Expr *make_of_token(Parser *p, ExprKind kind)
 static void take_items(Parser *p, Expr *e, size_t from)
 {
     e->n = (uint32_t)(p->exprs.n - from);
-    e->items = copy_last(p, p->exprs.at + from, &e->n, sizeof *p->exprs.at);
+    e->items = copy_last(p, p->exprs.at, from, &e->n, sizeof *p->exprs.at);
     p->exprs.n = from;
 }
 
@@ -632,7 +632,7 @@ static bool call_args(Parser *p, Expr *e)
             return false;
     e->end = p->lx.tok.end;
     e->n_args = (uint32_t)(p->args.n - from);
-    e->args = copy_last(p, p->args.at + from, &e->n_args, sizeof(Arg));
+    e->args = copy_last(p, p->args.at, from, &e->n_args, sizeof(Arg));
     p->args.n = from;
     return expect(p, TOK_RPAREN, "',' or ')'");
 }
@@ -983,7 +983,7 @@ static bool assigned_values(Parser *p, Stmt *s)
     if (n != s->n_target)
         return text_fail(p->cx, E_FORMAT, p->text, s->start, s->end, "%u names on the left, %zu values on the right", s->n_target, n);
     s->n_values = (uint32_t)n;
-    s->values = copy_last(p, p->exprs.at + from, &s->n_values, sizeof *p->exprs.at);
+    s->values = copy_last(p, p->exprs.at, from, &s->n_values, sizeof *p->exprs.at);
     p->exprs.n = from;
     return true;
 }
@@ -1088,7 +1088,7 @@ static bool block(Parser *p, Block *out)
             return false;
     }
     out->n = (uint32_t)(p->stmts.n - from);
-    out->at = copy_last(p, p->stmts.at + from, &out->n, sizeof *out->at);
+    out->at = copy_last(p, p->stmts.at, from, &out->n, sizeof *out->at);
     p->stmts.n = from;
     p->depth--;
     return next(p);
@@ -1266,7 +1266,7 @@ static bool class_item(Parser *p, ClassMaker *m)
         return method(p, m);
     if (at_word(p, W_pass))
         return next(p) && expect(p, TOK_NEWLINE, "the end of the line");
-    if (lex_followed_by(&p->lx, "="))
+    if (c->kind == CLASS_ENUM && lex_followed_by(&p->lx, "="))
         return member(p, m);
     return fail_now(p, "expected an attribute or a method");
 }

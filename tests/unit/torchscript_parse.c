@@ -231,6 +231,7 @@ static void refusals(void **state)
     assert_refused("class E(Enum):\n  A = \"a\\n\"\n", "an enum's string with a backslash is not saved in a way that can be read back");
     assert_refused("class A:\n  a : int\n  a : int\n", "the class has two attributes called 'a'");
     assert_refused("def f(pass):\n  return 1\n", "'pass' cannot be the name of a local");
+    assert_refused("class A:\n  a = 1\n", "expected an attribute or a method");
     assert_refused("x = 1\n", "expected a class or a function");
     assert_refused("def f():\n  return $\n", "byte 0x24 cannot stand here");
     assert_refused("def f():\n  return CONSTANTS.x\n", "expected the number of a constant, like c0");
