@@ -328,6 +328,29 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
         tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
 }
 
+static const After *after_of(const Arm *a, const void *what)
+{
+    uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
+    return i ? &a->after.at[i - 1] : NULL;
+}
+
+/* What t reads at the end of arm k. Tensors that the arm did not put anywhere are read now: its state is the one before. */
+static Ox value_in(Join *j, int k, Tensor *t)
+{
+    Arm *arm = j->arm[k];
+    const MapEntry *known = map_find(&arm->read, t);
+    const After *written = after_of(arm, t->st);
+    if (known)
+        return known->val;
+    if (written && t->base) {
+        fail(j->ev->cx, E_UNSUPPORTED, "one arm of a branch writes to memory that a value of the other arm looks at through a view");
+        return POISON;
+    }
+    Ox v = written ? written->ox : tensor_read(arm->g, t);
+    map_put(j->ev->cx, &arm->read, t, v);
+    return v;
+}
+
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
     Ctx *cx = j->ev->cx;
@@ -336,7 +359,7 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && a->kind != b->kind)
         return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));
-    Ox x = a ? map_get(&j->arm[0]->read, a) : NULL, y = b ? map_get(&j->arm[1]->read, b) : NULL;
+    Ox x = a ? value_in(j, 0, a) : NULL, y = b ? value_in(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y)))
         return val_poison();
     if (x && y && ox_dtype(x) != ox_dtype(y))
@@ -488,12 +511,6 @@ static Value join_values(Join *j, Value a, Value b)
 }
 
 /* ---- joining things ---- */
-
-static const After *after_of(const Arm *a, const void *what)
-{
-    uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
-    return i ? &a->after.at[i - 1] : NULL;
-}
 
 static bool join_cell(Join *j, Cell *c)
 {

@@ -26,6 +26,7 @@ typedef struct Carried {
     void *what;
     Value shape;                    /* CELL: the value before the loop, whose leaves are carried */
     size_t first, n;                /* leaves */
+    bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
 } Carried;
 
 typedef struct Scan { List *list; Ox item; Ox made; DType dtype; } Scan;
@@ -322,41 +323,49 @@ static void set_carried(Loop *l, const Carried *c, bool behind)
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
     if (c->kind == CHANGE_STORAGE)
-        storage_set(cx, c->what, behind ? l->leaves.at[next].made : l->leaves.at[next].input);
+        storage_set(cx, c->what, behind && c->lost ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
     else
         cell_set(cx, c->what, rebuild(l, c->shape, &next, behind));
 }
 
-/* A thing that the body was not known to change: what it was before the loop is its first value. */
+/* A thing that the body was not known to change: carried from the next run on. */
 static bool new_carried(Loop *l, const Change *c)
 {
-    Carried made = { .kind = c->kind, .what = c->what, .shape = c->before, .first = l->leaves.n };
-    Eval *ev = l->ev;
-    if (c->kind == CHANGE_CELL && local_to_block(ev, l->block, c->what))
+    if (c->kind == CHANGE_CELL && (local_to_block(l->ev, l->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
         return true;
     if (c->kind == CHANGE_LIST)
         return grown_list(l, c);
     if (c->kind == CHANGE_DICT)
         return give_up(l, str_of(l->ev->cx, "it changes a dict"));
-    if (c->kind == CHANGE_CELL && c->before.tag == V_UNINIT && c->before.any)
-        return true;
     l->again = true;
-    Graph *inside = ev->g;
-    ev->g = l->g->up;                           /* first values are read outside */
-    bool ok = c->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(ev->cx, c->before_ox) }) : add_leaves(l, c->before);
-    ev->g = inside;
-    made.n = l->leaves.n - made.first;
-    return ok && vec_push(ev->cx, &l->carried, made);
+    return vec_push(l->ev->cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .shape = c->before });
+}
+
+/* The values before the loop of what the last run found: read once its writes are undone. */
+static bool first_values(Loop *l, size_t from)
+{
+    for (size_t i = from; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        Storage *st = k->what;
+        k->first = l->leaves.n;
+        if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : add_leaves(l, k->shape)))
+            return false;
+        k->n = l->leaves.n - k->first;
+    }
+    return true;
 }
 
 static bool check_change(Loop *l, const Change *c)
 {
-    const Carried *k = carried_of(l, c->what);
+    Carried *k = carried_of(l, c->what);
     size_t next = k ? k->first : 0;
     if (!k)
         return new_carried(l, c);
-    if (k->kind == CHANGE_STORAGE)
-        return widen(l, &l->leaves.at[next], ((const Storage *)c->what)->now);
+    if (k->kind == CHANGE_STORAGE) {
+        const Storage *st = c->what;
+        k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
+        return k->lost || widen(l, &l->leaves.at[next], st->now);
+    }
     return match(l, k->shape, ((const Cell *)c->what)->v, &next);
 }
 
@@ -381,6 +390,7 @@ static bool run_once(Loop *l)
     Ctx *cx = ev->cx;
     Graph *outside = ev->g;
     const Change *changes;
+    size_t known = l->carried.n;
     l->again = false;
     l->g = graph_new(cx, outside, NULL);
     Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
@@ -403,7 +413,7 @@ static bool run_once(Loop *l)
     trail_undo(cx, m);
     if (!ok && ev->raised && !ctx_failed(cx))
         fail_at(cx, ev->raised_at, E_UNSUPPORTED, "a loop that ONNX runs raises an error: %s", ev->raised->s);
-    return ok && !ctx_failed(cx);
+    return ok && first_values(l, known) && !ctx_failed(cx);
 }
 
 /* ---- the node ---- */

@@ -211,6 +211,29 @@ def test_memory_shared_in_one_arm(tmp_path):
     same(AliasUnread(), tmp_path, both_signs(3), "-i", "x:float32[3]")
 
 
+class Holder:
+    def __init__(self, value: Tensor):
+        self.value = value
+
+
+class IfAttribute(nn.Module):
+    """Written in one arm only: the other arm's value is the one before, in whatever state that arm leaves it."""
+    def forward(self, x):
+        h = Holder(x + 0)
+        g = Holder(x + 0)
+        if bool(x.sum() > 0):
+            h.value = x * 2
+            g.value.add_(5.0)
+        else:
+            h.value.mul_(3.0)
+            g.value = x * 7
+        return h.value, g.value
+
+
+def test_attributes_written_in_one_arm(tmp_path):
+    same(IfAttribute(), tmp_path, both_signs(3), "-i", "x:float32[3]")
+
+
 class Raises(nn.Module):
     def forward(self, x):
         if x.dim() != 2:
@@ -313,6 +336,31 @@ class LoopOfBranches(nn.Module):
             else:
                 y = y - 2 * x[i]
         return y
+
+
+class LoopWritesThenBinds(nn.Module):
+    """The first trip writes to the tensor from before the loop, later ones to their own."""
+    def forward(self, x):
+        y = x[0] + 0
+        for i in range(x.size(0)):
+            y.add_(1.0)
+            y = y * 2
+        return y
+
+
+class LoopWritesAlias(LoopWritesThenBinds):
+    def forward(self, x):
+        y = x[0] + 0
+        z = y
+        for i in range(x.size(0)):
+            y.add_(1.0)
+            y = y * 2
+        return y, z
+
+
+def test_a_carried_tensor_that_is_written(tmp_path):
+    same(LoopWritesThenBinds(), tmp_path, [(torch.randn(n, 2),) for n in (1, 3)], "-i", "x:float32[N,2]")
+    assert "in some trips of a loop" in refused(LoopWritesAlias(), tmp_path, "-i", "x:float32[N,2]")
 
 
 @pytest.mark.parametrize("model", [LoopOverSize, LoopWidens, LoopBreaks, LoopTuple, LoopInPlace, LoopInBranch, LoopOfBranches])
