@@ -71,6 +71,7 @@ typedef struct pt2onnx_options {
     /* operators that the caller lowers: called for each name of `symbolic_names` */
     const char *const *symbolic_names; size_t n_symbolic_names;
     int (*symbolic)(void *user, struct pt2onnx_call *call); /* 0 done, 1 not mine: use the built-in, -1 failed (error set by pt2onnx_call_fail) */
+    int symbolic_opset;                     /* the opset whose forms `symbolic` emits; 0: `opset` */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }
@@ -128,7 +129,7 @@ PT2ONNX_API const char *pt2onnx_call_name(const struct pt2onnx_call *c);        
 PT2ONNX_API uint32_t pt2onnx_call_node(const struct pt2onnx_call *c);                    /* the caller's node id; 0 for files */
 PT2ONNX_API size_t pt2onnx_call_n_in(const struct pt2onnx_call *c);
 PT2ONNX_API int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant);   /* 0: no such input */
-/* Emit a node in the target opset's form; in: handles (inputs are 1.., results of emits follow). Returns the first output's handle, 0 after an error. */
+/* Emit a node in the form of symbolic_opset; in: handles (inputs are 1.., results of emits follow). Returns the first output's handle, 0 after an error. */
 PT2ONNX_API uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op /* "Relu", "my.domain::Foo" */, const uint32_t *in, size_t n_in,
                                        const pt2onnx_attr *attr, size_t n_attr, size_t n_out);
 PT2ONNX_API void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out);

@@ -1,7 +1,7 @@
 /* symbolic.c - operators that the caller lowers itself: the callback of pt2onnx_options.symbolic and what it may ask and emit.
  *
- * The table of operators calls run_symbolic with the arguments as the program wrote them. The callback emits nodes in the
- * target opset's form; they are lifted to the newest form, inferred and appended like any others. */
+ * The table of operators calls run_symbolic with the arguments as the program wrote them. The callback emits nodes in
+ * the form of symbolic_opset; they are lifted to the newest form, inferred and appended like any others. */
 #include "session.h"
 
 #include "front/front.h"
@@ -110,7 +110,8 @@ static bool emit(struct pt2onnx_call *c, const char *op, OxList in, const Attr *
         out[0] = ox_const(c->op->g, attr[0].t);
         return ox_ok(out[0]);
     }
-    return form_lift(c->op->g, str_of(c->op->cx, op), c->s->opt.opset, in, attr, n_attr, out, n_out);
+    int opset = c->s->o.symbolic_opset ? c->s->o.symbolic_opset : c->s->opt.opset;
+    return form_lift(c->op->g, str_of(c->op->cx, op), opset, in, attr, n_attr, out, n_out);
 }
 
 uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in, const pt2onnx_attr *attr, size_t n_attr,

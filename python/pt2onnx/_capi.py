@@ -1,0 +1,108 @@
+"""_capi.py - include/pt2onnx.h for ctypes: the structs, the functions, errors as exceptions. Knows nothing of torch."""
+import ctypes
+import os
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_void_p
+
+ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR = range(6)
+NOTE_WORDS = ("assumed", "added", "dropped", "changed", "info")
+
+
+class Tensor(Structure):
+    _fields_ = [("dtype", c_int), ("rank", c_int), ("dims", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("data", c_void_p), ("name", c_char_p)]
+
+
+class Attr(Structure):
+    _fields_ = [("name", c_char_p), ("kind", c_int), ("i", c_int64), ("f", c_double), ("s", c_char_p), ("n", c_size_t),
+                ("ints", POINTER(c_int64)), ("floats", POINTER(c_double)), ("t", POINTER(Tensor))]
+
+
+class Type(Structure):
+    _fields_ = [("dtype", c_int), ("rank", c_int), ("dims", POINTER(c_int64)), ("kind", c_char_p)]
+
+
+class Graph(Structure):
+    pass
+
+
+class Node(Structure):
+    _fields_ = [("kind", c_char_p), ("source", c_char_p), ("scope", c_char_p), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),
+                ("outputs", POINTER(c_uint32)), ("n_out", c_size_t), ("attr", POINTER(Attr)), ("n_attr", c_size_t),
+                ("block", POINTER(POINTER(Graph))), ("n_block", c_size_t), ("id", c_uint32)]
+
+
+Graph._fields_ = [("node", POINTER(Node)), ("n_node", c_size_t), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),
+                  ("outputs", POINTER(c_uint32)), ("n_out", c_size_t)]
+
+
+class Trace(Structure):
+    _fields_ = [("size", c_size_t), ("graph", Graph), ("n_value", c_size_t), ("type", POINTER(Type)), ("name", POINTER(c_char_p)),
+                ("n_param", c_size_t), ("param", POINTER(c_uint32)), ("param_tensor", POINTER(Tensor))]
+
+
+NoteFn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+ProgressFn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+DumpFn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+SymbolicFn = CFUNCTYPE(c_int, c_void_p, c_void_p)
+Texts = POINTER(c_char_p)
+
+
+class Options(Structure):
+    _fields_ = [("size", c_size_t), ("opset", c_int), ("mode", c_int), ("weights", c_int), ("target", c_int), ("keep_weights", c_int),
+                ("dynamic", c_int), ("check_crc", c_int), ("inputs", Texts), ("n_inputs", c_size_t), ("output_names", Texts),
+                ("n_output_names", c_size_t), ("rules", Texts), ("n_rules", c_size_t), ("limits", Texts), ("n_limits", c_size_t),
+                ("dump_after", c_char_p), ("user", c_void_p), ("on_note", NoteFn), ("on_progress", ProgressFn), ("on_dump", DumpFn),
+                ("symbolic_names", Texts), ("n_symbolic_names", c_size_t), ("symbolic", SymbolicFn), ("symbolic_opset", c_int)]
+
+
+class ConversionError(RuntimeError):
+    """What pt2onnx says; `status` is its exit code: 1 cannot convert, 2 usage, 3 unreadable, 4 a bug of pt2onnx."""
+
+    def __init__(self, message, status):
+        super().__init__(message)
+        self.status = status
+
+
+def _find():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in (os.environ.get("PT2ONNX_LIBRARY"), os.path.join(here, "libpt2onnx.so"),
+                 os.path.join(here, "..", "..", "build", "libpt2onnx.so")):
+        if path and os.path.exists(path):
+            return path
+    raise ImportError("libpt2onnx.so is missing: build pt2onnx, or set PT2ONNX_LIBRARY to its path")
+
+
+def _load():
+    lib = ctypes.CDLL(_find())
+    for name, result, arguments in (
+            ("pt2onnx_error_message", c_char_p, [c_void_p]), ("pt2onnx_error_free", None, [c_void_p]),
+            ("pt2onnx_convert_trace", c_int, [POINTER(Trace), c_char_p, POINTER(Options), POINTER(c_void_p)]),
+            ("pt2onnx_call_name", c_char_p, [c_void_p]), ("pt2onnx_call_node", c_uint32, [c_void_p]),
+            ("pt2onnx_call_emit", c_uint32, [c_void_p, c_char_p, POINTER(c_uint32), c_size_t, POINTER(Attr), c_size_t, c_size_t]),
+            ("pt2onnx_call_result", None, [c_void_p, POINTER(c_uint32), c_size_t]), ("pt2onnx_call_fail", None, [c_void_p, c_char_p])):
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+lib = _load()
+
+
+def array(ctype, items):
+    """A C array; the caller keeps it alive. At least one item, so that its address is never null."""
+    items = list(items)
+    return (ctype * max(1, len(items)))(*items)
+
+
+def texts(items):
+    return array(c_char_p, [s.encode() for s in items])
+
+
+def convert_trace(trace, out, options):
+    """Raises ConversionError. Exceptions of callbacks are the callbacks' to keep: ctypes would print and lose them."""
+    error = c_void_p()
+    status = lib.pt2onnx_convert_trace(ctypes.byref(trace), os.fsencode(out), ctypes.byref(options), ctypes.byref(error))
+    if status == 0:
+        return
+    message = lib.pt2onnx_error_message(error).decode("utf-8", "replace")
+    lib.pt2onnx_error_free(error)
+    raise ConversionError(message, status)
