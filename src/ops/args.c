@@ -34,7 +34,7 @@ bool arg_written(Op *op, const char *name)
 static void *unfit(Op *op, const char *name, Value v)
 {
     if (!ctx_failed(op->cx))
-        fail(op->cx, E_UNSUPPORTED, "%s: argument '%s' is %s, which is not supported here", op->call->schema->name->s, name, val_kind(v));
+        fail(op->cx, E_UNSUPPORTED, "argument '%s' is %s, which is not supported here", name, val_kind(v));
     return NULL;
 }
 
@@ -59,6 +59,14 @@ Ox arg(Op *op, const char *name)
 {
     Ox v = arg_opt(op, name);
     return v ? v : (unfit(op, name, val_none()), POISON);
+}
+
+Ox arg_typed(Op *op, const char *name, DType t)
+{
+    Ox v = arg(op, name);
+    if (ox_ok(v) && ox_dtype(v) != t && dtype_is_float(ox_dtype(v)) && dtype_is_assumable(op->cx, v))
+        return assume_dtype(op->cx, v, t, op->call->schema->name->s) ? v : POISON;
+    return v;
 }
 
 Oxs arg_list(Op *op, const char *name)
@@ -104,7 +112,7 @@ static int64_t known(Op *op, const char *name, Dim d)
 {
     int64_t out = 0;
     if (!dim_known(d, &out) && !ctx_failed(op->cx)) {
-        fail(op->cx, E_UNDECIDED, "%s: argument '%s' must be a known number, it is %s", op->call->schema->name->s, name, dim_text(op->cx, d)->s);
+        fail(op->cx, E_UNDECIDED, "argument '%s' must be a known number, it is %s", name, dim_text(op->cx, d)->s);
         fail_hint(op->cx, "give the input that it comes from a fixed size with -i");
         return 0;
     }
@@ -125,7 +133,7 @@ double arg_float(Op *op, const char *name)
     if (v.tag == V_SYMFLOAT && ox_known_scalar(op->g, v.ox, &x))
         return x;
     if (v.tag == V_SYMFLOAT)
-        fail(op->cx, E_UNDECIDED, "%s: argument '%s' must be a known number, it depends on data", op->call->schema->name->s, name);
+        fail(op->cx, E_UNDECIDED, "argument '%s' must be a known number, it depends on data", name);
     return v.tag == V_SYMFLOAT ? 0 : (double)arg_int(op, name);
 }
 
@@ -184,7 +192,7 @@ Ints arg_ints_n(Op *op, const char *name, int n)
     if (v.n == 0 || v.n == (size_t)n)
         return v;
     if (v.n != 1) {
-        fail(op->cx, E_VALUE, "%s: argument '%s' has %zu numbers, %d are wanted", op->call->schema->name->s, name, v.n, n);
+        fail(op->cx, E_VALUE, "argument '%s' has %zu numbers, %d are wanted", name, v.n, n);
         return (Ints){ 0 };
     }
     Ints out = { .at = new_array(op->cx, int64_t, n), .n = (size_t)n };
@@ -261,7 +269,7 @@ bool need_rank(Op *op, Ox x, int usual, int *rank)
         return true;
     if (usual >= 0)
         return assume_rank(op->cx, x, usual, op->call->schema->name->s);
-    fail(op->cx, E_UNDECIDED, "%s needs a tensor whose rank is known", op->call->schema->name->s);
+    fail(op->cx, E_UNDECIDED, "the rank of its argument must be known");
     fail_hint(op->cx, "-i NAME:float32[..] for the input that it comes from");
     return false;
 }

@@ -249,7 +249,7 @@ static Ox lower_index_select(Op *op)
 {
     bool scalar;
     int axis;
-    Ox x = arg(op, "self"), index = arg(op, "index");
+    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     x = at_least_1d(op, x, &scalar);
@@ -279,7 +279,7 @@ static Ox lower_gather(Op *op)
 {
     bool scalar, scalar_index;
     int axis;
-    Ox x = arg(op, "self"), index = arg(op, "index");
+    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     x = at_least_1d(op, x, &scalar);
@@ -292,7 +292,7 @@ static Ox lower_gather(Op *op)
 
 static Ox lower_take_along_dim(Op *op)
 {
-    Ox x = arg(op, "self"), index = arg(op, "indices");
+    Ox x = arg(op, "self"), index = arg_typed(op, "indices", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     if (!arg_given(op, "dim")) {
@@ -321,7 +321,7 @@ static Ox lower_take_along_dim(Op *op)
 
 static Ox lower_take(Op *op)
 {
-    Ox x = arg(op, "self"), index = arg(op, "index");
+    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
@@ -332,7 +332,7 @@ static Ox scatter_elements(Op *op, Ox src, const char *reduction)
 {
     bool scalar, ignored;
     int axis;
-    Ox x = arg(op, "self"), index = arg(op, "index");
+    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
         return POISON;
     x = at_least_1d(op, x, &scalar);
@@ -395,7 +395,7 @@ static Ox spread_index(Op *op, Ox index, Ox source, int axis)
 static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
 {
     int axis;
-    Ox index = arg(op, "index");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     bool scalar, ignored;
@@ -424,7 +424,7 @@ static Ox lower_index_copy(Op *op)
 static Ox lower_index_fill(Op *op)
 {
     int axis;
-    Ox x = arg(op, "self"), index = arg(op, "index");
+    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     Ox value = scalar_of(op, "value", x);
@@ -438,7 +438,7 @@ static Ox lower_index_fill(Op *op)
 
 static Ox lower_embedding(Op *op)
 {
-    Ox weight = arg(op, "weight"), indices = arg(op, "indices");
+    Ox weight = arg(op, "weight"), indices = arg_typed(op, "indices", DT_INT64);
     return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
 }
 
@@ -446,7 +446,7 @@ static Ox lower_embedding(Op *op)
 
 static Ox lower_masked_fill(Op *op)
 {
-    Ox x = arg(op, "self"), mask = arg(op, "mask");
+    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL);
     if (!ox_ok(x) || !ox_ok(mask))
         return POISON;
     Ox value = scalar_of(op, "value", x);
@@ -456,7 +456,7 @@ static Ox lower_masked_fill(Op *op)
 static Ox lower_masked_select(Op *op)
 {
     Ox x = arg(op, "self");
-    Ox mask = arg(op, "mask");
+    Ox mask = arg_typed(op, "mask", DT_BOOL);
     if (!ranks_known(op, (Ox[]){ x, mask }, 2))
         return POISON;
     int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);

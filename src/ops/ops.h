@@ -90,6 +90,7 @@ Ox op_view_write(Graph *g, const OpCall *call, Ox base, Ox part);
 
 typedef struct OxVec { Ox *at; size_t n, cap; } Oxs;
 Ox arg(Op *op, const char *name);                   /* a tensor (a number once promoted); POISON after an error */
+Ox arg_typed(Op *op, const char *name, DType t);    /* arg; an input whose type nobody told is assumed to be t: an index, a mask */
 Ox arg_opt(Op *op, const char *name);               /* NULL for None */
 Oxs arg_list(Op *op, const char *name);             /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
 bool arg_given(Op *op, const char *name);           /* not None */

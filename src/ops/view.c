@@ -484,6 +484,25 @@ static Ox write_narrow(Op *op, Ox base, Ox part)
     return narrow_span(op, base, &s) ? replace_span(op, base, part, s.axis, s.start, s.end) : POISON;
 }
 
+/* slice_scatter, select_scatter: self once the view reads src. */
+static Ox lower_slice_scatter(Op *op)
+{
+    Ox self = arg(op, "self"), src = arg(op, "src");
+    Span s;
+    if (!ox_ok(src) || !slice_span(op, self, &s))
+        return POISON;
+    Dim dims[MAX_RANK];
+    memcpy(dims, self->type->dim, (size_t)ox_rank(self) * sizeof *dims);
+    dims[s.axis] = dim_ceildiv(op->cx, dim_sub(op->cx, s.end, s.start), dim_int(op->cx, s.step));
+    return write_slice(op, self, expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), dims, ox_rank(self)));
+}
+
+static Ox lower_select_scatter(Op *op)
+{
+    Ox self = arg(op, "self"), src = arg(op, "src");
+    return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
+}
+
 /* ---- diagonal: rows of a flattened matrix ---- */
 
 typedef struct Diagonal { int rank, perm[MAX_RANK]; int64_t rows, cols, first, n; } Diagonal;
@@ -725,6 +744,8 @@ const OpRow ops_view[] = {
     VIEW(lower_expand_as, NULL, PLAIN, "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
     VIEW(lower_select, write_select, PLAIN, "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
     VIEW(lower_slice, write_slice, PLAIN, "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"),
+    LOWER(lower_slice_scatter, NULL, PLAIN, "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
+    LOWER(lower_select_scatter, NULL, PLAIN, "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     VIEW(lower_narrow, write_narrow, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
     VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
