@@ -11,8 +11,13 @@
 enum {
     ALIGN = 16,
     SMALL_MAX = 64 << 10,       /* up to here an allocation never fails */
+#ifdef PT2ONNX_FAULTS
+    CHUNK_MIN = 8 << 10,        /* many small chunks: many places where memory can run out */
+    CHUNK_MAX = 8 << 10,
+#else
     CHUNK_MIN = 64 << 10,       /* chunks double from this ... */
     CHUNK_MAX = 4 << 20,        /* ... to this */
+#endif
     RESERVE = 1 << 20,
 };
 

@@ -72,7 +72,7 @@ size_t trail_changes(Ctx *cx, TrailMark m, const Change **out)
 {
     Heap *h = heap_of(cx);
     Branch *b = branch_of(h, m);
-    *out = b ? h->trail.at + b->first : NULL;
+    *out = b && h->trail.n > b->first ? h->trail.at + b->first : NULL;
     return b ? h->trail.n - b->first : 0;
 }
 
