@@ -3,12 +3,27 @@
 
 /* ---- nobody uses them ------------------------------------------------------------------------------------------ */
 
-typedef struct Live { Ctx *cx; Map nodes; bool keep_origins; } Live;
+typedef struct Live { Ctx *cx; bool *node; size_t n; bool keep_origins; } Live;    /* node: by id */
+
+static uint32_t highest_id(const Graph *g)
+{
+    uint32_t high = 0;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        high = n->id > high ? n->id : high;
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH) {
+                uint32_t inner = highest_id(n->attr[k].g);
+                high = inner > high ? inner : high;
+            }
+    }
+    return high;
+}
 
 static void need(Live *l, Ox v)
 {
-    if (v && v->kind == OX_NODE)
-        map_put(l->cx, &l->nodes, v->node, NULL);
+    if (v && v->kind == OX_NODE && v->node->id < l->n)
+        l->node[v->node->id] = true;
 }
 
 static bool makes_a_size(const Live *l, const Node *n)
@@ -26,7 +41,7 @@ static void mark(Live *l, Graph *g)
         need(l, g->outputs.at[i]);
     for (size_t i = g->nodes.n; i-- > 0; ) {
         Node *n = g->nodes.at[i];
-        n->dead |= !map_find(&l->nodes, n) && !makes_a_size(l, n);
+        n->dead |= !l->node[n->id] && !makes_a_size(l, n);
         if (n->dead)
             continue;
         for (int k = 0; k < n->n_in; k++)
@@ -39,7 +54,10 @@ static void mark(Live *l, Graph *g)
 
 static bool drop_dead(Graph *g, bool keep_origins)
 {
-    Live l = { .cx = g->cx, .keep_origins = keep_origins };
+    Live l = { .cx = g->cx, .n = (size_t)highest_id(g) + 1, .keep_origins = keep_origins };
+    l.node = new_array(g->cx, bool, l.n);
+    if (!l.node)
+        return false;
     mark(&l, g);
     graph_compact(g);
     return !ctx_failed(g->cx);

@@ -116,7 +116,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite(g, o, fuse_norm, NULL); }
+bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite_weights(g, o, fuse_norm); }
 
 /* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
 

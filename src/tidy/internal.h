@@ -22,10 +22,13 @@ struct Rewrite {
     Map by_storage;                 /* where a constant's bytes begin -> number of uses */
     Map to;                         /* replaced value -> its replacement */
     void *arg;                      /* the pass's own */
+    bool by_bytes;                  /* by_storage is wanted */
     bool placed;                    /* the step has put the node into the list itself */
 };
 
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
+/* The same for a step that asks storage_uses. */
+MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step);
 /* What stands in v's place by now. */
 Ox current(const Rewrite *rw, Ox v);
 /* Have outputs of n been replaced, and all that anybody wants? */

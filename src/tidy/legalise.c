@@ -307,6 +307,43 @@ static Verdict legal_trilu(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* Slice before 10 has no steps: the items that it takes, named one by one, where they are known. */
+static Verdict legal_slice(Legal *l, Node *n, Ox *out)
+{
+    enum { MOST = 65536 };
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    const int64_t *start, *axes = NULL, *steps;
+    int64_t count, others;
+    if (!in_of(n, 4) || !ox_known_ints(g, n->in[4], &steps, &count) || !ox_known_ints(g, n->in[1], &start, &others) || ox_rank(x) < 0 ||
+        (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
+        return AS_IT_IS;
+    bool stepped = false;
+    for (int64_t i = 0; i < count; i++)
+        stepped |= steps[i] != 1;
+    if (!stepped)
+        return AS_IT_IS;
+    int64_t axis[MAX_RANK], from[MAX_RANK], kept[MAX_RANK];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t extent;
+        axis[i] = axes ? axes[i] : i;
+        axis[i] += axis[i] < 0 ? ox_rank(x) : 0;
+        if (!dim_known(ox_dim(x, (int)axis[i]), &extent) || !dim_known(ox_dim(n->out[0], (int)axis[i]), &kept[i]) || kept[i] > MOST)
+            return AS_IT_IS;
+        from[i] = start[i] < 0 ? start[i] + extent : start[i];
+        int64_t last = steps[i] < 0 ? extent - 1 : extent;
+        from[i] = from[i] < 0 ? 0 : from[i] > last ? last : from[i];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        int64_t *items = new_array(l->cx, int64_t, kept[i] + 1);
+        for (int64_t k = 0; k < kept[i]; k++)
+            items[k] = from[i] + k * steps[i];
+        x = ox_g_with(g, "Gather", INPUTS(x, ox_ints(g, items, (size_t)kept[i])), INT("axis", axis[i]));
+    }
+    out[0] = x;
+    return CHANGED;
+}
+
 /* Shape of a part of the axes: cut out of the whole shape before 15. */
 static Verdict legal_shape(Legal *l, Node *n, Ox *out)
 {
@@ -379,6 +416,7 @@ static const LegalOp legal_ops[] = {
     { "Pow", 12, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Shape", 15, legal_shape },
+    { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
     { "Trilu", 14, legal_trilu },
 };

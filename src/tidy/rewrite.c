@@ -27,7 +27,7 @@ static void count(Rewrite *rw, Ox v)
         rw->n_uses = n;
     }
     rw->uses[v->id]++;
-    if (v->kind == OX_CONST) {
+    if (rw->by_bytes && v->kind == OX_CONST) {
         const void *key = storage_key(v->k);
         uintptr_t n = (uintptr_t)map_get(&rw->by_storage, key);
         map_put(rw->cx, &rw->by_storage, key, (void *)(n + 1));
@@ -73,13 +73,15 @@ void replace(Rewrite *rw, Ox from, Ox to)
 
 Ox current(const Rewrite *rw, Ox v)
 {
-    for (MapEntry *e; v && (e = map_find(&rw->to, v)); )
+    for (MapEntry *e; v && rw->to.n && (e = map_find(&rw->to, v)); )
         v = e->val;
     return v;
 }
 
 bool gone(const Rewrite *rw, const Node *n)
 {
+    if (rw->to.n == 0)
+        return false;
     for (int i = 0; i < n->n_out; i++)
         if (uses_of(rw, n->out[i]) && !map_find(&rw->to, n->out[i]))
             return false;
@@ -158,11 +160,20 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
     return !ctx_failed(rw->cx);
 }
 
+static bool run(Graph *g, Rewrite *rw)
+{
+    count_graph(rw, g);
+    return rewrite_graph(rw, g);
+}
+
 bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
-    Rewrite rw = { .cx = g->cx, .o = o, .step = step, .arg = arg };
-    count_graph(&rw, g);
-    return rewrite_graph(&rw, g);
+    return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg });
+}
+
+bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step)
+{
+    return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .by_bytes = true });
 }
 
 /* ---- for all passes ------------------------------------------------------------------------------------------------ */

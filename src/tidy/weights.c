@@ -170,4 +170,4 @@ static bool fold_weight(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite(g, o, fold_weight, NULL); }
+bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight); }
