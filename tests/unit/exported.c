@@ -317,6 +317,55 @@ static void the_users_line_is_found(void **state)
     }
 }
 
+/* ---- files that torch wrote (tests/programs/exported.py) ---- */
+
+static Program *load_file(Ctx *cx, const char *path, FileKind want)
+{
+    Zip *zip = NULL;
+    Source *file = source_file(cx, path);
+    assert_non_null(file);
+    assert_int_equal(kind_of(cx, file, &zip), want);
+    Program *p = exported_load(cx, zip, want);
+    if (!p)
+        fail_msg("%s", error_text(cx, NULL, path)->s);
+    return p;
+}
+
+/* The first format nests archives of torch.save, the second has records of raw bytes: the same program, the same numbers. */
+static void both_generations_are_one_program(void **state)
+{
+    Ctx *cx = *state;
+    Program *p[2] = { load_file(cx, "tests/programs/exported_a.pt2", FILE_PT2_OLD), load_file(cx, "tests/programs/exported_b.pt2", FILE_PT2) };
+    for (int i = 0; i < 2; i++) {
+        float weight[6], scale[2];
+        assert_text(cx, p[i],
+            "def forward(self, batch.image, batch.mask, power):\n"
+            "  p_weight = self.weight\n  p_tied = self.tied\n  b_scale = self.scale\n  b_shift = self.shift\n  c_lifted_tensor_0 = self.lifted_tensor_0\n"
+            "  sym_size_int_1 = aten::sym_size.int(self=batch_image, dim=0)\n"
+            "  linear = aten::linear(input=batch_image, weight=p_tied)\n"
+            "  mul = aten::mul.Tensor(self=linear, other=b_scale)\n"
+            "  sum_1 = aten::sum(self=mul)\n"
+            "  gt = aten::gt.Scalar(self=sum_1, other=0)\n"
+            "  getitem, = higher_order::cond(gt, true_graph_0, false_graph_0, [mul])\n"
+            "  add = aten::add.Tensor(self=getitem, other=b_shift)\n"
+            "  mul_1 = _operator::mul(a=sym_size_int_1, b=2)\n"
+            "  reshape = aten::reshape(self=mul, shape=[mul_1])\n"
+            "  lift_fresh_copy = aten::lift_fresh_copy(self=c_lifted_tensor_0)\n"
+            "  detach_ = aten::detach(self=lift_fresh_copy)\n"
+            "  add_1 = aten::add.Tensor(self=batch_mask, other=detach_)\n"
+            "  mul_2 = aten::mul.Tensor(self=power, other=2)\n"
+            "  return (add, reshape, add_1, mul_2)\n");
+        assert_int_equal(p[i]->weights.n, 3);
+        assert_string_equal(p[i]->weights.at[1].name->s, "tied");
+        assert_ptr_equal(p[i]->weights.at[0].k, p[i]->weights.at[1].k);
+        assert_true(const_read(cx, p[i]->weights.at[0].k, weight) && weight[0] == 0 && weight[5] == 5);
+        assert_true(const_read(cx, p[i]->weights.at[2].k, scale) && scale[1] == 0.5f);
+        assert_int_equal(p[i]->weights.at[0].k->bytes.src->kind, SRC_FILE);
+        assert_true(p[i]->symbol[0].lo == 1 && p[i]->symbol[0].hi == 64);
+        assert_string_equal(p[i]->output_name[2]->s, "rest.1");
+    }
+}
+
 /* ---- damage ---- */
 
 static void damaged_programs_are_refused(void **state)
@@ -365,7 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(regions_dissolve),
         TEST(assertions_are_dropped_and_said), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
-        TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(damaged_programs_are_refused),
+        TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
