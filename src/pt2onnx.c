@@ -235,7 +235,7 @@ static bool check_link(Session *s, const char *out)
 static bool wants_data(Session *s, Graph *g, const ModelInfo *info)
 {
     return s->opt.weights == WEIGHTS_EXTERNAL ||
-           (s->opt.weights == WEIGHTS_AUTO && wire_size(s->cx, g, info) > INT32_MAX);
+           (s->opt.weights == WEIGHTS_AUTO && !wire_fits(s->cx, g, info));
 }
 
 static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink)

@@ -315,6 +315,7 @@ int onnx_ir_version(int opset);                                /* the lowest IR 
 /* Names every value and node (user names first), sizes bottom-up, writes. data: the external file, or NULL when none is wanted. */
 MUST_USE bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data, const char *data_name);
 uint64_t wire_size(Ctx *cx, Graph *g, const ModelInfo *info);  /* exact bytes of the single-file model */
+bool wire_fits(Ctx *cx, Graph *g, const ModelInfo *info);       /* in one file? The size is computed only when it is near the limit */
 /* An ONNX file back as a graph, types as written, nothing inferred (for show, tests, fuzzing). */
 Graph *wire_read(Ctx *cx, Source *file, ModelInfo *info);
 

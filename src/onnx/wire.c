@@ -33,6 +33,7 @@ enum {
     ALIGN = 64,                     /* of tensors in the data file that are not copied from a file */
     TILE = 4 << 20,                 /* strided constants are written this many bytes at a time */
     SPAN = 16 << 20,                /* and read whole when they span no more than this, */
+    SMALL = 2048,                   /* constants up to this many bytes go through the buffer */
     RUN = 64 << 10,                 /* else in runs of this many bytes */
 };
 
@@ -468,6 +469,12 @@ static void put_elements(Wire *w, const Const *k)
         w->failed = w->failed || !gather(w, k);
         return;
     }
+    if (size <= SMALL) {                                    /* 10,000 small ones are not worth a system call each */
+        uint8_t data[SMALL];
+        w->failed = w->failed || !bytes_read(w->cx, k->bytes, 0, data, (size_t)size);
+        put(w, data, (size_t)size);
+        return;
+    }
     flush(w);
     w->failed = w->failed || !sink_copy(w->cx, w->out, (Bytes){ k->bytes.src, k->bytes.off, size });
 }
@@ -845,6 +852,31 @@ uint64_t wire_size(Ctx *cx, Graph *g, const ModelInfo *info)
 {
     Wire *w = wire_new(cx, g, info);
     return w ? measure(w, g) : 0;
+}
+
+/* Bytes of constants, counted at each use, and nodes: no more than this many of both are far from the limit. */
+static void count_graph(const Graph *g, uint64_t *bytes, uint64_t *nodes)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind == OX_CONST && *bytes < ONE_FILE_MAX)
+                *bytes += const_bytes(n->in[i]->k);
+        for (int i = 0; i < n->n_attr; i++) {
+            if (n->attr[i].kind == ATTR_GRAPH)
+                count_graph(n->attr[i].g, bytes, nodes);
+            if (n->attr[i].kind == ATTR_TENSOR && *bytes < ONE_FILE_MAX)
+                *bytes += const_bytes(n->attr[i].t);
+        }
+    }
+    *nodes += g->nodes.n;
+}
+
+bool wire_fits(Ctx *cx, Graph *g, const ModelInfo *info)
+{
+    uint64_t bytes = 0, nodes = 0;
+    count_graph(g, &bytes, &nodes);
+    return (bytes < ONE_FILE_MAX / 2 && nodes < 50000) || wire_size(cx, g, info) <= ONE_FILE_MAX;
 }
 
 bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data, const char *data_name)
