@@ -4,7 +4,7 @@
  * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-extern const OpRow ops_attention[], ops_conv[], ops_convert[], ops_create[], ops_index[], ops_linalg[], ops_norm[], ops_pointwise[], ops_pool[], ops_reduce[], ops_rnn[], ops_shape[], ops_symbolic[], ops_view[];
+extern const OpRow ops_attention[], ops_conv[], ops_convert[], ops_create[], ops_index[], ops_linalg[], ops_norm[], ops_pointwise[], ops_pool[], ops_reduce[], ops_resize[], ops_rnn[], ops_shape[], ops_symbolic[], ops_view[];
 extern const char rules_ops_pointwise[];
 
 const OpFamily op_families[] = {
@@ -19,6 +19,7 @@ const OpFamily op_families[] = {
     { "conv", ops_conv, NULL },
     { "pool", ops_pool, NULL },
     { "norm", ops_norm, NULL },
+    { "resize", ops_resize, NULL },
     { "attention", ops_attention, NULL },
     { "rnn", ops_rnn, NULL },
     { "symbolic", ops_symbolic, NULL },
