@@ -40,6 +40,7 @@ void ctx_restart(Ctx *cx)
     cx->notes.n = cx->kept_notes;
     cx->at = NULL;
     cx->dims = NULL;
+    cx->heap = NULL;
     cx->types = NULL;
     places_forget(cx);
 }

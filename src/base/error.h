@@ -100,7 +100,7 @@ struct Ctx {
     struct Types *types;            /* onnx/graph.c: interned types; forgotten by ctx_restart */
     struct OnnxTable *onnx;         /* onnx/optable.c: operators by name; kept */
     struct OpTable *ops;            /* ops/table.c: rows and rules by name; kept */
-    struct Heap *heap;              /* eval/heap.c: the undo trail; eval_program forgets it with ctx_restart */
+    struct Heap *heap;              /* eval/heap.c: the undo trail; forgotten by ctx_restart */
     struct Builtins *builtins;      /* eval/builtin.c: rows by name; kept */
     struct Facts *facts;            /* eval: assumptions and facts about inputs; kept across restarts */
     const struct Options *opt;      /* pt2onnx.c: what the user asked for */
