@@ -17,21 +17,21 @@ static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
 
 /* ---- where a symbol's number is ------------------------------------------------------------------------ */
 
-/* Its origin; else the first input of the model that has it as a dimension. */
+/* Its origin; else the first input that has it as a dimension, of this scope or of one around it. */
 static bool find_symbol(Graph *g, Dim sym, Ox *v, int *axis)
 {
     if (dim_origin(g->cx, sym, v, axis))
         return true;
-    Graph *root = graph_root(g);
-    for (size_t i = 0; i < root->inputs.n; i++) {
-        Ox x = root->inputs.at[i];
-        for (int k = 0; k < ox_rank(x); k++)
-            if (dim_eq(g->cx, ox_dim(x, k), sym) == YES) {
-                *v = x;
-                *axis = k;
-                return true;
-            }
-    }
+    for (Graph *scope = g; scope; scope = scope->up)
+        for (size_t i = 0; i < scope->inputs.n; i++) {
+            Ox x = scope->inputs.at[i];
+            for (int k = 0; k < ox_rank(x); k++)
+                if (dim_eq(g->cx, ox_dim(x, k), sym) == YES) {
+                    *v = x;
+                    *axis = k;
+                    return true;
+                }
+        }
     return false;
 }
 
