@@ -159,7 +159,7 @@ static Ox lower_arange(Op *op)
 static Ox lower_linspace(Op *op)
 {
     double a, b;
-    int64_t n = arg_int(op, "steps");
+    int64_t n = arg_given(op, "steps") ? arg_int(op, "steps") : 100;      /* None: archives before version 8 */
     if (!concrete_number(arg_value(op, "start"), &a) || !concrete_number(arg_value(op, "end"), &b))
         return op_refuse(op, "start and end that are not known");
     if (n < 0 || n > (1 << 24))
@@ -345,6 +345,7 @@ const OpRow ops_create[] = {
     FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::zeros(SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),
@@ -358,6 +359,7 @@ const OpRow ops_create[] = {
     FAMILY(lower_arange, 1, NULL, PLAIN, "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 2, NULL, PLAIN, "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
     LOWER(lower_linspace, NULL, PLAIN, "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
+    OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor"),
     FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor"),
     FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),

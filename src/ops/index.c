@@ -4,6 +4,8 @@
  * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
 #include "ops/internal.h"
 
+#include <math.h>
+
 /* ---- small helpers ---- */
 
 static Ox scalar_of(Op *op, const char *name, Ox like)
@@ -327,12 +329,12 @@ static Ox lower_take(Op *op)
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
 }
 
-/* scatter and its kin: what is added up, multiplied or put. src NULL: a number. */
-static Ox scatter_elements(Op *op, Ox src, const char *reduction)
+/* scatter and its kin: what is added up, multiplied or put into x. */
+static Ox scatter_elements(Op *op, Ox x, Ox src, const char *reduction)
 {
     bool scalar, ignored;
     int axis;
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
         return POISON;
     x = at_least_1d(op, x, &scalar);
@@ -369,13 +371,35 @@ static Ox lower_scatter(Op *op)
 {
     Ox x = arg(op, "self");
     Ox src = arg(op, "src");
-    return scatter_elements(op, same_dtype(op, x, src, "scatter"), scatter_reduction(op));
+    return scatter_elements(op, x, same_dtype(op, x, src, "scatter"), scatter_reduction(op));
 }
 
 static Ox lower_scatter_value(Op *op)
 {
     Ox x = arg(op, "self");
-    return ox_ok(x) ? scatter_elements(op, scalar_of(op, "value", x), scatter_reduction(op)) : POISON;
+    return ox_ok(x) ? scatter_elements(op, x, scalar_of(op, "value", x), scatter_reduction(op)) : POISON;
+}
+
+static const struct { const char *torch, *onnx; double start; } reductions[] = {      /* what leaves any value as it is */
+    { "sum", "add", 0 }, { "prod", "mul", 1 }, { "amax", "max", -INFINITY }, { "amin", "min", INFINITY },
+};
+
+/* include_self=False: the places that are written start from the value that changes nothing. */
+static Ox lower_scatter_reduce(Op *op)
+{
+    Ox x = arg(op, "self"), src = same_dtype(op, x, arg(op, "src"), "scatter");
+    Str how = arg_str(op, "reduce");
+    for (size_t i = 0; i < COUNT(reductions); i++) {
+        if (!str_is(how, reductions[i].torch))
+            continue;
+        if (arg_bool(op, "include_self"))
+            return scatter_elements(op, x, src, reductions[i].onnx);
+        if (i > 1 && ox_ok(x) && !dtype_is_float(ox_dtype(x)))
+            return op_refuse(op, "%s of ints with include_self=False", how->s);
+        Ox cleared = scatter_elements(op, x, number_like(op, reductions[i].start, x), NULL);
+        return scatter_elements(op, cleared, src, reductions[i].onnx);
+    }
+    return op_refuse(op, "reduce=\"%s\": ONNX scatters by sum, prod, amax and amin", how ? how->s : "None");
 }
 
 /* [.., k, ..] index of rank 1 on `axis`, spread over source's shape. */
@@ -588,6 +612,7 @@ const OpRow ops_index[] = {
     FAMILY(lower_scatter, NAMED, NULL, PLAIN, "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     FAMILY(lower_scatter_value, NAMED, NULL, PLAIN, "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
     FAMILY(lower_scatter, ADD, NULL, PLAIN, "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    LOWER(lower_scatter_reduce, NULL, PLAIN, "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"),
     LOWER(lower_index_add, NULL, PLAIN, "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
     LOWER(lower_index_copy, NULL, PLAIN, "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
     LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),

@@ -578,6 +578,8 @@ static Ox write_diagonal(Op *op, Ox base, Ox part)
 static Ox lower_same(Op *op) { return arg(op, "self"); }
 static Ox write_same(Op *op, Ox base, Ox part) { (void)op; (void)base; return part; }
 
+static Value lower_detach_(Op *op) { return arg_value(op, "self"); }
+
 /* ---- lists of parts. Each is a slice of the argument; one Split makes them all. ---- */
 
 /* The view that aten::slice would have made, reading a value that is there already. */
@@ -750,6 +752,8 @@ const OpRow ops_view[] = {
     VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
+    CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
+    REFUSE("what it reads depends on how its argument lies in memory", "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
     CALL(lower_split, NULL, PLAIN, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
