@@ -305,8 +305,7 @@ static Value join_numbers(Join *j, Value a, Value b)
     return j->walk == COLLECT ? a : number_value(ev, a, v);
 }
 
-/* What an arm gives where it never set the value: zeros of the other's type, which nobody reads. */
-static Ox stand_in(Graph *g, Ox like)
+Ox stand_in(Graph *g, Ox like)
 {
     Ctx *cx = g->cx;
     Ox zero = ox_number(g, ox_dtype(like), 0);

@@ -38,6 +38,8 @@ bool val_is_plain_number(Value v);
 Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
 /* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
 bool raises_surely(const Block *b);
+/* For what was never set: zeros of like's type in g, which nobody reads. Sizes that g does not know are 1. */
+Ox stand_in(Graph *g, Ox like);
 /* A condition as the program sees it (stmt.c). */
 MUST_USE bool eval_condition(Eval *ev, const Expr *e, Value *out);
 MUST_USE bool condition_of(Eval *ev, Value v, Value *out);

@@ -27,6 +27,7 @@ typedef struct Carried {
     Value shape;                    /* CELL: the value before the loop, whose leaves are carried */
     size_t first, n;                /* leaves */
     bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
+    bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
 } Carried;
 
 typedef struct Scan { List *list; Ox item; Ox made; DType dtype; } Scan;
@@ -56,6 +57,7 @@ static bool give_up(Loop *l, Str why)
     return false;
 }
 
+/* v is read in ev->g. */
 static bool add_leaf(Loop *l, Value v)
 {
     Leaf leaf = { .rank = 0, .dtype = DT_NONE };
@@ -157,10 +159,8 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
 static bool match(Loop *l, Value before, Value v, size_t *next)
 {
     Graph *g = l->g;
-    if (!val_ok(v)) {
-        fail(l->ev->cx, E_BUG, "a loop carries a value that an unsupported operator left out");
-        return false;
-    }
+    if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
+        return refusals_fail(l->ev->cx);
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
             return give_up(l, str_fmt(l->ev->cx, "a variable is a Tensor before it and %s after a trip", val_kind(v)));
@@ -283,6 +283,8 @@ static bool grown_list(Loop *l, const Change *c)
 {
     List *list = c->what;
     const Cell *before = c->before_at;
+    if (list->n > c->before_n && !val_ok(list->at[list->n - 1].v))
+        return refusals_fail(l->ev->cx);
     bool grew = list->n == c->before_n + 1 && !list->stacked && list->at[list->n - 1].v.tag == V_TENSOR;
     for (int64_t i = 0; grew && i < c->before_n; i++)
         grew = before[i].v.tag == list->at[i].v.tag && before[i].v.any == list->at[i].v.any;
@@ -338,7 +340,29 @@ static bool new_carried(Loop *l, const Change *c)
     if (c->kind == CHANGE_DICT)
         return give_up(l, str_of(l->ev->cx, "it changes a dict"));
     l->again = true;
-    return vec_push(l->ev->cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .shape = c->before });
+    Carried k = { .kind = c->kind, .what = c->what, .shape = c->before, .first = l->leaves.n };
+    k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
+    if (k.unset) {
+        k.shape = ((const Cell *)c->what)->v;
+        if (!val_ok(k.shape))
+            return refusals_fail(l->ev->cx);
+        if (!add_leaves(l, k.shape))            /* of the body: first_values replaces them */
+            return false;
+    }
+    k.n = l->leaves.n - k.first;
+    return vec_push(l->ev->cx, &l->carried, k);
+}
+
+/* Sizes that only the body knows are other ones in each trip. */
+static void set_stand_ins(Loop *l, const Carried *k)
+{
+    for (size_t i = k->first; i < k->first + k->n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        for (int axis = 0; axis < leaf->rank; axis++)
+            if (leaf->dim[axis] && !dim_is_outside(l->ev, leaf->dim[axis]))
+                leaf->dim[axis] = NULL;
+        leaf->init = stand_in(l->ev->g, leaf->init);
+    }
 }
 
 /* The values before the loop of what the last run found: read once its writes are undone. */
@@ -347,6 +371,10 @@ static bool first_values(Loop *l, size_t from)
     for (size_t i = from; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         Storage *st = k->what;
+        if (k->unset) {
+            set_stand_ins(l, k);
+            continue;
+        }
         k->first = l->leaves.n;
         if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : add_leaves(l, k->shape)))
             return false;

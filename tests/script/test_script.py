@@ -370,6 +370,20 @@ def test_loops_that_stay(model, tmp_path):
     assert "Loop" in found
 
 
+class LoopReturns(nn.Module):
+    """A return in the middle: TorchScript makes it a flag and a value that is not set before."""
+    def forward(self, x):
+        for i in range(x.size(0)):
+            if bool(x[i].sum() > 1):
+                return x[i]
+        return x[0] * 0
+
+
+def test_a_loop_that_returns(tmp_path):
+    runs = [(torch.tensor([[0., 0], [2, 2], [3, 3]]),), (torch.zeros(2, 2),)]
+    same(LoopReturns(), tmp_path, runs, "-i", "x:float32[N,2]")
+
+
 def test_a_loop_of_no_trips(tmp_path):
     same(LoopOverSize(), tmp_path, [(torch.rand(0, 2),), (torch.rand(3, 2),)], "-i", "x:float32[N,2]")
 
