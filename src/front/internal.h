@@ -177,6 +177,9 @@ void ex_prologue(Exported *x, Stmt *s);
 void ex_epilogue(Exported *x, Stmt *s);
 Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
 
+/* exported_trace.c: a text whose locate gives the user's line; equal traces are one text. */
+const Text *ex_trace_text(Exported *x, Str trace);
+
 /* exported_state.c */
 /* Where tensors lie: payload configs or nested archives. `name` of the state dict or of the constants. NULL: after an error. */
 typedef enum { EX_WEIGHTS, EX_CONSTANTS } ExStore;
