@@ -123,6 +123,7 @@ static Graph *run_once(Ctx *cx, Program *p)
 
 Graph *eval_program(Ctx *cx, Program *p)
 {
+    ops_set_version(cx, p->op_version);
     Graph *g = run_once(cx, p);
     while (!g && cx->error.code == E_RESTART) {
         ctx_restart(cx);

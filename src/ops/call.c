@@ -278,7 +278,7 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
-    Entry *e = table_resolve(op->cx, name, &form);
+    Entry *e = table_resolve(op->cx, table_upgraded(op->cx, name), &form);
     if (!e)
         return unknown(op->g, name);
     if (e->callback && form == FORM_PLAIN)

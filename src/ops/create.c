@@ -59,11 +59,12 @@ static Ox lower_new_fill(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
+/* datum: the type without dtype=, or DT_NONE for the number's own */
 static Ox lower_full(Op *op)
 {
     Value v = arg_value(op, "fill_value");
     Dims d = arg_dims(op, "size");
-    DType t = arg_dtype(op, "dtype", number_dtype(v));
+    DType t = arg_dtype(op, "dtype", op->row->datum ? (DType)op->row->datum : number_dtype(v));
     return filled(op, number_as(op, v, t), d.at, d.n);
 }
 
@@ -353,6 +354,7 @@ const OpRow ops_create[] = {
     FAMILY(lower_new_fill, 1, NULL, PLAIN, "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
     LOWER(lower_full, NULL, PLAIN, "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    FAMILY(lower_full, DT_FLOAT, NULL, PLAIN, "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),    /* up to version 4: floats */
     LOWER(lower_full_like, NULL, PLAIN, "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
     LOWER(lower_new_full, NULL, PLAIN, "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),

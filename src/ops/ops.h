@@ -151,6 +151,9 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
 bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, in-place or REFUSE */
 const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
 MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */
+/* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators that meant something else
+ * in it go to the upgrade:: rows. Never called: the newest. */
+void ops_set_version(Ctx *cx, int version);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);

@@ -175,6 +175,8 @@ const OpRow ops_pointwise[] = {
     OLDER("aten::floordiv.Tensor(Tensor self, Tensor other) -> Tensor"),
     LOWER(lower_div_mode, BOTH, PLAIN, "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
     OLDER("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
+    LOWER(lower_div_mode, BOTH, PLAIN, "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
+    OLDER("upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
     LOWER(lower_remainder, BOTH, PLAIN, "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),

@@ -26,7 +26,7 @@ const OpFamily op_families[] = {
     { NULL, NULL, NULL },
 };
 
-struct OpTable { Map entries; bool failed; };
+struct OpTable { Map entries; int version; };
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
@@ -116,6 +116,28 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
         c->schema = schema_parse(cx, c->line);
     return c->schema;
 }
+
+/* ---- operators that meant something else ---- */
+
+static const struct { const char *name; int last; const char *row; } upgrades[] = {
+    { "aten::div", 3, "upgrade::div_0_3" }, { "aten::div_", 3, "upgrade::div_0_3_" }, { "aten::full", 4, "upgrade::full_0_4" },
+};
+
+void ops_set_version(Ctx *cx, int version)
+{
+    table(cx)->version = version;
+}
+
+Str table_upgraded(Ctx *cx, Str name)
+{
+    int version = table(cx)->version;
+    for (size_t i = 0; version > 0 && i < COUNT(upgrades); i++)
+        if (version <= upgrades[i].last && str_is(name, upgrades[i].name))
+            return str_of(cx, upgrades[i].row);
+    return name;
+}
+
+/* ---- derived forms ---- */
 
 static Entry *plain_of(Ctx *cx, Str name, const char *suffix)
 {

@@ -165,6 +165,29 @@ static void a_users_rule_comes_first(void **state)
     assert_string_equal(g->nodes.at[1]->name->s, "Mul");
 }
 
+static DType quotient(Graph *g, const char *name)
+{
+    OpArg args[] = { POS(tensor(g, DT_INT64, 1)), POS(tensor(g, DT_INT64, 1)) };
+    Value v = op_call(g, str_of(g->cx, name), NULL, args, 2, NULL, 0);
+    return v.tag == V_TENSOR ? tensor_type(v.t)->dtype : DT_NONE;
+}
+
+/* Archives of version 3 divide ints as C does, in place too. */
+static void old_archives_keep_their_meaning(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    assert_int_equal(quotient(g, "aten::div"), DT_FLOAT);
+    ops_set_version(cx, 4);
+    assert_int_equal(quotient(g, "aten::div"), DT_FLOAT);
+    ops_set_version(cx, 3);
+    assert_int_equal(quotient(g, "aten::div"), DT_INT64);
+    assert_int_equal(quotient(g, "aten::div_"), DT_INT64);
+    OpArg half = { NULL, val_int(2) }, size = { NULL, val_tuple(cx, &half.v, 1) };
+    Value v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half }, 2, NULL, 0);
+    assert_int_equal(tensor_type(v.t)->dtype, DT_FLOAT);
+}
+
 static bool answer(void *user, Op *op, Value *result)
 {
     *(int *)user += (int)arg_int(op, "1");
@@ -214,7 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(implicit_conversions),
         TEST(lists_are_snapshots), TEST(keywords_and_input_for_self), TEST(what_does_not_fit_is_said), TEST(what_fits_no_overload_is_said), TEST(unknown_operators_are_noted_not_fatal),
-        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(a_callback_stands_for_an_operator),
+        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(old_archives_keep_their_meaning), TEST(a_callback_stands_for_an_operator),
         TEST(a_write_goes_through_views), TEST(an_expanded_tensor_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
