@@ -131,7 +131,6 @@ Graph *eval_program(Ctx *cx, Program *p)
             return NULL;
         g = run_once(cx, p);
     }
-    if (g)
-        facts_tell(cx);
+    facts_tell(cx);                                         /* of a failure too: what was assumed may explain it */
     return g;
 }
