@@ -16,7 +16,7 @@ import oracle
 # (what to find in the first file of src/ops that has it, what replaces it)
 BREAKS = [
     (r"= HardSwish\(self\)", "= HardSigmoid(self)"),
-    (r"\"Concat\"", "\"Sum\""),
+    (r"\"Concat\", LIST\(some\)", "\"Sum\", LIST(some)"),
 ]
 
 
