@@ -119,6 +119,7 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
         "specs": [spec(n, a) for n, a in leaves],
         "dynamic_specs": [spec(n, a, recipe.dynamic or "N") for n, a in leaves],
         "state": sorted(model.state_dict().keys()),
+        "weights": [n for n, t in model.named_parameters() if t.dim() >= 2],        # a tied one under its first name only
         "modules": sorted(n for n, _ in model.named_modules() if n),
     }
     with open(part, "w") as f:

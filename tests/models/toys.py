@@ -175,12 +175,6 @@ class scalar_tensor(nn.Module):
         return x * 3 + torch.ones(2)
 
 
-@toy(("N", 3, 5, 5))
-class upsample(nn.Module):
-    def forward(self, x):
-        return F.interpolate(x, scale_factor=2.0, mode="nearest"), F.interpolate(x, size=[8, 7], mode="bilinear", align_corners=False)
-
-
 @toy(("N", 5, 8))
 class attention(nn.Module):
     def __init__(self):
