@@ -328,8 +328,8 @@ Value result_list(Op *op, const Ox *at, size_t n)
 Ox number_as(Op *op, Value v, DType t)
 {
     switch (v.tag) {
-    case V_BOOL: return ox_integer(op->g, t, v.b);
-    case V_INT: return ox_integer(op->g, t, v.i);
+    case V_BOOL: return t == DT_BOOL ? ox_bool(op->g, v.b) : ox_integer(op->g, t, v.b);
+    case V_INT: return t == DT_BOOL ? ox_bool(op->g, v.i != 0) : ox_integer(op->g, t, v.i);
     case V_FLOAT: return ox_number(op->g, t, v.f);
     case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
     case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);

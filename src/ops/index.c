@@ -329,13 +329,23 @@ static Ox lower_take(Op *op)
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
 }
 
+/* datum of the scatter family: what a repeated place does */
+enum { PUT, ADD, NAMED };
+
+static bool reduction_known(Op *op)
+{
+    if (op->row->datum != NAMED || str_is(arg_str(op, "reduce"), "add") || str_is(arg_str(op, "reduce"), "multiply"))
+        return true;
+    return fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
+}
+
 /* scatter and its kin: what is added up, multiplied or put into x. */
 static Ox scatter_elements(Op *op, Ox x, Ox src, const char *reduction)
 {
     bool scalar, ignored;
     int axis;
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
+    if (!reduction_known(op) || !ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
         return POISON;
     x = at_least_1d(op, x, &scalar);
     index = at_least_1d(op, index, &ignored);
@@ -356,15 +366,11 @@ static Ox same_dtype(Op *op, Ox x, Ox src, const char *what)
     return op_fail(op, E_VALUE, "%s: Expected self.dtype to be equal to src.dtype", what);
 }
 
-/* datum of the scatter family: what a repeated place does */
-enum { PUT, ADD, NAMED };
-
 static const char *scatter_reduction(Op *op)
 {
     if (op->row->datum != NAMED)
         return op->row->datum == ADD ? "add" : NULL;
-    Str s = arg_str(op, "reduce");
-    return str_is(s, "multiply") ? "mul" : "add";
+    return str_is(arg_str(op, "reduce"), "multiply") ? "mul" : "add";
 }
 
 static Ox lower_scatter(Op *op)
