@@ -23,6 +23,9 @@ struct DimRec {
     Dim self;                           /* an atom as the one factor of its term */
     struct DimRec *is;                  /* an atom that a fact has replaced */
     Dim now; uint32_t now_epoch;        /* the expression with all replacements done, as of that epoch */
+    /* What was found out about it, as of `learned`: shared parts of a large expression are looked at once. */
+    int64_t lo, hi; uint32_t range_learned;
+    bool nonneg; uint32_t nonneg_learned;
     union {
         struct { uint32_t n; const Term *term; } sum;
         struct { uint32_t n; const Dim *arg; } of;      /* DIV, MOD: 2; MIN, MAX: 2 or more, sorted by id */
@@ -43,6 +46,7 @@ struct Dims {
     Ctx *cx;
     struct DimRec **slot; size_t n_slot, n;
     uint32_t next_id, epoch;
+    uint32_t learned;                   /* counts facts and narrowed ranges, from 1: what was found out before may be too little now */
     int next_fresh;
     Map symbols;                        /* Str -> DimRec */
     VEC(Fact) facts;
@@ -60,6 +64,7 @@ static struct Dims *dims_of(Ctx *cx)
     if (!cx->dims) {
         cx->dims = new(cx, struct Dims);
         cx->dims->cx = cx;
+        cx->dims->learned = 1;
     }
     return cx->dims;
 }
@@ -420,6 +425,7 @@ static int64_t floordiv(int64_t a, int64_t b)   /* b > 0 */
 }
 
 static Range range_of(Dim d);
+static Range range_sum(Dim d);
 
 static Range range_div(Dim a, Dim b)
 {
@@ -468,7 +474,7 @@ static Range range_term(const Term *t)
     Range r = { t->coef, t->coef };
     for (uint32_t i = 0; i < t->n; ) {
         uint32_t power = 0;
-        Range x = range_atom(t->atom[i]), p = { 1, 1 };
+        Range x = range_of(t->atom[i]), p = { 1, 1 };
         for (Dim a = t->atom[i]; i < t->n && t->atom[i] == a; i++, power++)
             p = range_mul(p, x);
         if (power % 2 == 0 && p.lo < 0)         /* a square */
@@ -480,8 +486,20 @@ static Range range_term(const Term *t)
 
 static Range range_of(Dim d)
 {
-    if (d->kind != D_SUM)
+    struct DimRec *rec = (struct DimRec *)d;
+    if (d->kind == D_SYM)
         return range_atom(d);
+    if (d->range_learned == d->owner->learned)
+        return (Range){ d->lo, d->hi };
+    Range r = d->kind == D_SUM ? range_sum(d) : range_atom(d);
+    rec->lo = r.lo;
+    rec->hi = r.hi;
+    rec->range_learned = d->owner->learned;
+    return r;
+}
+
+static Range range_sum(Dim d)
+{
     Range r = { 0, 0 };
     for (uint32_t i = 0; i < d->sum.n; i++) {
         Range x = range_term(&d->sum.term[i]);
@@ -922,6 +940,7 @@ static void replace_atom(Dim atom, Dim by)
 {
     ((struct DimRec *)atom)->is = (struct DimRec *)by;
     atom->owner->epoch++;
+    atom->owner->learned++;
 }
 
 /* ---- proofs ----------------------------------------------------------------------------------------------- */
@@ -988,7 +1007,7 @@ static bool prove_factor(Ctx *cx, Dim e, int depth, int *budget)
     const Term *t = e->sum.term;
     for (uint32_t j = 0; j < t[0].n; j++) {
         Dim q, atom = t[0].atom[j];
-        if (range_atom(atom).lo >= 0 && divide_exact(cx, e, atom, &q))
+        if (range_of(atom).lo >= 0 && divide_exact(cx, e, atom, &q))
             return prove(cx, q, depth - 1, budget);
     }
     return false;
@@ -1039,12 +1058,16 @@ static bool nonneg(Ctx *cx, Dim e)
 {
     if (!e || ctx_failed(cx))
         return false;
+    struct DimRec *rec = (struct DimRec *)e;
     if (range_of(e).lo >= 0)
         return true;
+    if (e->nonneg_learned == dims_of(cx)->learned || (e->nonneg && e->nonneg_learned))
+        return e->nonneg;                       /* what is proven stays so: facts are only added */
     int budget = PROOF_BUDGET;
-    bool proven = prove(cx, e, PROOF_DEPTH, &budget);
+    rec->nonneg = prove(cx, e, PROOF_DEPTH, &budget);
+    rec->nonneg_learned = dims_of(cx)->learned;
     forget_overflow(cx);
-    return proven;
+    return rec->nonneg;
 }
 
 /* b - a, or NULL without an error when it does not fit. */
@@ -1190,6 +1213,8 @@ void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
         fail(cx, E_VALUE, "nothing is left of the range of dimension %s", r->sym.name->s);
         return;
     }
+    if (lo != r->sym.lo || hi != r->sym.hi)
+        r->owner->learned++;
     r->sym.lo = lo;
     r->sym.hi = hi;
     if (lo == hi && !r->is)
@@ -1217,8 +1242,10 @@ static bool narrow(Ctx *cx, Dim e)
 /* e >= 0 holds from here on. */
 static void learn(Ctx *cx, Dim e)
 {
-    if (e && !nonneg(cx, e) && !narrow(cx, e))
+    if (e && !nonneg(cx, e) && !narrow(cx, e)) {
         vec_push(cx, &dims_of(cx)->facts, (Fact){ REL_LE, e });
+        dims_of(cx)->learned++;
+    }
 }
 
 static bool occurs(Dim atom, Dim d)
@@ -1298,6 +1325,7 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
     } else {
         vec_push(cx, &ds->facts, (Fact){ REL_LE, e });
         vec_push(cx, &ds->facts, (Fact){ REL_LE, difference(cx, e, dim_int(cx, 0)) });
+        ds->learned++;
     }
     return !ctx_failed(cx);
 }
