@@ -2,6 +2,8 @@
  * record is read straight through and checked once. */
 #include "base/base.h"
 
+#include <endian.h>
+
 Cursor cur_over(const void *p, size_t n) { return (Cursor){ .base = p, .n = n }; }
 
 Slice cur_take(Cursor *c, size_t n)
@@ -15,23 +17,43 @@ Slice cur_take(Cursor *c, size_t n)
     return s;
 }
 
-static uint64_t take_le(Cursor *c, size_t n)
+/* One load each: a pickle and a ZIP directory are read in numbers, hundreds of thousands of them. */
+uint8_t cur_u8(Cursor *c)
 {
-    Slice s = cur_take(c, n);
-    uint64_t v = 0;
-    for (size_t i = s.n; i-- > 0;)
-        v = v << 8 | s.p[i];
-    return v;
+    Slice s = cur_take(c, 1);
+    return s.n ? s.p[0] : 0;
 }
 
-uint8_t cur_u8(Cursor *c) { return (uint8_t)take_le(c, 1); }
-uint16_t cur_u16(Cursor *c) { return (uint16_t)take_le(c, 2); }
-uint32_t cur_u32(Cursor *c) { return (uint32_t)take_le(c, 4); }
-uint64_t cur_u64(Cursor *c) { return take_le(c, 8); }
+uint16_t cur_u16(Cursor *c)
+{
+    uint16_t v = 0;
+    Slice s = cur_take(c, sizeof v);
+    if (s.n)
+        memcpy(&v, s.p, sizeof v);
+    return le16toh(v);
+}
+
+uint32_t cur_u32(Cursor *c)
+{
+    uint32_t v = 0;
+    Slice s = cur_take(c, sizeof v);
+    if (s.n)
+        memcpy(&v, s.p, sizeof v);
+    return le32toh(v);
+}
+
+uint64_t cur_u64(Cursor *c)
+{
+    uint64_t v = 0;
+    Slice s = cur_take(c, sizeof v);
+    if (s.n)
+        memcpy(&v, s.p, sizeof v);
+    return le64toh(v);
+}
 
 double cur_f64be(Cursor *c)
 {
-    uint64_t bits = __builtin_bswap64(take_le(c, 8));
+    uint64_t bits = __builtin_bswap64(cur_u64(c));
     double v;
     memcpy(&v, &bits, sizeof v);
     return v;

@@ -2,6 +2,8 @@
  * printed depends on where memory happened to lie. */
 #include "base/internal.h"
 
+#include <endian.h>
+
 bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -20,12 +22,14 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
 /* FNV-1a over eight bytes at a time, little-endian whatever the machine, with a final mix. */
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
 {
-    Cursor c = cur_over(p, n);
-    uint64_t h = seed ^ 0xcbf29ce484222325u ^ n;
-    while (cur_left(&c) >= 8)
-        h = (h ^ cur_u64(&c)) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
-    while (cur_left(&c) > 0)
-        h = (h ^ cur_u8(&c)) * 0x100000001b3u;
+    const uint8_t *at = p;
+    uint64_t h = seed ^ 0xcbf29ce484222325u ^ n, word;
+    for (; n >= sizeof word; n -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        h = (h ^ le64toh(word)) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+    }
+    for (; n > 0; n--)
+        h = (h ^ *at++) * 0x100000001b3u;
     h ^= h >> 33;
     h *= 0xff51afd7ed558ccdu;
     return h ^ h >> 33;

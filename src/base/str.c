@@ -1,8 +1,11 @@
 /* str.c - interned strings, and text that grows. */
 #include "base/internal.h"
 
+/* The hash beside the pointer: strings that are not the one looked for are not touched, nor those that move. */
+typedef struct StrSlot { Str s; uint32_t hash; } StrSlot;
+
 typedef struct Interner {
-    Str *slot; size_t nslot, n;
+    StrSlot *slot; size_t nslot, n;
     Str empty;
 } Interner;
 
@@ -30,12 +33,20 @@ bool strings_init(Ctx *cx)
     return !arena_spent(cx->keep);
 }
 
-static Str *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
+static StrSlot *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
 {
     size_t i = hash & (in->nslot - 1);
-    for (Str s; (s = in->slot[i]); i = (i + 1) & (in->nslot - 1))
-        if (s->hash == hash && s->len == n && memcmp(s->s, text, n) == 0)
+    for (const StrSlot *at; (at = &in->slot[i])->s; i = (i + 1) & (in->nslot - 1))
+        if (at->hash == hash && at->s->len == n && memcmp(at->s->s, text, n) == 0)
             break;
+    return &in->slot[i];
+}
+
+static StrSlot *free_slot(const Interner *in, uint32_t hash)
+{
+    size_t i = hash & (in->nslot - 1);
+    while (in->slot[i].s)
+        i = (i + 1) & (in->nslot - 1);
     return &in->slot[i];
 }
 
@@ -44,14 +55,14 @@ static bool grow(Ctx *cx, Interner *in)
     if ((in->n + 1) * 3 <= in->nslot * 2)
         return true;
     size_t nslot = in->nslot ? in->nslot * 2 : 1024, old_n = in->nslot;
-    Str *old = in->slot, *slot = new_array(cx, Str, nslot);
+    StrSlot *old = in->slot, *slot = new_array(cx, StrSlot, nslot);
     if (!slot)
         return false;
     in->slot = slot;
     in->nslot = nslot;
     for (size_t i = 0; i < old_n; i++)
-        if (old[i])
-            *find_slot(in, old[i]->s, old[i]->len, old[i]->hash) = old[i];
+        if (old[i].s)
+            *free_slot(in, old[i].hash) = old[i];
     return true;
 }
 
@@ -61,15 +72,15 @@ static Str intern(Ctx *cx, const void *text, size_t n)
     uint32_t hash = (uint32_t)hash_bytes(text, n, 0);
     if (!grow(cx, in))
         return in->empty;
-    Str *slot = find_slot(in, text, n, hash);
-    if (!*slot) {
+    StrSlot *slot = find_slot(in, text, n, hash);
+    if (!slot->s) {
         Str s = str_make(cx, text, n, hash);
         if (s->len != n)            /* no memory: not this text */
             return s;
-        *slot = s;
+        *slot = (StrSlot){ s, hash };
         in->n++;
     }
-    return *slot;
+    return slot->s;
 }
 
 Str str_n(Ctx *cx, const void *text, size_t n)
