@@ -341,8 +341,10 @@ static bool repeat_list(Builtin *b, Value *out)
     bool list_first = b->arg[0].v.tag == V_LIST;
     const List *l = b->arg[list_first ? 0 : 1].v.list;
     int64_t times = b->arg[list_first ? 1 : 0].v.i, n;
-    if (times < 0 || !mul_ok(times, l->n, &n))
+    if (times < 0)
         return builtin_fail(b, "a list times %lld", (long long)times);
+    if (!mul_ok(times, l->n, &n))
+        n = INT64_MAX;
     if (!limit_ok(b->cx, LIMIT_OBJECTS, (uint64_t)n, "items in a list"))
         return false;
     *out = new_list(b, n, l);
@@ -355,8 +357,10 @@ static bool repeat_in_place(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
     int64_t times = b->arg[1].v.i, n = l->n, all;
-    if (times < 0 || !mul_ok(times, n, &all))
+    if (times < 0)
         return builtin_fail(b, "a list times %lld", (long long)times);
+    if (!mul_ok(times, n, &all))
+        all = INT64_MAX;
     if (!limit_ok(b->cx, LIMIT_OBJECTS, (uint64_t)all, "items in a list"))
         return false;
     if (times == 0)

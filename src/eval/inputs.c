@@ -3,7 +3,8 @@
  * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the parameter's name; lists,
  * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
  * the default. Sources in order: -i; sizes recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown
- * rank and float32. Every -i must find its place: one that does not is an error that offers the nearest name. */
+ * rank and float32. Names in -i are the program's, or else, when one of them is not, the user's own: then they go by position.
+ * Every -i must find its place: one that does not is an error that offers the nearest name. */
 #include <stdlib.h>
 
 #include "eval/internal.h"
@@ -11,6 +12,7 @@
 typedef struct Inputs {
     Eval *ev;
     bool *used;                     /* by position in opt->input */
+    bool by_position;               /* tensors take the SPECs in order, and their names */
     VEC(Str) names;                 /* every path that an -i could have meant */
 } Inputs;
 
@@ -29,17 +31,17 @@ static const InputSpec *spec_at(Inputs *in, Str path)
 {
     const Options *o = options_of(in->ev);
     for (size_t i = 0; i < o->n_input; i++)
-        if (o->input[i].path == path)
+        if (o->input[i].path == path && (o->input[i].is_value || !in->by_position))
             return use_spec(in, i);
     return NULL;
 }
 
-/* The short form, 1x3x224x224: the next tensor that has no SPEC of its own. */
+/* The short form, 1x3x224x224, and names of the user's own: the next tensor that has no SPEC of its own. */
 static const InputSpec *unnamed_spec(Inputs *in)
 {
     const Options *o = options_of(in->ev);
     for (size_t i = 0; i < o->n_input; i++)
-        if (!o->input[i].path && !in->used[i])
+        if (!in->used[i] && (!o->input[i].path || (in->by_position && !o->input[i].is_value)))
             return use_spec(in, i);
     return NULL;
 }
@@ -182,7 +184,7 @@ static Type type_of_facts(Inputs *in, Str path)
 }
 
 /* ONNX has few complex operators: a complex tensor is float with a last axis of 2. */
-static Value complex_input(Inputs *in, Str path, Type t)
+static Value complex_input(Inputs *in, Str path, Str name, Type t)
 {
     Ctx *cx = in->ev->cx;
     Dim dim[MAX_RANK];
@@ -194,7 +196,7 @@ static Value complex_input(Inputs *in, Str path, Type t)
         dim[i] = t->dim[i];
     dim[t->rank] = dim_int(cx, 2);
     DType part = t->dtype == DT_COMPLEX128 ? DT_DOUBLE : DT_FLOAT;
-    Value v = val_tensor(cx, graph_input(in->ev->g, path, type_tensor(cx, part, t->rank + 1, dim)));
+    Value v = val_tensor(cx, graph_input(in->ev->g, name, type_tensor(cx, part, t->rank + 1, dim)));
     v.t->kind = COMPLEX;
     v.t->complex_pair = true;
     note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(part));
@@ -213,10 +215,11 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     Type t = s ? type_of_spec(in, s, d, path) : d && d->known ? type_of_decl(in, d, path) : type_of_facts(in, path);
     if (!t)
         return false;
+    Str name = s && s->path ? s->path : path;
     if (dtype_is_complex(t->dtype)) {
-        *out = complex_input(in, path, t);
+        *out = complex_input(in, path, name, t);
     } else {
-        Ox v = graph_input(in->ev->g, path, t);
+        Ox v = graph_input(in->ev->g, name, t);
         for (int i = 0; i < t->rank; i++) {
             Str name;
             if (dim_is_sym(t->dim[i], &name))
@@ -466,6 +469,22 @@ static void declare_symbols(Eval *ev)
     }
 }
 
+/* Does -i name a tensor as the program does not? Then all names of tensors are the user's own. */
+static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++) {
+        const InputSpec *s = &o->input[i];
+        bool known = s->is_value || !s->path || decl_at(in, s->path);
+        size_t n = s->path ? strcspn(s->path->s, ".") : 0;
+        for (uint32_t k = self; k < fn->n_param && !known; k++)
+            known = fn->param[k].name->len == n && memcmp(fn->param[k].name->s, s->path->s, n) == 0;
+        if (!known)
+            return true;
+    }
+    return false;
+}
+
 bool make_inputs(Eval *ev, Value **args, size_t *n)
 {
     const Options *o = options_of(ev);
@@ -477,6 +496,7 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     if (!*args || !in.used)
         return false;
     declare_symbols(ev);
+    in.by_position = names_are_new(&in, fn, self);
     for (size_t i = 0; i < *n; i++) {
         const ParamDecl *p = &fn->param[i + self];
         if (!make_value(&in, p->name, p->type, p, &(*args)[i]))
