@@ -246,6 +246,16 @@ bool assume_rank(Ctx *cx, Ox v, int rank, const char *why)
     return fail(cx, E_RESTART, "%s is assumed to have rank %d", in->path->s, rank);
 }
 
+bool facts_say_rank(Ctx *cx, Ox v, int rank)
+{
+    const Input *in = ox_ok(v) && ox_rank(v) < 0 ? rank_source(cx, v, &rank) : NULL;
+    InputFact *f = in && rank >= 0 ? fact_made(cx, in->path) : NULL;
+    if (!f)
+        return !ctx_failed(cx);
+    f->rank = rank;
+    return fail(cx, E_RESTART, "%s has rank %d: the model raises otherwise", in->path->s, rank);
+}
+
 static const Input *dtype_source(Ctx *cx, Ox v)
 {
     while (v && v->kind == OX_NODE && keeps_dtype(v->node))

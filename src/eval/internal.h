@@ -128,6 +128,8 @@ void facts_tell(Ctx *cx);                                /* one note for each as
 /* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
 int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
+/* The program says so itself (it raises for any other rank): no assumption. True when nothing is new; else asks for a restart. */
+MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
 /* An input's dimension that something pinned: its replacement, else `sym` itself. */
 Dim facts_dim(Ctx *cx, Dim sym);
 /* From here on the file's symbol `sym` is the user's dimension `d`. */

@@ -112,9 +112,31 @@ bool eval_condition(Eval *ev, const Expr *e, Value *out)
     return eval_expr(ev, e, &v) && condition_of(ev, v, out);
 }
 
+static bool is_op(const Expr *e, const char *op, uint32_t n_args)
+{
+    return e->kind == X_OP && str_is(e->op, op) && e->n_args == n_args;
+}
+
+/* `if x.dim() != 4: raise` tells the rank of x, if nothing else has. */
+static bool learn_rank(Eval *ev, const Stmt *s)
+{
+    const Expr *c = s->value;
+    const Block *raises = is_op(c, "aten::ne", 2) ? &s->body : is_op(c, "aten::eq", 2) ? &s->other : NULL;
+    if (!raises || !raises_surely(raises) || !is_op(c->args[0].value, "aten::dim", 1) || c->args[1].value->kind != X_INT)
+        return true;
+    const Expr *x = c->args[0].value->args[0].value;
+    int64_t rank = c->args[1].value->i;
+    Value v;
+    if (x->kind != X_LOCAL || rank < 0 || rank > MAX_RANK)
+        return true;
+    return eval_expr(ev, x, &v) && (v.tag != V_TENSOR || facts_say_rank(ev->cx, tensor_read(ev->g, v.t), (int)rank));
+}
+
 static Flow run_if(Eval *ev, const Stmt *s)
 {
     Value c;
+    if (!learn_rank(ev, s))
+        return flow_of_failure(ev);
     if (!eval_condition(ev, s->value, &c))
         return flow_of_failure(ev);
     Tri t = val_truth(ev->cx, c);
