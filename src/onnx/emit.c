@@ -10,12 +10,14 @@
 
 /* ---- sharing --------------------------------------------------------------------------------------------- */
 
-/* Made things by content: nodes in the scope that made them, constants and dims in the root's. */
+/* Made things by content: nodes in the scope that made them, constants and dims in the root's. Nodes have a table of their
+ * own, which each pass of src/tidy empties and fills again. */
 typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
 typedef struct Shared { uint64_t hash; SharedKind kind; void *what; } Shared;
-struct Share { Shared *slot; size_t n_slot, n; };
+typedef struct Sharing { Shared *slot; size_t n_slot, n; } Sharing;
+struct Share { Sharing nodes, values; };
 
-static void place_shared(struct Share *s, Shared e)
+static void place_shared(Sharing *s, Shared e)
 {
     size_t at = e.hash & (s->n_slot - 1);
     while (s->slot[at].what)
@@ -25,11 +27,11 @@ static void place_shared(struct Share *s, Shared e)
 
 static void share(Graph *g, Shared e)
 {
-    struct Share *s = g->share;
-    if (!s)
-        s = g->share = new(g->cx, struct Share);
+    if (!g->share)
+        g->share = new(g->cx, struct Share);
+    Sharing *s = e.kind == SHARED_NODE ? &g->share->nodes : &g->share->values;
     if (s->n * 2 >= s->n_slot) {
-        struct Share old = *s;
+        Sharing old = *s;
         s->n_slot = old.n_slot ? old.n_slot * 2 : 64;
         s->slot = new_array(g->cx, Shared, s->n_slot);
         if (!s->slot) {
@@ -45,8 +47,9 @@ static void share(Graph *g, Shared e)
 }
 
 /* The next entry of that hash and kind from slot *at on; NULL at the end. Start with *at = hash. */
-static void *next_shared(const struct Share *s, uint64_t hash, SharedKind kind, size_t *at)
+static void *next_shared(const struct Share *both, uint64_t hash, SharedKind kind, size_t *at)
 {
+    const Sharing *s = !both ? NULL : kind == SHARED_NODE ? &both->nodes : &both->values;
     if (!s || !s->n_slot)
         return NULL;
     for (size_t i = *at & (s->n_slot - 1); s->slot[i].what; i = (i + 1) & (s->n_slot - 1)) {
@@ -694,11 +697,11 @@ Node *node_share(Node *n)
 
 void share_forget_nodes(Graph *g)
 {
-    struct Share old = g->share ? *g->share : (struct Share){ 0 };
-    g->share = NULL;
-    for (size_t i = 0; i < old.n_slot; i++)
-        if (old.slot[i].what && old.slot[i].kind != SHARED_NODE)
-            share(g, old.slot[i]);
+    Sharing *s = g->share ? &g->share->nodes : NULL;
+    if (s && s->n_slot)
+        memset(s->slot, 0, s->n_slot * sizeof *s->slot);
+    if (s)
+        s->n = 0;
 }
 
 /* n as part of the graph, or the equal node that is there already. */
