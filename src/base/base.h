@@ -56,6 +56,7 @@ typedef struct StrRec { uint32_t hash, len; char s[]; } const *Str;
 Str str_of(Ctx *cx, const char *text);                         /* NUL-terminated */
 Str str_n(Ctx *cx, const void *text, size_t n);
 Str str_fmt(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
+Str str_cat(Ctx *cx, const char *a, const char *b, const char *c);     /* one after the other: for names, made by the thousand */
 bool str_is(Str s, const char *text);                          /* false for NULL */
 bool str_starts(Str s, const char *prefix);
 bool str_ends(Str s, const char *suffix);

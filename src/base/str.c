@@ -119,6 +119,19 @@ Str str_fmt(Ctx *cx, const char *fmt, ...)
     return str_n(cx, text, (size_t)n);
 }
 
+Str str_cat(Ctx *cx, const char *a, const char *b, const char *c)
+{
+    char small[256], *end = small;
+    const char *parts[] = { a, b, c };
+    for (int i = 0; i < 3; i++) {
+        size_t n = strlen(parts[i]);
+        if (n >= sizeof small - (size_t)(end - small))
+            return str_fmt(cx, "%s%s%s", a, b, c);
+        end = mempcpy(end, parts[i], n);
+    }
+    return str_n(cx, small, (size_t)(end - small));
+}
+
 bool str_is(Str s, const char *text)
 {
     return s && strlen(text) == s->len && memcmp(s->s, text, s->len) == 0;

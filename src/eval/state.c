@@ -5,7 +5,7 @@
  * reads it (a cache), and counters like num_batches_tracked whose old value reaches no output - the latter with a note. */
 #include "eval/internal.h"
 
-typedef struct Held { const Cell *cell; Value before; Str name; } Held;                     /* an attribute */
+typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; } Held;  /* an attribute */
 typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
 
@@ -23,7 +23,15 @@ static void walk(Walk *w, Value v, Str name);
 
 static Str child_name(Ctx *cx, Str parent, const char *child)
 {
-    return parent->len ? str_fmt(cx, "%s.%s", parent->s, child) : str_of(cx, child);
+    return parent->len ? str_cat(cx, parent->s, ".", child) : str_of(cx, child);
+}
+
+static Str held_name(Ctx *cx, const Held *h) { return child_name(cx, h->owner, h->attr); }
+
+/* Can somebody else hold it too, and write to it? */
+static bool has_identity(Value v)
+{
+    return v.tag == V_OBJ || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_TENSOR || v.tag == V_TUPLE;
 }
 
 static void walk_object(Walk *w, Obj *o, Str name)
@@ -31,9 +39,9 @@ static void walk_object(Walk *w, Obj *o, Str name)
     const ClassDef *c = o->cls;
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
-        Str child = child_name(w->ev->cx, name, attr);
-        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, child });
-        walk(w, o->slot[i].v, child);
+        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr });
+        if (has_identity(o->slot[i].v))
+            walk(w, o->slot[i].v, child_name(w->ev->cx, name, attr));
     }
 }
 
@@ -59,8 +67,7 @@ static void walk(Walk *w, Value v, Str name)
 {
     Ctx *cx = w->ev->cx;
     const void *key = v.tag == V_TENSOR ? (const void *)v.t->st : v.any;
-    if ((v.tag != V_OBJ && v.tag != V_LIST && v.tag != V_DICT && v.tag != V_TENSOR && v.tag != V_TUPLE) || map_find(&w->s->seen, key) ||
-        w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4)
+    if (!has_identity(v) || map_find(&w->s->seen, key) || w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4)
         return;
     map_put(cx, &w->s->seen, key, NULL);
     w->depth++;
@@ -84,8 +91,7 @@ static int64_t set_eval_mode(Eval *ev, const State *s)
     int64_t changed = 0;
     for (size_t i = 0; i < s->attrs.n; i++) {
         Held *h = &s->attrs.at[i];
-        const char *dot = strrchr(h->name->s, '.');
-        if (strcmp(dot ? dot + 1 : h->name->s, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
+        if (strcmp(h->attr, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
             cell_set(ev->cx, (Cell *)h->cell, val_bool(false));
             h->before = val_bool(false);
             changed++;
@@ -179,8 +185,8 @@ static bool check_attr(Eval *ev, Reach *r, const Held *h)
     if (same_value(h->cell->v, h->before) || !map_find(&ev->state->read, h->cell))
         return true;                                    /* unchanged, or set before it was ever read */
     if (h->before.tag == V_TENSOR)
-        return drop_counter(ev, r, h->before.t->st->now, h->name);
-    return refuse_state(ev, h->name);
+        return drop_counter(ev, r, h->before.t->st->now, held_name(ev->cx, h));
+    return refuse_state(ev, held_name(ev->cx, h));
 }
 
 static bool list_changed(const HeldList *h)
