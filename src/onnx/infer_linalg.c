@@ -15,7 +15,8 @@ static bool matmul_as(Node *n, DType t, int ia, int ib)
     if (a.rank < 0 || b.rank < 0)
         return out_shape(n, 0, t, &out);
     Dim ka = a.d[a.rank - 1], kb = b.d[b.rank > 1 ? b.rank - 2 : 0];
-    if (!dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s and %s)", type_text(cx, n->in[ia]->type)->s,
+    if (dim_eq(cx, ka, kb) != YES &&
+        !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s and %s)", type_text(cx, n->in[ia]->type)->s,
                      type_text(cx, n->in[ib]->type)->s))
         return false;
     out = a;
@@ -43,8 +44,9 @@ static bool infer_gemm(Node *n)
     bool ta = node_int(n, "transA", 0) != 0, tb = node_int(n, "transB", 0) != 0;
     if (!need_rank_of(n, n->in[0], "A", 2, 2) || !need_rank_of(n, n->in[1], "B", 2, 2))
         return false;
-    if (a.rank == 2 && b.rank == 2 &&
-        !dim_require(cx, a.d[ta ? 0 : 1], b.d[tb ? 1 : 0], "mat1 and mat2 shapes cannot be multiplied (%s%s and %s%s)",
+    Dim ka = a.rank == 2 ? a.d[ta ? 0 : 1] : NULL, kb = b.rank == 2 ? b.d[tb ? 1 : 0] : NULL;
+    if (ka && kb && dim_eq(cx, ka, kb) != YES &&           /* asked first: the texts of an error are dear */
+        !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s%s and %s%s)",
                      type_text(cx, n->in[0]->type)->s, ta ? " transposed" : "", type_text(cx, n->in[1]->type)->s, tb ? " transposed" : ""))
         return false;
     Shape fresh = { .rank = 2 };
