@@ -260,7 +260,7 @@ const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name)
 
 const ZipEntry *zip_find_in_root(Ctx *cx, const Zip *z, const char *rest)
 {
-    return map_get(&z->by_name, str_fmt(cx, "%s%s", z->root->s, rest));
+    return map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""));
 }
 
 /* Where the data begins: after the local header, whose extra field differs from the directory's. */

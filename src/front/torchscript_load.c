@@ -126,7 +126,7 @@ Function *ts_find_function(Ctx *cx, Program *p, Str qualname)
 
 const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global)
 {
-    Str module = global->global.module, name = str_fmt(cx, "%s.%s", module->s, global->global.name->s);
+    Str module = global->global.module, name = str_cat(cx, module->s, ".", global->global.name->s);
     if (str_starts(module, "torch.jit")) {
         fail(cx, E_UNSUPPORTED, "the module was lowered for another backend (%s): its program is a blob that only that backend reads", name->s);
         fail_hint(cx, "save the module before it is lowered");

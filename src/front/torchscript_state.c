@@ -15,7 +15,7 @@ bool pickle_is_call(const Pickle *p, const char *module, const char *name)
 
 static Str global_name(Ctx *cx, const Pickle *global)
 {
-    return str_fmt(cx, "%s.%s", global->global.module->s, global->global.name->s);
+    return str_cat(cx, global->global.module->s, ".", global->global.name->s);
 }
 
 /* ---- storages and tensors: once ---- */
@@ -61,7 +61,7 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     int64_t numel;
     if (!read_pid(cx, pid, &type, &key, &location, &numel))
         return NULL;
-    Str record = str_fmt(cx, "%s%s", dir, key->s);
+    Str record = str_cat(cx, dir, key->s, "");
     SavedStorage *st = map_get(&ts->storages, record);
     if (st)
         return st;
@@ -260,7 +260,7 @@ static bool name_value(Namer *n, const Pickle *p, Str name);
 
 static Str join(Ctx *cx, Str path, const char *name)
 {
-    return path->len ? str_fmt(cx, "%s.%s", path->s, name) : str_of(cx, name);
+    return path->len ? str_cat(cx, path->s, ".", name) : str_of(cx, name);
 }
 
 /* A name for the tensor itself: the first that it is found under. */

@@ -239,11 +239,11 @@ static void name_graph(Wire *w, const Graph *g);
 static void name_node(Wire *w, const Node *n)
 {
     Ctx *cx = w->cx;
-    Str name = unique(w, str_fmt(cx, "%s/%s", module_prefix(w, n->at)->s, n->name->s));
+    Str name = unique(w, str_cat(cx, module_prefix(w, n->at)->s, "/", n->name->s));
     w->node[n->id] = name;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] && n->in[i]->kind == OX_CONST && !w->value[n->in[i]->id])
-            name_value(w, n->in[i], str_fmt(cx, "%s_%s", name->s, formal_name(w, n, i)->s));
+            name_value(w, n->in[i], str_cat(cx, name->s, "_", formal_name(w, n, i)->s));
     for (int i = 0; i < n->n_attr; i++)
         if (n->attr[i].kind == ATTR_GRAPH)
             name_graph(w, n->attr[i].g);
