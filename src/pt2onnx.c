@@ -141,7 +141,7 @@ static Graph *build(Session *s, Program *p)
         return NULL;
     TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort,
                       .dump_after = s->opt.dump_after, .dump = s->opt.dump, .dump_user = s->opt.dump_user };
-    bool ok = tidy(g, &t) && legalise(g, &t);
+    bool ok = tidy(g, &t);                                  /* tidy ends with legalise */
     return report_refusals(cx, s->opt.opset) && ok ? g : NULL;
 }
 

@@ -58,7 +58,7 @@ bool runs_somehow(const Node *n, int opset);
 /* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a type. May place n. */
 MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 
-/* the passes, each in the file of its name */
+/* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_identities(Graph *g, const TidyOptions *o);

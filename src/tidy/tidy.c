@@ -1,4 +1,5 @@
-/* tidy.c - the passes, in the order in which they run. Each is one plain sentence; the file of its name draws it. */
+/* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, join.c, fuse.c, weights.c,
+ * dims.c and legalise.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {

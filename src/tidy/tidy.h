@@ -1,5 +1,5 @@
-/* tidy.h - graph to graph, one pass per file. tidy.c lists the passes in order; legalise.c and legal.rules come last and
- * take the newest form down to the target opset and to types that the target runs. */
+/* tidy.h - graph to graph. tidy.c lists the passes in order; passes of a kind share a file (drop.c, join.c, fuse.c). legalise.c
+ * and legal.rules come last and take the newest form down to the target opset and to types that the target runs. */
 #ifndef PT2ONNX_TIDY_H
 #define PT2ONNX_TIDY_H
 
@@ -16,7 +16,7 @@ typedef struct TidyOptions {
 typedef struct Pass { const char *name; bool (*run)(Graph *g, const TidyOptions *o); const char *what; } Pass;
 extern const Pass tidy_passes[];    /* ends with name NULL */
 
-MUST_USE bool tidy(Graph *g, const TidyOptions *o);         /* runs all; false after an error (refusals are in cx) */
+MUST_USE bool tidy(Graph *g, const TidyOptions *o);         /* runs all, legalise too; false after an error (refusals are in cx) */
 MUST_USE bool legalise(Graph *g, const TidyOptions *o);
 
 #endif
