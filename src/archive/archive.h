@@ -1,6 +1,6 @@
 /* archive.h - bytes to plain data: ZIP, pickle, JSON. Nothing here knows PyTorch programs or ONNX.
  *
- * Trusts no byte: every length, offset, count and depth is checked before use, against archive/limits.h. */
+ * Trusts no byte: every length, offset, count and depth is checked before use, against base/limits.h. */
 #ifndef PT2ONNX_ARCHIVE_H
 #define PT2ONNX_ARCHIVE_H
 

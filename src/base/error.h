@@ -15,7 +15,7 @@ typedef enum {
     E_UNDECIDED,    /* needs something the file does not tell: the message names the option */
     E_USAGE,        /* options */
     E_FORMAT,       /* damaged, or not what it should be */
-    E_LIMIT,        /* over a limit of archive/limits.h */
+    E_LIMIT,        /* over a limit of base/limits.h */
     E_IO,
     E_MEMORY,
     E_BUG,          /* ours */
@@ -32,11 +32,11 @@ typedef struct Text {
     void *locate_arg;
 } Text;
 
-typedef enum { WHERE_FILE, WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_STATEMENT, WHERE_OP } WhereKind;
+typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_STATEMENT, WHERE_OP } WhereKind;
 typedef struct Where {
     struct Where *up;
     WhereKind kind;
-    Str name;                       /* file, record, "Net.forward", "features.3", "aten::conv2d"; NULL for a statement */
+    Str name;                       /* a record, "Net.forward", "features.3", "aten::conv2d"; NULL for a statement */
     Str type;                       /* WHERE_MODULE: the class, "torchvision.models.resnet.BasicBlock"; else NULL */
     const Text *text; uint32_t start, end;
 } Where;

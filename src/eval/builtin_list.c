@@ -1,5 +1,4 @@
-/* builtin_list.c - lists, dicts and tuples (formats/torchscript.md 4.3, 4.4). They are shared by reference, as in Python;
- * heap.c writes them. */
+/* builtin_list.c - lists, dicts and tuples. They are shared by reference, as in Python; heap.c writes them. */
 #include <math.h>
 #include <stdlib.h>
 

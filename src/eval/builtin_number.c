@@ -1,4 +1,4 @@
-/* builtin_number.c - arithmetic, comparison and conversion of Python numbers (formats/torchscript.md 4.1, 4.2).
+/* builtin_number.c - arithmetic, comparison and conversion of Python numbers.
  *
  * Concrete numbers are computed here as C does: int64 that wraps, doubles. An int that depends on a dynamic dimension stays a
  * Dim; a float that does becomes nodes in double. Such a float is looked through when it is turned back into an int: int(h / 2)

@@ -1,5 +1,5 @@
-/* builtin_string.c - strings (formats/torchscript.md 4.5): bytes, ASCII only, in no locale. Where TorchScript differs from
- * Python it is TorchScript that counts. */
+/* builtin_string.c - strings: bytes, ASCII only, in no locale. Where TorchScript differs from Python it is
+ * TorchScript that counts. */
 #include <math.h>
 
 #include "eval/builtin.h"

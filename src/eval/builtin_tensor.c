@@ -1,5 +1,5 @@
-/* builtin_tensor.c - what tensors tell without being computed, and what the program asks about its surroundings
- * (formats/torchscript.md 4.7, 4.8). The surroundings are inference on the CPU. */
+/* builtin_tensor.c - what tensors tell without being computed, and what the program asks about its surroundings.
+ * Those are inference on the CPU. */
 #include "eval/builtin.h"
 
 static Tensor *tensor_of(const Builtin *b, size_t i) { return b->arg[i].v.t; }

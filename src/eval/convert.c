@@ -1,7 +1,7 @@
 /* convert.c - declared types: what a parameter makes of the value that it is given, and isinstance.
  *
- * Types are printed by PyTorch next to every parameter; values carry their own kind. So only the few implicit conversions of
- * formats/torchscript.md 5.2 happen here, and a type that we do not know is never an error. */
+ * Types are printed by PyTorch next to every parameter; values carry their own kind. So only TorchScript's few implicit
+ * conversions happen here, and a type that we do not know is never an error. */
 #include "eval/internal.h"
 
 static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }

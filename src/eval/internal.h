@@ -6,7 +6,7 @@
 #ifndef PT2ONNX_EVAL_INTERNAL_H
 #define PT2ONNX_EVAL_INTERNAL_H
 
-#include "archive/limits.h"
+#include "base/limits.h"
 #include "eval/options.h"
 #include "eval/program.h"
 #include "eval/value.h"
@@ -94,7 +94,7 @@ bool is_autocast(const ClassDef *c);
 
 /* ---- convert.c ---- */
 
-/* v as a parameter of declared type t takes it (formats/torchscript.md 5.2). False after an error that names `what`. */
+/* v as a parameter of declared type t takes it. False after an error that names `what`. */
 MUST_USE bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out);
 /* isinstance(v, t) */
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t);

@@ -425,7 +425,7 @@ void function_print(Buf *b, const Function *f, int indent, TextStyle style)
     print_block(&p, &f->body, indent + 2);
 }
 
-/* ---- values: what str() and format() give (formats/torchscript.md 4.6) ---- */
+/* ---- values: what str() and format() give ---- */
 
 static void print_value(Buf *b, Value v, int depth);
 

@@ -275,7 +275,6 @@ const char *val_kind(Value v)
     case V_DICT: return "Dict";
     case V_OBJ: return "an object of a class";
     case V_ENUM: return "Enum";
-    case V_PACKED: return "packed parameters";
     case V_FUTURE: return "Future";
     case V_CLASS: return "a class";
     case V_FUNCTION: return "a function";

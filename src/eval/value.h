@@ -19,7 +19,6 @@ typedef enum {
     V_SYMBOOL,      /* a predicate over dims, or ox: 0-d bool */
     V_TENSOR, V_LIST, V_TUPLE, V_DICT, V_OBJ,
     V_ENUM,         /* e: class, name, value */
-    V_PACKED,       /* packed parameters of quantized:: and prepacked:: */
     V_FUTURE,       /* of fork: the value itself, already computed */
     V_CLASS, V_FUNCTION, V_NAMESPACE,   /* callables and paths, inside eval only */
     V_UNINIT,       /* uninitialized(T): may be passed around, never read */
@@ -31,7 +30,6 @@ typedef struct Dict Dict;
 typedef struct Obj Obj;
 typedef struct Tensor Tensor;
 typedef struct Storage Storage;
-typedef struct Packed Packed;
 
 typedef struct SymBool { Rel rel; Dim a, b; Ox ox; } SymBool;      /* ox NULL: the predicate `a rel b`; else ox */
 
@@ -40,7 +38,7 @@ typedef struct Value {
     union {
         bool b; int64_t i; double f; const double *c /* re, im */; Str s; DType dtype;
         Dim dim; Ox ox; const SymBool *sb;
-        Tensor *t; List *list; Tuple *tuple; Dict *dict; Obj *obj; Packed *packed;
+        Tensor *t; List *list; Tuple *tuple; Dict *dict; Obj *obj;
         const struct EnumMember *e; const struct Value *future; const void *any;
     };
 } Value;
@@ -125,7 +123,7 @@ Value val_complex(Ctx *cx, double re, double im);
 bool val_dim_of(Value v, Ctx *cx, Dim *out);                    /* V_INT, V_BOOL, V_SYMINT as a Dim */
 bool val_equal(Ctx *cx, Value a, Value b);                      /* concrete values, as Python's == ; tensors by identity */
 const char *val_kind(Value v);                                  /* "Tensor", "int", "List[int]"...: for messages */
-Str val_text(Ctx *cx, Value v);                                 /* formats/torchscript.md 4.6 */
+Str val_text(Ctx *cx, Value v);                                 /* as str() and format() give it in TorchScript */
 /* Tri truth of a condition: UNKNOWN for symbolic ones. */
 Tri val_truth(Ctx *cx, Value v);
 Ox symbool_ox(Graph *g, const SymBool *b);                      /* as a 0-d bool value */

@@ -1,7 +1,7 @@
 /* internal.h - what the files of src/front share: the lexer and parser of TorchScript's code language.
  *
- * Nobody outside src/front includes it. The grammar is formats/torchscript.md section 3; docs/formats/torchscript.md says
- * what our reader accepts beyond it. */
+ * Nobody outside src/front includes it. The grammar stands above the functions of torchscript_parse.c;
+ * docs/formats/torchscript.md says what our reader accepts beyond what PyTorch prints. */
 #ifndef PT2ONNX_FRONT_INTERNAL_H
 #define PT2ONNX_FRONT_INTERNAL_H
 

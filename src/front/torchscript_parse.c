@@ -1,6 +1,6 @@
 /* torchscript_parse.c - TorchScript's code language as classes and functions of eval/program.h.
  *
- * Recursive descent, a function per grammar symbol with its rule above it (formats/torchscript.md section 3.2). Reads all
+ * Recursive descent, a function per grammar symbol with its rule above it. Reads all
  * that PyTorch's printer writes and, for files edited by hand, `elif` and binary operators; whatever else Python has is
  * refused by its name. Nothing is looked up outside the text: names that are not locals stay names.
  *

@@ -276,12 +276,6 @@ void set_items(Node *n, int i, const Dim *items, int64_t count)
     n->out[i]->n_items = count;
 }
 
-bool node_in_items(const Node *n, int i, const Dim **out, int64_t *count)
-{
-    Ox v = node_in(n, i);
-    return v && ox_items(v, out, count);
-}
-
 bool node_in_ints(const Node *n, int i, const int64_t **out, int64_t *count)
 {
     Ox v = node_in(n, i);

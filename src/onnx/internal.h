@@ -26,10 +26,8 @@ static inline Ctx *node_cx(const Node *n) { return n->graph->cx; }
 /* Input i, or NULL when it is not there (trailing or left out). Inputs are never POISON here: ox_make has looked. */
 static inline Ox node_in(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 
-/* Input i's contents as dims; false when it is not there or not all known. A constant of up to MAX_ITEMS int64 or
- * int32 items always has them. */
-bool node_in_items(const Node *n, int i, const Dim **out, int64_t *count);
-/* The same as plain numbers: every item known. Any integer or bool constant of up to FOLD_NUMEL elements too. */
+/* Input i's contents as plain numbers; false when it is not there or an item is not known. Any integer or bool constant of
+ * up to FOLD_NUMEL elements too. */
 bool node_in_ints(const Node *n, int i, const int64_t **out, int64_t *count);
 
 /* Set the message "OP: ..." and return false: what an inference function returns when the inputs cannot be right. */

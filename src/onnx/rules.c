@@ -1030,30 +1030,3 @@ RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out)
     }
     return RULE_NO_MATCH;
 }
-
-/* ---- what a rule may emit ---- */
-
-static void emits(const Tree *t, Str *out, size_t max, size_t *n)
-{
-    bool seen = t->kind != N_CALL;
-    for (size_t i = 0; i < *n && i < max && !seen; i++)
-        seen = out[i] == t->s;
-    if (!seen && *n < max)
-        out[*n] = t->s;
-    *n += !seen;
-    for (size_t i = 0; i < t->n_arg; i++)
-        emits(t->arg[i], out, max, n);
-}
-
-size_t rule_emits(const Rule *r, Str *out, size_t max)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->body->at.n; i++) {
-        const Alternative *a = &r->body->at.at[i];
-        for (size_t k = 0; k < a->lets.n; k++)
-            emits(a->lets.at[k].value, out, max, &n);
-        for (size_t k = 0; k < a->results.n; k++)
-            emits(a->results.at[k], out, max, &n);
-    }
-    return n < max ? n : max;
-}

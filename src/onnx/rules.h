@@ -6,8 +6,9 @@
  *     onnx::HardSwish(X) before 14
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
- * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may share what follows), optional `kinds`, `promote`, and one or more
- * alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means refuse, never fall through.
+ * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may share what follows), optional
+ * `kinds`, `promote`, and one or more alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative
+ * means refuse, never fall through.
  * EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR` before the `=`, (a, b) for several
  * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
  * const(axes), given(x) / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over numbers,
@@ -50,7 +51,5 @@ typedef VEC(Rule *) RuleList;
 MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
-/* The ONNX operators a rule may emit, for `pt2onnx ops`. */
-size_t rule_emits(const Rule *r, Str *out, size_t max);
 
 #endif

@@ -24,12 +24,6 @@ bool arg_given(Op *op, const char *name)
     return v.tag != V_NONE && v.tag != V_POISON;
 }
 
-bool arg_written(Op *op, const char *name)
-{
-    int i = find(op, name);
-    return i >= 0 && op->call->given[i];
-}
-
 /* The error for an argument of another kind than the lowering can use. */
 static void *unfit(Op *op, const char *name, Value v)
 {

@@ -50,7 +50,6 @@ const char *torch_dtype_name(DType t);
 
 int param_index(const Schema *s, Str name);             /* -1: none */
 bool val_is_number(Value v);                            /* a Python number, symbolic or not */
-const char *rules_text_of(const OpFamily *f);
 
 /* ---- shape arithmetic that several families share (shape.c) ---- */
 

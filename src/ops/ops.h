@@ -94,7 +94,6 @@ Ox arg_typed(Op *op, const char *name, DType t);    /* arg; an input whose type 
 Ox arg_opt(Op *op, const char *name);               /* NULL for None */
 Oxs arg_list(Op *op, const char *name);             /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
 bool arg_given(Op *op, const char *name);           /* not None */
-bool arg_written(Op *op, const char *name);         /* the caller wrote it (not the default) */
 Value arg_value(Op *op, const char *name);          /* as it is */
 int64_t arg_int(Op *op, const char *name);          /* concrete int; a symbolic one fails with E_UNDECIDED and gives 0 */
 Dim arg_dim_expr(Op *op, const char *name);         /* an int that may be symbolic */
