@@ -14,6 +14,7 @@ typedef struct Reader {
     const char *const *allowed;
     Pickles stack, memo;
     VEC(size_t) marks;
+    Map classes;                    /* the two lines of a GLOBAL -> the Pickle that it gave before */
     uint32_t made;
 } Reader;
 
@@ -232,21 +233,34 @@ static bool take_line(Reader *r, Slice *out)
     return limit_ok(r->cx, LIMIT_NAME, out->n, "bytes in a class name");
 }
 
+static bool push_global(Reader *r, Str module, Str name)
+{
+    Pickle *p = make(r, P_GLOBAL);
+    if (!p)
+        return false;
+    p->global.module = module;
+    p->global.name = name;
+    return push(r, p);
+}
+
+/* The same few classes are named thousands of times; each is looked at once. */
 static bool read_global(Reader *r)
 {
     Slice module, name;
     if (!take_line(r, &module) || !take_line(r, &name))
         return false;
+    Str lines = str_n(r->cx, module.p, module.n + 1 + name.n);
+    const Pickle *known = map_get(&r->classes, lines);
+    if (known)
+        return push_global(r, known->global.module, known->global.name);
     Str both = str_fmt(r->cx, "%.*s %.*s", (int)module.n, (const char *)module.p, (int)name.n, (const char *)name.p);
     if (!is_allowed(r, both))
         return fail(r->cx, E_FORMAT, "the pickle names the class %.*s.%.*s, which such a file does not hold",
                     (int)module.n, (const char *)module.p, (int)name.n, (const char *)name.p);
-    Pickle *p = make(r, P_GLOBAL);
-    if (!p)
+    if (!push_global(r, str_n(r->cx, module.p, module.n), str_n(r->cx, name.p, name.n)))
         return false;
-    p->global.module = str_n(r->cx, module.p, module.n);
-    p->global.name = str_n(r->cx, name.p, name.n);
-    return push(r, p);
+    map_put(r->cx, &r->classes, lines, r->stack.at[r->stack.n - 1]);
+    return true;
 }
 
 static bool is_ordered_dict(const Pickle *fn, const Pickle *args)
