@@ -440,9 +440,9 @@ static bool gather(Wire *w, const Const *k)
         else
             last += (k->dims[a] - 1) * k->strides[a];
     ArenaMark mark = arena_mark(w->cx->run);
-    uint64_t span = ((uint64_t)last + 1) * g.size;
+    uint64_t span = ((uint64_t)last + 1) * g.size, size = const_bytes(k);
     bool anywhere = k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY, ok = true;
-    g.tile = new_array(w->cx, uint8_t, TILE);
+    g.tile = new_array(w->cx, uint8_t, size < TILE ? size : TILE);
     if (!anywhere || span <= SPAN) {
         g.span = new_array(w->cx, uint8_t, span);
         ok = g.span && bytes_read(w->cx, k->bytes, 0, g.span, (size_t)span);
