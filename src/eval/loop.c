@@ -480,7 +480,8 @@ static bool make_loop(Loop *l)
     Graph *g = ev->g;
     VEC(Ox) in = { 0 };
     vec_push(ev->cx, &in, l->condition ? NULL : carry_ox(g, l->count));
-    vec_push(ev->cx, &in, l->condition ? carry_ox(g, l->starts) : NULL);
+    Ox starts = l->condition ? carry_ox(g, l->starts) : l->leaves.n ? NULL : ox_bool(g, true);     /* Loop has two inputs at least */
+    vec_push(ev->cx, &in, starts);
     graph_output(l->g, l->keep_going, NULL);
     for (size_t i = 0; i < l->leaves.n; i++) {
         vec_push(ev->cx, &in, l->leaves.at[i].init);

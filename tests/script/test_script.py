@@ -539,3 +539,16 @@ def test_state(tmp_path):
     done, _ = same(Counter(), tmp_path, [(torch.rand(2),)], "-i", "x:float32[2]")
     assert "seen" in done.stderr
     assert "total is written" in refused(Accumulates(), tmp_path, "-i", "x:float32[2]")
+
+
+class Collects(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(int(x.sum())):
+            out.append(x * i)
+        return torch.stack(out)
+
+
+def test_loop_that_carries_nothing(tmp_path):
+    runs = [(torch.tensor(v),) for v in ([1, 2, 1], [1, 0, 0])]
+    assert "Loop" in same(Collects(), tmp_path, runs, "-i", "x:int64[3]")[1]
