@@ -1,5 +1,5 @@
-/* describe.c - what the program knows, printed from its tables: operators, ONNX's operators, limits. docs/operators.md and
- * docs/limits.md come from here, so they cannot be out of date. */
+/* describe.c - what the program knows, printed from its tables, so it cannot be out of date: operators, ONNX's operators,
+ * limits. */
 #include "session.h"
 
 #include "base/limits.h"
