@@ -106,6 +106,7 @@ struct Ctx {
     const struct Options *opt;      /* pt2onnx.c: what the user asked for */
     uint64_t steps;                 /* evaluator steps, against the limit */
     struct Inflate *inflate;        /* source.c: the deflated sources being read */
+    uint8_t *spare;                 /* source.c: room for one computed weight, kept for the next */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];
     /* progress, set by the caller: called at most every 100 ms with a stage and a share of 0..1 (negative: unknown) */

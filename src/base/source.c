@@ -15,7 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { TILE = 1 << 20, INFLATE_INPUT = 64 << 10, KERNEL_COPY = 1 << 30 };
+enum { TILE = 1 << 20, INFLATE_INPUT = 64 << 10, KERNEL_COPY = 1 << 30,
+       SPARE = 16 << 20 };          /* of address space: only what is touched costs memory */
 
 /* ---- making ---- */
 
@@ -239,10 +240,30 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return true;
 }
 
-/* The whole result of a recipe in memory that the caller frees. */
+/* Room for a whole weight. A model computes dozens of them, and to get fresh memory from the system takes longer than to
+ * compute them: up to SPARE bytes the room is used again. A recipe inside a recipe finds none and makes another. */
+static uint8_t *room_take(Ctx *cx, uint64_t size)
+{
+    uint8_t *p = size <= SPARE ? cx->spare : NULL;
+    if (p)
+        cx->spare = NULL;
+    else if (size < SIZE_MAX)
+        p = base_malloc(size <= SPARE ? SPARE : (size_t)size);
+    return p;
+}
+
+static void room_give(Ctx *cx, uint8_t *p, uint64_t size)
+{
+    if (size <= SPARE && !cx->spare)
+        cx->spare = p;
+    else
+        base_free(p);
+}
+
+/* The whole result of a recipe, in room that the caller gives back. */
 static uint8_t *recipe_run(Ctx *cx, const Source *s)
 {
-    uint8_t *p = s->size < SIZE_MAX ? base_malloc(s->size ? (size_t)s->size : 1) : NULL;
+    uint8_t *p = room_take(cx, s->size);
     if (!p) {
         fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole", (unsigned long long)s->size);
         return NULL;
@@ -251,7 +272,7 @@ static uint8_t *recipe_run(Ctx *cx, const Source *s)
         return p;
     if (!ctx_failed(cx))
         fail(cx, E_BUG, "a recipe gave up without an error");
-    base_free(p);
+    room_give(cx, p, s->size);
     return NULL;
 }
 
@@ -266,7 +287,7 @@ static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, siz
     if (!all)
         return false;
     memcpy(out, all + at, n);
-    base_free(all);
+    room_give(cx, all, s->size);
     return true;
 }
 
@@ -304,6 +325,8 @@ void sources_close(Ctx *cx)
         if (s->fd >= 0)
             close(s->fd);
     cx->sources = NULL;
+    base_free(cx->spare);
+    cx->spare = NULL;
 }
 
 /* ---- writing ---- */
@@ -388,8 +411,10 @@ static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
 static bool copy_recipe(Ctx *cx, Sink *s, Bytes b)
 {
     uint8_t *all = recipe_run(cx, b.src);
-    bool ok = all && sink_write(cx, s, all + b.off, (size_t)b.len);
-    base_free(all);
+    if (!all)
+        return false;
+    bool ok = sink_write(cx, s, all + b.off, (size_t)b.len);
+    room_give(cx, all, b.src->size);
     return ok;
 }
 
