@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "ops/ops.h"
+#include "tidy/tidy.h"
 
 static const char *const limit_names[] = {
 #define X(id, name, deflt, why) [id] = name,
@@ -90,6 +91,21 @@ static bool read_output_names(Session *s)
     return true;
 }
 
+static const char *nth_pass(int i) { return tidy_passes[i].name; }
+
+static bool check_pass(Ctx *cx, const char *name)
+{
+    Buf all = buf_new(cx);
+    for (const Pass *p = tidy_passes; p->name; p++) {
+        if (strcmp(p->name, name) == 0)
+            return true;
+        buf_fmt(&all, "%s%s", all.n ? ", " : "", p->name);
+    }
+    const char *near = word_nearest(name, strlen(name), nth_pass);
+    return fail(cx, E_USAGE, "--dump-after %s: the passes are %s%s%s%s", name, buf_done(&all)->s, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+}
+
 static void pass_dump(void *user, const char *pass, Str text)
 {
     const pt2onnx_options *o = user;
@@ -104,6 +120,8 @@ static bool read_scalars(Session *s)
         return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d", o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
     if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX)
         return fail(s->cx, E_USAGE, "mode, weights or target is out of range");
+    if (o->dump_after && !check_pass(s->cx, o->dump_after))
+        return false;
     static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK };
     s->opt = (Options){
         .opset = o->opset,
