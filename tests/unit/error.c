@@ -111,7 +111,7 @@ static void refusals_are_listed_once(void **state)
     refuse(cx, 0, op, "is not known");
     refuse_hint(cx, "write a rule");
     refuse(cx, 0, op, "is not known");
-    refuse(cx, 0, str_of(cx, "aten::bar"), "ONNX cannot say it");
+    refuse(cx, 0, str_of(cx, "aten::bar"), "aten::bar: ONNX cannot say it");    /* its name is said once */
     assert_false(refusals_fail(cx));
     assert_string_equal(error_text(cx, "pt2onnx", "m.pt")->s,
         "pt2onnx: m.pt: 2 operator calls cannot be converted\n"
