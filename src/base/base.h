@@ -138,6 +138,8 @@ struct Source {
     uint64_t size;                        /* bytes that can be read */
     int fd;                               /* SRC_FILE */
     Str name;                             /* SRC_FILE: for messages; the name the user gave */
+    uint8_t *window; uint64_t window_at;  /* SRC_FILE: what was read last around small reads; source.c */
+    size_t window_n;
     const uint8_t *mem;                   /* SRC_MEMORY only. Files are never mapped: one that shrinks meanwhile is an error, not a SIGBUS */
     Source *inner; uint64_t off, packed;  /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe; const void *arg;     /* SRC_RECIPE */

@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 enum { TILE = 1 << 20, INFLATE_INPUT = 64 << 10, KERNEL_COPY = 1 << 30,
+       WINDOW = 16 << 10, WINDOW_READ = 2 << 10,
        SPARE = 16 << 20 };          /* of address space: only what is touched costs memory */
 
 /* ---- making ---- */
@@ -98,7 +99,7 @@ bool source_grows(const Source *s)
 
 static bool short_file(Ctx *cx) { return fail(cx, E_IO, "the file became shorter while it was read"); }
 
-static bool read_file(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
     while (n > 0) {
         ssize_t got = pread(s->fd, out, n, (off_t)at);
@@ -112,6 +113,27 @@ static bool read_file(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_
         at += (uint64_t)got;
         n -= (size_t)got;
     }
+    return true;
+}
+
+/* Headers and small weights lie side by side in an archive: a small read takes what follows along. */
+static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    if (n > WINDOW_READ)
+        return read_straight(cx, s, at, out, n);
+    if (at < s->window_at || at - s->window_at > s->window_n || n > s->window_n - (at - s->window_at)) {
+        keep_begin(cx);
+        uint8_t *window = s->window ? s->window : new_array(cx, uint8_t, WINDOW);
+        keep_end(cx);
+        size_t left = s->size - at < WINDOW ? (size_t)(s->size - at) : WINDOW;
+        s->window_n = 0;
+        s->window = window;
+        if (!window || !read_straight(cx, s, at, window, left))
+            return false;
+        s->window_at = at;
+        s->window_n = left;
+    }
+    memcpy(out, s->window + (at - s->window_at), n);
     return true;
 }
 
