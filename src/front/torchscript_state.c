@@ -263,6 +263,12 @@ static Str join(Ctx *cx, Str path, const char *name)
     return path->len ? str_cat(cx, path->s, ".", name) : str_of(cx, name);
 }
 
+/* A number, a bool, a string, None: nothing in it has a name. */
+static bool is_plain(const Pickle *p)
+{
+    return p->tag == P_NONE || p->tag == P_BOOL || p->tag == P_INT || p->tag == P_FLOAT || p->tag == P_STR;
+}
+
 /* A name for the tensor itself: the first that it is found under. */
 static bool name_tensor(Namer *n, const Pickle *p, Str name, bool parameter, SavedTensor **out)
 {
@@ -330,7 +336,7 @@ static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, St
             const Pickle *key = state->seq.at[i], *value = state->seq.at[i + 1];
             if (key->tag != P_STR || (value->tag == P_OBJECT) != (children == 1))
                 continue;
-            Str name = join(n->cx, path, key->s->s);
+            Str name = is_plain(value) ? key->s : join(n->cx, path, key->s->s);
             uintptr_t role = (uintptr_t)map_get(&roles, key->s);
             bool buffer = role == 2 || (role == 0 && c->kind == CLASS_MODULE && n->ts->p->op_version < 2);
             if (is_tensor(value) && (role == 1 || buffer) ? !name_weight(n, value, name, role == 1) : !name_value(n, value, name))
@@ -713,7 +719,9 @@ static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *
             return fail(b->cx, E_FORMAT, "the saved %s has the attribute '%s', which its class does not declare", c->plain->s,
                         key->tag == P_STR ? key->s->s : "?");
         Value v;
-        if (!build(b, state->seq.at[i + 1], c->field[field - 1].type, path ? join(b->cx, path, key->s->s) : NULL, &v))
+        const Pickle *value = state->seq.at[i + 1];
+        Str child = path && !is_plain(value) ? join(b->cx, path, key->s->s) : NULL;
+        if (!build(b, value, c->field[field - 1].type, child, &v))
             return false;
         cell_set(b->cx, &o->slot[field - 1], v);
     }
