@@ -139,6 +139,15 @@ static bool stable(Ctx *cx, Dim value)
     return dim_known(value, NULL) || (dim_is_sym(value, &name) && map_find(&facts_of(cx)->seen->symbols, name));
 }
 
+/* Did -i or the file give this input's sizes, so that facts_tell is silent about it? */
+static bool shape_told(const Facts *f, Str path)
+{
+    for (size_t i = 0; i < f->seen->inputs.n; i++)
+        if (f->seen->inputs.at[i].path == path)
+            return f->seen->inputs.at[i].rank_told && f->seen->inputs.at[i].dtype_told;
+    return false;
+}
+
 static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
 {
     Str name;
@@ -159,6 +168,8 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
     Str text = dim_text(cx, value);
     keep_begin(cx);
     map_put(cx, &f->pinned, name, (void *)text);
+    if (shape_told(f, s->path))                         /* others are told whole, by facts_tell */
+        note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s", s->axis, s->path->s, text->s, why);
     keep_end(cx);
     return fail(cx, E_RESTART, "dimension %s is %s", name->s, text->s);
 }

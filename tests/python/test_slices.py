@@ -124,6 +124,14 @@ def test_recorded_inputs_are_the_shape(small, out):
     oracle.run(out, case.runs(True))
 
 
+def test_a_pinned_size_is_told(small, out):
+    """`?` leaves a size open; where the program works with one size only, the input gets it and the user hears of it."""
+    case = small("linear.traced")
+    done = oracle.converted(case.file, out, "-i", "x:float32[?,?]")
+    assert "assumed: dimension 1 of x is 4, because the program works only then" in done.stderr, done.stderr
+    assert dims_of(out)[1] == 4
+
+
 def test_names_of_the_user(small, out):
     """A SPEC whose name is no parameter goes by position, and the name becomes the input's; outputs take theirs."""
     case = small("linear.traced")
