@@ -10,6 +10,7 @@
 typedef struct Places {
     VEC(Place) at;                  /* number n is at[n - 1] */
     SourceId *slot; size_t nslot;
+    const Text *counted; size_t counted_to; uint32_t line;      /* lines of one text counted so far: places come in its order */
 } Places;
 
 static Places *places(Ctx *cx)
@@ -29,6 +30,7 @@ void places_forget(Ctx *cx)
     if (!ps)
         return;
     ps->at.n = 0;
+    ps->counted = NULL;
     if (ps->nslot)
         memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
 }
@@ -120,6 +122,20 @@ Str place_module(Ctx *cx, SourceId id)
 /* ---- positions ---- */
 
 /* Line and column of [start, end) in the text itself; columns count characters, not bytes. */
+/* The number of the line that begins at `from`. */
+static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
+{
+    Places *p = places(cx);
+    if (p->counted != t || p->counted_to > from) {
+        p->counted = t;
+        p->counted_to = 0;
+        p->line = 1;
+    }
+    for (; p->counted_to < from; p->counted_to++)
+        p->line += t->at[p->counted_to] == '\n';
+    return p->line;
+}
+
 static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *out)
 {
     if (!t->at || start > t->n)
@@ -129,9 +145,7 @@ static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Po
         from--;
     while (to < t->n && t->at[to] != '\n')
         to++;
-    *out = (Pos){ .file = t->name, .line = 1, .col = 1, .source = str_n(cx, t->at + from, to - from) };
-    for (size_t i = 0; i < from; i++)
-        out->line += t->at[i] == '\n';
+    *out = (Pos){ .file = t->name, .line = line_at(cx, t, from), .col = 1, .source = str_n(cx, t->at + from, to - from) };
     for (size_t i = from; i < to && i < end; i++) {
         bool starts = ((unsigned char)t->at[i] & 0xc0) != 0x80;
         out->col += starts && i < start;
