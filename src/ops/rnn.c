@@ -178,6 +178,8 @@ const OpRow ops_rnn[] = {
     CALL_FAMILY(lower_rnn, CELL_GRU, NULL, PLAIN, "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
     CALL_FAMILY(lower_rnn, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
     CALL_FAMILY(lower_rnn, CELL_RELU, NULL, PLAIN, "aten::rnn_relu.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
+    REFUSE(PACKED_WHY, "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"),
+    REFUSE(PACKED_WHY, "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"),
     REFUSE(PACKED_WHY, "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"),
     REFUSE(PACKED_WHY, "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
     REFUSE(PACKED_WHY, "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
