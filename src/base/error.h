@@ -109,10 +109,16 @@ struct Ctx {
     uint8_t *spare;                 /* source.c: room for one computed weight, kept for the next */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];
-    /* progress, set by the caller: called at most every 100 ms with a stage and a share of 0..1 (negative: unknown) */
+    /* progress, set by the caller, who also decides how often to show it: a stage and a share of 0..1 (negative: unknown) */
     void (*progress)(void *user, const char *stage, double share);
     void *progress_user;
 };
+
+static inline void tell_progress(Ctx *cx, const char *stage, double share)
+{
+    if (cx->progress)
+        cx->progress(cx->progress_user, stage, share);
+}
 
 Ctx *ctx_new(void);                 /* NULL when there is no memory */
 void ctx_free(Ctx *cx);             /* closes sources, removes temporaries, frees both arenas */

@@ -8,7 +8,9 @@ bool step(Eval *ev)
     Ctx *cx = ev->cx;
     if (ctx_failed(cx))
         return false;
-    if (++cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
+    if (++cx->steps % 4096 == 0)
+        tell_progress(cx, "running the program", -1);
+    if (cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
         return true;
     fail(cx, E_LIMIT, "more than %lld statements and operators were executed", (long long)cx->limit[LIMIT_STEPS]);
     fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");

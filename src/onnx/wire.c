@@ -711,8 +711,11 @@ static void put_graph(Wire *w, int field, const Graph *g, Str name)
         if (!g->nodes.at[i]->dead)
             put_node(w, g->nodes.at[i]);
     put_str(w, GRAPH_NAME, g->name && g->name->len ? g->name : name);
-    for (size_t i = 0; !g->up && i < w->inits.n && !w->failed; i++)
+    for (size_t i = 0; !g->up && i < w->inits.n && !w->failed; i++) {
         put_tensor(w, GRAPH_INITIALIZER, w->inits.at[i].v->k, w->value[w->inits.at[i].v->id], &w->inits.at[i]);
+        if (w->out && !w->inits.at[i].external)
+            tell_progress(w->cx, "writing the model", (double)(i + 1) / (double)w->inits.n);
+    }
     for (size_t i = 0; i < g->inputs.n; i++)
         put_value(w, GRAPH_INPUT, g->inputs.at[i]);
     for (size_t i = 0; i < g->outputs.n; i++)
@@ -840,8 +843,7 @@ static bool write_data(Wire *w, Sink *data)
         flush(w);
         w->failed = w->failed || !sink_pad(w->cx, data, start + init->offset - data->at);
         put_elements(w, init->v->k);
-        if (w->cx->progress)
-            w->cx->progress(w->cx->progress_user, "writing weights", (double)(i + 1) / (double)w->inits.n);
+        tell_progress(w->cx, "writing weights", (double)(i + 1) / (double)w->inits.n);
     }
     flush(w);
     w->out = model;

@@ -20,6 +20,7 @@ const Pass tidy_passes[] = {
 bool tidy(Graph *g, const TidyOptions *o)
 {
     for (const Pass *p = tidy_passes; p->name; p++) {
+        tell_progress(g->cx, "tidying the graph", (double)(p - tidy_passes) / (double)COUNT(tidy_passes));
         if (!p->run(g, o) || ctx_failed(g->cx))
             return ctx_failed(g->cx) ? false : fail(g->cx, E_BUG, "the pass %s failed without saying why", p->name);
         if (o->dump_after && o->dump && strcmp(o->dump_after, p->name) == 0)
