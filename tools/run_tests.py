@@ -100,7 +100,7 @@ def main():
     results = os.path.join(TOP, o.build, "pytest.xml")
     if os.path.exists(results):
         os.remove(results)
-    run([o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/python", "--junitxml", results], **env)
+    run([o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/python", "tests/script", "--junitxml", results], **env)
     tally.read(results, "pytest")
 
     if tally.names:
