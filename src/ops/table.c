@@ -4,25 +4,32 @@
  * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-extern const OpRow ops_attention[], ops_conv[], ops_convert[], ops_create[], ops_index[], ops_linalg[], ops_norm[], ops_pointwise[], ops_pool[], ops_reduce[], ops_resize[], ops_rnn[], ops_shape[], ops_symbolic[], ops_view[];
-extern const char rules_ops_pointwise[];
+/* One line a family: its rows, ops_NAME of NAME.c, and NAME.rules where it has one. */
+#define FAMILIES(ROWS, ROWS_AND_RULES) \
+    ROWS_AND_RULES(pointwise) \
+    ROWS(convert) \
+    ROWS(reduce) \
+    ROWS(view) \
+    ROWS(shape) \
+    ROWS(index) \
+    ROWS(create) \
+    ROWS(linalg) \
+    ROWS(conv) \
+    ROWS(pool) \
+    ROWS(norm) \
+    ROWS(resize) \
+    ROWS(attention) \
+    ROWS(rnn) \
+    ROWS(symbolic) \
 
+#define DECLARE(name) extern const OpRow ops_##name[];
+#define DECLARE_BOTH(name) extern const OpRow ops_##name[]; extern const char rules_ops_##name[];
+FAMILIES(DECLARE, DECLARE_BOTH)
+
+#define FAMILY_OF_ROWS(name) { #name, ops_##name, NULL },
+#define FAMILY_OF_BOTH(name) { #name, ops_##name, rules_ops_##name },
 const OpFamily op_families[] = {
-    { "pointwise", ops_pointwise, rules_ops_pointwise },
-    { "convert", ops_convert, NULL },
-    { "reduce", ops_reduce, NULL },
-    { "view", ops_view, NULL },
-    { "shape", ops_shape, NULL },
-    { "index", ops_index, NULL },
-    { "create", ops_create, NULL },
-    { "linalg", ops_linalg, NULL },
-    { "conv", ops_conv, NULL },
-    { "pool", ops_pool, NULL },
-    { "norm", ops_norm, NULL },
-    { "resize", ops_resize, NULL },
-    { "attention", ops_attention, NULL },
-    { "rnn", ops_rnn, NULL },
-    { "symbolic", ops_symbolic, NULL },
+    FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH)
     { NULL, NULL, NULL },
 };
 
