@@ -1,21 +1,6 @@
 /* Unit tests of onnx/emit.c: poison, checks, contents, folding, sharing and scopes. */
 #include "unit/test.h"
-
-#include "onnx/internal.h"
-
-static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "main")); }
-
-static Ox input(Graph *g, const char *name, DType t, const char *shape)
-{
-    Dim d[MAX_RANK];
-    int rank = 0;
-    for (const char *s = shape; *s; ) {
-        size_t n = strcspn(s, ",");
-        d[rank++] = dim_parse(g->cx, s, n);
-        s += n + (s[n] == ',');
-    }
-    return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, rank, d));
-}
+#include "unit/graphs.h"
 
 static void poison_flows_and_adds_nothing(void **state)
 {

@@ -1,10 +1,8 @@
 /* Unit tests of onnx/fold_*.c where tests/python/test_infer_fold.py does not reach: sizes beyond a tile and a block, and
  * that rounding happens once. Values are checked element by element against the plain loop. */
 #include "unit/test.h"
+#include "unit/graphs.h"
 
-#include "onnx/internal.h"
-
-static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "main")); }
 
 /* 0, 1, 2, .. as a constant that emission leaves alone: too large to fold there. */
 static Ox ramp(Graph *g, int rank, const int64_t *dims)

@@ -1,27 +1,8 @@
 /* Unit tests of onnx/infer_*.c: symbolic sizes, contents, and types that come from subgraphs. What each operator gives on
  * plain sizes is tests/python/test_infer_fold.py. */
 #include "unit/test.h"
+#include "unit/graphs.h"
 
-#include "onnx/internal.h"
-
-static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "main")); }
-
-static Type type_of(Ctx *cx, DType t, const char *shape)
-{
-    Dim d[MAX_RANK];
-    int rank = 0;
-    for (const char *s = shape; *s; ) {
-        size_t n = strcspn(s, ";");
-        d[rank++] = dim_parse(cx, s, n);
-        s += n + (s[n] == ';');
-    }
-    return type_tensor(cx, t, rank, d);
-}
-
-static Ox input(Graph *g, const char *name, DType t, const char *shape)
-{
-    return graph_input(g, str_of(g->cx, name), type_of(g->cx, t, shape));
-}
 
 #define x_of(g, shape) input((g), "x", DT_FLOAT, (shape))
 

@@ -1,21 +1,8 @@
 /* Unit tests of src/tidy: each pass on a small graph, told by the text of what it leaves. */
 #include "unit/test.h"
+#include "unit/graphs.h"
 
 #include "tidy/tidy.h"
-
-static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "g")); }
-
-static Ox input(Graph *g, const char *name, DType t, const char *shape)
-{
-    Dim d[MAX_RANK];
-    int rank = 0;
-    for (const char *s = shape; *s; ) {
-        size_t n = strcspn(s, ",");
-        d[rank++] = dim_parse(g->cx, s, n);
-        s += n + (s[n] == ',');
-    }
-    return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, rank, d));
-}
 
 /* A float32 weight of that name whose elements count up from 1. */
 static Ox weight(Graph *g, const char *name, int rank, const int64_t *dims)
