@@ -3,7 +3,6 @@
 #include "unit/test.h"
 #include "unit/graphs.h"
 
-
 /* 0, 1, 2, .. as a constant that emission leaves alone: too large to fold there. */
 static Ox ramp(Graph *g, int rank, const int64_t *dims)
 {

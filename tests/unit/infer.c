@@ -3,7 +3,6 @@
 #include "unit/test.h"
 #include "unit/graphs.h"
 
-
 #define x_of(g, shape) input((g), "x", DT_FLOAT, (shape))
 
 /* The type of v as text; for dims and constants their items too. */
