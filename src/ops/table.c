@@ -18,6 +18,7 @@
     ROWS(pool) \
     ROWS(norm) \
     ROWS(resize) \
+    ROWS(grid) \
     ROWS(attention) \
     ROWS(rnn) \
     ROWS(symbolic) \

@@ -43,6 +43,16 @@ def fill(short, k, n):
     return (v - 5) / 2 if short[0] in "fb" else v - 5
 
 
+class Sym:
+    """`sym 2*N`: an int that follows from the named dims."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def number(self, size):
+        return eval(re.sub(r"[A-Za-z_]\w*", str(size), self.text))
+
+
 class Case:
     def __init__(self, call, line):
         self.call, self.line = call, line
@@ -106,7 +116,7 @@ class _Reader:
                 return value
         symbol = self.match(r"sym ([^,)\]]+)")
         if symbol:
-            return symbol.group(1)
+            return Sym(symbol.group(1))
         string = self.match(r'"([^"]*)"')
         if string:
             return string.group(1)
@@ -152,6 +162,8 @@ def torch_value(v, size=2, number=False):
         return t.item() if v.how == "num" else t
     if isinstance(v, list):
         return [torch_value(x, size) for x in v]
+    if isinstance(v, Sym):
+        return v.number(size)
     if isinstance(v, np.dtype):
         return getattr(torch, v.name)
     return torch.bfloat16 if v == "bfloat16" else v
