@@ -22,6 +22,7 @@
     ROWS(attention) \
     ROWS(rnn) \
     ROWS(symbolic) \
+    ROWS(vision) \
 
 #define DECLARE(name) extern const OpRow ops_##name[];
 #define DECLARE_BOTH(name) extern const OpRow ops_##name[]; extern const char rules_ops_##name[];

@@ -169,13 +169,25 @@ def torch_value(v, size=2, number=False):
     return torch.bfloat16 if v == "bfloat16" else v
 
 
+def is_torch(name):
+    """An operator that this Python can ask for: PyTorch's own, torchvision's where it is installed."""
+    if name.startswith("torchvision::"):
+        try:
+            import torchvision                                          # noqa: F401
+        except ImportError:
+            return False
+        return True
+    return "::" not in name
+
+
 def torch_call(case, size=2):
     """The results of a case in PyTorch, as a flat list."""
     import torch
     args, kwargs, _ = case.parse()
     if case.name in ("tensor", "as_tensor"):                            # torch.ops knows the overload for bools only
         return [getattr(torch, case.name)(*args, **{k: torch_value(v) for k, v in kwargs.items()})]
-    op = getattr(torch.ops.aten, case.name)
+    space, _, name = case.name.rpartition("::")
+    op = getattr(getattr(torch.ops, space or "aten"), name)
     if case.overload is not None:
         op = getattr(op, case.overload or "default")
     out = op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})

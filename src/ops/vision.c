@@ -1,0 +1,237 @@
+/* vision.c - torchvision::*: suppression of boxes, pooling over regions, deformable convolution.
+ *
+ * Regions come as [K, 5]: the image's number in the batch, then the corners. ONNX takes numbers and corners apart. */
+#include "ops/internal.h"
+
+#include <float.h>
+#include <math.h>
+
+static Dim num(Op *op, int64_t v) { return dim_int(op->cx, v); }
+
+/* ---- suppression ---- */
+
+/* PyTorch compares a float32 overlap with a double, ONNX with a float32: the largest one that is not above the double decides the same. */
+static float threshold_below(double t)
+{
+    float f = (float)t;
+    return (double)f > t ? nextafterf(f, -INFINITY) : f;
+}
+
+/* Which corner is the first does not matter to the overlap; the chosen come by falling score, as in PyTorch. */
+static Ox lower_nms(Op *op)
+{
+    Ox boxes = arg(op, "dets"), scores = arg(op, "scores");
+    int rank;
+    if (!need_rank(op, boxes, 2, &rank) || !need_rank(op, scores, 1, &rank))
+        return POISON;
+    if (ox_rank(boxes) != 2)
+        return op_fail(op, E_VALUE, "boxes should be a 2d tensor, got %dD", ox_rank(boxes));
+    if (ox_rank(scores) != 1)
+        return op_fail(op, E_VALUE, "scores should be a 1d tensor, got %dD", ox_rank(scores));
+    if (ox_dtype(boxes) != DT_FLOAT || ox_dtype(scores) != DT_FLOAT)
+        return op_refuse(op, "boxes and scores of another type than float32: ONNX's NonMaxSuppression takes only that");
+    boxes = unsqueeze_axis(op, boxes, 0);
+    scores = unsqueeze_axis(op, scores, 0);
+    scores = unsqueeze_axis(op, scores, 0);
+    Ox all = ints(op, INT64_MAX), overlap = ox_number(op->g, DT_FLOAT, threshold_below(arg_float(op, "iou_threshold")));
+    overlap = reshape_to(op, overlap, (const Dim[]){ num(op, 1) }, 1);
+    Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all, overlap);           /* [image, class, box] of each */
+    Ox column = ox_integer(op->g, DT_INT64, 2);
+    return ox_with(op, "Gather", INPUTS(chosen, column), INT("axis", 1));
+}
+
+/* ---- pooling over regions ---- */
+
+static bool region_ranks(Op *op, Ox x, Ox rois)
+{
+    int rank;
+    if (!need_rank(op, x, 4, &rank) || !need_rank(op, rois, 2, &rank))
+        return false;
+    if (ox_rank(x) == 4 && ox_rank(rois) == 2)
+        return true;
+    fail(op->cx, E_VALUE, "the input must be [N, C, H, W] and the regions [K, 5], got rank %d and %d", ox_rank(x), ox_rank(rois));
+    return false;
+}
+
+static Ox region_align(Op *op, const char *x_name, bool aligned)
+{
+    Ox x = arg(op, x_name), rois = arg(op, "rois");
+    int64_t samples = arg_int(op, "sampling_ratio");
+    if (!region_ranks(op, x, rois) || (aligned && !need_opset(op, 16, "RoiAlign of aligned regions")))
+        return POISON;
+    Ox corners = slice_axis(op, rois, 1, num(op, 1), num(op, 5), 1);
+    Ox column = ox_integer(op->g, DT_INT64, 0);
+    Ox image = ox_cast(op->g, ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1)), DT_INT64);
+    return ox_with(op, "RoiAlign", INPUTS(x, corners, image),
+                   STRING("coordinate_transformation_mode", str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel")),
+                   INT("output_height", arg_int(op, "pooled_height")), INT("output_width", arg_int(op, "pooled_width")),
+                   INT("sampling_ratio", samples > 0 ? samples : 0), FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
+}
+
+static Ox lower_roi_align(Op *op) { return region_align(op, "input", arg_bool(op, "aligned")); }
+
+/* ONNX has no places of the largest: None, which nothing can be computed with. */
+static Value lower_roi_pool(Op *op)
+{
+    Ox x = arg(op, "input"), rois = arg(op, "rois");
+    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
+    if (!region_ranks(op, x, rois))
+        return val_poison();
+    Ox y = ox_with(op, "MaxRoiPool", INPUTS(x, rois), INT_LIST("pooled_shape", pooled, 2), FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
+    return ox_ok(y) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, y), val_none() }, 2) : val_poison();
+}
+
+/* The channel that each bin of the result was taken from: c*bins + bin, int32. */
+static Ox channel_mapping(Op *op, Dim regions, int64_t channels, const int64_t *pooled)
+{
+    int64_t dims[4] = { 1, channels, pooled[0], pooled[1] }, n = channels * pooled[0] * pooled[1];
+    int32_t *at = new_array(op->cx, int32_t, n + 1);
+    for (int64_t i = 0; at && i < n; i++)
+        at[i] = (int32_t)i;
+    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT32, 4, dims, at)) : POISON;
+    return expand_dims(op, table, (const Dim[]){ regions, num(op, channels), num(op, pooled[0]), num(op, pooled[1]) }, 4);
+}
+
+/* Bin i of channel c is bin i of what RoiAlign gives for channel c*bins + i: the diagonal. */
+static Value lower_ps_roi_align(Op *op)
+{
+    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") }, bins = pooled[0] * pooled[1], wide;
+    Ox x = arg(op, "input"), all = region_align(op, "input", true);
+    if (!ox_ok(all))
+        return val_poison();
+    if (!dim_known(ox_dim(x, 1), &wide) || bins <= 0 || wide % bins)
+        return fail(op->cx, E_VALUE, "input channels must be a multiple of pooling height * pooling width"), val_poison();
+    int64_t channels = wide / bins, dims[1] = { bins }, *at = new_array(op->cx, int64_t, bins);
+    for (int64_t i = 0; at && i < bins; i++)
+        at[i] = i * (bins + 1);
+    Dim regions = ox_dim(all, 0);
+    Ox flat = reshape_to(op, all, (const Dim[]){ regions, num(op, channels), num(op, bins * bins) }, 3);
+    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at)) : POISON;
+    Ox own = ox_with(op, "Gather", INPUTS(flat, table), INT("axis", 2));
+    own = reshape_to(op, own, (const Dim[]){ regions, num(op, channels), num(op, pooled[0]), num(op, pooled[1]) }, 4);
+    Ox mapping = channel_mapping(op, regions, channels, pooled);
+    return result_tuple(op, (const Ox[]){ own, mapping }, 2);
+}
+
+/* ---- deformable convolution ---- */
+
+typedef struct Deform { Ox x, weight, offset, mask, bias; int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2]; } Deform;
+
+static bool deform_args(Op *op, Deform *d)
+{
+    static const char *const names[] = { "input", "weight", "offset", "mask" };
+    int rank;
+    *d = (Deform){
+        .x = arg(op, "input"), .weight = arg(op, "weight"), .offset = arg(op, "offset"), .mask = arg(op, "mask"), .bias = arg(op, "bias"),
+        .stride = { arg_int(op, "stride_h"), arg_int(op, "stride_w") }, .pad = { arg_int(op, "pad_h"), arg_int(op, "pad_w") },
+        .dilation = { arg_int(op, "dilation_h"), arg_int(op, "dilation_w") }, .group = arg_int(op, "groups"), .offset_group = arg_int(op, "offset_groups"),
+    };
+    bool use_mask = arg_bool(op, "use_mask");
+    if (ctx_failed(op->cx))
+        return false;
+    for (int i = 0; i < (use_mask ? 4 : 3); i++) {
+        Ox t = arg(op, names[i]);
+        if (!need_rank(op, t, 4, &rank))
+            return false;
+        if (rank != 4)
+            return fail(op->cx, E_VALUE, "%s must be a 4-dimensional tensor, got %d dimensions", names[i], rank);
+    }
+    if (!use_mask)
+        d->mask = NULL;
+    for (int i = 0; i < 2; i++)
+        if (!dim_known(ox_dim(d->weight, 2 + i), &d->kernel[i]))
+            return op_refuse(op, "a weight whose kernel size is not known"), false;
+    return true;
+}
+
+static Ox deform_conv(Op *op, const Deform *d)
+{
+    const int64_t pads[4] = { d->pad[0], d->pad[1], d->pad[0], d->pad[1] };
+    return ox_with(op, "DeformConv", INPUTS(d->x, d->weight, d->offset, d->bias, d->mask), INT_LIST("dilations", d->dilation, 2),
+                   INT("group", d->group), INT_LIST("kernel_shape", d->kernel, 2), INT("offset_group", d->offset_group),
+                   INT_LIST("pads", pads, 4), INT_LIST("strides", d->stride, 2));
+}
+
+/* Where tap k of output row r samples without its offset: r*stride - pad + k*dilation, [taps, 1] + [1, rows]. */
+static Ox positions(Op *op, const Deform *d, int i, Dim rows)
+{
+    int64_t taps = d->kernel[0] * d->kernel[1], dims[2] = { taps, 1 };
+    float *at = new_array(op->cx, float, taps);
+    for (int64_t k = 0; at && k < taps; k++)
+        at[k] = (float)((i == 0 ? k / d->kernel[1] : k % d->kernel[1]) * d->dilation[i] - d->pad[i]);
+    Ox tap = at ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at)), ox_dtype(d->x)) : POISON;
+    Ox zero = ox_integer(op->g, DT_INT64, 0), end = ox_dim_value(op->g, rows), one = ox_integer(op->g, DT_INT64, 1);
+    Ox row = ox_cast(op->g, ox(op, "Range", zero, end, one), ox_dtype(d->x)), stride = number_like(op, (double)d->stride[i], d->x);
+    row = ox(op, "Mul", row, stride);
+    return ox(op, "Add", tap, row);
+}
+
+/* A coordinate in pixels as GridSample counts it with align_corners=0: -1 and 1 are the outer borders of the outer pixels. */
+static Ox normalised(Op *op, Ox pixel, Ox x, Dim size)
+{
+    Ox two = number_like(op, 2, x), one = number_like(op, 1, x), n = ox_cast(op->g, ox_dim_value(op->g, size), ox_dtype(x));
+    Ox twice = ox(op, "Mul", pixel, two);
+    twice = ox(op, "Add", twice, one);
+    twice = ox(op, "Div", twice, n);
+    return ox(op, "Sub", twice, one);
+}
+
+/* Before opset 19: sample every tap of every output pixel (GridSample of opset 16, groups as images), then one product. */
+static Ox deform_by_grid(Op *op, const Deform *d)
+{
+    Ctx *cx = op->cx;
+    int64_t taps = d->kernel[0] * d->kernel[1];
+    Dim batch = ox_dim(d->x, 0), in = ox_dim(d->x, 1), height = ox_dim(d->offset, 2), width = ox_dim(d->offset, 3), out = ox_dim(d->weight, 0);
+    Dim og = num(op, d->offset_group), per_og, per_group, area = dim_mul(cx, height, width), images = dim_mul(cx, batch, og);
+    if (!dim_divide(cx, in, og, &per_og) || !dim_divide(cx, out, num(op, d->group), &per_group))
+        return op_fail(op, E_VALUE, "channels must be divisible by the groups");
+    /* offsets: [N, og, taps, 2, H, W], y before x */
+    Ox offset = reshape_to(op, d->offset, (const Dim[]){ images, num(op, taps), num(op, 2), height, width }, 5);
+    Ox y = reshape_to(op, slice_axis(op, offset, 2, num(op, 0), num(op, 1), 1), (const Dim[]){ images, num(op, taps), height, width }, 4);
+    Ox x = reshape_to(op, slice_axis(op, offset, 2, num(op, 1), num(op, 2), 1), (const Dim[]){ images, num(op, taps), height, width }, 4);
+    Ox base_y = reshape_to(op, positions(op, d, 0, height), (const Dim[]){ num(op, taps), height, num(op, 1) }, 3);
+    Ox base_x = reshape_to(op, positions(op, d, 1, width), (const Dim[]){ num(op, taps), num(op, 1), width }, 3);
+    y = normalised(op, ox(op, "Add", y, base_y), d->x, ox_dim(d->x, 2));
+    x = normalised(op, ox(op, "Add", x, base_x), d->x, ox_dim(d->x, 3));
+    const Dim points[] = { images, num(op, taps), area, num(op, 1) };
+    x = reshape_to(op, x, points, 4);
+    y = reshape_to(op, y, points, 4);
+    Ox grid = concat_axis(op, (const Ox[]){ x, y }, 2, 3);
+    Ox planes = reshape_to(op, d->x, (const Dim[]){ images, per_og, ox_dim(d->x, 2), ox_dim(d->x, 3) }, 4);
+    Ox seen = ox_with(op, "GridSample", INPUTS(planes, grid), INT("align_corners", 0), STRING("mode", str_of(cx, "linear")), STRING("padding_mode", str_of(cx, "zeros")));
+    if (d->mask) {
+        Ox mask = reshape_to(op, d->mask, (const Dim[]){ images, num(op, 1), num(op, taps), area }, 4);
+        seen = ox(op, "Mul", seen, mask);
+    }
+    /* [N, groups, C/groups * taps, H*W] times [groups, out/groups, C/groups * taps] */
+    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), num(op, taps)), groups = num(op, d->group);
+    seen = reshape_to(op, seen, (const Dim[]){ batch, groups, depth, area }, 4);
+    Ox weight = reshape_to(op, d->weight, (const Dim[]){ groups, per_group, depth }, 3);
+    Ox result = reshape_to(op, ox(op, "MatMul", weight, seen), (const Dim[]){ batch, out, height, width }, 4);
+    Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, num(op, 1), num(op, 1) }, 3);
+    return ox(op, "Add", result, bias);
+}
+
+static Ox lower_deform_conv2d(Op *op)
+{
+    Deform d;
+    if (!deform_args(op, &d))
+        return POISON;
+    if (op->g->target >= 19)
+        return deform_conv(op, &d);
+    return need_opset(op, 16, "deformable convolution") ? deform_by_grid(op, &d) : POISON;
+}
+
+#define REGIONS "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+
+const OpRow ops_vision[] = {
+    LOWER(lower_nms, NULL, PLAIN, "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
+    LOWER(lower_roi_align, NULL, PLAIN, "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor"),
+    CALL(lower_roi_pool, NULL, PLAIN, "torchvision::roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+    CALL(lower_ps_roi_align, NULL, PLAIN, "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)"),
+    REFUSE("ONNX has no average over bins with rounded borders; ps_roi_align is the operator that takes its place", "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+    LOWER(lower_deform_conv2d, NULL, PLAIN,
+          "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
+          "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"),
+    OPS_END
+};
