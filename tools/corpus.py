@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Convert every model of the cache and compare it with torch; resumable.
 
-    tools/corpus.py --pt2onnx build/pt2onnx [--only PATTERN] [--opsets 9,18,26] [--again] [--no-make]
+    tools/corpus.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 9,18,26] [--again] [--no-make]
 
 Makes the models first (tests/models), with Debian's torch and with this Python's. A result is kept in the cache
 with the digest of the program that made it: a stopped run goes on, a new build starts over. Ends with a table of
@@ -21,12 +21,17 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests", "python"))
 import oracle                                                       # noqa: E402
 
-SETS = ("toys113", "toys213", "export", "vision")
+SETS = ("toys113", "toys213", "export", "vision", "classification", "segmentation", "video", "detection")
 
 
 def digest(path):
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()[:16]
+
+
+def wanted(patterns, name):
+    """Any of "resnet*,classification": part of SET/NAME.FORM, or a glob over it."""
+    return not patterns or any(p in name or fnmatch.fnmatch(name, p) for p in patterns.split(","))
 
 
 def attempt(case, opset, folder):
@@ -59,7 +64,7 @@ def attempt(case, opset, folder):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--pt2onnx", default=oracle.PROGRAM)
-    p.add_argument("--only", default="", metavar="PATTERN", help="part of, or a glob over, SET/NAME.FORM")
+    p.add_argument("--only", default="", metavar="PATTERN,..", help="parts of, or globs over, SET/NAME.FORM")
     p.add_argument("--opsets", default="18")
     p.add_argument("--again", action="store_true", help="forget earlier results")
     p.add_argument("--no-make", action="store_true", help="take the models that are there")
@@ -67,7 +72,7 @@ def main():
     oracle.PROGRAM = os.path.abspath(o.pt2onnx)
     if not o.no_make:
         for python in ("/usr/bin/python3", sys.executable):
-            subprocess.run([python, os.path.join(TOP, "tests", "models", "make_models.py"), oracle.MODELS] + (["--only", o.only.split("/")[-1]] if o.only else []))
+            subprocess.run([python, os.path.join(TOP, "tests", "models", "make_models.py"), oracle.MODELS, "--corpus", "--only", o.only])
     program = digest(oracle.PROGRAM)
     os.makedirs(oracle.CACHE, exist_ok=True)
     record = os.path.join(oracle.CACHE, "corpus.jsonl")
@@ -76,7 +81,7 @@ def main():
         with open(record) as f:
             known = {(r["model"], r["opset"]): r["result"] for r in map(json.loads, f) if r["program"] == program}
     todo = [(c, int(opset)) for s in SETS for c in oracle.cases(s) for opset in o.opsets.split(",")
-            if not o.only or o.only in "%s/%s" % (s, c.name) or fnmatch.fnmatch("%s/%s" % (s, c.name), o.only)]
+            if wanted(o.only, "%s/%s" % (s, c.name))]
     results, start = {}, time.time()
     with tempfile.TemporaryDirectory() as folder, open(record, "w" if o.again else "a") as log:
         for i, (case, opset) in enumerate(todo):

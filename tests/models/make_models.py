@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Make saved programs with inputs and torch's own outputs, one recipe per model.
 
-    python3 tests/models/make_models.py [--only PATTERN] [--set vision|export|toys] FOLDER
+    python3 tests/models/make_models.py [--only PATTERN,..] [--set vision|export|toys] [--corpus] FOLDER
 
 Run once with each PyTorch: torch 1.13 with torchvision makes vision/ and toys113/, torch 2.x makes export/ and
-toys213/. What exists is skipped, so a stopped run goes on where it was. A recipe that fails is reported and the
+toys213/; with --corpus also the sets that `make test` does without. What exists is skipped, so a stopped run goes on where it was. A recipe that fails is reported and the
 others go on; the exit code is 1 then.
 """
 import argparse
@@ -20,33 +20,35 @@ import torch                                        # noqa: E402
 from recipe import FORMS                            # noqa: E402
 
 
-def sets():
-    """(folder, recipes) that this PyTorch can make."""
+def sets(corpus):
+    """(folder, recipes) that this PyTorch can make; those of `make corpus` alone when asked for."""
     import toys
     if torch.__version__.startswith("1."):
+        import families
         import vision
-        return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)]
+        return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)] + (families.SETS if corpus else [])
     import exported
     return [("export", exported.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
 
 
-def wanted(pattern, recipe, form):
-    name = "%s.%s" % (recipe.name, form)
-    return not pattern or pattern in name or fnmatch.fnmatch(name, pattern)
+def wanted(patterns, name):
+    """Any of "resnet*,classification": part of SET/NAME.FORM, or a glob over it."""
+    return not patterns or any(p in name or fnmatch.fnmatch(name, p) for p in patterns.split(","))
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("folder")
-    p.add_argument("--only", default=os.environ.get("ONLY", ""), metavar="PATTERN", help="part of, or a glob over, NAME.FORM")
+    p.add_argument("--only", default=os.environ.get("ONLY", ""), metavar="PATTERN,..", help="parts of, or globs over, SET/NAME.FORM")
     p.add_argument("--set", default="", metavar="NAME", help="only sets whose name starts so")
+    p.add_argument("--corpus", action="store_true", help="also the sets of `make corpus` alone")
     p.add_argument("-q", action="store_true", help="say only what failed")
     o = p.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(2)
 
-    todo = [(name, r, form) for name, recipes in sets() if name.startswith(o.set)
-            for r in recipes for form in r.forms if wanted(o.only, r, form)]
+    todo = [(name, r, form) for name, recipes in sets(o.corpus) if name.startswith(o.set)
+            for r in recipes for form in r.forms if wanted(o.only, "%s/%s.%s" % (name, r.name, form))]
     failed = 0
     for i, (name, r, form) in enumerate(todo):
         folder = os.path.join(o.folder, name)

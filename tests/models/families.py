@@ -1,0 +1,106 @@
+"""families.py - torchvision's families beyond those of vision.py, for `make corpus`: the smallest network of each, random
+weights, small images. Lists by task; make_models.py writes each into a folder of its name."""
+import torch
+import torchvision.models as models
+
+from recipe import Recipe
+
+BOTH = ["traced", "scripted"]
+
+
+def images(size):
+    return lambda batch: (torch.randn(batch, 3, size, size),)
+
+
+def clips(frames, size):
+    return lambda batch: (torch.randn(batch, 3, frames, size, size),)
+
+
+def net(name, size, forms=BOTH, tags=(), **options):
+    build = getattr(models, name)
+    return Recipe(name, lambda: build(weights=None, **options), images(size), forms, tags=tags, batches=(2, 3), dynamic="N")
+
+
+CLASSIFICATION = [
+    net("convnext_small", 64),
+    net("densenet161", 64),
+    net("efficientnet_b3", 64),
+    net("efficientnet_v2_s", 64),
+    net("inception_v3", 128, init_weights=False),
+    net("maxvit_t", 224),
+    net("mnasnet0_5", 64),
+    net("mobilenet_v3_large", 64),
+    net("regnet_x_400mf", 64),
+    net("resnext50_32x4d", 64),
+    net("shufflenet_v2_x0_5", 64),
+    net("squeezenet1_1", 64),
+    net("swin_v2_t", 64),
+    net("vgg11_bn", 224),
+    net("vit_b_32", 64, image_size=64),
+    net("wide_resnet50_2", 64),
+]
+
+
+def segmentation(name, **options):
+    build = getattr(models.segmentation, name)
+    return Recipe(name, lambda: build(weights=None, weights_backbone=None, num_classes=5, **options), images(64), ["scripted"], batches=(2, 3), dynamic="N")
+
+
+SEGMENTATION = [
+    segmentation("deeplabv3_mobilenet_v3_large"),
+    segmentation("deeplabv3_resnet50"),
+    segmentation("deeplabv3_resnet50", aux_loss=True),
+    segmentation("fcn_resnet50"),
+    segmentation("lraspp_mobilenet_v3_large"),
+]
+SEGMENTATION[2].name += "_aux"
+
+
+def video(name, frames, size, forms=BOTH):
+    build = getattr(models.video, name)
+    return Recipe(name, lambda: build(weights=None), clips(frames, size), forms, batches=(2, 3), dynamic="N")
+
+
+VIDEO = [
+    video("mc3_18", 4, 64),
+    video("mvit_v1_b", 16, 224),
+    video("mvit_v2_s", 16, 224),
+    video("r2plus1d_18", 4, 64),
+    video("r3d_18", 4, 64),
+    video("s3d", 16, 224),
+]
+
+
+class Detections(torch.nn.Module):
+    """The part of a scripted detector's result that inference means: scripted detectors give (losses, detections)."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor):
+        losses, found = self.model([images[i] for i in range(images.shape[0])])
+        return found
+
+
+def detector(name, size, **options):
+    """Random weights score everything alike: no threshold, so that boxes are found at all."""
+    build = getattr(models.detection, name)
+    return Recipe(name, lambda: build(weights=None, weights_backbone=None, num_classes=5, **options),
+                  lambda batch: ([torch.rand(3, size, size + 16 * i) for i in range(batch)],), ["scripted"], batches=(2,))
+
+
+RCNN = {"min_size": 96, "max_size": 128, "box_score_thresh": 0.0, "rpn_pre_nms_top_n_test": 50, "rpn_post_nms_top_n_test": 20, "box_detections_per_img": 10}
+
+DETECTION = [
+    detector("fasterrcnn_mobilenet_v3_large_320_fpn", 96, **RCNN),
+    detector("fasterrcnn_resnet50_fpn", 96, **RCNN),
+    detector("maskrcnn_resnet50_fpn", 96, **RCNN),
+    detector("keypointrcnn_resnet50_fpn", 96, **RCNN),
+    detector("retinanet_resnet50_fpn", 96, min_size=96, max_size=128, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
+    detector("fcos_resnet50_fpn", 96, min_size=96, max_size=128, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
+    detector("ssd300_vgg16", 96, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
+    detector("ssdlite320_mobilenet_v3_large", 96, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
+]
+
+SETS = [("classification", CLASSIFICATION), ("segmentation", SEGMENTATION), ("video", VIDEO), ("detection", DETECTION)]
