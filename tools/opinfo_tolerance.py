@@ -1,0 +1,82 @@
+"""opinfo_tolerance.py - when is a result of ONNX Runtime the one PyTorch gives? The tables, each exception with its reason."""
+import numpy as np
+
+# How far a float result may be off: of the value itself, of the largest value in the tensor (sums cancel), and in any case.
+TOLERANCE = {
+    "float64": (1e-11, 1e-12, 0),
+    "float32": (1e-4, 1e-5, 0),
+    "float16": (4e-3, 2e-3, 0),         # two units of 2^-10, and a sum in another order
+    "bfloat16": (3e-2, 1.6e-2, 0),      # the same of 2^-7
+}
+
+# operator, as fnmatch has it: {dtype: the three}, why
+LOOSER = [
+    ("sigmoid", {"float32": (1e-4, 1e-5, 1e-7)}, "ONNX Runtime's Sigmoid is a rational function, exact to 1e-7 of its range, which is 1"),
+    ("nn.functional.silu", {"float32": (1e-4, 1e-5, 2e-6)}, "x times such a Sigmoid"),
+]
+
+# Which of equal values is found first is nobody's promise: indices count as right when they lead to the same values.
+TIES = ("topk", "sort", "msort", "kthvalue", "median", "nanmedian", "mode")
+
+# ONNX Runtime's own faults: (operator, fragment of what it says, version, reason). A sample that meets one is counted apart.
+ORT_FAULTS = []
+
+
+def tolerance(op, dtype):
+    import fnmatch
+    for pattern, table, _reason in LOOSER:
+        if fnmatch.fnmatchcase(op, pattern) and dtype in table:
+            return table[dtype]
+    return TOLERANCE[dtype]
+
+
+def as_pairs(a):
+    return np.stack([a.real, a.imag], -1) if a.dtype.kind == "c" else a
+
+
+def first_difference(bad, got, want):
+    at = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.shape else ()
+    return "%d of %d differ, first at %s: %s, torch has %s" % (int(bad.sum()), bad.size, list(map(int, at)), got[at], want[at])
+
+
+def differs(op, dtype, got, want, exact=True):
+    """None, or how `got` is not torch's `want`. Both numpy arrays; dtype is torch's name of the element type that decides the tolerance."""
+    if got.dtype != want.dtype:
+        return "dtype %s, torch has %s" % (got.dtype, want.dtype)
+    if got.shape != want.shape:
+        return "shape %s, torch has %s" % (list(got.shape), list(want.shape))
+    if not exact or want.size == 0:
+        return None
+    if dtype not in TOLERANCE:
+        bad = got != want
+        return first_difference(bad, got, want) if bad.any() else None
+    of_value, of_scale, always = tolerance(op, dtype)
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    bad = np.isnan(got) != np.isnan(want)
+    if bad.any():
+        return "NaN: " + first_difference(bad, got, want)
+    bad = (np.isfinite(got) != finite) | (np.isinf(want) & (got != want))
+    if bad.any():
+        return "infinity: " + first_difference(bad, got, want)
+    if not finite.any():
+        return None
+    scale = np.abs(want[finite]).max()
+    with np.errstate(invalid="ignore"):
+        off = np.where(finite, np.abs(got - want), 0)
+    bad = off > of_value * np.where(finite, np.abs(want), 0) + of_scale * scale + always
+    return first_difference(bad, got, want) + ", off by up to %.1e" % off.max() if bad.any() else None
+
+
+def lead_to(op, x, values, indices):
+    """Are `indices`, which differ from torch's, another right answer: do they find `values` in x along one of its dims?"""
+    if op.split(".")[0] not in TIES or indices.dtype != np.int64:
+        return False
+    for axis in range(x.ndim):
+        at, found = indices, values
+        if indices.ndim < x.ndim:
+            at, found = np.expand_dims(indices, axis), np.expand_dims(values, axis)
+        if all(n == m for k, (n, m) in enumerate(zip(at.shape, x.shape)) if k != axis) and ((at >= 0) & (at < x.shape[axis])).all() and \
+                np.array_equal(np.take_along_axis(x, at, axis), found, equal_nan=x.dtype.kind == "f"):
+            return True
+    return False
