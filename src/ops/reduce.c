@@ -1,4 +1,4 @@
-/* reduce.c - over one axis, some or all: sums, extremes, norms, variance; softmax and cumulative sums along an axis. */
+/* reduce.c - over one axis, some or all: sums, extremes, norms, variance; softmax along an axis. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -257,16 +257,6 @@ static Ox lower_softmax(Op *op)
     return reshape_to(op, one, NULL, 0);
 }
 
-static Ox lower_cumsum(Op *op)
-{
-    Ox x = arg(op, "self");
-    int rank, axis;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
-        return POISON;
-    Ox at = ox_int(op->g, axis);
-    return rank == 0 ? x : ox(op, "CumSum", x, at);
-}
-
 #define REDUCE(onnx, promo, line) UNARY(lower_reduce, onnx, promo, PLAIN, line)
 #define EXTREME(onnx, line) UNARY(lower_extreme, onnx, NULL, PLAIN, line)
 #define NORM(p, promo, line) UNARY(lower_norm, p, promo, PLAIN, line)
@@ -320,7 +310,5 @@ const OpRow ops_reduce[] = {
     UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
-    LOWER(lower_cumsum, LONG, PLAIN, "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
-    REFUSE("ONNX has no cumulative product", "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
     OPS_END
 };

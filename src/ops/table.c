@@ -9,6 +9,7 @@
     ROWS_AND_RULES(pointwise) \
     ROWS(convert) \
     ROWS(reduce) \
+    ROWS(cumulative) \
     ROWS(view) \
     ROWS(shape) \
     ROWS(index) \
