@@ -2,11 +2,6 @@
  * initializer that it is. An input without a batch axis gets one for the while. */
 #include "ops/internal.h"
 
-static bool has_param(Op *op, const char *name)
-{
-    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
-}
-
 /* conv2d(.., padding="same") */
 static bool padding_is_text(Op *op)
 {

@@ -61,4 +61,12 @@ Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL 
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
+
+/* ---- reductions (reduce.c) ---- */
+
+/* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */
+Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep);
+bool has_param(Op *op, const char *name);
+/* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and `keepdim`. */
+MUST_USE bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep);
 #endif

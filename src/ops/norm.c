@@ -112,11 +112,6 @@ static Ox batch_norm(Op *op, Norm *n, bool batch)
     return batch ? by_batch_stats(op, n) : by_running_stats(op, n);
 }
 
-static bool has_param(Op *op, const char *name)
-{
-    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
-}
-
 static Ox norm_of_batch(Op *op)
 {
     Norm n;

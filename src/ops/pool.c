@@ -12,11 +12,6 @@ typedef struct Pool {
     int64_t kernel[MAX_RANK], stride[MAX_RANK], pad[MAX_RANK], dilation[MAX_RANK];
 } Pool;
 
-static bool has_param(Op *op, const char *name)
-{
-    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
-}
-
 /* The input with a batch axis. */
 static bool pool_input(Op *op, int n, Ox *x, bool *alone)
 {

@@ -1,12 +1,11 @@
-/* reduce.c - over one axis, some or all: sums, extremes, norms, variance; softmax along an axis. */
+/* reduce.c - over one axis, some or all: sums, extremes, variance; softmax along an axis. Norms are in distance.c. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 /* ---- the common shape of a reduction ---- */
 
-/* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */
-static Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     int64_t at[MAX_RANK];
     Attr keepdims = INT("keepdims", keep);
@@ -18,13 +17,12 @@ static Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
     return ox_make(op->g, name, INPUTS(x, list), &keepdims, 1);
 }
 
-static bool has_param(Op *op, const char *name)
+bool has_param(Op *op, const char *name)
 {
     return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
 }
 
-/* The axes of parameter `dim`, all of them where the schema has none or it is None or []. */
-static bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
+bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
 {
     int rank;
     *keep = has_param(op, "keepdim") && arg_bool(op, "keepdim");
@@ -49,12 +47,32 @@ static Ox lower_reduce(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? reduce(op, op->row->text, x, &axes, keep) : POISON;
 }
 
+/* How many elements each result is made of. */
+static Dim count_over(Op *op, Ox x, const Axes *axes)
+{
+    Dim n = dim_int(op->cx, 1);
+    for (int i = 0; i < axes->n; i++)
+        n = dim_mul(op->cx, n, ox_dim(x, axes->at[i]));
+    return n;
+}
+
+/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX. */
+static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep)
+{
+    if (axes->n == 0 || !ox_ok(x) || !dim_is(count_over(op, x, axes), 0))
+        return reduce(op, "ReduceMean", x, axes, keep);
+    Ox sum = reduce(op, "ReduceSum", x, axes, keep), zero = number_like(op, 0, x);
+    return ox(op, "Div", sum, zero);
+}
+
 static Ox lower_mean(Op *op)
 {
     Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
     if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
         return op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x)));
-    return lower_reduce(op);
+    return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep) : POISON;
 }
 
 /* bool has no extremes in ONNX before opset 20, int32 always had. */
@@ -74,7 +92,8 @@ static Ox lower_extreme(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
 }
 
-/* any, all: of bools; a uint8 tensor gives uint8, PyTorch's heritage. */
+/* any, all: of bools, as 0 and 1; a uint8 tensor gives uint8, PyTorch's heritage. The largest of no ints is the lowest there is,
+ * and the least the highest: above 0 means any as well as all. */
 static Ox lower_any_all(Op *op)
 {
     Ox x = arg(op, "self");
@@ -82,7 +101,8 @@ static Ox lower_any_all(Op *op)
     bool keep;
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
-    Ox out = extreme(op, op->row->text, ox_cast(op->g, x, DT_BOOL), &axes, keep);
+    Ox some = ox_cast(op->g, x, DT_BOOL), one = ox_ok(some) ? ox_cast(op->g, some, DT_INT32) : POISON;
+    Ox most = reduce(op, op->row->text, one, &axes, keep), zero = number_like(op, 0, one), out = ox(op, "Greater", most, zero);
     return ox_ok(out) && ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
 }
 
@@ -95,6 +115,37 @@ static Ox lower_count_nonzero(Op *op)
         return POISON;
     Ox some = ox_cast(op->g, x, DT_BOOL);
     return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes, keep);
+}
+
+/* Not-a-numbers count as 0; among ints there are none. */
+static Ox without_nan(Op *op, Ox x)
+{
+    if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
+        return x;
+    Ox nan = ox(op, "IsNaN", x), zero = number_like(op, 0, x);
+    return ox(op, "Where", nan, zero, x);
+}
+
+static Ox lower_nansum(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? reduce(op, "ReduceSum", without_nan(op, x), &axes, keep) : POISON;
+}
+
+static Ox lower_nanmean(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "nanmean(): expected input to have floating point or complex dtype but got %s", torch_dtype_name(ox_dtype(x)));
+    Ox nan = ox(op, "IsNaN", x), real = ox(op, "Not", nan), one = ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON;
+    Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep), count = reduce(op, "ReduceSum", one, &axes, keep);
+    return ox(op, "Div", sum, count);
 }
 
 /* ---- which element is the extreme ---- */
@@ -165,10 +216,7 @@ static double correction(Op *op)
 
 static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
 {
-    Dim n = dim_int(op->cx, 1);
-    for (int i = 0; i < axes->n; i++)
-        n = dim_mul(op->cx, n, ox_dim(x, axes->at[i]));
-    Ox v = ox_dim_value(op->g, n);
+    Ox v = ox_dim_value(op->g, count_over(op, x, axes));
     return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
 }
 
@@ -184,9 +232,9 @@ static bool variance(Op *op, Ox *var, Ox *mean)
     if (!dtype_is_float(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
     Ox middle = reduce(op, "ReduceMean", x, &axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
-    *mean = reduce(op, "ReduceMean", x, &axes, keep);
+    *mean = mean_over(op, x, &axes, keep);
     if (less == 0)
-        return (*var = reduce(op, "ReduceMean", square, &axes, keep)) != POISON;
+        return (*var = mean_over(op, square, &axes, keep)) != POISON;
     Ox n = count_of(op, x, &axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
     Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, &axes, keep);
     *var = ox(op, "Div", sum, divisor);
@@ -212,36 +260,6 @@ static Value lower_var_mean(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* ---- norms ---- */
-
-static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
-{
-    Ox size = ox(op, "Abs", x);
-    if (p == INFINITY || p == -INFINITY)
-        return reduce(op, p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
-    if (p == 0) {
-        Ox zero = number_like(op, 0, x), none = ox(op, "Equal", x, zero), some = ox(op, "Not", none);
-        return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, ox_dtype(x)) : POISON, axes, keep);
-    }
-    Ox power = number_like(op, p, x), root = number_like(op, 1 / p, x), raised = ox(op, "Pow", size, power);
-    Ox sum = reduce(op, "ReduceSum", raised, axes, keep);
-    return ox(op, "Pow", sum, root);
-}
-
-/* row->text names the parameter that holds p; none: the Frobenius norm */
-static Ox lower_norm(Op *op)
-{
-    Ox x = arg(op, "self");
-    Axes axes;
-    bool keep;
-    double p = op->row->text && arg_given(op, op->row->text) ? arg_float(op, op->row->text) : 2;
-    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
-        return POISON;
-    if (p == 1 || p == 2)
-        return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, &axes, keep);
-    return general_norm(op, x, p, &axes, keep);
-}
-
 /* ---- along an axis ---- */
 
 /* Softmax, LogSoftmax: row->text. A scalar is treated as one element. */
@@ -257,9 +275,24 @@ static Ox lower_softmax(Op *op)
     return reshape_to(op, one, NULL, 0);
 }
 
+/* A row that is -inf throughout gives zeros, not not-a-number. */
+static Ox lower_safe_softmax(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    Value args[] = { val_tensor(op->cx, x), val_int(axis) };
+    Value v = call_op(op, "aten::softmax", args, 2);
+    Axes one = { .at = { axis }, .n = rank ? 1 : 0 };
+    Ox lowest = number_like(op, -INFINITY, x), masked = ox(op, "Equal", x, lowest), as_int = ox_ok(masked) ? ox_cast(op->g, masked, DT_INT32) : POISON;
+    Ox least = reduce(op, "ReduceMin", as_int, &one, true), nothing = ox_ok(least) ? ox_cast(op->g, least, DT_BOOL) : POISON;
+    Ox zero = number_like(op, 0, x), soft = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+    return ox(op, "Where", nothing, zero, soft);
+}
+
 #define REDUCE(onnx, promo, line) UNARY(lower_reduce, onnx, promo, PLAIN, line)
 #define EXTREME(onnx, line) UNARY(lower_extreme, onnx, NULL, PLAIN, line)
-#define NORM(p, promo, line) UNARY(lower_norm, p, promo, PLAIN, line)
 #define LONG "bool-to-long(self)"
 #define SELF "default(self)"
 
@@ -270,6 +303,9 @@ const OpRow ops_reduce[] = {
     OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_nansum, LONG, PLAIN, "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_nanmean, SELF, PLAIN, "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
     EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
@@ -280,6 +316,10 @@ const OpRow ops_reduce[] = {
     CALL(lower_aminmax, NULL, PLAIN, "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
     UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN, "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
     UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN, "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    CALL(lower_aminmax, NULL, PLAIN, "aten::_aminmax(Tensor self) -> (Tensor, Tensor)"),
+    OLDER("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)"),
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::_is_any_true(Tensor self) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::_is_all_true(Tensor self) -> Tensor"),
     UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::any(Tensor self) -> Tensor"),
     OLDER("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     OLDER("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
@@ -300,13 +340,10 @@ const OpRow ops_reduce[] = {
     CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN, "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
     OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
     OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
-    NORM("p", SELF, "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
-    OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"),
-    OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"),
-    OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"),
-    NORM("ord", SELF, "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    NORM(NULL, SELF, "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_safe_softmax, SELF, PLAIN, "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),

@@ -10,6 +10,7 @@
     ROWS(convert) \
     ROWS(reduce) \
     ROWS(cumulative) \
+    ROWS(distance) \
     ROWS(view) \
     ROWS(shape) \
     ROWS(index) \
