@@ -26,7 +26,7 @@ test:                   ## install what the tests need and run all of them
 	python3 tools/run_tests.py --python $(T213)
 
 corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some
-	tools/setup test
+	tools/setup corpus
 	$(MAKE) --no-print-directory build
 	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
 

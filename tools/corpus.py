@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Convert every model of the cache and compare it with torch; resumable.
+"""Convert every model of the cache, run it, compare it with torch; resumable.
 
     tools/corpus.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 9,18,26] [--again] [--no-make]
 
-Makes the models first (tests/models), with Debian's torch and with this Python's. A result is kept in the cache
-with the digest of the program that made it: a stopped run goes on, a new build starts over. Ends with a table of
-what failed and why, and exit code 1 if anything did.
+Makes the models first (tests/models), with Debian's torch and with this Python's. A model with open sizes runs at all
+sizes that were recorded, in one session. A result is kept in the cache with the digest of the program that made it: a
+stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
+refused a model that docs/limits.md does not name; each failure comes with the first operator or construct that is missing.
 """
 import argparse
 import fnmatch
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests", "python"))
 import oracle                                                       # noqa: E402
 
-SETS = ("toys113", "toys213", "export", "vision", "classification", "segmentation", "video", "detection")
+SETS = ("toys113", "toys213", "export", "vision", "classification", "segmentation", "video", "detection", "transformers")
+COLUMNS = ("ok", "refused as limits.md says", "refused", "wrong", "crashed")
 
 
 def digest(path):
@@ -34,31 +37,78 @@ def wanted(patterns, name):
     return not patterns or any(p in name or fnmatch.fnmatch(name, p) for p in patterns.split(","))
 
 
+def listed_refusals():
+    """{model: words of the message} of docs/limits.md, where they are lines such as "- `detection/ssd*`: `aten::foo` .."."""
+    with open(os.path.join(TOP, "docs", "limits.md")) as f:
+        return dict(re.findall(r"^- `(\w+/[\w.*]+)`: `([^`]+)`", f.read(), re.M))
+
+
 def attempt(case, opset, folder):
-    """What happened: "ok", or where it stopped and the first lines of why."""
+    """(one of COLUMNS, why): what became of one model."""
     out = os.path.join(folder, "model.onnx")
     dynamic = case.about["dynamic"] and case.about["runs"] > 1
     try:
         done = oracle.convert(case.file, out, "--opset", str(opset), *case.options(dynamic), timeout=120)
-        if "refused" in case.tags and done.returncode == 1:
-            return "ok"
+        if done.returncode == 1:
+            return ("ok", "") if "refused" in case.tags else ("refused", done.stderr.strip()[:3000])
         if done.returncode:
-            return "convert (exit %d): %s" % (done.returncode, done.stderr.strip()[:1500])
-        stage = "check"
+            return "crashed", "exit %d: %s" % (done.returncode, done.stderr.strip()[:3000])
         oracle.check(out)
-        stage = "run"
         if opset <= oracle.ORT_NEWEST:
             oracle.run(out, case.runs(dynamic))
-        return "ok"
+        return "ok", ""
     except subprocess.TimeoutExpired:
-        return "convert: takes more than 120 s"
-    except AssertionError as e:
-        return "compare: %s" % e
-    except Exception as e:
-        return "%s: %s" % (stage, str(e)[:1500])
+        return "crashed", "conversion takes more than 120 s"
+    except Exception as e:                                          # what ONNX Runtime or the checker refuses is wrong too
+        return "wrong", ("%s: %s" % (type(e).__name__, e))[:1500]
     finally:
         for name in os.listdir(folder):
             os.remove(os.path.join(folder, name))
+
+
+def cause(text):
+    """The first operator that is missing, or else the first line of a message without the file's name."""
+    lines = [line.strip() for line in text.split("\n") if line.strip() and not line.startswith(("assumed", "dropped"))]
+    for line in lines:
+        operator = re.match(r"([\w.]+::[\w.]+): pt2onnx does not know", line)
+        if operator:
+            return operator.group(1)
+    first = next((line for line in lines if line.startswith("pt2onnx:")), lines[0] if lines else "no message")
+    return re.sub(r"^pt2onnx: (\S+: )?", "", first)[:160]
+
+
+def as_listed(result, why, name, listed):
+    """A refusal that limits.md names, for the reason that it names."""
+    reason = next((r for pattern, r in listed.items() if fnmatch.fnmatch(name, pattern)), None)
+    return "refused as limits.md says" if result == "refused" and reason and reason in why else result
+
+
+def table(results):
+    """A line a set, a column a result; then what stands in the way, by cause."""
+    out = ["%-15s %8s   %s" % ("", "models", "   ".join(COLUMNS))]
+    sets = list(dict.fromkeys(name.split("/")[0] for name, _ in results))
+    for s in sets + ["all"]:
+        counts = [sum(r == c for (name, _), (r, _) in results.items() if s in (name.split("/")[0], "all")) for c in COLUMNS]
+        out.append("%-15s %8d   %s" % (s, sum(counts), "   ".join("%*d" % (len(c), n) for c, n in zip(COLUMNS, counts))))
+    causes = {}
+    for (name, opset), (r, why) in results.items():
+        if r in COLUMNS[2:]:
+            causes.setdefault((r, cause(why)), []).append("%s@%d" % (name, opset))
+    for (r, why), names in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0])):
+        out.append("%4d %s: %s\n       %s" % (len(names), r, why, " ".join(names[:6]) + (" .." if len(names) > 6 else "")))
+    return "\n".join(out)
+
+
+def make_models(only):
+    for python in ("/usr/bin/python3", sys.executable):
+        subprocess.run([python, os.path.join(TOP, "tests", "models", "make_models.py"), oracle.MODELS, "--corpus", "--only", only])
+
+
+def known_results(record, program):
+    if not os.path.exists(record):
+        return {}
+    with open(record) as f:
+        return {(r["model"], r["opset"]): (r["result"], r["why"]) for r in map(json.loads, f) if r["program"] == program and "why" in r}
 
 
 def main():
@@ -71,15 +121,11 @@ def main():
     o = p.parse_args()
     oracle.PROGRAM = os.path.abspath(o.pt2onnx)
     if not o.no_make:
-        for python in ("/usr/bin/python3", sys.executable):
-            subprocess.run([python, os.path.join(TOP, "tests", "models", "make_models.py"), oracle.MODELS, "--corpus", "--only", o.only])
-    program = digest(oracle.PROGRAM)
+        make_models(o.only)
+    program, listed = digest(oracle.PROGRAM), listed_refusals()
     os.makedirs(oracle.CACHE, exist_ok=True)
     record = os.path.join(oracle.CACHE, "corpus.jsonl")
-    known = {}
-    if os.path.exists(record) and not o.again:
-        with open(record) as f:
-            known = {(r["model"], r["opset"]): r["result"] for r in map(json.loads, f) if r["program"] == program}
+    known = {} if o.again else known_results(record, program)
     todo = [(c, int(opset)) for s in SETS for c in oracle.cases(s) for opset in o.opsets.split(",")
             if wanted(o.only, "%s/%s" % (s, c.name))]
     results, start = {}, time.time()
@@ -88,14 +134,15 @@ def main():
             key = ("%s/%s" % (case.set, case.name), opset)
             if key not in known:
                 known[key] = attempt(case, opset, folder)
-                log.write(json.dumps({"model": key[0], "opset": opset, "program": program, "result": known[key]}) + "\n")
+                log.write(json.dumps({"model": key[0], "opset": opset, "program": program, "result": known[key][0], "why": known[key][1]}) + "\n")
                 log.flush()
-            results[key] = known[key]
-            if known[key] != "ok" or sys.stdout.isatty():
-                print("[%d/%d] %s opset %d: %s" % (i + 1, len(todo), key[0], opset, known[key].replace("\n", "\n    ")), flush=True)
-    good = sum(r == "ok" for r in results.values())
-    print("%d of %d agree with torch (%d s)" % (good, len(results), time.time() - start))
-    return 0 if results and good == len(results) else 1
+            result, why = known[key]
+            results[key] = as_listed(result, why, key[0], listed), why
+            if results[key][0] in COLUMNS[2:] or sys.stdout.isatty():
+                print("[%d/%d] %s opset %d: %s %s" % (i + 1, len(todo), *key, results[key][0], why and cause(why)), flush=True)
+    print(table(results))
+    print("%d s" % (time.time() - start))
+    return 0 if results and all(r in COLUMNS[:2] for r, _ in results.values()) else 1
 
 
 if __name__ == "__main__":

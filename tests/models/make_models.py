@@ -9,6 +9,7 @@ others go on; the exit code is 1 then.
 """
 import argparse
 import fnmatch
+import importlib.util
 import os
 import sys
 import time
@@ -28,7 +29,13 @@ def sets(corpus):
         import vision
         return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)] + (families.SETS if corpus else [])
     import exported
-    return [("export", exported.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+    found = [("export", exported.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+    if corpus and importlib.util.find_spec("transformers"):
+        import transformer_families
+        found.append(("transformers", transformer_families.RECIPES))
+    elif corpus:
+        print("make_models: this Python has no transformers: its families are left out", flush=True)
+    return found
 
 
 def wanted(patterns, name):

@@ -20,7 +20,7 @@ import torch
 
 
 class Recipe:
-    """make() returns a module; inputs(batch) the arguments of forward, a tuple."""
+    """make() returns a module; inputs(*size) the arguments of forward: a tuple, or a dict of keywords."""
 
     def __init__(self, name, make, inputs, forms, tags=(), batches=(2,), dynamic=None):
         self.name = name
@@ -28,8 +28,8 @@ class Recipe:
         self.inputs = inputs
         self.forms = forms          # of FORMS
         self.tags = list(tags)
-        self.batches = batches      # sizes to record a run for; the first is the example
-        self.dynamic = dynamic      # name of the batch dimension for dynamic forms
+        self.batches = batches      # sizes to record a run for, numbers or tuples; the first is the example
+        self.dynamic = dynamic      # of dynamic forms: the name of the batch dimension, or {argument: {dimension: name}}
 
 
 def randomise(module, seed=0):
@@ -66,7 +66,7 @@ def calibrate(module, args):
         m.reset_running_stats()
         m.train()
     with torch.no_grad():
-        module(*args)
+        call(module, args)
         for i, m in enumerate(norms):
             g = torch.Generator().manual_seed(1000 + i)
             m.running_mean.add_(0.1 * torch.randn(m.running_mean.shape, generator=g))
@@ -90,11 +90,9 @@ def flatten(x):
     return [numpy.asarray(x)]
 
 
-def spec(name, array, batch=None):
-    """The -i SPEC of an input; the first dimension named `batch` where given."""
-    dims = [str(d) for d in array.shape]
-    if batch and dims:
-        dims[0] = batch
+def spec(name, array, names=()):
+    """The -i SPEC of an input; names: {dimension: its name} of the open ones."""
+    dims = [str(names[i]) if i in names else str(d) for i, d in enumerate(array.shape)]
     return "%s:%s[%s]" % (name, array.dtype, ",".join(dims))
 
 
@@ -112,12 +110,14 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
     with open(part, "wb") as f:
         numpy.savez(f, **arrays)
     os.replace(part, base + ".npz")
-    leaves = [leaf for name, arg in zip(parameters(model), runs[0][0]) for leaf in named_leaves(name, arg)]
+    given = runs[0][0]
+    named = given.items() if isinstance(given, dict) else zip(parameters(model), given)
+    leaves = [leaf for name, arg in named for leaf in named_leaves(name, arg)]
     about = {
         "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
         "runs": len(runs), "outputs": len(runs[0][1]), "dynamic": bool(dynamic),
         "specs": [spec(n, a) for n, a in leaves],
-        "dynamic_specs": [spec(n, a, recipe.dynamic or "N") for n, a in leaves],
+        "dynamic_specs": [spec(n, a, open_dims(recipe, n)) for n, a in leaves],
         "state": sorted(model.state_dict().keys()),
         "weights": [n for n, t in model.named_parameters() if t.dim() >= 2],        # a tied one under its first name only
         "modules": sorted(n for n, _ in model.named_modules() if n),
@@ -125,6 +125,11 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
     with open(part, "w") as f:
         json.dump(about, f, indent=1, sort_keys=True)
     os.replace(part, base + ".json")
+
+
+def open_dims(recipe, name):
+    """{dimension: name} of an argument's open dimensions."""
+    return recipe.dynamic.get(name, {}) if isinstance(recipe.dynamic, dict) else {0: recipe.dynamic or "N"}
 
 
 def parameters(model):
@@ -139,9 +144,14 @@ def named_leaves(name, x):
     return [leaf for key, value in items for leaf in named_leaves("%s.%s" % (name, key), value)]
 
 
-def seeded_inputs(recipe, batch):
-    torch.manual_seed(zlib.crc32(("%s/%d" % (recipe.name, batch)).encode()))
-    return recipe.inputs(batch)
+def seeded_inputs(recipe, size):
+    sizes = size if isinstance(size, tuple) else (size,)
+    torch.manual_seed(zlib.crc32(("%s/%s" % (recipe.name, ",".join(map(str, sizes)))).encode()))
+    return recipe.inputs(*sizes)
+
+
+def call(fn, args):
+    return fn(**args) if isinstance(args, dict) else fn(*args)
 
 
 def built(recipe):
@@ -151,7 +161,7 @@ def built(recipe):
         randomise(model, zlib.crc32(recipe.name.encode()))
     example = seeded_inputs(recipe, recipe.batches[0])
     if not isinstance(model, torch.jit.ScriptModule):
-        calibrate(model, seeded_inputs(recipe, max(recipe.batches[0], 4)) if recipe.dynamic else example)
+        calibrate(model, seeded_inputs(recipe, max(recipe.batches[0], 4)) if isinstance(recipe.dynamic, str) else example)
     return model.eval(), example
 
 
@@ -161,7 +171,7 @@ def run_all(recipe, fn, batches):
     for batch in batches:
         args = seeded_inputs(recipe, batch)
         with torch.no_grad():
-            outs = flatten(fn(*clone(args)))
+            outs = flatten(call(fn, clone(args)))
         runs.append((args, outs))
     return runs
 
@@ -191,14 +201,18 @@ def save_scripted(recipe, folder):
     write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic)
 
 
+def shapes_of(recipe, example):
+    if isinstance(recipe.dynamic, dict):
+        return {name: {d: torch.export.Dim.DYNAMIC for d in recipe.dynamic.get(name, {})} for name in example}
+    batch = torch.export.Dim(recipe.dynamic, min=1, max=64)
+    return tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
+
+
 def save_exported(recipe, folder, dynamic, decompose, old=False):
     model, example = built(recipe)
-    shapes = None
-    if dynamic:
-        batch = torch.export.Dim(recipe.dynamic, min=1, max=64)
-        shapes = tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
+    args, keywords = ((), example) if isinstance(example, dict) else (example, {})
     with torch.no_grad():
-        program = torch.export.export(model, clone(example), dynamic_shapes=shapes, strict=False)
+        program = torch.export.export(model, clone(args), clone(keywords), dynamic_shapes=shapes_of(recipe, example) if dynamic else None, strict=False)
         if decompose:
             program = program.run_decompositions()
     runs = run_all(recipe, model, recipe.batches if dynamic else recipe.batches[:1])
