@@ -150,6 +150,25 @@ static bool may_fold(Rewrite *rw, const Node *n)
     return true;
 }
 
+/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0. Small ones are tried; of
+ * large weights such operators stay nodes, since a recipe runs when it is too late to say no. */
+static bool computes(Ctx *cx, Node *n)
+{
+    const Const *k[16];
+    uint64_t numel = 0;
+    for (int i = 0; i < n->n_in; i++)
+        numel += n->in[i] ? (uint64_t)const_numel(n->in[i]->k) : 0;
+    if (numel > FOLD_NUMEL) {
+        bool whole = dtype_is_int(ox_dtype(n->out[0]));
+        bool cut = node_is(n, "Cast") && dtype_is_float(ox_dtype(n->in[0]));
+        return !(whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
+    }
+    ArenaMark m = arena_mark(cx->run);
+    bool ok = node_fold(n, k);
+    arena_reset(cx->run, m);
+    return ok;
+}
+
 static bool fold_weight(Rewrite *rw, Node *n)
 {
     if (!may_fold(rw, n) || !pays(rw, n))
@@ -161,7 +180,9 @@ static bool fold_weight(Rewrite *rw, Node *n)
         replace(rw, n->out[0], ox_const(n->graph, named));
         return !ctx_failed(rw->cx);
     }
-    for (int i = 0; n->op->fold && i < n->n_out; i++) {
+    if (!n->op->fold || !computes(rw->cx, n))
+        return !ctx_failed(rw->cx);
+    for (int i = 0; i < n->n_out; i++) {
         Ox v = recipe_const(n, i);
         if (!v)
             return true;

@@ -197,6 +197,19 @@ static void what_depends_on_weights_only_is_a_recipe(void **state)
     assert_int_equal(same->nodes.n, 2);
 }
 
+/* -inf is no integer: what a runtime makes of it is left to the runtime. A large one is not tried. */
+static void what_may_be_undefined_stays_a_node(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_INT64, "N,1");
+    Ox zero = ox_g(g, "Sub", weight(g, "v", DIMS(2)), weight(g, "v", DIMS(2)));
+    Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", zero)), INT("to", DT_INT64));
+    Ox large = ox_g_with(g, "Cast", INPUTS(weight(g, "w", DIMS(5000))), INT("to", DT_INT64));
+    graph_output(g, ox_g(g, "Add", x, cut), NULL);
+    graph_output(g, ox_g(g, "Add", x, large), NULL);
+    assert_tidied(g, &newest, "Cast<to=7>(\"v.sub.log\": float32[2])\nCast<to=7>(\"w\": float32[5000])\nAdd(%x, %6)\nAdd(%x, %8)\n");
+}
+
 /* ---- dims ------------------------------------------------------------------------------------------------------- */
 
 static void one_unknown_extent_needs_no_node(void **state)
@@ -257,7 +270,7 @@ int main(void)
         TEST(unused_nodes_go), TEST(identities_go), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
-        TEST(what_depends_on_weights_only_is_a_recipe), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
+        TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
