@@ -21,6 +21,7 @@
     ROWS(norm) \
     ROWS(resize) \
     ROWS(grid) \
+    ROWS(fold) \
     ROWS(attention) \
     ROWS(rnn) \
     ROWS(symbolic) \
