@@ -374,6 +374,17 @@ static bool lower_grid_sample(Node *n, int target)
     return true;
 }
 
+/* Before 16 RoiAlign meant what is now called output_half_pixel; its default today is the other. */
+static bool lower_roi_align(Node *n, int target)
+{
+    if (target >= 16)
+        return true;
+    if (strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"), "output_half_pixel") != 0)
+        return needs_opset(n, 16, target, "RoiAlign with half pixels");
+    drop_attr(n, "coordinate_transformation_mode");
+    return true;
+}
+
 /* MaxPool's ceil_mode (10): padding at the end instead, up to where the last window ends. Padding never wins a maximum. */
 static bool lower_max_pool(Node *n, int target)
 {
@@ -419,7 +430,7 @@ static bool lower_scatter(Node *n, int target)
 
 static const struct { const char *op; bool (*lower)(Node *n, int target); } own_forms[] = {
     { "Gemm", lower_gemm }, { "GridSample", lower_grid_sample }, { "MaxPool", lower_max_pool }, { "Pad", lower_pad }, { "Reshape", lower_reshape },
-    { "Resize", lower_resize }, { "ScatterElements", lower_scatter }, { "ScatterND", lower_scatter }, { "Split", lower_split },
+    { "Resize", lower_resize }, { "RoiAlign", lower_roi_align }, { "ScatterElements", lower_scatter }, { "ScatterND", lower_scatter }, { "Split", lower_split },
     { "TopK", lower_topk },
 };
 
