@@ -301,6 +301,25 @@ static bool infer_concat_from_sequence(Node *n)
     return out_partial(n, 0, t->dtype, &s);
 }
 
+/* One body call an element; each output of the body is collected into a sequence of its own. */
+static bool infer_sequence_map(Node *n)
+{
+    const Graph *body = body_of(n, "body");
+    if (!body)
+        return false;
+    if (body->inputs.n != (size_t)n->n_in || body->outputs.n < (size_t)n->n_out)
+        return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in, n->n_out, body->inputs.n, body->outputs.n);
+    for (int i = 0; i < n->n_out; i++) {
+        Ox one = body->outputs.at[i];
+        Shape s = shape_outside(n, one);
+        for (int k = 0; k < s.rank; k++)
+            if (!s.d[k])
+                s.d[k] = fresh_in(n, i, DIM_MAX);
+        set_out_type(n, i, type_wrapped(node_cx(n), T_SEQUENCE, type_tensor(node_cx(n), ox_dtype(one), s.rank, s.rank >= 0 ? s.d : NULL)));
+    }
+    return true;
+}
+
 static bool infer_optional(Node *n)
 {
     const Attr *a = node_attr(n, "type");
@@ -331,5 +350,5 @@ const InferRow infer_control[] = {
     { "Scan", infer_scan }, { "SequenceAt", infer_sequence_at }, { "SequenceConstruct", infer_sequence_construct },
     { "SequenceEmpty", infer_sequence_empty }, { "SequenceErase", infer_sequence_erase },
     { "SequenceInsert", infer_sequence_insert }, { "SequenceLength", infer_sequence_length },
-    { "SplitToSequence", infer_split_to_sequence }, { 0 }
+    { "SequenceMap", infer_sequence_map }, { "SplitToSequence", infer_split_to_sequence }, { 0 }
 };

@@ -10,7 +10,7 @@
 typedef struct InferRow { const char *op; InferFn fn; } InferRow;
 typedef struct FoldRow { const char *op; FoldFn fn; } FoldRow;
 
-extern const InferRow infer_elementwise[], infer_shape[], infer_reduce[], infer_nn[], infer_linalg[], infer_control[], infer_misc[];
+extern const InferRow infer_elementwise[], infer_shape[], infer_reduce[], infer_nn[], infer_linalg[], infer_control[], infer_misc[], infer_text[];
 extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_misc[];
 
 /* ---- the generated facts (optable_data.c), sorted by name ------------------------------------------ */
