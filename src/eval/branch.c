@@ -114,6 +114,12 @@ bool local_to_block(Eval *ev, const Block *b, const Cell *c)
 
 uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->born; }
 
+static void read_stacked(Eval *ev, Arm *a, Stacked *s)
+{
+    if (!map_find(&a->read, s))
+        map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
+}
+
 /* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same outside. */
 static void read_tensors(Eval *ev, Arm *a, Value v)
 {
@@ -125,8 +131,10 @@ static void read_tensors(Eval *ev, Arm *a, Value v)
     map_put(ev->cx, &a->read, key, v.tag == V_TENSOR ? tensor_read(a->g, v.t) : NULL);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
         read_tensors(ev, a, v.tuple->at[i]);
-    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)
         read_tensors(ev, a, v.list->at[i].v);
+    if (v.tag == V_LIST && v.list->stacked)
+        read_stacked(ev, a, v.list->stacked);
     for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
         read_tensors(ev, a, v.dict->at[i].val.v);
     for (int64_t i = 0; v.tag == V_OBJ && i < v.obj->n; i++)
@@ -142,6 +150,9 @@ static void capture_one(Eval *ev, Arm *a, const Change *c)
         after.ox = ((const Storage *)c->what)->now;
     else
         after.items = c->kind == CHANGE_LIST ? list_values(ev->cx, c->what, &after.n) : dict_values(ev->cx, c->what, &after.n);
+    after.stacked = c->kind == CHANGE_LIST ? ((const List *)c->what)->stacked : NULL;
+    if (after.stacked)
+        read_stacked(ev, a, after.stacked);
     read_tensors(ev, a, after.v);
     for (int64_t i = 0; i < after.n; i++)
         read_tensors(ev, a, after.items[i]);
@@ -204,7 +215,7 @@ typedef struct Join {
     VEC(Ox) out[2];                 /* COLLECT: what each arm exports */
     Ox *made;                       /* BUILD: outputs of the If, in the same order */
     size_t next;
-    Map pairs;                      /* BUILD: a joined tensor for each pair, so that identity survives */
+    Map pairs;                      /* what became of each pair of things with identity, so that it survives */
 } Join;
 
 /* Is everything in d's expression known outside of the arms? */
@@ -396,13 +407,75 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     return v;
 }
 
+/* A list at the end of an arm. */
+typedef struct Side { const Value *at; int64_t n; Stacked *stacked; } Side;
+
+static Side side_of(Ctx *cx, const List *l)
+{
+    Side s = { .stacked = l->stacked };
+    s.at = list_values(cx, l, &s.n);
+    return s;
+}
+
+/* What both sides hold, when it can be stacked: dtype and rank are the same, sizes may differ. */
+static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
+{
+    ItemType t[2];
+    for (int k = 0; k < 2; k++) {
+        t[k] = side[k].stacked ? side[k].stacked->item : (ItemType){ NULL, NULL };
+        if (!side[k].stacked && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+            return false;
+    }
+    *item = t[0].elem ? t[0] : t[1];
+    return t[0].elem && t[1].elem ? !strcmp(t[0].elem, t[1].elem) && t[0].type->dtype == t[1].type->dtype && t[0].type->rank == t[1].type->rank
+                                  : item->elem != NULL;
+}
+
+/* One side as a tensor that arm k gives. */
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item)
+{
+    Graph *g = j->arm[k]->g;
+    const MapEntry *known = s->stacked ? map_find(&j->arm[k]->read, s->stacked) : NULL;
+    if (s->stacked)
+        return known ? known->val : stacked_whole(j->ev, s->stacked);
+    Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
+    for (int64_t i = 0; at && i < s->n; i++)
+        at[i] = s->at[i].tag == V_TENSOR ? value_in(j, k, s->at[i].t) : carry_ox(g, s->at[i]);
+    return at ? stack_values(g, at, (size_t)s->n, item) : POISON;
+}
+
+/* Lists of different lengths become one tensor each, and so one list whose length the running model knows. NULL in the first walk. */
+static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
+{
+    Ctx *cx = j->ev->cx;
+    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item) : NULL;
+    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item) : NULL;
+    Ox made = join_ox(j, x, y);
+    if (j->walk == COLLECT || !ox_ok(made))
+        return NULL;
+    Stacked *s = stacked_new(cx, (ItemType){ item.elem, type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1) }, made);
+    for (int k = 0; k < 2; k++)
+        stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
+    return s;
+}
+
 /* Two lists made by the arms themselves. One that was there before keeps its identity and cannot be joined with another. */
 static Value join_lists(Join *j, const List *a, const List *b)
 {
     const List *one = a ? a : b;
-    if ((a && (a->stacked || a->born <= j->arm[0]->opened)) || (b && (b->stacked || b->born <= j->arm[1]->opened)))
+    ItemType item;
+    if ((a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
         return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different lists"));
     List *l = list_new(j->ev->cx, one->n, one->elem);
+    if ((a && a->stacked) || (b && b->stacked) || (a && b && a->n != b->n)) {
+        Side side[2] = { a ? side_of(j->ev->cx, a) : (Side){ 0 }, b ? side_of(j->ev->cx, b) : (Side){ 0 } };
+        if (!sides_alike(j->ev->cx, side, &item))
+            return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give lists of different lengths whose items differ in type"));
+        Stacked *s = join_sides(j, side, item);
+        if (s)
+            list_stack(j->ev->cx, l, s);
+        return (Value){ .tag = V_LIST, .list = l };
+    }
     for (int64_t i = 0; i < one->n; i++)
         list_append(j->ev->cx, l, join_values(j, a ? a->at[i].v : unset, b ? b->at[i].v : unset));
     return (Value){ .tag = V_LIST, .list = l };
@@ -476,7 +549,7 @@ static Value join_pair(Join *j, Value a, Value b)
         return join_tensors(j, a.t, b.t);
     if (a.tag == V_TUPLE && b.tag == V_TUPLE && a.tuple->n == b.tuple->n)
         return join_tuples(j, a.tuple, b.tuple);
-    if (a.tag == V_LIST && b.tag == V_LIST && a.list->n == b.list->n)
+    if (a.tag == V_LIST && b.tag == V_LIST)
         return join_lists(j, a.list, b.list);
     if (a.tag == V_DICT && b.tag == V_DICT)
         return join_dicts(j, a.dict, b.dict);
@@ -496,16 +569,14 @@ static Value join_values(Join *j, Value a, Value b)
         return (a.tag == V_UNINIT ? a : b).any ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (same(j, a, b))
         return a;
-    Tensor *known;
-    bool tensors = a.tag == V_TENSOR && b.tag == V_TENSOR;
-    Str key = tensors ? str_fmt(j->ev->cx, "%d %p %p", j->walk, (void *)a.t, (void *)b.t) : NULL;
-    if (tensors && map_find(&j->pairs, key)) {
-        known = map_get(&j->pairs, key);
-        return known ? (Value){ .tag = V_TENSOR, .t = known } : val_none();
-    }
+    bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
+    Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
+    const Value *known = shared ? map_get(&j->pairs, key) : NULL;
+    if (known)
+        return *known;
     Value v = join_pair(j, a, b);
-    if (tensors && (v.tag == V_TENSOR || j->walk == COLLECT))
-        map_put(j->ev->cx, &j->pairs, key, v.tag == V_TENSOR ? v.t : NULL);
+    if (shared)
+        map_put(j->ev->cx, &j->pairs, key, mem_copy(j->ev->cx, &v, sizeof v));
     return v;
 }
 
@@ -535,24 +606,38 @@ static bool join_storage(Join *j, Storage *st)
     return true;
 }
 
+static Side side_after(Join *j, int k, const List *l)
+{
+    const After *after = after_of(j->arm[k], l);
+    return after ? (Side){ after->items, after->n, after->stacked } : side_of(j->ev->cx, l);
+}
+
+static bool join_list_stacked(Join *j, List *l, const Side side[2])
+{
+    Ctx *cx = j->ev->cx;
+    ItemType item;
+    if (!sides_alike(cx, side, &item))
+        return fail(cx, E_UNSUPPORTED, "a list has %lld items after one arm of a branch and %lld after the other, ONNX decides between them, and "
+                    "they are not of one type", (long long)side[0].n, (long long)side[1].n);
+    Stacked *s = join_sides(j, side, item);
+    if (s)
+        list_stack(cx, l, s);
+    return !ctx_failed(cx);
+}
+
 static bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
-    const After *a = after_of(j->arm[0], l), *b = after_of(j->arm[1], l);
-    int64_t n, na, nb;
-    Value *now = list_values(cx, l, &n);
-    const Value *x = a ? a->items : now, *y = b ? b->items : now;
-    na = a ? a->n : n;
-    nb = b ? b->n : n;
-    if (na != nb)
-        return fail(cx, E_UNSUPPORTED, "a list has %lld items after one arm of a branch and %lld after the other, and ONNX decides between them",
-                    (long long)na, (long long)nb);
-    Value *joined = new_array(cx, Value, na + 1);
-    for (int64_t i = 0; joined && i < na; i++)
-        joined[i] = join_values(j, x[i], y[i]);
+    Side side[2] = { side_after(j, 0, l), side_after(j, 1, l) };
+    if (side[0].stacked || side[1].stacked || side[0].n != side[1].n)
+        return join_list_stacked(j, l, side);
+    int64_t n = side[0].n;
+    Value *joined = new_array(cx, Value, n + 1);
+    for (int64_t i = 0; joined && i < n; i++)
+        joined[i] = join_values(j, side[0].at[i], side[1].at[i]);
     if (j->walk == BUILD && joined) {
-        list_resize(cx, l, na);
-        for (int64_t i = 0; i < na; i++)
+        list_resize(cx, l, n);
+        for (int64_t i = 0; i < n; i++)
             list_set(cx, l, i, joined[i]);
     }
     return joined != NULL;

@@ -2,12 +2,12 @@
 #ifndef PT2ONNX_EVAL_BRANCH_H
 #define PT2ONNX_EVAL_BRANCH_H
 
-#include "eval/internal.h"
+#include "eval/stacked.h"
 
 typedef struct Liveness Liveness;
 
 /* What a thing was when an arm ended. */
-typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; } After;
+typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; Stacked *stacked; } After;
 
 typedef struct Arm {
     const Block *block;             /* NULL when it is no block of the current frame */
@@ -16,7 +16,7 @@ typedef struct Arm {
     Flow flow;
     Value result;
     VEC(After) after; Map by_what;  /* thing -> place in after + 1 */
-    Map read;                       /* Tensor -> its value at the end */
+    Map read;                       /* Tensor, Stacked -> its value at the end */
 } Arm;
 
 typedef Flow Step(Eval *ev, void *arg, Value *result);
@@ -24,6 +24,16 @@ typedef Flow Step(Eval *ev, void *arg, Value *result);
 Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg);
 /* Make the If, write the joined state, join the results. */
 MUST_USE bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result);
+
+/* A loop that ONNX runs. */
+typedef struct LoopPlan {
+    const Block *block;             /* NULL: not a block of the current frame */
+    bool (*body)(Eval *ev, void *arg, Value trip);
+    bool (*condition)(Eval *ev, void *arg, Value *out);     /* NULL: a for loop */
+    void *arg;
+    Value start;                    /* trips of a for loop; the condition before the first trip of a while loop */
+} LoopPlan;
+MUST_USE bool run_loop(Eval *ev, const LoopPlan *plan);
 
 /* Is c a local of the current frame that only this block uses? */
 bool local_to_block(Eval *ev, const Block *b, const Cell *c);

@@ -2,7 +2,7 @@
  *
  * Types are printed by PyTorch next to every parameter; values carry their own kind. So only TorchScript's few implicit
  * conversions happen here, and a type that we do not know is never an error. */
-#include "eval/internal.h"
+#include "eval/stacked.h"
 
 static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }
 
@@ -128,7 +128,7 @@ static bool list_is_a(Eval *ev, const List *l, const TypeExpr *t)
     if (t->n == 0)
         return true;
     if (l->stacked)
-        return is(t->args[0], "Tensor");
+        return is(t->args[0], l->stacked->item.elem);
     if (l->n == 0)
         return !l->elem || l->elem == type_expr_text(ev->cx, t->args[0]);
     for (int64_t i = 0; i < l->n; i++)

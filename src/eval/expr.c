@@ -1,7 +1,7 @@
 /* expr.c - expressions: literals, names, attributes, indexing, containers. Calls are in call.c.
  *
  * Evaluation is strict and left to right, as in Python; order matters because operators write in place. */
-#include "eval/internal.h"
+#include "eval/branch.h"
 
 bool step(Eval *ev)
 {
@@ -131,21 +131,22 @@ static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
     return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, str_fmt(ev->cx, "%lld", (long long)i), out);
 }
 
-/* l[i] of a stacked list: one item of the tensor, by an index that may be symbolic. */
-static bool item_of_stacked(Eval *ev, const List *l, Value index, Value *out)
+/* An index that only the running model knows: items that are alike are one tensor. */
+static bool item_at_symbol(Eval *ev, const Value *at, int64_t n, Value index, Value *out)
 {
-    Dim i, n = l->stacked_n;
-    if (!val_dim_of(index, ev->cx, &i))
-        return fail(ev->cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
-    if (dim_lt(ev->cx, i, dim_int(ev->cx, 0)) == YES)
-        i = dim_add(ev->cx, i, n);
-    Ox at = ox_dim_value(ev->g, i);
-    *out = val_tensor(ev->cx, ox_g_with(ev->g, "Gather", INPUTS(l->stacked, at), INT("axis", 0)));
-    return !ctx_failed(ev->cx);
+    ItemType item;
+    if (n == 0 || !list_item_type(ev->cx, at, n, &item))
+        return false;
+    Stacked *s = stacked_of(ev, at, n, item);
+    return s && stacked_item(ev, s, index, out);
 }
 
-static bool symbolic_index(Eval *ev, Value base, Value index)
+static bool symbolic_index(Eval *ev, Value base, Value index, Value *out)
 {
+    int64_t n = base.tag == V_TUPLE ? base.tuple->n : base.list->n;
+    const Value *at = base.tag == V_TUPLE ? base.tuple->at : list_values(ev->cx, base.list, &n);
+    if (item_at_symbol(ev, at, n, index, out))
+        return true;
     fail(ev->cx, E_UNDECIDED, "%s is indexed by a number that is not known before the model runs (%s)", val_kind(base),
          dim_text(ev->cx, index.dim)->s);
     fail_hint(ev->cx, "give the input a fixed size with -i, or keep the items in one tensor (torch.stack) and index that");
@@ -162,9 +163,9 @@ static bool eval_index(Eval *ev, const Expr *e, Value *out)
         return true;
     }
     if (base.tag == V_LIST && base.list->stacked)
-        return item_of_stacked(ev, base.list, index, out);
+        return stacked_item(ev, base.list->stacked, index, out);
     if (index.tag == V_SYMINT && (base.tag == V_LIST || base.tag == V_TUPLE))
-        return symbolic_index(ev, base, index);
+        return symbolic_index(ev, base, index, out);
     if (base.tag == V_OBJ && (index.tag == V_STR || index.tag == V_INT))
         return child_of(ev, base.obj, index, out);
     int64_t i;

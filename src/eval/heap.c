@@ -83,8 +83,7 @@ static void restore_list(List *l, const Change *c)
     l->cap = c->before_cap;
     if (l->n)
         memcpy(l->at, c->before_at, (size_t)l->n * sizeof *l->at);
-    l->stacked = c->before_ox;
-    l->stacked_n = c->before_stacked_n;
+    l->stacked = c->before_stacked;
 }
 
 static void restore_dict(Dict *d, const Change *c)
@@ -188,7 +187,7 @@ static void touch_list(Ctx *cx, List *l)
         return;
     Cell *copy = l->n ? mem_copy(cx, l->at, (size_t)l->n * sizeof *l->at) : NULL;
     log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_at = copy, .before_n = copy ? l->n : 0, .before_home = l->at,
-                                .before_cap = l->cap, .before_ox = l->stacked, .before_stacked_n = l->stacked_n, .born = l->born });
+                                .before_cap = l->cap, .before_stacked = l->stacked, .born = l->born });
 }
 
 /* Room for `more` items; false when there is no memory: the context has failed. */
@@ -228,11 +227,11 @@ void list_set(Ctx *cx, List *l, int64_t i, Value v)
     l->at[i].v = v;
 }
 
-void list_stack(Ctx *cx, List *l, Ox stacked, Dim n)
+void list_stack(Ctx *cx, List *l, struct Stacked *s)
 {
     touch_list(cx, l);
-    l->stacked = stacked;
-    l->stacked_n = n;
+    l->stacked = s;
+    l->n = 0;
 }
 
 Value list_remove(Ctx *cx, List *l, int64_t i)

@@ -7,7 +7,7 @@
  * Every -i must find its place: one that does not is an error that offers the nearest name. */
 #include <stdlib.h>
 
-#include "eval/internal.h"
+#include "eval/stacked.h"
 
 typedef struct Inputs {
     Eval *ev;
@@ -576,13 +576,20 @@ static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fi
     return true;
 }
 
+/* Numbers are one tensor: nobody feeds a sequence of scalars. */
+static bool output_stacked(Outputs *out, Stacked *s, Str place)
+{
+    Ox whole = stacked_whole(out->ev, s);
+    bool tensors = !strcmp(s->item.elem, "Tensor");
+    note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
+    return output_ox(out, tensors ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
+}
+
 static bool output_list(Outputs *out, const List *l, Str place)
 {
     Ctx *cx = out->ev->cx;
-    if (l->stacked) {
-        note(cx, NOTE_CHANGED, "the output %s, a list as long as a loop runs, is one sequence", place->s);
-        return output_ox(out, ox_g_with(out->ev->g, "SplitToSequence", INPUTS(l->stacked), INT("axis", 0), INT("keepdims", 0)), place);
-    }
+    if (l->stacked)
+        return output_stacked(out, l->stacked, place);
     Value *items = new_array(cx, Value, l->n + 1);
     if (!items)
         return false;

@@ -106,8 +106,6 @@ Flow run_branch(Eval *ev, const Stmt *s, Value condition);
 Flow run_staged_loop(Eval *ev, const Stmt *s, Value count_or_condition);
 /* The value that says `not v`. */
 Value val_not(Eval *ev, Value v);
-/* Operators on a stacked list (value.h): mine is set when one of args is. */
-MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out);
 
 /* ---- inputs.c ---- */

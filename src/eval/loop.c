@@ -5,46 +5,49 @@
  * size, that size becomes a symbol; a Python number that changes becomes symbolic. Each run starts from the same state
  * (the trail is undone) with the carried things generalised. The last run's graph is the body.
  *
- * A list that every trip appends one tensor to is not carried: its items are a scan output, and behind the loop the list is
- * stacked (value.h). The body must not look at it, which is checked in the text of the body. */
+ * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one item and never looks at the
+ * list, which the run itself tells, the tensor is not carried either: the items are a scan output. */
 #include "eval/branch.h"
 
 enum { MAX_RUNS = 24 };                         /* each run finds a new carried thing, or widens a size: nets of loops stay under 8 */
 
 typedef struct Leaf {
-    enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL } form;
+    enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } form;
     DType dtype;
     int rank;
     Dim dim[MAX_RANK];              /* NULL: another one in each trip */
     Ox init, last, made;            /* before the loop, after the body's run, behind the loop */
     Tensor *tensor, *alias;         /* as it was before, and after a trip: kind, and what it may share memory with */
     Ox input;
+    Tensor *fed;                    /* TENSOR: what the body gets */
+    Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it */
+    Ox item;                        /* LIST: all that the trip did was to append this */
+    bool dead;                      /* its place was taken by others */
 } Leaf;
 
 typedef struct Carried {
-    int kind;                       /* CHANGE_CELL or CHANGE_STORAGE */
+    int kind;                       /* of Change */
     void *what;
-    Value shape;                    /* CELL: the value before the loop, whose leaves are carried */
+    Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
     size_t first, n;                /* leaves */
     bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
     bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
+    bool reshaped;                  /* this run found a list in it whose length changes */
 } Carried;
 
-typedef struct Scan { List *list; Ox item; Ox made; DType dtype; } Scan;
+/* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run on. */
+typedef struct Growing { List *list; ItemType item; } Growing;
 
 typedef struct Loop {
     Eval *ev;
-    const Block *block;             /* NULL: not a block of the current frame */
-    bool (*body)(struct Loop *l, Value trip);
-    bool (*condition)(struct Loop *l, Value *out);          /* NULL: a for loop */
-    void *arg;
-    Value count, starts;            /* trips of a for loop; the condition before the first trip of a while loop */
+    const LoopPlan *plan;
     VEC(Carried) carried;
     VEC(Leaf) leaves;
-    VEC(Scan) scans;
+    VEC(Growing) growing;
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;
-    uint64_t opened;
+    uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
+    Map seen;                       /* storages and containers that this run's trip left in carried things */
     bool again;                     /* this run found something new */
 } Loop;
 
@@ -79,60 +82,114 @@ static bool add_leaf(Loop *l, Value v)
     return vec_push(l->ev->cx, &l->leaves, leaf);
 }
 
+static bool add_list_leaf(Loop *l, const List *list)
+{
+    Stacked *s = list->stacked;
+    Leaf leaf = { .form = LEAF_LIST, .before = s, .init = stacked_whole(l->ev, s) };
+    if (!ox_ok(leaf.init))
+        return !ctx_failed(l->ev->cx);
+    leaf.dtype = ox_dtype(leaf.init);
+    leaf.rank = ox_rank(leaf.init);
+    for (int i = 1; i < leaf.rank; i++)
+        leaf.dim[i] = ox_dim(leaf.init, i);
+    return vec_push(l->ev->cx, &l->leaves, leaf);
+}
+
 /* Every leaf of v, in order. False for what a Loop cannot carry. */
 static bool add_leaves(Loop *l, Value v)
 {
+    bool ok = true;
     if (v.tag == V_TENSOR || val_is_plain_number(v))
         return add_leaf(l, v);
+    if (v.tag == V_LIST && v.list->stacked)
+        return add_list_leaf(l, v.list);
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = add_leaves(l, v.tuple->at[i]);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = add_leaves(l, v.list->at[i].v);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = add_leaves(l, v.dict->at[i].val.v);
+    return ok;
+}
+
+/* v with containers of its own, which nobody else changes. */
+static Value copy_shape(Ctx *cx, Value v)
+{
+    Value made = v;
     if (v.tag == V_TUPLE) {
+        made = val_tuple(cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
         for (int64_t i = 0; i < v.tuple->n; i++)
-            if (!add_leaves(l, v.tuple->at[i]))
-                return false;
-        return true;
+            made.tuple->at[i] = copy_shape(cx, v.tuple->at[i]);
     }
-    if (v.tag == V_LIST && !v.list->stacked) {
-        for (int64_t i = 0; i < v.list->n; i++)
-            if (!add_leaves(l, v.list->at[i].v))
-                return false;
-        return true;
+    if (v.tag == V_LIST) {
+        made.list = list_new(cx, v.list->n, v.list->elem);
+        for (int64_t i = 0; i < v.list->n && !v.list->stacked; i++)
+            list_append(cx, made.list, copy_shape(cx, v.list->at[i].v));
+        if (v.list->stacked)
+            list_stack(cx, made.list, v.list->stacked);
     }
-    return v.tag == V_NONE || v.tag == V_STR || v.tag == V_OBJ || v.tag == V_UNINIT || v.tag == V_FUNCTION || v.tag == V_DEVICE || v.tag == V_ENUM ||
-           v.tag == V_DTYPE ? true : give_up(l, str_fmt(l->ev->cx, "it changes %s", val_kind(v)));
+    if (v.tag == V_DICT) {
+        made.dict = dict_new(cx, v.dict->type);
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, made.dict, v.dict->at[i].key, copy_shape(cx, v.dict->at[i].val.v));
+    }
+    return made;
+}
+
+static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
+{
+    Ctx *cx = l->ev->cx;
+    Tensor *t = tensor_new(cx, now);
+    t->kind = leaf->tensor->kind;
+    t->complex_pair = leaf->tensor->complex_pair;
+    t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
+    maybe_the_same(cx, t, leaf->tensor, l->opened);
+    if (leaf->alias)                            /* of the trip before */
+        maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
+    leaf->fed = t;
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Value rebuild_list(Loop *l, Leaf *leaf, Ox now, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, leaf->before->item.elem)) };
+    ItemType item = { leaf->before->item.elem, type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1) };
+    Stacked *s = stacked_new(cx, item, now);
+    stacked_holds(cx, s, NULL, 0, leaf->before);
+    if (leaf->after)
+        stacked_holds(cx, s, NULL, 0, leaf->after);
+    if (!behind)
+        leaf->in = s;
+    list_stack(cx, made.list, s);
+    return made;
 }
 
 /* v with its leaves replaced by `made` values: inputs of the body, or outputs of the Loop. */
 static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
 {
     Ctx *cx = l->ev->cx;
-    if (v.tag == V_TENSOR || val_is_plain_number(v)) {
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked)) {
         Leaf *leaf = &l->leaves.at[(*next)++];
         Ox now = behind ? leaf->made : leaf->input;
-        if (leaf->form != LEAF_TENSOR)
-            return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : val_number_of(l->ev->g, now);
-        Tensor *t = tensor_new(cx, now);
-        t->kind = leaf->tensor->kind;
-        t->complex_pair = leaf->tensor->complex_pair;
-        t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
-        maybe_the_same(cx, t, leaf->tensor, l->opened);
-        if (behind && leaf->alias)
-            maybe_the_same(cx, t, leaf->alias, l->opened);
-        return (Value){ .tag = V_TENSOR, .t = t };
+        if (!ox_ok(now))
+            return val_poison();
+        if (leaf->form == LEAF_LIST)
+            return rebuild_list(l, leaf, now, behind);
+        if (leaf->form == LEAF_TENSOR)
+            return rebuild_tensor(l, leaf, now);
+        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : val_number_of(l->ev->g, now);
     }
-    if (v.tag == V_TUPLE) {
-        Value made = val_tuple(cx, v.tuple->at, v.tuple->n);
-        made.tuple->type = v.tuple->type;
-        made.tuple->fields = v.tuple->fields;
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
-        return made;
-    }
-    if (v.tag == V_LIST && !v.list->stacked) {
-        List *made = list_new(cx, v.list->n, v.list->elem);
-        for (int64_t i = 0; i < v.list->n; i++)
-            list_append(cx, made, rebuild(l, v.list->at[i].v, next, behind));
-        return (Value){ .tag = V_LIST, .list = made };
-    }
-    return v;
+    Value made = copy_shape(cx, v);
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        list_set(cx, made.list, i, rebuild(l, v.list->at[i].v, next, behind));
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        dict_set(cx, made.dict, v.dict->at[i].key, rebuild(l, v.dict->at[i].val.v, next, behind));
+    return made;
 }
 
 /* ---- after a run of the body: do the types hold? ---- */
@@ -155,39 +212,127 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     return true;
 }
 
+/* A list of the shape has another length after a trip than before. */
+static bool found_growing(Loop *l, Carried *k, List *shape, const List *after)
+{
+    Ctx *cx = l->ev->cx;
+    Eval outside = { .cx = cx, .g = l->g->up };
+    ItemType item = { NULL, NULL }, was = item;
+    int64_t n, n_was;
+    Value *at = list_values(cx, after, &n), *at_was = list_values(cx, shape, &n_was);
+    for (int64_t i = 0; at && i < n; i++)
+        if (!val_ok(at[i]))
+            return refusals_fail(cx);
+    bool ok = at && at_was && list_item_type(cx, at_was, n_was, &was);
+    if (ok && after->stacked)
+        item = after->stacked->item;
+    else
+        ok = ok && list_item_type(cx, at, n, &item);
+    item = item.elem ? item : was;
+    if (!ok || !item.elem || (was.elem && !items_alike(cx, was, item)))
+        return give_up(l, str_of(cx, "a list changes its length, and its items are not tensors or numbers of one type and size"));
+    for (int i = 0; i < item.type->rank; i++)
+        if (!dim_is_outside(&outside, item.type->dim[i]))
+            return give_up(l, str_fmt(cx, "a list grows by items whose sizes differ from trip to trip: %s", type_text(cx, item.type)->s));
+    k->reshaped = l->again = true;
+    return vec_push(cx, &l->growing, (Growing){ shape, item });
+}
+
+/* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
+ * was written in this trip would have to change there too. */
+static bool match_list(Loop *l, Leaf *leaf, const List *after)
+{
+    Eval *ev = l->ev;
+    Stacked *s = after->stacked;
+    int64_t n;
+    ItemType item;
+    if (!ox_ok(leaf->in->memory->st->now))
+        return ox_ok(stacked_whole(ev, leaf->in));              /* the error */
+    Value *at = list_values(ev->cx, after, &n);
+    if (!s && (!at || !list_item_type(ev->cx, at, n, &item) || (n && !items_alike(ev->cx, leaf->before->item, item))))
+        return give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
+    s = s ? s : stacked_of(ev, at, n, leaf->before->item);
+    l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
+    leaf->after = s;
+    if (s && s->from == leaf->in && !leaf->in->looked) {
+        leaf->item = s->last.tag == V_TENSOR ? tensor_read(l->g, s->last.t) : carry_ox(l->g, s->last);
+        stacked_holds(ev->cx, s, &s->last, 1, s->from);
+    }
+    return s && (leaf->item ? ox_ok(leaf->item) : widen(l, leaf, stacked_whole(ev, s)));
+}
+
+/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind. */
+static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
+{
+    bool known = map_find(&l->seen, t->st) || (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
+    map_put(l->ev->cx, &l->seen, t->st, NULL);
+    if (known && !leaf->alias)
+        l->again = true;
+    leaf->alias = t;
+}
+
+/* A list or dict must not be carried under two names: each would become one of its own. */
+static bool own_container(Loop *l, const Carried *k, const void *what, uint64_t born)
+{
+    if (map_find(&l->seen, what) || (what != k->what && born <= l->opened))
+        return give_up(l, str_of(l->ev->cx, "a list or dict has two names after a trip"));
+    map_put(l->ev->cx, &l->seen, what, NULL);
+    return true;
+}
+
+static bool cannot_match(Loop *l, Value before, Value v)
+{
+    return give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
+
 /* Go through v, the value after the body, along the value before it. */
-static bool match(Loop *l, Value before, Value v, size_t *next)
+static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
 {
     Graph *g = l->g;
+    bool ok = true;
     if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
         return refusals_fail(l->ev->cx);
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
-            return give_up(l, str_fmt(l->ev->cx, "a variable is a Tensor before it and %s after a trip", val_kind(v)));
+            return cannot_match(l, before, v);
         Leaf *leaf = &l->leaves.at[(*next)++];
-        leaf->alias = v.t;
+        set_alias(l, leaf, v.t);
         return widen(l, leaf, tensor_read(g, v.t));
     }
-    if (val_is_plain_number(before)) {
-        if (!val_is_plain_number(v))
-            return give_up(l, str_fmt(l->ev->cx, "a variable is a number before it and %s after a trip", val_kind(v)));
-        return widen(l, &l->leaves.at[(*next)++], carry_ox(g, v));
-    }
+    if (val_is_plain_number(before))
+        return val_is_plain_number(v) ? widen(l, &l->leaves.at[(*next)++], carry_ox(g, v)) : cannot_match(l, before, v);
     if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            if (!match(l, before.tuple->at[i], v.tuple->at[i], next))
-                return false;
-        return true;
+        for (int64_t i = 0; ok && i < v.tuple->n; i++)
+            ok = match(l, k, before.tuple->at[i], v.tuple->at[i], next);
+        return ok;
     }
-    if (before.tag == V_LIST && v.tag == V_LIST && before.list->n == v.list->n && !v.list->stacked) {
-        for (int64_t i = 0; i < v.list->n; i++)
-            if (!match(l, before.list->at[i].v, v.list->at[i].v, next))
-                return false;
-        return true;
+    if (before.tag == V_LIST && v.tag == V_LIST) {
+        if (!own_container(l, k, v.list, v.list->born))
+            return false;
+        if (before.list->stacked)
+            return match_list(l, &l->leaves.at[(*next)++], v.list);
+        if (v.list->stacked || before.list->n != v.list->n)
+            return found_growing(l, k, before.list, v.list);
+        for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
+            ok = match(l, k, before.list->at[i].v, v.list->at[i].v, next);
+        return ok;
     }
+    if (before.tag == V_DICT && v.tag == V_DICT)
+        return own_container(l, k, v.dict, v.dict->born) && match_dict(l, k, before.dict, v.dict, next);
     if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
         return true;
-    return give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
+    return cannot_match(l, before, v);
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
+{
+    bool ok = before->n == v->n || give_up(l, str_of(l->ev->cx, "a dict gets keys, or loses some"));
+    for (int64_t i = 0; ok && i < v->n; i++)
+        ok = val_equal(l->ev->cx, before->at[i].key, v->at[i].key) ? match(l, k, before->at[i].val.v, v->at[i].val.v, next)
+                                                                    : give_up(l, str_of(l->ev->cx, "a dict gets other keys"));
+    return ok;
 }
 
 static Carried *carried_of(Loop *l, const void *what)
@@ -196,109 +341,6 @@ static Carried *carried_of(Loop *l, const void *what)
         if (l->carried.at[i].what == what)
             return &l->carried.at[i];
     return NULL;
-}
-
-/* ---- lists that grow ---- */
-
-static int uses_of_slot(const Expr *e, uint32_t slot);
-
-static int uses_in_args(const Expr *e, uint32_t slot)
-{
-    int n = 0;
-    for (uint32_t i = 0; i < e->n_args; i++)
-        n += uses_of_slot(e->args[i].value, slot);
-    return n;
-}
-
-static int uses_of_slot(const Expr *e, uint32_t slot)
-{
-    int n = 0;
-    if (!e)
-        return 0;
-    switch (e->kind) {
-    case X_LOCAL: return e->slot == slot;
-    case X_ATTR: case X_TUPLE_SLICE: case X_NEG: return uses_of_slot(e->a, slot);
-    case X_INDEX: case X_BINARY: return uses_of_slot(e->a, slot) + uses_of_slot(e->b, slot);
-    case X_OP: return uses_in_args(e, slot);
-    case X_CALL: return uses_of_slot(e->callee, slot) + uses_in_args(e, slot);
-    case X_TUPLE: case X_LIST: case X_DICT:
-        for (uint32_t i = 0; i < e->n; i++)
-            n += uses_of_slot(e->items[i], slot);
-        return n;
-    default: return 0;
-    }
-}
-
-/* Is `e` append(local, item)? */
-static bool is_append(const Expr *e, uint32_t slot)
-{
-    return e && e->kind == X_OP && str_is(e->op, "aten::append") && e->n_args == 2 && e->args[0].value->kind == X_LOCAL &&
-           e->args[0].value->slot == slot && uses_of_slot(e->args[1].value, slot) == 0;
-}
-
-/* Nothing in the block looks at the local but appends that stand by themselves. */
-static bool only_appended(const Block *b, uint32_t slot)
-{
-    for (uint32_t i = 0; i < b->n; i++) {
-        const Stmt *s = b->at[i];
-        if (is_append(s->value, slot) && s->n_values == 0)
-            continue;
-        int uses = uses_of_slot(s->value, slot) + uses_of_slot(s->object, slot);
-        for (uint32_t k = 0; k < s->n_values; k++)
-            uses += uses_of_slot(s->values[k], slot);
-        for (uint32_t k = 0; s->def && k < s->def->n_capture; k++)
-            uses += s->def->capture[2 * k] == slot;
-        if (uses || !only_appended(&s->body, slot) || !only_appended(&s->other, slot))
-            return false;
-    }
-    return true;
-}
-
-/* The list is known to the body by locals that it only appends to, and by no object. */
-static bool unseen_by_body(Loop *l, const List *list)
-{
-    const Frame *f = l->ev->frame;
-    if (!l->block || !f)
-        return false;
-    for (int64_t i = 0; i < f->locals->n; i++) {
-        Value v = f->locals->slot[i].v;
-        if (v.tag == V_LIST && v.list == list && !only_appended(l->block, (uint32_t)i))
-            return false;
-        for (int64_t k = 0; v.tag == V_OBJ && k < v.obj->n; k++)
-            if (v.obj->slot[k].v.tag == V_LIST && v.obj->slot[k].v.list == list)
-                return false;
-    }
-    return true;
-}
-
-static Scan *scan_of(Loop *l, const List *list)
-{
-    for (size_t i = 0; i < l->scans.n; i++)
-        if (l->scans.at[i].list == list)
-            return &l->scans.at[i];
-    return NULL;
-}
-
-static bool grown_list(Loop *l, const Change *c)
-{
-    List *list = c->what;
-    const Cell *before = c->before_at;
-    if (list->n > c->before_n && !val_ok(list->at[list->n - 1].v))
-        return refusals_fail(l->ev->cx);
-    bool grew = list->n == c->before_n + 1 && !list->stacked && list->at[list->n - 1].v.tag == V_TENSOR;
-    for (int64_t i = 0; grew && i < c->before_n; i++)
-        grew = before[i].v.tag == list->at[i].v.tag && before[i].v.any == list->at[i].v.any;
-    if (!grew || !unseen_by_body(l, list))
-        return give_up(l, str_of(l->ev->cx, "it changes a list in another way than by appending one tensor in every trip, or looks at it"));
-    Scan *s = scan_of(l, list);
-    if (!s) {
-        vec_push(l->ev->cx, &l->scans, (Scan){ .list = list });
-        s = scan_of(l, list);
-        l->again = true;
-    }
-    if (s)
-        s->item = tensor_read(l->g, list->at[list->n - 1].v.t);
-    return !ctx_failed(l->ev->cx);
 }
 
 /* ---- one run of the body ---- */
@@ -320,37 +362,74 @@ static void make_input(Loop *l, Leaf *leaf)
     leaf->input = v;
 }
 
+/* The list becomes the rebuilt one, and stays the same list. */
+static void list_become(Ctx *cx, List *l, const List *from)
+{
+    list_stack(cx, l, from->stacked);
+    list_resize(cx, l, from->stacked ? 0 : from->n);
+    for (int64_t i = 0; i < l->n; i++)
+        list_set(cx, l, i, from->at[i].v);
+}
+
 static void set_carried(Loop *l, const Carried *c, bool behind)
 {
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
-    if (c->kind == CHANGE_STORAGE)
+    if (c->kind == CHANGE_STORAGE) {
         storage_set(cx, c->what, behind && c->lost ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
-    else
-        cell_set(cx, c->what, rebuild(l, c->shape, &next, behind));
+        return;
+    }
+    Value v = rebuild(l, c->shape, &next, behind);
+    if (c->kind == CHANGE_CELL)
+        cell_set(cx, c->what, v);
+    else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
+        list_become(cx, c->what, v.list);
+    else if (v.tag == V_DICT)
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, c->what, v.dict->at[i].key, v.dict->at[i].val.v);
+}
+
+/* The value before the loop. */
+static Value shape_of(Ctx *cx, const Change *c)
+{
+    Value v = c->before;
+    if (c->kind == CHANGE_LIST) {
+        List before = { .at = c->before_at, .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
+        return copy_shape(cx, (Value){ .tag = V_LIST, .list = &before });
+    }
+    if (c->kind == CHANGE_DICT) {
+        Dict before = { .at = c->before_at, .n = c->before_n, .type = ((const Dict *)c->what)->type };
+        return copy_shape(cx, (Value){ .tag = V_DICT, .dict = &before });
+    }
+    return copy_shape(cx, v);
 }
 
 /* A thing that the body was not known to change: carried from the next run on. */
 static bool new_carried(Loop *l, const Change *c)
 {
-    if (c->kind == CHANGE_CELL && (local_to_block(l->ev, l->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
+    Ctx *cx = l->ev->cx;
+    if (c->kind == CHANGE_CELL && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
         return true;
-    if (c->kind == CHANGE_LIST)
-        return grown_list(l, c);
-    if (c->kind == CHANGE_DICT)
-        return give_up(l, str_of(l->ev->cx, "it changes a dict"));
     l->again = true;
-    Carried k = { .kind = c->kind, .what = c->what, .shape = c->before, .first = l->leaves.n };
+    Carried k = { .kind = c->kind, .what = c->what, .first = l->leaves.n };
+    if (c->kind != CHANGE_STORAGE)
+        k.shape = shape_of(cx, c);
     k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
     if (k.unset) {
-        k.shape = ((const Cell *)c->what)->v;
+        k.shape = copy_shape(cx, ((const Cell *)c->what)->v);
         if (!val_ok(k.shape))
-            return refusals_fail(l->ev->cx);
+            return refusals_fail(cx);
         if (!add_leaves(l, k.shape))            /* of the body: first_values replaces them */
             return false;
     }
     k.n = l->leaves.n - k.first;
-    return vec_push(l->ev->cx, &l->carried, k);
+    if (!vec_push(cx, &l->carried, k))
+        return false;
+    Carried *added = &l->carried.at[l->carried.n - 1];
+    const List *list = c->what;
+    if (c->kind == CHANGE_LIST && !added->shape.list->stacked && (list->stacked || list->n != added->shape.list->n))
+        return found_growing(l, added, added->shape.list, list);
+    return true;
 }
 
 /* Sizes that only the body knows are other ones in each trip. */
@@ -362,19 +441,45 @@ static void set_stand_ins(Loop *l, const Carried *k)
             if (leaf->dim[axis] && !dim_is_outside(l->ev, leaf->dim[axis]))
                 leaf->dim[axis] = NULL;
         leaf->init = stand_in(l->ev->g, leaf->init);
+        if (leaf->form == LEAF_LIST)
+            leaf->before = stacked_new(l->ev->cx, leaf->before->item, leaf->init);
     }
+}
+
+/* Lists whose length changes: from now on one tensor. */
+static bool stack_growing(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    for (size_t i = 0; i < l->growing.n; i++) {
+        Growing *grows = &l->growing.at[i];
+        int64_t n;
+        Value *at = list_values(cx, grows->list, &n);
+        Stacked *s = at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        if (!s)
+            return false;
+        list_stack(cx, grows->list, s);
+    }
+    l->growing.n = 0;
+    return true;
 }
 
 /* The values before the loop of what the last run found: read once its writes are undone. */
 static bool first_values(Loop *l, size_t from)
 {
-    for (size_t i = from; i < l->carried.n; i++) {
+    if (!stack_growing(l))
+        return false;
+    for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         Storage *st = k->what;
-        if (k->unset) {
+        if (i < from && !k->reshaped)
+            continue;
+        if (k->unset && !k->reshaped) {
             set_stand_ins(l, k);
             continue;
         }
+        for (size_t n = 0; n < k->n; n++)
+            l->leaves.at[k->first + n].dead = true;
+        k->reshaped = false;
         k->first = l->leaves.n;
         if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : add_leaves(l, k->shape)))
             return false;
@@ -394,17 +499,22 @@ static bool check_change(Loop *l, const Change *c)
         k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
         return k->lost || widen(l, &l->leaves.at[next], st->now);
     }
-    return match(l, k->shape, ((const Cell *)c->what)->v, &next);
+    Value now = { .tag = V_LIST, .list = c->what };
+    if (k->kind == CHANGE_DICT)
+        now = (Value){ .tag = V_DICT, .dict = c->what };
+    if (k->kind == CHANGE_CELL)
+        now = ((const Cell *)c->what)->v;
+    return match(l, k, k->shape, now, &next);
 }
 
 static bool keep_going(Loop *l)
 {
     Value c;
-    if (!l->condition) {
+    if (!l->plan->condition) {
         l->keep_going = l->cond_in;
         return true;
     }
-    if (!l->condition(l, &c))
+    if (!l->plan->condition(l->ev, l->plan->arg, &c))
         return false;
     if (!val_is_plain_number(c))
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
@@ -424,15 +534,18 @@ static bool run_once(Loop *l)
     Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     for (size_t i = 0; i < l->leaves.n; i++)
-        make_input(l, &l->leaves.at[i]);
+        if (!l->leaves.at[i].dead)
+            make_input(l, &l->leaves.at[i]);
     TrailMark m = trail_open(cx);
     ev->g = l->g;
     ev->staged++;
     for (size_t i = 0; i < l->carried.n; i++)
         set_carried(l, &l->carried.at[i], false);
+    l->run_opened = heap_now(cx);
+    l->seen = (Map){ 0 };
     Dim counter = dim_fresh(cx, "i");
     dim_set_origin(cx, counter, trip, -1);
-    bool ok = l->body(l, val_dim(cx, counter)) && keep_going(l);
+    bool ok = l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     for (size_t i = 0; ok && i < n; i++)
         ok = check_change(l, &changes[i]);
@@ -446,297 +559,100 @@ static bool run_once(Loop *l)
 
 /* ---- the node ---- */
 
-/* What the list held before the loop, in front of what the loop made. */
-static Ox with_first_items(Loop *l, const Scan *s)
+/* A list that is only appended to is no value of the body. */
+static void forget_lists(Loop *l)
 {
-    Graph *g = l->ev->g;
-    VEC(Ox) parts = { 0 };
-    Ox axis = ox_ints(g, (int64_t[]){ 0 }, 1);
-    for (int64_t i = 0; i < s->list->n; i++) {
-        Ox item = tensor_read(g, s->list->at[i].v.t);
-        vec_push(l->ev->cx, &parts, ox_g(g, "Unsqueeze", item, axis));
+    size_t n = 0;
+    for (size_t i = 0; i < l->g->inputs.n; i++) {
+        bool scanned = false;
+        for (size_t k = 0; k < l->leaves.n; k++)
+            scanned = scanned || (l->leaves.at[k].item && l->leaves.at[k].input == l->g->inputs.at[i]);
+        if (!scanned)
+            l->g->inputs.at[n++] = l->g->inputs.at[i];
     }
-    if (parts.n == 0)
-        return s->made;
-    vec_push(l->ev->cx, &parts, s->made);
-    return ox_g_with(g, "Concat", LIST(parts), INT("axis", 0));
+    l->g->inputs.n = n;
 }
 
-static void write_behind(Loop *l)
-{
-    Ctx *cx = l->ev->cx;
-    for (size_t i = 0; i < l->carried.n; i++)
-        set_carried(l, &l->carried.at[i], true);
-    for (size_t i = 0; i < l->scans.n; i++) {
-        Ox all = with_first_items(l, &l->scans.at[i]);
-        if (ox_ok(all) && ox_rank(all) > 0)
-            list_stack(cx, l->scans.at[i].list, all, ox_dim(all, 0));
-    }
-}
+static bool is_carried(const Leaf *leaf) { return !leaf->dead && !leaf->item; }
 
 static bool make_loop(Loop *l)
 {
     Eval *ev = l->ev;
     Graph *g = ev->g;
     VEC(Ox) in = { 0 };
-    vec_push(ev->cx, &in, l->condition ? NULL : carry_ox(g, l->count));
-    Ox starts = l->condition ? carry_ox(g, l->starts) : l->leaves.n ? NULL : ox_bool(g, true);     /* Loop has two inputs at least */
-    vec_push(ev->cx, &in, starts);
+    VEC(Leaf *) made = { 0 };
+    vec_push(ev->cx, &in, l->plan->condition ? NULL : carry_ox(g, l->plan->start));
+    vec_push(ev->cx, &in, l->plan->condition ? carry_ox(g, l->plan->start) : NULL);
     graph_output(l->g, l->keep_going, NULL);
     for (size_t i = 0; i < l->leaves.n; i++) {
-        vec_push(ev->cx, &in, l->leaves.at[i].init);
-        graph_output(l->g, l->leaves.at[i].last ? l->leaves.at[i].last : l->leaves.at[i].input, NULL);
+        Leaf *leaf = &l->leaves.at[i];
+        if (!is_carried(leaf))
+            continue;
+        vec_push(ev->cx, &in, leaf->init);
+        graph_output(l->g, leaf->last ? leaf->last : leaf->input, NULL);
+        vec_push(ev->cx, &made, leaf);
     }
-    for (size_t i = 0; i < l->scans.n; i++)
-        graph_output(l->g, l->scans.at[i].item, NULL);
-    size_t n = l->leaves.n + l->scans.n;
-    Ox *out = new_array(ev->cx, Ox, n + 1);
-    Attr body = SUBGRAPH("body", l->g);
-    if (!out || (n && !ox_make_n(g, "Loop", LIST(in), &body, 1, out, n)))
-        return false;
+    if (made.n == 0 && !l->plan->condition)
+        in.at[1] = ox_bool(g, true);                    /* Loop has two inputs at least */
     for (size_t i = 0; i < l->leaves.n; i++)
-        l->leaves.at[i].made = out[i];
-    for (size_t i = 0; i < l->scans.n; i++)
-        l->scans.at[i].made = out[l->leaves.n + i];
-    write_behind(l);
+        if (l->leaves.at[i].item) {
+            graph_output(l->g, l->leaves.at[i].item, NULL);
+            vec_push(ev->cx, &made, &l->leaves.at[i]);
+        }
+    forget_lists(l);
+    Ox *out = new_array(ev->cx, Ox, made.n + 1);
+    Attr body = SUBGRAPH("body", l->g);
+    if (!out || (made.n && !ox_make_n(g, "Loop", LIST(in), &body, 1, out, made.n)))
+        return false;
+    for (size_t i = 0; i < made.n; i++) {
+        Leaf *leaf = made.at[i];
+        leaf->made = leaf->item && !leaf->before->empty ? ox_g_with(g, "Concat", INPUTS(leaf->init, out[i]), INT("axis", 0)) : out[i];
+    }
+    for (size_t i = 0; i < l->carried.n; i++)
+        set_carried(l, &l->carried.at[i], true);
     return !ctx_failed(ev->cx);
 }
 
-static bool run_loop(Loop *l)
+bool run_loop(Eval *ev, const LoopPlan *plan)
 {
-    l->opened = heap_now(l->ev->cx);
+    Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx) };
     for (int run = 0; run < MAX_RUNS; run++) {
-        for (size_t i = 0; i < l->leaves.n; i++)
-            l->leaves.at[i].last = NULL;
-        if (!run_once(l))
+        for (size_t i = 0; i < l.leaves.n; i++)
+            l.leaves.at[i].last = l.leaves.at[i].item = NULL;
+        if (!run_once(&l))
             return false;
-        if (!l->again)
-            return make_loop(l);
+        if (!l.again)
+            return make_loop(&l);
     }
-    return give_up(l, str_of(l->ev->cx, "its types are still not stable after many trips"));
+    return give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));
 }
 
 /* ---- for and while ---- */
 
-static bool statement_body(Loop *l, Value trip)
+static bool statement_body(Eval *ev, void *arg, Value trip)
 {
-    const Stmt *s = l->arg;
+    const Stmt *s = arg;
     if (s->kind == S_FOR && s->n_target)
-        assign_slot(l->ev, s->target[0], trip);
-    Flow flow = run_block(l->ev, &s->body);
+        assign_slot(ev, s->target[0], trip);
+    Flow flow = run_block(ev, &s->body);
     if (flow == FLOW_RETURN)
-        return fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
+        return fail(ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
     return flow == FLOW_NEXT;
 }
 
-static bool statement_condition(Loop *l, Value *out) { return eval_condition(l->ev, ((const Stmt *)l->arg)->value, out); }
+static bool statement_condition(Eval *ev, void *arg, Value *out) { return eval_condition(ev, ((const Stmt *)arg)->value, out); }
 
 /* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets it. */
-static void forget_variable(Loop *l, const Stmt *s)
+static void forget_variable(Eval *ev, const Stmt *s)
 {
     if (s->kind == S_FOR && s->n_target)
-        assign_slot(l->ev, s->target[0], val_never(l->ev->cx, str_of(l->ev->cx, "the variable of a loop that ONNX runs is read behind it")));
+        assign_slot(ev, s->target[0], val_never(ev->cx, str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
 }
 
 Flow run_staged_loop(Eval *ev, const Stmt *s, Value v)
 {
-    Loop l = { .ev = ev, .block = &s->body, .body = statement_body, .condition = s->kind == S_WHILE ? statement_condition : NULL,
-               .arg = (void *)s, .count = v, .starts = v };
-    forget_variable(&l, s);
-    return run_loop(&l) ? FLOW_NEXT : FLOW_FAIL;
-}
-
-/* ---- stacked lists ---- */
-
-static bool cat_of_stacked(Eval *ev, const List *l, int64_t dim, Value *out)
-{
-    Graph *g = ev->g;
-    Ctx *cx = ev->cx;
-    int rank = ox_rank(l->stacked) - 1;
-    if (rank < 1 || dim < -rank || dim >= rank)
-        return fail(cx, E_VALUE, "dim %lld is out of range for rank %d", (long long)dim, rank);
-    dim = dim < 0 ? dim + rank : dim;
-    /* [n, a, b, c] along b: bring n in front of b, then merge the two */
-    int64_t perm[MAX_RANK];
-    Dim size[MAX_RANK];
-    for (int64_t i = 0; i <= rank; i++)
-        perm[i] = i < dim ? i + 1 : i == dim ? 0 : i;
-    for (int64_t i = 0; i < rank; i++)
-        size[i] = i == dim ? dim_mul(cx, l->stacked_n, ox_dim(l->stacked, (int)dim + 1)) : ox_dim(l->stacked, (int)i + 1);
-    if (!size[dim])
-        size[dim] = dim_int(cx, -1);
-    Ox moved = ox_g_with(g, "Transpose", INPUTS(l->stacked), INT_LIST("perm", perm, (size_t)rank + 1));
-    Ox shape = ox_dims(g, size, (size_t)rank);
-    *out = val_tensor(cx, ox_g(g, "Reshape", moved, shape));
-    return !ctx_failed(cx);
-}
-
-static bool stack_of_stacked(Eval *ev, const List *l, int64_t dim, Value *out)
-{
-    int64_t perm[MAX_RANK];
-    int rank = ox_rank(l->stacked);
-    if (dim < -rank || dim >= rank)
-        return fail(ev->cx, E_VALUE, "dim %lld is out of range for rank %d", (long long)dim, rank);
-    dim = dim < 0 ? dim + rank : dim;
-    for (int64_t i = 0; i < rank; i++)
-        perm[i] = i < dim ? i + 1 : i == dim ? 0 : i;
-    *out = val_tensor(ev->cx, dim == 0 ? l->stacked : ox_g_with(ev->g, "Transpose", INPUTS(l->stacked), INT_LIST("perm", perm, (size_t)rank)));
-    return !ctx_failed(ev->cx);
-}
-
-bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
-{
-    const List *l = NULL;
-    Value dim = val_int(0);
-    for (size_t i = 0; i < n; i++)
-        if (args[i].v.tag == V_LIST && args[i].v.list->stacked)
-            l = args[i].v.list;
-    if (!l)
-        return true;
-    *mine = true;
-    for (size_t i = 1; i < n; i++)
-        if (args[i].name ? str_is(args[i].name, "dim") : i == 1)
-            dim = args[i].v;
-    if (str_is(name, "aten::len")) {
-        *out = val_dim(ev->cx, l->stacked_n);
-        return true;
-    }
-    if (str_is(name, "aten::stack") && dim.tag == V_INT)
-        return stack_of_stacked(ev, l, dim.i, out);
-    if (str_is(name, "aten::cat") && dim.tag == V_INT)
-        return cat_of_stacked(ev, l, dim.i, out);
-    if (str_is(name, "aten::__getitem__") && n == 2) {
-        Expr list = { .kind = X_VALUE, .value = args[0].v }, index = { .kind = X_VALUE, .value = args[1].v };
-        Expr e = { .kind = X_INDEX, .a = &list, .b = &index };
-        return eval_expr(ev, &e, out);
-    }
-    return fail(ev->cx, E_UNSUPPORTED, "%s of a list that a loop of the model fills, whose length is not known: stack or cat it first", name->s);
-}
-
-/* ---- higher-order operators of .pt2 ---- */
-
-typedef struct Call { Eval *ev; Value fn; OpArg *args; size_t n; } Call;
-
-/* A list or tuple of operands as arguments, then those of `more`. */
-static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
-{
-    Value both[2] = { a, more };
-    *n = 0;
-    for (int k = 0; k < 2; k++)
-        *n += both[k].tag == V_LIST ? (size_t)both[k].list->n : both[k].tag == V_TUPLE ? (size_t)both[k].tuple->n : 0;
-    *out = new_array(ev->cx, OpArg, *n + 1);
-    size_t at = 0;
-    for (int k = 0; *out && k < 2; k++)
-        for (int64_t i = 0; i < (both[k].tag == V_LIST ? both[k].list->n : both[k].tag == V_TUPLE ? both[k].tuple->n : 0); i++)
-            (*out)[at++].v = both[k].tag == V_LIST ? both[k].list->at[i].v : both[k].tuple->at[i];
-    return *out != NULL;
-}
-
-static Flow call_arm(Eval *ev, void *arg, Value *result)
-{
-    const Call *c = arg;
-    return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT : ev->raised ? FLOW_RAISE : FLOW_FAIL;
-}
-
-static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
-{
-    Value c;
-    Call call = { .ev = ev };
-    Arm arm[2] = { { 0 } };
-    if (n < 3 || !condition_of(ev, args[0].v, &c) || !operands(ev, n > 3 ? args[3].v : val_none(), val_none(), &call.args, &call.n))
-        return ctx_failed(ev->cx) ? false : fail(ev->cx, E_FORMAT, "cond takes a condition, two graphs and operands");
-    Tri t = val_truth(ev->cx, c);
-    if (t != UNKNOWN)
-        return call_value(ev, args[t == YES ? 1 : 2].v, call.args, call.n, out);
-    for (int k = 0; k < 2; k++) {
-        call.fn = args[1 + k].v;
-        Flow flow = run_arm(ev, &arm[k], call_arm, &call);
-        if (flow != FLOW_NEXT)
-            return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED, "an arm of cond raises: %s", ev->raised->s) : false;
-    }
-    return join_arms(ev, c, &arm[0], &arm[1], out);
-}
-
-typedef struct WhileLoop { Value cond, body, additional; Obj *state; } WhileLoop;
-
-static Value as_tuple(Ctx *cx, Value v)
-{
-    int64_t n;
-    Value *items = v.tag == V_LIST ? list_values(cx, v.list, &n) : NULL;
-    return v.tag == V_LIST ? val_tuple(cx, items, n) : v.tag == V_TUPLE ? v : val_tuple(cx, &v, 1);
-}
-
-static bool graph_body(Loop *l, Value trip)
-{
-    WhileLoop *w = l->arg;
-    OpArg *args;
-    size_t n;
-    Value v;
-    (void)trip;
-    if (!operands(l->ev, w->state->slot[0].v, w->additional, &args, &n) || !call_value(l->ev, w->body, args, n, &v))
-        return false;
-    obj_set(l->ev->cx, w->state, 0, as_tuple(l->ev->cx, v));
-    return true;
-}
-
-static bool graph_condition(Loop *l, Value *out)
-{
-    WhileLoop *w = l->arg;
-    OpArg *args;
-    size_t n;
-    Value v;
-    if (!operands(l->ev, w->state->slot[0].v, w->additional, &args, &n) || !call_value(l->ev, w->cond, args, n, &v))
-        return false;
-    if (v.tag == V_TUPLE && v.tuple->n == 1)
-        v = v.tuple->at[0];
-    return condition_of(l->ev, v, out);
-}
-
-static bool run_while_loop(Eval *ev, const OpArg *args, size_t n, Value *out)
-{
-    if (n < 3)
-        return fail(ev->cx, E_FORMAT, "while_loop takes two graphs and carried values");
-    WhileLoop w = { args[0].v, args[1].v, n > 3 ? args[3].v : val_none(), obj_new(ev->cx, NULL, 1, NULL, NULL) };
-    Loop l = { .ev = ev, .body = graph_body, .condition = graph_condition, .arg = &w };
-    obj_set(ev->cx, w.state, 0, as_tuple(ev->cx, args[2].v));
-    for (;;) {
-        if (!step(ev) || !graph_condition(&l, &l.starts))
-            return false;
-        Tri t = val_truth(ev->cx, l.starts);
-        if (t == UNKNOWN && !run_loop(&l))
-            return false;
-        if (t != YES)
-            break;
-        if (!graph_body(&l, val_none()))
-            return false;
-    }
-    *out = w.state->slot[0].v;
-    return true;
-}
-
-static bool inline_graph(Eval *ev, const OpArg *args, size_t n, size_t graph, Value *out)
-{
-    return n > graph ? call_value(ev, args[graph].v, args + graph + 1, n - graph - 1, out) : fail(ev->cx, E_FORMAT, "a region without its graph");
-}
-
-bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out)
-{
-    *mine = true;
-    if (str_is(e->op, "higher_order::cond"))
-        return run_cond(ev, args, n, out);
-    if (str_is(e->op, "higher_order::while_loop"))
-        return run_while_loop(ev, args, n, out);
-    if (str_is(e->op, "higher_order::wrap_with_set_grad_enabled"))
-        return inline_graph(ev, args, n, 1, out);
-    if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL) {
-        if (!args[2].v.b)
-            return inline_graph(ev, args, n, 4, out);
-        fail(ev->cx, E_UNSUPPORTED, "an autocast region: the program does not say which operators it casts");
-        fail_hint(ev->cx, "save exported_program.run_decompositions({}), which writes the casts down");
-        return false;
-    }
-    if (str_is(e->op, "higher_order::invoke_subgraph"))
-        return n > 2 && call_value(ev, args[0].v, args + 2, n - 2, out);
-    *mine = false;
-    return true;
+    LoopPlan plan = { .block = &s->body, .body = statement_body, .condition = s->kind == S_WHILE ? statement_condition : NULL,
+                      .arg = (void *)s, .start = v };
+    forget_variable(ev, s);
+    return run_loop(ev, &plan) ? FLOW_NEXT : FLOW_FAIL;
 }

@@ -44,12 +44,14 @@ static bool may_write(Ctx *cx, const Storage *st)
 
 /* ---- peers ---- */
 
-typedef struct Peer { Storage *st; Str why; struct Peer *next; } Peer;
+/* SAME: perhaps the same memory. WHOLE: what lists this peer is a part of `st`; PART: the other way round. */
+typedef enum { PEER_SAME, PEER_PART, PEER_WHOLE } PeerKind;
+typedef struct Peer { PeerKind kind; Storage *st; Str why; struct Peer *next; } Peer;
 
-static void add_peer(Ctx *cx, Storage *to, Storage *st, Str why)
+static void add_peer(Ctx *cx, Storage *to, PeerKind kind, Storage *st, Str why)
 {
     Peer *p = new(cx, Peer);
-    *p = (Peer){ st, why, to->peers };
+    *p = (Peer){ kind, st, why, to->peers };
     to->peers = p;
 }
 
@@ -57,24 +59,46 @@ void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why)
 {
     if (a->st == b->st)
         return;
-    add_peer(cx, a->st, b->st, why);
-    add_peer(cx, b->st, a->st, why);
+    add_peer(cx, a->st, PEER_SAME, b->st, why);
+    add_peer(cx, b->st, PEER_SAME, a->st, why);
 }
 
-/* st was written: what its peers hold, and theirs, nobody knows any more. */
+void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why)
+{
+    if (whole->st == part->st)
+        return;
+    add_peer(cx, whole->st, PEER_PART, part->st, why);
+    add_peer(cx, part->st, PEER_WHOLE, whole->st, why);
+}
+
+typedef struct Losing { Ctx *cx; Map seen; VEC(Storage *) found; } Losing;
+
+static void lose_through(Losing *l, PeerKind kind)
+{
+    for (size_t i = 0; i < l->found.n; i++)
+        for (const Peer *p = l->found.at[i]->peers; p; p = p->next) {
+            if ((p->kind != PEER_SAME && p->kind != kind) || map_find(&l->seen, p->st))
+                continue;
+            map_put(l->cx, &l->seen, p->st, NULL);
+            vec_push(l->cx, &l->found, p->st);
+            if (p->st->lost && !ox_ok(p->st->now))
+                continue;
+            storage_set(l->cx, p->st, POISON);
+            p->st->lost = p->why;
+        }
+}
+
+/* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts, then up to whatever holds one of
+ * all these; two parts of one whole have nothing to do with each other. */
 static void lose_peers(Ctx *cx, Storage *st)
 {
-    VEC(Storage *) todo = { 0 };
-    vec_push(cx, &todo, st);
-    while (todo.n) {
-        for (const Peer *p = todo.at[--todo.n]->peers; p; p = p->next) {
-            if (p->st == st || (p->st->lost && !ox_ok(p->st->now)))
-                continue;
-            storage_set(cx, p->st, POISON);
-            p->st->lost = p->why;
-            vec_push(cx, &todo, p->st);
-        }
-    }
+    Losing l = { .cx = cx };
+    if (!st->peers)
+        return;
+    map_put(cx, &l.seen, st, NULL);
+    vec_push(cx, &l.found, st);
+    lose_through(&l, PEER_PART);
+    lose_through(&l, PEER_WHOLE);
 }
 
 static Ox lost(Ctx *cx, const Storage *st)

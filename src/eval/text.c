@@ -456,7 +456,7 @@ static void print_number(Buf *b, double v)
 
 static void print_cells(Buf *b, const List *l, int depth)
 {
-    buf_str(b, "[");
+    buf_str(b, l->stacked ? "[..." : "[");
     for (int64_t i = 0; i < l->n; i++) {
         buf_str(b, i ? ", " : "");
         print_value(b, l->at[i].v, depth);

@@ -159,8 +159,10 @@ static bool numbers_equal(Value a, Value b, double x, double y)
 
 static bool lists_equal(Ctx *cx, const List *a, const List *b)
 {
-    if (a->n != b->n || a->stacked || b->stacked)
-        return a == b;
+    if ((a->stacked || b->stacked) && a != b)
+        return fail(cx, E_UNDECIDED, "lists are compared, and the length of one is only known when the model runs");
+    if (a->n != b->n)
+        return false;
     for (int64_t i = 0; i < a->n; i++)
         if (!val_equal(cx, a->at[i].v, b->at[i].v))
             return false;
@@ -262,7 +264,7 @@ const char *val_kind(Value v)
         if (v.list->n == 0 && !v.list->stacked)
             return "an empty List";
         if (v.list->stacked)
-            return "List[Tensor]";
+            return "a List of a length that is not known";
         switch (v.list->at[0].v.tag) {
         case V_INT: case V_SYMINT: return "List[int]";
         case V_FLOAT: case V_SYMFLOAT: return "List[float]";

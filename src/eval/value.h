@@ -45,9 +45,8 @@ typedef struct Value {
 
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
-/* A growing list. A list appended to once per iteration of a Loop that stays is *stacked*: one tensor whose axis 0 is the
- * list, and a length; stack, cat and l[i] are tensor operators on it. */
-struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ Ox stacked; Dim stacked_n; uint64_t born; };
+/* A list whose length ONNX decides is *stacked* (eval/stacked.h): `at` and `n` say nothing then, so whoever looks at a list asks first. */
+struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born; };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
 struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born; };
@@ -100,6 +99,8 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); fal
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
 /* Nobody can tell whether a and b are the same memory: once one is written, reading the other is refused with `why`. */
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
+/* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but not the other parts. */
+void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 
 /* ---- making values ---- */
@@ -139,7 +140,7 @@ int64_t dtype_to_c10(DType t);
 void cell_set(Ctx *cx, Cell *c, Value v);
 void cell_init(Cell *c, Value v);                               /* a cell that nobody else has seen yet: no trail */
 void list_set(Ctx *cx, List *l, int64_t i, Value v);            /* 0 <= i < n */
-void list_stack(Ctx *cx, List *l, Ox stacked, Dim n);           /* the list is now this tensor's axis 0; NULL, NULL: its items again */
+void list_stack(Ctx *cx, List *l, struct Stacked *s);           /* the list is stacked from now on; NULL: empty, with items of its own again */
 void obj_set(Ctx *cx, Obj *o, int64_t i, Value v);
 void list_append(Ctx *cx, List *l, Value v);
 void list_insert(Ctx *cx, List *l, int64_t i, Value v);
@@ -159,9 +160,10 @@ typedef struct Change {
     enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } kind;
     void *what;                     /* Cell*, List*, Dict*, Storage* */
     Value before;                   /* CELL */
-    Ox before_ox; uint32_t before_version;   /* STORAGE; LIST: what it was stacked as */
+    Ox before_ox; uint32_t before_version;   /* STORAGE */
+    struct Stacked *before_stacked;          /* LIST */
     int64_t before_n; void *before_at;       /* LIST, DICT: items are copied on the first write in a branch */
-    void *before_home; int64_t before_cap; Dim before_stacked_n;
+    void *before_home; int64_t before_cap;
     uint64_t born;
 } Change;
 typedef size_t TrailMark;

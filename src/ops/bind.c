@@ -91,10 +91,8 @@ static bool items(Binder *b, const Param *p, Value v, Value *out)
         *out = v;
         return true;
     }
-    if (!tuple && v.list->stacked) {                /* a list that a Loop grows: one tensor; only Tensor[] may take it */
-        *out = v;
-        return p->base == A_TENSOR;
-    }
+    if (!tuple && v.list->stacked)                  /* of a length that only the running model knows: eval/stacked.c has its operators */
+        return false;
     if (n == 0 && !tuple && !empty_fits(p->base, v.list->elem))
         return false;
     Value *at = new_array(b->cx, Value, n + 1);

@@ -198,6 +198,8 @@ static bool nest_shape(Nest *n, Value v)
     for (n->rank = 0; v.tag == V_LIST; n->rank++) {
         if (n->rank == MAX_RANK)
             return fail(n->op->cx, E_VALUE, "a list nested more than %d deep", MAX_RANK);
+        if (v.list->stacked)
+            return fail(n->op->cx, E_UNDECIDED, "a list in a list has a length that is only known when the model runs");
         n->dims[n->rank] = v.list->n;
         if (v.list->n == 0)
             return n->rank++, true;
@@ -212,7 +214,7 @@ static bool nest_walk(Nest *n, Value v, int depth)
         vec_push(n->op->cx, &n->leaves, v);
         return v.tag != V_LIST || fail(n->op->cx, E_VALUE, "a list where a number was expected");
     }
-    if (v.tag != V_LIST || v.list->n != n->dims[depth])
+    if (v.tag != V_LIST || v.list->stacked || v.list->n != n->dims[depth])
         return fail(n->op->cx, E_VALUE, "expected sequence of length %lld at dim %d", (long long)n->dims[depth], depth);
     for (int64_t i = 0; i < v.list->n; i++)
         if (!nest_walk(n, v.list->at[i].v, depth + 1))

@@ -1,7 +1,5 @@
 """What scripted programs do that traces cannot: branches, loops, classes, dicts, writes through views. Each is scripted here, saved,
 converted, and run in ONNX Runtime against torch with several inputs, so that both arms and several trip counts are seen."""
-import os
-import sys
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import onnx
@@ -9,63 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-import oracle                                                       # noqa: E402
-
-
-def kinds(path):
-    return [n.op_type for g in oracle.graphs(onnx.load(str(path)).graph) for n in g.node]
-
-
-def flat(value):
-    if isinstance(value, torch.Tensor):
-        return [value.detach().numpy()]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [a for v in value for a in flat(v)]
-
-
-def save(module, tmp_path):
-    path = tmp_path / "model.pt"
-    torch.jit.save(torch.jit.script(module.eval()), str(path))
-    return path
-
-
-def same(module, tmp_path, runs, *options):
-    """Convert; each run's inputs give torch's outputs. The process, for what it said."""
-    module.eval()
-    out = tmp_path / "model.onnx"
-    done = oracle.converted(save(module, tmp_path), out, *options)
-    oracle.check(out)
-    oracle.run(out, [([x.numpy().copy() for x in flat_inputs(xs)], flat(module(*[clone(x) for x in xs]))) for xs in runs])
-    return done, kinds(out)
-
-
-def flat_inputs(value):
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [a for v in value for a in flat_inputs(v)]
-
-
-def clone(value):
-    if isinstance(value, torch.Tensor):
-        return value.clone()
-    if isinstance(value, dict):
-        return {k: clone(v) for k, v in value.items()}
-    return type(value)(clone(v) for v in value)
-
-
-def refused(module, tmp_path, *options):
-    done = oracle.convert(save(module, tmp_path), tmp_path / "model.onnx", *options)
-    assert done.returncode == 1, done.stderr
-    return done.stderr
-
-
-def both_signs(*shape):
-    x = torch.rand(*shape) + 0.5
-    return [(x,), (-x,)]
+from scripted import both_signs, oracle, refused, same, save
 
 
 # ---- branches ----
@@ -395,20 +337,6 @@ def test_a_loop_on_data(tmp_path):
 def test_a_list_that_a_loop_fills(tmp_path):
     _, found = same(LoopStacks(), tmp_path, [(torch.randn(n, 2),) for n in (1, 4)], "-i", "x:float32[N,2]")
     assert "Loop" in found and not [k for k in found if k.startswith("Sequence")]
-
-
-class LoopReadsList(nn.Module):
-    def forward(self, x):
-        out = [x[0]]
-        for i in range(x.size(0)):
-            out.append(out[-1] + x[i])
-        return torch.stack(out)
-
-
-def test_a_list_that_the_loop_looks_at_is_refused(tmp_path):
-    assert "changes a list" in refused(LoopReadsList(), tmp_path, "-i", "x:float32[N,2]")
-    _, found = same(LoopReadsList(), tmp_path, [(torch.randn(3, 2),)], "-i", "x:float32[3,2]")
-    assert "Loop" not in found
 
 
 # ---- memory ----

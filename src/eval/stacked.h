@@ -1,0 +1,48 @@
+/* stacked.h - lists whose length ONNX decides.
+ *
+ * A list that grows in a loop that stays, or differently in the two arms of an If, is one tensor whose axis 0 is the list; its
+ * items are tensors of one type, or ints, floats or bools. What was appended last stays apart until somebody looks at the list:
+ * then a loop that only fills the list finds that nobody has, and gives the items as a scan output. */
+#ifndef PT2ONNX_EVAL_STACKED_H
+#define PT2ONNX_EVAL_STACKED_H
+
+#include "eval/internal.h"
+
+typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool"; NULL: not known yet */ Type type; /* 0-d of numbers */ } ItemType;
+
+typedef struct Stacked {
+    ItemType item;
+    Ox whole;                       /* NULL: nobody has looked yet at `from` with `last` behind it */
+    struct Stacked *from;
+    Value last;
+    Tensor *memory;                 /* stands for what the items share: lost once an item is written through another name */
+    bool looked;
+    bool empty;                     /* surely without items */
+} Stacked;
+
+/* What v would be as an item. False: nothing that can be stacked. */
+bool item_type(Ctx *cx, Value v, ItemType *out);
+/* May b be an item where a is one? */
+bool items_alike(Ctx *cx, ItemType a, ItemType b);
+/* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */
+bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out);
+
+Stacked *stacked_new(Ctx *cx, ItemType item, Ox whole);
+/* n items, all of type `item`, in ev->g. NULL after an error. */
+Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item);
+/* s holds these items, and those of `part` (may be NULL): a write to one of them loses it. */
+void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *part);
+/* A concrete or stacked list as a stacked one; NULL after an error. */
+Stacked *stacked_list(Eval *ev, const List *l, ItemType item);
+/* The tensor; POISON after an error. */
+Ox stacked_whole(Eval *ev, Stacked *s);
+/* Items as one tensor: 1-D of numbers. `item` tells the type of an empty list; sizes that g does not know are 1 then. */
+Ox stack_values(Graph *g, const Ox *at, size_t n, ItemType item);
+Stacked *stacked_append(Eval *ev, Stacked *s, Value v);
+/* l[index], of a stacked list or of items that are alike; index is symbolic. */
+MUST_USE bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out);
+
+/* Operators on a stacked list: mine is set when one of args is. */
+MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+
+#endif

@@ -1,0 +1,67 @@
+"""Script a module, save it, convert it, run it in ONNX Runtime against torch."""
+import os
+import sys
+
+import numpy
+import onnx
+import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import oracle                                                       # noqa: E402
+
+
+def kinds(path):
+    return [n.op_type for g in oracle.graphs(onnx.load(str(path)).graph) for n in g.node]
+
+
+def flat(value):
+    if isinstance(value, torch.Tensor):
+        return [value.detach().numpy()]
+    if isinstance(value, (bool, int, float)):
+        return [numpy.asarray(value)]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [a for v in value for a in flat(v)]
+
+
+def save(module, tmp_path):
+    path = tmp_path / "model.pt"
+    torch.jit.save(torch.jit.script(module.eval()), str(path))
+    return path
+
+
+def same(module, tmp_path, runs, *options):
+    """Convert; each run's inputs give torch's outputs. The process, for what it said."""
+    module.eval()
+    out = tmp_path / "model.onnx"
+    done = oracle.converted(save(module, tmp_path), out, *options)
+    oracle.check(out)
+    oracle.run(out, [([x.numpy().copy() for x in flat_inputs(xs)], flat(module(*[clone(x) for x in xs]))) for xs in runs])
+    return done, kinds(out)
+
+
+def flat_inputs(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [a for v in value for a in flat_inputs(v)]
+
+
+def clone(value):
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {k: clone(v) for k, v in value.items()}
+    return type(value)(clone(v) for v in value)
+
+
+def refused(module, tmp_path, *options):
+    done = oracle.convert(save(module, tmp_path), tmp_path / "model.onnx", *options)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
+def both_signs(*shape):
+    x = torch.rand(*shape) + 0.5
+    return [(x,), (-x,)]
