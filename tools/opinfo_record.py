@@ -63,7 +63,8 @@ class Call(torch.nn.Module):
         for i, t in zip(self.places, tensors):
             leaves[i] = t
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
-        return self.op(*args, **kwargs)
+        out = self.op(*args, **kwargs)
+        return tuple(out) if isinstance(out, tuple) else out    # torch.export saves no named tuples
 
     def inputs(self):
         return tuple(t.clone() for t in self.tensors)

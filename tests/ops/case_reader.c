@@ -1,0 +1,177 @@
+/* case_reader.c - the text of an operator call as a case writes it: `add(f32[2] 1 2, const i64[], alpha=2)`. */
+#include "ops/case_reader.h"
+
+#include <stdlib.h>
+
+static void blanks(Reader *r) { r->at += strspn(r->at, " "); }
+
+static bool take(Reader *r, const char *s)
+{
+    blanks(r);
+    if (strncmp(r->at, s, strlen(s)) != 0)
+        return false;
+    r->at += strlen(s);
+    return true;
+}
+
+static const struct { const char *name; DType dtype; } short_names[] = {
+    { "f16", DT_FLOAT16 }, { "bf16", DT_BFLOAT16 }, { "f32", DT_FLOAT }, { "f64", DT_DOUBLE }, { "i8", DT_INT8 }, { "u8", DT_UINT8 },
+    { "i16", DT_INT16 }, { "i32", DT_INT32 }, { "i64", DT_INT64 }, { "b", DT_BOOL },
+};
+
+const char *short_name(DType t)
+{
+    for (size_t i = 0; i < COUNT(short_names); i++)
+        if (short_names[i].dtype == t)
+            return short_names[i].name;
+    return dtype_name(t);
+}
+
+/* Element k of the n-th tensor where a case gives no values; tests/ops/cases.py has the same. */
+static double fill(DType t, int64_t k, int n)
+{
+    int64_t v = (k * 7 + 3 + n * 5) % 11;
+    return t == DT_BOOL ? v % 2 : t == DT_UINT8 ? (double)v : dtype_is_float(t) ? (double)(v - 5) / 2 : (double)(v - 5);
+}
+
+/* Values through a float64 constant and ox_cast, which folds: no second table of number formats here. */
+static Ox constant(Reader *r, DType t, int rank, const int64_t *dims, const double *at)
+{
+    Ox v = ox_const(r->g, const_make(r->cx, DT_DOUBLE, rank, dims, at));
+    return ox_cast(r->g, v, t);
+}
+
+static Value tensor(Reader *r, DType t, bool is_const, bool number)
+{
+    Dim dims[MAX_RANK];
+    int64_t sizes[MAX_RANK], numel = 1;
+    int rank = 0;
+    while (!take(r, "]")) {
+        size_t n = strcspn(r->at, ",]");
+        dims[rank] = dim_parse(r->cx, r->at, n);
+        if (!dims[rank] || !dim_known(dims[rank], &sizes[rank]))
+            sizes[rank] = 2;
+        numel *= sizes[rank++];
+        r->at += n;
+        take(r, ",");
+    }
+    double *at = new_array(r->cx, double, numel + 1);
+    for (int64_t k = 0; k < numel; k++) {
+        blanks(r);
+        if (k == 0 && strchr(",)]", *r->at)) {
+            for (; k < numel; k++)
+                at[k] = fill(t, k, r->tensors);
+            break;
+        }
+        at[k] = strtod(r->at, &r->at);
+    }
+    Str name = str_fmt(r->cx, "a%d", r->tensors++);
+    Ox v = is_const || number ? constant(r, t, rank, sizes, at) : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
+    Value out = val_tensor(r->cx, v);
+    if (number)
+        out.t->number = true;
+    return out;
+}
+
+static bool tensor_start(Reader *r, DType *t)
+{
+    for (size_t i = 0; i < COUNT(short_names); i++) {
+        size_t n = strlen(short_names[i].name);
+        if (strncmp(r->at, short_names[i].name, n) == 0 && r->at[n] == '[') {
+            *t = short_names[i].dtype;
+            r->at += n + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static Value value(Reader *r);
+
+static Value list(Reader *r)
+{
+    VEC(Value) items = { 0 };
+    while (!take(r, "]")) {
+        vec_push(r->cx, &items, value(r));
+        take(r, ",");
+        if (!*r->at) {
+            r->failed = true;
+            break;
+        }
+    }
+    bool tensors = items.n > 0 && (items.at[0].tag == V_TENSOR || items.at[items.n - 1].tag == V_TENSOR);
+    return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
+}
+
+static Value value(Reader *r)
+{
+    DType t;
+    blanks(r);
+    bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
+    blanks(r);
+    if (take(r, "sym ")) {
+        size_t len = strcspn(r->at, ",)]");
+        Dim d = dim_parse(r->cx, r->at, len);
+        r->at += len;
+        return val_dim(r->cx, d);
+    }
+    if (tensor_start(r, &t))
+        return tensor(r, t, is_const, number);
+    if (take(r, "["))
+        return list(r);
+    if (take(r, "None"))
+        return val_none();
+    if (take(r, "True"))
+        return val_bool(true);
+    if (take(r, "False"))
+        return val_bool(false);
+    if (*r->at == '"') {
+        char *end = strchr(r->at + 1, '"');
+        Str s = str_n(r->cx, r->at + 1, end ? (size_t)(end - r->at - 1) : 0);
+        r->at = end ? end + 1 : r->at + strlen(r->at);
+        return val_str(s);
+    }
+    size_t n = strcspn(r->at, ",)] ");
+    DType named = dtype_named(r->at, n);
+    char *end;
+    if (named != DT_NONE) {
+        r->at += n;
+        return (Value){ .tag = V_DTYPE, .dtype = named };
+    }
+    bool fraction = memchr(r->at, '.', n) || memchr(r->at, 'e', n) || memchr(r->at, 'n', n);
+    double f = strtod(r->at, &end);
+    int64_t i = strtoll(r->at, NULL, 10);
+    r->failed |= end == r->at;
+    r->at = end == r->at ? end + strlen(end) : end;
+    return fraction ? val_float(f) : val_int(i);
+}
+
+bool read_call(Reader *r, Call *c)
+{
+    size_t n = strcspn(r->at, ".(");
+    bool spelled = memchr(r->at, ':', n);
+    c->name = str_fmt(r->cx, "%s%.*s", spelled ? "" : "aten::", (int)n, r->at);
+    r->at += n;
+    if (take(r, ".")) {
+        n = strcspn(r->at, "(");
+        c->overload = str_n(r->cx, r->at, n);
+        r->at += n;
+    }
+    if (!take(r, "("))
+        return false;
+    while (!take(r, ")")) {
+        OpArg a = { 0 };
+        blanks(r);
+        n = strspn(r->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        if (n > 0 && r->at[n] == '=') {
+            a.name = str_n(r->cx, r->at, n);
+            r->at += n + 1;
+        }
+        a.v = value(r);
+        vec_push(r->cx, &c->args, a);
+        take(r, ",");
+        if (!*r->at || r->failed)
+            return false;
+    }
+    return true;
+}
