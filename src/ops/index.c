@@ -1,4 +1,4 @@
-/* index.c - picking and placing elements by index: x[i, :, j], gather, scatter, embedding, masks, sort and topk.
+/* index.c - picking and placing elements by index: x[i, :, j], gather, scatter, embedding, masks.
  *
  * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one GatherND on x with the picked
  * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
@@ -11,21 +11,6 @@
 static Ox scalar_of(Op *op, const char *name, Ox like)
 {
     return number_as(op, arg_value(op, name), ox_dtype(like));
-}
-
-/* Rank of x, at least 1: a 0-d tensor counts as one of a single element. *scalar says that it was 0-d. */
-static Ox at_least_1d(Op *op, Ox x, bool *scalar)
-{
-    *scalar = ox_ok(x) && ox_rank(x) == 0;
-    return *scalar ? unsqueeze_axis(op, x, 0) : x;
-}
-
-static Ox scalar_again(Op *op, Ox x, bool scalar)
-{
-    if (!scalar)
-        return x;
-    Ox axes = ints(op, 0);
-    return ox(op, "Squeeze", x, axes);
 }
 
 static bool ranks_known(Op *op, const Ox *at, size_t n)
@@ -561,48 +546,6 @@ static Ox lower_tri(Op *op)
     return ox_with(op, "Trilu", INPUTS(x, k), INT("upper", op->row->datum));
 }
 
-/* ---- order ---- */
-
-static Value top_k(Op *op, Dim k, bool whole, bool largest, bool sorted)
-{
-    bool scalar;
-    int axis;
-    Ox x = arg(op, "self");
-    if (!ranks_known(op, &x, 1) || !arg_dim(op, "dim", ox_rank(x), &axis))
-        return val_poison();
-    x = at_least_1d(op, x, &scalar);
-    if (whole)
-        k = ox_dim(x, axis);
-    DType t = ox_dtype(x);
-    bool narrow = t == DT_BOOL;
-    Ox in = narrow ? ox_cast(op->g, x, DT_UINT8) : x;
-    Ox count = ox_dims(op->g, &k, 1), out[2];
-    if (!ox_make_n(op->g, "TopK", INPUTS(in, count), ATTRS(INT("axis", axis), INT("largest", largest), INT("sorted", sorted)), out, 2))
-        return val_poison();
-    if (narrow)
-        out[0] = ox_cast(op->g, out[0], DT_BOOL);
-    for (int i = 0; i < 2; i++)
-        out[i] = scalar_again(op, out[i], scalar);
-    return result_tuple(op, out, 2);
-}
-
-static Value lower_topk(Op *op)
-{
-    return top_k(op, arg_dim_expr(op, "k"), false, arg_bool(op, "largest"), arg_bool(op, "sorted"));
-}
-
-/* TopK takes equal elements in their order, so every sort is a stable one. */
-static Value lower_sort(Op *op)
-{
-    return top_k(op, NULL, true, arg_bool(op, "descending"), true);
-}
-
-static Value lower_argsort(Op *op)
-{
-    Value both = lower_sort(op);
-    return both.tag == V_TUPLE ? both.tuple->at[1] : both;
-}
-
 const OpRow ops_index[] = {
     LOWER(lower_index, NULL, PLAIN, "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
     OLDER("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor"),
@@ -633,10 +576,5 @@ const OpRow ops_index[] = {
     LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
     FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),
     FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor"),
-    CALL(lower_topk, NULL, PLAIN, "aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"),
-    CALL(lower_sort, NULL, PLAIN, "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_sort, NULL, PLAIN, "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_argsort, NULL, PLAIN, "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
-    CALL(lower_argsort, NULL, PLAIN, "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"),
     OPS_END
 };

@@ -61,6 +61,9 @@ Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL 
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
+/* x, or a 0-d x as one of a single element, which *scalar says; and back. */
+Ox at_least_1d(Op *op, Ox x, bool *scalar);
+Ox scalar_again(Op *op, Ox x, bool scalar);
 
 /* ---- reductions (reduce.c) ---- */
 

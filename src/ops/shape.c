@@ -94,6 +94,20 @@ Ox flatten_to_1d(Op *op, Ox x)
     return rank == 1 ? x : reshape_to(op, x, &n, 1);
 }
 
+Ox at_least_1d(Op *op, Ox x, bool *scalar)
+{
+    *scalar = ox_ok(x) && ox_rank(x) == 0;
+    return *scalar ? unsqueeze_axis(op, x, 0) : x;
+}
+
+Ox scalar_again(Op *op, Ox x, bool scalar)
+{
+    if (!scalar)
+        return x;
+    Ox axes = ints(op, 0);
+    return ox(op, "Squeeze", x, axes);
+}
+
 /* ---- cat and stack ---- */
 
 /* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a list. */

@@ -14,6 +14,7 @@
     ROWS(view) \
     ROWS(shape) \
     ROWS(index) \
+    ROWS(sort) \
     ROWS(create) \
     ROWS(linalg) \
     ROWS(conv) \
