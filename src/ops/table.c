@@ -15,6 +15,7 @@
     ROWS(shape) \
     ROWS(index) \
     ROWS(sort) \
+    ROWS(search) \
     ROWS(create) \
     ROWS(linalg) \
     ROWS(conv) \

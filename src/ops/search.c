@@ -1,0 +1,247 @@
+/* search.c - where values are found: searchsorted, isin, unique, counts and histograms.
+ *
+ * Searching compares every value with every boundary and counts: no loop, any shape. What is counted lands by ScatterElements. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+static Ox count_true(Op *op, Ox b, int axis)
+{
+    Axes one = { .at = { axis }, .n = 1 };
+    return reduce(op, "ReduceSum", ox_ok(b) ? ox_cast(op->g, b, DT_INT64) : POISON, &one, false);
+}
+
+/* ---- searchsorted, bucketize ---- */
+
+/* How many boundaries lie before each value: those below it, or (right) not above it. Boundaries' last axis is searched; not-a-number
+ * is behind them all. */
+static Ox positions(Op *op, Ox boundaries, Ox x, bool right)
+{
+    int rank, own;
+    if (!need_rank(op, boundaries, 1, &own) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    if (own != 1 && own != rank)
+        return op_fail(op, E_VALUE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match");
+    Ox wide = unsqueeze_axis(op, x, rank), row = own == 1 ? boundaries : unsqueeze_axis(op, boundaries, own - 1);
+    Ox beyond = ox(op, right ? "Greater" : "GreaterOrEqual", row, wide), before = ox(op, "Not", beyond), n = count_true(op, before, rank);
+    return ox_ok(n) && arg_bool(op, "out_int32") ? ox_cast(op->g, n, DT_INT32) : n;
+}
+
+static Ox lower_searchsorted(Op *op)
+{
+    Ox boundaries = arg(op, "sorted_sequence"), x = arg(op, "self"), sorter = arg_opt(op, "sorter");
+    Str side = arg_str(op, "side");
+    if (side && !str_is(side, "left") && !str_is(side, "right"))
+        return op_fail(op, E_VALUE, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side->s);
+    if (sorter && ox_ok(boundaries))
+        boundaries = ox_with(op, "GatherElements", INPUTS(boundaries, sorter), INT("axis", ox_rank(boundaries) - 1));
+    return positions(op, boundaries, x, side ? str_is(side, "right") : arg_bool(op, "right"));
+}
+
+static Ox lower_bucketize(Op *op)
+{
+    Ox boundaries = arg(op, "boundaries"), x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, boundaries, 1, &rank))
+        return POISON;
+    if (rank != 1)
+        return op_fail(op, E_VALUE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)", rank);
+    return positions(op, boundaries, x, arg_bool(op, "right"));
+}
+
+static Ox lower_isin(Op *op)
+{
+    bool scalar = param_index(op->call->schema, str_of(op->cx, "elements")) < 0, one = param_index(op->call->schema, str_of(op->cx, "test_elements")) < 0;
+    Ox x = arg(op, scalar ? "element" : "elements"), tests = flatten_to_1d(op, arg(op, one ? "test_element" : "test_elements"));
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !ox_ok(tests))
+        return POISON;
+    Ox same = ox(op, "Equal", unsqueeze_axis(op, x, rank), tests), count = count_true(op, same, rank), zero = ox_int(op->g, 0);
+    return ox(op, arg_bool(op, "invert") ? "Equal" : "Greater", count, zero);
+}
+
+/* ---- unique: ONNX has it for sorted values; runs of equal neighbours are found by comparing them ---- */
+
+static Ox nothing_of_ints(Op *op) { return ox_ints(op->g, NULL, 0); }
+
+/* values, inverse, counts; axis -1: of the flattened tensor */
+static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
+{
+    bool narrow = ox_dtype(x) == DT_BOOL;
+    Ox made[4];
+    if (!ox_make_n(op->g, "Unique", INPUTS(narrow ? ox_cast(op->g, x, DT_INT8) : x), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)), made, 4))
+        return false;
+    out[0] = narrow ? ox_cast(op->g, made[0], DT_BOOL) : made[0];
+    out[1] = axis < 0 ? reshape_to(op, made[2], x->type->dim, ox_rank(x)) : made[2];
+    out[2] = made[3];
+    return true;
+}
+
+/* _unique, _unique2: of 2 or 3 results (row->datum), those that are not asked for are empty. PyTorch sorts in any case. */
+static Value lower_unique(Op *op)
+{
+    Ox x = arg(op, "self"), out[3];
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !sorted_unique(op, x, -1, out))
+        return val_poison();
+    if (!arg_bool(op, "return_inverse"))
+        out[1] = nothing_of_ints(op);
+    if (op->row->datum == 3 && !arg_bool(op, "return_counts"))
+        out[2] = nothing_of_ints(op);
+    return result_tuple(op, out, (size_t)op->row->datum);
+}
+
+static Value lower_unique_dim(Op *op)
+{
+    Ox x = arg(op, "self"), out[3];
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return val_poison();
+    if (rank == 0) {
+        fail(op->cx, E_VALUE, "Dimension specified as %d but tensor has no dimensions", axis);
+        return val_poison();
+    }
+    return sorted_unique(op, x, axis, out) ? result_tuple(op, out, 3) : val_poison();
+}
+
+/* Does slice i of the axis differ from the one before? The first one does. 1-d bool. */
+static Ox starts_run(Op *op, Ox x, int axis)
+{
+    Dim size = ox_dim(x, axis), one = dim_int(op->cx, 1), zero = dim_int(op->cx, 0), first = dim_min(op->cx, size, one);
+    Ox here = slice_axis(op, x, axis, first, size, 1), before = slice_axis(op, x, axis, zero, dim_sub(op->cx, size, first), 1);
+    Ox same = ox(op, "Equal", here, before), differs = ox(op, "Not", same);
+    Axes others = { .n = 0 };
+    for (int i = 0; i < ox_rank(x); i++)
+        if (i != axis)
+            others.at[others.n++] = i;
+    if (others.n > 0) {
+        Ox ones = ox_ok(differs) ? ox_cast(op->g, differs, DT_INT32) : POISON, most = reduce(op, "ReduceMax", ones, &others, false), none = number_like(op, 0, most);
+        differs = ox(op, "Greater", most, none);
+    }
+    Ox begins = expand_dims(op, ox_bool(op->g, true), &first, 1);
+    return concat_axis(op, (const Ox[]){ begins, differs }, 2, 0);
+}
+
+static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
+{
+    Ox starts = starts_run(op, x, axis), out[3] = { ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis)), nothing_of_ints(op), nothing_of_ints(op) };
+    if (inverse) {
+        Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON, along = ox_int(op->g, 0), one = ox_int(op->g, 1);
+        Ox sum = ox(op, "CumSum", number, along);
+        out[1] = ox(op, "Sub", sum, one);
+        if (flat) {
+            Ox self = arg(op, "self");
+            out[1] = reshape_to(op, out[1], self->type->dim, ox_rank(self));
+        }
+    }
+    if (counts) {
+        Ox where = ox(op, "NonZero", starts), axes = ints(op, 0), from = ints(op, 1), end = ints(op, INT64_MAX), at = ox(op, "Squeeze", where, axes);
+        Ox next = ox(op, "Slice", at, from, end, axes), size = ox_dims(op->g, &(Dim){ ox_dim(x, axis) }, 1);
+        /* of no runs the list of ends would have one item too many */
+        Ox ends = concat_axis(op, (const Ox[]){ next, size }, 2, 0), zero = ints(op, 0), count = ox(op, "Shape", at), fit = ox(op, "Slice", ends, zero, count, axes);
+        out[2] = ox(op, "Sub", fit, at);
+    }
+    return result_tuple(op, out, 3);
+}
+
+/* row->datum: 1 gives all three, asked for or not, as unique_dim does */
+static Value lower_unique_consecutive(Op *op)
+{
+    Ox x = arg(op, "self");
+    bool flat = !arg_given(op, "dim");
+    int rank, axis = 0;
+    if (!need_rank(op, x, -1, &rank) || (!flat && !arg_dim(op, "dim", rank, &axis)))
+        return val_poison();
+    flat |= rank == 0;
+    Ox list = flat ? flatten_to_1d(op, x) : x;
+    bool all = op->row->datum;
+    return ox_ok(list) ? runs(op, list, axis, flat, all || arg_bool(op, "return_inverse"), all || arg_bool(op, "return_counts")) : val_poison();
+}
+
+/* ---- counting into bins ---- */
+
+/* zeros[size] with `what` added at `where`. */
+static Ox add_into(Op *op, Ox size, Ox where, Ox what)
+{
+    Ox zero = number_like(op, 0, what), zeros = ox(op, "Expand", zero, size);
+    return ox_with(op, "ScatterElements", INPUTS(zeros, where, what), INT("axis", 0), STRING("reduction", str_of(op->cx, "add")));
+}
+
+static Ox lower_bincount(Op *op)
+{
+    Ox x = arg(op, "self"), weights = arg_opt(op, "weights");
+    int rank;
+    if (!need_rank(op, x, 1, &rank))
+        return POISON;
+    if (rank != 1 || (!dtype_is_int(ox_dtype(x))))
+        return op_fail(op, E_VALUE, "bincount only supports 1-d non-negative integral inputs.");
+    Ox at = ox_cast(op->g, x, DT_INT64), one = ox_int(op->g, 1), least = ox_dim_value(op->g, arg_dim_expr(op, "minlength"));
+    Ox size = least;
+    if (!dim_is(ox_dim(x, 0), 0)) {
+        Axes all = { 0 };
+        Ox most = reduce(op, "ReduceMax", at, &all, false), count = ox(op, "Add", most, one);
+        size = ox(op, "Max", count, least);                             /* the largest of no ints is the lowest there is */
+    }
+    Ox what = weights;
+    if (!weights)
+        what = expand_dims(op, one, x->type->dim, 1);
+    else if (ox_ok(weights) && ox_dtype(weights) != DT_FLOAT)
+        what = ox_cast(op->g, weights, DT_DOUBLE);
+    return add_into(op, unsqueeze_axis(op, size, 0), at, what);
+}
+
+/* The ends of the histogram: as given, else the least and largest element, else one to each side of the only value. */
+static bool histogram_ends(Op *op, Ox x, Ox *low, Ox *high)
+{
+    double min = arg_float(op, "min"), max = arg_float(op, "max");
+    *low = number_like(op, min, x), *high = number_like(op, max, x);
+    if (min > max)
+        return fail(op->cx, E_VALUE, "max must be larger than min");
+    if (min < max || ctx_failed(op->cx))
+        return !ctx_failed(op->cx);
+    Ox one = number_like(op, 1, x);
+    Axes all = { 0 };
+    if (!dim_is(type_numel(op->cx, x->type), 0)) {
+        *low = reduce(op, "ReduceMin", x, &all, false);
+        *high = reduce(op, "ReduceMax", x, &all, false);
+    }
+    Ox same = ox(op, "Equal", *low, *high), less = ox(op, "Sub", *low, one), more = ox(op, "Add", *high, one);
+    *low = ox(op, "Where", same, less, *low);
+    *high = ox(op, "Where", same, more, *high);
+    return ox_ok(*low) && ox_ok(*high);
+}
+
+static Ox lower_histc(Op *op)
+{
+    Ox x = flatten_to_1d(op, arg(op, "self")), low, high;
+    int64_t bins = arg_int(op, "bins");
+    if (!ox_ok(x) || !histogram_ends(op, x, &low, &high))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "\"histogram_cpu\" not implemented for '%s'", torch_dtype_name(ox_dtype(x)));
+    if (bins <= 0)
+        return op_fail(op, E_VALUE, "bins must be > 0");
+    Ox above = ox(op, "GreaterOrEqual", x, low), below = ox(op, "LessOrEqual", x, high), inside = ox(op, "And", above, below);
+    Ox n = number_like(op, (double)bins, x), away = ox(op, "Sub", x, low), span = ox(op, "Sub", high, low), scaled = ox(op, "Mul", away, n), place = ox(op, "Div", scaled, span);
+    Ox zero = number_like(op, 0, x), safe = ox(op, "Where", inside, place, zero), whole = ox_ok(safe) ? ox_cast(op->g, safe, DT_INT64) : POISON;
+    Ox last = ox_int(op->g, bins - 1), at = ox(op, "Min", whole, last), what = ox_ok(inside) ? ox_cast(op->g, inside, ox_dtype(x)) : POISON;
+    return add_into(op, ints(op, bins), at, what);
+}
+
+const OpRow ops_search[] = {
+    LOWER(lower_searchsorted, "default(sorted_sequence, self)", PLAIN, "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+    OLDER("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+    LOWER(lower_bucketize, "default(self, boundaries)", PLAIN, "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
+    OLDER("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
+    LOWER(lower_isin, "default(elements, test_elements)", PLAIN, "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"),
+    LOWER(lower_isin, "default(elements, test_element)", PLAIN, "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor"),
+    LOWER(lower_isin, "default(element, test_elements)", PLAIN, "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"),
+    CALL_FAMILY(lower_unique, 2, NULL, PLAIN, "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_unique, 3, NULL, PLAIN, "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    CALL(lower_unique_dim, NULL, PLAIN, "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    CALL(lower_unique_consecutive, NULL, PLAIN, "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_unique_consecutive, 1, NULL, PLAIN, "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    LOWER(lower_bincount, NULL, PLAIN, "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"),
+    LOWER(lower_histc, NULL, PLAIN, "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
+    OPS_END
+};
