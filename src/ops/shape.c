@@ -1,4 +1,4 @@
-/* shape.c - joining, repeating, reordering, padding: new tensors made of the elements of others. Views are in view.c.
+/* shape.c - joining, repeating, reordering: new tensors made of the elements of others. Views are in view.c.
  * At the top, the shape arithmetic that several families use. */
 #include "ops/internal.h"
 
@@ -412,62 +412,6 @@ static Ox lower_unfold(Op *op)
     return permute_to(op, windows, perm, rank + 1);
 }
 
-/* ---- padding: PyTorch lists pairs from the last axis on, ONNX all begins then all ends ---- */
-
-static Ox padded(Op *op, Ox x, Dims pad, const char *mode, Ox value)
-{
-    int rank, n = (int)pad.n / 2;
-    Dim at[2 * MAX_RANK];
-    if (ctx_failed(op->cx) || !need_rank(op, x, n + 2 < 4 ? 4 : n + 2, &rank))
-        return POISON;
-    if (pad.n % 2 || n > rank)
-        return op_fail(op, E_VALUE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input");
-    for (int i = 0; i < 2 * rank; i++)
-        at[i] = dim_int(op->cx, 0);
-    bool some = false;
-    for (int i = 0; i < n; i++) {
-        at[rank - 1 - i] = pad.at[2 * i];
-        at[2 * rank - 1 - i] = pad.at[2 * i + 1];
-        some |= !dim_is(pad.at[2 * i], 0) || !dim_is(pad.at[2 * i + 1], 0);
-    }
-    if (!some)
-        return x;
-    Ox pads = ox_dims(op->g, at, (size_t)(2 * rank));
-    return ox_with(op, "Pad", INPUTS(x, pads, value), STRING("mode", str_of(op->cx, mode)));
-}
-
-static Ox pad_value(Op *op, Ox x)
-{
-    double v = arg_given(op, "value") ? arg_float(op, "value") : 0;
-    return ox_ok(x) && ox_dtype(x) == DT_BOOL ? ox_bool(op->g, v != 0) : number_like(op, v, x);
-}
-
-static Ox lower_constant_pad_nd(Op *op)
-{
-    Ox x = arg(op, "self");
-    return padded(op, x, arg_dims(op, "pad"), "constant", pad_value(op, x));
-}
-
-static Ox lower_pad_mode(Op *op)
-{
-    Ox x = arg(op, "self");
-    return padded(op, x, arg_dims(op, "padding"), op->row->text, NULL);
-}
-
-static Ox lower_pad(Op *op)
-{
-    static const struct { const char *torch, *onnx; } modes[] = { { "reflect", "reflect" }, { "replicate", "edge" }, { "circular", "wrap" } };
-    Ox x = arg(op, "self");
-    Str mode = arg_str(op, "mode");
-    Dims pad = arg_dims(op, "pad");
-    if (str_is(mode, "constant"))
-        return padded(op, x, pad, "constant", pad_value(op, x));
-    for (size_t i = 0; i < COUNT(modes); i++)
-        if (str_is(mode, modes[i].torch))
-            return i == 2 && !need_opset(op, 19, "circular padding") ? POISON : padded(op, x, pad, modes[i].onnx, NULL);
-    return op_fail(op, E_VALUE, "Unrecognised padding mode %s", mode ? mode->s : "None");
-}
-
 /* ---- several tensors of one shape ---- */
 
 static Value lower_broadcast_tensors(Op *op)
@@ -518,7 +462,6 @@ static Value lower_meshgrid(Op *op)
     return result_list(op, xs.at, xs.n);
 }
 
-#define PAD(mode, line) UNARY(lower_pad_mode, mode, NULL, PLAIN, line)
 #define TENSORS "default(tensors)"
 
 const OpRow ops_shape[] = {
@@ -539,14 +482,6 @@ const OpRow ops_shape[] = {
     LOWER(lower_pixel_shuffle, NULL, PLAIN, "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
     LOWER(lower_pixel_unshuffle, NULL, PLAIN, "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
     VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
-    LOWER(lower_constant_pad_nd, NULL, PLAIN, "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"),
-    LOWER(lower_pad, NULL, PLAIN, "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor"),
-    PAD("reflect", "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    PAD("reflect", "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
-    PAD("reflect", "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
-    PAD("edge", "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    PAD("edge", "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
-    PAD("edge", "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
     CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),

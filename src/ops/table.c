@@ -13,6 +13,7 @@
     ROWS(distance) \
     ROWS(view) \
     ROWS(shape) \
+    ROWS(pad) \
     ROWS(index) \
     ROWS(sort) \
     ROWS(search) \
