@@ -72,6 +72,17 @@ typedef struct pt2onnx_options {
     const char *const *symbolic_names; size_t n_symbolic_names;
     int (*symbolic)(void *user, struct pt2onnx_call *call); /* 0 done, 1 not mine: use the built-in, -1 failed (error set by pt2onnx_call_fail) */
     int symbolic_opset;                     /* the opset whose forms `symbolic` emits; 0: `opset` */
+    /* the form that torch.onnx gives its models, which the Python package keeps */
+    int constant_nodes;                     /* what is no weight is a Constant node, not an initializer */
+    int initializers_as_inputs;             /* weights are listed among the graph's inputs too */
+    int drop_unused_inputs;                 /* an input that nothing uses is left out */
+    int torch_names;                        /* inputs that the tracer only numbers are called as torch 1.13 calls them: onnx::Asinh_0 */
+    int doc_strings;                        /* nodes carry the line of the user's program as their doc_string */
+    const char *const *rename_inputs; size_t n_rename_inputs;       /* new names for the first inputs of the graph, in order; "" keeps one */
+    const char *const *rename_outputs; size_t n_rename_outputs;     /* and of its outputs */
+    int keep_loops;                         /* a `for` of a scripted program stays a Loop where ONNX can say it, also when its trips are known */
+    const char *const *domains; size_t n_domains;           /* versions of custom domains: "my.domain=2"; others have 1 */
+    const char *const *output_dims; size_t n_output_dims;   /* names for sizes of outputs: "y.0=batch" */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }
@@ -98,7 +109,8 @@ PT2ONNX_API void pt2onnx_remove_temporaries(void);
 typedef enum { PT2ONNX_ATTR_INT, PT2ONNX_ATTR_FLOAT, PT2ONNX_ATTR_STRING, PT2ONNX_ATTR_INTS, PT2ONNX_ATTR_FLOATS, PT2ONNX_ATTR_TENSOR } pt2onnx_attr_kind;
 typedef struct pt2onnx_tensor { int dtype; /* ONNX's number */ int rank; const int64_t *dims, *strides; const void *data; const char *name; } pt2onnx_tensor;
 typedef struct pt2onnx_attr { const char *name; pt2onnx_attr_kind kind; int64_t i; double f; const char *s; size_t n; const int64_t *ints; const double *floats; const pt2onnx_tensor *t; } pt2onnx_attr;
-typedef struct pt2onnx_type { int dtype; /* 0: not a tensor, or unknown */ int rank; /* -1 unknown */ const int64_t *dims; /* -1 unknown */ const char *kind; /* "Tensor", "int", "List[int]", .. */ } pt2onnx_type;
+typedef struct pt2onnx_type { int dtype; /* 0: not a tensor, or unknown */ int rank; /* -1 unknown */ const int64_t *dims; /* -1 unknown */ const char *kind; /* "Tensor", "int", "List[int]", .. */
+                              const char *const *dim_name; /* names of unknown sizes, NULL entries: none; or NULL */ } pt2onnx_type;
 typedef struct pt2onnx_node {
     const char *kind;                       /* "aten::add", "prim::Constant", "prim::PythonOp" */
     const char *source;                     /* the user's stack, innermost line first, or NULL */
@@ -108,6 +120,8 @@ typedef struct pt2onnx_node {
     const pt2onnx_attr *attr; size_t n_attr;
     const struct pt2onnx_graph *const *block; size_t n_block;
     uint32_t id;                            /* the caller's: comes back in pt2onnx_call */
+    const char *overload;                   /* "Tensor" of aten::add.Tensor; NULL: not known */
+    const char *const *in_name;             /* names of inputs that the schema takes by name only; NULL entries: positional; or NULL */
 } pt2onnx_node;
 typedef struct pt2onnx_graph {
     const pt2onnx_node *node; size_t n_node;
@@ -129,9 +143,13 @@ PT2ONNX_API const char *pt2onnx_call_name(const struct pt2onnx_call *c);        
 PT2ONNX_API uint32_t pt2onnx_call_node(const struct pt2onnx_call *c);                    /* the caller's node id; 0 for files */
 PT2ONNX_API size_t pt2onnx_call_n_in(const struct pt2onnx_call *c);
 PT2ONNX_API int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant);   /* 0: no such input */
-/* Emit a node in the form of symbolic_opset; in: handles (inputs are 1.., results of emits follow). Returns the first output's handle, 0 after an error. */
+/* Input i is a list or tuple: how many items it has; *first is the number that pt2onnx_call_in knows the first of them by. -1: it is none. */
+PT2ONNX_API int64_t pt2onnx_call_items(const struct pt2onnx_call *c, size_t i, size_t *first);
+/* Emit a node in the form of symbolic_opset; in: handles (input i of pt2onnx_call_in is i + 1, items too; results of emits follow). Returns the first output's handle, 0 after an error. */
 PT2ONNX_API uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op /* "Relu", "my.domain::Foo" */, const uint32_t *in, size_t n_in,
                                        const pt2onnx_attr *attr, size_t n_attr, size_t n_out);
+/* What the callback knows of a value that it has emitted with an operator of a custom domain; dims -1: unknown. */
+PT2ONNX_API void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_type *type);
 PT2ONNX_API void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out);
 PT2ONNX_API void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text);
 

@@ -4,6 +4,7 @@
  * gone well, so a failure at any step leaves nothing behind. */
 #include "session.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,6 +134,91 @@ static bool report_refusals(Ctx *cx, int opset)
     return fail(cx, E_UNSUPPORTED, "%s", b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");
 }
 
+/* ---- inputs that nothing uses ---- */
+
+static void find_uses(Ctx *cx, const Graph *g, Map *used)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind == OX_INPUT)
+                map_put(cx, used, n->in[i], NULL);
+        for (int i = 0; !n->dead && i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH)
+                find_uses(cx, n->attr[i].g, used);
+    }
+    for (size_t i = 0; i < g->outputs.n; i++)
+        map_put(cx, used, g->outputs.at[i], NULL);
+}
+
+static void drop_inputs(Ctx *cx, Graph *g)
+{
+    Map used = { 0 };
+    size_t kept = 0;
+    find_uses(cx, g, &used);
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        Ox v = g->inputs.at[i];
+        if (map_find(&used, v))
+            g->inputs.at[kept++] = v;
+        else
+            note(cx, NOTE_DROPPED, "the input %s, because nothing uses it", v->name->s);
+    }
+    g->inputs.n = kept;
+}
+
+/* ---- names that the caller has for inputs and outputs, whatever the program calls them ---- */
+
+static bool rename_values(Ctx *cx, const char *what, const char *const *names, size_t n, Ox *at, size_t count)
+{
+    if (n > count)
+        return fail(cx, E_USAGE, "number of %s names provided (%zu) exceeded number of %ss (%zu)", what, n, what, count);
+    for (size_t i = 0; i < n; i++)
+        if (names[i][0])
+            at[i]->name = str_of(cx, names[i]);
+    return true;
+}
+
+/* Identity(constant) as an output -> the constant itself, which a Constant node makes. */
+static void lay_bare(Ctx *cx, Graph *g)
+{
+    Map used = { 0 };
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        Ox v = g->outputs.at[i];
+        if (v->kind != OX_NODE || !node_is(v->node, "Identity") || v->node->in[0]->kind != OX_CONST || map_find(&used, v->node->in[0]))
+            continue;
+        Ox k = v->node->in[0];
+        if (k->name || k->k->name || k->k->derived || k->k->storage)
+            continue;
+        map_put(cx, &used, k, NULL);
+        k->name = v->name;
+        v->node->dead = true;
+        g->outputs.at[i] = k;
+    }
+}
+
+static bool rename_all(Session *s, Graph *g)
+{
+    Ctx *cx = s->cx;
+    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, g->inputs.at, g->inputs.n) &&
+           rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, g->outputs.at, g->outputs.n);
+}
+
+static bool is_number(Str s)
+{
+    return s->len > 0 && strspn(s->s, "0123456789") == s->len;
+}
+
+/* "0" -> "onnx::Asinh_0": the first operator that takes it. */
+static void name_as_torch(Ctx *cx, Graph *g)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind == OX_INPUT && n->in[i]->name && is_number(n->in[i]->name))
+                n->in[i]->name = str_fmt(cx, "onnx::%s_%s", n->name->s, n->in[i]->name->s);
+    }
+}
+
 static Graph *build(Session *s, Program *p)
 {
     Ctx *cx = s->cx;
@@ -142,7 +228,15 @@ static Graph *build(Session *s, Program *p)
     TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort,
                       .dump_after = s->opt.dump_after, .dump = s->opt.dump, .dump_user = s->opt.dump_user };
     bool ok = tidy(g, &t);                                  /* tidy ends with legalise */
-    return report_refusals(cx, s->opt.opset) && ok ? g : NULL;
+    if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))
+        return NULL;
+    if (s->o.torch_names)
+        name_as_torch(cx, g);
+    if (s->o.constant_nodes)
+        lay_bare(cx, g);
+    if (s->o.drop_unused_inputs)
+        drop_inputs(cx, g);
+    return g;
 }
 
 /* ---- what stands in the model beside the graph ---- */
@@ -188,11 +282,42 @@ static Str graph_name(Ctx *cx, const Program *p)
     return dot ? str_of(cx, dot + 1) : name;
 }
 
+/* "my.domain=2", "y.0=batch": the text behind the equals sign. */
+static Str told(Ctx *cx, const char *const *texts, size_t n, Str key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(texts[i], key->s, key->len) == 0 && texts[i][key->len] == '=')
+            return str_of(cx, texts[i] + key->len + 1);
+    return NULL;
+}
+
+static void set_versions(Session *s, ModelInfo *info)
+{
+    for (size_t i = 0; i < info->domains.n; i++) {
+        Str version = told(s->cx, s->o.domains, s->o.n_domains, info->domains.at[i].domain);
+        if (version)
+            info->domains.at[i].version = strtoll(version->s, NULL, 10);
+    }
+}
+
+static void set_output_dims(Session *s, ModelInfo *info)
+{
+    for (size_t i = 0; i < s->o.n_output_dims; i++) {
+        const char *text = s->o.output_dims[i], *sep = strchr(text, '=');
+        if (sep)
+            map_put(s->cx, &info->dim_names, str_n(s->cx, text, (size_t)(sep - text)), (void *)str_of(s->cx, sep + 1));
+    }
+}
+
 static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 {
-    ModelInfo info = { .opset = s->opt.opset, .graph_name = graph_name(s->cx, p), .weights = s->opt.weights, .node_props = true };
+    ModelInfo info = { .opset = s->opt.opset, .graph_name = graph_name(s->cx, p), .weights = s->opt.weights, .node_props = true,
+                       .constant_nodes = s->o.constant_nodes != 0, .initializers_as_inputs = s->o.initializers_as_inputs != 0,
+                       .doc_strings = s->o.doc_strings != 0 };
     Map seen = { 0 };
     find_domains(s->cx, g, &seen, &info);
+    set_versions(s, &info);
+    set_output_dims(s, &info);
     add_notes(s->cx, &info);
     return info;
 }

@@ -91,6 +91,15 @@ static bool read_output_names(Session *s)
     return true;
 }
 
+/* "NAME=VALUE" each */
+static bool check_pairs(Ctx *cx, const char *what, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strchr(texts[i], '='))
+            return fail(cx, E_USAGE, "%s: NAME=VALUE is expected, not '%s'", what, texts[i]);
+    return true;
+}
+
 static const char *nth_pass(int i) { return tidy_passes[i].name; }
 
 static bool check_pass(Ctx *cx, const char *name)
@@ -128,6 +137,7 @@ static bool read_scalars(Session *s)
         .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,
+        .keep_loops = o->keep_loops != 0,
         .check_crc = o->check_crc != 0,
         .target_ort = o->target == PT2ONNX_TARGET_ORT,
         .weights = weights[o->weights],
@@ -153,6 +163,9 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     for (size_t i = 0; i < s->o.n_limits; i++)
         if (!read_limit(s->cx, s->o.limits[i]))
             return false;
+    if (!check_pairs(s->cx, "domains", s->o.domains, s->o.n_domains) ||
+        !check_pairs(s->cx, "output_dims", s->o.output_dims, s->o.n_output_dims))
+        return false;
     keep_begin(s->cx);                                      /* SPECs outlive restarts */
     bool ok = read_inputs(s) && read_output_names(s);
     keep_end(s->cx);

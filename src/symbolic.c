@@ -12,7 +12,9 @@ struct pt2onnx_call {
     Op *op;
     uint32_t node;
     size_t n_in;                    /* arguments, without the node's number */
-    VEC(Ox) handle;                 /* handle h is at[h - 1]: inputs (NULL for what is no tensor), then emitted values */
+    VEC(Value) input;               /* the arguments, then the items of those that are lists or tuples */
+    VEC(size_t) first;              /* by argument: its first item in `input` */
+    VEC(Ox) handle;                 /* handle h is at[h - 1]: inputs (NULL for what has no tensor form), then emitted values */
     VEC(Ox) result;
 };
 
@@ -39,12 +41,13 @@ static int tensor_in(const struct pt2onnx_call *c, Ox v, pt2onnx_type *type, con
 
 int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant)
 {
-    if (i >= c->n_in)
+    if (i >= c->input.n)
         return 0;
     *constant = NULL;
-    if (c->handle.at[i])
+    const Value *v = &c->input.at[i];
+    bool computed = v->tag == V_SYMINT || v->tag == V_SYMFLOAT || v->tag == V_SYMBOOL;
+    if ((v->tag == V_TENSOR || computed) && c->handle.at[i])
         return tensor_in(c, c->handle.at[i], type, constant);
-    const Value *v = &c->op->call->arg[i];
     *type = (pt2onnx_type){ .rank = -1, .kind = val_kind(*v) };
     switch (v->tag) {
     case V_INT: *constant = &v->i; break;
@@ -54,6 +57,14 @@ int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, 
     default: break;
     }
     return 1;
+}
+
+int64_t pt2onnx_call_items(const struct pt2onnx_call *c, size_t i, size_t *first)
+{
+    if (i >= c->n_in || (c->input.at[i].tag != V_LIST && c->input.at[i].tag != V_TUPLE))
+        return -1;
+    *first = c->first.at[i];
+    return c->input.at[i].tag == V_LIST ? c->input.at[i].list->n : c->input.at[i].tuple->n;
 }
 
 /* ---- what it emits ---- */
@@ -89,6 +100,25 @@ static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox
     return true;
 }
 
+/* Operators whose inputs torch.onnx brings to one type after a symbolic function has made them. */
+static bool wants_one_type(const char *op)
+{
+    static const char *const names[] = { "Add", "Sub", "Mul", "Div", "Gemm", "Min", "Max", "Mod", "Pow", "Concat", "Equal", "Greater", "Less",
+                                         "GreaterOrEqual", "LessOrEqual" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(op, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void make_one_type(struct pt2onnx_call *c, Ox *in, size_t n)
+{
+    DType common = promote_values((OxList){ in, n });
+    for (size_t i = 0; i < n && common != DT_NONE; i++)
+        if (in[i] && ox_dtype(in[i]) != DT_NONE)
+            in[i] = ox_cast(c->op->g, in[i], common);
+}
+
 /* "my.domain::Foo" is an operator of that domain: its types are not known here. */
 static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
 {
@@ -100,18 +130,20 @@ static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const
     return types && ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr, n_attr, types, out, n_out);
 }
 
-static bool emit(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
 {
     if (strncmp(op, "onnx::", 6) == 0)
         op += 6;
     if (strstr(op, "::"))
-        return emit_custom(c, op, in, attr, n_attr, out, n_out);
+        return emit_custom(c, op, (OxList){ in, n_in }, attr, n_attr, out, n_out);
+    if (wants_one_type(op))
+        make_one_type(c, in, n_in);
     if (strcmp(op, "Constant") == 0 && n_attr == 1 && attr[0].kind == ATTR_TENSOR && n_out == 1) {
         out[0] = ox_const(c->op->g, attr[0].t);
         return ox_ok(out[0]);
     }
     int opset = c->s->o.symbolic_opset ? c->s->o.symbolic_opset : c->s->opt.opset;
-    return form_lift(c->op->g, str_of(c->op->cx, op), opset, in, attr, n_attr, out, n_out);
+    return form_lift(c->op->g, str_of(c->op->cx, op), opset, (OxList){ in, n_in }, attr, n_attr, out, n_out);
 }
 
 uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in, const pt2onnx_attr *attr, size_t n_attr,
@@ -125,12 +157,28 @@ uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_
     for (size_t i = 0; i < n_attr; i++)
         if (!read_attr(cx, &attr[i], &attrs[i]))
             return 0;
-    if (!emit(c, op, (OxList){ ins, n_in }, attrs, n_attr, outs, n_out))
+    if (!emit(c, op, ins, n_in, attrs, n_attr, outs, n_out))
         return 0;
     uint32_t first = (uint32_t)c->handle.n + 1;
     for (size_t i = 0; i < n_out; i++)
         vec_push(cx, &c->handle, outs[i]);
     return first;
+}
+
+void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_type *type)
+{
+    Ctx *cx = c->op->cx;
+    Dim dim[MAX_RANK];
+    Ox v = handle && handle <= c->handle.n ? c->handle.at[handle - 1] : NULL;
+    if (!v || type->rank > MAX_RANK || type->dtype <= DT_NONE || type->dtype >= DT_COUNT) {
+        fail(cx, E_USAGE, "a type was told for handle %u, which has none", handle);
+        return;
+    }
+    if (v->kind != OX_NODE || v->node->op)
+        return;                                             /* ONNX's own operators know theirs */
+    for (int a = 0; a < type->rank; a++)
+        dim[a] = type->dims[a] >= 0 ? dim_int(cx, type->dims[a]) : dim_fresh(cx, "u");
+    set_out_type(v->node, v->out, type_tensor(cx, (DType)type->dtype, type->rank, type->rank > 0 ? dim : NULL));
 }
 
 void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out)
@@ -149,17 +197,60 @@ void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text) { fail(c->op->c
 
 /* ---- the operator table's side ---- */
 
+/* A list of numbers is one int64 tensor, as far as fragments want one. */
+static Ox list_as_tensor(struct pt2onnx_call *c, const Value *v)
+{
+    VEC(Dim) items = { 0 };
+    int64_t n = v->tag == V_LIST ? v->list->n : v->tuple->n;
+    for (int64_t i = 0; i < n; i++) {
+        Value item = v->tag == V_LIST ? v->list->at[i].v : v->tuple->at[i];
+        if (item.tag != V_INT && item.tag != V_SYMINT)
+            return NULL;
+        vec_push(c->op->cx, &items, item.tag == V_INT ? dim_int(c->op->cx, item.i) : item.dim);
+    }
+    return n <= MAX_ITEMS ? ox_dims(c->op->g, items.at, items.n) : NULL;
+}
+
+/* What a value is as an input of a node; NULL for text, None and lists of tensors. */
+static Ox as_tensor(struct pt2onnx_call *c, const Value *v)
+{
+    Graph *g = c->op->g;
+    switch (v->tag) {
+    case V_TENSOR: return tensor_read(g, v->t);
+    case V_INT: return ox_int(g, v->i);
+    case V_SYMINT: return ox_dim_value(g, v->dim);
+    case V_FLOAT: return ox_number(g, DT_DOUBLE, v->f);
+    case V_SYMFLOAT: return v->ox;
+    case V_BOOL: return ox_bool(g, v->b);
+    case V_SYMBOOL: return symbool_ox(g, v->sb);
+    case V_LIST: case V_TUPLE: return list_as_tensor(c, v);
+    default: return NULL;
+    }
+}
+
+static void take_input(struct pt2onnx_call *c, Value v)
+{
+    Ox x = as_tensor(c, &v);
+    vec_push(c->op->cx, &c->input, v);
+    vec_push(c->op->cx, &c->handle, x);
+}
+
 static void take_arguments(struct pt2onnx_call *c)
 {
     const OpCall *call = c->op->call;
-    for (int i = 0; i < call->schema->n_param; i++) {
-        const Value *v = &call->arg[i];
-        if (str_is(call->schema->param[i].name, NODE_ARGUMENT)) {
-            c->node = (uint32_t)v->i;                       /* the last: arguments before it keep their places */
-            continue;
-        }
-        vec_push(c->op->cx, &c->handle, v->tag == V_TENSOR ? tensor_read(c->op->g, v->t) : NULL);
-        c->n_in++;
+    for (int i = 0; i < call->schema->n_param; i++)
+        if (str_is(call->schema->param[i].name, NODE_ARGUMENT))
+            c->node = (uint32_t)call->arg[i].i;             /* the last: arguments before it keep their places */
+        else
+            take_input(c, call->arg[i]);
+    c->n_in = c->input.n;
+    for (size_t i = 0; i < c->n_in && !ctx_failed(c->op->cx); i++) {
+        Value v = c->input.at[i];
+        vec_push(c->op->cx, &c->first, c->input.n);
+        for (int64_t k = 0; v.tag == V_LIST && k < v.list->n; k++)
+            take_input(c, v.list->at[k].v);
+        for (int64_t k = 0; v.tag == V_TUPLE && k < v.tuple->n; k++)
+            take_input(c, v.tuple->at[k]);
     }
 }
 

@@ -4,6 +4,8 @@
  * evaluation starts again. Each evaluation registers its inputs and their symbols here, so that a value can be traced back. */
 #include "eval/internal.h"
 
+#include <ctype.h>
+
 typedef struct InputFact {
     Str path;
     int rank;                       /* -1: nothing assumed */
@@ -117,7 +119,7 @@ Dim facts_dim(Ctx *cx, Dim sym)
         sym = map_get(&seen->renamed, name);
     int hops = 0;                                       /* x_0 is y_0 is 4: bounded, whatever was recorded */
     while (dim_is_sym(sym, &name) && (text = map_get(&facts_of(cx)->pinned, name)) && hops++ < 64)
-        sym = dim_parse(cx, text->s, text->len);
+        sym = isdigit((unsigned char)text->s[0]) ? dim_parse(cx, text->s, text->len) : dim_sym(cx, text);   /* a symbol may have any name */
     return sym;
 }
 

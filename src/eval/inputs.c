@@ -114,8 +114,10 @@ static Dim look_at_fact(void *arg, Dim sym)
 
 static Dim recorded_dim(Ctx *cx, const RecordedDim *d)
 {
-    if (d->known >= 0 || !d->expr)
+    if (d->known >= 0 || (!d->expr && !d->symbol))
         return d->known >= 0 ? dim_int(cx, d->known) : NULL;
+    if (d->symbol)
+        return facts_dim(cx, dim_sym(cx, d->symbol));
     Dim e = dim_parse(cx, d->expr->s, d->expr->len);
     return e ? dim_replace(cx, e, look_at_fact, cx) : NULL;
 }
@@ -139,6 +141,8 @@ static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
     Ctx *cx = in->ev->cx;
     if (d->known >= 0 && options_of(in->ev)->dynamic)
         return free_dim(in, path, axis);
+    if (d->symbol)
+        facts_symbol(cx, dim_sym(cx, d->symbol), path, axis, false);
     Dim e = recorded_dim(cx, d);
     if (!e)
         return free_dim(in, path, axis);

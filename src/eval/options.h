@@ -18,7 +18,7 @@ typedef struct InputSpec {
 
 typedef struct Options {
     int opset;
-    bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
+    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, keep_loops;
     WeightsMode weights;
     InputSpec *input; size_t n_input;
     Str *output_name; size_t n_output_name;

@@ -74,7 +74,7 @@ struct Stmt {
 
 /* dims are texts in .pt2 form already parsed to Dims by front/exported.c on each evaluation: see recorded_type. */
 typedef struct Recorded { DType dtype; int rank; const struct RecordedDim *dim; Str what; /* "float", "int": non-tensors */ } Recorded;
-typedef struct RecordedDim { int64_t known; /* -1: expr */ Str expr; } RecordedDim;
+typedef struct RecordedDim { int64_t known; /* -1: expr, or symbol, or neither */ Str expr, symbol; /* one of any name */ } RecordedDim;
 
 typedef struct ParamDecl { Str name; const TypeExpr *type; Expr *deflt; uint32_t slot; } ParamDecl;
 

@@ -177,6 +177,8 @@ static Flow run_for(Eval *ev, const Stmt *s)
         fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
         return FLOW_FAIL;
     }
+    if (count.i > 0 && ev->cx->opt && ev->cx->opt->keep_loops)
+        return run_staged_loop(ev, s, count);
     for (int64_t i = 0; i < count.i; i++) {
         if (s->n_target)
             assign_slot(ev, s->target[0], val_int(i));

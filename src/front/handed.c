@@ -53,7 +53,17 @@ static bool read_frame(const char *s, size_t n, Frame *f)
     return true;
 }
 
-/* The user's own line: the innermost that is not inside the torch package itself. */
+/* Of the torch package itself, or of ours, which called it. */
+static bool is_of_torch(const Frame *f)
+{
+    static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/", "/pt2onnx/trace.py", "/pt2onnx/arguments.py" };
+    for (size_t i = 0; i < COUNT(parts); i++)
+        if (memmem(f->file, f->n_file, parts[i], strlen(parts[i])))
+            return true;
+    return false;
+}
+
+/* The user's own line: the innermost that is not torch's. */
 static bool locate_in_stack(Ctx *cx, const Text *text, uint32_t start, uint32_t end, Pos *out)
 {
     (void)start, (void)end;
@@ -62,7 +72,7 @@ static bool locate_in_stack(Ctx *cx, const Text *text, uint32_t start, uint32_t 
     while (*s) {
         size_t n = strcspn(s, "\n");
         if (read_frame(s, n, &f)) {
-            bool of_torch = memmem(f.file, f.n_file, "/torch/", 7) != NULL;
+            bool of_torch = is_of_torch(&f);
             if (!best.file || !of_torch)
                 best = f;
             if (!of_torch)
@@ -93,7 +103,8 @@ static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
 {
     RecordedDim *d = new_array(cx, RecordedDim, t->rank > 0 ? t->rank : 1);
     for (int i = 0; d && i < t->rank; i++)
-        d[i].known = t->dims[i] >= 0 ? t->dims[i] : -1;
+        d[i] = (RecordedDim){ .known = t->dims[i] >= 0 ? t->dims[i] : -1,
+                              .symbol = t->dims[i] < 0 && t->dim_name && t->dim_name[i] ? str_of(cx, t->dim_name[i]) : NULL };
     return d;
 }
 
@@ -193,14 +204,21 @@ static const char *word_of(const char *kind)
     return kind;
 }
 
+/* aten::add_ -> aten::add: a function for the plain form serves the one in place too. */
+static Str plain_name(Ctx *cx, Str name)
+{
+    return str_ends(name, "_") ? str_n(cx, name->s, name->len - 1) : name;
+}
+
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
     Expr *e = expr(cx, X_OP);
     e->op = str_of(cx, word_of(n->kind));
+    e->overload = n->overload ? str_of(cx, n->overload) : NULL;
     e->args = new_array(cx, Arg, n->n_in + 1);
     for (size_t i = 0; e->args && i < n->n_in; i++)
-        e->args[e->n_args++].value = local(cx, n->in[i]);
-    if (e->args && map_find(&h->asked, e->op)) {
+        e->args[e->n_args++] = (Arg){ n->in_name && n->in_name[i] ? str_of(cx, n->in_name[i]) : NULL, local(cx, n->in[i]) };
+    if (e->args && (map_find(&h->asked, e->op) || map_find(&h->asked, plain_name(cx, e->op)))) {
         Expr *node = expr(cx, X_INT);
         node->i = n->id;
         e->args[e->n_args++] = (Arg){ str_of(cx, NODE_ARGUMENT), node };
@@ -361,13 +379,21 @@ static bool make_inputs(Ctx *cx, const Handed *h, Function *f)
     return !ctx_failed(cx);
 }
 
+static bool is_input(const pt2onnx_graph *g, uint32_t value)
+{
+    for (size_t i = 0; i < g->n_in; i++)
+        if (g->in[i] == value)
+            return true;
+    return false;
+}
+
 static void make_outputs(Ctx *cx, const Handed *h)
 {
     const pt2onnx_trace *t = h->t;
     h->p->output_name = new_array(cx, Str, t->graph.n_out + 1);
     h->p->n_output_name = (uint32_t)t->graph.n_out;
     for (size_t i = 0; h->p->output_name && i < t->graph.n_out; i++)
-        if (t->name && t->name[t->graph.out[i]])
+        if (t->name && t->name[t->graph.out[i]] && !is_input(&t->graph, t->graph.out[i]))
             h->p->output_name[i] = str_of(cx, t->name[t->graph.out[i]]);
 }
 

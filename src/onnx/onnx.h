@@ -309,6 +309,10 @@ typedef struct ModelInfo {
     WeightsMode weights;
     const char *link_name;          /* WEIGHTS_LINK: the archive's file name, relative to the output */
     bool node_props;                /* source file and line, module path on every node */
+    bool doc_strings;               /* the source line as the node's doc_string too */
+    bool constant_nodes;            /* constants that are no weights are Constant nodes before their first use */
+    bool initializers_as_inputs;    /* initializers stand among the inputs too */
+    Map dim_names;                  /* names for sizes of outputs: "y.0" -> Str */
 } ModelInfo;
 
 int onnx_ir_version(int opset);                                /* the lowest IR version that the opset allows */

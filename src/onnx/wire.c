@@ -20,7 +20,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-en
 
 enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_PROPS = 14 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOMAIN = 7, NODE_PROPS = 9 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOC = 6, NODE_DOMAIN = 7, NODE_PROPS = 9 };
 enum { ATTR_F_NAME = 1, ATTR_F_F = 2, ATTR_F_I = 3, ATTR_F_S = 4, ATTR_F_T = 5, ATTR_F_G = 6, ATTR_F_FLOATS = 7, ATTR_F_INTS = 8,
        ATTR_F_STRINGS = 9, ATTR_F_TYPE_PROTO = 14, ATTR_F_KIND = 20 };
 enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
@@ -50,8 +50,9 @@ int onnx_ir_version(int opset)
 
 /* ---- the writer ---- */
 
-/* An initializer: the constant, and where its bytes go. */
-typedef struct Init { Ox v; bool external; uint64_t offset, size; } Init;
+/* An initializer: the constant, and where its bytes go. Or a Constant node: before `user`, the node of the root graph that
+ * is the first to need it; NULL for one that only outputs need. */
+typedef struct Init { Ox v; bool external, is_node; const Node *user; uint64_t offset, size; } Init;
 typedef struct NodeProps { Str source, module, type; } NodeProps;
 
 typedef struct Wire {
@@ -73,6 +74,7 @@ typedef struct Wire {
     Map dims;                       /* Dim -> its text */
     Map props;                      /* SourceId -> NodeProps */
     VEC(Init) inits;
+    const Node *user;               /* while constants are collected: the node of the root graph that is looked at */
 
     size_t filled;
     uint8_t buf[16384];
@@ -318,13 +320,15 @@ static void see_graph(Wire *w, const Graph *g)
             see_node(w, g->nodes.at[i]);
 }
 
+static bool is_weight(const Const *k) { return k->name || k->derived || k->storage; }
+
 static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
 {
     if (v->kind == OX_DIMS || v->kind == OX_POISONED)
         return fail_at(w->cx, at, E_BUG, "a value without a node reached the writer");
     if (v->kind == OX_CONST && !seen[v->id]) {
         seen[v->id] = true;
-        vec_push(w->cx, &w->inits, (Init){ .v = v });
+        vec_push(w->cx, &w->inits, (Init){ .v = v, .is_node = w->info->constant_nodes && !is_weight(v->k), .user = w->user });
     }
     return true;
 }
@@ -336,6 +340,8 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
         const Node *n = g->nodes.at[k];
         if (n->dead)
             continue;
+        if (!g->up)
+            w->user = n;
         for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && !use_value(w, n->in[i], seen, n->at))
                 return false;
@@ -343,6 +349,8 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
             if (n->attr[i].kind == ATTR_GRAPH && !use_graph(w, n->attr[i].g, seen))
                 return false;
     }
+    if (!g->up)
+        w->user = NULL;
     for (size_t i = 0; i < g->outputs.n; i++)
         if (!use_value(w, g->outputs.at[i], seen, 0))
             return false;
@@ -575,6 +583,22 @@ static void put_value(Wire *w, int field, Ox v)
     close_msg(w, m);
 }
 
+/* An output of the model, with the names that the caller has for its sizes. */
+static void put_output(Wire *w, Ox v)
+{
+    Dim dim[MAX_RANK];
+    Type t = v->type;
+    Str name = w->value[v->id];
+    for (int a = 0; t->kind == T_TENSOR && a < t->rank; a++) {
+        Str asked = map_get(&w->info->dim_names, str_fmt(w->cx, "%s.%d", name->s, a));
+        dim[a] = asked ? dim_sym(w->cx, asked) : t->dim[a];
+    }
+    Msg m = open_msg(w, GRAPH_OUTPUT);
+    put_str(w, 1, name);
+    put_type(w, 2, t->kind == T_TENSOR && t->rank > 0 ? type_tensor(w->cx, t->dtype, t->rank, dim) : t);
+    close_msg(w, m);
+}
+
 static bool type_is_known(Type t)
 {
     while (t && t->kind != T_TENSOR)
@@ -683,6 +707,8 @@ static void put_node(Wire *w, const Node *n)
     put_str(w, NODE_OP, n->name);
     for (int i = 0; i < n->n_attr; i++)
         put_attr(w, n, &n->attr[i]);
+    if (w->info->doc_strings && n->at && node_props(w, n->at)->source)
+        put_str(w, NODE_DOC, node_props(w, n->at)->source);
     if (n->domain && n->domain->len)
         put_str(w, NODE_DOMAIN, n->domain);
     if (w->info->node_props && n->at)
@@ -690,7 +716,71 @@ static void put_node(Wire *w, const Node *n)
     close_msg(w, m);
 }
 
+/* NodeProto: a Constant */
+static void put_constant(Wire *w, const Init *init)
+{
+    Str name = w->value[init->v->id];
+    Msg m = open_msg(w, GRAPH_NODE);
+    put_str(w, NODE_OUTPUT, name);
+    put_str(w, NODE_NAME, name);
+    put_text(w, NODE_OP, "Constant");
+    Msg attr = open_msg(w, NODE_ATTR);
+    put_text(w, ATTR_F_NAME, "value");
+    put_tensor(w, ATTR_F_T, init->v->k, NULL, NULL);
+    put_int(w, ATTR_F_KIND, attr_proto_kind(ATTR_TENSOR));
+    close_msg(w, attr);
+    close_msg(w, m);
+}
+
 /* ---- graphs and the model ---- */
+
+/* The Constant nodes that `user` is the first to need; `next` walks w->inits, which are in that order. */
+static void put_constants(Wire *w, const Node *user, size_t *next)
+{
+    for (; *next < w->inits.n && w->inits.at[*next].user == user; (*next)++)
+        if (w->inits.at[*next].is_node)
+            put_constant(w, &w->inits.at[*next]);
+}
+
+static void put_nodes(Wire *w, const Graph *g)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < g->nodes.n && !w->failed && !ctx_failed(w->cx); i++) {
+        if (g->nodes.at[i]->dead)
+            continue;
+        if (!g->up)
+            put_constants(w, g->nodes.at[i], &next);
+        put_node(w, g->nodes.at[i]);
+    }
+    if (!g->up)
+        put_constants(w, NULL, &next);
+}
+
+static void put_initializers(Wire *w)
+{
+    for (size_t i = 0; i < w->inits.n && !w->failed; i++) {
+        const Init *init = &w->inits.at[i];
+        if (init->is_node)
+            continue;
+        put_tensor(w, GRAPH_INITIALIZER, init->v->k, w->value[init->v->id], init);
+        if (w->out && !init->external)
+            tell_progress(w->cx, "writing the model", (double)(i + 1) / (double)w->inits.n);
+    }
+}
+
+static void put_signature(Wire *w, const Graph *g)
+{
+    for (size_t i = 0; i < g->inputs.n; i++)
+        put_value(w, GRAPH_INPUT, g->inputs.at[i]);
+    for (size_t i = 0; !g->up && w->info->initializers_as_inputs && i < w->inits.n; i++)
+        if (!w->inits.at[i].is_node)
+            put_value(w, GRAPH_INPUT, w->inits.at[i].v);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (g->up)
+            put_value(w, GRAPH_OUTPUT, g->outputs.at[i]);
+        else
+            put_output(w, g->outputs.at[i]);
+}
 
 /* Every value that a node makes, with its type; outputs have theirs in the signature. */
 static void put_values(Wire *w, const Graph *g)
@@ -707,19 +797,11 @@ static void put_values(Wire *w, const Graph *g)
 static void put_graph(Wire *w, int field, const Graph *g, Str name)
 {
     Msg m = open_msg(w, field);
-    for (size_t i = 0; i < g->nodes.n && !w->failed && !ctx_failed(w->cx); i++)
-        if (!g->nodes.at[i]->dead)
-            put_node(w, g->nodes.at[i]);
+    put_nodes(w, g);
     put_str(w, GRAPH_NAME, g->name && g->name->len ? g->name : name);
-    for (size_t i = 0; !g->up && i < w->inits.n && !w->failed; i++) {
-        put_tensor(w, GRAPH_INITIALIZER, w->inits.at[i].v->k, w->value[w->inits.at[i].v->id], &w->inits.at[i]);
-        if (w->out && !w->inits.at[i].external)
-            tell_progress(w->cx, "writing the model", (double)(i + 1) / (double)w->inits.n);
-    }
-    for (size_t i = 0; i < g->inputs.n; i++)
-        put_value(w, GRAPH_INPUT, g->inputs.at[i]);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        put_value(w, GRAPH_OUTPUT, g->outputs.at[i]);
+    if (!g->up)
+        put_initializers(w);
+    put_signature(w, g);
     put_values(w, g);
     close_msg(w, m);
 }
@@ -802,6 +884,7 @@ static void place_external(Wire *w, Str data_name)
         const Const *k = init->v->k;
         init->size = const_bytes(k);
         init->external = k->dtype != DT_STRING && init->size >= EXTERNAL_MIN;
+        init->is_node = init->is_node && !init->external;
         if (!init->external)
             continue;
         at = in_file(k) && init->size >= PAGE ? round_up(at, PAGE, k->bytes.off % PAGE) : round_up(at, ALIGN, 0);

@@ -275,14 +275,28 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }
 
+/* A callback for the plain form serves the one in place too, also where that has a row of its own. */
+static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
+{
+    Entry *e = str_ends(name, "_") && !str_ends(name, "__") ? table_find(cx, str_n(cx, name->s, name->len - 1)) : NULL;
+    if (!e || !e->callback)
+        return NULL;
+    *form = FORM_IN_PLACE;
+    return e;
+}
+
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
-    Entry *e = table_resolve(op->cx, table_upgraded(op->cx, name), &form);
+    Entry *e = callback_in_place(op->cx, name, &form);
+    if (!e)
+        e = table_resolve(op->cx, table_upgraded(op->cx, name), &form);
     if (!e)
         return unknown(op->g, name);
-    if (e->callback && form == FORM_PLAIN)
-        return run_callback(op, e, args, n);
+    if (e->callback && form != FORM_COPY) {
+        Value v = run_callback(op, e, args, n);
+        return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
+    }
     OpArg *rest;
     size_t n_rest;
     Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);

@@ -140,6 +140,8 @@ Value call_op(Op *op, const char *name, const Value *args, size_t n);
 
 /* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities: promote.c. */
 DType promote_types(DType a, DType b);
+/* the common type of values as a fragment of nodes has them: 0-d constants are numbers */
+DType promote_values(OxList in);
 
 /* ---- the table ---- */
 

@@ -76,6 +76,20 @@ const char *torch_dtype_name(DType t)
     return t < DT_COUNT && names[t] ? names[t] : dtype_name(t);
 }
 
+DType promote_values(OxList in)
+{
+    DType dims = DT_NONE, zero = DT_NONE, number = DT_NONE;
+    for (size_t i = 0; i < in.n; i++) {
+        if (!in.at[i] || !in.at[i]->type || in.at[i]->type->kind != T_TENSOR)
+            continue;
+        DType t = ox_dtype(in.at[i]), *group = ox_rank(in.at[i]) != 0 ? &dims : in.at[i]->kind == OX_CONST ? &number : &zero;
+        if (group == &number && t == DT_DOUBLE)
+            t = DT_FLOAT;                       /* a Python float in a fragment: torch's default type */
+        *group = promote_types(*group, t);
+    }
+    return combine(dims, combine(zero, number));
+}
+
 /* ---- the operands of a call ---- */
 
 typedef struct Groups { DType dims, zero, number; bool failed; } Groups;
