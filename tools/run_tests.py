@@ -4,7 +4,7 @@
     tools/run_tests.py --python PYTHON [--build DIR]
 
 In order: build with the default compiler and CTest; build with AddressSanitizer and UBSan, and CTest again (the
-sanitizers never meet a Python that has torch loaded); make the models; pytest end to end. A step that cannot run
+sanitizers never meet a Python that has torch loaded); make the models; pytest end to end; the Python package under each torch. A step that cannot run
 counts as one failure, and the steps that do not need it still run. Python's own library only.
 """
 import argparse
@@ -66,6 +66,17 @@ def ctest(tally, folder, what, **env):
     tally.read(results, what)
 
 
+def package(tally, python, folder, **env):
+    """The tests of the Python package, under the torch of this Python."""
+    version = subprocess.run([python, "-c", "import torch; print(torch.__version__.split('+')[0])"], capture_output=True, text=True).stdout.strip()
+    step("the package, torch " + version)
+    results = os.path.join(TOP, folder, "package-%s.xml" % version)
+    if os.path.exists(results):
+        os.remove(results)
+    run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/package", "--junitxml", results], **env)
+    tally.read(results, "package, torch " + version)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--python", required=True, help="a Python with torch 2.13, onnx, onnxruntime and pytest")
@@ -102,6 +113,10 @@ def main():
         os.remove(results)
     run([o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/python", "tests/script", "--junitxml", results], **env)
     tally.read(results, "pytest")
+
+    for python in (".venv-t113/bin/python", o.python):
+        if os.path.exists(python):                      # without Debian's onnx there is no torch 1.13 to test with
+            package(tally, python, o.build, **env)
 
     if tally.names:
         step("what failed")

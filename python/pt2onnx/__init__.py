@@ -1,40 +1,37 @@
 """pt2onnx - PyTorch models to ONNX.
 
     import pt2onnx
-    pt2onnx.export(model, args, "model.onnx", input_names=["x"], opset_version=18)
+    pt2onnx.convert("model.pt", "model.onnx")                      # a saved program: needs no torch
+    pt2onnx.export(model, args, "model.onnx", input_names=["x"])   # what torch.onnx.export takes, and more
+    pt2onnx.install()                                              # torch.onnx.export is pt2onnx.export from here on
 
-So far: an nn.Module with positional tensor arguments, by torch's own trace, with the symbolic functions that the user has
-registered (torch.onnx.register_custom_op_symbolic) and those of autograd Functions."""
-import sys
+    python -m pt2onnx SCRIPT [ARGS]                                # runs a script with torch.onnx replaced"""
+from ._capi import ConversionError
+from .files import convert
 
-from ._capi import ConversionError, NOTE_WORDS
-from . import _capi
-
-__all__ = ["export", "ConversionError"]
-
-
-def _print_note(kind, text):
-    if kind < len(NOTE_WORDS) - 1:
-        print("%s: %s" % (NOTE_WORDS[kind], text), file=sys.stderr)
+__version__ = "0.1.0"
+__all__ = ["convert", "export", "install", "uninstall", "is_in_onnx_export", "ConversionError"]
 
 
-def export(model, args, f, *, input_names=(), output_names=(), opset_version=18, on_note=_print_note):
-    """Trace the model on args and write ONNX to the path f. Raises ConversionError, or what a symbolic function raised."""
-    from .symbolic import Stopped, Symbolics
-    from .trace import Record, trace
-    args = args if isinstance(args, tuple) else (args,)
-    graph, weights = trace(model, args)
-    record = Record(graph, weights, input_names, output_names)
-    symbolics = Symbolics(record, opset_version)
-    options = _capi.Options(_capi.ctypes.sizeof(_capi.Options), opset_version)
-    names = _capi.texts(symbolics.names)
-    options.symbolic_names, options.n_symbolic_names = names, len(symbolics.names)
-    options.symbolic_opset = symbolics.opset
-    options.symbolic = _capi.SymbolicFn(symbolics)
-    options.on_note = _capi.NoteFn(lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace")))
-    try:
-        _capi.convert_trace(record.trace, f, options)
-    except ConversionError:
-        if symbolics.error is None or isinstance(symbolics.error, Stopped):
-            raise
-        raise symbolics.error from None
+def export(*args, **kwargs):
+    """torch.onnx.export of every release since 1.8, and verify=, report=, names=, rules=. See docs/python.md."""
+    from .exporting import export
+    return export(*args, **kwargs)
+
+
+def install():
+    """Put pt2onnx in place of torch.onnx's exporter; what the installed torch no longer has is supplied."""
+    from .installing import install
+    install()
+
+
+def uninstall():
+    """Put everything back that install() has replaced."""
+    from .installing import uninstall
+    uninstall()
+
+
+def is_in_onnx_export():
+    """Is an export running? The same as torch.onnx.is_in_onnx_export."""
+    from .versions import GLOBALS
+    return GLOBALS.in_onnx_export

@@ -17,7 +17,7 @@ class Attr(Structure):
 
 
 class Type(Structure):
-    _fields_ = [("dtype", c_int), ("rank", c_int), ("dims", POINTER(c_int64)), ("kind", c_char_p)]
+    _fields_ = [("dtype", c_int), ("rank", c_int), ("dims", POINTER(c_int64)), ("kind", c_char_p), ("dim_name", POINTER(c_char_p))]
 
 
 class Graph(Structure):
@@ -27,7 +27,8 @@ class Graph(Structure):
 class Node(Structure):
     _fields_ = [("kind", c_char_p), ("source", c_char_p), ("scope", c_char_p), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),
                 ("outputs", POINTER(c_uint32)), ("n_out", c_size_t), ("attr", POINTER(Attr)), ("n_attr", c_size_t),
-                ("block", POINTER(POINTER(Graph))), ("n_block", c_size_t), ("id", c_uint32)]
+                ("block", POINTER(POINTER(Graph))), ("n_block", c_size_t), ("id", c_uint32),
+                ("overload", c_char_p), ("in_name", POINTER(c_char_p))]
 
 
 Graph._fields_ = [("node", POINTER(Node)), ("n_node", c_size_t), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),
@@ -51,7 +52,30 @@ class Options(Structure):
                 ("dynamic", c_int), ("check_crc", c_int), ("inputs", Texts), ("n_inputs", c_size_t), ("output_names", Texts),
                 ("n_output_names", c_size_t), ("rules", Texts), ("n_rules", c_size_t), ("limits", Texts), ("n_limits", c_size_t),
                 ("dump_after", c_char_p), ("user", c_void_p), ("on_note", NoteFn), ("on_progress", ProgressFn), ("on_dump", DumpFn),
-                ("symbolic_names", Texts), ("n_symbolic_names", c_size_t), ("symbolic", SymbolicFn), ("symbolic_opset", c_int)]
+                ("symbolic_names", Texts), ("n_symbolic_names", c_size_t), ("symbolic", SymbolicFn), ("symbolic_opset", c_int),
+                ("constant_nodes", c_int), ("initializers_as_inputs", c_int), ("drop_unused_inputs", c_int), ("torch_names", c_int), ("doc_strings", c_int),
+                ("rename_inputs", Texts), ("n_rename_inputs", c_size_t), ("rename_outputs", Texts), ("n_rename_outputs", c_size_t),
+                ("keep_loops", c_int), ("domains", Texts), ("n_domains", c_size_t), ("output_dims", Texts), ("n_output_dims", c_size_t)]
+
+    def __init__(self, **fields):
+        """Lists of texts by their name alone; callbacks as Python functions. Everything that C looks at is kept here."""
+        super().__init__(ctypes.sizeof(Options))
+        self.kept = []
+        for name, value in fields.items():
+            if name in TEXT_LISTS:
+                value = list(value)
+                setattr(self, "n_" + name, len(value))
+                value = texts(value)
+            elif name in CALLBACKS:
+                value = CALLBACKS[name](value)
+            elif isinstance(value, str):
+                value = value.encode()
+            self.kept.append(value)
+            setattr(self, name, value)
+
+
+TEXT_LISTS = ("inputs", "output_names", "rules", "limits", "symbolic_names", "rename_inputs", "rename_outputs", "domains", "output_dims")
+CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_dump": DumpFn, "symbolic": SymbolicFn}
 
 
 class ConversionError(RuntimeError):
@@ -75,9 +99,14 @@ def _load():
     lib = ctypes.CDLL(_find())
     for name, result, arguments in (
             ("pt2onnx_error_message", c_char_p, [c_void_p]), ("pt2onnx_error_free", None, [c_void_p]),
+            ("pt2onnx_convert", c_int, [c_char_p, c_char_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_convert_trace", c_int, [POINTER(Trace), c_char_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_call_name", c_char_p, [c_void_p]), ("pt2onnx_call_node", c_uint32, [c_void_p]),
             ("pt2onnx_call_emit", c_uint32, [c_void_p, c_char_p, POINTER(c_uint32), c_size_t, POINTER(Attr), c_size_t, c_size_t]),
+            ("pt2onnx_call_n_in", c_size_t, [c_void_p]),
+            ("pt2onnx_call_in", c_int, [c_void_p, c_size_t, POINTER(Type), POINTER(c_void_p)]),
+            ("pt2onnx_call_items", c_int64, [c_void_p, c_size_t, POINTER(c_size_t)]),
+            ("pt2onnx_call_type", None, [c_void_p, c_uint32, POINTER(Type)]),
             ("pt2onnx_call_result", None, [c_void_p, POINTER(c_uint32), c_size_t]), ("pt2onnx_call_fail", None, [c_void_p, c_char_p])):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -97,12 +126,20 @@ def texts(items):
     return array(c_char_p, [s.encode() for s in items])
 
 
-def convert_trace(trace, out, options):
+def _checked(function, source, out, options):
     """Raises ConversionError. Exceptions of callbacks are the callbacks' to keep: ctypes would print and lose them."""
     error = c_void_p()
-    status = lib.pt2onnx_convert_trace(ctypes.byref(trace), os.fsencode(out), ctypes.byref(options), ctypes.byref(error))
+    status = function(source, os.fsencode(out), ctypes.byref(options), ctypes.byref(error))
     if status == 0:
         return
     message = lib.pt2onnx_error_message(error).decode("utf-8", "replace")
     lib.pt2onnx_error_free(error)
     raise ConversionError(message, status)
+
+
+def convert(model, out, options):
+    _checked(lib.pt2onnx_convert, os.fsencode(model), out, options)
+
+
+def convert_trace(trace, out, options):
+    _checked(lib.pt2onnx_convert_trace, ctypes.byref(trace), out, options)

@@ -1,160 +1,173 @@
-"""symbolic.py - operators with a Python override: the user's symbolic function runs on a scratch torch graph with torch's own
-GraphContext, and what it builds there is emitted through the call it answers.
+"""symbolic.py - operators that Python lowers: which function does it, how it is called, what an exception means.
 
 An exception inside a ctypes callback would be printed and lost: it is stored, the callback says "failed", and the outer call
 raises the original."""
+import inspect
+
 import torch
-import torch.onnx
 
-from . import _capi
-from .trace import tensor_record
+from . import _capi, registry
+from .scratch import Scratch
+from .versions import NEWEST_SYMBOLIC, SCALAR_TYPES, OperatorExportTypes
 
-try:
-    from torch.onnx._internal.torchscript_exporter import _globals, jit_utils, registration
-    NEWEST = None                                                   # its symbolics take any opset
-except ImportError:                                                 # torch 1.13
-    from torch.onnx import _constants, _globals
-    from torch.onnx._internal import jit_utils, registration
-    NEWEST = _constants.ONNX_MAX_OPSET
+ONNX, ATEN = OperatorExportTypes.ONNX, OperatorExportTypes.ONNX_ATEN
+FALLBACK, FALLTHROUGH = OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_FALLTHROUGH
+STRUCTURE = ("prim::", "onnx::")                        # never ATen nodes: lists, constants, control flow
+AS_IS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit", "aten::detach")
 
 
-def registered(opset):
-    """Operators that the user has registered a symbolic for, valid at this opset: name -> function."""
-    found = {}
-    for name in registration.registry.all_functions():
-        group = registration.registry.get_function_group(name)
-        versions = [v for v in group._functions._overrides if v <= opset]
-        if versions:
-            found[name] = group._functions._overrides[max(versions)]
-    return found
+def class_of(node):
+    """The autograd Function behind a prim::PythonOp."""
+    return node.pyobj().__self__
+
+
+def plain(kind):
+    """aten::add_ -> aten::add; aten::__and__ stays."""
+    return kind[:-1] if kind.endswith("_") and not kind.endswith("__") else kind
 
 
 class Symbolics:
     """The callback for one conversion. `error` is the exception that ended it."""
 
-    def __init__(self, record, opset):
-        self.record, self.error = record, None
-        self.opset = min(opset, NEWEST or opset)                    # the newest that this torch's symbolics can write
-        self.functions = registered(self.opset)
-        self.names = sorted(set(self.functions) | {"prim::PythonOp"})
+    def __init__(self, settings, given_up=()):
+        """given_up: operators whose conversion has failed, in a mode that keeps such."""
+        self.record, self.error, self.mode, self.given_up = None, None, settings.operator_export_type, frozenset(given_up)
+        self.inlining = settings.autograd_inlining
+        self.target = settings.opset_version
+        self.opset = min(self.target, NEWEST_SYMBOLIC or self.target)      # the newest that this torch's symbolics can write
+        self.functions = registry.overrides(self.target)
+
+    # ---- who lowers what ----
+
+    def stays(self, node):
+        """Is this autograd Function lowered as one node, and not through its body?"""
+        if hasattr(class_of(node), "symbolic") or "prim::PythonOp" in self.functions or self.mode == FALLTHROUGH:
+            return True
+        if self.mode != ONNX or not self.inlining:
+            raise RuntimeError("Couldn't export Python operator %s" % node.pyname())
+        return False
+
+    def kept(self, kind):
+        """Is this operator written as a node of torch's own, in the mode that was asked for?"""
+        name = plain(kind)
+        if self.mode == ONNX or name in self.functions or kind.startswith(STRUCTURE) or name in AS_IS:
+            return False
+        if self.mode == ATEN:
+            return kind.startswith("aten::")
+        return name in self.given_up or not registry.torch_has(kind, self.opset)
+
+    def names(self, record):
+        """What C is to ask us about."""
+        self.record = record
+        kinds = {n.kind() for n in record.nodes} if record else set()
+        return sorted(set(self.functions) | {"prim::PythonOp"} | {plain(k) for k in kinds if self.kept(k)})
+
+    # ---- one call ----
 
     def __call__(self, user, call):
         try:
-            return self.answer(call)
-        except BaseException as e:                                  # KeyboardInterrupt too: it must not pass through C
+            self.answer(call)
+            return 0
+        except BaseException as e:                      # KeyboardInterrupt too: it must not pass through C
             self.error = e
             _capi.lib.pt2onnx_call_fail(call, ("%s: %s" % (type(e).__name__, e)).encode())
             return -1
 
     def answer(self, call):
-        node = self.record.torch_node(_capi.lib.pt2onnx_call_node(call))
+        node_id = _capi.lib.pt2onnx_call_node(call)
+        node = self.record.torch_node(node_id) if self.record else None
         name = _capi.lib.pt2onnx_call_name(call).decode()
-        scratch = Scratch(node, self.opset)
-        results = scratch.run(self.function(name, node), python_op_arguments(node, scratch) if name == "prim::PythonOp" else scratch.inputs)
-        scratch.emit(call, results)
-        return 0
+        scratch = Scratch(call, node, self.opset)
+        results = self.python_op(scratch, node) if name == "prim::PythonOp" else self.operator(scratch, name, node)
+        types = recorded_types(node, self.record.dynamic) if node else [None] * len(results)
+        if node and len(results) != node.outputsSize():
+            raise RuntimeError("symbolic for %s produced an incorrect number of outputs (expected %d, but got %d)"
+                               % (name.split("::")[-1], node.outputsSize(), len(results)))
+        scratch.emit(results, types)
 
-    def function(self, name, node):
-        if name != "prim::PythonOp":
-            return self.functions[name]
-        cls = node.pyobj().__self__
-        if not hasattr(cls, "symbolic"):
-            raise RuntimeError("Couldn't export Python operator %s: it has no static method `symbolic`" % cls.__name__)
-        return cls.symbolic
+    def operator(self, scratch, name, node):
+        if name in self.functions:
+            keywords = {k: getattr(node, node.kindOf(k))(k) for k in node.attributeNames()} if node else {}
+            try:
+                results = scratch.run(self.functions[name], scratch.inputs, keywords, name.split("::")[-1])
+            except RuntimeError:
+                if self.mode not in (FALLBACK, FALLTHROUGH):
+                    raise
+                results = None
+            if results is not None:
+                return results
+            if self.mode not in (FALLBACK, FALLTHROUGH):
+                raise RuntimeError("ONNX export failed: Couldn't export operator %s" % name)
+        return self.as_it_is(scratch, name, node)
+
+    def as_it_is(self, scratch, name, node):
+        """The operator as a node of its own: an ATen node, or a node of its own name."""
+        g, outputs = scratch.context(), node.outputsSize() if node else 1
+        op, keywords = name.split("::")[-1], {"outputs": outputs} if outputs != 1 else {}
+        if self.mode == FALLTHROUGH:
+            made = g.op(name, *scratch.inputs, **keywords)
+        else:
+            made = g.op("aten::ATen", *scratch.inputs, operator_s=op, overload_name_s=overload_of(node), **keywords)
+        return list(made) if isinstance(made, tuple) else [made]
+
+    # ---- autograd Functions ----
+
+    def python_op(self, scratch, node):
+        cls, arguments = class_of(node), python_arguments(node, scratch)
+        if hasattr(cls, "symbolic"):
+            results = scratch.run(cls.symbolic, arguments, {}, node.pyname())
+        elif "prim::PythonOp" in self.functions:
+            keywords = {"inplace": node.i("inplace"), "module": node.s("module"), "name": node.pyname()}
+            results = self.registered_python_op(scratch, node, arguments, keywords)
+        else:
+            results = None
+        if results is not None:
+            return results
+        if self.mode != FALLTHROUGH:
+            raise RuntimeError("ONNX export failed: Couldn't export Python operator %s" % node.pyname())
+        n = node.outputsSize()
+        made = scratch.context().op("prim::PythonOp", *scratch.inputs, inplace_i=node.i("inplace"), module_s=node.s("module"),
+                                    name_s=node.pyname(), outputs=n)
+        return list(made) if isinstance(made, tuple) else [made]
+
+    def registered_python_op(self, scratch, node, arguments, keywords):
+        """The three forms: f(g, n, *args) of torch 1.10, f(ctx, g, *args) of 1.11, f(g, *args) with g.original_node since."""
+        function = self.functions["prim::PythonOp"]
+        parameters = list(inspect.signature(function).parameters.values())
+        if parameters and "SymbolicContext" in str(parameters[0].annotation) or parameters[:1] and parameters[0].name == "ctx":
+            context = symbolic_context(scratch, node)
+            return scratch.run(lambda g, *args, **kw: function(context, g, *args, **kw), arguments, keywords, "PythonOp")
+        if len(parameters) > 1 and parameters[1].name in ("n", "node") and parameters[1].kind == parameters[1].POSITIONAL_OR_KEYWORD:
+            arguments = [node] + arguments
+        return scratch.run(function, arguments, keywords, "PythonOp")
 
 
-def python_op_arguments(node, scratch):
+class SymbolicContext:
+    """What torch 1.11 and 1.12 hand to a symbolic function whose first parameter is annotated with this class."""
+
+    def __init__(self, params_dict, env, cur_node, onnx_block):
+        self.params_dict, self.env, self.cur_node, self.onnx_block = params_dict, env, cur_node, onnx_block
+
+
+def symbolic_context(scratch, node):
+    return SymbolicContext({}, {}, node, scratch.graph)
+
+
+def python_arguments(node, scratch):
     """Tensors ('d' in cconv) and other arguments ('c'), in the order of the Python call."""
     tensors, scalars = iter(scratch.inputs), iter(node.scalar_args())
     return [next(tensors) if c == "d" else next(scalars) for c in node.cconv()]
 
 
-class Scratch:
-    """A graph with the node's inputs: constants as they are in the trace, the rest as inputs of the same type."""
-
-    def __init__(self, node, opset):
-        self.node, self.opset, self.graph = node, opset, torch._C.Graph()
-        self.handle = {}                                            # value's name -> handle of the call
-        self.inputs = [self.copy(v) for v in node.inputs()]
-        for i, v in enumerate(self.inputs):
-            self.handle.setdefault(v.debugName(), i + 1)
-
-    def copy(self, v):
-        n = v.node()
-        if n.kind() in ("prim::Constant", "prim::ListConstruct"):
-            inputs = {x.debugName(): self.copy(x) for x in n.inputs()}
-            return self.graph.appendNode(self.graph.createClone(n, lambda x: inputs[x.debugName()])).output()
-        new = self.graph.addInput()
-        new.setType(v.type())
-        return new
-
-    def run(self, function, arguments):
-        context = {"graph": self.graph, "block": self.graph.block() if hasattr(self.graph, "block") else self.graph, "opset": self.opset,
-                   "original_node": self.node, "params_dict": {}, "env": {}}
-        if "values_in_env" in jit_utils.GraphContext.__dataclass_fields__:
-            context["values_in_env"] = set()
-        g = jit_utils.GraphContext(**context)
-        globals_ = _globals.GLOBALS
-        before = globals_.export_onnx_opset_version
-        globals_.export_onnx_opset_version = self.opset
-        try:
-            results = function(g, *arguments)
-        finally:
-            globals_.export_onnx_opset_version = before
-        return list(results) if isinstance(results, (tuple, list)) else [results]
-
-    def emit(self, call, results):
-        for n in self.graph.nodes():
-            if n.kind().startswith("prim::"):
-                continue                                            # the copies of constants
-            keep = []
-            inputs = _capi.array(_capi.c_uint32, [self.handle_of(v) for v in n.inputs()])
-            attributes = [attribute(n, a, keep) for a in n.attributeNames()]
-            first = _capi.lib.pt2onnx_call_emit(call, n.kind().encode(), inputs, n.inputsSize(), _capi.array(_capi.Attr, attributes),
-                                                len(attributes), n.outputsSize())
-            if first == 0:
-                raise Stopped()
-            for i, v in enumerate(n.outputs()):
-                self.handle[v.debugName()] = first + i
-        handles = [self.handle_of(v) for v in results]
-        _capi.lib.pt2onnx_call_result(call, _capi.array(_capi.c_uint32, handles), len(handles))
-
-    def handle_of(self, v):
-        if v.node().kind() == "prim::Constant" and v.node().mustBeNone():
-            return 0
-        if v.debugName() not in self.handle:
-            raise RuntimeError("the symbolic function of %s uses %s, which is no ONNX value" % (self.node.kind(), v.node().kind()))
-        return self.handle[v.debugName()]
+def overload_of(node):
+    schema = node.schema() if node and node.kind() != "prim::PythonOp" else "(no schema)"
+    return torch._C.parse_schema(schema).overload_name if "(no schema)" not in schema else ""
 
 
-class Stopped(Exception):
-    """C has refused a node; its error is the one to show."""
-
-
-def attribute(n, name, keep):
-    """One attribute of a torch node as C sees it. `keep` holds what it points to."""
-    kind, a = n.kindOf(name), _capi.Attr(name.encode())
-    if kind == "i":
-        a.kind, a.i = _capi.ATTR_INT, n.i(name)
-    elif kind == "f":
-        a.kind, a.f = _capi.ATTR_FLOAT, n.f(name)
-    elif kind == "s":
-        a.kind, a.s = _capi.ATTR_STRING, n.s(name).encode()
-    elif kind == "is":
-        items = getattr(n, "is")(name)                              # `is` is a keyword
-        values = _capi.array(_capi.c_int64, items)
-        keep.append(values)
-        a.kind, a.n, a.ints = _capi.ATTR_INTS, len(items), values
-    elif kind == "fs":
-        items = n.fs(name)
-        values = _capi.array(_capi.c_double, items)
-        keep.append(values)
-        a.kind, a.n, a.floats = _capi.ATTR_FLOATS, len(items), values
-    elif kind == "t":
-        t = tensor_record(n.t(name).contiguous(), None, keep)
-        t.strides = None
-        keep.append(t)
-        a.kind, a.t = _capi.ATTR_TENSOR, _capi.POINTER(_capi.Tensor)(t)
-    else:
-        raise TypeError("attribute %s of %s is of a kind that cannot be emitted" % (name, n.kind()))
-    return a
+def recorded_types(node, dynamic):
+    found = []
+    for v in node.outputs():
+        t = v.type()
+        known = t.kind() == "TensorType" and t.scalarType() in SCALAR_TYPES and t.dim() is not None
+        found.append((SCALAR_TYPES[t.scalarType()], [None] * t.dim() if dynamic else t.varyingSizes()) if known else None)
+    return found

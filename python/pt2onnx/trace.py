@@ -1,76 +1,118 @@
 """trace.py - an nn.Module in hand: torch's own trace graph, walked once into one record (include/pt2onnx.h: pt2onnx_trace).
 
-Every tensor is handed over by its address and kept alive until the call returns. Works with torch 1.13 and 2.13."""
+The body of an autograd Function that nobody lowers is walked in its place. Every tensor is handed over by its address and
+kept alive until the call returns. Works with torch 1.13 and 2.x."""
 import torch
 
 from . import _capi
-
-DTYPES = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7, torch.bool: 9,
-          torch.float16: 10, torch.float64: 11, torch.complex64: 14, torch.complex128: 15, torch.bfloat16: 16}
-SCALAR_TYPES = {"Float": 1, "Byte": 2, "Char": 3, "Short": 5, "Int": 6, "Long": 7, "Bool": 9, "Half": 10, "Double": 11,
-                "ComplexFloat": 14, "ComplexDouble": 15, "BFloat16": 16}
+from .arguments import Keywords
+from .axes import names_by_axis
+from .versions import ONNX_DTYPES, SCALAR_TYPES
 
 
 def trace(model, args):
     """The raw graph, and the weights that its last inputs are, by name. Module paths become scopes of its nodes."""
-    paths = {m: name for name, m in model.named_modules() if name}
+    paths = {m: plain(name) for name, m in model.named_modules() if plain(name)}
     before = torch.jit._trace._trace_module_map
+    names = set(model.state_dict())
     torch.jit._trace._trace_module_map = paths
     try:
-        graph, _, _ = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)
+        graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
         torch.jit._trace._trace_module_map = before
-    return graph, torch.jit._unique_state_dict(model, keep_vars=True)
+    if set(model.state_dict()) != names:
+        raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
+    torch._C._jit_pass_inline(graph)
+    return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}
+
+
+def plain(name):
+    """A name without the prefix of the wrapper for keyword arguments."""
+    return name[len(Keywords.PREFIX):] if name.startswith(Keywords.PREFIX) else "" if name + "." == Keywords.PREFIX else name
 
 
 def tensor_record(t, name=None, keep=None):
     """A tensor as C sees it. `keep` holds what its pointers point to."""
     t = t.detach().cpu()
-    if t.layout != torch.strided or t.is_quantized or t.dtype not in DTYPES:
+    if t.layout != torch.strided or t.is_quantized or t.dtype not in ONNX_DTYPES:
         raise TypeError("a tensor of %s, %s cannot be handed over" % (t.dtype, t.layout))
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
     dims, strides = _capi.array(_capi.c_int64, t.shape), _capi.array(_capi.c_int64, t.stride())
     keep += [t, dims, strides]
-    return _capi.Tensor(DTYPES[t.dtype], t.dim(), dims, strides, t.data_ptr(), name.encode() if name else None)
+    return _capi.Tensor(ONNX_DTYPES[t.dtype], t.dim(), dims, strides, t.data_ptr(), name.encode() if name else None)
+
+
+def input_names(values, given):
+    """Names of the graph's inputs: the caller's, then what the tracer calls them (x, input.1, 0)."""
+    names = list(given[:len(values)])
+    return names + [v.debugName() for v in values[len(names):]]
+
+
+class Opaque(RuntimeError):
+    """An autograd Function whose body says nothing: its result would be a constant."""
 
 
 class Record:
     """The graph as arrays of C structs. Values are numbered in the order in which they are made; 0 is none."""
 
-    def __init__(self, graph, weights, input_names=(), output_names=()):
-        self.graph, self.keep, self.number, self.nodes, self.types = graph, [], {}, [], [_capi.Type(0, -1, None, b"")]
+    def __init__(self, graph, weights, names, axes, stays=lambda node: True, weights_are_inputs=False):
+        """axes: {input: {axis: name}}. stays(node): is this prim::PythonOp lowered by a symbolic, and not through its body?"""
+        self.keep, self.number, self.nodes, self.schemas, self.types = [], {}, [], {}, [_capi.Type(0, -1, None, b"", None)]
+        self.stays, self.graphs, self.dynamic = stays, 0, False
         inputs = list(graph.inputs())
         n_user = len(inputs) - len(weights)
-        names = {self.value(v): n for v, n in zip(inputs, input_names)}
-        for v in inputs[:n_user]:
-            names.setdefault(self.value(v), v.debugName())
-        parameters = [self.value(v) for v in inputs[n_user:]]
-        tensors = [tensor_record(t, n, self.keep) for n, t in weights.items()]
-        nodes = [self.node(n) for n in graph.nodes()]
-        outputs = [self.value(v) for v in graph.outputs()]
-        names.update(zip(outputs, output_names))
-        self.trace = self.record(nodes, [self.value(v) for v in inputs], outputs, parameters, tensors, names)
+        if len(names) > len(inputs):
+            raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), len(inputs)))
+        self.input_names = input_names(inputs[:n_user], names)
+        renamed = dict(zip(weights, names[n_user:]))
+        self.weight_names = [renamed.get(n, n) for n in weights]
+        self.dynamic = any(axes.get(n) for n in self.input_names)
+        numbers = [self.value(0, v, self.input_type(v, axes.get(n, {}), n)) for v, n in zip(inputs, self.input_names)]
+        numbers += [self.value(0, v, self.input_type(v, {}, None)) for v in inputs[n_user:]]
+        for v, number in zip(inputs, numbers):
+            self.number[0, v.debugName()] = number
+        texts = dict(zip(numbers, self.input_names + self.weight_names))
+        tensors = [tensor_record(t, n, self.keep) for n, t in zip(self.weight_names, weights.values())]
+        parameters = [] if weights_are_inputs else numbers[n_user:]
+        found = self.walk(graph, 0)
+        self.trace = self.record(found, numbers, [self.value(0, v) for v in graph.outputs()], parameters, tensors, texts)
 
     def array(self, ctype, items):
         a = _capi.array(ctype, items)
         self.keep.append(a)
         return a
 
-    def value(self, v):
-        name = v.debugName()
-        if name not in self.number:
-            self.number[name] = len(self.types)
-            self.types.append(self.type(v))
-        return self.number[name]
+    # ---- values and their types ----
+
+    def value(self, scope, v, made=None):
+        """A value's number; `scope` tells the graphs of Functions apart, whose values have names of their own."""
+        key = scope, v.debugName()
+        if key not in self.number:
+            self.number[key] = len(self.types)
+            self.types.append(made or self.type(v))
+        return self.number[key]
 
     def type(self, v):
+        """Sizes are not recorded when an input's are dynamic: the trace has seen one case of them."""
         t = v.type()
         if t.kind() != "TensorType":
-            return _capi.Type(0, -1, None, t.annotation_str.encode())
+            return _capi.Type(0, -1, None, t.annotation_str.encode(), None)
         sizes = t.sizes()
-        dims = self.array(_capi.c_int64, [-1 if d is None else d for d in sizes or []])
-        return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), -1 if sizes is None else len(sizes), dims, b"Tensor")
+        dims = self.array(_capi.c_int64, [-1 if self.dynamic or d is None else d for d in sizes or []])
+        return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), -1 if sizes is None else len(sizes), dims, b"Tensor", None)
+
+    def input_type(self, v, axes, name):
+        t = v.type()
+        sizes = t.sizes() if t.kind() == "TensorType" else None
+        if sizes is None:
+            return self.type(v)
+        named = names_by_axis(name, axes, len(sizes))
+        dims = self.array(_capi.c_int64, [-1 if n else d for n, d in zip(named, sizes)])
+        texts = self.array(_capi.c_char_p, [n.encode() if n else None for n in named])
+        return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), len(sizes), dims, b"Tensor", texts)
+
+    # ---- nodes ----
 
     def constant(self, n):
         """The value of a prim::Constant; None has none."""
@@ -91,14 +133,49 @@ class Record:
             raise TypeError("a constant of type %s in the trace cannot be handed over" % n.output().type())
         return [a]
 
-    def node(self, n):
+    def walk(self, graph, scope):
+        found = []
+        for n in graph.nodes():
+            if n.kind() == "prim::PythonOp" and not self.stays(n):
+                found += self.body(n, scope)
+            else:
+                found.append(self.node(n, scope))
+        return found
+
+    def body(self, n, outer):
+        """The nodes that a Function's forward has recorded, with its inputs and outputs those of the call."""
+        if "Subgraph" not in n.attributeNames() or not uses_inputs(n.g("Subgraph")):
+            raise Opaque("Couldn't export Python operator %s" % n.pyname())
+        inner = n.g("Subgraph")
+        self.graphs += 1
+        scope = self.graphs
+        for mine, theirs in zip(inner.inputs(), n.inputs()):
+            self.number[scope, mine.debugName()] = self.value(outer, theirs)
+        found = self.walk(inner, scope)
+        for mine, theirs in zip(inner.outputs(), n.outputs()):
+            self.number[outer, theirs.debugName()] = self.value(scope, mine)
+        return found
+
+    def node(self, n, scope):
         kind = n.kind()
         attributes = self.constant(n) if kind == "prim::Constant" else []
-        inputs, outputs = [self.value(v) for v in n.inputs()], [self.value(v) for v in n.outputs()]
+        inputs, outputs = [self.value(scope, v) for v in n.inputs()], [self.value(scope, v) for v in n.outputs()]
         self.nodes.append(n)
+        overload, names = self.schema(n, len(inputs))
         return _capi.Node(kind.encode(), n.sourceRange().encode() or None, n.scopeName().split("/")[-1].encode() or None,
                           self.array(_capi.c_uint32, inputs), len(inputs), self.array(_capi.c_uint32, outputs), len(outputs),
-                          self.array(_capi.Attr, attributes), len(attributes), None, 0, len(self.nodes))
+                          self.array(_capi.Attr, attributes), len(attributes), None, 0, len(self.nodes), overload, names)
+
+    def schema(self, n, n_in):
+        """The overload, and the names of the inputs that are taken by name only."""
+        text = n.schema() if n.kind().startswith("aten::") else "(no schema)"
+        if text not in self.schemas:
+            parsed = None if "(no schema)" in text else torch._C.parse_schema(text)
+            self.schemas[text] = (parsed.overload_name.encode(), [a.name.encode() if a.kwarg_only else None for a in parsed.arguments]) if parsed else None
+        found = self.schemas[text]
+        if not found or len(found[1]) != n_in:
+            return None, None
+        return found[0], self.array(_capi.c_char_p, found[1]) if any(found[1]) else None
 
     def record(self, nodes, inputs, outputs, parameters, tensors, names):
         graph = _capi.Graph(self.array(_capi.Node, nodes), len(nodes), self.array(_capi.c_uint32, inputs), len(inputs),
@@ -109,5 +186,14 @@ class Record:
                            self.array(_capi.c_uint32, parameters), self.array(_capi.Tensor, tensors))
 
     def torch_node(self, node_id):
-        """The node of the trace that a callback is about."""
-        return self.nodes[node_id - 1]
+        """The node of the trace that a callback is about; None for a file's."""
+        return self.nodes[node_id - 1] if node_id else None
+
+
+def uses_inputs(graph):
+    """Does an output of this graph rest on its inputs?"""
+    reached = {v.debugName() for v in graph.inputs()}
+    for n in graph.nodes():
+        if any(v.debugName() in reached for v in n.inputs()):
+            reached |= {v.debugName() for v in n.outputs()}
+    return any(v.debugName() in reached for v in graph.outputs())

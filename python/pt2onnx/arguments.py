@@ -1,0 +1,107 @@
+"""arguments.py - what the caller gives as example inputs: one tuple for forward, and the leaves that become inputs of the graph.
+
+As torch.onnx does: a dict at the end of args names arguments, defaults of forward fill what is left out, a lone value is a
+tuple of one. Keyword-only arguments go through a wrapper module, because torch's tracer takes none."""
+import inspect
+import warnings
+
+import torch
+
+
+def as_tuple(args):
+    if isinstance(args, tuple):
+        return args
+    return tuple(args) if isinstance(args, list) else (args,)
+
+
+def signature_of(model):
+    try:
+        return inspect.signature(model.forward if isinstance(model, torch.nn.Module) else model)
+    except (ValueError, TypeError):
+        return None
+
+
+def split_named(args, kwargs):
+    """The positional part and the named part: kwargs, and a dict at the end of args."""
+    named = dict(kwargs or {})
+    if args and isinstance(args[-1], dict) and not kwargs:
+        named = dict(args[-1])
+        args = args[:-1]
+    return args, named
+
+
+def takes_dict_last(parameters, args):
+    """Is the last argument a dict that forward itself wants: no parameter is left that its keys could name?"""
+    keys = set(args[-1]) if args and isinstance(args[-1], dict) else set()
+    return bool(keys) and not keys & {p.name for p in parameters[len(args) - 1:]} and len(args) <= len(parameters)
+
+
+def arrange(model, args, kwargs):
+    """(positional, keyword-only) arguments for forward, as torch.onnx arranges them by the signature."""
+    args = as_tuple(args)
+    signature = signature_of(model)
+    if signature is None:
+        return args, dict(kwargs or {})
+    parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    only = [p for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
+    if takes_dict_last(parameters, args) and not kwargs:
+        named = {}
+    else:
+        args, named = split_named(args, kwargs)
+    args = list(args)
+    takes_more = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
+    missing = []
+    for p in [] if takes_more else parameters[len(args):]:
+        if p.name in named:
+            if missing:
+                raise TypeError("forward() is given %s but not %s, which comes before it" % (p.name, missing[0]))
+            args.append(named.pop(p.name))
+        elif p.default is not p.empty:
+            args.append(p.default)
+        else:
+            missing.append(p.name)
+    if missing and missing[0]:
+        raise TypeError("forward() is missing an argument: '%s'" % missing[0])
+    takes_named = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
+    keywords = {p.name: named.pop(p.name, p.default) for p in only if p.name in named or p.default is not p.empty}
+    if takes_named:
+        keywords.update(named)
+    elif named:
+        warnings.warn("forward() has no argument %s: ignored" % ", ".join(sorted(named)), stacklevel=5)
+    return tuple(args), keywords
+
+
+class Keywords(torch.nn.Module):
+    """forward(*positional, *keyword-only): torch's tracer takes no keywords. The prefix of its names is taken off again."""
+    PREFIX = "_model."
+
+    def __init__(self, model, n, names):
+        super().__init__()
+        self._model, self._n, self._names = model, n, names
+        self.training = getattr(model, "training", False)
+
+    def forward(self, *args):
+        return self._model(*args[:self._n], **dict(zip(self._names, args[self._n:])))
+
+
+class Function(torch.nn.Module):
+    """A plain callable as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args):
+        return self._function(*args)
+
+
+def leaves(value, path=""):
+    """(path, leaf) of nested tuples, lists and dicts, in order."""
+    if isinstance(value, (tuple, list)):
+        for i, v in enumerate(value):
+            yield from leaves(v, "%s.%d" % (path, i) if path else str(i))
+    elif isinstance(value, dict):
+        for k, v in value.items():
+            yield from leaves(v, "%s.%s" % (path, k) if path else str(k))
+    else:
+        yield path, value

@@ -1,0 +1,49 @@
+"""axes.py - dynamic_axes: {name: {axis: name of the size}}, or {name: [axes]}, for inputs and outputs."""
+import warnings
+
+
+def names_of_axes(key, axes):
+    """{axis: name}, with torch.onnx's names where the caller has none."""
+    if isinstance(axes, dict):
+        for axis, name in axes.items():
+            if not isinstance(axis, int) or isinstance(axis, bool) or not isinstance(name, str):
+                raise TypeError("dynamic_axes[%r]: an axis is an int and its name a text, not %r: %r" % (key, axis, name))
+        return dict(axes)
+    if isinstance(axes, tuple) or not hasattr(axes, "__iter__"):
+        raise TypeError("dynamic_axes[%r] is a dict or a list of axes, not %r" % (key, axes))
+    warnings.warn("No names were found for specified dynamic axes of provided input."
+                  "Automatically generated names will be applied to each dynamic axes of input %s" % key, stacklevel=6)
+    found = {}
+    for i, axis in enumerate(axes):
+        if not isinstance(axis, int) or isinstance(axis, bool):
+            raise ValueError("The type of axis index is expected to be an integer")
+        if axis in found:
+            warnings.warn("Duplicate dynamic axis index %d was provided for input %s." % (axis, key), stacklevel=6)
+        else:
+            found[axis] = "%s_dynamic_axes_%d" % (key, i + 1)
+    return found
+
+
+def checked(dynamic_axes, known):
+    """{name: {axis: name}}. `known`: names of inputs and outputs, or None when they are not known yet."""
+    found = {}
+    for key, axes in (dynamic_axes or {}).items():
+        if known is not None and key not in known:
+            warnings.warn("Provided key %s for dynamic axes is not a valid input/output name" % key, stacklevel=5)
+        found[key] = names_of_axes(key, axes)
+    return found
+
+
+def normal_axis(name, axis, rank):
+    """Counted from the front."""
+    if not -rank <= axis < rank:
+        raise RuntimeError("Dynamic shape axis should be no more than the shape dimension for %s" % name)
+    return axis % rank
+
+
+def names_by_axis(name, axes, rank):
+    """[name or None] for each axis."""
+    names = [None] * rank
+    for axis, text in axes.items():
+        names[normal_axis(name, axis, rank)] = text
+    return names

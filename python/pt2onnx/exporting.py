@@ -1,0 +1,362 @@
+"""exporting.py - pt2onnx.export: which road a model takes, and what the caller gets back.
+
+    nn.Module, callable          torch's trace graph, handed over in memory (trace.py)
+    ScriptModule, ScriptFunction torch.jit.save to a temporary file, and the reader of .pt
+    ExportedProgram, dynamo=True torch.export.save to a temporary file, and the reader of .pt2"""
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import warnings
+
+import torch
+
+from . import _capi, axes
+from .arguments import Function, Keywords, arrange, as_tuple, leaves, signature_of
+from .parameters import bind
+from .scratch import Stopped
+from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
+from .trace import Record, trace
+from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, TrainingMode, Warn, error_of, has_export
+
+MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
+UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
+                "make sure you registered it with the right domain and version.\n%s")
+ASSUMED, ADDED, DROPPED, CHANGED = range(4)
+CONSTANT_INPUTS = re.compile(r"the input .*, because nothing uses it$")
+
+
+class Result:
+    """A finished model: `model_bytes`, `save(path)`, `input_names`, `output_names`, `notes`, and `verification` if asked for."""
+
+    def __init__(self, job):
+        self._bytes, self._path, self.input_names, self.output_names = None, None, (), ()
+        self.notes, self.verification, self.report = job.notes, None, None
+
+    @property
+    def model_bytes(self):
+        if self._bytes is None:
+            with open(self._path, "rb") as f:
+                self._bytes = f.read()
+        return self._bytes
+
+    def save(self, path):
+        """Write the model to `path`."""
+        if self._path and os.path.exists(self._path + ".data"):
+            raise RuntimeError("the weights of this model lie in %s.data: copy both files" % self._path)
+        with open(path, "wb") as f:
+            f.write(self.model_bytes)
+
+    @property
+    def model_proto(self):
+        """The model as the onnx package has it."""
+        import onnx
+        return onnx.load_model_from_string(self.model_bytes)
+
+
+def export(*positional, **keywords):
+    return Export(bind(positional, keywords)).run()
+
+
+class Export:
+    """One call of export."""
+
+    def __init__(self, settings):
+        self.s, self.notes, self.text = settings, [], []
+
+    # ---- the frame ----
+
+    def run(self):
+        s = self.s
+        with tempfile.TemporaryDirectory(prefix="pt2onnx-") as folder, self.exporting():
+            path = self.output_path() or os.path.join(folder, "model.onnx")
+            self.folder = folder
+            self.convert(path)
+            self.after(path)
+            return self.give(path)
+
+    def output_path(self):
+        return os.fspath(self.s.f) if isinstance(self.s.f, (str, bytes, os.PathLike)) else None
+
+    @contextlib.contextmanager
+    def exporting(self):
+        """torch.onnx.is_in_onnx_export() and what else symbolic functions and models ask for, during the export only."""
+        assert GLOBALS.in_onnx_export is False, "an export is running already"
+        before = GLOBALS.operator_export_type, GLOBALS.training_mode, GLOBALS.export_training, GLOBALS.export_onnx_opset_version
+        GLOBALS.in_onnx_export = True
+        GLOBALS.operator_export_type, GLOBALS.training_mode = self.s.operator_export_type, self.s.training
+        try:
+            yield
+        finally:
+            GLOBALS.in_onnx_export = False
+            GLOBALS.operator_export_type, GLOBALS.training_mode, GLOBALS.export_training, GLOBALS.export_onnx_opset_version = before
+
+    def give(self, path):
+        """None, as torch.onnx.export gives, unless the caller has no file or has asked for the newer exporter."""
+        s = self.s
+        if s.f is None or s.dynamo:
+            result = Result(self)
+            result._path = path
+            result.input_names, result.output_names = self.signature
+            result.verification, result.report = self.verification, self.report
+            if self.output_path() is None:
+                result.model_bytes
+            return result
+        if self.output_path() is None:
+            if os.path.exists(path + ".data"):
+                raise RuntimeError("The serialized model is larger than the 2GiB limit: give a path, so that the weights can lie beside it")
+            with open(path, "rb") as f:
+                shutil.copyfileobj(f, s.f)
+        return None
+
+    # ---- the roads ----
+
+    def convert(self, path):
+        model = self.s.model
+        if isinstance(model, torch.nn.DataParallel):
+            raise ValueError("torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model "
+                             "from torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)")
+        if self.wants_program():
+            return self.from_program(path)
+        if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+            return self.from_script(path)
+        if not isinstance(model, torch.nn.Module):
+            if not callable(model):
+                raise TypeError("pt2onnx.export: a %s is no model" % type(model).__name__)
+            self.s.model = Function(model)
+        return self.from_trace(path)
+
+    def wants_program(self):
+        s = self.s
+        is_program = has_export() and isinstance(s.model, torch.export.ExportedProgram)
+        if not is_program and (s.dynamo or s.dynamic_shapes is not None) and not has_export():
+            raise RuntimeError("dynamo and dynamic_shapes need torch.export, which torch %s does not have: dynamic_axes names sizes"
+                               % torch.__version__)
+        return is_program or s.dynamo or s.dynamic_shapes is not None or not hasattr(torch.jit, "_get_trace_graph")
+
+    @contextlib.contextmanager
+    def mode(self, model):
+        """Training or evaluation mode for the time of the export; each module gets its own back."""
+        before = [(m, m.training) for m in model.modules()] if isinstance(model, torch.nn.Module) else []
+        if self.s.training != TrainingMode.PRESERVE and before:
+            model.train(self.s.training == TrainingMode.TRAINING)
+        GLOBALS.export_training = bool(before) and before[0][0].training
+        try:
+            yield
+        finally:
+            for m, training in before:
+                if m.training != training:
+                    m.training = training
+
+    def from_trace(self, path):
+        s = self.s
+        args, keywords = arrange(s.model, s.args, s.kwargs)
+        model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
+        everything = args + tuple(keywords.values())
+        self.example = everything
+        with self.mode(s.model), torch.no_grad():
+            graph, weights = trace(model, everything)
+        given_up = set()
+        while not self.try_trace(path, graph, weights, given_up):
+            pass
+
+    def try_trace(self, path, graph, weights, given_up):
+        """False: an operator has failed that the mode keeps, and is in given_up now."""
+        s = self.s
+        symbolics = Symbolics(s, given_up)
+        known = axes.checked(s.dynamic_axes, None)
+        record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params)
+        self.warn_of_keys(known, record.input_names + s.output_names)
+        self.output_axes(known, s.output_names)
+        self.signature = record.input_names, s.output_names
+        fields = self.fields(symbolics, record)
+        fields["rename_outputs"] = s.output_names
+        try:
+            self.call(_capi.convert_trace, record.trace, path, fields, symbolics)
+        except RuntimeError as e:
+            lost = {name for name in MISSING.findall(str(e)) if name not in given_up}
+            if s.operator_export_type not in (FALLBACK, FALLTHROUGH) or not lost:
+                raise
+            given_up |= lost
+            return False
+        return True
+
+    def from_script(self, path):
+        """Loops stay loops where ONNX can say them, as torch.onnx leaves them; a program that needs them unrolled has them unrolled."""
+        s = self.s
+        saved = os.path.join(self.folder, "model.pt")
+        with self.mode(s.model):
+            s.model.save(saved)
+        specs = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes, None), s.input_names)
+        self.example = as_tuple(s.args)
+        known = self.axes_of_files()
+        self.output_axes(known, s.output_names)
+        self.signature = s.input_names, s.output_names
+        for keep_loops in (True, False):
+            symbolics = Symbolics(s)
+            fields = self.fields(symbolics, None)
+            fields.update(inputs=specs, keep_loops=keep_loops, rename_inputs=s.input_names, rename_outputs=s.output_names,
+                          mode=0 if s.training == TrainingMode.EVAL else 1)
+            try:
+                return self.call(_capi.convert, saved, path, fields, symbolics)
+            except RuntimeError:
+                if not keep_loops:
+                    raise
+
+    def from_program(self, path):
+        s = self.s
+        program = s.model
+        if not isinstance(program, torch.export.ExportedProgram):
+            args, keywords = as_tuple(s.args), s.kwargs
+            if not isinstance(program, torch.nn.Module):
+                program = Function(program)
+            with self.mode(program), torch.no_grad():
+                model, program = program, torch.export.export(program, args, keywords, dynamic_shapes=self.shapes(), strict=False)
+            self.example = args + tuple((keywords or {}).values())
+            specs = shape_specs(program, model, args, keywords or {}, s.dynamic_shapes)
+        else:
+            self.example, specs = as_tuple(s.args) or None, []
+        saved = os.path.join(self.folder, "model.pt2")
+        torch.export.save(program, saved)
+        self.output_axes(self.axes_of_files(), s.output_names)
+        self.signature = s.input_names, s.output_names
+        symbolics = Symbolics(s)
+        fields = self.fields(symbolics, None)
+        fields.update(inputs=specs, rename_inputs=s.input_names, rename_outputs=s.output_names)
+        self.call(_capi.convert, saved, path, fields, symbolics)
+
+    def shapes(self):
+        """dynamic_shapes, or what dynamic_axes says in its terms."""
+        s = self.s
+        if s.dynamic_shapes is not None or not s.dynamic_axes:
+            return s.dynamic_shapes
+        raise RuntimeError("with dynamo=True give dynamic_shapes; dynamic_axes belongs to the traced export (dynamo=False)")
+
+    def axes_of_files(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")             # said once already
+            return axes.checked(self.s.dynamic_axes, None)
+
+    # ---- what all roads share ----
+
+    def warn_of_keys(self, known, names):
+        for key in known:
+            if key not in names:
+                warnings.warn("Provided key %s for dynamic axes is not a valid input/output name" % key, stacklevel=6)
+
+    def output_axes(self, known, names):
+        self.output_dims = ["%s.%d=%s" % (name, axis, text) for name in names for axis, text in known.get(name, {}).items()]
+
+    def fields(self, symbolics, record):
+        s = self.s
+        external = 2 if s.use_external_data_format or s.external_data is True and "external_data" in s.written else 0
+        return dict(opset=s.opset_version, weights=1 if s.external_data is False else external, keep_weights=self.keeps_weights(),
+                    rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
+                    symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
+                    drop_unused_inputs=True, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
+                    domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
+                    on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
+                    **({"dump_after": "drop-leftovers"} if s.verbose else {}))
+
+    def keeps_weights(self):
+        s = self.s
+        return not s.do_constant_folding or not s.optimize or s.training != TrainingMode.EVAL
+
+    def note(self, user, kind, text):
+        self.notes.append((kind, text.decode("utf-8", "replace")))
+
+    def call(self, function, source, path, fields, symbolics):
+        self.notes, self.text = [], []
+        try:
+            function(source, path, _capi.Options(**fields))
+        except _capi.ConversionError as e:
+            if symbolics.error is not None and not isinstance(symbolics.error, Stopped):
+                raise symbolics.error from None
+            raise self.error(e) from None
+        self.tell()
+
+    def error(self, e):
+        """The class that people catch."""
+        names = MISSING.findall(str(e))
+        if not names:
+            return error_of("OnnxExporterError", str(e)) if e.status in (1, 2) else e
+        text = str(e)
+        if names[0].split("::")[0] not in ("aten", "prim", "quantized"):
+            text = UNRECOGNIZED % (names[0], text)
+        return error_of("UnsupportedOperatorError", text)
+
+    def tell(self):
+        if self.s.verbose:
+            print("Exported graph: " + "".join(self.text))
+        for kind, text in self.notes:
+            if self.s.on_note:
+                self.s.on_note(kind, text)
+            elif kind in (ASSUMED, DROPPED) and not CONSTANT_INPUTS.match(text):
+                warnings.warn("%s: %s" % (_capi.NOTE_WORDS[kind], text), Warn, stacklevel=7)
+
+    # ---- afterwards ----
+
+    def after(self, path):
+        self.verification = self.report = None
+
+
+def script_inputs(model, args, kwargs, known, names):
+    """SPECs for the inputs of a scripted program, by the example arguments and the names of its parameters."""
+    schema = model.forward.schema if isinstance(model, torch.jit.ScriptModule) else model.schema
+    parameters = [a.name for a in schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
+    specs, k = [], 0
+    for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
+        for path, leaf in leaves(value, name):
+            if leaf is None or isinstance(leaf, str):
+                specs.append("%s=%s" % (path, "None" if leaf is None else '"%s"' % leaf))
+                continue
+            told = names[k] if k < len(names) else path
+            specs.append("%s:%s" % (path, type_text(leaf, known.get(told, known.get(path, {})), told)))
+            k += 1
+    return specs
+
+
+def shape_specs(program, model, args, keywords, shapes):
+    """SPECs with the names that the caller's Dims have: torch.export keeps only symbols of its own."""
+    if not shapes:
+        return []
+    parameters = list(signature_of(model).parameters)
+    by_name = dict(shapes) if isinstance(shapes, dict) else dict(zip(parameters, shapes))
+    found = []
+    for name, value in list(zip(parameters, args)) + list(keywords.items()):
+        found += dims_of_leaves(value, by_name.get(name))
+    inputs = program.graph_signature.user_inputs
+    if len(found) != len(inputs):
+        return []
+    return ["%s:%s[%s]" % (path, NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))
+            for path, (leaf, dims) in zip(inputs, found) if isinstance(leaf, torch.Tensor)]
+
+
+def dims_of_leaves(value, shape):
+    """(tensor, its sizes as texts) for each leaf; shape is what dynamic_shapes says at this place."""
+    if isinstance(value, (tuple, list)):
+        parts = shape or [None] * len(value)
+        return [leaf for v, s in zip(value, parts) for leaf in dims_of_leaves(v, s)]
+    if isinstance(value, dict):
+        return [leaf for k, v in value.items() for leaf in dims_of_leaves(v, (shape or {}).get(k))]
+    if not isinstance(value, torch.Tensor):
+        return [(value, [])]
+    told = shape if isinstance(shape, dict) else dict(enumerate(shape or ()))
+    return [(value, [dim_text(told.get(axis), n) for axis, n in enumerate(value.shape)])]
+
+
+def dim_text(told, size):
+    """A Dim or a text by its name, another hint (Dim.AUTO) as a size without one."""
+    if told is None or type(told) is int:
+        return str(size)
+    name = told if isinstance(told, str) else getattr(told, "__name__", "")
+    return name if name.isidentifier() else "?"
+
+
+def type_text(leaf, named, told):
+    if not isinstance(leaf, torch.Tensor):
+        return {bool: "bool[]", int: "int64[]", float: "float64[]"}[type(leaf)]
+    names = axes.names_by_axis(told, named, leaf.dim())
+    dims = [re.sub(r"\W", "_", n) if n else str(d) for n, d in zip(names, leaf.shape)]
+    return "%s[%s]" % (NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))

@@ -1,0 +1,37 @@
+"""files.py - saved programs to ONNX: pt2onnx.convert. Needs neither torch nor onnx."""
+import os
+import sys
+
+from . import _capi
+
+MODES = {"eval": 0, "saved": 1}
+WEIGHTS = {"auto": 0, "inline": 1, "external": 2, "link": 3}
+TARGETS = {"ort": 0, "onnx": 1}
+
+
+def print_note(kind, text):
+    if kind < len(_capi.NOTE_WORDS) - 1:
+        print("%s: %s" % (_capi.NOTE_WORDS[kind], text), file=sys.stderr)
+
+
+def choice(what, value, choices):
+    if value not in choices:
+        raise ValueError("%s is one of %s, not %r" % (what, ", ".join(sorted(choices)), value))
+    return choices[value]
+
+
+def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval", weights="auto", target="ort", keep_weights=False,
+            dynamic=False, check_crc=False, rules=(), limits=(), on_note=print_note):
+    """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
+
+    inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
+    added, dropped and changed; None silences it. Raises ConversionError (a RuntimeError)."""
+    model = os.fspath(model)
+    out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fspath(out)
+    fields = dict(opset=opset, inputs=inputs, output_names=output_names, mode=choice("mode", mode, MODES),
+                  weights=choice("weights", weights, WEIGHTS), target=choice("target", target, TARGETS), keep_weights=keep_weights,
+                  dynamic=dynamic, check_crc=check_crc, rules=[os.fspath(r) for r in rules], limits=limits)
+    if on_note:
+        fields["on_note"] = lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace"))
+    _capi.convert(model, out, _capi.Options(**fields))
+    return out

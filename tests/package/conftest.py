@@ -1,0 +1,8 @@
+"""Tests of the Python package. They run once under each torch: `PYTHON -m pytest tests/package` (tools/run_tests.py does both)."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+os.environ.setdefault("PT2ONNX_LIBRARY", os.path.join(os.environ.get("PT2ONNX_BUILD") or os.path.join(TOP, "build"), "libpt2onnx.so"))
+sys.path[:0] = [os.path.join(TOP, "python"), HERE]

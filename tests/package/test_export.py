@@ -1,0 +1,410 @@
+"""pt2onnx.export: what it takes, what it returns, names, sizes, modes. Operators are tested elsewhere (tests/ops)."""
+import io
+import pathlib
+import warnings
+
+import numpy
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+from torch.onnx import OperatorExportTypes, TrainingMode
+
+import pt2onnx
+from helpers import TORCH_2, agrees, checked, dims, exported, names, ops, run, weights
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 4, 3)
+
+    def forward(self, x):
+        return self.conv(x).relu()
+
+
+class Asinh(torch.nn.Module):
+    def forward(self, x):
+        return torch.asinh(x)
+
+
+class Sum(torch.nn.Module):
+    """Positional, with a default, keyword-only; a dict and a list with a None as results."""
+
+    def forward(self, x, n, k=2.5, *, z=None):
+        y = x * n + k
+        return {"y": y if z is None else y + z, "more": [x * 2, None]}
+
+
+IMAGE = torch.randn(1, 3, 10, 10)
+ROWS = torch.randn(2, 3)
+
+
+# ---- signatures ----
+
+OLD = dict(export_params=True, verbose=False, training=TrainingMode.EVAL, input_names=None, output_names=None, aten=False,
+           export_raw_ir=False, operator_export_type=None, opset_version=None, _retain_param_name=True, do_constant_folding=True,
+           example_outputs=None, strip_doc_string=True, dynamic_axes=None, keep_initializers_as_inputs=None, custom_opsets=None,
+           enable_onnx_checker=True, use_external_data_format=False)
+
+
+@pytest.mark.parametrize("name", sorted(OLD))
+def test_every_parameter_of_torch_1_8_is_taken_by_name(name):
+    assert ops(checked(Net(), IMAGE, **{name: OLD[name]})) == ["Conv", "Relu"]
+
+
+def positional(*rest):
+    f = io.BytesIO()
+    pt2onnx.export(Net(), IMAGE, f, True, False, TrainingMode.EVAL, ["in"], ["out"], *rest)
+    return onnx.load_model_from_string(f.getvalue())
+
+
+@pytest.mark.parametrize("rest", [
+    (False, False, OperatorExportTypes.ONNX, 12, True, True, None, True, {"in": {0: "n"}}),         # until 1.9
+    (OperatorExportTypes.ONNX, 12, True, True, None, True, {"in": {0: "n"}}),                       # 1.10
+    (None, 12, True, {"in": {0: "n"}}),                                                             # since 1.12
+], ids=["1.8", "1.10", "1.12"])
+def test_positional_orders_are_told_apart(rest):
+    model = positional(*rest)
+    assert model.opset_import[0].version == 12
+    assert names(model.graph.input) == ["in"] and dims(model.graph.input[0])[0] == "n" and names(model.graph.output) == ["out"]
+
+
+def test_unknown_and_double_arguments_are_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'opset'"):
+        exported(Net(), IMAGE, opset=11)
+    with pytest.raises(TypeError, match="multiple values for argument 'args'"):
+        pt2onnx.export(Net(), IMAGE, io.BytesIO(), args=IMAGE)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'model'"):
+        pt2onnx.export()
+
+
+@pytest.mark.parametrize("options, error, text", [
+    ({"opset_version": 7}, ValueError, "Unsupported ONNX opset version: 7"),
+    ({"opset_version": 29}, ValueError, "Unsupported ONNX opset version: 29"),
+    ({"training": 3}, TypeError, "TrainingMode"),
+    ({"input_names": "in"}, TypeError, "list of names"),
+    ({"input_names": ["in", "in"]}, ValueError, "given twice"),
+    ({"input_names": ["a", "b", "c", "d"]}, RuntimeError, r"number of input names provided \(4\) exceeded number of inputs \(3\)"),
+    ({"output_names": ["a", "b"]}, RuntimeError, r"number of output names provided \(2\) exceeded number of outputs \(1\)"),
+    ({"export_modules_as_functions": True}, RuntimeError, "local functions"),
+    ({"export_raw_ir": True}, RuntimeError, "RAW is not supported"),
+    ({"aten": True, "operator_export_type": OperatorExportTypes.ONNX}, ValueError, "cannot be given together"),
+    ({"names": "pytorch"}, ValueError, "tutorials"),
+])
+def test_what_cannot_be_honoured_is_refused(options, error, text):
+    with pytest.raises(error, match=text):
+        exported(Net(), IMAGE, **options)
+
+
+# ---- models and results ----
+
+def test_default_opset_is_torchs_own():
+    assert exported(Net(), IMAGE).opset_import[0].version == (torch.onnx._constants.ONNX_DEFAULT_OPSET if TORCH_2 else 14)
+
+
+def test_path_file_and_result(tmp_path):
+    for f in (str(tmp_path / "a.onnx"), tmp_path / "b.onnx", pathlib.Path(tmp_path) / "c.onnx"):
+        assert pt2onnx.export(Net(), IMAGE, f) is None
+    a, b = (tmp_path / "a.onnx").read_bytes(), (tmp_path / "b.onnx").read_bytes()
+    assert len(a) == len(b) and b"conv.weight" in a
+    result = pt2onnx.export(Net(), IMAGE, input_names=["in"], output_names=["out"])
+    assert (result.input_names, result.output_names) == (["in"], ["out"])
+    assert names(onnx.load_model_from_string(result.model_bytes).graph.input) == ["in"]
+    result.save(tmp_path / "d.onnx")
+    assert (tmp_path / "d.onnx").read_bytes() == result.model_bytes
+    assert result.model_proto.graph.output[0].name == "out"
+
+
+def test_external_data(tmp_path):
+    big = torch.nn.Linear(100, 100)
+    pt2onnx.export(big, torch.ones(2, 100), tmp_path / "m.onnx", external_data=True)
+    assert (tmp_path / "m.onnx.data").stat().st_size >= 40000
+    assert onnx.load(str(tmp_path / "m.onnx")).graph.initializer
+    pt2onnx.export(big, torch.ones(2, 100), tmp_path / "n.onnx", use_external_data_format=True)
+    assert (tmp_path / "n.onnx.data").stat().st_size >= 40000
+
+
+@pytest.mark.parametrize("make", [lambda: Net(), lambda: torch.jit.trace(Net(), IMAGE), lambda: torch.jit.script(Net())],
+                         ids=["module", "traced", "scripted"])
+def test_modules_give_one_graph(make):
+    torch.manual_seed(0)
+    net = make().eval()
+    model = checked(net, IMAGE, input_names=["in"], output_names=["out"])
+    assert ops(model) == ["Conv", "Relu"]
+    assert sorted(weights(model)) == ["conv.bias", "conv.weight"]
+    assert names(model.graph.input) == ["in"] and names(model.graph.output) == ["out"]
+    agrees(model, net, IMAGE)
+
+
+def test_callables():
+    agrees(checked(lambda a, b: torch.matmul(a, b.t()), (ROWS, ROWS)), lambda a, b: torch.matmul(a, b.t()), ROWS, ROWS)
+    with pytest.raises(TypeError, match="is no model"):
+        exported(3, ROWS)
+
+
+def test_script_functions():
+    @torch.jit.script
+    def power(a, n: int):
+        for i in range(n):
+            a = a * 2
+        return a
+    model = checked(power, (ROWS, 3), input_names=["a", "n"], dynamic_axes={"a": {0: "rows"}})
+    assert ops(model)[-1] == "Loop" and names(model.graph.input) == ["a", "n"] and dims(model.graph.input[0]) == ["rows", 3]
+    for n in range(4):
+        numpy.testing.assert_allclose(run(model, ROWS.numpy(), n)[0], ROWS.numpy() * 2 ** n)
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_exported_programs():
+    net = Net().eval()
+    program = torch.export.export(net, (IMAGE,))
+    agrees(checked(program, (), input_names=["in"]), net, IMAGE)
+    result = pt2onnx.export(net, (IMAGE,), dynamo=True)
+    assert names(result.model_proto.graph.input) == ["x"]               # forward's own
+    n = torch.export.Dim("n", min=2)
+    model = checked(net, (torch.cat([IMAGE] * 3),), dynamic_shapes={"x": {0: n}})
+    assert dims(model.graph.input[0]) == ["n", 3, 10, 10]
+    agrees(model, net, torch.cat([IMAGE] * 5))
+
+
+@pytest.mark.skipif(TORCH_2, reason="torch 2 has it")
+def test_torch_export_is_named_where_it_is_missing():
+    for options in ({"dynamo": True}, {"dynamic_shapes": {"x": {0: "n"}}}):
+        with pytest.raises(RuntimeError, match="need torch.export"):
+            exported(Net(), IMAGE, **options)
+
+
+def test_data_parallel_is_named():
+    with pytest.raises(ValueError, match="model.module"):
+        exported(torch.nn.DataParallel(Net()), IMAGE)
+
+
+# ---- arguments ----
+
+@pytest.mark.parametrize("args, kwargs, inputs", [
+    ((ROWS, 3), None, 3),
+    ((ROWS, 3, 1.5), None, 3),
+    ((ROWS, 3, {"k": 1.5}), None, 3),
+    ((ROWS, {"n": 3, "z": ROWS}), None, 4),
+    ((ROWS, 3), {"z": ROWS}, 4),
+    ([ROWS, 3], None, 3),
+])
+def test_named_arguments(args, kwargs, inputs):
+    model = checked(Sum(), args, kwargs=kwargs)
+    assert len(model.graph.input) == inputs and len(model.graph.output) == 2
+    kinds = {i.type.tensor_type.elem_type for i in model.graph.input[1:3]}
+    assert kinds == {onnx.TensorProto.INT64, onnx.TensorProto.DOUBLE}                   # Python numbers are inputs, as torch has them
+
+
+def test_numbers_as_inputs_count():
+    model = checked(Sum(), (ROWS, 3))
+    y, doubled = run(model, ROWS.numpy(), numpy.int64(5), numpy.float64(0.5))
+    numpy.testing.assert_allclose(y, ROWS.numpy() * 5 + 0.5, rtol=1e-6)
+    numpy.testing.assert_allclose(doubled, ROWS.numpy() * 2)
+
+
+def test_nested_arguments():
+    class Nested(torch.nn.Module):
+        def forward(self, d, x):
+            return d["a"] - d["b"][0] * x
+    model = checked(Nested(), ({"a": ROWS, "b": (ROWS * 2,)}, ROWS))
+    assert len(model.graph.input) == 3
+    numpy.testing.assert_allclose(run(model, ROWS.numpy(), ROWS.numpy() * 2, ROWS.numpy())[0], (ROWS - 2 * ROWS * ROWS).numpy(), rtol=1e-5)
+
+
+def test_missing_arguments_are_named():
+    with pytest.raises(TypeError, match="missing an argument: 'n'"):
+        exported(Sum(), (ROWS,))
+
+
+def test_keyword_only_arguments_keep_names_of_weights():
+    class Only(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(3, 4)
+
+        def forward(self, x, *, scale):
+            return self.fc(x) * scale
+    model = checked(Only(), (ROWS,), kwargs={"scale": torch.tensor(2.0)})
+    assert weights(model) == ["fc.weight", "fc.bias"]
+    assert any(n.name.startswith("/fc/") for n in model.graph.node)
+
+
+# ---- names ----
+
+def test_unnamed_inputs_are_called_as_the_tracer_calls_them():
+    assert names(exported(Asinh(), IMAGE).graph.input) == ["0"]
+
+
+def test_names_of_torch_1_13():
+    assert names(exported(Asinh(), IMAGE, names="1.13").graph.input) == ["onnx::Asinh_0"]
+    assert names(exported(Net(), IMAGE, names="1.13").graph.input) == ["input"]
+
+
+def test_input_names_may_name_parameters():
+    model = checked(Net(), IMAGE, input_names=["in", "w", "b"])
+    assert weights(model) == ["w", "b"] and names(model.graph.input) == ["in"]
+
+
+def test_an_input_that_nothing_uses_is_left_out():
+    model = checked(lambda a, b: b + 1, (ROWS, ROWS), input_names=["a", "b"])
+    assert names(model.graph.input) == ["b"]
+
+
+def test_values_that_are_returned_twice_or_untouched():
+    def both(a):
+        b = a + 1
+        return a, b, b
+    model = checked(both, (ROWS,), input_names=["a"], output_names=["p", "q", "r"])
+    assert names(model.graph.input) == ["a"] and names(model.graph.output) == ["p", "q", "r"]
+    p, q, r = run(model, ROWS.numpy())
+    numpy.testing.assert_array_equal(p, ROWS.numpy())
+    numpy.testing.assert_array_equal(q, r)
+
+
+# ---- weights ----
+
+def test_without_weights():
+    model = checked(Net(), IMAGE, export_params=False)
+    assert names(model.graph.input)[1:] == ["conv.weight", "conv.bias"] and not weights(model)
+
+
+def test_initializers_as_inputs():
+    model = checked(Net(), IMAGE, keep_initializers_as_inputs=True)
+    assert names(model.graph.input)[1:] == ["conv.weight", "conv.bias"] == weights(model)
+
+
+def test_weights_are_kept_without_folding():
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
+    assert ops(checked(net, IMAGE)) == ["Conv"]
+    assert ops(checked(net, IMAGE, do_constant_folding=False)) == ["Conv", "BatchNormalization"]
+
+
+def test_constants_are_nodes():
+    model = checked(lambda x: x * torch.tensor([1.5, 2.0, 3.0]), (ROWS,))
+    assert ops(model) == ["Constant", "Mul"] and not weights(model)
+
+
+# ---- sizes ----
+
+def test_sizes_are_fixed_by_default():
+    model = exported(Net(), IMAGE)
+    assert dims(model.graph.input[0]) == [1, 3, 10, 10] and dims(model.graph.output[0]) == [1, 4, 8, 8]
+
+
+def test_dynamic_axes_as_a_dict():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = exported(Net(), IMAGE, input_names=["in"], output_names=["out"], dynamic_axes={"in": {0: "batch"}, "out": {0: "batch"}})
+    assert dims(model.graph.input[0]) == ["batch", 3, 10, 10] and dims(model.graph.output[0]) == ["batch", 4, 8, 8]
+    agrees(model, _same(model), torch.cat([IMAGE] * 3))
+
+
+def _same(model):
+    """The torch net with the weights of the ONNX model."""
+    net = Net().eval()
+    net.load_state_dict({t.name: torch.tensor(numpy_helper.to_array(t)) for t in model.graph.initializer})
+    return net
+
+
+def test_dynamic_axes_as_a_list():
+    with pytest.warns(UserWarning, match="dynamic axes of input in"):
+        model = exported(Net(), IMAGE, input_names=["in"], output_names=["out"], dynamic_axes={"in": [2, 3], "out": [2, 3]})
+    assert dims(model.graph.input[0])[2:] == ["in_dynamic_axes_1", "in_dynamic_axes_2"]
+    assert dims(model.graph.output[0])[2:] == ["out_dynamic_axes_1", "out_dynamic_axes_2"]
+    agrees(model, _same(model), torch.randn(1, 3, 20, 15))
+
+
+def test_names_of_sizes_are_any_text():
+    model = exported(Net(), IMAGE, input_names=["in"], dynamic_axes={"in": {-1: "the width", 0: "batch-size"}})
+    assert dims(model.graph.input[0]) == ["batch-size", 3, 10, "the width"]
+
+
+@pytest.mark.parametrize("axes, error, text", [
+    ({"in": {7: "a"}}, RuntimeError, "no more than the shape dimension for in"),
+    ({"in": {-5: "a"}}, RuntimeError, "no more than the shape dimension for in"),
+    ({"in": ["a"]}, ValueError, "expected to be an integer"),
+    ({"in": {0: 1}}, TypeError, "its name a text"),
+    ({"in": (0, 1)}, TypeError, "a dict or a list of axes"),
+])
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_dynamic_axes(axes, error, text):
+    with pytest.raises(error, match=text):
+        exported(Net(), IMAGE, input_names=["in"], dynamic_axes=axes)
+
+
+def test_unknown_key_of_dynamic_axes_is_told():
+    with pytest.warns(UserWarning, match="Provided key zz for dynamic axes is not a valid input/output name"):
+        exported(Net(), IMAGE, dynamic_axes={"zz": {0: "a"}})
+
+
+def test_a_size_that_the_program_fixes_is_told():
+    def fixed(x):
+        return x.reshape(2, 3) * 2
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="works only then"):
+        model = exported(fixed, (ROWS,), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert dims(model.graph.input[0]) == [2, 3]
+
+
+def test_sizes_that_become_python_numbers_are_constants():
+    class Flat(torch.nn.Module):
+        def forward(self, x):
+            return x.reshape(-1, int(x.shape[1]))
+    model = exported(Flat(), torch.randn(4, 2, 3), input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    assert "Shape" not in ops(model)
+
+
+# ---- modes ----
+
+def test_modes_of_modules_are_given_back():
+    net = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(3, 3)).train()
+    net[0].eval()
+    for training in (TrainingMode.EVAL, TrainingMode.PRESERVE, None):
+        model = exported(net, ROWS, training=training)
+        assert "Dropout" not in ops(model)
+        assert [m.training for m in net.modules()] == [True, False, True]
+
+
+class Flagged(torch.nn.Module):
+    def __init__(self, fails=False):
+        super().__init__()
+        self.fails = fails
+
+    def forward(self, x):
+        if self.fails:
+            raise KeyError("mine")
+        return torch.clip(x, 0, 1) if torch.onnx.is_in_onnx_export() else x
+
+
+def test_is_in_onnx_export():
+    assert "Clip" in ops(exported(Flagged(), ROWS)) and not torch.onnx.is_in_onnx_export() and not pt2onnx.is_in_onnx_export()
+    with pytest.raises(KeyError, match="mine"):
+        exported(Flagged(fails=True), ROWS)
+    assert not torch.onnx.is_in_onnx_export()
+
+
+def test_verbose_prints_the_graph_and_keeps_the_lines(capsys):
+    model = exported(Net(), IMAGE, verbose=True)
+    out = capsys.readouterr().out
+    assert out.startswith("Exported graph: graph") and "Conv" in out
+    assert all("test_export.py:" in n.doc_string for n in model.graph.node)
+    assert not any(n.doc_string for n in exported(Net(), IMAGE).graph.node)
+
+
+# ---- errors ----
+
+def test_an_operator_without_a_translation():
+    class Bessel(torch.nn.Module):
+        def forward(self, x):
+            return torch.special.bessel_j0(x)
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError) as e:
+        exported(Bessel(), ROWS, opset_version=13)
+    assert "Exporting the operator 'aten::special_bessel_j0' to ONNX opset version 13 is not supported" in str(e.value)
+    assert "test_export.py:" in str(e.value) and isinstance(e.value, RuntimeError)
+
+
+def test_a_failed_export_leaves_no_file(tmp_path):
+    with pytest.raises(RuntimeError):
+        pt2onnx.export(lambda x: torch.special.bessel_j0(x), ROWS, tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())
