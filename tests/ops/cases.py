@@ -17,7 +17,7 @@ class Tensor:
     def __init__(self, how, short, dims, text, index):
         self.how, self.short, self.index = how.strip(), short, index
         self.dims = [d.strip() for d in dims.split(",") if d.strip()]
-        self.values = [float(v) for v in text.split()]
+        self.values = [float(v) if short[0] in "fb" else int(v) for v in text.split()]
 
     @property
     def dynamic(self):
@@ -31,7 +31,7 @@ class Tensor:
         if self.short == "b":
             return np.array([v != 0 for v in values], bool).reshape(shape)
         name = "float32" if self.short == "bf16" else DTYPES[self.short]
-        return np.array(values, np.float64).astype(name).reshape(shape)
+        return np.array(values, np.float64 if self.short[0] in "fb" else np.int64).astype(name).reshape(shape)
 
 
 def fill(short, k, n):
