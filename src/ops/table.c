@@ -7,6 +7,7 @@
 /* One line a family: its rows, ops_NAME of NAME.c, and NAME.rules where it has one. */
 #define FAMILIES(ROWS, ROWS_AND_RULES) \
     ROWS_AND_RULES(pointwise) \
+    ROWS_AND_RULES(special) \
     ROWS(convert) \
     ROWS(reduce) \
     ROWS(cumulative) \
