@@ -2,6 +2,8 @@
  * The formulas are in pointwise.rules. */
 #include "ops/internal.h"
 
+#include <math.h>
+
 /* Sizes that went through tensors: both sides a single dim, so the result is one too and no node is made. */
 static bool one_item(Ox v, Dim *out)
 {
@@ -106,13 +108,273 @@ static Ox lower_remainder(Op *op)
     return ox(op, "Where", other_sign, moved, rest);
 }
 
-/* self >> other is floor division by a power of two; ONNX shifts unsigned types only. */
-static Ox lower_right_shift(Op *op)
+/* 1, 2, 4, .. 2^last in x's type, by index; the last one of a signed type has wrapped round. */
+static Ox powers_of_two(Op *op, DType t, int64_t last)
 {
-    Ox two = number_like(op, 2, arg(op, "self")), power = ox(op, "Pow", two, arg(op, "other"));
+    int64_t v[64], n = last + 1;
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (int64_t)((uint64_t)1 << i);
+    return ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 1, &n, v)), t);
+}
+
+/* ONNX shifts unsigned types only: to the left is a product, to the right a division, with a power of two. PyTorch's result of
+ * a shift beyond the type's bits, negative ones included, is 0, and -1 for a negative number to the right.
+ * row->datum: 1 to the right. */
+static Ox lower_shift(Op *op)
+{
+    Ox x = arg(op, "self"), by = arg(op, "other");
+    if (!ox_ok(x) || !ox_ok(by))
+        return POISON;
     if (!dtype_is_int(op->common))
-        return op_fail(op, E_VALUE, "shifts are for integers");
-    return floor_ints(op, arg(op, "self"), power);
+        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'", op->row->datum ? "rshift_cpu" : "lshift_cpu", torch_dtype_name(op->common));
+    bool right = op->row->datum, sign = right && dtype_is_signed(op->common);
+    int64_t last = 8 * (int64_t)dtype_size(op->common) - (sign ? 2 : 1);
+    Ox at = ox_cast(op->g, by, DT_INT64), first = ox_int(op->g, 0), end = ox_int(op->g, last), zero = number_like(op, 0, x);
+    Ox negative = ox(op, "Less", at, first), beyond = ox(op, "Greater", at, end), outside = ox(op, "Or", negative, beyond);
+    Ox safe = ox(op, "Where", outside, first, at), power = ox(op, "Gather", powers_of_two(op, op->common, last), safe);
+    Ox inside = right ? floor_ints(op, x, power) : ox(op, "Mul", x, power), emptied = zero;
+    if (sign) {
+        Ox less = is_negative(op, x), minus = number_like(op, -1, x);
+        emptied = ox(op, "Where", less, minus, zero);
+    }
+    return ox(op, "Where", outside, emptied, inside);
+}
+
+/* ---- powers ---- */
+
+/* x^n by squaring, in x's own type. */
+static Ox int_power(Op *op, Ox x, int64_t n)
+{
+    Ox out = NULL;
+    for (; n > 0; n >>= 1) {
+        if (n & 1)
+            out = out ? ox(op, "Mul", out, x) : x;
+        if (n > 1)
+            x = ox(op, "Mul", x, x);
+    }
+    return out;
+}
+
+/* The same where the exponents are data: six steps, for beyond 2^63 only 1 and -1 have powers. */
+static Ox int_powers(Op *op, Ox x, Ox n)
+{
+    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), two = number_like(op, 2, x), out = one;
+    for (int bit = 0; bit < 6; bit++) {
+        Ox rest = ox(op, "Mod", n, two), even = ox(op, "Equal", rest, zero), more = ox(op, "Mul", out, x);
+        out = ox(op, "Where", even, out, more);
+        n = bit < 5 ? ox(op, "Div", n, two) : n;
+        x = bit < 5 ? ox(op, "Mul", x, x) : x;
+    }
+    return out;
+}
+
+/* 1/x^n, of which an int keeps 1 and -1. */
+static Ox negative_powers(Op *op, Ox x, Ox n)
+{
+    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), minus = number_like(op, -1, x), two = number_like(op, 2, x);
+    Ox rest = ox(op, "Mod", n, two), even = ox(op, "Equal", rest, zero), sign = ox(op, "Where", even, one, minus);
+    Ox is_one = ox(op, "Equal", x, one), is_minus = ox(op, "Equal", x, minus), inner = ox(op, "Where", is_minus, sign, zero);
+    return ox(op, "Where", is_one, one, inner);
+}
+
+/* Runtimes compute ONNX's Pow of ints in double: not exact beyond 2^53, and no wrapping round. */
+static Ox lower_pow(Op *op)
+{
+    Ox x = arg(op, "self"), n = arg(op, "exponent");
+    Value number = arg_value(op, "exponent");
+    if (!ox_ok(x) || !ox_ok(n) || !dtype_is_int(op->common))
+        return ox(op, "Pow", x, n);
+    if (number.tag == V_INT && number.i < 0)
+        return op_fail(op, E_VALUE, "Integers to negative integer powers are not allowed.");
+    if (number.tag == V_INT && number.i > 0 && number.i < 64)
+        return int_power(op, x, number.i);
+    if (!dtype_is_signed(op->common))
+        return int_powers(op, x, n);
+    Ox zero = number_like(op, 0, x), below = ox(op, "Less", n, zero), positive = ox(op, "Max", n, zero);
+    Ox powers = int_powers(op, x, positive), inverse = negative_powers(op, x, n);
+    return ox(op, "Where", below, inverse, powers);
+}
+
+/* Both as doubles, numbers without a detour through float32. */
+static Ox lower_float_power(Op *op)
+{
+    Ox base = number_as(op, arg_value(op, "self"), DT_DOUBLE), power = number_as(op, arg_value(op, "exponent"), DT_DOUBLE);
+    return ox(op, "Pow", base, power);
+}
+
+/* self * 2^other, each step in the type that PyTorch gives it */
+static Value lower_ldexp(Op *op)
+{
+    Value two[] = { val_float(2), arg_value(op, "other") };
+    Value product[] = { arg_value(op, "self"), call_op(op, "aten::pow", two, 2) };
+    return call_op(op, "aten::mul", product, 2);
+}
+
+/* ---- the parts of a float ---- */
+
+/* In double, where a float32's exponent never leaves the normal range: 2^floor(log2 |x|) can be off by one, then the mantissa is
+ * outside of [1/2, 1) and says so. 2^e is split in two, for a double's own smallest numbers. */
+static Value lower_frexp(Op *op)
+{
+    Ox self = arg(op, "self"), x = ox_ok(self) ? ox_cast(op->g, self, DT_DOUBLE) : POISON;
+    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), half = number_like(op, 0.5, x), two = number_like(op, 2, x);
+    Ox ends = ox(op, "Equal", x, zero), infinite = ox(op, "IsInf", x), nan = ox(op, "IsNaN", x), odd = ox(op, "Or", infinite, nan);
+    Ox plain = ox(op, "Or", ends, odd), size = ox(op, "Abs", ox(op, "Where", plain, one, x)), ln2 = number_like(op, 0.69314718055994530942, x);
+    Ox low = ox(op, "Floor", ox(op, "Div", ox(op, "Log", size), ln2)), e = ox(op, "Add", low, one);
+    Ox e1 = ox(op, "Floor", ox(op, "Mul", e, half)), e2 = ox(op, "Sub", e, e1), p1 = ox(op, "Pow", two, e1), p2 = ox(op, "Pow", two, e2);
+    Ox m = ox(op, "Div", ox(op, "Div", x, p1), p2), part = ox(op, "Abs", m);
+    Ox large = ox(op, "GreaterOrEqual", part, one), small = ox(op, "Less", part, half);
+    Ox halved = ox(op, "Mul", m, half), doubled = ox(op, "Mul", m, two), up = ox(op, "Add", e, one), down = ox(op, "Sub", e, one);
+    m = ox(op, "Where", large, halved, ox(op, "Where", small, doubled, m));
+    e = ox(op, "Where", large, up, ox(op, "Where", small, down, e));
+    m = ox(op, "Where", plain, x, m);
+    e = ox(op, "Where", plain, zero, e);
+    Ox out[2] = { ox_ok(m) ? ox_cast(op->g, m, ox_dtype(self)) : POISON, ox_cast(op->g, e, DT_INT32) };
+    return result_tuple(op, out, 2);
+}
+
+/* The next number is the next integer of the same bits, away from zero or towards it. */
+static Ox lower_nextafter(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, "other");
+    if (!need_opset(op, 26, "the bits of a float") || !ox_ok(x) || !ox_ok(y))
+        return POISON;
+    bool is_double = op->common == DT_DOUBLE;
+    if (!is_double && op->common != DT_FLOAT)
+        return op_refuse(op, "it is for float32 and float64");
+    DType whole = is_double ? DT_INT64 : DT_INT32;
+    Ox bits = ox_with(op, "BitCast", INPUTS(x), INT("to", whole)), one = number_like(op, 1, bits), zero = number_like(op, 0, x);
+    Ox rising = ox(op, "Less", x, y), positive = ox(op, "Greater", x, zero), differ = ox(op, "Xor", rising, positive);
+    Ox up = ox(op, "Add", bits, one), down = ox(op, "Sub", bits, one), moved = ox(op, "Where", differ, down, up);
+    Ox next = ox_with(op, "BitCast", INPUTS(moved), INT("to", op->common));
+    Ox least = number_like(op, is_double ? 4.94065645841246544e-324 : 1.40129846432481707e-45, x), minus = number_like(op, is_double ? -4.94065645841246544e-324 : -1.40129846432481707e-45, x);
+    Ox from_zero = ox(op, "Where", rising, least, minus), at_zero = ox(op, "Equal", x, zero), same = ox(op, "Equal", x, y);
+    next = ox(op, "Where", at_zero, from_zero, next);
+    next = ox(op, "Where", same, y, next);
+    Ox sum = ox(op, "Add", x, y), nan = ox(op, "IsNaN", sum), no_number = number_like(op, NAN, x), infinite = ox(op, "IsInf", y);
+    Ox undefined = ox(op, "And", nan, ox(op, "Not", infinite));
+    return ox(op, "Where", undefined, no_number, next);
+}
+
+/* ---- greatest common divisors ---- */
+
+/* Euclid's loop for all elements at once: (a, b) becomes (b, a mod b) where b is not 0, as long as any b is not. */
+static bool gcd_body(Op *op, Graph *body, Type t)
+{
+    Ctx *cx = op->cx;
+    graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    Ox a = graph_input(body, NULL, t), b = graph_input(body, NULL, t), zero = ox_integer(body, t->dtype, 0), one = ox_integer(body, t->dtype, 1);
+    Ox done = ox_g(body, "Equal", b, zero), divisor = ox_g(body, "Where", done, one, b), rest = ox_g(body, "Mod", a, divisor);
+    Ox next_a = ox_g(body, "Where", done, a, b), next_b = ox_g(body, "Where", done, zero, rest);
+    Ox left = ox_g(body, "Not", ox_g(body, "Equal", next_b, zero)), counted = ox_cast(body, left, DT_INT64);
+    Ox sum = ox_g_with(body, "ReduceSum", INPUTS(counted), INT("keepdims", 0)), more = ox_cast(body, sum, DT_BOOL);     /* of nothing it is 0 */
+    graph_output(body, more, NULL);
+    graph_output(body, next_a, NULL);
+    graph_output(body, next_b, NULL);
+    return ox_ok(more) && ox_ok(next_a) && ox_ok(next_b);
+}
+
+/* Of absolute values, in int64, which is exact for the narrower types; both operands in their common shape. */
+static Ox gcd_of(Op *op, Ox a, Ox b)
+{
+    Graph *body = graph_new(op->cx, op->g, NULL);
+    Ox zeros = ox(op, "Sub", a, a), zeros_b = ox(op, "Sub", b, b), x = ox(op, "Add", a, zeros_b), y = ox(op, "Add", b, zeros), out[2];
+    if (!ox_ok(x) || !ox_ok(y) || !gcd_body(op, body, x->type))
+        return POISON;
+    Attr loop = SUBGRAPH("body", body);
+    Ox start = ox_bool(op->g, true);
+    return ox_make_n(op->g, "Loop", INPUTS(NULL, start, x, y), &loop, 1, out, 2) ? out[0] : POISON;
+}
+
+/* row->datum: 1 is the least common multiple, |a / gcd * b|, 0 where both are 0 */
+static Ox lower_gcd(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "other");
+    if (!ox_ok(a) || !ox_ok(b))
+        return POISON;
+    if (!dtype_is_int(op->common))
+        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'", op->row->datum ? "lcm_cpu" : "gcd_cpu", torch_dtype_name(op->common));
+    a = ox_cast(op->g, a, DT_INT64), b = ox_cast(op->g, b, DT_INT64);
+    Ox size_a = ox(op, "Abs", a), size_b = ox(op, "Abs", b), out = gcd_of(op, size_a, size_b);
+    if (op->row->datum) {
+        Ox zero = number_like(op, 0, out), one = number_like(op, 1, out), none = ox(op, "Equal", out, zero);
+        Ox by = ox(op, "Where", none, one, out), quotient = ox(op, "Div", a, by);
+        out = ox(op, "Abs", ox(op, "Mul", quotient, b));
+    }
+    return ox_cast(op->g, out, op->common);
+}
+
+/* ---- all elements at once ---- */
+
+/* equal, allclose: numbers that are known before the model runs only when the shapes differ */
+static Value all_true(Op *op, Value v)
+{
+    Value every = val_ok(v) ? call_op(op, "aten::all", &v, 1) : v;
+    return every.tag == V_TENSOR ? val_symbool(op->cx, tensor_read(op->g, every.t)) : val_poison();
+}
+
+static Value lower_equal(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "other");
+    if (!ox_ok(a) || !ox_ok(b))
+        return val_poison();
+    if (ox_rank(a) < 0 || ox_rank(b) < 0)
+        return val_tensor(op->cx, op_refuse(op, "of tensors whose rank is not known"));
+    if (ox_rank(a) != ox_rank(b))
+        return val_bool(false);
+    for (int i = 0; i < ox_rank(a); i++)
+        switch (dim_eq(op->cx, ox_dim(a, i), ox_dim(b, i))) {
+        case NO: return val_bool(false);
+        case YES: break;
+        default: return val_tensor(op->cx, op_refuse(op, "whether dimension %d of both is equal is not known: %s and %s", i,
+                                                     dim_text(op->cx, ox_dim(a, i))->s, dim_text(op->cx, ox_dim(b, i))->s));
+        }
+    return all_true(op, call_op(op, "aten::eq", (Value[]){ arg_value(op, "self"), arg_value(op, "other") }, 2));
+}
+
+static Value lower_allclose(Op *op)
+{
+    return all_true(op, call_op(op, "aten::isclose", op->call->arg, 5));
+}
+
+/* ---- activations ---- */
+
+/* The bounds take self's type, fractions of an int tensor's are cut off. */
+static Ox lower_hardtanh(Op *op)
+{
+    Ox x = arg(op, "self");
+    double low = arg_float(op, "min_val"), high = arg_float(op, "max_val");
+    if (!ox_ok(x) || ctx_failed(op->cx))
+        return POISON;
+    if (dtype_is_int(ox_dtype(x)))
+        low = trunc(low), high = trunc(high);
+    Ox least = number_like(op, low, x), most = number_like(op, high, x);
+    return ox(op, "Clip", x, least, most);
+}
+
+/* In evaluation the slope is the middle of its range; in training it is drawn for each element. */
+static Ox lower_rrelu(Op *op)
+{
+    Ox x = arg(op, "self");
+    double low = arg_float(op, "lower"), high = arg_float(op, "upper");
+    if (!ox_ok(x))
+        return POISON;
+    Ox slope = number_like(op, (low + high) / 2, x);
+    if (arg_bool(op, "training")) {
+        const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
+        slope = ox_make(op->g, "RandomUniformLike", INPUTS(x), range, 2);
+    }
+    Ox zero = number_like(op, 0, x), negative = ox(op, "Less", x, zero), scaled = ox(op, "Mul", x, slope);
+    return ox(op, "Where", negative, scaled, x);
+}
+
+static Value lower_log_sigmoid_forward(Op *op)
+{
+    Ox x = arg(op, "self"), less = ox(op, "Neg", x), soft = ox(op, "Softplus", less), size = ox(op, "Abs", x), out[2];
+    out[0] = ox(op, "Neg", soft);
+    out[1] = ox(op, "Exp", ox(op, "Neg", size));            /* what the backward pass wants */
+    return result_tuple(op, out, 2);
 }
 
 /* One slope a channel, axis 1. */
@@ -180,13 +442,36 @@ const OpRow ops_pointwise[] = {
     LOWER(lower_remainder, BOTH, PLAIN, "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
-    LOWER(lower_right_shift, BOTH, PLAIN, "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 0, BOTH, PLAIN, "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
+    OLDER("aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
+    OLDER("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 0, BOTH, PLAIN, "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
+    OLDER("aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
+    FAMILY(lower_shift, 1, BOTH, PLAIN, "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
-    LOWER(lower_right_shift, BOTH, PLAIN, "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
+    OLDER("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 1, BOTH, PLAIN, "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
+    LOWER(lower_pow, "default(self, exponent)", PLAIN, "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    OLDER("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
+    OLDER("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    LOWER(lower_float_power, NULL, PLAIN, "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    OLDER("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
+    OLDER("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    CALL(lower_ldexp, NULL, PLAIN, "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"),
+    CALL(lower_frexp, NULL, PLAIN, "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
+    LOWER(lower_nextafter, BOTH, PLAIN, "aten::nextafter(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_gcd, 0, BOTH, PLAIN, "aten::gcd(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_gcd, 1, BOTH, PLAIN, "aten::lcm(Tensor self, Tensor other) -> Tensor"),
+    CALL(lower_equal, NULL, PLAIN, "aten::equal(Tensor self, Tensor other) -> bool"),
+    CALL(lower_allclose, NULL, PLAIN, "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"),
+    LOWER(lower_hardtanh, NULL, PLAIN, "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"),
+    LOWER(lower_rrelu, NULL, PLAIN, "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"),
+    CALL(lower_log_sigmoid_forward, NULL, PLAIN, "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"),
     LOWER(lower_prelu, NULL, PLAIN, "aten::prelu(Tensor self, Tensor weight) -> Tensor"),
     LOWER(lower_prelu, NULL, PLAIN, "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor"),
     LOWER(lower_nan_to_num, NULL, PLAIN, "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
     LOWER(lower_round_decimals, NULL, PLAIN, "aten::round.decimals(Tensor self, *, int decimals) -> Tensor"),
+    LOWER(lower_round_decimals, NULL, PLAIN, "aten::special_round(Tensor self, *, int decimals=0) -> Tensor"),
     OPS_END
 };
