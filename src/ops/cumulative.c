@@ -162,19 +162,6 @@ static void take_extreme(Op *body, const char *reaches, Ox x, Ox at, const Ox *s
 static void take_most(Op *body, Ox x, Ox at, const Ox *state, Ox *next) { take_extreme(body, "GreaterOrEqual", x, at, state, next); }
 static void take_least(Op *body, Ox x, Ox at, const Ox *state, Ox *next) { take_extreme(body, "LessOrEqual", x, at, state, next); }
 
-/* What any element replaces. */
-static Ox outdone(Op *op, Ox x, bool max)
-{
-    static const struct { DType t; int64_t lo, hi; } range[] = {
-        { DT_INT8, INT8_MIN, INT8_MAX }, { DT_UINT8, 0, UINT8_MAX }, { DT_INT16, INT16_MIN, INT16_MAX },
-        { DT_INT32, INT32_MIN, INT32_MAX }, { DT_INT64, INT64_MIN, INT64_MAX },
-    };
-    for (size_t i = 0; i < COUNT(range); i++)
-        if (ox_dtype(x) == range[i].t)
-            return ox_integer(op->g, range[i].t, max ? range[i].lo : range[i].hi);
-    return number_like(op, max ? -INFINITY : INFINITY, x);
-}
-
 /* row->datum: 1 cummax, 0 cummin */
 static Value lower_cummax(Op *op)
 {

@@ -1,4 +1,4 @@
-/* index.c - picking and placing elements by index: x[i, :, j], gather, scatter, embedding, masks.
+/* index.c - picking and placing elements by index: x[i, :, j], gather, masks.
  *
  * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one GatherND on x with the picked
  * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
@@ -8,12 +8,12 @@
 
 /* ---- small helpers ---- */
 
-static Ox scalar_of(Op *op, const char *name, Ox like)
+Ox scalar_of(Op *op, const char *name, Ox like)
 {
     return number_as(op, arg_value(op, name), ox_dtype(like));
 }
 
-static bool ranks_known(Op *op, const Ox *at, size_t n)
+bool ranks_known(Op *op, const Ox *at, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         int rank;
@@ -244,8 +244,7 @@ static Ox lower_index_select(Op *op)
     return scalar_again(op, picked, scalar);
 }
 
-/* PyTorch lets an index be smaller than what it indexes; ONNX's GatherElements wants equal extents but on `axis`. */
-static Ox trim_to(Op *op, Ox x, Ox like, int axis)
+Ox trim_to(Op *op, Ox x, Ox like, int axis)
 {
     int n = 0;
     int64_t axes[MAX_RANK], starts[MAX_RANK];
@@ -314,149 +313,6 @@ static Ox lower_take(Op *op)
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
 }
 
-/* datum of the scatter family: what a repeated place does */
-enum { PUT, ADD, NAMED };
-
-static bool reduction_known(Op *op)
-{
-    if (op->row->datum != NAMED || str_is(arg_str(op, "reduce"), "add") || str_is(arg_str(op, "reduce"), "multiply"))
-        return true;
-    return fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
-}
-
-/* scatter and its kin: what is added up, multiplied or put into x. */
-static Ox scatter_elements(Op *op, Ox x, Ox src, const char *reduction)
-{
-    bool scalar, ignored;
-    int axis;
-    Ox index = arg_typed(op, "index", DT_INT64);
-    if (!reduction_known(op) || !ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis) || !src || !ox_ok(src))
-        return POISON;
-    x = at_least_1d(op, x, &scalar);
-    index = at_least_1d(op, index, &ignored);
-    if (ox_rank(index) != ox_rank(x))
-        return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as self tensor");
-    if (ox_rank(src) == 0)
-        src = expand_dims(op, src, index->type->dim, ox_rank(index));
-    else
-        src = trim_to(op, src, index, -1);
-    Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
-    return scalar_again(op, ox_with(op, "ScatterElements", INPUTS(x, index, src), INT("axis", axis), how), scalar);
-}
-
-static Ox same_dtype(Op *op, Ox x, Ox src, const char *what)
-{
-    if (!ox_ok(x) || !ox_ok(src) || ox_dtype(x) == ox_dtype(src))
-        return src;
-    return op_fail(op, E_VALUE, "%s: Expected self.dtype to be equal to src.dtype", what);
-}
-
-static const char *scatter_reduction(Op *op)
-{
-    if (op->row->datum != NAMED)
-        return op->row->datum == ADD ? "add" : NULL;
-    return str_is(arg_str(op, "reduce"), "multiply") ? "mul" : "add";
-}
-
-static Ox lower_scatter(Op *op)
-{
-    Ox x = arg(op, "self");
-    Ox src = arg(op, "src");
-    return scatter_elements(op, x, same_dtype(op, x, src, "scatter"), scatter_reduction(op));
-}
-
-static Ox lower_scatter_value(Op *op)
-{
-    Ox x = arg(op, "self");
-    return ox_ok(x) ? scatter_elements(op, x, scalar_of(op, "value", x), scatter_reduction(op)) : POISON;
-}
-
-static const struct { const char *torch, *onnx; double start; } reductions[] = {      /* what leaves any value as it is */
-    { "sum", "add", 0 }, { "prod", "mul", 1 }, { "amax", "max", -INFINITY }, { "amin", "min", INFINITY },
-};
-
-/* include_self=False: the places that are written start from the value that changes nothing. */
-static Ox lower_scatter_reduce(Op *op)
-{
-    Ox x = arg(op, "self"), src = same_dtype(op, x, arg(op, "src"), "scatter");
-    Str how = arg_str(op, "reduce");
-    for (size_t i = 0; i < COUNT(reductions); i++) {
-        if (!str_is(how, reductions[i].torch))
-            continue;
-        if (arg_bool(op, "include_self"))
-            return scatter_elements(op, x, src, reductions[i].onnx);
-        if (i > 1 && ox_ok(x) && !dtype_is_float(ox_dtype(x)))
-            return op_refuse(op, "%s of ints with include_self=False", how->s);
-        Ox cleared = scatter_elements(op, x, number_like(op, reductions[i].start, x), NULL);
-        return scatter_elements(op, cleared, src, reductions[i].onnx);
-    }
-    return op_refuse(op, "reduce=\"%s\": ONNX scatters by sum, prod, amax and amin", how ? how->s : "None");
-}
-
-/* [.., k, ..] index of rank 1 on `axis`, spread over source's shape. */
-static Ox spread_index(Op *op, Ox index, Ox source, int axis)
-{
-    if (!ox_ok(index) || !ox_ok(source))
-        return POISON;
-    Dim d[MAX_RANK];
-    for (int i = 0; i < ox_rank(source); i++)
-        d[i] = dim_int(op->cx, 1);
-    d[axis] = ox_dim(source, axis);
-    Ox shape = ox_dims(op->g, d, (size_t)ox_rank(source));
-    Ox column = ox(op, "Reshape", flatten_to_1d(op, index), shape);
-    return expand_dims(op, column, source->type->dim, ox_rank(source));
-}
-
-static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
-{
-    int axis;
-    Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) || !arg_dim(op, "dim", ox_rank(x), &axis))
-        return POISON;
-    bool scalar, ignored;
-    x = at_least_1d(op, x, &scalar);
-    source = at_least_1d(op, source, &ignored);
-    Ox where = spread_index(op, index, source, axis);
-    Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
-    return scalar_again(op, ox_with(op, "ScatterElements", INPUTS(x, where, source), INT("axis", axis), how), scalar);
-}
-
-static Ox lower_index_add(Op *op)
-{
-    Ox x = arg(op, "self");
-    Ox source = same_dtype(op, x, arg(op, "source"), "index_add");
-    if (ox_ok(source) && !arg_is_number(op, "alpha", 1))
-        source = ox(op, "Mul", source, scalar_of(op, "alpha", source));
-    return index_into(op, x, source, "add");
-}
-
-static Ox lower_index_copy(Op *op)
-{
-    Ox x = arg(op, "self");
-    return index_into(op, x, same_dtype(op, x, arg(op, "source"), "index_copy"), NULL);
-}
-
-static Ox lower_index_fill(Op *op)
-{
-    int axis;
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
-    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
-        return POISON;
-    Ox value = scalar_of(op, "value", x);
-    Dim d[MAX_RANK];
-    for (int i = 0; i < ox_rank(x); i++)
-        d[i] = ox_dim(x, i);
-    if (ox_rank(x) > 0)
-        d[axis] = type_numel(op->cx, index->type);
-    return index_into(op, x, expand_dims(op, value, d, ox_rank(x)), NULL);
-}
-
-static Ox lower_embedding(Op *op)
-{
-    Ox weight = arg(op, "weight"), indices = arg_typed(op, "indices", DT_INT64);
-    return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
-}
-
 /* ---- masks ---- */
 
 static Ox lower_masked_fill(Op *op)
@@ -521,23 +377,6 @@ static Value lower_nonzero_numpy(Op *op)
     return result_list(op, parts.at, parts.n);
 }
 
-static Ox lower_one_hot(Op *op)
-{
-    Ox x = arg(op, "self");
-    if (!ranks_known(op, &x, 1))
-        return POISON;
-    Ox depth;
-    if (arg_is_number(op, "num_classes", -1)) {
-        Ox most = ox_with(op, "ReduceMax", INPUTS(flatten_to_1d(op, x)), INT("keepdims", 0));
-        Ox one = ox_int(op->g, 1);
-        depth = ox(op, "Add", most, one);
-    } else {
-        depth = ox_dim_value(op->g, arg_dim_expr(op, "num_classes"));
-    }
-    Ox values = ints(op, 0, 1);
-    return ox_with(op, "OneHot", INPUTS(x, depth, values), INT("axis", ox_rank(x)));      /* not -1: ORT misreads it in opset 9 */
-}
-
 /* datum: 1 keeps the upper triangle */
 static Ox lower_tri(Op *op)
 {
@@ -556,24 +395,12 @@ const OpRow ops_index[] = {
     LOWER(lower_gather, NULL, PLAIN, "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
     LOWER(lower_take_along_dim, NULL, PLAIN, "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
     LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor"),
-    FAMILY(lower_scatter, PUT, NULL, PLAIN, "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
-    FAMILY(lower_scatter_value, PUT, NULL, PLAIN, "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
-    FAMILY(lower_scatter, NAMED, NULL, PLAIN, "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
-    FAMILY(lower_scatter_value, NAMED, NULL, PLAIN, "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
-    FAMILY(lower_scatter, ADD, NULL, PLAIN, "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
-    LOWER(lower_scatter_reduce, NULL, PLAIN, "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"),
-    LOWER(lower_index_add, NULL, PLAIN, "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_index_copy, NULL, PLAIN, "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
-    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
-    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
-    LOWER(lower_embedding, NULL, PLAIN, "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"),
     LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
     LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
     LOWER(lower_masked_select, NULL, PLAIN, "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
     LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor"),
     { .kind = ROW_CALL, .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]", .call = lower_nonzero_numpy, .text = "self" },
     { .kind = ROW_CALL, .schema = "aten::where(Tensor condition) -> Tensor[]", .call = lower_nonzero_numpy, .text = "condition" },
-    LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
     FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),
     FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor"),
     OPS_END

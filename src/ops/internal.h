@@ -65,6 +65,14 @@ bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 Ox at_least_1d(Op *op, Ox x, bool *scalar);
 Ox scalar_again(Op *op, Ox x, bool scalar);
 
+/* ---- indexing (index.c) ---- */
+
+bool ranks_known(Op *op, const Ox *at, size_t n);
+/* Parameter `name`, a number or a tensor, in like's type. */
+Ox scalar_of(Op *op, const char *name, Ox like);
+/* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`, which ONNX demands. */
+Ox trim_to(Op *op, Ox x, Ox like, int axis);
+
 /* ---- reductions (reduce.c) ---- */
 
 /* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */
@@ -72,4 +80,6 @@ Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep);
 bool has_param(Op *op, const char *name);
 /* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and `keepdim`. */
 MUST_USE bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep);
+/* 0-d, of x's type: what any element reaches upwards (max), or downwards. */
+Ox outdone(Op *op, Ox x, bool max);
 #endif

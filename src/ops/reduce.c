@@ -38,6 +38,18 @@ bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
     return true;
 }
 
+Ox outdone(Op *op, Ox x, bool max)
+{
+    static const struct { DType t; int64_t lo, hi; } range[] = {
+        { DT_INT8, INT8_MIN, INT8_MAX }, { DT_UINT8, 0, UINT8_MAX }, { DT_INT16, INT16_MIN, INT16_MAX },
+        { DT_INT32, INT32_MIN, INT32_MAX }, { DT_INT64, INT64_MIN, INT64_MAX },
+    };
+    for (size_t i = 0; i < COUNT(range); i++)
+        if (ox_dtype(x) == range[i].t)
+            return ox_integer(op->g, range[i].t, max ? range[i].lo : range[i].hi);
+    return number_like(op, max ? -INFINITY : INFINITY, x);
+}
+
 /* sum, mean, prod, amax, amin, logsumexp: row->text is the ONNX operator. */
 static Ox lower_reduce(Op *op)
 {

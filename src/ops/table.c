@@ -16,6 +16,8 @@
     ROWS(shape) \
     ROWS(pad) \
     ROWS(index) \
+    ROWS(scatter) \
+    ROWS(embedding) \
     ROWS(sort) \
     ROWS(search) \
     ROWS(create) \
