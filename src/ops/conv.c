@@ -83,6 +83,16 @@ static bool any(const int64_t *at, int n)
     return false;
 }
 
+/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows than a stride has. */
+static void extra_by_pads(Conv *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        int64_t *end = &c->pads[c->n + i], shift = c->extra[i] < c->stride[i] ? 0 : c->extra[i] < *end ? c->extra[i] : *end;
+        c->extra[i] -= shift;
+        *end -= shift;
+    }
+}
+
 static Ox conv_emit(Op *op, const Conv *c)
 {
     int64_t kernel[MAX_RANK];
@@ -105,6 +115,8 @@ static Ox lower_conv(Op *op)
     bool alone = ox_rank(c.x) == c.n + 1;
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
+    if (c.transposed)
+        extra_by_pads(&c);
     Ox out = conv_emit(op, &c), axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }

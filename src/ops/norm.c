@@ -319,6 +319,10 @@ static Ox drop(Op *op, Ox x, double p)
         return op_fail(op, E_VALUE, "dropout probability has to be between 0 and 1, but got %g", p);
     if (!ox_ok(x) || !need_opset(op, 12, "dropout in training mode"))
         return POISON;
+    if (p == 1) {
+        Ox zero = number_like(op, 0, x);
+        return ox(op, "Mul", x, zero);
+    }
     note(op->cx, NOTE_INFO, "dropout is on: the model draws random numbers");
     Ox ratio = ox_number(op->g, DT_FLOAT, p), on = ox_bool(op->g, true);
     return ox(op, "Dropout", x, ratio, on);
