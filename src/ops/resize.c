@@ -42,57 +42,169 @@ static bool target_vec(Op *op, Target *t)
 static bool target_plain(Op *op, Target *t)
 {
     static const char *const names[4][3] = { { 0 }, { "scales" }, { "scales_h", "scales_w" }, { "scales_d", "scales_h", "scales_w" } };
+    int given = 0;
     t->size = arg_dims(op, "output_size");
-    t->scaled = true;
-    for (int i = 0; i < t->spatial; i++)
-        t->scaled &= scale_of(arg_value(op, names[t->spatial][i]), &t->scale[i]);
+    for (int i = 0; i < t->spatial && !ctx_failed(op->cx); i++)
+        given += scale_of(arg_value(op, names[t->spatial][i]), &t->scale[i]);
+    t->scaled = given == t->spatial;
+    if (given && !t->scaled)
+        return op_refuse(op, "a scale for some of the axes only"), false;
     return !ctx_failed(op->cx);
 }
 
-/* Does the float32 that ONNX keeps of a scale give the size that PyTorch computes in double? Unknown sizes: trust it where it is exact. */
-static bool scale_is_safe(Dim in, double scale)
+/* ---- the scale as ONNX keeps it, a float32 ---- */
+
+/* What ONNX makes of n elements, in float32; PyTorch computes it in double. */
+static int64_t onnx_size(int64_t n, float scale) { return (int64_t)floorf((float)n * scale); }
+
+enum { SIZES_TRIED = 1 << 16 };                     /* sizes that are not known are taken to be smaller than this */
+
+static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
 {
-    int64_t n;
-    double kept = (double)(float)scale;
-    if (!dim_known(in, &n))
-        return kept == scale;
-    return floor((double)n * scale) == floor((double)((float)n * (float)scale));
+    int64_t lo, hi;
+    dim_range(cx, in, &lo, &hi);
+    if (hi >= SIZES_TRIED && lo < SIZES_TRIED)
+        hi = SIZES_TRIED - 1;
+    for (int64_t n = lo; n <= hi && n - lo < SIZES_TRIED; n++)
+        if (onnx_size(n, kept) != (int64_t)floor((double)n * scale))
+            return false;
+    return true;
 }
 
-static Ox scales_value(Op *op, Ox x, const Target *t)
+/* The float32 nearest to scale that gives PyTorch's sizes: it or a neighbour, which moves no sample by more than a rounding. */
+static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
 {
-    float all[MAX_RANK];
+    float near = (float)scale, try[3] = { near, nextafterf(near, INFINITY), nextafterf(near, 0) };
+    for (int i = 0; i < 3; i++)
+        if (scale_agrees(cx, in, scale, *out = try[i]))
+            return true;
+    return false;
+}
+
+static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
+{
+    float all[MAX_RANK] = { 1, 1 };
     int64_t rank = ox_rank(x);
-    for (int64_t i = 0; i < rank; i++)
-        all[i] = i < 2 ? 1.f : (float)t->scale[i - 2];
-    return ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &rank, all));
+    for (int i = 0; i < t->spatial; i++)
+        if (!float_scale(op->cx, ox_dim(x, 2 + i), t->scale[i], &all[2 + i])) {
+            op_refuse(op, "no float32 gives the sizes that the scale %g gives for every size %s: make the size static with -i", t->scale[i],
+                      dim_text(op->cx, ox_dim(x, 2 + i))->s);
+            return false;
+        }
+    *out = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &rank, all));
+    return true;
+}
+
+/* floor(in * scale), in double as PyTorch computes it, where in is not known. */
+static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
+{
+    Ox n = ox_dim_value(op->g, in), by = ox_number(op->g, DT_DOUBLE, scale), wide = ox(op, "Mul", ox_cast(op->g, n, DT_DOUBLE), by);
+    Ox whole = ox(op, "Floor", wide);
+    return ox_ok(whole) && val_dim_of(val_number_of(op->g, ox_cast(op->g, whole, DT_INT64)), op->cx, out);
+}
+
+/* What PyTorch makes of an axis. */
+static bool out_size(Op *op, Ox x, const Target *t, int i, Dim *out)
+{
+    int64_t n;
+    Dim in = ox_dim(x, 2 + i);
+    if (t->size.n) {
+        *out = t->size.at[i];
+        return true;
+    }
+    if (!dim_known(in, &n))
+        return scaled_size(op, in, t->scale[i], out);
+    *out = dim_int(op->cx, (int64_t)floor((double)n * t->scale[i]));
+    return true;
 }
 
 static Ox sizes_value(Op *op, Ox x, const Target *t)
 {
-    Dim all[MAX_RANK];
-    for (int i = 0; i < ox_rank(x); i++) {
-        all[i] = ox_dim(x, i);
-        int64_t n;
-        if (i >= 2 && t->size.n)
-            all[i] = t->size.at[i - 2];
-        else if (i >= 2 && dim_known(all[i], &n))
-            all[i] = dim_int(op->cx, (int64_t)floor((double)n * t->scale[i - 2]));
-        else if (i >= 2)
-            return op_refuse(op, "the scale %g of a dynamic size", t->scale[i - 2]);
-    }
+    Dim all[MAX_RANK] = { ox_dim(x, 0), ox_dim(x, 1) };
+    for (int i = 0; i < t->spatial; i++)
+        if (!out_size(op, x, t, i, &all[2 + i]))
+            return POISON;
     return ox_dims(op->g, all, (size_t)ox_rank(x));
+}
+
+/* ---- antialiasing: each axis is a product with a matrix of weights ---- */
+
+static double filter(double x, bool cubic)
+{
+    x = fabs(x);
+    if (!cubic)
+        return x < 1 ? 1 - x : 0;
+    return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+}
+
+/* Row i: the weights of the pixels around scale * (i + 1/2), shared out over those that are there. */
+static void aa_row(double *row, int64_t in, int64_t i, double scale, bool cubic)
+{
+    double wide = scale >= 1 ? scale : 1, support = (cubic ? 2 : 1) * wide, center = scale * ((double)i + 0.5), sum = 0;
+    int64_t first = (int64_t)(center - support + 0.5), end = (int64_t)(center + support + 0.5);
+    for (int64_t k = first > 0 ? first : 0; k < end && k < in; k++)
+        sum += row[k] = filter(((double)k - center + 0.5) / wide, cubic);
+    for (int64_t k = 0; k < in && sum != 0; k++)
+        row[k] /= sum;
+}
+
+/* [out, in] */
+static Ox aa_matrix(Op *op, int64_t in, int64_t out, double scale, bool cubic, DType t)
+{
+    double *at = in > 0 && out > 0 && in < INT64_MAX / 8 / out ? new_array(op->cx, double, in * out) : NULL;
+    for (int64_t i = 0; at && i < out; i++)
+        aa_row(at + i * in, in, i, scale, cubic);
+    Ox m = at ? ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, (const int64_t[]){ out, in }, at)) : POISON;
+    return ox_ok(m) ? ox_cast(op->g, m, t) : m;
+}
+
+/* With align_corners PyTorch takes the scale of the corners, but not their places; no mode of Resize does that. */
+static Ox aa_by_products(Op *op, Ox x, const Target *t, bool cubic, bool corners)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t in, out;
+        Dim size;
+        if (!ox_ok(x) || !out_size(op, x, t, i, &size))
+            return POISON;
+        if (!dim_known(ox_dim(x, 2 + i), &in) || !dim_known(size, &out))
+            return op_refuse(op, "antialiasing %s needs static sizes", corners ? "with align_corners" : "in float64 or below ONNX opset 18");
+        double scale = corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0 : t->scaled ? 1 / t->scale[i] : (double)in / (double)out;
+        Ox m = aa_matrix(op, in, out, scale, cubic, ox_dtype(x)), turned = i == 1 && ox_ok(m) ? permute_to(op, m, (const int[]){ 1, 0 }, 2) : m;
+        x = i == 1 ? ox(op, "MatMul", x, turned) : ox(op, "MatMul", m, x);
+    }
+    return x;
+}
+
+/* ---- Resize ---- */
+
+/* The scale says where samples are taken also where the size given is another: then what is too much is cut off. */
+static Ox cut_to_size(Op *op, Ox y, const Target *t)
+{
+    for (int i = 0; i < t->spatial && ox_ok(y) && t->size.n; i++) {
+        Dim have = ox_dim(y, 2 + i), want = t->size.at[i];
+        int64_t n;
+        if (dim_known(want, &n) && dim_le(op->cx, want, have) == UNKNOWN)
+            return op_refuse(op, "the size %lld together with a scale that gives %s: make the size static with -i", (long long)n, dim_text(op->cx, have)->s);
+        if (dim_lt(op->cx, have, want) == YES)
+            return op_refuse(op, "the scale gives %s elements, the size wants %s", dim_text(op->cx, have)->s, dim_text(op->cx, want)->s);
+        if (dim_lt(op->cx, want, have) == YES)
+            y = slice_axis(op, y, 2 + i, dim_int(op->cx, 0), want, 1);
+    }
+    return y;
 }
 
 static Ox resize(Op *op, Ox x, const Target *t)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT, cubic = mode == CUBIC || mode == CUBIC_AA, antialias = mode == LINEAR_AA || mode == CUBIC_AA;
-    bool corners = !nearest && arg_bool(op, "align_corners"), safe = t->scaled;
-    for (int i = 0; i < t->spatial; i++)
-        safe = safe && scale_is_safe(ox_dim(x, i + 2), t->scale[i]);
-    Ox scales = safe && !corners ? scales_value(op, x, t) : NULL;
-    Ox sizes = scales ? NULL : sizes_value(op, x, t);
+    bool corners = !nearest && arg_bool(op, "align_corners");
+    Ox scales = NULL, sizes = NULL;
+    if (antialias && (corners || op->g->target < 18 || ox_dtype(x) == DT_DOUBLE))
+        return aa_by_products(op, x, t, cubic, corners);
+    if (t->scaled && !corners && !scales_value(op, x, t, &scales))
+        return POISON;
+    if (!scales)
+        sizes = sizes_value(op, x, t);
     const char *place_of = mode == NEAREST ? "asymmetric" : corners ? "align_corners" : "half_pixel";
     const Attr attr[] = {
         STRING("mode", str_of(op->cx, nearest ? "nearest" : cubic ? "cubic" : "linear")),
@@ -102,7 +214,8 @@ static Ox resize(Op *op, Ox x, const Target *t)
         antialias ? INT("antialias", 1) : NO_ATTR,
         antialias ? INT("exclude_outside", 1) : NO_ATTR,        /* weights beyond the border are shared out again */
     };
-    return ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
+    Ox y = ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
+    return scales ? cut_to_size(op, y, t) : y;
 }
 
 /* Spatial rank by the digit in the name: upsample_bilinear2d, _upsample_nearest_exact1d */
