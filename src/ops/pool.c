@@ -1,8 +1,11 @@
 /* pool.c - pooling over one, two or three axes, and adaptive pooling. Rank is a parameter.
  *
  * Adaptive pooling asks for output sizes. Window i of n outputs over a size s is [floor(i s / n), ceil((i + 1) s / n)): equal
- * windows are an ordinary pool; else, as windows are boxes, each axis is reduced by itself, slice by slice. */
+ * windows are an ordinary pool; else, as windows are boxes, each axis is reduced by itself, slice by slice where the sizes are
+ * known. Where they are not, infinite numbers make NaN of a mean's neighbours. */
 #include "ops/internal.h"
+
+#include <math.h>
 
 typedef struct Pool {
     Ox x;
@@ -193,6 +196,58 @@ static Parts window(Op *op, const char *name, Parts from, int axis, int64_t star
     return out;
 }
 
+/* ---- of sizes that are not known: which elements belong to which window is computed too ---- */
+
+typedef struct Windows { Ox inside /* bool [parts, size] */, count /* [parts, 1], int64 */; } Windows;
+
+static Windows windows_of(Op *op, Dim size, Dim parts)
+{
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), s = ox_dim_value(op->g, size), n = ox_dim_value(op->g, parts), upright = ints(op, 1);
+    Ox row = ox(op, "Range", zero, n, one), i = ox(op, "Unsqueeze", row, upright), j = ox(op, "Range", zero, s, one);
+    Ox before = ox(op, "Mul", i, s), start = ox(op, "Div", before, n);
+    Ox next = ox(op, "Add", i, one), reach = ox(op, "Mul", next, s), up = ox(op, "Add", reach, ox(op, "Sub", n, one)), end = ox(op, "Div", up, n);
+    Ox from = ox(op, "GreaterOrEqual", j, start), to = ox(op, "Less", j, end);
+    Windows w = { .inside = ox(op, "And", from, to) };
+    w.count = ox(op, "Sub", end, start);
+    return w;
+}
+
+/* The axis behind all others, or back from there. */
+static Ox turned(Op *op, Ox x, int axis, bool back)
+{
+    int rank = ox_rank(x), perm[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        perm[i] = back ? (i < axis ? i : i == axis ? rank - 1 : i - 1) : (i < axis ? i : i == rank - 1 ? axis : i + 1);
+    return ox_ok(x) ? permute_to(op, x, perm, rank) : x;
+}
+
+/* Means are a product with a matrix; the largest is looked for among the window's elements, all others being -infinity. */
+static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride, bool places)
+{
+    Windows w = windows_of(op, ox_dim(from.values, axis), parts);
+    Parts out = { POISON, POISON };
+    if (!ox_ok(w.inside))
+        return out;
+    DType t = ox_dtype(from.values);
+    Ox x = turned(op, from.values, axis, false);
+    if (strcmp(name, "ReduceMean") == 0) {
+        Ox share = ox(op, "Div", ox_cast(op->g, w.inside, t), ox_cast(op->g, w.count, t));
+        Ox matrix = ox_ok(share) ? permute_to(op, share, (const int[]){ 1, 0 }, 2) : share;
+        out.values = turned(op, ox(op, "MatMul", x, matrix), axis, true);
+        return out;
+    }
+    Ox none = ox_number(op->g, t, -INFINITY), apart = unsqueeze_axis(op, x, ox_rank(x) - 1), seen = ox(op, "Where", w.inside, apart, none), last = ints(op, -1);
+    out.values = turned(op, ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0)), axis, true);
+    if (!places)
+        return out;
+    Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0)), by = ox_dim_value(op->g, stride);
+    Ox whole = ox(op, "Mul", at, by);
+    if (from.at)
+        whole = ox(op, "Add", whole, ox_with(op, "GatherElements", INPUTS(turned(op, from.at, axis, false), at), INT("axis", -1)));
+    out.at = turned(op, whole, axis, true);
+    return out;
+}
+
 static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride, bool places)
 {
     int64_t n, size;
@@ -204,11 +259,8 @@ static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim par
     bool same = dim_eq(op->cx, parts, ox_dim(from.values, axis)) == YES;
     if (same && !places)
         return from;
-    if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size)) {
-        Ox refused = op_refuse(op, "adaptive pooling to %s of %s needs static sizes", dim_text(op->cx, parts)->s, dim_text(op->cx, ox_dim(from.values, axis))->s);
-        refuse_hint(op->cx, "give the input a static size with -i");
-        return (Parts){ refused, refused };
-    }
+    if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size))
+        return by_windows(op, name, from, axis, parts, stride, places);
     Ox *values = new_array(op->cx, Ox, n + 1), *at = new_array(op->cx, Ox, n + 1);
     if (!values || !at)
         return bad;
@@ -314,6 +366,8 @@ const OpRow ops_pool[] = {
     ADAPTIVE_MAX(1, "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
     ADAPTIVE_MAX(2, "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
     ADAPTIVE_MAX(3, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
+    REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
+    REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
     FAMILY(lower_max_unpool, 2, NULL, PLAIN, "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
     FAMILY(lower_max_unpool, 3, NULL, PLAIN, "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"),
     OPS_END
