@@ -130,6 +130,22 @@ static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const
     return types && ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr, n_attr, types, out, n_out);
 }
 
+/* g.op("Constant", value_t=..), value_s, value_f, value_i: torch's attribute is called `value` whatever its kind. */
+static Ox constant_of(Graph *g, const Attr *a)
+{
+    Ctx *cx = g->cx;
+    switch (a->kind) {
+    case ATTR_TENSOR: return ox_const(g, a->t);
+    case ATTR_STRING: return ox_string(g, a->s);
+    case ATTR_INT: return ox_int(g, a->i);
+    case ATTR_FLOAT: return ox_number(g, DT_FLOAT, a->f);
+    case ATTR_INTS: return ox_ints(g, a->ints, a->n);
+    default: break;
+    }
+    fail(cx, E_UNSUPPORTED, "a Constant with a value of this kind: give it as a tensor, value_t=torch.tensor(..)");
+    return POISON;
+}
+
 static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
 {
     if (strncmp(op, "onnx::", 6) == 0)
@@ -138,8 +154,8 @@ static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, co
         return emit_custom(c, op, (OxList){ in, n_in }, attr, n_attr, out, n_out);
     if (wants_one_type(op))
         make_one_type(c, in, n_in);
-    if (strcmp(op, "Constant") == 0 && n_attr == 1 && attr[0].kind == ATTR_TENSOR && n_out == 1) {
-        out[0] = ox_const(c->op->g, attr[0].t);
+    if (strcmp(op, "Constant") == 0 && n_attr == 1 && n_out == 1 && strcmp(attr[0].name, "value") == 0) {
+        out[0] = constant_of(c->op->g, &attr[0]);
         return ox_ok(out[0]);
     }
     int opset = c->s->o.symbolic_opset ? c->s->o.symbolic_opset : c->s->opt.opset;
