@@ -14,7 +14,7 @@ import torch
 
 from . import _capi, axes
 from .arguments import Function, Keywords, arrange, as_tuple, leaves, signature_of
-from .parameters import bind
+from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .trace import Record, trace
@@ -154,7 +154,7 @@ class Export:
         args, keywords = arrange(s.model, s.args, s.kwargs)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
-        self.example = everything
+        self.example, self.positional, self.keywords = everything, args, keywords
         with self.mode(s.model), torch.no_grad():
             graph, weights = trace(model, everything)
         given_up = set()
@@ -276,18 +276,22 @@ class Export:
             raise self.error(e) from None
         self.tell()
 
+    def told(self, e):
+        """The message without the name of our temporary file."""
+        return re.sub("^%s/model\\.pt2?: " % re.escape(self.folder), "", str(e))
+
     def error(self, e):
         """The class that people catch."""
-        names = MISSING.findall(str(e))
+        text = self.told(e)
+        names = MISSING.findall(text)
         if not names:
-            return error_of("OnnxExporterError", str(e)) if e.status in (1, 2) else e
-        text = str(e)
+            return error_of("OnnxExporterError", text) if e.status in (1, 2) else e
         if names[0].split("::")[0] not in ("aten", "prim", "quantized"):
             text = UNRECOGNIZED % (names[0], text)
         return error_of("UnsupportedOperatorError", text)
 
     def tell(self):
-        if self.s.verbose:
+        if self.s.verbose and not self.s.silent:
             print("Exported graph: " + "".join(self.text))
         for kind, text in self.notes:
             if self.s.on_note:
@@ -360,3 +364,28 @@ def type_text(leaf, named, told):
     names = axes.names_by_axis(told, named, leaf.dim())
     dims = [re.sub(r"\W", "_", n) if n else str(d) for n, d in zip(names, leaf.shape)]
     return "%s[%s]" % (NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))
+
+
+def underscore_export(model, args, f, *positional, **keywords):
+    """torch.onnx.utils._export: as export, with a few more parameters; returns what the model gives for args."""
+    s = bind((model, args, f) + positional, keywords, dict(DEFAULTS, **OF_UNDERSCORE_EXPORT))
+    if s.export_type not in (None, 1, "Protobuf file"):
+        raise RuntimeError("pt2onnx: export_type: only a protobuf file is written")
+    if s.google_printer:
+        raise RuntimeError("pt2onnx: google_printer is not supported: print(onnx.load(FILE)) shows the same")
+    one = Export(s)
+    one.run()
+    if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) or not hasattr(one, "positional"):
+        return None
+    with one.mode(s.model), torch.no_grad():
+        return s.model(*one.positional, **one.keywords)
+
+
+def pretty_string(model, args, *positional, **keywords):
+    """torch.onnx.export_to_pretty_string: the graph as text. It has no parameter f."""
+    keywords.pop("google_printer", None)
+    s = bind((model, args, None) + positional, keywords, dict(DEFAULTS, **OF_UNDERSCORE_EXPORT))
+    s.verbose, s.silent = True, True
+    one = Export(s)
+    one.run()
+    return "".join(one.text)

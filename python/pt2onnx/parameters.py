@@ -56,7 +56,7 @@ def bind(positional, keywords, defaults=DEFAULTS):
     s = Settings()
     vars(s).update(defaults)
     vars(s).update(given)
-    s.written = frozenset(given)
+    s.written, s.silent = frozenset(given), False
     _check(s)
     return s
 

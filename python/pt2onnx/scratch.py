@@ -22,6 +22,7 @@ class Scratch:
         """node: of the trace, None for a file's."""
         self.call, self.node, self.opset, self.graph = call, node, opset, torch._C.Graph()
         self.handle = {}                                # value's name -> handle of the call
+        self.sample = {}                                # value's name -> something of its kind, to try the operator with
         given = list(node.inputs()) if node else []
         n = _capi.lib.pt2onnx_call_n_in(call)
         self.inputs = [self.argument(i, given[i] if i < len(given) else None) for i in range(n)]
@@ -54,26 +55,33 @@ class Scratch:
             t = t.with_sizes([None if d < 0 else d for d in sizes])
         new.setType(t)
         self.handle[new.debugName()] = i + 1
+        if sizes is not None and type_.dtype in TORCH_DTYPES:
+            self.sample[new.debugName()] = torch.zeros([2 if d < 0 else d for d in sizes], dtype=TORCH_DTYPES[type_.dtype])
         return new
 
     def scalar(self, kind, data):
         if kind == "str":
             n = self.graph.create("onnx::Constant")
             n.s_("value", ctypes.string_at(data.value).decode("utf-8", "replace"))
+            self.sample[n.output().debugName()] = n.s("value")
             self.graph.appendNode(n).output().setType(torch._C.StringType.get())
             return n.output()
         ctype = {"int": ctypes.c_int64, "float": ctypes.c_double, "bool": ctypes.c_bool}.get(kind)
         if ctype is None or not data.value:
             n = self.graph.appendNode(self.graph.create("prim::Constant"))
             n.output().setType(torch._C.NoneType.get())
+            self.sample[n.output().debugName()] = None
             return n.output()
         value = ctypes.cast(data, ctypes.POINTER(ctype))[0]
-        return self.constant(torch.tensor(value, dtype=torch.float64 if kind == "float" else None))
+        v = self.constant(torch.tensor(value, dtype=torch.float64 if kind == "float" else None))
+        self.sample[v.debugName()] = value
+        return v
 
     def constant(self, t):
         n = self.graph.create("onnx::Constant")
         n.t_("value", t)
         self.graph.appendNode(n).output().inferTypeFrom(t)
+        self.sample[n.output().debugName()] = t
         return n.output()
 
     def items(self, values, i):
@@ -81,7 +89,22 @@ class Scratch:
         tensors = any(v.debugName() in self.handle for v in values)
         n.output().setType(torch._C.ListType.ofTensors() if tensors else torch._C.ListType.ofInts())
         self.handle[n.output().debugName()] = i + 1
+        if all(v.debugName() in self.sample for v in values):
+            self.sample[n.output().debugName()] = [self.sample[v.debugName()] for v in values]
         return n.output()
+
+    def types_by_trying(self, name):
+        """What torch's own operator gives for zeros of these types; sizes as far as they do not rest on unknown ones."""
+        space, op = name.split("::")
+        if not all(v.debugName() in self.sample for v in self.inputs) or space in ("aten", "prim"):
+            return []
+        try:
+            results = getattr(getattr(torch.ops, space), op)(*[self.sample[v.debugName()] for v in self.inputs])
+        except Exception:                               # an operator that zeros do not suit: nothing is known then
+            return []
+        static = all(v.type().sizes() is not None for v in self.graph.inputs())
+        return [(ONNX_DTYPES[r.dtype], list(r.shape) if static else [None] * r.dim()) if isinstance(r, torch.Tensor) else None
+                for r in (results if isinstance(results, (tuple, list)) else [results])]
 
     # ---- the function ----
 

@@ -79,10 +79,12 @@ class Symbolics:
         name = _capi.lib.pt2onnx_call_name(call).decode()
         scratch = Scratch(call, node, self.opset)
         results = self.python_op(scratch, node) if name == "prim::PythonOp" else self.operator(scratch, name, node)
-        types = recorded_types(node, self.record.dynamic) if node else [None] * len(results)
-        if node and len(results) != node.outputsSize():
+        types = recorded_types(node, self.record.dynamic) if node else scratch.types_by_trying(name)
+        types += [None] * (len(results) - len(types))
+        expected = len(result_types(node)) if node else len(results)
+        if len(results) != expected:
             raise RuntimeError("symbolic for %s produced an incorrect number of outputs (expected %d, but got %d)"
-                               % (name.split("::")[-1], node.outputsSize(), len(results)))
+                               % (name.split("::")[-1], expected, len(results)))
         scratch.emit(results, types)
 
     def operator(self, scratch, name, node):
@@ -125,7 +127,7 @@ class Symbolics:
             return results
         if self.mode != FALLTHROUGH:
             raise RuntimeError("ONNX export failed: Couldn't export Python operator %s" % node.pyname())
-        n = node.outputsSize()
+        n = len(result_types(node))
         made = scratch.context().op("prim::PythonOp", *scratch.inputs, inplace_i=node.i("inplace"), module_s=node.s("module"),
                                     name_s=node.pyname(), outputs=n)
         return list(made) if isinstance(made, tuple) else [made]
@@ -164,10 +166,15 @@ def overload_of(node):
     return torch._C.parse_schema(schema).overload_name if "(no schema)" not in schema else ""
 
 
+def result_types(node):
+    """The types of the results; a Function with several gives one tuple."""
+    types = [v.type() for v in node.outputs()]
+    return list(types[0].elements()) if len(types) == 1 and types[0].kind() == "TupleType" else types
+
+
 def recorded_types(node, dynamic):
     found = []
-    for v in node.outputs():
-        t = v.type()
+    for t in result_types(node):
         known = t.kind() == "TensorType" and t.scalarType() in SCALAR_TYPES and t.dim() is not None
         found.append((SCALAR_TYPES[t.scalarType()], [None] * t.dim() if dynamic else t.varyingSizes()) if known else None)
     return found

@@ -152,9 +152,16 @@ class Record:
         for mine, theirs in zip(inner.inputs(), n.inputs()):
             self.number[scope, mine.debugName()] = self.value(outer, theirs)
         found = self.walk(inner, scope)
-        for mine, theirs in zip(inner.outputs(), n.outputs()):
-            self.number[outer, theirs.debugName()] = self.value(scope, mine)
+        results, outputs = [self.value(scope, v) for v in inner.outputs()], list(n.outputs())
+        if len(outputs) == 1 and outputs[0].type().kind() == "TupleType":      # several results are one tuple
+            return found + [self.tuple(results, self.value(outer, outputs[0]))]
+        for mine, theirs in zip(results, outputs):
+            self.number[outer, theirs.debugName()] = mine
         return found
+
+    def tuple(self, items, made):
+        return _capi.Node(b"prim::TupleConstruct", None, None, self.array(_capi.c_uint32, items), len(items),
+                          self.array(_capi.c_uint32, [made]), 1)
 
     def node(self, n, scope):
         kind = n.kind()

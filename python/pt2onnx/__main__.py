@@ -1,0 +1,25 @@
+"""python -m pt2onnx SCRIPT [ARGS] - runs a script, unchanged, with torch.onnx's exporter replaced by pt2onnx."""
+import os
+import runpy
+import sys
+
+
+def main(argv):
+    if not argv or argv[0] in ("-h", "--help"):
+        print("usage: python -m pt2onnx SCRIPT [ARGS]\n\n"
+              "Runs SCRIPT with torch.onnx replaced by pt2onnx, whichever release of torch it was written for.\n"
+              "The program `pt2onnx` converts saved models.", file=sys.stdout if argv else sys.stderr)
+        return 0 if argv else 2
+    if not os.path.exists(argv[0]):
+        print("pt2onnx: %s: there is no such script" % argv[0], file=sys.stderr)
+        return 2
+    from .installing import install
+    install()
+    sys.argv[:] = argv
+    sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))
+    runpy.run_path(argv[0], run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,390 @@
+"""Operators that Python lowers: every way that torch's releases know of teaching the exporter one."""
+import warnings
+
+import numpy
+import onnx
+import pytest
+import torch
+from torch.onnx import OperatorExportTypes
+
+import pt2onnx
+from helpers import TORCH_2, agrees, checked, exported, names, ops, run
+from pt2onnx import symbolic_registry
+from pt2onnx.versions import symbolic_helper
+
+ROWS = torch.randn(2, 3)
+
+library = torch.library.Library("pt2onnx_test", "DEF")
+library.define("foo(Tensor a, Tensor b, float x, int y, int[] ints, bool flag, str text) -> Tensor")
+library.define("pair(Tensor a, Tensor[] more) -> (Tensor, Tensor)")
+for kind in ("CPU", "Meta"):
+    library.impl("foo", lambda a, b, x, y, ints, flag, text: a + b, kind)
+    library.impl("pair", lambda a, more: (a + 1, more[0] * 2), kind)
+
+
+class Asinh(torch.nn.Module):
+    def forward(self, x):
+        return torch.asinh(x)
+
+
+class Foo(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.ops.pt2onnx_test.foo(a, b, 0.5, 3, [1, 2], True, "text") + 1
+
+
+@pytest.fixture
+def register():
+    """register_custom_op_symbolic for the time of a test."""
+    done = []
+
+    def it(name, function, opset):
+        torch.onnx.register_custom_op_symbolic(name, function, opset)
+        done.append((name, opset))
+    yield it
+    for name, opset in done:
+        torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
+@pytest.fixture
+def register_op():
+    done = []
+
+    def it(name, function, domain, opset):
+        symbolic_registry.register_op(name, function, domain, opset)
+        done.append((name, domain, opset))
+    yield it
+    for key in done:
+        symbolic_registry.unregister_op(*key)
+
+
+def marked(g, x):
+    """A function that no built-in rule could be mistaken for."""
+    return g.op("Neg", g.op("Asinh", x))
+
+
+# ---- registered functions ----
+
+@pytest.mark.parametrize("name", ["aten::asinh", "::asinh"])
+def test_a_registered_function_holds_from_its_opset_on(register, name):
+    register(name, marked, 11)
+    assert ops(checked(Asinh(), ROWS, opset_version=10)) == ["Asinh"]
+    for opset in (11, 12, 17):
+        assert ops(checked(Asinh(), ROWS, opset_version=opset)) == ["Asinh", "Neg"]
+
+
+def test_register_op_holds_for_its_opset_alone(register_op):
+    register_op("asinh", marked, "", 11)
+    found = {opset: ops(checked(Asinh(), ROWS, opset_version=opset)) for opset in (10, 11, 12)}
+    assert found == {10: ["Asinh"], 11: ["Asinh", "Neg"], 12: ["Asinh"]}
+    assert symbolic_registry.is_registered_op("asinh", "", 11) and symbolic_registry.get_registered_op("asinh", "", 11) is marked
+    assert symbolic_registry.get_registered_op("relu", "", 11) is not None
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError):
+        symbolic_registry.get_registered_op("no_such", "", 11)
+
+
+def test_a_function_set_on_an_opsets_module():
+    import torch.onnx.symbolic_opset9 as opset9
+    opset9.asinh = marked
+    try:
+        assert ops(checked(Asinh(), ROWS)) == ["Asinh", "Neg"]
+    finally:
+        del opset9.asinh
+    assert ops(checked(Asinh(), ROWS)) == ["Asinh"]
+
+
+def test_scripted_modules_and_in_place_forms_are_served_too(register):
+    register("aten::asinh", marked, 9)
+    assert ops(checked(torch.jit.script(Asinh()), ROWS)) == ["Asinh", "Neg"]
+    model = checked(lambda x: torch.asinh_(x * 2), ROWS)
+    numpy.testing.assert_allclose(run(model, ROWS.numpy())[0], -numpy.arcsinh(2 * ROWS.numpy()), rtol=1e-5)
+
+
+def test_functions_are_called_in_the_order_of_the_nodes(register):
+    seen = []
+
+    def logs(name, op):
+        def f(g, x, *rest):
+            seen.append(name)
+            return g.op(op, x)
+        return f
+    for name, op in (("asinh", "Asinh"), ("sin", "Sin"), ("cos", "Cos")):
+        register("aten::" + name, logs(name, op), 9)
+    checked(lambda x: torch.cos(torch.asinh(torch.sin(x))), ROWS)
+    assert seen == ["sin", "asinh", "cos"]
+
+
+def test_torchs_own_helpers_work(register):
+    from torch.onnx import symbolic_opset9 as opset9
+
+    def f(g, x):
+        two = g.op("Constant", value_t=torch.tensor(2.0))
+        assert symbolic_helper._is_value(x) and isinstance(x, torch._C.Value)
+        assert symbolic_helper._get_tensor_rank(x) == 2 and symbolic_helper._get_tensor_sizes(x) == [2, 3]
+        return opset9.mul(g, symbolic_helper._unsqueeze_helper(g, x, [0]), two)
+    register("aten::asinh", f, 9)
+    for opset in (9, 14):
+        model = checked(Asinh(), ROWS, opset_version=opset)
+        numpy.testing.assert_allclose(run(model, ROWS.numpy())[0], 2 * ROWS.numpy()[None])
+
+
+# ---- custom operators ----
+
+@symbolic_helper.parse_args("v", "v", "f", "i", "is", "b", "s")
+def foo(g, a, b, x, y, ints, flag, text):
+    assert [type(v) for v in (x, y, ints, flag, text)] == [float, int, list, bool, str], (x, y, ints, flag, text)
+    return g.op("custom_domain::Foo", a, b, x_f=x, y_i=y, ints_i=ints, text_s=text)
+
+
+@pytest.mark.parametrize("make", [lambda m: m, torch.jit.script], ids=["traced", "scripted"])
+@pytest.mark.parametrize("opset", [9, 14, 17])
+def test_custom_operators(register, make, opset):
+    register("pt2onnx_test::foo", foo, 9)
+    model = exported(make(Foo()), (ROWS, ROWS), custom_opsets={"custom_domain": 2}, opset_version=opset)
+    node = model.graph.node[0]
+    assert (node.domain, node.op_type) == ("custom_domain", "Foo") and len(node.input) == 2
+    assert {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute} == {"x": 0.5, "y": 3, "ints": [1, 2], "text": b"text"}
+    assert {o.domain: o.version for o in model.opset_import} == {"": opset, "custom_domain": 2}
+    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [2, 3]
+
+
+def test_versions_of_custom_domains_are_1(register):
+    register("pt2onnx_test::foo", foo, 9)
+    model = exported(Foo(), (ROWS, ROWS))
+    assert {o.domain: o.version for o in model.opset_import}["custom_domain"] == 1
+
+
+def test_dynamic_sizes_are_not_taken_from_the_example(register):
+    register("pt2onnx_test::foo", foo, 9)
+    model = exported(Foo(), (ROWS, ROWS), input_names=["a", "b"], dynamic_axes={"a": {0: "n"}, "b": {0: "n"}})
+    assert not any(d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim)
+
+
+def test_several_results_and_lists_of_tensors(register):
+    def pair(g, a, more):
+        more = symbolic_helper._unpack_list(more)
+        return g.op("Add", a, g.op("Constant", value_t=torch.tensor(1.0))), g.op("Mul", more[0], g.op("Constant", value_t=torch.tensor(2.0)))
+    register("pt2onnx_test::pair", pair, 9)
+
+    class Pair(torch.nn.Module):
+        def forward(self, a, b):
+            x, y = torch.ops.pt2onnx_test.pair(a, [b, a])
+            return x - y
+    agrees(checked(Pair(), (ROWS, ROWS)), Pair(), ROWS, ROWS * 3)
+    agrees(checked(torch.jit.script(Pair()), (ROWS, ROWS)), Pair(), ROWS, ROWS * 3)
+
+
+def test_an_unregistered_namespace_is_named():
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="unrecognized namespace pt2onnx_test::foo"):
+        exported(Foo(), (ROWS, ROWS))
+
+
+# ---- autograd Functions ----
+
+class MyAdd(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return 2 * a + b
+
+    @staticmethod
+    def symbolic(g, a, b):
+        two = g.op("Constant", value_t=torch.tensor([2]))
+        return g.op("Add", g.op("Mul", a, two), b)
+
+
+class Leaky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slope, perm):
+        return torch.nn.functional.leaky_relu(x, slope).permute(perm)
+
+    @staticmethod
+    def symbolic(g, x, slope, perm):
+        return g.op("Transpose", g.op("LeakyRelu", x, alpha_f=slope), perm_i=perm)
+
+
+class Traced(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        return (x * k).relu() + 1, x - k
+
+
+class Opaque(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.from_numpy(x.detach().numpy() + 1)
+
+
+class MyClip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, low):
+        return x.clamp(min=low)
+
+
+def clip(x):
+    return MyClip.apply(x, 0.25)
+
+
+def test_static_symbolic():
+    def f(a, b):
+        return MyAdd.apply(a, b)
+    model = checked(f, (ROWS, ROWS))
+    assert ops(model) == ["Constant", "Mul", "Add"] and names(model.graph.input) == ["a", "b"]
+    constant = onnx.numpy_helper.to_array(model.graph.node[0].attribute[0].t) if TORCH_2 else None
+    assert constant is None or (constant.dtype == numpy.float32 and constant.tolist() == [2.0])
+    agrees(model, f, ROWS, ROWS * 2)
+
+
+def test_raw_python_arguments():
+    def f(x):
+        return Leaky.apply(x, 0.25, [1, 0])
+    agrees(checked(f, ROWS), f, ROWS)
+
+
+class Two(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + 1, x.sum(1)
+
+    @staticmethod
+    def symbolic(g, x):
+        return g.op("custom::Two", x, outputs=2)
+
+
+def test_several_results_of_a_function():
+    model = exported(lambda x: Two.apply(x)[1] * Two.apply(x)[0].sum(1), ROWS)
+    assert [n.op_type for n in model.graph.node if n.domain] == ["Two", "Two"]
+    assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [2]
+
+
+def test_a_function_without_symbolic_is_its_body():
+    def f(x):
+        a, b = Traced.apply(x, 3.0)
+        return a * b
+    agrees(checked(f, ROWS), f, ROWS)
+    with pytest.raises(RuntimeError, match="Couldn't export Python operator Traced"):
+        exported(f, ROWS, autograd_inlining=False)
+
+
+def test_an_opaque_function_is_no_constant():
+    with pytest.raises(RuntimeError, match="Couldn't export Python operator Opaque"):
+        exported(lambda x: Opaque.apply(x), ROWS)
+
+
+def seen_by_python_op(kwargs):
+    return sorted(kwargs), kwargs["name"]
+
+
+@pytest.mark.parametrize("name", ["prim::PythonOp", "::prim_PythonOp"])
+def test_python_op_in_the_form_of_1_13(register, name):
+    seen = []
+
+    def f(g, *args, **kwargs):
+        seen.append((g.original_node.kind(), seen_by_python_op(kwargs)))
+        return g.op("Max", args[0], g.op("Constant", value_t=torch.tensor(args[1])))
+    register(name, f, 9)
+    agrees(checked(clip, ROWS), clip, ROWS)
+    assert seen == [("prim::PythonOp", (["inplace", "module", "name"], "MyClip"))]
+
+
+def test_python_op_in_the_form_of_1_10(register):
+    def f(g, n, *args, **kwargs):
+        assert n.kind() == "prim::PythonOp" and not [o.requiresGrad() for o in n.outputs()][0]
+        assert [symbolic_helper._is_value(a) for a in args] == [True, False] and not args[0].requiresGrad()
+        return g.op("Clip", args[0], min_f=args[1]).setType(next(n.outputs()).type())
+    register("::prim_PythonOp", f, 1) if TORCH_2 else register("::prim_PythonOp", f, 9)
+    agrees(checked(clip, ROWS, opset_version=9), clip, ROWS)
+
+
+def test_python_op_in_the_form_of_1_11(register):
+    def f(ctx, g, *args, **kwargs):
+        assert ctx.cur_node.pyname() == "MyClip"
+        return g.op("Max", args[0], g.op("Constant", value_t=torch.tensor(args[1])))
+    register("prim::PythonOp", f, 9)
+    agrees(checked(clip, ROWS), clip, ROWS)
+
+
+def test_a_static_symbolic_beats_the_registered_one(register):
+    def f(g, *args, **kwargs):
+        raise AssertionError("not for MyAdd")
+    register("prim::PythonOp", f, 9)
+    assert ops(checked(lambda a, b: MyAdd.apply(a, b), (ROWS, ROWS))) == ["Constant", "Mul", "Add"]
+
+
+# ---- what goes wrong ----
+
+def test_exceptions_come_back_as_themselves(register):
+    def broken(g, x):
+        raise KeyError("mine")
+    register("aten::asinh", broken, 9)
+    with pytest.raises(KeyError, match="mine"):
+        exported(Asinh(), ROWS)
+
+
+@pytest.mark.parametrize("function, error, text", [
+    (lambda g, x: None, RuntimeError, "Couldn't export operator aten::asinh"),
+    (lambda g, x: (x, x), RuntimeError, r"incorrect number of outputs \(expected 1, but got 2\)"),
+    (lambda g, x: 3, RuntimeError, "Error casting results of symbolic for asinh"),
+    (lambda g, x, y: x, TypeError, "Occurred when translating asinh"),
+    (lambda g, x: g.op("NotAnOp", x), RuntimeError, "NotAnOp"),
+    (lambda g, x: g.op("Relu", x, alpha=1), ValueError, "alpha"),
+    (lambda g, x: symbolic_helper._unimplemented("asinh", "because"), RuntimeError, "because"),
+])
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_functions(register, function, error, text):
+    register("aten::asinh", function, 9)
+    with pytest.raises(error, match=text):
+        exported(Asinh(), ROWS)
+
+
+# ---- modes that keep operators ----
+
+class Triangle(torch.nn.Module):
+    def forward(self, x):
+        return torch.mul(torch.triu(x), x)
+
+
+SQUARE = torch.randn(3, 3)
+
+
+def kept(mode, model=Triangle(), args=SQUARE, opset=11):
+    m = exported(model, args, operator_export_type=mode, opset_version=opset)
+    return m, [(n.domain, n.op_type) for n in m.graph.node]
+
+
+def attributes(node):
+    return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+
+
+def test_aten_fallback():
+    model, found = kept(OperatorExportTypes.ONNX_ATEN_FALLBACK)
+    assert found == [("", "Constant"), ("org.pytorch.aten", "ATen"), ("", "Mul")]
+    assert attributes(model.graph.node[1]) == {"operator": b"triu", "overload_name": b""} and len(model.graph.node[1].input) == 2
+    assert {domain for domain, _ in kept(OperatorExportTypes.ONNX_ATEN_FALLBACK, opset=14)[1]} == {""}
+
+
+def test_aten_fallback_of_what_pt2onnx_cannot_do():
+    found = kept(OperatorExportTypes.ONNX_ATEN_FALLBACK, lambda x: torch.special.bessel_j0(x) * 2, ROWS)[1]
+    assert found[0] == ("org.pytorch.aten", "ATen") and ("", "Mul") in found
+
+
+def test_aten_only():
+    assert [op for op in kept(OperatorExportTypes.ONNX_ATEN)[1] if op[1] != "Constant"] == [("org.pytorch.aten", "ATen")] * 2
+
+
+def test_fall_through():
+    model, found = kept(OperatorExportTypes.ONNX_FALLTHROUGH)
+    assert found == [("", "Constant"), ("org.pytorch.aten", "triu"), ("", "Mul")]
+    found = kept(OperatorExportTypes.ONNX_FALLTHROUGH, Foo(), (ROWS, ROWS))[1]
+    assert ("pt2onnx_test", "foo") in found and found[-1] == ("", "Add")
+    model, found = kept(OperatorExportTypes.ONNX_FALLTHROUGH, clip, ROWS)
+    assert found == [("prim", "PythonOp")] and attributes(model.graph.node[0])["name"] == b"MyClip"
+
+
+def test_fallback_modes_list_weights_among_the_inputs():
+    model, _ = kept(OperatorExportTypes.ONNX_ATEN_FALLBACK, torch.nn.Linear(3, 3), SQUARE)
+    assert len(model.graph.input) == 3
+
+
+@pytest.mark.parametrize("mode", [OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK])
+def test_python_operators_cannot_be_kept_as_aten(mode):
+    with pytest.raises(RuntimeError, match="Couldn't export Python operator MyClip"):
+        kept(mode, clip, ROWS)
