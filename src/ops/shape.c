@@ -389,29 +389,6 @@ static Ox lower_pixel_unshuffle(Op *op)
     return reshape_to(op, permute_to(op, parts, perm, rank + 2), dims, rank);
 }
 
-/* Windows of `size` every `step`: Gather with a table of positions; the window becomes the last axis. */
-static Ox lower_unfold(Op *op)
-{
-    Ox x = arg(op, "self");
-    int rank, axis, perm[MAX_RANK];
-    int64_t size = arg_int(op, "size"), step = arg_int(op, "step"), length;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dimension", rank, &axis))
-        return POISON;
-    if (!dim_known(ox_dim(x, axis), &length))
-        return op_fail(op, E_UNDECIDED, "unfold: the size of dimension %d must be known", axis);
-    if (size < 0 || size > length || step <= 0)
-        return op_fail(op, E_VALUE, "maximum size for tensor at dimension %d is %lld but size is %lld", axis, (long long)length, (long long)size);
-    int64_t n = (length - size) / step + 1, dims[2] = { n, size };
-    int64_t *at = new_array(op->cx, int64_t, n * size + 1);
-    for (int64_t i = 0; at && i < n * size; i++)
-        at[i] = i / (size ? size : 1) * step + i % (size ? size : 1);
-    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, dims, at)) : POISON;
-    Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", axis));
-    for (int i = 0; i <= rank; i++)
-        perm[i] = i <= axis ? i : i == rank ? axis + 1 : i + 1;
-    return permute_to(op, windows, perm, rank + 1);
-}
-
 /* ---- several tensors of one shape ---- */
 
 static Value lower_broadcast_tensors(Op *op)
@@ -481,7 +458,6 @@ const OpRow ops_shape[] = {
     LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
     LOWER(lower_pixel_shuffle, NULL, PLAIN, "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
     LOWER(lower_pixel_unshuffle, NULL, PLAIN, "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
-    VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
     CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),

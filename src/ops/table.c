@@ -14,6 +14,8 @@
     ROWS(cumulative) \
     ROWS(distance) \
     ROWS(view) \
+    ROWS(split) \
+    ROWS(strided) \
     ROWS(shape) \
     ROWS(pad) \
     ROWS(index) \

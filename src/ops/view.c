@@ -503,218 +503,12 @@ static Ox lower_select_scatter(Op *op)
     return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
 }
 
-/* ---- diagonal: rows of a flattened matrix ---- */
-
-typedef struct Diagonal { int rank, perm[MAX_RANK]; int64_t rows, cols, first, n; } Diagonal;
-
-static bool diagonal_args(Op *op, Ox x, Diagonal *d)
-{
-    int a, b, n = 0;
-    if (!need_rank(op, x, 2, &d->rank) || !arg_dim(op, "dim1", d->rank, &a) || !arg_dim(op, "dim2", d->rank, &b))
-        return false;
-    int64_t offset = arg_int(op, "offset");
-    if (a == b)
-        return fail(op->cx, E_VALUE, "diagonal dimensions cannot be identical %d, %d", a, b);
-    if (!dim_known(ox_dim(x, a), &d->rows) || !dim_known(ox_dim(x, b), &d->cols))
-        return fail(op->cx, E_UNDECIDED, "diagonal: the sizes of both dimensions must be known");
-    for (int i = 0; i < d->rank; i++)
-        if (i != a && i != b)
-            d->perm[n++] = i;
-    d->perm[n++] = a;
-    d->perm[n] = b;
-    int64_t down = offset < 0 ? -offset : 0, right = offset > 0 ? offset : 0;
-    int64_t rows = d->rows - down, cols = d->cols - right;
-    d->n = rows < cols ? rows : cols;
-    d->n = d->n < 0 ? 0 : d->n;
-    d->first = down * d->cols + right;
-    return true;
-}
-
-static Ox diagonal_index(Op *op, const Diagonal *d)
-{
-    int64_t *at = new_array(op->cx, int64_t, d->n + 1);
-    for (int64_t i = 0; at && i < d->n; i++)
-        at[i] = d->first + i * (d->cols + 1);
-    return at ? ox_ints(op->g, at, (size_t)d->n) : POISON;
-}
-
-/* The two axes last and flattened into one. */
-static Ox diagonal_rows(Op *op, Ox x, const Diagonal *d)
-{
-    Dim dims[MAX_RANK];
-    Ox last = permute_to(op, x, d->perm, d->rank);
-    if (!ox_ok(last))
-        return POISON;
-    memcpy(dims, last->type->dim, (size_t)d->rank * sizeof *dims);
-    dims[d->rank - 2] = dim_int(op->cx, d->rows * d->cols);
-    return reshape_to(op, last, dims, d->rank - 1);
-}
-
-static Ox lower_diagonal(Op *op)
-{
-    Ox x = arg(op, "self");
-    Diagonal d;
-    if (!diagonal_args(op, x, &d))
-        return POISON;
-    Ox flat = diagonal_rows(op, x, &d), at = diagonal_index(op, &d);
-    return ox_with(op, "Gather", INPUTS(flat, at), INT("axis", d.rank - 2));
-}
-
-static Ox write_diagonal(Op *op, Ox base, Ox part)
-{
-    Diagonal d;
-    if (!diagonal_args(op, base, &d))
-        return POISON;
-    Ox flat = diagonal_rows(op, base, &d), at = diagonal_index(op, &d), last = permute_to(op, base, d.perm, d.rank);
-    if (!ox_ok(flat) || !ox_ok(at) || !ox_ok(part))
-        return POISON;
-    Ox index = expand_dims(op, at, part->type->dim, d.rank - 1);
-    Ox out = ox_with(op, "ScatterElements", INPUTS(flat, index, part), INT("axis", d.rank - 2));
-    return write_perm(op, reshape_to(op, out, last->type->dim, d.rank), d.perm, d.rank);
-}
-
 /* ---- the same values ---- */
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
 static Ox write_same(Op *op, Ox base, Ox part) { (void)op; (void)base; return part; }
 
 static Value lower_detach_(Op *op) { return arg_value(op, "self"); }
-
-/* ---- lists of parts. Each is a slice of the argument; one Split makes them all. ---- */
-
-/* The view that aten::slice would have made, reading a value that is there already. */
-static Value part_view(Op *op, int axis, Dim start, Dim end, Ox read)
-{
-    Entry *e = table_find(op->cx, str_of(op->cx, "aten::slice"));
-    OpCall *call = new(op->cx, OpCall);
-    OpArg args[] = { { NULL, op->call->arg[0] }, { NULL, val_int(axis) }, { NULL, val_dim(op->cx, start) }, { NULL, val_dim(op->cx, end) } };
-    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call->arg, &call->given);
-    if (!c || !ox_ok(read))
-        return val_poison();
-    call->row = c->row;
-    call->schema = c->schema;
-    return (Value){ .tag = V_TENSOR, .t = tensor_view(op->cx, op->call->arg[0].t, call, read) };
-}
-
-static Value parts(Op *op, Ox x, int axis, const Dim *sizes, size_t n)
-{
-    Ox *out = new_array(op->cx, Ox, n + 1);
-    Value *views = new_array(op->cx, Value, n + 1);
-    if (!out || !views || ctx_failed(op->cx))
-        return val_poison();
-    Ox split = ox_dims(op->g, sizes, n);
-    Attr attr = INT("axis", axis);
-    if (n == 1)
-        out[0] = x;
-    else if (n > 1 && !ox_make_n(op->g, "Split", INPUTS(x, split), &attr, 1, out, n))
-        return val_poison();
-    Dim at = dim_int(op->cx, 0);
-    for (size_t i = 0; i < n; i++) {
-        Dim next = dim_add(op->cx, at, sizes[i]);
-        views[i] = part_view(op, axis, at, next, out[i]);
-        if (!val_ok(views[i]))
-            return val_poison();
-        at = next;
-    }
-    return val_list(op->cx, views, (int64_t)n, "Tensor");
-}
-
-static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
-{
-    int64_t size;
-    VEC(Dim) sizes = { 0 };
-    if (ctx_failed(op->cx))
-        return val_poison();
-    if (!dim_known(ox_dim(x, axis), &size)) {
-        fail(op->cx, E_UNDECIDED, "%s: how many parts dimension %d (%s) gives must be known", op->call->schema->name->s, axis, dim_text(op->cx, ox_dim(x, axis))->s);
-        fail_hint(op->cx, "give that dimension a size with -i");
-        return val_poison();
-    }
-    if (each <= 0 && size != 0) {
-        fail(op->cx, E_VALUE, "split expects split_size be positive, but got split_size=%lld", (long long)each);
-        return val_poison();
-    }
-    for (int64_t at = 0; at < size || sizes.n == 0; at += each)
-        vec_push(op->cx, &sizes, dim_int(op->cx, size - at < each ? size - at : each));
-    return parts(op, x, axis, sizes.at, sizes.n);
-}
-
-static bool parts_axis(Op *op, Ox *x, int *axis)
-{
-    int rank;
-    *x = arg(op, "self");
-    return need_rank(op, *x, -1, &rank) && arg_dim(op, "dim", rank, axis);
-}
-
-static Value lower_split(Op *op)
-{
-    Ox x;
-    int axis;
-    if (!parts_axis(op, &x, &axis))
-        return val_poison();
-    Dim each = arg_dim_expr(op, "split_size");
-    int64_t known;
-    if (!dim_known(each, &known) && dim_eq(op->cx, each, ox_dim(x, axis)) == YES)
-        return parts(op, x, axis, &each, 1);
-    return parts_of_size(op, x, axis, arg_int(op, "split_size"));
-}
-
-static Value lower_split_sizes(Op *op)
-{
-    Ox x;
-    int axis;
-    const char *name = op->row->text;
-    if (!parts_axis(op, &x, &axis))
-        return val_poison();
-    Dims sizes = arg_dims(op, name);
-    return parts(op, x, axis, sizes.at, sizes.n);
-}
-
-static Value lower_chunk(Op *op)
-{
-    Ox x;
-    int axis;
-    int64_t n = arg_int(op, "chunks"), size;
-    Dim each;
-    if (!parts_axis(op, &x, &axis))
-        return val_poison();
-    if (n <= 0) {
-        fail(op->cx, E_VALUE, "chunk expects `chunks` to be greater than 0, got: %lld", (long long)n);
-        return val_poison();
-    }
-    Dim whole = ox_dim(x, axis);
-    if (!dim_known(whole, &size) && dim_divide(op->cx, whole, dim_int(op->cx, n), &each)) {
-        Dim *sizes = new_array(op->cx, Dim, n);
-        for (int64_t i = 0; sizes && i < n; i++)
-            sizes[i] = each;
-        return parts(op, x, axis, sizes, (size_t)n);
-    }
-    return parts_of_size(op, x, axis, dim_known(whole, &size) ? (size + n - 1) / n : 0);
-}
-
-static Value lower_unbind(Op *op)
-{
-    Ox x;
-    int axis;
-    int64_t size;
-    VEC(Value) out = { 0 };
-    if (!parts_axis(op, &x, &axis))
-        return val_poison();
-    if (!dim_known(ox_dim(x, axis), &size)) {
-        fail(op->cx, E_UNDECIDED, "unbind: the size of dimension %d (%s) must be known", axis, dim_text(op->cx, ox_dim(x, axis))->s);
-        fail_hint(op->cx, "give that dimension a size with -i");
-        return val_poison();
-    }
-    for (int64_t i = 0; i < size; i++) {
-        Value args[] = { op->call->arg[0], val_int(axis), val_int(i) }, v = call_op(op, "aten::select", args, 3);
-        if (!val_ok(v))
-            return v;
-        vec_push(op->cx, &out, v);
-    }
-    return val_list(op->cx, out.at, (int64_t)out.n, "Tensor");
-}
-
-#define SPLIT(name, line) { .kind = ROW_CALL, .schema = (line), .call = lower_split_sizes, .text = (name) }
 
 const OpRow ops_view[] = {
     VIEW(lower_view, as_base, PLAIN, "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
@@ -749,18 +543,10 @@ const OpRow ops_view[] = {
     LOWER(lower_slice_scatter, NULL, PLAIN, "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
     LOWER(lower_select_scatter, NULL, PLAIN, "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
     VIEW(lower_narrow, write_narrow, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
-    VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
-    REFUSE("what it reads depends on how its argument lies in memory", "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
-    CALL(lower_split, NULL, PLAIN, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
-    SPLIT("split_size", "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"),
-    SPLIT("split_sizes", "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"),
-    SPLIT("split_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"),
-    CALL(lower_chunk, NULL, PLAIN, "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"),
-    CALL(lower_unbind, NULL, PLAIN, "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"),
     OPS_END
 };

@@ -1,0 +1,270 @@
+/* strided.c - views that step through several axes at once: diagonals, windows, as_strided.
+ *
+ * Each is one Gather with a table of positions, which is a constant where the sizes are known and Ranges where they are not. */
+#include "ops/internal.h"
+
+/* ---- tables of positions ---- */
+
+/* from, from + step, ..: n of them, along axis `axis` of `rank` */
+static Ox steps(Op *op, Dim from, Dim n, Dim step, int axis, int rank)
+{
+    Dim shape[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        shape[i] = i == axis ? n : dim_int(op->cx, 1);
+    Dim end = dim_add(op->cx, from, dim_mul(op->cx, n, step));
+    if (dim_is(step, 0)) {
+        Ox same = ox_dim_value(op->g, from);
+        return expand_dims(op, same, shape, rank);
+    }
+    Ox first = ox_dim_value(op->g, from), last = ox_dim_value(op->g, end), by = ox_dim_value(op->g, step);
+    return reshape_to(op, ox(op, "Range", first, last, by), shape, rank);
+}
+
+/* ---- diagonals: rows of a matrix whose two axes are one ---- */
+
+typedef struct Diagonal { int rank, perm[MAX_RANK]; Dim rows, cols, first, n; } Diagonal;
+
+static bool diagonal_args(Op *op, Ox x, Diagonal *d)
+{
+    Ctx *cx = op->cx;
+    int a, b, n = 0;
+    if (!need_rank(op, x, 2, &d->rank) || !arg_dim(op, "dim1", d->rank, &a) || !arg_dim(op, "dim2", d->rank, &b))
+        return false;
+    int64_t offset = arg_int(op, "offset");
+    if (a == b)
+        return fail(cx, E_VALUE, "diagonal dimensions cannot be identical %d, %d", a, b);
+    for (int i = 0; i < d->rank; i++)
+        if (i != a && i != b)
+            d->perm[n++] = i;
+    d->perm[n++] = a;
+    d->perm[n] = b;
+    d->rows = ox_dim(x, a);
+    d->cols = ox_dim(x, b);
+    Dim down = dim_int(cx, offset < 0 ? -offset : 0), right = dim_int(cx, offset > 0 ? offset : 0);
+    d->n = dim_max(cx, dim_int(cx, 0), dim_min(cx, dim_sub(cx, d->rows, down), dim_sub(cx, d->cols, right)));
+    d->first = dim_add(cx, dim_mul(cx, down, d->cols), right);
+    return !ctx_failed(cx);
+}
+
+static Ox diagonal_index(Op *op, const Diagonal *d)
+{
+    return steps(op, d->first, d->n, dim_add(op->cx, d->cols, dim_int(op->cx, 1)), 0, 1);
+}
+
+/* The two axes last and flattened into one. */
+static Ox diagonal_rows(Op *op, Ox x, const Diagonal *d)
+{
+    Dim dims[MAX_RANK];
+    Ox last = permute_to(op, x, d->perm, d->rank);
+    if (!ox_ok(last))
+        return POISON;
+    memcpy(dims, last->type->dim, (size_t)d->rank * sizeof *dims);
+    dims[d->rank - 2] = dim_mul(op->cx, d->rows, d->cols);
+    return reshape_to(op, last, dims, d->rank - 1);
+}
+
+static Ox diagonal_of(Op *op, Ox x)
+{
+    Diagonal d;
+    if (!diagonal_args(op, x, &d))
+        return POISON;
+    Ox flat = diagonal_rows(op, x, &d), at = diagonal_index(op, &d);
+    return ox_with(op, "Gather", INPUTS(flat, at), INT("axis", d.rank - 2));
+}
+
+static Ox lower_diagonal(Op *op) { return diagonal_of(op, arg(op, "self")); }
+static Ox lower_linalg_diagonal(Op *op) { return diagonal_of(op, arg(op, "A")); }
+
+static Ox write_diagonal(Op *op, Ox base, Ox part)
+{
+    Diagonal d;
+    int back[MAX_RANK];
+    if (!diagonal_args(op, base, &d))
+        return POISON;
+    Ox flat = diagonal_rows(op, base, &d), at = diagonal_index(op, &d), last = permute_to(op, base, d.perm, d.rank);
+    if (!ox_ok(flat) || !ox_ok(at) || !ox_ok(part))
+        return POISON;
+    Ox index = expand_dims(op, at, part->type->dim, d.rank - 1);
+    Ox out = ox_with(op, "ScatterElements", INPUTS(flat, index, part), INT("axis", d.rank - 2));
+    for (int i = 0; i < d.rank; i++)
+        back[d.perm[i]] = i;
+    return permute_to(op, reshape_to(op, out, last->type->dim, d.rank), back, d.rank);
+}
+
+static Ox lower_diagonal_scatter(Op *op)
+{
+    Ox self = arg(op, "self"), src = arg(op, "src"), now = diagonal_of(op, self);
+    if (!ox_ok(now) || !ox_ok(src))
+        return POISON;
+    if (!same_dims(op->cx, src, now->type->dim, ox_rank(now)))
+        return op_fail(op, E_VALUE, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", type_text(op->cx, src->type)->s,
+                       type_text(op->cx, now->type)->s);
+    return write_diagonal(op, self, ox_cast(op->g, src, ox_dtype(self)));
+}
+
+/* The last axis becomes the diagonal `offset` of a square of zeros, whose axes are a and b of the result. */
+static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
+{
+    Ctx *cx = op->cx;
+    int rank = ox_rank(x) + 1, back[MAX_RANK], n = 0;
+    int64_t far = offset < 0 ? -offset : offset;
+    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1), size = dim_add(cx, ox_dim(x, rank - 2), dim_int(cx, far));
+    Ox line = x;
+    if (far) {                                                          /* its element stands in the row that it is wanted in */
+        Dim none[MAX_RANK];
+        memcpy(none, x->type->dim, (size_t)(rank - 1) * sizeof *none);
+        none[rank - 2] = dim_int(cx, far);
+        Ox gap = expand_dims(op, number_like(op, 0, x), none, rank - 1);
+        line = concat_axis(op, offset > 0 ? (const Ox[]){ x, gap } : (const Ox[]){ gap, x }, 2, rank - 2);
+    }
+    Ox rows = steps(op, dim_int(cx, offset), size, one, 0, 2), cols = steps(op, zero, size, one, 1, 2), there = ox(op, "Equal", rows, cols);
+    Ox nothing = number_like(op, 0, x), square = ox(op, "Where", there, unsqueeze_axis(op, line, rank - 1), nothing);
+    for (int i = 0; i < rank; i++)
+        back[i] = i == a ? rank - 2 : i == b ? rank - 1 : n++;
+    return permute_to(op, square, back, rank);
+}
+
+static Ox lower_diag_embed(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, a, b;
+    if (!need_rank(op, x, 1, &rank) || !arg_dim(op, "dim1", rank + 1, &a) || !arg_dim(op, "dim2", rank + 1, &b))
+        return POISON;
+    if (rank == 0 || a == b)
+        return op_fail(op, E_VALUE, rank ? "diagonal dimensions cannot be identical %d, %d" : "diag_embed: a tensor of one dimension or more is needed", a, b);
+    return embedded(op, x, arg_int(op, "offset"), a, b);
+}
+
+/* Of a vector the square, of a matrix the diagonal. */
+static Ox lower_diag(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank == 1)
+        return embedded(op, x, arg_int(op, "diagonal"), 0, 1);
+    if (rank != 2)
+        return op_fail(op, E_VALUE, "diag(): Supports 1D or 2D tensors. Got %dD", rank);
+    Value args[] = { arg_value(op, "self"), arg_value(op, "diagonal") }, v = call_op(op, "aten::diagonal_copy", args, 2);
+    return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+}
+
+static Ox lower_diagflat(Op *op)
+{
+    Ox x = flatten_to_1d(op, arg(op, "self"));
+    return ox_ok(x) ? embedded(op, x, arg_int(op, "offset"), 0, 1) : POISON;
+}
+
+static Ox lower_trace(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank != 2)
+        return op_fail(op, E_VALUE, "trace: expected a matrix, but got tensor with dim %d", rank);
+    Value args[] = { val_tensor(op->cx, x) }, v = call_op(op, "aten::diagonal_copy", args, 1);
+    Axes all = { 0 };
+    return val_ok(v) ? reduce(op, "ReduceSum", tensor_read(op->g, v.t), &all, false) : POISON;
+}
+
+/* ---- windows of `size` every `step`; the window becomes the last axis ---- */
+
+static Ox lower_unfold(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis, perm[MAX_RANK];
+    Dim zero = dim_int(op->cx, 0), one = dim_int(op->cx, 1), size = dim_int(op->cx, arg_int(op, "size")), step = dim_int(op->cx, arg_int(op, "step"));
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dimension", rank, &axis))
+        return POISON;
+    bool scalar;
+    x = at_least_1d(op, x, &scalar);
+    Dim length = ox_dim(x, axis);
+    if (dim_lt(op->cx, size, zero) == YES || dim_lt(op->cx, length, size) == YES || dim_le(op->cx, step, zero) == YES)
+        return op_fail(op, E_VALUE, "maximum size for tensor at dimension %d is %s but size is %s", axis, dim_text(op->cx, length)->s, dim_text(op->cx, size)->s);
+    if (scalar)
+        return slice_axis(op, x, 0, zero, size, 1);
+    Dim n = dim_add(op->cx, dim_floordiv(op->cx, dim_sub(op->cx, length, size), step), one);
+    Ox begin = steps(op, zero, n, step, 0, 2), within = steps(op, zero, size, one, 1, 2), table = ox(op, "Add", begin, within);
+    Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", axis));
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i <= axis ? i : i == rank ? axis + 1 : i + 1;
+    return permute_to(op, windows, perm, rank + 1);
+}
+
+/* ---- as_strided: positions in memory, which must be that of one contiguous tensor ---- */
+
+/* Does the tensor lie in memory element after element, with nothing of its storage before or behind it? */
+static bool is_whole(Op *op, Tensor *t)
+{
+    if (!t || tensor_contiguous(op->cx, t) != YES)
+        return false;
+    return !t->base || (ox_ok(t->st->now) && dim_eq(op->cx, type_numel(op->cx, tensor_type(t)), type_numel(op->cx, t->st->now->type)) == YES);
+}
+
+static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
+{
+    Dims size = arg_dims(op, "size"), stride = arg_dims(op, "stride");
+    Dim last = arg_given(op, "storage_offset") ? arg_dim_expr(op, "storage_offset") : dim_int(op->cx, 0), one = dim_int(op->cx, 1);
+    *rank = (int)size.n;
+    if (ctx_failed(op->cx) || !ox_ok(x))
+        return POISON;
+    if (size.n != stride.n || size.n > MAX_RANK)
+        return op_fail(op, E_VALUE, "mismatch in length of strides and shape");
+    if (!is_whole(op, arg_tensor(op, "self")))
+        return op_refuse(op, "what it reads depends on how its argument, a part of another tensor or one in another order, lies in memory");
+    Ox at = ox_dim_value(op->g, last);
+    bool empty = false;
+    for (int i = 0; i < *rank; i++) {
+        sizes[i] = size.at[i];
+        empty |= dim_is(size.at[i], 0);
+        last = dim_add(op->cx, last, dim_mul(op->cx, dim_sub(op->cx, size.at[i], one), stride.at[i]));
+        Ox along = steps(op, dim_int(op->cx, 0), size.at[i], stride.at[i], i, *rank);
+        at = ox(op, "Add", at, along);
+    }
+    if (!empty && dim_lt(op->cx, last, type_numel(op->cx, x->type)) == NO)
+        return op_refuse(op, "it reads memory beyond its argument's %s elements", dim_text(op->cx, type_numel(op->cx, x->type))->s);
+    return at;
+}
+
+static Ox lower_as_strided(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dim sizes[MAX_RANK];
+    int rank;
+    Ox at = strided_index(op, x, sizes, &rank);
+    return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), at), INT("axis", 0));
+}
+
+static Ox write_as_strided(Op *op, Ox base, Ox part)
+{
+    Dim sizes[MAX_RANK];
+    int rank;
+    Ox at = flatten_to_1d(op, strided_index(op, base, sizes, &rank));
+    if (!ox_ok(at) || !ox_ok(part))
+        return POISON;
+    Ox from = flatten_to_1d(op, expand_dims(op, part, sizes, rank)), flat = flatten_to_1d(op, base);
+    Ox out = ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0));
+    return reshape_to(op, out, base->type->dim, ox_rank(base));
+}
+
+static Ox lower_as_strided_scatter(Op *op)
+{
+    Ox self = arg(op, "self"), src = arg(op, "src");
+    return ox_ok(self) && ox_ok(src) ? write_as_strided(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
+}
+
+const OpRow ops_strided[] = {
+    VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
+    VIEW(lower_linalg_diagonal, write_diagonal, PLAIN, "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"),
+    LOWER(lower_diagonal_scatter, NULL, PLAIN, "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
+    LOWER(lower_diag_embed, NULL, PLAIN, "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
+    LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
+    LOWER(lower_diagflat, NULL, PLAIN, "aten::diagflat(Tensor self, int offset=0) -> Tensor"),
+    LOWER(lower_trace, "bool-to-long(self)", PLAIN, "aten::trace(Tensor self) -> Tensor"),
+    VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
+    VIEW(lower_as_strided, write_as_strided, PLAIN, "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
+    LOWER(lower_as_strided_scatter, NULL, PLAIN, "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
+    OPS_END
+};
