@@ -315,7 +315,7 @@ static bool lower_resize(Node *n, int target)
     const char *mode = node_str(n, "mode", "nearest"), *place_of = node_str(n, "coordinate_transformation_mode", "half_pixel");
     bool floors = strcmp(mode, "nearest") != 0 || strcmp(node_str(n, "nearest_mode", "round_prefer_floor"), "floor") == 0;
     if (node_in(n, 3) || !node_in(n, 2) || strcmp(place_of, "asymmetric") != 0 || !floors || strcmp(mode, "cubic") == 0)
-        return needs_opset(n, 11, target, "Resize to sizes, or with this coordinate_transformation_mode");
+        return needs_opset(n, node_int(n, "antialias", 0) ? 18 : 11, target, "Resize to sizes, or with this coordinate_transformation_mode");
     drop_attr(n, "coordinate_transformation_mode");
     drop_attr(n, "nearest_mode");
     Ox scales = n->in[2];
@@ -417,8 +417,9 @@ static bool lower_scatter(Node *n, int target)
 {
     Ctx *cx = node_cx(n);
     const char *how = node_str(n, "reduction", "none");
-    if (target < 18 && (strcmp(how, "max") == 0 || strcmp(how, "min") == 0))
-        return needs_opset(n, 18, target, str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
+    int since = strcmp(how, "max") == 0 || strcmp(how, "min") == 0 ? 18 : strcmp(how, "none") == 0 ? 0 : 16;
+    if (target < since)
+        return needs_opset(n, since, target, str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
     if (op_is(n, "ScatterElements") && target < 11) {
         if (!drop_later_attrs(n, 11))
             return false;

@@ -114,7 +114,7 @@ static Ox lower_cumprod(Op *op)
         return POISON;
     if (alone)
         return x;
-    if (op->g->target >= 26) {
+    if (op->g->target >= 26 && onnx_takes(onnx_op(op->cx, "CumProd"), ONNX_NEWEST, 0, ox_dtype(x))) {
         Ox at = ox_int(op->g, axis);
         return ox(op, "CumProd", x, at);
     }

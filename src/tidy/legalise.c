@@ -221,14 +221,14 @@ static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Clip before 12 takes no ints, and before 11 no limits that are not known: Min(Max(x, low), high). */
+/* Clip before 12 takes no ints, before 11 no limits that are not known, and in ONNX Runtime no doubles: Min(Max(x, low), high). */
 static Verdict legal_clip(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     double v;
     Ox x = n->in[0], low = in_of(n, 1), high = in_of(n, 2);
     bool known = (!low || ox_known_scalar(g, low, &v)) && (!high || ox_known_scalar(g, high, &v));
-    if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11))
+    if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11) && (!l->ort || runs_somehow(n, l->target)))
         return AS_IT_IS;
     if (low)
         x = ox_g(g, "Max", x, low);

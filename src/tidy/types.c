@@ -52,14 +52,21 @@ static const OrtKernel *kernels_of(const char *op)
     return lo < ort_kernels_count && strcmp(ort_kernels[lo].op, op) == 0 ? &ort_kernels[lo] : NULL;
 }
 
-/* A kernel serves the version of the operator that the opset means. `any`: is there one at all? */
+/* A kernel serves the versions of the operator in its range; one without an end only the version it was written for. */
+static bool serves(const OrtKernel *k, const OpVersion *v)
+{
+    enum { OPEN = 255 };
+    return k->first == v->since || (k->last != OPEN && k->first <= v->since && v->since <= k->last);
+}
+
+/* Does a kernel take t? `any`: is there one at all? */
 static bool kernel_takes(const char *op, const OpVersion *v, const char *type, DType t, bool *any)
 {
     bool named = false;
     uint32_t takes = 0;
     *any = false;
     for (const OrtKernel *k = kernels_of(op); k && k < ort_kernels + ort_kernels_count && strcmp(k->op, op) == 0; k++) {
-        if (k->first > v->since || k->last < v->since)
+        if (!serves(k, v))
             continue;
         *any = true;
         if (strcmp(k->type, type) == 0) {
@@ -70,12 +77,30 @@ static bool kernel_takes(const char *op, const OpVersion *v, const char *type, D
     return !named || (takes >> t & 1);
 }
 
+/* What the kernels' registry promises and ONNX Runtime 1.31 then refuses while it runs: types, by the value of an attribute. */
+enum { HALVES = 1u << DT_FLOAT16 | 1u << DT_BFLOAT16, BOOLS = 1u << DT_BOOL };
+static const struct { const char *op, *attr, *value; uint32_t lacks; } kernel_gaps[] = {
+    { "ScatterElements", "reduction", "add", HALVES }, { "ScatterElements", "reduction", "mul", HALVES },
+    { "ScatterElements", "reduction", "min", 1u << DT_BFLOAT16 | BOOLS }, { "ScatterElements", "reduction", "max", 1u << DT_BFLOAT16 | BOOLS },
+    { "ScatterND", "reduction", "add", HALVES }, { "ScatterND", "reduction", "mul", HALVES },
+    { "ScatterND", "reduction", "min", HALVES | BOOLS }, { "ScatterND", "reduction", "max", HALVES | BOOLS },
+};
+
+static bool kernel_gap(const Node *n, const char *type, DType t)
+{
+    for (size_t i = 0; i < COUNT(kernel_gaps); i++)
+        if (strcmp(type, "T") == 0 && strcmp(n->op->name, kernel_gaps[i].op) == 0 && kernel_gaps[i].lacks >> t & 1 &&
+            strcmp(node_str(n, kernel_gaps[i].attr, ""), kernel_gaps[i].value) == 0)
+            return true;
+    return false;
+}
+
 static bool takes(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
 {
     bool any;
     if (!signature_takes(v, type, t))
         return false;
-    return !ort || kernel_takes(n->op->name, v, type, t, &any) || !any;
+    return !ort || ((kernel_takes(n->op->name, v, type, t, &any) || !any) && !kernel_gap(n, type, t));
 }
 
 static DType wider_type(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
@@ -133,6 +158,33 @@ static int first_opset_giving(const Node *n, int i, DType t)
     return 0;
 }
 
+/* The newest opset below the target whose version of n's operator has a kernel, when the target's has none; else 0. What never
+ * had one, and Attention, is a function of ONNX's own that ONNX Runtime expands. */
+static int last_opset_with_kernel(const Node *n, const OpVersion *v, int opset)
+{
+    bool any;
+    kernel_takes(n->op->name, v, "", DT_FLOAT, &any);
+    for (int older = opset - 1; !any && older >= 9 && !node_is(n, "Attention"); older--) {
+        const OpVersion *w = onnx_version(n->op, older);
+        bool some = false;
+        if (w)
+            kernel_takes(n->op->name, w, "", DT_FLOAT, &some);
+        if (some)
+            return older;
+    }
+    return 0;
+}
+
+static bool refuse_version(Rewrite *rw, Node *n, const OpVersion *v, int opset)
+{
+    int older = kernels_of(n->op->name) ? last_opset_with_kernel(n, v, opset) : 0;
+    if (older == 0)
+        return false;
+    refuse(rw->cx, n->at, n->name, "ONNX Runtime has no %s of opset %d, only up to opset %d", n->op->name, opset, older);
+    refuse_hint(rw->cx, "--opset %d, or --target=onnx for another runtime", older);
+    return true;
+}
+
 typedef struct Change { const char *type; DType from, to; } Change;
 enum { MAX_CHANGES = 8 };
 
@@ -188,6 +240,8 @@ bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
 {
     const OpVersion *v = onnx_version(n->op, opset);
     Change change[MAX_CHANGES];
+    if (v && ort && refuse_version(rw, n, v, opset))
+        return !ctx_failed(rw->cx);
     size_t count = v ? find_changes(rw, n, v, opset, ort, change) : 0;
     if (v)
         check_results(rw, n, v, opset, change, count);

@@ -92,7 +92,7 @@ static void later_attributes(void **state)
     ox_g_with(g, "ScatterElements", INPUTS(x, i, x), STRING("reduction", str_of(g->cx, "none")));
     lowered(g, 13, "ScatterElements(%x, %i, %x)");
     ox_g_with(g, "ScatterElements", INPUTS(x, i, x), STRING("reduction", str_of(g->cx, "add")));
-    refused(g, 13, "ScatterElements with reduction needs ONNX opset 16, the target is 13", "--opset 16");
+    refused(g, 13, "ScatterElements with reduction add needs ONNX opset 16, the target is 13", "--opset 16");
 }
 
 static void before_its_first_opset(void **state)
