@@ -1,6 +1,6 @@
 /* run_cases.c - operator cases: what a call emits, what its results are, what it refuses.
  *
- *     run_cases [--emit DIR [--opset N] | --show] FILE.txt...
+ *     run_cases [--emit DIR | --twins DIR | --show] FILE.txt...
  *
  *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
  *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
@@ -8,9 +8,9 @@
  *     !! message                                                  instead of both: the error, whole
  *
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A tensor without values gets
- * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.onnx for every case that converts,
- * --show prints the nodes of each. With --opset only the models are of interest: what that opset cannot say is counted, not a
- * failure. A family whose rows or rules lack a case fails. */
+ * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts,
+ * --show prints the nodes of each. --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
+ * and the opset that the message names must do. A family whose rows or rules lack a case fails. */
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 
@@ -134,7 +134,7 @@ static bool same_type_text(const char *line, Str got)
 
 /* ---- one case ---- */
 
-typedef struct Run { const char *file, *emit; bool show; int opset, refused, failures; VEC(const void *) used; Ctx *cx; } Run;
+typedef struct Run { const char *file, *emit; bool show, twins; int refused, failures; VEC(const void *) used; Ctx *cx; } Run;
 
 static void say(Run *run, const Case *c, const char *what, const char *want, const char *got)
 {
@@ -176,26 +176,34 @@ static bool write_model(Ctx *cx, Graph *g, const char *path)
     return out && wire_write(cx, g, &info, out_sink(out), NULL, NULL) && out_commit(cx, &out, 1);
 }
 
-/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. */
-static void emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
+static Str family_of(Ctx *cx, const char *file)
 {
-    const char *name = strrchr(run->file, '/');
-    Str path = str_fmt(cx, "%s/%.*s.%d.onnx", run->emit, (int)strcspn(name ? name + 1 : run->file, "."), name ? name + 1 : run->file, c->line);
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    return str_n(cx, name, strcspn(name, "."));
+}
+
+/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. False
+ * where the opset is refused. */
+static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
+{
+    Str path = str_fmt(cx, "%s/%s.%d.%d.onnx", run->emit, family_of(cx, run->file)->s, c->line, g->target);
+    TidyOptions o = { .opset = g->target, .target_ort = true };
     int tensors = 0;
     for (size_t i = 0; i < got->n; i++)
         if (got->at[i].tag == V_TENSOR) {
             graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(cx, "r%zu", i));
             tensors++;
         }
-    TidyOptions o = { .opset = g->target, .target_ort = true };
-    if (run->opset != ONNX_DEFAULT_TARGET && (!tidy(g, &o) || cx->refusals.n)) {
-        run->refused++;
-        if (ctx_failed(cx) && cx->error.code != E_UNSUPPORTED)
-            say(run, c, "the opset's form was not found", "a refusal", cx->error.text->s);
-        return;
-    }
-    if (tensors && ((run->opset == ONNX_DEFAULT_TARGET && !tidy(g, &o)) || !write_model(cx, g, path->s)))
-        say(run, c, "no model was written", path->s, error_text(cx, "run_cases", run->file)->s);
+    if (tensors == 0)
+        return true;
+    bool tidied = tidy(g, &o);
+    if (!tidied && cx->error.code == E_UNSUPPORTED)
+        return false;
+    if (tidied && cx->refusals.n)
+        return false;
+    if (!tidied || !write_model(cx, g, path->s))
+        say(run, c, str_fmt(cx, "no model was written at opset %d", g->target)->s, path->s, error_text(cx, "run_cases", run->file)->s);
+    return true;
 }
 
 static const char *failure(Ctx *cx)
@@ -219,42 +227,105 @@ static void mark(Run *run, Graph *g, const Call *call)
         vec_push(run->cx, &run->used, c->rule ? (const void *)str_of(run->cx, c->rule->head->s) : (const void *)c->line);
 }
 
+/* Read and make the case's call; false when it cannot be read. */
+static bool make_call(Run *run, const Case *c, Graph *g, Call *call, Value *out)
+{
+    char *text = strdup(c->call);
+    Reader r = { .cx = g->cx, .g = g, .at = text };
+    bool read = read_call(&r, call);
+    if (read)
+        *out = op_call(g, call->name, call->overload, call->args.at, call->args.n, NULL, 0);
+    else
+        say(run, c, "the case cannot be read", "name(args)", r.at);
+    free(text);
+    return read;
+}
+
+/* The opset that the refusals ask for, all of them at once; 0 when they name none. */
+static int asked_opset(Ctx *cx)
+{
+    int opset = 0;
+    for (size_t i = 0; i < cx->refusals.n; i++) {
+        Str hint = cx->refusals.at[i].hint;
+        int asked = hint && strncmp(hint->s, "--opset ", 8) == 0 ? atoi(hint->s + 8) : 0;
+        opset = asked > opset ? asked : opset;
+    }
+    return opset;
+}
+
+/* The case's model at another opset. 0 when it is written, else the opset that the refusal names, -1 for none. */
+static int twin(Run *run, const Case *c, int opset)
+{
+    Ctx *cx = ctx_new();
+    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    Call call = { 0 };
+    Value v;
+    Values got = { 0 };
+    int asked = 0;
+    g->target = opset;
+    if (make_call(run, c, g, &call, &v)) {
+        bool refused = failure(cx) != NULL;
+        if (!refused) {
+            flatten(cx, v, &got);
+            refused = !emit(run, cx, c, g, &got);
+        }
+        if (refused) {
+            asked = asked_opset(cx);
+            asked = asked ? asked : -1;
+            if (asked < 0)
+                say(run, c, str_fmt(cx, "refused at opset %d", opset)->s, "the opset that would do", failure(cx) ? failure(cx) : "");
+        }
+    }
+    ctx_free(cx);
+    return asked;
+}
+
+/* At other opsets a case is written or refused; the opset that the refusal names must do. */
+static void run_twins(Run *run, const Case *c)
+{
+    static const int opsets[] = { 9, 11, 13, 16, 21, 23, 26 };
+    for (size_t i = 0; i < COUNT(opsets); i++) {
+        int asked = twin(run, c, opsets[i]);
+        run->refused += asked != 0;
+        if (asked > 0 && twin(run, c, asked) != 0)
+            say(run, c, str_fmt(run->cx, "refused at opset %d", opsets[i])->s, "an opset that does", str_fmt(run->cx, "%d, which is refused too", asked)->s);
+    }
+}
+
+static void check_case(Run *run, const Case *c, Graph *g, Value v)
+{
+    Values got = { 0 };
+    flatten(g->cx, v, &got);
+    check_results(run, g, c, &got);
+    Str names = node_names(g);
+    if (c->nodes && strcmp(c->nodes + strspn(c->nodes, " "), names->s) != 0)
+        say(run, c, "other nodes", c->nodes + 1, names->s);
+    if (!c->nodes)
+        say(run, c, "the case lists no nodes", "=> ..", names->s);
+    if (run->emit && !emit(run, g->cx, c, g, &got))
+        say(run, c, "refused", "a model", failure(g->cx));
+    if (run->twins)
+        run_twins(run, c);
+}
+
 static void run_case(Run *run, const Case *c)
 {
     Ctx *cx = ctx_new();
     Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
     Call call = { 0 };
-    char *text = strdup(c->call);
-    Reader r = { .cx = cx, .g = g, .at = text };
-    Values got = { 0 };
-    g->target = run->opset;
-    if (!read_call(&r, &call)) {
-        say(run, c, "the case cannot be read", "name(args)", r.at);
-    } else {
-        Value v = op_call(g, call.name, call.overload, call.args.at, call.args.n, NULL, 0);
+    Value v;
+    g->target = ONNX_DEFAULT_TARGET;
+    if (make_call(run, c, g, &call, &v)) {
         const char *bad = failure(cx);
         if (run->show)
             printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(g)->s);
-        else if ((bad || c->message) && run->opset != ONNX_DEFAULT_TARGET)
-            run->refused++;
-        else if (bad || c->message) {
-            if (!bad || !c->message || strcmp(bad, c->message) != 0)
-                say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
-        } else {
-            flatten(cx, v, &got);
-            check_results(run, g, c, &got);
-            Str names = node_names(g);
-            if (c->nodes && strcmp(c->nodes + strspn(c->nodes, " "), names->s) != 0)
-                say(run, c, "other nodes", c->nodes + 1, names->s);
-            if (!c->nodes)
-                say(run, c, "the case lists no nodes", "=> ..", names->s);
-            if (run->emit)
-                emit(run, cx, c, g, &got);
-        }
+        else if (bad && c->message ? strcmp(bad, c->message) != 0 : bad || c->message)
+            say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
+        else if (!bad)
+            check_case(run, c, g, v);
         cx->error = (Error){ 0 };
         mark(run, g, &call);
     }
-    free(text);
     ctx_free(cx);
 }
 
@@ -307,9 +378,9 @@ static void check_complete(Run *run, const char *family)
     }
 }
 
-static int run_file(const char *path, const char *emit_to, int opset, bool show)
+static int run_file(const char *path, const char *emit_to, bool twins, bool show)
 {
-    Run run = { .file = path, .emit = emit_to, .show = show, .opset = opset, .cx = ctx_new() };
+    Run run = { .file = path, .emit = emit_to, .twins = twins, .show = show, .cx = ctx_new() };
     char *text = read_all(path);
     Cases cases = { 0 };
     if (!text) {
@@ -319,12 +390,10 @@ static int run_file(const char *path, const char *emit_to, int opset, bool show)
     read_cases(run.cx, text, &cases);
     for (size_t i = 0; i < cases.n; i++)
         run_case(&run, &cases.at[i]);
-    const char *name = strrchr(path, '/');
-    Str family = str_n(run.cx, name ? name + 1 : path, strcspn(name ? name + 1 : path, "."));
     if (!show)
-        check_complete(&run, family->s);
+        check_complete(&run, family_of(run.cx, path)->s);
     if (!show)
-        printf("%s: %zu cases, %d refused by opset %d, %d failures\n", path, cases.n, run.refused, opset, run.failures);
+        printf("%s: %zu cases, %d refused at other opsets, %d failures\n", path, cases.n, run.refused, run.failures);
     free(text);
     ctx_free(run.cx);
     return run.failures != 0;
@@ -333,16 +402,16 @@ static int run_file(const char *path, const char *emit_to, int opset, bool show)
 int main(int argc, char **argv)
 {
     const char *emit_to = NULL;
-    bool show = false;
-    int failed = 0, opset = ONNX_DEFAULT_TARGET;
+    bool show = false, twins = false;
+    int failed = 0;
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--emit") == 0 && i + 1 < argc)
+        if ((strcmp(argv[i], "--emit") == 0 || strcmp(argv[i], "--twins") == 0) && i + 1 < argc) {
+            twins = argv[i][2] == 't';
             emit_to = argv[++i];
-        else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc)
-            opset = atoi(argv[++i]);
-        else if (strcmp(argv[i], "--show") == 0)
+        } else if (strcmp(argv[i], "--show") == 0) {
             show = true;
-        else
-            failed |= run_file(argv[i], emit_to, opset, show);
+        } else {
+            failed |= run_file(argv[i], emit_to, twins, show);
+        }
     return failed;
 }

@@ -2,10 +2,11 @@
 
     run_in_ort.py DIR FILE.txt...        one process for all of them
 
-A case whose dims are all numbers is compared with its `->` lines. One with a named dim is run at 0, 1, 3 and 7 and compared
+A case has a model for each opset that it was written at. One whose dims are all numbers is compared with its `->` lines. One with a named dim is run at 0, 1, 3 and 7 and compared
 with PyTorch itself; a size that PyTorch refuses is left out.
 """
 import ctypes
+import glob
 import os
 import sys
 
@@ -93,18 +94,24 @@ def torch_wanted(case, size):
     return [expected(C.result_text(v)) for v in out]
 
 
-def run(case, path):
-    args = case.parse()
-    tensors = args[2]
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+def wanted_of(case, tensors):
+    """(size, results) of each run of a case: once for all of its models."""
     if not any(t.dynamic for t in tensors):
-        return compare(case, session, tensors, 2, [expected(r) for r in case.results])
-    for size in SIZES:
-        wanted = torch_wanted(case, size)
-        bad = compare(case, session, tensors, size, wanted) if wanted is not None else None
+        return [(2, [expected(r) for r in case.results])]
+    return [(size, wanted) for size in SIZES for wanted in [torch_wanted(case, size)] if wanted is not None]
+
+
+def run(case, path, tensors, wanted):
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    for size, results in wanted:
+        bad = compare(case, session, tensors, size, results)
         if bad:
-            return "with dims of %d: %s" % (size, bad)
+            return bad if len(wanted) == 1 else "with dims of %d: %s" % (size, bad)
     return None
+
+
+def opset_of(model):
+    return int(model.split(".")[-2])
 
 
 def main(folder, files):
@@ -113,18 +120,21 @@ def main(folder, files):
     for path in files:
         family = os.path.basename(path)[:-len(".txt")]
         for case in C.read(path):
-            model = os.path.join(folder, "%s.%d.onnx" % (family, case.line))
-            if case.skip is not None or case.message or not os.path.exists(model):
+            models = glob.glob(os.path.join(folder, "%s.%d.*.onnx" % (family, case.line)))
+            if case.skip is not None or case.message or not models:
                 continue
-            ran += 1
-            try:
-                bad = run(case, model)
-            except Exception as e:                                      # a model that ORT does not load is a failure to list too
-                bad = str(e).split("\n")[0]
-            if bad:
-                failed += 1
-                print("%s:%d: %s\n    %s" % (path, case.line, case.call, bad))
-    print("%d cases ran in ONNX Runtime, %d failed" % (ran, failed))
+            tensors = case.parse()[2]
+            wanted = wanted_of(case, tensors)
+            for model in sorted(models, key=opset_of):
+                ran += 1
+                try:
+                    bad = run(case, model, tensors, wanted)
+                except Exception as e:                                  # a model that ORT does not load is a failure to list too
+                    bad = str(e).split("\n")[0]
+                if bad:
+                    failed += 1
+                    print("%s:%d: %s\n    opset %d: %s" % (path, case.line, case.call, opset_of(model), bad))
+    print("%d models of cases ran in ONNX Runtime, %d failed" % (ran, failed))
     return 1 if failed or not ran else 0
 
 
