@@ -1,4 +1,9 @@
-/* arena.c - memory: arenas of chunks, freed whole; the two arenas of a context.
+/* arena.c - memory: arenas, freed whole; the two arenas of a context.
+ *
+ * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has one of its own, so that
+ * it can grow where it stands (the system moves pages, not bytes) and go when it is outgrown. To touch a page for the first
+ * time costs more than most of our steps do with it: chunks ask for huge pages, and those of an evaluation that has
+ * restarted serve the next one.
  *
  * A small allocation never fails, so that code need not test each one: when malloc refuses, an arena falls back on a
  * reserve made with it, and the context has failed. The reserve is never touched before, so it costs address space
@@ -7,6 +12,7 @@
 #include "base/limits.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     ALIGN = 16,
@@ -18,20 +24,39 @@ enum {
     CHUNK_MIN = 64 << 10,       /* chunks double from this ... */
     CHUNK_MAX = 4 << 20,        /* ... to this */
 #endif
+#ifdef __SANITIZE_ADDRESS__
+    BLOCK_MIN = 64,             /* whoever still looks at an array that is outgrown is found */
+#else
+    BLOCK_MIN = 16 << 10,       /* arrays from this size on are blocks */
+#endif
     RESERVE = 1 << 20,
+    HUGE_PAGE = 2 << 20,
 };
 
 typedef struct Chunk {
     struct Chunk *older;
-    size_t cap, used;
+    size_t size, used;          /* with this head; without it */
+    size_t clean;               /* from here on nothing was ever written: it is zero */
     _Alignas(ALIGN) uint8_t at[];
 } Chunk;
 
+typedef struct Block {
+    struct Block *newer, *older;
+    Arena *of;
+    size_t size;                /* without this head */
+    uint64_t number;            /* in order of making */
+    _Alignas(ALIGN) uint8_t at[];
+} Block;
+
 struct Arena {
     Chunk *newest, *reserve;
-    size_t bytes;               /* of all chunks but the untouched reserve */
-    size_t next_cap;
+    Chunk *spare;               /* to be used again, empty */
+    Block *blocks;              /* newest first */
+    uint64_t n_block;           /* made so far */
+    size_t bytes;               /* of chunks in use and blocks, but for the untouched reserve */
+    size_t next_size;
     bool spent;
+    bool no_block;              /* malloc has refused one: an array of that size may lie in a chunk */
 };
 
 /* ---- malloc ---- */
@@ -58,24 +83,184 @@ void *base_malloc(size_t size)
     return fault_now() ? NULL : malloc(size);
 }
 
+static void *base_realloc(void *p, size_t size) { return fault_now() ? NULL : realloc(p, size); }
+
 void base_free(void *p) { free(p); }
 
-/* ---- arenas ---- */
-
-static Chunk *chunk_new(size_t cap)
+/* A chunk of 4 MB costs 1,000 page faults, or two. */
+void *pages_new(size_t size)
 {
-    Chunk *c = cap <= SIZE_MAX - sizeof *c ? base_malloc(sizeof *c + cap) : NULL;
+    if (size < HUGE_PAGE)
+        return fault_now() ? NULL : calloc(1, size);
+    void *p = fault_now() ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    (void)!madvise(p, size, MADV_HUGEPAGE);     /* a wish: without it all is well, only slower */
+    return p;
+}
+
+void pages_free(void *p, size_t size)
+{
+    if (p && size >= HUGE_PAGE)
+        munmap(p, size);
+    else
+        free(p);
+}
+
+/* ---- chunks ---- */
+
+static size_t cap_of(const Chunk *c) { return c->size - sizeof *c; }
+
+static Chunk *chunk_new(size_t size)
+{
+    Chunk *c = pages_new(size);
     if (c)
-        *c = (Chunk){ .cap = cap };
+        c->size = size;
     return c;
 }
+
+static void chunks_free(Chunk *c)
+{
+    for (Chunk *older; c; c = older) {
+        older = c->older;
+        pages_free(c, c->size);
+    }
+}
+
+static void push_chunk(Arena *a, Chunk *c)
+{
+    c->older = a->newest;
+    a->newest = c;
+    a->bytes += c->size;
+}
+
+/* The first one that is spare and large enough. */
+static Chunk *take_spare(Arena *a, size_t size)
+{
+    for (Chunk **at = &a->spare; *at; at = &(*at)->older)
+        if ((*at)->size >= size) {
+            Chunk *c = *at;
+            *at = c->older;
+            return c;
+        }
+    return NULL;
+}
+
+/* Room for `room` more bytes in the newest chunk. */
+static bool make_room(Arena *a, size_t room)
+{
+    size_t size = room + sizeof(Chunk) > a->next_size ? room + sizeof(Chunk) : a->next_size;
+    Chunk *c = take_spare(a, size);
+    if (!c && (c = chunk_new(size)) && a->next_size < CHUNK_MAX)
+        a->next_size *= 2;
+    if (c) {
+        push_chunk(a, c);
+        return true;
+    }
+    if (a->spent)
+        return false;
+    a->spent = true;
+    push_chunk(a, a->reserve);
+    return room <= cap_of(a->reserve);
+}
+
+/* NULL when the newest chunk has no room. */
+static inline void *bump(Arena *a, size_t size)
+{
+    Chunk *c = a->newest;
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (!c || cap_of(c) - c->used < size)
+        return NULL;
+    uint8_t *p = c->at + c->used;
+    if (c->used < c->clean)
+        memset(p, 0, c->clean - c->used < size ? c->clean - c->used : size);
+    c->used += size;
+    return p;
+}
+
+static void go_back(Chunk *c, size_t used)
+{
+    if (c->clean < c->used)
+        c->clean = c->used;
+    c->used = used;
+}
+
+static void drop_newest(Arena *a)
+{
+    Chunk *c = a->newest;
+    a->newest = c->older;
+    a->bytes -= c->size;
+    go_back(c, 0);
+    if (c == a->reserve) {
+        a->spent = false;
+        return;
+    }
+    c->older = a->spare;
+    a->spare = c;
+}
+
+/* ---- blocks ---- */
+
+/* What stands beside b in the list points at it. */
+static void link_block(Block *b)
+{
+    if (b->older)
+        b->older->newer = b;
+    if (b->newer)
+        b->newer->older = b;
+    else
+        b->of->blocks = b;
+    b->of->bytes += b->size;
+}
+
+static void *block_new(Arena *a, size_t size)
+{
+    Block *b = fault_now() || size > SIZE_MAX - sizeof *b ? NULL : calloc(1, sizeof *b + size);
+    if (!b)
+        return NULL;
+    *b = (Block){ .older = a->blocks, .of = a, .size = size, .number = a->n_block++ };
+    link_block(b);
+    return b->at;
+}
+
+static void block_free(Block *b)
+{
+    if (b->older)
+        b->older->newer = b->newer;
+    if (b->newer)
+        b->newer->older = b->older;
+    else
+        b->of->blocks = b->older;
+    b->of->bytes -= b->size;
+    base_free(b);
+}
+
+static bool in_list(const Block *list, const Block *b)
+{
+    while (list && list != b)
+        list = list->older;
+    return list;
+}
+
+/* The block of an array of n bytes at p; NULL when it lies in a chunk. */
+static Block *block_of(Ctx *cx, void *p, size_t n)
+{
+    Block *b = (Block *)((uintptr_t)p - offsetof(Block, at));
+    if (n < BLOCK_MIN)
+        return NULL;
+    if (!cx->run->no_block && !cx->keep->no_block)
+        return b;
+    return in_list(cx->run->blocks, b) || in_list(cx->keep->blocks, b) ? b : NULL;
+}
+
+/* ---- arenas ---- */
 
 Arena *arena_new(void)
 {
     Arena *a = base_malloc(sizeof *a);
     if (!a)
         return NULL;
-    *a = (Arena){ .next_cap = CHUNK_MIN, .reserve = chunk_new(RESERVE) };
+    *a = (Arena){ .next_size = CHUNK_MIN, .reserve = chunk_new(RESERVE) };
     if (!a->reserve) {
         base_free(a);
         return NULL;
@@ -88,73 +273,38 @@ void arena_free(Arena *a)
     if (!a)
         return;
     arena_reset(a, (ArenaMark){ 0 });
-    base_free(a->reserve);
+    chunks_free(a->spare);
+    chunks_free(a->reserve);
     base_free(a);
-}
-
-static void push_chunk(Arena *a, Chunk *c)
-{
-    c->older = a->newest;
-    a->newest = c;
-    a->bytes += c->cap;
-}
-
-/* Room for `size` more bytes in the newest chunk. */
-static bool make_room(Arena *a, size_t size)
-{
-    size_t cap = size > a->next_cap ? size : a->next_cap;
-    Chunk *c = chunk_new(cap);
-    if (c) {
-        if (a->next_cap < CHUNK_MAX)
-            a->next_cap *= 2;
-        push_chunk(a, c);
-        return true;
-    }
-    if (a->spent)
-        return false;
-    a->spent = true;
-    a->reserve->used = 0;
-    push_chunk(a, a->reserve);
-    return size <= RESERVE;
 }
 
 void *arena_alloc(Arena *a, size_t size)
 {
-    if (size > SIZE_MAX - ALIGN)
-        return NULL;
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    Chunk *c = a->newest;
-    if (!c || c->cap - c->used < size) {
-        if (!make_room(a, size)) {
-            if (size > SMALL_MAX)
-                return NULL;
-            abort();        /* the reserve is used up: see the head of this file */
-        }
-        c = a->newest;
-    }
-    void *p = c->at + c->used;
-    c->used += size;
-    return memset(p, 0, size);
+    void *p = size < BLOCK_MIN ? bump(a, size) : block_new(a, size);
+    if (p || size > SMALL_MAX)
+        return p;
+    a->no_block |= size >= BLOCK_MIN;
+    p = bump(a, size);
+    if (p)
+        return p;
+    if (!make_room(a, size + ALIGN))
+        abort();            /* the reserve is used up: see the head of this file */
+    return bump(a, size);
 }
 
 ArenaMark arena_mark(const Arena *a)
 {
-    return (ArenaMark){ a->newest, a->newest ? a->newest->used : 0 };
+    return (ArenaMark){ a->newest, a->newest ? a->newest->used : 0, a->n_block };
 }
 
 void arena_reset(Arena *a, ArenaMark m)
 {
-    while (a->newest && a->newest != m.chunk) {
-        Chunk *c = a->newest;
-        a->newest = c->older;
-        a->bytes -= c->cap;
-        if (c == a->reserve)
-            a->spent = false;
-        else
-            base_free(c);
-    }
+    while (a->newest && a->newest != m.chunk)
+        drop_newest(a);
     if (a->newest)
-        a->newest->used = m.used;
+        go_back(a->newest, m.used);
+    while (a->blocks && a->blocks->number >= m.n_block)
+        block_free(a->blocks);
 }
 
 size_t arena_bytes(const Arena *a) { return a->bytes; }
@@ -176,25 +326,29 @@ static void check_memory(Ctx *cx, size_t before, const Arena *a)
 void *mem_alloc(Ctx *cx, size_t size)
 {
     Arena *a = arena_now(cx);
+    void *p = size < BLOCK_MIN ? bump(a, size) : NULL;
+    if (p)
+        return p;
     size_t before = arena_bytes(a);
-    void *p = arena_alloc(a, size);
-    if (!p || arena_spent(a) || arena_bytes(a) != before)
-        check_memory(cx, before, a);
+    p = arena_alloc(a, size);
+    check_memory(cx, before, a);
     if (!p)
         fail(cx, E_MEMORY, "out of memory");
     return p;
 }
 
+/* n * size, when memory may be asked for so much. */
+static bool size_ok(Ctx *cx, size_t n, size_t size, uint64_t *bytes)
+{
+    if (!umul_ok(n, size, bytes))
+        return fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n, size);
+    return *bytes <= SMALL_MAX || limit_ok(cx, LIMIT_HEAP, *bytes, "bytes of memory");
+}
+
 void *mem_array(Ctx *cx, size_t n, size_t size)
 {
     uint64_t bytes;
-    if (!umul_ok(n, size, &bytes)) {
-        fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n, size);
-        return NULL;
-    }
-    if (bytes > SMALL_MAX && !limit_ok(cx, LIMIT_HEAP, bytes, "bytes of memory"))
-        return NULL;
-    return mem_alloc(cx, bytes);
+    return size_ok(cx, n, size, &bytes) ? mem_alloc(cx, bytes) : NULL;
 }
 
 void *mem_copy(Ctx *cx, const void *from, size_t n)
@@ -202,6 +356,44 @@ void *mem_copy(Ctx *cx, const void *from, size_t n)
     void *p = mem_array(cx, n, 1);
     if (p && n)
         memcpy(p, from, n);
+    return p;
+}
+
+void mem_give(Ctx *cx, void *p, size_t n)
+{
+    Block *b = p ? block_of(cx, p, n) : NULL;
+    if (b)
+        block_free(b);
+}
+
+static void *block_grow(Ctx *cx, Block *b, size_t size)
+{
+    size_t before = arena_bytes(b->of);
+    Block *grown = size > SIZE_MAX - sizeof *b ? NULL : base_realloc(b, sizeof *b + size);
+    if (!grown) {
+        fail(cx, E_MEMORY, "out of memory");
+        return NULL;
+    }
+    grown->of->bytes -= grown->size;
+    grown->size = size;
+    link_block(grown);
+    check_memory(cx, before, grown->of);
+    return grown->at;
+}
+
+void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size)
+{
+    uint64_t bytes;
+    if (!size_ok(cx, more, size, &bytes))
+        return NULL;
+    Block *b = old ? block_of(cx, old, n * size) : NULL;
+    if (b && b->of == arena_now(cx))
+        return block_grow(cx, b, bytes);
+    void *p = mem_alloc(cx, bytes);
+    if (p && n)
+        memcpy(p, old, n * size);
+    if (p && b)
+        block_free(b);
     return p;
 }
 

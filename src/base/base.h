@@ -27,7 +27,7 @@ typedef struct Ctx Ctx;
 /* ---- arenas ------------------------------------------------------------------------------------ */
 
 typedef struct Arena Arena;
-typedef struct { void *chunk; size_t used; } ArenaMark;
+typedef struct { void *chunk; size_t used; uint64_t n_block; } ArenaMark;
 
 Arena *arena_new(void);                       /* NULL when there is no memory at all */
 void arena_free(Arena *a);                    /* NULL is fine */
@@ -42,6 +42,10 @@ void *mem_array(Ctx *cx, size_t n, size_t size);      /* NULL (E_MEMORY or E_LIM
 #define new(cx, T) ((T *)mem_alloc((cx), sizeof(T)))
 #define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
 void *mem_copy(Ctx *cx, const void *from, size_t n);
+/* Of an array that is all its holder's own: `more` items instead of n, the first n are the same, the others anything; NULL as
+ * mem_array. And an array of so many bytes that nobody will look at again. */
+void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);
+void mem_give(Ctx *cx, void *p, size_t bytes);
 
 /* Memory of the whole conversion, across restarts: the archive's index, parsed programs, strings, facts.
  * keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */
@@ -92,10 +96,13 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size);
 /* Pointer (or integer cast to one) to pointer, in insertion order. Keys are compared by pointer: intern strings.
  * NULL is a legal value; map_find tells absence from it. Zero-initialise. */
 typedef struct { const void *key; void *val; } MapEntry;
-typedef struct { MapEntry *at; size_t n, cap; uint32_t *slot; size_t nslot; } Map;
+typedef struct { uint32_t entry, hash; } MapSlot;             /* 0: free, else one more than its number */
+typedef struct { MapEntry *at; size_t n, cap; MapSlot *slot; size_t nslot; } Map;
 void *map_get(const Map *m, const void *key);                  /* NULL when absent */
 MapEntry *map_find(const Map *m, const void *key);             /* NULL when absent */
 void map_put(Ctx *cx, Map *m, const void *key, void *val);     /* replaces; a replaced key keeps its place */
+void map_give(Ctx *cx, Map *m);                                /* its memory may be used for others; the map is empty */
+bool map_add(Ctx *cx, Map *m, const void *key, void *val);     /* only when it is absent: false when it is there */
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);   /* the same on every machine */
 

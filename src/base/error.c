@@ -10,6 +10,7 @@
 typedef struct Places {
     VEC(Place) at;                  /* number n is at[n - 1] */
     SourceId *slot; size_t nslot;
+    SourceId last[16];              /* of the chain interned last, outermost first: the next one begins like it */
     const Text *counted; size_t counted_to; uint32_t line;      /* lines of one text counted so far: places come in its order */
 } Places;
 
@@ -31,6 +32,7 @@ void places_forget(Ctx *cx)
         return;
     ps->at.n = 0;
     ps->counted = NULL;
+    memset(ps->last, 0, sizeof ps->last);
     if (ps->nslot)
         memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
 }
@@ -63,6 +65,7 @@ static bool grow(Ctx *cx, Places *ps)
     SourceId *slot = new_array(cx, SourceId, nslot);
     if (!slot)
         return false;
+    mem_give(cx, ps->slot, ps->nslot * sizeof *slot);
     ps->slot = slot;
     ps->nslot = nslot;
     for (size_t i = 0; i < ps->at.n; i++)
@@ -98,9 +101,16 @@ SourceId where_intern(Ctx *cx)
 {
     keep_begin(cx);
     Where *outer = reversed(cx->at);
+    Places *ps = places(cx);
     SourceId id = 0;
-    for (Where *w = outer; w; w = w->up)
-        id = place_intern(cx, (Place){ id, w->kind, w->name, w->type, w->text, w->start, w->end });
+    size_t depth = 0;
+    for (Where *w = outer; w; w = w->up, depth++) {
+        Place p = { id, w->kind, w->name, w->type, w->text, w->start, w->end };
+        SourceId last = depth < COUNT(ps->last) ? ps->last[depth] : 0;
+        id = last && place_same(&ps->at.at[last - 1], &p) ? last : place_intern(cx, p);
+        if (depth < COUNT(ps->last))
+            ps->last[depth] = id;
+    }
     reversed(outer);
     keep_end(cx);
     return id;
@@ -121,7 +131,6 @@ Str place_module(Ctx *cx, SourceId id)
 
 /* ---- positions ---- */
 
-/* Line and column of [start, end) in the text itself; columns count characters, not bytes. */
 /* The number of the line that begins at `from`. */
 static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
 {
@@ -136,15 +145,18 @@ static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
     return p->line;
 }
 
+static size_t line_start(const Text *t, size_t at)
+{
+    const char *newline = memrchr(t->at, '\n', at);
+    return newline ? (size_t)(newline - t->at) + 1 : 0;
+}
+
+/* Line and column of [start, end) in the text itself; columns count characters, not bytes. */
 static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *out)
 {
-    if (!t->at || start > t->n)
-        return false;
-    size_t from = start, to = start;
-    while (from > 0 && t->at[from - 1] != '\n')
-        from--;
-    while (to < t->n && t->at[to] != '\n')
-        to++;
+    size_t from = line_start(t, start);
+    const char *newline = memchr(t->at + start, '\n', t->n - start);
+    size_t to = newline ? (size_t)(newline - t->at) : t->n;
     *out = (Pos){ .file = t->name, .line = line_at(cx, t, from), .col = 1, .source = str_n(cx, t->at + from, to - from) };
     for (size_t i = from; i < to && i < end; i++) {
         bool starts = ((unsigned char)t->at[i] & 0xc0) != 0x80;
@@ -154,22 +166,33 @@ static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Po
     return true;
 }
 
-bool place_own_pos(Ctx *cx, const Place *p, Pos *out)
+static bool own_pos(Ctx *cx, const Place *p, Pos *out, bool line_only)
 {
-    if (!p->text)
+    const Text *t = p->text;
+    if (!t)
         return false;
-    if (p->text->locate && p->text->locate(cx, p->text, p->start, p->end, out))
+    if (t->locate && t->locate(cx, t, p->start, p->end, out))
         return true;
-    return pos_in_text(cx, p->text, p->start, p->end, out);
+    if (!t->at || p->start > t->n)
+        return false;
+    if (!line_only)
+        return pos_in_text(cx, t, p->start, p->end, out);
+    *out = (Pos){ .file = t->name, .line = line_at(cx, t, line_start(t, p->start)) };
+    return true;
 }
 
-bool place_pos(Ctx *cx, SourceId id, Pos *out)
+bool place_own_pos(Ctx *cx, const Place *p, Pos *out) { return own_pos(cx, p, out, false); }
+
+static bool innermost_pos(Ctx *cx, SourceId id, Pos *out, bool line_only)
 {
     for (const Place *p; (p = place(cx, id)); id = p->up)
-        if (place_own_pos(cx, p, out))
+        if (own_pos(cx, p, out, line_only))
             return true;
     return false;
 }
+
+bool place_pos(Ctx *cx, SourceId id, Pos *out) { return innermost_pos(cx, id, out, false); }
+bool place_line(Ctx *cx, SourceId id, Pos *out) { return innermost_pos(cx, id, out, true); }
 
 /* ---- failing ---- */
 

@@ -49,6 +49,7 @@ SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; e
 const Place *place(Ctx *cx, SourceId id);              /* NULL for 0 */
 Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": innermost module path, NULL outside */
 bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
+bool place_line(Ctx *cx, SourceId id, Pos *out);       /* the same, but file and line only */
 
 /* Fails; returns false. The position is cx->at, or `id` in fail_at. */
 #define fail(cx, code, ...) (__extension__({ fail_here((cx), __FILE__, __LINE__, (code), __VA_ARGS__); false; }))  /* false in sight of the optimiser, which then sees that results are set */

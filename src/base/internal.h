@@ -7,6 +7,8 @@
 /* malloc and free of the whole library: the one place where a test makes memory run out. */
 MUST_USE void *base_malloc(size_t size);
 void base_free(void *p);
+MUST_USE void *pages_new(size_t size);        /* zeroed; NULL when there is no memory */
+void pages_free(void *p, size_t size);
 
 bool arena_spent(const Arena *a);             /* malloc has refused: the arena lives on its reserve */
 

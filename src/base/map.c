@@ -8,12 +8,10 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return true;
-    size_t grown = *cap ? *cap * 2 : 8;
-    void *p = mem_array(cx, grown, size);
+    size_t grown = *cap ? *cap * 2 : 4;
+    void *p = mem_grow(cx, *at, *cap, grown, size);
     if (!p)
         return false;
-    if (n)
-        memcpy(p, *at, n * size);
     *at = p;
     *cap = grown;
     return true;
@@ -35,18 +33,20 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
     return h ^ h >> 33;
 }
 
-static size_t key_slot(const Map *m, const void *key)
+static uint32_t key_hash(const void *key)
 {
     uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
-    return (h ^ h >> 32) & (m->nslot - 1);
+    return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot that holds key, or the empty one where it belongs. */
-static uint32_t *find_slot(const Map *m, const void *key)
+/* The slot that holds key, or the empty one where it belongs. The hash beside the number saves looking at entries of others,
+ * which in a large map are not in the cache. */
+static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
 {
-    size_t i = key_slot(m, key);
-    while (m->slot[i] && m->at[m->slot[i] - 1].key != key)
-        i = (i + 1) & (m->nslot - 1);
+    size_t i = hash & (m->nslot - 1);
+    for (const MapSlot *s; (s = &m->slot[i])->entry; i = (i + 1) & (m->nslot - 1))
+        if (s->hash == hash && m->at[s->entry - 1].key == key)
+            break;
     return &m->slot[i];
 }
 
@@ -54,8 +54,8 @@ MapEntry *map_find(const Map *m, const void *key)
 {
     if (m->n == 0)
         return NULL;
-    uint32_t s = *find_slot(m, key);
-    return s ? &m->at[s - 1] : NULL;
+    uint32_t entry = find_slot(m, key, key_hash(key))->entry;
+    return entry ? &m->at[entry - 1] : NULL;
 }
 
 void *map_get(const Map *m, const void *key)
@@ -64,31 +64,67 @@ void *map_get(const Map *m, const void *key)
     return e ? e->val : NULL;
 }
 
+static MapSlot *free_slot(const Map *m, uint32_t hash)
+{
+    size_t i = hash & (m->nslot - 1);
+    while (m->slot[i].entry)
+        i = (i + 1) & (m->nslot - 1);
+    return &m->slot[i];
+}
+
 /* At most two thirds full. */
 static bool grow_slots(Ctx *cx, Map *m)
 {
-    if ((m->n + 1) * 3 <= m->nslot * 2)
-        return true;
-    size_t nslot = m->nslot ? m->nslot * 2 : 16;
-    uint32_t *slot = new_array(cx, uint32_t, nslot);
+    size_t nslot = m->nslot ? m->nslot * 2 : 8, old_n = m->nslot;
+    MapSlot *old = m->slot, *slot = new_array(cx, MapSlot, nslot);
     if (!slot || nslot > UINT32_MAX)
         return false;
     m->slot = slot;
     m->nslot = nslot;
-    for (size_t i = 0; i < m->n; i++)
-        *find_slot(m, m->at[i].key) = (uint32_t)i + 1;
+    for (size_t i = 0; i < old_n; i++)
+        if (old[i].entry)
+            *free_slot(m, old[i].hash) = old[i];
+    mem_give(cx, old, old_n * sizeof *old);
     return true;
+}
+
+/* The entry of key; a new one has this value. NULL when there is no memory. */
+static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, void *val, bool *made)
+{
+    uint32_t hash = key_hash(key);
+    MapSlot *slot = m->nslot ? find_slot(m, key, hash) : NULL;
+    *made = !slot || !slot->entry;
+    if (!*made)
+        return &m->at[slot->entry - 1];
+    if ((m->n + 1) * 3 > m->nslot * 2) {
+        if (!grow_slots(cx, m))
+            return NULL;
+        slot = free_slot(m, hash);
+    }
+    if (!vec_room(cx, (void **)&m->at, m->n, &m->cap, sizeof *m->at))
+        return NULL;
+    m->at[m->n++] = (MapEntry){ key, val };
+    *slot = (MapSlot){ (uint32_t)m->n, hash };
+    return &m->at[m->n - 1];
 }
 
 void map_put(Ctx *cx, Map *m, const void *key, void *val)
 {
-    MapEntry *e = map_find(m, key);
-    if (e) {
+    bool made;
+    MapEntry *e = entry_of(cx, m, key, val, &made);
+    if (e)
         e->val = val;
-        return;
-    }
-    if (!grow_slots(cx, m) || !vec_room(cx, (void **)&m->at, m->n, &m->cap, sizeof *m->at))
-        return;
-    m->at[m->n++] = (MapEntry){ key, val };
-    *find_slot(m, key) = (uint32_t)m->n;
+}
+
+bool map_add(Ctx *cx, Map *m, const void *key, void *val)
+{
+    bool made;
+    return entry_of(cx, m, key, val, &made) && made;
+}
+
+void map_give(Ctx *cx, Map *m)
+{
+    mem_give(cx, m->at, m->cap * sizeof *m->at);
+    mem_give(cx, m->slot, m->nslot * sizeof *m->slot);
+    *m = (Map){ 0 };
 }

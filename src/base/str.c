@@ -63,6 +63,7 @@ static bool grow(Ctx *cx, Interner *in)
     for (size_t i = 0; i < old_n; i++)
         if (old[i].s)
             *free_slot(in, old[i].hash) = old[i];
+    mem_give(cx, old, old_n * sizeof *old);
     return true;
 }
 
@@ -163,11 +164,9 @@ static bool buf_room(Buf *b, size_t more)
             return false;
         cap *= 2;
     }
-    char *s = mem_array(b->cx, cap, 1);
+    char *s = mem_grow(b->cx, b->s, b->cap, cap, 1);
     if (!s)
         return false;
-    if (b->n)
-        memcpy(s, b->s, b->n);
     b->s = s;
     b->cap = cap;
     return true;

@@ -41,6 +41,7 @@ static void share(Graph *g, Shared e)
         for (size_t i = 0; i < old.n_slot; i++)
             if (old.slot[i].what)
                 place_shared(s, old.slot[i]);
+        mem_give(g->cx, old.slot, old.n_slot * sizeof *old.slot);
     }
     place_shared(s, e);
     s->n++;

@@ -36,6 +36,65 @@ static void a_mark_gives_memory_back(void **state)
     arena_free(NULL);
 }
 
+static void an_array_grows_with_its_items(void **state)
+{
+    Ctx *cx = *state;
+    for (int keeping = 0; keeping < 2; keeping++) {
+        VEC(uint32_t) v = { 0 };
+        for (uint32_t i = 0; i < 100000; i++) {
+            if (keeping && i == 50000)
+                keep_begin(cx);                     /* what was an array of the run arena becomes one of the other */
+            assert_true(vec_push(cx, &v, i));
+        }
+        size_t kept = arena_bytes(cx->keep);
+        if (keeping)
+            keep_end(cx);
+        for (uint32_t i = 0; i < 100000; i++)
+            assert_int_equal(v.at[i], i);
+        assert_true(!keeping || kept >= 400000);
+    }
+}
+
+static void an_outgrown_array_is_given_back(void **state)
+{
+    Ctx *cx = *state;
+    VEC(uint32_t) v = { 0 };
+    for (uint32_t i = 0; i < 1000000; i++)
+        assert_true(vec_push(cx, &v, i));
+    assert_true(arena_bytes(cx->run) < v.cap * sizeof *v.at + (256 << 10));
+    mem_give(cx, v.at, v.cap * sizeof *v.at);
+    assert_true(arena_bytes(cx->run) < 256 << 10);
+}
+
+static void a_mark_frees_blocks_made_since(void **state)
+{
+    (void)state;
+    Arena *a = arena_new();
+    uint8_t *old = arena_alloc(a, 100000);
+    size_t before = arena_bytes(a);
+    ArenaMark m = arena_mark(a);
+    memset(arena_alloc(a, 200000), 1, 200000);
+    arena_reset(a, m);
+    assert_int_equal(arena_bytes(a), before);
+    memset(old, 1, 100000);
+    arena_free(a);
+}
+
+static void a_restart_gives_zeroed_memory_again(void **state)
+{
+    Ctx *cx = *state;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 5000; i++) {
+            uint8_t *p = mem_alloc(cx, 800);
+            for (int k = 0; k < 800; k += 100)
+                assert_int_equal(p[k], 0);
+            memset(p, 0xff, 800);
+        }
+        ctx_restart(cx);
+        assert_int_equal(arena_bytes(cx->run), 0);
+    }
+}
+
 static void an_array_that_overflows_is_refused(void **state)
 {
     Ctx *cx = *state;
@@ -96,6 +155,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(memory_is_zeroed_and_aligned), TEST(a_mark_gives_memory_back), TEST(an_array_that_overflows_is_refused),
+        TEST(an_array_grows_with_its_items), TEST(an_outgrown_array_is_given_back), TEST(a_mark_frees_blocks_made_since),
+        TEST(a_restart_gives_zeroed_memory_again),
         TEST(the_heap_limit_names_its_option), TEST(many_small_pieces_meet_the_limit_too),
 #ifdef PT2ONNX_FAULTS
         TEST(the_reserve_carries_small_allocations), cmocka_unit_test(no_context_without_memory),

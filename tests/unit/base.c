@@ -61,6 +61,7 @@ static void map_keeps_insertion_order(void **state)
     for (uintptr_t i = 1; i <= 5000; i++)
         map_put(cx, &m, (void *)(i * 64), (void *)i);
     map_put(cx, &m, (void *)64, NULL);
+    assert_false(map_add(cx, &m, (void *)64, (void *)1));
     assert_int_equal(m.n, 5000);
     assert_ptr_equal(m.at[0].key, (void *)64);
     assert_null(map_get(&m, (void *)64));

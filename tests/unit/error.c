@@ -78,6 +78,11 @@ static void a_text_may_know_the_users_line(void **state)
     cx->at = &w;
     assert_true(place_pos(cx, where_intern(cx), &p));
     assert_string_equal(p.file->s, "code/__torch__/net.py");
+    Pos line;
+    assert_true(place_line(cx, where_intern(cx), &line));
+    assert_ptr_equal(line.file, p.file);
+    assert_int_equal(line.line, p.line);
+    assert_null(line.source);
     cx->at = NULL;
 }
 
