@@ -6,6 +6,8 @@
  * is looked for when all is read. */
 #include "archive/archive.h"
 
+enum { SMALL_INTS = 64 };
+
 typedef VEC(Pickle *) Pickles;
 
 typedef struct Reader {
@@ -15,6 +17,7 @@ typedef struct Reader {
     Pickles stack, memo;
     VEC(size_t) marks;
     Map classes;                    /* the two lines of a GLOBAL -> the Pickle that it gave before */
+    Pickle *none, *yes, *no, *small[SMALL_INTS];    /* of values that come by the thousand, one each */
     uint32_t made;
 } Reader;
 
@@ -51,20 +54,32 @@ static bool pop(Reader *r, Pickle **out)
     return true;
 }
 
+static bool push_none(Reader *r)
+{
+    if (!r->none)
+        r->none = make(r, P_NONE);
+    return push(r, r->none);
+}
+
 static bool push_int(Reader *r, int64_t v)
 {
+    bool small = v >= 0 && v < SMALL_INTS;
+    if (small && r->small[v])
+        return push(r, r->small[v]);
     Pickle *p = make(r, P_INT);
     if (p)
         p->i = v;
+    if (small)
+        r->small[v] = p;
     return push(r, p);
 }
 
 static bool push_bool(Reader *r, bool v)
 {
-    Pickle *p = make(r, P_BOOL);
-    if (p)
-        p->b = v;
-    return push(r, p);
+    Pickle **p = v ? &r->yes : &r->no;
+    if (!*p && (*p = make(r, P_BOOL)))
+        (*p)->b = v;
+    return push(r, *p);
 }
 
 static bool push_float(Reader *r, double v)
@@ -92,7 +107,7 @@ static bool seq_extend(Reader *r, Pickle *p, Pickle *const *items, size_t n)
         return true;
     size_t all = p->seq.n + n;
     if (p->seq.n == 0 || all > room_for(p->seq.n)) {
-        Pickle **at = new_array(r->cx, Pickle *, room_for(all));
+        Pickle **at = new_array(r->cx, Pickle *, p->tag == P_TUPLE ? all : room_for(all));      /* a tuple never grows */
         if (!at)
             return false;
         if (p->seq.n)
@@ -250,9 +265,9 @@ static bool read_global(Reader *r)
     if (!take_line(r, &module) || !take_line(r, &name))
         return false;
     Str lines = str_n(r->cx, module.p, module.n + 1 + name.n);
-    const Pickle *known = map_get(&r->classes, lines);
+    Pickle *known = map_get(&r->classes, lines);
     if (known)
-        return push_global(r, known->global.module, known->global.name);
+        return push(r, known);
     Str both = str_fmt(r->cx, "%.*s %.*s", (int)module.n, (const char *)module.p, (int)name.n, (const char *)name.p);
     if (!is_allowed(r, both))
         return fail(r->cx, E_FORMAT, "the pickle names the class %.*s.%.*s, which such a file does not hold",
@@ -317,7 +332,7 @@ static bool step(Reader *r, uint8_t op)
 {
     switch (op) {
     case '(':  return vec_push(r->cx, &r->marks, r->stack.n);
-    case 'N':  return push(r, make(r, P_NONE));
+    case 'N':  return push_none(r);
     case 0x88: return push_bool(r, true);
     case 0x89: return push_bool(r, false);
     case 'K':  return push_int(r, cur_u8(&r->c));
@@ -415,10 +430,16 @@ static bool check_shape(Reader *r, Pickle *root)
             return fail(r->cx, E_FORMAT, "the pickle holds a value that contains itself");
         if (state[kid->id] != 0)
             continue;
+        if (!child(kid, 0)) {
+            state[kid->id] = 2;
+            continue;
+        }
         state[kid->id] = 1;
         if (!vec_push(r->cx, &open, (Open){ kid, 0 }))
             return false;
     }
+    mem_give(r->cx, open.at, open.cap * sizeof *open.at);
+    mem_give(r->cx, state, r->made * sizeof *state);
     return true;
 }
 
@@ -430,6 +451,8 @@ Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *
     Reader r = { .cx = cx, .c = cur_over(data.p, data.n), .allowed = allowed };
     Pickle *p = run(&r);
     bool ok = p && check_shape(&r, p) && !ctx_failed(cx);
+    mem_give(cx, r.stack.at, r.stack.cap * sizeof *r.stack.at);
+    mem_give(cx, r.memo.at, r.memo.cap * sizeof *r.memo.at);
     keep_end(cx);
     cx->at = here.up;
     return ok ? p : NULL;

@@ -235,6 +235,7 @@ static bool read_directory(Ctx *cx, Zip *z)
             return false;
         z->n += z->entry[z->n].name != NULL;
     }
+    mem_give(cx, text, (size_t)end.size);
     return check_overlap(cx, z) && index_entries(cx, z);
 }
 

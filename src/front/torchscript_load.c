@@ -167,7 +167,11 @@ static bool read_record(Ctx *cx, TorchScript *ts, const char *name, Slice *out)
 static Pickle *read_pickle(Ctx *cx, TorchScript *ts, const char *name)
 {
     Slice data;
-    return read_record(cx, ts, name, &data) ? pickle_read(cx, data, name, allowed_globals) : NULL;
+    if (!read_record(cx, ts, name, &data))
+        return NULL;
+    Pickle *p = pickle_read(cx, data, name, allowed_globals);
+    mem_give(cx, (void *)data.p, data.n + 1);
+    return p;
 }
 
 /* version := digits newline      in .data/version from 6 on */

@@ -200,7 +200,7 @@ static void objects_have_a_limit(void **state)
     Ctx *cx = *state;
     cx->limit[LIMIT_OBJECTS] = 3;
     assert_non_null(PICKLE("NN\x86"));
-    assert_null(PICKLE("NNN\x87"));
+    assert_null(PICKLE("]]]\x87"));
     assert_string_equal(cx->error.hint->s, "--limit objects=4, if you trust the file");
 }
 
