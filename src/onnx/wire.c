@@ -69,6 +69,7 @@ typedef struct Wire {
     bool *is_output;                /* of the graph that makes it; by id */
     uint32_t n_value, n_node;       /* one more than the highest id */
     Str no_name;                    /* "": an input or output that is not there */
+    Str source_key, module_key, class_key;
     Map used;                       /* every name given -> the last suffix tried for it */
     Map paths;                      /* module path -> "/layer1/0" */
     Map dims;                       /* Dim -> its text */
@@ -87,21 +88,28 @@ static void flush(Wire *w)
     w->filled = 0;
 }
 
-static void put(Wire *w, const void *p, size_t n)
+static void put_large(Wire *w, const void *p, size_t n)
 {
-    if (!w->out) {
-        w->n += n;
-        return;
-    }
-    if (n > sizeof w->buf - w->filled)
-        flush(w);
+    flush(w);
     if (n > sizeof w->buf) {
         w->failed = w->failed || !sink_write(w->cx, w->out, p, n);
         return;
     }
-    if (n)
+    memcpy(w->buf, p, n);
+    w->filled = n;
+}
+
+/* A model is written in pieces of a few bytes, each of them twice. */
+static inline void put(Wire *w, const void *p, size_t n)
+{
+    if (!w->out) {
+        w->n += n;
+    } else if (n > sizeof w->buf - w->filled) {
+        put_large(w, p, n);
+    } else if (n) {
         memcpy(w->buf + w->filled, p, n);
-    w->filled += n;
+        w->filled += n;
+    }
 }
 
 static size_t varint_size(uint64_t v)
@@ -115,6 +123,14 @@ static size_t varint_size(uint64_t v)
 static void put_varint(Wire *w, uint64_t v)
 {
     uint8_t b[10];
+    if (v <= 0x7F && w->out && w->filled < sizeof w->buf) {
+        w->buf[w->filled++] = (uint8_t)v;
+        return;
+    }
+    if (!w->out) {
+        w->n += varint_size(v);
+        return;
+    }
     size_t n = 0;
     for (; v > 0x7F; v >>= 7)
         b[n++] = (uint8_t)(v | 0x80);
@@ -186,18 +202,15 @@ static void put_prop(Wire *w, int field, Str key, Str value)
 /* Takes `wish`, or the first of wish_1, wish_2, .. that is free. The counter per wish keeps 10,000 like-named things linear. */
 static Str unique(Wire *w, Str wish)
 {
-    MapEntry *e = map_find(&w->used, wish);
-    if (!e) {
-        map_put(w->cx, &w->used, wish, NULL);
+    if (map_add(w->cx, &w->used, wish, NULL) || ctx_failed(w->cx))
         return wish;
-    }
-    for (uintptr_t i = (uintptr_t)e->val + 1;; i++) {
+    for (uintptr_t i = (uintptr_t)map_get(&w->used, wish) + 1;; i++) {
         Str s = str_fmt(w->cx, "%s_%zu", wish->s, (size_t)i);
+        bool is_free = map_add(w->cx, &w->used, s, NULL);
         if (ctx_failed(w->cx))
             return wish;
-        if (!map_find(&w->used, s)) {
+        if (is_free) {
             map_put(w->cx, &w->used, wish, (void *)i);
-            map_put(w->cx, &w->used, s, NULL);
             return s;
         }
     }
@@ -220,8 +233,12 @@ static Str module_prefix(Wire *w, SourceId at)
         return known;
     Buf b = buf_new(w->cx);
     buf_str(&b, "/");
-    for (uint32_t i = 0; i < path->len; i++)
-        buf_add(&b, path->s[i] == '.' ? "/" : path->s + i, 1);
+    for (const char *p = path->s, *end = p + path->len, *dot; p < end; p = dot + 1) {
+        dot = memchr(p, '.', (size_t)(end - p));
+        dot = dot ? dot : end;
+        buf_add(&b, p, (size_t)(dot - p));
+        buf_add(&b, "/", dot < end);
+    }
     known = buf_done(&b);
     map_put(w->cx, &w->paths, path, (void *)known);
     return known;
@@ -234,6 +251,11 @@ static Str formal_name(Wire *w, const Node *n, int i)
     if (version && i < version->n_in)
         return str_of(w->cx, version->in[i].name);
     return str_fmt(w->cx, "input_%d", i);
+}
+
+static Str output_name(Ctx *cx, Str node, int i)
+{
+    return i == 0 ? str_cat(cx, node->s, "_output_0", "") : str_fmt(cx, "%s_output_%d", node->s, i);
 }
 
 static void name_graph(Wire *w, const Graph *g);
@@ -251,7 +273,7 @@ static void name_node(Wire *w, const Node *n)
             name_graph(w, n->attr[i].g);
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i] && !w->value[n->out[i]->id])
-            name_value(w, n->out[i], n->out[i]->name ? n->out[i]->name : str_fmt(cx, "%s_output_%d", name->s, i));
+            name_value(w, n->out[i], n->out[i]->name ? n->out[i]->name : output_name(cx, name, i));
 }
 
 static void name_graph(Wire *w, const Graph *g)
@@ -676,7 +698,7 @@ static const NodeProps *node_props(Wire *w, SourceId at)
         return p;
     p = new(w->cx, NodeProps);
     Pos pos;
-    if (place_pos(w->cx, at, &pos) && pos.file)
+    if (place_line(w->cx, at, &pos) && pos.file)
         p->source = str_fmt(w->cx, "%s:%u", pos.file->s, pos.line);
     p->module = place_module(w->cx, at);
     p->type = module_type(w->cx, at);
@@ -688,11 +710,11 @@ static void put_node_props(Wire *w, const Node *n)
 {
     const NodeProps *p = node_props(w, n->at);
     if (p->source)
-        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.source"), p->source);
+        put_prop(w, NODE_PROPS, w->source_key, p->source);
     if (p->module && p->module->len)
-        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.module"), p->module);
+        put_prop(w, NODE_PROPS, w->module_key, p->module);
     if (p->type)
-        put_prop(w, NODE_PROPS, str_of(w->cx, "pt2onnx.class"), p->type);
+        put_prop(w, NODE_PROPS, w->class_key, p->type);
 }
 
 /* NodeProto */
@@ -856,6 +878,9 @@ static Wire *wire_new(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->cx = cx;
     w->info = info;
     w->no_name = str_of(cx, "");
+    w->source_key = str_of(cx, "pt2onnx.source");
+    w->module_key = str_of(cx, "pt2onnx.module");
+    w->class_key = str_of(cx, "pt2onnx.class");
     see_graph(w, g);
     w->value = new_array(cx, Str, w->n_value + 1);
     w->node = new_array(cx, Str, w->n_node + 1);

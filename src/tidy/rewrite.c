@@ -18,11 +18,10 @@ static void count(Rewrite *rw, Ox v)
         size_t n = rw->n_uses ? rw->n_uses : 1024;
         while (n <= v->id)
             n *= 2;
-        uint32_t *more = new_array(rw->cx, uint32_t, n);
+        uint32_t *more = mem_grow(rw->cx, rw->uses, rw->n_uses, n, sizeof *more);
         if (!more)
             return;
-        if (rw->n_uses)
-            memcpy(more, rw->uses, rw->n_uses * sizeof *more);
+        memset(more + rw->n_uses, 0, (n - rw->n_uses) * sizeof *more);
         rw->uses = more;
         rw->n_uses = n;
     }
@@ -149,13 +148,14 @@ static void fix_outputs(Rewrite *rw, Graph *g)
 static bool rewrite_graph(Rewrite *rw, Graph *g)
 {
     Node **old = g->nodes.at;
-    size_t n = g->nodes.n;
+    size_t n = g->nodes.n, cap = g->nodes.cap;
     g->nodes.at = NULL;
     g->nodes.n = g->nodes.cap = 0;
     share_forget_nodes(g);
     for (size_t i = 0; i < n; i++)
         if (!old[i]->dead && !rewrite_node(rw, old[i]))
             return false;
+    mem_give(rw->cx, old, cap * sizeof *old);
     fix_outputs(rw, g);
     return !ctx_failed(rw->cx);
 }
@@ -163,7 +163,11 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
 static bool run(Graph *g, Rewrite *rw)
 {
     count_graph(rw, g);
-    return rewrite_graph(rw, g);
+    bool ok = rewrite_graph(rw, g);
+    mem_give(rw->cx, rw->uses, rw->n_uses * sizeof *rw->uses);
+    map_give(rw->cx, &rw->by_storage);
+    map_give(rw->cx, &rw->to);
+    return ok;
 }
 
 bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
