@@ -161,6 +161,10 @@ Source *source_memory(Ctx *cx, const void *p, uint64_t n);     /* not copied: p 
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
 
+/* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an error, when there is none. */
+uint8_t *room_take(Ctx *cx, uint64_t size);
+void room_give(Ctx *cx, uint8_t *room, uint64_t size);
+
 /* Read n bytes that start `at` bytes into b. The only way to look inside a weight. False and an error when short. */
 MUST_USE bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n);
 

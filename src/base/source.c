@@ -262,9 +262,9 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return true;
 }
 
-/* Room for a whole weight. A model computes dozens of them, and to get fresh memory from the system takes longer than to
- * compute them: up to SPARE bytes the room is used again. A recipe inside a recipe finds none and makes another. */
-static uint8_t *room_take(Ctx *cx, uint64_t size)
+/* A model computes dozens of weights, and to get fresh memory from the system takes longer than to compute them: up to SPARE
+ * bytes the room is used again. A recipe inside a recipe finds none and makes another. */
+uint8_t *room_take(Ctx *cx, uint64_t size)
 {
     uint8_t *p = size <= SPARE ? cx->spare : NULL;
     if (p)
@@ -274,7 +274,7 @@ static uint8_t *room_take(Ctx *cx, uint64_t size)
     return p;
 }
 
-static void room_give(Ctx *cx, uint8_t *p, uint64_t size)
+void room_give(Ctx *cx, uint8_t *p, uint64_t size)
 {
     if (size <= SPARE && !cx->spare)
         cx->spare = p;

@@ -42,6 +42,7 @@ typedef struct Gather {
     int n;
     Axis axis[MAX_RANK];                        /* largest source stride first */
     uint8_t *tile;
+    uint64_t tile_size;
 } Gather;
 
 /* Bytes from the first to the end of the last element of the block of axes i.. */
@@ -53,34 +54,64 @@ static uint64_t span(const Gather *g, int i)
     return n * g->size;
 }
 
+/* Two axes: in squares, so that the lines of memory on both sides are used up while they are in the cache. */
+#define COPY_PLANE(NAME, T) \
+static void NAME(Axis a, Axis b, const uint8_t *from, uint8_t *to) \
+{ \
+    enum { SQUARE = 16 }; \
+    for (int64_t i = 0; i < a.n; i += SQUARE) \
+        for (int64_t k = 0; k < b.n; k += SQUARE) \
+            for (int64_t x = i; x < i + SQUARE && x < a.n; x++) \
+                for (int64_t y = k; y < k + SQUARE && y < b.n; y++) \
+                    memcpy(to + (x * a.to + y * b.to) * (int64_t)sizeof(T), from + (x * a.from + y * b.from) * (int64_t)sizeof(T), sizeof(T)); \
+}
+COPY_PLANE(copy_plane_1, uint8_t)
+COPY_PLANE(copy_plane_2, uint16_t)
+COPY_PLANE(copy_plane_4, uint32_t)
+COPY_PLANE(copy_plane_8, uint64_t)
+COPY_PLANE(copy_plane_16, uint64_t[2])
+
+static void copy_plane(size_t size, Axis a, Axis b, const uint8_t *from, uint8_t *to)
+{
+    switch (size) {
+    case 1: copy_plane_1(a, b, from, to); break;
+    case 2: copy_plane_2(a, b, from, to); break;
+    case 4: copy_plane_4(a, b, from, to); break;
+    case 8: copy_plane_8(a, b, from, to); break;
+    default: copy_plane_16(a, b, from, to); break;
+    }
+}
+
 static void scatter(const Gather *g, int i, const uint8_t *from, uint8_t *to)
 {
-    if (i == g->n) {
-        memcpy(to, from, g->size);
+    Axis one = { 1, 0, 0 }, a = i < g->n ? g->axis[i] : one;
+    if (i + 1 == g->n && a.from == 1 && a.to == 1) {
+        memcpy(to, from, (size_t)a.n * g->size);
         return;
     }
-    for (int64_t k = 0; k < g->axis[i].n; k++)
-        scatter(g, i + 1, from + (uint64_t)(k * g->axis[i].from) * g->size, to + (uint64_t)(k * g->axis[i].to) * g->size);
+    if (i + 2 >= g->n && !(i + 2 == g->n && g->axis[i + 1].from == 1 && g->axis[i + 1].to == 1)) {
+        copy_plane(g->size, a, i + 1 < g->n ? g->axis[i + 1] : one, from, to);
+        return;
+    }
+    for (int64_t k = 0; k < a.n; k++)
+        scatter(g, i + 1, from + (uint64_t)(k * a.from) * g->size, to + (uint64_t)(k * a.to) * g->size);
 }
 
 static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
 {
     uint64_t bytes = span(g, i);
-    if (bytes <= GATHER_TILE) {
+    if (bytes <= g->tile_size) {
         if (!bytes_read(g->cx, g->k->bytes, from, g->tile, bytes))
             return false;
         scatter(g, i, g->tile, to);
         return true;
     }
     Axis a = g->axis[i];
-    int64_t run = 1;                            /* how many of the last axis fit at once */
-    if (i == g->n - 1 && (uint64_t)a.from * g->size < GATHER_TILE)
-        run = (int64_t)(GATHER_TILE / ((uint64_t)a.from * g->size));
+    uint64_t step = (uint64_t)a.from * g->size, rest = span(g, i + 1);
+    int64_t run = rest < g->tile_size ? (int64_t)((g->tile_size - rest) / step) + 1 : 1;      /* how many fit at once */
     for (int64_t k = 0; k < a.n; k += run) {
         g->axis[i].n = a.n - k < run ? a.n - k : run;
-        uint64_t at = from + (uint64_t)(k * a.from) * g->size;
-        uint8_t *out = to + (uint64_t)(k * a.to) * g->size;
-        bool ok = gather(g, i == g->n - 1 && run > 1 ? i : i + 1, at, out);
+        bool ok = gather(g, g->axis[i].n > 1 ? i : i + 1, from + (uint64_t)k * step, to + (uint64_t)(k * a.to) * g->size);
         g->axis[i].n = a.n;
         if (!ok)
             return false;
@@ -109,7 +140,8 @@ bool const_read(Ctx *cx, const Const *k, void *out)
     }
     ArenaMark m = arena_mark(cx->run);
     bool plain = cx->keeping == 0 && (k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY);
-    g.tile = new_array(cx, uint8_t, GATHER_TILE);
+    g.tile_size = span(&g, 0) < GATHER_TILE ? span(&g, 0) : GATHER_TILE;
+    g.tile = new_array(cx, uint8_t, g.tile_size);
     bool ok = g.tile && gather(&g, 0, 0, out);
     if (plain && ok)                            /* other sources may keep what they have allocated while reading */
         arena_reset(cx->run, m);

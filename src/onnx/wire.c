@@ -3,7 +3,7 @@
  * One idea: the same functions measure and write. The first walk has no sink: it adds up bytes and notes the length of each
  * nested message in one array, in the order in which messages open. The second walk writes, taking the lengths from that
  * array. So nothing is ever built in memory, and a weight is only a length until the kernel copies it (sink_copy) or, when
- * it is strided, gather() reads it tile by tile.
+ * it is strided, gather() reads it piece by piece.
  *
  * Before both: every value and node gets its name. One set of names serves all scopes; the user's names come first
  * (inputs, outputs, then state_dict entries), then names derived from those, then module paths.
@@ -31,10 +31,8 @@ enum {
     EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
     PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
     ALIGN = 64,                     /* of tensors in the data file that are not copied from a file */
-    TILE = 4 << 20,                 /* strided constants are written this many bytes at a time */
-    SPAN = 16 << 20,                /* and read whole when they span no more than this, */
+    ROOM = 16 << 20,                /* strided constants are gathered this many bytes at a time */
     SMALL = 2048,                   /* constants up to this many bytes go through the buffer */
-    RUN = 64 << 10,                 /* else in runs of this many bytes */
 };
 
 int onnx_ir_version(int opset)
@@ -383,104 +381,56 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
 
 static uint64_t const_bytes(const Const *k) { return dtype_bytes(k->dtype, (uint64_t)const_numel(k)); }
 
-/* A strided constant being written. */
-typedef struct Gather {
-    Wire *w;
-    const Const *k;
-    size_t size;                    /* of an element */
-    uint8_t *span;                  /* everything between its first and last element, or NULL: read in runs */
-    uint8_t *run, *tile;            /* RUN and TILE bytes */
-} Gather;
-
-/* Elements first, first + stride, .. into out[0], out[step], ..: as many as one read of RUN bytes covers at a time. */
-static bool read_run(Gather *g, int64_t first, int64_t count, int64_t stride, uint8_t *out, int64_t step)
+/* A strided constant, its first axes in as many pieces as make it fit the room. */
+static bool put_strided(Wire *w, const Const *k, uint8_t *room)
 {
-    int64_t span = stride * (int64_t)g->size, per = span > 0 ? (RUN - (int64_t)g->size) / span + 1 : count;
-    for (int64_t done = 0; done < count; done += per) {
-        int64_t n = count - done < per ? count - done : per;
-        uint64_t at = (uint64_t)(first + done * stride) * g->size;
-        const uint8_t *from = g->span ? g->span + at : g->run;
-        if (!g->span && !bytes_read(g->w->cx, g->k->bytes, at, g->run, (size_t)((n - 1) * span) + g->size))
-            return false;
-        for (int64_t i = 0; i < n; i++)
-            memcpy(out + (size_t)((done + i) * step) * g->size, from + (size_t)(i * span), g->size);
-    }
-    return true;
-}
-
-/* A box of elements, contiguous, into the tile: runs along the axis with the smallest stride, wherever that axis stands. */
-static bool read_box(Gather *g, int rank, const int64_t *dims, const int64_t *strides, int64_t first)
-{
-    int along = rank - 1;
-    for (int a = rank - 1; a >= 0; a--)
-        if (dims[a] > 1 && (dims[along] <= 1 || strides[a] < strides[along]))
-            along = a;
-    int64_t step[MAX_RANK + 1], index[MAX_RANK] = { 0 };
-    step[rank] = 1;
-    for (int a = rank - 1; a >= 0; a--)
-        step[a] = step[a + 1] * dims[a];
-    for (;;) {
-        int64_t at = first, to = 0;
-        for (int a = 0; a < rank; a++) {
-            at += index[a] * strides[a];
-            to += index[a] * step[a + 1];
+    int64_t dims[MAX_RANK], size = (int64_t)dtype_size(k->dtype), row = size;
+    for (int a = 1; a < k->rank; a++)
+        row *= k->dims[a];                                  /* cannot overflow: the whole has been measured */
+    int64_t most = row > ROOM ? 1 : ROOM / row;
+    Const part = *k;
+    for (int64_t i = 0; i < k->dims[0] && !w->failed; i += most) {
+        part.bytes.off = k->bytes.off + (uint64_t)(i * k->strides[0] * size);
+        part.bytes.len = k->bytes.len - (uint64_t)(i * k->strides[0] * size);
+        if (row > ROOM) {
+            part.rank = k->rank - 1;
+            part.dims = k->dims + 1;
+            part.strides = k->strides + 1;
+            w->failed = !put_strided(w, &part, room);
+            continue;
         }
-        if (!read_run(g, at, dims[along], strides[along], g->tile + (size_t)to * g->size, step[along + 1]))
-            return false;
-        int a = rank - 1;
-        while (a >= 0 && (a == along || ++index[a] == dims[a]))
-            index[a--] = 0;
-        if (a < 0)
-            return true;
+        memcpy(dims, k->dims, (size_t)k->rank * sizeof *dims);
+        dims[0] = k->dims[0] - i < most ? k->dims[0] - i : most;
+        part.dims = dims;
+        w->failed = !const_read(w->cx, &part, room);
+        put(w, room, w->failed ? 0 : (size_t)(dims[0] * row));
     }
+    return !w->failed;
 }
 
-/* The axes from `axis` on, in boxes that fit a tile, in the order of the output. */
-static bool gather_axes(Gather *g, int axis, int64_t first)
-{
-    int rank = g->k->rank - axis;
-    const int64_t *dims = g->k->dims + axis, *strides = g->k->strides + axis;
-    int64_t row = (int64_t)g->size, box[MAX_RANK];
-    for (int a = 1; a < rank; a++)
-        row *= dims[a];                                    /* cannot overflow: the whole has been measured */
-    if (row > TILE) {
-        for (int64_t i = 0; i < dims[0]; i++)
-            if (!gather_axes(g, axis + 1, first + i * strides[0]))
-                return false;
-        return true;
-    }
-    memcpy(box, dims, (size_t)rank * sizeof *box);
-    for (int64_t i = 0; i < dims[0]; i += box[0]) {
-        box[0] = TILE / row < dims[0] - i ? TILE / row : dims[0] - i;
-        if (!read_box(g, rank, box, strides, first + i * strides[0]))
-            return false;
-        put(g->w, g->tile, (size_t)(box[0] * row));
-    }
-    return !g->w->failed;
-}
-
-/* Sources that cannot be read here and there (inflated, computed) are read whole; so are small spans, in one call. */
+/* Sources that cannot be read here and there (inflated, computed) are read whole. */
 static bool gather(Wire *w, const Const *k)
 {
-    Gather g = { .w = w, .k = k, .size = dtype_size(k->dtype) };
     int64_t last = 0;
     for (int a = 0; a < k->rank; a++)
-        if (k->strides[a] < 0 || dtype_bytes(k->dtype, 2) != 2 * g.size)
+        if (k->strides[a] < 0 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
             return fail(w->cx, E_BUG, "a constant with this layout reached the writer");
         else
             last += (k->dims[a] - 1) * k->strides[a];
     ArenaMark mark = arena_mark(w->cx->run);
-    uint64_t span = ((uint64_t)last + 1) * g.size, size = const_bytes(k);
-    bool anywhere = k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY, ok = true;
-    g.tile = new_array(w->cx, uint8_t, size < TILE ? size : TILE);
-    if (!anywhere || span <= SPAN) {
-        g.span = new_array(w->cx, uint8_t, span);
-        ok = g.span && bytes_read(w->cx, k->bytes, 0, g.span, (size_t)span);
-    } else {
-        g.run = new_array(w->cx, uint8_t, RUN);
-        ok = g.run != NULL;
+    Const whole = *k;
+    if (k->bytes.src->kind != SRC_FILE && k->bytes.src->kind != SRC_MEMORY) {
+        uint64_t span = ((uint64_t)last + 1) * dtype_size(k->dtype);
+        uint8_t *all = new_array(w->cx, uint8_t, span);
+        if (!all || !bytes_read(w->cx, k->bytes, 0, all, (size_t)span))
+            return false;
+        whole.bytes = (Bytes){ source_memory(w->cx, all, span), 0, span };
     }
-    ok = ok && g.tile && gather_axes(&g, 0, 0);
+    uint64_t size = const_bytes(k) < ROOM ? const_bytes(k) : ROOM;
+    uint8_t *room = room_take(w->cx, size);
+    bool ok = room ? put_strided(w, &whole, room) : fail(w->cx, E_MEMORY, "out of memory");
+    if (room)
+        room_give(w->cx, room, size);
     arena_reset(w->cx->run, mark);
     return ok;
 }
