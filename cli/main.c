@@ -14,6 +14,7 @@ static const char program[] = "pt2onnx";
 /* The words of the choices, in the order of the public enums. */
 static const char *const mode_words[] = { "eval", "saved", NULL };
 static const char *const weights_words[] = { "auto", "inline", "external", "link", NULL };
+static const char *const state_words[] = { "io", "constant", "refuse", NULL };
 static const char *const target_words[] = { "ort", "onnx", NULL };
 
 typedef enum { DO_CONVERT, DO_CHECK, DO_SHOW, DO_OPS, DO_LIMITS } Action;
@@ -29,7 +30,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 typedef struct Line {
     int help, help_all, version, quiet, verbose;
     const char *output, *dump_after;
-    int opset, mode, weights, target, keep_weights, dynamic, check_crc;
+    int opset, mode, state, weights, target, keep_weights, dynamic, check_crc;
     TextList inputs, output_names, rules, limits, rest;
 } Line;
 
@@ -39,7 +40,7 @@ static Line line_defaults(void)
     return (Line){ .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target };
 }
 
-enum { N_OPTIONS = 18 };
+enum { N_OPTIONS = 19 };
 
 static void make_rows(Line *l, Option *rows)
 {
@@ -51,6 +52,7 @@ static void make_rows(Line *l, Option *rows)
         { "Input", 'i', "input", OPT_LIST, &l->inputs, "SPEC", "type and shape of an input, or the value of an argument; once for each: x:float32[N,3,224,224] x:int64[N=1..64,?] 1x3x224x224 sr=16000 mode=\"fast\" batch.image:float32[4]", NULL, true },
         { NULL, 0, "dynamic", OPT_FLAG, &l->dynamic, NULL, "make the sizes that a trace has recorded dynamic", NULL, true },
         { NULL, 0, "mode", OPT_CHOICE, &l->mode, "MODE", "eval: as after model.eval(); saved: as the file says", mode_words, true },
+        { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW", "buffers and attributes that the model writes; io: each is an input NAME and an output NAME.next; constant: they stay as saved; refuse", state_words, true },
         { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL, true },
         { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE", "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external over 2 GB", weights_words, true },
         { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL, "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
@@ -164,6 +166,7 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     pt2onnx_options o = PT2ONNX_OPTIONS;
     o.opset = l->opset;
     o.mode = (pt2onnx_mode)l->mode;
+    o.state = (pt2onnx_state)l->state;
     o.weights = (pt2onnx_weights)l->weights;
     o.target = (pt2onnx_target)l->target;
     o.keep_weights = l->keep_weights;

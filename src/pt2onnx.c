@@ -272,6 +272,35 @@ static void add_notes(Ctx *cx, ModelInfo *info)
     }
 }
 
+static void json_quote(Buf *b, Str s)
+{
+    buf_str(b, "\"");
+    for (uint32_t i = 0; i < s->len; i++) {
+        unsigned char c = (unsigned char)s->s[i];
+        if (c < 0x20)
+            buf_fmt(b, "\\u%04x", c);
+        else
+            buf_fmt(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_str(b, "\"");
+}
+
+/* {"total": "total.next"}: inputs with a default, and the outputs that are their values for the next run. */
+static void add_state(Ctx *cx, const Program *p, ModelInfo *info)
+{
+    Buf b = buf_new(cx);
+    for (uint32_t i = 0; i < p->n_state; i++) {
+        buf_str(&b, i ? ", " : "{");
+        json_quote(&b, p->state[i].input);
+        buf_str(&b, ": ");
+        json_quote(&b, p->state[i].output);
+    }
+    if (!b.n)
+        return;
+    buf_str(&b, "}");
+    vec_push(cx, &info->props, (Prop){ str_of(cx, "pt2onnx.state"), buf_done(&b) });
+}
+
 /* "__torch__.torchvision.models.resnet.ResNet" -> "ResNet"; programs without a class are "main". */
 static Str graph_name(Ctx *cx, const Program *p)
 {
@@ -319,6 +348,7 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
     set_versions(s, &info);
     set_output_dims(s, &info);
     add_notes(s->cx, &info);
+    add_state(s->cx, p, &info);
     return info;
 }
 

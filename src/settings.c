@@ -127,13 +127,16 @@ static bool read_scalars(Session *s)
     const pt2onnx_options *o = &s->o;
     if (o->opset < ONNX_OLDEST_TARGET || o->opset > ONNX_LAST_TARGET)
         return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d", o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
-    if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX)
-        return fail(s->cx, E_USAGE, "mode, weights or target is out of range");
+    if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX ||
+        (unsigned)o->state > PT2ONNX_STATE_REFUSE)
+        return fail(s->cx, E_USAGE, "mode, weights, target or state is out of range");
     if (o->dump_after && !check_pass(s->cx, o->dump_after))
         return false;
+    static const StateMode state[] = { STATE_IO, STATE_CONSTANT, STATE_REFUSE };
     static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK };
     s->opt = (Options){
         .opset = o->opset,
+        .state = state[o->state],
         .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,

@@ -13,12 +13,14 @@ typedef struct InputFact {
     Str told;                       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
 } InputFact;
 
+typedef struct StateFact { Str name; uint32_t loose; } StateFact;
 typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
 typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
 
 typedef struct Facts {
     int restarts;
     VEC(InputFact) facts;
+    VEC(StateFact) states;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
     struct Seen { VEC(Input) inputs; Map symbols, renamed; } *seen;
@@ -65,6 +67,34 @@ DType facts_dtype(Ctx *cx, Str path)
 {
     const InputFact *f = fact_of(cx, path);
     return f ? f->dtype : DT_NONE;
+}
+
+static StateFact *state_of(Ctx *cx, Str name)
+{
+    Facts *f = facts_of(cx);
+    for (size_t i = 0; i < f->states.n; i++)
+        if (f->states.at[i].name == name)
+            return &f->states.at[i];
+    return NULL;
+}
+
+const uint32_t *facts_state(Ctx *cx, Str name)
+{
+    const StateFact *s = state_of(cx, name);
+    return s ? &s->loose : NULL;
+}
+
+bool facts_add_state(Ctx *cx, Str name, uint32_t loose)
+{
+    StateFact *known = state_of(cx, name);
+    if (known) {
+        known->loose |= loose;
+        return true;
+    }
+    keep_begin(cx);
+    bool added = vec_push(cx, &facts_of(cx)->states, (StateFact){ str_n(cx, name->s, name->len), loose });
+    keep_end(cx);
+    return added;
 }
 
 bool facts_may_restart(Ctx *cx)

@@ -378,5 +378,6 @@ void storage_set(Ctx *cx, Storage *st, Ox v)
     if (must_log(h, st, st->born))
         log_change(cx, h, (Change){ .kind = CHANGE_STORAGE, .what = st, .before_ox = st->now, .before_version = st->version, .born = st->born });
     st->now = v;
+    st->written = st->state ? where_intern(cx) : 0;
     st->version = (uint32_t)tick(cx);
 }

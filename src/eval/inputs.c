@@ -233,6 +233,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         *out = val_tensor(cx, v);
         out->t->st->input = true;
         out->t->st->name = path;
+        state_hold_input(in->ev, out->t, path);
     }
     return !ctx_failed(cx);
 }

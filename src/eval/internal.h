@@ -133,6 +133,9 @@ Dim facts_dim(Ctx *cx, Dim sym);
 /* From here on the file's symbol `sym` is the user's dimension `d`. */
 void facts_rename(Ctx *cx, Dim sym, Dim d);
 void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
+/* State `name` of the model is an input: which of its axes have another size after a run (a bit each). NULL: it is none. */
+const uint32_t *facts_state(Ctx *cx, Str name);
+bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
 /* A symbol of an input; requested: the user named it. */
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 
@@ -140,6 +143,8 @@ void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 
 MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
 void state_read(Eval *ev, const Cell *c);
+void state_wrote(Eval *ev, const Cell *c);
+void state_hold_input(Eval *ev, const Tensor *t, Str name);
 void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
 

@@ -16,8 +16,12 @@ typedef struct InputSpec {
     Str text;                       /* as written, for messages */
 } InputSpec;
 
+/* What the model writes to its own buffers and attributes: inputs and outputs; dropped with a note; an error. */
+typedef enum { STATE_IO, STATE_CONSTANT, STATE_REFUSE } StateMode;
+
 typedef struct Options {
     int opset;
+    StateMode state;
     bool mode_saved, keep_weights, dynamic, check_crc, target_ort, keep_loops;
     WeightsMode weights;
     InputSpec *input; size_t n_input;

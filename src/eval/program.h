@@ -115,6 +115,9 @@ typedef struct SymbolDecl { Str name; int64_t lo, hi; } SymbolDecl;
 /* State of the saved model: what state_dict() says. */
 typedef struct Weight { Str name; const Const *k; bool parameter; bool persistent; } Weight;
 
+/* Buffers and attributes that the model writes: an input, and the output that is its value for the next run. */
+typedef struct StatePair { Str input, output; } StatePair;
+
 typedef struct Program {
     Str file, kind;                 /* "net.pt", "TorchScript archive (torch 2.x, traced)" for show */
     int op_version;                 /* operator set version of a .pt: upgraders of rows read it */
@@ -124,6 +127,7 @@ typedef struct Program {
     InputDecl *input; uint32_t n_input;
     SymbolDecl *symbol; uint32_t n_symbol;
     VEC(Weight) weights;
+    StatePair *state; uint32_t n_state;         /* of the last evaluation */
     Str *output_name; uint32_t n_output_name;   /* wishes from out_spec; NULL entries: none */
     /* classes, functions and constants are resolved lazily by the front end */
     ClassDef *(*find_class)(Ctx *cx, struct Program *p, Str qualname);       /* NULL: no such class (no error), or failed */

@@ -1,13 +1,16 @@
-/* state.c - the saved model's own state: what it holds before the run, and whether the run writes to it.
+/* state.c - the saved model's own state: what it holds before the run, and what the run leaves for the next one.
  *
- * A converted model is a function: it keeps nothing from one run to the next. A write to a buffer or attribute whose value
- * the next run would see is refused. Two kinds of write change no output and are let go: state that the run sets before it
- * reads it (a cache), and counters like num_batches_tracked whose old value reaches no output - the latter with a note. */
-#include "eval/internal.h"
+ * A converted model is a function: it keeps nothing from one run to the next. So a buffer or attribute that the model writes is an
+ * input, whose default is the value in the file, and an output NAME.next (--state=io). Which these are shows only at the end of
+ * an evaluation: then it starts again with those inputs (facts.c keeps their names, and which axes have another size after a
+ * run). What a run sets before it looks at it is no state. */
+#include "eval/branch.h"
 
 typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; } Held;  /* an attribute */
 typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
+
+typedef struct Reach { Ctx *cx; Map seen; VEC(Ox) todo; } Reach;
 
 typedef struct State {
     VEC(Held) attrs;
@@ -15,7 +18,18 @@ typedef struct State {
     VEC(HeldStorage) storages;
     Map seen;                       /* objects, lists, dicts, storages already walked */
     Map read;                       /* cells that the run has read */
+    Map wrote;                      /* cells that it set -> where */
+    Map fed;                        /* names of state -> the input */
+    Map positions;                  /* names of ints that are taken for 0 or more -> the dimension */
+    VEC(HeldStorage) inputs;        /* the user's */
+    Reach looked;                   /* after the run: all that outputs and the next run rest on */
+    VEC(Ox) in;                     /* those inputs, and what each is after the run */
+    VEC(Ox) next; VEC(Str) names;
+    bool restart;                   /* something new was found */
 } State;
+
+/* In facts_state's set of axes: a number that may be negative; memory whose value before the run nothing looks at. */
+enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
 
 typedef struct Walk { Eval *ev; State *s; int depth; } Walk;
 
@@ -100,6 +114,87 @@ static int64_t set_eval_mode(Eval *ev, const State *s)
     return changed;
 }
 
+/* ---- state as inputs ---- */
+
+static Dim loose_dim(Ctx *cx, Str name, int axis) { return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis)); }
+
+/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value in the file. */
+static Ox feed(Eval *ev, Str name, Ox now)
+{
+    Dim dim[MAX_RANK];
+    const uint32_t *loose = facts_state(ev->cx, name);
+    if (!loose || *loose & UNLOOKED || !ox_ok(now) || now->kind != OX_CONST)
+        return NULL;
+    for (int i = 0; i < ox_rank(now); i++)
+        dim[i] = *loose >> i & 1 ? loose_dim(ev->cx, name, i) : ox_dim(now, i);
+    Ox v = graph_input(ev->g, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
+    graph_input_default(v, now->k);
+    for (int i = 0; i < ox_rank(now); i++)
+        if (*loose >> i & 1)
+            dim_set_origin(ev->cx, dim[i], v, i);
+    map_put(ev->cx, &ev->state->fed, name, v);
+    vec_push(ev->cx, &ev->state->in, v);
+    return v;
+}
+
+/* Never negative in the file and after any run that began so: a position, a counter. Until an evaluation shows otherwise. */
+static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
+{
+    if (first < 0 || *facts_state(ev->cx, name) & ANY_SIGN)
+        return val_number_of(ev->g, in);
+    Dim d = dim_fresh(ev->cx, "u");
+    dim_set_origin(ev->cx, d, in, -1);
+    map_put(ev->cx, &ev->state->positions, name, (void *)d);
+    return val_dim(ev->cx, d);
+}
+
+/* v with the numbers in it that are state as inputs. Tensors have their storages. */
+static Value feed_numbers(Eval *ev, Value v, Str name)
+{
+    if (val_is_plain_number(v)) {
+        Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
+        return !in ? v : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in } : v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
+    }
+    if (v.tag != V_TUPLE)
+        return v;
+    Value made = val_tuple(ev->cx, v.tuple->at, v.tuple->n);
+    made.tuple->type = v.tuple->type;
+    made.tuple->fields = v.tuple->fields;
+    bool same = true;
+    for (int64_t i = 0; i < v.tuple->n; i++) {
+        made.tuple->at[i] = feed_numbers(ev, v.tuple->at[i], str_fmt(ev->cx, "%s.%lld", name->s, (long long)i));
+        same = same && made.tuple->at[i].any == v.tuple->at[i].any;
+    }
+    return same ? v : made;
+}
+
+static void feed_all(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    for (size_t i = 0; i < s->storages.n; i++) {
+        HeldStorage *h = &s->storages.at[i];
+        Ox in = feed(ev, h->name, h->before);
+        if (in)
+            storage_set(cx, (Storage *)h->st, in);
+        h->before = h->st->now;
+    }
+    for (size_t i = 0; i < s->attrs.n; i++) {
+        Held *h = &s->attrs.at[i];
+        Value v = feed_numbers(ev, h->before, held_name(cx, h));
+        if (v.tag != h->before.tag || v.any != h->before.any)
+            cell_set(cx, (Cell *)h->cell, v);
+        h->before = v;
+    }
+    for (size_t i = 0; i < s->lists.n; i++) {
+        HeldList *h = &s->lists.at[i];
+        for (int64_t k = 0; h->list && k < h->n; k++)
+            list_set(cx, (List *)h->list, k, feed_numbers(ev, h->list->at[k].v, str_fmt(cx, "%s.%lld", h->name->s, (long long)k)));
+        if (h->list)
+            h->items = copy_of(cx, h->list->at, h->n, sizeof *h->list->at);
+    }
+}
+
 bool state_begin(Eval *ev)
 {
     State *s = new(ev->cx, State);
@@ -112,6 +207,7 @@ bool state_begin(Eval *ev)
             note(ev->cx, NOTE_CHANGED, "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved keeps it", (long long)n,
                  n == 1 ? " was" : "s were");
     }
+    feed_all(ev);
     return !ctx_failed(ev->cx);
 }
 
@@ -122,15 +218,24 @@ void state_hold(Eval *ev, Value v)
         walk(&w, v, v.t->st->name ? v.t->st->name : str_of(ev->cx, "a constant"));
 }
 
+void state_hold_input(Eval *ev, const Tensor *t, Str name)
+{
+    vec_push(ev->cx, &ev->state->inputs, (HeldStorage){ t->st, t->st->now, name });
+}
+
 void state_read(Eval *ev, const Cell *c)
 {
     if (ev->state)
         map_put(ev->cx, &ev->state->read, c, NULL);
 }
 
-/* ---- after the run ---- */
+void state_wrote(Eval *ev, const Cell *c)
+{
+    if (ev->state)
+        map_put(ev->cx, &ev->state->wrote, c, (void *)(uintptr_t)where_intern(ev->cx));
+}
 
-typedef struct Reach { Ctx *cx; Map seen; VEC(Ox) todo; } Reach;
+/* ---- after the run ---- */
 
 static void reach(Reach *r, Ox v)
 {
@@ -140,6 +245,42 @@ static void reach(Reach *r, Ox v)
     }
 }
 
+static Dim reach_origin(void *arg, Dim sym)
+{
+    Reach *r = arg;
+    Ox from;
+    int axis;
+    if (dim_origin(r->cx, sym, &from, &axis))
+        reach(r, from);
+    return NULL;
+}
+
+/* What a value after the run rests on, when it is not what it was. */
+static void reach_value(Eval *ev, Value before, Value after)
+{
+    Reach *r = &ev->state->looked;
+    if (before.tag == after.tag && before.any == after.any)
+        return;
+    if (after.tag == V_TENSOR)
+        reach(r, after.t->base ? tensor_read(ev->g, after.t) : after.t->st->now);
+    if (val_is_plain_number(after))
+        reach(r, carry_ox(ev->g, after));
+    for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
+        reach_value(ev, val_none(), after.tuple->at[i]);
+    for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
+        reach_value(ev, val_none(), after.list->at[i].v);
+}
+
+static void reach_items(Eval *ev, const HeldList *h)
+{
+    const Cell *cells = h->items;
+    const DictEntry *entries = h->items;
+    for (int64_t i = 0; h->list && !h->list->stacked && i < h->list->n; i++)
+        reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
+    for (int64_t i = 0; h->dict && i < h->dict->n; i++)
+        reach_value(ev, i < h->n ? entries[i].val.v : val_none(), h->dict->at[i].val.v);
+}
+
 /* Every value that an output of the graph rests on. */
 static void reach_outputs(Reach *r, const Graph *g)
 {
@@ -147,6 +288,8 @@ static void reach_outputs(Reach *r, const Graph *g)
         reach(r, g->outputs.at[i]);
     while (r->todo.n) {
         Ox v = r->todo.at[--r->todo.n];
+        for (int64_t i = 0; v->kind == OX_DIMS && i < v->n_items; i++)
+            dim_replace(r->cx, v->items[i], reach_origin, r);
         if (v->kind != OX_NODE)
             continue;
         for (int i = 0; i < v->node->n_in; i++)
@@ -158,19 +301,82 @@ static void reach_outputs(Reach *r, const Graph *g)
     }
 }
 
-static bool refuse_state(Eval *ev, Str name)
+/* Why this state cannot be an input and an output. */
+static bool no_input(Eval *ev, SourceId at, Str name, Str why)
 {
-    fail(ev->cx, E_UNSUPPORTED, "the model changes its own state: %s is written while it runs, and the next run would see that", name->s);
-    fail_hint(ev->cx, "make %s an input and an output of forward", name->s);
+    fail_at(ev->cx, at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: %s", name->s, why->s);
+    fail_hint(ev->cx, "--state=constant keeps the value in the file and drops the change");
     return false;
 }
 
-static bool drop_counter(Eval *ev, Reach *r, Ox before, Str name)
+static bool refuse_state(Eval *ev, SourceId at, Str name)
 {
-    if (map_find(&r->seen, before))
-        return refuse_state(ev, name);
-    note(ev->cx, NOTE_DROPPED, "the update of %s, which no output rests on", name->s);
-    return true;
+    fail_at(ev->cx, at, E_UNSUPPORTED, "the model changes its own state: %s is written while it runs, and the next run would see that (--state=refuse)",
+            name->s);
+    return false;
+}
+
+/* --state=refuse, --state=constant: nothing becomes an input. */
+static bool mode_decides(Eval *ev, SourceId at, Str name, bool *ok)
+{
+    StateMode mode = ev->cx->opt ? ev->cx->opt->state : STATE_IO;
+    *ok = mode != STATE_REFUSE || refuse_state(ev, at, name);
+    if (mode == STATE_CONSTANT)
+        note(ev->cx, NOTE_DROPPED, "the update of %s: every run starts from the value in the file (--state=constant)", name->s);
+    return mode != STATE_IO;
+}
+
+/* Sizes that a run changes are symbols from the next evaluation on. */
+static uint32_t sizes_that_change(Ctx *cx, Ox in, Ox next)
+{
+    uint32_t loose = 0;
+    for (int i = 0; i < ox_rank(in); i++)
+        if (dim_eq(cx, ox_dim(in, i), ox_dim(next, i)) != YES && dim_known(ox_dim(in, i), NULL))
+            loose |= 1u << i;
+    return loose;
+}
+
+/* State `name` is `next` after the run. */
+static bool leave(Eval *ev, Str name, Ox next, SourceId at)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    bool ok;
+    if (!ox_ok(next))
+        return refusals_fail(cx);
+    if (mode_decides(ev, at, name, &ok))
+        return ok;
+    Ox in = map_get(&s->fed, name);
+    if (!in) {
+        s->restart = true;
+        return facts_add_state(cx, name, 0);
+    }
+    if (ox_dtype(in) != ox_dtype(next) || ox_rank(in) != ox_rank(next))
+        return no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", type_text(cx, in->type)->s, type_text(cx, next->type)->s));
+    uint32_t loose = sizes_that_change(cx, in, next);
+    if (loose) {
+        s->restart = true;
+        return facts_add_state(cx, name, loose);
+    }
+    for (size_t i = 0; i < s->names.n; i++)
+        if (s->names.at[i] == name)
+            return true;                                /* an attribute, and the memory that it named before */
+    vec_push(cx, &s->next, next);
+    return vec_push(cx, &s->names, name);
+}
+
+/* A tensor. Whether outputs or the next run look at what it held before shows only once that is an input: constants fold. */
+static bool leave_tensor(Eval *ev, Str name, Ox next, SourceId at, bool *unlooked)
+{
+    const uint32_t *known = facts_state(ev->cx, name);
+    Ox in = map_get(&ev->state->fed, name);
+    *unlooked = known && *known & UNLOOKED;
+    if (*unlooked)
+        return true;
+    if (!in || !ox_ok(next) || map_find(&ev->state->looked.seen, in) || *known || sizes_that_change(ev->cx, in, next))
+        return leave(ev, name, next, at);
+    ev->state->restart = true;
+    return facts_add_state(ev->cx, name, UNLOOKED);
 }
 
 static bool same_value(Value a, Value b)
@@ -180,35 +386,156 @@ static bool same_value(Value a, Value b)
     return a.tag == V_NONE || (a.tag == V_BOOL ? a.b == b.b : a.any == b.any);
 }
 
-static bool check_attr(Eval *ev, Reach *r, const Held *h)
+static bool check_sign(Eval *ev, Str name, Value after)
 {
-    if (same_value(h->cell->v, h->before) || !map_find(&ev->state->read, h->cell))
-        return true;                                    /* unchanged, or set before it was ever read */
-    if (h->before.tag == V_TENSOR)
-        return drop_counter(ev, r, h->before.t->st->now, held_name(ev->cx, h));
-    return refuse_state(ev, held_name(ev->cx, h));
+    Dim d;
+    if (!map_find(&ev->state->positions, name) || !val_dim_of(after, ev->cx, &d) || dim_le(ev->cx, dim_int(ev->cx, 0), d) == YES)
+        return true;
+    ev->state->restart = true;
+    return facts_add_state(ev->cx, name, ANY_SIGN);
 }
 
-static bool list_changed(const HeldList *h)
+/* Go through what an attribute or item was and is. */
+static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
-    if (h->list)
-        return h->list->n != h->n || h->list->stacked || (h->n && memcmp(h->list->at, h->items, (size_t)h->n * sizeof *h->list->at));
-    return h->dict->n != h->n || (h->n && memcmp(h->dict->at, h->items, (size_t)h->n * sizeof *h->dict->at));
+    Ctx *cx = ev->cx;
+    bool ok = true;
+    if (!val_ok(after))
+        return refusals_fail(cx);
+    if (same_value(before, after))
+        return true;
+    if (before.tag == V_TENSOR && after.tag == V_TENSOR)
+        return leave_tensor(ev, before.t->st->name ? before.t->st->name : name, tensor_read(ev->g, after.t), at, &ok);
+    if (val_is_plain_number(before) && val_is_plain_number(after))
+        return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
+    if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
+        for (int64_t i = 0; ok && i < before.tuple->n; i++)
+            ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
+        return ok;
+    }
+    if (before.tag == V_LIST && after.tag == V_LIST && !after.list->stacked && before.list->n == after.list->n) {
+        for (int64_t i = 0; ok && i < before.list->n; i++)
+            ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
+        return ok;
+    }
+    return mode_decides(ev, at, name, &ok) ? ok : no_input(ev, at, name, before.tag == V_NONE
+                    ? str_of(cx, "it is None in the file; run the model once before it is saved, so that it holds a tensor")
+                    : str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
+}
+
+static bool leave_attr(Eval *ev, const Held *h)
+{
+    if (!map_find(&ev->state->read, h->cell))
+        return true;                                    /* set before it was ever read */
+    return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), (SourceId)(uintptr_t)map_get(&ev->state->wrote, h->cell));
+}
+
+static bool leave_items(Eval *ev, const HeldList *h)
+{
+    Ctx *cx = ev->cx;
+    const Cell *cells = h->items;
+    const DictEntry *entries = h->items;
+    int64_t n = h->list ? h->list->n : h->dict->n;
+    bool ok = true;
+    if ((n != h->n || (h->list && h->list->stacked)) && mode_decides(ev, 0, h->name, &ok))
+        return ok;
+    if (n != h->n || (h->list && h->list->stacked))
+        return no_input(ev, 0, h->name, str_of(cx, "it is a list or dict that gets longer or shorter"));
+    for (int64_t i = 0; ok && i < n; i++) {
+        Str name = h->list ? str_fmt(cx, "%s.%lld", h->name->s, (long long)i) : str_cat(cx, h->name->s, ".", val_text(cx, entries[i].key)->s);
+        ok = h->list ? leave_value(ev, cells[i].v, h->list->at[i].v, name, 0) : leave_value(ev, entries[i].val.v, h->dict->at[i].val.v, name, 0);
+    }
+    return ok;
+}
+
+/* Memory that was written. */
+static bool leave_storage(Eval *ev, const HeldStorage *h)
+{
+    Ox now = h->st->now;
+    bool unlooked;
+    if (now == h->before)
+        return true;
+    if (!leave_tensor(ev, h->name, now, h->st->written, &unlooked))
+        return false;
+    if (unlooked)
+        note(ev->cx, NOTE_DROPPED, "the update of %s: nothing looks at its value before the run", h->name->s);
+    return true;
+}
+
+/* ONNX inputs do not change. */
+static void tell_written_inputs(Eval *ev)
+{
+    for (size_t i = 0; i < ev->state->inputs.n; i++) {
+        const HeldStorage *h = &ev->state->inputs.at[i];
+        if (h->st->now != h->before)
+            note(ev->cx, NOTE_DROPPED, "the model writes to its input %s: the caller's array does not change; return it to have its value", h->name->s);
+    }
+}
+
+/* The model's inputs first, then its state, by names that nobody else has. */
+static void order_inputs(Eval *ev)
+{
+    Graph *g = ev->g;
+    State *s = ev->state;
+    VEC(Ox) in = { 0 };
+    Map own = { 0 };
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (map_get(&s->fed, g->inputs.at[i]->name) != g->inputs.at[i]) {
+            vec_push(ev->cx, &in, g->inputs.at[i]);
+            map_put(ev->cx, &own, g->inputs.at[i]->name, NULL);
+        }
+    for (size_t i = 0; i < s->in.n; i++) {
+        Ox v = s->in.at[i];
+        if (map_find(&own, v->name))
+            graph_input_name(v, str_cat(ev->cx, v->name->s, "", ".state"));
+        vec_push(ev->cx, &in, v);
+    }
+    if (in.n == g->inputs.n)
+        memcpy(g->inputs.at, in.at, in.n * sizeof *in.at);
+}
+
+static bool make_state_outputs(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    Buf names = buf_new(cx);
+    ev->p->state = new_array(cx, StatePair, s->names.n + 1);
+    ev->p->n_state = ev->p->state ? (uint32_t)s->names.n : 0;
+    order_inputs(ev);
+    for (size_t i = 0; i < ev->p->n_state; i++) {
+        Str next = str_cat(cx, s->names.at[i]->s, "", ".next");
+        ev->p->state[i] = (StatePair){ ((Ox)map_get(&s->fed, s->names.at[i]))->name, next };
+        graph_output(ev->g, s->next.at[i], next);
+        buf_fmt(&names, "%s%s", i ? ", " : "", ev->p->state[i].input->s);
+    }
+    if (names.n)
+        note(cx, NOTE_ADDED, "state, each an input NAME (by default the value in the file) and an output NAME.next for the next run: %s; "
+             "--state=constant leaves it out", buf_done(&names)->s);
+    return !ctx_failed(cx);
 }
 
 bool state_check(Eval *ev)
 {
     State *s = ev->state;
-    Reach r = { .cx = ev->cx };
-    reach_outputs(&r, ev->g);
+    bool ok = true;
+    s->looked.cx = ev->cx;
     for (size_t i = 0; i < s->storages.n; i++)
-        if (s->storages.at[i].st->version != 0 && !drop_counter(ev, &r, s->storages.at[i].before, s->storages.at[i].name))
-            return false;
+        if (s->storages.at[i].st->now != s->storages.at[i].before)
+            reach(&s->looked, s->storages.at[i].st->now);
     for (size_t i = 0; i < s->attrs.n; i++)
-        if (!check_attr(ev, &r, &s->attrs.at[i]))
-            return false;
+        reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
     for (size_t i = 0; i < s->lists.n; i++)
-        if (list_changed(&s->lists.at[i]))
-            return refuse_state(ev, s->lists.at[i].name);
-    return !ctx_failed(ev->cx);
+        reach_items(ev, &s->lists.at[i]);
+    reach_outputs(&s->looked, ev->g);
+    for (size_t i = 0; ok && i < s->attrs.n; i++)
+        ok = leave_attr(ev, &s->attrs.at[i]);
+    for (size_t i = 0; ok && i < s->lists.n; i++)
+        ok = leave_items(ev, &s->lists.at[i]);
+    for (size_t i = 0; ok && i < s->storages.n; i++)
+        ok = leave_storage(ev, &s->storages.at[i]);
+    if (ok && s->restart && !ctx_failed(ev->cx))
+        return fail(ev->cx, E_RESTART, "the model has state");
+    if (ok)
+        tell_written_inputs(ev);
+    return ok && make_state_outputs(ev);
 }

@@ -78,6 +78,8 @@ static bool set_attr(Eval *ev, const Stmt *s)
     if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, s->attr->s, &v))
         return false;
     obj_set(ev->cx, o.obj, i, v);
+    if (o.obj->path)
+        state_wrote(ev, &o.obj->slot[i]);
     return true;
 }
 

@@ -63,6 +63,7 @@ struct Storage {
     uint32_t version;               /* never the same twice in one evaluation, undone branches included; 0: never written */
     Str name;                       /* state_dict name, or the input's name; NULL for a computed one */
     bool state;                     /* a parameter, buffer or attribute of the saved model */
+    SourceId written;               /* of state: where the last write was */
     bool input;
     bool shared_bytes;              /* another storage of the file overlaps it: a write is refused */
     struct Peer *peers;             /* storages that may or may not be this very memory (tensor.c) */

@@ -169,6 +169,9 @@ Ox graph_input(Graph *g, Str name, Type t)
     return v;
 }
 
+void graph_input_default(Ox v, const Const *k) { v->k = k; }
+void graph_input_name(Ox v, Str name) { v->name = name; }
+
 /* The same value may be returned twice, or be an input or a constant: ONNX wants a name for each, so it gets a node. */
 void graph_output(Graph *g, Ox v, Str name)
 {

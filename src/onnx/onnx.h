@@ -140,7 +140,7 @@ struct OxValue {
     uint32_t id;                    /* in order of making; unique in the conversion */
     Type type;
     Node *node; int out;            /* OX_NODE */
-    const Const *k;                 /* OX_CONST */
+    const Const *k;                 /* OX_CONST; OX_INPUT: its default, or NULL */
     const Dim *items;               /* contents of a small int64/int32 tensor of rank 0 or 1, as far as known; else NULL */
     int64_t n_items;                /* at most MAX_ITEMS */
     Graph *graph;                   /* the scope that defines it; NULL for OX_CONST and OX_DIMS */
@@ -190,6 +190,8 @@ struct Graph {
 
 Graph *graph_new(Ctx *cx, Graph *up, Str name);
 Ox graph_input(Graph *g, Str name, Type t);
+void graph_input_default(Ox v, const Const *k);                /* of the root: who feeds nothing gets k (an initializer of its name) */
+void graph_input_name(Ox v, Str name);
 void graph_output(Graph *g, Ox v, Str name);   /* name NULL: made at write time */
 void graph_compact(Graph *g);                  /* drop dead nodes, subgraphs too */
 Graph *graph_root(Graph *g);

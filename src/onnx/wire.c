@@ -353,6 +353,14 @@ static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
     return true;
 }
 
+/* Defaults of the root's inputs are initializers of their names. */
+static void use_defaults(Wire *w, const Graph *root)
+{
+    for (size_t i = 0; i < root->inputs.n; i++)
+        if (root->inputs.at[i]->k)
+            vec_push(w->cx, &w->inits, (Init){ .v = root->inputs.at[i] });
+}
+
 /* Constants in the order of their first use. */
 static bool use_graph(Wire *w, const Graph *g, bool *seen)
 {
@@ -836,6 +844,7 @@ static Wire *wire_new(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->node = new_array(cx, Str, w->n_node + 1);
     w->is_output = new_array(cx, bool, w->n_value + 1);
     bool *seen = new_array(cx, bool, w->n_value + 1);
+    use_defaults(w, g);
     if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g))
         return NULL;
     name_all(w, g);

@@ -447,29 +447,6 @@ def test_names_that_are_not_there(tmp_path):
     assert done.returncode == 2 and "no input 'z'" in done.stderr, done.stderr
 
 
-class Counter(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("seen", torch.zeros(1))
-        self.register_buffer("total", torch.zeros(1))
-
-    def forward(self, x):
-        self.seen += 1
-        return x * 2
-
-
-class Accumulates(Counter):
-    def forward(self, x):
-        self.total += x.sum()
-        return x + self.total
-
-
-def test_state(tmp_path):
-    done, _ = same(Counter(), tmp_path, [(torch.rand(2),)], "-i", "x:float32[2]")
-    assert "seen" in done.stderr
-    assert "total is written" in refused(Accumulates(), tmp_path, "-i", "x:float32[2]")
-
-
 class Collects(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []

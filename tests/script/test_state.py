@@ -1,0 +1,283 @@
+"""State: what a model writes to its own buffers and attributes is an input, with the saved value as its default, and an output for
+the next run. Each model runs several times in ONNX Runtime with its state fed back, against torch running the saved file as often."""
+import json
+from typing import List, Optional
+
+import numpy
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import flat, oracle, refused, save
+
+ROWS = ("-i", "x:float32[N,3]")
+
+
+def state_of(path):
+    return json.loads({p.key: p.value for p in onnx.load(str(path)).metadata_props}.get("pt2onnx.state", "{}"))
+
+
+def steps(path, tmp_path, runs, options=(), model=None):
+    """Run after run. What the conversion said, and the pairs of state."""
+    out = tmp_path / "model.onnx"
+    done = oracle.converted(path, out, *options)
+    oracle.check(out)
+    pairs, session, model = state_of(out), oracle.session(out), model or torch.jit.load(str(path))
+    names = [o.name for o in session.get_outputs()]
+    inputs = [i.name for i in session.get_inputs()]         # those without a default
+    fed = {}
+    for i, xs in enumerate(runs):
+        want = flat([model(*[x.clone() for x in xs])])
+        got = dict(zip(names, session.run(None, dict(zip(inputs, [x.numpy() for x in xs]), **fed))))
+        oracle.compare([got[n] for n in names if n not in pairs.values()], want, "step %d: " % i)
+        fed = {a: got[b] for a, b in pairs.items()}
+    return done.stderr, pairs
+
+
+def rows(*counts):
+    torch.manual_seed(5)
+    return [(torch.rand(n, 3),) for n in counts]
+
+
+class Accumulates(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("total", torch.ones(1))
+
+    def forward(self, x):
+        self.seen += 1
+        self.total += x.sum()
+        return x + self.total
+
+
+class Numbers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n = 0
+        self.scale = 0.5
+        self.begun = False
+
+    def forward(self, x):
+        self.n += 1
+        if not self.begun:
+            self.scale = self.scale * 2.0
+        self.begun = True
+        return x * self.n + self.scale
+
+
+class Below(nn.Module):
+    """A number that goes below 0 after a while."""
+    def __init__(self):
+        super().__init__()
+        self.left = 1
+
+    def forward(self, x):
+        self.left -= 1
+        return x[:, self.left:]
+
+
+class Grows(nn.Module):
+    """A cache that gets longer."""
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(0, 3)
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        self.cache = torch.cat([self.cache, self.linear(x)], 0)
+        return self.cache.sum(0)
+
+
+class Positions(nn.Module):
+    """A cache of fixed size and a position in it."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(8, 3))
+        self.at = 0
+
+    def forward(self, x):
+        self.keys[self.at:self.at + x.size(0)] = x
+        self.at += x.size(0)
+        return self.keys[:self.at].sum(0)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(3, 3)
+        self.h = torch.zeros(1, 3)
+        self.layers = [torch.zeros(1, 3), torch.ones(1, 3)]
+
+    def forward(self, x):
+        self.h = torch.tanh(self.cell(x[:1]) + self.h)
+        self.layers[0] = self.layers[0] + self.layers[1] * self.h
+        return self.h + self.layers[0]
+
+
+class Inside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("t", torch.zeros(3))
+
+    def forward(self, x):
+        if bool(x.sum() > 3):
+            self.t.add_(x[0])
+        else:
+            self.t[0] = 5.0
+        for i in range(x.size(0)):
+            self.t.mul_(0.9)
+        return self.t * 1
+
+
+class Outer(nn.Module):
+    """Two modules, each with state; the second one's is named as the input is."""
+    def __init__(self):
+        super().__init__()
+        self.inner = Accumulates()
+        self.register_buffer("x", torch.full((3,), 2.0))
+
+    def forward(self, x):
+        y = self.inner(x) * self.x
+        self.x.mul_(0.5)
+        return y
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18, 26])
+@pytest.mark.parametrize("model,names", [(Accumulates, ["total", "seen"]), (Numbers, ["n", "scale", "begun"]), (Grows, ["cache"]),
+                                         (Positions, ["at", "keys"]), (Recurrent, ["h", "layers.0"]), (Inside, ["t"]),
+                                         (Outer, ["inner.total", "inner.seen", "x.state"])])
+def test_state_fed_back(model, names, opset, tmp_path):
+    said, pairs = steps(save(model(), tmp_path), tmp_path, rows(2, 3, 1), (*ROWS, "--opset", str(opset)))
+    assert sorted(pairs) == sorted(names)
+    assert said.startswith("added: state") and all(n in said for n in names) and said.count("\n") == 1
+    initial = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(str(tmp_path / "model.onnx")).graph.initializer}
+    assert all(n in initial for n in names)                 # the value in the file
+
+
+def test_a_number_that_becomes_negative_is_not_taken_for_a_position(tmp_path):
+    assert "whether start" in refused(Below(), tmp_path, *ROWS)
+
+
+class Unlooked(nn.Module):
+    """Set before anything reads it: no state."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(3))
+        self.note = torch.zeros(3)
+
+    def forward(self, x):
+        self.last.copy_(x[0])
+        self.note = x[0] * 2
+        return self.last + self.note
+
+
+def test_what_a_run_sets_first_is_no_state(tmp_path):
+    said, pairs = steps(save(Unlooked(), tmp_path), tmp_path, rows(2, 3), ROWS)
+    assert pairs == {} and said == "dropped: the update of last: nothing looks at its value before the run\n"
+
+
+def test_state_that_stays_constant(tmp_path):
+    path = save(Accumulates(), tmp_path)
+    done = oracle.converted(path, tmp_path / "model.onnx", *ROWS, "--state=constant")
+    assert "the update of total" in done.stderr and "the update of seen" in done.stderr
+    assert state_of(tmp_path / "model.onnx") == {}
+    x = rows(2)[0]
+    oracle.run(tmp_path / "model.onnx", [([x[0].numpy()], [torch.jit.load(str(path))(*x).numpy()])] * 2)
+
+
+def test_state_is_refused_with_its_line(tmp_path):
+    said = refused(Accumulates(), tmp_path, *ROWS, "--state=refuse")
+    assert "seen is written" in said and "self.seen += 1" in said
+    assert "n is written" in refused(Numbers(), tmp_path, *ROWS, "--state=refuse")
+
+
+class NotYet(nn.Module):
+    context: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.context = None
+
+    def forward(self, x):
+        c = self.context
+        y = x.sum(0) if c is None else x.sum(0) + c
+        self.context = y
+        return y
+
+
+class Collects(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.all: List[Tensor] = [torch.zeros(3)]
+
+    def forward(self, x):
+        self.all.append(x[0])
+        return torch.stack(self.all)
+
+
+def test_what_cannot_be_an_input_is_refused(tmp_path):
+    assert "run the model once before it is saved" in refused(NotYet(), tmp_path, *ROWS)
+    assert "gets longer or shorter" in refused(Collects(), tmp_path, *ROWS)
+    done = oracle.converted(save(NotYet(), tmp_path), tmp_path / "model.onnx", *ROWS, "--state=constant")
+    assert "the update of context" in done.stderr
+
+
+def test_state_that_a_run_before_saving_has_set(tmp_path):
+    model = torch.jit.script(NotYet())
+    model(torch.zeros(1, 3))
+    torch.jit.save(model, str(tmp_path / "model.pt"))
+    _, pairs = steps(tmp_path / "model.pt", tmp_path, rows(2, 3), ROWS)
+    assert pairs == {"context": "context.next"}
+
+
+class Writes(nn.Module):
+    def forward(self, x, cache):
+        cache[0] = x.sum()
+        return x * cache[1]
+
+
+def test_a_written_input_is_told(tmp_path):
+    said, _ = steps(save(Writes(), tmp_path), tmp_path, [(torch.rand(2, 3), torch.rand(4))],
+                    (*ROWS, "-i", "cache:float32[4]"))
+    assert said == "dropped: the model writes to its input cache: the caller's array does not change; return it to have its value\n"
+
+
+class Stepped(nn.Module):
+    """As in a training loop: the update does not touch the output."""
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+        self.register_buffer("total", torch.ones(1))
+
+    def forward(self, x):
+        self.total.add_(x.sum())
+        return self.norm(x) + self.total
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_state_of_a_pt2(decomposed, tmp_path):
+    runs = rows(2, 2, 2)
+    program = torch.export.export(Stepped().eval(), runs[0])
+    if decomposed:
+        program = program.run_decompositions({})            # then the signature says which buffers are written
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    model = torch.export.load(str(tmp_path / "model.pt2")).module()
+    _, pairs = steps(tmp_path / "model.pt2", tmp_path, runs, model=model)
+    assert pairs == {"total": "total.next"}
+
+
+def test_trace_with_state(tmp_path):
+    model = Accumulates()
+    torch.jit.save(torch.jit.trace(model, torch.rand(2, 3), check_trace=False), str(tmp_path / "model.pt"))
+    _, pairs = steps(tmp_path / "model.pt", tmp_path, rows(2, 2, 2))
+    assert sorted(pairs) == ["seen", "total"]
+
+
+def test_one_session_starts_from_the_saved_value(tmp_path):
+    path = save(Accumulates(), tmp_path)
+    oracle.converted(path, tmp_path / "model.onnx", *ROWS)
+    x = rows(2)[0][0]
+    got = oracle.session(tmp_path / "model.onnx").run(["total.next"], {"x": x.numpy()})[0]
+    assert numpy.allclose(got, 1 + x.sum().item())
