@@ -112,7 +112,7 @@ static Dim look_at_fact(void *arg, Dim sym)
     return d == sym ? NULL : d;
 }
 
-static Dim recorded_dim(Ctx *cx, const RecordedDim *d)
+Dim recorded_dim(Ctx *cx, const RecordedDim *d)
 {
     if (d->known >= 0 || (!d->expr && !d->symbol))
         return d->known >= 0 ? dim_int(cx, d->known) : NULL;
@@ -256,7 +256,22 @@ static Value value_of_spec(const InputSpec *s)
     return val_none();
 }
 
-/* A number of the program: a value from -i, a scalar input if -i gives it a type, or the default. */
+/* A number that the file left open when it was made: a scalar input, and the symbol that sizes made of it know. */
+static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out)
+{
+    Eval *ev = in->ev;
+    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, d->dtype, 0, NULL));
+    Dim sym = d->dim ? recorded_dim(ev->cx, d->dim) : NULL;
+    if (sym && dim_is_sym(sym, NULL) && d->dtype == DT_INT64) {
+        dim_set_origin(ev->cx, sym, v, -1);
+        *out = val_dim(ev->cx, sym);
+        return !ctx_failed(ev->cx);
+    }
+    *out = val_number_of(ev->g, v);
+    return !ctx_failed(ev->cx);
+}
+
+/* A number of the program: a value from -i, a scalar input if -i gives it a type or the file left it open, or the default. */
 static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
     Eval *ev = in->ev;
@@ -276,6 +291,8 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
         *out = val_number_of(ev->g, v);
         return convert_to(ev, *out, t, path->s, out);
     }
+    if (d && d->known && d->rank == 0)
+        return recorded_scalar(in, path, d, out);
     if (d && d->has_default) {
         *out = d->deflt;
         return true;

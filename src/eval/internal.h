@@ -116,6 +116,12 @@ MUST_USE bool make_outputs(Eval *ev, Value result);
 
 /* What a file recorded about a value, as a type; NULL for what is no tensor. */
 Type recorded_type(Ctx *cx, const Recorded *r);
+Dim recorded_dim(Ctx *cx, const RecordedDim *d);         /* NULL: not as an expression */
+
+/* ---- recorded.c ---- */
+
+/* Holds the results of an assignment against what the file recorded; sizes that we do not know become the file's. */
+MUST_USE bool recorded_agree(Eval *ev, const Stmt *s);
 
 /* ---- facts.c ---- */
 

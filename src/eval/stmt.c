@@ -47,7 +47,7 @@ static bool assign_several(Eval *ev, const Stmt *s)
     return item_count(ev, s->n_values, s->n_target);
 }
 
-static bool assign(Eval *ev, const Stmt *s)
+static bool assign_values(Eval *ev, const Stmt *s)
 {
     Value v;
     if (s->n_values)
@@ -61,6 +61,8 @@ static bool assign(Eval *ev, const Stmt *s)
     assign_slot(ev, s->target[0], v);
     return true;
 }
+
+static bool assign(Eval *ev, const Stmt *s) { return assign_values(ev, s) && recorded_agree(ev, s); }
 
 static bool set_attr(Eval *ev, const Stmt *s)
 {

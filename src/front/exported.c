@@ -152,7 +152,6 @@ static bool is_symbol(Str s)
 /* Keys that are expressions repeat what the sizes say. */
 static bool read_ranges(Exported *x, Json *j)
 {
-    VEC(SymbolDecl) symbols = { 0 };
     Str name, key;
     if (!json_enter_object(j))
         return false;
@@ -163,11 +162,11 @@ static bool read_ranges(Exported *x, Json *j)
         while (json_key(j, &key))
             if (!(str_is(key, "min_val") ? read_bound(j, INT64_MIN, &d.lo) : str_is(key, "max_val") ? read_bound(j, DIM_MAX, &d.hi) : json_skip(j)))
                 return false;
-        if (is_symbol(name) && !str_starts(name, "zuf"))         /* zuf0 is a float from data, no size */
-            vec_push(x->cx, &symbols, d);
+        if (is_symbol(name) && !str_starts(name, "zuf") && d.lo >= 0)       /* zuf0 is a float from data, no size */
+            vec_push(x->cx, &x->symbols, d);
     }
-    x->p->symbol = symbols.at;
-    x->p->n_symbol = (uint32_t)symbols.n;
+    x->p->symbol = x->symbols.at;
+    x->p->n_symbol = (uint32_t)x->symbols.n;
     return !j->failed;
 }
 
@@ -299,12 +298,12 @@ static bool read_program(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     Json first = *j;
-    while (json_key(&first, &key))                   /* the version decides how the rest is read */
+    while (json_key(&first, &key))                   /* the version and the symbols decide how the rest is read */
         if (!(str_is(key, "schema_version") ? read_version(x, &first) : str_is(key, "verifiers") || str_is(key, "dialect") ? read_verifiers(x, &first, &dialect)
-              : str_is(key, "torch_version") ? json_str(&first, &torch) : json_skip(&first)))
+              : str_is(key, "torch_version") ? json_str(&first, &torch) : str_is(key, "range_constraints") ? read_ranges(x, &first) : json_skip(&first)))
             return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : str_is(key, "range_constraints") ? read_ranges(x, j) : json_skip(j)))
+        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : json_skip(j)))
             return false;
     if (j->failed || first.failed)
         return false;

@@ -107,6 +107,27 @@ static bool read_name(Json *j, Str *out)
 
 /* ---- sizes and tensors ---- */
 
+typedef struct Sized { const Exported *x; bool yes; } Sized;
+
+static Dim look_at_symbol(void *arg, Dim sym)
+{
+    Sized *s = arg;
+    Str name;
+    bool known = !dim_is_sym(sym, &name);
+    for (size_t i = 0; i < s->x->symbols.n; i++)
+        known |= s->x->symbols.at[i].name == name;
+    s->yes &= known;
+    return NULL;
+}
+
+/* A dimension takes its symbols to be sizes. A number from data that no check of the program bounds from below is none. */
+static bool only_sizes(Exported *x, Dim size)
+{
+    Sized s = { x, true };
+    dim_replace(x->cx, size, look_at_symbol, &s);
+    return s.yes;
+}
+
 const RecordedDim *ex_dim(Exported *x, Str text)
 {
     RecordedDim *d = map_get(&x->dims, text);
@@ -115,7 +136,7 @@ const RecordedDim *ex_dim(Exported *x, Str text)
     d = new(x->cx, RecordedDim);
     *d = (RecordedDim){ .known = -1 };
     Dim size = sympy_dim(x->cx, text);
-    if (size && !dim_known(size, &d->known))
+    if (size && !dim_known(size, &d->known) && only_sizes(x, size))
         d->expr = dim_text(x->cx, size);
     if (!size)
         note(x->cx, NOTE_INFO, "the size %s is not understood: it becomes an unknown one", text->s);
@@ -767,7 +788,7 @@ static bool unpack_lists(Scope *s, const Results *r)
         Json names = r->lists.at[i].names;
         if (!add_names(s, &names, &members))
             return false;
-        assign(s, local(s->x, r->lists.at[i].slot), &members, true)->n_recorded = 0;
+        assign(s, local(s->x, r->lists.at[i].slot), &members, true);
     }
     return true;
 }
@@ -827,7 +848,6 @@ static bool write_region(Scope *s, Node_ *n)
     if (r.targets.slot.n != values.n)
         return bad(x, &n->outputs, "a region gives another number of results than its graph");
     Stmt *st = assign(s, values.n ? values.at[0] : ex_expr(x, X_NONE), &r.targets, false);
-    st->n_recorded = 0;
     if (values.n > 1) {
         st->value = NULL;
         st->values = values.at;

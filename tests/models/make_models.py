@@ -29,7 +29,8 @@ def sets(corpus):
         import vision
         return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)] + (families.SETS if corpus else [])
     import exported
-    found = [("export", exported.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+    import programs
+    found = [("export", exported.RECIPES), ("programs", programs.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
     if corpus and importlib.util.find_spec("transformers"):
         import transformer_families
         found.append(("transformers", transformer_families.RECIPES))

@@ -29,6 +29,7 @@ class Recipe:
         self.forms = forms          # of FORMS
         self.tags = list(tags)
         self.batches = batches      # sizes to record a run for, numbers or tuples; the first is the example
+        self.shapes = None          # dynamic_shapes of the forms without .dyn; open numbers are inputs then
         self.dynamic = dynamic      # of dynamic forms: the name of the batch dimension, or {argument: {dimension: name}}
 
 
@@ -85,9 +86,23 @@ def flatten(x):
         return [y for item in x for y in flatten(item)]
     if isinstance(x, dict):
         return [y for item in x.values() for y in flatten(item)]
-    if hasattr(x, "__dataclass_fields__"):
+    if fields(x):
         return [y for item in vars(x).values() for y in flatten(item)]
     return [numpy.asarray(x)]
+
+
+def flatten_inputs(recipe, given):
+    """Tensors, and where the recipe has open sizes the numbers too; other numbers are part of the program."""
+    if isinstance(given, torch.Tensor) or (recipe.shapes and isinstance(given, int)):
+        return flatten(given)
+    if hasattr(given, "keywords"):
+        return flatten_inputs(recipe, list(split(given)))
+    items = given.values() if isinstance(given, dict) else given if isinstance(given, (list, tuple)) else vars(given).values() if fields(given) else []
+    return [y for item in items for y in flatten_inputs(recipe, item)]
+
+
+def fields(x):
+    return hasattr(x, "__dataclass_fields__")
 
 
 def spec(name, array, names=()):
@@ -104,14 +119,14 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
     os.replace(part, base + suffix)
     arrays = {}
     for i, (args, outs) in enumerate(runs):
-        for kind, values in (("in", flatten(args)), ("out", outs)):
+        for kind, values in (("in", flatten_inputs(recipe, args)), ("out", outs)):
             for j, a in enumerate(values):
                 arrays["%d.%s%d" % (i, kind, j)] = a
     with open(part, "wb") as f:
         numpy.savez(f, **arrays)
     os.replace(part, base + ".npz")
-    given = runs[0][0]
-    named = given.items() if isinstance(given, dict) else zip(parameters(model), given)
+    args, keywords = split(runs[0][0])
+    named = list(zip(parameters(model), args)) + list(keywords.items())
     leaves = [leaf for name, arg in named for leaf in named_leaves(name, arg)]
     about = {
         "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
@@ -150,8 +165,14 @@ def seeded_inputs(recipe, size):
     return recipe.inputs(*sizes)
 
 
-def call(fn, args):
-    return fn(**args) if isinstance(args, dict) else fn(*args)
+def split(given):
+    """(args, keywords): given as a tuple, a dict of keywords, or an object with both."""
+    return (given.args, given.keywords) if hasattr(given, "keywords") else ((), given) if isinstance(given, dict) else (given, {})
+
+
+def call(fn, given):
+    args, keywords = split(given)
+    return fn(*args, **keywords)
 
 
 def built(recipe):
@@ -179,10 +200,16 @@ def run_all(recipe, fn, batches):
 def clone(x):
     if isinstance(x, torch.Tensor):
         return x.clone()
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(clone(y) for y in x))
     if isinstance(x, (list, tuple)):
         return type(x)(clone(y) for y in x)
     if isinstance(x, dict):
         return {k: clone(v) for k, v in x.items()}
+    if hasattr(x, "keywords"):
+        return type(x)(*clone(x.args), **clone(x.keywords))
+    if fields(x):
+        return type(x)(**{k: clone(v) for k, v in vars(x).items()})
     return x
 
 
@@ -208,17 +235,18 @@ def shapes_of(recipe, example):
     return tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
 
 
-def save_exported(recipe, folder, dynamic, decompose, old=False):
+def save_exported(recipe, folder, form, dynamic=False, table=None, old=False):
+    """table: what run_decompositions is given; None leaves the program as exported."""
     model, example = built(recipe)
-    args, keywords = ((), example) if isinstance(example, dict) else (example, {})
+    args, keywords = split(clone(example))
     with torch.no_grad():
-        program = torch.export.export(model, clone(args), clone(keywords), dynamic_shapes=shapes_of(recipe, example) if dynamic else None, strict=False)
-        if decompose:
-            program = program.run_decompositions()
-    runs = run_all(recipe, model, recipe.batches if dynamic else recipe.batches[:1])
-    form = "pt2" + (".dyn" if dynamic else "") + (".dec" if decompose else "") + (".old" if old else "")
+        program = torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=False)
+        if table is not None:
+            program = program.run_decompositions(*table)
+    many = dynamic or recipe.shapes or "program" in recipe.tags
+    runs = run_all(recipe, model, recipe.batches if many else recipe.batches[:1])
     save = save_pt2_old if old else save_pt2
-    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, dynamic)
+    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, many)
 
 
 def save_pt2(program, path):
@@ -246,9 +274,10 @@ def save_pt2_old(program, path):
 FORMS = {
     "traced": save_traced,
     "scripted": save_scripted,
-    "pt2": lambda r, d: save_exported(r, d, False, False),
-    "pt2.dec": lambda r, d: save_exported(r, d, False, True),
-    "pt2.old": lambda r, d: save_exported(r, d, False, False, old=True),
-    "pt2.dyn": lambda r, d: save_exported(r, d, True, False),
-    "pt2.dyn.dec": lambda r, d: save_exported(r, d, True, True),
+    "pt2": lambda r, d: save_exported(r, d, "pt2"),
+    "pt2.aten": lambda r, d: save_exported(r, d, "pt2.aten", table=({},)),
+    "pt2.dec": lambda r, d: save_exported(r, d, "pt2.dec", table=()),
+    "pt2.old": lambda r, d: save_exported(r, d, "pt2.old", old=True),
+    "pt2.dyn": lambda r, d: save_exported(r, d, "pt2.dyn", dynamic=True),
+    "pt2.dyn.dec": lambda r, d: save_exported(r, d, "pt2.dyn.dec", dynamic=True, table=()),
 }

@@ -1,0 +1,74 @@
+/* recorded.c - what a file records about the results of a statement, held against what we computed.
+ *
+ * Every result of every kind of call comes through here, higher-order operators and lists too. A difference that is certain
+ * is an error; a size that we do not know - how many items nonzero found, what item() gave - is from here on the file's own
+ * symbol, with the range that the program's checks gave it. */
+#include "eval/internal.h"
+
+static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
+{
+    const Expr *e = s->value;
+    Str name = e && e->kind == X_OP ? e->op : str_of(ev->cx, "the result");
+    return fail(ev->cx, E_BUG, "%s: the file records %s for result %u, pt2onnx computed %s", name->s, theirs->s, i, ours->s);
+}
+
+/* Both are the same number: what is unknown of one is known of the other. */
+static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
+{
+    Ox known;
+    int at;
+    if (dim_eq(ev->cx, ours, theirs) == YES)
+        return true;
+    if (dim_is_sym(theirs, NULL) && v && !dim_origin(ev->cx, theirs, &known, &at))
+        dim_set_origin(ev->cx, theirs, v, axis);
+    return dim_assume(ev->cx, REL_EQ, ours, theirs);
+}
+
+static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
+{
+    Ctx *cx = ev->cx;
+    Type ours = tensor_type(t), theirs = recorded_type(cx, &s->recorded[i]);
+    if (!theirs || t->kind != PLAIN || ours->rank < 0)
+        return true;
+    bool same = ours->rank == theirs->rank && (ours->dtype == theirs->dtype || ours->dtype == DT_NONE);
+    for (int k = 0; same && k < ours->rank; k++)
+        same = dim_eq(cx, ours->dim[k], theirs->dim[k]) != NO;
+    if (!same)
+        return differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
+    for (int k = 0; k < ours->rank; k++)
+        if (s->recorded[i].dim[k].expr && !same_number(ev, ours->dim[k], theirs->dim[k], t->read, k))
+            return false;
+    return true;
+}
+
+static bool check_int(Eval *ev, const Stmt *s, uint32_t i, Value v)
+{
+    Dim ours, theirs = s->recorded[i].dim ? recorded_dim(ev->cx, s->recorded[i].dim) : NULL;
+    Ox from = NULL;
+    int axis = 0;
+    if (!theirs || !val_dim_of(v, ev->cx, &ours))
+        return true;
+    if (dim_eq(ev->cx, ours, theirs) == NO)
+        return differs(ev, s, i, dim_text(ev->cx, ours), dim_text(ev->cx, theirs));
+    dim_origin(ev->cx, ours, &from, &axis);
+    return same_number(ev, ours, theirs, from, axis);
+}
+
+static bool check_result(Eval *ev, const Stmt *s, uint32_t i)
+{
+    const Recorded *r = &s->recorded[i];
+    Value v = ev->frame->locals->slot[s->target[i]].v;
+    if (v.tag == V_TENSOR && !r->what && r->dtype != DT_NONE)
+        return check_tensor(ev, s, i, v.t);
+    if (r->what && str_is(r->what, "int"))
+        return check_int(ev, s, i, v);
+    return true;
+}
+
+bool recorded_agree(Eval *ev, const Stmt *s)
+{
+    for (uint32_t i = 0; s->recorded && i < s->n_recorded && i < s->n_target; i++)
+        if (!check_result(ev, s, i))
+            return false;
+    return !ctx_failed(ev->cx);
+}
