@@ -3,7 +3,7 @@
  * The graph becomes one function, forward(self, inputs..): weights are attributes of a flat root object, and what is written to
  * at the end (a mutated buffer or input) is an in-place copy_, so that the evaluator has one rule for state in both formats. The
  * file records the type of every value; they go with the statements and are compared with ours. */
-#include "front/internal.h"
+#include "front/exported.h"
 
 enum { OLDEST_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
 

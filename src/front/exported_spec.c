@@ -3,7 +3,7 @@
  * A spec is JSON in a string: [1, tree], tree = {"type": t, "context": c, "children_spec": [tree, ..]}; a leaf has type null.
  * Names of children stand in the context, whose form depends on the type: a list of keys, a list whose first item is one, or an
  * object with a dict_context. Where there are not as many names as children, children are numbered. */
-#include "front/internal.h"
+#include "front/exported.h"
 
 typedef struct Walk { Ctx *cx; ExPaths *out; } Walk;
 typedef VEC(Str) Names;

@@ -3,7 +3,7 @@
  * Three ways of storing, by age: raw storages with a config that describes views of them (2.8 and later); one archive of
  * torch.save for all, nested in the package (the first of 2.8); the same in a flat archive (2.1 to 2.7). All end as constants
  * that point into the file. Nothing is read but descriptions. */
-#include "front/internal.h"
+#include "front/exported.h"
 
 /* ---- descriptions ---- */
 

@@ -2,7 +2,7 @@
  *
  * The trace is Python's own text, innermost frame last, frames of torch's modules included. The user wants theirs: the innermost
  * frame that is not torch's. Nothing is read before a message or a node's metadata asks for the position. */
-#include "front/internal.h"
+#include "front/exported.h"
 
 /* One `File "net.py", line 41, in forward` and the line after it. */
 typedef struct TraceFrame { Slice file, function, source; uint32_t line; } TraceFrame;

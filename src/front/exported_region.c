@@ -1,0 +1,51 @@
+/* exported_region.c - graphs inside nodes that become part of the function around them. */
+#include "front/exported.h"
+
+/* Regions that mean nothing once the graph is recorded: their graph is written into the function around them. */
+struct ExRegion { const char *target; size_t operands; };
+
+const ExRegion *ex_region(Str target)
+{
+    static const ExRegion regions[] = {
+        { "torch.ops.higher_order.wrap_with_set_grad_enabled", 2 },     /* enabled, graph, operands */
+        { "torch.ops.higher_order.wrap_with_autocast", 5 },             /* device, dtype, enabled, cache, graph, operands */
+        { "torch.ops.higher_order.invoke_subgraph", 2 },                /* graph, identifier, operands */
+    };
+    for (size_t i = 0; i < COUNT(regions); i++)
+        if (str_is(target, regions[i].target))
+            return &regions[i];
+    return NULL;
+}
+
+/* The region's graph, its inputs set to the operands, its results to the node's. */
+bool ex_write_region(ExScope *s, ExNode *n)
+{
+    Exported *x = s->x;
+    ExOperands operands = { 0 }, values = { 0 };
+    ExScope inner = { .x = x, .fn = s->fn };
+    ExGraph g = { 0 };
+    ExResults r = { 0 };
+    if (!n->has_graph || n->args.n < n->region->operands)
+        return ex_bad(x, &n->inputs, "a region without its graph");
+    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") && n->args.at[2].value->kind != X_FALSE) {
+        fail(x->cx, E_UNSUPPORTED, "the program has an autocast region, where the casts of each operator are not written down");
+        fail_hint(x->cx, "program.run_decompositions({}) before torch.export.save: it writes the casts out");
+        return false;
+    }
+    for (size_t i = n->region->operands; i < n->args.n; i++)
+        vec_push(x->cx, &operands, n->args.at[i].value);
+    if (!ex_read_graph(&inner, &n->graph, &g, &operands) || !ex_results(s, &n->outputs, &r))
+        return false;
+    for (size_t i = 0; i < g.outputs.n; i++)
+        vec_push(x->cx, &values, g.outputs.at[i].value);
+    if (r.targets.slot.n != values.n)
+        return ex_bad(x, &n->outputs, "a region gives another number of results than its graph");
+    Stmt *st = ex_assign(s, values.n ? values.at[0] : ex_expr(x, X_NONE), &r.targets, false);
+    if (values.n > 1) {
+        st->value = NULL;
+        st->values = values.at;
+        st->n_values = (uint32_t)values.n;
+    }
+    ex_place(x, st, n);
+    return true;
+}
