@@ -110,7 +110,8 @@ typedef struct ExNode {
     Json inputs, outputs;
     bool has_inputs, has_outputs, single;
     const struct ExRegion *region;
-    Json graph;                     /* of a region: found, not read */
+    const struct ExScan *scan;
+    Json graph;                     /* of a region or scan: found, not read */
     bool has_graph;
 } ExNode;
 
@@ -126,6 +127,14 @@ void ex_place(Exported *x, Stmt *st, const ExNode *n);
 typedef struct ExRegion ExRegion;
 const ExRegion *ex_region(Str target);          /* NULL: an operator like any other */
 MUST_USE bool ex_write_region(ExScope *s, ExNode *n);
+/* The node's results become these values. */
+MUST_USE bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n);
+
+/* ---- exported_scan.c: scans as loops ---- */
+
+typedef struct ExScan ExScan;
+const ExScan *ex_scan(Str target);              /* NULL: no scan */
+MUST_USE bool ex_write_scan(ExScope *s, ExNode *n);
 
 /* ---- exported_trace.c ---- */
 

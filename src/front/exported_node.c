@@ -6,15 +6,16 @@
 
 /* ---- nodes ---- */
 
-/* A region's graph is read when its operands are known. */
+/* The graph of a region or scan is read when its operands are known. */
 static bool read_node_arg(ExScope *s, Json *j, ExNode *n, Expr **out)
 {
     Json ahead = *j, graph;
     Str tag, name;
     ExArg a;
-    if (n->region && !ex_union(s->x, &ahead, &tag, &graph))
+    bool later = n->region || n->scan;
+    if (later && !ex_union(s->x, &ahead, &tag, &graph))
         return false;
-    if (n->region && str_is(tag, "as_graph")) {
+    if (later && str_is(tag, "as_graph")) {
         *j = ahead;
         *out = ex_expr(s->x, X_NONE);
         n->has_graph = true;
@@ -246,8 +247,8 @@ static bool write_node(ExScope *s, ExNode *n)
     ExResults r = { 0 };
     if (!read_named_args(s, &n->inputs, n))
         return false;
-    if (n->region)
-        return ex_write_region(s, n);
+    if (n->region || n->scan)
+        return n->region ? ex_write_region(s, n) : ex_write_scan(s, n);
     Expr *op = ex_expr(x, X_OP);
     split_target(x->cx, n->target, op);
     op->args = n->args.at;
@@ -270,6 +271,7 @@ bool ex_node(ExScope *s, Json *j)
         return true;
     }
     n.region = ex_region(n.target);
+    n.scan = ex_scan(n.target);
     Where here = { .up = cx->at, .kind = WHERE_OP, .name = n.target };
     cx->at = &here;
     bool ok = write_node(s, &n);

@@ -17,6 +17,21 @@ const ExRegion *ex_region(Str target)
     return NULL;
 }
 
+bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n)
+{
+    Exported *x = s->x;
+    if (t->slot.n != values->n)
+        return ex_bad(x, &n->outputs, "a node gives another number of results than its graph");
+    Stmt *st = ex_assign(s, values->n ? values->at[0] : ex_expr(x, X_NONE), t, false);
+    if (values->n > 1) {
+        st->value = NULL;
+        st->values = values->at;
+        st->n_values = (uint32_t)values->n;
+    }
+    ex_place(x, st, n);
+    return true;
+}
+
 /* The region's graph, its inputs set to the operands, its results to the node's. */
 bool ex_write_region(ExScope *s, ExNode *n)
 {
@@ -38,14 +53,5 @@ bool ex_write_region(ExScope *s, ExNode *n)
         return false;
     for (size_t i = 0; i < g.outputs.n; i++)
         vec_push(x->cx, &values, g.outputs.at[i].value);
-    if (r.targets.slot.n != values.n)
-        return ex_bad(x, &n->outputs, "a region gives another number of results than its graph");
-    Stmt *st = ex_assign(s, values.n ? values.at[0] : ex_expr(x, X_NONE), &r.targets, false);
-    if (values.n > 1) {
-        st->value = NULL;
-        st->values = values.at;
-        st->n_values = (uint32_t)values.n;
-    }
-    ex_place(x, st, n);
-    return true;
+    return ex_give(s, &values, &r.targets, n);
 }

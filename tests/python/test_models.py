@@ -22,7 +22,7 @@ def ids(cases):
 def test_the_models_are_there():
     """Without this an empty cache would pass."""
     assert EXPECTED <= {c.about["recipe"] for c in NETWORKS}
-    assert len(TOYS) > 150
+    assert len(TOYS) > 150 and len(PROGRAMS) > 60
 
 
 @pytest.mark.parametrize("case", NETWORKS, ids=ids(NETWORKS))
@@ -65,6 +65,15 @@ def test_refused(case, out):
 @pytest.mark.parametrize("case", TOYS, ids=lambda c: c.set + "/" + c.name)
 def test_toy(case, out):
     oracle.verify(case, out, dynamic=case.about["runs"] > 1 and case.form in ("traced", "scripted"))
+
+
+PROGRAMS = oracle.cases("programs")
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=ids(PROGRAMS))
+def test_program(case, out):
+    """What only torch.export can say; a `.pt2` with open sizes or branches runs at every recorded example."""
+    oracle.verify(case, out, dynamic=case.about["dynamic"])
 
 
 BARE = [c for c in oracle.cases("vision") if c.about["recipe"] in ("resnet18", "mobilenet_v2", "densenet121")]

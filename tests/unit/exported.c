@@ -180,6 +180,32 @@ static void graphs_inside_nodes(void **state)
     assert_int_equal(yes->body.at[1]->value->kind, X_TUPLE);
 }
 
+#define FOLD(op) "{\"as_graph\": {\"name\": \"f\", \"graph\": {\"inputs\": [" TENSOR("a") ", " TENSOR("b") "], \"outputs\": [" TENSOR("s") "], \"nodes\": [" \
+                 NODE(op, ARG("self", TENSOR("a")) "," ARG("other", TENSOR("b")), TENSOR("s")) "], \"tensor_values\": {}, \"sym_int_values\": {}, " \
+                 "\"sym_bool_values\": {}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {}}}}"
+#define TENSORS_OF(name) "{\"as_tensors\": [{\"name\": \"" name "\"}]}"
+
+/* torch 2.13 saves no associative_scan that was made on a CPU: this one is written by hand. */
+static void scans_are_loops(void **state)
+{
+    Ctx *cx = *state;
+    static const char *const associative = NODE("torch.ops.higher_order.associative_scan", ARG("", FOLD("torch.ops.aten.mul.Tensor")) "," ARG("", TENSORS_OF("x")) ","
+        ARG("", "{\"as_tensors\": []}"), TENSOR("y"));
+    assert_text(cx, load(cx, &(Parts){ .nodes = associative }),
+                "def forward(self, x):\n  ys = []\n  row = aten::select(x, 0, 0)\n  carried = row\n  aten::append(ys, carried)\n"
+                "  for i in range(aten::sub(aten::sym_size(x, 0), 1)):\n    row = aten::select(x, 0, aten::add(i, 1))\n    a = carried\n    b = row\n"
+                "    s = aten::mul.Tensor(self=a, other=b)\n    next = s\n    carried = next\n    aten::append(ys, carried)\n  rows = aten::stack(ys)\n  y = rows\n  return y\n");
+    static const char *const map = NODE("torch.ops.higher_order.map_impl", ARG("", FOLD("torch.ops.aten.mul.Tensor")) "," ARG("", TENSORS_OF("x")) "," ARG("", TENSORS_OF("x")), TENSOR("y"));
+    assert_text(cx, load(cx, &(Parts){ .nodes = map }),
+                "def forward(self, x):\n  ys = []\n  for i in range(aten::sym_size(x, 0)):\n    row = aten::select(x, 0, i)\n    a = row\n    b = x\n"
+                "    s = aten::mul.Tensor(self=a, other=b)\n    next = s\n    aten::append(ys, next)\n  rows = aten::stack(ys)\n  y = rows\n  return y\n");
+    static const char *const short_of_results = NODE("torch.ops.higher_order.scan", ARG("", FOLD("torch.ops.aten.mul.Tensor")) "," ARG("", TENSORS_OF("x")) "," ARG("", TENSORS_OF("x")) ","
+        ARG("", "{\"as_tensors\": []}"), TENSOR("y") "," TENSOR("z"));
+    assert_refused(cx, &(Parts){ .nodes = short_of_results }, "another number of results");
+    static const char *const no_rows = NODE("torch.ops.higher_order.map_impl", ARG("", FOLD("torch.ops.aten.mul.Tensor")) "," ARG("", "{\"as_tensors\": []}"), TENSOR("y"));
+    assert_refused(cx, &(Parts){ .nodes = no_rows }, "without its graph or its rows");
+}
+
 static void regions_dissolve(void **state)
 {
     Ctx *cx = *state;
@@ -412,7 +438,7 @@ static void every_truncation_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(regions_dissolve),
+        TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(regions_dissolve),
         TEST(assertions_are_dropped_and_said), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
