@@ -108,73 +108,6 @@ Ox scalar_again(Op *op, Ox x, bool scalar)
     return ox(op, "Squeeze", x, axes);
 }
 
-/* ---- cat and stack ---- */
-
-/* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a list. */
-static bool is_legacy_empty(Ox x, int rank)
-{
-    return ox_rank(x) == 1 && rank != 1 && dim_is(ox_dim(x, 0), 0);
-}
-
-static Ox lower_cat(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors"), kept = { 0 };
-    int rank = 1, axis, each;
-    if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
-    for (size_t i = 0; i < xs.n; i++) {
-        if (!need_rank(op, xs.at[i], -1, &each))
-            return POISON;
-        if (each == 0)
-            return op_fail(op, E_VALUE, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
-        rank = each > rank ? each : rank;
-    }
-    for (size_t i = 0; i < xs.n; i++)
-        if (!is_legacy_empty(xs.at[i], rank))
-            vec_push(op->cx, &kept, xs.at[i]);
-    return arg_dim(op, "dim", rank, &axis) ? concat_axis(op, kept.at, kept.n, axis) : POISON;
-}
-
-/* Concat once each tensor has the new axis. dim counts in the result, one rank up. */
-static Ox lower_stack(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    int rank, axis;
-    if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    if (!need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
-        return POISON;
-    Ox *at = new_array(op->cx, Ox, xs.n);
-    for (size_t i = 0; at && i < xs.n; i++)
-        at[i] = unsqueeze_axis(op, xs.at[i], axis);
-    return at ? concat_axis(op, at, xs.n, axis) : POISON;
-}
-
-static Ox at_least(Op *op, Ox x, int rank)
-{
-    while (ox_ok(x) && ox_rank(x) < rank)
-        x = unsqueeze_axis(op, x, ox_rank(x) == 2 ? 2 : 0);     /* dstack adds its third axis at the end */
-    return x;
-}
-
-/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
-static Ox lower_nstack(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    int least = (int)op->row->datum, rank;
-    if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    for (size_t i = 0; i < xs.n; i++) {
-        if (!need_rank(op, xs.at[i], -1, &rank))
-            return POISON;
-        xs.at[i] = at_least(op, xs.at[i], least);
-    }
-    if (!ox_ok(xs.at[0]))
-        return POISON;
-    int axis = least == 1 ? (ox_rank(xs.at[0]) == 1 ? 0 : 1) : least - 2 + (least == 3);
-    return concat_axis(op, xs.at, xs.n, axis);
-}
-
 /* ---- repeating ---- */
 
 /* x with axes of size 1 in front, up to rank n. */
@@ -251,26 +184,104 @@ static Ox lower_repeat_interleave(Op *op)
     return reshape_to(op, expand_dims(op, unsqueeze_axis(op, x, axis + 1), wide, rank + 1), flat, rank);
 }
 
+/* Which element each of the repeated ones is: as many before it as have ended there. Of one number, all are repeated so often. */
+static Ox repeated_index(Op *op, Ox repeats, Dim n)
+{
+    int rank;
+    if (!need_rank(op, repeats, 1, &rank))
+        return POISON;
+    if (rank > 1)
+        return op_fail(op, E_VALUE, "repeats must be 0-dim or 1-dim tensor");
+    repeats = expand_dims(op, flatten_to_1d(op, ox_cast(op->g, repeats, DT_INT64)), &n, 1);
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), ends = ox(op, "CumSum", repeats, zero);
+    Axes first = { .at = { 0 }, .n = 1 }, last = { .at = { 1 }, .n = 1 };
+    Ox total = reduce(op, "ReduceSum", repeats, &first, false), places = ox(op, "Range", zero, total, one);
+    Ox ended = ox(op, "LessOrEqual", ends, unsqueeze_axis(op, places, 1));
+    return reduce(op, "ReduceSum", ox_ok(ended) ? ox_cast(op->g, ended, DT_INT64) : POISON, &last, false);
+}
+
+static Ox lower_repeat_index(Op *op)
+{
+    Ox repeats = arg(op, "repeats");
+    int rank;
+    if (!need_rank(op, repeats, 1, &rank))
+        return POISON;
+    if (rank != 1)
+        return op_fail(op, E_VALUE, "repeat_interleave only accept 1D vector as repeat");
+    Ox index = repeated_index(op, repeats, ox_dim(repeats, 0));
+    return ox_ok(index) ? ox_cast(op->g, index, ox_dtype(repeats)) : POISON;
+}
+
+static Ox lower_repeat_by_tensor(Op *op)
+{
+    Ox x = arg(op, "self"), repeats = arg(op, "repeats");
+    int rank, axis = 0;
+    bool scalar;
+    if (!arg_given(op, "dim"))
+        x = flatten_to_1d(op, x);
+    if (!need_rank(op, x, -1, &rank) || (arg_given(op, "dim") && !arg_dim(op, "dim", rank, &axis)))
+        return POISON;
+    x = at_least_1d(op, x, &scalar);
+    Ox index = repeated_index(op, repeats, ox_dim(x, axis));
+    return ox_with(op, "Gather", INPUTS(x, index), INT("axis", axis));
+}
+
 /* ---- reordering ---- */
+
+static Ox flipped(Op *op, Ox x, const Axes *axes)
+{
+    int64_t at[MAX_RANK], last[MAX_RANK], stop[MAX_RANK], back[MAX_RANK];
+    if (axes->n == 0)
+        return x;
+    for (int i = 0; i < axes->n; i++) {
+        at[i] = axes->at[i];
+        last[i] = back[i] = -1;
+        stop[i] = INT64_MIN;
+    }
+    size_t n = (size_t)axes->n;
+    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), where = ox_ints(op->g, at, n), step = ox_ints(op->g, back, n);
+    return ox(op, "Slice", x, from, to, where, step);
+}
 
 static Ox lower_flip(Op *op)
 {
     Ox x = arg(op, "self");
     Axes axes;
-    int64_t at[MAX_RANK], last[MAX_RANK], stop[MAX_RANK], back[MAX_RANK];
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dims", rank, &axes))
         return POISON;
-    if (arg_ints(op, "dims").n == 0 || rank == 0)
+    return arg_ints(op, "dims").n == 0 ? x : flipped(op, x, &axes);
+}
+
+/* row->datum: the axis */
+static Ox lower_flip_axis(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axis = { .at = { (int)op->row->datum }, .n = 1 };
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    return rank > axis.at[0] ? flipped(op, x, &axis) : op_fail(op, E_VALUE, "Input must be >= %d-d.", axis.at[0] + 1);
+}
+
+/* k quarter turns from the first axis towards the second */
+static Ox lower_rot90(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ints dims = arg_ints(op, "dims");
+    int rank, perm[MAX_RANK], turns = (int)(((arg_int(op, "k") % 4) + 4) % 4);
+    if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
+        return POISON;
+    int64_t a = dims.n == 2 ? dims.at[0] + (dims.at[0] < 0 ? rank : 0) : -1, b = dims.n == 2 ? dims.at[1] + (dims.at[1] < 0 ? rank : 0) : -1;
+    if (a < 0 || a >= rank || b < 0 || b >= rank || a == b)
+        return op_fail(op, E_VALUE, "rot90: two different dims in range of the tensor's %d dimensions are needed", rank);
+    Axes over = { .at = { (int)(turns == 1 ? b : a), (int)b }, .n = turns == 2 ? 2 : 1 };
+    if (turns == 0)
         return x;
-    for (int i = 0; i < axes.n; i++) {
-        at[i] = axes.at[i];
-        last[i] = back[i] = -1;
-        stop[i] = INT64_MIN;
-    }
-    size_t n = (size_t)axes.n;
-    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), where = ox_ints(op->g, at, n), step = ox_ints(op->g, back, n);
-    return ox(op, "Slice", x, from, to, where, step);
+    Ox out = flipped(op, x, &over);
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == a ? (int)b : i == b ? (int)a : i;
+    return turns == 2 ? out : permute_to(op, out, perm, rank);
 }
 
 /* The last `by` elements of the axis come first. */
@@ -345,7 +356,7 @@ static Ox lower_pixel_shuffle(Op *op)
     int rank;
     if (!need_rank(op, x, 4, &rank))
         return POISON;
-    if (rank == 4)
+    if (rank == 4 && dtype_is_float(ox_dtype(x)))       /* runtimes have it for floats only */
         return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r), STRING("mode", str_of(op->cx, "CRD")));
     if (rank < 3)
         return op_fail(op, E_VALUE, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", rank);
@@ -389,77 +400,20 @@ static Ox lower_pixel_unshuffle(Op *op)
     return reshape_to(op, permute_to(op, parts, perm, rank + 2), dims, rank);
 }
 
-/* ---- several tensors of one shape ---- */
-
-static Value lower_broadcast_tensors(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    Dim dims[MAX_RANK];
-    int rank = 0, each;
-    for (size_t i = 0; i < xs.n; i++) {
-        if (!need_rank(op, xs.at[i], -1, &each))
-            return val_poison();
-        rank = each > rank ? each : rank;
-    }
-    for (int i = 0; i < rank; i++)
-        dims[i] = dim_int(op->cx, 1);
-    for (size_t i = 0; i < xs.n; i++)
-        for (int k = 0, r = ox_rank(xs.at[i]); k < r; k++)
-            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k), &dims[rank - r + k])) {
-                fail(op->cx, E_VALUE, "The size of tensor %zu does not match the others at dimension %d", i, rank - r + k);
-                return val_poison();
-            }
-    for (size_t i = 0; i < xs.n; i++)
-        xs.at[i] = expand_dims(op, xs.at[i], dims, rank);
-    return result_list(op, xs.at, xs.n);
-}
-
-/* indexing="xy" swaps the first two axes of the result. */
-static Value lower_meshgrid(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    Dim dims[MAX_RANK];
-    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 && str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
-    int rank, n = (int)xs.n;
-    for (int i = 0; i < n; i++) {
-        if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
-            return val_poison();
-        dims[i] = rank == 0 ? dim_int(op->cx, 1) : ox_dim(xs.at[i], 0);
-    }
-    for (int i = 0; i < n; i++) {
-        Dim shape[MAX_RANK];
-        for (int k = 0; k < n; k++)
-            shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
-        xs.at[i] = expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n);
-        int perm[MAX_RANK];
-        for (int k = 0; k < n; k++)
-            perm[k] = xy && k < 2 ? 1 - k : k;
-        xs.at[i] = permute_to(op, xs.at[i], perm, n);
-    }
-    return result_list(op, xs.at, xs.n);
-}
-
-#define TENSORS "default(tensors)"
-
 const OpRow ops_shape[] = {
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::cat(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
-    FAMILY(lower_nstack, 1, TENSORS, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 3, TENSORS, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_repeat, NULL, PLAIN, "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"),
     LOWER(lower_tile, NULL, PLAIN, "aten::tile(Tensor self, SymInt[] dims) -> Tensor"),
     LOWER(lower_repeat_interleave, NULL, PLAIN, "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"),
+    LOWER(lower_repeat_index, NULL, PLAIN, "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"),
+    LOWER(lower_repeat_by_tensor, NULL, PLAIN, "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"),
+    FAMILY(lower_flip_axis, 1, NULL, PLAIN, "aten::fliplr(Tensor self) -> Tensor"),
+    FAMILY(lower_flip_axis, 0, NULL, PLAIN, "aten::flipud(Tensor self) -> Tensor"),
+    LOWER(lower_rot90, NULL, PLAIN, "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"),
     LOWER(lower_flip, NULL, PLAIN, "aten::flip(Tensor self, int[] dims) -> Tensor"),
     LOWER(lower_roll, NULL, PLAIN, "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"),
     LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
     LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
     LOWER(lower_pixel_shuffle, NULL, PLAIN, "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
     LOWER(lower_pixel_unshuffle, NULL, PLAIN, "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
-    CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
     OPS_END
 };

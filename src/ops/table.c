@@ -17,6 +17,7 @@
     ROWS(split) \
     ROWS(strided) \
     ROWS(shape) \
+    ROWS(join) \
     ROWS(pad) \
     ROWS(index) \
     ROWS(scatter) \
