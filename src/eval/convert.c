@@ -65,7 +65,7 @@ static bool to_tuple(Eval *ev, Value v, const TypeExpr *t, const char *what, Val
     *out = v;
     if (v.tag != V_TUPLE || v.tuple->n != t->n || v.tuple->type)
         return true;
-    Value *items = mem_copy(ev->cx, v.tuple->at, (size_t)v.tuple->n * sizeof *items + 1);
+    Value *items = mem_copy(ev->cx, v.tuple->at, (size_t)v.tuple->n * sizeof *items);
     bool changed = false;
     for (uint32_t i = 0; i < t->n; i++) {
         if (!convert_to(ev, v.tuple->at[i], t->args[i], what, &items[i]))
