@@ -338,6 +338,8 @@ static bool lower_gemm(Node *n, int target)
 
 static bool lower_topk(Node *n, int target)
 {
+    if (target < 11 && !node_int(n, "largest", 1))
+        return needs_opset(n, 11, target, "TopK of the smallest");
     if (target < 11)
         drop_attr(n, "sorted");                 /* always sorted then */
     return true;

@@ -133,11 +133,11 @@ bool runs_somehow(const Node *n, int opset)
 
 /* ---- casts ---------------------------------------------------------------------------------------------------------- */
 
-static int first_opset_taking(const Node *n, int i, DType t)
+static int first_opset_taking(const OnnxOp *op, int i, DType t)
 {
-    for (int k = 0; k < n->op->n_version; k++)
-        if (onnx_takes(n->op, n->op->version[k].since, i, t))
-            return n->op->version[k].since;
+    for (int k = 0; k < op->n_version; k++)
+        if (onnx_takes(op, op->version[k].since, i, t))
+            return op->version[k].since;
     return 0;
 }
 
@@ -206,10 +206,13 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort))
             continue;
         DType to = node_is(n, "Cast") ? DT_NONE : wider_type(n, v, f->type, t, ort);
-        if (to != DT_NONE)
+        int castable = first_opset_taking(onnx_op(rw->cx, "Cast"), 0, t);       /* 13 for bfloat16 */
+        if (to != DT_NONE && castable <= opset)
             out[count++] = (Change){ f->type, t, to };
+        else if (to != DT_NONE)
+            refuse_type(rw, n, t, castable, opset);
         else if (!signature_takes(v, f->type, t))
-            refuse_type(rw, n, t, first_opset_taking(n, i, t), opset);
+            refuse_type(rw, n, t, first_opset_taking(n->op, i, t), opset);
         else
             note(rw->cx, NOTE_INFO, "ONNX Runtime has no %s for %s, and no cast is exact", n->op->name, dtype_name(t));
     }

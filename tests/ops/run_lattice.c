@@ -1,6 +1,6 @@
 /* run_lattice.c - every combination of operand types: is the result's dtype PyTorch's?
  *
- *     run_lattice [--emit DIR] FILE.lattice
+ *     run_lattice [--emit DIR [--opset N]] FILE.lattice
  *
  *     left  i320 i32[] 7              an operand by name, as an operator case writes it (run_cases.c); `sym N` is a size
  *     right 3    3
@@ -24,7 +24,7 @@ typedef struct Lattice {
     const char *emit_to, *call;     /* the call whose rows are read; NULL before the first */
     Graph *g;                       /* of the call's model, when there is --emit */
     FILE *calls;
-    int tensors, outputs, table, cells, failures;
+    int opset, tensors, outputs, table, cells, refused, failures;
 } Lattice;
 
 /* A copy that may be written to, as long as cx lives. */
@@ -85,8 +85,28 @@ static void check_cell(Lattice *l, Str text, const char *want)
     ctx_free(cx);
 }
 
+/* Can the target say it? Tried in a graph of its own: a refusal would concern the whole model. */
+static bool can_say(const Lattice *l, Str text)
+{
+    Ctx *cx = ctx_new();
+    Graph *g = graph_new(cx, NULL, str_of(cx, "cell"));
+    TidyOptions o = { .opset = l->opset, .target_ort = true };
+    int tensors = 0;
+    g->target = l->opset;
+    Tensor *t = result_of(g, text, &tensors);
+    if (t)
+        graph_output(g, ox_g(g, "Identity", tensor_read(g, t)), str_of(cx, "r"));
+    bool said = t && tidy(g, &o) && cx->refusals.n == 0;
+    ctx_free(cx);
+    return said;
+}
+
 static void emit_cell(Lattice *l, Str text)
 {
+    if (l->opset != ONNX_DEFAULT_TARGET && !can_say(l, text)) {
+        l->refused++;
+        return;
+    }
     Tensor *t = result_of(l->g, text, &l->tensors);
     if (!t)
         return;
@@ -103,8 +123,8 @@ static void close_table(Lattice *l)
     Ctx *cx = l->g->cx;
     ModelInfo info = { .opset = l->g->target, .graph_name = str_of(cx, "lattice") };
     TidyOptions o = { .opset = l->g->target, .target_ort = true };
-    OutFile *out = tidy(l->g, &o) ? out_open(cx, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s) : NULL;
-    if (!out || !wire_write(cx, l->g, &info, out_sink(out), NULL, NULL) || !out_commit(cx, &out, 1)) {
+    OutFile *out = l->outputs && tidy(l->g, &o) ? out_open(cx, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s) : NULL;
+    if (l->outputs && (!out || !wire_write(cx, l->g, &info, out_sink(out), NULL, NULL) || !out_commit(cx, &out, 1))) {
         fprintf(stderr, "%s: %s\n", l->call, error_text(cx, "run_lattice", l->emit_to)->s);
         l->failures++;
     }
@@ -126,6 +146,7 @@ static void open_table(Lattice *l, char *call)
     Ctx *cx = ctx_new();
     Dim n = dim_parse(cx, "N", 1);
     l->g = graph_new(cx, NULL, str_of(cx, "lattice"));
+    l->g->target = l->opset;
     graph_input(l->g, str_of(cx, "n"), type_tensor(cx, DT_FLOAT, 1, &n));
     l->calls = fopen(str_fmt(l->cx, "%s/%d.calls", l->emit_to, l->table)->s, "w");
     if (!l->calls)
@@ -182,11 +203,13 @@ static void read_line(Lattice *l, char *line)
 
 int main(int argc, char **argv)
 {
-    Lattice l = { .cx = ctx_new() };
+    Lattice l = { .cx = ctx_new(), .opset = ONNX_DEFAULT_TARGET };
     const char *path = NULL;
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--emit") == 0 && i + 1 < argc)
             l.emit_to = argv[++i];
+        else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc)
+            l.opset = atoi(argv[++i]);
         else
             path = argv[i];
     FILE *f = path ? fopen(path, "r") : NULL;
@@ -200,7 +223,7 @@ int main(int argc, char **argv)
     }
     fclose(f);
     close_table(&l);
-    printf("%d combinations, %d failures\n", l.cells, l.failures);
+    printf("%d combinations, %d refused at opset %d, %d failures\n", l.cells, l.refused, l.opset, l.failures);
     bool good = l.failures == 0 && l.cells > 0;
     ctx_free(l.cx);
     return good ? 0 : 1;

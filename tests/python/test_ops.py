@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 import oracle
 
 FILES = sorted(glob.glob(os.path.join(oracle.TOP, "tests", "ops", "*.txt")))
@@ -20,8 +22,9 @@ def test_every_case_gives_the_recorded_numbers(tmp_path):
     assert ran.returncode == 0, ran.stdout[-5000:]
 
 
-def test_every_combination_of_types_gives_pytorchs_numbers(tmp_path):
-    emitted = subprocess.run([os.path.join(oracle.BUILD, "run_lattice"), "--emit", str(tmp_path), "tests/ops/promotion.lattice"], cwd=oracle.TOP,
+@pytest.mark.parametrize("opset", [9, 13, 18])
+def test_every_combination_of_types_gives_pytorchs_numbers(tmp_path, opset):
+    emitted = subprocess.run([os.path.join(oracle.BUILD, "run_lattice"), "--emit", str(tmp_path), "--opset", str(opset), "tests/ops/promotion.lattice"], cwd=oracle.TOP,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert emitted.returncode == 0, emitted.stdout[-3000:]
     ran = subprocess.run([sys.executable, os.path.join(oracle.TOP, "tests", "ops", "lattice_in_ort.py"), str(tmp_path)], cwd=oracle.TOP,

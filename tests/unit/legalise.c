@@ -90,6 +90,23 @@ static void a_type_that_comes_later_is_refused(void **state)
     g = graph_of(cx);
     legalised(g, ox_cast(g, input(g, "x", DT_BFLOAT16, 2), DT_FLOAT), 12, false);
     assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s, "Cast of bfloat16 needs ONNX opset 13, the target is 12");
+    g = graph_of(cx);
+    Ox x = input(g, "x", DT_BFLOAT16, 2);
+    legalised(g, ox_g(g, "Add", x, x), 12, false);      /* casts around it would need 13 themselves */
+    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s, "Add of bfloat16 needs ONNX opset 13, the target is 12");
+}
+
+static void a_newer_version_without_a_kernel_is_refused(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    legalised(g, ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)), INT("dtype", DT_FLOAT)), 22, true);
+    assert_string_equal(cx->refusals.at[0].text->s, "ONNX Runtime has no RandomNormalLike of opset 22, only up to opset 21");
+    assert_string_equal(cx->refusals.at[0].hint->s, "--opset 21, or --target=onnx for another runtime");
+    cx->refusals.n = 0;
+    g = graph_of(cx);
+    legalised(g, ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)), INT("dtype", DT_FLOAT)), 22, false);
+    assert_int_equal(cx->refusals.n, 0);
 }
 
 static void casts_go_around_what_has_no_kernel(void **state)
@@ -120,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_rule_applies_below_its_opset), TEST(what_is_made_is_legal), TEST(softmax_of_the_last_axis_stays),
         TEST(ints_are_compared_not_cast), TEST(refusals_name_the_opset), TEST(a_type_that_comes_later_is_refused),
+        TEST(a_newer_version_without_a_kernel_is_refused),
         TEST(casts_go_around_what_has_no_kernel), TEST(subgraphs_are_legalised_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
