@@ -193,6 +193,33 @@ static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
     return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
 }
 
+/* values, broadcast, at the picked places; added to what is there or instead of it */
+static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
+{
+    int perm[MAX_RANK], back[MAX_RANK];
+    picked_first(p, perm);
+    for (int i = 0; i < p->rank; i++)
+        back[perm[i]] = i;
+    /* the shape that values fill, as PyTorch orders it, then as ScatterND wants it */
+    Dim shape[MAX_RANK];
+    int rest = p->rank - p->n, rank = p->b_rank + rest;
+    if (rank > MAX_RANK)
+        return op_fail(op, E_VALUE, "an index result of rank %d", rank);
+    for (int i = 0; i < rank; i++)
+        shape[i] = i < p->front ? ox_dim(x, perm[p->n + i]) : i < p->front + p->b_rank ? p->dim[i - p->front] : ox_dim(x, perm[p->n + i - p->b_rank]);
+    Ox full = expand_dims(op, values, shape, rank);
+    Ox updates = move_picked(op, p, full, true);
+    Ox moved = permute_to(op, x, perm, p->rank);
+    Ox where = coordinates(op, p);
+    bool narrow = add && ox_dtype(x) == DT_BOOL;                        /* the sum of bools is any of them */
+    if (narrow && ox_ok(moved) && ox_ok(updates))
+        moved = ox_cast(op->g, moved, DT_INT32), updates = ox_cast(op->g, updates, DT_INT32);
+    Attr reduction = add ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
+    Ox put = ox_with(op, "ScatterND", INPUTS(moved, where, updates), reduction);
+    put = narrow && ox_ok(put) ? ox_cast(op->g, put, DT_BOOL) : put;
+    return permute_to(op, put, back, p->rank);
+}
+
 static Ox lower_index_put(Op *op)
 {
     Ox x = arg(op, "self"), values = arg(op, "values");
@@ -208,26 +235,43 @@ static Ox lower_index_put(Op *op)
     Picks p;
     if (!plan_picks(op, x, indices, &p))
         return POISON;
-    if (p.n == 0)
-        return op_refuse(op, "index_put without an index");
-    int perm[MAX_RANK], back[MAX_RANK];
-    picked_first(&p, perm);
-    for (int i = 0; i < p.rank; i++)
-        back[perm[i]] = i;
-    /* the shape that values fill, as PyTorch orders it, then as ScatterND wants it */
-    Dim shape[MAX_RANK];
-    int rest = p.rank - p.n, rank = p.b_rank + rest;
-    if (rank > MAX_RANK)
-        return op_fail(op, E_VALUE, "an index result of rank %d", rank);
-    for (int i = 0; i < rank; i++)
-        shape[i] = i < p.front ? ox_dim(x, perm[p.n + i]) : i < p.front + p.b_rank ? p.dim[i - p.front] : ox_dim(x, perm[p.n + i - p.b_rank]);
-    Ox full = expand_dims(op, values, shape, rank);
-    Ox updates = move_picked(op, &p, full, true);
-    Ox moved = permute_to(op, x, perm, p.rank);
-    Ox where = coordinates(op, &p);
-    Attr reduction = arg_bool(op, "accumulate") ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
-    Ox put = ox_with(op, "ScatterND", INPUTS(moved, where, updates), reduction);
-    return permute_to(op, put, back, p.rank);
+    return p.n ? put(op, x, &p, values, arg_bool(op, "accumulate")) : op_refuse(op, "index_put without an index");
+}
+
+/* ---- x[i, j] where a mask holds; elsewhere the indices may lie anywhere ---- */
+
+/* The picks, kept within their axes. */
+static bool safe_picks(Op *op, Ox x, Picks *p)
+{
+    Oxs indices = arg_list(op, "indices");
+    if (ctx_failed(op->cx) || !ranks_known(op, &x, 1) || !plan_picks(op, x, indices, p))
+        return false;
+    for (int i = 0; i < p->n; i++) {
+        Dim size = ox_dim(x, p->axis[i]), one = dim_int(op->cx, 1), zero = dim_int(op->cx, 0);
+        Ox low = ox_dim_value(op->g, dim_sub(op->cx, zero, size)), high = ox_dim_value(op->g, dim_sub(op->cx, size, one)), above = ox(op, "Max", p->index[i], low);
+        p->index[i] = ox(op, "Min", above, high);
+    }
+    return !ctx_failed(op->cx);
+}
+
+static Ox lower_masked_index(Op *op)
+{
+    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL);
+    Picks p;
+    if (!ox_ok(mask) || !safe_picks(op, x, &p))
+        return POISON;
+    Ox found = pick(op, x, &p), fill = scalar_of(op, "fill", x);
+    return ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), found, fill);
+}
+
+static Ox lower_masked_put(Op *op)
+{
+    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL), values = arg(op, "values");
+    Picks p;
+    if (!ox_ok(mask) || !ox_ok(values) || !safe_picks(op, x, &p))
+        return POISON;
+    Ox zero = number_like(op, 0, x), chosen = ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), values, zero);
+    return put(op, x, &p, chosen, true);
 }
 
 /* ---- along one axis ---- */
@@ -268,8 +312,10 @@ static Ox lower_gather(Op *op)
     Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
+    if (dim_is(type_numel(op->cx, index->type), 0))                     /* of no elements any rank will do */
+        return expand_dims(op, number_like(op, 0, x), index->type->dim, ox_rank(index));
     x = at_least_1d(op, x, &scalar);
-    index = at_least_1d(op, index, &scalar_index);
+    index = at_least_1d(op, ox_cast(op->g, index, DT_INT64), &scalar_index);
     if (ox_rank(x) != ox_rank(index))
         return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as input tensor");
     Ox picked = ox_with(op, "GatherElements", INPUTS(trim_to(op, x, index, axis), index), INT("axis", axis));
@@ -360,6 +406,19 @@ static Ox lower_nonzero(Op *op)
     return ox(op, "Slice", list, start, end, axes);
 }
 
+/* The first `size` of them, or fewer and then rows of fill_value. */
+static Ox lower_nonzero_static(Op *op)
+{
+    Ox x = arg(op, "self"), list = lower_nonzero(op);
+    Dim size = arg_dim_expr(op, "size"), zero = dim_int(op->cx, 0);
+    if (!ox_ok(list))
+        return POISON;
+    Dim rows[2] = { size, ox_dim(list, 1) };
+    Ox fill = expand_dims(op, ox_int(op->g, arg_int(op, "fill_value")), rows, 2);
+    Ox both = concat_axis(op, (const Ox[]){ list, fill }, 2, 0), from = ox_dims(op->g, &zero, 1), to = ox_dims(op->g, &size, 1), axes = ints(op, 0);
+    return ox_rank(x) == 0 ? reshape_to(op, expand_dims(op, ox_int(op->g, 0), rows, 2), rows, 2) : ox(op, "Slice", both, from, to, axes);
+}
+
 /* One tensor of coordinates an axis: nonzero_numpy, where(condition). A 0-d tensor counts as 1-d. */
 static Value lower_nonzero_numpy(Op *op)
 {
@@ -391,6 +450,9 @@ const OpRow ops_index[] = {
     LOWER(lower_index, NULL, PLAIN, "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
     LOWER(lower_index_put, NULL, PLAIN, "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
     OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
+    LOWER(lower_index_put, NULL, PLAIN, "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
+    LOWER(lower_masked_index, NULL, PLAIN, "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"),
+    LOWER(lower_masked_put, NULL, PLAIN, "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"),
     LOWER(lower_index_select, NULL, PLAIN, "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"),
     LOWER(lower_gather, NULL, PLAIN, "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
     LOWER(lower_take_along_dim, NULL, PLAIN, "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
@@ -399,6 +461,8 @@ const OpRow ops_index[] = {
     LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
     LOWER(lower_masked_select, NULL, PLAIN, "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
     LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor"),
+    LOWER(lower_nonzero, NULL, PLAIN, "aten::argwhere(Tensor self) -> Tensor"),
+    LOWER(lower_nonzero_static, NULL, PLAIN, "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"),
     { .kind = ROW_CALL, .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]", .call = lower_nonzero_numpy, .text = "self" },
     { .kind = ROW_CALL, .schema = "aten::where(Tensor condition) -> Tensor[]", .call = lower_nonzero_numpy, .text = "condition" },
     FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),

@@ -77,6 +77,32 @@ static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep)
     return ox(op, "Div", sum, zero);
 }
 
+/* The opposite of expand: what that repeated is summed. */
+static Ox lower_sum_to_size(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims size = arg_dims(op, "size");
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || ctx_failed(op->cx))
+        return POISON;
+    int lead = rank - (int)size.n;
+    if (lead < 0)
+        return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n, type_text(op->cx, x->type)->s);
+    Axes in_front = { 0 }, others = { 0 };
+    for (int i = 0; i < rank; i++) {
+        Dim want = i < lead ? NULL : size.at[i - lead];
+        if (!want)
+            in_front.at[in_front.n++] = i;
+        else if (dim_is(want, 1) && !dim_is(ox_dim(x, i), 1))
+            others.at[others.n++] = i;
+        else if (!dim_require(op->cx, ox_dim(x, i), want, "sum_to_size: dimension %d is not expandable", i))
+            return POISON;
+    }
+    if (others.n)
+        x = reduce(op, "ReduceSum", x, &others, true);
+    return in_front.n ? reduce(op, "ReduceSum", x, &in_front, false) : x;
+}
+
 static Ox lower_mean(Op *op)
 {
     Ox x = arg(op, "self");
@@ -311,6 +337,7 @@ static Ox lower_safe_softmax(Op *op)
 const OpRow ops_reduce[] = {
     REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
     REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),

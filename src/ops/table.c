@@ -12,6 +12,7 @@
     ROWS(convert) \
     ROWS(reduce) \
     ROWS(cumulative) \
+    ROWS(calculus) \
     ROWS(distance) \
     ROWS(view) \
     ROWS(split) \

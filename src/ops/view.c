@@ -237,6 +237,15 @@ static Ox turned(Op *op, Ox x)
 static Ox lower_t(Op *op) { return turned(op, arg(op, "self")); }
 static Ox write_t(Op *op, Ox base, Ox part) { (void)base; return turned(op, part); }
 
+static Ox lower_matrix_h(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    return rank == 0 || rank == 2 ? turned(op, x) : op_fail(op, E_VALUE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", rank);
+}
+
 static Ox reversed(Op *op, Ox x)
 {
     int rank, perm[MAX_RANK];
@@ -455,6 +464,22 @@ static Ox write_slice(Op *op, Ox base, Ox part)
     return s.step == 1 ? replace_span(op, base, part, s.axis, s.start, s.end) : replace_strided(op, base, part, &s);
 }
 
+/* start may be a tensor: its elements are counted from it. One that depends on data may count from the end. */
+static Ox lower_narrow_tensor(Op *op)
+{
+    Ox x = arg(op, "self"), start = arg_typed(op, "start", DT_INT64);
+    Dim length = arg_dim_expr(op, "length");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !ox_ok(start) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, ox_dim(x, axis)), count = ox_dim_value(op->g, length);
+    Ox first = ox_cast(op->g, start, DT_INT64), behind = ox(op, "Less", first, zero), wrapped = ox(op, "Add", first, size);
+    Ox from = ox(op, "Where", behind, wrapped, first), along = ox(op, "Range", zero, count, one), at = ox(op, "Add", along, from);
+    return ox_with(op, "Gather", INPUTS(x, at), INT("axis", axis));
+}
+
 static bool narrow_span(Op *op, Ox x, Span *s)
 {
     int rank;
@@ -503,6 +528,37 @@ static Ox lower_select_scatter(Op *op)
     return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
 }
 
+/* ---- at least so many dims: new axes in front, but the third one last ---- */
+
+/* row->datum: how many */
+static Ox lower_atleast(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, least = (int)op->row->datum;
+    Dim dims[3], one = dim_int(op->cx, 1);
+    if (!need_rank(op, x, -1, &rank) || rank >= least)
+        return x;
+    for (int i = 0; i < least; i++)
+        dims[i] = one;
+    if (rank > 0)
+        dims[least == 1 || rank == 2 ? 0 : 1] = ox_dim(x, 0);
+    if (rank == 2)
+        dims[1] = ox_dim(x, 1);
+    return reshape_to(op, x, dims, least);
+}
+
+static Value lower_atleast_all(Op *op)
+{
+    Value list = arg_value(op, "tensors");
+    Value *out = list.tag == V_TUPLE ? new_array(op->cx, Value, list.tuple->n + 1) : NULL;
+    for (int64_t i = 0; out && i < list.tuple->n; i++) {
+        out[i] = call_op(op, op->call->schema->name->s, &list.tuple->at[i], 1);
+        if (!val_ok(out[i]))
+            return out[i];
+    }
+    return out ? val_list(op->cx, out, list.tuple->n, "Tensor") : val_poison();
+}
+
 /* ---- the same values ---- */
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
@@ -531,6 +587,15 @@ const OpRow ops_view[] = {
     VIEW(lower_t, write_t, PLAIN, "aten::t(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_numpy_t, write_numpy_t, PLAIN, "aten::numpy_T(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_m_t, write_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)"),
+    { .kind = ROW_VIEW, .schema = "aten::atleast_1d(Tensor self) -> Tensor", .lower = lower_atleast, .write = as_base, .datum = 1 },
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"),
+    { .kind = ROW_VIEW, .schema = "aten::atleast_2d(Tensor self) -> Tensor", .lower = lower_atleast, .write = as_base, .datum = 2 },
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"),
+    { .kind = ROW_VIEW, .schema = "aten::atleast_3d(Tensor self) -> Tensor", .lower = lower_atleast, .write = as_base, .datum = 3 },
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"),
+    VIEW(lower_m_t, write_m_t, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_m_t, write_m_t, PLAIN, "aten::adjoint(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_matrix_h, write_t, PLAIN, "aten::matrix_H(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_movedim, write_movedim, PLAIN, "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
     OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
     VIEW(lower_movedim, write_movedim, PLAIN, "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
@@ -542,10 +607,12 @@ const OpRow ops_view[] = {
     VIEW(lower_slice, write_slice, PLAIN, "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"),
     LOWER(lower_slice_scatter, NULL, PLAIN, "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
     LOWER(lower_select_scatter, NULL, PLAIN, "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
+    VIEW(lower_narrow_tensor, NULL, PLAIN, "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
     VIEW(lower_narrow, write_narrow, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
+    LOWER(lower_same, NULL, PLAIN, "aten::lift(Tensor self) -> Tensor"),
     VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
     OPS_END
