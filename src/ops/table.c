@@ -27,6 +27,7 @@
     ROWS(search) \
     ROWS(create) \
     ROWS(linalg) \
+    ROWS(grouped) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(norm) \
