@@ -286,6 +286,17 @@ static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
     return e;
 }
 
+/* An in-place schema calls its first parameter `self`, whatever the plain one calls it: dropout_(self=x), dropout(input=x). */
+static const OpArg *self_by_place(Ctx *cx, const OpArg *args, size_t n)
+{
+    if (n == 0 || !args[0].name || !str_is(args[0].name, "self"))
+        return args;
+    OpArg *out = mem_copy(cx, args, n * sizeof *args);
+    if (out)
+        out[0].name = NULL;
+    return out;
+}
+
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
@@ -300,6 +311,8 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     }
     OpArg *rest;
     size_t n_rest;
+    if (form == FORM_IN_PLACE && !(args = self_by_place(op->cx, args, n)))
+        return val_poison();
     Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
     Value v = call_form(op, e, form, overload, rest, n_rest);
     return out && val_ok(v) ? store(op, out, v) : v;

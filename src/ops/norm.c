@@ -374,6 +374,25 @@ static Value lower_native_dropout(Op *op)
     return result_tuple(op, out, 2);
 }
 
+/* v * g / |v|, the norm over every dim but `dim`; -1: over all. How torch.nn.utils.weight_norm keeps a weight. */
+static Ox lower_weight_norm(Op *op)
+{
+    Ox v = arg(op, "v");
+    int64_t dim = arg_int(op, "dim");
+    int rank;
+    Axes axes = { 0 };
+    if (!need_rank(op, v, -1, &rank))
+        return POISON;
+    if (dim < -1 || dim >= rank)
+        return op_fail(op, E_VALUE, "dim %lld is out of range for rank %d", (long long)dim, rank);
+    for (int i = 0; i < rank; i++)
+        if (i != dim)
+            axes.at[axes.n++] = i;
+    Ox norm = axes.n ? reduce(op, "ReduceL2", v, &axes, dim >= 0) : ox(op, "Abs", v), g = arg(op, "g");
+    Ox scale = ox(op, "Div", g, norm);
+    return ox(op, "Mul", v, scale);
+}
+
 const OpRow ops_norm[] = {
     LOWER(lower_batch_norm, NULL, PLAIN, "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"),
     CALL(lower_batch_norm_impl, NULL, PLAIN, "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)"),
@@ -388,6 +407,7 @@ const OpRow ops_norm[] = {
     CALL(lower_native_layer_norm, NULL, PLAIN, "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"),
     LOWER(lower_rms_norm, NULL, PLAIN, "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"),
     CALL(lower_fused_rms_norm, NULL, PLAIN, "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"),
+    LOWER(lower_weight_norm, "default(v, g)", PLAIN, "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
     LOWER(lower_dropout, NULL, PLAIN | COMPLEX, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
     LOWER(lower_feature_dropout, NULL, PLAIN, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
     LOWER(lower_alpha_dropout, NULL, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
