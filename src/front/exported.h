@@ -136,6 +136,10 @@ typedef struct ExScan ExScan;
 const ExScan *ex_scan(Str target);              /* NULL: no scan */
 MUST_USE bool ex_write_scan(ExScope *s, ExNode *n);
 
+/* ---- exported_unused.c: numbers that only assertions looked at ---- */
+
+void ex_drop_unused(Exported *x, Block *b, size_t n_slot);
+
 /* ---- exported_trace.c ---- */
 
 const Text *ex_trace_text(Exported *x, Str trace);      /* its locate gives the user's line; equal traces are one text */

@@ -74,6 +74,7 @@ Function *ex_function(Exported *x, ExFunction *fn, Str name)
     Function *f = new(x->cx, Function);
     f->name = f->qualname = name;
     f->body = block_of(x, fn);
+    ex_drop_unused(x, &f->body, fn->slots.n);
     f->slot_name = fn->slots.at;
     f->n_slot = (uint32_t)fn->slots.n;
     return f;

@@ -230,6 +230,20 @@ static void assertions_are_dropped_and_said(void **state)
     assert_string_equal(cx->notes.at[0].text->s, "1 assertion about sizes and values, which ONNX cannot say");
 }
 
+/* What is computed for a dropped assertion goes with it; a size that is used stays. */
+static void numbers_for_assertions_go(void **state)
+{
+    Ctx *cx = *state;
+    static const char *const checked =
+        NODE("torch.ops.aten.sym_size.int", ARG("self", TENSOR("x")) "," ARG("dim", I(0)), "{\"as_sym_int\": {\"as_name\": \"n\"}}") ","
+        NODE("torch.ops.aten.sym_storage_offset.default", ARG("self", TENSOR("x")), "{\"as_sym_int\": {\"as_name\": \"o\"}}") ","
+        NODE("_operator.ge", ARG("a", "{\"as_sym_int\": {\"as_name\": \"o\"}}") "," ARG("b", I(0)), "{\"as_sym_bool\": {\"as_name\": \"ok\"}}") ","
+        NODE("torch.ops.aten._assert_scalar.default", ARG("self", "{\"as_sym_bool\": {\"as_name\": \"ok\"}}"), "") ","
+        NODE("torch.ops.aten.mul.Tensor", ARG("self", TENSOR("x")) "," ARG("other", "{\"as_sym_int\": {\"as_name\": \"n\"}}"), TENSOR("y"));
+    assert_text(cx, load(cx, &(Parts){ .nodes = checked }),
+                "def forward(self, x):\n  n = aten::sym_size.int(self=x, dim=0)\n  y = aten::mul.Tensor(self=x, other=n)\n  return y\n");
+}
+
 /* ---- weights, state, names ---- */
 
 #define PARAM(name, fqn) "{\"parameter\": {\"arg\": {\"name\": \"" name "\"}, \"parameter_name\": \"" fqn "\"}}"
@@ -439,7 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(regions_dissolve),
-        TEST(assertions_are_dropped_and_said), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
+        TEST(assertions_are_dropped_and_said), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
     };
