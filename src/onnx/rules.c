@@ -1,9 +1,9 @@
 /* rules.c - the rule language: text to trees, and a tree applied to values.
  *
  *     file        = { rule }                            a head starts in column 1, clauses are indented, # is a comment
- *     rule        = head { head } clause { clause }     several heads share what follows
+ *     rule        = head { head } { setting } alternative { alternative }       several heads share what follows
  *     head        = schema-line | "onnx::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
- *     clause      = "kinds" words | "promote" rest-of-line | alternative
+ *     setting     = "kinds" words | "promote" rest-of-line
  *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
  *     result      = "(" expr "," expr {"," expr} ")" | expr
  *     guard       = "not" guard | ("float" | "int" | "bool" | "complex" | "const" | "given" | "none") "(" NAME ")"
@@ -44,7 +44,7 @@ typedef struct Alternative {
     VEC(Let) lets;
     VEC(Tree *) results;
 } Alternative;
-struct RuleBody { VEC(Alternative) at; };
+struct RuleBody { VEC(Alternative) at; bool read; uint32_t start; };    /* read: `at` holds what the text says from `start` on */
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
@@ -464,20 +464,31 @@ static Rule *one_head(Reader *r)
     return head(r, out) ? out : NULL;
 }
 
-static bool clauses(Reader *r, Rule *out)
+/* To the next text in column 1. */
+static void skip_rule(Reader *r)
 {
-    struct RuleBody *body = new(r->cx, struct RuleBody);
-    out->body = body;
     while (peek(r)) {
+        const char *from = r->text->at + r->at, *newline = memchr(from, '\n', r->end - r->at);
+        r->at = newline ? (size_t)(newline - r->text->at) + 1 : r->end;
+    }
+}
+
+static bool settings_then_body(Reader *r, Rule *out)
+{
+    for (;;) {
         if (take(r, "kinds"))
             out->kinds = rest_of_line(r);
         else if (take(r, "promote"))
             out->promote = rest_of_line(r);
-        else if (!alternative(r, body))
-            return false;
+        else
+            break;
     }
+    out->body = new(r->cx, struct RuleBody);
+    out->body->start = (uint32_t)r->at;
+    bool empty = !peek(r);
+    skip_rule(r);
     out->end = (uint32_t)r->at;
-    return body->at.n > 0 || broken_at(r, out->start, "the rule has no '= ...'");
+    return !empty || broken_at(r, out->start, "the rule has no '= ...'");
 }
 
 /* One or more heads, then the clauses that they share. */
@@ -491,7 +502,7 @@ static bool rule(Reader *r, RuleList *out)
         blanks(r);
     } while (r->at < r->end && at_line_start(r));
     Rule *last = out->at[out->n - 1];
-    if (!clauses(r, last))
+    if (!settings_then_body(r, last))
         return false;
     for (size_t i = first; i + 1 < out->n; i++) {
         Rule *each = out->at[i];
@@ -503,7 +514,7 @@ static bool rule(Reader *r, RuleList *out)
     return true;
 }
 
-bool rules_parse(Ctx *cx, const Text *text, RuleList *out)
+bool rules_scan(Ctx *cx, const Text *text, RuleList *out)
 {
     Reader r = { .cx = cx, .text = text, .end = text->n };
     bool fine = true;
@@ -512,6 +523,30 @@ bool rules_parse(Ctx *cx, const Text *text, RuleList *out)
         fine = rule(&r, out);
     keep_end(cx);
     return fine && !r.failed && !ctx_failed(cx);
+}
+
+bool rule_read(Ctx *cx, const Rule *rule)
+{
+    struct RuleBody *body = rule->body;
+    if (body->read)
+        return true;
+    body->read = true;
+    Reader r = { .cx = cx, .text = rule->text, .at = body->start, .end = rule->end };
+    bool fine = true;
+    keep_begin(cx);
+    while (fine && peek(&r))
+        fine = alternative(&r, body);
+    keep_end(cx);
+    return fine && !r.failed && !ctx_failed(cx);
+}
+
+bool rules_parse(Ctx *cx, const Text *text, RuleList *out)
+{
+    size_t first = out->n;
+    bool fine = rules_scan(cx, text, out);
+    for (size_t i = first; fine && i < out->n; i++)
+        fine = rule_read(cx, out->at[i]);
+    return fine;
 }
 
 /* ---- applying ------------------------------------------------------------------------------------- */
@@ -1021,6 +1056,8 @@ RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out)
     Run run = { .env = env, .cx = env->g->cx, .rule = r };
     for (size_t i = 0; i < n_out; i++)
         out[i] = POISON;
+    if (!rule_read(run.cx, r))
+        return RULE_FAILED;
     for (size_t i = 0; i < r->body->at.n; i++) {
         bool fits;
         if (!matches(&run, &r->body->at.at[i], &fits))

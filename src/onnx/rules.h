@@ -42,12 +42,16 @@ typedef struct Rule {
     int before;                     /* legal rules: applies to targets below this opset */
     const Str *params; size_t n_params;   /* legal rules: names of inputs; attributes are visible by their own names */
     SourceId at;
-    const struct RuleBody *body;
+    struct RuleBody *body;                /* read when the rule is first applied */
     const Text *text; uint32_t start, end;
 } Rule;
 typedef VEC(Rule *) RuleList;
 
-/* Parse a whole text; rules are appended in order. False after an error that names file, line and column. */
+/* The heads of a whole text; rules are appended in order. False after an error that names file, line and column. What a rule
+ * does is read when it is first applied: a run uses a few of a thousand. */
+MUST_USE bool rules_scan(Ctx *cx, const Text *text, RuleList *out);
+MUST_USE bool rule_read(Ctx *cx, const Rule *rule);
+/* Both, for a text that may be wrong: a user's. */
 MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);

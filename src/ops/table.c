@@ -55,9 +55,10 @@ struct OpTable { Map entries; int version; };
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
 {
-    const char *p = strstr(line, "::");
-    size_t n = p ? (size_t)(p - line) + 2 : 0;
-    return str_n(cx, line, n + strcspn(line + n, ".("));
+    size_t n = 0;
+    while (line[n] && line[n] != '(' && line[n] != '.')
+        n++;
+    return str_n(cx, line, n);
 }
 
 static Entry *entry(Ctx *cx, struct OpTable *t, Str name)
@@ -104,7 +105,7 @@ static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char
     RuleList rules = { 0 };
     Text *text = new(cx, Text);
     *text = (Text){ .name = str_fmt(cx, "%s.rules", family), .at = source, .n = strlen(source) };
-    if (!rules_parse(cx, text, &rules))
+    if (!rules_scan(cx, text, &rules))
         return false;
     for (size_t i = 0; i < rules.n; i++) {
         Entry *e = entry(cx, t, line_name(cx, rules.at[i]->head->s));

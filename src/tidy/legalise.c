@@ -576,7 +576,7 @@ static bool read_rules(Legal *l)
     Text *text = new(l->cx, Text);
     *text = (Text){ .name = str_of(l->cx, "legal.rules"), .at = rules_tidy_legal, .n = strlen(rules_tidy_legal) };
     RuleList rules = { 0 };
-    if (!rules_parse(l->cx, text, &rules))
+    if (!rules_scan(l->cx, text, &rules))
         return false;
     for (size_t i = 0; i < rules.n; i++) {
         const char *name = rules.at[i]->head->s + strlen("onnx::");
