@@ -188,6 +188,7 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     a->opened = heap_now(ev->cx);
     a->result = val_none();
     TrailMark m = trail_open(ev->cx);
+    dim_scope_open(ev->cx);
     ev->g = a->g;
     ev->staged++;
     a->flow = run(ev, arg, &a->result);
@@ -199,6 +200,7 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
         ev->cx->refusals.n = refused;                                  /* an arm that raises needs no operators */
     ev->staged--;
     ev->g = outside;
+    dim_scope_close(ev->cx);
     trail_undo(ev->cx, m);
     return ctx_failed(ev->cx) ? FLOW_FAIL : a->flow;
 }
@@ -361,6 +363,8 @@ static Ox value_in(Join *j, int k, Tensor *t)
     return v;
 }
 
+static bool rests_on_data(Value condition) { return condition.tag == V_SYMBOOL && condition.sb->ox; }
+
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
     Ctx *cx = j->ev->cx;
@@ -375,8 +379,10 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (x && y && ox_dtype(x) != ox_dtype(y))
         return val_never(cx, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
-        return val_never(cx, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; fix the sizes that the "
-                                     "condition rests on with -i", type_text(cx, x->type)->s, type_text(cx, y->type)->s));
+        return val_never(cx, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s",
+                                     type_text(cx, x->type)->s, type_text(cx, y->type)->s,
+                                     rests_on_data(j->condition) ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+                                                                 : "fix the sizes that the condition rests on with -i"));
     Ox v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
@@ -721,6 +727,15 @@ bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result)
 
 /* ---- arms that raise ---- */
 
+/* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others nobody would see. */
+static bool told_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
+{
+    static const char *const sign[] = { [REL_EQ] = "==", [REL_NE] = "!=", [REL_LT] = "<", [REL_LE] = "<=" };
+    if (ev->staged == 0)
+        note(ev->cx, NOTE_ASSUMED, "%s %s %s: the model raises otherwise (%s)", dim_text(ev->cx, a)->s, sign[rel], dim_text(ev->cx, b)->s, raised);
+    return !ctx_failed(ev->cx);
+}
+
 /* From here on the condition is known to be `truth`: the other arm raises. */
 static bool learn(Eval *ev, Value condition, bool truth)
 {
@@ -740,10 +755,13 @@ static bool learn(Eval *ev, Value condition, bool truth)
         a = order ? s->b : s->a;
         b = order ? s->a : s->b;
     }
+    const char *raised = ev->raised ? ev->raised->s : "";
+    if (!told_as_assumption(ev, rel, a, b, raised))
+        return false;
     if (rel == REL_EQ)
-        return dim_require(ev->cx, a, b, "the model raises otherwise: %s", ev->raised ? ev->raised->s : "");
+        return dim_require(ev->cx, a, b, "the model raises otherwise: %s", raised);
     return dim_assume(ev->cx, rel, a, b) || ctx_failed(ev->cx) ||
-           fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", ev->raised ? ev->raised->s : "");
+           fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", raised);
 }
 
 bool raises_surely(const Block *b)

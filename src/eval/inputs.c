@@ -555,13 +555,37 @@ static Str output_name(Outputs *out, Str place)
     return name;
 }
 
+/* The operator of the user's own whose type nobody told, if v's rank is unknown because of one. */
+static Str untold_operator(Ctx *cx, Ox v)
+{
+    VEC(Ox) todo = { 0 };
+    Map seen = { 0 };
+    vec_push(cx, &todo, v);
+    while (todo.n) {
+        const struct OxValue *x = todo.at[--todo.n];
+        if (x->kind != OX_NODE || ox_rank((Ox)x) >= 0 || map_find(&seen, x->node))
+            continue;
+        if (!x->node->op)
+            return str_cat(cx, x->node->domain->s, "::", x->node->name->s);
+        map_put(cx, &seen, x->node, NULL);
+        for (int i = 0; i < x->node->n_in; i++)
+            if (x->node->in[i])
+                vec_push(cx, &todo, x->node->in[i]);
+    }
+    return NULL;
+}
+
 /* ONNX wants the rank of whatever enters or leaves a model. */
 static bool has_rank(Ctx *cx, Ox v, const char *what, Str name)
 {
     if (ox_rank(v) >= 0 || cx->refusals.n > 0)          /* the operator that would have told it may be the one that is missing */
         return true;
     fail(cx, E_UNDECIDED, "the rank of the %s %s is not known, and ONNX wants it", what, name->s);
-    fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
+    Str untold = untold_operator(cx, v);
+    if (untold)
+        fail_hint(cx, "say in the rule what %s gives: = %s(..) as x has x's type and sizes", untold->s, untold->s);
+    else
+        fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
     return false;
 }
 

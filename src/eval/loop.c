@@ -537,6 +537,7 @@ static bool run_once(Loop *l)
         if (!l->leaves.at[i].dead)
             make_input(l, &l->leaves.at[i]);
     TrailMark m = trail_open(cx);
+    dim_scope_open(cx);
     ev->g = l->g;
     ev->staged++;
     for (size_t i = 0; i < l->carried.n; i++)
@@ -551,6 +552,7 @@ static bool run_once(Loop *l)
         ok = check_change(l, &changes[i]);
     ev->staged--;
     ev->g = outside;
+    dim_scope_close(cx);
     trail_undo(cx, m);
     if (!ok && ev->raised && !ctx_failed(cx))
         fail_at(cx, ev->raised_at, E_UNSUPPORTED, "a loop that ONNX runs raises an error: %s", ev->raised->s);

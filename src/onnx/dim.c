@@ -5,7 +5,8 @@
  * pointer means equal, and what is left to decide (dim_eq, dim_le) is a proof that may fail: yes, no or unknown.
  *
  * Nothing here guesses. A proof uses the ranges of symbols, the facts that dim_assume and dim_require have recorded, and
- * the bounds that floor division, modulo, min and max have by their meaning. */
+ * the bounds that floor division, modulo, min and max have by their meaning. Facts belong to the scope (an arm of a branch, the
+ * body of a loop) in which they were learnt. */
 #include "onnx/internal.h"
 
 #include <assert.h>
@@ -42,6 +43,10 @@ struct DimRec {
 typedef struct Fact { Rel rel; Dim e; } Fact;           /* REL_LE: e >= 0. REL_NE: e != 0 */
 typedef struct Pair { Dim a, b, result; } Pair;         /* equal, or one is 1 */
 
+/* What dim_scope_close undoes: a symbol's range, an atom's replacement. */
+typedef struct Undo { struct DimRec *atom; bool is_range; int64_t lo, hi; } Undo;
+typedef struct Scope { size_t undo, facts, pairs; uint32_t first; /* ids from here on were made in it: what is learnt about those stays */ } Scope;
+
 struct Dims {
     Ctx *cx;
     struct DimRec **slot; size_t n_slot, n;
@@ -51,6 +56,7 @@ struct Dims {
     Map symbols;                        /* Str -> DimRec */
     VEC(Fact) facts;
     VEC(Pair) pairs;
+    VEC(Undo) undo; VEC(Scope) scopes;
     VEC(struct DimRec *) measured;      /* symbols with an origin */
     DimPin pin;
     Dim small[257];                     /* 0..256 */
@@ -936,8 +942,12 @@ static Dim now(Dim d)
     return r->now;
 }
 
+static bool is_of_scope(const struct Dims *ds, Dim atom) { return !ds->scopes.n || atom->id >= ds->scopes.at[ds->scopes.n - 1].first; }
+
 static void replace_atom(Dim atom, Dim by)
 {
+    if (!is_of_scope(atom->owner, atom))
+        vec_push(atom->owner->cx, &atom->owner->undo, (Undo){ .atom = (struct DimRec *)atom });
     ((struct DimRec *)atom)->is = (struct DimRec *)by;
     atom->owner->epoch++;
     atom->owner->learned++;
@@ -1215,6 +1225,8 @@ void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
     }
     if (lo != r->sym.lo || hi != r->sym.hi)
         r->owner->learned++;
+    if (!is_of_scope(r->owner, sym))
+        vec_push(cx, &r->owner->undo, (Undo){ .atom = r, .is_range = true, .lo = r->sym.lo, .hi = r->sym.hi });
     r->sym.lo = lo;
     r->sym.hi = hi;
     if (lo == hi && !r->is)
@@ -1319,7 +1331,7 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
     if (!e)
         return fail(cx, E_VALUE, "%s and %s cannot be compared", dim_text(cx, a)->s, dim_text(cx, b)->s);
     if (solve(cx, e, &atom, &value)) {
-        if (why && atom->kind == D_SYM && !atom->sym.fresh && ds->pin && !ds->pin(cx, atom, value, why))
+        if (why && atom->kind == D_SYM && !atom->sym.fresh && ds->pin && !ds->scopes.n && !ds->pin(cx, atom, value, why))
             return false;
         substitute(cx, atom, value);
     } else {
@@ -1382,6 +1394,34 @@ bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b)
     if (le == UNKNOWN)
         learn(cx, difference(cx, a, b));
     return le != NO;
+}
+
+void dim_scope_open(Ctx *cx)
+{
+    struct Dims *ds = dims_of(cx);
+    vec_push(cx, &ds->scopes, (Scope){ ds->undo.n, ds->facts.n, ds->pairs.n, ds->next_id });
+}
+
+/* What was found out with the facts of the scope is found out again: their numbers never come back. */
+void dim_scope_close(Ctx *cx)
+{
+    struct Dims *ds = dims_of(cx);
+    if (!ds->scopes.n)
+        return;                                 /* opened without memory: the context has failed */
+    Scope s = ds->scopes.at[--ds->scopes.n];
+    while (ds->undo.n > s.undo) {
+        const Undo *u = &ds->undo.at[--ds->undo.n];
+        if (u->is_range) {
+            u->atom->sym.lo = u->lo;
+            u->atom->sym.hi = u->hi;
+        } else {
+            u->atom->is = NULL;
+        }
+    }
+    ds->facts.n = s.facts;
+    ds->pairs.n = s.pairs;
+    ds->epoch++;
+    ds->learned++;
 }
 
 void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }

@@ -76,6 +76,9 @@ MUST_USE bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b);
 typedef bool (*DimPin)(Ctx *cx, Dim sym, Dim value, const char *why);
 void dim_on_pin(Ctx *cx, DimPin pin);
 
+/* What is learnt in between is forgotten again, and pins no input: it holds in an arm of a branch, or in a loop's body, only. Nests. */
+void dim_scope_open(Ctx *cx);
+void dim_scope_close(Ctx *cx);
 Str dim_text(Ctx *cx, Dim d);                  /* "N", "2*N + 1", "H//16", "min(N, 7)": what dim_param says */
 Dim dim_parse(Ctx *cx, const char *s, size_t n);   /* the same language; NULL and E_USAGE */
 /* Replace symbols; lookup returns NULL to keep one. */

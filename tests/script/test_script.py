@@ -121,10 +121,53 @@ class IfRank(nn.Module):
         return y
 
 
+class IfRankOnSize(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 3:
+            y = x.sum()
+        else:
+            y = x
+        return y
+
+
 def test_what_cannot_be_joined_is_refused_where_it_is_read(tmp_path):
     assert "one arm of a branch" in refused(IfNone(), tmp_path, "-i", "x:float32[3]")
     text = refused(IfRank(), tmp_path, "-i", "x:float32[3]")
     assert "one arm of a branch gives" in text and "test_script.py" in text
+    assert "rests on data" in text and "-i" not in text
+    assert "fix the sizes" in refused(IfRankOnSize(), tmp_path, "-i", "x:float32[N]")
+    same(IfRankOnSize(), tmp_path, [(torch.rand(4),)], "-i", "x:float32[4]")
+
+
+class SizesInOneArm(nn.Module):
+    """Only one arm asks for equal sizes, and for three columns."""
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, y):
+        if bool(x.sum() > 0):
+            z = torch.cat([x, y], 1).sum() + self.linear(x).sum()
+        else:
+            z = x.sum() - y.sum()
+        return z
+
+
+class SizesInALoop(SizesInOneArm):
+    def forward(self, x, y):
+        z = x.sum()
+        for i in range(y.size(0)):
+            z = z + self.linear(x).sum()
+        return z
+
+
+def test_what_one_arm_learns_about_sizes_stays_there(tmp_path):
+    a, b = torch.rand(2, 3), torch.rand(2, 5)
+    sizes = ("-i", "x:float32[N,K]", "-i", "y:float32[M,L]")
+    same(SizesInOneArm(), tmp_path, [(a, b), (-a, b), (-torch.rand(4, 2), b), (-a, torch.rand(1, 1))], *sizes)
+    shape = onnx.load(str(tmp_path / "model.onnx")).graph.input[0].type.tensor_type.shape
+    assert [d.dim_param for d in shape.dim] == ["N", "K"]
+    same(SizesInALoop(), tmp_path, [(a, b), (torch.rand(2, 4), b[:0])], *sizes)
 
 
 class AliasInOneArm(nn.Module):
@@ -193,6 +236,18 @@ def test_raising_arms_become_facts(tmp_path):
     shape = onnx.load(str(tmp_path / "model.onnx")).graph.input[0].type.tensor_type.shape
     assert [d.dim_param or d.dim_value for d in shape.dim] == ["N", 4]
     assert "asked to stay free" in refused(Raises(), tmp_path, "-i", "x:float32[N,C]")
+
+
+class RaisesForLong(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 512:
+            raise ValueError("too long")
+        return x[:512]
+
+
+def test_a_bound_that_a_raising_arm_tells_is_an_assumption(tmp_path):
+    done, found = same(RaisesForLong(), tmp_path, [(torch.rand(3),), (torch.rand(512),)], "-i", "x:float32[N]")
+    assert done.stderr == "assumed: N <= 512: the model raises otherwise (builtins.ValueError: too long)\n" and "If" not in found
 
 
 # ---- loops ----

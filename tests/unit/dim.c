@@ -255,6 +255,43 @@ static void check_pair(Ctx *cx, const Case *a, const Case *b)
     }
 }
 
+static bool never_pinned(Ctx *cx, Dim sym, Dim value, const char *why)
+{
+    (void)sym, (void)value, (void)why;
+    return fail(cx, E_BUG, "an input was pinned");
+}
+
+/* What one scope learns, the next does not know; what it learns about its own symbols stays. */
+static void scopes(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N"), m = parse(cx, "M"), k = parse(cx, "K"), sum = parse(cx, "N + 1"), two = dim_int(cx, 2), b;
+    dim_on_pin(cx, never_pinned);
+    dim_scope_open(cx);
+    assert_true(dim_require(cx, n, m, "cat"));
+    assert_int_equal(dim_eq(cx, n, m), YES);
+    dim_scope_open(cx);
+    assert_true(dim_require(cx, m, dim_int(cx, 3), "conv"));
+    assert_true(dim_is(sum, 4));
+    assert_true(dim_assume(cx, REL_LE, two, k));
+    Dim own = dim_fresh(cx, "u");
+    assert_true(dim_require(cx, own, k, "view"));
+    dim_scope_close(cx);
+    assert_false(dim_known(sum, NULL));
+    assert_int_equal(dim_eq(cx, n, m), YES);
+    assert_int_equal(dim_le(cx, two, k), UNKNOWN);
+    assert_int_equal(dim_eq(cx, own, k), YES);
+    assert_true(dim_assume(cx, REL_NE, dim_add(cx, n, k), dim_int(cx, 5)));
+    assert_true(dim_broadcast(cx, m, k, &b));
+    dim_scope_close(cx);
+    assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
+    assert_int_equal(dim_eq(cx, dim_add(cx, n, k), dim_int(cx, 5)), UNKNOWN);
+    assert_string_equal(dim_text(cx, dim_add(cx, n, m))->s, "N + M");
+    assert_false(ctx_failed(cx));
+    ctx_free(cx);
+}
+
 /* Random expressions evaluated at random points: the normal form has the same value, lies in its range, prints and
  * parses to itself, and whatever dim_eq and dim_le claim holds at every point. */
 static void against_integers(void **state)
@@ -315,7 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(normal_form), cmocka_unit_test(bad_text), cmocka_unit_test(answers), cmocka_unit_test(division_without_rest),
         cmocka_unit_test(by_zero_is_an_error), cmocka_unit_test(overflow_is_an_error), cmocka_unit_test(broadcasting),
-        cmocka_unit_test(requirements), cmocka_unit_test(inputs_are_pinned_through_the_handler), cmocka_unit_test(facts),
+        cmocka_unit_test(requirements), cmocka_unit_test(inputs_are_pinned_through_the_handler), cmocka_unit_test(facts), cmocka_unit_test(scopes),
         cmocka_unit_test(replacing), cmocka_unit_test(against_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
