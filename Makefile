@@ -8,7 +8,7 @@ export PT2ONNX_CACHE
 T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 
-.PHONY: build run example test corpus opinfo fuzz bench clean help
+.PHONY: build run example test corpus opinfo mutate fuzz bench clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -36,6 +36,10 @@ opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: 
 	$(T213) tools/opinfo.py --pt2onnx $(BUILD)/pt2onnx --jobs $(JOBS) $(if $(ONLY),--only '$(ONLY)') $(if $(DTYPES),--dtypes $(DTYPES)) \
 		$(if $(SAMPLES),--samples $(SAMPLES)) $(if $(OPSET),--opset $(OPSET)) $(if $(PEERS),--peers)
 
+mutate:                 ## break lowerings at random: the operator cases must notice; ONLY=family COUNT=20 SEED=1
+	tools/setup test
+	$(T213) tools/mutate $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
 fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, ONLY=zip for one
 	tools/setup fuzz
 	tools/fuzz $(or $(SECONDS),600) $(ONLY)
@@ -46,7 +50,7 @@ bench:                  ## time and memory against cp and torch.onnx; PEERS=all 
 	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
 
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken
+	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken build-mutants
 
 help:                   ## this list
 	@sed -n 's/^\([a-z]*\):  *## /  make \1\t/p' Makefile | expand -t 18

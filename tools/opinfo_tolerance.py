@@ -3,10 +3,10 @@ import numpy as np
 
 # How far a float result may be off: of the value itself, of the largest value in the tensor (sums cancel), and in any case.
 TOLERANCE = {
-    "float64": (1e-11, 1e-12, 0),
-    "float32": (1e-4, 1e-5, 0),
-    "float16": (4e-3, 2e-3, 0),         # two units of 2^-10, and a sum in another order
-    "bfloat16": (3e-2, 1.6e-2, 0),      # the same of 2^-7
+    "float64": (1e-11, 1e-12, 1e-20),
+    "float32": (1e-4, 1e-5, 1e-11),     # what is 0 in PyTorch may be a rounding error here: lgamma(1), erfc(5)
+    "float16": (4e-3, 2e-3, 1e-7),      # two units of 2^-10, and a sum in another order
+    "bfloat16": (3e-2, 1.6e-2, 1e-11),  # the same of 2^-7
 }
 
 # operator, as fnmatch has it: {dtype: the three}, why
