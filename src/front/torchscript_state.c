@@ -786,7 +786,7 @@ static Value number_as(const TypeExpr *t, int64_t i)
 
 static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out)
 {
-    const Value *made = map_get(&b->ts->values, p);
+    const Value *made = is_plain(p) ? NULL : map_get(&b->ts->values, p);
     if (made) {
         *out = *made;
         return true;

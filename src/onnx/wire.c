@@ -65,13 +65,13 @@ typedef struct Wire {
 
     Str *value, *node;              /* names, by id */
     bool *is_output;                /* of the graph that makes it; by id */
-    uint32_t n_value, n_node;       /* one more than the highest id */
+    uint32_t n_value, n_node, n_place;      /* one more than the highest id */
     Str no_name;                    /* "": an input or output that is not there */
     Str source_key, module_key, class_key;
     Map used;                       /* every name given -> the last suffix tried for it */
     Map paths;                      /* module path -> "/layer1/0" */
     Map dims;                       /* Dim -> its text */
-    Map props;                      /* SourceId -> NodeProps */
+    NodeProps **props;              /* by SourceId; those of the nodes */
     VEC(Init) inits;
     const Node *user;               /* while constants are collected: the node of the root graph that is looked at */
 
@@ -316,6 +316,8 @@ static void see_graph(Wire *w, const Graph *g);
 
 static void see_node(Wire *w, const Node *n)
 {
+    if (n->at >= w->n_place)
+        w->n_place = n->at + 1;
     if (n->id >= w->n_node)
         w->n_node = n->id + 1;
     for (int i = 0; i < n->n_in; i++)
@@ -650,17 +652,15 @@ static Str module_type(Ctx *cx, SourceId at)
 /* Computed once per place: asking for a line may read debug records. */
 static const NodeProps *node_props(Wire *w, SourceId at)
 {
-    const void *key = (const void *)((uintptr_t)at + 1);
-    NodeProps *p = map_get(&w->props, key);
+    NodeProps *p = w->props[at];
     if (p)
         return p;
-    p = new(w->cx, NodeProps);
+    p = w->props[at] = new(w->cx, NodeProps);
     Pos pos;
     if (place_line(w->cx, at, &pos) && pos.file)
         p->source = str_fmt(w->cx, "%s:%u", pos.file->s, pos.line);
     p->module = place_module(w->cx, at);
     p->type = module_type(w->cx, at);
-    map_put(w->cx, &w->props, key, p);
     return p;
 }
 
@@ -843,6 +843,7 @@ static Wire *wire_new(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->value = new_array(cx, Str, w->n_value + 1);
     w->node = new_array(cx, Str, w->n_node + 1);
     w->is_output = new_array(cx, bool, w->n_value + 1);
+    w->props = new_array(cx, NodeProps *, w->n_place + 1);
     bool *seen = new_array(cx, bool, w->n_value + 1);
     use_defaults(w, g);
     if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g))
