@@ -4,8 +4,8 @@
     tools/corpus.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 9,18,26] [--again] [--no-make]
 
 Makes the models first (tests/models), with Debian's torch and with this Python's. A model with open sizes runs at all
-sizes that were recorded, in one session. A result is kept in the cache with the digest of the program that made it: a
-stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
+sizes that were recorded, in one session; a model that keeps state is given its own state again. A result is kept in the
+cache with digests of the program and the model: a stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
 refused a model that docs/limits.md does not name; each failure comes with the first operator or construct that is missing.
 """
 import argparse
@@ -55,7 +55,7 @@ def attempt(case, opset, folder):
             return "crashed", "exit %d: %s" % (done.returncode, done.stderr.strip()[:3000])
         oracle.check(out)
         if opset <= oracle.ORT_NEWEST:
-            oracle.run(out, case.runs(dynamic))
+            oracle.run(out, case.runs(dynamic), case.state())
         return "ok", ""
     except subprocess.TimeoutExpired:
         return "crashed", "conversion takes more than 120 s"
@@ -104,11 +104,22 @@ def make_models(only):
         subprocess.run([python, os.path.join(TOP, "tests", "models", "make_models.py"), oracle.MODELS, "--corpus", "--only", only])
 
 
-def known_results(record, program):
+def known_results(record):
     if not os.path.exists(record):
         return {}
     with open(record) as f:
-        return {(r["model"], r["opset"]): (r["result"], r["why"]) for r in map(json.loads, f) if r["program"] == program and "why" in r}
+        return {(r["model"], r["opset"], r.get("digests")): (r["result"], r.get("why")) for r in map(json.loads, f)}
+
+
+def remembered(known, log, case, name, opset, program, folder):
+    """The result of an earlier run with this program and this model, or else a new one."""
+    digests = program + "." + digest(case.file)
+    if (name, opset, digests) in known:
+        return known[name, opset, digests]
+    result, why = attempt(case, opset, folder)
+    log.write(json.dumps({"model": name, "opset": opset, "digests": digests, "result": result, "why": why}) + "\n")
+    log.flush()
+    return result, why
 
 
 def main():
@@ -125,21 +136,18 @@ def main():
     program, listed = digest(oracle.PROGRAM), listed_refusals()
     os.makedirs(oracle.CACHE, exist_ok=True)
     record = os.path.join(oracle.CACHE, "corpus.jsonl")
-    known = {} if o.again else known_results(record, program)
+    known = {} if o.again else known_results(record)
     todo = [(c, int(opset)) for s in SETS for c in oracle.cases(s) for opset in o.opsets.split(",")
             if wanted(o.only, "%s/%s" % (s, c.name))]
     results, start = {}, time.time()
     with tempfile.TemporaryDirectory() as folder, open(record, "w" if o.again else "a") as log:
         for i, (case, opset) in enumerate(todo):
-            key = ("%s/%s" % (case.set, case.name), opset)
-            if key not in known:
-                known[key] = attempt(case, opset, folder)
-                log.write(json.dumps({"model": key[0], "opset": opset, "program": program, "result": known[key][0], "why": known[key][1]}) + "\n")
-                log.flush()
-            result, why = known[key]
-            results[key] = as_listed(result, why, key[0], listed), why
-            if results[key][0] in COLUMNS[2:] or sys.stdout.isatty():
-                print("[%d/%d] %s opset %d: %s %s" % (i + 1, len(todo), *key, results[key][0], why and cause(why)), flush=True)
+            name = "%s/%s" % (case.set, case.name)
+            result, why = remembered(known, log, case, name, opset, program, folder)
+            result = as_listed(result, why, name, listed)
+            results[name, opset] = result, why
+            if result in COLUMNS[2:] or sys.stdout.isatty():
+                print("[%d/%d] %s opset %d: %s %s" % (i + 1, len(todo), name, opset, result, why and cause(why)), flush=True)
     print(table(results))
     print("%d s" % (time.time() - start))
     return 0 if results and all(r in COLUMNS[:2] for r, _ in results.values()) else 1

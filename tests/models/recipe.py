@@ -4,7 +4,8 @@ A recipe makes one module with seeded, random weights and its example inputs; sa
 beside each other in the cache:
 
     resnet18.traced.pt     the saved program: what pt2onnx is given
-    resnet18.traced.npz    runs: "0.in0", "0.out0", "1.in0", .. inputs and torch's own outputs, flattened
+    resnet18.traced.npz    runs: "0.in0", "0.out0", "1.in0", .. inputs and torch's own outputs, flattened; of a model that
+                           keeps state the runs follow one another, and "state.NAME" is what it is saved with
     resnet18.traced.json   what a test must know: inputs, SPECs, state_dict, modules, tags
 
 The .json is written last, so a model whose .json exists is complete. Works with torch 1.13 and 2.13.
@@ -111,7 +112,7 @@ def spec(name, array, names=()):
     return "%s:%s[%s]" % (name, array.dtype, ",".join(dims))
 
 
-def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
+def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic, state={}):
     """Save the program, its runs and, last, its description."""
     base = os.path.join(folder, stem)
     part = "%s.%d.part" % (base, os.getpid())
@@ -122,6 +123,7 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic):
         for kind, values in (("in", flatten_inputs(recipe, args)), ("out", outs)):
             for j, a in enumerate(values):
                 arrays["%d.%s%d" % (i, kind, j)] = a
+    arrays.update({"state." + n: v for n, v in state.items()})
     with open(part, "wb") as f:
         numpy.savez(f, **arrays)
     os.replace(part, base + ".npz")
@@ -175,6 +177,11 @@ def call(fn, given):
     return fn(*args, **keywords)
 
 
+def at_least_four(size):
+    """The same size with a batch that statistics can be taken of."""
+    return (max(size[0], 4), *size[1:]) if isinstance(size, tuple) else max(size, 4)
+
+
 def built(recipe):
     torch.manual_seed(zlib.crc32(recipe.name.encode()))
     model = recipe.make().eval()
@@ -182,7 +189,7 @@ def built(recipe):
         randomise(model, zlib.crc32(recipe.name.encode()))
     example = seeded_inputs(recipe, recipe.batches[0])
     if not isinstance(model, torch.jit.ScriptModule):
-        calibrate(model, seeded_inputs(recipe, max(recipe.batches[0], 4)) if isinstance(recipe.dynamic, str) else example)
+        calibrate(model, seeded_inputs(recipe, at_least_four(recipe.batches[0])) if recipe.dynamic else example)
     return model.eval(), example
 
 
@@ -243,10 +250,11 @@ def save_exported(recipe, folder, form, dynamic=False, table=None, old=False):
         program = torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=False)
         if table is not None:
             program = program.run_decompositions(*table)
-    many = dynamic or recipe.shapes or "program" in recipe.tags
+    many = dynamic or recipe.shapes or "program" in recipe.tags or "state" in recipe.tags
+    state = {n: b.clone().numpy() for n, b in model.named_buffers()} if "state" in recipe.tags else {}
     runs = run_all(recipe, model, recipe.batches if many else recipe.batches[:1])
     save = save_pt2_old if old else save_pt2
-    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, many)
+    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, many, state)
 
 
 def save_pt2(program, path):

@@ -8,6 +8,7 @@ would hide in the tolerance. A family whose export torch itself refuses for an o
 import torch
 from torch import nn
 import transformers
+from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 from recipe import Recipe
 
@@ -66,12 +67,12 @@ LAYOUT = Kind(lambda b, n: dict(words(b, n), bbox=boxes(b, n)), {"input_ids": SE
 
 
 def image(size, channels=3):
-    """An image of one size: position embeddings fix it."""
+    """An image of one size: the model's position embeddings, or torch's export, fix it."""
     return Kind(images(size, channels), {"pixel_values": {0: "batch"}}, [(2,), (3,), (1,)])
 
 
 def any_image(size, *others):
-    return Kind(images(size), {"pixel_values": {0: "batch", 2: "height", 3: "width"}}, [(2, size, size)] + list(others))
+    return Kind(images(size), {"pixel_values": {0: "batch", 2: "height", 3: "width"}}, [(2, size, size)] + list(others or [(3, size, size)]))
 
 
 def audio(samples, *others):
@@ -90,9 +91,9 @@ class Row:
         self.name, self.kind, self.forms = name, kind, forms
         self.model, self.config, self.fields, self.still = model, config, fields, still
 
-    def make(self):
+    def make(self, use_cache=False):
         config = getattr(transformers, self.config)(**{k: v() if callable(v) else v for k, v in self.fields.items()})
-        config.use_cache = False
+        config.use_cache = use_cache
         return spread(getattr(transformers, self.model)(config))
 
     def recipe(self):
@@ -180,7 +181,7 @@ family("cohere", "CohereForCausalLM", "CohereConfig", WORDS, **DECODER)
 family("granite", "GraniteForCausalLM", "GraniteConfig", WORDS, **DECODER)
 family("mixtral", "MixtralForCausalLM", "MixtralConfig", WORDS, num_local_experts=4, num_experts_per_tok=2, **DECODER)
 family("mamba", "MambaForCausalLM", "MambaConfig", TOKENS, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, state_size=4, still=("length",))
-family("rwkv", "RwkvForCausalLM", "RwkvConfig", TOKENS, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, attention_hidden_size=32, still=("length",))
+family("rwkv", "RwkvForCausalLM", "RwkvConfig", TOKENS, vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, attention_hidden_size=32, rescale_every=0, still=("length",))
 
 # ---- encoder and decoder ----
 
@@ -201,17 +202,17 @@ VIT = dict(WIDTH, image_size=32, patch_size=8)
 family("vit", "ViTForImageClassification", "ViTConfig", image(32), **VIT)
 family("deit", "DeiTForImageClassificationWithTeacher", "DeiTConfig", image(32), **VIT)
 family("beit", "BeitForImageClassification", "BeitConfig", image(32), use_relative_position_bias=True, **VIT)
-family("dinov2", "Dinov2Model", "Dinov2Config", any_image(32, (3, 48, 64), (1, 40, 32)), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=32,
+family("dinov2", "Dinov2Model", "Dinov2Config", image(32), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=32,
        patch_size=8)
 family("swin", "SwinForImageClassification", "SwinConfig", image(32), image_size=32, patch_size=2, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4)
 family("swinv2", "Swinv2Model", "Swinv2Config", image(32), image_size=32, patch_size=2, embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4)
-family("convnext", "ConvNextForImageClassification", "ConvNextConfig", any_image(32, (3, 64, 32), (1, 48, 96)), hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1])
-family("convnextv2", "ConvNextV2Model", "ConvNextV2Config", any_image(32, (3, 64, 32), (1, 48, 96)), hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1])
-family("resnet", "ResNetForImageClassification", "ResNetConfig", any_image(32, (3, 64, 32), (1, 48, 96)), embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2],
+family("convnext", "ConvNextForImageClassification", "ConvNextConfig", any_image(64, (3, 96, 64), (1, 64, 128)), hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1])
+family("convnextv2", "ConvNextV2Model", "ConvNextV2Config", any_image(64, (3, 96, 64), (1, 64, 128)), hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 2, 1])
+family("resnet", "ResNetForImageClassification", "ResNetConfig", any_image(64, (3, 96, 64), (1, 64, 128)), embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2],
        layer_type="basic")
-family("regnet", "RegNetForImageClassification", "RegNetConfig", any_image(32, (3, 64, 32), (1, 48, 96)), embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2],
+family("regnet", "RegNetForImageClassification", "RegNetConfig", any_image(64, (3, 96, 64), (1, 64, 128)), embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2],
        groups_width=4)
-family("mobilenet_v2", "MobileNetV2ForImageClassification", "MobileNetV2Config", any_image(32, (3, 64, 32), (1, 48, 96)), depth_multiplier=0.35)
+family("mobilenet_v2", "MobileNetV2ForImageClassification", "MobileNetV2Config", any_image(64), depth_multiplier=0.35, still=("height", "width"))
 family("mobilevit", "MobileViTForImageClassification", "MobileViTConfig", image(64), image_size=64, patch_size=2, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 16, 24, 24, 32],
        num_attention_heads=2)
 family("poolformer", "PoolFormerForImageClassification", "PoolFormerConfig", any_image(64, (3, 96, 64), (1, 64, 128)), hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1])
@@ -257,7 +258,6 @@ PAIRED = dict(vision_config=dict(VIT, projection_dim=16), projection_dim=16)
 family("clip", "CLIPModel", "CLIPConfig", PAIR, text_config=dict(TEXT, projection_dim=16, pad_token_id=0, bos_token_id=1, eos_token_id=2), **PAIRED)
 family("chinese_clip", "ChineseCLIPModel", "ChineseCLIPConfig", PAIR, text_config=dict(TEXT, pad_token_id=0), **PAIRED)
 family("siglip", "SiglipModel", "SiglipConfig", PAIR, text_config=dict(TEXT, projection_size=32, pad_token_id=0, bos_token_id=1, eos_token_id=2), vision_config=dict(VIT))
-family("vilt", "ViltModel", "ViltConfig", PAIR, image_size=32, patch_size=8, **TEXT)
 family("blip", "BlipForImageTextRetrieval", "BlipConfig", PAIR, text_config=dict(TEXT, encoder_hidden_size=32, projection_dim=16, pad_token_id=0, bos_token_id=1, eos_token_id=2),
        vision_config=dict(VIT), projection_dim=16, image_text_hidden_size=16)
 
@@ -266,4 +266,29 @@ family("blip", "BlipForImageTextRetrieval", "BlipConfig", PAIR, text_config=dict
 family("patchtst", "PatchTSTForPrediction", "PatchTSTConfig", Kind(lambda b: {"past_values": torch.randn(b, 32, 3)}, {"past_values": {0: "batch"}}, [(2,), (3,), (1,)]),
        num_input_channels=3, context_length=32, patch_length=4, patch_stride=4, d_model=32, num_attention_heads=4, num_hidden_layers=2, ffn_dim=48, prediction_length=8)
 
+# ---- decoders with a cache, as models with state ----
+
+CACHE = 16                          # positions
+
+
+def chunk(batch, length, at):
+    """Tokens for the positions from `at` on."""
+    return {"input_ids": tokens(batch, length), "cache_position": torch.arange(at, at + length)}
+
+
+def cached(row, open_length):
+    """The family's decoder with transformers' static cache: keys and values of all positions so far are buffers."""
+    def make():
+        model = row.make(use_cache=True)
+        model.generation_config = transformers.GenerationConfig(use_cache=True, cache_implementation="static",
+                                                                cache_config={"batch_size": 1, "max_cache_len": CACHE, "device": "cpu"})
+        return TorchExportableModuleWithStaticCache(model)
+    steps = [(1, 4, 0), (1, 3, 4), (1, 2, 7)] if open_length else [(1, 1, i) for i in range(4)]
+    r = Recipe("%s_cached%s" % (row.name, "_chunks" if open_length else ""), make, chunk, ("pt2",), ["transformers", "trained", "state"], tuple(steps))
+    r.shapes = {"input_ids": {1: torch.export.Dim.DYNAMIC}, "cache_position": {0: torch.export.Dim.DYNAMIC}} if open_length else None
+    return r
+
+
+CACHED = ("gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3", "stablelm", "starcoder2", "olmo2", "cohere", "granite")
 RECIPES = [row.recipe() for row in FAMILIES]
+RECIPES += [cached(row, open_length) for row in FAMILIES if row.name in CACHED for open_length in (False, True)]

@@ -48,6 +48,11 @@ class Case:
             return [z["%d.%s%d" % (i, kind, j)] for j in range(len(keys))]
         return [(of(i, "in"), of(i, "out")) for i in range(self.about["runs"] if dynamic else 1)]
 
+    def state(self):
+        """What a model that keeps state is saved with, by name."""
+        z = numpy.load(self.file[:-len(os.path.splitext(self.file)[1])] + ".npz")
+        return {k[len("state."):]: z[k] for k in z.files if k.startswith("state.")}
+
 
 def cases(folder, *tags):
     """Every model of a folder of the cache, in order of its name."""
@@ -102,13 +107,18 @@ def compare(got, want, where=""):
         assert off <= TOLERANCE * scale, "%soutput %d is off by %.2e, its scale is %.2e" % (where, i, off, scale)
 
 
-def run(path, runs):
-    """Every recorded run, in one session, by position."""
+def run(path, runs, state={}):
+    """Every recorded run, in one session, inputs by position. State goes in as NAME, comes out as NAME.next and goes in again."""
     s = session(path)
-    names = [i.name for i in s.get_inputs()]
+    kept = {i.name: state[i.name] for i in s.get_inputs() + s.get_overridable_initializers() if i.name in state}
+    names = [i.name for i in s.get_inputs() if i.name not in state]
+    results = [o.name for o in s.get_outputs()]
+    assert not state or kept, "the model keeps state, but %s has none of it as an input" % path
     for i, (inputs, outputs) in enumerate(runs):
         assert len(names) <= len(inputs), "the model has the inputs %s, torch had %d" % (names, len(inputs))
-        compare(s.run(None, dict(zip(names, inputs))), outputs, "run %d: " % i)
+        got = dict(zip(results, s.run(None, dict(zip(names, inputs), **kept))))
+        kept = {n: got.pop(n + ".next") for n in kept}
+        compare(list(got.values()), outputs, "run %d: " % i)
 
 
 def verify(case, out, opset=18, dynamic=False, options=()):
@@ -116,7 +126,7 @@ def verify(case, out, opset=18, dynamic=False, options=()):
     converted(case.file, out, "--opset", str(opset), *case.options(dynamic), *options)
     check(out)
     if opset <= ORT_NEWEST:
-        run(out, case.runs(dynamic))
+        run(out, case.runs(dynamic), case.state())
 
 
 def graphs(graph):
