@@ -80,7 +80,7 @@ static Ox lower_shape_as_tensor(Op *op)
 
 /* ---- writing a whole tensor: rows of their own, as no plain form gives their result ---- */
 
-static Value written(Op *op, Ox v)
+Value written(Op *op, Ox v)
 {
     Tensor *self = arg_tensor(op, "self");
     if (!self || !ox_ok(v) || !tensor_write(op->g, self, v))

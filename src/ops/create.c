@@ -1,8 +1,7 @@
-/* create.c - tensors from nothing: zeros, full, arange, linspace, eye, tensor, and random ones.
+/* create.c - tensors from nothing: zeros, full, arange, linspace, eye, tensor. random.c has the random ones.
  *
  * A shape whose sizes are known gives a constant when it is small; otherwise a node makes the tensor when the model runs.
- * Device, layout and memory format mean nothing in ONNX. Random tensors are ONNX's random operators: other numbers than
- * PyTorch's, the same distribution. empty is zeros: its contents mean nothing to PyTorch either. */
+ * Device, layout and memory format mean nothing in ONNX. empty is zeros: its contents mean nothing to PyTorch either. */
 #include "ops/ops.h"
 
 #include <math.h>
@@ -115,14 +114,18 @@ static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
-/* start + i * step in double, as PyTorch computes each element. */
+/* start + i * step in double, as PyTorch computes each element. Of ints, the step is cut off too; int64 cuts before it counts. */
 static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
+    if (t == DT_INT64)
+        start = trunc(start), end = trunc(end), step = trunc(step);
     double n = ceil((end - start) / step);
     if (step == 0 || !isfinite(n) || n < 0)
         return op_fail(op, E_VALUE, step == 0 ? "step must be nonzero" : "upper bound and lower bound inconsistent with step sign");
     if (n > CONST_NUMEL)
         return NULL;
+    if (dtype_is_int(t))
+        start = trunc(start), step = trunc(step);
     double *v = new_array(op->cx, double, n > 0 ? n : 1);
     for (int64_t i = 0; v && i < (int64_t)n; i++)
         v[i] = start + (double)i * step;
@@ -156,20 +159,79 @@ static Ox lower_arange(Op *op)
     return arange(op, start, arg_value(op, "end"), step);
 }
 
-/* PyTorch counts the second half down from the end, so that both ends are exact. */
-static Ox lower_linspace(Op *op)
+/* Steps from both ends, so that both are exact: element i is start + i * step in the first half, end - (n - 1 - i) * step in the
+ * second. Ends of ints are cut off first. */
+static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType t)
 {
-    double a, b;
+    if (dtype_is_int(t))
+        a = trunc(a), b = trunc(b);
+    double *v = new_array(op->cx, double, n ? n : 1), step = n > 1 ? (b - a) / (double)(n - 1) : 0;
+    for (int64_t i = 0; v && i < n; i++) {
+        v[i] = i < n / 2 || n == 1 ? a + step * (double)i : b - step * (double)(n - 1 - i);
+        v[i] = base ? pow(base, v[i]) : v[i];
+    }
+    return v ? const_of_doubles(op, t, v, n) : POISON;
+}
+
+static Ox staged_end(Op *op, const char *name, DType t)
+{
+    Ox v = number_as(op, arg_value(op, name), DT_DOUBLE);
+    if (ox_ok(v) && ox_rank(v) > 0)
+        return op_fail(op, E_VALUE, "%s only supports 0-dimensional start and end tensors", op->row->datum ? "logspace" : "linspace");
+    return ox_ok(v) && dtype_is_int(t) ? ox_cast(op->g, ox_cast(op->g, v, t), DT_DOUBLE) : v;
+}
+
+/* The same of ends that the model computes. */
+static Ox staged_space(Op *op, int64_t n, double base, DType t)
+{
+    Ox a = staged_end(op, "start", t), b = staged_end(op, "end", t);
+    double *offset = new_array(op->cx, double, n ? n : 1);
+    uint8_t *low = new_array(op->cx, uint8_t, n ? n : 1);
+    for (int64_t i = 0; offset && low && i < n; i++) {
+        low[i] = i < n / 2 || n == 1;
+        offset[i] = (double)(low[i] ? i : i - (n - 1)) / (double)(n > 1 ? n - 1 : 1);
+    }
+    if (!low || !offset)
+        return POISON;
+    Ox parts = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, offset)), first = ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, low));
+    Ox length = ox(op, "Sub", b, a), from = ox(op, "Where", first, a, b), moved = ox(op, "Mul", parts, length), at = ox(op, "Add", from, moved);
+    if (base)
+        at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
+    return ox_cast(op->g, at, t);
+}
+
+/* linspace; row->datum: 1 logspace, powers of `base` */
+static Ox lower_space(Op *op)
+{
+    double a, b, base = op->row->datum ? arg_float(op, "base") : 0;
     int64_t n = arg_given(op, "steps") ? arg_int(op, "steps") : 100;      /* None: archives before version 8 */
-    if (!concrete_number(arg_value(op, "start"), &a) || !concrete_number(arg_value(op, "end"), &b))
-        return op_refuse(op, "start and end that are not known");
+    DType t = arg_dtype(op, "dtype", DT_FLOAT);
     if (n < 0 || n > (1 << 24))
         return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative") : op_refuse(op, "%lld steps", (long long)n);
-    DType t = arg_dtype(op, "dtype", DT_FLOAT);
-    double *v = new_array(op->cx, double, n ? n : 1), step = n > 1 ? (b - a) / (double)(n - 1) : 0;
-    for (int64_t i = 0; v && i < n; i++)
-        v[i] = i < n / 2 || n == 1 ? a + step * (double)i : b - step * (double)(n - 1 - i);
-    return v ? const_of_doubles(op, t, v, n) : POISON;
+    if (concrete_number(arg_value(op, "start"), &a) && concrete_number(arg_value(op, "end"), &b))
+        return known_space(op, a, b, n, base, t);
+    return staged_space(op, n, base, t);
+}
+
+/* The indices of what triu (row->datum 1) or tril leave of a matrix, row by row. */
+static Ox lower_tri_indices(Op *op)
+{
+    int64_t rows = arg_int(op, "row"), columns = arg_int(op, "col"), offset = arg_int(op, "offset"), n = 0;
+    if (ctx_failed(op->cx) || rows < 0 || columns < 0 || rows > 4096 || columns > 4096)
+        return rows < 0 || columns < 0 ? op_fail(op, E_VALUE, "row and col must be non-negative") : op_refuse(op, "a matrix of %lld by %lld", (long long)rows, (long long)columns);
+    int64_t *at = new_array(op->cx, int64_t, 2 * rows * columns + 1);
+    for (int pass = 0; at && pass < 2; pass++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                if (op->row->datum ? j - i >= offset : j - i <= offset) {
+                    if (pass)
+                        at[count] = i, at[n + count] = j;
+                    count++;
+                }
+        n = count;
+    }
+    return at ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at)), arg_dtype(op, "dtype", DT_INT64)) : POISON;
 }
 
 /* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node */
@@ -290,58 +352,8 @@ static Ox lower_scalar_tensor(Op *op)
     return number_as(op, arg_value(op, "s"), arg_dtype(op, "dtype", DT_FLOAT));
 }
 
-/* ---- random ---- */
-
-static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
-{
-    if (ctx_failed(op->cx))
-        return POISON;
-    Attr all[6];
-    size_t n = 0;
-    for (; n < n_attr; n++)
-        all[n] = attr[n];
-    int64_t known[MAX_RANK];
-    bool fixed = true;
-    for (size_t i = 0; i < rank; i++)
-        fixed &= dim_known(dims[i], &known[i]);
-    all[n++] = INT("dtype", t);
-    if (fixed) {
-        all[n++] = INT_LIST("shape", known, rank);
-        return ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n);
-    }
-    Ox like = filled(op, ox_integer(op->g, t, 0), dims, rank);
-    return ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n);
-}
-
-/* text: RandomUniform (rand) or RandomNormal (randn) */
-static Ox lower_random(Op *op)
-{
-    Dims d = arg_dims(op, "size");
-    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", DT_FLOAT), NULL, 0);
-}
-
-static Ox lower_random_like(Op *op)
-{
-    Ox x = arg(op, "self");
-    int rank;
-    if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
-        return POISON;
-    return random_of(op, op->row->text, x->type->dim, (size_t)rank, arg_dtype(op, "dtype", ox_dtype(x)), NULL, 0);
-}
-
-/* floor of a uniform number in [low, high) */
-static Ox lower_randint(Op *op)
-{
-    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
-    Dims d = arg_dims(op, "size");
-    const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
-    Ox uniform = random_of(op, "RandomUniform", d.at, d.n, DT_FLOAT, range, 2);
-    return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", DT_INT64));
-}
-
 #define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define HOW_INT "*, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define GENERATED "*, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE HOW ", MemoryFormat? memory_format=None"
 
 const OpRow ops_create[] = {
@@ -349,12 +361,14 @@ const OpRow ops_create[] = {
     FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_zeros(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_new_fill, 1, NULL, PLAIN, "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
     LOWER(lower_full, NULL, PLAIN, "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
     FAMILY(lower_full, DT_FLOAT, NULL, PLAIN, "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),    /* up to version 4: floats */
     LOWER(lower_full_like, NULL, PLAIN, "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
@@ -362,8 +376,17 @@ const OpRow ops_create[] = {
     FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 1, NULL, PLAIN, "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 2, NULL, PLAIN, "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
-    LOWER(lower_linspace, NULL, PLAIN, "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
+    FAMILY(lower_space, 0, NULL, PLAIN, "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor"),
+    OLDER("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, " HOW ") -> Tensor"),
+    OLDER("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, " HOW ") -> Tensor"),
+    OLDER("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, " HOW ") -> Tensor"),
+    FAMILY(lower_space, 1, NULL, PLAIN, "aten::logspace(Scalar start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
+    OLDER("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),
+    OLDER("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
+    OLDER("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),
+    FAMILY(lower_tri_indices, 1, NULL, PLAIN, "aten::triu_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
+    FAMILY(lower_tri_indices, 0, NULL, PLAIN, "aten::tril_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
     FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor"),
     FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
@@ -375,13 +398,5 @@ const OpRow ops_create[] = {
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
     UNARY(lower_tensor, "data", NULL, PLAIN, "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
     LOWER(lower_scalar_tensor, NULL, PLAIN, "aten::scalar_tensor(Scalar s, " HOW ") -> Tensor"),
-    UNARY(lower_random, "RandomUniform", NULL, PLAIN, "aten::rand(SymInt[] size, " HOW ") -> Tensor"),
-    UNARY(lower_random, "RandomUniform", NULL, PLAIN, "aten::rand.generator(SymInt[] size, " GENERATED ") -> Tensor"),
-    UNARY(lower_random, "RandomNormal", NULL, PLAIN, "aten::randn(SymInt[] size, " HOW ") -> Tensor"),
-    UNARY(lower_random, "RandomNormal", NULL, PLAIN, "aten::randn.generator(SymInt[] size, " GENERATED ") -> Tensor"),
-    UNARY(lower_random_like, "RandomUniform", NULL, PLAIN, "aten::rand_like(Tensor self, " LIKE ") -> Tensor"),
-    UNARY(lower_random_like, "RandomNormal", NULL, PLAIN, "aten::randn_like(Tensor self, " LIKE ") -> Tensor"),
-    FAMILY(lower_randint, 0, NULL, PLAIN, "aten::randint(SymInt high, SymInt[] size, " HOW_INT ") -> Tensor"),
-    FAMILY(lower_randint, 1, NULL, PLAIN, "aten::randint.low(SymInt low, SymInt high, SymInt[] size, " HOW_INT ") -> Tensor"),
     OPS_END
 };

@@ -73,6 +73,11 @@ Ox scalar_of(Op *op, const char *name, Ox like);
 /* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`, which ONNX demands. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);
 
+/* ---- whole tensors (convert.c) ---- */
+
+/* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */
+Value written(Op *op, Ox v);
+
 /* ---- reductions (reduce.c) ---- */
 
 /* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */

@@ -9,6 +9,8 @@
     ROWS_AND_RULES(pointwise) \
     ROWS_AND_RULES(special) \
     ROWS(loss) \
+    ROWS(random) \
+    ROWS(window) \
     ROWS(convert) \
     ROWS(reduce) \
     ROWS(cumulative) \

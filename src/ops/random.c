@@ -1,0 +1,322 @@
+/* random.c - random tensors, with ONNX's RandomUniform and RandomNormal: other numbers than PyTorch's, the same distribution.
+ *
+ * Every other distribution is a function of these two. What only a loop with rejections can draw (gamma, Poisson, binomial)
+ * is refused. A generator is an argument that no ONNX operator has; it is dropped. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+/* ---- the two sources ---- */
+
+static Ox random_like(Op *op, const char *onnx, Ox like, DType t, const Attr *attr, size_t n_attr)
+{
+    Attr all[6] = { INT("dtype", t) };
+    for (size_t i = 0; i < n_attr; i++)
+        all[i + 1] = attr[i];
+    return ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1);
+}
+
+static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
+{
+    if (ctx_failed(op->cx))
+        return POISON;
+    int64_t known[MAX_RANK];
+    bool fixed = true;
+    for (size_t i = 0; i < rank; i++)
+        fixed &= dim_known(dims[i], &known[i]);
+    if (!fixed) {
+        Ox zero = ox_integer(op->g, t, 0), shape = ox_dims(op->g, dims, rank);
+        return random_like(op, onnx, ox(op, "Expand", zero, shape), t, attr, n_attr);
+    }
+    Attr all[6] = { INT("dtype", t), INT_LIST("shape", known, rank) };
+    for (size_t i = 0; i < n_attr; i++)
+        all[i + 2] = attr[i];
+    return ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n_attr + 2);
+}
+
+/* In [0, 1), or of the standard normal distribution, in x's shape; computed in float32 unless x is float64. */
+static DType computed(Ox x) { return ox_ok(x) && ox_dtype(x) == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT; }
+static Ox uniform_like(Op *op, Ox x) { return random_like(op, "RandomUniform", x, computed(x), NULL, 0); }
+static Ox normal_like(Op *op, Ox x) { return random_like(op, "RandomNormal", x, computed(x), NULL, 0); }
+
+static Ox scaled(Op *op, Ox x, double by, double plus)
+{
+    x = by == 1 ? x : ox(op, "Mul", x, number_like(op, by, x));
+    return plus == 0 ? x : ox(op, "Add", x, number_like(op, plus, x));
+}
+
+/* text: RandomUniform (rand) or RandomNormal (randn) */
+static Ox lower_random(Op *op)
+{
+    Dims d = arg_dims(op, "size");
+    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", DT_FLOAT), NULL, 0);
+}
+
+static Ox lower_random_like(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    return random_of(op, op->row->text, x->type->dim, (size_t)rank, arg_dtype(op, "dtype", ox_dtype(x)), NULL, 0);
+}
+
+/* ---- whole numbers ---- */
+
+/* A float32 has whole numbers up to 2^24. */
+static DType type_for(double low, double high) { return fabs(low) > 0x1p24 || fabs(high) > 0x1p24 ? DT_DOUBLE : DT_FLOAT; }
+
+/* floor of a uniform number in [low, high); row->datum: 1 has `low` */
+static Ox lower_randint(Op *op)
+{
+    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
+    Dims d = arg_dims(op, "size");
+    const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
+    Ox uniform = random_of(op, "RandomUniform", d.at, d.n, type_for((double)low, (double)high), range, 2);
+    return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", DT_INT64));
+}
+
+static Ox lower_randint_like(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
+    const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
+    if (!ox_ok(x))
+        return POISON;
+    Ox uniform = random_like(op, "RandomUniform", x, type_for((double)low, (double)high), range, 2);
+    return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", ox_dtype(x)));
+}
+
+/* high is data: floor(u * high) */
+static Ox lower_randint_like_tensor(Op *op)
+{
+    Ox x = arg(op, "self"), high = number_as(op, arg_value(op, "high"), DT_DOUBLE);
+    if (!ox_ok(x))
+        return POISON;
+    Ox uniform = random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0), whole = ox(op, "Floor", ox(op, "Mul", uniform, high));
+    return ox_cast(op->g, whole, arg_dtype(op, "dtype", ox_dtype(x)));
+}
+
+/* The order of random numbers. */
+static Ox lower_randperm(Op *op)
+{
+    Dim n = arg_dim_expr(op, "n");
+    Ox keys = random_of(op, "RandomUniform", &n, 1, DT_FLOAT, NULL, 0), k = ox_dims(op->g, &n, 1), out[2];
+    if (!ox_make_n(op->g, "TopK", INPUTS(keys, k), ATTRS(INT("axis", 0)), out, 2))
+        return POISON;
+    return ox_cast(op->g, out[1], arg_dtype(op, "dtype", DT_INT64));
+}
+
+/* ---- yes or no ---- */
+
+/* Is a uniform number below p? Of x's shape and type. */
+static Ox flipped(Op *op, Ox x, Ox p)
+{
+    Ox u = uniform_like(op, x), yes = ox(op, "Less", u, ox_cast(op->g, p, computed(x)));
+    return ox_ok(x) ? ox_cast(op->g, yes, ox_dtype(x)) : POISON;
+}
+
+static Ox lower_bernoulli(Op *op)
+{
+    Ox x = arg(op, "self");
+    return flipped(op, x, x);
+}
+
+static Ox probability(Op *op, Ox x)
+{
+    Ox p = number_as(op, arg_value(op, "p"), computed(x));
+    return p;
+}
+
+static Ox lower_bernoulli_p(Op *op)
+{
+    Ox x = arg(op, "self");
+    return flipped(op, x, probability(op, x));
+}
+
+static Value lower_bernoulli_(Op *op)
+{
+    Ox x = arg(op, "self");
+    return written(op, flipped(op, x, probability(op, x)));
+}
+
+/* ---- choices ---- */
+
+/* Without replacement: the n largest of log p + a number of Gumbel's distribution, which is what drawing one after the other gives. */
+static Ox without_replacement(Op *op, Ox log_p, Ox n)
+{
+    Ox u = uniform_like(op, log_p), least = number_like(op, 1e-30, u), inner = ox(op, "Neg", ox(op, "Log", ox(op, "Max", u, least)));
+    Ox gumbel = ox(op, "Neg", ox(op, "Log", ox(op, "Max", inner, least))), keys = ox(op, "Add", log_p, gumbel), out[2];
+    return ox_make_n(op->g, "TopK", INPUTS(keys, n), ATTRS(INT("axis", -1)), out, 2) ? out[1] : POISON;
+}
+
+static Ox lower_multinomial(Op *op)
+{
+    Ox p = arg(op, "self");
+    int64_t n = arg_int(op, "num_samples");
+    int rank;
+    if (!need_rank(op, p, 2, &rank) || ctx_failed(op->cx))
+        return POISON;
+    if (rank < 1 || rank > 2 || n < 1)
+        return op_fail(op, E_VALUE, n < 1 ? "cannot sample n_sample <= 0 samples" : "prob_dist must be 1 or 2 dim");
+    Ox log_p = ox(op, "Log", ox_cast(op->g, p, DT_FLOAT));
+    if (n > 1 && !arg_bool(op, "replacement"))
+        return without_replacement(op, log_p, ints(op, n));
+    Ox batch = rank == 1 ? unsqueeze_axis(op, log_p, 0) : log_p, axes = ints(op, 0);
+    Ox at = ox_with(op, "Multinomial", INPUTS(batch), INT("sample_size", n), INT("dtype", DT_INT64));
+    return rank == 1 ? ox(op, "Squeeze", at, axes) : at;
+}
+
+/* ---- other distributions ---- */
+
+/* mean and std, numbers or tensors, broadcast */
+static Ox lower_normal(Op *op)
+{
+    Value mean = arg_value(op, "mean"), std = arg_value(op, "std");
+    Ox first = mean.tag == V_TENSOR ? arg(op, "mean") : arg(op, "std"), second = first;
+    if (mean.tag == V_TENSOR && std.tag == V_TENSOR)
+        second = arg(op, "std");
+    Ox shape = first;
+    if (second != first)
+        shape = ox(op, "Add", first, ox_cast(op->g, second, ox_dtype(first)));
+    Ox z = normal_like(op, shape), by = ox_ok(z) ? number_as(op, std, ox_dtype(z)) : POISON, at = ox_ok(z) ? number_as(op, mean, ox_dtype(z)) : POISON;
+    Ox out = ox(op, "Add", ox(op, "Mul", z, by), at);
+    return ox_ok(first) ? ox_cast(op->g, out, ox_dtype(first)) : POISON;
+}
+
+static Ox lower_normal_size(Op *op)
+{
+    Dims d = arg_dims(op, "size");
+    double mean = arg_float(op, "mean"), std = arg_float(op, "std");
+    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    if (std < 0)
+        return op_fail(op, E_VALUE, "normal expects std >= 0.0, but found std %g", std);
+    if (std == 0)                               /* no spread, which ONNX Runtime does not survive */
+        return expand_dims(op, ox_number(op->g, t, mean), d.at, (int)d.n);
+    const Attr shape[] = { FLOAT("mean", mean), FLOAT("scale", std) };
+    return random_of(op, "RandomNormal", d.at, d.n, t, shape, 2);
+}
+
+typedef enum { UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, GEOMETRIC, CAUCHY, INTEGERS } Distribution;
+
+/* log of 1 - u: u may be 0, never 1 */
+static Ox log_rest(Op *op, Ox x)
+{
+    Ox u = uniform_like(op, x), one = number_like(op, 1, u);
+    return ox(op, "Log", ox(op, "Sub", one, u));
+}
+
+/* median + sigma tan(pi (u - 1/2)) */
+static Ox cauchy(Op *op, Ox x)
+{
+    Ox angle = scaled(op, uniform_like(op, x), 3.14159265358979323846, -1.57079632679489661923);
+    Ox top = ox(op, "Sin", angle), bottom = ox(op, "Cos", angle), tangent = ox(op, "Div", top, bottom);
+    return scaled(op, tangent, arg_float(op, "sigma"), arg_float(op, "median"));
+}
+
+/* What random_ draws without bounds: whole numbers that the type can hold. */
+static double integers_end(DType t)
+{
+    switch (t) {
+    case DT_BOOL: return 2;
+    case DT_FLOAT16: return 0x1p11;
+    case DT_BFLOAT16: return 0x1p8;
+    case DT_FLOAT: return 0x1p24;
+    case DT_DOUBLE: return 0x1p53;
+    default: return ldexp(1, (int)dtype_size(t) * 8 - dtype_is_signed(t));
+    }
+}
+
+static Ox integers(Op *op, Ox x)
+{
+    double low = has_param(op, "from") ? (double)arg_int(op, "from") : 0;
+    double high = has_param(op, "to") && arg_given(op, "to") ? (double)arg_int(op, "to") : integers_end(ox_dtype(x));
+    const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
+    return ox(op, "Floor", random_like(op, "RandomUniform", x, type_for(low, high), range, 2));
+}
+
+/* row->datum: which; in x's shape, in the type that it is computed in */
+static Ox drawn(Op *op, Ox x)
+{
+    switch ((Distribution)op->row->datum) {
+    case UNIFORM: return scaled(op, uniform_like(op, x), arg_float(op, "to") - arg_float(op, "from"), arg_float(op, "from"));
+    case NORMAL: return scaled(op, normal_like(op, x), arg_float(op, "std"), arg_float(op, "mean"));
+    case LOG_NORMAL: return ox(op, "Exp", scaled(op, normal_like(op, x), arg_float(op, "std"), arg_float(op, "mean")));
+    case EXPONENTIAL: return scaled(op, log_rest(op, x), -1 / arg_float(op, "lambd"), 0);
+    case GEOMETRIC: return scaled(op, ox(op, "Floor", scaled(op, log_rest(op, x), 1 / log1p(-arg_float(op, "p")), 0)), 1, 1);
+    case CAUCHY: return cauchy(op, x);
+    case INTEGERS: return integers(op, x);
+    }
+    return POISON;
+}
+
+static Ox drawn_like_self(Op *op)
+{
+    Ox x = arg(op, "self");
+    return ox_ok(x) ? ox_cast(op->g, drawn(op, x), ox_dtype(x)) : POISON;
+}
+
+static Value lower_drawn_(Op *op) { return written(op, drawn_like_self(op)); }
+
+#define HOW "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW_INT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define GENERATED "*, Generator? generator, "
+#define LIKE HOW ", MemoryFormat? memory_format=None"
+#define GENERATOR "*, Generator? generator=None"
+#define SOURCE(onnx, line) UNARY(lower_random, onnx, NULL, PLAIN, line)
+/* A distribution: the form that writes into self and the one that does not. */
+#define DRAWN(which, name, args) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"), \
+    FAMILY(drawn_like_self, which, NULL, PLAIN, "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
+#define INTO_SELF(which, line) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, line)
+#define REJECTION "it is drawn by rejection, which has no fixed number of steps"
+
+const OpRow ops_random[] = {
+    SOURCE("RandomUniform", "aten::rand(SymInt[] size, *, " HOW ") -> Tensor"),
+    OLDER("aten::rand.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
+    SOURCE("RandomNormal", "aten::randn(SymInt[] size, *, " HOW ") -> Tensor"),
+    OLDER("aten::randn.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
+    UNARY(lower_random_like, "RandomUniform", NULL, PLAIN, "aten::rand_like(Tensor self, *, " LIKE ") -> Tensor"),
+    OLDER("aten::rand_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
+    UNARY(lower_random_like, "RandomNormal", NULL, PLAIN, "aten::randn_like(Tensor self, *, " LIKE ") -> Tensor"),
+    OLDER("aten::randn_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
+    FAMILY(lower_randint, 0, NULL, PLAIN, "aten::randint(SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
+    OLDER("aten::randint.generator(SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor"),
+    FAMILY(lower_randint, 1, NULL, PLAIN, "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
+    OLDER("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor"),
+    FAMILY(lower_randint_like, 0, NULL, PLAIN, "aten::randint_like(Tensor self, SymInt high, *, " LIKE ") -> Tensor"),
+    OLDER("aten::randint_like.generator(Tensor self, SymInt high, " GENERATED LIKE ") -> Tensor"),
+    FAMILY(lower_randint_like, 1, NULL, PLAIN, "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE ") -> Tensor"),
+    OLDER("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, " GENERATED LIKE ") -> Tensor"),
+    LOWER(lower_randint_like_tensor, NULL, PLAIN, "aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE ") -> Tensor"),
+    OLDER("aten::randint_like.Tensor_generator(Tensor self, Tensor high, " GENERATED LIKE ") -> Tensor"),
+    LOWER(lower_randperm, NULL, PLAIN, "aten::randperm(SymInt n, *, " HOW_INT ") -> Tensor"),
+    OLDER("aten::randperm.generator(SymInt n, " GENERATED HOW_INT ") -> Tensor"),
+    LOWER(lower_bernoulli, NULL, PLAIN, "aten::bernoulli(Tensor self, " GENERATOR ") -> Tensor"),
+    LOWER(lower_bernoulli_p, NULL, PLAIN, "aten::bernoulli.p(Tensor self, float p, " GENERATOR ") -> Tensor"),
+    OLDER("aten::bernoulli.Tensor(Tensor self, Tensor p, " GENERATOR ") -> Tensor"),
+    CALL(lower_bernoulli_, NULL, PLAIN, "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, " GENERATOR ") -> Tensor(a!)"),
+    OLDER("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, " GENERATOR ") -> Tensor(a!)"),
+    LOWER(lower_multinomial, NULL, PLAIN, "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, " GENERATOR ") -> Tensor"),
+    LOWER(lower_normal, NULL, PLAIN, "aten::normal.Tensor_float(Tensor mean, float std=1., " GENERATOR ") -> Tensor"),
+    OLDER("aten::normal.float_Tensor(float mean, Tensor std, " GENERATOR ") -> Tensor"),
+    OLDER("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, " GENERATOR ") -> Tensor"),
+    LOWER(lower_normal_size, NULL, PLAIN, "aten::normal.float_float(float mean, float std, SymInt[] size, " GENERATOR ", " HOW ") -> Tensor"),
+    INTO_SELF(NORMAL, "aten::normal_(Tensor(a!) self, float mean=0., float std=1., " GENERATOR ") -> Tensor(a!)"),
+    FAMILY(drawn_like_self, NORMAL, NULL, PLAIN, "aten::normal_functional(Tensor self, float mean=0., float std=1., " GENERATOR ") -> Tensor"),
+    DRAWN(UNIFORM, "uniform", "float from=0., float to=1., "),
+    DRAWN(LOG_NORMAL, "log_normal", "float mean=1., float std=2., "),
+    DRAWN(EXPONENTIAL, "exponential", "float lambd=1., "),
+    DRAWN(GEOMETRIC, "geometric", "float p, "),
+    DRAWN(CAUCHY, "cauchy", "float median=0., float sigma=1., "),
+    INTO_SELF(INTEGERS, "aten::random_.from(Tensor(a!) self, int from, int? to, " GENERATOR ") -> Tensor(a!)"),
+    OLDER("aten::random_.to(Tensor(a!) self, int to, " GENERATOR ") -> Tensor(a!)"),
+    OLDER("aten::random_(Tensor(a!) self, " GENERATOR ") -> Tensor(a!)"),
+    FAMILY(drawn_like_self, INTEGERS, NULL, PLAIN, "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor"),
+    OLDER("aten::random.to(Tensor self, int to, " GENERATOR ") -> Tensor"),
+    OLDER("aten::random(Tensor self, " GENERATOR ") -> Tensor"),
+    REFUSE(REJECTION, "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
+    REFUSE(REJECTION, "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
+    REFUSE(REJECTION, "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
+    REFUSE(REJECTION, "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
+    OPS_END
+};
