@@ -45,6 +45,8 @@ PT2ONNX_API void pt2onnx_error_free(pt2onnx_error *e);                    /* NUL
 typedef enum { PT2ONNX_MODE_EVAL, PT2ONNX_MODE_SAVED } pt2onnx_mode;
 typedef enum { PT2ONNX_WEIGHTS_AUTO, PT2ONNX_WEIGHTS_INLINE, PT2ONNX_WEIGHTS_EXTERNAL, PT2ONNX_WEIGHTS_LINK } pt2onnx_weights;
 typedef enum { PT2ONNX_ASSUMED, PT2ONNX_ADDED, PT2ONNX_DROPPED, PT2ONNX_CHANGED, PT2ONNX_INFO } pt2onnx_note;
+/* Loops of a scripted program whose trips are known: unrolled unless that is large; a Loop where ONNX can say it; unrolled, and others are an error. */
+typedef enum { PT2ONNX_LOOPS_AUTO, PT2ONNX_LOOPS_KEEP, PT2ONNX_LOOPS_UNROLL } pt2onnx_loops;
 /* What the model writes to its own buffers and attributes: inputs NAME and outputs NAME.next; dropped with a note; an error. */
 typedef enum { PT2ONNX_STATE_IO, PT2ONNX_STATE_CONSTANT, PT2ONNX_STATE_REFUSE } pt2onnx_state;
 typedef enum { PT2ONNX_TARGET_ORT, PT2ONNX_TARGET_ONNX } pt2onnx_target;
@@ -82,10 +84,11 @@ typedef struct pt2onnx_options {
     int doc_strings;                        /* nodes carry the line of the user's program as their doc_string */
     const char *const *rename_inputs; size_t n_rename_inputs;       /* new names for the first inputs of the graph, in order; "" keeps one */
     const char *const *rename_outputs; size_t n_rename_outputs;     /* and of its outputs */
-    int keep_loops;                         /* a `for` of a scripted program stays a Loop where ONNX can say it, also when its trips are known */
+    int keep_loops;                         /* the same as PT2ONNX_LOOPS_KEEP */
     const char *const *domains; size_t n_domains;           /* versions of custom domains: "my.domain=2"; others have 1 */
     const char *const *output_dims; size_t n_output_dims;   /* names for sizes of outputs: "y.0=batch" */
     pt2onnx_state state;
+    pt2onnx_loops loops;
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -10,6 +10,7 @@
     X(LIMIT_DEPTH,    "depth",      200,              "nesting of expressions, blocks, pickled values and JSON; bounds the C stack") \
     X(LIMIT_CALLS,    "calls",      500,              "depth of calls in the model's own code; PyTorch's own modules stay under 60") \
     X(LIMIT_STEPS,    "steps",      50000000,         "statements and operators executed; ends endless loops in about 10 s") \
+    X(LIMIT_UNROLL,   "unroll",     50000,            "nodes that a loop of known trips may unroll to; beyond it becomes a Loop where ONNX can say it") \
     X(LIMIT_NODES,    "nodes",      5000000,          "nodes in the graph; 48,000 is the largest real one seen") \
     X(LIMIT_OBJECTS,  "objects",    20000000,         "pickled values") \
     X(LIMIT_HEAP,     "heap",       4294967296,       "bytes of memory for everything but weights") \

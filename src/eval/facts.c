@@ -14,6 +14,7 @@ typedef struct InputFact {
 } InputFact;
 
 typedef struct StateFact { Str name; uint32_t loose; } StateFact;
+typedef struct LoopRow { const Stmt *s; LoopFact how; Str told; } LoopRow;
 typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
 typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
 
@@ -21,6 +22,7 @@ typedef struct Facts {
     int restarts;
     VEC(InputFact) facts;
     VEC(StateFact) states;
+    VEC(LoopRow) loops;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
     struct Seen { VEC(Input) inputs; Map symbols, renamed; } *seen;
@@ -95,6 +97,40 @@ bool facts_add_state(Ctx *cx, Str name, uint32_t loose)
     bool added = vec_push(cx, &facts_of(cx)->states, (StateFact){ str_n(cx, name->s, name->len), loose });
     keep_end(cx);
     return added;
+}
+
+static LoopRow *loop_row(Ctx *cx, const Stmt *s)
+{
+    Facts *f = facts_of(cx);
+    for (size_t i = 0; i < f->loops.n; i++)
+        if (f->loops.at[i].s == s)
+            return &f->loops.at[i];
+    return NULL;
+}
+
+LoopFact facts_loop_of(Ctx *cx, const Stmt *s)
+{
+    const LoopRow *row = loop_row(cx, s);
+    return row ? row->how : LOOP_AS_ASKED;
+}
+
+bool facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
+{
+    Pos pos;
+    bool shown = place_pos(cx, where_intern(cx), &pos) && pos.file;
+    Str told = !why ? NULL : shown ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s", pos.file->s, pos.line, why->s)
+                                   : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
+    LoopRow *row = loop_row(cx, s);
+    keep_begin(cx);
+    bool made = row || vec_push(cx, &facts_of(cx)->loops, (LoopRow){ .s = s });
+    keep_end(cx);
+    if (!made)
+        return false;
+    row = loop_row(cx, s);
+    row->how = how;
+    row->told = told;
+    cx->error = (Error){ .code = E_NONE };          /* what a kept loop failed with is answered by unrolling it */
+    return fail(cx, E_RESTART, "a loop is %s", how == LOOP_KEPT ? "kept" : "unrolled");
 }
 
 bool facts_may_restart(Ctx *cx)
@@ -328,6 +364,9 @@ bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
 /* One line for each input that something was assumed about, with the option that decides it. */
 void facts_tell(Ctx *cx)
 {
+    for (size_t i = 0; i < facts_of(cx)->loops.n; i++)
+        if (facts_of(cx)->loops.at[i].told)
+            note(cx, NOTE_CHANGED, "%s", facts_of(cx)->loops.at[i].told->s);
     const struct Seen *seen = facts_of(cx)->seen;
     for (size_t i = 0; seen && i < seen->inputs.n; i++) {
         const Input *in = &seen->inputs.at[i];

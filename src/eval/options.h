@@ -19,10 +19,14 @@ typedef struct InputSpec {
 /* What the model writes to its own buffers and attributes: inputs and outputs; dropped with a note; an error. */
 typedef enum { STATE_IO, STATE_CONSTANT, STATE_REFUSE } StateMode;
 
+/* Loops whose trips are known: unrolled while that stays small; Loop where ONNX can say it; unrolled, and any other is an error. */
+typedef enum { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL } LoopsMode;
+
 typedef struct Options {
     int opset;
+    LoopsMode loops;
     StateMode state;
-    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, keep_loops;
+    bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
     WeightsMode weights;
     InputSpec *input; size_t n_input;
     Str *output_name; size_t n_output_name;

@@ -165,6 +165,39 @@ static bool one_trip(Eval *ev, const Stmt *s, Flow *flow)
     return *flow == FLOW_NEXT;
 }
 
+static Flow not_unrolled(Eval *ev)
+{
+    fail(ev->cx, E_UNDECIDED, "how often a loop runs is not known, so it cannot be unrolled (--loops=unroll)");
+    fail_hint(ev->cx, "give the sizes that the loop runs over with -i, or let ONNX run it: --loops=auto");
+    return FLOW_FAIL;
+}
+
+/* ONNX runs a loop whose trips are known. Where it cannot (an index of modules, types that change), the loop is unrolled. */
+static Flow keep_known_loop(Eval *ev, const Stmt *s, Value count)
+{
+    Ctx *cx = ev->cx;
+    Flow flow = run_staged_loop(ev, s, count);
+    ErrorCode e = cx->error.code;
+    if (flow == FLOW_FAIL && (e == E_UNSUPPORTED || e == E_UNDECIDED || e == E_VALUE))
+        facts_loop(cx, s, LOOP_UNROLLED, cx->error.text);
+    return flow;
+}
+
+static bool is_kept(Eval *ev, const Stmt *s)
+{
+    LoopFact fact = facts_loop_of(ev->cx, s);
+    return fact == LOOP_KEPT || (fact == LOOP_AS_ASKED && ev->cx->opt && ev->cx->opt->loops == LOOPS_KEEP);
+}
+
+/* Two trips are done: are all of them too many nodes? */
+static bool too_large(Eval *ev, const Stmt *s, int64_t made, int64_t trips)
+{
+    LoopsMode mode = ev->cx->opt ? ev->cx->opt->loops : LOOPS_AUTO;
+    int64_t all;
+    return mode == LOOPS_AUTO && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED &&
+           (!mul_ok(made / 2, trips, &all) || all > ev->cx->limit[LIMIT_UNROLL]);
+}
+
 static Flow run_for(Eval *ev, const Stmt *s)
 {
     Value count;
@@ -173,6 +206,8 @@ static Flow run_for(Eval *ev, const Stmt *s)
         return flow_of_failure(ev);
     if (count.tag == V_TENSOR)
         count = val_number_of(ev->g, tensor_read(ev->g, count.t));
+    if (count.tag == V_SYMINT && ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL)
+        return not_unrolled(ev);
     if (count.tag == V_SYMINT)
         return run_staged_loop(ev, s, count);
     if (count.tag == V_POISON)
@@ -181,9 +216,14 @@ static Flow run_for(Eval *ev, const Stmt *s)
         fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
         return FLOW_FAIL;
     }
-    if (count.i > 0 && ev->cx->opt && ev->cx->opt->keep_loops)
-        return run_staged_loop(ev, s, count);
+    if (count.i > 0 && is_kept(ev, s))
+        return keep_known_loop(ev, s, count);
+    size_t nodes = ev->g->nodes.n;
     for (int64_t i = 0; i < count.i; i++) {
+        if (i == 2 && too_large(ev, s, (int64_t)(ev->g->nodes.n - nodes), count.i)) {
+            facts_loop(ev->cx, s, LOOP_KEPT, NULL);
+            return FLOW_FAIL;
+        }
         if (s->n_target)
             assign_slot(ev, s->target[0], val_int(i));
         if (!one_trip(ev, s, &flow))
@@ -201,7 +241,7 @@ static Flow run_while(Eval *ev, const Stmt *s)
             return flow_of_failure(ev);
         Tri t = val_truth(ev->cx, c);
         if (t == UNKNOWN && c.tag == V_SYMBOOL)
-            return run_staged_loop(ev, s, c);
+            return ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL ? not_unrolled(ev) : run_staged_loop(ev, s, c);
         if (t != YES)
             break;
     } while (one_trip(ev, s, &flow));
