@@ -1,9 +1,10 @@
-/* rnn.c - recurrent layers: aten::lstm, gru, rnn_tanh, rnn_relu, over padded sequences.
+/* rnn.c - recurrent layers and cells: lstm, gru, rnn_tanh, rnn_relu, over padded and over packed sequences.
  *
  * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in another order than ONNX, so
- * weights are re-cut (Slice and Concat of constants, which tidy turns into recipes). Packed sequences, proj_size and
- * dropout between layers while training are refused. */
-#include "ops/internal.h"
+ * weights are re-cut (Slice and Concat of constants, which tidy turns into recipes). ONNX's LSTM has no projection: with
+ * proj_size, and for doubles, each direction is a Scan over the cell. Packed sequences are in packed.c. Dropout between layers while training
+ * is refused. */
+#include "ops/rnn.h"
 
 /* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX wants at each place. */
 typedef struct CellSpec { const char *onnx; int gates; int order[4]; const char *activation; } CellSpec;
@@ -37,6 +38,8 @@ typedef struct Layer {
     int64_t hidden, directions;
     const Ox *param;                /* of this layer: per direction w_ih, w_hh and, with biases, b_ih, b_hh */
     int per_direction;
+    bool biases, projected;         /* projected: a last parameter w_hr */
+    const Packed *packed;           /* NULL: every sequence has all steps */
     Ox h0, c0;                      /* [directions, batch, hidden]; c0 NULL but for LSTM */
 } Layer;
 
@@ -54,7 +57,7 @@ static Ox layer_weight(Op *op, const Layer *l, int which)
 /* [directions, 2 * gates * hidden]: input bias, then recurrent bias. NULL without biases. */
 static Ox layer_bias(Op *op, const Layer *l)
 {
-    if (l->per_direction == 2)
+    if (!l->biases)
         return NULL;
     Ox part[2];
     for (int d = 0; d < l->directions; d++) {
@@ -66,6 +69,17 @@ static Ox layer_bias(Op *op, const Layer *l)
         part[d] = unsqueeze_axis(op, joined, 0);
     }
     return concat_axis(op, part, (size_t)l->directions, 0);
+}
+
+/* Y [time, directions, batch, hidden] -> [time, batch, directions * hidden] */
+static Ox directions_beside(Op *op, Ox y, int64_t directions, int64_t hidden)
+{
+    if (directions == 1) {
+        Ox axes = ints(op, 1);
+        return ox(op, "Squeeze", y, axes);
+    }
+    Ox moved = permute_to(op, y, (const int[]){ 0, 2, 1, 3 }, 4);
+    return ox_ok(moved) ? reshape_to(op, moved, (const Dim[]){ ox_dim(moved, 0), ox_dim(moved, 1), dim_int(op->cx, directions * hidden) }, 3) : POISON;
 }
 
 /* One layer over x [time, batch, features]: out[0] [time, batch, directions * hidden], out[1] h, out[2] c. */
@@ -82,107 +96,299 @@ static void run_layer(Op *op, const Layer *l, Ox x, Ox out[3])
         l->cell->activation ? (Attr){ .name = "activations", .kind = ATTR_STRINGS, .n = (size_t)l->directions, .strs = act } : NO_ATTR,
     };
     bool lstm = l->cell == &cells[CELL_LSTM];
-    OxList in = lstm ? INPUTS(x, w, r, b, NULL, l->h0, l->c0) : INPUTS(x, w, r, b, NULL, l->h0);
+    Ox lengths = l->packed ? packed_lengths(op, l->packed, DT_INT32) : NULL;
+    OxList in = lstm ? INPUTS(x, w, r, b, lengths, l->h0, l->c0) : INPUTS(x, w, r, b, lengths, l->h0);
     Ox y[3] = { POISON, POISON, POISON };
     if (!ox_make_n(op->g, l->cell->onnx, in, attr, COUNT(attr), y, lstm ? 3 : 2)) {
         out[0] = out[1] = out[2] = POISON;
         return;
     }
-    /* Y is [time, directions, batch, hidden]: bring the directions beside hidden */
-    if (l->directions == 1) {
-        Ox axes = ints(op, 1);
-        out[0] = ox(op, "Squeeze", y[0], axes);
-    } else {
-        Ox moved = permute_to(op, y[0], (const int[]){ 0, 2, 1, 3 }, 4);
-        Dim d[3] = { NULL, NULL, dim_int(op->cx, 2 * l->hidden) };
-        if (ox_ok(moved))
-            d[0] = ox_dim(moved, 0), d[1] = ox_dim(moved, 1);
-        out[0] = reshape_to(op, moved, d, 3);
-    }
+    out[0] = directions_beside(op, y[0], l->directions, l->hidden);
     out[1] = y[1];
     out[2] = y[2];
 }
 
-/* All layers; shared by the three kinds. Returns the sequence and the final states, as PyTorch orders them. */
+/* ---- cells ---- */
+
+static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
+{
+    if (!ox_ok(x) || !ox_ok(weight))
+        return POISON;
+    const Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight), bias ? val_tensor(op->cx, bias) : val_none() };
+    Value v = call_op(op, "aten::linear", args, 3);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* One step of a cell. of_input and of_state are the products with the input and with the state h, biases added; the gates lie
+ * behind each other, LSTM's as i f g o, GRU's as r z n. c is LSTM's. */
+typedef struct State { Ox h, c; } State;
+
+static State lstm_step(Op *op, Ox of_input, Ox of_state, State s)
+{
+    Ox gates = ox(op, "Add", of_input, of_state), part[4];
+    if (!ox_make_n(op->g, "Split", INPUTS(gates), ATTRS(INT("axis", -1), INT("num_outputs", 4)), part, 4))
+        return (State){ POISON, POISON };
+    Ox in = ox(op, "Sigmoid", part[0]), forget = ox(op, "Sigmoid", part[1]), fresh = ox(op, "Tanh", part[2]), show = ox(op, "Sigmoid", part[3]);
+    Ox kept = ox(op, "Mul", forget, s.c), added = ox(op, "Mul", in, fresh), c = ox(op, "Add", kept, added), seen = ox(op, "Tanh", c);
+    return (State){ ox(op, "Mul", show, seen), c };
+}
+
+/* h' = n + z (h - n),  n = tanh(i_n + r h_n) */
+static State gru_step(Op *op, Ox of_input, Ox of_state, State s)
+{
+    Ox i[3], h[3];
+    const Attr attrs[] = { INT("axis", -1), INT("num_outputs", 3) };
+    if (!ox_make_n(op->g, "Split", INPUTS(of_input), attrs, 2, i, 3) || !ox_make_n(op->g, "Split", INPUTS(of_state), attrs, 2, h, 3))
+        return (State){ POISON, NULL };
+    Ox reset = ox(op, "Sigmoid", ox(op, "Add", i[0], h[0])), update = ox(op, "Sigmoid", ox(op, "Add", i[1], h[1]));
+    Ox gated = ox(op, "Mul", reset, h[2]), fresh = ox(op, "Tanh", ox(op, "Add", i[2], gated));
+    Ox away = ox(op, "Sub", s.h, fresh), part = ox(op, "Mul", away, update);
+    return (State){ ox(op, "Add", part, fresh), NULL };
+}
+
+static State cell_step(Op *op, const CellSpec *cell, Ox of_input, Ox of_state, State s)
+{
+    if (cell->gates == 4)
+        return lstm_step(op, of_input, of_state, s);
+    if (cell->gates == 3)
+        return gru_step(op, of_input, of_state, s);
+    return (State){ ox(op, cell->activation, ox(op, "Add", of_input, of_state)), NULL };
+}
+
+static State cell_call(Op *op, State s)
+{
+    Ox x = arg(op, "input"), w_ih = arg(op, "w_ih"), w_hh = arg(op, "w_hh"), b_ih = arg_opt(op, "b_ih"), b_hh = arg_opt(op, "b_hh");
+    Ox of_input = linear(op, x, w_ih, b_ih), of_state = linear(op, s.h, w_hh, b_hh);
+    return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
+}
+
+static Value lower_lstm_cell(Op *op)
+{
+    Oxs hx = arg_list(op, "hx");
+    if (hx.n != 2)
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "lstm_cell expects two hidden states"));
+    State s = cell_call(op, (State){ hx.at[0], hx.at[1] });
+    return result_tuple(op, (const Ox[]){ s.h, s.c }, 2);
+}
+
+static Ox lower_cell(Op *op)
+{
+    return cell_call(op, (State){ arg(op, "hx"), NULL }).h;
+}
+
+/* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)), and doubles ---- */
+
+typedef struct Loose { const CellSpec *cell; Ox w_hh, b_hh, w_hr; /* products' right sides; b_hh and w_hr may be NULL */ } Loose;
+
+/* inputs: h [batch, ..], LSTM's c, the products with the input [batch, gates] and, of packed sequences, whether each is still
+ * going on, bool [batch, 1]: one that is not keeps its state and shows zeros. Results: h, c, what is shown. */
+static Graph *loose_step(Op *op, const Loose *w, State start, Ox of_input, Ox going)
+{
+    Op body = *op;
+    body.g = graph_new(op->cx, op->g, str_of(op->cx, "step"));
+    State was = { graph_input(body.g, NULL, start.h->type), start.c ? graph_input(body.g, NULL, start.c->type) : NULL };
+    Ox x = graph_input(body.g, NULL, type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1));
+    Ox on = going ? graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1)) : NULL;
+    Ox of_state = ox(&body, "MatMul", was.h, w->w_hh);
+    if (w->b_hh)
+        of_state = ox(&body, "Add", of_state, w->b_hh);
+    State is = cell_step(&body, w->cell, x, of_state, was);
+    if (w->w_hr)
+        is.h = ox(&body, "MatMul", is.h, w->w_hr);
+    Ox shown = is.h;
+    if (on) {
+        Ox zero = number_like(&body, 0, is.h);
+        shown = ox(&body, "Where", on, is.h, zero);
+        is.h = ox(&body, "Where", on, is.h, was.h);
+        is.c = is.c ? ox(&body, "Where", on, is.c, was.c) : NULL;
+    }
+    graph_output(body.g, is.h, NULL);
+    if (is.c)
+        graph_output(body.g, is.c, NULL);
+    graph_output(body.g, ox(&body, "Identity", shown), NULL);
+    return ctx_failed(op->cx) ? NULL : body.g;
+}
+
+static Ox state_of(Op *op, Ox all, int d)
+{
+    Ox row = ox_int(op->g, d);
+    return all ? ox_with(op, "Gather", INPUTS(all, row), INT("axis", 0)) : NULL;
+}
+
+/* One direction over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c */
+static bool run_loose(Op *op, const Layer *l, int d, Ox x, Ox out[3])
+{
+    const Ox *p = l->param + d * l->per_direction;
+    const int turn[2] = { 1, 0 };
+    Loose w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2), .b_hh = l->biases ? p[3] : NULL };
+    w.w_hr = l->projected ? permute_to(op, p[l->per_direction - 1], turn, 2) : NULL;
+    Ox of_input = linear(op, x, p[0], l->biases ? p[2] : NULL), going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL, made[3];
+    State start = { .h = state_of(op, l->h0, d) };
+    start.c = state_of(op, l->c0, d);
+    if (!ox_ok(of_input) || !ox_ok(start.h) || (start.c && !ox_ok(start.c)))
+        return false;
+    Graph *body = loose_step(op, &w, start, of_input, going);
+    const int64_t ways[2] = { d, d };               /* the second direction goes backwards */
+    VEC(Ox) in = { 0 };
+    const Ox all[] = { start.h, start.c, of_input, going };
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (all[i])
+            vec_push(op->cx, &in, all[i]);
+    size_t scanned = going ? 2 : 1, states = start.c ? 2 : 1;
+    if (!body || !ox_make_n(op->g, "Scan", LIST(in), ATTRS(SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned), INT_LIST("scan_input_directions", ways, scanned),
+                                                           INT_LIST("scan_output_directions", ways, 1)), made, states + 1))
+        return false;
+    out[0] = made[states];
+    out[1] = unsqueeze_axis(op, made[0], 0);
+    out[2] = start.c ? unsqueeze_axis(op, made[1], 0) : NULL;
+    return true;
+}
+
+static void run_loose_layer(Op *op, const Layer *l, Ox x, Ox out[3])
+{
+    Ox of[3][2];
+    for (int d = 0; d < l->directions; d++) {
+        Ox one[3] = { POISON, POISON, POISON };
+        if (!run_loose(op, l, d, x, one))
+            one[0] = one[1] = one[2] = POISON;
+        for (int i = 0; i < 3; i++)
+            of[i][d] = one[i];
+    }
+    for (int i = 0; i < 3; i++)
+        out[i] = of[i][0] ? concat_axis(op, of[i], (size_t)l->directions, i == 0 ? 2 : 0) : NULL;
+}
+
+/* ---- layers ---- */
+
+typedef struct Rnn {
+    const CellSpec *cell;
+    bool lstm, biases, bidirectional;
+    int64_t layers, hidden;
+    Oxs params;
+    Ox h0, c0;                      /* [layers * directions, batch, hidden] */
+    const Packed *packed;
+} Rnn;
+
+static bool rnn_states(Op *op, Rnn *r)
+{
+    if (!r->lstm) {
+        r->h0 = arg(op, "hx");
+        return ox_ok(r->h0);
+    }
+    Oxs hx = arg_list(op, "hx");
+    if (hx.n != 2)
+        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "lstm expects two hidden states");
+    r->h0 = hx.at[0];
+    r->c0 = hx.at[1];
+    return ox_ok(r->h0) && ox_ok(r->c0);
+}
+
+/* How many parameters a direction of a layer has: 4 or 2, one more with a projection; 0 when the list does not fit. */
+static int params_each(const Rnn *r)
+{
+    int64_t sets = r->layers * (r->bidirectional ? 2 : 1), each = r->biases ? 4 : 2;
+    if (r->layers < 1 || r->layers > 1 << 20)
+        return 0;
+    for (int64_t more = 0; more <= (r->lstm ? 1 : 0); more++)
+        if (r->params.n == (size_t)(sets * (each + more)))
+            return (int)(each + more);
+    return 0;
+}
+
+static bool rnn_args(Op *op, Rnn *r)
+{
+    *r = (Rnn){ .cell = &cells[op->row->datum], .lstm = op->row->datum == CELL_LSTM, .params = arg_list(op, "params"), .biases = arg_bool(op, "has_biases"),
+                .bidirectional = arg_bool(op, "bidirectional"), .layers = arg_int(op, "num_layers") };
+    if (ctx_failed(op->cx) || !rnn_states(op, r))
+        return false;
+    if (arg_bool(op, "train") && r->layers > 1 && arg_float(op, "dropout") > 0)
+        return op_refuse(op, "dropout between the layers while training; save the model in eval mode"), false;
+    for (size_t i = 0; i < r->params.n; i++)
+        if (!ox_ok(r->params.at[i]))
+            return false;
+    if (!params_each(r))
+        return fail(op->cx, E_VALUE, "%zu weights do not make %lld layers", r->params.n, (long long)r->layers);
+    /* w_ih is [gates * hidden, in] */
+    int64_t wide;
+    if (ox_rank(r->params.at[0]) != 2 || !dim_known(ox_dim(r->params.at[0], 0), &wide))
+        return op_refuse(op, "the hidden size is not known"), false;
+    r->hidden = wide / r->cell->gates;
+    return true;
+}
+
+/* All layers over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c, as PyTorch orders them. */
+static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
+{
+    int64_t directions = r->bidirectional ? 2 : 1;
+    int each = params_each(r);
+    Oxs hs = { 0 }, cs = { 0 };
+    for (int64_t i = 0; i < r->layers; i++) {
+        Layer l = { .cell = r->cell, .hidden = r->hidden, .directions = directions, .param = r->params.at + i * directions * each, .per_direction = each,
+                    .biases = r->biases, .projected = each % 2, .packed = r->packed, .h0 = r->h0, .c0 = r->c0 };
+        if (r->layers > 1) {
+            l.h0 = cut(op, r->h0, i * directions, (i + 1) * directions);
+            l.c0 = r->c0 ? cut(op, r->c0, i * directions, (i + 1) * directions) : NULL;
+        }
+        Ox made[3];
+        if (l.projected || ox_dtype(l.param[0]) == DT_DOUBLE)      /* ONNX Runtime has the kernels for doubles in name only */
+            run_loose_layer(op, &l, x, made);
+        else
+            run_layer(op, &l, x, made);
+        x = made[0];
+        vec_push(op->cx, &hs, made[1]);
+        vec_push(op->cx, &cs, made[2]);
+    }
+    out[0] = x;
+    out[1] = concat_axis(op, hs.at, hs.n, 0);
+    out[2] = r->lstm ? concat_axis(op, cs.at, cs.n, 0) : NULL;
+}
+
 static Value lower_rnn(Op *op)
 {
-    const CellSpec *cell = &cells[op->row->datum];
-    bool lstm = op->row->datum == CELL_LSTM;
-    Ox x = arg(op, "input");
-    Oxs params = arg_list(op, "params");
-    bool biases = arg_bool(op, "has_biases"), bidirectional = arg_bool(op, "bidirectional"), batch_first = arg_bool(op, "batch_first");
-    int64_t layers = arg_int(op, "num_layers");
-    Ox h0 = POISON, c0 = NULL;
-    if (lstm) {
-        Oxs hx = arg_list(op, "hx");
-        if (hx.n != 2)
-            return val_tensor(op->cx, op_fail(op, E_VALUE, "lstm expects two hidden states"));
-        h0 = hx.at[0], c0 = hx.at[1];
-    } else {
-        h0 = arg(op, "hx");
-    }
-    if (ctx_failed(op->cx) || !ox_ok(x) || !ox_ok(h0))
-        return val_poison();
-    if (arg_bool(op, "train") && layers > 1 && arg_float(op, "dropout") > 0)
-        return val_tensor(op->cx, op_refuse(op, "dropout between the layers while training; save the model in eval mode"));
+    Rnn r;
+    Ox x = arg(op, "input"), out[3];
     int rank;
-    if (!need_rank(op, x, 3, &rank))
+    if (!rnn_args(op, &r) || !need_rank(op, x, 3, &rank))
         return val_poison();
-    int64_t directions = bidirectional ? 2 : 1;
-    int per_direction = biases ? 4 : 2;
-    if (layers < 1 || params.n != (size_t)(layers * directions * per_direction))
-        return val_tensor(op->cx, op_refuse(op, "%zu weights for %lld layers: proj_size is not supported", params.n, (long long)layers));
-    int64_t hidden;
-    if (!ox_ok(params.at[1]) || ox_rank(params.at[1]) != 2 || !dim_known(ox_dim(params.at[1], 1), &hidden))
-        return val_tensor(op->cx, op_refuse(op, "the hidden size is not known"));
+    if (rank != 3)
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "the input of a recurrent layer is [time, batch, features], got rank %d", rank));
+    bool batch_first = arg_bool(op, "batch_first");
+    run_layers(op, &r, batch_first ? permute_to(op, x, (const int[]){ 1, 0, 2 }, 3) : x, out);
+    if (batch_first)
+        out[0] = permute_to(op, out[0], (const int[]){ 1, 0, 2 }, 3);
+    return result_tuple(op, out, r.lstm ? 3 : 2);
+}
 
-    bool batched = rank == 3;
-    if (!batched) {                                 /* one sequence: [time, features], states [layers, hidden] */
-        x = unsqueeze_axis(op, x, 1);
-        h0 = unsqueeze_axis(op, h0, 1);
-        c0 = c0 ? unsqueeze_axis(op, c0, 1) : NULL;
-    } else if (batch_first) {
-        x = permute_to(op, x, (const int[]){ 1, 0, 2 }, 3);
-    }
-    Oxs hs = { 0 }, cs = { 0 };
-    for (int64_t i = 0; i < layers; i++) {
-        Layer l = { cell, hidden, directions, params.at + i * directions * per_direction, per_direction, h0, c0 };
-        if (layers > 1) {
-            l.h0 = cut(op, h0, i * directions, (i + 1) * directions);
-            l.c0 = c0 ? cut(op, c0, i * directions, (i + 1) * directions) : NULL;
-        }
-        Ox out[3];
-        run_layer(op, &l, x, out);
-        x = out[0];
-        vec_push(op->cx, &hs, out[1]);
-        vec_push(op->cx, &cs, out[2]);
-    }
-    Ox h = concat_axis(op, hs.at, hs.n, 0), c = lstm ? concat_axis(op, cs.at, cs.n, 0) : NULL;
-    if (!batched) {
-        Ox axes = ints(op, 1);
-        x = ox(op, "Squeeze", x, axes);
-        h = ox(op, "Squeeze", h, axes);
-        c = c ? ox(op, "Squeeze", c, axes) : NULL;
-    } else if (batch_first) {
-        x = permute_to(op, x, (const int[]){ 1, 0, 2 }, 3);
-    }
-    return result_tuple(op, (const Ox[]){ x, h, c }, lstm ? 3 : 2);
+/* Over packed sequences: unpacked, with their lengths, and packed again. */
+static Value lower_packed_rnn(Op *op)
+{
+    Rnn r;
+    Packed packed;
+    Ox data = arg(op, "data"), sizes = arg(op, "batch_sizes"), out[3];
+    if (!rnn_args(op, &r) || !packed_by_sizes(op, sizes, ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL, &packed))
+        return val_poison();
+    r.packed = &packed;
+    run_layers(op, &r, unpacked(op, &packed, data), out);
+    out[0] = packed_data(op, &packed, out[0]);
+    return result_tuple(op, out, r.lstm ? 3 : 2);
 }
 
 #define PADDED_RNN "Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
 #define PACKED_RNN "Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
-#define PACKED_WHY "packed sequences are not supported yet: pass padded sequences"
+#define CELL "Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
 
 const OpRow ops_rnn[] = {
     CALL_FAMILY(lower_rnn, CELL_LSTM, NULL, PLAIN, "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"),
     CALL_FAMILY(lower_rnn, CELL_GRU, NULL, PLAIN, "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
     CALL_FAMILY(lower_rnn, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
     CALL_FAMILY(lower_rnn, CELL_RELU, NULL, PLAIN, "aten::rnn_relu.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
-    REFUSE(PACKED_WHY, "aten::rnn_relu.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_LSTM, NULL, PLAIN, "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_GRU, NULL, PLAIN, "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_RELU, NULL, PLAIN, "aten::rnn_relu.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_lstm_cell, CELL_LSTM, NULL, PLAIN, "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"),
+    FAMILY(lower_cell, CELL_GRU, NULL, PLAIN, "aten::gru_cell(" CELL),
+    FAMILY(lower_cell, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh_cell(" CELL),
+    FAMILY(lower_cell, CELL_RELU, NULL, PLAIN, "aten::rnn_relu_cell(" CELL),
     OPS_END
 };

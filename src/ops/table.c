@@ -38,6 +38,7 @@
     ROWS(fold) \
     ROWS(attention) \
     ROWS(rnn) \
+    ROWS(packed) \
     ROWS(symbolic) \
     ROWS(vision) \
 
