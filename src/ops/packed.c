@@ -146,6 +146,8 @@ static Value lower__pack_padded_sequence(Op *op)
     if (!ox_ok(x) || !counted_dim(op, most, &steps) ||
         !dim_require(op->cx, ox_dim(lengths, 0), ox_dim(x, 1), "Expected `len(lengths)` to be equal to batch_size"))
         return val_poison();
+    if (!dim_assume(op->cx, REL_LE, steps, ox_dim(x, 0)))
+        return val_poison();
     Ox when = unsqueeze_axis(op, range_to(op, steps), 1);
     if (!packed_by_mask(op, ox(op, "Less", when, lengths), &p))
         return val_poison();
@@ -159,7 +161,7 @@ static Value lower__pad_packed_sequence(Op *op)
 {
     Ctx *cx = op->cx;
     Ox data = arg(op, "data"), sizes = arg_typed(op, "batch_sizes", DT_INT64), out[2];
-    int64_t total = arg_int(op, "total_length");
+    Dim total = arg_dim_expr(op, "total_length");      /* -1 or 0: as long as the longest */
     Packed p;
     if (ctx_failed(cx) || !ox_ok(data) || !packed_by_sizes(op, sizes, NULL, &p))
         return val_poison();
@@ -171,14 +173,14 @@ static Value lower__pad_packed_sequence(Op *op)
         dims[i] = i < 2 ? ox_dim(p.mask, i) : dim_int(cx, 1);
     Ox there = reshape_to(op, p.mask, dims, ox_rank(x));
     x = ox(op, "Where", there, x, value);
-    if (total > 0 && ox_ok(x)) {
-        if (dim_lt(cx, dim_int(cx, total), p.steps) == YES)
-            return val_tensor(cx, op_fail(op, E_VALUE, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=%lld and max sequence length being %s",
-                                          (long long)total, dim_text(cx, p.steps)->s));
+    if (ox_ok(x) && dim_lt(cx, zero, total) != NO && dim_eq(cx, total, p.steps) != YES) {
+        if (dim_lt(cx, total, p.steps) == YES)
+            return val_tensor(cx, op_fail(op, E_VALUE, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=%s and max sequence length being %s",
+                                          dim_text(cx, total)->s, dim_text(cx, p.steps)->s));
         Dim pads[2 * MAX_RANK];
         int rank = ox_rank(x);
         for (int i = 0; i < 2 * rank; i++)
-            pads[i] = i == rank ? dim_sub(cx, dim_int(cx, total), p.steps) : zero;
+            pads[i] = i == rank ? dim_sub(cx, total, p.steps) : zero;
         x = ox(op, "Pad", x, ox_dims(op->g, pads, 2 * (size_t)rank), value);
     }
     out[0] = ox_ok(x) && arg_bool(op, "batch_first") ? time_first(op, x) : x;
@@ -186,41 +188,8 @@ static Value lower__pad_packed_sequence(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* ---- sequences of their own, side by side ---- */
-
-/* pad_sequence: each with padding behind it (or in front), up to the longest. */
-static Ox lower_pad_sequence(Op *op)
-{
-    Ctx *cx = op->cx;
-    Oxs xs = arg_list(op, "sequences");
-    bool right = param_index(op->call->schema, str_of(cx, "padding_side")) < 0 || str_is(arg_str(op, "padding_side"), "right");
-    Ox *at = new_array(cx, Ox, xs.n + 1);
-    Dim most = NULL;
-    int rank;
-    if (xs.n == 0 || !at)
-        return ctx_failed(cx) ? POISON : op_fail(op, E_VALUE, "received an empty list of sequences");
-    for (size_t i = 0; i < xs.n; i++) {
-        if (!need_rank(op, xs.at[i], -1, &rank))
-            return POISON;
-        if (rank == 0)
-            return op_fail(op, E_VALUE, "pad_sequence needs sequences of rank 1 or more");
-        most = most ? dim_max(cx, most, ox_dim(xs.at[i], 0)) : ox_dim(xs.at[i], 0);
-    }
-    Ox value = number_as(op, arg_value(op, "padding_value"), ox_dtype(xs.at[0]));
-    for (size_t i = 0; i < xs.n; i++) {
-        Dim pads[2 * MAX_RANK], missing = dim_sub(cx, most, ox_dim(xs.at[i], 0));
-        int n = ox_rank(xs.at[i]);
-        for (int k = 0; k < 2 * n; k++)
-            pads[k] = k == (right ? n : 0) ? missing : dim_int(cx, 0);
-        Ox full = dim_is(missing, 0) ? xs.at[i] : ox(op, "Pad", xs.at[i], ox_dims(op->g, pads, 2 * (size_t)n), value);
-        at[i] = unsqueeze_axis(op, full, arg_bool(op, "batch_first") ? 0 : 1);
-    }
-    return concat_axis(op, at, xs.n, arg_bool(op, "batch_first") ? 0 : 1);
-}
-
 const OpRow ops_packed[] = {
     CALL(lower__pack_padded_sequence, NULL, PLAIN, "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"),
     CALL(lower__pad_packed_sequence, NULL, PLAIN, "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"),
-    LOWER(lower_pad_sequence, "default(sequences)", PLAIN, "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor"),
     OPS_END
 };

@@ -316,12 +316,22 @@ static bool rnn_args(Op *op, Rnn *r)
     return true;
 }
 
+static bool same_batch(Op *op, Ox x, Ox state)
+{
+    if (ox_rank(state) != 3)
+        return fail(op->cx, E_VALUE, "the states of a recurrent layer are [layers, batch, features], got rank %d", ox_rank(state));
+    return dim_require(op->cx, ox_dim(state, 1), ox_dim(x, 1), "the batch of the states is not the input's");
+}
+
 /* All layers over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c, as PyTorch orders them. */
 static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
 {
     int64_t directions = r->bidirectional ? 2 : 1;
     int each = params_each(r);
     Oxs hs = { 0 }, cs = { 0 };
+    out[0] = out[1] = out[2] = POISON;
+    if (!ox_ok(x) || !same_batch(op, x, r->h0) || (r->c0 && !same_batch(op, x, r->c0)))
+        return;
     for (int64_t i = 0; i < r->layers; i++) {
         Layer l = { .cell = r->cell, .hidden = r->hidden, .directions = directions, .param = r->params.at + i * directions * each, .per_direction = each,
                     .biases = r->biases, .projected = each % 2, .packed = r->packed, .h0 = r->h0, .c0 = r->c0 };

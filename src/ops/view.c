@@ -614,6 +614,7 @@ const OpRow ops_view[] = {
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
     LOWER(lower_same, NULL, PLAIN, "aten::lift(Tensor self) -> Tensor"),
     VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
     OPS_END
 };
