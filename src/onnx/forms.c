@@ -299,6 +299,19 @@ static bool lower_split(Node *n, int target)
     return true;
 }
 
+/* Are the scales known, and all of them 1 or more? */
+static bool enlarges(Graph *g, Ox scales)
+{
+    const int64_t *whole;
+    int64_t n;
+    if (scales->kind != OX_CONST || !ox_known_ints(g, ox_cast(g, scales, DT_INT64), &whole, &n))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (whole[i] < 1)
+            return false;
+    return true;
+}
+
 /* Resize: roi and scales are not optional at 11 and 12; sizes do not exist before 11, nor most modes. */
 static bool lower_resize(Node *n, int target)
 {
@@ -321,6 +334,8 @@ static bool lower_resize(Node *n, int target)
     Ox scales = n->in[2];
     drop_in(n, 2);
     set_in(n, 1, scales);
+    if (target < 10 && !enlarges(n->graph, scales))
+        return needs_opset(n, 10, target, "Resize to less");
     if (target < 10) {                          /* Resize began at 10; Upsample says the same */
         n->op = onnx_op(cx, "Upsample");
         n->name = str_of(cx, "Upsample");
@@ -338,8 +353,11 @@ static bool lower_gemm(Node *n, int target)
 
 static bool lower_topk(Node *n, int target)
 {
+    double k;
     if (target < 11 && !node_int(n, "largest", 1))
         return needs_opset(n, 11, target, "TopK of the smallest");
+    if (target < 10 && ox_known_scalar(n->graph, n->in[1], &k) && k == 0)
+        return needs_opset(n, 10, target, "TopK of no items");
     if (target < 11)
         drop_attr(n, "sorted");                 /* always sorted then */
     return true;

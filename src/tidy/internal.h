@@ -47,6 +47,24 @@ bool is_const(Ox v);                /* a constant, and there */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
+/* ---- legalising (legalise.c, legal_index.c) ---- */
+
+typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
+typedef struct Legal {
+    Rewrite *rw;
+    Ctx *cx;
+    int target;
+    bool ort;                       /* ONNX Runtime must run it */
+    Map rules;                      /* operator name -> Rule */
+    Map ops;                        /* operator name -> what makes it legal */
+} Legal;
+
+Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
+Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
+Verdict legal_range(Legal *l, Node *n, Ox *out);
+Verdict legal_topk(Legal *l, Node *n, Ox *out);
+Verdict legal_trilu(Legal *l, Node *n, Ox *out);
+
 /* ---- types (types.c) ---- */
 
 typedef struct OrtKernel { const char *op; uint8_t first, last; const char *type; uint32_t dtypes; } OrtKernel;

@@ -8,24 +8,15 @@
 
 #include "onnx/rules.h"
 
+#include <float.h>
 #include <math.h>
 
 extern const char rules_tidy_legal[];
 
-typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
-typedef struct Legal Legal;
 /* out: n->n_out values that replace n's outputs; NULL for one that nobody uses. */
 typedef Verdict (*LegalFn)(Legal *l, Node *n, Ox *out);
 typedef struct LegalOp { const char *op; int before; LegalFn fn; } LegalOp;
 
-struct Legal {
-    Rewrite *rw;
-    Ctx *cx;
-    int target;
-    bool ort;                       /* ONNX Runtime must run it */
-    Map rules;                      /* operator name -> Rule */
-    Map ops;                        /* operator name -> LegalOp */
-};
 enum { MAX_OUT = 16, MAX_DEPTH = 16 };
 
 /* ---- helpers ------------------------------------------------------------------------------------------------- */
@@ -262,6 +253,21 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
     return REFUSED;
 }
 
+/* IsInf before 10: beyond the largest number of its type. */
+static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
+{
+    (void)l;
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    double most = ox_dtype(x) == DT_DOUBLE ? DBL_MAX : ox_dtype(x) == DT_FLOAT16 ? 65504 : FLT_MAX;
+    bool negative = node_int(n, "detect_negative", 1) != 0, positive = node_int(n, "detect_positive", 1) != 0;
+    if (!negative && !positive)
+        return AS_IT_IS;
+    Ox size = !positive ? ox_g(g, "Neg", x) : !negative ? x : ox_g(g, "Abs", x);
+    out[0] = ox_g(g, "Greater", size, number_like(g, most, x));
+    return CHANGED;
+}
+
 /* Equal takes floats from 11 on; before that: neither less nor greater, and neither is NaN. */
 static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 {
@@ -277,35 +283,7 @@ static Verdict legal_equal(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- masks and orders ------------------------------------------------------------------------------------------------ */
-
-/* 0, 1, .. along `axis` of a matrix, as [n, 1] or [1, n] */
-static Ox counting(Graph *g, Dim n, bool down)
-{
-    Ox end = ox_dim_value(g, n), zero = ox_int(g, 0), one = ox_int(g, 1);
-    Ox run = ox_g(g, "Range", zero, end, one);
-    return ox_g(g, "Unsqueeze", run, ox_ints(g, (int64_t[]){ down ? 1 : 0 }, 1));
-}
-
-/* The triangle is where column - row reaches k. */
-static Verdict legal_trilu(Legal *l, Node *n, Ox *out)
-{
-    (void)l;
-    Graph *g = n->graph;
-    Ox x = n->in[0], k = in_of(n, 1);
-    int rank = ox_rank(x);
-    if (rank < 2)
-        return AS_IT_IS;
-    Ox row = counting(g, ox_dim(x, rank - 2), true), column = counting(g, ox_dim(x, rank - 1), false);
-    if (!k)
-        k = ox_int(g, 0);
-    k = ox_g(g, "Reshape", k, ox_ints(g, NULL, 0));
-    Ox edge = ox_g(g, "Add", row, k);
-    Ox outside = ox_g(g, node_int(n, "upper", 1) ? "Less" : "Greater", column, edge);
-    Ox zero = ox_dtype(x) == DT_BOOL ? ox_bool(g, false) : number_like(g, 0, x);
-    out[0] = ox_g(g, "Where", outside, zero, x);
-    return CHANGED;
-}
+/* ---- parts ----------------------------------------------------------------------------------------------------------- */
 
 /* Slice before 10 has no steps: the items that it takes, named one by one, where they are known. */
 static Verdict legal_slice(Legal *l, Node *n, Ox *out)
@@ -372,52 +350,26 @@ static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* A running sum is a product with a triangle of ones; the axis must be known, and not long. */
-static Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
-{
-    enum { LONGEST = 512 };
-    Graph *g = n->graph;
-    Ox x = n->in[0];
-    const int64_t *at;
-    int64_t count, extent, rank = ox_rank(x);
-    if (rank < 1 || !ox_known_ints(g, n->in[1], &at, &count) || count != 1 || !dtype_is_float(ox_dtype(x)))
-        return AS_IT_IS;
-    int64_t axis = at[0] < 0 ? at[0] + rank : at[0];
-    if (axis < 0 || axis >= rank || !dim_known(ox_dim(x, (int)axis), &extent) || extent > LONGEST)
-        return AS_IT_IS;
-    bool back = node_int(n, "reverse", 0) != 0, exclusive = node_int(n, "exclusive", 0) != 0;
-    float *ones = new_array(l->cx, float, extent * extent + 1);
-    for (int64_t from = 0; from < extent; from++)
-        for (int64_t to = 0; to < extent; to++)
-            ones[from * extent + to] = exclusive ? (back ? from > to : from < to) : back ? from >= to : from <= to;
-    Ox triangle = ox_const(g, const_make(l->cx, DT_FLOAT, 2, (int64_t[]){ extent, extent }, ones));
-    triangle = ox_cast(g, triangle, ox_dtype(x));
-    int64_t perm[MAX_RANK];
-    for (int64_t i = 0; i < rank; i++)
-        perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
-    bool last = axis == rank - 1;
-    Ox turned = last ? x : transpose(g, x, perm, (int)rank);
-    Ox sum = ox_g(g, "MatMul", turned, triangle);
-    out[0] = last ? sum : transpose(g, sum, perm, (int)rank);
-    return CHANGED;
-}
-
 static const LegalOp legal_ops[] = {
     { "Clip", 12, legal_clip },
     { "CumSum", 11, legal_cumsum },
     { "DepthToSpace", 11, legal_depth_to_space },
     { "Equal", 11, legal_equal },
+    { "GatherElements", 11, legal_gather_elements },
     { "GroupNormalization", 21, legal_group_norm },
     { "Hardmax", 13, legal_softmax },
+    { "IsInf", 10, legal_is_inf },
     { "LayerNormalization", 17, legal_layer_norm },
     { "LogSoftmax", 13, legal_softmax },
     { "Max", 12, legal_extreme },
     { "Min", 12, legal_extreme },
     { "Pow", 12, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
+    { "Range", 11, legal_range },
     { "Shape", 15, legal_shape },
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
+    { "TopK", 11, legal_topk },
     { "Trilu", 14, legal_trilu },
 };
 
