@@ -192,6 +192,7 @@ static void drop_newest(Arena *a)
     a->bytes -= c->size;
     go_back(c, 0);
     if (c == a->reserve) {
+        c->older = NULL;
         a->spent = false;
         return;
     }
@@ -366,9 +367,11 @@ void mem_give(Ctx *cx, void *p, size_t n)
         block_free(b);
 }
 
+/* Whatever fails fails before the block moves: a failure is told with strings and places, which may lie in it. */
 static void *block_grow(Ctx *cx, Block *b, size_t size)
 {
-    size_t before = arena_bytes(b->of);
+    if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size), "bytes of memory"))
+        return NULL;
     Block *grown = size > SIZE_MAX - sizeof *b ? NULL : base_realloc(b, sizeof *b + size);
     if (!grown) {
         fail(cx, E_MEMORY, "out of memory");
@@ -377,7 +380,6 @@ static void *block_grow(Ctx *cx, Block *b, size_t size)
     grown->of->bytes -= grown->size;
     grown->size = size;
     link_block(grown);
-    check_memory(cx, before, grown->of);
     return grown->at;
 }
 

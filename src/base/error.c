@@ -63,8 +63,8 @@ static bool grow(Ctx *cx, Places *ps)
         return true;
     size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
     SourceId *slot = new_array(cx, SourceId, nslot);
-    if (!slot)
-        return false;
+    if (!slot || ps->nslot >= nslot)            /* a failure just now was at a place */
+        return ps->nslot >= nslot;
     mem_give(cx, ps->slot, ps->nslot * sizeof *slot);
     ps->slot = slot;
     ps->nslot = nslot;

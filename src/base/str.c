@@ -54,10 +54,11 @@ static bool grow(Ctx *cx, Interner *in)
 {
     if ((in->n + 1) * 3 <= in->nslot * 2)
         return true;
-    size_t nslot = in->nslot ? in->nslot * 2 : 1024, old_n = in->nslot;
-    StrSlot *old = in->slot, *slot = new_array(cx, StrSlot, nslot);
-    if (!slot)
-        return false;
+    size_t nslot = in->nslot ? in->nslot * 2 : 1024;
+    StrSlot *slot = new_array(cx, StrSlot, nslot), *old = in->slot;
+    size_t old_n = in->nslot;                   /* a failure just now has been told in strings */
+    if (!slot || old_n >= nslot)
+        return old_n >= nslot;
     in->slot = slot;
     in->nslot = nslot;
     for (size_t i = 0; i < old_n; i++)
