@@ -334,8 +334,9 @@ static bool lower_resize(Node *n, int target)
     Ox scales = n->in[2];
     drop_in(n, 2);
     set_in(n, 1, scales);
-    if (target < 10 && !enlarges(n->graph, scales))
-        return needs_opset(n, 10, target, "Resize to less");
+    bool nearest = strcmp(mode, "nearest") == 0;    /* ONNX Runtime rounds up when it shrinks by the rules of opset 10 */
+    if ((target < 10 || nearest) && !enlarges(n->graph, scales))
+        return needs_opset(n, nearest ? 11 : 10, target, "Resize to less");
     if (target < 10) {                          /* Resize began at 10; Upsample says the same */
         n->op = onnx_op(cx, "Upsample");
         n->name = str_of(cx, "Upsample");
