@@ -186,6 +186,72 @@ class writes_through_views(nn.Module):
         return y, row
 
 
+# ---- state ----
+
+STATE = dict(tags=("state",))
+
+
+class Buffer(nn.Module):
+    def __init__(self, *shape, dtype=torch.float32):
+        super().__init__()
+        self.register_buffer("kept", torch.full(shape, 3, dtype=dtype))
+
+
+@program(rand(3, 4), rand(3, 4, seed=1), rand(3, 4, seed=2), **STATE)
+class sum_so_far(Buffer):
+    def __init__(self):
+        super().__init__(3, 4)
+
+    def forward(self, x):
+        self.kept.add_(x)
+        return self.kept * 2
+
+
+@program(rand(3, 4), rand(3, 4, seed=1), rand(3, 4, seed=2), **STATE)
+class counter(Buffer):
+    def __init__(self):
+        super().__init__(dtype=torch.int64)
+
+    def forward(self, x):
+        self.kept += 1
+        return x * self.kept
+
+
+@program(rand(3, 4), rand(3, 4, seed=1), rand(3, 4, seed=2), **STATE)
+class state_in_slices(Buffer):
+    def __init__(self):
+        super().__init__(5, 4)
+
+    def forward(self, x):
+        before = self.kept.sum(0)
+        self.kept[1:4].copy_(x)
+        self.kept[0, 1] = 7
+        self.kept.t()[2].mul_(0.5)
+        return before, self.kept.sum(0)
+
+
+@program(Given(rand(1, 4), torch.tensor([0])), Given(rand(1, 4, seed=1), torch.tensor([2])), Given(rand(1, 4, seed=2), torch.tensor([1])), **STATE)
+class cache_by_position(Buffer):
+    def __init__(self):
+        super().__init__(5, 4)
+
+    def forward(self, x, at):
+        self.kept.index_copy_(0, at, x)
+        return self.kept @ x[0]
+
+
+@program(rand(2, 4), rand(2, 4, seed=1), rand(2, 4, seed=2), **STATE)
+class state_in_no_grad(Buffer):
+    def __init__(self):
+        super().__init__(4)
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.kept.lerp_(x.mean(0), 0.25)
+        return (x - self.kept) * self.scale
+
+
 # ---- higher-order operators ----
 
 @program(rand(3, 4).abs(), -rand(3, 4).abs())
