@@ -30,9 +30,9 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 typedef struct Line {
     int help, help_all, version, quiet, verbose;
-    const char *output, *dump_after;
+    const char *output, *dump_after, *model_name;
     int opset, mode, state, loops, weights, target, keep_weights, dynamic, check_crc;
-    TextList inputs, output_names, rules, limits, rest;
+    TextList inputs, dims, output_names, rules, limits, rest;
 } Line;
 
 static Line line_defaults(void)
@@ -41,7 +41,7 @@ static Line line_defaults(void)
     return (Line){ .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target };
 }
 
-enum { N_OPTIONS = 20 };
+enum { N_OPTIONS = 22 };
 
 static void make_rows(Line *l, Option *rows)
 {
@@ -52,6 +52,8 @@ static void make_rows(Line *l, Option *rows)
         { NULL, 0, "target", OPT_CHOICE, &l->target, "NAME", "ort: add casts where ONNX Runtime lacks a kernel for a type; onnx: only what ONNX asks for", target_words, false },
         { "Input", 'i', "input", OPT_LIST, &l->inputs, "SPEC", "type and shape of an input, or the value of an argument; once for each: x:float32[N,3,224,224] x:int64[N=1..64,?] 1x3x224x224 sr=16000 mode=\"fast\" batch.image:float32[4]", NULL, true },
         { NULL, 0, "dynamic", OPT_FLAG, &l->dynamic, NULL, "make the sizes that a trace has recorded dynamic", NULL, true },
+        { NULL, 0, "dim", OPT_LIST, &l->dims, "OLD=NEW", "another name for a size of a torch.export program: s77=batch", NULL, false },
+        { NULL, 0, "model", OPT_TEXT, &l->model_name, "NAME", "which program, when a torch.export package holds several", NULL, false },
         { NULL, 0, "mode", OPT_CHOICE, &l->mode, "MODE", "eval: as after model.eval(); saved: as the file says", mode_words, true },
         { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW", "buffers and attributes that the model writes; io: each is an input NAME and an output NAME.next; constant: they stay as saved; refuse", state_words, true },
         { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW", "loops whose trips are known; auto: unrolled unless that gets large; keep: a Loop where ONNX can say it; unroll: all, any other is an error", loops_words, false },
@@ -177,6 +179,9 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     o.check_crc = l->check_crc;
     o.inputs = l->inputs.at;
     o.n_inputs = l->inputs.n;
+    o.dims = l->dims.at;
+    o.n_dims = l->dims.n;
+    o.model_name = l->model_name;
     o.output_names = l->output_names.at;
     o.n_output_names = l->output_names.n;
     o.rules = l->rules.at;
@@ -300,7 +305,7 @@ static const char **make_lists(Line *l, int argc, char **argv)
     for (int i = 1; i < argc; i++)
         for (const char *s = argv[i]; *s; s++)
             most += *s == ',';
-    TextList *lists[] = { &l->inputs, &l->output_names, &l->rules, &l->limits, &l->rest };
+    TextList *lists[] = { &l->inputs, &l->dims, &l->output_names, &l->rules, &l->limits, &l->rest };
     const size_t n = sizeof lists / sizeof *lists;
     const char **room = calloc(most * n, sizeof *room);
     for (size_t i = 0; room && i < n; i++)

@@ -107,6 +107,10 @@ static Program *load(Session *s)
         fail_hint(s->cx, "pt2onnx show %s", s->file);
         return NULL;
     }
+    if (s->kind == FILE_TORCHSCRIPT && s->opt.model) {
+        fail(s->cx, E_USAGE, "--model %s: a TorchScript archive holds one program", s->opt.model->s);
+        return NULL;
+    }
     if (s->opt.check_crc && !check_crcs(s))
         return NULL;
     keep_begin(s->cx);

@@ -91,6 +91,31 @@ static bool read_output_names(Session *s)
     return true;
 }
 
+static bool is_name(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return n > 0 && s[n] == '\0' && !(s[0] >= '0' && s[0] <= '9');
+}
+
+static bool read_dims(Session *s)
+{
+    s->opt.n_dim = s->o.n_dims;
+    s->opt.dim = new_array(s->cx, DimName, s->o.n_dims + 1);
+    if (!s->opt.dim)
+        return false;
+    for (size_t i = 0; i < s->o.n_dims; i++) {
+        const char *text = s->o.dims[i], *eq = strchr(text, '=');
+        DimName *d = &s->opt.dim[i];
+        if (!eq || !is_name(eq + 1))
+            return fail(s->cx, E_USAGE, "--dim %s: the file's name and the new one are expected, like s77=batch", text);
+        *d = (DimName){ str_n(s->cx, text, (size_t)(eq - text)), str_of(s->cx, eq + 1) };
+        for (size_t k = 0; k < i; k++)
+            if (s->opt.dim[k].from == d->from)
+                return fail(s->cx, E_USAGE, "--dim: %s is given twice", d->from->s);
+    }
+    return true;
+}
+
 /* "NAME=VALUE" each */
 static bool check_pairs(Ctx *cx, const char *what, const char *const *texts, size_t n)
 {
@@ -171,7 +196,8 @@ bool settings_read(Session *s, const pt2onnx_options *o)
         !check_pairs(s->cx, "output_dims", s->o.output_dims, s->o.n_output_dims))
         return false;
     keep_begin(s->cx);                                      /* SPECs outlive restarts */
-    bool ok = read_inputs(s) && read_output_names(s);
+    bool ok = read_inputs(s) && read_output_names(s) && read_dims(s);
+    s->opt.model = s->o.model_name ? str_of(s->cx, s->o.model_name) : NULL;
     keep_end(s->cx);
     for (size_t i = 0; ok && i < s->o.n_rules; i++)
         ok = read_rules(s, s->o.rules[i]);

@@ -22,6 +22,9 @@ typedef enum { STATE_IO, STATE_CONSTANT, STATE_REFUSE } StateMode;
 /* Loops whose trips are known: unrolled while that stays small; Loop where ONNX can say it; unrolled, and any other is an error. */
 typedef enum { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL } LoopsMode;
 
+/* --dim s77=batch: what the file calls s77 is called batch. */
+typedef struct DimName { Str from, to; } DimName;
+
 typedef struct Options {
     int opset;
     LoopsMode loops;
@@ -30,6 +33,8 @@ typedef struct Options {
     WeightsMode weights;
     InputSpec *input; size_t n_input;
     Str *output_name; size_t n_output_name;
+    DimName *dim; size_t n_dim;
+    Str model;                      /* which program of a package; NULL: its only one */
     const char *dump_after;
     void (*dump)(void *user, const char *pass, Str text); void *dump_user;
 } Options;

@@ -3,6 +3,7 @@
  * The graph becomes one function, forward(self, inputs..): weights are attributes of a flat root object, and what is written to
  * at the end (a mutated buffer or input) is an in-place copy_, so that the evaluator has one rule for state in both formats. The
  * file records the type of every value; they go with the statements and are compared with ours. */
+#include "eval/options.h"
 #include "front/exported.h"
 
 enum { OLDEST_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
@@ -44,36 +45,57 @@ static bool archive_version(Exported *x)
     return fail(x->cx, E_UNSUPPORTED, "the archive has version %.*s, newer than what is known here", s.n < 20 ? (int)s.n : 20, (const char *)s.p);
 }
 
-/* models/NAME.json; of several the one that torch.export.save writes. */
+/* The NAME of models/NAME.json; it may have slashes. NULL: the record is no program. */
+static Str model_of(Exported *x, const ZipEntry *e)
+{
+    static const char folder[] = "models/", ending[] = ".json";
+    size_t from = x->zip->root->len + sizeof folder - 1, to = e->name->len - (sizeof ending - 1);
+    if (!str_starts(e->name, x->zip->root->s) || strncmp(e->name->s + x->zip->root->len, folder, sizeof folder - 1) || !str_ends(e->name, ending) || to <= from)
+        return NULL;
+    return str_n(x->cx, e->name->s + from, to - from);
+}
+
+static const ZipEntry *which_model(Exported *x, Str wanted, size_t n, Buf *names)
+{
+    if (wanted)
+        fail(x->cx, E_USAGE, "--model %s: the package holds no such program, but %s", wanted->s, n ? buf_done(names)->s : "none at all");
+    else
+        fail(x->cx, E_UNDECIDED, "the package holds %zu programs: %s", n, buf_done(names)->s);
+    if (!wanted)
+        fail_hint(x->cx, "--model NAME");
+    return NULL;
+}
+
+/* The program that --model names, or else the only one. */
 static const ZipEntry *find_model(Exported *x)
 {
-    static const char folder[] = "models/";
-    size_t root = x->zip->root->len;
+    const Options *o = x->cx->opt;
+    Str wanted = o ? o->model : NULL;
+    Buf names = buf_new(x->cx);
     const ZipEntry *found = NULL;
     size_t n = 0;
     for (size_t i = 0; i < x->zip->n; i++) {
-        const ZipEntry *e = &x->zip->entry[i];
-        if (!str_starts(e->name, x->zip->root->s) || strncmp(e->name->s + root, folder, sizeof folder - 1) || !str_ends(e->name, ".json"))
+        Str name = model_of(x, &x->zip->entry[i]);
+        if (!name)
             continue;
-        found = e;
-        n++;
+        buf_fmt(&names, "%s%s", n++ ? ", " : "", name->s);
+        if (!wanted || name == wanted) {
+            found = &x->zip->entry[i];
+            x->model = name;
+        }
     }
-    if (n > 1 && !(found = zip_find_in_root(x->cx, x->zip, "models/model.json"))) {
-        fail(x->cx, E_UNSUPPORTED, "the package holds %zu programs, none of them named \"model\"", n);
-        fail_hint(x->cx, "save the one to convert by itself: torch.export.save(program, \"net.pt2\")");
-        return NULL;
-    }
-    size_t from = root + sizeof folder - 1;
-    if (found)
-        x->model = str_n(x->cx, found->name->s + from, found->name->len - from - strlen(".json"));
-    return found;
+    return (wanted ? !found : n > 1) ? which_model(x, wanted, n, &names) : found;
 }
 
 static const ZipEntry *find_program(Exported *x)
 {
-    if (x->generation == FILE_PT2_OLD)
-        return zip_find_in_root(x->cx, x->zip, "serialized_exported_program.json");
-    return byte_order(x) && archive_version(x) ? find_model(x) : NULL;
+    if (x->generation != FILE_PT2_OLD)
+        return byte_order(x) && archive_version(x) ? find_model(x) : NULL;
+    if (x->cx->opt && x->cx->opt->model) {
+        fail(x->cx, E_USAGE, "--model %s: this package is older than packages of several programs", x->cx->opt->model->s);
+        return NULL;
+    }
+    return zip_find_in_root(x->cx, x->zip, "serialized_exported_program.json");
 }
 
 /* ---- around the graph ---- */

@@ -1,6 +1,7 @@
-"""Writes exported_b.pt2 and exported_a.pt2: one small program in both generations of the format. Needs torch 2.13.
+"""Writes exported_b.pt2 and exported_a.pt2, one small program in both generations of the format, and two.pt2, a package of
+two programs. Needs torch 2.13.
 
-    python tests/programs/exported.py tests/programs
+    python tests/programs/exported.py tests/programs [tests/cli/files]
 """
 import io
 import json
@@ -70,7 +71,38 @@ def save_a(p, path):
             z.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
 
 
+PAIR = '''
+import torch
+
+class Encoder(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+class Decoder(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
+
+    def forward(self, code):
+        return code * self.scale
+'''
+
+
+def save_two(path):
+    import torch
+    from torch.export.pt2_archive._package import package_pt2
+
+    linecache.cache["pair.py"] = (len(PAIR), None, PAIR.splitlines(True), "pair.py")
+    names = {"__name__": "pair"}
+    exec(compile(PAIR, "pair.py", "exec"), names)
+    example = (torch.ones(3, 2),)
+    package_pt2(path, exported_programs={"encoder": torch.export.export(names["Encoder"](), example, dynamic_shapes=({0: torch.export.Dim("rows")},)),
+                                         "decoder/fast": torch.export.export(names["Decoder"](), example)})
+
+
 if __name__ == "__main__":
     p = program()
     save_b(p, sys.argv[1] + "/exported_b.pt2")
     save_a(p, sys.argv[1] + "/exported_a.pt2")
+    if len(sys.argv) > 2:
+        save_two(sys.argv[2] + "/two.pt2")
