@@ -1,8 +1,8 @@
 /* attention.c - scaled dot product attention in its many spellings, and the fused encoder operators that tracing in eval
  * mode leaves (_native_multi_head_attention, _transformer_encoder_layer_fwd).
  *
- * All of them come down to attend(): softmax(q k^T * scale + mask) v. Decomposed at every opset: ONNX's Attention (23) has no
- * word for rows that are masked out completely, where PyTorch gives zeros. Dropout while training is refused. */
+ * All of them come down to attend(): softmax(q k^T * scale + mask) v, with zeros where a row sees nothing. That is ONNX's
+ * Attention from opset 23 on, for tensors of rank 4; else it is written as its parts. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@ typedef struct Attention {
     bool causal;        /* row i sees columns 0..i */
     bool safe;          /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
     double scale;       /* of the scores; 0: 1/sqrt(E) */
+    double dropout;     /* of the weights */
 } Attention;
 
 static Ox transpose_last_two(Op *op, Ox x)
@@ -47,6 +48,17 @@ static Ox masked(Op *op, Ox scores, Ox mask)
     return ox(op, "Where", mask, scores, nothing);
 }
 
+/* 1/sqrt(E) unless it is given */
+static Ox score_scale(Op *op, const Attention *a)
+{
+    int64_t e;
+    Dim last = ox_dim(a->q, ox_rank(a->q) - 1);
+    if (a->scale != 0 || dim_known(last, &e))
+        return number_like(op, a->scale != 0 ? a->scale : e > 0 ? 1 / sqrt((double)e) : 1, a->q);
+    Ox size = ox_dim_value(op->g, last), root = ox_ok(size) ? ox(op, "Sqrt", ox_cast(op->g, size, ox_dtype(a->q))) : size;
+    return ox(op, "Reciprocal", root);
+}
+
 /* The scores after scale and mask, [.., L, S]. */
 static Ox attention_scores(Op *op, const Attention *a)
 {
@@ -55,14 +67,7 @@ static Ox attention_scores(Op *op, const Attention *a)
     int rank = ox_rank(a->q);
     if (rank < 2 || ox_rank(a->k) < 2 || ox_rank(a->v) < 2)
         return op_fail(op, E_VALUE, "attention needs query, key and value of rank 2 or more");
-    double scale = a->scale;
-    if (scale == 0) {
-        int64_t e;
-        if (!dim_known(ox_dim(a->q, rank - 1), &e))
-            return op_refuse(op, "the size of the query's last axis is not known");
-        scale = e > 0 ? 1 / sqrt((double)e) : 1;
-    }
-    Ox factor = number_like(op, scale, a->q);
+    Ox factor = score_scale(op, a);
     Ox q = ox(op, "Mul", a->q, factor);
     Ox kt = transpose_last_two(op, a->k);
     Ox scores = ox(op, "MatMul", q, kt);
@@ -74,6 +79,11 @@ static Ox attention_scores(Op *op, const Attention *a)
 static Ox attention_weights(Op *op, const Attention *a, Ox scores)
 {
     Ox weights = ox_with(op, "Softmax", INPUTS(scores), INT("axis", -1));
+    if (a->dropout > 0) {
+        const Value args[3] = { val_tensor(op->cx, weights), val_float(a->dropout), val_bool(true) };
+        Value v = ox_ok(weights) ? call_op(op, "aten::dropout", args, 3) : val_poison();
+        weights = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    }
     if (!a->safe || !a->mask)
         return weights;
     Ox axes = ints(op, -1);
@@ -84,8 +94,40 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     return ox(op, "Where", empty, zero, weights);
 }
 
+static bool never_empty(Op *op, Ox x)
+{
+    bool some = true;
+    for (int i = 0; i < ox_rank(x); i++)
+        some &= dim_lt(op->cx, dim_int(op->cx, 0), ox_dim(x, i)) == YES;
+    return some;
+}
+
+/* Attention of opset 23 takes rank 4 and a mask of whole rows and columns; ONNX Runtime's takes no empty tensor, and computes
+ * doubles in float32. */
+static bool is_attention(Op *op, const Attention *a)
+{
+    if (op->g->target < 23 || !a->safe || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
+        return false;
+    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 || !never_empty(op, a->q) || !never_empty(op, a->k))
+        return false;
+    if (!a->mask)
+        return true;
+    int rank = ox_rank(a->mask);
+    return !a->causal && rank >= 2 && rank <= 4 && dim_eq(op->cx, ox_dim(a->mask, rank - 2), ox_dim(a->q, 2)) == YES &&
+           dim_eq(op->cx, ox_dim(a->mask, rank - 1), ox_dim(a->k, 2)) == YES;
+}
+
+static Ox attention_node(Op *op, const Attention *a)
+{
+    Ox mask = a->mask && ox_dtype(a->mask) != DT_BOOL ? ox_cast(op->g, a->mask, ox_dtype(a->q)) : a->mask;
+    return ox_make(op->g, "Attention", INPUTS(a->q, a->k, a->v, mask),
+                   ATTRS(a->causal ? INT("is_causal", 1) : NO_ATTR, a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR));
+}
+
 static Ox attend(Op *op, const Attention *a)
 {
+    if (is_attention(op, a))
+        return attention_node(op, a);
     Ox scores = attention_scores(op, a);
     Ox weights = attention_weights(op, a, scores);
     return ox(op, "MatMul", weights, a->v);
@@ -112,7 +154,7 @@ static void attention_tensors(Op *op, const char *mask, Attention *a)
     a->q = arg(op, "query");
     a->k = arg(op, "key");
     a->v = arg(op, "value");
-    a->mask = arg_opt(op, mask);
+    a->mask = has_param(op, mask) ? arg_opt(op, mask) : NULL;
 }
 
 /* Reads what the spellings of scaled_dot_product_attention share. false: refused or failed. */
@@ -120,13 +162,20 @@ static bool sdpa_args(Op *op, const char *mask, Attention *a)
 {
     *a = (Attention){ .causal = arg_bool(op, "is_causal"), .safe = true };
     attention_tensors(op, mask, a);
-    if (arg_float(op, "dropout_p") > 0) {
-        op_refuse(op, "dropout_p > 0: attention dropout is random; save the model in eval mode");
-        return false;
-    }
+    a->dropout = arg_float(op, "dropout_p");
     if (arg_given(op, "scale"))
         a->scale = arg_float(op, "scale");
     return ox_ok(a->q) && ox_ok(a->k) && ox_ok(a->v) && (!a->mask || ox_ok(a->mask)) && !ctx_failed(op->cx);
+}
+
+/* Fewer key heads than query heads. Attention itself knows that. */
+static void share_heads(Op *op, Attention *a)
+{
+    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4)
+        return;
+    Dim heads = ox_dim(a->q, 1);
+    a->k = repeat_heads(op, a->k, heads);
+    a->v = repeat_heads(op, a->v, heads);
 }
 
 static Ox lower_scaled_dot_product_attention(Op *op)
@@ -134,35 +183,47 @@ static Ox lower_scaled_dot_product_attention(Op *op)
     Attention a;
     if (!sdpa_args(op, "attn_mask", &a))
         return POISON;
-    if (arg_bool(op, "enable_gqa") && ox_rank(a.q) == 4 && ox_rank(a.k) == 4 && ox_rank(a.v) == 4) {
-        Dim heads = ox_dim(a.q, 1);
-        a.k = repeat_heads(op, a.k, heads);
-        a.v = repeat_heads(op, a.v, heads);
-    }
+    if (has_param(op, "enable_gqa") && arg_bool(op, "enable_gqa") && !is_attention(op, &a))
+        share_heads(op, &a);
     return attend(op, &a);
 }
 
-/* The same with the log of the softmax's denominator as second result (dead unless somebody reads it). */
-static Value lower__scaled_dot_product_flash_attention_for_cpu(Op *op)
+/* What the fused forms give besides: the log of the softmax's denominator (dead unless somebody reads it), and what only their
+ * gradients need: None, so that using it is an error. row->datum: how many results there are. */
+static Value lower_fused_attention(Op *op)
+{
+    Attention a;
+    Value out[9];
+    int n = (int)op->row->datum;
+    if (!sdpa_args(op, has_param(op, "attn_bias") ? "attn_bias" : "attn_mask", &a))
+        return val_poison();
+    out[0] = val_tensor(op->cx, attend(op, &a));
+    Ox scores = attention_scores(op, &a), axes = ints(op, -1);
+    out[1] = val_tensor(op->cx, ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0)));
+    for (int i = 2; i < n; i++)
+        out[i] = val_none();
+    return val_tuple(op->cx, out, n);
+}
+
+/* The plain computation, with the weights as second result. */
+static Value lower__scaled_dot_product_attention_math(Op *op)
 {
     Attention a;
     if (!sdpa_args(op, "attn_mask", &a))
         return val_poison();
-    Ox scores = attention_scores(op, &a);
-    Ox weights = attention_weights(op, &a, scores);
-    Ox out = ox(op, "MatMul", weights, a.v);
-    Ox axes = ints(op, -1);
-    Ox lse = ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0));
-    return result_tuple(op, (const Ox[]){ out, lse }, 2);
+    if (arg_given(op, "dropout_mask"))
+        return val_tensor(op->cx, op_refuse(op, "a dropout_mask: save the model in eval mode"));
+    if (arg_bool(op, "enable_gqa"))
+        share_heads(op, &a);
+    Ox weights = attention_weights(op, &a, attention_scores(op, &a));
+    return result_tuple(op, (const Ox[]){ ox(op, "MatMul", weights, a.v), weights }, 2);
 }
 
 /* torch 1.13's private form: no scale, NaN where nothing is seen, the weights as second result. */
 static Value lower__scaled_dot_product_attention(Op *op)
 {
-    Attention a = { .causal = arg_bool(op, "is_causal") };
+    Attention a = { .causal = arg_bool(op, "is_causal"), .dropout = arg_float(op, "dropout_p") };
     attention_tensors(op, "attn_mask", &a);
-    if (arg_float(op, "dropout_p") > 0)
-        return val_tensor(op->cx, op_refuse(op, "dropout_p > 0: attention dropout is random; save the model in eval mode"));
     if (!ox_ok(a.q) || !ox_ok(a.k) || !ox_ok(a.v) || (a.mask && !ox_ok(a.mask)))
         return val_poison();
     Ox weights = attention_weights(op, &a, attention_scores(op, &a));
@@ -323,7 +384,12 @@ static Ox lower__transformer_encoder_layer_fwd(Op *op)
 
 const OpRow ops_attention[] = {
     LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN, "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"),
-    CALL(lower__scaled_dot_product_flash_attention_for_cpu, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
+    CALL_FAMILY(lower_fused_attention, 2, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
+    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 4, NULL, PLAIN, "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)"),
+    CALL(lower__scaled_dot_product_attention_math, NULL, PLAIN, "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"),
     CALL(lower__scaled_dot_product_attention, NULL, PLAIN, "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"),
     CALL(lower__native_multi_head_attention, NULL, PLAIN, "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)"),
     LOWER(lower__transformer_encoder_layer_fwd, NULL, PLAIN, "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
