@@ -20,6 +20,8 @@ static Ox lower_diff(Op *op)
     int64_t n = arg_int(op, "n");
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
+    if (n == 0)
+        return x;                                                       /* not even joined */
     if (rank == 0 || n < 0)
         return op_fail(op, E_VALUE, rank ? "order must be non-negative but got %lld" : "diff expects input to be at least one-dimensional", (long long)n);
     if (before || after)
@@ -87,7 +89,10 @@ static Value vander(Op *op, int64_t n, bool increasing)
     Ox row = powers ? ox_ints(op->g, powers, (size_t)n) : POISON;
     if (ox_dtype(x) == DT_BOOL)
         x = ox_cast(op->g, x, DT_INT64);
-    return ox_ok(row) ? CALL_OP(op, "aten::pow", val_tensor(op->cx, unsqueeze_axis(op, x, rank)), val_tensor(op->cx, dtype_is_float(ox_dtype(x)) ? ox_cast(op->g, row, ox_dtype(x)) : row)) : val_poison();
+    if (ox_ok(row) && ox_ok(x) && dtype_is_float(ox_dtype(x)))
+        row = ox_cast(op->g, row, ox_dtype(x));
+    Value column = val_tensor(op->cx, unsqueeze_axis(op, x, rank));
+    return ox_ok(row) ? CALL_OP(op, "aten::pow", column, val_tensor(op->cx, row)) : val_poison();
 }
 
 static Value lower_vander(Op *op)

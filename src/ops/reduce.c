@@ -86,6 +86,11 @@ static Ox lower_sum_to_size(Op *op)
     if (!need_rank(op, x, -1, &rank) || ctx_failed(op->cx))
         return POISON;
     int lead = rank - (int)size.n;
+    bool summed = size.n == 0 || lead > 0;
+    for (size_t i = 0; i < size.n && lead >= 0; i++)
+        summed |= dim_is(size.at[i], 1) && !dim_is(ox_dim(x, lead + (int)i), 1);
+    if (summed && !dtype_is_float(ox_dtype(x)))
+        x = ox_cast(op->g, x, DT_INT64);                                /* a sum of ints is one of int64 */
     if (lead < 0)
         return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n, type_text(op->cx, x->type)->s);
     Axes in_front = { 0 }, others = { 0 };

@@ -209,7 +209,7 @@ static Ox lower_put(Op *op)
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, source, index }, 3))
         return POISON;
     Places p = { .index = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64)), .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
-    Ox out = put_at(op, &p, flatten_to_1d(op, x), flatten_to_1d(op, source), arg_bool(op, "accumulate") ? "add" : NULL);
+    Ox flat = flatten_to_1d(op, x), from = flatten_to_1d(op, source), out = put_at(op, &p, flat, from, arg_bool(op, "accumulate") ? "add" : NULL);
     return reshape_to(op, out, x->type->dim, ox_rank(x));
 }
 

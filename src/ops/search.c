@@ -124,7 +124,7 @@ static Ox starts_run(Op *op, Ox x, int axis)
 
 static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 {
-    Ox starts = starts_run(op, x, axis), out[3] = { ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis)), nothing_of_ints(op), nothing_of_ints(op) };
+    Ox starts = starts_run(op, x, axis), none = nothing_of_ints(op), out[3] = { ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis)), none, none };
     if (inverse) {
         Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON, along = ox_int(op->g, 0), one = ox_int(op->g, 1);
         Ox sum = ox(op, "CumSum", number, along);

@@ -273,7 +273,7 @@ static Ox lower_quantile(Op *op)
         if (i != axis)
             perm[at++] = i;
     perm[at] = axis;
-    Ox found = quantiles(op, permute_to(op, flat, perm, n), flatten_to_1d(op, q), op->row->datum);
+    Ox moved = permute_to(op, flat, perm, n), list = flatten_to_1d(op, q), found = quantiles(op, moved, list, op->row->datum);
     for (int i = 0; i < n; i++)
         back[i] = i ? i - 1 : n - 1;
     found = permute_to(op, found, back, n);                             /* [q, ..] */

@@ -30,6 +30,7 @@
     ROWS(create) \
     ROWS(linalg) \
     ROWS(grouped) \
+    ROWS(solve) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(norm) \

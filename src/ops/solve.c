@@ -1,0 +1,542 @@
+/* solve.c - determinants, inverses, systems of equations and Cholesky factors of small matrices.
+ *
+ * ONNX decomposes nothing, so elimination is written out: one group of nodes a column, for matrices of a known size up to
+ * MAX_SIZE. Rows never move: the row of a pivot is marked as taken, and its number kept. The pivot is the largest of its
+ * column, as LAPACK chooses it. What PyTorch raises for a singular matrix at run time comes out as infinities here. */
+#include "ops/internal.h"
+
+enum { MAX_SIZE = 16 };
+
+static Ox matrix_arg(Op *op) { return arg(op, op->call->schema->param[0].name->s); }
+
+/* x [.., n, n]: its n */
+static bool square(Op *op, Ox x, int *n)
+{
+    int rank;
+    int64_t rows;
+    if (!need_rank(op, x, 2, &rank))
+        return false;
+    if (rank < 2 || dim_eq(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2)) == NO)
+        return fail(op->cx, E_VALUE, "A must be batches of square matrices, but it is %s", type_text(op->cx, x->type)->s);
+    if (!dtype_is_float(ox_dtype(x)))
+        return fail(op->cx, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
+    if (!dim_known(ox_dim(x, rank - 1), &rows) || rows > MAX_SIZE)
+        return op_refuse(op, "ONNX has no decomposition of matrices; elimination is written out for a known size up to %d, this one is %s", MAX_SIZE,
+                         dim_text(op->cx, ox_dim(x, rank - 1))->s), false;
+    *n = (int)rows;
+    return true;
+}
+
+static Ox sum_last(Op *op, const char *name, Ox x, int from_end, bool keep)
+{
+    Axes one = { .at = { (ox_ok(x) ? ox_rank(x) : from_end) - from_end }, .n = 1 };
+    return reduce(op, name, x, &one, keep);
+}
+
+/* Columns from..to of [.., n, m] */
+static Ox columns(Op *op, Ox x, int64_t from, int64_t to)
+{
+    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - 1, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
+}
+
+static Ox rows(Op *op, Ox x, int64_t from, int64_t to)
+{
+    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - 2, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
+}
+
+/* 0, 1, .. as a column of rank `rank` */
+static Ox row_numbers(Op *op, int n, int rank)
+{
+    int64_t at[MAX_SIZE];
+    Dim shape[MAX_RANK];
+    for (int i = 0; i < n; i++)
+        at[i] = i;
+    for (int i = 0; i < rank; i++)
+        shape[i] = dim_int(op->cx, i == rank - 2 ? n : 1);
+    return reshape_to(op, ox_ints(op->g, at, (size_t)n), shape, rank);
+}
+
+static Ox identity(Op *op, Ox like, int n)
+{
+    Ox row = row_numbers(op, n, 2), column = permute_to(op, row, (const int[]){ 1, 0 }, 2), same = ox(op, "Equal", row, column);
+    return ox_ok(same) ? ox_cast(op->g, same, ox_dtype(like)) : POISON;
+}
+
+static Ox transposed(Op *op, Ox x)
+{
+    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : 0;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return ox_ok(x) ? permute_to(op, x, perm, rank) : POISON;
+}
+
+/* ---- elimination ---- */
+
+typedef struct Eliminated {
+    int n;
+    Ox left;                        /* [.., n, m - n]: what stood right of the matrix, once the matrix is the identity of its rows */
+    Ox pivot, at;                   /* [.., 1, n]: the pivot of each column, and its row */
+} Eliminated;
+
+/* a [.., n, m], m >= n. whole: rows above the pivots are cleared too, and divided by it. */
+static bool eliminate(Op *op, Ox a, int n, bool whole, Eliminated *e)
+{
+    Ox pivots[MAX_SIZE], where[MAX_SIZE], taken = NULL;
+    int rank = ox_rank(a);
+    Ox number = row_numbers(op, n, rank), none = number_like(op, -1, a), zero = number_like(op, 0, a);
+    for (int k = 0; k < n; k++) {
+        Ox column = columns(op, a, k, k + 1), size = ox(op, "Abs", column), free = taken ? ox(op, "Where", taken, none, size) : size;
+        where[k] = ox_with(op, "ArgMax", INPUTS(free), INT("axis", rank - 2), INT("keepdims", 1));
+        Ox chosen = ox(op, "Equal", number, where[k]), only = ox(op, "Where", chosen, a, zero), row = sum_last(op, "ReduceSum", only, 2, true);
+        pivots[k] = columns(op, row, k, k + 1);
+        Ox unit = whole ? ox(op, "Div", row, pivots[k]) : row, ratio = whole ? column : ox(op, "Div", column, pivots[k]);
+        if (!whole) {                                                   /* a column of zeros leaves the others as they are */
+            Ox flat = ox(op, "Equal", pivots[k], zero);
+            ratio = ox(op, "Where", flat, zero, ratio);
+        }
+        Ox part = ox(op, "Mul", ratio, unit), less = ox(op, "Sub", a, part);
+        a = ox(op, "Where", chosen, unit, less);
+        taken = taken ? ox(op, "Or", taken, chosen) : chosen;
+    }
+    e->n = n;
+    e->left = columns(op, a, n, INT64_MAX);
+    e->pivot = concat_axis(op, pivots, (size_t)n, rank - 1);
+    e->at = concat_axis(op, where, (size_t)n, rank - 1);
+    return ox_ok(e->pivot) && ox_ok(e->at);
+}
+
+/* Rows in the order of their columns: the solution. */
+static Ox in_order(Op *op, const Eliminated *e)
+{
+    if (!ox_ok(e->left))
+        return POISON;
+    int rank = ox_rank(e->left);
+    Dim shape[MAX_RANK];
+    memcpy(shape, e->left->type->dim, (size_t)rank * sizeof *shape);
+    Ox index = expand_dims(op, transposed(op, e->at), shape, rank);
+    return ox_with(op, "GatherElements", INPUTS(e->left, index), INT("axis", rank - 2));
+}
+
+/* -1 for an odd number of rows that stand before an earlier one, else 1; [.., 1, 1] */
+static Ox sign_of_order(Op *op, const Eliminated *e, Ox like)
+{
+    Ox later = transposed(op, e->at), falls = ox(op, "Greater", later, e->at), k = ox_int(op->g, 1);
+    Ox counts = ox_ok(falls) ? ox_cast(op->g, falls, DT_INT64) : POISON, pairs = ox_with(op, "Trilu", INPUTS(counts, k), INT("upper", 1));
+    Ox count = sum_last(op, "ReduceSum", sum_last(op, "ReduceSum", pairs, 1, true), 2, true), two = ox_int(op->g, 2), odd = ox(op, "Mod", count, two);
+    Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON, minus = number_like(op, -1, like), one = number_like(op, 1, like);
+    return ox(op, "Where", yes, minus, one);
+}
+
+/* ---- determinants ---- */
+
+static Ox without_matrix(Op *op, Ox x)
+{
+    return sum_last(op, "ReduceSum", sum_last(op, "ReduceSum", x, 1, false), 1, false);
+}
+
+/* sign and logarithm of the size, or (log NULL) the determinant itself in *sign */
+static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
+{
+    Eliminated e;
+    int n;
+    if (!square(op, a, &n))
+        return false;
+    if (n == 0) {
+        Dim batch[MAX_RANK];
+        memcpy(batch, a->type->dim, (size_t)ox_rank(a) * sizeof *batch);
+        *sign = expand_dims(op, number_like(op, 1, a), batch, ox_rank(a) - 2);
+        if (log)
+            *log = expand_dims(op, number_like(op, 0, a), batch, ox_rank(a) - 2);
+        return ox_ok(*sign);
+    }
+    if (!eliminate(op, a, n, false, &e))
+        return false;
+    Ox order = sign_of_order(op, &e, a), factors = log ? ox(op, "Sign", e.pivot) : e.pivot, product = sum_last(op, "ReduceProd", factors, 1, true);
+    *sign = without_matrix(op, ox(op, "Mul", order, product));
+    if (log) {
+        Ox size = ox(op, "Abs", e.pivot), each = ox(op, "Log", size);
+        *log = without_matrix(op, each);
+    }
+    return ox_ok(*sign);
+}
+
+static Ox lower_det(Op *op)
+{
+    Ox det;
+    return determinant(op, matrix_arg(op), &det, NULL) ? det : POISON;
+}
+
+/* A result that only a backward pass reads. */
+static Value unread(void) { return (Value){ .tag = V_UNINIT }; }
+
+static Value lower_linalg_det(Op *op)
+{
+    Ox det;
+    if (!determinant(op, matrix_arg(op), &det, NULL))
+        return val_poison();
+    Value out[] = { val_tensor(op->cx, det), unread(), unread() };
+    return val_tuple(op->cx, out, 3);
+}
+
+/* row->datum: how many results, of which the third and on are for the backward pass */
+static Value lower_slogdet(Op *op)
+{
+    Ox sign, log;
+    if (!determinant(op, matrix_arg(op), &sign, &log) || !ox_ok(log))
+        return val_poison();
+    Value out[] = { val_tensor(op->cx, sign), val_tensor(op->cx, log), unread(), unread() };
+    return val_tuple(op->cx, out, op->row->datum);
+}
+
+static Ox lower_logdet(Op *op)
+{
+    Ox det;
+    return determinant(op, matrix_arg(op), &det, NULL) ? ox(op, "Log", det) : POISON;
+}
+
+/* ---- inverses and systems of equations ---- */
+
+/* 0, or the number of the first column without a pivot; int32 [..] */
+static Ox info_of(Op *op, const Eliminated *e)
+{
+    int64_t number[MAX_SIZE];
+    for (int i = 0; i < e->n; i++)
+        number[i] = i + 1;
+    Ox zero = number_like(op, 0, e->pivot), flat = ox(op, "Equal", e->pivot, zero), which = ox_ints(op->g, number, (size_t)e->n), most = ox_int(op->g, MAX_SIZE + 1);
+    Ox at = ox(op, "Where", flat, which, most), first = sum_last(op, "ReduceMin", sum_last(op, "ReduceMin", at, 1, false), 1, false);
+    Ox all = ox(op, "Equal", first, most), none = ox_int(op->g, 0), out = ox(op, "Where", all, none, first);
+    return ox_ok(out) ? ox_cast(op->g, out, DT_INT32) : POISON;
+}
+
+static Ox no_info(Op *op, Ox a)
+{
+    return expand_dims(op, ox_integer(op->g, DT_INT32, 0), a->type->dim, ox_rank(a) - 2);
+}
+
+/* X of a X = b, b [.., n, m]; info NULL: not wanted */
+static bool solve(Op *op, Ox a, Ox b, Ox *x, Ox *info)
+{
+    Eliminated e;
+    int n, rank;
+    Dim batch[MAX_RANK];
+    if (!square(op, a, &n) || !need_rank(op, b, 2, &rank))
+        return false;
+    if (rank < 2 || dim_eq(op->cx, ox_dim(b, rank - 2), ox_dim(a, ox_rank(a) - 1)) == NO || ox_dtype(a) != ox_dtype(b))
+        return fail(op->cx, E_VALUE, "linalg.solve: %s and %s do not fit", type_text(op->cx, a->type)->s, type_text(op->cx, b->type)->s);
+    int most = rank > ox_rank(a) ? rank : ox_rank(a);
+    for (int i = 0; i < most - 2; i++) {
+        int p = i - (most - ox_rank(a)), q = i - (most - rank);
+        batch[i] = p < 0 ? ox_dim(b, q) : ox_dim(a, p);
+        if (p >= 0 && q >= 0 && !dim_broadcast(op->cx, ox_dim(a, p), ox_dim(b, q), &batch[i]))
+            return fail(op->cx, E_VALUE, "linalg.solve: the batches of A and B cannot be broadcast together");
+    }
+    Dim wide[MAX_RANK], right[MAX_RANK];
+    memcpy(wide, batch, sizeof batch);
+    memcpy(right, batch, sizeof batch);
+    for (int i = 0; i < 2; i++) {
+        wide[most - 2 + i] = dim_int(op->cx, n);
+        right[most - 2 + i] = ox_dim(b, rank - 2 + i);
+    }
+    Ox bs = expand_dims(op, b, right, most), as = expand_dims(op, a, wide, most);
+    if (n == 0) {
+        *x = bs;
+        if (info)
+            *info = no_info(op, a);
+        return ox_ok(bs);
+    }
+    if (!ox_ok(as) || !ox_ok(bs) || !eliminate(op, concat_axis(op, (const Ox[]){ as, bs }, 2, most - 1), n, true, &e))
+        return false;
+    *x = in_order(op, &e);
+    if (info)
+        *info = info_of(op, &e);
+    return ox_ok(*x);
+}
+
+static bool inverse(Op *op, Ox a, Ox *out, Ox *info)
+{
+    int n;
+    return square(op, a, &n) && solve(op, a, identity(op, a, n), out, info);
+}
+
+static Ox lower_inverse(Op *op)
+{
+    Ox out;
+    return inverse(op, matrix_arg(op), &out, NULL) ? out : POISON;
+}
+
+static Value lower_inverse_ex(Op *op)
+{
+    Ox out[2];
+    return inverse(op, matrix_arg(op), &out[0], &out[1]) ? result_tuple(op, out, 2) : val_poison();
+}
+
+/* B may be one vector, or a batch of them where its shape says so; left=False: X A = B. */
+static bool solve_args(Op *op, Ox *x, Ox *info)
+{
+    Ox a = arg(op, "A"), b = arg(op, "B");
+    bool left = arg_bool(op, "left");
+    int ar, br;
+    if (!need_rank(op, a, 2, &ar) || !need_rank(op, b, 2, &br))
+        return false;
+    bool vector = br == 1 || (ar - 1 == br && ar >= 2 && same_dims(op->cx, b, a->type->dim, br));
+    if (vector)
+        b = unsqueeze_axis(op, b, br);
+    if (vector && !left)
+        return fail(op->cx, E_VALUE, "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.");
+    if (!left) {
+        a = transposed(op, a);
+        b = transposed(op, b);
+    }
+    if (!solve(op, a, b, x, info))
+        return false;
+    if (!left)
+        *x = transposed(op, *x);
+    Ox axes = ints(op, -1);
+    *x = vector ? ox(op, "Squeeze", *x, axes) : *x;
+    return ox_ok(*x);
+}
+
+static Ox lower_solve(Op *op)
+{
+    Ox x;
+    return solve_args(op, &x, NULL) ? x : POISON;
+}
+
+/* row->datum: 2 gives (result, info), 4 (result, LU, pivots, info), of which LU and pivots are for the backward pass */
+static Value lower_solve_ex(Op *op)
+{
+    Ox x, info;
+    if (!solve_args(op, &x, &info) || !ox_ok(info))
+        return val_poison();
+    Value result = val_tensor(op->cx, x), last = val_tensor(op->cx, info);
+    Value two[] = { result, last }, four[] = { result, unread(), unread(), last };
+    return op->row->datum == 2 ? val_tuple(op->cx, two, 2) : val_tuple(op->cx, four, 4);
+}
+
+/* ---- triangles ---- */
+
+/* X of a X = b, row by row: each less what the rows before it take. */
+static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
+{
+    int n;
+    Ox done = NULL;
+    if (!square(op, a, &n) || !ox_ok(b))
+        return POISON;
+    for (int i = 0; i < n; i++) {
+        int r = upper ? n - 1 - i : i;
+        Ox line = rows(op, a, r, r + 1), right = rows(op, b, r, r + 1);
+        if (done) {
+            Ox before = upper ? columns(op, line, r + 1, n) : columns(op, line, 0, r), part = ox(op, "MatMul", before, done);
+            right = ox(op, "Sub", right, part);
+        }
+        if (!unit)
+            right = ox(op, "Div", right, columns(op, line, r, r + 1));
+        if (!ox_ok(right))
+            return POISON;
+        done = done ? concat_axis(op, upper ? (const Ox[]){ right, done } : (const Ox[]){ done, right }, 2, ox_rank(right) - 2) : right;
+    }
+    return done ? done : b;
+}
+
+/* a and b with one batch: rows are joined, so they must be of one shape */
+static bool same_batch(Op *op, Ox *a, Ox *b)
+{
+    Dim da[MAX_RANK], db[MAX_RANK];
+    int ar, br;
+    if (!need_rank(op, *a, 2, &ar) || !need_rank(op, *b, 2, &br))
+        return false;
+    if (ar < 2 || br < 2)
+        return fail(op->cx, E_VALUE, "matrices are needed, not %s and %s", type_text(op->cx, (*a)->type)->s, type_text(op->cx, (*b)->type)->s);
+    int most = ar > br ? ar : br;
+    for (int i = 0; i < most; i++) {
+        int p = i - (most - ar), q = i - (most - br);
+        da[i] = p < 0 ? ox_dim(*b, q) : ox_dim(*a, p);
+        db[i] = q < 0 ? ox_dim(*a, p) : ox_dim(*b, q);
+        if (i < most - 2 && p >= 0 && q >= 0 && !dim_broadcast(op->cx, ox_dim(*a, p), ox_dim(*b, q), &da[i]))
+            return fail(op->cx, E_VALUE, "the batches of A and B cannot be broadcast together");
+        if (i < most - 2)
+            db[i] = da[i];
+    }
+    *a = expand_dims(op, *a, da, most);
+    *b = expand_dims(op, *b, db, most);
+    return ox_ok(*a) && ox_ok(*b);
+}
+
+static Ox lower_solve_triangular(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "B");
+    bool upper = arg_bool(op, "upper"), left = arg_bool(op, "left"), unit = arg_bool(op, "unitriangular");
+    if (!same_batch(op, &a, &b))
+        return POISON;
+    if (left)
+        return substitute(op, a, b, upper, unit);
+    Ox at = transposed(op, a), bt = transposed(op, b);
+    return transposed(op, substitute(op, at, bt, !upper, unit));
+}
+
+/* the older order of arguments; the second result is A as it was */
+static Value lower_triangular_solve(Op *op)
+{
+    Ox b = arg(op, "self"), a = arg(op, "A"), out[2];
+    bool upper = arg_bool(op, "upper"), turned = arg_bool(op, "transpose");
+    if (!same_batch(op, &a, &b))
+        return val_poison();
+    out[0] = substitute(op, turned ? transposed(op, a) : a, b, upper != turned, arg_bool(op, "unitriangular"));
+    out[1] = a;
+    return result_tuple(op, out, 2);
+}
+
+/* ---- Cholesky: a = l l^T, column by column, from the lower triangle ---- */
+
+static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
+{
+    Ox column[MAX_SIZE], pivots[MAX_SIZE];
+    int n;
+    if (upper)
+        a = transposed(op, a);
+    if (!square(op, a, &n))
+        return false;
+    if (n == 0) {
+        *l = a;
+        return !info || ox_ok(*info = no_info(op, a));
+    }
+    int rank = ox_rank(a);
+    Ox number = row_numbers(op, n, rank), zero = number_like(op, 0, a);
+    for (int k = 0; k < n; k++) {
+        Ox own = columns(op, a, k, k + 1), below = ox(op, "Less", number, ox_int(op->g, k));
+        pivots[k] = rows(op, own, k, k + 1);
+        Ox root = ox(op, "Sqrt", pivots[k]), scaled = ox(op, "Div", own, root);
+        column[k] = ox(op, "Where", below, zero, scaled);
+        Ox product = ox(op, "MatMul", column[k], transposed(op, column[k]));
+        a = k + 1 < n ? ox(op, "Sub", a, product) : a;
+    }
+    *l = concat_axis(op, column, (size_t)n, rank - 1);
+    *l = upper ? transposed(op, *l) : *l;
+    if (info) {                                                         /* the first pivot that is not above 0 */
+        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), good = ox(op, "Greater", all, zero), one = number_like(op, 1, a);
+        Eliminated e = { .n = n, .pivot = ox(op, "Where", good, one, zero) };
+        *info = info_of(op, &e);
+    }
+    return ox_ok(*l);
+}
+
+static Ox lower_cholesky(Op *op)
+{
+    Ox l;
+    return cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &l, NULL) ? l : POISON;
+}
+
+static Value lower_cholesky_ex(Op *op)
+{
+    Ox out[2];
+    return cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &out[0], &out[1]) ? result_tuple(op, out, 2) : val_poison();
+}
+
+/* a X = b for a factor of a */
+static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
+{
+    if (!same_batch(op, &l, &b))
+        return POISON;
+    Ox lower = upper ? transposed(op, l) : l, half = substitute(op, lower, b, false, false);
+    return substitute(op, transposed(op, lower), half, true, false);
+}
+
+static Ox lower_cholesky_solve(Op *op)
+{
+    Ox b = arg(op, "self"), l = arg(op, "input2");
+    return solve_by_factor(op, l, b, arg_bool(op, "upper"));
+}
+
+static Ox lower_cholesky_inverse(Op *op)
+{
+    Ox l = arg(op, "self");
+    int n;
+    return square(op, l, &n) ? solve_by_factor(op, l, identity(op, l, n), arg_bool(op, "upper")) : POISON;
+}
+
+/* ---- powers ---- */
+
+static Ox lower_matrix_power(Op *op)
+{
+    Ox a = matrix_arg(op), out = NULL;
+    int64_t power = arg_int(op, "n");
+    int rank, n;
+    if (!need_rank(op, a, 2, &rank) || ctx_failed(op->cx))
+        return POISON;
+    if (rank < 2 || dim_eq(op->cx, ox_dim(a, rank - 1), ox_dim(a, rank - 2)) == NO)
+        return op_fail(op, E_VALUE, "linalg.matrix_power: A must be batches of square matrices, but it is %s", type_text(op->cx, a->type)->s);
+    if (power == 0)
+        return square(op, a, &n) ? expand_dims(op, identity(op, a, n), a->type->dim, rank) : POISON;
+    if (power < 0 && !inverse(op, a, &a, NULL))
+        return POISON;
+    for (uint64_t left = power < 0 ? 0 - (uint64_t)power : (uint64_t)power; left; left >>= 1) {
+        if (left & 1)
+            out = out ? ox(op, "MatMul", out, a) : a;
+        a = left > 1 ? ox(op, "MatMul", a, a) : a;
+    }
+    return out;
+}
+
+#define NO_DECOMPOSITION "ONNX has no decomposition of matrices: compute it outside the model, or give a rule with --rules"
+
+const OpRow ops_solve[] = {
+    LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
+    LOWER(lower_det, NULL, PLAIN, "aten::linalg_det(Tensor A) -> Tensor"),
+    CALL(lower_linalg_det, NULL, PLAIN, "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"),
+    LOWER(lower_logdet, NULL, PLAIN, "aten::logdet(Tensor self) -> Tensor"),
+    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN, "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
+    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN, "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
+    CALL_FAMILY(lower_slogdet, 4, NULL, PLAIN, "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"),
+    LOWER(lower_inverse, NULL, PLAIN, "aten::inverse(Tensor self) -> Tensor"),
+    LOWER(lower_inverse, NULL, PLAIN, "aten::linalg_inv(Tensor A) -> Tensor"),
+    CALL(lower_inverse_ex, NULL, PLAIN, "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"),
+    LOWER(lower_solve, NULL, PLAIN, "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
+    CALL_FAMILY(lower_solve_ex, 2, NULL, PLAIN, "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"),
+    CALL_FAMILY(lower_solve_ex, 4, NULL, PLAIN, "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"),
+    LOWER(lower_solve_triangular, NULL, PLAIN, "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"),
+    CALL(lower_triangular_solve, NULL, PLAIN, "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"),
+    LOWER(lower_cholesky, NULL, PLAIN, "aten::cholesky(Tensor self, bool upper=False) -> Tensor"),
+    LOWER(lower_cholesky, NULL, PLAIN, "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"),
+    CALL(lower_cholesky_ex, NULL, PLAIN, "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"),
+    LOWER(lower_cholesky_solve, NULL, PLAIN, "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"),
+    LOWER(lower_cholesky_inverse, NULL, PLAIN, "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
+    LOWER(lower_matrix_power, NULL, PLAIN, "aten::linalg_matrix_power(Tensor self, int n) -> Tensor"),
+    LOWER(lower_matrix_power, NULL, PLAIN, "aten::matrix_power(Tensor self, int n) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"),
+    REFUSE(NO_DECOMPOSITION, "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvals(Tensor self) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"),
+    REFUSE(NO_DECOMPOSITION, "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"),
+    REFUSE(NO_DECOMPOSITION, "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"),
+    REFUSE(NO_DECOMPOSITION, "aten::orgqr(Tensor self, Tensor input2) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"),
+    REFUSE(NO_DECOMPOSITION, "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"),
+    REFUSE(NO_DECOMPOSITION, "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"),
+    OLDER("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"),
+    OLDER("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"),
+    REFUSE(NO_DECOMPOSITION, "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"),
+    OLDER("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"),
+    OLDER("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"),
+    REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::matrix_exp(Tensor self) -> Tensor"),
+    REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
+    OPS_END
+};
