@@ -24,10 +24,19 @@ static Ox times(Op *op, double k, Ox x)
     return ox(op, "Mul", x, factor);
 }
 
+/* The same of bools, where any factor but 0 is 1. */
+static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
+{
+    Ox none = ox_bool(op->g, false), part = with_product ? product : ox(op, "And", product, none);
+    return with_c ? ox(op, "Or", c, part) : part;
+}
+
 /* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
     double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
+    if (ox_ok(product) && ox_dtype(product) == DT_BOOL && ox_ok(c))
+        return sum_of_bools(op, c, product, beta != 0, alpha != 0);
     Ox scaled = times(op, alpha, product);
     if (beta == 0 && ox_ok(c))
         return scaled;
@@ -142,7 +151,7 @@ static Ox outer(Op *op, Ox a, Ox b, const char *b_name)
     if (!rank_is(op, a, "self", 1) || !rank_is(op, b, b_name, 1))
         return POISON;
     Ox column = unsqueeze_axis(op, a, 1), row = unsqueeze_axis(op, b, 0);
-    return ox(op, "Mul", column, row);
+    return ox(op, ox_dtype(a) == DT_BOOL ? "And" : "Mul", column, row);
 }
 
 static Ox lower_outer(Op *op)
@@ -212,6 +221,19 @@ static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *p
     return true;
 }
 
+/* Where the other's contracted size is 1, ours is summed up to 1 as well. */
+static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *dy)
+{
+    Axes axes = { 0 };
+    for (size_t i = 0; i < dx->n && ox_ok(*x) && ox_ok(y); i++) {
+        int a = (int)(dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]), b = (int)(dy->at[i] < 0 ? dy->at[i] + ox_rank(y) : dy->at[i]);
+        if (dim_is(ox_dim(y, b), 1) && !dim_is(ox_dim(*x, a), 1))
+            axes.at[axes.n++] = a;
+    }
+    if (axes.n)
+        *x = reduce(op, "ReduceSum", *x, &axes, true);
+}
+
 static Ox lower_tensordot(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, "other");
@@ -223,6 +245,8 @@ static Ox lower_tensordot(Op *op)
         return op_fail(op, E_VALUE, "both dimension lists should have same length");
     if (!split_axes(op, dx, xr, true, px, &fx) || !split_axes(op, dy, yr, false, py, &fy))
         return POISON;
+    summed_beside_one(op, &x, &dx, y, &dy);
+    summed_beside_one(op, &y, &dy, x, &dx);
     Ox a = permute_to(op, x, px, xr), b = permute_to(op, y, py, yr);
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
@@ -238,6 +262,141 @@ static Ox lower_tensordot(Op *op)
     a = reshape_to(op, a, left, 2);
     b = reshape_to(op, b, right, 2);
     return reshape_to(op, ox(op, "MatMul", a, b), out, fx + fy);
+}
+
+/* ---- cross, kron, vecdot ---- */
+
+/* Where a size is 3 in both; the first such axis where nobody tells. */
+static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
+{
+    int rank = ox_rank(x);
+    if (rank != ox_rank(y))
+        return fail(op->cx, E_VALUE, "linalg.cross: inputs must have the same number of dimensions.");
+    if (arg_given(op, "dim"))
+        return arg_dim(op, "dim", rank, axis);
+    for (int i = 0; i < rank; i++)
+        if (dim_is(ox_dim(x, i), 3) && dim_is(ox_dim(y, i), 3))
+            return *axis = i, true;
+    return fail(op->cx, E_VALUE, "no dimension of size 3 in input");
+}
+
+static Ox turned_by(Op *op, Ox x, int axis, int by)
+{
+    Ox order = by == 1 ? ints(op, 1, 2, 0) : ints(op, 2, 0, 1);
+    return ox_with(op, "Gather", INPUTS(x, order), INT("axis", axis));
+}
+
+static Ox lower_cross(Op *op)
+{
+    Ox x = arg(op, "self"), y = arg(op, "other");
+    int xr, yr, axis;
+    if (!need_rank(op, x, 1, &xr) || !need_rank(op, y, 1, &yr) || !cross_axis(op, x, y, &axis))
+        return POISON;
+    if (dim_eq(op->cx, ox_dim(x, axis), dim_int(op->cx, 3)) == NO || dim_eq(op->cx, ox_dim(y, axis), dim_int(op->cx, 3)) == NO)
+        return op_fail(op, E_VALUE, "linalg.cross: inputs dimension %d must have length 3. Got %s and %s", axis, dim_text(op->cx, ox_dim(x, axis))->s, dim_text(op->cx, ox_dim(y, axis))->s);
+    Ox x1 = turned_by(op, x, axis, 1), y2 = turned_by(op, y, axis, 2), x2 = turned_by(op, x, axis, 2), y1 = turned_by(op, y, axis, 1);
+    Ox first = ox(op, "Mul", x1, y2), second = ox(op, "Mul", x2, y1);
+    return ox(op, "Sub", first, second);
+}
+
+/* Each axis of one beside that of the other, then both as one. */
+static Ox lower_kron(Op *op)
+{
+    Ox at[2] = { arg(op, "self"), arg(op, "other") };
+    int r[2], rank;
+    if (!need_rank(op, at[0], 2, &r[0]) || !need_rank(op, at[1], 2, &r[1]))
+        return POISON;
+    rank = r[0] > r[1] ? r[0] : r[1];
+    Dim out[MAX_RANK], wide[2 * MAX_RANK], one = dim_int(op->cx, 1);
+    if (2 * rank > MAX_RANK)
+        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", 2 * rank, MAX_RANK);
+    for (int i = 0; i < rank; i++)
+        out[i] = one;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < rank; i++) {
+            int own = i - (rank - r[k]);
+            Dim size = own < 0 ? one : ox_dim(at[k], own);
+            wide[2 * i + k] = size;
+            wide[2 * i + 1 - k] = one;
+            out[i] = dim_mul(op->cx, out[i], size);
+        }
+        at[k] = reshape_to(op, at[k], wide, 2 * rank);
+    }
+    Ox product = ox(op, ox_ok(at[0]) && ox_dtype(at[0]) == DT_BOOL ? "And" : "Mul", at[0], at[1]);
+    return reshape_to(op, product, out, rank);
+}
+
+static Ox lower_vecdot(Op *op)
+{
+    Ox x = arg(op, "x"), y = arg(op, "y"), product = ox(op, "Mul", x, y);
+    Axes axis = { .n = 1 };
+    int rank;
+    if (!need_rank(op, product, 1, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(product)))
+        return op_fail(op, E_VALUE, "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(product)));
+    return reduce(op, "ReduceSum", product, &axis, false);
+}
+
+/* ---- covariance: rows are variables, columns what was observed of them ---- */
+
+/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum with aweights once more. */
+static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
+{
+    Ox often = arg_opt(op, "fweights"), weight = arg_opt(op, "aweights");
+    Axes all = { 0 };
+    if (often)
+        often = ox_cast(op->g, often, ox_dtype(x));
+    if (weight)
+        weight = ox_cast(op->g, weight, ox_dtype(x));
+    *weights = often && weight ? ox(op, "Mul", often, weight) : often ? often : weight;
+    if (!*weights) {
+        Ox n = ox_dim_value(op->g, ox_dim(x, ox_rank(x) - 1));
+        *sum = *square = ox_ok(n) ? ox_cast(op->g, n, ox_dtype(x)) : POISON;
+        return ox_ok(*sum);
+    }
+    *sum = reduce(op, "ReduceSum", *weights, &all, false);
+    Ox twice = weight ? ox(op, "Mul", *weights, weight) : NULL;
+    *square = weight ? reduce(op, "ReduceSum", twice, &all, false) : *sum;
+    return ox_ok(*sum) && ox_ok(*square);
+}
+
+/* (x - mean) diag(w) (x - mean)^T / (sum w - correction * sum(w a) / sum w) */
+static Ox lower_cov(Op *op)
+{
+    Ox x = arg(op, "self"), weights, sum, square;
+    double less = arg_float(op, "correction");
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank > 2)
+        return op_fail(op, E_VALUE, "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions", rank);
+    Dim row[2] = { dim_int(op->cx, 1), type_numel(op->cx, x->type) };
+    Ox table = rank < 2 ? reshape_to(op, x, row, 2) : x;
+    if (!ox_ok(table) || !observation_weights(op, table, &weights, &sum, &square))
+        return POISON;
+    Axes last = { .at = { 1 }, .n = 1 };
+    Ox counted = weights ? ox(op, "Mul", table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = ox(op, "Div", total, sum);
+    Ox away = ox(op, "Sub", table, mean), weighed = weights ? ox(op, "Mul", away, weights) : away, product = ox(op, "MatMul", weighed, transpose_last_two(op, away));
+    Ox by = number_like(op, less, x), zero = number_like(op, 0, x);
+    Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum), left = ox(op, "Sub", sum, share), norm = ox(op, "Max", left, zero);
+    Ox out = ox(op, "Div", product, norm);
+    return rank < 2 || dim_is(ox_dim(table, 0), 1) ? reshape_to(op, out, NULL, 0) : out;
+}
+
+/* Covariances divided by both deviations, within -1 and 1. */
+static Ox lower_corrcoef(Op *op)
+{
+    Value args[] = { arg_value(op, "self") }, v = call_op(op, "aten::cov", args, 1);
+    Ox c = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+    if (!ox_ok(c))
+        return POISON;
+    if (ox_rank(c) == 0)
+        return ox(op, "Div", c, c);
+    Value parts[] = { val_tensor(op->cx, c) }, d = call_op(op, "aten::diagonal_copy", parts, 1);
+    Ox deviation = ox(op, "Sqrt", val_ok(d) ? tensor_read(op->g, d.t) : POISON), column = unsqueeze_axis(op, deviation, 1);
+    Ox by_row = ox(op, "Div", c, column), both = ox(op, "Div", by_row, deviation), least = number_like(op, -1, c), most = number_like(op, 1, c);
+    return ox(op, "Clip", both, least, most);
 }
 
 /* ---- einsum: two operands are a matrix product between transpositions; the rest is ONNX's Einsum ---- */
@@ -416,6 +575,12 @@ const OpRow ops_linalg[] = {
     LOWER(lower_tensordot, NULL, PLAIN, "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"),
     UNARY(lower_chain, "matrices", NULL, PLAIN, "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
     UNARY(lower_chain, "tensors", NULL, PLAIN, "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_cross, "default(self, other)", PLAIN, "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
+    LOWER(lower_cross, "default(self, other)", PLAIN, "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
+    LOWER(lower_kron, "default(self, other)", PLAIN, "aten::kron(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_vecdot, NULL, PLAIN, "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
+    LOWER(lower_cov, "int-to-float(self)", PLAIN, "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
+    LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor"),
     LOWER(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
     LOWER(lower_bilinear, NULL, PLAIN, "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
     OPS_END
