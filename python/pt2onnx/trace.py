@@ -168,10 +168,24 @@ class Record:
         attributes = self.constant(n) if kind == "prim::Constant" else []
         inputs, outputs = [self.value(scope, v) for v in n.inputs()], [self.value(scope, v) for v in n.outputs()]
         self.nodes.append(n)
+        number = len(self.nodes)
         overload, names = self.schema(n, len(inputs))
+        blocks = [self.block(b, scope) for b in n.blocks()] if kind in ("prim::If", "prim::Loop") else []
         return _capi.Node(kind.encode(), n.sourceRange().encode() or None, n.scopeName().split("/")[-1].encode() or None,
                           self.array(_capi.c_uint32, inputs), len(inputs), self.array(_capi.c_uint32, outputs), len(outputs),
-                          self.array(_capi.Attr, attributes), len(attributes), None, 0, len(self.nodes), overload, names)
+                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names)
+
+    def block(self, b, scope):
+        """A branch of prim::If, or the body of prim::Loop; its values have names of their own in the whole graph."""
+        inputs = [self.value(scope, v) for v in b.inputs()]
+        nodes = self.walk(b, scope)
+        graph = self.graph(nodes, inputs, [self.value(scope, v) for v in b.outputs()])
+        self.keep.append(graph)
+        return _capi.POINTER(_capi.Graph)(graph)
+
+    def graph(self, nodes, inputs, outputs):
+        return _capi.Graph(self.array(_capi.Node, nodes), len(nodes), self.array(_capi.c_uint32, inputs), len(inputs),
+                           self.array(_capi.c_uint32, outputs), len(outputs))
 
     def schema(self, n, n_in):
         """The overload, and the names of the inputs that are taken by name only."""
@@ -185,8 +199,7 @@ class Record:
         return found[0], self.array(_capi.c_char_p, found[1]) if any(found[1]) else None
 
     def record(self, nodes, inputs, outputs, parameters, tensors, names):
-        graph = _capi.Graph(self.array(_capi.Node, nodes), len(nodes), self.array(_capi.c_uint32, inputs), len(inputs),
-                            self.array(_capi.c_uint32, outputs), len(outputs))
+        graph = self.graph(nodes, inputs, outputs)
         n = len(self.types)
         texts = self.array(_capi.c_char_p, [names[i].encode() if i in names else None for i in range(n)])
         return _capi.Trace(_capi.ctypes.sizeof(_capi.Trace), graph, n, self.array(_capi.Type, self.types), texts, len(parameters),

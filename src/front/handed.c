@@ -1,8 +1,8 @@
 /* handed.c - a trace graph that another language hands over (pt2onnx_trace) as a Program.
  *
- * A trace has no names and no branches: every value has a number, every node is one statement. So the program is one
- * function whose locals are the values, numbered as the caller numbers them; weights and tensor constants are read through
- * Program.constant. What the trace records of types is kept and compared after each operator (the guard).
+ * A trace has no names: every value has a number, every node is one statement. So the program is one function whose locals
+ * are the values, numbered as the caller numbers them; weights and tensor constants are read through Program.constant.
+ * Branches and loops come from scripted functions that the trace calls (prim::If, prim::Loop). What the trace records of types is kept and compared after each operator (the guard).
  *
  * Does not look inside prim::PythonOp: its class is the caller's to lower, through a symbolic callback, which gets the
  * node's number in the argument NODE_ARGUMENT (symbolic.c takes it out again). */
@@ -11,13 +11,17 @@
 
 #include <ctype.h>
 
+typedef VEC(Stmt *) Stmts;
+
 typedef struct Handed {
     const pt2onnx_trace *t;
     Program *p;
     Map asked;                      /* operators that the caller lowers */
     VEC(const pt2onnx_tensor *) tensors;    /* by X_CONSTANT's number: weights, then constants */
     size_t n_weight;
-    VEC(Stmt *) body;
+    Stmts body;                     /* of the block that is being read */
+    const pt2onnx_node **constant;  /* by value: the prim::Constant that it is, or NULL */
+    uint32_t n_slot;                /* values, then a condition for each while loop */
 } Handed;
 
 /* ---- checks: the caller is another program, but its numbers index our arrays ---- */
@@ -238,32 +242,197 @@ static Expr *value_of_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
         return sequence(cx, X_LIST, n->in, n->n_in);
     if (is(n, "prim::TupleConstruct"))
         return sequence(cx, X_TUPLE, n->in, n->n_in);
-    if (is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack"))
+    if (is(n, "prim::Uninitialized")) {
+        Expr *e = expr(cx, X_VALUE);
+        e->value = (Value){ .tag = V_UNINIT };
+        return e;
+    }
+    if (is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack") || is(n, "prim::unchecked_cast") || is(n, "prim::unchecked_unwrap_optional"))
         return n->n_in == 1 ? local(cx, n->in[0]) : NULL;
     return operator(cx, h, n);
 }
 
-static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+static Stmt *add_statement(Ctx *cx, Handed *h, StmtKind kind, Expr *value)
 {
-    if (!n->kind || !check_values(cx, h, n->in, n->n_in) || !check_values(cx, h, n->out, n->n_out))
-        return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "a node of the trace has no kind");
-    if (n->n_block > 0 && !is(n, "prim::PythonOp"))
-        return fail(cx, E_UNSUPPORTED, "%s with blocks in a trace: save the scripted part with torch.jit.save", n->kind);
     Stmt *s = new(cx, Stmt);
-    s->kind = n->n_out ? S_ASSIGN : S_EXPR;
-    s->value = value_of_node(cx, h, n);
-    if (!s->value)
+    s->kind = kind;
+    s->value = value;
+    vec_push(cx, &h->body, s);
+    return s;
+}
+
+static void assign(Ctx *cx, Handed *h, uint32_t slot, Expr *value)
+{
+    Stmt *s = add_statement(cx, h, S_ASSIGN, value);
+    s->target = mem_copy(cx, &slot, sizeof slot);
+    s->n_target = 1;
+}
+
+static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n);
+
+/* ---- branches and loops ---- */
+
+/* Assignments to[i] = from[i] at the edge of a block. */
+typedef struct Carry { const uint32_t *to, *from; size_t n; } Carry;
+
+static void carry(Ctx *cx, Handed *h, Carry c)
+{
+    for (size_t i = 0; i < c.n; i++)
+        assign(cx, h, c.to[i], local(cx, c.from[i]));
+}
+
+static bool add_nodes(Ctx *cx, Handed *h, const pt2onnx_graph *g)
+{
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!add_node(cx, h, &g->node[i]))
+            return false;
+    return true;
+}
+
+static bool add_arm(Ctx *cx, Handed *h, const pt2onnx_graph *g, Carry results, Block *out)
+{
+    Stmts outer = h->body;
+    h->body = (Stmts){ 0 };
+    bool ok = check_values(cx, h, g->out, g->n_out) && add_nodes(cx, h, g);
+    if (ok)
+        carry(cx, h, results);
+    *out = (Block){ h->body.at, (uint32_t)h->body.n };
+    h->body = outer;
+    return ok;
+}
+
+static bool add_if(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    if (n->n_block != 2 || n->n_in != 1 || n->block[0]->n_out != n->n_out || n->block[1]->n_out != n->n_out)
+        return fail(cx, E_FORMAT, "the trace's prim::If is malformed");
+    Stmt *s = add_statement(cx, h, S_IF, local(cx, n->in[0]));
+    return add_arm(cx, h, n->block[0], (Carry){ n->out, n->block[0]->out, n->n_out }, &s->body) &&
+           add_arm(cx, h, n->block[1], (Carry){ n->out, n->block[1]->out, n->n_out }, &s->other);
+}
+
+/* Is v this integer (or bool), as a constant outside or in g? */
+static bool is_constant(const Handed *h, const pt2onnx_graph *g, uint32_t v, int64_t i)
+{
+    const pt2onnx_node *n = h->constant[v];
+    for (size_t k = 0; !n && k < g->n_node; k++)
+        if (is(&g->node[k], "prim::Constant") && g->node[k].n_out == 1 && g->node[k].out[0] == v)
+            n = &g->node[k];
+    return n && n->n_attr == 1 && n->attr[0].kind == PT2ONNX_ATTR_INT && n->attr[0].i == i;
+}
+
+static bool uses(const pt2onnx_graph *g, uint32_t v)
+{
+    for (size_t i = 0; i < g->n_out; i++)
+        if (g->out[i] == v)
+            return true;
+    for (size_t k = 0; k < g->n_node; k++) {
+        const pt2onnx_node *n = &g->node[k];
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i] == v)
+                return true;
+        for (size_t i = 0; i < n->n_block; i++)
+            if (uses(n->block[i], v))
+                return true;
+    }
+    return false;
+}
+
+static Expr *int_expr(Ctx *cx, int64_t i)
+{
+    Expr *e = expr(cx, X_INT);
+    e->i = i;
+    return e;
+}
+
+static Expr *plus_one(Ctx *cx, uint32_t slot)
+{
+    Expr *e = expr(cx, X_OP);
+    e->op = str_of(cx, "aten::add");
+    e->args = new_array(cx, Arg, 2);
+    if (e->args) {
+        e->args[e->n_args++].value = local(cx, slot);
+        e->args[e->n_args++].value = int_expr(cx, 1);
+    }
+    return e;
+}
+
+static bool add_body(Ctx *cx, Handed *h, const pt2onnx_node *n, uint32_t condition, bool counts, Block *out)
+{
+    const pt2onnx_graph *g = n->block[0];
+    Stmts outer = h->body;
+    h->body = (Stmts){ 0 };
+    carry(cx, h, (Carry){ g->in + 1, n->out, n->n_out });
+    bool ok = add_nodes(cx, h, g);
+    carry(cx, h, (Carry){ n->out, g->out + 1, n->n_out });
+    if (condition)
+        assign(cx, h, condition, local(cx, g->out[0]));
+    if (counts)
+        assign(cx, h, g->in[0], plus_one(cx, g->in[0]));
+    *out = (Block){ h->body.at, (uint32_t)h->body.n };
+    h->body = outer;
+    return ok;
+}
+
+/* prim::Loop(most trips, first condition, carried..) with block(trip, carried..) -> (condition, carried..): a `for` when the
+ * condition is always true, a `while` when the number of trips has no limit. */
+static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    const pt2onnx_graph *g = n->n_block == 1 ? n->block[0] : NULL;
+    if (!g || n->n_in != n->n_out + 2 || g->n_in != n->n_out + 1 || g->n_out != n->n_out + 1)
+        return fail(cx, E_FORMAT, "the trace's prim::Loop is malformed");
+    if (!check_values(cx, h, g->in, g->n_in) || !check_values(cx, h, g->out, g->n_out))
+        return false;
+    carry(cx, h, (Carry){ n->out, n->in + 2, n->n_out });
+    if (is_constant(h, g, n->in[1], 1) && is_constant(h, g, g->out[0], 1)) {
+        Stmt *s = add_statement(cx, h, S_FOR, local(cx, n->in[0]));
+        s->target = mem_copy(cx, g->in, sizeof *g->in);
+        s->n_target = 1;
+        return add_body(cx, h, n, 0, false, &s->body);
+    }
+    if (!is_constant(h, g, n->in[0], INT64_MAX))
+        return fail(cx, E_UNSUPPORTED, "a `for` loop that may end early (break, return) in a scripted function that a trace calls: "
+                                       "save the scripted part with torch.jit.save");
+    uint32_t condition = h->n_slot++;
+    bool counts = uses(g, g->in[0]);
+    assign(cx, h, condition, local(cx, n->in[1]));
+    if (counts)
+        assign(cx, h, g->in[0], int_expr(cx, 0));
+    Stmt *s = add_statement(cx, h, S_WHILE, local(cx, condition));
+    return add_body(cx, h, n, condition, counts, &s->body);
+}
+
+/* ---- nodes ---- */
+
+static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    Expr *value = value_of_node(cx, h, n);
+    if (!value)
         return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "the trace's %s is malformed", n->kind);
+    Stmt *s = add_statement(cx, h, n->n_out ? S_ASSIGN : S_EXPR, value);
     s->target = n->n_out ? mem_copy(cx, n->out, n->n_out * sizeof *n->out) : NULL;
     s->n_target = (uint32_t)n->n_out;
     s->unpack = is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack");
     s->text = text_of_source(cx, n->source);
     s->end = s->text != NULL;
     s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
-    if (s->value->kind == X_OP)
+    if (value->kind == X_OP)
         record(cx, h, s);
-    vec_push(cx, &h->body, s);
+    if (is(n, "prim::Constant") && n->n_out == 1)
+        h->constant[n->out[0]] = n;
     return !ctx_failed(cx);
+}
+
+static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    if (!n->kind || !check_values(cx, h, n->in, n->n_in) || !check_values(cx, h, n->out, n->n_out))
+        return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "a node of the trace has no kind");
+    if (is(n, "prim::If"))
+        return add_if(cx, h, n);
+    if (is(n, "prim::Loop"))
+        return add_loop(cx, h, n);
+    if (n->n_block > 0 && !is(n, "prim::PythonOp"))
+        return fail(cx, E_UNSUPPORTED, "%s with blocks in a trace: save the scripted part with torch.jit.save", n->kind);
+    return add_plain(cx, h, n);
 }
 
 /* Weights are assigned to their locals before anything else. */
@@ -397,37 +566,41 @@ static void make_outputs(Ctx *cx, const Handed *h)
             h->p->output_name[i] = str_of(cx, t->name[t->graph.out[i]]);
 }
 
-static Function *make_function(Ctx *cx, const pt2onnx_trace *t)
+static Function *make_function(Ctx *cx)
 {
     Function *f = new(cx, Function);
-    Str *names = new_array(cx, Str, t->n_value + 1);
-    for (size_t i = 0; names && i < t->n_value; i++)
-        names[i] = str_fmt(cx, "%%%zu", i);
     f->name = f->qualname = str_of(cx, "forward");
-    f->n_slot = (uint32_t)t->n_value;
-    f->slot_name = names;
     return f;
+}
+
+static void finish_function(Ctx *cx, const Handed *h, Function *f)
+{
+    Str *names = new_array(cx, Str, h->n_slot + 1);
+    for (uint32_t i = 0; names && i < h->n_slot; i++)
+        names[i] = str_fmt(cx, "%%%u", i);
+    f->n_slot = h->n_slot;
+    f->slot_name = names;
+    f->body = (Block){ h->body.at, (uint32_t)h->body.n };
 }
 
 Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, size_t n_asked)
 {
-    if (t->size < sizeof *t || t->n_value > UINT32_MAX)
+    if (t->size < sizeof *t || t->n_value > UINT32_MAX / 2)
         return fail(cx, E_USAGE, "the trace record is not of this version"), NULL;
     Handed *h = new(cx, Handed);
     Program *p = new(cx, Program);
-    *h = (Handed){ .t = t, .p = p };
+    *h = (Handed){ .t = t, .p = p, .n_slot = (uint32_t)t->n_value, .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1) };
+    if (!h->constant)
+        return NULL;
     for (size_t i = 0; i < n_asked; i++)
         map_put(cx, &h->asked, str_of(cx, asked[i]), NULL);
     *p = (Program){ .file = str_of(cx, "trace"), .kind = str_of(cx, "trace graph"), .traced = true, .root = val_none(),
                     .constant = read_constant, .front = h };
-    p->entry = make_function(cx, t);
-    if (!make_inputs(cx, h, p->entry) || !add_weights(cx, h))
+    p->entry = make_function(cx);
+    if (!make_inputs(cx, h, p->entry) || !add_weights(cx, h) || !add_nodes(cx, h, &t->graph))
         return NULL;
-    for (size_t i = 0; i < t->graph.n_node; i++)
-        if (!add_node(cx, h, &t->graph.node[i]))
-            return NULL;
     add_return(cx, h);
     make_outputs(cx, h);
-    p->entry->body = (Block){ h->body.at, (uint32_t)h->body.n };
+    finish_function(cx, h, p->entry);
     return ctx_failed(cx) ? NULL : p;
 }

@@ -408,3 +408,54 @@ def test_a_failed_export_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError):
         pt2onnx.export(lambda x: torch.special.bessel_j0(x), ROWS, tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
+
+
+# ---- scripted functions inside traces ----
+
+def test_branches_and_loops_of_scripted_functions():
+    @torch.jit.script
+    def scripted(x, n: int):
+        if bool(x.sum() > 0):
+            r = x * 3
+        else:
+            r = x * 2
+        for i in range(n):
+            r = r + i
+        k = 0
+        while bool(r.sum() < 100):
+            r = r + 5
+            k += 1
+        return r + k
+
+    def f(x):
+        return scripted(x, 2) + 1
+    model = checked(f, ROWS)
+    assert {"If", "Loop"} <= set(ops(model))
+    for x in (torch.ones(2, 3), -torch.ones(2, 3), torch.full((2, 3), 50.0)):
+        agrees(model, f, x)
+
+
+def test_a_loop_that_counts_by_itself():
+    @torch.jit.script
+    def halves(x):
+        i = 0
+        while bool(x.sum() > 1) and i < 5:
+            x = x / 2
+            i += 1
+        return x, torch.tensor(i)
+    model = checked(lambda x: halves(x), ROWS)
+    for x in (torch.ones(2, 3), torch.full((2, 3), 50.0), -torch.ones(2, 3)):
+        agrees(model, halves, x)
+
+
+def test_a_loop_with_break_inside_a_trace():
+    @torch.jit.script
+    def first(x):
+        for i in range(5):
+            if bool(x.sum() > 10):
+                break
+            x = x * 2
+        return x
+    model = checked(lambda x: first(x), ROWS)
+    for x in (torch.ones(2, 3), torch.full((2, 3), 50.0), -torch.ones(2, 3), torch.full((2, 3), 0.1)):
+        agrees(model, first, x)
