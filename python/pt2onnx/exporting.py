@@ -4,10 +4,12 @@
     ScriptModule, ScriptFunction torch.jit.save to a temporary file, and the reader of .pt
     ExportedProgram, dynamo=True torch.export.save to a temporary file, and the reader of .pt2"""
 import contextlib
+import copy
 import os
 import re
 import shutil
 import tempfile
+import time
 import warnings
 
 import torch
@@ -15,6 +17,7 @@ import torch
 from . import _capi, axes
 from .arguments import Function, Keywords, arrange, as_tuple, leaves, signature_of
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
+from .reporting import render
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .trace import Record, trace
@@ -70,9 +73,11 @@ class Export:
     def run(self):
         s = self.s
         with tempfile.TemporaryDirectory(prefix="pt2onnx-") as folder, self.exporting():
-            path = self.output_path() or os.path.join(folder, "model.onnx")
             self.folder = folder
+            path = self.output_path() or os.path.join(folder, "model.onnx")
+            start = time.perf_counter()
             self.convert(path)
+            self.times = [("export", time.perf_counter() - start)]
             self.after(path)
             return self.give(path)
 
@@ -154,7 +159,7 @@ class Export:
         args, keywords = arrange(s.model, s.args, s.kwargs)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
-        self.example, self.positional, self.keywords = everything, args, keywords
+        self.positional, self.named = args, keywords
         with self.mode(s.model), torch.no_grad():
             graph, weights = trace(model, everything)
         given_up = set()
@@ -189,7 +194,7 @@ class Export:
         with self.mode(s.model):
             s.model.save(saved)
         specs = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes, None), s.input_names)
-        self.example = as_tuple(s.args)
+        self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
         self.signature = s.input_names, s.output_names
@@ -213,10 +218,10 @@ class Export:
                 program = Function(program)
             with self.mode(program), torch.no_grad():
                 model, program = program, torch.export.export(program, args, keywords, dynamic_shapes=self.shapes(), strict=False)
-            self.example = args + tuple((keywords or {}).values())
+            self.positional, self.named = args, dict(keywords or {})
             specs = shape_specs(program, model, args, keywords or {}, s.dynamic_shapes)
         else:
-            self.example, specs = as_tuple(s.args) or None, []
+            self.positional, self.named, specs = as_tuple(s.args), dict(s.kwargs or {}), []
         saved = os.path.join(self.folder, "model.pt2")
         torch.export.save(program, saved)
         self.output_axes(self.axes_of_files(), s.output_names)
@@ -257,7 +262,7 @@ class Export:
                     drop_unused_inputs=True, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
                     on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
-                    **({"dump_after": "drop-leftovers"} if s.verbose else {}))
+                    **({"dump_after": "drop-leftovers"} if s.verbose or s.report else {}))
 
     def keeps_weights(self):
         s = self.s
@@ -302,7 +307,41 @@ class Export:
     # ---- afterwards ----
 
     def after(self, path):
+        """verify and report. A model that does not agree is an error that says by how much; the file stays, to be looked at."""
+        s = self.s
         self.verification = self.report = None
+        if s.verify:
+            start = time.perf_counter()
+            self.verification = self.verified(path)
+            self.times.append(("verification", time.perf_counter() - start))
+            if not self.verification.ok:
+                raise error_of("OnnxExporterError", str(self.verification))
+        if s.report:
+            self.report = render(type(s.model).__name__, s, os.path.getsize(path), "".join(self.text), self.notes, self.times, self.verification)
+            where = os.path.splitext(path)[0] + ".md" if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
+            with open(where, "w") as f:
+                f.write(self.report)
+
+    def verified(self, path):
+        from .verification import verify
+        example = self.positional + tuple(self.named.values())
+        if not example and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
+            raise ValueError("verify=True needs example inputs: args")
+        try:
+            return verify(path, self.signature[0], example, self.run_torch, self.s.rtol, self.s.atol)
+        except ImportError as e:
+            raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
+
+    def run_torch(self):
+        """What the model in hand gives for the example, which it may write to."""
+        model = self.s.model
+        positional, keywords = copy.deepcopy((self.positional, self.named))
+        if has_export() and isinstance(model, torch.export.ExportedProgram):
+            model = model.module()
+            with torch.no_grad():
+                return model(*positional, **keywords)
+        with self.mode(model), torch.no_grad():
+            return model(*positional, **keywords)
 
 
 def script_inputs(model, args, kwargs, known, names):
@@ -378,7 +417,7 @@ def underscore_export(model, args, f, *positional, **keywords):
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) or not hasattr(one, "positional"):
         return None
     with one.mode(s.model), torch.no_grad():
-        return s.model(*one.positional, **one.keywords)
+        return s.model(*one.positional, **one.named)
 
 
 def pretty_string(model, args, *positional, **keywords):

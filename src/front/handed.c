@@ -21,6 +21,7 @@ typedef struct Handed {
     size_t n_weight;
     Stmts body;                     /* of the block that is being read */
     const pt2onnx_node **constant;  /* by value: the prim::Constant that it is, or NULL */
+    bool *users;                    /* by value: it comes from an operator that the caller lowers, so that what the trace says of it may not hold */
     uint32_t n_slot;                /* values, then a condition for each while loop */
 } Handed;
 
@@ -214,6 +215,8 @@ static Str plain_name(Ctx *cx, Str name)
     return str_ends(name, "_") ? str_n(cx, name->s, name->len - 1) : name;
 }
 
+static bool is_asked(Ctx *cx, const Handed *h, Str op) { return map_find(&h->asked, op) || map_find(&h->asked, plain_name(cx, op)); }
+
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
     Expr *e = expr(cx, X_OP);
@@ -222,7 +225,7 @@ static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
     e->args = new_array(cx, Arg, n->n_in + 1);
     for (size_t i = 0; e->args && i < n->n_in; i++)
         e->args[e->n_args++] = (Arg){ n->in_name && n->in_name[i] ? str_of(cx, n->in_name[i]) : NULL, local(cx, n->in[i]) };
-    if (e->args && (map_find(&h->asked, e->op) || map_find(&h->asked, plain_name(cx, e->op)))) {
+    if (e->args && is_asked(cx, h, e->op)) {
         Expr *node = expr(cx, X_INT);
         node->i = n->id;
         e->args[e->n_args++] = (Arg){ str_of(cx, NODE_ARGUMENT), node };
@@ -277,8 +280,10 @@ typedef struct Carry { const uint32_t *to, *from; size_t n; } Carry;
 
 static void carry(Ctx *cx, Handed *h, Carry c)
 {
-    for (size_t i = 0; i < c.n; i++)
+    for (size_t i = 0; i < c.n; i++) {
         assign(cx, h, c.to[i], local(cx, c.from[i]));
+        h->users[c.to[i]] |= h->users[c.from[i]];
+    }
 }
 
 static bool add_nodes(Ctx *cx, Handed *h, const pt2onnx_graph *g)
@@ -403,6 +408,17 @@ static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
 
 /* ---- nodes ---- */
 
+/* Marks the results too. */
+static bool comes_from_user(Ctx *cx, Handed *h, const pt2onnx_node *n, const Expr *value)
+{
+    bool found = value->kind == X_OP && is_asked(cx, h, value->op);
+    for (size_t i = 0; i < n->n_in; i++)
+        found |= h->users[n->in[i]];
+    for (size_t i = 0; i < n->n_out; i++)
+        h->users[n->out[i]] |= found;
+    return found;
+}
+
 static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     Expr *value = value_of_node(cx, h, n);
@@ -415,7 +431,7 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
     s->text = text_of_source(cx, n->source);
     s->end = s->text != NULL;
     s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
-    if (value->kind == X_OP)
+    if (!comes_from_user(cx, h, n, value) && value->kind == X_OP)
         record(cx, h, s);
     if (is(n, "prim::Constant") && n->n_out == 1)
         h->constant[n->out[0]] = n;
@@ -589,8 +605,9 @@ Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, 
         return fail(cx, E_USAGE, "the trace record is not of this version"), NULL;
     Handed *h = new(cx, Handed);
     Program *p = new(cx, Program);
-    *h = (Handed){ .t = t, .p = p, .n_slot = (uint32_t)t->n_value, .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1) };
-    if (!h->constant)
+    *h = (Handed){ .t = t, .p = p, .n_slot = (uint32_t)t->n_value, .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1),
+                   .users = new_array(cx, bool, t->n_value + 1) };
+    if (!h->constant || !h->users)
         return NULL;
     for (size_t i = 0; i < n_asked; i++)
         map_put(cx, &h->asked, str_of(cx, asked[i]), NULL);

@@ -117,6 +117,13 @@ static Ox powers_of_two(Op *op, DType t, int64_t last)
     return ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 1, &n, v)), t);
 }
 
+/* A byte by a known number of bits within its eight is ONNX's own BitShift, which opset 11 has brought. */
+static bool is_bit_shift(Op *op, Ox by)
+{
+    double bits;
+    return op->common == DT_UINT8 && op->g->target >= 11 && ox_known_scalar(op->g, by, &bits) && bits >= 0 && bits < 8;
+}
+
 /* ONNX shifts unsigned types only: to the left is a product, to the right a division, with a power of two. PyTorch's result of
  * a shift beyond the type's bits, negative ones included, is 0, and -1 for a negative number to the right.
  * row->datum: 1 to the right. */
@@ -127,6 +134,8 @@ static Ox lower_shift(Op *op)
         return POISON;
     if (!dtype_is_int(op->common))
         return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'", op->row->datum ? "rshift_cpu" : "lshift_cpu", torch_dtype_name(op->common));
+    if (is_bit_shift(op, by))
+        return ox_with(op, "BitShift", INPUTS(x, by), STRING("direction", str_of(op->cx, op->row->datum ? "RIGHT" : "LEFT")));
     bool right = op->row->datum, sign = right && dtype_is_signed(op->common);
     int64_t last = 8 * (int64_t)dtype_size(op->common) - (sign ? 2 : 1);
     Ox at = ox_cast(op->g, by, DT_INT64), first = ox_int(op->g, 0), end = ox_int(op->g, last), zero = number_like(op, 0, x);

@@ -6,3 +6,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 os.environ.setdefault("PT2ONNX_LIBRARY", os.path.join(os.environ.get("PT2ONNX_BUILD") or os.path.join(TOP, "build"), "libpt2onnx.so"))
 sys.path[:0] = [os.path.join(TOP, "python"), HERE]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "row(*ids): the rows of docs/tutorials.md that a test covers")
+
+
+def pytest_collection_modifyitems(items):
+    """Rows become properties in the JUnit file."""
+    for item in items:
+        for mark in item.iter_markers("row"):
+            item.user_properties += [("row", name) for name in mark.args]

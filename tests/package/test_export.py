@@ -48,6 +48,7 @@ OLD = dict(export_params=True, verbose=False, training=TrainingMode.EVAL, input_
            enable_onnx_checker=True, use_external_data_format=False)
 
 
+@pytest.mark.row("A02")
 @pytest.mark.parametrize("name", sorted(OLD))
 def test_every_parameter_of_torch_1_8_is_taken_by_name(name):
     assert ops(checked(Net(), IMAGE, **{name: OLD[name]})) == ["Conv", "Relu"]
@@ -59,6 +60,7 @@ def positional(*rest):
     return onnx.load_model_from_string(f.getvalue())
 
 
+@pytest.mark.row("A02", "A11")
 @pytest.mark.parametrize("rest", [
     (False, False, OperatorExportTypes.ONNX, 12, True, True, None, True, {"in": {0: "n"}}),         # until 1.9
     (OperatorExportTypes.ONNX, 12, True, True, None, True, {"in": {0: "n"}}),                       # 1.10
@@ -79,6 +81,7 @@ def test_unknown_and_double_arguments_are_refused():
         pt2onnx.export()
 
 
+@pytest.mark.row("A11", "H20")
 @pytest.mark.parametrize("options, error, text", [
     ({"opset_version": 7}, ValueError, "Unsupported ONNX opset version: 7"),
     ({"opset_version": 29}, ValueError, "Unsupported ONNX opset version: 29"),
@@ -99,6 +102,7 @@ def test_what_cannot_be_honoured_is_refused(options, error, text):
 
 # ---- models and results ----
 
+@pytest.mark.row("A13")
 def test_default_opset_is_torchs_own():
     assert exported(Net(), IMAGE).opset_import[0].version == (torch.onnx._constants.ONNX_DEFAULT_OPSET if TORCH_2 else 14)
 
@@ -116,6 +120,7 @@ def test_path_file_and_result(tmp_path):
     assert result.model_proto.graph.output[0].name == "out"
 
 
+@pytest.mark.row("A21", "A22")
 def test_external_data(tmp_path):
     big = torch.nn.Linear(100, 100)
     pt2onnx.export(big, torch.ones(2, 100), tmp_path / "m.onnx", external_data=True)
@@ -233,6 +238,7 @@ def test_keyword_only_arguments_keep_names_of_weights():
 
 # ---- names ----
 
+@pytest.mark.row("A09", "G08")
 def test_unnamed_inputs_are_called_as_the_tracer_calls_them():
     assert names(exported(Asinh(), IMAGE).graph.input) == ["0"]
 
@@ -265,16 +271,19 @@ def test_values_that_are_returned_twice_or_untouched():
 
 # ---- weights ----
 
+@pytest.mark.row("A06")
 def test_without_weights():
     model = checked(Net(), IMAGE, export_params=False)
     assert names(model.graph.input)[1:] == ["conv.weight", "conv.bias"] and not weights(model)
 
 
+@pytest.mark.row("A18")
 def test_initializers_as_inputs():
     model = checked(Net(), IMAGE, keep_initializers_as_inputs=True)
     assert names(model.graph.input)[1:] == ["conv.weight", "conv.bias"] == weights(model)
 
 
+@pytest.mark.row("A15")
 def test_weights_are_kept_without_folding():
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
     assert ops(checked(net, IMAGE)) == ["Conv"]
@@ -288,11 +297,13 @@ def test_constants_are_nodes():
 
 # ---- sizes ----
 
+@pytest.mark.row("C01")
 def test_sizes_are_fixed_by_default():
     model = exported(Net(), IMAGE)
     assert dims(model.graph.input[0]) == [1, 3, 10, 10] and dims(model.graph.output[0]) == [1, 4, 8, 8]
 
 
+@pytest.mark.row("A17", "C04")
 def test_dynamic_axes_as_a_dict():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -308,6 +319,7 @@ def _same(model):
     return net
 
 
+@pytest.mark.row("A17", "C02", "C03")
 def test_dynamic_axes_as_a_list():
     with pytest.warns(UserWarning, match="dynamic axes of input in"):
         model = exported(Net(), IMAGE, input_names=["in"], output_names=["out"], dynamic_axes={"in": [2, 3], "out": [2, 3]})
@@ -357,6 +369,7 @@ def test_sizes_that_become_python_numbers_are_constants():
 
 # ---- modes ----
 
+@pytest.mark.row("A08")
 def test_modes_of_modules_are_given_back():
     net = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(3, 3)).train()
     net[0].eval()
@@ -377,6 +390,7 @@ class Flagged(torch.nn.Module):
         return torch.clip(x, 0, 1) if torch.onnx.is_in_onnx_export() else x
 
 
+@pytest.mark.row("D01")
 def test_is_in_onnx_export():
     assert "Clip" in ops(exported(Flagged(), ROWS)) and not torch.onnx.is_in_onnx_export() and not pt2onnx.is_in_onnx_export()
     with pytest.raises(KeyError, match="mine"):
@@ -384,6 +398,7 @@ def test_is_in_onnx_export():
     assert not torch.onnx.is_in_onnx_export()
 
 
+@pytest.mark.row("A07", "A16")
 def test_verbose_prints_the_graph_and_keeps_the_lines(capsys):
     model = exported(Net(), IMAGE, verbose=True)
     out = capsys.readouterr().out

@@ -64,6 +64,7 @@ def marked(g, x):
 
 # ---- registered functions ----
 
+@pytest.mark.row("G11")
 @pytest.mark.parametrize("name", ["aten::asinh", "::asinh"])
 def test_a_registered_function_holds_from_its_opset_on(register, name):
     register(name, marked, 11)
@@ -72,6 +73,7 @@ def test_a_registered_function_holds_from_its_opset_on(register, name):
         assert ops(checked(Asinh(), ROWS, opset_version=opset)) == ["Asinh", "Neg"]
 
 
+@pytest.mark.row("G05", "G06")
 def test_register_op_holds_for_its_opset_alone(register_op):
     register_op("asinh", marked, "", 11)
     found = {opset: ops(checked(Asinh(), ROWS, opset_version=opset)) for opset in (10, 11, 12)}
@@ -82,6 +84,7 @@ def test_register_op_holds_for_its_opset_alone(register_op):
         symbolic_registry.get_registered_op("no_such", "", 11)
 
 
+@pytest.mark.row("H04")
 def test_a_function_set_on_an_opsets_module():
     import torch.onnx.symbolic_opset9 as opset9
     opset9.asinh = marked
@@ -99,6 +102,7 @@ def test_scripted_modules_and_in_place_forms_are_served_too(register):
     numpy.testing.assert_allclose(run(model, ROWS.numpy())[0], -numpy.arcsinh(2 * ROWS.numpy()), rtol=1e-5)
 
 
+@pytest.mark.row("H02")
 def test_functions_are_called_in_the_order_of_the_nodes(register):
     seen = []
 
@@ -113,6 +117,13 @@ def test_functions_are_called_in_the_order_of_the_nodes(register):
     assert seen == ["sin", "asinh", "cos"]
 
 
+def test_what_follows_a_users_shape_is_not_held_against_the_trace(register):
+    register("aten::asinh", lambda g, x: symbolic_helper._unsqueeze_helper(g, x, [0]), 9)
+    model = checked(lambda x: torch.asinh(x) * 2, ROWS)
+    assert run(model, ROWS.numpy())[0].shape == (1, 2, 3)
+
+
+@pytest.mark.row("H24")
 def test_torchs_own_helpers_work(register):
     from torch.onnx import symbolic_opset9 as opset9
 
@@ -135,6 +146,7 @@ def foo(g, a, b, x, y, ints, flag, text):
     return g.op("custom_domain::Foo", a, b, x_f=x, y_i=y, ints_i=ints, text_s=text)
 
 
+@pytest.mark.row("A19", "G12", "G13", "G19", "H22")
 @pytest.mark.parametrize("make", [lambda m: m, torch.jit.script], ids=["traced", "scripted"])
 @pytest.mark.parametrize("opset", [9, 14, 17])
 def test_custom_operators(register, make, opset):
@@ -147,6 +159,7 @@ def test_custom_operators(register, make, opset):
     assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == [2, 3]
 
 
+@pytest.mark.row("H23")
 def test_versions_of_custom_domains_are_1(register):
     register("pt2onnx_test::foo", foo, 9)
     model = exported(Foo(), (ROWS, ROWS))
@@ -223,6 +236,7 @@ def clip(x):
     return MyClip.apply(x, 0.25)
 
 
+@pytest.mark.row("G15", "G16", "H24")
 def test_static_symbolic():
     def f(a, b):
         return MyAdd.apply(a, b)
@@ -273,6 +287,7 @@ def seen_by_python_op(kwargs):
     return sorted(kwargs), kwargs["name"]
 
 
+@pytest.mark.row("H09", "H10", "H11")
 @pytest.mark.parametrize("name", ["prim::PythonOp", "::prim_PythonOp"])
 def test_python_op_in_the_form_of_1_13(register, name):
     seen = []
@@ -285,6 +300,7 @@ def test_python_op_in_the_form_of_1_13(register, name):
     assert seen == [("prim::PythonOp", (["inplace", "module", "name"], "MyClip"))]
 
 
+@pytest.mark.row("H10", "H11", "H12", "H13", "H15")
 def test_python_op_in_the_form_of_1_10(register):
     def f(g, n, *args, **kwargs):
         assert n.kind() == "prim::PythonOp" and not [o.requiresGrad() for o in n.outputs()][0]
@@ -294,6 +310,7 @@ def test_python_op_in_the_form_of_1_10(register):
     agrees(checked(clip, ROWS, opset_version=9), clip, ROWS)
 
 
+@pytest.mark.row("H11")
 def test_python_op_in_the_form_of_1_11(register):
     def f(ctx, g, *args, **kwargs):
         assert ctx.cur_node.pyname() == "MyClip"
@@ -319,6 +336,7 @@ def test_exceptions_come_back_as_themselves(register):
         exported(Asinh(), ROWS)
 
 
+@pytest.mark.row("E02", "G04", "H03", "H14")
 @pytest.mark.parametrize("function, error, text", [
     (lambda g, x: None, RuntimeError, "Couldn't export operator aten::asinh"),
     (lambda g, x: (x, x), RuntimeError, r"incorrect number of outputs \(expected 1, but got 2\)"),
@@ -354,6 +372,7 @@ def attributes(node):
     return {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
 
 
+@pytest.mark.row("H19")
 def test_aten_fallback():
     model, found = kept(OperatorExportTypes.ONNX_ATEN_FALLBACK)
     assert found == [("", "Constant"), ("org.pytorch.aten", "ATen"), ("", "Mul")]
@@ -366,10 +385,12 @@ def test_aten_fallback_of_what_pt2onnx_cannot_do():
     assert found[0] == ("org.pytorch.aten", "ATen") and ("", "Mul") in found
 
 
+@pytest.mark.row("H18")
 def test_aten_only():
     assert [op for op in kept(OperatorExportTypes.ONNX_ATEN)[1] if op[1] != "Constant"] == [("org.pytorch.aten", "ATen")] * 2
 
 
+@pytest.mark.row("H03", "H21")
 def test_fall_through():
     model, found = kept(OperatorExportTypes.ONNX_FALLTHROUGH)
     assert found == [("", "Constant"), ("org.pytorch.aten", "triu"), ("", "Mul")]

@@ -1,0 +1,84 @@
+"""verification.py - verify=True: the finished model in ONNX Runtime against the model in hand, output by output.
+
+Needs onnxruntime and numpy. Both run on the example inputs, on copies of them, the torch model in the mode of the export."""
+import torch
+
+
+class Output:
+    """How one output compares: largest absolute and relative difference, and whether both lie within the tolerances."""
+
+    def __init__(self, name, want, got, rtol, atol):
+        self.name, self.shape, self.dtype = name, tuple(got.shape), str(got.dtype)
+        self.same_kind = self.shape == tuple(want.shape) and self.dtype == str(want.dtype)
+        self.absolute = self.relative = float("inf")
+        self.ok = False
+        if self.same_kind:
+            self.compare(want, got, rtol, atol)
+
+    def compare(self, want, got, rtol, atol):
+        import numpy
+        if not want.size:
+            self.absolute = self.relative = 0.0
+            self.ok = True
+            return
+        exact = want.dtype.kind not in "fc"
+        a, b = want.astype(complex if want.dtype.kind == "c" else float), got.astype(complex if got.dtype.kind == "c" else float)
+        same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+        difference = numpy.where(same, 0, abs(a - b))
+        self.absolute = float(difference.max())
+        self.relative = float((difference / numpy.maximum(abs(a), 1e-30)).max())
+        self.ok = bool(same.all() if exact else (same | (difference <= atol + rtol * abs(a))).all())
+
+    def __str__(self):
+        if not self.same_kind:
+            return "%s: %s%s, of another type or shape than torch's" % (self.name, self.dtype, list(self.shape))
+        return "%s: %s%s, largest difference %.3g (relative %.3g)%s" % (self.name, self.dtype, list(self.shape), self.absolute, self.relative,
+                                                                       "" if self.ok else ", OUT OF TOLERANCE")
+
+
+class Verification:
+    """`ok`, `outputs`, and all of it as text."""
+
+    def __init__(self, outputs, rtol, atol):
+        self.outputs, self.rtol, self.atol = outputs, rtol, atol
+        self.ok = bool(outputs) and all(o.ok for o in outputs)
+
+    def __str__(self):
+        return "\n".join(["ONNX Runtime against torch, rtol %g, atol %g: %s" % (self.rtol, self.atol, "same" if self.ok else "DIFFERENT")]
+                         + ["  %s" % o for o in self.outputs])
+
+
+def flat(value):
+    """Tensors and numbers of a result, in order; text and None have no output."""
+    if isinstance(value, torch.Tensor):
+        return [value.detach().cpu().numpy()]
+    if isinstance(value, (bool, int, float)):
+        return [torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None).numpy()]
+    if value is None or isinstance(value, str):
+        return []
+    items = value.values() if isinstance(value, dict) else value
+    return [x for item in items for x in flat(item)]
+
+
+def run_onnx(path, inputs, names):
+    """inputs: leaves of the example, each with its name in the model; what the model does not use is left out."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    wanted = [i.name for i in session.get_inputs()]
+    by_name = dict(zip(names, inputs))
+    if not all(n in by_name for n in wanted):           # names of the file's own: by position
+        by_name = dict(zip(wanted, inputs))
+    outputs = [o.name for o in session.get_outputs()]
+    return dict(zip(outputs, session.run(outputs, {n: by_name[n] for n in wanted})))
+
+
+def verify(path, names, example, run_torch, rtol, atol):
+    """run_torch() gives what the model in hand gives for the example."""
+    inputs = flat(list(example))
+    want = flat(run_torch())
+    got = run_onnx(path, inputs, names)
+    if len(want) != len(got):
+        raise RuntimeError("verify: torch gives %d outputs, the ONNX model %d" % (len(want), len(got)))
+    return Verification([Output(name, w, g, rtol, atol) for (name, g), w in zip(got.items(), want)], rtol, atol)

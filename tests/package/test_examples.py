@@ -1,0 +1,27 @@
+"""Every example of adding an operator runs, and makes the nodes that it says."""
+import os
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from helpers import ops
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+EXAMPLES = {"autograd_function": ["Constant", "Mul", "Add"], "registered_symbolic": ["Smooth", "Constant", "Add"],
+            "register_op": ["Asinh"], "python_op": ["Constant", "Max"], "rules": ["Constant", "Mul", "Mul", "Constant", "Add"],
+            "kept_as_aten": ["ATen", "Constant", "Mul"]}
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example(name, tmp_path):
+    env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "python")}
+    script = os.path.join(TOP, "examples", "operators", name + ".py")
+    done = subprocess.run([sys.executable, "-W", "ignore", script, str(tmp_path / "m.onnx")], env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert ops(onnx.load(str(tmp_path / "m.onnx"))) == EXAMPLES[name]
+
+
+def test_no_example_is_left_out():
+    assert {f[:-3] for f in os.listdir(os.path.join(TOP, "examples", "operators")) if f.endswith(".py")} == set(EXAMPLES)

@@ -1,0 +1,73 @@
+"""verify=True and report=True."""
+
+import pytest
+import torch
+
+import pt2onnx
+from helpers import TORCH_2
+from pt2onnx.verification import Output
+
+ROWS = torch.randn(2, 3)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 4)
+        self.drop = torch.nn.Dropout()
+
+    def forward(self, x, n: int = 2):
+        x += 1                                                  # writes to its input
+        return self.drop(self.fc(x)), {"sum": x.sum() * n, "none": None}
+
+
+def test_every_output_is_compared(tmp_path):
+    before = ROWS.clone()
+    result = pt2onnx.export(Net().train(), (ROWS.clone(),), verify=True, output_names=["y", "sum"])
+    v = result.verification
+    assert v.ok and [o.name for o in v.outputs] == ["y", "sum"] and all(o.absolute < 1e-5 for o in v.outputs)
+    assert "largest difference" in str(v) and str(v).startswith("ONNX Runtime against torch, rtol 0.001")
+    torch.testing.assert_close(ROWS, before)
+    pt2onnx.export(Net(), (ROWS.clone(),), tmp_path / "m.onnx", verify=True)
+    assert (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("make", [torch.jit.script, lambda m: torch.jit.trace(m, torch.ones(2, 3))], ids=["scripted", "traced"])
+def test_scripts_are_verified_too(make):
+    net = make(torch.nn.Linear(3, 4))
+    assert pt2onnx.export(net, (ROWS,), verify=True).verification.ok
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_programs_are_verified_too():
+    program = torch.export.export(torch.nn.Linear(3, 4), (ROWS,))
+    assert pt2onnx.export(program, (ROWS,), verify=True).verification.ok
+    with pytest.raises(ValueError, match="needs example inputs"):
+        pt2onnx.export(program, verify=True)
+
+
+def test_a_difference_is_an_error(tmp_path):
+    torch.onnx.register_custom_op_symbolic("aten::asinh", lambda g, x: g.op("Sinh", x), 9)
+    try:
+        with pytest.raises(RuntimeError, match="DIFFERENT\n  y: float32.*OUT OF TOLERANCE"):
+            pt2onnx.export(torch.asinh, ROWS, tmp_path / "m.onnx", output_names=["y"], verify=True)
+        pt2onnx.export(torch.asinh, ROWS, verify=True, rtol=1e6)
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("aten::asinh", 9)
+
+
+def test_types_and_shapes_and_nans_count():
+    a = ROWS.numpy()
+    assert not Output("y", a, a.astype("float64"), 1, 1).ok
+    assert not Output("y", a, a[:1], 1, 1).ok
+    n = a * float("nan")
+    assert Output("y", n, n, 0, 0).ok and not Output("y", n, a, 1, 1).ok
+    assert not Output("y", torch.tensor([1, 2]).numpy(), torch.tensor([1, 3]).numpy(), 1, 1).ok
+
+
+def test_the_report(tmp_path):
+    pt2onnx.export(Net(), (ROWS.clone(),), tmp_path / "m.onnx", verify=True, report=True)
+    text = (tmp_path / "m.md").read_text()
+    assert text.startswith("# Net\n") and "| Gemm | 1 |" in text and "time, export" in text and "largest difference" in text
+    result = pt2onnx.export(torch.relu, ROWS, report=True, artifacts_dir=str(tmp_path))
+    assert result.report == (tmp_path / "pt2onnx-report.md").read_text() and "Not asked for" in result.report
