@@ -369,7 +369,7 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
     Ctx *cx = j->ev->cx;
     const Tensor *one = a ? a : b;
-    if (a && b && a->st == b->st && !a->base && !b->base)
+    if (a && b && same_tensor(a, b))
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && a->kind != b->kind)
         return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));

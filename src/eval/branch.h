@@ -42,6 +42,8 @@ bool dim_is_outside(Eval *ev, Dim d);
 uint64_t heap_now(Ctx *cx);
 Value *list_values(Ctx *cx, const List *l, int64_t *n);
 Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
+/* The very same memory, looked at in the same way: x += 1 gives x. */
+static inline bool same_tensor(const Tensor *a, const Tensor *b) { return a == b || (a->st == b->st && a->base == b->base && a->view == b->view); }
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 bool val_is_plain_number(Value v);

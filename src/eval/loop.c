@@ -408,8 +408,11 @@ static Value shape_of(Ctx *cx, const Change *c)
 static bool new_carried(Loop *l, const Change *c)
 {
     Ctx *cx = l->ev->cx;
-    if (c->kind == CHANGE_CELL && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
+    const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
+    if (now && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
         return true;
+    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
+        return true;                            /* h += x: the memory is carried, the variable stays what it is */
     l->again = true;
     Carried k = { .kind = c->kind, .what = c->what, .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)

@@ -294,9 +294,9 @@ static bool strides_of_permute(const OpCall *call, int rank, const Dim *from, Di
 
 static bool strides_of_swap(const OpCall *call, int rank, const Dim *from, Dim *out)
 {
-    int a = 0, b = rank - 1;
-    bool by_arg = named(call, "aten::transpose");
-    if (rank > 2 && !by_arg)
+    bool by_arg = named(call, "aten::transpose"), last = named(call, "aten::mT") && rank >= 2;
+    int a = last ? rank - 2 : 0, b = rank - 1;
+    if (rank > 2 && !by_arg && !last)
         return false;
     if (by_arg && (!call_axis(call, "dim0", rank, &a) || !call_axis(call, "dim1", rank, &b)))
         return false;
@@ -329,6 +329,19 @@ static bool strides_of_select(const OpCall *call, int rank, const Dim *from, Dim
         if (i != axis)
             out[o++] = from[i];
     return true;
+}
+
+/* The other axes, then the one that steps along both. */
+static bool strides_of_diagonal(Ctx *cx, const OpCall *call, int rank, const Dim *from, Dim *out)
+{
+    int a, b, o = 0;
+    if (!call_axis(call, "dim1", rank, &a) || !call_axis(call, "dim2", rank, &b))
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (i != a && i != b)
+            out[o++] = from[i];
+    out[o] = dim_add(cx, from[a], from[b]);
+    return out[o] != NULL;
 }
 
 /* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer depends on it. */
@@ -378,10 +391,12 @@ static bool strides_of_view(Ctx *cx, Tensor *base, const OpCall *call, Type to, 
         return false;
     if (named(call, "aten::permute"))
         return strides_of_permute(call, old->rank, from, out);
-    if (named(call, "aten::transpose") || named(call, "aten::t") || named(call, "aten::numpy_T"))
+    if (named(call, "aten::transpose") || named(call, "aten::t") || named(call, "aten::numpy_T") || named(call, "aten::mT"))
         return strides_of_swap(call, old->rank, from, out);
     if (named(call, "aten::slice") || named(call, "aten::narrow"))
         return strides_of_slice(cx, call, old->rank, from, out);
+    if (named(call, "aten::diagonal"))
+        return strides_of_diagonal(cx, call, old->rank, from, out);
     if (named(call, "aten::select"))
         return strides_of_select(call, old->rank, from, out);
     if (named(call, "aten::unsqueeze"))

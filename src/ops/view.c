@@ -116,6 +116,10 @@ static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
     for (int i = 0; i < axes->n; i++) {
         Dim d = ox_dim(x, axes->at[i]);
         Tri one = dim_eq(op->cx, d, dim_int(op->cx, 1));
+        if (one == UNKNOWN && dim_le(op->cx, d, dim_int(op->cx, 1)) == YES) {      /* x[:1] of N rows */
+            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it", axes->at[i], dim_text(op->cx, d)->s);
+            one = YES;
+        }
         if (one == UNKNOWN) {
             note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is", axes->at[i], dim_text(op->cx, d)->s);
             one = NO;
