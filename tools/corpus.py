@@ -5,7 +5,7 @@
 
 Makes the models first (tests/models), with Debian's torch and with this Python's. A model with open sizes runs at all
 sizes that were recorded, in one session; a model that keeps state is given its own state again. A result is kept in the
-cache with digests of the program and the model: a stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
+cache with digests of the program, the model and what judges it: a stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
 refused a model that docs/limits.md does not name; each failure comes with the first operator or construct that is missing.
 """
 import argparse
@@ -55,7 +55,7 @@ def attempt(case, opset, folder):
             return "crashed", "exit %d: %s" % (done.returncode, done.stderr.strip()[:3000])
         oracle.check(out)
         if opset <= oracle.ORT_NEWEST:
-            oracle.run(out, case.runs(dynamic), case.state())
+            oracle.run(out, case.runs(dynamic), case.state(), case.tolerance())
         return "ok", ""
     except subprocess.TimeoutExpired:
         return "crashed", "conversion takes more than 120 s"
@@ -133,7 +133,7 @@ def main():
     oracle.PROGRAM = os.path.abspath(o.pt2onnx)
     if not o.no_make:
         make_models(o.only)
-    program, listed = digest(oracle.PROGRAM), listed_refusals()
+    program, listed = digest(oracle.PROGRAM) + "." + digest(oracle.__file__), listed_refusals()
     os.makedirs(oracle.CACHE, exist_ok=True)
     record = os.path.join(oracle.CACHE, "corpus.jsonl")
     known = {} if o.again else known_results(record)

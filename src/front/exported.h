@@ -51,6 +51,7 @@ typedef struct ExScope {
     ExFunction *fn;
     Map slots;                      /* name -> slot + 1 */
     Map types;                      /* name -> Recorded */
+    DType autocast;                 /* of the region that it stands in; DT_NONE outside */
 } ExScope;
 
 /* ---- exported_graph.c: graphs as functions ---- */
@@ -129,6 +130,11 @@ const ExRegion *ex_region(Str target);          /* NULL: an operator like any ot
 MUST_USE bool ex_write_region(ExScope *s, ExNode *n);
 /* The node's results become these values. */
 MUST_USE bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n);
+
+/* ---- exported_autocast.c ---- */
+
+void ex_autocast(ExScope *s, Expr *op, const ExTargets *results);       /* casts the operands of a call in such a region */
+MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n, DType *out); /* DT_NONE: the region turns it off */
 
 /* ---- exported_scan.c: scans as loops ---- */
 

@@ -255,6 +255,8 @@ static bool write_node(ExScope *s, ExNode *n)
     op->n_args = (uint32_t)n->args.n;
     if (!ex_results(s, &n->outputs, &r))
         return false;
+    if (s->autocast != DT_NONE)
+        ex_autocast(s, op, &r.targets);
     bool higher_order = str_starts(op->op, "higher_order::");     /* gives a tuple, of one too */
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
     return unpack_lists(s, &r);

@@ -37,16 +37,13 @@ bool ex_write_region(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
     ExOperands operands = { 0 }, values = { 0 };
-    ExScope inner = { .x = x, .fn = s->fn };
+    ExScope inner = { .x = x, .fn = s->fn, .autocast = s->autocast };
     ExGraph g = { 0 };
     ExResults r = { 0 };
     if (!n->has_graph || n->args.n < n->region->operands)
         return ex_bad(x, &n->inputs, "a region without its graph");
-    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") && n->args.at[2].value->kind != X_FALSE) {
-        fail(x->cx, E_UNSUPPORTED, "the program has an autocast region, where the casts of each operator are not written down");
-        fail_hint(x->cx, "program.run_decompositions({}) before torch.export.save: it writes the casts out");
+    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") && !ex_autocast_of(x, n, &inner.autocast))
         return false;
-    }
     for (size_t i = n->region->operands; i < n->args.n; i++)
         vec_push(x->cx, &operands, n->args.at[i].value);
     if (!ex_read_graph(&inner, &n->graph, &g, &operands) || !ex_results(s, &n->outputs, &r))

@@ -358,6 +358,43 @@ class compile_regions(nn.Module):
 
 # ---- regions of another precision ----
 
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.other = nn.Linear(4, 4)
+
+
+@program(rand(2, 4), tags=("bfloat16",))
+class autocast_on(Mixed):
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.fc(x)
+            z = F.mse_loss(y, x)
+            w = torch.relu(y) @ x.t()
+            v = torch.cat([y, x]) + 1
+            with torch.autocast("cpu", enabled=False):
+                off = self.fc(x)
+            with torch.autocast("cpu", dtype=torch.float16):
+                half = self.other(y)
+        return y.float(), z, w.float(), v, off, half.float()
+
+
+@program(rand(2, 3, 8, 8), tags=("bfloat16",))
+class autocast_of_a_network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3)
+        self.fc = nn.Linear(36, 5)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = F.max_pool2d(torch.relu(self.conv(x)), 2).flatten(2)
+            q = F.scaled_dot_product_attention(y[:, None], y[:, None], y[:, None]).squeeze(1)
+            out = self.fc(F.pad(q.transpose(1, 2), (0, 0))[:, :, :4].reshape(2, -1))
+        return torch.softmax(out.float(), -1)
+
+
 @program(rand(2, 4))
 class autocast_off(nn.Module):
     def __init__(self):

@@ -17,6 +17,7 @@ MODELS = os.environ.get("PT2ONNX_MODELS", os.path.join(CACHE, "models"))
 BUILD = os.environ.get("PT2ONNX_BUILD", os.path.join(TOP, "build"))
 PROGRAM = os.path.join(BUILD, "pt2onnx")
 TOLERANCE = 1e-4                    # of the largest absolute value of the output
+BFLOAT16 = 2 ** -7                  # the same where values have 8 bits on their way: sums round in another order
 ORT_NEWEST = 26                     # ONNX Runtime 1.31 runs no newer opset
 PROTOBUF_MAX = 2 ** 31 - 1
 
@@ -47,6 +48,9 @@ class Case:
             keys = [k for k in z.files if k.startswith("%d.%s" % (i, kind))]
             return [z["%d.%s%d" % (i, kind, j)] for j in range(len(keys))]
         return [(of(i, "in"), of(i, "out")) for i in range(self.about["runs"] if dynamic else 1)]
+
+    def tolerance(self):
+        return BFLOAT16 if "bfloat16" in self.tags else TOLERANCE
 
     def state(self):
         """What a model that keeps state is saved with, by name."""
@@ -88,7 +92,7 @@ def session(path):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def compare(got, want, where=""):
+def compare(got, want, where="", tolerance=TOLERANCE):
     assert len(got) == len(want), "%s%d outputs, torch has %d" % (where, len(got), len(want))
     for i, (a, b) in enumerate(zip(got, want)):
         a = numpy.asarray(a)
@@ -104,10 +108,10 @@ def compare(got, want, where=""):
         assert (a[~finite] == b[~finite])[~numpy.isnan(b[~finite])].all(), "%soutput %d: an infinity differs" % (where, i)
         off = numpy.abs(a[finite].astype(numpy.complex128 if a.dtype.kind == "c" else numpy.float64) - b[finite]).max()
         scale = max(float(numpy.abs(b[finite]).max()), 1e-30)
-        assert off <= TOLERANCE * scale, "%soutput %d is off by %.2e, its scale is %.2e" % (where, i, off, scale)
+        assert off <= tolerance * scale, "%soutput %d is off by %.2e, its scale is %.2e" % (where, i, off, scale)
 
 
-def run(path, runs, state={}):
+def run(path, runs, state={}, tolerance=TOLERANCE):
     """Every recorded run, in one session, inputs by position. State goes in as NAME, comes out as NAME.next and goes in again."""
     s = session(path)
     kept = {i.name: state[i.name] for i in s.get_inputs() + s.get_overridable_initializers() if i.name in state}
@@ -118,7 +122,7 @@ def run(path, runs, state={}):
         assert len(names) <= len(inputs), "the model has the inputs %s, torch had %d" % (names, len(inputs))
         got = dict(zip(results, s.run(None, dict(zip(names, inputs), **kept))))
         kept = {n: got.pop(n + ".next") for n in kept}
-        compare(list(got.values()), outputs, "run %d: " % i)
+        compare(list(got.values()), outputs, "run %d: " % i, tolerance)
 
 
 def verify(case, out, opset=18, dynamic=False, options=()):
@@ -126,7 +130,7 @@ def verify(case, out, opset=18, dynamic=False, options=()):
     converted(case.file, out, "--opset", str(opset), *case.options(dynamic), *options)
     check(out)
     if opset <= ORT_NEWEST:
-        run(out, case.runs(dynamic), case.state())
+        run(out, case.runs(dynamic), case.state(), case.tolerance())
 
 
 def graphs(graph):

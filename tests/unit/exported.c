@@ -212,9 +212,19 @@ static void regions_dissolve(void **state)
     static const char *const no_grad = NODE("torch.ops.higher_order.wrap_with_set_grad_enabled", ARG("", "{\"as_bool\": false}") ","
         ARG("", GRAPH("g", NODE("torch.ops.aten.sin.default", ARG("self", TENSOR("x")), TENSOR("s")))) "," ARG("", TENSOR("x")), TENSOR("y"));
     assert_text(cx, load(cx, &(Parts){ .nodes = no_grad }), "def forward(self, x):\n  x = x\n  s = aten::sin(self=x)\n  y = s\n  return y\n");
-    static const char *const autocast = NODE("torch.ops.higher_order.wrap_with_autocast", ARG("", "{\"as_string\": \"cpu\"}") "," ARG("", "{\"as_scalar_type\": 13}") ","
-        ARG("", "{\"as_bool\": true}") "," ARG("", "{\"as_none\": true}") "," ARG("", GRAPH("g", "")) "," ARG("", TENSOR("x")), TENSOR("y"));
-    assert_refused(cx, &(Parts){ .nodes = autocast }, "program.run_decompositions({})");
+#define AUTOCAST(device, type, on, op) NODE("torch.ops.higher_order.wrap_with_autocast", ARG("", "{\"as_string\": \"" device "\"}") "," ARG("", type) "," \
+        ARG("", "{\"as_bool\": " on "}") "," ARG("", "{\"as_none\": true}") "," \
+        ARG("", "{\"as_graph\": {\"name\": \"g\", \"graph\": {\"inputs\": [" TENSOR("x") "], \"outputs\": [" TENSOR("s") "], \"nodes\": [" \
+            NODE("torch.ops.aten." op ".default", ARG("self", TENSOR("x")) "," ARG("mat2", TENSOR("x")), TENSOR("s")) "], \"tensor_values\": " \
+            "{\"x\": " T(7, I(2), I(1)) ", \"s\": " T(13, I(2), I(1)) "}, \"sym_int_values\": {}, \"sym_bool_values\": {}, \"is_single_tensor_return\": false, " \
+            "\"custom_obj_values\": {}, \"sym_float_values\": {}}}}") "," ARG("", TENSOR("x")), TENSOR("y"))
+#define CALLED(call) "def forward(self, x):\n  x = x\n  s = " call "\n  y = s\n  return y\n"
+    static const char *const cast = CALLED("aten::mm(self=aten::to.dtype(self=x, dtype=bfloat16), mat2=aten::to.dtype(self=x, dtype=bfloat16))");
+    assert_text(cx, load(cx, &(Parts){ .nodes = AUTOCAST("cpu", "{\"as_scalar_type\": 13}", "true", "mm") }), cast);
+    assert_text(cx, load(cx, &(Parts){ .nodes = AUTOCAST("cpu", "{\"as_none\": true}", "true", "mm") }), cast);
+    assert_text(cx, load(cx, &(Parts){ .nodes = AUTOCAST("cpu", "{\"as_scalar_type\": 13}", "false", "mm") }), CALLED("aten::mm(self=x, mat2=x)"));
+    assert_text(cx, load(cx, &(Parts){ .nodes = AUTOCAST("cpu", "{\"as_scalar_type\": 13}", "true", "add") }), CALLED("aten::add(self=x, mat2=x)"));
+    assert_refused(cx, &(Parts){ .nodes = AUTOCAST("cpu", "{\"as_scalar_type\": 8}", "true", "mm") }, "an autocast region of an unknown type");
 }
 
 static void assertions_are_dropped_and_said(void **state)
