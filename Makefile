@@ -8,7 +8,7 @@ export PT2ONNX_CACHE
 T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 
-.PHONY: build run example test corpus opinfo mutate fuzz bench clean help
+.PHONY: build run example test corpus opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -48,6 +48,11 @@ bench:                  ## time and memory against cp and torch.onnx; PEERS=all 
 	tools/setup bench
 	$(MAKE) --no-print-directory build
 	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
+
+operators:              ## after adding one: src/op_nodes.c and docs/operators.md from the operator cases
+	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	BUILD=$(BUILD) tools/gen-operators
 
 clean:                  ## remove what was built; environments and models stay
 	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken build-mutants

@@ -13,71 +13,171 @@ static Str schema_name(Ctx *cx, const char *schema)
     return str_n(cx, schema, strcspn(schema, ".( "));
 }
 
-static const char *row_how(const OpRow *row)
+/* All operators, or with `only` one of them in full. */
+typedef struct Listing { Ctx *cx; Buf *out; Str only; size_t n; bool titled; } Listing;
+
+static bool is_listed(const Listing *l, const char *schema)
 {
-    switch (row->kind) {
-    case ROW_LOWER: return "converted by a C function";
-    case ROW_CALL: return "converted by a C function that returns any value";
-    case ROW_VIEW: return "a view";
-    case ROW_OLDER: return "another form of the one above";
-    case ROW_REFUSE: return "refused";
-    case ROW_END: break;
+    return !l->only || schema_name(l->cx, schema) == l->only;
+}
+
+static void put_schema(Listing *l, const OpFamily *family, const char *schema)
+{
+    if (!is_listed(l, schema))
+        return;
+    if (!l->titled && !l->only)
+        buf_fmt(l->out, "%s\n", family->name);
+    l->titled = true;
+    l->n++;
+    buf_fmt(l->out, "%s%s\n", l->only ? "" : "    ", schema);
+}
+
+static void put_kinds(Buf *out, bool complex, bool quant, bool packed)
+{
+    buf_str(out, complex ? ", complex too" : "");
+    buf_str(out, quant ? ", quantised too" : "");
+    buf_str(out, packed ? ", packed sequences too" : "");
+}
+
+/* "opset 9 to 19: Add Mul; opset 20 to 26: Gelu" */
+static void put_nodes(Listing *l, Str name)
+{
+    for (const OpNodes *n = op_nodes; n->op; n++) {
+        if (strcmp(n->op, name->s) != 0)
+            continue;
+        bool more = n[1].op && strcmp(n[1].op, n->op) == 0;
+        int to = more ? n[1].from - 1 : ONNX_NEWEST;
+        bool always = n->from == ONNX_OLDEST_TARGET && !more;
+        buf_str(l->out, l->only ? "    " : "; ");
+        if (l->only || !always)
+            buf_fmt(l->out, to > n->from ? "opset %d to %d: " : "opset %d: ", n->from, to);
+        buf_str(l->out, !n->nodes ? "refused" : *n->nodes ? n->nodes : "no node");
+        buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "", l->only ? "\n" : "");
     }
-    return "";
 }
 
-/* One operator in full, or of all operators a line a schema. */
-typedef struct Listing { Ctx *cx; Buf *out; Str only; size_t n; } Listing;
-
-static void list_row(Listing *l, const OpFamily *family, const OpRow *row)
+static void put_limits(Listing *l, Str name)
 {
-    if (l->only && schema_name(l->cx, row->schema) != l->only)
-        return;
-    l->n++;
-    buf_fmt(l->out, "%s%s\n", row->schema, row->kind == ROW_REFUSE && !l->only ? "  # refused" : "");
-    if (!l->only)
-        return;
-    buf_fmt(l->out, "    %s (%s)\n", row_how(row), family->name);
-    if (row->kind == ROW_REFUSE && row->text)
-        buf_fmt(l->out, "    because %s\n", row->text);
-    if (row->promote)
-        buf_fmt(l->out, "    promote %s\n", row->promote);
+    for (const OpLimit *limit = op_limits; limit->op; limit++)
+        if (strcmp(limit->op, name->s) == 0)
+            buf_fmt(l->out, l->only ? "    refused: %s\n" : "; refused: %s", limit->why);
 }
 
-static void list_rule(Listing *l, const OpFamily *family, const Rule *rule)
+/* What was recorded of each operator among a group's schemas, each name once. */
+typedef VEC(Str) Names;
+
+static void add_name(Listing *l, Names *names, const char *schema)
 {
-    if (l->only && schema_name(l->cx, rule->head->s) != l->only)
-        return;
-    l->n++;
-    buf_fmt(l->out, "%s\n", rule->head->s);
-    if (l->only)
-        buf_fmt(l->out, "    converted by a rule (%s)\n\n%.*s\n", family->name, (int)(rule->end - rule->start), rule->text->at + rule->start);
+    Str name = schema_name(l->cx, schema);
+    for (size_t i = 0; i < names->n; i++)
+        if (names->at[i] == name)
+            return;
+    if (is_listed(l, schema))
+        vec_push(l->cx, names, name);
+}
+
+static void put_recorded(Listing *l, const Names *names)
+{
+    for (size_t i = 0; i < names->n; i++) {
+        put_nodes(l, names->at[i]);
+        put_limits(l, names->at[i]);
+    }
+    buf_str(l->out, l->only ? "" : "\n");
+}
+
+/* A row with the older forms that follow it. */
+static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *row)
+{
+    static const char *const how[] = { [ROW_LOWER] = "a C function", [ROW_CALL] = "a C function", [ROW_VIEW] = "a view: a C function" };
+    const OpRow *owner = row;
+    Names names = { 0 };
+    size_t before = l->n;
+    do {
+        put_schema(l, family, row->schema);
+        add_name(l, &names, row->schema);
+        row++;
+    } while (row->kind == ROW_OLDER);
+    if (l->n == before)
+        return row;
+    if (owner->kind == ROW_REFUSE) {
+        buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n", owner->text ? owner->text : "ONNX cannot say it");
+        return row;
+    }
+    buf_fmt(l->out, l->only ? "    %s of ops/%s.c" : "        %s", how[owner->kind], family->name);
+    put_kinds(l->out, owner->kinds & COMPLEX, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
+    buf_str(l->out, l->only ? "\n" : "");
+    if (l->only && owner->promote)
+        buf_fmt(l->out, "    promotes %s\n", owner->promote);
+    put_recorded(l, &names);
+    return row;
+}
+
+/* The indented lines of a rule: its heads are printed as schemas. */
+static void put_body(Buf *out, const Rule *rule)
+{
+    const char *end = rule->text->at + rule->end;
+    for (const char *p = rule->text->at + rule->start, *next; p < end; p = next) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        next = newline ? newline + 1 : end;
+        if (*p == ' ')
+            buf_fmt(out, "    %.*s\n", (int)((newline ? newline : end) - p), p);
+    }
+}
+
+/* Rules that share a body, from `at` on; the number of the next one. */
+static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rules, size_t at)
+{
+    const Rule *last = rules->at[at];
+    Names names = { 0 };
+    size_t before = l->n;
+    for (; at < rules->n && rules->at[at]->body == last->body; at++) {
+        put_schema(l, family, rules->at[at]->head->s);
+        add_name(l, &names, rules->at[at]->head->s);
+    }
+    last = rules->at[at - 1];
+    if (l->n == before)
+        return at;
+    buf_fmt(l->out, l->only ? "    a rule of ops/%s.rules" : "        a rule", family->name);
+    const char *kinds = last->kinds ? last->kinds->s : "";
+    put_kinds(l->out, strstr(kinds, "complex"), strstr(kinds, "quant"), strstr(kinds, "packed"));
+    if (l->only) {
+        buf_str(l->out, "\n");
+        put_body(l->out, last);
+    }
+    put_recorded(l, &names);
+    return at;
 }
 
 static bool list_family(Listing *l, const OpFamily *family)
 {
-    for (const OpRow *row = family->rows; row && row->kind != ROW_END; row++)
-        list_row(l, family, row);
+    l->titled = false;
+    for (const OpRow *row = family->rows; row && row->kind != ROW_END; )
+        row = list_row(l, family, row);
     if (!family->rules)
         return true;
     Text *text = new(l->cx, Text);
     *text = (Text){ .name = str_fmt(l->cx, "%s.rules", family->name), .at = family->rules, .n = strlen(family->rules) };
     RuleList rules = { 0 };
-    if (!rules_parse(l->cx, text, &rules))
+    if (!rules_scan(l->cx, text, &rules))
         return false;
-    for (size_t i = 0; i < rules.n; i++)
-        list_rule(l, family, rules.at[i]);
+    for (size_t i = 0; i < rules.n; )
+        i = list_rules(l, family, &rules, i);
     return true;
 }
 
 static bool describe_operators(Ctx *cx, const char *what, Buf *out)
 {
-    Listing l = { cx, out, *what ? schema_name(cx, what) : NULL, 0 };
+    Listing l = { cx, out, *what ? schema_name(cx, what) : NULL, 0, false };
     for (const OpFamily *family = op_families; family->name; family++)
         if (!list_family(&l, family))
             return false;
     if (l.n > 0 || !*what)
         return true;
+    if (str_ends(l.only, "_")) {
+        Str plain = str_n(cx, l.only->s, l.only->len - 1);
+        buf_fmt(out, "%s follows from %s: the result is written to the first argument\n", l.only->s, plain->s);
+        return describe_operators(cx, plain->s, out);
+    }
     fail(cx, E_USAGE, "no operator %s is known", what);
     fail_hint(cx, "pt2onnx ops lists all of them");
     return false;
@@ -87,10 +187,36 @@ static bool describe_operators(Ctx *cx, const char *what, Buf *out)
 
 static void put_formals(Buf *out, const char *title, const FormalArg *at, int n)
 {
-    buf_fmt(out, "    %s:", title);
+    static const char *const options[] = { "", " (optional)", " (any number)" };
     for (int i = 0; i < n; i++)
-        buf_fmt(out, "%s %s%s", i ? "," : "", at[i].name, at[i].option == 1 ? "?" : at[i].option == 2 ? ".." : "");
-    buf_str(out, "\n");
+        buf_fmt(out, "    %-11s%s: %s%s\n", i ? "" : title, at[i].name, at[i].type, options[at[i].option]);
+}
+
+static void put_attrs(Buf *out, const FormalAttr *at, int n)
+{
+    static const char *const kinds[] = { "int", "float", "string", "ints", "floats", "strings", "tensor", "graph", "type", "" };
+    for (int i = 0; i < n; i++) {
+        buf_fmt(out, "    %-11s%s: %s", i ? "" : "attributes", at[i].name, kinds[at[i].kind]);
+        if (at[i].deflt)
+            buf_fmt(out, at[i].kind == ATTR_STRING ? " = \"%s\"" : " = %s", at[i].deflt);
+        buf_str(out, at[i].required ? " (required)\n" : "\n");
+    }
+}
+
+static void put_types(Buf *out, const FormalType *at, int n)
+{
+    bool titled = false;
+    for (int i = 0; i < n; i++) {
+        if (strchr(at[i].name, '('))            /* tensor(float): no variable */
+            continue;
+        buf_fmt(out, "    %-11s%s:", titled ? "" : "types", at[i].name);
+        titled = true;
+        for (DType t = DT_FLOAT; t < DT_COUNT; t++)
+            if (at[i].dtypes >> t & 1)
+                buf_fmt(out, " %s", dtype_name(t));
+        buf_str(out, at[i].seq ? ", sequences" : "");
+        buf_str(out, at[i].optional ? ", optionals\n" : "\n");
+    }
 }
 
 static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
@@ -98,20 +224,18 @@ static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
     const OnnxOp *op = onnx_op(cx, name);
     if (!op)
         return fail(cx, E_USAGE, "ONNX has no operator %s", name);
-    buf_fmt(out, "onnx::%s\n    versions:", op->name);
+    buf_fmt(out, "onnx::%s changed in opset", op->name);
     for (int i = 0; i < op->n_version; i++)
-        buf_fmt(out, " %d%s", op->version[i].since, op->version[i].deprecated ? " (deprecated)" : "");
-    buf_str(out, "\n");
-    const OpVersion *newest = onnx_version(op, ONNX_NEWEST);
-    if (newest) {
-        put_formals(out, "inputs", newest->in, newest->n_in);
-        put_formals(out, "outputs", newest->out, newest->n_out);
-        buf_str(out, "    attributes:");
-        for (int i = 0; i < newest->n_attr; i++)
-            buf_fmt(out, "%s %s", i ? "," : "", newest->attr[i].name);
-        buf_str(out, "\n");
+        buf_fmt(out, "%s %d", i ? "," : "", op->version[i].since);
+    buf_fmt(out, "\nshape inference: %s, folding of constants: %s\n", op->infer ? "yes" : "no", op->fold ? "yes" : "no");
+    for (int i = op->n_version; i-- > 0; ) {
+        const OpVersion *v = &op->version[i];
+        buf_fmt(out, "\nopset %d%s\n", v->since, v->deprecated ? ": deprecated" : "");
+        put_formals(out, "inputs", v->in, v->n_in);
+        put_formals(out, "outputs", v->out, v->n_out);
+        put_attrs(out, v->attr, v->n_attr);
+        put_types(out, v->type, v->n_type);
     }
-    buf_fmt(out, "    shape inference: %s, folding: %s\n", op->infer ? "yes" : "no", op->fold ? "yes" : "no");
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* run_cases.c - operator cases: what a call emits, what its results are, what it refuses.
  *
- *     run_cases [--emit DIR | --twins DIR | --show] FILE.txt...
+ *     run_cases [--emit DIR | --twins DIR | --show | --nodes] FILE.txt...
  *
  *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
  *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
@@ -9,7 +9,7 @@
  *
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A tensor without values gets
  * a fixed pattern (see fill); a dim may be a name: f32[N,3]. --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts,
- * --show prints the nodes of each. --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
+ * --show prints the nodes of each, --nodes those of its finished model at each opset (tools/gen-operators). --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
  * and the opset that the message names must do. A family whose rows or rules lack a case fails. */
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
@@ -182,19 +182,24 @@ static Str family_of(Ctx *cx, const char *file)
     return str_n(cx, name, strcspn(name, "."));
 }
 
-/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. False
- * where the opset is refused. */
+/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. */
+static int add_outputs(Graph *g, const Values *got)
+{
+    int tensors = 0;
+    for (size_t i = 0; i < got->n; i++)
+        if (got->at[i].tag == V_TENSOR) {
+            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(g->cx, "r%zu", i));
+            tensors++;
+        }
+    return tensors;
+}
+
+/* False where the opset is refused. */
 static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
 {
     Str path = str_fmt(cx, "%s/%s.%d.%d.onnx", run->emit, family_of(cx, run->file)->s, c->line, g->target);
     TidyOptions o = { .opset = g->target, .target_ort = true };
-    int tensors = 0;
-    for (size_t i = 0; i < got->n; i++)
-        if (got->at[i].tag == V_TENSOR) {
-            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(cx, "r%zu", i));
-            tensors++;
-        }
-    if (tensors == 0)
+    if (add_outputs(g, got) == 0)
         return true;
     bool tidied = tidy(g, &o);
     if (!tidied && cx->error.code == E_UNSUPPORTED)
@@ -292,6 +297,48 @@ static void run_twins(Run *run, const Case *c)
     }
 }
 
+static void print_nodes(const Graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (!n->dead && n->op && !node_is(n, "Identity"))
+            printf(" %s", n->name->s);
+        for (int k = 0; !n->dead && k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                print_nodes(n->attr[k].g);
+    }
+}
+
+/* "aten::gelu 18: Mul Div Erf Add Mul", "aten::gelu 9!" for what is refused there, "aten::x ? why" for a case that is refused. */
+static void print_case(Run *run, const Case *c, int opset)
+{
+    Ctx *cx = ctx_new();
+    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    TidyOptions o = { .opset = opset };
+    Call call = { 0 };
+    CallForm form;
+    Value v;
+    Values got = { 0 };
+    g->target = opset;
+    if (make_call(run, c, g, &call, &v)) {
+        Entry *e = table_resolve(cx, call.name, &form);
+        if (!failure(cx))
+            flatten(cx, v, &got);
+        bool made = !failure(cx) && (add_outputs(g, &got) == 0 || tidy(g, &o)) && !failure(cx);
+        bool refused = cx->error.code == E_UNSUPPORTED || (!ctx_failed(cx) && cx->refusals.n);
+        const char *name = e ? e->name->s : call.name->s;
+        if (c->message && refused)
+            printf("%s ? %s\n", name, failure(cx));
+        if (!c->message)
+            printf("%s %d%s", name, opset, made ? ":" : "!");
+        if (!c->message && made)
+            print_nodes(g);
+        if (!c->message)
+            printf("\n");
+    }
+    ctx_free(cx);
+}
+
 static void check_case(Run *run, const Case *c, Graph *g, Value v)
 {
     Values got = { 0 };
@@ -378,7 +425,7 @@ static void check_complete(Run *run, const char *family)
     }
 }
 
-static int run_file(const char *path, const char *emit_to, bool twins, bool show)
+static int run_file(const char *path, const char *emit_to, bool twins, bool show, bool nodes)
 {
     Run run = { .file = path, .emit = emit_to, .twins = twins, .show = show, .cx = ctx_new() };
     char *text = read_all(path);
@@ -388,8 +435,13 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
         return 1;
     }
     read_cases(run.cx, text, &cases);
-    for (size_t i = 0; i < cases.n; i++)
-        run_case(&run, &cases.at[i]);
+    for (size_t i = 0; i < cases.n; i++) {
+        for (int opset = cases.at[i].message ? ONNX_NEWEST : ONNX_OLDEST_TARGET; nodes && opset <= ONNX_NEWEST; opset++)
+            print_case(&run, &cases.at[i], opset);
+        if (!nodes)
+            run_case(&run, &cases.at[i]);
+    }
+    show |= nodes;
     if (!show)
         check_complete(&run, family_of(run.cx, path)->s);
     if (!show)
@@ -402,7 +454,7 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
 int main(int argc, char **argv)
 {
     const char *emit_to = NULL;
-    bool show = false, twins = false;
+    bool show = false, twins = false, nodes = false;
     int failed = 0;
     for (int i = 1; i < argc; i++)
         if ((strcmp(argv[i], "--emit") == 0 || strcmp(argv[i], "--twins") == 0) && i + 1 < argc) {
@@ -410,8 +462,10 @@ int main(int argc, char **argv)
             emit_to = argv[++i];
         } else if (strcmp(argv[i], "--show") == 0) {
             show = true;
+        } else if (strcmp(argv[i], "--nodes") == 0) {
+            nodes = true;
         } else {
-            failed |= run_file(argv[i], emit_to, twins, show);
+            failed |= run_file(argv[i], emit_to, twins, show, nodes);
         }
     return failed;
 }
