@@ -38,6 +38,8 @@
     ROWS(grid) \
     ROWS(fold) \
     ROWS(attention) \
+    ROWS(quantized) \
+    ROWS(fake_quantized) \
     ROWS(rnn) \
     ROWS(packed) \
     ROWS(symbolic) \

@@ -177,6 +177,9 @@ def is_torch(name):
         except ImportError:
             return False
         return True
+    if name.startswith("quantized_decomposed::"):
+        import torch.ao.quantization.fx._decomposed                     # noqa: F401
+        return True
     return "::" not in name
 
 
