@@ -124,6 +124,13 @@ static Ox norm_of_batch(Op *op)
 
 static Ox lower_batch_norm(Op *op) { return norm_of_batch(op); }
 
+/* What batch statistics would be of: the parameters' type, which autocast keeps at float32. */
+static DType statistics_type(Op *op, Ox y)
+{
+    Ox weight = arg_opt(op, "weight"), mean = weight ? weight : arg_opt(op, "running_mean");
+    return ox_dtype(mean ? mean : y);
+}
+
 /* row->datum: how many empty tensors follow the result; from four on the last is of bytes. Batch statistics are refused: the
  * saved mean would be one of the results. */
 static Value lower_native_batch_norm(Op *op)
@@ -136,7 +143,7 @@ static Value lower_native_batch_norm(Op *op)
     if (!ox_ok(out[0]))
         return val_poison();
     for (int i = 1; i <= n; i++)
-        out[i] = empty_of(op, i == 3 ? DT_UINT8 : DT_FLOAT);
+        out[i] = empty_of(op, i == 3 ? DT_UINT8 : statistics_type(op, out[0]));
     return result_tuple(op, out, (size_t)n + 1);
 }
 
@@ -148,7 +155,7 @@ static Value lower_batch_norm_impl(Op *op)
         return val_poison();
     out[0] = val_tensor(op->cx, y);
     for (int i = 1; i < 4; i++)
-        out[i] = val_tensor(op->cx, empty_of(op, i == 3 ? DT_UINT8 : DT_FLOAT));
+        out[i] = val_tensor(op->cx, empty_of(op, i == 3 ? DT_UINT8 : statistics_type(op, y)));
     out[4] = val_int(0);
     return val_tuple(op->cx, out, 5);
 }
