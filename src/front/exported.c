@@ -16,6 +16,7 @@ typedef VEC(Spec) Specs;
 typedef struct Signature {
     Specs inputs, outputs;
     Str in_spec, out_spec;
+    Map tuples;                     /* name of a NamedTuple -> ExNames, its fields */
     VEC(Str) arg_names;
 } Signature;
 
@@ -287,6 +288,33 @@ static bool read_call_graph(Exported *x, Json *j, Signature *s)
     return !j->failed;
 }
 
+/* {"my.Point": {"field_names": ["x", "y"]}} */
+static bool read_tuples(Exported *x, Json *j, Signature *s)
+{
+    Str name, key, field;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &name)) {
+        ExNames *fields = new(x->cx, ExNames);
+        if (!json_enter_object(j))
+            return false;
+        while (json_key(j, &key)) {
+            if (!str_is(key, "field_names")) {
+                if (!json_skip(j))
+                    return false;
+                continue;
+            }
+            if (!json_enter_array(j))
+                return false;
+            while (json_more(j))
+                if (!json_str(j, &field) || !vec_push(x->cx, fields, field))
+                    return false;
+        }
+        map_put(x->cx, &s->tuples, name, fields);
+    }
+    return !j->failed;
+}
+
 static bool read_graph_module(Exported *x, Json *j, Signature *s)
 {
     Str key;
@@ -300,7 +328,8 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
             Json at = *j;
             if (!ex_graph(x, &at) || !json_skip(j))
                 return false;
-        } else if (!(str_is(key, "signature") ? read_signature(x, j, s) : str_is(key, "module_call_graph") ? read_call_graph(x, j, s) : json_skip(j))) {
+        } else if (!(str_is(key, "signature") ? read_signature(x, j, s) : str_is(key, "module_call_graph") ? read_call_graph(x, j, s)
+                     : str_is(key, "treespec_namedtuple_fields") ? read_tuples(x, j, s) : json_skip(j))) {
             return false;
         }
     }
@@ -403,7 +432,7 @@ static const Str *leaf_paths(Exported *x, const Signature *s)
     ExPaths paths = { 0 };
     for (size_t i = 0; i < s->inputs.n; i++)
         n += is_leaf(&s->inputs.at[i]);
-    bool ok = s->in_spec && ex_input_paths(x->cx, s->in_spec, s->arg_names.at, s->arg_names.n, &paths);
+    bool ok = s->in_spec && ex_input_paths(x->cx, s->in_spec, s->arg_names.at, s->arg_names.n, &s->tuples, &paths);
     return ok && paths.n == n ? paths.at : NULL;
 }
 
@@ -499,7 +528,7 @@ static bool read_outputs(Exported *x, const Signature *s)
     size_t leaf = 0, leaves = 0;
     for (size_t i = 0; i < s->outputs.n; i++)
         leaves += str_is(s->outputs.at[i].tag, "user_output");
-    if (!s->out_spec || !ex_output_paths(x->cx, s->out_spec, &paths) || paths.n != leaves)
+    if (!s->out_spec || !ex_output_paths(x->cx, s->out_spec, &s->tuples, &paths) || paths.n != leaves)
         paths.n = 0;
     for (size_t i = 0; i < s->outputs.n; i++) {
         if (!read_output(x, &s->outputs.at[i], &x->outputs.at[i], &paths, leaf, &out))

@@ -162,8 +162,10 @@ MUST_USE bool ex_build_root(Ctx *cx, Program *p, Value *out);
 /* ---- exported_spec.c: how inputs and outputs nest ---- */
 
 typedef VEC(Str) ExPaths;
-/* Paths of the leaves of an in_spec (a tuple of args and kwargs) or out_spec; false when it is not understood (no error). */
-bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, ExPaths *out);
-bool ex_output_paths(Ctx *cx, Str out_spec, ExPaths *out);
+typedef VEC(Str) ExNames;
+/* Paths of the leaves of an in_spec (a tuple of args and kwargs) or out_spec; false when it is not understood (no error).
+ * tuples: ExNames of the fields of NamedTuples, by their names. */
+bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples, ExPaths *out);
+bool ex_output_paths(Ctx *cx, Str out_spec, const Map *tuples, ExPaths *out);
 
 #endif

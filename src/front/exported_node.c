@@ -262,6 +262,16 @@ static bool write_node(ExScope *s, ExNode *n)
     return unpack_lists(s, &r);
 }
 
+/* Between the marks of torch.vmap operators are written as for one sample. */
+static bool is_vmap_mark(Str target) { return str_starts(target, "torch._functorch.predispatch."); }
+
+static bool refuse_vmap(Exported *x)
+{
+    fail(x->cx, E_UNSUPPORTED, "the program holds a torch.vmap, whose operators are written as for one sample");
+    fail_hint(x->cx, "program.run_decompositions({}) before torch.export.save: it writes them for the whole batch");
+    return false;
+}
+
 bool ex_node(ExScope *s, Json *j)
 {
     Ctx *cx = s->x->cx;
@@ -272,6 +282,8 @@ bool ex_node(ExScope *s, Json *j)
         s->x->n_assertions += is_assertion(n.target);
         return true;
     }
+    if (is_vmap_mark(n.target))
+        return refuse_vmap(s->x);
     n.region = ex_region(n.target);
     n.scan = ex_scan(n.target);
     Where here = { .up = cx->at, .kind = WHERE_OP, .name = n.target };

@@ -1,12 +1,12 @@
 /* exported_spec.c - how the inputs and outputs of a .pt2 nest: "batch.image", "hidden_states.0".
  *
  * A spec is JSON in a string: [1, tree], tree = {"type": t, "context": c, "children_spec": [tree, ..]}; a leaf has type null.
- * Names of children stand in the context, whose form depends on the type: a list of keys, a list whose first item is one, or an
- * object with a dict_context. Where there are not as many names as children, children are numbered. */
+ * Names of children stand in the context, whose form depends on the type: a list of keys, a list whose first item is one, an
+ * object with a dict_context, or the name of a NamedTuple, whose fields the file lists apart. Where there are not as many names as children, children are numbered. */
 #include "front/exported.h"
 
-typedef struct Walk { Ctx *cx; ExPaths *out; } Walk;
-typedef VEC(Str) Names;
+typedef ExNames Names;
+typedef struct Walk { Ctx *cx; const Map *tuples; ExPaths *out; } Walk;
 
 static Str join(Ctx *cx, Str path, Str name)
 {
@@ -83,7 +83,16 @@ static bool read_names(Ctx *cx, Json *j, Names *out)
 
 typedef struct Tree { bool leaf; Names names; Json children; bool has_children; } Tree;
 
-static bool open_tree(Ctx *cx, Json *j, Tree *t)
+/* "my.Point": the fields of a NamedTuple of that name. */
+static void fields_of(const Walk *w, Json j, Names *out)
+{
+    Str name;
+    const Names *fields = json_peek(&j) == J_STRING && json_str(&j, &name) ? map_get(w->tuples, name) : NULL;
+    if (fields)
+        *out = *fields;
+}
+
+static bool open_tree(const Walk *w, Json *j, Tree *t)
 {
     Str key;
     *t = (Tree){ .leaf = true };
@@ -94,7 +103,9 @@ static bool open_tree(Ctx *cx, Json *j, Tree *t)
             t->children = *j, t->has_children = true;
         if (str_is(key, "type"))
             t->leaf = json_peek(j) == J_NULL;
-        if (!(str_is(key, "context") ? read_names(cx, j, &t->names) : json_skip(j)))
+        if (str_is(key, "context"))
+            fields_of(w, *j, &t->names);
+        if (!(str_is(key, "context") && t->names.n == 0 ? read_names(w->cx, j, &t->names) : json_skip(j)))
             return false;
     }
     return !j->failed && t->has_children;
@@ -114,7 +125,7 @@ static size_t count_children(const Tree *t)
 static bool walk(Walk *w, Json *j, Str path, const Names *names)
 {
     Tree t;
-    if (!open_tree(w->cx, j, &t))
+    if (!open_tree(w, j, &t))
         return false;
     if (t.leaf)
         return vec_push(w->cx, w->out, path);
@@ -151,11 +162,11 @@ static bool input_paths(Walk *w, Str spec, const Names *arg_names)
     Json j = json_over(w->cx, "in_spec", (Slice){ (const uint8_t *)spec->s, spec->len });
     Str none = str_of(w->cx, "");
     Tree t;
-    if (!open_spec(&j) || !open_tree(w->cx, &j, &t) || t.leaf || count_children(&t) != 2)
+    if (!open_spec(&j) || !open_tree(w, &j, &t) || t.leaf || count_children(&t) != 2)
         return false;
     Json args = t.children, count = t.children;
     Tree args_tree;
-    if (!json_enter_array(&count) || !open_tree(w->cx, &count, &args_tree))
+    if (!json_enter_array(&count) || !open_tree(w, &count, &args_tree))
         return false;
     Names positional = { .at = arg_names->at, .n = count_children(&args_tree) };
     if (positional.n > arg_names->n)
@@ -163,18 +174,18 @@ static bool input_paths(Walk *w, Str spec, const Names *arg_names)
     return json_enter_array(&args) && walk(w, &args, none, &positional) && json_more(&args) && walk(w, &args, none, NULL);
 }
 
-bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, ExPaths *out)
+bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples, ExPaths *out)
 {
     Error before = cx->error;
-    Walk w = { cx, out };
+    Walk w = { cx, tuples, out };
     Names names = { .at = (Str *)arg_names, .n = n_names };
     return forgiving(cx, input_paths(&w, in_spec, &names), before);
 }
 
-bool ex_output_paths(Ctx *cx, Str out_spec, ExPaths *out)
+bool ex_output_paths(Ctx *cx, Str out_spec, const Map *tuples, ExPaths *out)
 {
     Error before = cx->error;
-    Walk w = { cx, out };
+    Walk w = { cx, tuples, out };
     Json j = json_over(cx, "out_spec", (Slice){ (const uint8_t *)out_spec->s, out_spec->len });
     return forgiving(cx, open_spec(&j) && walk(&w, &j, str_of(cx, ""), NULL), before);
 }

@@ -129,7 +129,7 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic, state=
     os.replace(part, base + ".npz")
     args, keywords = split(runs[0][0])
     named = list(zip(parameters(model), args)) + list(keywords.items())
-    leaves = [leaf for name, arg in named for leaf in named_leaves(name, arg)]
+    leaves = [leaf for name, arg in named for leaf in named_leaves(name, arg, bool(recipe.shapes))]
     about = {
         "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
         "runs": len(runs), "outputs": len(runs[0][1]), "dynamic": bool(dynamic),
@@ -153,12 +153,15 @@ def parameters(model):
     return list(inspect.signature(model.forward).parameters)
 
 
-def named_leaves(name, x):
-    """("xs.0", array) of every tensor in an argument, as -i names them."""
+def named_leaves(name, x, numbers=False):
+    """("xs.0", array) of every tensor in an argument, as -i names them; and of every number."""
     if isinstance(x, torch.Tensor):
         return [(name, x.detach().cpu().numpy())]
-    items = x.items() if isinstance(x, dict) else enumerate(x) if isinstance(x, (list, tuple)) else []
-    return [leaf for key, value in items for leaf in named_leaves("%s.%s" % (name, key), value)]
+    if numbers and isinstance(x, int):
+        return [(name, numpy.asarray(x))]
+    items = (x.items() if isinstance(x, dict) else zip(x._fields, x) if hasattr(x, "_fields") else enumerate(x) if isinstance(x, (list, tuple))
+             else vars(x).items() if fields(x) else [])
+    return [leaf for key, value in items for leaf in named_leaves("%s.%s" % (name, key), value, numbers)]
 
 
 def seeded_inputs(recipe, size):

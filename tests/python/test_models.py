@@ -74,6 +74,8 @@ PROGRAMS = oracle.cases("programs")
 def test_program(case, out):
     """What only torch.export can say; a `.pt2` with open sizes or branches runs at every recorded example."""
     oracle.verify(case, out, dynamic=case.about["dynamic"])
+    inputs = [i.name for i in onnx.load(str(out)).graph.input]
+    assert [n for n in inputs if n not in case.state()] == [s.split(":")[0] for s in case.about["specs"]]
 
 
 BARE = [c for c in oracle.cases("vision") if c.about["recipe"] in ("resnet18", "mobilenet_v2", "densenet121")]

@@ -240,6 +240,12 @@ static void assertions_are_dropped_and_said(void **state)
     assert_string_equal(cx->notes.at[0].text->s, "1 assertion about sizes and values, which ONNX cannot say");
 }
 
+static void a_vmap_is_refused_with_what_to_do(void **state)
+{
+    assert_refused(*state, &(Parts){ .nodes = NODE("torch._functorch.predispatch._vmap_increment_nesting", ARG("", I(4)) "," ARG("", "{\"as_string\": \"error\"}"), "{\"as_none\": true}") },
+                   "run_decompositions({})");
+}
+
 /* What is computed for a dropped assertion goes with it; a size that is used stays. */
 static void numbers_for_assertions_go(void **state)
 {
@@ -463,7 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(regions_dissolve),
-        TEST(assertions_are_dropped_and_said), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
+        TEST(assertions_are_dropped_and_said), TEST(a_vmap_is_refused_with_what_to_do), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
     };
