@@ -75,12 +75,13 @@ static Value lower_trapezoid(Op *op)
 
 static Value vander(Op *op, int64_t n, bool increasing)
 {
-    Ox x = arg(op, "x");
+    bool scalar;
+    Ox x = at_least_1d(op, arg(op, "x"), &scalar);
     int rank;
     if (!need_rank(op, x, 1, &rank) || ctx_failed(op->cx))
         return val_poison();
-    if (rank == 0 || n < 0) {
-        fail(op->cx, E_VALUE, "vander: a tensor of one dimension or more and a number of columns from 0 up are needed");
+    if (n < 0) {
+        fail(op->cx, E_VALUE, "vander: a number of columns from 0 up is needed");
         return val_poison();
     }
     int64_t *powers = new_array(op->cx, int64_t, n + 1);
@@ -102,6 +103,10 @@ static Value lower_vander(Op *op)
     int rank;
     if (!need_rank(op, x, 1, &rank))
         return val_poison();
+    if (rank != 1 && has_param(op, "increasing")) {
+        fail(op->cx, E_VALUE, "x must be a one-dimensional tensor.");
+        return val_poison();
+    }
     if (arg_given(op, "N"))
         return vander(op, arg_int(op, "N"), has_param(op, "increasing") ? arg_bool(op, "increasing") : true);
     if (rank == 0 || !dim_known(ox_dim(x, rank - 1), &size)) {

@@ -30,7 +30,11 @@ static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
             return op_fail(op, E_VALUE, "the norm of order %g has no value over dimension %d, which is empty", p, axes->at[i]);
     if (p == 1 || p == 2)
         return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, axes, keep);
-    return general_norm(op, x, p, axes, keep);
+    DType t = ox_dtype(x);
+    if (t != DT_FLOAT16 && t != DT_BFLOAT16)
+        return general_norm(op, x, p, axes, keep);
+    Ox wide = general_norm(op, ox_cast(op->g, x, DT_FLOAT), p, axes, keep);     /* powers leave the range of 16 bits: PyTorch adds them up in 32 */
+    return ox_ok(wide) ? ox_cast(op->g, wide, t) : POISON;
 }
 
 /* row->text names the parameter that holds p; none: the Frobenius norm */
@@ -85,7 +89,10 @@ static Ox matrix_norm(Op *op, Ox x, double p)
     Axes inner = { .at = { columns ? a : b }, .n = 1 }, outer = { .at = { columns ? b : a }, .n = 1 };
     bool nothing = p > 0 && dim_is(ox_dim(x, outer.at[0]), 0);          /* the largest of no sums is 0 here */
     Ox size = ox(op, "Abs", x), sums = reduce(op, "ReduceSum", size, &inner, true);
-    Ox most = reduce(op, nothing ? "ReduceSum" : p > 0 ? "ReduceMax" : "ReduceMin", sums, &outer, true), axes = ints(op, a < b ? a : b, a < b ? b : a);
+    Ox most = reduce(op, nothing ? "ReduceSum" : p > 0 ? "ReduceMax" : "ReduceMin", sums, &outer, true), zero = number_like(op, 0, x);
+    if (p > 0 && !nothing && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, outer.at[0])) != YES)
+        most = ox(op, "Max", most, zero);
+    Ox axes = ints(op, a < b ? a : b, a < b ? b : a);
     return keep ? most : ox(op, "Squeeze", most, axes);
 }
 

@@ -391,6 +391,13 @@ static Ox lower_masked_select(Op *op)
     return ox_with(op, "Gather", INPUTS(x, list), INT("axis", 0));
 }
 
+/* Runtimes look for true elements in few types; any is as true as its bool. */
+static Ox as_searchable(Op *op, Ox x)
+{
+    DType t = ox_dtype(x);
+    return t == DT_FLOAT || t == DT_INT64 || t == DT_INT32 || t == DT_UINT8 ? x : ox_cast(op->g, x, DT_BOOL);
+}
+
 /* [count, rank]. Of a 0-d tensor: [0 or 1, 0]. */
 static Ox lower_nonzero(Op *op)
 {
@@ -398,7 +405,7 @@ static Ox lower_nonzero(Op *op)
     Ox x = arg(op, "self");
     if (!ranks_known(op, &x, 1))
         return POISON;
-    Ox where = ox(op, "NonZero", at_least_1d(op, x, &scalar));
+    Ox where = ox(op, "NonZero", at_least_1d(op, as_searchable(op, x), &scalar));
     Ox list = permute_to(op, where, (const int[]){ 1, 0 }, 2);
     if (!scalar)
         return list;
@@ -426,7 +433,7 @@ static Value lower_nonzero_numpy(Op *op)
     Ox x = arg(op, op->row->text);
     if (!ranks_known(op, &x, 1))
         return val_poison();
-    x = at_least_1d(op, x, &scalar);
+    x = at_least_1d(op, as_searchable(op, x), &scalar);
     Ox where = ox(op, "NonZero", x);
     Oxs parts = { 0 };
     for (int i = 0; i < ox_rank(x); i++) {

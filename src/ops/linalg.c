@@ -381,7 +381,10 @@ static Ox lower_cov(Op *op)
     Ox by = number_like(op, less, x), zero = number_like(op, 0, x);
     Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum), left = ox(op, "Sub", sum, share), norm = ox(op, "Max", left, zero);
     Ox out = ox(op, "Div", product, norm);
-    return rank < 2 || dim_is(ox_dim(table, 0), 1) ? reshape_to(op, out, NULL, 0) : out;
+    if (rank < 2 || !ox_ok(out))
+        return reshape_to(op, out, NULL, 0);
+    Value whole[] = { val_tensor(op->cx, out) }, v = call_op(op, "aten::squeeze", whole, 1);
+    return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
 /* Covariances divided by both deviations, within -1 and 1. */

@@ -68,13 +68,21 @@ static Dim count_over(Op *op, Ox x, const Axes *axes)
     return n;
 }
 
-/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX. */
-static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep)
+static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
 {
-    if (axes->n == 0 || !ox_ok(x) || !dim_is(count_over(op, x, axes), 0))
+    Ox v = ox_dim_value(op->g, count_over(op, x, axes));
+    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
+}
+
+/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX: ReduceMean only where there is something,
+ * or where nobody knows and the caller takes that. */
+static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
+{
+    Dim n = ox_ok(x) && axes->n ? count_over(op, x, axes) : NULL;
+    if (!n || dim_le(op->cx, dim_int(op->cx, 1), n) == YES || !(exact || dim_is(n, 0)))
         return reduce(op, "ReduceMean", x, axes, keep);
-    Ox sum = reduce(op, "ReduceSum", x, axes, keep), zero = number_like(op, 0, x);
-    return ox(op, "Div", sum, zero);
+    Ox sum = reduce(op, "ReduceSum", x, axes, keep), count = count_of(op, x, axes, ox_dtype(x));
+    return ox(op, "Div", sum, count);
 }
 
 /* The opposite of expand: what that repeated is summed. */
@@ -115,7 +123,7 @@ static Ox lower_mean(Op *op)
     bool keep;
     if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
         return op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x)));
-    return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep) : POISON;
+    return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep, false) : POISON;
 }
 
 /* bool has no extremes in ONNX before opset 20, int32 always had. */
@@ -257,12 +265,6 @@ static double correction(Op *op)
     return arg_bool(op, "unbiased");
 }
 
-static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
-{
-    Ox v = ox_dim_value(op->g, count_over(op, x, axes));
-    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
-}
-
 /* mean((x - mean(x))^2) * n / max(0, n - correction) */
 static bool variance(Op *op, Ox *var, Ox *mean)
 {
@@ -275,9 +277,10 @@ static bool variance(Op *op, Ox *var, Ox *mean)
     if (!dtype_is_float(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
     Ox middle = reduce(op, "ReduceMean", x, &axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
-    *mean = mean_over(op, x, &axes, keep);
+    if (mean)
+        *mean = mean_over(op, x, &axes, keep, true);
     if (less == 0)
-        return (*var = mean_over(op, square, &axes, keep)) != POISON;
+        return (*var = mean_over(op, square, &axes, keep, true)) != POISON;
     Ox n = count_of(op, x, &axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
     Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, &axes, keep);
     *var = ox(op, "Div", sum, divisor);
@@ -287,8 +290,8 @@ static bool variance(Op *op, Ox *var, Ox *mean)
 /* row->datum: 1 takes the root */
 static Ox lower_var(Op *op)
 {
-    Ox var, mean;
-    if (!variance(op, &var, &mean))
+    Ox var;
+    if (!variance(op, &var, NULL))
         return POISON;
     return op->row->datum ? ox(op, "Sqrt", var) : var;
 }

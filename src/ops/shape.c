@@ -290,7 +290,7 @@ static Ox rolled(Op *op, Ox x, int axis, Dim by)
     Dim size = ox_dim(x, axis), zero = dim_int(op->cx, 0);
     if (dim_is(size, 0))
         return x;
-    Dim shift = dim_mod(op->cx, by, size);
+    Dim shift = dim_mod(op->cx, by, dim_max(op->cx, size, dim_int(op->cx, 1)));     /* nothing is divided by a size of 0 */
     if (!shift || dim_eq(op->cx, shift, zero) == YES)
         return shift ? x : POISON;
     Dim cut = dim_sub(op->cx, size, shift);
@@ -340,8 +340,13 @@ static Ox lower_channel_shuffle(Op *op)
     int rank, perm[MAX_RANK];
     if (!need_rank(op, x, 4, &rank) || rank < 3)
         return POISON;
-    if (!dim_divide(op->cx, ox_dim(x, 1), groups, &each))
-        return op_fail(op, E_VALUE, "Number of channels must be divisible by groups.");
+    if (!dim_divide(op->cx, ox_dim(x, 1), groups, &each)) {
+        if (dim_known(ox_dim(x, 1), NULL) && dim_known(groups, NULL))
+            return op_fail(op, E_VALUE, "Number of channels must be divisible by groups.");
+        each = dim_floordiv(op->cx, ox_dim(x, 1), groups);
+    }
+    if (!each)
+        return POISON;
     wide = split_axis(op, x, 1, (const Dim[]){ groups, each }, 2);
     for (int i = 0; i <= rank; i++)
         perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;

@@ -477,6 +477,71 @@ static Ox lower_matrix_power(Op *op)
     return out;
 }
 
+/* ---- systems of tensors: both sides as matrices ---- */
+
+static Ox lower_tensorinv(Op *op)
+{
+    Ox a = arg(op, "self"), out;
+    int64_t ind = arg_int(op, "ind");
+    int rank, n = 0;
+    if (!need_rank(op, a, 4, &rank) || ctx_failed(op->cx))
+        return POISON;
+    if (ind <= 0 || ind >= rank)
+        return op_fail(op, E_VALUE, "Expected a strictly positive integer for 'ind' below the number of dimensions");
+    const Dim *d = a->type->dim;
+    Dim matrix[2] = { dim_product(op->cx, d, (int)ind), dim_product(op->cx, d + ind, rank - (int)ind) }, dims[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        dims[n++] = d[(i + ind) % rank];
+    return inverse(op, reshape_to(op, a, matrix, 2), &out, NULL) ? reshape_to(op, out, dims, rank) : POISON;
+}
+
+/* a x = b over the last dims of a, as many as are not b's; `dims` go there first */
+static Ox lower_tensorsolve(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "other"), x;
+    Ints last = arg_ints(op, "dims");
+    int rank, b_rank, perm[MAX_RANK], n = 0;
+    bool moved[MAX_RANK] = { false };
+    if (!need_rank(op, a, 4, &rank) || !need_rank(op, b, 2, &b_rank) || ctx_failed(op->cx))
+        return POISON;
+    for (size_t i = 0; i < last.n; i++) {
+        int64_t d = last.at[i] + (last.at[i] < 0 ? rank : 0);
+        if (d < 0 || d >= rank || moved[d])
+            return op_fail(op, E_VALUE, "linalg.tensorsolve: dim %lld is out of range or there twice", (long long)last.at[i]);
+        moved[d] = true;
+        perm[rank - (int)last.n + (int)i] = (int)d;
+    }
+    for (int i = 0; i < rank; i++)
+        if (!moved[i])
+            perm[n++] = i;
+    a = permute_to(op, a, perm, rank);
+    Dim size = type_numel(op->cx, b->type), matrix[2] = { size, size }, column[2] = { size, dim_int(op->cx, 1) };
+    if (!ox_ok(a) || rank < b_rank)
+        return ox_ok(a) ? op_fail(op, E_VALUE, "linalg.tensorsolve: A must have at least as many dimensions as B") : POISON;
+    const Dim *rest = a->type->dim + b_rank;
+    if (!dim_require(op->cx, type_numel(op->cx, a->type), dim_mul(op->cx, size, size), "linalg.tensorsolve: A must be square once its dims are joined"))
+        return POISON;
+    Ox as = reshape_to(op, a, matrix, 2), bs = reshape_to(op, b, column, 2);
+    return solve(op, as, bs, &x, NULL) ? reshape_to(op, x, rest, rank - b_rank) : POISON;
+}
+
+/* The norm of a times that of its inverse, for norms that ONNX can say. */
+static Ox lower_cond(Op *op)
+{
+    Ox a = arg(op, "self"), inverted;
+    Value order = arg_value(op, "p");
+    if (order.tag == V_NONE || arg_is_number(op, "p", 2) || arg_is_number(op, "p", -2))
+        return op_refuse(op, "a ratio of singular values: ONNX has no decomposition of matrices");
+    if (!inverse(op, a, &inverted, NULL))
+        return POISON;
+    Value first[] = { val_tensor(op->cx, a), order }, second[] = { val_tensor(op->cx, inverted), order };
+    Value left = call_op(op, "aten::linalg_matrix_norm", first, 2), right = call_op(op, "aten::linalg_matrix_norm", second, 2);
+    if (!val_ok(left) || !val_ok(right))
+        return POISON;
+    Ox l = tensor_read(op->g, left.t), r = tensor_read(op->g, right.t);
+    return ox(op, "Mul", l, r);
+}
+
 #define NO_DECOMPOSITION "ONNX has no decomposition of matrices: compute it outside the model, or give a rule with --rules"
 
 const OpRow ops_solve[] = {
@@ -502,6 +567,10 @@ const OpRow ops_solve[] = {
     LOWER(lower_cholesky_inverse, NULL, PLAIN, "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
     LOWER(lower_matrix_power, NULL, PLAIN, "aten::linalg_matrix_power(Tensor self, int n) -> Tensor"),
     LOWER(lower_matrix_power, NULL, PLAIN, "aten::matrix_power(Tensor self, int n) -> Tensor"),
+    LOWER(lower_tensorinv, NULL, PLAIN, "aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor"),
+    LOWER(lower_tensorsolve, NULL, PLAIN, "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
+    LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
+    OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"),
     REFUSE(NO_DECOMPOSITION, "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),

@@ -185,7 +185,24 @@ static Value lower_tensor_split(Op *op)
     return has_param(op, "sections") ? sections(op, x, axis, arg_int(op, "sections")) : by_indices(op, "indices", axis);
 }
 
-/* A tensor that holds the sections or indices, which the program must tell. */
+/* Slices between indices that depend on data. Each is taken as a copy: what is written to one is not in the tensor. */
+static Value between_values(Op *op, Ox x, int axis, Ox at, int64_t n)
+{
+    VEC(Value) out = { 0 };
+    Ox zero = ints(op, 0), end = ints(op, INT64_MAX), axes = ints(op, axis), index = ox_cast(op->g, at, DT_INT64);
+    for (int64_t i = 0; i <= n; i++) {
+        Ox before = i ? slice_axis(op, index, 0, dim_int(op->cx, i - 1), dim_int(op->cx, i), 1) : zero;
+        Ox behind = i < n ? slice_axis(op, index, 0, dim_int(op->cx, i), dim_int(op->cx, i + 1), 1) : end;
+        Value v = val_tensor(op->cx, ox(op, "Slice", x, before, behind, axes));
+        if (!val_ok(v))
+            return v;
+        tensor_maybe_shared(op->cx, arg_tensor(op, "self"), v.t, str_of(op->cx, "tensor_split by a tensor of indices gives parts of its argument"));
+        vec_push(op->cx, &out, v);
+    }
+    return val_list(op->cx, out.at, (int64_t)out.n, "Tensor");
+}
+
+/* A tensor that holds the sections or indices. How many parts there are must be known. */
 static Value lower_tensor_split_tensor(Op *op)
 {
     Ox x, at = arg(op, "tensor_indices_or_sections");
@@ -194,6 +211,8 @@ static Value lower_tensor_split_tensor(Op *op)
     int64_t n, number;
     if (!parts_axis(op, &x, &axis) || !ox_ok(at))
         return val_poison();
+    if (!ox_items(at, &items, &n) && ox_rank(at) == 1 && dim_known(ox_dim(at, 0), &n))
+        return between_values(op, x, axis, at, n);
     if (!ox_items(at, &items, &n)) {
         op_refuse(op, "how many parts there are must not depend on data");
         return val_poison();

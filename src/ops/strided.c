@@ -96,7 +96,10 @@ static Ox lower_diagonal_scatter(Op *op)
     Ox self = arg(op, "self"), src = arg(op, "src"), now = diagonal_of(op, self);
     if (!ox_ok(now) || !ox_ok(src))
         return POISON;
-    if (!same_dims(op->cx, src, now->type->dim, ox_rank(now)))
+    bool fits = ox_rank(src) == ox_rank(now);
+    for (int i = 0; fits && i < ox_rank(now); i++)
+        fits = dim_eq(op->cx, ox_dim(src, i), ox_dim(now, i)) != NO;    /* what is not known, ScatterElements demands */
+    if (!fits)
         return op_fail(op, E_VALUE, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", type_text(op->cx, src->type)->s,
                        type_text(op->cx, now->type)->s);
     return write_diagonal(op, self, ox_cast(op->g, src, ox_dtype(self)));
