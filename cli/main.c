@@ -30,7 +30,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 typedef struct Line {
     int help, help_all, version, quiet, verbose;
-    const char *output, *dump_after, *model_name;
+    const char *output, *dump_after, *model_name, *module, *method;
     int opset, mode, state, loops, weights, target, keep_weights, dynamic, check_crc;
     TextList inputs, dims, output_names, rules, limits, rest;
 } Line;
@@ -41,7 +41,7 @@ static Line line_defaults(void)
     return (Line){ .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target };
 }
 
-enum { N_OPTIONS = 22 };
+enum { N_OPTIONS = 24 };
 
 static void make_rows(Line *l, Option *rows)
 {
@@ -57,6 +57,8 @@ static void make_rows(Line *l, Option *rows)
         { NULL, 0, "mode", OPT_CHOICE, &l->mode, "MODE", "eval: as after model.eval(); saved: as the file says", mode_words, true },
         { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW", "buffers and attributes that the model writes; io: each is an input NAME and an output NAME.next; constant: they stay as saved; refuse", state_words, true },
         { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW", "loops whose trips are known; auto: unrolled unless that gets large; keep: a Loop where ONNX can say it; unroll: all, any other is an error", loops_words, false },
+        { NULL, 0, "module", OPT_TEXT, &l->module, "PATH", "convert this part of the model: encoder.layers.0", NULL, false },
+        { NULL, 0, "method", OPT_TEXT, &l->method, "NAME", "convert this method instead of forward", NULL, false },
         { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL, true },
         { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE", "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external over 2 GB", weights_words, true },
         { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL, "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
@@ -172,6 +174,8 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     o.mode = (pt2onnx_mode)l->mode;
     o.state = (pt2onnx_state)l->state;
     o.loops = (pt2onnx_loops)l->loops;
+    o.module = l->module;
+    o.method = l->method;
     o.weights = (pt2onnx_weights)l->weights;
     o.target = (pt2onnx_target)l->target;
     o.keep_weights = l->keep_weights;

@@ -89,6 +89,7 @@ typedef struct pt2onnx_options {
     const char *const *output_dims; size_t n_output_dims;   /* names for sizes of outputs: "y.0=batch" */
     pt2onnx_state state;
     pt2onnx_loops loops;
+    const char *module, *method;            /* convert this part of the model ("encoder.0"), this method; NULL: forward of the whole */
     const char *model_name;                 /* which program of a torch.export package that holds several; NULL: its only one */
     const char *const *dims; size_t n_dims;                 /* names for the sizes that a .pt2 calls s77: "s77=batch" */
 } pt2onnx_options;

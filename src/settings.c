@@ -163,6 +163,8 @@ static bool read_scalars(Session *s)
     s->opt = (Options){
         .opset = o->opset,
         .state = state[o->state],
+        .module = o->module ? str_of(s->cx, o->module) : NULL,
+        .method = o->method ? str_of(s->cx, o->method) : NULL,
         .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,

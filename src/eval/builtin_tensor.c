@@ -7,10 +7,9 @@ static Tensor *tensor_of(const Builtin *b, size_t i) { return b->arg[i].v.t; }
 /* The shape as PyTorch counts it: a complex tensor's last axis is the pair. */
 static bool shape_of(Builtin *b, const Tensor *t, const Dim **dims, int *rank)
 {
-    enum { USUAL_RANK = 4 };
     Type type = tensor_type(t);
     if (type->rank < 0) {
-        (void)assume_rank(b->cx, t->read, USUAL_RANK, b->row->name);
+        (void)facts_guess_rank(b->cx, t->read, b->row->name);
         return false;
     }
     *dims = type->dim;

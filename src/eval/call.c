@@ -110,6 +110,8 @@ bool eval_raise(Eval *ev, Str message)
 {
     if (ev->staged == 0 && ev->cx->refusals.n > 0)      /* on the way of a value that is not there: those are the news */
         return refusals_fail(ev->cx);
+    if (ev->staged == 0 && facts_other_rank(ev->cx, message))
+        return false;
     if (ev->staged == 0)
         return fail(ev->cx, E_VALUE, "the model raises an error: %s", message->s);
     ev->raised = message;

@@ -93,6 +93,59 @@ static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
     return run_pre_hooks(ev, root, &args, &n) && call_entry(ev, root, args, n, out) && run_post_hooks(ev, root, args, n, out);
 }
 
+/* "encoder, decoder, head": the modules right inside o. */
+static Str child_modules(Ctx *cx, const Obj *o)
+{
+    Buf b = buf_new(cx);
+    for (int64_t i = 0; i < o->n; i++)
+        if (o->slot[i].v.tag == V_OBJ && o->slot[i].v.obj->path)
+            buf_fmt(&b, "%s%s", b.n ? ", " : "", o->names ? o->names[i]->s : o->cls->field[i].name->s);
+    return b.n ? buf_done(&b) : str_of(cx, "none");
+}
+
+/* --module: the object that lies at this path. */
+static bool find_module(Eval *ev, Str path, Obj **out)
+{
+    Ctx *cx = ev->cx;
+    Obj *o = ev->p->root.obj;
+    for (const char *s = path->s; *s; ) {
+        size_t n = strcspn(s, ".");
+        int64_t i = slot_of(o, str_n(cx, s, n));
+        if (i < 0 || o->slot[i].v.tag != V_OBJ)
+            return fail(cx, E_USAGE, "--module %s: there is no %.*s; the modules there are %s", path->s, (int)n, s, child_modules(cx, o)->s);
+        o = o->slot[i].v.obj;
+        s += n + (s[n] == '.');
+    }
+    *out = o;
+    return true;
+}
+
+/* --module and --method: what is converted instead of the model's forward. What the file recorded about inputs is forward's. */
+static bool choose_entry(Eval *ev)
+{
+    Program *p = ev->p;
+    const Options *o = ev->cx->opt;
+    Obj *root;
+    if (!o || (!o->module && !o->method))
+        return true;
+    if (p->root.tag != V_OBJ || !p->root.obj->cls)
+        return fail(ev->cx, E_USAGE, "the file holds one function: --module and --method choose nothing in it");
+    if (o->module ? !find_module(ev, o->module, &root) : !(root = p->root.obj))
+        return false;
+    Str method = o->method ? o->method : str_of(ev->cx, "forward");
+    Function *fn = root->cls ? map_get(&root->cls->method, method) : NULL;
+    if (!fn) {
+        fail(ev->cx, E_USAGE, "--%s: %s has no method %s", o->method ? "method" : "module",
+             root->path && root->path->len ? root->path->s : "the model", method->s);
+        fail_hint(ev->cx, "pt2onnx show FILE prints the program");
+        return false;
+    }
+    p->root.obj = root;
+    p->entry = fn;
+    p->n_input = p->n_output_name = 0;
+    return true;
+}
+
 static bool evaluate(Eval *ev)
 {
     Program *p = ev->p;
@@ -104,7 +157,7 @@ static bool evaluate(Eval *ev)
     p->run_setstate = run_setstate;
     if (p->build_root && !p->build_root(ev->cx, p, &p->root))
         return false;
-    return state_begin(ev) && make_inputs(ev, &inputs, &n) && run_entry(ev, inputs, n, &result) && make_outputs(ev, result) &&
+    return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) && run_entry(ev, inputs, n, &result) && make_outputs(ev, result) &&
            state_check(ev);
 }
 

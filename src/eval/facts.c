@@ -10,6 +10,8 @@ typedef struct InputFact {
     Str path;
     int rank;                       /* -1: nothing assumed */
     DType dtype;                    /* DT_NONE: nothing assumed */
+    bool guessed;                   /* the rank: no operator suggests one, the program only asks for it */
+    uint32_t tried;                 /* ranks guessed so far, a bit each */
     Str told;                       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
 } InputFact;
 
@@ -298,6 +300,9 @@ static const Input *rank_source(Ctx *cx, Ox v, int *rank)
     return v ? input_of(cx, v) : NULL;
 }
 
+/* Ranks of what the program asks for its rank, the usual one first. */
+static const int guesses[] = { 4, 3, 2, 1, 5, 0 };
+
 /* "(net.py:12, conv2d)" */
 static Str told_where(Ctx *cx, const char *why)
 {
@@ -323,6 +328,36 @@ bool assume_rank(Ctx *cx, Ox v, int rank, const char *why)
         f->told = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank, told_where(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to have rank %d", in->path->s, rank);
+}
+
+bool facts_guess_rank(Ctx *cx, Ox v, const char *why)
+{
+    int rank = guesses[0];
+    const Input *in = ctx_failed(cx) ? NULL : rank_source(cx, v, &rank);
+    if (assume_rank(cx, v, guesses[0], why) || cx->error.code != E_RESTART || !in)
+        return false;
+    InputFact *f = fact_of(cx, in->path);
+    if (f) {
+        f->guessed = true;
+        f->tried = 1u << f->rank;
+    }
+    return false;
+}
+
+bool facts_other_rank(Ctx *cx, Str raised)
+{
+    Facts *f = facts_of(cx);
+    for (size_t i = 0; i < f->facts.n; i++)
+        for (size_t k = 0; f->facts.at[i].guessed && k < COUNT(guesses); k++) {
+            InputFact *fact = &f->facts.at[i];
+            if (fact->tried >> guesses[k] & 1)
+                continue;
+            fact->told = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)", fact->path->s, guesses[k], fact->rank, raised->s);
+            fact->rank = guesses[k];
+            fact->tried |= 1u << guesses[k];
+            return !fail(cx, E_RESTART, "%s is assumed to have rank %d", fact->path->s, fact->rank);
+        }
+    return false;
 }
 
 bool facts_say_rank(Ctx *cx, Ox v, int rank)

@@ -132,6 +132,10 @@ void facts_tell(Ctx *cx);                                /* one note for each as
 /* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
 int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
+/* Nothing suggests v's rank, but the program asks: assume the usual one, and another when it raises for that. Returns false, as assume_rank. */
+bool facts_guess_rank(Ctx *cx, Ox v, const char *why);
+/* The model raises: is another guess left? Then a restart is asked for. */
+bool facts_other_rank(Ctx *cx, Str raised);
 /* The program says so itself (it raises for any other rank): no assumption. True when nothing is new; else asks for a restart. */
 MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
 /* An input's dimension that something pinned: its replacement, else `sym` itself. */

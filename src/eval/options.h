@@ -29,6 +29,7 @@ typedef struct Options {
     int opset;
     LoopsMode loops;
     StateMode state;
+    Str module, method;             /* what to convert; NULL: forward of the whole */
     bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
     WeightsMode weights;
     InputSpec *input; size_t n_input;

@@ -1,0 +1,378 @@
+"""Programs as people script them: decoders, searches, post-processing, text; and what only the language has: enums, fork, hooks,
+formatting, isinstance, methods other than forward."""
+import enum
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import flat, oracle, refused, same, save
+
+
+# ---- decoders and searches ----
+
+class Greedy(nn.Module):
+    """A greedy decoder with a cache of keys and values."""
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed = nn.Embedding(11, 8)
+        self.q, self.k, self.v = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.out = nn.Linear(8, 11)
+
+    def step(self, token: Tensor, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        e = self.embed(token)
+        keys = torch.cat([keys, self.k(e).unsqueeze(0)])
+        values = torch.cat([values, self.v(e).unsqueeze(0)])
+        return self.out(torch.softmax(keys @ self.q(e), 0) @ values), keys, values
+
+    def forward(self, prompt):
+        keys, values, logits = torch.zeros(0, 8), torch.zeros(0, 8), torch.zeros(11)
+        for i in range(prompt.size(0)):
+            logits, keys, values = self.step(prompt[i], keys, values)
+        result: List[int] = []
+        for i in range(6):
+            t = int(logits.argmax())
+            if t == 0:
+                break
+            result.append(t)
+            logits, keys, values = self.step(torch.tensor(t), keys, values)
+        return torch.tensor(result, dtype=torch.int64), logits
+
+
+class Transducer(nn.Module):
+    """A loop over frames, in it one over the symbols of a frame."""
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.embed = nn.Embedding(5, 4)
+        self.predict = nn.Linear(8, 4)
+        self.joint = nn.Linear(7, 5)
+
+    def forward(self, frames):
+        out: List[int] = []
+        h = torch.zeros(4)
+        for t in range(frames.size(0)):
+            n = 0
+            going = True
+            while going and n < 3:
+                k = int(self.joint(torch.cat([frames[t], h])).argmax())
+                if k == 0:
+                    going = False
+                else:
+                    out.append(k)
+                    n += 1
+                    h = torch.tanh(self.predict(torch.cat([self.embed(torch.tensor(k)), h])))
+        return torch.tensor(out, dtype=torch.int64), h
+
+
+class Beam(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(2)
+        self.table = nn.Parameter(torch.randn(6, 6))
+
+    def forward(self, start, steps):
+        logp = torch.log_softmax(self.table, 1)
+        scores, ids = torch.topk(logp[start], 3)
+        found = ids.unsqueeze(1)
+        for i in range(int(steps)):
+            scores, at = torch.topk((scores.unsqueeze(1) + logp[found[:, -1]]).reshape(-1), 3)
+            found = torch.cat([found[at // 6], (at % 6).unsqueeze(1)], 1)
+        return found, scores
+
+
+class Suppress(nn.Module):
+    """Non-maximum suppression as people write it."""
+    def forward(self, boxes, scores):
+        order = torch.argsort(scores, descending=True)
+        b = boxes[order]
+        area = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
+        alive = torch.ones(b.size(0), dtype=torch.bool)
+        keep: List[Tensor] = []
+        for i in range(b.size(0)):
+            if bool(alive[i]):
+                keep.append(order[i])
+                low = torch.maximum(b[:, :2], b[i, :2])
+                high = torch.minimum(b[:, 2:], b[i, 2:])
+                both = (high - low).clamp(min=0).prod(1)
+                alive = alive & (both / (area + area[i] - both) <= 0.5)
+        return torch.stack(keep)
+
+
+def boxes(n):
+    torch.manual_seed(n)
+    corner = torch.rand(n, 2) * 5
+    return torch.cat([corner, corner + torch.rand(n, 2) * 5 + 1], 1), torch.rand(n)
+
+
+@pytest.mark.parametrize("opset", [13, 18, 26])
+@pytest.mark.parametrize("model,runs,options", [
+    (Greedy, [(torch.tensor([1, 2, 3]),), (torch.tensor([5]),)], ["prompt:int64[N]"]),
+    (Transducer, [(torch.linspace(-3, 3, 3 * n).reshape(n, 3),) for n in (4, 1, 9)], ["frames:float32[T,3]"]),
+    (Beam, [(torch.tensor(2), torch.tensor(4)), (torch.tensor(1), torch.tensor(0))], ["start:int64[]", "steps:int64[]"]),
+    (Suppress, [boxes(6), boxes(1), boxes(20)], ["boxes:float32[N,4]", "scores:float32[N]"]),
+], ids=lambda v: v.__name__ if isinstance(v, type) else "")
+def test_decoders(model, runs, options, opset, tmp_path):
+    same(model(), tmp_path, runs, *[w for o in options for w in ("-i", o)], "--opset", str(opset))
+
+
+class Pads(nn.Module):
+    def forward(self, xs: List[Tensor]):
+        n = 0
+        for x in xs:
+            n = max(n, x.size(0))
+        out = torch.zeros(len(xs), n, 2)
+        for i, x in enumerate(xs):
+            out[i, :x.size(0)] = x
+        return out
+
+
+def test_padding(tmp_path):
+    runs = [([torch.rand(a, 2), torch.rand(b, 2)],) for a, b in ((2, 5), (4, 4), (3, 1))]
+    same(Pads(), tmp_path, runs, "-i", "xs.0:float32[N,2]", "-i", "xs.1:float32[M,2]")
+
+
+class Detector(nn.Module):
+    """A streaming voice detector: two sample rates, state that a change of the rate resets."""
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.slow, self.fast = nn.Conv1d(1, 4, 8, 4), nn.Conv1d(1, 4, 16, 8)
+        self.out = nn.Linear(4, 1)
+        self.state = torch.zeros(1, 4)
+        self.rate = 0
+
+    def forward(self, x, sr: int):
+        if sr not in [8000, 16000]:
+            raise ValueError("a sample rate of {}".format(sr))
+        y = self.fast(x.unsqueeze(1)) if sr == 16000 else self.slow(x.unsqueeze(1))
+        if self.rate != sr:
+            self.state = torch.zeros(1, 4)
+        self.rate = sr
+        self.state = torch.tanh(torch.relu(y).mean(2) + self.state)
+        return torch.sigmoid(self.out(self.state))
+
+
+@pytest.mark.parametrize("rate", [8000, 16000])
+def test_a_streaming_detector(rate, tmp_path):
+    path, out = save(Detector(), tmp_path), tmp_path / "model.onnx"
+    done = oracle.converted(path, out, "-i", "x:float32[1,T]", "-i", "sr=%d" % rate)
+    assert "state" in done.stderr and "rate" in done.stderr
+    oracle.check(out)
+    session, model, state = oracle.session(out), torch.jit.load(str(path)), {}
+    for n in (512, 640, 512):
+        x = torch.rand(1, n)
+        names = [o.name for o in session.get_outputs()]
+        got = dict(zip(names, session.run(None, dict(x=x.numpy(), **state))))
+        oracle.compare([got[names[0]]], flat(model(x, rate)))
+        state = {"state": got["state.next"], "rate": got["rate.next"]}
+    assert "a sample rate of 44100" in oracle.convert(path, out, "-i", "x:float32[1,T]", "-i", "sr=44100").stderr
+
+
+# ---- the language ----
+
+class Text(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.vocab: Dict[str, int] = {"a": 1, "b": 2, "ab": 3}
+
+    def forward(self, x):
+        text = "ab a b ab"
+        ids: List[int] = []
+        for word in text.split(" "):
+            if word in self.vocab:
+                ids.append(self.vocab[word])
+        by_length: Dict[int, List[int]] = {}
+        for word, i in self.vocab.items():
+            if len(word) not in by_length:
+                by_length[len(word)] = torch.jit.annotate(List[int], [])
+            by_length[len(word)].append(i)
+        return x[torch.tensor(ids)] * len(by_length[1]), " ".join([w.upper() for w in text.split(" ")]).count("AB")
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Enums(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.colour = Colour.BLUE
+
+    def forward(self, x):
+        if self.colour == Colour.RED:
+            return x
+        return x * self.colour.value + len(self.colour.name)
+
+
+class Formats(nn.Module):
+    def forward(self, x):
+        s = "{}-{}-{}-{}".format(x.dim(), "q", 1.5, [1, 2]) + f"{x.size(1)}" + "%d%s" % (3, "z")
+        return x + (1 if s == "2-q-1.5-[1, 2]23z" else 100)
+
+
+class Types(nn.Module):
+    def forward(self, x, y: Optional[Tensor] = None):
+        found: Dict[str, Any] = {"list": [1, 2], "text": "ab"}
+        v = found["list"]
+        if torch.jit.isinstance(v, List[int]):
+            x = x + v[0]
+        if isinstance(found["text"], int):
+            x = x * 0
+        return x if y is None else x * y
+
+
+class Forks(nn.Module):
+    def part(self, x: Tensor, k: int) -> Tensor:
+        return x * k
+
+    def forward(self, x):
+        waiting = [torch.jit.fork(self.part, x, 2), torch.jit.fork(self.part, x, 3)]
+        for w in waiting:
+            x = x + torch.jit.wait(w)
+        return x
+
+
+def before(self, xs: Tuple[Tensor]) -> Tuple[Tensor]:
+    return (xs[0] + 1,)
+
+
+def behind(self, xs: Tuple[Tensor], y: Tensor) -> Tensor:
+    return y * 10 + xs[0]
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+class Hooks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+        self.inner.register_forward_pre_hook(before)
+        self.inner.register_forward_hook(behind)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Complex(nn.Module):
+    def forward(self, x):
+        c = complex(1.0, 2.0)
+        return x + abs(c) + abs(c * c)
+
+
+class Containers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.ReLU()])
+        self.named = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Tanh()})
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x) + i
+        for name, layer in self.named.items():
+            x = layer(x) + len(name)
+        return x
+
+
+@pytest.mark.parametrize("model", [Enums, Formats, Forks, Hooks, Complex, Containers])
+def test_the_language(model, tmp_path):
+    same(model(), tmp_path, [(torch.rand(n, 2),) for n in (3, 1)], "-i", "x:float32[N,2]")
+
+
+def test_text(tmp_path):
+    same(Text(), tmp_path, [(torch.rand(5),), (torch.rand(9),)], "-i", "x:float32[N]")
+
+
+def test_optional_and_any(tmp_path):
+    same(Types(), tmp_path, [(torch.rand(3, 2), torch.rand(2))], "-i", "x:float32[N,2]", "-i", "y:float32[2]")
+    same(Types(), tmp_path, [(torch.rand(3, 2),)], "-i", "x:float32[N,2]", "-i", "y=None")
+
+
+class Speaks(nn.Module):
+    def forward(self, x):
+        print("sum", x.sum())
+        torch.manual_seed(3)
+        return x + 1
+
+
+def test_what_a_graph_cannot_say_is_dropped_with_a_note(tmp_path):
+    done, _ = same(Speaks(), tmp_path, [(torch.rand(3),)], "-i", "x:float32[N]")
+    assert "dropped: the model's print()" in done.stderr
+
+
+# ---- ranks that only raising code tells ----
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.lstm(x)[0]
+
+
+class Attends(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+@pytest.mark.parametrize("model,size", [(Recurrent, 3), (Attends, 8)])
+def test_a_rank_that_does_not_raise_is_assumed(model, size, tmp_path):
+    done, _ = same(model(), tmp_path, [(torch.rand(2, 5, size),), (torch.rand(1, 3, size),)])
+    assert "assumed: x has rank 3 (for rank 4 the model raises: " in done.stderr
+
+
+class NoRank(nn.Module):
+    def forward(self, x):
+        if x.dim() > 0 or x.dim() == 0:
+            raise ValueError("never")
+        return x
+
+
+def test_every_rank_raises(tmp_path):
+    assert "the model raises an error: builtins.ValueError: never" in refused(NoRank(), tmp_path)
+
+
+# ---- parts of a model ----
+
+class Parts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(self.encoder(x))
+
+    @torch.jit.export
+    def embed(self, x):
+        return self.encoder(x) * 2
+
+
+def test_parts_and_methods(tmp_path):
+    model, out = Parts().eval(), tmp_path / "model.onnx"
+    path, x = save(model, tmp_path), torch.rand(5, 3)
+
+    def converted(wanted, *options):
+        oracle.converted(path, out, *options)
+        oracle.check(out)
+        oracle.run(out, [([x.numpy()], [wanted(x).detach().numpy()])])
+    converted(model.embed, "--method", "embed", "-i", "x:float32[N,3]")
+    converted(model.encoder, "--module", "encoder", "-i", "input:float32[N,3]")
+    converted(model.encoder[0], "--module", "encoder.0", "--method", "forward", "-i", "input:float32[N,3]")
+    for options, said in ((["--module", "body"], "there is no body; the modules there are encoder, head"),
+                          (["--module", "encoder.7"], "there is no 7; the modules there are 0, 1"),
+                          (["--method", "decode"], "the model has no method decode"),
+                          (["--module", "head", "--method", "decode"], "head has no method decode")):
+        done = oracle.convert(path, out, *options)
+        assert done.returncode == 2 and said in done.stderr
