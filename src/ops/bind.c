@@ -64,7 +64,7 @@ static bool item(Binder *b, ArgBase base, Value v, Value *out)
     case A_DTYPE: return v.tag == V_DTYPE || v.tag == V_INT;
     case A_DEVICE: return v.tag == V_DEVICE || (b->convert && v.tag == V_STR);
     case A_LAYOUT: case A_MEMORY_FORMAT: return v.tag == V_INT || v.tag == V_STR || v.tag == V_ENUM;
-    case A_PACKED: return v.tag == V_OBJ;
+    case A_PACKED: return v.tag == V_OBJ || v.tag == V_TUPLE;      /* a tuple: packed while the model was loaded */
     case A_GENERATOR: case A_ANY: return true;
     }
     return false;

@@ -136,11 +136,24 @@ static bool check_kind(Op *op, Value v, unsigned kinds)
     return true;
 }
 
+/* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as anything. */
+static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
+{
+    bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY, meets = false;
+    for (int i = 0; i < op->call->schema->n_param && !(c->kinds & QUANT); i++) {
+        Value v = op->call->arg[i];
+        meets |= v.tag == V_TENSOR && v.t->kind == QUANT && !(view && v.t->quant && v.t->quant->axis < 0);
+    }
+    return meets;
+}
+
 static Value run(Op *op, const Candidate *c, CallForm form)
 {
-    bool refused = c->row && c->row->kind == ROW_REFUSE;
+    bool refused = c->row && c->row->kind == ROW_REFUSE, view = c->row && c->row->kind == ROW_VIEW;
+    if (!refused && meets_quantised(op, c, form))
+        return on_quantized_tensor(op, form == FORM_IN_PLACE);
     for (int i = 0; i < op->call->schema->n_param && !refused; i++)
-        if (!check_kind(op, op->call->arg[i], c->kinds))
+        if (!check_kind(op, op->call->arg[i], c->kinds | (view ? QUANT : 0)))
             return val_poison();
     if (c->promote && !promote_args(op, c->promote))
         return val_poison();

@@ -51,6 +51,9 @@ const char *torch_dtype_name(DType t);
 int param_index(const Schema *s, Str name);             /* -1: none */
 bool val_is_number(Value v);                            /* a Python number, symbolic or not */
 
+/* An operator of aten on quantised tensors, where PyTorch has that: on floats, kept as the argument is (quantized.c). */
+Value on_quantized_tensor(Op *op, bool in_place);
+
 /* ---- shape arithmetic that several families share (shape.c) ---- */
 
 Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);                    /* Reshape; x itself when that is its shape */

@@ -401,14 +401,16 @@ static void missing(Run *run, const char *what)
     run->failures++;
 }
 
+/* Rows that take or give C++ objects have none: those are in tests/programs. */
 static void check_complete(Run *run, const char *family)
 {
+    static const char packed[] = "torch.classes.";
     RuleList rules = { 0 };
     for (const OpFamily *f = op_families; f->name; f++) {
         if (strcmp(f->name, family) != 0)
             continue;
         for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
-            if (r->kind != ROW_OLDER && !row_tried(run, run->cx, r))
+            if (r->kind != ROW_OLDER && !strstr(r->schema, packed) && !row_tried(run, run->cx, r))
                 missing(run, r->schema);
         Text text = { .name = str_of(run->cx, family), .at = f->rules, .n = f->rules ? strlen(f->rules) : 0 };
         if (f->rules && !rules_parse(run->cx, &text, &rules))

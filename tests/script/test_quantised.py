@@ -1,0 +1,34 @@
+"""The quantised models of tests/programs/quantised. Needs no torch.
+
+ONNX Runtime runs them without its optimizations: it would fuse them into integer kernels of its own, which round elsewhere."""
+import glob
+import os
+import sys
+
+import numpy
+import onnxruntime
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "python"))
+import oracle                                                       # noqa: E402
+
+MODELS = sorted(glob.glob(os.path.join(HERE, "..", "programs", "quantised", "*.pt")))
+
+
+@pytest.mark.parametrize("opset", [13, 18, 25])
+@pytest.mark.parametrize("path", MODELS, ids=[os.path.basename(p)[:-3] for p in MODELS])
+def test_quantised(path, opset, tmp_path):
+    run = numpy.load(path[:-3] + ".npz")
+    out = tmp_path / "model.onnx"
+    oracle.converted(path, out, "--opset", str(opset))
+    oracle.check(out)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])
+    got, = session.run(None, {session.get_inputs()[0].name: run["x"]})
+    assert numpy.abs(got - run["y"]).max() < 1e-5                   # a step is at least 1/256
+
+
+def test_there_are_models():
+    assert len(MODELS) == 4
