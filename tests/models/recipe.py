@@ -10,6 +10,7 @@ beside each other in the cache:
 
 The .json is written last, so a model whose .json exists is complete. Works with torch 1.13 and 2.13.
 """
+import copy
 import inspect
 import json
 import os
@@ -18,6 +19,7 @@ import zlib
 
 import numpy
 import torch
+from torch.utils import _pytree as pytree
 
 
 class Recipe:
@@ -89,12 +91,14 @@ def flatten(x):
         return [y for item in x.values() for y in flatten(item)]
     if fields(x):
         return [y for item in vars(x).values() for y in flatten(item)]
+    if is_container(x):
+        return flatten(pytree.tree_flatten(x)[0])
     return [numpy.asarray(x)]
 
 
 def flatten_inputs(recipe, given):
     """Tensors, and where the recipe has open sizes the numbers too; other numbers are part of the program."""
-    if isinstance(given, torch.Tensor) or (recipe.shapes and isinstance(given, int)):
+    if isinstance(given, torch.Tensor) or (recipe.shapes and type(given) is int) or is_container(given):
         return flatten(given)
     if hasattr(given, "keywords"):
         return flatten_inputs(recipe, list(split(given)))
@@ -104,6 +108,11 @@ def flatten_inputs(recipe, given):
 
 def fields(x):
     return hasattr(x, "__dataclass_fields__")
+
+
+def is_container(x):
+    """A class that somebody registered with torch: a cache of transformers."""
+    return type(x) in pytree.SUPPORTED_NODES and not isinstance(x, (tuple, list, dict)) and not fields(x)
 
 
 def spec(name, array, names=()):
@@ -220,7 +229,7 @@ def clone(x):
         return type(x)(*clone(x.args), **clone(x.keywords))
     if fields(x):
         return type(x)(**{k: clone(v) for k, v in vars(x).items()})
-    return x
+    return copy.deepcopy(x) if is_container(x) else x
 
 
 def save_traced(recipe, folder):

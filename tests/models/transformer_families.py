@@ -8,7 +8,7 @@ would hide in the tolerance. A family whose export torch itself refuses for an o
 import torch
 from torch import nn
 import transformers
-from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
+from transformers.integrations.executorch import TorchExportableModuleWithStaticCache, register_dynamic_cache_export_support
 
 from recipe import Recipe
 
@@ -100,6 +100,11 @@ class Row:
         dims = {arg: {d: n for d, n in dims.items() if n not in self.still} for arg, dims in self.kind.open_dims.items()}
         # what stays still has the example's size in every run
         return Recipe(self.name, self.make, self.kind.make, self.forms, ["transformers", "trained"], self.sizes(), dynamic=dims)
+
+    @property
+    def heads(self):
+        """Of keys and values, each of 8 numbers."""
+        return self.fields.get("num_key_value_heads", 4)
 
     def sizes(self):
         names = list(dict.fromkeys(n for dims in self.kind.open_dims.values() for _, n in sorted(dims.items())))
@@ -289,6 +294,24 @@ def cached(row, open_length):
     return r
 
 
+def continued(row):
+    """The family's decoder that is given the keys and values of what was before, and gives them back longer."""
+    def make():
+        register_dynamic_cache_export_support()
+        return row.make(use_cache=True)
+
+    def inputs(batch, length, past):
+        cache = transformers.DynamicCache()
+        for i in range(2):
+            cache.update(torch.randn(batch, row.heads, past, 8), torch.randn(batch, row.heads, past, 8), i)
+        return {"input_ids": tokens(batch, length), "attention_mask": mask(batch, past + length), "past_key_values": cache}
+    D = torch.export.Dim.DYNAMIC
+    r = Recipe(row.name + "_past", make, inputs, ("pt2",), ["transformers", "trained"], ((2, 3, 5), (3, 2, 7), (2, 4, 3)))
+    r.shapes = {"input_ids": {0: D, 1: D}, "attention_mask": {0: D, 1: D}, "past_key_values": [[{0: D, 2: D}] * 2] * 2}
+    return r
+
+
 CACHED = ("gpt2", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "phi", "phi3", "stablelm", "starcoder2", "olmo2", "cohere", "granite")
 RECIPES = [row.recipe() for row in FAMILIES]
 RECIPES += [cached(row, open_length) for row in FAMILIES if row.name in CACHED for open_length in (False, True)]
+RECIPES += [continued(row) for row in FAMILIES if row.name in ("gpt2", "gpt_neox", "llama", "qwen2", "gemma", "phi", "stablelm", "starcoder2", "olmo2", "granite")]
