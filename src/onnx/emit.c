@@ -471,7 +471,7 @@ static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *att
     Node *n = new(cx, Node);
     *n = (Node){ .name = name, .domain = domain, .n_in = (uint16_t)in.n, .n_out = (uint16_t)n_out, .graph = g };
     n->in = copy_array(cx, in.at, in.n, sizeof *in.at);
-    n->attr = new_array(cx, Attr, n_attr ? n_attr : 1);
+    n->attr = n_attr ? new_array(cx, Attr, n_attr) : NULL;
     for (size_t i = 0; i < n_attr; i++)
         if (attr[i].kind != ATTR_NONE)
             n->attr[n->n_attr++] = copy_attr(cx, &attr[i]);

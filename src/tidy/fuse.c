@@ -127,7 +127,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || rewrite_weights(g, o, fuse_norm); }
+bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || !graph_has(g, "BatchNormalization") || rewrite_weights(g, o, fuse_norm); }
 
 /* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
 
@@ -163,4 +163,4 @@ static bool fuse_add(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_gemm(Graph *g, const TidyOptions *o) { return rewrite(g, o, fuse_add, NULL); }
+bool pass_gemm(Graph *g, const TidyOptions *o) { return !graph_has(g, "MatMul") || rewrite(g, o, fuse_add, NULL); }

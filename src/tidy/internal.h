@@ -29,6 +29,8 @@ struct Rewrite {
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 /* The same for a step that asks storage_uses. */
 MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step);
+/* Is there such a node, in g or a graph inside it? A pass that would find none need not build the list anew. */
+bool graph_has(const Graph *g, const char *op);
 /* What stands in v's place by now. */
 Ox current(const Rewrite *rw, Ox v);
 /* Have outputs of n been replaced, and all that anybody wants? */

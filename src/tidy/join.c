@@ -37,7 +37,7 @@ static bool join_transpose(Rewrite *rw, Node *n)
     return ox_ok(x);
 }
 
-bool pass_transposes(Graph *g, const TidyOptions *o) { return rewrite(g, o, join_transpose, NULL); }
+bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, join_transpose, NULL); }
 
 static bool is_reshape(const Node *n)
 {
@@ -68,4 +68,4 @@ static bool join_reshape(Rewrite *rw, Node *n)
     return ox_ok(y);
 }
 
-bool pass_reshapes(Graph *g, const TidyOptions *o) { return rewrite(g, o, join_reshape, NULL); }
+bool pass_reshapes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Reshape") || rewrite(g, o, join_reshape, NULL); }

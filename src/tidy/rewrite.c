@@ -170,6 +170,21 @@ static bool run(Graph *g, Rewrite *rw)
     return ok;
 }
 
+static bool has_op(const Graph *g, const OnnxOp *op)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (n->op == op && !n->dead)
+            return true;
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH && has_op(n->attr[k].g, op))
+                return true;
+    }
+    return false;
+}
+
+bool graph_has(const Graph *g, const char *op) { return has_op(g, onnx_op(g->cx, op)); }
+
 bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg });
