@@ -1,7 +1,9 @@
 /* norm.c - normalisation layers and dropout.
- * Batch norm in training mode that updates its running statistics is refused: the update is a side effect that no graph
- * output shows. Dropout that is on draws random numbers in ONNX too. */
+ * Batch norm in training mode that updates the statistics of the saved model is refused: nearly always eval() was forgotten.
+ * Where they are values of the program they are updated. Dropout that is on draws random numbers in ONNX too. */
 #include "ops/internal.h"
+
+#include <math.h>
 
 /* ---- parameters ---- */
 
@@ -60,7 +62,10 @@ static Ox per_channel(Op *op, Ox p, int rank)
 
 /* ---- batch norm ---- */
 
-typedef struct Norm { Ox x, weight, bias, mean, var; int rank; double eps; } Norm;
+typedef struct Norm {
+    Ox x, weight, bias, mean, var; int rank; double eps;
+    Ox batch_mean, batch_var;           /* of the batch, once by_batch_stats has run; axes kept */
+} Norm;
 
 static bool norm_args(Op *op, Norm *n, int least)
 {
@@ -90,6 +95,8 @@ static Ox by_batch_stats(Op *op, Norm *n)
         if (i != 1)
             at[count++] = i;
     moments(op, x, ox_ints(op->g, at, count), true, &mean, &var);
+    n->batch_mean = mean;
+    n->batch_var = var;
     Ox away = ox(op, "Sub", x, mean), by = inverse_root(op, var, n->eps), y = ox(op, "Mul", away, by);
     if (n->weight) {
         Ox w = per_channel(op, n->weight, n->rank);
@@ -102,27 +109,90 @@ static Ox by_batch_stats(Op *op, Norm *n)
     return back_to(op, y, ox_dtype(n->x));
 }
 
+/* A parameter of each channel, [C], of what kept its axes. */
+static Ox of_channels(Op *op, Ox v, Norm *n)
+{
+    Dim channels = ox_dim(n->x, 1);
+    return reshape_to(op, v, &channels, 1);
+}
+
+/* (1 - m) old + m new */
+static Ox moved(Op *op, Ox old, Ox fresh, double m)
+{
+    if (!ox_ok(old) || !ox_ok(fresh))
+        return POISON;
+    fresh = ox_cast(op->g, fresh, ox_dtype(old));
+    Ox kept = ox(op, "Mul", old, number_like(op, 1 - m, old)), added = ox(op, "Mul", fresh, number_like(op, m, old));
+    return ox(op, "Add", kept, added);
+}
+
+/* The running statistics after a batch of `count` numbers a channel; the variance they keep is of a sample. */
+static void moved_stats(Op *op, const Norm *n, Ox mean, Ox var, Dim count, Ox out[2])
+{
+    double m = arg_float(op, "momentum");
+    Ox all = ox_dim_value(op->g, count), less = ox_dim_value(op->g, dim_sub(op->cx, count, dim_int(op->cx, 1)));
+    DType t = ox_ok(var) ? ox_dtype(var) : DT_FLOAT;
+    Ox factor = ox_ok(all) && ox_ok(less) ? ox(op, "Div", ox_cast(op->g, all, t), ox_cast(op->g, less, t)) : POISON;
+    Ox sample = ox(op, "Mul", var, factor);
+    out[0] = moved(op, n->mean, mean, m);
+    out[1] = moved(op, n->var, sample, m);
+}
+
+static void moved_by_batch(Op *op, Norm *n, Ox out[2])
+{
+    Dim count = ox_dim(n->x, 0);
+    for (int i = 2; i < n->rank; i++)
+        count = dim_mul(op->cx, count, ox_dim(n->x, i));
+    Ox mean = of_channels(op, n->batch_mean, n), var = of_channels(op, n->batch_var, n);
+    moved_stats(op, n, mean, var, count, out);
+}
+
+/* Into the tensors that the program gave; false where they are the saved model's. */
+static bool write_stats(Op *op, const Ox stats[2])
+{
+    Tensor *mean = arg_tensor(op, "running_mean"), *var = arg_tensor(op, "running_var");
+    if (!mean || !var || mean->st->state || var->st->state) {
+        op_refuse(op, "it is in training mode and would update its running statistics; save the model after model.eval()");
+        return false;
+    }
+    return ox_ok(stats[0]) && ox_ok(stats[1]) && tensor_write(op->g, mean, stats[0]) && tensor_write(op->g, var, stats[1]);
+}
+
 /* batch: those of this batch, which PyTorch takes when the layer keeps none. */
 static Ox batch_norm(Op *op, Norm *n, bool batch)
 {
-    if (batch && n->mean)
-        return op_refuse(op, "it is in training mode and would update its running statistics; save the model after model.eval()");
     if (!batch && !n->mean)
         return op_fail(op, E_VALUE, "running_mean must be defined in evaluation mode");
     return batch ? by_batch_stats(op, n) : by_running_stats(op, n);
 }
 
-static Ox norm_of_batch(Op *op)
+static bool batch_norm_args(Op *op, Norm *n)
 {
-    Norm n;
-    if (!norm_args(op, &n, 2))
-        return POISON;
-    n.mean = has_param(op, "running_mean") ? arg_opt(op, "running_mean") : NULL;
-    n.var = has_param(op, "running_var") ? arg_opt(op, "running_var") : NULL;
-    return batch_norm(op, &n, has_param(op, "training") && arg_bool(op, "training"));
+    if (!norm_args(op, n, 2))
+        return false;
+    n->mean = has_param(op, "running_mean") ? arg_opt(op, "running_mean") : NULL;
+    n->var = has_param(op, "running_var") ? arg_opt(op, "running_var") : NULL;
+    return !ctx_failed(op->cx);
 }
 
-static Ox lower_batch_norm(Op *op) { return norm_of_batch(op); }
+/* The result, and the running statistics updated where it is training. */
+static Ox norm_of_batch(Op *op, Norm *n, bool batch)
+{
+    Ox stats[2];
+    if (!batch_norm_args(op, n))
+        return POISON;
+    Ox y = batch_norm(op, n, batch);
+    if (!batch || !n->mean || !ox_ok(y))
+        return y;
+    moved_by_batch(op, n, stats);
+    return write_stats(op, stats) ? y : POISON;
+}
+
+static Ox lower_batch_norm(Op *op)
+{
+    Norm n;
+    return norm_of_batch(op, &n, arg_bool(op, "training"));
+}
 
 /* What batch statistics would be of: the parameters' type, which autocast keeps at float32. */
 static DType statistics_type(Op *op, Ox y)
@@ -131,36 +201,71 @@ static DType statistics_type(Op *op, Ox y)
     return ox_dtype(mean ? mean : y);
 }
 
-/* row->datum: how many empty tensors follow the result; from four on the last is of bytes. Batch statistics are refused: the
- * saved mean would be one of the results. */
+/* What gradients need of the batch: its mean and 1/deviation, [C]; nothing of the running ones. */
+static void saved_stats(Op *op, Norm *n, bool batch, Ox out[2])
+{
+    out[0] = batch ? of_channels(op, n->batch_mean, n) : empty_of(op, statistics_type(op, n->x));
+    out[1] = batch ? of_channels(op, inverse_root(op, n->batch_var, n->eps), n) : empty_of(op, statistics_type(op, n->x));
+}
+
+/* row->datum: what the operator does. Results: y, saved mean, saved 1/deviation, perhaps an empty tensor of bytes, and of the
+ * functional forms the new running statistics. */
+enum { AS_TOLD, NO_TRAINING, NO_UPDATE, WITH_UPDATE, FUNCTIONAL, FUNCTIONAL_UPDATE };
+
 static Value lower_native_batch_norm(Op *op)
 {
-    Ox out[4];
-    int n = (int)op->row->datum;
-    if (has_param(op, "training") && arg_bool(op, "training"))
-        return val_tensor(op->cx, op_refuse(op, "it is in training mode; save the model after model.eval()"));
-    out[0] = norm_of_batch(op);
+    Norm n;
+    Ox out[6];
+    int form = (int)op->row->datum, count = 3;
+    bool functional = form == FUNCTIONAL || form == FUNCTIONAL_UPDATE;
+    bool batch = has_param(op, "training") ? arg_bool(op, "training") : form == WITH_UPDATE || form == FUNCTIONAL_UPDATE;
+    out[0] = !functional ? norm_of_batch(op, &n, batch) : batch_norm_args(op, &n) ? batch_norm(op, &n, batch) : POISON;
     if (!ox_ok(out[0]))
         return val_poison();
-    for (int i = 1; i <= n; i++)
-        out[i] = empty_of(op, i == 3 ? DT_UINT8 : statistics_type(op, out[0]));
-    return result_tuple(op, out, (size_t)n + 1);
+    saved_stats(op, &n, batch, out + 1);
+    if (form == NO_UPDATE || form == WITH_UPDATE || form == FUNCTIONAL_UPDATE)
+        out[count++] = empty_of(op, DT_UINT8);
+    if (functional && batch)
+        moved_by_batch(op, &n, out + count);
+    else if (functional)
+        out[count] = n.mean, out[count + 1] = n.var;
+    return result_tuple(op, out, (size_t)(functional ? count + 2 : count));
 }
 
 static Value lower_batch_norm_impl(Op *op)
 {
     Value out[5] = { { 0 } };
-    Ox y = norm_of_batch(op);
+    Norm n;
+    Ox saved[2], y = norm_of_batch(op, &n, arg_bool(op, "training"));
     if (!ox_ok(y))
         return val_poison();
+    saved_stats(op, &n, arg_bool(op, "training"), saved);
     out[0] = val_tensor(op->cx, y);
-    for (int i = 1; i < 4; i++)
-        out[i] = val_tensor(op->cx, empty_of(op, i == 3 ? DT_UINT8 : statistics_type(op, y)));
+    out[1] = val_tensor(op->cx, saved[0]);
+    out[2] = val_tensor(op->cx, saved[1]);
+    out[3] = val_tensor(op->cx, empty_of(op, DT_UINT8));
     out[4] = val_int(0);
     return val_tuple(op->cx, out, 5);
 }
 
 /* ---- instance norm ---- */
+
+/* The running statistics move by what the instances have on average. */
+static bool moved_by_instances(Op *op, const Norm *n)
+{
+    int64_t at[MAX_RANK];
+    Ox mean, var, stats[2], first = ints(op, 0);
+    Dim count = dim_int(op->cx, 1);
+    for (int i = 2; i < n->rank; i++) {
+        at[i - 2] = i;
+        count = dim_mul(op->cx, count, ox_dim(n->x, i));
+    }
+    moments(op, n->x, ox_ints(op->g, at, (size_t)n->rank - 2), false, &mean, &var);
+    mean = ox_with(op, "ReduceMean", INPUTS(mean, first), INT("keepdims", 0));
+    var = ox_with(op, "ReduceMean", INPUTS(var, first), INT("keepdims", 0));
+    moved_stats(op, n, mean, var, count, stats);
+    return write_stats(op, stats);
+}
 
 static Ox lower_instance_norm(Op *op)
 {
@@ -171,8 +276,8 @@ static Ox lower_instance_norm(Op *op)
     n.var = arg_opt(op, "running_var");
     if (!arg_bool(op, "use_input_stats"))
         return n.mean ? by_running_stats(op, &n) : op_fail(op, E_VALUE, "Expected running_mean and running_var to be defined when use_input_stats is false");
-    if (n.mean)
-        return op_refuse(op, "it is in training mode and would update its running statistics; save the model after model.eval()");
+    if (n.mean && !moved_by_instances(op, &n))
+        return POISON;
     Dim channels = ox_dim(n.x, 1);
     Ox x = to_type_of(op, n.x, n.weight);
     DType t = ox_ok(x) ? ox_dtype(x) : DT_FLOAT;
@@ -361,12 +466,28 @@ static Ox lower_feature_dropout(Op *op)
     return ox(op, "Mul", x, mask);
 }
 
+/* SELU's dropout: what is dropped becomes SELU's least value, and a line brings mean and variance back.
+ * row->datum: whole channels. */
 static Ox lower_alpha_dropout(Op *op)
 {
+    const double least = -1.7580993408473766;
     Ox x = arg(op, "input");
-    if (!arg_bool(op, "train"))
+    double p = arg_float(op, "p");
+    int rank;
+    if (!arg_bool(op, "train") || p == 0 || !ox_ok(x))
         return x;
-    return op_refuse(op, "alpha dropout in training mode; save the model after model.eval()");
+    if (p == 1)
+        return drop(op, x, p);
+    if (!need_rank(op, x, 4, &rank))
+        return POISON;
+    Dim dims[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        dims[i] = op->row->datum && i >= 2 ? dim_int(op->cx, 1) : ox_dim(x, i);
+    double a = 1 / sqrt((least * least * p + 1) * (1 - p));
+    Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank), kept = drop(op, ones, p);         /* 0 or 1 / (1 - p) */
+    Ox scale = ox(op, "Mul", kept, number_like(op, a * (1 - p), x)), shift = ox(op, "Mul", kept, number_like(op, least * a * (1 - p), x));
+    Ox moved = ox(op, "Add", shift, number_like(op, least * a * (p - 1), x)), scaled = ox(op, "Mul", x, scale);
+    return ox(op, "Add", scaled, moved);
 }
 
 /* -> x, and the mask: all true */
@@ -403,10 +524,14 @@ static Ox lower_weight_norm(Op *op)
 const OpRow ops_norm[] = {
     LOWER(lower_batch_norm, NULL, PLAIN, "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"),
     CALL(lower_batch_norm_impl, NULL, PLAIN, "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)"),
-    CALL_FAMILY(lower_native_batch_norm, 2, NULL, PLAIN, "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, 2, NULL, PLAIN, "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, 2, NULL, PLAIN, "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, 3, NULL, PLAIN, "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, NO_TRAINING, NULL, PLAIN, "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, FUNCTIONAL, NULL, PLAIN, "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+    CALL_FAMILY(lower_native_batch_norm, WITH_UPDATE, NULL, PLAIN, "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, FUNCTIONAL_UPDATE, NULL, PLAIN, "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+    CALL_FAMILY(lower_native_batch_norm, NO_UPDATE, NULL, PLAIN, "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
     LOWER(lower_instance_norm, NULL, PLAIN, "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"),
     LOWER(lower_group_norm, NULL, PLAIN, "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor"),
     CALL(lower_native_group_norm, NULL, PLAIN, "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"),
@@ -417,8 +542,8 @@ const OpRow ops_norm[] = {
     LOWER(lower_weight_norm, "default(v, g)", PLAIN, "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
     LOWER(lower_dropout, NULL, PLAIN | COMPLEX, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
     LOWER(lower_feature_dropout, NULL, PLAIN, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
-    LOWER(lower_alpha_dropout, NULL, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
-    LOWER(lower_alpha_dropout, NULL, PLAIN, "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    FAMILY(lower_alpha_dropout, 0, NULL, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    FAMILY(lower_alpha_dropout, 1, NULL, PLAIN, "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
     CALL(lower_native_dropout, NULL, PLAIN, "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"),
     OPS_END
 };
