@@ -474,7 +474,7 @@ static bool no_key(Builtin *b, Value key) { return builtin_fail(b, "the dict has
 
 static bool can_be_key(Builtin *b, Value key)
 {
-    return !is_staged(key) || fail(b->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs");
+    return must_be_set(b->ev, key) && (!is_staged(key) || fail(b->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
 }
 
 static bool dict_item(Builtin *b, Value *out)

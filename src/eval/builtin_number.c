@@ -234,7 +234,7 @@ static bool to_complex(Builtin *b, Value *out)
     return true;
 }
 
-/* What is only known when the model runs stands in it by its name or type: such texts are for messages. */
+/* What is only known when the model runs stands in it by its name or type: call.c lets such texts be messages only. */
 static bool to_text(Builtin *b, Value *out)
 {
     *out = val_str(val_text(b->cx, b->arg[0].v));

@@ -459,6 +459,10 @@ static bool format(Builtin *b, Value *out)
 static bool percent_number(Builtin *b, Buf *made, char c, Value v)
 {
     char fmt[] = { '%', c, 0 };
+    if (v.tag == V_SYMINT || v.tag == V_SYMFLOAT) {         /* in a message: val_staged_text */
+        buf_str(made, val_text(b->cx, v)->s);
+        return true;
+    }
     if (v.tag != V_INT && v.tag != V_FLOAT)
         return builtin_fail(b, "%%%c takes a number, got %s", c, val_kind(v));
     if (c == 'd' || c == 'i')

@@ -289,9 +289,67 @@ static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
     return s->n_recorded;
 }
 
+/* ---- texts about what only the running model knows ---- */
+
+static Str staged_text(Value v) { return v.tag == V_UNINIT && v.any ? ((const Unset *)v.any)->text : NULL; }
+
+/* Does v's text say something that only the running model knows? */
+static bool is_told_by_name(Value v, int depth)
+{
+    bool found = v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
+                 (v.tag == V_LIST && v.list->stacked);
+    for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
+        found = is_told_by_name(v.list->at[i].v, depth - 1);
+    for (int64_t i = 0; v.tag == V_TUPLE && !found && depth > 0 && i < v.tuple->n; i++)
+        found = is_told_by_name(v.tuple->at[i], depth - 1);
+    for (int64_t i = 0; v.tag == V_DICT && !found && depth > 0 && i < v.dict->n; i++)
+        found = is_told_by_name(v.dict->at[i].val.v, depth - 1);
+    return found;
+}
+
+/* v with such texts as plain ones. */
+static Value plain_text(Ctx *cx, Value v)
+{
+    if (staged_text(v))
+        return val_str(staged_text(v));
+    if ((v.tag != V_LIST || v.list->stacked) && v.tag != V_TUPLE)
+        return v;
+    int64_t n = v.tag == V_TUPLE ? v.tuple->n : v.list->n;
+    Value *items = new_array(cx, Value, n + 1);
+    bool found = false;
+    for (int64_t i = 0; items && i < n; i++) {
+        items[i] = v.tag == V_TUPLE ? v.tuple->at[i] : v.list->at[i].v;
+        found = found || staged_text(items[i]);
+        items[i] = staged_text(items[i]) ? val_str(staged_text(items[i])) : items[i];
+    }
+    return !found ? v : v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
+}
+
+/* Operators that make texts, or only pass them on. *mine: one of their arguments makes the result a text of this kind. */
+static bool text_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+{
+    enum { DEEP = 8 };
+    bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") || str_is(name, "aten::percentFormat");
+    bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") || str_is(name, "prim::Print") || str_is(name, "print") ||
+                  str_is(name, "aten::warn");
+    for (size_t i = 0; i < n && (makes || passes) && !*mine; i++)
+        *mine = makes ? is_told_by_name(args[i].v, DEEP) : plain_text(ev->cx, args[i].v).any != args[i].v.any;
+    if (!*mine)
+        return true;
+    OpArg *plain = new_array(ev->cx, OpArg, n + 1);
+    for (size_t i = 0; plain && i < n; i++)
+        plain[i] = (OpArg){ args[i].name, plain_text(ev->cx, args[i].v) };
+    if (!plain || builtin_call(ev, name, plain, n, out) != BUILTIN_DONE)
+        return false;
+    if (out->tag == V_STR)
+        *out = val_staged_text(ev->cx, out->s);
+    return true;
+}
+
 static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
 {
-    Str text = n && args[0].v.tag == V_STR ? args[0].v.s : str_of(cx, "?");
+    Value message = n ? plain_text(cx, args[0].v) : val_none();
+    Str text = message.tag == V_STR ? message.s : str_of(cx, "?");
     return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
 }
 
@@ -345,7 +403,11 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     bool mine = false;
     if (str_is(e->op, "prim::RaiseException"))
         return eval_raise(ev, op_raise_message(ev->cx, args, n));
+    if (!text_op(ev, e->op, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx);
     if (!is_container_op(e->op) && !args_are_set(ev, args, n))
+        return false;
+    if (n && staged_text(args[0].v) && !must_be_set(ev, args[0].v))     /* also of what works on a container: len of a text */
         return false;
     if (poison_flows(e->op, args, n)) {
         *out = val_poison();
@@ -449,8 +511,11 @@ static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
 
 static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *out)
 {
+    bool mine = false;
     if (str_is(word, "fork"))
         return fork_call(ev, args, n, out);
+    if (!text_op(ev, word, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx);
     if (!args_are_set(ev, args, n))
         return false;
     if (has_poison(args, n)) {

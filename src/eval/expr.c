@@ -20,7 +20,14 @@ bool step(Eval *ev)
 Value val_never(Ctx *cx, Str why)
 {
     Unset *u = new(cx, Unset);
-    *u = (Unset){ why, where_intern(cx) };
+    *u = (Unset){ why, where_intern(cx), NULL };
+    return (Value){ .tag = V_UNINIT, .any = u };
+}
+
+Value val_staged_text(Ctx *cx, Str text)
+{
+    Unset *u = new(cx, Unset);
+    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text };
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 

@@ -16,7 +16,7 @@
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 
 /* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
-typedef struct Unset { Str why; SourceId at; } Unset;
+typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ } Unset;
 
 typedef struct Frame {
     struct Frame *up;               /* the caller */
@@ -63,6 +63,8 @@ MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
 MUST_USE bool must_be_set(Eval *ev, Value v);
 /* A value that may be passed around, and is an error with this reason, at this place, once it is looked at. */
 Value val_never(Ctx *cx, Str why);
+/* A text about what only the running model knows, in which that stands by name: it may be printed, raised, and put into other texts. */
+Value val_staged_text(Ctx *cx, Str text);
 /* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum members. */
 MUST_USE bool get_attr(Eval *ev, Value v, Str name, Value *out);
 /* The slot of an object's attribute; -1: none. */

@@ -306,6 +306,45 @@ def test_what_a_graph_cannot_say_is_dropped_with_a_note(tmp_path):
     assert "dropped: the model's print()" in done.stderr
 
 
+# ---- texts about what only the running model knows ----
+
+class TextAsKey(nn.Module):
+    def forward(self, x):
+        d = {"2": x * 2, "3": x * 3}
+        k = str(x.size(0))
+        return d[k] if k in d else x
+
+
+class TextCompared(nn.Module):
+    def forward(self, x):
+        return x * 3 if "{}".format([x.size(0)]) == "[3]" else x
+
+
+class TextMeasured(nn.Module):
+    def forward(self, x):
+        return x * len("n=" + str(x.sum()))
+
+
+@pytest.mark.parametrize("model", [TextAsKey, TextCompared, TextMeasured])
+def test_a_text_of_dynamic_sizes_is_refused(model, tmp_path):
+    assert "a text that holds what only the running model knows" in refused(model(), tmp_path, "-i", "x:float32[N]")
+
+
+class TextInMessages(nn.Module):
+    def forward(self, x):
+        text = "got %d rows, " % x.size(0) + "shape {}".format(x.shape)
+        print(text, x)
+        if x.size(0) > 100:
+            raise ValueError(text + ": " + ", ".join([str(x.size(0)), "too many"]))
+        return x + 1
+
+
+def test_such_texts_may_be_messages(tmp_path):
+    done, _ = same(TextInMessages(), tmp_path, [(torch.rand(3, 2),)], "-i", "x:float32[N,2]")
+    assert "assumed: N <= 100: the model raises otherwise (builtins.ValueError: got N rows, shape [N, 2]: N, too many)" in done.stderr
+    same(TextAsKey(), tmp_path, [(torch.rand(3),)], "-i", "x:float32[3]")
+
+
 # ---- ranks that only raising code tells ----
 
 class Recurrent(nn.Module):
