@@ -53,6 +53,8 @@ static void log_change(Ctx *cx, Heap *h, Change c)
     vec_push(cx, &h->trail, c);
 }
 
+bool trail_is_open(Ctx *cx) { return heap_of(cx)->branches.n > 0; }
+
 TrailMark trail_open(Ctx *cx)
 {
     Heap *h = heap_of(cx);

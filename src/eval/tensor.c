@@ -538,7 +538,20 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
     if (told)
         t->stride = mem_copy(cx, stride, (size_t)ox_rank(read) * sizeof *stride);
     join_slices(cx, &base, &call);
-    t->base = base;
+    t->base = mem_copy(cx, base, sizeof *base);          /* what it is now: unsqueeze_ may make base look another way later */
     t->view = call;
     return t;
+}
+
+bool tensor_become(Ctx *cx, Tensor *t, const OpCall *call, Ox read)
+{
+    if (t->st->state)
+        return fail(cx, E_UNSUPPORTED, "another shape for %s, which the model keeps", t->st->name ? t->st->name->s : "a tensor");
+    if (trail_is_open(cx))
+        return fail(cx, E_UNSUPPORTED, "a tensor that changes its shape in place, inside a branch or loop that ONNX runs");
+    const Tensor *now = tensor_view(cx, t, call, read);
+    if (now->st != t->st)
+        return fail(cx, E_UNSUPPORTED, "a tensor that changes its shape in place and its memory with it");
+    *t = *now;
+    return !ctx_failed(cx);
 }

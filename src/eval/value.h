@@ -92,6 +92,8 @@ Tensor *tensor_new(Ctx *cx, Ox v);                              /* with a fresh 
  * PyTorch's would (reshape, flatten, contiguous, to) strides decide: a copy gets a storage of its own; where nobody can tell it
  * does too, and the two become peers. */
 Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);
+/* squeeze_, t_ and the like: t itself becomes that view of what it was. Views that were made of it stay what they are. */
+MUST_USE bool tensor_become(Ctx *cx, Tensor *t, const struct OpCall *call, Ox read);
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
@@ -169,6 +171,7 @@ typedef struct Change {
 } Change;
 typedef size_t TrailMark;
 TrailMark trail_open(Ctx *cx);
+bool trail_is_open(Ctx *cx);                                     /* is any branch open? */
 size_t trail_changes(Ctx *cx, TrailMark m, const Change **out);  /* since m; each `what` once, oldest `before` */
 void trail_undo(Ctx *cx, TrailMark m);                           /* back to the state at m; the branch is closed */
 void trail_keep(Ctx *cx, TrailMark m);                           /* close the branch, keep the writes (an enclosing branch still sees them) */

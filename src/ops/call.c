@@ -106,6 +106,8 @@ static Value run_view(Op *op, CallForm form)
     Ox read = op->row->lower(op);
     if (!read || !ox_ok(read))
         return val_poison();
+    if (form == FORM_IN_PLACE)
+        return tensor_become(op->cx, op->call->arg[0].t, op->call, read) ? op->call->arg[0] : val_poison();
     if (form == FORM_COPY)
         return val_tensor(op->cx, read);
     return (Value){ .tag = V_TENSOR, .t = tensor_view(op->cx, op->call->arg[0].t, op->call, read) };
@@ -190,7 +192,9 @@ static Value store(Op *op, Tensor *dest, Value result)
 static Value store_in_self(Op *op, Value result)
 {
     Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
-    if (self.tag != V_TENSOR || (op->row && op->row->kind == ROW_VIEW)) {
+    if (op->row && op->row->kind == ROW_VIEW)
+        return result;                                                  /* self is that view already */
+    if (self.tag != V_TENSOR) {
         fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported", op->call->schema->name->s);
         return val_poison();
     }

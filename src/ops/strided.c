@@ -269,5 +269,10 @@ const OpRow ops_strided[] = {
     VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
     VIEW(lower_as_strided, write_as_strided, PLAIN, "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
     LOWER(lower_as_strided_scatter, NULL, PLAIN, "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
+    REFUSE("a tensor that is laid over its own memory in place: use as_strided", "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)"),
+    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
+    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
+    REFUSE("a tensor that takes another one's memory in place: use the other one", "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
+    OLDER("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
     OPS_END
 };

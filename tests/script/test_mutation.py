@@ -132,3 +132,34 @@ def test_a_view_of_a_view(view, tmp_path, monkeypatch):
 
 
 PROGRAM_OF_TWO = PROGRAM.replace("    v = {view}\n", "    w = %s\n    v = {view}\n").replace("return b,", "return w + 0, b,")
+
+
+# the tensor itself becomes another view; what was made of it before stays what it is, and all see what is written
+SHAPED_IN_PLACE = """def forward(x):
+    y = x * 1.0
+    row = y[0]
+    same = y
+    y.{there}
+    y.mul_(2.0)
+    part = y[0]
+    y.{back}
+    row.add_(1.5)
+    return y, row, same, part
+"""
+
+
+@pytest.mark.parametrize("there,back", [("unsqueeze_(1)", "squeeze_(1)"), ("transpose_(0, 2)", "swapaxes_(0, 1)"), ("swapdims_(1, 2)", "unsqueeze_(0)")])
+def test_shape_in_place(there, back, tmp_path):
+    program = torch.jit.CompilationUnit(SHAPED_IN_PLACE.format(there=there, back=back)).forward
+    path, out = tmp_path / "model.pt", tmp_path / "model.onnx"
+    program.save(str(path))
+    done = oracle.convert(path, out, *SIZES)
+    assert done.returncode == 0, done.stderr
+    oracle.run(out, [([x.numpy()], [y.numpy() for y in program(x.clone())]) for x in runs()])
+
+
+def test_shape_in_place_in_an_arm(tmp_path):
+    program = torch.jit.CompilationUnit("def forward(x):\n    y = x * 1.0\n    if bool(x.sum() > 0):\n        y.transpose_(0, 1)\n    return y.sum()\n").forward
+    program.save(str(tmp_path / "model.pt"))
+    done = oracle.convert(tmp_path / "model.pt", tmp_path / "model.onnx", *SIZES)
+    assert done.returncode == 1 and "changes its shape in place, inside a branch or loop" in done.stderr

@@ -51,7 +51,7 @@ static void a_slice_of_a_slice_is_one_slice(void **state)
 {
     Graph *g = graph_new(*state, NULL, str_of(*state, "main"));
     Value x = floats(g, 8), y = slice(g, slice(g, x, 1), 2);
-    assert_ptr_equal(y.t->base, x.t);
+    assert_true(y.t->base->base == NULL && y.t->base->st == x.t->st);
     reads(g, y, (float[]){ 3, 4, 5, 6, 7 }, 5);
 }
 
