@@ -32,9 +32,8 @@ static void put_schema(Listing *l, const OpFamily *family, const char *schema)
     buf_fmt(l->out, "%s%s\n", l->only ? "" : "    ", schema);
 }
 
-static void put_kinds(Buf *out, bool complex, bool quant, bool packed)
+static void put_kinds(Buf *out, bool quant, bool packed)
 {
-    buf_str(out, complex ? ", complex too" : "");
     buf_str(out, quant ? ", quantised too" : "");
     buf_str(out, packed ? ", packed sequences too" : "");
 }
@@ -104,7 +103,7 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
         return row;
     }
     buf_fmt(l->out, l->only ? "    %s of ops/%s.c" : "        %s", how[owner->kind], family->name);
-    put_kinds(l->out, owner->kinds & COMPLEX, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
+    put_kinds(l->out, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
     buf_str(l->out, l->only ? "\n" : "");
     if (l->only && owner->promote)
         buf_fmt(l->out, "    promotes %s\n", owner->promote);
@@ -139,7 +138,7 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
         return at;
     buf_fmt(l->out, l->only ? "    a rule of ops/%s.rules" : "        a rule", family->name);
     const char *kinds = last->kinds ? last->kinds->s : "";
-    put_kinds(l->out, strstr(kinds, "complex"), strstr(kinds, "quant"), strstr(kinds, "packed"));
+    put_kinds(l->out, strstr(kinds, "quant"), strstr(kinds, "packed"));
     if (l->only) {
         buf_str(l->out, "\n");
         put_body(l->out, last);

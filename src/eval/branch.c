@@ -388,7 +388,6 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
         return val_none();
     Tensor *t = tensor_new(cx, v);
     t->kind = one->kind;
-    t->complex_pair = one->complex_pair;
     t->contiguous = (!a || tensor_contiguous(cx, a) == YES) && (!b || tensor_contiguous(cx, b) == YES) ? YES : UNKNOWN;
     if (a)
         maybe_the_same(cx, t, a, j->arm[0]->opened);

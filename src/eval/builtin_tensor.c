@@ -13,14 +13,8 @@ static bool shape_of(Builtin *b, const Tensor *t, const Dim **dims, int *rank)
         return false;
     }
     *dims = type->dim;
-    *rank = type->rank - (t->complex_pair ? 1 : 0);
+    *rank = type->rank;
     return true;
-}
-
-static DType plain_dtype(const Tensor *t)
-{
-    DType d = tensor_type(t)->dtype;
-    return !t->complex_pair ? d : d == DT_DOUBLE ? DT_COMPLEX128 : DT_COMPLEX64;
 }
 
 /* ---- shape ---- */
@@ -147,7 +141,7 @@ static bool same_size(Builtin *b, Value *out)
 static bool dtype_of(Builtin *b, Value *out)
 {
     const Tensor *t = tensor_of(b, 0);
-    DType d = plain_dtype(t);
+    DType d = tensor_type(t)->dtype;
     int64_t code = dtype_to_c10(d);
     if (t->kind == QUANT)
         code = d == DT_INT8 ? 12 : d == DT_UINT8 ? 13 : 14;
@@ -162,7 +156,7 @@ typedef enum { IS_FLOATING, IS_COMPLEX, IS_SIGNED } TypeTest;
 static bool type_test(Builtin *b, Value *out)
 {
     const Tensor *t = tensor_of(b, 0);
-    DType d = plain_dtype(t);
+    DType d = tensor_type(t)->dtype;
     bool real_float = dtype_is_float(d) && t->kind != QUANT;
     switch ((TypeTest)b->row->datum) {
     case IS_FLOATING: *out = val_bool(real_float); break;
@@ -174,7 +168,7 @@ static bool type_test(Builtin *b, Value *out)
 
 static bool element_size(Builtin *b, Value *out)
 {
-    *out = val_int((int64_t)dtype_size(plain_dtype(tensor_of(b, 0))));
+    *out = val_int((int64_t)dtype_size(tensor_type(tensor_of(b, 0))->dtype));
     return true;
 }
 

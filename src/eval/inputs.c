@@ -187,26 +187,6 @@ static Type type_of_facts(Inputs *in, Str path)
     return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
 }
 
-/* ONNX has few complex operators: a complex tensor is float with a last axis of 2. */
-static Value complex_input(Inputs *in, Str path, Str name, Type t)
-{
-    Ctx *cx = in->ev->cx;
-    Dim dim[MAX_RANK];
-    if (t->rank < 0 || t->rank >= MAX_RANK) {
-        fail(cx, E_UNDECIDED, "the complex input %s needs a rank", path->s);
-        return val_poison();
-    }
-    for (int i = 0; i < t->rank; i++)
-        dim[i] = t->dim[i];
-    dim[t->rank] = dim_int(cx, 2);
-    DType part = t->dtype == DT_COMPLEX128 ? DT_DOUBLE : DT_FLOAT;
-    Value v = val_tensor(cx, graph_input(in->ev->g, name, type_tensor(cx, part, t->rank + 1, dim)));
-    v.t->kind = COMPLEX;
-    v.t->complex_pair = true;
-    note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(part));
-    return v;
-}
-
 static bool make_tensor(Inputs *in, Str path, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -220,21 +200,19 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     if (!t)
         return false;
     Str name = s && s->path ? s->path : path;
-    if (dtype_is_complex(t->dtype)) {
-        *out = complex_input(in, path, name, t);
-    } else {
-        Ox v = graph_input(in->ev->g, name, t);
-        for (int i = 0; i < t->rank; i++) {
-            Str name;
-            if (dim_is_sym(t->dim[i], &name))
-                dim_set_origin(cx, t->dim[i], v, i);
-        }
-        facts_input(cx, v, path, s || (d && d->known), s || (d && d->known));
-        *out = val_tensor(cx, v);
-        out->t->st->input = true;
-        out->t->st->name = path;
-        state_hold_input(in->ev, out->t, path);
+    Ox v = graph_input(in->ev->g, name, t);
+    for (int i = 0; i < t->rank; i++) {
+        Str name;
+        if (dim_is_sym(t->dim[i], &name))
+            dim_set_origin(cx, t->dim[i], v, i);
     }
+    facts_input(cx, v, path, s || (d && d->known), s || (d && d->known));
+    *out = val_tensor(cx, v);
+    out->t->st->input = true;
+    out->t->st->name = path;
+    state_hold_input(in->ev, out->t, path);
+    if (dtype_is_complex(t->dtype))             /* tidy/complex.c */
+        note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(dtype_of_parts(t->dtype)));
     return !ctx_failed(cx);
 }
 
@@ -639,7 +617,7 @@ static bool output_tensor(Outputs *out, Tensor *t, Str place)
     Ctx *cx = out->ev->cx;
     if (t->kind == QUANT || t->kind == PACKED_SEQUENCE)
         return fail(cx, E_UNSUPPORTED, "the output %s is a %s, which ONNX cannot hold", place->s, t->kind == QUANT ? "quantised tensor: dequantize it" : "packed sequence");
-    if (t->kind == COMPLEX)
+    if (dtype_is_complex(tensor_type(t)->dtype))
         note(cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
     return output_ox(out, tensor_read(out->ev->g, t), place);
 }

@@ -143,7 +143,6 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
     Ctx *cx = l->ev->cx;
     Tensor *t = tensor_new(cx, now);
     t->kind = leaf->tensor->kind;
-    t->complex_pair = leaf->tensor->complex_pair;
     t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
     if (leaf->alias)                            /* of the trip before */

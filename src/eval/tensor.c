@@ -506,7 +506,6 @@ static Tensor *like_base(Ctx *cx, const Tensor *base, Ox read)
 {
     Tensor *t = tensor_new(cx, read);
     t->kind = base->kind;
-    t->complex_pair = base->complex_pair;
     t->quant = base->quant;
     return t;
 }
@@ -534,7 +533,7 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
     bool told = strides_of_view(cx, base, call, read->type, stride);
     Tensor *t = new(cx, Tensor);
     *t = (Tensor){ .st = base->st, .read = read, .read_version = base->st->version, .kind = base->kind,
-                   .complex_pair = base->complex_pair, .quant = base->quant, .contiguous = UNKNOWN };
+                   .quant = base->quant, .contiguous = UNKNOWN };
     if (told)
         t->stride = mem_copy(cx, stride, (size_t)ox_rank(read) * sizeof *stride);
     join_slices(cx, &base, &call);

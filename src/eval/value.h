@@ -55,7 +55,7 @@ typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; }
 
 /* ---- tensors ---- */
 
-typedef enum { PLAIN = 1, COMPLEX = 2, QUANT = 4, PACKED_SEQUENCE = 8 } Kinds;   /* a set */
+typedef enum { PLAIN = 1, QUANT = 2, PACKED_SEQUENCE = 4 } Kinds;   /* a set */
 
 /* What several tensors see. Written through any of them; `version` counts writes. */
 struct Storage {
@@ -80,7 +80,6 @@ struct Tensor {
     Ox read; uint32_t read_version; /* the value when st->version was this */
     Kinds kind;
     bool number;                    /* PyTorch's "wrapped number": set when CONSTANTS.cN (0-d) is read, dropped by any operator */
-    bool complex_pair;              /* COMPLEX: float with a trailing 2 */
     const int64_t *strides;         /* static multipliers in elements; NULL: contiguous if `contiguous`, else unknown */
     Tri contiguous;                 /* when neither strides nor stride tell */
     const Dim *stride;              /* of views: per axis, in elements; NULL: not told by the view */

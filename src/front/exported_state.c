@@ -394,10 +394,8 @@ bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persist
 
 static Value tensor_of(Ctx *cx, Program *p, const Exported *x, const ExState *s, Storage **shared)
 {
-    bool complex = dtype_is_complex(s->k->dtype);
-    Tensor *t = tensor_new(cx, ox_const(p->graph, complex ? const_as_pairs(cx, s->k) : s->k));
-    t->kind = complex ? COMPLEX : PLAIN;
-    t->complex_pair = complex;
+    Tensor *t = tensor_new(cx, ox_const(p->graph, s->k));
+    t->kind = PLAIN;
     t->strides = s->k->strides;
     t->contiguous = s->k->strides ? NO : YES;
     Storage **same = &shared[s->same];

@@ -120,8 +120,6 @@ bool pickle_is_call(const Pickle *p, const char *module, const char *name);
 /* Sets text->locate, when the archive has the record's debug record. */
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text);
 
-/* A complex constant as ONNX has it: floats with a last axis of 2 (torchscript_state.c). */
-const Const *const_as_pairs(Ctx *cx, const Const *k);
 
 /* ---- sympy.c ---- */
 

@@ -483,24 +483,6 @@ static const TypeExpr *type_arg(const TypeExpr *t, const char *name, uint32_t i)
     return t && str_is(t->name, name) && i < t->n ? t->args[i] : NULL;
 }
 
-/* A complex constant as the pair that ONNX has: a float tensor with a trailing 2. */
-const Const *const_as_pairs(Ctx *cx, const Const *k)
-{
-    Const *pairs = mem_copy(cx, k, sizeof *k);
-    int64_t *dims = new_array(cx, int64_t, k->rank + 1), *strides = new_array(cx, int64_t, k->rank + 1);
-    pairs->dtype = k->dtype == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
-    pairs->rank = k->rank + 1;
-    for (int i = 0; i < k->rank; i++) {
-        dims[i] = k->dims[i];
-        strides[i] = k->strides ? 2 * k->strides[i] : 0;
-    }
-    dims[k->rank] = 2;
-    strides[k->rank] = 1;
-    pairs->dims = dims;
-    pairs->strides = k->strides ? strides : NULL;
-    return pairs;
-}
-
 static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
 {
     Graph *g = b->ts->g;
@@ -527,10 +509,8 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
         return false;
     if (t->why)
         return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s, t->st ? t->st->type_name->s : "sparse", t->why);
-    bool complex = dtype_is_complex(t->k->dtype);
-    Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, complex ? const_as_pairs(b->cx, t->k) : t->k));
-    made->kind = t->st->quantised ? QUANT : complex ? COMPLEX : PLAIN;
-    made->complex_pair = complex;
+    Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, t->k));
+    made->kind = t->st->quantised ? QUANT : PLAIN;
     made->strides = t->k->strides;
     made->contiguous = t->k->strides ? NO : YES;
     if (t->st->quantised)

@@ -292,3 +292,20 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
         c->strides = NULL;
     return c;
 }
+
+const Const *const_as_pairs(Ctx *cx, const Const *k)
+{
+    Const *pairs = mem_copy(cx, k, sizeof *k);
+    int64_t *dims = new_array(cx, int64_t, k->rank + 1), *strides = new_array(cx, int64_t, k->rank + 1);
+    pairs->dtype = dtype_of_parts(k->dtype);
+    pairs->rank = k->rank + 1;
+    for (int i = 0; i < k->rank; i++) {
+        dims[i] = k->dims[i];
+        strides[i] = k->strides ? 2 * k->strides[i] : 0;
+    }
+    dims[k->rank] = 2;
+    strides[k->rank] = 1;
+    pairs->dims = dims;
+    pairs->strides = k->strides ? strides : NULL;
+    return pairs;
+}

@@ -71,3 +71,4 @@ bool dtype_is_float(DType t) { return kind_of(t) == KIND_FLOAT; }
 bool dtype_is_int(DType t) { return kind_of(t) == KIND_SIGNED || kind_of(t) == KIND_UNSIGNED; }
 bool dtype_is_signed(DType t) { return kind_of(t) == KIND_SIGNED; }
 bool dtype_is_complex(DType t) { return kind_of(t) == KIND_COMPLEX; }
+DType dtype_of_parts(DType t) { return t == DT_COMPLEX64 ? DT_FLOAT : t == DT_COMPLEX128 ? DT_DOUBLE : t; }

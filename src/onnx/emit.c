@@ -277,7 +277,11 @@ Ox ox_dim_value(Graph *g, Dim d)
 
 Ox ox_cast(Graph *g, Ox v, DType to)
 {
-    return !ox_ok(v) || ox_dtype(v) == to ? v : ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
+    if (!ox_ok(v) || ox_dtype(v) == to)
+        return v;
+    if (dtype_is_complex(to) || dtype_is_complex(ox_dtype(v)))
+        return ox_cast_complex(g, v, to);
+    return ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
 }
 
 Ox ox_shape(Graph *g, Ox v)

@@ -29,6 +29,7 @@ bool dtype_is_float(DType t);                  /* float16, bfloat16, float32, fl
 bool dtype_is_int(DType t);                    /* signed and unsigned, not bool */
 bool dtype_is_signed(DType t);                 /* signed ints */
 bool dtype_is_complex(DType t);
+DType dtype_of_parts(DType t);                 /* float32 of complex64, float64 of complex128; any other is itself */
 
 /* ---- dimensions ----------------------------------------------------------------------------------- */
 
@@ -126,6 +127,7 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
 const Const *const_permute(Ctx *cx, const Const *k, const int *perm);
 const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dims);
 const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count, int64_t step);
+const Const *const_as_pairs(Ctx *cx, const Const *k);          /* complex as floats with a last axis of 2: the same bytes */
 
 /* ---- values, nodes, graphs ------------------------------------------------------------------------ */
 
@@ -233,6 +235,16 @@ Ox ox_string(Graph *g, Str s);
 Ox ox_dims(Graph *g, const Dim *d, size_t n);                 /* 1-D int64 of dims */
 Ox ox_dim_value(Graph *g, Dim d);                             /* 0-d int64 */
 Ox ox_cast(Graph *g, Ox v, DType to);                         /* v itself when it is of that type */
+
+/* Complex values (complex.c). While the program runs they have a complex type and the shape that PyTorch gives them, so that views,
+ * shapes and writing work as for any other; ONNX's operators on shapes take them. Arithmetic goes through their parts. In the end
+ * tidy/complex.c makes each a float tensor with a last axis of 2, and nothing complex reaches the file. */
+Ox ox_pair(Graph *g, Ox z);                                   /* the real tensor with that last axis */
+Ox ox_of_pair(Graph *g, Ox pair);                             /* and back; the last axis must be 2 */
+Ox ox_part(Graph *g, Ox z, int part);                         /* 0: the real part, 1: the imaginary one */
+Ox ox_complex(Graph *g, Ox re, Ox im);                        /* of parts of one type and shape */
+Ox ox_complex_number(Graph *g, DType t, double re, double im);
+Ox ox_cast_complex(Graph *g, Ox v, DType to);                 /* ox_cast from or to a complex type: the imaginary part is 0, or lost */
 Ox ox_shape(Graph *g, Ox v);                                  /* its shape as OX_DIMS/OX_CONST; no node */
 /* Contents as ints / dims, when all are known. Any rank for const_ints of constants up to FOLD_NUMEL elements. */
 bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n);

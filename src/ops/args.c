@@ -329,6 +329,10 @@ Ox number_as(Op *op, Value v, DType t)
     case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
     case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
     case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
+    case V_COMPLEX:
+        if (dtype_is_complex(t))
+            return ox_complex_number(op->g, t, v.c[0], v.c[1]);
+        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow", dtype_name(t));
     case V_POISON: return POISON;
     default: return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
     }

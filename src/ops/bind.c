@@ -262,7 +262,7 @@ static Candidate *no_match(Ctx *cx, Entry *e, Str name, const OpArg *args, size_
     return NULL;
 }
 
-Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given)
+static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given)
 {
     Str why = NULL;
     Candidate *c = exact(g->cx, e, overload);
@@ -276,4 +276,31 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
                 return c;
         }
     return no_match(g->cx, e, e->name, args, n, why);
+}
+
+static bool is_complex(Value v)
+{
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            if (is_complex(v.tuple->at[i]))
+                return true;
+    return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
+}
+
+/* What serves aten::add of complex arguments is the row complex::add of the same overload, when there is one. */
+static Candidate *for_complex(Graph *g, Candidate *c, const Value *bound)
+{
+    bool any = false;
+    for (int i = 0; i < c->schema->n_param; i++)
+        any |= is_complex(bound[i]);
+    const char *plain = strstr(c->schema->name->s, "::");
+    Entry *e = any && plain ? table_find(g->cx, str_fmt(g->cx, "complex%s", plain)) : NULL;
+    Candidate *twin = e ? exact(g->cx, e, c->schema->overload) : NULL;
+    return twin && twin->schema->n_param == c->schema->n_param ? twin : c;
+}
+
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given)
+{
+    Candidate *c = chosen(g, e, overload, args, n, bound, given);
+    return c ? for_complex(g, c, *bound) : NULL;
 }

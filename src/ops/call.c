@@ -125,7 +125,7 @@ static Value run_row(Op *op, CallForm form)
 
 static const char *kind_name(Kinds k)
 {
-    return k == COMPLEX ? "complex" : k == QUANT ? "quantised" : k == PACKED_SEQUENCE ? "packed" : "plain";
+    return k == QUANT ? "quantised" : k == PACKED_SEQUENCE ? "packed" : "plain";
 }
 
 static bool check_kind(Op *op, Value v, unsigned kinds)

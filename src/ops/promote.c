@@ -154,6 +154,7 @@ static Ox as_type(Op *op, Value v, DType t)
     case V_BOOL: return t == DT_BOOL ? ox_bool(g, v.b) : ox_integer(g, t, v.b);
     case V_INT: return int_number(op, v.i, t);
     case V_FLOAT: return ox_number(g, t, v.f);
+    case V_COMPLEX: return number_as(op, v, t);
     case V_SYMINT: return ox_cast(g, ox_dim_value(g, v.dim), t);
     case V_SYMFLOAT: return ox_cast(g, v.ox, t);
     case V_SYMBOOL: return ox_cast(g, symbool_ox(g, v.sb), t);

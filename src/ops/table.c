@@ -9,6 +9,8 @@
     ROWS_AND_RULES(pointwise) \
     ROWS_AND_RULES(special) \
     ROWS(loss) \
+    ROWS(complex) \
+    ROWS(fft) \
     ROWS(random) \
     ROWS(window) \
     ROWS(convert) \
@@ -92,7 +94,7 @@ static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
 static unsigned kinds_of(Str words)
 {
     static const struct { const char *name; Kinds kind; } names[] = {
-        { "plain", PLAIN }, { "complex", COMPLEX }, { "quant", QUANT }, { "packed", PACKED_SEQUENCE },
+        { "plain", PLAIN }, { "quant", QUANT }, { "packed", PACKED_SEQUENCE },
     };
     unsigned out = 0;
     for (size_t i = 0; words && i < COUNT(names); i++)

@@ -81,6 +81,7 @@ MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 /* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
+bool pass_complex(Graph *g, const TidyOptions *o);
 bool pass_identities(Graph *g, const TidyOptions *o);
 bool pass_transposes(Graph *g, const TidyOptions *o);
 bool pass_reshapes(Graph *g, const TidyOptions *o);

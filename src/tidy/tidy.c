@@ -4,6 +4,7 @@
 
 const Pass tidy_passes[] = {
     { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
+    { "complex-to-pairs", pass_complex, "make complex values float tensors with a last axis of 2" },
     { "drop-identities", pass_identities, "remove nodes that return their input" },
     { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q)" },
     { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b)" },

@@ -17,6 +17,7 @@ static bool take(Reader *r, const char *s)
 static const struct { const char *name; DType dtype; } short_names[] = {
     { "f16", DT_FLOAT16 }, { "bf16", DT_BFLOAT16 }, { "f32", DT_FLOAT }, { "f64", DT_DOUBLE }, { "i8", DT_INT8 }, { "u8", DT_UINT8 },
     { "i16", DT_INT16 }, { "i32", DT_INT32 }, { "i64", DT_INT64 }, { "b", DT_BOOL },
+    { "c64", DT_COMPLEX64 }, { "c128", DT_COMPLEX128 },
 };
 
 const char *short_name(DType t)
@@ -31,12 +32,14 @@ const char *short_name(DType t)
 static double fill(DType t, int64_t k, int n)
 {
     int64_t v = (k * 7 + 3 + n * 5) % 11;
-    return t == DT_BOOL ? v % 2 : t == DT_UINT8 ? (double)v : dtype_is_float(t) ? (double)(v - 5) / 2 : (double)(v - 5);
+    return t == DT_BOOL ? v % 2 : t == DT_UINT8 ? (double)v : dtype_is_float(t) || dtype_is_complex(t) ? (double)(v - 5) / 2 : (double)(v - 5);
 }
 
 /* Values through a float64 constant and ox_cast, which folds: no second table of number formats here. */
 static Ox constant(Reader *r, DType t, int rank, const int64_t *dims, const double *at)
 {
+    if (dtype_is_complex(t))
+        return ox_cast(r->g, ox_const(r->g, const_make(r->cx, DT_COMPLEX128, rank, dims, at)), t);
     Ox v = ox_const(r->g, const_make(r->cx, DT_DOUBLE, rank, dims, at));
     return ox_cast(r->g, v, t);
 }
@@ -55,6 +58,7 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
         r->at += n;
         take(r, ",");
     }
+    numel *= dtype_is_complex(t) ? 2 : 1;               /* real and imaginary part in turn */
     double *at = new_array(r->cx, double, numel + 1);
     for (int64_t k = 0; k < numel; k++) {
         blanks(r);

@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i8": "int8", "u8": "uint8",
-          "i16": "int16", "i32": "int32", "i64": "int64", "b": "bool"}
-TENSOR = re.compile(r"(const |num )?(f16|bf16|f32|f64|i8|u8|i16|i32|i64|b)\[([^\]]*)\]([^,)\]]*)")
+          "i16": "int16", "i32": "int32", "i64": "int64", "b": "bool", "c64": "complex64", "c128": "complex128"}
+PARTS = {"c64": "f32", "c128": "f64"}                                   # complex: real and imaginary part in turn, along a last axis of 2
+TENSOR = re.compile(r"(const |num )?(f16|bf16|f32|f64|i8|u8|i16|i32|i64|b|c64|c128)\[([^\]]*)\]([^,)\]]*)")
 
 
 class Tensor:
@@ -17,7 +18,7 @@ class Tensor:
     def __init__(self, how, short, dims, text, index):
         self.how, self.short, self.index = how.strip(), short, index
         self.dims = [d.strip() for d in dims.split(",") if d.strip()]
-        self.values = [float(v) if short[0] in "fb" else int(v) for v in text.split()]
+        self.values = [float(v) if short[0] in "fbc" else int(v) for v in text.split()]
 
     @property
     def dynamic(self):
@@ -25,13 +26,13 @@ class Tensor:
 
     def numpy(self, size=2):
         """The array, with every named dim of `size`."""
-        shape = [int(d) if d.isdigit() else size for d in self.dims]
+        shape = [int(d) if d.isdigit() else size for d in self.dims] + [2] * (self.short in PARTS)
         n = int(np.prod(shape, dtype=np.int64)) if shape else 1
         values = self.values if len(self.values) == n and not (self.dynamic and size != 2) else [fill(self.short, k, self.index) for k in range(n)]
         if self.short == "b":
             return np.array([v != 0 for v in values], bool).reshape(shape)
-        name = "float32" if self.short == "bf16" else DTYPES[self.short]
-        return np.array(values, np.float64 if self.short[0] in "fb" else np.int64).astype(name).reshape(shape)
+        name = "float32" if self.short == "bf16" else DTYPES[PARTS.get(self.short, self.short)]
+        return np.array(values, np.float64 if self.short[0] in "fbc" else np.int64).astype(name).reshape(shape)
 
 
 def fill(short, k, n):
@@ -40,7 +41,7 @@ def fill(short, k, n):
         return v % 2
     if short == "u8":
         return v
-    return (v - 5) / 2 if short[0] in "fb" else v - 5
+    return (v - 5) / 2 if short[0] in "fbc" else v - 5
 
 
 class Sym:
@@ -158,7 +159,7 @@ def torch_value(v, size=2, number=False):
     import torch
     if isinstance(v, Tensor):
         t = torch.from_numpy(v.numpy(size).copy())
-        t = t.bfloat16() if v.short == "bf16" else t
+        t = t.bfloat16() if v.short == "bf16" else torch.view_as_complex(t) if v.short in PARTS else t
         return t.item() if v.how == "num" else t
     if isinstance(v, list):
         return [torch_value(x, size) for x in v]
@@ -208,7 +209,8 @@ def result_text(v):
         return str(v)
     short = {n: s for s, n in DTYPES.items()}[str(v.dtype).split(".")[1]]
     shape = "[%s]" % ",".join(str(d) for d in v.shape)
-    values = v.detach().reshape(-1)
-    if v.dtype.is_floating_point:
+    values = torch.view_as_real(v.detach().resolve_conj().resolve_neg()) if v.is_complex() else v.detach()
+    values = values.reshape(-1)
+    if v.dtype.is_floating_point or v.is_complex():
         return " ".join([short + shape] + ["%.9g" % x for x in values.double().tolist()])
     return " ".join([short + shape] + [str(int(x)) for x in values.tolist()])

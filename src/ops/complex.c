@@ -1,0 +1,693 @@
+/* complex.c - operators on complex tensors, in terms of their parts.
+ *
+ * A row complex::NAME serves aten::NAME when an argument is complex (bind.c); what only moves elements about needs none. Parts
+ * are read and put together by onnx/complex.c. Formulas are those of the textbook: where a part is infinite, they give NaN at times
+ * where PyTorch's library gives an infinity. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+typedef struct Z { Ox re, im; } Z;
+
+/* ---- real parts ---- */
+
+static Ox sum(Op *op, Ox a, Ox b) { return ox(op, "Add", a, b); }
+static Ox less(Op *op, Ox a, Ox b) { return ox(op, "Sub", a, b); }
+static Ox times(Op *op, Ox a, Ox b) { return ox(op, "Mul", a, b); }
+static Ox over(Op *op, Ox a, Ox b) { return ox(op, "Div", a, b); }
+static Ox minus(Op *op, Ox a) { return ox(op, "Neg", a); }
+static Ox scaled(Op *op, Ox a, double by) { return ox(op, "Mul", a, number_like(op, by, a)); }
+static Ox zeros(Op *op, Ox a)
+{
+    Ox zero = number_like(op, 0, a), shape = ox_ok(a) ? ox_shape(op->g, a) : POISON;
+    return ox(op, "Expand", zero, shape);
+}
+
+/* atan2(y, x): the quadrant comes from the signs, of zeros too; runtimes have atan in float32 only. */
+static Ox angle_of(Op *op, Ox y, Ox x)
+{
+    Value args[] = { val_tensor(op->cx, y), val_tensor(op->cx, x) }, v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, "aten::atan2", args, 2) : val_poison();
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* ---- complex numbers ---- */
+
+static Z parts(Op *op, Ox v)
+{
+    if (!ox_ok(v))
+        return (Z){ POISON, POISON };
+    if (!dtype_is_complex(ox_dtype(v)))
+        return (Z){ v, zeros(op, v) };
+    Z z;
+    z.re = ox_part(op->g, v, 0);
+    z.im = ox_part(op->g, v, 1);
+    return z;
+}
+
+static Z part_args(Op *op, const char *name) { return parts(op, arg(op, name)); }
+
+/* Parts of one shape. */
+static Ox joined(Op *op, Z z) { return ox_complex(op->g, z.re, z.im); }
+
+static Z z_add(Op *op, Z a, Z b)
+{
+    Ox re = sum(op, a.re, b.re), im = sum(op, a.im, b.im);
+    return (Z){ re, im };
+}
+
+static Z z_sub(Op *op, Z a, Z b)
+{
+    Ox re = less(op, a.re, b.re), im = less(op, a.im, b.im);
+    return (Z){ re, im };
+}
+
+static Z z_mul(Op *op, Z a, Z b)
+{
+    Ox rr = times(op, a.re, b.re), ii = times(op, a.im, b.im), ri = times(op, a.re, b.im), ir = times(op, a.im, b.re);
+    Ox re = less(op, rr, ii), im = sum(op, ri, ir);
+    return (Z){ re, im };
+}
+
+static Z z_conj(Op *op, Z a)
+{
+    return (Z){ a.re, minus(op, a.im) };
+}
+
+static Ox size2(Op *op, Z a)
+{
+    Ox rr = times(op, a.re, a.re), ii = times(op, a.im, a.im);
+    return sum(op, rr, ii);
+}
+
+/* a conj(b) / |b|^2, both divided by b's larger part first, so that nothing overflows */
+static Z z_div(Op *op, Z a, Z b)
+{
+    Ox x = ox(op, "Abs", b.re), y = ox(op, "Abs", b.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
+    Ox none = ox(op, "Equal", most, zero), by = ox(op, "Where", none, one, most);
+    Ox c = over(op, b.re, by), d = over(op, b.im, by);
+    Z unit = { c, d }, top = z_mul(op, a, z_conj(op, unit));
+    Ox bottom = times(op, size2(op, unit), by), re = over(op, top.re, bottom), im = over(op, top.im, bottom);
+    return (Z){ re, im };
+}
+
+/* |a| without overflow: m sqrt((re/m)^2 + (im/m)^2), m the larger part */
+static Ox z_abs(Op *op, Z a)
+{
+    Ox x = ox(op, "Abs", a.re), y = ox(op, "Abs", a.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
+    Ox none = ox(op, "Equal", most, zero), infinite = ox(op, "IsInf", most), plain = ox(op, "Or", none, infinite);
+    Ox by = ox(op, "Where", plain, one, most), c = over(op, a.re, by), d = over(op, a.im, by), square = size2(op, (Z){ c, d });
+    return times(op, ox(op, "Sqrt", square), by);
+}
+
+static Z z_exp(Op *op, Z a)
+{
+    Ox r = ox(op, "Exp", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), re = times(op, r, c), im = times(op, r, s);
+    return (Z){ re, im };
+}
+
+static Z z_log(Op *op, Z a)
+{
+    Ox re = ox(op, "Log", z_abs(op, a)), im = angle_of(op, a.im, a.re);
+    return (Z){ re, im };
+}
+
+/* sqrt((|a| + |re|) / 2) is the larger part, the other is im over twice that; the imaginary part has im's sign */
+static Z z_sqrt(Op *op, Z a)
+{
+    Ox size = z_abs(op, a), x = ox(op, "Abs", a.re), t = ox(op, "Sqrt", scaled(op, sum(op, size, x), 0.5));
+    Ox zero = number_like(op, 0, t), one = number_like(op, 1, t), none = ox(op, "Equal", t, zero), safe = ox(op, "Where", none, one, t);
+    Ox other = over(op, scaled(op, a.im, 0.5), safe), right = ox(op, "GreaterOrEqual", a.re, zero);
+    Ox inverse = ox(op, "Reciprocal", a.im), low = ox(op, "Less", a.im, zero), from_low = ox(op, "Less", inverse, zero);     /* -0.0 */
+    Ox below = ox(op, "Or", low, from_low), turned = ox(op, "Where", below, minus(op, t), t), re = ox(op, "Where", right, t, ox(op, "Abs", other));
+    Ox im = ox(op, "Where", right, other, turned);
+    return (Z){ re, im };
+}
+
+static Z z_number(Op *op, double re, double im, Ox like)
+{
+    return (Z){ number_like(op, re, like), number_like(op, im, like) };
+}
+
+/* i a */
+static Z z_turn(Op *op, Z a) { return (Z){ minus(op, a.im), a.re }; }
+static Z z_back(Op *op, Z a) { return (Z){ a.im, minus(op, a.re) }; }
+
+/* sinh and cosh of a real number, by exp: runtimes have them in float32 only */
+static void hyperbolic(Op *op, Ox x, Ox *sinh_x, Ox *cosh_x)
+{
+    Ox up = ox(op, "Exp", x), down = ox(op, "Exp", minus(op, x));
+    *sinh_x = scaled(op, less(op, up, down), 0.5);
+    *cosh_x = scaled(op, sum(op, up, down), 0.5);
+}
+
+static Z z_sinh(Op *op, Z a)
+{
+    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
+    hyperbolic(op, a.re, &sh, &ch);
+    Ox re = times(op, sh, c), im = times(op, ch, s);
+    return (Z){ re, im };
+}
+
+static Z z_cosh(Op *op, Z a)
+{
+    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
+    hyperbolic(op, a.re, &sh, &ch);
+    Ox re = times(op, ch, c), im = times(op, sh, s);
+    return (Z){ re, im };
+}
+
+/* (tanh re (1 + tan^2 im) + i tan im (1 - tanh^2 re)) / (1 + tanh^2 re tan^2 im), multiplied with cos^2 im, so that no tangent is infinite */
+static Z z_tanh(Op *op, Z a)
+{
+    Ox th = ox(op, "Tanh", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), one = number_like(op, 1, th);
+    Ox t2 = times(op, th, th), s2 = times(op, s, s), c2 = times(op, c, c), bottom = sum(op, c2, times(op, t2, s2));
+    Ox re = over(op, th, bottom), cross = times(op, s, c), im = over(op, times(op, cross, less(op, one, t2)), bottom);
+    return (Z){ re, im };
+}
+
+/* log(a + sqrt(a + 1) sqrt(a - 1)) */
+static Z z_acosh(Op *op, Z a)
+{
+    Z one = z_number(op, 1, 0, a.re), up = z_sqrt(op, z_add(op, a, one)), down = z_sqrt(op, z_sub(op, a, one));
+    return z_log(op, z_add(op, a, z_mul(op, up, down)));
+}
+
+/* log(a + sqrt(a^2 + 1)) */
+static Z z_asinh(Op *op, Z a)
+{
+    Z one = z_number(op, 1, 0, a.re), root = z_sqrt(op, z_add(op, z_mul(op, a, a), one));
+    return z_log(op, z_add(op, a, root));
+}
+
+/* (log(1 + a) - log(1 - a)) / 2 */
+static Z z_atanh(Op *op, Z a)
+{
+    Z one = z_number(op, 1, 0, a.re), up = z_log(op, z_add(op, one, a)), down = z_log(op, z_sub(op, one, a)), d = z_sub(op, up, down);
+    Ox re = scaled(op, d.re, 0.5), im = scaled(op, d.im, 0.5);
+    return (Z){ re, im };
+}
+
+static Z z_scale(Op *op, Z a, double by)
+{
+    Ox re = scaled(op, a.re, by), im = scaled(op, a.im, by);
+    return (Z){ re, im };
+}
+
+/* exp(w log a); 0^0 is 1, 0^w is 0 */
+static Z z_pow(Op *op, Z a, Z w)
+{
+    Z out = z_exp(op, z_mul(op, w, z_log(op, a)));
+    Ox zero = number_like(op, 0, a.re), one = number_like(op, 1, a.re);
+    Ox a_none = ox(op, "Equal", size2(op, a), zero), w_none = ox(op, "Equal", size2(op, w), zero);
+    Ox ones = ox(op, "Where", w_none, one, zero), re = ox(op, "Where", a_none, ones, out.re), im = ox(op, "Where", a_none, zero, out.im);
+    return (Z){ re, im };
+}
+
+/* ---- functions of one argument ---- */
+
+typedef enum {
+    F_NEG, F_CONJ, F_RECIPROCAL, F_SQUARE, F_EXP, F_EXP2, F_EXPM1, F_LOG, F_LOG2, F_LOG10, F_LOG1P, F_SQRT, F_RSQRT, F_SIN, F_COS, F_TAN,
+    F_SINH, F_COSH, F_TANH, F_ASIN, F_ACOS, F_ATAN, F_ASINH, F_ACOSH, F_ATANH, F_SIGMOID, F_SILU, F_SGN
+} Function;
+
+static Z sgn(Op *op, Z a)
+{
+    Ox size = z_abs(op, a), zero = number_like(op, 0, size), one = number_like(op, 1, size), none = ox(op, "Equal", size, zero);
+    Ox by = ox(op, "Where", none, one, size), re = over(op, a.re, by), im = over(op, a.im, by);
+    return (Z){ re, im };
+}
+
+static Z sigmoid(Op *op, Z a)
+{
+    Z one = z_number(op, 1, 0, a.re), falling = z_exp(op, (Z){ minus(op, a.re), a.im });
+    Z bottom = z_add(op, one, (Z){ falling.re, minus(op, falling.im) });
+    return z_div(op, one, bottom);
+}
+
+static Z apply(Op *op, Function f, Z a)
+{
+    Z one = z_number(op, 1, 0, a.re);
+    const double ln2 = 0.69314718055994530942, ln10 = 2.30258509299404568402;
+    switch (f) {
+    case F_NEG: return z_scale(op, a, -1);
+    case F_CONJ: return z_conj(op, a);
+    case F_RECIPROCAL: return z_div(op, one, a);
+    case F_SQUARE: return z_mul(op, a, a);
+    case F_EXP: return z_exp(op, a);
+    case F_EXP2: return z_exp(op, z_scale(op, a, ln2));
+    case F_EXPM1: return z_sub(op, z_exp(op, a), one);
+    case F_LOG: return z_log(op, a);
+    case F_LOG2: return z_scale(op, z_log(op, a), 1 / ln2);
+    case F_LOG10: return z_scale(op, z_log(op, a), 1 / ln10);
+    case F_LOG1P: return z_log(op, z_add(op, a, one));
+    case F_SQRT: return z_sqrt(op, a);
+    case F_RSQRT: return z_div(op, one, z_sqrt(op, a));
+    case F_SIN: return z_back(op, z_sinh(op, z_turn(op, a)));       /* sin z = -i sinh(iz), and so on */
+    case F_COS: return z_cosh(op, z_turn(op, a));
+    case F_TAN: return z_back(op, z_tanh(op, z_turn(op, a)));
+    case F_SINH: return z_sinh(op, a);
+    case F_COSH: return z_cosh(op, a);
+    case F_TANH: return z_tanh(op, a);
+    case F_ASIN: return z_back(op, z_asinh(op, z_turn(op, a)));
+    case F_ACOS: {
+        Z asin_a = z_back(op, z_asinh(op, z_turn(op, a)));
+        return z_sub(op, z_number(op, 1.57079632679489661923, 0, a.re), asin_a);
+    }
+    case F_ATAN: return z_back(op, z_atanh(op, z_turn(op, a)));
+    case F_ASINH: return z_asinh(op, a);
+    case F_ACOSH: return z_acosh(op, a);
+    case F_ATANH: return z_atanh(op, a);
+    case F_SIGMOID: return sigmoid(op, a);
+    case F_SILU: return z_mul(op, a, sigmoid(op, a));
+    case F_SGN: return sgn(op, a);
+    }
+    return (Z){ POISON, POISON };
+}
+
+static Ox lower_function(Op *op) { return joined(op, apply(op, (Function)op->row->datum, part_args(op, "self"))); }
+
+/* What has a real result, of any argument. */
+static Ox lower_abs(Op *op) { return z_abs(op, part_args(op, "self")); }
+
+static Ox lower_angle(Op *op)
+{
+    Z a = part_args(op, "self");
+    return angle_of(op, a.im, a.re);
+}
+
+/* isnan, isinf: of either part; isfinite: of both; isreal: no imaginary part */
+static Ox lower_either(Op *op)
+{
+    Z a = part_args(op, "self");
+    Ox re = ox(op, op->row->text, a.re), im = ox(op, op->row->text, a.im);
+    return ox(op, "Or", re, im);
+}
+
+static Ox lower_isfinite(Op *op)
+{
+    Z a = part_args(op, "self");
+    Ox rest = less(op, a.re, a.re), rest_im = less(op, a.im, a.im), odd = ox(op, "IsNaN", rest), odd_im = ox(op, "IsNaN", rest_im);
+    return ox(op, "Not", ox(op, "Or", odd, odd_im));
+}
+
+static Ox lower_isreal(Op *op)
+{
+    Z a = part_args(op, "self");
+    return ox(op, "Equal", a.im, number_like(op, 0, a.im));
+}
+
+/* ---- arithmetic ---- */
+
+/* other, or self of rsub, multiplied with alpha */
+static Z with_alpha(Op *op, const char *name)
+{
+    Z z = part_args(op, name);
+    if (arg_is_number(op, "alpha", 1))
+        return z;
+    Ox alpha = number_as(op, arg_value(op, "alpha"), op->common);
+    return z_mul(op, z, parts(op, alpha));
+}
+
+/* Of two tensors of one complex type. Parts of a sum are summed where they lie, side by side. */
+static Ox lower_add(Op *op)
+{
+    const char *first = op->row->datum == 2 ? "other" : "self", *second = op->row->datum == 2 ? "self" : "other";
+    Ox a = arg(op, first), b = arg_is_number(op, "alpha", 1) ? arg(op, second) : joined(op, with_alpha(op, second));
+    Ox x = ox_pair(op->g, a), y = ox_pair(op->g, b);
+    return ox_of_pair(op->g, ox_make(op->g, op->row->datum ? "Sub" : "Add", INPUTS(x, y), NULL, 0));
+}
+
+static Ox lower_mul(Op *op)
+{
+    Z a = part_args(op, "self"), b = part_args(op, "other");
+    return joined(op, z_mul(op, a, b));
+}
+
+static Ox lower_div(Op *op)
+{
+    Z a = part_args(op, "self"), b = part_args(op, "other");
+    return joined(op, z_div(op, a, b));
+}
+
+/* Small whole exponents by squaring, as PyTorch's square. */
+static Ox lower_pow(Op *op)
+{
+    Z a = part_args(op, "self"), w = part_args(op, "exponent"), out = a;
+    Value n = arg_value(op, "exponent");
+    if (!arg_is_number(op, "exponent", 2) && !arg_is_number(op, "exponent", 3) && !arg_is_number(op, "exponent", 1)) {
+        if (arg_is_number(op, "exponent", 0.5))
+            return joined(op, z_sqrt(op, a));
+        return joined(op, z_pow(op, a, w));
+    }
+    for (int i = 1; i < (n.tag == V_INT ? n.i : n.f); i++)
+        out = z_mul(op, out, a);
+    return joined(op, out);
+}
+
+static Ox lower_addcmul(Op *op)
+{
+    Z self = part_args(op, "self"), a = part_args(op, "tensor1"), b = part_args(op, "tensor2");
+    Z by = parts(op, number_as(op, arg_value(op, "value"), op->common)), product = op->row->datum ? z_div(op, a, b) : z_mul(op, a, b);
+    return joined(op, z_add(op, self, z_mul(op, product, by)));
+}
+
+static Ox lower_lerp(Op *op)
+{
+    Z a = part_args(op, "self"), b = part_args(op, "end"), w = part_args(op, "weight");
+    return joined(op, z_add(op, a, z_mul(op, w, z_sub(op, b, a))));
+}
+
+/* row->datum: 1 is not equal */
+static Ox lower_eq(Op *op)
+{
+    Z a = part_args(op, "self"), b = part_args(op, "other");
+    Ox re = ox(op, "Equal", a.re, b.re), im = ox(op, "Equal", a.im, b.im), both = ox(op, "And", re, im);
+    return op->row->datum ? ox(op, "Not", both) : both;
+}
+
+/* |self - other| <= atol + rtol |other|, of finite differences; or equal */
+static Ox lower_isclose(Op *op)
+{
+    Z a = part_args(op, "self"), b = part_args(op, "other"), d = z_sub(op, a, b);
+    Ox re = ox(op, "Equal", a.re, b.re), im = ox(op, "Equal", a.im, b.im), equal = ox(op, "And", re, im);
+    Ox off = z_abs(op, d), size = scaled(op, z_abs(op, b), arg_float(op, "rtol")), allowed = ox(op, "Add", size, number_like(op, arg_float(op, "atol"), size));
+    Ox infinite = ox(op, "IsInf", off), finite = ox(op, "Not", infinite), within = ox(op, "LessOrEqual", off, allowed), near = ox(op, "And", finite, within);
+    Ox out = ox(op, "Or", equal, near);
+    if (!arg_bool(op, "equal_nan"))
+        return out;
+    Ox a_re = ox(op, "IsNaN", a.re), a_im = ox(op, "IsNaN", a.im), b_re = ox(op, "IsNaN", b.re), b_im = ox(op, "IsNaN", b.im);
+    Ox a_nan = ox(op, "Or", a_re, a_im), b_nan = ox(op, "Or", b_re, b_im);
+    return ox(op, "Or", out, ox(op, "And", a_nan, b_nan));
+}
+
+/* ---- reductions ---- */
+
+/* The parts lie on the last axis, out of the way of any other. */
+static Ox pair_sum(Op *op, Ox z, const char *onnx, const Axes *axes, bool keep)
+{
+    Axes all = *axes;
+    int rank = ox_rank(z);
+    if (!ox_ok(z))
+        return z;
+    for (int i = 0; all.n == 0 && i < rank; i++)
+        all.at[i] = i;
+    all.n = all.n ? all.n : rank;
+    return all.n ? ox_of_pair(op->g, reduce(op, onnx, ox_pair(op->g, z), &all, keep)) : z;
+}
+
+static Ox lower_sum(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? pair_sum(op, x, op->row->text, &axes, keep) : POISON;
+}
+
+static Ox lower_cumsum(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    if (rank == 0)
+        return x;
+    Ox pair = ox_pair(op->g, x), at = ox_int(op->g, axis);
+    return ox_of_pair(op->g, ox(op, "CumSum", pair, at));
+}
+
+/* The operator of the same name, of absolute values. */
+static Value of_sizes(Op *op)
+{
+    Value *args = new_array(op->cx, Value, op->call->schema->n_param + 1);
+    for (int i = 0; args && i < op->call->schema->n_param; i++)
+        args[i] = op->call->arg[i];
+    args[0] = val_tensor(op->cx, z_abs(op, part_args(op, "self")));
+    return val_ok(args[0]) ? call_op(op, op->row->text, args, (size_t)op->row->datum) : val_poison();
+}
+
+/* ---- products of matrices ---- */
+
+/* Four products of real matrices by the operator of the plain row. */
+static Z z_matmul(Op *op, const char *name, Z a, Z b)
+{
+    Ox out[4], left[4] = { a.re, a.im, a.re, a.im }, right[4] = { b.re, b.im, b.im, b.re };
+    for (int i = 0; i < 4; i++) {
+        Value args[] = { val_tensor(op->cx, left[i]), val_tensor(op->cx, right[i]) };
+        Value v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, name, args, 2) : val_poison();
+        out[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    }
+    Ox re = less(op, out[0], out[1]), im = sum(op, out[2], out[3]);
+    return (Z){ re, im };
+}
+
+/* row->datum: 1 takes the first one's conjugate (vdot) */
+static Ox lower_matmul(Op *op)
+{
+    const Schema *s = op->call->schema;
+    Z a = part_args(op, s->param[0].name->s), b = part_args(op, s->param[1].name->s);
+    return joined(op, z_matmul(op, op->row->text, op->row->datum ? z_conj(op, a) : a, b));
+}
+
+/* beta self + alpha (a b) */
+static Ox lower_addmm(Op *op)
+{
+    const Schema *s = op->call->schema;
+    Z self = part_args(op, "self"), a = part_args(op, s->param[1].name->s), b = part_args(op, s->param[2].name->s);
+    Z product = z_matmul(op, op->row->text, a, b), beta = parts(op, number_as(op, arg_value(op, "beta"), op->common));
+    Z alpha = parts(op, number_as(op, arg_value(op, "alpha"), op->common));
+    product = arg_is_number(op, "alpha", 1) ? product : z_mul(op, product, alpha);
+    if (arg_is_number(op, "beta", 0))
+        return joined(op, product);
+    return joined(op, z_add(op, arg_is_number(op, "beta", 1) ? self : z_mul(op, self, beta), product));
+}
+
+/* row by column of two vectors */
+static Ox lower_outer(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "vec2");
+    int rank_a, rank_b;
+    if (!need_rank(op, a, 1, &rank_a) || !need_rank(op, b, 1, &rank_b))
+        return POISON;
+    if (rank_a != 1 || rank_b != 1)
+        return op_fail(op, E_VALUE, "outer: Expected 1-D arguments, but got a %d-D and a %d-D one", rank_a, rank_b);
+    Z x = parts(op, unsqueeze_axis(op, a, 1)), y = parts(op, b);
+    return joined(op, z_mul(op, x, y));
+}
+
+static Ox einsum_of(Op *op, const Ox *at, size_t n)
+{
+    Value tensors[2], args[2] = { arg_value(op, "equation") };
+    for (size_t i = 0; i < n; i++)
+        tensors[i] = val_tensor(op->cx, at[i]);
+    args[1] = val_list(op->cx, tensors, (int64_t)n, "Tensor");
+    Value v = call_op(op, "aten::einsum", args, 2);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* Of one operand each part alone, of two the four products. */
+static Ox lower_einsum(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    if (ctx_failed(op->cx) || xs.n == 0 || xs.n > 2)
+        return op_refuse(op, "of %zu complex tensors: multiply two at a time", xs.n);
+    Z a = parts(op, xs.at[0]);
+    if (xs.n == 1) {
+        Ox re = einsum_of(op, &a.re, 1), im = einsum_of(op, &a.im, 1);
+        return joined(op, (Z){ re, im });
+    }
+    Z b = parts(op, xs.at[1]);
+    Ox rr = einsum_of(op, (Ox[]){ a.re, b.re }, 2), ii = einsum_of(op, (Ox[]){ a.im, b.im }, 2);
+    Ox ri = einsum_of(op, (Ox[]){ a.re, b.im }, 2), ir = einsum_of(op, (Ox[]){ a.im, b.re }, 2), re = less(op, rr, ii), im = sum(op, ri, ir);
+    return joined(op, (Z){ re, im });
+}
+
+/* x w^T + b */
+static Ox lower_linear(Op *op)
+{
+    Ox w = arg(op, "weight"), b = arg_opt(op, "bias");
+    int rank;
+    if (!need_rank(op, w, 2, &rank) || rank != 2)
+        return ox_ok(w) ? op_refuse(op, "a weight of rank %d", rank) : POISON;
+    Z x = part_args(op, "input"), out = z_matmul(op, "aten::matmul", x, parts(op, permute_to(op, w, (int[]){ 1, 0 }, 2)));
+    return joined(op, b ? z_add(op, out, parts(op, b)) : out);
+}
+
+/* ---- parts, views ---- */
+
+static Ox lower_complex(Op *op)
+{
+    Ox re = arg(op, "real"), im = arg(op, "imag"), none = zeros(op, im), all = zeros(op, re);
+    re = sum(op, re, none);
+    return joined(op, (Z){ re, sum(op, im, all) });
+}
+
+static Ox lower_polar(Op *op)
+{
+    Ox size = arg(op, "abs"), angle = arg(op, "angle"), c = ox(op, "Cos", angle), s = ox(op, "Sin", angle), re = times(op, size, c), im = times(op, size, s);
+    return joined(op, (Z){ re, im });
+}
+
+static Ox lower_view_as_real(Op *op)
+{
+    Ox z = arg(op, "self");
+    if (ox_ok(z) && !dtype_is_complex(ox_dtype(z)))
+        return op_fail(op, E_VALUE, "view_as_real is only supported for complex tensors");
+    return ox_pair(op->g, z);
+}
+
+static Ox write_pair(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return ox_of_pair(op->g, part);
+}
+
+static Ox lower_view_as_complex(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "Input tensor must have one or more dimensions");
+    if (!dim_require(op->cx, ox_dim(x, rank - 1), dim_int(op->cx, 2), "Tensor must have a last dimension of size 2"))
+        return POISON;
+    return ox_of_pair(op->g, x);
+}
+
+static Ox write_of_pair(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return ox_pair(op->g, part);
+}
+
+/* row->datum of the rows below: 0 the real part, 1 the imaginary one */
+static Ox lower_real(Op *op)
+{
+    Ox z = arg(op, "self");
+    return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? ox_part(op->g, z, 0) : z;
+}
+
+static Ox write_real(Op *op, Ox base, Ox part)
+{
+    return dtype_is_complex(ox_dtype(base)) ? joined(op, (Z){ part, ox_part(op->g, base, 1) }) : part;
+}
+
+static Ox lower_imag(Op *op)
+{
+    Ox z = arg(op, "self");
+    if (ox_ok(z) && !dtype_is_complex(ox_dtype(z)))
+        return op_fail(op, E_VALUE, "imag is not implemented for tensors with non-complex dtypes.");
+    return ox_part(op->g, z, 1);
+}
+
+static Ox write_imag(Op *op, Ox base, Ox part) { return joined(op, (Z){ ox_part(op->g, base, 0), part }); }
+
+static Ox conjugate(Op *op, Ox z) { return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? joined(op, z_conj(op, parts(op, z))) : z; }
+static Ox lower_conj(Op *op) { return conjugate(op, arg(op, "self")); }
+static Ox write_conj(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return conjugate(op, part);
+}
+
+static Ox negated(Op *op, Ox x) { return ox_ok(x) && dtype_is_complex(ox_dtype(x)) ? joined(op, z_scale(op, parts(op, x), -1)) : minus(op, x); }
+static Ox lower_neg_view(Op *op) { return negated(op, arg(op, "self")); }
+static Ox write_neg(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return negated(op, part);
+}
+
+static Ox lower_same(Op *op) { return arg(op, "self"); }
+static Ox write_same(Op *op, Ox base, Ox part)
+{
+    (void)op;
+    (void)base;
+    return part;
+}
+
+/* Nothing here is kept as a flag: a conjugate has been computed. */
+static Value lower_never(Op *op)
+{
+    (void)op;
+    return val_bool(false);
+}
+
+static Ox lower_to_complex(Op *op)
+{
+    Ox x = arg(op, "self");
+    return ox_ok(x) ? ox_cast(op->g, x, (DType)op->row->datum) : POISON;
+}
+
+#define BOTH "default(self, other)"
+#define SELF "default(self)"
+#define FUNCTION(f, name) FAMILY(lower_function, f, SELF, PLAIN, "complex::" name "(Tensor self) -> Tensor")
+#define TWO(fn, datum, name) FAMILY(fn, datum, BOTH, PLAIN, "complex::" name ".Tensor(Tensor self, Tensor other) -> Tensor"), \
+    OLDER("complex::" name ".Scalar(Tensor self, Scalar other) -> Tensor")
+#define SUM(datum, name) FAMILY(lower_add, datum, BOTH, PLAIN, "complex::" name ".Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"), \
+    OLDER("complex::" name ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+#define PRODUCT(first, of, line) { .kind = ROW_LOWER, .schema = (line), .lower = lower_matmul, .datum = (first), .text = (of) }
+#define SIZES(n, of, line) { .kind = ROW_CALL, .schema = (line), .call = of_sizes, .datum = (n), .text = (of) }
+
+const OpRow ops_complex[] = {
+    FUNCTION(F_NEG, "neg"), FUNCTION(F_NEG, "negative"), FUNCTION(F_CONJ, "conj_physical"), FUNCTION(F_RECIPROCAL, "reciprocal"),
+    FUNCTION(F_SQUARE, "square"), FUNCTION(F_EXP, "exp"), FUNCTION(F_EXP2, "exp2"), FUNCTION(F_EXPM1, "expm1"), FUNCTION(F_LOG, "log"),
+    FUNCTION(F_LOG2, "log2"), FUNCTION(F_LOG10, "log10"), FUNCTION(F_LOG1P, "log1p"), FUNCTION(F_SQRT, "sqrt"), FUNCTION(F_RSQRT, "rsqrt"),
+    FUNCTION(F_SIN, "sin"), FUNCTION(F_COS, "cos"), FUNCTION(F_TAN, "tan"), FUNCTION(F_SINH, "sinh"), FUNCTION(F_COSH, "cosh"), FUNCTION(F_TANH, "tanh"),
+    FUNCTION(F_ASIN, "asin"), FUNCTION(F_ACOS, "acos"), FUNCTION(F_ATAN, "atan"), FUNCTION(F_ASINH, "asinh"), FUNCTION(F_ACOSH, "acosh"),
+    FUNCTION(F_ATANH, "atanh"), FUNCTION(F_SIGMOID, "sigmoid"), FUNCTION(F_SILU, "silu"), FUNCTION(F_SGN, "sgn"),
+    LOWER(lower_abs, NULL, PLAIN, "complex::abs(Tensor self) -> Tensor"),
+    LOWER(lower_angle, NULL, PLAIN, "complex::angle(Tensor self) -> Tensor"),
+    UNARY(lower_either, "IsNaN", NULL, PLAIN, "complex::isnan(Tensor self) -> Tensor"),
+    UNARY(lower_either, "IsInf", NULL, PLAIN, "complex::isinf(Tensor self) -> Tensor"),
+    LOWER(lower_isfinite, NULL, PLAIN, "complex::isfinite(Tensor self) -> Tensor"),
+    LOWER(lower_isreal, NULL, PLAIN, "complex::isreal(Tensor self) -> Tensor"),
+    SUM(0, "add"), SUM(1, "sub"), SUM(2, "rsub"),
+    TWO(lower_mul, 0, "mul"), TWO(lower_div, 0, "div"), TWO(lower_eq, 0, "eq"), TWO(lower_eq, 1, "ne"),
+    LOWER(lower_pow, "default(self, exponent)", PLAIN, "complex::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    OLDER("complex::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
+    OLDER("complex::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    FAMILY(lower_addcmul, 0, "default(self, tensor1, tensor2)", PLAIN, "complex::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
+    FAMILY(lower_addcmul, 1, "default(self, tensor1, tensor2)", PLAIN, "complex::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
+    LOWER(lower_lerp, "default(self, end, weight)", PLAIN, "complex::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
+    OLDER("complex::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"),
+    UNARY(lower_sum, "ReduceSum", SELF, PLAIN, "complex::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("complex::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_sum, "ReduceMean", SELF, PLAIN, "complex::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("complex::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_cumsum, SELF, PLAIN, "complex::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    SIZES(4, "aten::linalg_vector_norm", "complex::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    SIZES(2, "aten::norm", "complex::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
+    SIZES(4, "aten::norm", "complex::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"),
+    PRODUCT(0, "aten::matmul", "complex::matmul(Tensor self, Tensor other) -> Tensor"),
+    PRODUCT(0, "aten::mm", "complex::mm(Tensor self, Tensor mat2) -> Tensor"),
+    PRODUCT(0, "aten::bmm", "complex::bmm(Tensor self, Tensor mat2) -> Tensor"),
+    PRODUCT(0, "aten::mv", "complex::mv(Tensor self, Tensor vec) -> Tensor"),
+    PRODUCT(0, "aten::dot", "complex::dot(Tensor self, Tensor tensor) -> Tensor"),
+    PRODUCT(1, "aten::dot", "complex::vdot(Tensor self, Tensor other) -> Tensor"),
+    UNARY(lower_addmm, "aten::mm", "default(self, mat1, mat2)", PLAIN, "complex::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    UNARY(lower_addmm, "aten::bmm", "default(self, batch1, batch2)", PLAIN, "complex::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    UNARY(lower_addmm, "aten::mv", "default(self, mat, vec)", PLAIN, "complex::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
+    LOWER(lower_outer, "default(self, vec2)", PLAIN, "complex::outer(Tensor self, Tensor vec2) -> Tensor"),
+    LOWER(lower_einsum, "default(tensors)", PLAIN, "complex::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+    LOWER(lower_isclose, BOTH, PLAIN, "complex::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"),
+    LOWER(lower_linear, "default(input, weight, bias)", PLAIN, "complex::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
+    LOWER(lower_complex, "default(real, imag)", PLAIN, "aten::complex(Tensor real, Tensor imag) -> Tensor"),
+    LOWER(lower_polar, "default(abs, angle)", PLAIN, "aten::polar(Tensor abs, Tensor angle) -> Tensor"),
+    VIEW(lower_view_as_real, write_pair, PLAIN, "aten::view_as_real(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_view_as_complex, write_of_pair, PLAIN, "aten::view_as_complex(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_real, write_real, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_imag, write_imag, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_conj, write_conj, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_conj, write_conj, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_neg_view, write_neg, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)"),
+    LOWER(lower_same, NULL, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
+    LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor"),
+    VIEW(lower_same, write_same, PLAIN, "aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_same, write_same, PLAIN, "aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
+    CALL(lower_never, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool"),
+    CALL(lower_never, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool"),
+    FAMILY(lower_to_complex, DT_COMPLEX64, NULL, PLAIN, "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor"),
+    FAMILY(lower_to_complex, DT_COMPLEX128, NULL, PLAIN, "aten::_cast_ComplexDouble(Tensor self, bool non_blocking=False) -> Tensor"),
+    OPS_END
+};
