@@ -101,8 +101,10 @@ Ox ox_cast_complex(Graph *g, Ox v, DType to)
         Ox re = ox_cast(g, v, dtype_of_parts(to)), zero = ox_number(g, dtype_of_parts(to), 0), shape = ox_shape(g, re);
         return ox_complex(g, re, ox_g(g, "Expand", zero, shape));
     }
-    if (to != DT_BOOL)
-        return ox_cast(g, ox_part(g, v, 0), to);
+    if (to != DT_BOOL) {                        /* a lowering that means the real part says so: ox_part */
+        fail(g->cx, E_UNSUPPORTED, "a %s tensor where a real one is needed", dtype_name(ox_dtype(v)));
+        return POISON;
+    }
     Ox re = ox_cast(g, ox_part(g, v, 0), DT_BOOL), im = ox_cast(g, ox_part(g, v, 1), DT_BOOL);
     return ox_g(g, "Or", re, im);
 }

@@ -244,7 +244,7 @@ Ox ox_of_pair(Graph *g, Ox pair);                             /* and back; the l
 Ox ox_part(Graph *g, Ox z, int part);                         /* 0: the real part, 1: the imaginary one */
 Ox ox_complex(Graph *g, Ox re, Ox im);                        /* of parts of one type and shape */
 Ox ox_complex_number(Graph *g, DType t, double re, double im);
-Ox ox_cast_complex(Graph *g, Ox v, DType to);                 /* ox_cast from or to a complex type: the imaginary part is 0, or lost */
+Ox ox_cast_complex(Graph *g, Ox v, DType to);                 /* ox_cast to a complex type, of imaginary part 0; or to bool. To other real ones it fails */
 Ox ox_shape(Graph *g, Ox v);                                  /* its shape as OX_DIMS/OX_CONST; no node */
 /* Contents as ints / dims, when all are known. Any rank for const_ints of constants up to FOLD_NUMEL elements. */
 bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n);

@@ -344,6 +344,26 @@ static Ox lower_pow(Op *op)
     return joined(op, out);
 }
 
+/* In double precision, whatever the arguments. */
+static Ox lower_float_power(Op *op)
+{
+    Z a = parts(op, number_as(op, arg_value(op, "self"), DT_COMPLEX128)), w = parts(op, number_as(op, arg_value(op, "exponent"), DT_COMPLEX128));
+    return joined(op, z_pow(op, a, w));
+}
+
+/* Of each part by itself. */
+static Ox lower_nan_to_num(Op *op)
+{
+    Z a = part_args(op, "self");
+    Ox out[2] = { a.re, a.im };
+    for (int i = 0; i < 2; i++) {
+        Value args[] = { val_tensor(op->cx, out[i]), arg_value(op, "nan"), arg_value(op, "posinf"), arg_value(op, "neginf") };
+        Value v = val_ok(args[0]) ? call_op(op, "aten::nan_to_num", args, COUNT(args)) : args[0];
+        out[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    }
+    return joined(op, (Z){ out[0], out[1] });
+}
+
 static Ox lower_addcmul(Op *op)
 {
     Z self = part_args(op, "self"), a = part_args(op, "tensor1"), b = part_args(op, "tensor2");
@@ -647,6 +667,10 @@ const OpRow ops_complex[] = {
     LOWER(lower_pow, "default(self, exponent)", PLAIN, "complex::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
     OLDER("complex::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
     OLDER("complex::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    LOWER(lower_float_power, NULL, PLAIN, "complex::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    OLDER("complex::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
+    OLDER("complex::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    LOWER(lower_nan_to_num, NULL, PLAIN, "complex::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
     FAMILY(lower_addcmul, 0, "default(self, tensor1, tensor2)", PLAIN, "complex::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
     FAMILY(lower_addcmul, 1, "default(self, tensor1, tensor2)", PLAIN, "complex::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
     LOWER(lower_lerp, "default(self, end, weight)", PLAIN, "complex::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),

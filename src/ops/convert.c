@@ -3,17 +3,25 @@
 
 /* ---- types ---- */
 
+/* Of a complex tensor asked for as a real one, PyTorch takes the real part. */
+static Ox as_type(Op *op, Ox x, DType t)
+{
+    if (ox_ok(x) && dtype_is_complex(ox_dtype(x)) && !dtype_is_complex(t) && t != DT_BOOL)
+        x = ox_part(op->g, x, 0);
+    return ox_cast(op->g, x, t);
+}
+
 /* Is returned as it is, or as an alias, when nothing changes: eval/tensor.c decides. */
 static Ox lower_to(Op *op)
 {
     Ox x = arg(op, "self");
-    return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "dtype", ox_dtype(x))) : POISON;
+    return ox_ok(x) ? as_type(op, x, arg_dtype(op, "dtype", ox_dtype(x))) : POISON;
 }
 
 static Ox lower_to_other(Op *op)
 {
     Ox x = arg(op, "self"), other = arg(op, "other");
-    return ox_ok(x) && ox_ok(other) ? ox_cast(op->g, x, ox_dtype(other)) : POISON;
+    return ox_ok(x) && ox_ok(other) ? as_type(op, x, ox_dtype(other)) : POISON;
 }
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
@@ -21,7 +29,7 @@ static Ox lower_same(Op *op) { return arg(op, "self"); }
 static Ox lower_cast(Op *op)
 {
     Ox x = arg(op, "self");
-    return ox_ok(x) ? ox_cast(op->g, x, (DType)op->row->datum) : POISON;
+    return ox_ok(x) ? as_type(op, x, (DType)op->row->datum) : POISON;
 }
 
 /* ---- numbers and tensors ---- */
@@ -94,7 +102,7 @@ static Value lower_copy_(Op *op)
     int rank;
     if (!ox_ok(src) || !need_rank(op, self, -1, &rank))
         return val_poison();
-    return written(op, expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), self->type->dim, rank));
+    return written(op, expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank));
 }
 
 static Value filled(Op *op, Ox v)
@@ -141,7 +149,7 @@ static Ox lower_copy(Op *op)
     int rank;
     if (!ox_ok(src) || !need_rank(op, self, -1, &rank))
         return POISON;
-    return expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), self->type->dim, rank);
+    return expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank);
 }
 
 #define HOW "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False"

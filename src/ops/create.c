@@ -392,6 +392,7 @@ const OpRow ops_create[] = {
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
     UNARY(lower_tensor, "data", NULL, PLAIN, "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
     UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),

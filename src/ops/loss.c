@@ -44,6 +44,12 @@ static Ox reduced(Op *op, Ox each)
     }
 }
 
+static Ox log1p_of(Op *op, Ox x)
+{
+    Value v = val_tensor(op->cx, x), out = val_ok(v) ? call_op(op, "aten::log1p", &v, 1) : v;
+    return out.tag == V_TENSOR ? tensor_read(op->g, out.t) : POISON;
+}
+
 /* ---- of the difference ---- */
 
 static Ox difference(Op *op)
@@ -90,7 +96,7 @@ static Ox lower_huber(Op *op)
 /* log(1 / (1 + exp(-x))): min(x, 0) - log(1 + exp(-|x|)) */
 static Ox log_sigmoid(Op *op, Ox x)
 {
-    Ox size = ox(op, "Abs", x), small = ox(op, "Exp", ox(op, "Neg", size)), rest = ox(op, "Log", add(op, small, 1));
+    Ox size = ox(op, "Abs", x), small = ox(op, "Exp", ox(op, "Neg", size)), rest = log1p_of(op, small);
     Ox zero = number_like(op, 0, x), low = ox(op, "Min", x, zero);
     return ox(op, "Sub", low, rest);
 }
@@ -156,14 +162,15 @@ static Ox lower_poisson_nll(Op *op)
 static Ox lower_soft_margin(Op *op)
 {
     Ox x = arg(op, "self"), t = arg(op, "target"), power = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", t, x)));
-    return reduced(op, ox(op, "Log", add(op, power, 1)));
+    return reduced(op, log1p_of(op, power));
 }
 
-/* max(0, margin - t (a - b)) */
+/* max(0, margin - t (a - b)); of ints the product is one, which wraps round, and only the sum is float32 */
 static Ox lower_margin_ranking(Op *op)
 {
     Ox a = arg(op, "input1"), b = arg(op, "input2"), t = arg(op, "target"), d = ox(op, "Sub", a, b);
-    Ox loss = add(op, ox(op, "Neg", ox(op, "Mul", t, d)), arg_float(op, "margin"));
+    Ox product = from(op, 0, ox(op, "Mul", t, d));
+    Ox loss = add(op, dtype_is_float(op->common) ? product : ox_cast(op->g, product, DT_FLOAT), arg_float(op, "margin"));
     return reduced(op, at_least(op, loss, 0));
 }
 
@@ -444,7 +451,7 @@ const OpRow ops_loss[] = {
     LOWER(lower_poisson_nll, "int-to-float(input, target)", PLAIN,
           "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"),
     LOWER(lower_soft_margin, BOTH, PLAIN, "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
-    LOWER(lower_margin_ranking, "int-to-float(input1, input2, target)", PLAIN,
+    LOWER(lower_margin_ranking, "default(input1, input2, target)", PLAIN,
           "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"),
     LOWER(lower_hinge_embedding, "int-to-float(self)", PLAIN, "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"),
     LOWER(lower_cosine_embedding, "int-to-float(input1, input2)", PLAIN,

@@ -8,12 +8,15 @@
 
 /* ---- the two sources ---- */
 
+/* Runtimes draw float32 and float64; a half is rounded from float32. */
+static DType drawn_type(DType t) { return t == DT_FLOAT16 || t == DT_BFLOAT16 ? DT_FLOAT : t; }
+
 static Ox random_like(Op *op, const char *onnx, Ox like, DType t, const Attr *attr, size_t n_attr)
 {
-    Attr all[6] = { INT("dtype", t) };
+    Attr all[6] = { INT("dtype", drawn_type(t)) };
     for (size_t i = 0; i < n_attr; i++)
         all[i + 1] = attr[i];
-    return ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1);
+    return ox_cast(op->g, ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1), t);
 }
 
 static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
@@ -28,10 +31,10 @@ static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DTyp
         Ox zero = ox_integer(op->g, t, 0), shape = ox_dims(op->g, dims, rank);
         return random_like(op, onnx, ox(op, "Expand", zero, shape), t, attr, n_attr);
     }
-    Attr all[6] = { INT("dtype", t), INT_LIST("shape", known, rank) };
+    Attr all[6] = { INT("dtype", drawn_type(t)), INT_LIST("shape", known, rank) };
     for (size_t i = 0; i < n_attr; i++)
         all[i + 2] = attr[i];
-    return ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n_attr + 2);
+    return ox_cast(op->g, ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n_attr + 2), t);
 }
 
 /* In [0, 1), or of the standard normal distribution, in x's shape; computed in float32 unless x is float64. */

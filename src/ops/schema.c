@@ -60,7 +60,7 @@ static bool slice_is(Slice s, const char *text)
 static ArgBase base_of(Slice s)
 {
     static const struct { const char *name; ArgBase base; } names[] = {
-        { "Tensor", A_TENSOR }, { "Scalar", A_SCALAR }, { "number", A_SCALAR }, { "int", A_INT }, { "SymInt", A_INT },
+        { "Tensor", A_TENSOR }, { "Scalar", A_SCALAR }, { "number", A_SCALAR }, { "complex", A_SCALAR }, { "int", A_INT }, { "SymInt", A_INT },
         { "float", A_FLOAT }, { "bool", A_BOOL }, { "SymBool", A_BOOL }, { "str", A_STR }, { "ScalarType", A_DTYPE }, { "Device", A_DEVICE },
         { "Layout", A_LAYOUT }, { "MemoryFormat", A_MEMORY_FORMAT }, { "Generator", A_GENERATOR },
     };
