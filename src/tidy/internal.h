@@ -78,6 +78,9 @@ bool runs_somehow(const Node *n, int opset);
 /* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a type. May place n. */
 MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 
+/* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there is no such form. */
+Ox double_form(const Node *n);
+
 /* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);

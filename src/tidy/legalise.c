@@ -446,6 +446,8 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
     bool too_new = r && l->target < r->before, stuck = r && l->ort && !runs_somehow(n, l->target);
     if (too_new || stuck)
         return by_rule(l, n, r, out);
+    if (l->ort && !runs_somehow(n, l->target) && (out[0] = double_form(n)))
+        return CHANGED;
     return op && l->target < op->before ? op->fn(l, n, out) : AS_IT_IS;
 }
 

@@ -212,5 +212,6 @@ def result_text(v):
     values = torch.view_as_real(v.detach().resolve_conj().resolve_neg()) if v.is_complex() else v.detach()
     values = values.reshape(-1)
     if v.dtype.is_floating_point or v.is_complex():
-        return " ".join([short + shape] + ["%.9g" % x for x in values.double().tolist()])
+        digits = "%.17g" if short in ("f64", "c128") else "%.9g"        # what tells any two numbers of the type apart
+        return " ".join([short + shape] + [digits % x for x in values.double().tolist()])
     return " ".join([short + shape] + [str(int(x)) for x in values.tolist()])
