@@ -340,6 +340,8 @@ const OpRow ops_symbolic[] = {
     ARITH(N_POW, "_operator::pow"),
     ARITH(N_LSHIFT, "_operator::lshift"),
     ARITH(N_RSHIFT, "_operator::rshift"),
+    ARITH(N_LSHIFT, "_operator::__lshift__"),
+    ARITH(N_RSHIFT, "_operator::__rshift__"),
     ARITH(N_MIN, "torch::sym_min"),
     ARITH(N_MAX, "torch::sym_max"),
     COMPARE(N_EQ, "_operator::eq"),

@@ -181,7 +181,7 @@ def is_torch(name):
     if name.startswith("quantized_decomposed::"):
         import torch.ao.quantization.fx._decomposed                     # noqa: F401
         return True
-    return "::" not in name
+    return "::" not in name or name.startswith("prims::")
 
 
 def torch_call(case, size=2):
