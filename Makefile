@@ -8,7 +8,7 @@ export PT2ONNX_CACHE
 T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 
-.PHONY: build run example test corpus opinfo mutate fuzz bench operators clean help
+.PHONY: build run example test corpus torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -39,6 +39,11 @@ opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: 
 mutate:                 ## break lowerings at random: the operator cases must notice; ONLY=family COUNT=20 SEED=1
 	tools/setup test
 	$(T213) tools/mutate $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+
+torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=14 SCRIPT=1 TEST=pattern AGAIN=1
+	tools/setup torch-suite
+	$(MAKE) --no-print-directory build
+	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again)
 
 fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, ONLY=zip for one
 	tools/setup fuzz

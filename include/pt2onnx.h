@@ -92,6 +92,7 @@ typedef struct pt2onnx_options {
     const char *module, *method;            /* convert this part of the model ("encoder.0"), this method; NULL: forward of the whole */
     const char *model_name;                 /* which program of a torch.export package that holds several; NULL: its only one */
     const char *const *dims; size_t n_dims;                 /* names for the sizes that a .pt2 calls s77: "s77=batch" */
+    const char *const *keep_inputs; size_t n_keep_inputs;   /* drop_unused_inputs leaves these */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

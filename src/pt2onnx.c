@@ -155,11 +155,16 @@ static void find_uses(Ctx *cx, const Graph *g, Map *used)
         map_put(cx, used, g->outputs.at[i], NULL);
 }
 
-static void drop_inputs(Ctx *cx, Graph *g)
+static void drop_inputs(const Session *s, Graph *g)
 {
+    Ctx *cx = s->cx;
     Map used = { 0 };
     size_t kept = 0;
     find_uses(cx, g, &used);
+    for (size_t i = 0; i < g->inputs.n; i++)
+        for (size_t k = 0; k < s->o.n_keep_inputs; k++)
+            if (strcmp(g->inputs.at[i]->name->s, s->o.keep_inputs[k]) == 0)
+                map_put(cx, &used, g->inputs.at[i], NULL);
     for (size_t i = 0; i < g->inputs.n; i++) {
         Ox v = g->inputs.at[i];
         if (map_find(&used, v))
@@ -239,7 +244,7 @@ static Graph *build(Session *s, Program *p)
     if (s->o.constant_nodes)
         lay_bare(cx, g);
     if (s->o.drop_unused_inputs)
-        drop_inputs(cx, g);
+        drop_inputs(s, g);
     return g;
 }
 

@@ -45,12 +45,17 @@ def assigned(opset):
     return found
 
 
+def is_torchvisions(function):
+    """torchvision registers its own functions when it is imported: nobody has asked for them, and pt2onnx has these operators."""
+    return getattr(function, "__module__", "") == "torchvision.ops._register_onnx_ops"
+
+
 def overrides(opset):
     """{operator: function} for all that the user has told, at this opset. The most particular wins."""
     found = assigned(opset)
     for name in registration.registry.all_functions():
         custom = registration.registry.get_function_group(name)._functions._overrides
-        versions = [v for v in custom if v <= opset]
+        versions = [v for v, f in custom.items() if v <= opset and not is_torchvisions(f)]
         if versions:
             found[qualified(*reversed(name.split("::", 1)))] = custom[max(versions)]
     found.update({name: f for (name, version), f in exact.items() if version == opset})

@@ -23,6 +23,7 @@ def trace(model, args):
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
     torch._C._jit_pass_inline(graph)
+    torch._C._jit_pass_dce(graph)
     return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}
 
 
@@ -65,6 +66,8 @@ class Record:
         if len(names) > len(inputs):
             raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), len(inputs)))
         self.input_names = input_names(inputs[:n_user], names)
+        contents = set(inputs_with_contents(graph))
+        self.kept_names = [n for v, n in zip(inputs, self.input_names) if v.debugName() in contents]
         renamed = dict(zip(weights, names[n_user:]))
         self.weight_names = [renamed.get(n, n) for n in weights]
         self.dynamic = any(axes.get(n) for n in self.input_names)
@@ -208,6 +211,40 @@ class Record:
     def torch_node(self, node_id):
         """The node of the trace that a callback is about; None for a file's."""
         return self.nodes[node_id - 1] if node_id else None
+
+
+SIZES = ("aten::size", "aten::dim", "aten::len", "aten::numel", "prim::shape")
+FRESH = ("aten::new_empty", "aten::new_full", "aten::new_ones", "aten::new_zeros", "aten::zero_", "aten::fill_")    # of the first argument: its type
+
+
+def inputs_with_contents(graph):
+    """Inputs of which an output needs more than the size: torch.onnx keeps these, even where only zeros_like is made of one."""
+    made = {v.debugName(): n for n in graph.nodes() for v in n.outputs()}
+    todo, seen = [v.debugName() for v in graph.outputs()], set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        n = made.get(name)
+        if n is not None and n.kind() not in SIZES:
+            todo += needed_by(n)
+    return [v.debugName() for v in graph.inputs() if v.debugName() in seen]
+
+
+def is_fresh(n):
+    """Does nothing of the first argument show in the result but its type and size?"""
+    return n.kind() in FRESH and (n.kind() != "aten::fill_" or list(n.inputs())[1].node().kind() == "prim::Constant")
+
+
+def needed_by(n):
+    """What a node takes, inside its blocks too."""
+    found = [v.debugName() for v in n.inputs()][1 if is_fresh(n) else 0:]
+    for b in n.blocks():
+        for inner in b.nodes():
+            found += needed_by(inner)
+        found += [v.debugName() for v in b.outputs()]
+    return found
 
 
 def uses_inputs(graph):

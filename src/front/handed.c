@@ -61,7 +61,7 @@ static bool read_frame(const char *s, size_t n, Frame *f)
 /* Of the torch package itself, or of ours, which called it. */
 static bool is_of_torch(const Frame *f)
 {
-    static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/", "/pt2onnx/trace.py", "/pt2onnx/arguments.py" };
+    static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/", "-packages/pt2onnx/", "/python/pt2onnx/" };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (memmem(f->file, f->n_file, parts[i], strlen(parts[i])))
             return true;

@@ -258,6 +258,35 @@ def test_an_input_that_nothing_uses_is_left_out():
     assert names(model.graph.input) == ["b"]
 
 
+def test_an_input_whose_size_alone_matters_is_kept_as_torch_keeps_it():
+    model = checked(lambda a, b: a.view_as(b), (ROWS, ROWS.t()), input_names=["a", "b"])
+    assert names(model.graph.input) == ["a", "b"]
+    model = checked(lambda a, b: a.view(b.size(0), -1), (ROWS, ROWS.t()), input_names=["a", "b"])
+    assert names(model.graph.input) == ["a"]
+
+
+def test_state_is_told_and_left_out():
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("sum", torch.zeros(3))
+
+        def forward(self, x):
+            self.sum += x.sum(0)
+            return x + self.sum
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="sum"):
+        model = exported(Counter(), ROWS)
+    assert names(model.graph.input) == ["0"] or names(model.graph.input) == ["x"]
+    assert len(model.graph.output) == 1
+
+
+def test_what_is_only_printed_needs_no_translation(capsys):
+    def prints(x):
+        print(torch.special.bessel_j0(x))
+        return x + 1
+    assert ops(checked(prints, ROWS))[-1] == "Add"
+
+
 def test_values_that_are_returned_twice_or_untouched():
     def both(a):
         b = a + 1
