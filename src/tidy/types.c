@@ -95,12 +95,28 @@ static bool kernel_gap(const Node *n, const char *type, DType t)
     return false;
 }
 
+/* Without a kernel ONNX Runtime expands the operator's own function, which runs for the types that the kernels of its other
+ * versions have: Attention of opset 26 in bfloat16 ends in an Expand that there is none of. */
+static bool expansion_takes(const Node *n, const char *type, DType t)
+{
+    bool named = false, some = false;
+    for (const OrtKernel *k = kernels_of(n->op->name); k && k < ort_kernels + ort_kernels_count && strcmp(k->op, n->op->name) == 0; k++)
+        if (strcmp(k->type, type) == 0) {
+            named = true;
+            some |= k->dtypes >> t & 1;
+        }
+    return !named || some;
+}
+
 static bool takes(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
 {
     bool any;
     if (!signature_takes(v, type, t))
         return false;
-    return !ort || ((kernel_takes(n->op->name, v, type, t, &any) || !any) && !kernel_gap(n, type, t));
+    if (!ort)
+        return true;
+    bool runs = kernel_takes(n->op->name, v, type, t, &any);
+    return (any ? runs : expansion_takes(n, type, t)) && !kernel_gap(n, type, t);
 }
 
 static DType wider_type(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
