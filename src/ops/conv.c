@@ -1,5 +1,6 @@
 /* conv.c - convolutions. Rank is a parameter: conv1d, 2d and 3d, transposed or not, are one function. A weight stays the
- * initializer that it is. An input without a batch axis gets one for the while. */
+ * initializer that it is. An input without a batch axis gets one for the while. Ints, which ONNX does not convolve, are a
+ * product of matrices. */
 #include "ops/internal.h"
 
 /* conv2d(.., padding="same") */
@@ -107,6 +108,106 @@ static Ox conv_emit(Op *op, const Conv *c)
                          INT_LIST("strides", c->stride, n)));
 }
 
+/* ---- ints: ONNX convolves floats only, so their windows are a product of matrices, which wraps as PyTorch's does ---- */
+
+/* stride - 1 zeros after each item of a spatial axis but the last. */
+static void zeros_between(Op *op, Conv *c, int axis)
+{
+    int64_t step = c->stride[axis - 2], pads[2 * MAX_RANK] = { 0 };
+    int rank = c->n + 2;
+    Dim dims[MAX_RANK];
+    if (step == 1 || !ox_ok(c->x))
+        return;
+    for (int d = 0; d < rank; d++)
+        dims[d] = d == axis ? dim_mul(op->cx, ox_dim(c->x, d), dim_int(op->cx, step)) : ox_dim(c->x, d);
+    pads[rank + 1 + axis + 1] = step - 1;
+    Ox zero = number_like(op, 0, c->x), apart = unsqueeze_axis(op, c->x, axis + 1), list = ox_ints(op->g, pads, 2 * (size_t)(rank + 1));
+    Ox wide = reshape_to(op, ox(op, "Pad", apart, list, zero), dims, rank);
+    c->x = slice_axis(op, wide, axis, dim_int(op->cx, 0), dim_sub(op->cx, dims[axis], dim_int(op->cx, step - 1)), 1);
+}
+
+/* [C, M / groups, ..], read backwards along its spatial axes, as [M, C / groups, ..]. */
+static Ox turned_weight(Op *op, const Conv *c)
+{
+    Ctx *cx = op->cx;
+    int rank = c->n + 2, perm[MAX_RANK];
+    int64_t last[MAX_RANK], stop[MAX_RANK], axes[MAX_RANK];
+    Dim g = dim_int(cx, c->groups), each, apart[MAX_RANK], whole[MAX_RANK];
+    for (int i = 0; i < c->n; i++) {
+        last[i] = -1;
+        stop[i] = INT64_MIN;
+        axes[i] = 2 + i;
+    }
+    size_t n = (size_t)c->n;
+    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), at = ox_ints(op->g, axes, n), w = ox(op, "Slice", c->weight, from, to, at, from);
+    if (!ox_ok(w) || !dim_divide(cx, ox_dim(w, 0), g, &each))
+        return ox_ok(w) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups", (long long)c->groups) : POISON;
+    for (int i = 0; i < rank + 1; i++) {
+        apart[i] = i == 0 ? g : i == 1 ? each : ox_dim(w, i - 1);
+        perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;
+    }
+    for (int i = 0; i < rank; i++)
+        whole[i] = i == 0 ? dim_mul(cx, g, ox_dim(w, 1)) : i == 1 ? each : ox_dim(w, i);
+    return reshape_to(op, permute_to(op, reshape_to(op, w, apart, rank + 1), perm, rank + 1), whole, rank);
+}
+
+/* A transposed convolution is one of x with zeros between its items, and of the turned weight. */
+static bool untransposed(Op *op, Conv *c)
+{
+    int64_t kernel;
+    for (int i = 0; i < c->n; i++) {
+        if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
+            return op_refuse(op, "ints with a kernel whose size is not known"), false;
+        zeros_between(op, c, 2 + i);
+        int64_t reach = c->dilation[i] * (kernel - 1);
+        c->pads[i] = reach - c->pads[i];
+        c->pads[c->n + i] = reach - c->pads[c->n + i] + c->extra[i];
+        c->stride[i] = 1;
+    }
+    c->weight = turned_weight(op, c);
+    c->transposed = false;
+    return ox_ok(c->weight) && ox_ok(c->x);
+}
+
+static Ox conv_of_ints(Op *op, Conv *c)
+{
+    Ctx *cx = op->cx;
+    int rank = c->n + 2, perm[2 * MAX_RANK] = { 0, 1 };
+    int64_t pads[2 * MAX_RANK] = { 0 }, kernel;
+    if (rank > MAX_RANK / 2 || (c->transposed && !untransposed(op, c)))
+        return POISON;
+    Ox zero = number_like(op, 0, c->x), x = c->x;
+    for (int i = 0; i < c->n; i++) {
+        pads[2 + i] = c->pads[i];
+        pads[rank + 2 + i] = c->pads[c->n + i];
+    }
+    if (any(pads, 2 * rank))
+        x = ox(op, "Pad", x, ox_ints(op->g, pads, 2 * (size_t)rank), zero);
+    Dim out[MAX_RANK] = { ox_dim(c->x, 0), ox_dim(c->weight, 0) }, taps = ox_dim(c->weight, 1), area = dim_int(cx, 1), g = dim_int(cx, c->groups), each;
+    for (int i = 0; i < c->n && ox_ok(x); i++) {
+        if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
+            return op_refuse(op, "ints with a kernel whose size is not known");
+        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i), dim_int(cx, c->dilation[i] * (kernel - 1) + 1));
+        out[2 + i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, c->stride[i])), dim_int(cx, 1));
+        x = windows_along(op, x, 2 + 2 * i, (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
+        perm[2 + i] = 2 + 2 * i;
+        perm[2 + c->n + i] = 3 + 2 * i;
+        taps = dim_mul(cx, taps, dim_int(cx, kernel));
+        area = dim_mul(cx, area, out[2 + i]);
+    }
+    if (!ox_ok(x) || !dim_divide(cx, out[1], g, &each))
+        return ox_ok(x) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups", (long long)c->groups) : POISON;
+    Ox columns = reshape_to(op, permute_to(op, x, perm, 2 + 2 * c->n), (const Dim[]){ out[0], g, taps, area }, 4);
+    Ox rows = reshape_to(op, c->weight, (const Dim[]){ g, each, taps }, 3);
+    Ox y = reshape_to(op, ox(op, "MatMul", rows, columns), out, rank);
+    if (!c->bias || !ox_ok(y))
+        return y;
+    Dim lying[MAX_RANK];
+    for (int i = 0; i < c->n + 1; i++)
+        lying[i] = i ? dim_int(cx, 1) : out[1];
+    return ox(op, "Add", y, reshape_to(op, c->bias, lying, c->n + 1));
+}
+
 static Ox lower_conv(Op *op)
 {
     Conv c;
@@ -115,9 +216,10 @@ static Ox lower_conv(Op *op)
     bool alone = ox_rank(c.x) == c.n + 1;
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
-    if (c.transposed)
+    bool whole_numbers = ox_ok(c.x) && dtype_is_int(ox_dtype(c.x));
+    if (c.transposed && !whole_numbers)
         extra_by_pads(&c);
-    Ox out = conv_emit(op, &c), axes = ints(op, 0);
+    Ox out = whole_numbers ? conv_of_ints(op, &c) : conv_emit(op, &c), axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }
 

@@ -41,17 +41,28 @@ static bool count_windows(Op *op, Fold2d *f, const Dim size[AXES])
 }
 
 /* [taps, windows]: where tap t of window w lies along the axis. */
-static Ox places(Op *op, const Fold2d *f, int axis)
+static Ox places(Op *op, Windows1d w)
 {
-    int64_t *tap = new_array(op->cx, int64_t, f->kernel[axis]);
-    for (int64_t i = 0; tap && i < f->kernel[axis]; i++)
-        tap[i] = i * f->dilation[axis];
+    int64_t *tap = new_array(op->cx, int64_t, w.taps);
+    for (int64_t i = 0; tap && i < w.taps; i++)
+        tap[i] = i * w.dilation;
     if (!tap)
         return POISON;
-    Ox taps = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ f->kernel[axis], 1 }, tap));
-    Ox zero = ox_int(op->g, 0), end = ox_dim_value(op->g, dim_mul(op->cx, f->windows[axis], dim_int(op->cx, f->stride[axis]))), by = ox_int(op->g, f->stride[axis]);
+    Ox taps = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ w.taps, 1 }, tap));
+    Ox zero = ox_int(op->g, 0), end = ox_dim_value(op->g, dim_mul(op->cx, w.count, dim_int(op->cx, w.stride))), by = ox_int(op->g, w.stride);
     Ox windows = ox(op, "Range", zero, end, by);
     return ox(op, "Add", taps, windows);
+}
+
+Ox windows_along(Op *op, Ox x, int axis, Windows1d w)
+{
+    Ox at = places(op, w);
+    return ox_with(op, "Gather", INPUTS(x, at), INT("axis", axis));
+}
+
+static Windows1d windows_of(const Fold2d *f, int axis)
+{
+    return (Windows1d){ f->kernel[axis], f->dilation[axis], f->stride[axis], f->windows[axis] };
 }
 
 static bool image_input(Op *op, int batched, Ox *x, bool *alone)
@@ -91,9 +102,8 @@ static Ox lower_im2col(Op *op)
         return POISON;
     Ctx *cx = op->cx;
     Dim all = dim_mul(cx, ox_dim(x, 1), dim_int(cx, f.kernel[0] * f.kernel[1])), dims[3] = { ox_dim(x, 0), all, dim_product(cx, f.windows, AXES) };
-    Ox image = padded(op, &f, x), rows = places(op, &f, 0), columns = places(op, &f, 1);
-    Ox tall = ox_with(op, "Gather", INPUTS(image, rows), INT("axis", 2));
-    Ox wide = ox_with(op, "Gather", INPUTS(tall, columns), INT("axis", 4));        /* [N, C, kh, rows, kw, columns] */
+    Ox tall = windows_along(op, padded(op, &f, x), 2, windows_of(&f, 0));
+    Ox wide = windows_along(op, tall, 4, windows_of(&f, 1));        /* [N, C, kh, rows, kw, columns] */
     return without_batch(op, reshape_to(op, permute_to(op, wide, (const int[]){ 0, 1, 2, 4, 3, 5 }, 6), dims, 3), f.alone);
 }
 
@@ -106,7 +116,7 @@ static Ox added_up(Op *op, const Fold2d *f, Ox x, Dim channels, const Dim size[A
     for (int i = 0; i < AXES; i++)
         wide[i] = dim_add(cx, size[i], dim_int(cx, 2 * f->pad[i]));
     Dim flat[3] = { ox_dim(x, 0), channels, each }, area[3] = { flat[0], channels, dim_product(cx, wide, AXES) };
-    Ox rows = places(op, f, 0), columns = places(op, f, 1), row_axes = ints(op, 1, 3), column_axes = ints(op, 0, 2), pitch = ox_dim_value(op->g, wide[1]);
+    Ox rows = places(op, windows_of(f, 0)), columns = places(op, windows_of(f, 1)), row_axes = ints(op, 1, 3), column_axes = ints(op, 0, 2), pitch = ox_dim_value(op->g, wide[1]);
     Ox down = ox(op, "Mul", rows, pitch), from = ox(op, "Unsqueeze", down, row_axes), across = ox(op, "Unsqueeze", columns, column_axes);
     Ox at = reshape_to(op, ox(op, "Add", from, across), &each, 1);                  /* [kh, kw, rows, columns], flat */
     Ox where = expand_dims(op, at, flat, 3), values = reshape_to(op, x, flat, 3), zero = number_like(op, 0, x), canvas = expand_dims(op, zero, area, 3);

@@ -68,6 +68,69 @@ static void both_sides(const Pool *p, int64_t *out)
         out[i] = out[p->n + i] = p->pad[i];
 }
 
+/* ---- ints: ONNX pools floats only, so each axis is cut into windows that are reduced ---- */
+
+static int64_t least_int(DType t)
+{
+    return t == DT_INT64 ? INT64_MIN : t == DT_INT32 ? INT32_MIN : t == DT_INT16 ? INT16_MIN : t == DT_INT8 ? INT8_MIN : 0;
+}
+
+/* How many windows an axis has: with ceil_mode the last one must begin in the image or in the padding before it. */
+static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *count)
+{
+    if (!dim_known(ox_dim(p->x, 2 + i), size))
+        return op_refuse(op, "ints of a size that is not known: give it with -i"), false;
+    int64_t room = *size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
+    if (room < 0)
+        return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i, type_text(op->cx, p->x->type)->s);
+    *count = (p->ceil ? (room + p->stride[i] - 1) / p->stride[i] : room / p->stride[i]) + 1;
+    *count -= p->ceil && (*count - 1) * p->stride[i] >= *size + p->pad[i];
+    return true;
+}
+
+static Ox pool_of_ints(Op *op, const Pool *p, const char *reduce, int64_t fill)
+{
+    int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], size;
+    int rank = p->n + 2;
+    for (int i = 0; i < p->n; i++) {
+        if (!count_windows(op, p, i, &size, &count[i]))
+            return POISON;
+        int64_t missing = (count[i] - 1) * p->stride[i] + p->dilation[i] * (p->kernel[i] - 1) + 1 - size - p->pad[i];
+        pads[2 + i] = p->pad[i];
+        pads[rank + 2 + i] = missing > 0 ? missing : 0;
+    }
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), value = ox_integer(op->g, ox_dtype(p->x), fill), x = ox(op, "Pad", p->x, list, value);
+    for (int i = 0; i < p->n; i++) {
+        Ox windows = windows_along(op, x, 2 + i, (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) }), axes = ints(op, 2 + i);
+        x = ox_with(op, reduce, INPUTS(windows, axes), INT("keepdims", 0));
+    }
+    return x;
+}
+
+/* What a sum is divided by: the numbers of each window, those of the padding too or not. */
+static Ox window_sizes(Op *op, const Pool *p, bool with_padding)
+{
+    Ox all = NULL;
+    for (int i = 0; i < p->n; i++) {
+        int64_t size, count;
+        if (!count_windows(op, p, i, &size, &count))
+            return POISON;
+        int64_t *wide = new_array(op->cx, int64_t, count + 1);
+        for (int64_t k = 0; wide && k < count; k++) {
+            int64_t from = k * p->stride[i] - p->pad[i], to = from + p->kernel[i], last = with_padding ? size + p->pad[i] : size;
+            wide[k] = (to < last ? to : last) - (with_padding || from > 0 ? from : 0);
+        }
+        Dim lying[MAX_RANK];
+        for (int k = 0; k < p->n; k++)
+            lying[k] = dim_int(op->cx, k == i ? count : 1);
+        Ox along = wide ? reshape_to(op, ox_ints(op->g, wide, (size_t)count), lying, p->n) : POISON;
+        all = all ? ox(op, "Mul", all, along) : along;
+    }
+    return ox_ok(all) ? ox_cast(op->g, all, ox_dtype(p->x)) : all;
+}
+
+static bool whole_numbers(const Pool *p) { return dtype_is_int(ox_dtype(p->x)); }
+
 /* ---- max ---- */
 
 /* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and channels. */
@@ -82,6 +145,10 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     int64_t pads[2 * MAX_RANK];
     size_t n = (size_t)p->n;
+    if (whole_numbers(p)) {
+        out[0] = without_batch(op, pool_of_ints(op, p, "ReduceMax", least_int(ox_dtype(p->x))), p->alone);
+        return n_out == 1 ? true : (op_refuse(op, "the places of the largest ints"), false);
+    }
     both_sides(p, pads);
     if (!ox_make_n(op->g, "MaxPool", INPUTS(p->x),
                    ATTRS(INT("ceil_mode", p->ceil), INT_LIST("dilations", p->dilation, n), INT_LIST("kernel_shape", p->kernel, n),
@@ -143,8 +210,12 @@ static Ox lower_avg_pool(Op *op)
         double by = (double)arg_int(op, "divisor_override");
         if (by == 0)
             return op_fail(op, E_VALUE, "divisor must be not zero");
-        Ox sums = window_sums(op, &p), divisor = number_like(op, by, p.x);
+        Ox sums = whole_numbers(&p) ? pool_of_ints(op, &p, "ReduceSum", 0) : window_sums(op, &p), divisor = number_like(op, by, p.x);
         return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
+    }
+    if (whole_numbers(&p)) {
+        Ox sums = pool_of_ints(op, &p, "ReduceSum", 0), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
+        return without_batch(op, ox(op, "Div", sums, by), p.alone);
     }
     both_sides(&p, pads);
     size_t n = (size_t)p.n;

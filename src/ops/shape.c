@@ -361,6 +361,8 @@ static Ox lower_pixel_shuffle(Op *op)
     int rank;
     if (!need_rank(op, x, 4, &rank))
         return POISON;
+    if (r == 1 && rank >= 3)
+        return x;
     if (rank == 4 && dtype_is_float(ox_dtype(x)))       /* runtimes have it for floats only */
         return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r), STRING("mode", str_of(op->cx, "CRD")));
     if (rank < 3)
@@ -391,6 +393,8 @@ static Ox lower_pixel_unshuffle(Op *op)
     if (!need_rank(op, x, 4, &rank))
         return POISON;
     int a = rank - 3;
+    if (r == 1 && a >= 0)
+        return x;
     if (a < 0 || !dim_divide(op->cx, ox_dim(x, a + 1), by, &high) || !dim_divide(op->cx, ox_dim(x, a + 2), by, &wide))
         return op_fail(op, E_VALUE, "pixel_unshuffle expects height and width to be divisible by downscale_factor");
     Ox parts = split_axis(op, split_axis(op, x, a + 2, (const Dim[]){ wide, by }, 2), a + 1, (const Dim[]){ high, by }, 2);
