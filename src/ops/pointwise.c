@@ -164,15 +164,24 @@ static Ox int_power(Op *op, Ox x, int64_t n)
     return out;
 }
 
-/* The same where the exponents are data: six steps, for beyond 2^63 only 1 and -1 have powers. */
+/* The same where the exponents are data: a step for each bit that they may have. Odd numbers wrap round for ever. */
 static Ox int_powers(Op *op, Ox x, Ox n)
 {
+    int bits = (int)dtype_size(ox_dtype(n)) * 8 - dtype_is_signed(ox_dtype(n));
+    const int64_t *known;
+    int64_t count, most = 0;
+    if (ox_known_ints(op->g, n, &known, &count)) {
+        for (int64_t i = 0; i < count; i++)
+            most |= known[i];
+        for (bits = 1; bits < 63 && most >> bits; )
+            bits++;
+    }
     Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), two = number_like(op, 2, x), out = one;
-    for (int bit = 0; bit < 6; bit++) {
+    for (int bit = 0; bit < bits; bit++) {
         Ox rest = ox(op, "Mod", n, two), even = ox(op, "Equal", rest, zero), more = ox(op, "Mul", out, x);
         out = ox(op, "Where", even, out, more);
-        n = bit < 5 ? ox(op, "Div", n, two) : n;
-        x = bit < 5 ? ox(op, "Mul", x, x) : x;
+        n = bit < bits - 1 ? ox(op, "Div", n, two) : n;
+        x = bit < bits - 1 ? ox(op, "Mul", x, x) : x;
     }
     return out;
 }
@@ -191,16 +200,29 @@ static Ox lower_pow(Op *op)
 {
     Ox x = arg(op, "self"), n = arg(op, "exponent");
     Value number = arg_value(op, "exponent");
+    if (ox_ok(n) && op->common == DT_BOOL && number.tag == V_BOOL) {     /* false only as false to the power of true */
+        Ox off = ox(op, "Not", n);
+        return ox(op, "Or", x, off);
+    }
     if (!ox_ok(x) || !ox_ok(n) || !dtype_is_int(op->common))
         return ox(op, "Pow", x, n);
     if (number.tag == V_INT && number.i < 0)
         return op_fail(op, E_VALUE, "Integers to negative integer powers are not allowed.");
-    if (number.tag == V_INT && number.i > 0 && number.i < 64)
+    if (number.tag == V_INT && number.i > 0)
         return int_power(op, x, number.i);
+    if (number.tag == V_INT) {
+        Ox none = ox(op, "Mul", x, n);
+        return ox(op, "Add", none, number_like(op, 1, x));
+    }
     if (!dtype_is_signed(op->common))
         return int_powers(op, x, n);
     Ox zero = number_like(op, 0, x), below = ox(op, "Less", n, zero), positive = ox(op, "Max", n, zero);
-    Ox powers = int_powers(op, x, positive), inverse = negative_powers(op, x, n);
+    const Dim *sizes;
+    int64_t count;
+    Ox base = x;
+    if (x->kind != OX_CONST && ox_items(x, &sizes, &count))     /* a size to the power of data is no size any more */
+        base = ox(op, "Where", below, number_like(op, 1, x), x);
+    Ox powers = int_powers(op, base, positive), inverse = negative_powers(op, x, n);
     return ox(op, "Where", below, inverse, powers);
 }
 
