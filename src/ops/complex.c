@@ -602,7 +602,7 @@ static Ox lower_imag(Op *op)
 
 static Ox write_imag(Op *op, Ox base, Ox part) { return joined(op, (Z){ ox_part(op->g, base, 0), part }); }
 
-static Ox conjugate(Op *op, Ox z) { return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? joined(op, z_conj(op, parts(op, z))) : z; }
+Ox conjugate(Op *op, Ox z) { return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? joined(op, z_conj(op, parts(op, z))) : z; }
 static Ox lower_conj(Op *op) { return conjugate(op, arg(op, "self")); }
 static Ox write_conj(Op *op, Ox base, Ox part)
 {

@@ -84,6 +84,10 @@ Ox trim_to(Op *op, Ox x, Ox like, int axis);
 /* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */
 Value written(Op *op, Ox v);
 
+/* ---- complex tensors (complex.c) ---- */
+
+Ox conjugate(Op *op, Ox z);                             /* z itself when it is real */
+
 /* ---- reductions (reduce.c) ---- */
 
 /* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */

@@ -97,7 +97,8 @@ static Ox lower_sum_to_size(Op *op)
     bool summed = size.n == 0 || lead > 0;
     for (size_t i = 0; i < size.n && lead >= 0; i++)
         summed |= dim_is(size.at[i], 1) && !dim_is(ox_dim(x, lead + (int)i), 1);
-    if (summed && !dtype_is_float(ox_dtype(x)))
+    bool complex = dtype_is_complex(ox_dtype(x));
+    if (summed && !dtype_is_float(ox_dtype(x)) && !complex)
         x = ox_cast(op->g, x, DT_INT64);                                /* a sum of ints is one of int64 */
     if (lead < 0)
         return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n, type_text(op->cx, x->type)->s);
@@ -111,9 +112,12 @@ static Ox lower_sum_to_size(Op *op)
         else if (!dim_require(op->cx, ox_dim(x, i), want, "sum_to_size: dimension %d is not expandable", i))
             return POISON;
     }
+    Ox sum = complex ? ox_pair(op->g, x) : x;                           /* the parts lie behind all axes */
     if (others.n)
-        x = reduce(op, "ReduceSum", x, &others, true);
-    return in_front.n ? reduce(op, "ReduceSum", x, &in_front, false) : x;
+        sum = reduce(op, "ReduceSum", sum, &others, true);
+    if (in_front.n)
+        sum = reduce(op, "ReduceSum", sum, &in_front, false);
+    return complex ? ox_of_pair(op->g, sum) : sum;
 }
 
 static Ox lower_mean(Op *op)

@@ -247,7 +247,7 @@ static Ox lower_matrix_h(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
-    return rank == 0 || rank == 2 ? turned(op, x) : op_fail(op, E_VALUE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", rank);
+    return rank == 0 || rank == 2 ? conjugate(op, turned(op, x)) : op_fail(op, E_VALUE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", rank);
 }
 
 static Ox reversed(Op *op, Ox x)
@@ -271,6 +271,9 @@ static Ox last_two(Op *op, Ox x)
 
 static Ox lower_m_t(Op *op) { return last_two(op, arg(op, "self")); }
 static Ox write_m_t(Op *op, Ox base, Ox part) { (void)base; return last_two(op, part); }
+static Ox lower_m_h(Op *op) { return conjugate(op, lower_m_t(op)); }
+static Ox write_m_h(Op *op, Ox base, Ox part) { return conjugate(op, write_m_t(op, base, part)); }
+static Ox write_matrix_h(Op *op, Ox base, Ox part) { return conjugate(op, write_t(op, base, part)); }
 
 /* movedim(x, source, destination): the named axes go to their places, the others keep their order. */
 static bool moved_perm(Op *op, int rank, int *perm)
@@ -597,9 +600,9 @@ const OpRow ops_view[] = {
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"),
     { .kind = ROW_VIEW, .schema = "aten::atleast_3d(Tensor self) -> Tensor", .lower = lower_atleast, .write = as_base, .datum = 3 },
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    VIEW(lower_m_t, write_m_t, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_m_t, write_m_t, PLAIN, "aten::adjoint(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_matrix_h, write_t, PLAIN, "aten::matrix_H(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_m_h, write_m_h, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_m_h, write_m_h, PLAIN, "aten::adjoint(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_matrix_h, write_matrix_h, PLAIN, "aten::matrix_H(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_movedim, write_movedim, PLAIN, "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
     OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
     VIEW(lower_movedim, write_movedim, PLAIN, "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
