@@ -56,7 +56,7 @@ class Options(Structure):
                 ("constant_nodes", c_int), ("initializers_as_inputs", c_int), ("drop_unused_inputs", c_int), ("torch_names", c_int), ("doc_strings", c_int),
                 ("rename_inputs", Texts), ("n_rename_inputs", c_size_t), ("rename_outputs", Texts), ("n_rename_outputs", c_size_t),
                 ("keep_loops", c_int), ("domains", Texts), ("n_domains", c_size_t), ("output_dims", Texts), ("n_output_dims", c_size_t),
-                ("state", c_int), ("loops", c_int), ("model_name", c_char_p), ("dims", Texts), ("n_dims", c_size_t),
+                ("state", c_int), ("loops", c_int), ("module", c_char_p), ("method", c_char_p), ("model_name", c_char_p), ("dims", Texts), ("n_dims", c_size_t),
                 ("keep_inputs", Texts), ("n_keep_inputs", c_size_t)]
 
     def __init__(self, **fields):
