@@ -51,6 +51,7 @@ typedef struct ExScope {
     ExFunction *fn;
     Map slots;                      /* name -> slot + 1 */
     Map types;                      /* name -> Recorded */
+    bool repeated;                  /* a graph that may run more than once, or not at all */
     DType autocast;                 /* of the region that it stands in; DT_NONE outside */
 } ExScope;
 

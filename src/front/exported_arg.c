@@ -175,7 +175,7 @@ static bool graph_item(ExScope *s, Json *j, Expr **out)
     if (!ex_find_graph(s, j, &name, &at))
         return false;
     ExFunction *fn = new(x->cx, ExFunction);
-    ExScope inner = { .x = x, .fn = fn, .autocast = s->autocast };
+    ExScope inner = { .x = x, .fn = fn, .repeated = true, .autocast = s->autocast };
     ExGraph g = { 0 };
     if (!ex_read_graph(&inner, &at, &g, NULL))
         return false;

@@ -37,7 +37,7 @@ bool ex_write_region(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
     ExOperands operands = { 0 }, values = { 0 };
-    ExScope inner = { .x = x, .fn = s->fn, .autocast = s->autocast };
+    ExScope inner = { .x = x, .fn = s->fn, .repeated = s->repeated, .autocast = s->autocast };
     ExGraph g = { 0 };
     ExResults r = { 0 };
     if (!n->has_graph || n->args.n < n->region->operands)

@@ -127,7 +127,7 @@ static void append(Scan *sc, Expr *list, Expr *value)
 static bool trip(Scan *sc, Json *graph, bool from_first)
 {
     Exported *x = sc->s->x;
-    ExScope inner = { .x = x, .fn = sc->s->fn, .autocast = sc->s->autocast };
+    ExScope inner = { .x = x, .fn = sc->s->fn, .repeated = true, .autocast = sc->s->autocast };
     ExOperands operands = { 0 };
     ExGraph g = { 0 };
     size_t n = sc->carried.n;

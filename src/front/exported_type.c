@@ -165,11 +165,31 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
 
 /* ---- what values are ---- */
 
+/* Does the expression hold a size that data decides, u0 or u17? */
+static bool from_data(Str expr)
+{
+    for (const char *at = expr->s; *at; at++) {
+        bool starts = at == expr->s || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", at[-1]);
+        if (starts && at[0] == 'u' && at[1] >= '0' && at[1] <= '9')
+            return true;
+    }
+    return false;
+}
+
+/* In a loop's body u0 is another number in each trip: it says nothing there. */
 static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
 {
     if (map_find(&s->types, name))
         return fail(s->x->cx, E_FORMAT, "%s: byte %zu: %s is described twice", j->record, json_mark(j), name->s);
-    map_put(s->x->cx, &s->types, name, mem_copy(s->x->cx, r, sizeof *r));
+    Recorded *kept = mem_copy(s->x->cx, r, sizeof *r);
+    int n = r->what ? (r->dim ? 1 : 0) : r->rank;
+    RecordedDim *dim = kept && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim) : NULL;
+    for (int i = 0; dim && s->repeated && i < n; i++)
+        if (dim[i].expr && from_data(dim[i].expr))
+            dim[i].expr = NULL;
+    if (kept && dim)
+        kept->dim = dim;
+    map_put(s->x->cx, &s->types, name, kept);
     return true;
 }
 

@@ -183,6 +183,10 @@ static void graphs_inside_nodes(void **state)
 #define FOLD(op) "{\"as_graph\": {\"name\": \"f\", \"graph\": {\"inputs\": [" TENSOR("a") ", " TENSOR("b") "], \"outputs\": [" TENSOR("s") "], \"nodes\": [" \
                  NODE(op, ARG("self", TENSOR("a")) "," ARG("other", TENSOR("b")), TENSOR("s")) "], \"tensor_values\": {}, \"sym_int_values\": {}, " \
                  "\"sym_bool_values\": {}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {}}}}"
+/* A body whose result has a size that data decides: it is another one in each trip. */
+#define FOUND "{\"as_graph\": {\"name\": \"f\", \"graph\": {\"inputs\": [" TENSOR("a") "], \"outputs\": [" TENSOR("s") "], \"nodes\": [" \
+              NODE("torch.ops.aten.nonzero.default", ARG("self", TENSOR("a")), TENSOR("s")) "], \"tensor_values\": {\"s\": " T(5, SYM("u0") ", " SYM("s77"), I(1) ", " I(1)) "}, " \
+              "\"sym_int_values\": {}, \"sym_bool_values\": {}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {}}}}"
 #define TENSORS_OF(name) "{\"as_tensors\": [{\"name\": \"" name "\"}]}"
 
 /* torch 2.13 saves no associative_scan that was made on a CPU: this one is written by hand. */
@@ -204,6 +208,23 @@ static void scans_are_loops(void **state)
     assert_refused(cx, &(Parts){ .nodes = short_of_results }, "another number of results");
     static const char *const no_rows = NODE("torch.ops.higher_order.map_impl", ARG("", FOLD("torch.ops.aten.mul.Tensor")) "," ARG("", "{\"as_tensors\": []}"), TENSOR("y"));
     assert_refused(cx, &(Parts){ .nodes = no_rows }, "without its graph or its rows");
+}
+
+static void sizes_of_a_trip_stay_in_it(void **state)
+{
+    Ctx *cx = *state;
+    Program *p = load(cx, &(Parts){ .nodes = NODE("torch.ops.higher_order.map_impl", ARG("", FOUND) "," ARG("", TENSORS_OF("x")), TENSOR("y")),
+                                    .ranges = "\"s77\": {\"min_val\": 0, \"max_val\": null}, \"u0\": {\"min_val\": 0, \"max_val\": null}" });
+    assert_non_null(p);
+    const Stmt *loop = p->entry->body.at[1];
+    assert_int_equal(loop->kind, S_FOR);
+    const Recorded *found = NULL;
+    for (uint32_t i = 0; i < loop->body.n; i++)
+        if (loop->body.at[i]->value->kind == X_OP && str_is(loop->body.at[i]->value->op, "aten::nonzero"))
+            found = loop->body.at[i]->recorded;
+    assert_non_null(found);
+    assert_true(found->rank == 2 && found->dim[0].known == -1 && found->dim[0].expr == NULL);
+    assert_string_equal(found->dim[1].expr->s, "s77");
 }
 
 static void regions_dissolve(void **state)
@@ -468,7 +489,7 @@ static void every_truncation_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(regions_dissolve),
+        TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(sizes_of_a_trip_stay_in_it), TEST(regions_dissolve),
         TEST(assertions_are_dropped_and_said), TEST(a_vmap_is_refused_with_what_to_do), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
