@@ -234,6 +234,27 @@ static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *d
         *x = reduce(op, "ReduceSum", *x, &axes, true);
 }
 
+/* Contracted sizes that nobody knows to be equal: one may turn out to be 1, and stands for as many as the other has. */
+static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy)
+{
+    Dim xs[MAX_RANK], ys[MAX_RANK];
+    if (!ox_ok(*x) || !ox_ok(*y))
+        return false;
+    memcpy(xs, (*x)->type->dim, (size_t)ox_rank(*x) * sizeof *xs);
+    memcpy(ys, (*y)->type->dim, (size_t)ox_rank(*y) * sizeof *ys);
+    for (size_t i = 0; i < dx->n; i++) {
+        Dim *a = &xs[dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]], *b = &ys[dy->at[i] < 0 ? dy->at[i] + ox_rank(*y) : dy->at[i]], both;
+        if (dim_eq(op->cx, *a, *b) == YES)
+            continue;
+        if (!dim_broadcast(op->cx, *a, *b, &both))
+            return fail(op->cx, E_VALUE, "contracted dimensions need to match, but got sizes %s and %s", dim_text(op->cx, *a)->s, dim_text(op->cx, *b)->s);
+        *a = *b = both;
+    }
+    *x = expand_dims(op, *x, xs, ox_rank(*x));
+    *y = expand_dims(op, *y, ys, ox_rank(*y));
+    return ox_ok(*x) && ox_ok(*y);
+}
+
 static Ox lower_tensordot(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, "other");
@@ -247,6 +268,8 @@ static Ox lower_tensordot(Op *op)
         return POISON;
     summed_beside_one(op, &x, &dx, y, &dy);
     summed_beside_one(op, &y, &dy, x, &dx);
+    if (!same_contracted(op, &x, &dx, &y, &dy))
+        return POISON;
     Ox a = permute_to(op, x, px, xr), b = permute_to(op, y, py, yr);
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
