@@ -127,6 +127,7 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic, state=
     part = "%s.%d.part" % (base, os.getpid())
     save(part)
     os.replace(part, base + suffix)
+    runs = runs()                               # after saving: a run may change what the model keeps
     arrays = {}
     for i, (args, outs) in enumerate(runs):
         for kind, values in (("in", flatten_inputs(recipe, args)), ("out", outs)):
@@ -232,19 +233,24 @@ def clone(x):
     return copy.deepcopy(x) if is_container(x) else x
 
 
+def kept(recipe, module):
+    """What a model that keeps state holds now."""
+    return {n: b.clone().numpy() for n, b in module.named_buffers()} if "state" in recipe.tags else {}
+
+
 def save_traced(recipe, folder):
     model, example = built(recipe)
     with torch.no_grad():
         program = torch.jit.trace(model, clone(example), check_trace=False)
-    runs = run_all(recipe, program, recipe.batches)
-    write(folder, recipe.name + ".traced", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "traced", recipe.dynamic)
+    runs = lambda: run_all(recipe, program, recipe.batches)
+    write(folder, recipe.name + ".traced", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "traced", recipe.dynamic, kept(recipe, program))
 
 
 def save_scripted(recipe, folder):
     model, _ = built(recipe)
     program = torch.jit.script(model)
-    runs = run_all(recipe, program, recipe.batches)
-    write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic)
+    runs = lambda: run_all(recipe, program, recipe.batches)
+    write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic, kept(recipe, program))
 
 
 def shapes_of(recipe, example):
@@ -263,10 +269,9 @@ def save_exported(recipe, folder, form, dynamic=False, table=None, old=False):
         if table is not None:
             program = program.run_decompositions(*table)
     many = dynamic or recipe.shapes or "program" in recipe.tags or "state" in recipe.tags
-    state = {n: b.clone().numpy() for n, b in model.named_buffers()} if "state" in recipe.tags else {}
-    runs = run_all(recipe, model, recipe.batches if many else recipe.batches[:1])
+    runs = lambda: run_all(recipe, model, recipe.batches if many else recipe.batches[:1])
     save = save_pt2_old if old else save_pt2
-    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, many, state)
+    write(folder, recipe.name + "." + form, ".pt2", lambda p: save(program, p), model, recipe, runs, form, many, kept(recipe, model))
 
 
 def save_pt2(program, path):

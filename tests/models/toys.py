@@ -292,7 +292,7 @@ class slice_assign(nn.Module):
         return y
 
 
-@toy((2, 3), tags=["refused"])
+@toy((2, 3), tags=["state"])
 class buffer_state(nn.Module):
     def __init__(self):
         super().__init__()

@@ -50,18 +50,6 @@ def test_cnn_at_28_is_clean(case, out):
     oracle.verify(case, out, opset=28, dynamic=case.about["dynamic"])
 
 
-REFUSED = [c for c in TOYS if "refused" in c.tags]
-TOYS = [c for c in TOYS if "refused" not in c.tags]
-
-
-@pytest.mark.parametrize("case", REFUSED, ids=lambda c: c.set + "/" + c.name)
-def test_refused(case, out):
-    """A model that keeps state between runs: said by the state's name, and nothing is written."""
-    done = oracle.convert(case.file, out, *case.options(False))
-    assert done.returncode == 1 and "count" in done.stderr, done.stderr
-    assert not out.exists()
-
-
 @pytest.mark.parametrize("case", TOYS, ids=lambda c: c.set + "/" + c.name)
 def test_toy(case, out):
     oracle.verify(case, out, dynamic=case.about["runs"] > 1 and case.form in ("traced", "scripted"))
