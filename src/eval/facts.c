@@ -82,6 +82,8 @@ static StateFact *state_of(Ctx *cx, Str name)
     return NULL;
 }
 
+bool facts_any_state(Ctx *cx) { return facts_of(cx)->states.n > 0; }
+
 const uint32_t *facts_state(Ctx *cx, Str name)
 {
     const StateFact *s = state_of(cx, name);

@@ -148,6 +148,7 @@ void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
 /* State `name` of the model is an input: which of its axes have another size after a run (a bit each). NULL: it is none. */
 const uint32_t *facts_state(Ctx *cx, Str name);
 bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
+bool facts_any_state(Ctx *cx);
 /* Is the loop `s` kept, unrolled, or as the options say? facts_loop asks for a restart; why: what a kept loop failed with, for a note. */
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
 LoopFact facts_loop_of(Ctx *cx, const Stmt *s);

@@ -54,8 +54,11 @@ static void walk_object(Walk *w, Obj *o, Str name)
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
         vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr });
-        if (has_identity(o->slot[i].v))
-            walk(w, o->slot[i].v, child_name(w->ev->cx, name, attr));
+        Value v = o->slot[i].v;
+        if (v.tag == V_TENSOR && v.t->st->name)
+            walk(w, v, v.t->st->name);
+        else if (has_identity(v))
+            walk(w, v, child_name(w->ev->cx, name, attr));
     }
 }
 
@@ -207,7 +210,8 @@ bool state_begin(Eval *ev)
             note(ev->cx, NOTE_CHANGED, "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved keeps it", (long long)n,
                  n == 1 ? " was" : "s were");
     }
-    feed_all(ev);
+    if (facts_any_state(ev->cx))            /* names are made for this alone, and a model has many attributes */
+        feed_all(ev);
     return !ctx_failed(ev->cx);
 }
 
