@@ -87,6 +87,15 @@ static void *base_realloc(void *p, size_t size) { return fault_now() ? NULL : re
 
 void base_free(void *p) { free(p); }
 
+/* Asks for huge pages under all of p: fewer faults, and a large map that is looked at everywhere stays in the TLB. A wish:
+ * without it all is well, only slower. Whole pages, so that the system still has one mapping to move when it grows. */
+static void wish_huge(void *p, size_t size)
+{
+    uintptr_t page = 4096, from = (uintptr_t)p & ~(page - 1), to = ((uintptr_t)p + size + page - 1) & ~(page - 1);
+    if (p && size >= HUGE_PAGE)
+        (void)!madvise((void *)from, to - from, MADV_HUGEPAGE);
+}
+
 /* A chunk of 4 MB costs 1,000 page faults, or two. */
 void *pages_new(size_t size)
 {
@@ -95,7 +104,7 @@ void *pages_new(size_t size)
     void *p = fault_now() ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    (void)!madvise(p, size, MADV_HUGEPAGE);     /* a wish: without it all is well, only slower */
+    wish_huge(p, size);
     return p;
 }
 
@@ -219,6 +228,7 @@ static void *block_new(Arena *a, size_t size)
     Block *b = fault_now() || size > SIZE_MAX - sizeof *b ? NULL : calloc(1, sizeof *b + size);
     if (!b)
         return NULL;
+    wish_huge(b, sizeof *b + size);
     *b = (Block){ .older = a->blocks, .of = a, .size = size, .number = a->n_block++ };
     link_block(b);
     return b->at;
@@ -377,6 +387,7 @@ static void *block_grow(Ctx *cx, Block *b, size_t size)
         fail(cx, E_MEMORY, "out of memory");
         return NULL;
     }
+    wish_huge(grown, sizeof *grown + size);
     grown->of->bytes -= grown->size;
     grown->size = size;
     link_block(grown);
