@@ -143,7 +143,8 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
         return false;
     if (n == 0) {
         Dim batch[MAX_RANK];
-        memcpy(batch, a->type->dim, (size_t)ox_rank(a) * sizeof *batch);
+        for (int i = 0; i < ox_rank(a); i++)
+            batch[i] = ox_dim(a, i);
         *sign = expand_dims(op, number_like(op, 1, a), batch, ox_rank(a) - 2);
         if (log)
             *log = expand_dims(op, number_like(op, 0, a), batch, ox_rank(a) - 2);
