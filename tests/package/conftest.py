@@ -2,6 +2,9 @@
 import os
 import sys
 
+import pytest
+import torch
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 os.environ.setdefault("PT2ONNX_LIBRARY", os.path.join(os.environ.get("PT2ONNX_BUILD") or os.path.join(TOP, "build"), "libpt2onnx.so"))
@@ -17,3 +20,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for mark in item.iter_markers("row"):
             item.user_properties += [("row", name) for name in mark.args]
+
+
+@pytest.fixture
+def register():
+    """register_custom_op_symbolic for the time of a test."""
+    done = []
+
+    def it(name, function, opset):
+        torch.onnx.register_custom_op_symbolic(name, function, opset)
+        done.append((name, opset))
+    yield it
+    for name, opset in done:
+        torch.onnx.unregister_custom_op_symbolic(name, opset)

@@ -33,19 +33,6 @@ class Foo(torch.nn.Module):
 
 
 @pytest.fixture
-def register():
-    """register_custom_op_symbolic for the time of a test."""
-    done = []
-
-    def it(name, function, opset):
-        torch.onnx.register_custom_op_symbolic(name, function, opset)
-        done.append((name, opset))
-    yield it
-    for name, opset in done:
-        torch.onnx.unregister_custom_op_symbolic(name, opset)
-
-
-@pytest.fixture
 def register_op():
     done = []
 

@@ -32,18 +32,6 @@ def installed():
     pt2onnx.uninstall()
 
 
-@pytest.fixture
-def registered():
-    done = []
-
-    def it(name, function, opset):
-        torch.onnx.register_custom_op_symbolic(name, function, opset)
-        done.append((name, opset))
-    yield it
-    for name, opset in done:
-        torch.onnx.unregister_custom_op_symbolic(name, opset)
-
-
 # ---- A, B: the loop model, traced and scripted ----
 
 class Repeated(torch.nn.Module):
@@ -138,8 +126,8 @@ def test_plain_operators_state_dict_names_and_folding():
 
 
 @row("A20")
-def test_an_invalid_attribute_is_refused(registered):
-    registered("aten::asinh", lambda g, x: g.op("Relu", x, bogus_i=1), 9)
+def test_an_invalid_attribute_is_refused(register):
+    register("aten::asinh", lambda g, x: g.op("Relu", x, bogus_i=1), 9)
     with pytest.raises(RuntimeError, match="bogus"):
         exported(torch.asinh, ROWS)
 
@@ -414,8 +402,8 @@ def test_deformable_convolution_has_fourteen_arguments(deformable):
 
 @row("G10", "G11", "G12", "G13")
 @pytest.mark.filterwarnings("ignore")
-def test_deformable_convolution_by_a_registered_function(deformable, registered):
-    registered("torchvision::deform_conv2d", deform_conv, 9)
+def test_deformable_convolution_by_a_registered_function(deformable, register):
+    register("torchvision::deform_conv2d", deform_conv, 9)
     for opset in (9, 11, 14):
         model = exported(deformable, IMAGE, opset_version=opset)
         assert [(n.domain, n.op_type) for n in model.graph.node] == [("", "Conv"), ("custom", "deform_conv2d")]
@@ -512,7 +500,7 @@ def test_the_graph_of_a_saved_elu(tmp_path):
 
 @row("H14")
 @pytest.mark.filterwarnings("ignore")
-def test_unimplemented(registered):
+def test_unimplemented(register):
     class Unknown(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -520,7 +508,7 @@ def test_unimplemented(registered):
 
     def python_op(g, *args, **kwargs):
         return symbolic_helper._unimplemented("prim::PythonOp", "unknown node kind: " + kwargs["name"])
-    registered("prim::PythonOp", python_op, 9)
+    register("prim::PythonOp", python_op, 9)
     with pytest.raises(RuntimeError, match="unknown node kind: Unknown"):
         exported(lambda x: Unknown.apply(x), ROWS)
     model = exported(lambda x: Unknown.apply(x), ROWS, operator_export_type=OperatorExportTypes.ONNX_FALLTHROUGH)
@@ -528,11 +516,11 @@ def test_unimplemented(registered):
 
 
 @row("H15", "H16")
-def test_types_that_a_function_sets(registered):
+def test_types_that_a_function_sets(register):
     def embedding(g, weight, indices, *rest):
         out = next(g.original_node.outputs())
         return g.op("com.microsoft::Embed", weight, indices).setType(out.type())
-    registered("aten::embedding", embedding, 9)
+    register("aten::embedding", embedding, 9)
     model = exported(torch.nn.Embedding(5, 4), torch.tensor([[1, 2, 3]]))
     assert model.graph.node[0].domain == "com.microsoft" and dims(model.graph.output[0]) == [1, 3, 4]
 
