@@ -413,7 +413,7 @@ const OpNodes op_nodes[] = {
     { "aten::fake_quantize_per_channel_affine", 9, false, NULL },
     { "aten::fake_quantize_per_channel_affine", 13, false, "Add Cast Clip DequantizeLinear Div Mul QuantizeLinear Reshape Round Sub" },
     { "aten::fake_quantize_per_channel_affine_cachemask", 9, false, NULL },
-    { "aten::fake_quantize_per_channel_affine_cachemask", 13, false, "Add And Cast Clip DequantizeLinear Div GreaterOrEqual LessOrEqual QuantizeLinear Reshape Round" },
+    { "aten::fake_quantize_per_channel_affine_cachemask", 13, false, "Add And Cast Clip DequantizeLinear Div GreaterOrEqual LessOrEqual Mul QuantizeLinear Reshape Round Sub" },
     { "aten::fake_quantize_per_tensor_affine", 9, true, "Add And Cast Clip Div Floor Greater Less Mul Not Or Sub" },
     { "aten::fake_quantize_per_tensor_affine", 10, false, "Add And Cast Clip DequantizeLinear Div Floor Greater Less Mul Not Or QuantizeLinear Reshape Sub Where" },
     { "aten::fake_quantize_per_tensor_affine", 11, false, "Add Cast Clip DequantizeLinear Div Greater Less Mul QuantizeLinear Reshape Round Sub Where" },

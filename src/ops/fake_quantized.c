@@ -2,9 +2,9 @@
  * quantized_decomposed::* of torch.export's quantisation. Tensors with a scale of their own are in quantized.c.
  *
  * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a Clip between for a narrower
- * range; everything else is the formula. PyTorch multiplies by the reciprocal of the scale where ONNX divides, and rounds
- * fake quantisation after it has added the zero point: a number that lies between two steps to the last bit may go to the
- * other one. */
+ * range; everything else is the formula. PyTorch multiplies by the reciprocal of the scale where ONNX divides: a number that
+ * lies between two steps to the last bit may go to the other one. Zero points of channels may be floats (those of a learnable
+ * quantiser): they need not be whole, and are added before the rounding; a whole one is added after it. */
 #include "ops/quantized.h"
 
 typedef struct Steps { Ox scale, zero_point; int axis; int64_t least, most; DType type; } Steps;      /* zero_point NULL: 0 */
@@ -46,6 +46,18 @@ static QuantInfo info_of(Op *op, const Steps *s)
     return (QuantInfo){ .scale = s->scale, .zero_point = zero, .axis = s->axis, .dtype = s->type };
 }
 
+static bool is_learnt(Ox zero_point) { return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point)); }
+
+/* The number of steps from zero, not yet cut off. */
+static Ox rounded(Op *op, Ox x, Ox scale, Ox zero)
+{
+    Ox v = ox(op, "Div", x, scale);
+    if (is_learnt(zero))
+        return ox(op, "Round", ox(op, "Add", v, zero));
+    v = ox(op, "Round", v);
+    return zero ? ox(op, "Add", v, ox_cast(op->g, zero, DT_FLOAT)) : v;
+}
+
 /* The steps as ints of the type. */
 static Ox to_steps(Op *op, Ox x, const Steps *s)
 {
@@ -55,10 +67,7 @@ static Ox to_steps(Op *op, Ox x, const Steps *s)
         return whole_range(s) ? v : bound(op, v, s->least, s->most);
     }
     Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
-    Ox v = ox(op, "Round", ox(op, "Div", x, scale));
-    if (zero)
-        v = ox(op, "Add", v, ox_cast(op->g, zero, ox_dtype(x)));
-    v = bound(op, v, s->least, s->most);
+    Ox v = bound(op, rounded(op, x, scale, zero), s->least, s->most);
     return ox_ok(v) && s->type != DT_NONE ? ox_cast(op->g, v, s->type) : v;
 }
 
@@ -111,7 +120,7 @@ static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const 
         return false;
     Ox scales = arg(op, scale), zeros = arg_opt(op, zero);
     s->scale = ox_ok(scales) ? ox_cast(op->g, scales, DT_FLOAT) : scales;
-    s->zero_point = zeros && ox_ok(zeros) ? ox_cast(op->g, zeros, DT_INT32) : zeros;
+    s->zero_point = zeros && ox_ok(zeros) ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32) : zeros;
     return quantisable(op, x, s);
 }
 
@@ -123,7 +132,7 @@ static bool fake_args(Op *op, Ox *x, Steps *s)
     *x = arg(op, "self");
     if (!steps_args(op, *x, op->row->datum != 0, "scale", "zero_point", s))
         return false;
-    s->type = type_for(s->least, s->most);
+    s->type = is_learnt(s->zero_point) ? DT_NONE : type_for(s->least, s->most);
     return true;
 }
 
@@ -144,9 +153,7 @@ static Ox lower_fake_quantize(Op *op)
 static Ox within_range(Op *op, Ox x, const Steps *s)
 {
     Ox wide = ox_cast(op->g, x, DT_FLOAT), scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
-    Ox v = ox(op, "Round", ox(op, "Div", wide, scale));
-    if (zero)
-        v = ox(op, "Add", v, ox_cast(op->g, zero, DT_FLOAT));
+    Ox v = rounded(op, wide, scale, zero);
     Ox low = number_like(op, (double)s->least, v), high = number_like(op, (double)s->most, v);
     Ox above = ox(op, "GreaterOrEqual", v, low), below = ox(op, "LessOrEqual", v, high);
     return ox(op, "And", above, below);

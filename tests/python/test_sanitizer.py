@@ -31,7 +31,7 @@ def convert(program, model, out, options, env=os.environ):
 def test_small(case, sanitized, out):
     done = convert(sanitized, case.file, out, case.options(case.about["dynamic"]))
     assert done.returncode == 0, done.stderr
-    oracle.run(out, case.runs(False))
+    oracle.run(out, case.runs(False), case.state())
 
 
 @pytest.mark.parametrize("name", NAMES)
