@@ -178,6 +178,42 @@ def test_what_a_run_sets_first_is_no_state(tmp_path):
     assert pairs == {} and said == "dropped: the update of last: nothing looks at its value before the run\n"
 
 
+class Anchors(nn.Module):
+    """Detectors set their anchors anew in each run, to what they are."""
+    def __init__(self):
+        super().__init__()
+        self.anchors = [torch.rand(2, 3), torch.rand(2, 3)]
+        self.steps = torch.arange(3)
+
+    def forward(self, x):
+        self.anchors = [a.to(x.dtype).clone() for a in self.anchors]
+        self.steps = torch.arange(x.size(1))
+        return x + self.anchors[0].sum() + self.anchors[1].sum() + self.steps
+
+
+class Scaled(nn.Module):
+    """As long as `factor` is what it is in the file, so is `anchor`."""
+    def __init__(self):
+        super().__init__()
+        self.anchor = torch.rand(3)
+        self.factor = 1
+
+    def forward(self, x):
+        self.anchor = self.anchor * self.factor
+        self.factor += 1
+        return x + self.anchor
+
+
+def test_what_is_set_to_its_saved_value_is_no_state(tmp_path):
+    said, pairs = steps(save(Anchors(), tmp_path), tmp_path, rows(2, 3), ROWS)
+    assert not pairs and not said
+
+
+def test_what_is_set_to_its_saved_value_only_by_the_first_run_is_state(tmp_path):
+    _, pairs = steps(save(Scaled(), tmp_path), tmp_path, rows(2, 3, 1), ROWS)
+    assert set(pairs) == {"anchor", "factor"}
+
+
 def test_state_that_stays_constant(tmp_path):
     path = save(Accumulates(), tmp_path)
     done = oracle.converted(path, tmp_path / "model.onnx", *ROWS, "--state=constant")
