@@ -12,6 +12,8 @@ void share_forget_nodes(Graph *g);
 Node *node_share(Node *n);
 /* Output i of n becomes a fresh value of that element type; the old one is returned, and is nobody's result. */
 Ox node_retype_out(Node *n, int i, DType t);
+/* n gets an attribute, in place of the one of that name. */
+void node_set_attr(Node *n, Attr a);
 /* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
 /* The value that symbols come from has been replaced by another one. */

@@ -3,6 +3,7 @@
  * One table serves both ways. form_lower takes a node from the newest form to the target's, in place and without making
  * nodes; form_lift emits a user's fragment, written in the target's form, as newest nodes. What an older form cannot say is
  * refused with the opset that can. Changes of meaning (Softmax before 13) are tidy/legalise.c's, not ours. */
+#include "onnx/edit.h"
 #include "onnx/internal.h"
 
 #include <stdlib.h>
@@ -80,7 +81,7 @@ static void drop_attr(Node *n, const char *attr)
     n->n_attr = (uint16_t)kept;
 }
 
-static void add_attr(Node *n, Attr a)
+void node_set_attr(Node *n, Attr a)
 {
     Ctx *cx = node_cx(n);
     drop_attr(n, a.name);
@@ -129,11 +130,11 @@ static bool lower_ints(Node *n, const FormRow *r, int target)
             if (v[i] != 1)
                 return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
     } else if (r->kind == AS_INTS) {
-        add_attr(n, INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
+        node_set_attr(n, INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
     } else {
         if (count != 1)
             return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr, (long long)count);
-        add_attr(n, INT(r->attr, v[0]));
+        node_set_attr(n, INT(r->attr, v[0]));
     }
     return true;
 }
@@ -143,7 +144,7 @@ static bool lower_float(Node *n, const FormRow *r, int target)
     double v;
     if (!ox_known_scalar(n->graph, n->in[r->input], &v))
         return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s whose %s is not known", r->op, r->attr)->s);
-    add_attr(n, FLOAT(r->attr, v));
+    node_set_attr(n, FLOAT(r->attr, v));
     return true;
 }
 
@@ -391,7 +392,7 @@ static bool lower_grid_sample(Node *n, int target)
         return needs_opset(n, 20, target, "a 5-D input of GridSample");
     const char *mode = node_str(n, "mode", "linear");
     if (strcmp(mode, "nearest") != 0)
-        add_attr(n, STRING("mode", str_of(node_cx(n), strcmp(mode, "cubic") == 0 ? "bicubic" : "bilinear")));
+        node_set_attr(n, STRING("mode", str_of(node_cx(n), strcmp(mode, "cubic") == 0 ? "bicubic" : "bilinear")));
     return true;
 }
 
@@ -429,7 +430,7 @@ static bool lower_max_pool(Node *n, int target)
     if (!wider)
         return false;
     drop_attr(n, "ceil_mode");
-    add_attr(n, INT_LIST("pads", wider, 2 * rank));
+    node_set_attr(n, INT_LIST("pads", wider, 2 * rank));
     return true;
 }
 

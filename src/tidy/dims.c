@@ -1,7 +1,8 @@
 /* dims.c - shape arithmetic becomes nodes where an operator truly needs the number, and only there.
  *
  *     Reshape(x, [N, 12])     ->  Reshape(x, [-1, 12])        one unknown extent: no node at all
- *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for the rest
+ *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for the rest. Where the rest may be 0
+ *                                        beside another extent of x, that 0 would copy too: allowzero, and N is computed as well
  *     Expand(x[N,1], [N, 4])  ->  Expand(x, [1, 4])           1 leaves an extent as it is
  *     Slice(x, 0, N, axis)    ->  Slice(x, 0, INT64_MAX)      to the end of its axis */
 #include "tidy/internal.h"
@@ -45,6 +46,53 @@ static void reshape_wild(const Node *n, Dim *items, const Dim *were, int64_t cou
         items[wild] = dim_int(cx, -1);
 }
 
+static bool may_be_zero(Ctx *cx, Dim d)
+{
+    int64_t lo, hi;
+    dim_range(cx, d, &lo, &hi);
+    return lo <= 0;
+}
+
+/* A computed extent that is 0 copies x's at its place. Is it known that this one is 0 then, too? */
+static bool copies_a_zero(Ctx *cx, Ox x, int64_t i, Dim item)
+{
+    Dim rest;
+    if (i >= ox_rank(x))
+        return false;
+    Dim own = ox_dim(x, (int)i);
+    return dim_eq(cx, own, item) == YES || dim_divide(cx, own, item, &rest) || (dim_divide(cx, item, own, &rest) && !may_be_zero(cx, rest));
+}
+
+static bool may_be_empty(Ctx *cx, Ox x)
+{
+    for (int i = 0; i < ox_rank(x); i++)
+        if (may_be_zero(cx, ox_dim(x, i)))
+            return true;
+    return ox_rank(x) < 0;
+}
+
+/* Only an empty x has a 0 among the extents. `items` are those to compute. */
+static bool zero_misleads(const Node *n, const Dim *items, int64_t count)
+{
+    Ctx *cx = n->graph->cx;
+    if (node_int(n, "allowzero", 0) || !may_be_empty(cx, n->in[0]))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (!dim_known(items[i], NULL) && may_be_zero(cx, items[i]) && !copies_a_zero(cx, n->in[0], i, items[i]))
+            return true;
+    return false;
+}
+
+/* The shape in full; what it copies stands in the input. */
+static Ox reshape_in_full(Node *n, Ox v)
+{
+    Dim items[MAX_ITEMS];
+    for (int64_t i = 0; i < v->n_items; i++)
+        items[i] = dim_is(v->items[i], 0) ? ox_dim(n->in[0], (int)i) : v->items[i];
+    node_set_attr(n, INT("allowzero", 1));
+    return ox_dims(n->graph, items, (size_t)v->n_items);
+}
+
 static Dim expand_item(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
     int axis = ox_rank(n->in[0]) - (int)(count - i);
@@ -69,15 +117,18 @@ static Dim slice_end(const Node *n, const Dim *items, int64_t count, int64_t i)
     return end ? dim_int(n->graph->cx, INT64_MAX) : NULL;
 }
 
-static Ox stand_ins(const Node *n, Ox v, StandIn fn)
+static Ox stand_ins(Node *n, Ox v, StandIn fn)
 {
     Dim items[MAX_ITEMS];
     for (int64_t i = 0; i < v->n_items; i++) {
         Dim d = dim_known(v->items[i], NULL) ? NULL : fn(n, v->items, v->n_items, i);
         items[i] = d ? d : v->items[i];
     }
-    if (fn == reshape_item)
+    if (fn == reshape_item) {
         reshape_wild(n, items, v->items, v->n_items);
+        if (zero_misleads(n, items, v->n_items))
+            return reshape_in_full(n, v);
+    }
     return ox_dims(n->graph, items, (size_t)v->n_items);
 }
 
@@ -100,3 +151,41 @@ bool dims_step(Rewrite *rw, Node *n)
 }
 
 bool pass_dims(Graph *g, const TidyOptions *o) { return rewrite(g, o, dims_step, NULL); }
+
+/* ---- before opset 14 ---- */
+
+static bool has_zero(Ox shape)
+{
+    const Dim *items;
+    int64_t n;
+    if (!ox_items(shape, &items, &n))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (dim_is(items[i], 0))
+            return true;
+    return false;
+}
+
+/* A 0 copies there, always. It does no harm where it copies a 0: x goes by way of [e, e, .., numel], e being 0 for an empty x, else 1. */
+Verdict legal_reshape(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ox x = n->in[0], shape = n->in[1];
+    int rank = ox_rank(n->out[0]);
+    if (!node_int(n, "allowzero", 0) || ox_rank(x) < 0 || rank < 1)
+        return AS_IT_IS;
+    if (has_zero(shape) && ox_dtype(x) != DT_STRING) {
+        Ox none = ox_dtype(x) == DT_BOOL ? ox_bool(g, false) : ox_number(g, ox_dtype(x), 0);
+        out[0] = ox_g(g, "Expand", none, shape);
+        return CHANGED;
+    }
+    Dim one = dim_int(l->cx, 1), flat[MAX_RANK], empty[MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        flat[i] = i < rank - 1 ? one : dim_int(l->cx, -1);
+        empty[i] = i < rank - 1 ? dim_min(l->cx, one, type_numel(l->cx, x->type)) : one;
+    }
+    Ox flat_shape = ox_dims(g, flat, (size_t)rank), empty_shape = ox_dims(g, empty, (size_t)rank);
+    Ox line = ox_g(g, "Reshape", x, flat_shape), by_way = ox_g(g, "Expand", line, empty_shape);
+    out[0] = ox_g(g, "Reshape", by_way, shape);
+    return CHANGED;
+}

@@ -366,6 +366,7 @@ static const LegalOp legal_ops[] = {
     { "Pow", 12, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },
+    { "Reshape", 14, legal_reshape },
     { "Shape", 15, legal_shape },
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
