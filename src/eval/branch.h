@@ -1,4 +1,5 @@
-/* branch.h - what branch.c and loop.c share: running a piece of the program aside, and values that cross the border. */
+/* branch.h - what branches and loops share: running a piece of the program aside (arm.c), joining two of them (join.c), and values
+ * that cross the border (carry.c, liveness.c). */
 #ifndef PT2ONNX_EVAL_BRANCH_H
 #define PT2ONNX_EVAL_BRANCH_H
 
@@ -46,7 +47,10 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
 static inline bool same_tensor(const Tensor *a, const Tensor *b) { return a == b || (a->st == b->st && a->base == b->base && a->view == b->view); }
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
-bool val_is_plain_number(Value v);
+bool val_is_int(Value v);                               /* known or not */
+bool val_is_bool(Value v);
+bool val_is_float(Value v);
+bool val_is_plain_number(Value v);                      /* any of them */
 Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
 /* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
 bool raises_surely(const Block *b);

@@ -41,7 +41,7 @@ typedef struct Eval {
     struct State *state;            /* state.c */
     Map names;                      /* dotted path -> Value*: what it names */
     Map constants;                  /* number + 1 -> Value*: CONSTANTS.cN */
-    Map liveness;                   /* Function* -> branch.c's table of where locals are used */
+    Map liveness;                   /* Function* -> liveness.c's table of where locals are used */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */

@@ -1,0 +1,85 @@
+/* carry.c - values that cross the border of a subgraph: Python numbers as 0-d tensors, sizes that are known on both sides,
+ * stand-ins for what was never set, and memory that may be shared from then on. */
+#include "eval/branch.h"
+
+/* Is everything in d's expression known outside of the arms? */
+static Dim look_inside(void *arg, Dim sym)
+{
+    struct { Eval *ev; bool inner; } *l = arg;
+    Ox from;
+    int axis;
+    if (dim_origin(l->ev->cx, sym, &from, &axis) && !graph_sees(l->ev->g, from))
+        l->inner = true;
+    return NULL;
+}
+
+bool dim_is_outside(Eval *ev, Dim d)
+{
+    struct { Eval *ev; bool inner; } l = { ev, false };
+    if (!dim_known(d, NULL))
+        dim_replace(ev->cx, d, look_inside, &l);
+    return !l.inner;
+}
+
+static Ox int_ox(Graph *g, Value v)
+{
+    Dim d = NULL;
+    return val_dim_of(v, g->cx, &d) ? ox_dim_value(g, d) : POISON;
+}
+
+static Ox bool_ox(Graph *g, Value v) { return v.tag == V_BOOL ? ox_bool(g, v.b) : symbool_ox(g, v.sb); }
+
+static Ox float_ox(Graph *g, Value v)
+{
+    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
+}
+
+Ox carry_ox(Graph *g, Value v)
+{
+    if (v.tag == V_BOOL || v.tag == V_SYMBOOL)
+        return bool_ox(g, v);
+    return v.tag == V_INT || v.tag == V_SYMINT ? int_ox(g, v) : float_ox(g, v);
+}
+
+bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
+bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
+bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
+bool val_is_plain_number(Value v) { return val_is_int(v) || val_is_bool(v) || val_is_float(v); }
+
+Value val_not(Eval *ev, Value v)
+{
+    if (v.tag == V_BOOL)
+        return val_bool(!v.b);
+    const SymBool *s = v.sb;
+    if (s->ox)
+        return val_symbool(ev->cx, ox_g(ev->g, "Not", s->ox));
+    switch (s->rel) {
+    case REL_EQ: return val_rel(ev->cx, REL_NE, s->a, s->b);
+    case REL_NE: return val_rel(ev->cx, REL_EQ, s->a, s->b);
+    case REL_LT: return val_rel(ev->cx, REL_LE, s->b, s->a);
+    case REL_LE: break;
+    }
+    return val_rel(ev->cx, REL_LT, s->b, s->a);
+}
+
+Ox stand_in(Graph *g, Ox like)
+{
+    Ctx *cx = g->cx;
+    Ox zero = ox_number(g, ox_dtype(like), 0);
+    Dim dim[MAX_RANK];
+    int rank = ox_rank(like);
+    Eval scope = { .cx = cx, .g = g };
+    for (int i = 0; i < rank; i++)
+        dim[i] = dim_is_outside(&scope, ox_dim(like, i)) ? ox_dim(like, i) : dim_int(cx, 1);
+    if (rank <= 0)
+        return zero;
+    Ox shape = ox_dims(g, dim, (size_t)rank);
+    return ox_g(g, "Expand", zero, shape);
+}
+
+/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. */
+void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
+{
+    if (from->st->born <= opened)
+        tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
+}

@@ -1,0 +1,443 @@
+/* join.c - both arms of a branch have run: If joins what differs.
+ *
+ * The union of what the arms changed is joined in two walks over the same values: the first collects pairs of values to export,
+ * then the If is made, the second puts its outputs in their places. What cannot be joined (None or a tensor, different ranks) is
+ * not an error yet, since most locals are never looked at again: reading it is. */
+#include "eval/branch.h"
+
+static const Value unset = { .tag = V_UNINIT };
+
+enum { COLLECT, BUILD };
+
+typedef struct Join {
+    Eval *ev;
+    Arm *arm[2];                    /* then, else */
+    Value condition;
+    int walk;
+    VEC(Ox) out[2];                 /* COLLECT: what each arm exports */
+    Ox *made;                       /* BUILD: outputs of the If, in the same order */
+    size_t next;
+    Map pairs;                      /* what became of each pair of things with identity, so that it survives */
+} Join;
+
+/* Export a pair; BUILD gives the If's output. */
+static Ox join_ox(Join *j, Ox a, Ox b)
+{
+    Ctx *cx = j->ev->cx;
+    if (j->walk == BUILD)
+        return j->made[j->next++];
+    vec_push(cx, &j->out[0], a);
+    vec_push(cx, &j->out[1], b);
+    return a;
+}
+
+static Value number_value(Eval *ev, Value like, Ox v)
+{
+    if (!val_is_float(like))
+        return val_number_of(ev->g, v);
+    double f;
+    return ox_known_scalar(ev->g, v, &f) ? val_float(f) : (Value){ .tag = V_SYMFLOAT, .ox = v };
+}
+
+static Value join_numbers(Join *j, Value a, Value b)
+{
+    Eval *ev = j->ev;
+    if (a.tag == V_BOOL && b.tag == V_BOOL)                            /* they differ: this is the condition itself */
+        return a.b ? j->condition : val_not(ev, j->condition);
+    if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL && b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
+        if (j->walk == COLLECT)
+            return a;
+        Ox x = carry_ox(ev->g, a);
+        Ox y = carry_ox(ev->g, b);
+        Ox c = carry_ox(ev->g, j->condition);
+        return number_value(ev, a, ox_g(ev->g, "Where", c, x, y));
+    }
+    Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
+    Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
+    Ox v = join_ox(j, x, y);
+    return j->walk == COLLECT ? a : number_value(ev, a, v);
+}
+
+static const After *after_of(const Arm *a, const void *what)
+{
+    uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
+    return i ? &a->after.at[i - 1] : NULL;
+}
+
+/* What t reads at the end of arm k. Tensors that the arm did not put anywhere are read now: its state is the one before. */
+static Ox value_in(Join *j, int k, Tensor *t)
+{
+    Arm *arm = j->arm[k];
+    const MapEntry *known = map_find(&arm->read, t);
+    const After *written = after_of(arm, t->st);
+    if (known)
+        return known->val;
+    if (written && t->base) {
+        fail(j->ev->cx, E_UNSUPPORTED, "one arm of a branch writes to memory that a value of the other arm looks at through a view");
+        return POISON;
+    }
+    Ox v = written ? written->ox : tensor_read(arm->g, t);
+    map_put(j->ev->cx, &arm->read, t, v);
+    return v;
+}
+
+static bool rests_on_data(Value condition) { return condition.tag == V_SYMBOOL && condition.sb->ox; }
+
+static Value join_tensors(Join *j, Tensor *a, Tensor *b)
+{
+    Ctx *cx = j->ev->cx;
+    const Tensor *one = a ? a : b;
+    if (a && b && same_tensor(a, b))
+        return (Value){ .tag = V_TENSOR, .t = a };
+    if (a && b && a->kind != b->kind)
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));
+    Ox x = a ? value_in(j, 0, a) : NULL, y = b ? value_in(j, 1, b) : NULL;
+    if ((x && !ox_ok(x)) || (y && !ox_ok(y)))
+        return val_poison();
+    if (x && y && ox_dtype(x) != ox_dtype(y))
+        return val_never(cx, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
+    if (x && y && ox_rank(x) != ox_rank(y))
+        return val_never(cx, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s",
+                                     type_text(cx, x->type)->s, type_text(cx, y->type)->s,
+                                     rests_on_data(j->condition) ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+                                                                 : "fix the sizes that the condition rests on with -i"));
+    Ox v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
+    if (j->walk == COLLECT)
+        return val_none();
+    Tensor *t = tensor_new(cx, v);
+    t->kind = one->kind;
+    t->contiguous = (!a || tensor_contiguous(cx, a) == YES) && (!b || tensor_contiguous(cx, b) == YES) ? YES : UNKNOWN;
+    if (a)
+        maybe_the_same(cx, t, a, j->arm[0]->opened);
+    if (b)
+        maybe_the_same(cx, t, b, j->arm[1]->opened);
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Value join_values(Join *j, Value a, Value b);
+
+static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
+{
+    const Tuple *one = a ? a : b;
+    Value *items = new_array(j->ev->cx, Value, one->n + 1);
+    if (!items)
+        return val_poison();
+    for (int64_t i = 0; i < one->n; i++)
+        items[i] = join_values(j, a ? a->at[i] : unset, b ? b->at[i] : unset);
+    Value v = val_tuple(j->ev->cx, items, one->n);
+    v.tuple->type = one->type;
+    v.tuple->fields = one->fields;
+    return v;
+}
+
+/* A list at the end of an arm. */
+typedef struct Side { const Value *at; int64_t n; Stacked *stacked; } Side;
+
+static Side side_of(Ctx *cx, const List *l)
+{
+    Side s = { .stacked = l->stacked };
+    s.at = list_values(cx, l, &s.n);
+    return s;
+}
+
+/* What both sides hold, when it can be stacked: dtype and rank are the same, sizes may differ. */
+static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
+{
+    ItemType t[2];
+    for (int k = 0; k < 2; k++) {
+        t[k] = side[k].stacked ? side[k].stacked->item : (ItemType){ NULL, NULL };
+        if (!side[k].stacked && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+            return false;
+    }
+    *item = t[0].elem ? t[0] : t[1];
+    return t[0].elem && t[1].elem ? !strcmp(t[0].elem, t[1].elem) && t[0].type->dtype == t[1].type->dtype && t[0].type->rank == t[1].type->rank
+                                  : item->elem != NULL;
+}
+
+/* One side as a tensor that arm k gives. */
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item)
+{
+    Graph *g = j->arm[k]->g;
+    const MapEntry *known = s->stacked ? map_find(&j->arm[k]->read, s->stacked) : NULL;
+    if (s->stacked)
+        return known ? known->val : stacked_whole(j->ev, s->stacked);
+    Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
+    for (int64_t i = 0; at && i < s->n; i++)
+        at[i] = s->at[i].tag == V_TENSOR ? value_in(j, k, s->at[i].t) : carry_ox(g, s->at[i]);
+    return at ? stack_values(g, at, (size_t)s->n, item) : POISON;
+}
+
+/* Lists of different lengths become one tensor each, and so one list whose length the running model knows. NULL in the first walk. */
+static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
+{
+    Ctx *cx = j->ev->cx;
+    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item) : NULL;
+    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item) : NULL;
+    Ox made = join_ox(j, x, y);
+    if (j->walk == COLLECT || !ox_ok(made))
+        return NULL;
+    Stacked *s = stacked_new(cx, (ItemType){ item.elem, type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1) }, made);
+    for (int k = 0; k < 2; k++)
+        stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
+    return s;
+}
+
+/* Two lists made by the arms themselves. One that was there before keeps its identity and cannot be joined with another. */
+static Value join_lists(Join *j, const List *a, const List *b)
+{
+    const List *one = a ? a : b;
+    ItemType item;
+    if ((a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different lists"));
+    List *l = list_new(j->ev->cx, one->n, one->elem);
+    if ((a && a->stacked) || (b && b->stacked) || (a && b && a->n != b->n)) {
+        Side side[2] = { a ? side_of(j->ev->cx, a) : (Side){ 0 }, b ? side_of(j->ev->cx, b) : (Side){ 0 } };
+        if (!sides_alike(j->ev->cx, side, &item))
+            return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give lists of different lengths whose items differ in type"));
+        Stacked *s = join_sides(j, side, item);
+        if (s)
+            list_stack(j->ev->cx, l, s);
+        return (Value){ .tag = V_LIST, .list = l };
+    }
+    for (int64_t i = 0; i < one->n; i++)
+        list_append(j->ev->cx, l, join_values(j, a ? a->at[i].v : unset, b ? b->at[i].v : unset));
+    return (Value){ .tag = V_LIST, .list = l };
+}
+
+static Value join_dicts(Join *j, const Dict *a, const Dict *b)
+{
+    const Dict *one = a ? a : b;
+    bool same = !a || !b || a->n == b->n;
+    for (int64_t i = 0; same && a && b && i < a->n; i++)
+        same = val_equal(j->ev->cx, a->at[i].key, b->at[i].key);
+    if (!same || (a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different dicts"));
+    Dict *d = dict_new(j->ev->cx, one->type);
+    for (int64_t i = 0; i < one->n; i++)
+        dict_set(j->ev->cx, d, one->at[i].key,
+                 join_values(j, a ? a->at[i].val.v : unset, b ? b->at[i].val.v : unset));
+    return (Value){ .tag = V_DICT, .dict = d };
+}
+
+static Value join_objects(Join *j, const Obj *a, const Obj *b)
+{
+    const Obj *one = a ? a : b;
+    if ((a && (a->path || a->born <= j->arm[0]->opened)) || (b && (b->path || b->born <= j->arm[1]->opened)) || (a && b && a->cls != b->cls))
+        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different objects"));
+    Obj *o = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL);
+    for (int64_t i = 0; i < o->n; i++)
+        cell_init(&o->slot[i], join_values(j, a ? a->slot[i].v : unset, b ? b->slot[i].v : unset));
+    return (Value){ .tag = V_OBJ, .obj = o };
+}
+
+static bool same(Join *j, Value a, Value b)
+{
+    if (a.tag != b.tag)
+        return false;
+    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || a.tag == V_SYMFLOAT)
+        return a.any == b.any;
+    if (a.tag == V_SYMBOOL)
+        return a.any == b.any && (!a.sb->ox || graph_sees(j->ev->g, a.sb->ox));
+    if (a.tag == V_SYMINT)
+        return dim_eq(j->ev->cx, a.dim, b.dim) == YES && dim_is_outside(j->ev, a.dim);
+    return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
+}
+
+/* One arm never set it: the other's value, exported if it is the arm's own. */
+static Value join_one(Join *j, Value v, bool first)
+{
+    switch (v.tag) {
+    case V_TENSOR: return join_tensors(j, first ? v.t : NULL, first ? NULL : v.t);
+    case V_TUPLE: return join_tuples(j, first ? v.tuple : NULL, first ? NULL : v.tuple);
+    case V_LIST: return join_lists(j, first ? v.list : NULL, first ? NULL : v.list);
+    case V_DICT: return join_dicts(j, first ? v.dict : NULL, first ? NULL : v.dict);
+    case V_OBJ: return v.obj->path ? v : join_objects(j, first ? v.obj : NULL, first ? NULL : v.obj);
+    case V_SYMINT: case V_SYMBOOL: case V_SYMFLOAT: {
+        Value zero = v.tag == V_SYMINT ? val_int(0) : v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
+        return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
+    }
+    default: return v;
+    }
+}
+
+static Value join_pair(Join *j, Value a, Value b)
+{
+    if (val_is_int(a) && val_is_int(b))
+        return join_numbers(j, a, b);
+    if (val_is_bool(a) && val_is_bool(b))
+        return join_numbers(j, a, b);
+    if (val_is_float(a) && val_is_float(b))
+        return join_numbers(j, a, b);
+    if (a.tag == V_TENSOR && b.tag == V_TENSOR)
+        return join_tensors(j, a.t, b.t);
+    if (a.tag == V_TUPLE && b.tag == V_TUPLE && a.tuple->n == b.tuple->n)
+        return join_tuples(j, a.tuple, b.tuple);
+    if (a.tag == V_LIST && b.tag == V_LIST)
+        return join_lists(j, a.list, b.list);
+    if (a.tag == V_DICT && b.tag == V_DICT)
+        return join_dicts(j, a.dict, b.dict);
+    if (a.tag == V_OBJ && b.tag == V_OBJ)
+        return join_objects(j, a.obj, b.obj);
+    return val_never(j->ev->cx, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other, and ONNX decides between them",
+                                        val_kind(a), val_kind(b)));
+}
+
+static Value join_values(Join *j, Value a, Value b)
+{
+    if (!val_ok(a) || !val_ok(b))
+        return val_poison();
+    if (a.tag == V_UNINIT && b.tag == V_UNINIT)
+        return a.any ? a : b;
+    if (a.tag == V_UNINIT || b.tag == V_UNINIT)
+        return (a.tag == V_UNINIT ? a : b).any ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
+    if (same(j, a, b))
+        return a;
+    bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
+    Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
+    const Value *known = shared ? map_get(&j->pairs, key) : NULL;
+    if (known)
+        return *known;
+    Value v = join_pair(j, a, b);
+    if (shared)
+        map_put(j->ev->cx, &j->pairs, key, mem_copy(j->ev->cx, &v, sizeof v));
+    return v;
+}
+
+/* ---- joining things ---- */
+
+static bool join_cell(Join *j, Cell *c)
+{
+    const After *a = after_of(j->arm[0], c), *b = after_of(j->arm[1], c);
+    Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
+    if (j->walk == BUILD)
+        cell_set(j->ev->cx, c, v);
+    return true;
+}
+
+static bool join_storage(Join *j, Storage *st)
+{
+    const After *a = after_of(j->arm[0], st), *b = after_of(j->arm[1], st);
+    Ox x = a ? a->ox : st->now, y = b ? b->ox : st->now;
+    if (!ox_ok(x) || !ox_ok(y)) {
+        if (j->walk == BUILD)
+            storage_set(j->ev->cx, st, POISON);
+        return true;
+    }
+    Ox v = join_ox(j, x, y);
+    if (j->walk == BUILD)
+        storage_set(j->ev->cx, st, v);
+    return true;
+}
+
+static Side side_after(Join *j, int k, const List *l)
+{
+    const After *after = after_of(j->arm[k], l);
+    return after ? (Side){ after->items, after->n, after->stacked } : side_of(j->ev->cx, l);
+}
+
+static bool join_list_stacked(Join *j, List *l, const Side side[2])
+{
+    Ctx *cx = j->ev->cx;
+    ItemType item;
+    if (!sides_alike(cx, side, &item))
+        return fail(cx, E_UNSUPPORTED, "a list has %lld items after one arm of a branch and %lld after the other, ONNX decides between them, and "
+                    "they are not of one type", (long long)side[0].n, (long long)side[1].n);
+    Stacked *s = join_sides(j, side, item);
+    if (s)
+        list_stack(cx, l, s);
+    return !ctx_failed(cx);
+}
+
+static bool join_list(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2] = { side_after(j, 0, l), side_after(j, 1, l) };
+    if (side[0].stacked || side[1].stacked || side[0].n != side[1].n)
+        return join_list_stacked(j, l, side);
+    int64_t n = side[0].n;
+    Value *joined = new_array(cx, Value, n + 1);
+    for (int64_t i = 0; joined && i < n; i++)
+        joined[i] = join_values(j, side[0].at[i], side[1].at[i]);
+    if (j->walk == BUILD && joined) {
+        list_resize(cx, l, n);
+        for (int64_t i = 0; i < n; i++)
+            list_set(cx, l, i, joined[i]);
+    }
+    return joined != NULL;
+}
+
+static bool join_dict(Join *j, Dict *d)
+{
+    Ctx *cx = j->ev->cx;
+    const After *a = after_of(j->arm[0], d), *b = after_of(j->arm[1], d);
+    int64_t n;
+    Value *now = dict_values(cx, d, &n);
+    const Value *x = a ? a->items : now, *y = b ? b->items : now;
+    int64_t na = a ? a->n : n, nb = b ? b->n : n;
+    bool alike = na == nb && now;
+    for (int64_t i = 0; alike && i < na; i += 2)
+        alike = val_equal(cx, x[i], y[i]);
+    if (!alike)
+        return fail(cx, E_UNSUPPORTED, "a dict has different keys after the two arms of a branch, and ONNX decides between them");
+    for (int64_t i = 0; i < n && j->walk == BUILD && na != n; i += 2)
+        dict_remove(cx, d, now[i]);
+    for (int64_t i = 0; i < na; i += 2) {
+        Value v = join_values(j, x[i + 1], y[i + 1]);
+        if (j->walk == BUILD)
+            dict_set(cx, d, x[i], v);
+    }
+    return true;
+}
+
+static bool join_thing(Join *j, const After *t)
+{
+    switch (t->kind) {
+    case CHANGE_CELL: return join_cell(j, t->what);
+    case CHANGE_STORAGE: return join_storage(j, t->what);
+    case CHANGE_LIST: return join_list(j, t->what);
+    case CHANGE_DICT: return join_dict(j, t->what);
+    }
+    return false;
+}
+
+/* Is this cell a local that only arm k ever looks at? */
+static bool private_to(Join *j, int k, const After *t)
+{
+    return t->kind == CHANGE_CELL && local_to_block(j->ev, j->arm[k]->block, t->what);
+}
+
+static bool join_walk(Join *j, int walk, Value *result)
+{
+    j->walk = walk;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
+            const After *t = &j->arm[k]->after.at[i];
+            if (k == 1 && after_of(j->arm[0], t->what))
+                continue;
+            if (!private_to(j, k, t) && !join_thing(j, t))
+                return false;
+        }
+    *result = join_values(j, j->arm[0]->result, j->arm[1]->result);
+    return !ctx_failed(j->ev->cx);
+}
+
+static bool make_if(Join *j)
+{
+    Eval *ev = j->ev;
+    size_t n = j->out[0].n;
+    j->made = new_array(ev->cx, Ox, n + 1);
+    if (!j->made || n == 0)
+        return j->made != NULL;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < n; i++)
+            graph_output(j->arm[k]->g, j->out[k].at[i], NULL);
+    Ox c = carry_ox(ev->g, j->condition);
+    Attr arms[2] = { SUBGRAPH("then_branch", j->arm[0]->g), SUBGRAPH("else_branch", j->arm[1]->g) };
+    return ox_make_n(ev->g, "If", INPUTS(c), arms, 2, j->made, n);
+}
+
+bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result)
+{
+    Join j = { .ev = ev, .arm = { yes, no }, .condition = condition };
+    return join_walk(&j, COLLECT, result) && make_if(&j) && join_walk(&j, BUILD, result);
+}
