@@ -240,7 +240,7 @@ static FileKind in_zip(Ctx *cx, Zip *z)
     if (has(cx, z, "serialized_exported_program.json"))
         return FILE_PT2_OLD;
     if (has(cx, z, "model.json") && !pickle)
-        return other(cx, "this was saved by PyTorch 1.0 to 1.3, whose format is not read", "load it in PyTorch 1.4 or later with torch.jit.load and save it again with torch.jit.save");
+        return FILE_TORCHSCRIPT;
     if (pickle && !code && has(cx, z, "bytecode.pkl"))
         return other(cx, "only mobile bytecode is in this file, its source was stripped", "convert the model that it was made from. " SAVE_IT);
     if (pickle && (code || has(cx, z, "constants.pkl")))

@@ -94,9 +94,7 @@ bool resolve_name(Eval *ev, Str path, Value *out)
     Value *known = map_get(&ev->names, path);
     if (!known) {
         known = new(ev->cx, Value);
-        if (strchr(path->s, '.') == NULL)
-            *known = (Value){ .tag = V_NAMESPACE, .s = path };
-        else if (!find_name(ev, path, known))
+        if (!find_name(ev, path, known))
             return false;
         map_put(ev->cx, &ev->names, path, known);
     }

@@ -86,10 +86,13 @@ typedef struct SavedTensor {
 typedef struct TorchScript {
     Zip *zip;
     Program *p;
+    const char *code_dir;           /* where the records of classes and functions lie: "code/" */
+    const char *data_dir, *constants_dir;       /* and the storages of the two pickles: "data/", "constants/" */
     Map files;                      /* record -> CodeFile, NULL for one that is not there */
     Map classes, functions;         /* by qualified name */
     Map types;                      /* text of a type tag -> TypeExpr */
     Map members;                    /* "Class.NAME" -> EnumMember */
+    bool legacy;                    /* model.json has made the two pickled values: */
     Pickle *data, *constants;
     Map storages;                   /* record -> SavedStorage */
     Map tensors;                    /* Pickle -> SavedTensor */
@@ -99,6 +102,8 @@ typedef struct TorchScript {
     Map cells;                      /* SavedTensor -> Storage */
 } TorchScript;
 
+/* A code record, parsed once. NULL when it is not there (no error), or failed. */
+const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record);
 ClassDef *ts_find_class(Ctx *cx, Program *p, Str qualname);
 Function *ts_find_function(Ctx *cx, Program *p, Str qualname);
 /* The class of a pickled object; NULL after an error. */
@@ -113,9 +118,13 @@ MUST_USE bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out);
 MUST_USE bool ts_defaults(Ctx *cx, TorchScript *ts);
 /* A constant expression: a default, an enum's value. */
 MUST_USE bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out);
-/* The tensor that a pickled call describes; NULL after an error. dir: "data/", "constants/", "traced_inputs/". */
+/* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies, "data/", "traced_inputs/", .. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
 bool pickle_is_call(const Pickle *p, const char *module, const char *name);
+
+/* ---- torchscript_legacy.c: model.json of PyTorch 1.0 to 1.3 becomes ts->data and ts->constants ---- */
+
+MUST_USE bool ts_read_legacy(Ctx *cx, TorchScript *ts);
 
 /* Sets text->locate, when the archive has the record's debug record. */
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text);

@@ -48,31 +48,36 @@ static void remember_names(Ctx *cx, TorchScript *ts, const CodeFile *file)
 }
 
 /* "__torch__.a.b.C" stands in code/__torch__/a/b.py. */
-static Str record_of(Ctx *cx, Str qualname)
+static Str record_of(Ctx *cx, const TorchScript *ts, Str qualname)
 {
     const char *dot = strrchr(qualname->s, '.');
     Buf b = buf_new(cx);
-    buf_str(&b, "code/");
+    buf_str(&b, ts->code_dir);
     for (const char *s = qualname->s; s != dot; s++)
         buf_add(&b, *s == '.' ? "/" : s, 1);
     buf_str(&b, ".py");
     return buf_done(&b);
 }
 
-/* Make sure that the record is read in which a name would stand. A record that is not there is no error. */
-static bool open_record_of(Ctx *cx, TorchScript *ts, Str qualname)
+const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record)
 {
-    if (!strrchr(qualname->s, '.') || strlen(qualname->s) != qualname->len)
-        return true;
-    Str record = record_of(cx, qualname);
-    if (map_find(&ts->files, record))
-        return true;
+    MapEntry *known = map_find(&ts->files, record);
+    if (known)
+        return known->val;
     const ZipEntry *e = zip_find_in_root(cx, ts->zip, record->s);
     CodeFile *file = e ? parse_record(cx, ts, e, record) : NULL;
     map_put(cx, &ts->files, record, file);
     if (file)
         remember_names(cx, ts, file);
-    return !e || file;
+    return file;
+}
+
+/* Make sure that the record is read in which a name would stand. A record that is not there is no error. */
+static bool open_record_of(Ctx *cx, TorchScript *ts, Str qualname)
+{
+    if (strrchr(qualname->s, '.') && strlen(qualname->s) == qualname->len)
+        ts_open_record(cx, ts, record_of(cx, ts, qualname));
+    return !ctx_failed(cx);
 }
 
 /* Torchbind classes have no source: one attribute holds whatever their C++ side saved. */
@@ -347,18 +352,27 @@ static bool find_forward(Ctx *cx, TorchScript *ts)
 
 static Str kind_text(Ctx *cx, TorchScript *ts)
 {
+    if (ts->legacy)
+        return str_of(cx, "TorchScript archive (model.json, PyTorch 1.0 to 1.3)");
     const char *age = zip_find_in_root(cx, ts->zip, "byteorder") ? "torch 2.1 or later, " : ts->p->op_version < 3 ? "before torch 1.5, " : "";
     return str_fmt(cx, "TorchScript archive (%s%soperators of version %d)", ts->p->traced ? "traced, " : "", age, ts->p->op_version);
 }
 
-static bool load(Ctx *cx, TorchScript *ts)
+static bool read_pickles(Ctx *cx, TorchScript *ts)
 {
-    if (!read_version(cx, ts) || !check_byteorder(cx, ts))
-        return false;
+    ts->code_dir = "code/";
+    ts->data_dir = "data/";
+    ts->constants_dir = "constants/";
     if (!(ts->constants = read_pickle(cx, ts, "constants.pkl")) || !(ts->data = read_pickle(cx, ts, "data.pkl")))
         return false;
-    if (ts->constants->tag != P_TUPLE)
-        return fail(cx, E_FORMAT, "constants.pkl holds no tuple");
+    return ts->constants->tag == P_TUPLE || fail(cx, E_FORMAT, "constants.pkl holds no tuple");
+}
+
+static bool load(Ctx *cx, TorchScript *ts)
+{
+    ts->legacy = !zip_find_in_root(cx, ts->zip, "data.pkl");
+    if (!read_version(cx, ts) || !check_byteorder(cx, ts) || !(ts->legacy ? ts_read_legacy(cx, ts) : read_pickles(cx, ts)))
+        return false;
     if (!find_forward(cx, ts) || !declare_inputs(cx, ts->p) || !read_traced_inputs(cx, ts) || !ts_name_tensors(cx, ts))
         return false;
     ts->g = graph_new(cx, NULL, str_of(cx, "saved"));

@@ -1337,11 +1337,13 @@ static ClassDef *class(Parser *p)
 
 /* ---- files ---- */
 
-/* "code/__torch__/a/b.py" holds the names of __torch__.a.b. */
+/* "code/__torch__/a/b.py" holds the names of __torch__.a.b. Before PyTorch 1.4 that was "libs/..", in 1.1 "libs.py". */
 static Str module_of(Ctx *cx, const Text *text)
 {
     const char *name = text->name ? text->name->s : "";
-    if (!strncmp(name, "code/", 5))
+    if (!strcmp(name, "libs.py"))
+        name = "__torch__";
+    else if (!strncmp(name, "code/", 5) || !strncmp(name, "libs/", 5))
         name += 5;
     Buf b = buf_new(cx);
     size_t n = strlen(name);

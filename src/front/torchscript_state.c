@@ -345,10 +345,20 @@ static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, St
     return true;
 }
 
+/* An object of model.json with a state of its own had its attributes set before: they are NEWOBJ's argument. */
+static const Pickle *earlier_attributes(const Pickle *p)
+{
+    const Pickle *args = p->args;
+    return args->tag == P_TUPLE && args->seq.n == 1 && args->seq.at[0]->tag == P_DICT ? args->seq.at[0] : NULL;
+}
+
 static bool name_object(Namer *n, const Pickle *p, Str path)
 {
     const ClassDef *c = ts_class_of(n->cx, n->ts, p->fn);
     if (!c)
+        return false;
+    const Pickle *earlier = earlier_attributes(p);
+    if (earlier && !name_attributes(n, c, earlier, path))
         return false;
     if (!p->state)
         return true;
@@ -441,7 +451,7 @@ static void find_sharing(SavedStorage *st)
 
 bool ts_name_tensors(Ctx *cx, TorchScript *ts)
 {
-    Namer data = { .cx = cx, .ts = ts, .dir = "data/" }, constants = { .cx = cx, .ts = ts, .dir = "constants/" };
+    Namer data = { .cx = cx, .ts = ts, .dir = ts->data_dir }, constants = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
     if (!name_value(&data, ts->data, str_of(cx, "")))
         return false;
     for (size_t i = 0; i < ts->constants->seq.n; i++)
@@ -689,7 +699,7 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
     return o;
 }
 
-/* The state is a dict of all attributes; what the class does not declare, or the state lacks, is damage. */
+/* The state is a dict of attributes; what the class does not declare is damage. */
 static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *state, Str path)
 {
     for (size_t i = 0; i + 1 < state->seq.n; i += 2) {
@@ -705,6 +715,12 @@ static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *
             return false;
         cell_set(b->cx, &o->slot[field - 1], v);
     }
+    return true;
+}
+
+/* What the state lacks is damage too. */
+static bool all_set(Builder *b, const ClassDef *c, const Obj *o)
+{
     for (uint32_t i = 0; i < c->n_field; i++)
         if (!c->field[i].constant && o->slot[i].v.tag == V_UNINIT)
             return fail(b->cx, E_FORMAT, "the saved %s lacks the attribute '%s'", c->plain->s, c->field[i].name->s);
@@ -744,7 +760,10 @@ static bool build_object(Builder *b, const Pickle *p, Str path, Value *out)
     *out = (Value){ .tag = V_OBJ, .obj = o };
     const Function *setstate = map_get(&c->method, str_of(b->cx, "__setstate__"));
     bool own_state = setstate && map_find(&c->method, str_of(b->cx, "__getstate__"));
+    const Pickle *earlier = earlier_attributes(p);
     bool good;
+    if (earlier && !set_attributes(b, c, o, earlier, path))
+        return false;
     if (c->kind == CLASS_TORCHBIND)
         good = build_torchbind(b, c, o, p->state, path);
     else if (own_state)
@@ -752,7 +771,7 @@ static bool build_object(Builder *b, const Pickle *p, Str path, Value *out)
     else if (p->state && p->state->tag != P_DICT)
         good = fail(b->cx, E_FORMAT, "the saved %s has a state that is no dict, and no __setstate__", c->plain->s);
     else
-        good = !p->state || set_attributes(b, c, o, p->state, path);
+        good = !p->state || (set_attributes(b, c, o, p->state, path) && all_set(b, c, o));
     return good && remember(b, p, *out);
 }
 
@@ -797,7 +816,7 @@ bool ts_build_root(Ctx *cx, Program *p, Value *out)
     cx->at = &here;
     ts->values = ts->cells = (Map){ 0 };
     ts->g = p->graph ? p->graph : graph_new(cx, NULL, str_of(cx, "saved"));
-    Builder b = { .cx = cx, .ts = ts, .dir = "data/" };
+    Builder b = { .cx = cx, .ts = ts, .dir = ts->data_dir };
     bool good = build(&b, ts->data, NULL, str_of(cx, ""), out);
     cx->at = here.up;
     p->root = good ? *out : val_none();
@@ -816,7 +835,7 @@ bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out)
     TorchScript *ts = p->front;
     if (n < 0 || (uint64_t)n >= ts->constants->seq.n)
         return fail(cx, E_FORMAT, "the code names constant c%lld, the archive has %zu", (long long)n, ts->constants->seq.n);
-    Builder b = { .cx = cx, .ts = ts, .dir = "constants/" };
+    Builder b = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
     if (!build(&b, ts->constants->seq.at[n], NULL, str_fmt(cx, "CONSTANTS.c%lld", (long long)n), out))
         return false;
     mark_number(*out);

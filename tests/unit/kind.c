@@ -77,7 +77,7 @@ static void archives(void **state)
         { { { "net/archive_format", "net/data/aotinductor/model/a.so" } }, "pt2", FILE_OTHER, "AOTInductor" },
         { { { "net/archive_format", "net/data/weights/weight_0" } }, "pt2", FILE_OTHER, "this package holds no program" },
         { { { "net/archive_format", "net/models/model.json" } }, "pt3", FILE_OTHER, "not as \"pt2\"" },
-        { { { "net/model.json", "net/tensors/0" } }, "x", FILE_OTHER, "PyTorch 1.0 to 1.3" },
+        { { { "net/model.json", "net/tensors/0" } }, "x", FILE_TORCHSCRIPT, NULL },
         { { { "net/data.pkl", "net/constants.pkl", "net/bytecode.pkl" } }, "x", FILE_OTHER, "only mobile bytecode" },
         { { { "net/data.pkl", "net/data/0" } }, "\x80\2ccollections\nOrderedDict\n", FILE_OTHER, "torch.save file holds only weights" },
         { { { "net/data.pkl", "net/data/0" } }, "\x80\2cnet\nNet\n", FILE_OTHER, "class net.Net" },
