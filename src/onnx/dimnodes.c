@@ -87,9 +87,12 @@ static Ox symbol(Graph *g, Dim d)
 
 /* ---- arithmetic -------------------------------------------------------------------------------------------- */
 
-/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's. */
+/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's.
+ * 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of (1 / b) * z, of ints too. */
 static Ox quotient(Graph *g, Dim a, Dim b)
 {
+    if (dim_is(a, 1))
+        return quotient(g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
     Ox x = compute(g, a), y = compute(g, b), q = plain(g, "Div", x, y);
     int64_t alo, ahi, blo, bhi;
     dim_range(g->cx, a, &alo, &ahi);

@@ -290,7 +290,7 @@ static Ox rolled(Op *op, Ox x, int axis, Dim by)
     Dim size = ox_dim(x, axis), zero = dim_int(op->cx, 0);
     if (dim_is(size, 0))
         return x;
-    Dim shift = dim_mod(op->cx, by, size);
+    Dim shift = dim_mod(op->cx, by, dim_max(op->cx, size, dim_int(op->cx, 1)));     /* nothing is divided by a size of 0 */
     if (!shift || dim_eq(op->cx, shift, zero) == YES)
         return shift ? x : POISON;
     Dim cut = dim_sub(op->cx, size, shift);

@@ -212,6 +212,19 @@ static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* ONNX Runtime's optimizer makes Div(z, y) of Mul(Div(1, y), z), of ints too. Of them 1 / y is y where that is 1 or -1, else 0. */
+static Verdict legal_div(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    double v;
+    Ox a = n->in[0], y = n->in[1];
+    if (!l->ort || !dtype_is_int(ox_dtype(a)) || !ox_known_scalar(g, a, &v) || v != 1)
+        return AS_IT_IS;
+    Ox size = dtype_is_signed(ox_dtype(y)) ? ox_g(g, "Abs", y) : y, unit = ox_g(g, "Equal", size, a), none = ox_g(g, "Sub", a, a);
+    out[0] = ox_g(g, "Where", unit, y, none);
+    return CHANGED;
+}
+
 /* Clip before 12 takes no ints, before 11 no limits that are not known, and in ONNX Runtime no doubles: Min(Max(x, low), high). */
 static Verdict legal_clip(Legal *l, Node *n, Ox *out)
 {
@@ -354,6 +367,7 @@ static const LegalOp legal_ops[] = {
     { "Clip", 12, legal_clip },
     { "CumSum", 11, legal_cumsum },
     { "DepthToSpace", 11, legal_depth_to_space },
+    { "Div", ONNX_LAST_TARGET + 1, legal_div },
     { "Equal", 11, legal_equal },
     { "GatherElements", 11, legal_gather_elements },
     { "GroupNormalization", 21, legal_group_norm },

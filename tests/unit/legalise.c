@@ -69,6 +69,16 @@ static void ints_are_compared_not_cast(void **state)
     assert_ops(g, "Greater Where");
 }
 
+/* ONNX Runtime's optimizer would make y / x of (1 / x) * y. */
+static void nothing_is_one_divided_by_an_int(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_INT64, 2), y = input(g, "y", DT_INT64, 2), one = ox_ints(g, (int64_t[]){ 1 }, 1);
+    Ox part = ox_g(g, "Div", one, x);
+    legalised(g, ox_g(g, "Mul", part, y), 18, true);
+    assert_ops(g, "Abs Equal Where Mul");
+}
+
 static void refusals_name_the_opset(void **state)
 {
     Ctx *cx = *state;
@@ -149,7 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_rule_applies_below_its_opset), TEST(what_is_made_is_legal), TEST(softmax_of_the_last_axis_stays),
-        TEST(ints_are_compared_not_cast), TEST(refusals_name_the_opset), TEST(a_type_that_comes_later_is_refused),
+        TEST(ints_are_compared_not_cast), TEST(nothing_is_one_divided_by_an_int), TEST(refusals_name_the_opset), TEST(a_type_that_comes_later_is_refused),
         TEST(a_newer_version_without_a_kernel_is_refused),
         TEST(casts_go_around_what_has_no_kernel), TEST(casts_go_around_what_is_expanded), TEST(subgraphs_are_legalised_too),
     };
