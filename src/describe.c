@@ -164,19 +164,48 @@ static bool list_family(Listing *l, const OpFamily *family)
     return true;
 }
 
-static bool describe_operators(Ctx *cx, const char *what, Buf *out)
+/* All rows, or those of one name; false when there is none. */
+static bool describe_rows(Ctx *cx, Str only, Buf *out)
 {
-    Listing l = { cx, out, *what ? schema_name(cx, what) : NULL, 0, false };
+    Listing l = { cx, out, only, 0, false };
     for (const OpFamily *family = op_families; family->name; family++)
         if (!list_family(&l, family))
             return false;
-    if (l.n > 0 || !*what)
+    return l.n > 0;
+}
+
+/* The forms that follow from a plain operator: aten::add_ from aten::add, aten::view_copy from aten::view. */
+static bool describe_derived(Ctx *cx, const char *name, Buf *out)
+{
+    static const struct { const char *suffix, *what; } forms[] = {
+        { "_copy", "its result is a copy" }, { "_", "the result is written to the first argument" },
+    };
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        size_t n = strlen(name), k = strlen(forms[i].suffix);
+        if (n <= k || strcmp(name + n - k, forms[i].suffix) != 0)
+            continue;
+        Str plain = str_n(cx, name, n - k);
+        Buf of = buf_new(cx);
+        if (!describe_rows(cx, plain, &of))
+            continue;
+        buf_fmt(out, "%s follows from %s: %s\n%s", name, plain->s, forms[i].what, buf_done(&of)->s);
         return true;
-    if (str_ends(l.only, "_")) {
-        Str plain = str_n(cx, l.only->s, l.only->len - 1);
-        buf_fmt(out, "%s follows from %s: the result is written to the first argument\n", l.only->s, plain->s);
-        return describe_operators(cx, plain->s, out);
     }
+    return false;
+}
+
+static bool describe_operators(Ctx *cx, const char *what, Buf *out)
+{
+    if (!*what) {
+        if (!describe_rows(cx, NULL, out))
+            return false;
+        describe_forms(out);
+        return true;
+    }
+    Str name = schema_name(cx, what);
+    bool form = describe_form(what, out) || (name->s != what && describe_form(name->s, out)), rows = describe_rows(cx, name, out);
+    if (form || rows || describe_derived(cx, name->s, out))
+        return true;
     fail(cx, E_USAGE, "no operator %s is known", what);
     fail_hint(cx, "pt2onnx ops lists all of them");
     return false;

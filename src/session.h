@@ -36,5 +36,8 @@ extern const OpLimit op_limits[];
 
 /* describe.c */
 MUST_USE bool describe(Ctx *cx, const char *what, Buf *out);
+/* describe_forms.c: names that are no operators on tensors; of one, false when it is none */
+void describe_forms(Buf *out);
+bool describe_form(const char *name, Buf *out);
 
 #endif

@@ -45,6 +45,26 @@ static const Map *index_of_rows(Ctx *cx)
     return m;
 }
 
+bool builtin_nth(size_t i, BuiltinInfo *out)
+{
+    static const char *const files[] = { "builtin_number", "builtin_list", "builtin_string", "builtin_tensor" };
+    for (size_t f = 0; f < COUNT(families); f++)
+        for (const BuiltinRow *r = families[f]; r->name; r++)
+            if (i-- == 0) {
+                *out = (BuiltinInfo){ r->name, r->kinds, files[f] };
+                return true;
+            }
+    return false;
+}
+
+const char *builtin_of_word(const char *word)
+{
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(words[i].word, word) == 0)
+            return words[i].op;
+    return NULL;
+}
+
 bool builtin_exists(Ctx *cx, Str name) { return map_get(index_of_rows(cx), name) != NULL; }
 
 /* ---- kinds ---- */

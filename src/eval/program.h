@@ -162,4 +162,11 @@ struct InputSpec;
 /* Run the program; build its graph. Restarts inside until nothing new is assumed (bounded). NULL after an error. */
 Graph *eval_program(Ctx *cx, Program *p);
 
+/* The builtins, which work on values that are no tensors, for a list of what is known (builtin.c): the i-th row, false behind the
+ * last. `kinds` is what eval/builtin.h calls so; `family` its file. */
+typedef struct BuiltinInfo { const char *name, *kinds, *family; } BuiltinInfo;
+bool builtin_nth(size_t i, BuiltinInfo *out);
+/* A word of Python as the operator that it is: aten::Int of int; NULL for any other. */
+const char *builtin_of_word(const char *word);
+
 #endif
