@@ -105,40 +105,16 @@ static Ox lower_int_repr(Op *op)
     return tensor_read(op->g, v.t);
 }
 
-/* ---- packed parameters: what the C++ object saved ---- */
+/* ---- calls on floats ---- */
 
-static Value item(Value v, int64_t i)
-{
-    if (v.tag == V_TUPLE)
-        return i < v.tuple->n ? v.tuple->at[i] : val_none();
-    return v.tag == V_LIST && i < v.list->n ? v.list->at[i].v : val_none();
-}
-
-/* Of an object of the archive, or what the operators below made: the same tuple. */
-static Value packed_state(Op *op, const char *name)
-{
-    Value v = arg_value(op, name);
-    if (v.tag == V_TUPLE)
-        return v;
-    return v.tag == V_OBJ && v.obj->n > 0 ? v.obj->slot[0].v : val_none();
-}
-
-/* As floats: quantised weights, or those that stay float16 numbers in float32. */
-static Ox float_weight(Op *op, Value v)
-{
-    if (v.tag == V_TENSOR && v.t->quant && v.t->quant->axis >= 0 && !need_opset(op, 13, "weights with a scale for each channel"))
-        return POISON;
-    return v.tag == V_TENSOR ? dequantized_arg(op, v) : op_refuse(op, "packed parameters of a form that is not known");
-}
-
-static Ox called(Op *op, const char *name, const Value *args, size_t n)
+Ox called(Op *op, const char *name, const Value *args, size_t n)
 {
     Value v = call_op(op, name, args, n);
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
 /* What the result has, with the stored type of the argument. */
-static Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point)
+Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point)
 {
     if (!ox_ok(y))
         return val_poison();
@@ -146,138 +122,6 @@ static Value requantized(Op *op, Ox y, Value like, const char *scale, const char
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects quantised tensors"));
     return quantized_tensor(op, y, quant_of_numbers(op, arg_float(op, scale), arg_int(op, zero_point), like.t->quant->dtype));
 }
-
-/* row->datum: 1 with a relu behind */
-static Ox relu_if(Op *op, Ox y) { return op->row->datum ? ox(op, "Relu", y) : y; }
-
-/* ---- convolution ---- */
-
-typedef struct QConv { Value weight, bias; int64_t n, groups, flags; Value list[4]; /* stride, padding, dilation, output_padding */ } QConv;
-
-/* k, then k numbers each, then groups and whether it is transposed */
-static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
-{
-    if (count < 1 || at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3)
-        return op_refuse(op, "packed parameters of a form that is not known"), false;
-    c->n = at[0];
-    for (int i = 0; i < 4; i++) {
-        Value v[3];
-        for (int64_t k = 0; k < c->n; k++)
-            v[k] = val_int(at[1 + i * c->n + k]);
-        c->list[i] = val_list(op->cx, v, c->n, "int");
-    }
-    c->groups = at[1 + 4 * c->n];
-    c->flags = at[2 + 4 * c->n];
-    return true;
-}
-
-/* Version 3: (3, ints, [None, weight, bias]); version 2: ("2", [int16 numbers, weight], [bias]). */
-static bool conv_packed(Op *op, QConv *c)
-{
-    Value state = packed_state(op, "packed_weight"), second = item(state, 1), third = item(state, 2);
-    int64_t at[32], n = 0;
-    if (item(state, 0).tag == V_INT) {
-        *c = (QConv){ .weight = item(third, 1), .bias = item(third, 2) };
-        for (Value v; n < 32 && (v = item(second, n)).tag == V_INT; n++)
-            at[n] = v.i;
-        return conv_config(op, at, n, c);
-    }
-    *c = (QConv){ .weight = item(second, 1), .bias = item(third, 0) };
-    Value numbers = item(second, 0);
-    const int64_t *known = NULL;
-    Ox v = numbers.tag == V_TENSOR ? ox_cast(op->g, tensor_read(op->g, numbers.t), DT_INT64) : POISON;
-    if (!ox_ok(v) || !ox_known_ints(op->g, v, &known, &n))
-        return op_refuse(op, "packed parameters of a form that is not known"), false;
-    return conv_config(op, known, n, c);
-}
-
-/* Modules pack their weights when they are loaded. row->datum: spatial axes, 10 more when transposed. */
-static Value lower_conv_prepack(Op *op)
-{
-    static const char *const names[] = { "stride", "padding", "dilation", "output_padding" };
-    int64_t n = op->row->datum % 10, at[16] = { n }, count = 1;
-    for (int i = 0; i < 4; i++) {
-        Ints v = has_param(op, names[i]) ? arg_ints_n(op, names[i], (int)n) : (Ints){ 0 };
-        for (int64_t k = 0; k < n; k++)
-            at[count++] = v.n ? v.at[k] : 0;
-    }
-    at[count++] = arg_int(op, "groups");
-    at[count++] = op->row->datum >= 10;
-    Value numbers[16], tensors[3] = { val_none(), arg_value(op, "weight"), arg_value(op, "bias") };
-    for (int64_t i = 0; i < count; i++)
-        numbers[i] = val_int(at[i]);
-    const Value state[3] = { val_int(3), val_tuple(op->cx, numbers, count), val_tuple(op->cx, tensors, 3) };
-    return ctx_failed(op->cx) ? val_poison() : val_tuple(op->cx, state, 3);
-}
-
-/* conv1d keeps the parameters of a conv2d whose first axis is 1. */
-static Value lower_quantized_conv(Op *op)
-{
-    Value qx = arg_value(op, "qx");
-    QConv c;
-    int rank;
-    if (!conv_packed(op, &c))
-        return val_poison();
-    Ox x = dequantized_arg(op, qx), w = float_weight(op, c.weight), axes = ints(op, 2);
-    if (!need_rank(op, x, (int)c.n + 2, &rank) || !ox_ok(w))
-        return val_poison();
-    bool flat = rank == c.n + 1;
-    if (flat)
-        x = ox(op, "Unsqueeze", x, axes);
-    const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w), c.bias, c.list[0], c.list[1], c.list[2], val_bool(c.flags & 1), c.list[3], val_int(c.groups) };
-    Ox y = ox_ok(x) ? relu_if(op, called(op, "aten::convolution", args, COUNT(args))) : x;
-    return requantized(op, flat ? ox(op, "Squeeze", y, axes) : y, qx, "output_scale", "output_zero_point");
-}
-
-/* ---- linear ---- */
-
-static Ox packed_linear(Op *op, Ox x)
-{
-    Value state = packed_state(op, "W_prepack"), bias = item(state, 1);
-    Ox w = float_weight(op, item(state, 0));
-    if (!ox_ok(x) || !ox_ok(w))
-        return POISON;
-    const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w), bias };
-    return relu_if(op, called(op, "aten::linear", args, 3));
-}
-
-static Value lower_linear_prepack(Op *op)
-{
-    return val_tuple(op->cx, (const Value[]){ arg_value(op, "W"), arg_value(op, "B") }, 2);
-}
-
-static Value lower_quantized_linear(Op *op)
-{
-    Value x = arg_value(op, "X");
-    return requantized(op, packed_linear(op, dequantized_arg(op, x)), x, "Y_scale_i", "Y_zero_point_i");
-}
-
-/* x as it comes back from 8 bits whose scale its own least and largest number give; seven bits when the range is reduced,
- * which no operator of ONNX does. */
-static Ox through_own_scale(Op *op, Ox x, bool reduced)
-{
-    if (!reduced) {
-        Ox out[3];
-        if (!ox_ok(x) || !ox_make_n(op->g, "DynamicQuantizeLinear", INPUTS(x), NULL, 0, out, 3))
-            return POISON;
-        return ox(op, "DequantizeLinear", out[0], out[1], out[2]);
-    }
-    Ox zero = number_like(op, 0, x), steps = number_like(op, 127, x);
-    Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0)), most = ox_with(op, "ReduceMax", INPUTS(x), INT("keepdims", 0));
-    Ox low = ox(op, "Min", least, zero), high = ox(op, "Max", most, zero), wide = ox(op, "Sub", high, low), given = ox(op, "Div", wide, steps);
-    Ox none = ox(op, "Equal", given, zero), scale = ox(op, "Where", none, number_like(op, 0.1, x), given);       /* PyTorch's scale of nothing */
-    Ox down = ox(op, "Div", low, scale), point = ox(op, "Round", ox(op, "Sub", zero, down));
-    Ox q = ox(op, "Add", ox(op, "Round", ox(op, "Div", x, scale)), point), held = ox(op, "Clip", q, zero, steps);
-    return ox(op, "Mul", ox(op, "Sub", held, point), scale);
-}
-
-static Ox lower_linear_dynamic(Op *op)
-{
-    Ox x = arg(op, "X");
-    return packed_linear(op, through_own_scale(op, x, arg_bool(op, "reduce_range")));
-}
-
-static Ox lower_linear_fp16(Op *op) { return packed_linear(op, arg(op, "X")); }
 
 /* ---- arithmetic ---- */
 
@@ -294,7 +138,7 @@ static Value lower_quantized_binary_relu(Op *op) { return quantized_binary(op, t
 
 static Value lower_quantized_cat(Op *op)
 {
-    Value list = arg_value(op, "qx"), first = item(list, 0);
+    Value list = arg_value(op, "qx"), first = packed_item(list, 0);
     if (list.tag != V_TUPLE || first.tag != V_TENSOR || first.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects a list of quantised tensors"));
     Value *at = new_array(op->cx, Value, list.tuple->n);
@@ -303,7 +147,8 @@ static Value lower_quantized_cat(Op *op)
     if (!at)
         return val_poison();
     const Value args[] = { val_list(op->cx, at, list.tuple->n, "Tensor"), arg_value(op, "dim") };
-    Ox y = relu_if(op, called(op, "aten::cat", args, 2));
+    Ox y = called(op, "aten::cat", args, 2);
+    y = op->row->datum ? ox(op, "Relu", y) : y;
     return arg_given(op, "scale") ? requantized(op, y, first, "scale", "zero_point") : quantized_tensor(op, y, first.t->quant);
 }
 
@@ -358,9 +203,6 @@ Value on_quantized_tensor(Op *op, bool in_place)
     return quantized_tensor(op, tensor_read(op->g, v.t), row->scale != 0 ? quant_of_numbers(op, row->scale, row->zero_point, DT_UINT8) : q);
 }
 
-#define CONV_PACKED(k) "(Tensor qx, __torch__.torch.classes.quantized.Conv" k "dPackedParamsBase packed_weight, float output_scale, int output_zero_point) -> Tensor"
-#define PREPACK(n, line) CALL_FAMILY(lower_conv_prepack, n, NULL, PLAIN | QUANT, "quantized::" line)
-#define LINEAR_PACKED "(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack"
 #define BINARY(fn, onnx, name) { .kind = ROW_CALL, .schema = "quantized::" name "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", .kinds = PLAIN | QUANT, .call = (fn), .text = (onnx) }
 #define AS_FLOAT(aten, line) { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = PLAIN | QUANT, .call = lower_quantized_as_float, .text = (aten) }
 
@@ -370,24 +212,6 @@ const OpRow ops_quantized[] = {
     CALL(lower_quantize_per_channel, NULL, PLAIN, "aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype) -> Tensor"),
     LOWER(lower_dequantize, NULL, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor"),
     LOWER(lower_int_repr, NULL, PLAIN | QUANT, "aten::int_repr(Tensor self) -> Tensor"),
-    CALL_FAMILY(lower_quantized_conv, 0, NULL, PLAIN | QUANT, "quantized::conv1d" CONV_PACKED("2")),
-    CALL_FAMILY(lower_quantized_conv, 1, NULL, PLAIN | QUANT, "quantized::conv1d_relu" CONV_PACKED("2")),
-    CALL_FAMILY(lower_quantized_conv, 0, NULL, PLAIN | QUANT, "quantized::conv2d.new" CONV_PACKED("2")),
-    CALL_FAMILY(lower_quantized_conv, 1, NULL, PLAIN | QUANT, "quantized::conv2d_relu.new" CONV_PACKED("2")),
-    CALL_FAMILY(lower_quantized_conv, 0, NULL, PLAIN | QUANT, "quantized::conv3d.new" CONV_PACKED("3")),
-    CALL_FAMILY(lower_quantized_conv, 1, NULL, PLAIN | QUANT, "quantized::conv3d_relu.new" CONV_PACKED("3")),
-    CALL_FAMILY(lower_quantized_conv, 0, NULL, PLAIN | QUANT, "quantized::conv_transpose2d" CONV_PACKED("2")),
-    PREPACK(1, "conv1d_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> __torch__.torch.classes.quantized.Conv2dPackedParamsBase"),
-    PREPACK(2, "conv2d_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> __torch__.torch.classes.quantized.Conv2dPackedParamsBase"),
-    PREPACK(3, "conv3d_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> __torch__.torch.classes.quantized.Conv3dPackedParamsBase"),
-    PREPACK(12, "conv_transpose2d_prepack(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int[] dilation, int groups) -> __torch__.torch.classes.quantized.Conv2dPackedParamsBase"),
-    CALL(lower_linear_prepack, NULL, PLAIN | QUANT, "quantized::linear_prepack(Tensor W, Tensor? B=None) -> __torch__.torch.classes.quantized.LinearPackedParamsBase"),
-    CALL(lower_linear_prepack, NULL, PLAIN | QUANT, "quantized::linear_prepack_fp16(Tensor W, Tensor? B=None) -> __torch__.torch.classes.quantized.LinearPackedParamsBase"),
-    CALL_FAMILY(lower_quantized_linear, 0, NULL, PLAIN | QUANT, "quantized::linear" LINEAR_PACKED ", float Y_scale_i, int Y_zero_point_i) -> Tensor"),
-    CALL_FAMILY(lower_quantized_linear, 1, NULL, PLAIN | QUANT, "quantized::linear_relu" LINEAR_PACKED ", float Y_scale_i, int Y_zero_point_i) -> Tensor"),
-    FAMILY(lower_linear_dynamic, 0, NULL, PLAIN, "quantized::linear_dynamic" LINEAR_PACKED ", bool reduce_range=False) -> Tensor"),
-    FAMILY(lower_linear_dynamic, 1, NULL, PLAIN, "quantized::linear_relu_dynamic" LINEAR_PACKED ", bool reduce_range=False) -> Tensor"),
-    FAMILY(lower_linear_fp16, 0, NULL, PLAIN, "quantized::linear_dynamic_fp16" LINEAR_PACKED ") -> Tensor"),
     BINARY(lower_quantized_binary, "Add", "add"),
     BINARY(lower_quantized_binary_relu, "Add", "add_relu"),
     BINARY(lower_quantized_binary, "Mul", "mul"),

@@ -13,4 +13,22 @@ QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t);
 Value quantized_tensor(Op *op, Ox x, const QuantInfo *q);      /* x quantised, as a tensor of kind QUANT */
 Ox dequantized_arg(Op *op, Value v);                            /* a tensor's numbers, quantised or not */
 
+
+/* Another operator on these, as one tensor. */
+Ox called(Op *op, const char *name, const Value *args, size_t n);
+/* y with the scale and zero point of these arguments, stored as `like` is. */
+Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point);
+
+/* ---- packed parameters (quantized_layers.c) ---- */
+
+/* Of an object of the archive what it saved; what the prepack operators make is the same. V_NONE when it is neither. */
+Value packed_state(Op *op, const char *name);
+Value packed_value_state(Value v);
+Value packed_item(Value v, int64_t i);                          /* of a tuple or list; V_NONE behind its end */
+/* As floats: quantised weights, or those that stay float16 numbers in float32. */
+Ox float_weight(Op *op, Value v);
+/* x W' + b, of the state of a packed linear layer. */
+Ox packed_linear(Op *op, Ox x, Value state);
+/* x as it comes back from 8 bits whose scale its own least and largest number give; reduced: from 7. */
+Ox through_own_scale(Op *op, Ox x, bool reduced);
 #endif

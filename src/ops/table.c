@@ -42,6 +42,7 @@
     ROWS(fold) \
     ROWS(attention) \
     ROWS(quantized) \
+    ROWS(quantized_layers) \
     ROWS(fake_quantized) \
     ROWS(rnn) \
     ROWS(packed) \

@@ -107,10 +107,23 @@ static Value list(Reader *r)
     return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
 }
 
+/* An operator's result as an argument: quantized::linear_prepack(..) */
+static Value nested(Reader *r)
+{
+    Call c = { 0 };
+    if (read_call(r, &c))
+        return op_call(r->g, c.name, c.overload, c.args.at, c.args.n, NULL, 0);
+    r->failed = true;
+    return val_poison();
+}
+
 static Value value(Reader *r)
 {
     DType t;
     blanks(r);
+    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_0123456789:");
+    if (word > 0 && r->at[word] == '(')
+        return nested(r);
     bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
     blanks(r);
     if (take(r, "sym ")) {

@@ -54,13 +54,24 @@ class Sym:
         return eval(re.sub(r"[A-Za-z_]\w*", str(size), self.text))
 
 
+HEAD = re.compile(r"([A-Za-z_][\w:]*)(?:\.(\w*))?\(")
+
+
+class Call:
+    """An operator's result as an argument."""
+
+    def __init__(self, head, positional, keyword):
+        self.name, self.overload = head.group(1), head.group(2)
+        self.positional, self.keyword = positional, keyword
+
+
 class Case:
     def __init__(self, call, line):
         self.call, self.line = call, line
         self.results, self.nodes, self.message = [], None, None
         self.tolerance = None
         self.skip = None
-        self.head = re.match(r"([\w:]+)(?:\.(\w*))?\(", call)
+        self.head = HEAD.match(call)
         self.name, self.overload = self.head.group(1), self.head.group(2)
 
     def parse(self):
@@ -118,6 +129,9 @@ class _Reader:
         symbol = self.match(r"sym ([^,)\]]+)")
         if symbol:
             return Sym(symbol.group(1))
+        call = self.match(HEAD)
+        if call:
+            return Call(call, *self.arguments())
         string = self.match(r'"([^"]*)"')
         if string:
             return string.group(1)
@@ -167,7 +181,24 @@ def torch_value(v, size=2, number=False):
         return v.number(size)
     if isinstance(v, np.dtype):
         return getattr(torch, v.name)
+    if isinstance(v, Call):
+        return torch_operator(v, v.positional, v.keyword, size)
     return torch.bfloat16 if v == "bfloat16" else v
+
+
+# Layers that only this engine of PyTorch has.
+ONEDNN = ("quantized::conv2d_add", "quantized::linear_tanh", "quantized::linear_leaky_relu")
+
+
+def torch_operator(call, args, kwargs, size):
+    import torch
+    if isinstance(call, Case):                                          # what is packed in its arguments is packed for it
+        torch.backends.quantized.engine = "onednn" if call.name.startswith(ONEDNN) else "x86"
+    space, _, name = call.name.rpartition("::")
+    op = getattr(getattr(torch.ops, space or "aten"), name)
+    if call.overload is not None:
+        op = getattr(op, call.overload or "default")
+    return op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})
 
 
 def is_torch(name):
@@ -181,7 +212,7 @@ def is_torch(name):
     if name.startswith("quantized_decomposed::"):
         import torch.ao.quantization.fx._decomposed                     # noqa: F401
         return True
-    return "::" not in name or name.startswith("prims::")
+    return "::" not in name or name.startswith(("prims::", "quantized::"))
 
 
 def torch_call(case, size=2):
@@ -190,12 +221,7 @@ def torch_call(case, size=2):
     args, kwargs, _ = case.parse()
     if case.name in ("tensor", "as_tensor"):                            # torch.ops knows the overload for bools only
         return [getattr(torch, case.name)(*args, **{k: torch_value(v) for k, v in kwargs.items()})]
-    space, _, name = case.name.rpartition("::")
-    op = getattr(getattr(torch.ops, space or "aten"), name)
-    if case.overload is not None:
-        op = getattr(op, case.overload or "default")
-    out = op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})
-    return flat(out)
+    return flat(torch_operator(case, args, kwargs, size))
 
 
 def flat(v):
@@ -207,6 +233,7 @@ def result_text(v):
     import torch
     if not isinstance(v, torch.Tensor):
         return str(v)
+    v = v.int_repr() if v.is_quantized else v
     short = {n: s for s, n in DTYPES.items()}[str(v.dtype).split(".")[1]]
     shape = "[%s]" % ",".join(str(d) for d in v.shape)
     values = torch.view_as_real(v.detach().resolve_conj().resolve_neg()) if v.is_complex() else v.detach()
