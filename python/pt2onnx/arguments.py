@@ -30,10 +30,12 @@ def split_named(args, kwargs):
     return args, named
 
 
-def takes_dict_last(parameters, args):
-    """Is the last argument a dict that forward itself wants: no parameter is left that its keys could name?"""
-    keys = set(args[-1]) if args and isinstance(args[-1], dict) else set()
-    return bool(keys) and not keys & {p.name for p in parameters[len(args) - 1:]} and len(args) <= len(parameters)
+def takes_dict_last(signature, args):
+    """Is the last argument a dict that forward itself wants? Its place has no default, and no key is a parameter's name."""
+    given = args[-1] if args and isinstance(args[-1], dict) else {}
+    places = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return bool(given) and len(args) <= len(places) and places[len(args) - 1].default is inspect.Parameter.empty and \
+        not any(key in signature.parameters for key in given)
 
 
 def arrange(model, args, kwargs):
@@ -44,7 +46,7 @@ def arrange(model, args, kwargs):
         return args, dict(kwargs or {})
     parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     only = [p for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
-    if takes_dict_last(parameters, args) and not kwargs:
+    if takes_dict_last(signature, args) and not kwargs:
         named = {}
     else:
         args, named = split_named(args, kwargs)
@@ -85,14 +87,11 @@ class Keywords(torch.nn.Module):
 
 
 class Function(torch.nn.Module):
-    """A plain callable as a module."""
+    """A plain callable as a module, with the callable's own signature."""
 
     def __init__(self, function):
         super().__init__()
-        self._function = function
-
-    def forward(self, *args):
-        return self._function(*args)
+        self.forward = function
 
 
 def leaves(value, path=""):

@@ -1,4 +1,5 @@
 """axes.py - dynamic_axes: {name: {axis: name of the size}}, or {name: [axes]}, for inputs and outputs."""
+import re
 import warnings
 
 
@@ -24,14 +25,15 @@ def names_of_axes(key, axes):
     return found
 
 
-def checked(dynamic_axes, known):
-    """{name: {axis: name}}. `known`: names of inputs and outputs, or None when they are not known yet."""
-    found = {}
-    for key, axes in (dynamic_axes or {}).items():
-        if known is not None and key not in known:
-            warnings.warn("Provided key %s for dynamic axes is not a valid input/output name" % key, stacklevel=5)
-        found[key] = names_of_axes(key, axes)
-    return found
+def checked(dynamic_axes):
+    """{name: {axis: name}}"""
+    return {key: names_of_axes(key, axes) for key, axes in (dynamic_axes or {}).items()}
+
+
+def spelled(name):
+    """A name as SPECs of inputs can say it."""
+    name = re.sub(r"\W", "_", name)
+    return "_" + name if name[:1].isdigit() else name
 
 
 def normal_axis(name, axis, rank):

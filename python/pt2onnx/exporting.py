@@ -5,19 +5,20 @@
     ExportedProgram, dynamo=True torch.export.save to a temporary file, and the reader of .pt2"""
 import contextlib
 import copy
+import errno
 import os
 import re
 import shutil
-import tempfile
 import time
 import warnings
 
 import torch
 
-from . import _capi, axes
-from .arguments import Function, Keywords, arrange, as_tuple, leaves, signature_of
+from . import _capi, axes, shapes
+from .arguments import Function, Keywords, arrange, as_tuple, leaves
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
+from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .trace import Record, trace
@@ -28,34 +29,6 @@ UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %
                 "make sure you registered it with the right domain and version.\n%s")
 ASSUMED, ADDED, DROPPED, CHANGED = range(4)
 CONSTANT_INPUTS = re.compile(r"the input .*, because nothing uses it$")
-
-
-class Result:
-    """A finished model: `model_bytes`, `save(path)`, `input_names`, `output_names`, `notes`, and `verification` if asked for."""
-
-    def __init__(self, job):
-        self._bytes, self._path, self.input_names, self.output_names = None, None, (), ()
-        self.notes, self.verification, self.report = job.notes, None, None
-
-    @property
-    def model_bytes(self):
-        if self._bytes is None:
-            with open(self._path, "rb") as f:
-                self._bytes = f.read()
-        return self._bytes
-
-    def save(self, path):
-        """Write the model to `path`."""
-        if self._path and os.path.exists(self._path + ".data"):
-            raise RuntimeError("the weights of this model lie in %s.data: copy both files" % self._path)
-        with open(path, "wb") as f:
-            f.write(self.model_bytes)
-
-    @property
-    def model_proto(self):
-        """The model as the onnx package has it."""
-        import onnx
-        return onnx.load_model_from_string(self.model_bytes)
 
 
 def export(*positional, **keywords):
@@ -71,18 +44,24 @@ class Export:
     # ---- the frame ----
 
     def run(self):
-        s = self.s
-        with tempfile.TemporaryDirectory(prefix="pt2onnx-") as folder, self.exporting():
-            self.folder = folder
-            path = self.output_path() or os.path.join(folder, "model.onnx")
+        with Folder() as folder, self.exporting():
+            self.folder = folder.name
+            path = self.output_path() or os.path.join(folder.name, "model.onnx")
             start = time.perf_counter()
             self.convert(path)
             self.times = [("export", time.perf_counter() - start)]
             self.after(path)
-            return self.give(path)
+            return self.give(path, folder)
 
     def output_path(self):
-        return os.fspath(self.s.f) if isinstance(self.s.f, (str, bytes, os.PathLike)) else None
+        """The caller's path, None for a file or nothing."""
+        if not isinstance(self.s.f, (str, bytes, os.PathLike)):
+            return None
+        path = os.fspath(self.s.f)
+        folder = os.path.dirname(path) or os.curdir
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+        return path
 
     @contextlib.contextmanager
     def exporting(self):
@@ -97,23 +76,19 @@ class Export:
             GLOBALS.in_onnx_export = False
             GLOBALS.operator_export_type, GLOBALS.training_mode, GLOBALS.export_training, GLOBALS.export_onnx_opset_version = before
 
-    def give(self, path):
+    def give(self, path, folder):
         """None, as torch.onnx.export gives, unless the caller has no file or has asked for the newer exporter."""
         s = self.s
-        if s.f is None or s.dynamo:
-            result = Result(self)
-            result._path = path
-            result.input_names, result.output_names = self.signature
-            result.verification, result.report = self.verification, self.report
-            if self.output_path() is None:
-                result.model_bytes
-            return result
-        if self.output_path() is None:
-            if os.path.exists(path + ".data"):
-                raise RuntimeError("The serialized model is larger than the 2GiB limit: give a path, so that the weights can lie beside it")
-            with open(path, "rb") as f:
-                shutil.copyfileobj(f, s.f)
-        return None
+        if s.f is not None and self.output_path() is None:
+            self.write_into(s.f, path)
+        return Result(path, folder, self.example_names, self.notes, self.verification, self.report) if s.f is None or s.dynamo else None
+
+    def write_into(self, f, path):
+        if os.path.exists(path + ".data"):
+            raise RuntimeError("weights in a file of their own need a path: f is a file" if self.external() else
+                               "The serialized model is larger than the 2GiB limit: give a path, so that the weights can lie beside it")
+        with open(path, "rb") as model:
+            shutil.copyfileobj(model, f)
 
     # ---- the roads ----
 
@@ -170,11 +145,11 @@ class Export:
         """False: an operator has failed that the mode keeps, and is in given_up now."""
         s = self.s
         symbolics = Symbolics(s, given_up)
-        known = axes.checked(s.dynamic_axes, None)
+        known = axes.checked(s.dynamic_axes)
         record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params)
         self.warn_of_keys(known, record.input_names + s.output_names)
         self.output_axes(known, s.output_names)
-        self.signature = record.input_names, s.output_names
+        self.example_names = record.input_names
         fields = self.fields(symbolics, record)
         fields.update(rename_outputs=s.output_names, keep_inputs=record.kept_names)
         try:
@@ -193,11 +168,11 @@ class Export:
         saved = os.path.join(self.folder, "model.pt")
         with self.mode(s.model):
             s.model.save(saved)
-        specs = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes, None), s.input_names)
+        specs, names = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
         self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
-        self.signature = s.input_names, s.output_names
+        self.example_names = names
         for keep_loops in (True, False):
             symbolics = Symbolics(s)
             fields = self.fields(symbolics, None)
@@ -211,37 +186,42 @@ class Export:
 
     def from_program(self, path):
         s = self.s
-        program = s.model
-        if not isinstance(program, torch.export.ExportedProgram):
-            args, keywords = as_tuple(s.args), s.kwargs
-            if not isinstance(program, torch.nn.Module):
-                program = Function(program)
-            with self.mode(program), torch.no_grad():
-                model, program = program, torch.export.export(program, args, keywords, dynamic_shapes=self.shapes(), strict=False)
-            self.positional, self.named = args, dict(keywords or {})
-            specs = shape_specs(program, model, args, keywords or {}, s.dynamic_shapes)
+        self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
+        if isinstance(s.model, torch.export.ExportedProgram):
+            program, names = s.model, []
         else:
-            self.positional, self.named, specs = as_tuple(s.args), dict(s.kwargs or {}), []
+            program, names = self.program()
         saved = os.path.join(self.folder, "model.pt2")
         torch.export.save(program, saved)
         self.output_axes(self.axes_of_files(), s.output_names)
-        self.signature = s.input_names, s.output_names
+        self.example_names = None                       # this model has all inputs, in this order
         symbolics = Symbolics(s)
         fields = self.fields(symbolics, None)
-        fields.update(inputs=specs, rename_inputs=s.input_names, rename_outputs=s.output_names)
+        fields.update(dims=names, drop_unused_inputs=False, rename_inputs=s.input_names, rename_outputs=s.output_names)
         self.call(_capi.convert, saved, path, fields, symbolics)
 
-    def shapes(self):
-        """dynamic_shapes, or what dynamic_axes says in its terms."""
+    def program(self):
+        """The module as torch.export has it, and the caller's names of its open sizes."""
         s = self.s
-        if s.dynamic_shapes is not None or not s.dynamic_axes:
-            return s.dynamic_shapes
-        raise RuntimeError("with dynamo=True give dynamic_shapes; dynamic_axes belongs to the traced export (dynamo=False)")
+        model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
+        arguments = shapes.arguments_of(model, self.positional, self.named)
+        told = s.dynamic_shapes or self.shapes_of_axes(arguments)
+        with self.mode(model), torch.no_grad():
+            program = torch.export.export(model, *shapes.told_apart((self.positional, self.named)), strict=False,
+                                          dynamic_shapes=shapes.without_names(arguments, told) if told else None)
+        return program, shapes.names_of_sizes(program, arguments, told)
+
+    def shapes_of_axes(self, arguments):
+        s = self.s
+        known = axes.checked(s.dynamic_axes)
+        found, names = shapes.of_axes(arguments, known, s.input_names)
+        self.warn_of_keys(known, names | set(s.output_names))
+        return found if known else None
 
     def axes_of_files(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")             # said once already
-            return axes.checked(self.s.dynamic_axes, None)
+            return axes.checked(self.s.dynamic_axes)
 
     # ---- what all roads share ----
 
@@ -255,14 +235,17 @@ class Export:
 
     def fields(self, symbolics, record):
         s = self.s
-        external = 2 if s.use_external_data_format or s.external_data is True and "external_data" in s.written else 0
-        return dict(opset=s.opset_version, weights=1 if s.external_data is False else external, keep_weights=self.keeps_weights(),
+        return dict(opset=s.opset_version, weights=2 if self.external() else 1 if s.external_data is False else 0, keep_weights=self.keeps_weights(),
                     rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
                     drop_unused_inputs=True, state=1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
                     on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
                     **({"dump_after": "drop-leftovers"} if s.verbose or s.report else {}))
+
+    def external(self):
+        """Has the caller asked for weights in a file of their own?"""
+        return bool(self.s.use_external_data_format or self.s.external_data is True and "external_data" in self.s.written)
 
     def keeps_weights(self):
         s = self.s
@@ -328,7 +311,7 @@ class Export:
         if not example and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
             raise ValueError("verify=True needs example inputs: args")
         try:
-            return verify(path, self.signature[0], example, self.run_torch, self.s.rtol, self.s.atol)
+            return verify(path, self.example_names, example, self.run_torch, self.s.rtol, self.s.atol)
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
 
@@ -345,63 +328,26 @@ class Export:
 
 
 def script_inputs(model, args, kwargs, known, names):
-    """SPECs for the inputs of a scripted program, by the example arguments and the names of its parameters."""
+    """SPECs for the inputs of a scripted program, by the example arguments and the names of its parameters; and the names they get."""
     schema = model.forward.schema if isinstance(model, torch.jit.ScriptModule) else model.schema
     parameters = [a.name for a in schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
-    specs, k = [], 0
+    specs, told_names = [], []
     for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
         for path, leaf in leaves(value, name):
             if leaf is None or isinstance(leaf, str):
                 specs.append("%s=%s" % (path, "None" if leaf is None else '"%s"' % leaf))
                 continue
-            told = names[k] if k < len(names) else path
+            told = names[len(told_names)] if len(told_names) < len(names) else path
             specs.append("%s:%s" % (path, type_text(leaf, known.get(told, known.get(path, {})), told)))
-            k += 1
-    return specs
-
-
-def shape_specs(program, model, args, keywords, shapes):
-    """SPECs with the names that the caller's Dims have: torch.export keeps only symbols of its own."""
-    if not shapes:
-        return []
-    parameters = list(signature_of(model).parameters)
-    by_name = dict(shapes) if isinstance(shapes, dict) else dict(zip(parameters, shapes))
-    found = []
-    for name, value in list(zip(parameters, args)) + list(keywords.items()):
-        found += dims_of_leaves(value, by_name.get(name))
-    inputs = program.graph_signature.user_inputs
-    if len(found) != len(inputs):
-        return []
-    return ["%s:%s[%s]" % (path, NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))
-            for path, (leaf, dims) in zip(inputs, found) if isinstance(leaf, torch.Tensor)]
-
-
-def dims_of_leaves(value, shape):
-    """(tensor, its sizes as texts) for each leaf; shape is what dynamic_shapes says at this place."""
-    if isinstance(value, (tuple, list)):
-        parts = shape or [None] * len(value)
-        return [leaf for v, s in zip(value, parts) for leaf in dims_of_leaves(v, s)]
-    if isinstance(value, dict):
-        return [leaf for k, v in value.items() for leaf in dims_of_leaves(v, (shape or {}).get(k))]
-    if not isinstance(value, torch.Tensor):
-        return [(value, [])]
-    told = shape if isinstance(shape, dict) else dict(enumerate(shape or ()))
-    return [(value, [dim_text(told.get(axis), n) for axis, n in enumerate(value.shape)])]
-
-
-def dim_text(told, size):
-    """A Dim or a text by its name, another hint (Dim.AUTO) as a size without one."""
-    if told is None or type(told) is int:
-        return str(size)
-    name = told if isinstance(told, str) else getattr(told, "__name__", "")
-    return name if name.isidentifier() else "?"
+            told_names.append(told)
+    return specs, told_names
 
 
 def type_text(leaf, named, told):
     if not isinstance(leaf, torch.Tensor):
         return {bool: "bool[]", int: "int64[]", float: "float64[]"}[type(leaf)]
     names = axes.names_by_axis(told, named, leaf.dim())
-    dims = [re.sub(r"\W", "_", n) if n else str(d) for n, d in zip(names, leaf.shape)]
+    dims = [axes.spelled(n) if n else str(d) for n, d in zip(names, leaf.shape)]
     return "%s[%s]" % (NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))
 
 

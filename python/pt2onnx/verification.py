@@ -61,15 +61,17 @@ def flat(value):
 
 
 def run_onnx(path, inputs, names):
-    """inputs: leaves of the example, each with its name in the model; what the model does not use is left out."""
+    """inputs: leaves of the example. names: what they are called in the model, which leaves out those that it does not use; None: the
+    model has all of them, in this order."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     wanted = [i.name for i in session.get_inputs()]
-    by_name = dict(zip(names, inputs))
-    if not all(n in by_name for n in wanted):           # names of the file's own: by position
-        by_name = dict(zip(wanted, inputs))
+    by_name = dict(zip(wanted if names is None else names, inputs))
+    missing = [n for n in wanted if n not in by_name]
+    if missing:
+        raise RuntimeError("the example has no value for the model's input %s" % missing[0])
     outputs = [o.name for o in session.get_outputs()]
     return dict(zip(outputs, session.run(outputs, {n: by_name[n] for n in wanted})))
 

@@ -128,6 +128,19 @@ def test_external_data(tmp_path):
     assert onnx.load(str(tmp_path / "m.onnx")).graph.initializer
     pt2onnx.export(big, torch.ones(2, 100), tmp_path / "n.onnx", use_external_data_format=True)
     assert (tmp_path / "n.onnx.data").stat().st_size >= 40000
+    with pytest.raises(RuntimeError, match="need a path"):
+        pt2onnx.export(big, torch.ones(2, 100), io.BytesIO(), use_external_data_format=True)
+
+
+def test_a_folder_that_is_missing_is_named_before_the_work():
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        pt2onnx.export(Net(), IMAGE, "no such folder/m.onnx")
+
+
+def test_the_result_knows_names_that_the_caller_has_not_given():
+    result = pt2onnx.export(Sum(), (ROWS, 2))
+    assert (result.input_names, result.output_names) == (names(result.model_proto.graph.input), names(result.model_proto.graph.output))
+    assert len(result.input_names) == 3 and result.output_names == ["output.0", "output.1"]
 
 
 @pytest.mark.parametrize("make", [lambda: Net(), lambda: torch.jit.trace(Net(), IMAGE), lambda: torch.jit.script(Net())],
@@ -192,6 +205,7 @@ def test_data_parallel_is_named():
     ((ROWS, 3, 1.5), None, 3),
     ((ROWS, 3, {"k": 1.5}), None, 3),
     ((ROWS, {"n": 3, "z": ROWS}), None, 4),
+    ((ROWS, 3, {"z": ROWS}), None, 4),
     ((ROWS, 3), {"z": ROWS}, 4),
     ([ROWS, 3], None, 3),
 ])
@@ -216,6 +230,15 @@ def test_nested_arguments():
     model = checked(Nested(), ({"a": ROWS, "b": (ROWS * 2,)}, ROWS))
     assert len(model.graph.input) == 3
     numpy.testing.assert_allclose(run(model, ROWS.numpy(), ROWS.numpy() * 2, ROWS.numpy())[0], (ROWS - 2 * ROWS * ROWS).numpy(), rtol=1e-5)
+
+
+def test_a_dict_at_the_end():
+    """Named arguments, also keyword-only ones; unknown names are told; a dict that forward needs is an argument."""
+    with pytest.warns(UserWarning, match="no argument other"):
+        model = exported(Sum(), (ROWS, 3, {"other": ROWS}))
+    assert len(model.graph.input) == 3
+    for args in (({"a": ROWS},), ({"a": ROWS}, {})):
+        assert len(exported(lambda d: d["a"] + 1, args).graph.input) == 1
 
 
 def test_missing_arguments_are_named():

@@ -1,0 +1,119 @@
+"""results.py - what export gives where no file was named, or dynamo=True was written: torch.onnx's ONNXProgram, as far as it is of use."""
+import os
+import shutil
+import tempfile
+import weakref
+
+
+class Result:
+    """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`; called, it runs in ONNX Runtime.
+    `verification` and `report` are what verify=True and report=True have made."""
+
+    def __init__(self, path, folder, example_names, notes, verification, report):
+        """path: the model; folder: the temporary one that it may lie in, which lives as long as this object."""
+        folder.kept = True
+        self._path, self._folder, self._example_names = path, folder, example_names
+        self.notes, self.verification, self.report = notes, verification, report
+        self.input_names, self.output_names = signature(path)
+
+    @property
+    def model_bytes(self):
+        """The model's file. Weights that lie beside it are not in it."""
+        with open(self._path, "rb") as f:
+            return f.read()
+
+    @property
+    def model_proto(self):
+        """The model as the onnx package has it."""
+        import onnx
+        return onnx.load(self._path)
+
+    def save(self, destination, *, include_initializers=True, keep_initializers_as_inputs=False, external_data=None):
+        """Write the model to `destination`; external_data: True puts the weights into a file beside it, None only where one file is too small."""
+        if not include_initializers or keep_initializers_as_inputs:
+            raise RuntimeError("save: give export_params=False or keep_initializers_as_inputs=True to export itself")
+        if external_data or os.path.exists(self._path + ".data"):
+            return self.save_with_data(os.fspath(destination))
+        with open(destination, "wb") as f:
+            f.write(self.model_bytes)
+
+    def save_with_data(self, destination):
+        """The file of weights is named inside the model: the onnx package writes both anew."""
+        import onnx
+        data = os.path.basename(destination) + ".data"
+        beside = os.path.join(os.path.dirname(destination), data)
+        if os.path.exists(beside):
+            os.remove(beside)                           # the onnx package would append to it
+        onnx.save(self.model_proto, destination, save_as_external_data=True, location=data, size_threshold=0)
+
+    def optimize(self):
+        """ONNXProgram has it; this model is as good as pt2onnx makes it."""
+
+    def __call__(self, *args, **kwargs):
+        """What the model gives for these arguments of forward: a tuple of tensors."""
+        import torch
+        from .verification import flat, run_onnx
+        outputs = run_onnx(self._path, flat([list(args), kwargs]), self._example_names)
+        return tuple(torch.from_numpy(x) for x in outputs.values())
+
+
+class Folder:
+    """A temporary folder for the time of a `with`, or as long as this object when it is kept."""
+
+    def __enter__(self):
+        self.name = tempfile.mkdtemp(prefix="pt2onnx-")
+        self.remove, self.kept = weakref.finalize(self, shutil.rmtree, self.name, True), False
+        return self
+
+    def __exit__(self, *_):
+        if not self.kept:
+            self.remove()
+
+
+# ---- names of inputs and outputs, without the onnx package: ModelProto.graph (7), GraphProto.input (11) and .output (12), .name (1) ----
+
+def number(f):
+    value = shift = 0
+    while True:
+        byte = f.read(1)[0]
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value
+
+
+def fields(f, end):
+    """(field, start, end) of each message or text between here and `end`; numbers are passed over."""
+    while f.tell() < end:
+        key = number(f)
+        if key & 7 == 0:
+            number(f)
+            continue
+        size = {1: 8, 5: 4}.get(key & 7) or number(f)
+        start = f.tell()
+        yield key >> 3, start, start + size
+        f.seek(start + size)
+
+
+def names_of(f, message, field):
+    """The names of all values in this field of the graph."""
+    found = []
+    for number_of_field, start, end in spans(f, message):
+        if number_of_field == field:
+            a, b = next((a, b) for n, a, b in spans(f, (start, end)) if n == 1)
+            f.seek(a)
+            found.append(f.read(b - a).decode())
+    return found
+
+
+def spans(f, message):
+    f.seek(message[0])
+    return list(fields(f, message[1]))
+
+
+def signature(path):
+    """The names of the inputs and of the outputs of a model."""
+    with open(path, "rb") as f:
+        size = f.seek(0, os.SEEK_END)
+        graph = next((a, b) for n, a, b in spans(f, (0, size)) if n == 7)
+        return names_of(f, graph, 11), names_of(f, graph, 12)
