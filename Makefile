@@ -40,10 +40,10 @@ mutate:                 ## break lowerings at random: the operator cases must no
 	tools/setup test
 	$(T213) tools/mutate $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
-torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=14 SCRIPT=1 TEST=pattern AGAIN=1
+torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=14 SCRIPT=1 TEST=pattern AGAIN=1 LOST=1
 	tools/setup torch-suite
 	$(MAKE) --no-print-directory build
-	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again)
+	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again) $(if $(LOST),--lost)
 
 fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, ONLY=zip for one
 	tools/setup fuzz
