@@ -6,7 +6,7 @@ uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->born; }
 
 static void read_stacked(Eval *ev, Arm *a, Stacked *s)
 {
-    if (!map_find(&a->read, s))
+    if (!map_find(&a->read, s) && !stacked_is_lost(s))
         map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
 }
 

@@ -520,6 +520,9 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
         *out = val_poison();
         return true;
     }
+    const char *op = builtin_of_word(word->s);
+    if (op && (!stacked_op(ev, str_of(ev->cx, op), args, n, &mine, out) || mine))
+        return mine && !ctx_failed(ev->cx);
     BuiltinResult r = builtin_call(ev, word, args, n, out);
     return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments", word->s)
                                  : r == BUILTIN_DONE && !ctx_failed(ev->cx);

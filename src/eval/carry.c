@@ -65,6 +65,8 @@ Value val_not(Eval *ev, Value v)
 Ox stand_in(Graph *g, Ox like)
 {
     Ctx *cx = g->cx;
+    if (like->type->kind == T_SEQUENCE)
+        return ox_g_with(g, "SequenceEmpty", (OxList){ 0 }, INT("dtype", ox_dtype(like)));
     Ox zero = ox_number(g, ox_dtype(like), 0);
     Dim dim[MAX_RANK];
     int rank = ox_rank(like);

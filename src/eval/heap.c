@@ -182,7 +182,9 @@ List *list_new(Ctx *cx, int64_t cap, Str elem)
     return l;
 }
 
-static void touch_list(Ctx *cx, List *l)
+struct ListPeer { List *other; struct Stacked *lost; struct ListPeer *next; };
+
+static void log_list(Ctx *cx, List *l)
 {
     Heap *h = heap_of(cx);
     if (!must_log(h, l, l->born))
@@ -190,6 +192,30 @@ static void touch_list(Ctx *cx, List *l)
     Cell *copy = l->n ? mem_copy(cx, l->at, (size_t)l->n * sizeof *l->at) : NULL;
     log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_at = copy, .before_n = copy ? l->n : 0, .before_home = l->at,
                                 .before_cap = l->cap, .before_stacked = l->stacked, .born = l->born });
+}
+
+/* Before each write. */
+static void touch_list(Ctx *cx, List *l)
+{
+    log_list(cx, l);
+    for (const struct ListPeer *p = l->peers; p; p = p->next) {
+        log_list(cx, p->other);
+        p->other->stacked = p->lost;
+        p->other->n = 0;
+    }
+}
+
+static void add_peer(Ctx *cx, List *l, List *other, struct Stacked *lost)
+{
+    struct ListPeer *p = new(cx, struct ListPeer);
+    *p = (struct ListPeer){ other, lost, l->peers };
+    l->peers = p;
+}
+
+void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost)
+{
+    add_peer(cx, a, b, lost);
+    add_peer(cx, b, a, lost);
 }
 
 /* Room for `more` items; false when there is no memory: the context has failed. */
@@ -234,6 +260,15 @@ void list_stack(Ctx *cx, List *l, struct Stacked *s)
     touch_list(cx, l);
     l->stacked = s;
     l->n = 0;
+}
+
+void list_become(Ctx *cx, List *l, const List *from)
+{
+    log_list(cx, l);
+    l->at = from->at;
+    l->n = from->n;
+    l->cap = from->cap;
+    l->stacked = from->stacked;
 }
 
 Value list_remove(Ctx *cx, List *l, int64_t i)

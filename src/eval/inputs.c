@@ -639,7 +639,7 @@ static bool output_stacked(Outputs *out, Stacked *s, Str place)
     Ox whole = stacked_whole(out->ev, s);
     bool tensors = !strcmp(s->item.elem, "Tensor");
     note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
-    return output_ox(out, tensors ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
+    return output_ox(out, tensors && !s->item.ragged ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
 }
 
 static bool output_list(Outputs *out, const List *l, Str place)

@@ -9,6 +9,8 @@ static const Value unset = { .tag = V_UNINIT };
 
 enum { COLLECT, BUILD };
 
+typedef struct SameList { List *made, *from; } SameList;
+
 typedef struct Join {
     Eval *ev;
     Arm *arm[2];                    /* then, else */
@@ -18,6 +20,7 @@ typedef struct Join {
     Ox *made;                       /* BUILD: outputs of the If, in the same order */
     size_t next;
     Map pairs;                      /* what became of each pair of things with identity, so that it survives */
+    VEC(SameList) same_lists;       /* BUILD: lists that were made for what may be another one */
 } Join;
 
 /* Export a pair; BUILD gives the If's output. */
@@ -130,44 +133,49 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     return v;
 }
 
-/* A list at the end of an arm. */
-typedef struct Side { const Value *at; int64_t n; Stacked *stacked; } Side;
+/* A list at the end of an arm; missing: the arm never set it. */
+typedef struct Side { const Value *at; int64_t n; Stacked *stacked; bool missing; } Side;
 
 static Side side_of(Ctx *cx, const List *l)
 {
-    Side s = { .stacked = l->stacked };
-    s.at = list_values(cx, l, &s.n);
+    Side s = { .stacked = l ? l->stacked : NULL, .missing = !l };
+    if (l)
+        s.at = list_values(cx, l, &s.n);
     return s;
 }
 
-/* What both sides hold, when it can be stacked: dtype and rank are the same, sizes may differ. */
+/* What both sides hold, when it can be stacked: dtype and rank are the same. Sizes may differ between the sides; within one they make
+ * the list a sequence. */
 static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 {
-    ItemType t[2];
+    ItemType t[2] = { { NULL, NULL, false }, { NULL, NULL, false } };
     for (int k = 0; k < 2; k++) {
-        t[k] = side[k].stacked ? side[k].stacked->item : (ItemType){ NULL, NULL };
-        if (!side[k].stacked && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+        if (side[k].stacked)
+            t[k] = side[k].stacked->item;
+        else if (!side[k].missing && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
             return false;
     }
-    *item = t[0].elem ? t[0] : t[1];
-    return t[0].elem && t[1].elem ? !strcmp(t[0].elem, t[1].elem) && t[0].type->dtype == t[1].type->dtype && t[0].type->rank == t[1].type->rank
-                                  : item->elem != NULL;
+    if (!items_join(cx, t[0], t[1], item) || !item->elem)
+        return false;
+    item->ragged = t[0].ragged || t[1].ragged;
+    return true;
 }
 
-/* One side as a tensor that arm k gives. */
+/* One side as a tensor or sequence that arm k gives. */
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item)
 {
     Graph *g = j->arm[k]->g;
     const MapEntry *known = s->stacked ? map_find(&j->arm[k]->read, s->stacked) : NULL;
+    Ox whole = known ? known->val : s->stacked ? stacked_whole(j->ev, s->stacked) : NULL;
     if (s->stacked)
-        return known ? known->val : stacked_whole(j->ev, s->stacked);
+        return item.ragged && !s->stacked->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole;
     Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
     for (int64_t i = 0; at && i < s->n; i++)
         at[i] = s->at[i].tag == V_TENSOR ? value_in(j, k, s->at[i].t) : carry_ox(g, s->at[i]);
     return at ? stack_values(g, at, (size_t)s->n, item) : POISON;
 }
 
-/* Lists of different lengths become one tensor each, and so one list whose length the running model knows. NULL in the first walk. */
+/* Lists of different lengths become one value each, and so one list whose length the running model knows. NULL in the first walk. */
 static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 {
     Ctx *cx = j->ev->cx;
@@ -176,32 +184,50 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
     Ox made = join_ox(j, x, y);
     if (j->walk == COLLECT || !ox_ok(made))
         return NULL;
-    Stacked *s = stacked_new(cx, (ItemType){ item.elem, type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1) }, made);
+    item.type = item.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
+    Stacked *s = stacked_new(cx, item, made);
     for (int k = 0; k < 2; k++)
         stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
     return s;
 }
 
-/* Two lists made by the arms themselves. One that was there before keeps its identity and cannot be joined with another. */
-static Value join_lists(Join *j, const List *a, const List *b)
+static Side side_after(Join *j, int k, const List *l)
 {
-    const List *one = a ? a : b;
+    const After *after = l ? after_of(j->arm[k], l) : NULL;
+    return after ? (Side){ after->items, after->n, after->stacked, false } : side_of(j->ev->cx, l);
+}
+
+/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
+static Value join_lists(Join *j, List *a, List *b)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2] = { side_after(j, 0, a), side_after(j, 1, b) };
+    List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
     ItemType item;
-    if ((a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
-        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different lists"));
-    List *l = list_new(j->ev->cx, one->n, one->elem);
-    if ((a && a->stacked) || (b && b->stacked) || (a && b && a->n != b->n)) {
-        Side side[2] = { a ? side_of(j->ev->cx, a) : (Side){ 0 }, b ? side_of(j->ev->cx, b) : (Side){ 0 } };
-        if (!sides_alike(j->ev->cx, side, &item))
-            return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give lists of different lengths whose items differ in type"));
+    if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
+        if (!sides_alike(cx, side, &item))
+            return val_never(cx, str_of(cx, "the arms of a branch give lists of different lengths whose items differ in type"));
         Stacked *s = join_sides(j, side, item);
         if (s)
-            list_stack(j->ev->cx, l, s);
-        return (Value){ .tag = V_LIST, .list = l };
+            list_stack(cx, l, s);
+    } else {
+        for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
+            list_append(cx, l, join_values(j, a ? side[0].at[i] : unset, b ? side[1].at[i] : unset));
     }
-    for (int64_t i = 0; i < one->n; i++)
-        list_append(j->ev->cx, l, join_values(j, a ? a->at[i].v : unset, b ? b->at[i].v : unset));
+    for (int k = 0; k < 2 && j->walk == BUILD; k++)
+        if (from[k] && from[k]->born <= j->arm[k]->opened)
+            vec_push(cx, &j->same_lists, (SameList){ l, from[k] });
     return (Value){ .tag = V_LIST, .list = l };
+}
+
+/* Once all is joined, so that writing the joined state is no write. */
+static void tell_same_lists(Join *j)
+{
+    Ctx *cx = j->ev->cx;
+    for (size_t i = 0; i < j->same_lists.n; i++) {
+        const SameList *s = &j->same_lists.at[i];
+        list_maybe_same(cx, s->made, s->from, stacked_lost(cx, str_of(cx, "two lists are one and the same after one arm of a branch only")));
+    }
 }
 
 static Value join_dicts(Join *j, const Dict *a, const Dict *b)
@@ -329,12 +355,6 @@ static bool join_storage(Join *j, Storage *st)
     return true;
 }
 
-static Side side_after(Join *j, int k, const List *l)
-{
-    const After *after = after_of(j->arm[k], l);
-    return after ? (Side){ after->items, after->n, after->stacked } : side_of(j->ev->cx, l);
-}
-
 static bool join_list_stacked(Join *j, List *l, const Side side[2])
 {
     Ctx *cx = j->ev->cx;
@@ -344,7 +364,7 @@ static bool join_list_stacked(Join *j, List *l, const Side side[2])
                     "they are not of one type", (long long)side[0].n, (long long)side[1].n);
     Stacked *s = join_sides(j, side, item);
     if (s)
-        list_stack(cx, l, s);
+        list_become(cx, l, &(List){ .stacked = s });
     return !ctx_failed(cx);
 }
 
@@ -352,18 +372,20 @@ static bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
     Side side[2] = { side_after(j, 0, l), side_after(j, 1, l) };
+    for (int k = 0; k < 2; k++)
+        if (side[k].stacked && stacked_is_lost(side[k].stacked)) {
+            if (j->walk == BUILD)
+                list_become(cx, l, &(List){ .stacked = side[k].stacked });
+            return true;                        /* an error once somebody reads it */
+        }
     if (side[0].stacked || side[1].stacked || side[0].n != side[1].n)
         return join_list_stacked(j, l, side);
-    int64_t n = side[0].n;
-    Value *joined = new_array(cx, Value, n + 1);
-    for (int64_t i = 0; joined && i < n; i++)
-        joined[i] = join_values(j, side[0].at[i], side[1].at[i]);
-    if (j->walk == BUILD && joined) {
-        list_resize(cx, l, n);
-        for (int64_t i = 0; i < n; i++)
-            list_set(cx, l, i, joined[i]);
-    }
-    return joined != NULL;
+    List *joined = list_new(cx, side[0].n, l->elem);
+    for (int64_t i = 0; i < side[0].n; i++)
+        list_append(cx, joined, join_values(j, side[0].at[i], side[1].at[i]));
+    if (j->walk == BUILD)
+        list_become(cx, l, joined);
+    return !ctx_failed(cx);
 }
 
 static bool join_dict(Join *j, Dict *d)
@@ -439,5 +461,8 @@ static bool make_if(Join *j)
 bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result)
 {
     Join j = { .ev = ev, .arm = { yes, no }, .condition = condition };
-    return join_walk(&j, COLLECT, result) && make_if(&j) && join_walk(&j, BUILD, result);
+    if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
+        return false;
+    tell_same_lists(&j);
+    return !ctx_failed(ev->cx);
 }

@@ -20,7 +20,7 @@ typedef struct Leaf {
     Tensor *tensor, *alias;         /* as it was before, and after a trip: kind, and what it may share memory with */
     Ox input;
     Tensor *fed;                    /* TENSOR: what the body gets */
-    Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it */
+    Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it. dim[0] is its length */
     Ox item;                        /* LIST: all that the trip did was to append this */
     bool dead;                      /* its place was taken by others */
 } Leaf;
@@ -88,12 +88,14 @@ static bool add_list_leaf(Loop *l, const List *list)
     Leaf leaf = { .form = LEAF_LIST, .before = s, .init = stacked_whole(l->ev, s) };
     if (!ox_ok(leaf.init))
         return !ctx_failed(l->ev->cx);
-    leaf.dtype = ox_dtype(leaf.init);
-    leaf.rank = ox_rank(leaf.init);
+    leaf.dtype = s->item.type->dtype;
+    leaf.rank = s->item.type->rank + 1;
     for (int i = 1; i < leaf.rank; i++)
-        leaf.dim[i] = ox_dim(leaf.init, i);
+        leaf.dim[i] = s->item.type->dim[i - 1];
     return vec_push(l->ev->cx, &l->leaves, leaf);
 }
+
+static bool is_ragged(const Leaf *leaf) { return leaf->form == LEAF_LIST && leaf->before->item.ragged; }
 
 /* Every leaf of v, in order. False for what a Loop cannot carry. */
 static bool add_leaves(Loop *l, Value v)
@@ -155,7 +157,8 @@ static Value rebuild_list(Loop *l, Leaf *leaf, Ox now, bool behind)
 {
     Ctx *cx = l->ev->cx;
     Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, leaf->before->item.elem)) };
-    ItemType item = { leaf->before->item.elem, type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1) };
+    Type type = is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
+    ItemType item = { leaf->before->item.elem, type, is_ragged(leaf) };
     Stacked *s = stacked_new(cx, item, now);
     stacked_holds(cx, s, NULL, 0, leaf->before);
     if (leaf->after)
@@ -211,53 +214,89 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     return true;
 }
 
-/* A list of the shape has another length after a trip than before. */
-static bool found_growing(Loop *l, Carried *k, List *shape, const List *after)
+/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a ragged list. */
+static void open_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
     Eval outside = { .cx = cx, .g = l->g->up };
-    ItemType item = { NULL, NULL }, was = item;
-    int64_t n, n_was;
-    Value *at = list_values(cx, after, &n), *at_was = list_values(cx, shape, &n_was);
-    for (int64_t i = 0; at && i < n; i++)
-        if (!val_ok(at[i]))
+    Dim dim[MAX_RANK];
+    bool open = false;
+    for (int i = 0; i < item->type->rank; i++) {
+        bool known = dim_is_outside(&outside, item->type->dim[i]);
+        dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
+        open = open || !known;
+    }
+    item->ragged = item->ragged || open;
+    if (open)
+        item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
+}
+
+static bool type_of_list(Ctx *cx, const List *l, ItemType *out)
+{
+    int64_t n;
+    Value *at = list_values(cx, l, &n);
+    if (l->stacked)
+        *out = l->stacked->item;
+    return l->stacked || (at && list_item_type(cx, at, n, out));
+}
+
+/* A list of the shape has another length, or items of other sizes, after a trip than before. */
+static bool found_growing(Loop *l, Carried *k, List *shape, const List *after)
+{
+    Ctx *cx = l->ev->cx;
+    ItemType item, was;
+    for (int64_t i = 0; !after->stacked && i < after->n; i++)
+        if (!val_ok(after->at[i].v))
             return refusals_fail(cx);
-    bool ok = at && at_was && list_item_type(cx, at_was, n_was, &was);
-    if (ok && after->stacked)
-        item = after->stacked->item;
-    else
-        ok = ok && list_item_type(cx, at, n, &item);
-    item = item.elem ? item : was;
-    if (!ok || !item.elem || (was.elem && !items_alike(cx, was, item)))
-        return give_up(l, str_of(cx, "a list changes its length, and its items are not tensors or numbers of one type and size"));
-    for (int i = 0; i < item.type->rank; i++)
-        if (!dim_is_outside(&outside, item.type->dim[i]))
-            return give_up(l, str_fmt(cx, "a list grows by items whose sizes differ from trip to trip: %s", type_text(cx, item.type)->s));
+    if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
+        return give_up(l, str_of(cx, "a list changes its length, and its items are not tensors or numbers of one type and rank"));
+    open_sizes(l, &item);
     k->reshaped = l->again = true;
     return vec_push(cx, &l->growing, (Growing){ shape, item });
 }
 
+/* Sizes in which the items differ open up. */
+static void widen_items(Loop *l, Leaf *leaf, Type item)
+{
+    for (int i = 1; i < leaf->rank; i++)
+        if (leaf->dim[i] && dim_eq(l->ev->cx, leaf->dim[i], item->dim[i - 1]) != YES) {
+            leaf->dim[i] = NULL;
+            l->again = true;
+        }
+}
+
 /* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
  * was written in this trip would have to change there too. */
-static bool match_list(Loop *l, Leaf *leaf, const List *after)
+static bool match_list(Loop *l, Carried *k, Leaf *leaf, List *before, const List *after)
 {
     Eval *ev = l->ev;
     Stacked *s = after->stacked;
     int64_t n;
     ItemType item;
-    if (!ox_ok(leaf->in->memory->st->now))
+    if (stacked_is_lost(leaf->in))
         return ox_ok(stacked_whole(ev, leaf->in));              /* the error */
     Value *at = list_values(ev->cx, after, &n);
-    if (!s && (!at || !list_item_type(ev->cx, at, n, &item) || (n && !items_alike(ev->cx, leaf->before->item, item))))
+    if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, leaf->before->item, item, &item))
         return give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
-    s = s ? s : stacked_of(ev, at, n, leaf->before->item);
+    if (item.ragged && !is_ragged(leaf))
+        return found_growing(l, k, before, after);
+    s = s ? s : stacked_of(ev, at, n, item);
+    if (s && item.ragged && !(s = stacked_ragged(ev, s, item)))
+        return false;
     l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
     leaf->after = s;
-    if (s && s->from == leaf->in && !leaf->in->looked) {
+    if (s && !item.ragged && s->from == leaf->in && !leaf->in->looked) {
         leaf->item = s->last.tag == V_TENSOR ? tensor_read(l->g, s->last.t) : carry_ox(l->g, s->last);
         stacked_holds(ev->cx, s, &s->last, 1, s->from);
     }
-    return s && (leaf->item ? ox_ok(leaf->item) : widen(l, leaf, stacked_whole(ev, s)));
+    if (!s || leaf->item)
+        return s && ox_ok(leaf->item);
+    Ox whole = stacked_whole(ev, s);
+    if (!item.ragged)
+        return widen(l, leaf, whole);
+    leaf->last = whole;
+    widen_items(l, leaf, s->item.type);
+    return ox_ok(whole);
 }
 
 /* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind. */
@@ -311,7 +350,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         if (!own_container(l, k, v.list, v.list->born))
             return false;
         if (before.list->stacked)
-            return match_list(l, &l->leaves.at[(*next)++], v.list);
+            return match_list(l, k, &l->leaves.at[(*next)++], before.list, v.list);
         if (v.list->stacked || before.list->n != v.list->n)
             return found_growing(l, k, before.list, v.list);
         for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
@@ -353,21 +392,18 @@ static Type leaf_type(Loop *l, const Leaf *leaf, Dim fresh[MAX_RANK])
 
 static void make_input(Loop *l, Leaf *leaf)
 {
+    Ctx *cx = l->ev->cx;
     Dim dim[MAX_RANK];
-    Ox v = graph_input(l->g, NULL, leaf_type(l, leaf, dim));
+    Type t = leaf_type(l, leaf, dim);
+    if (is_ragged(leaf)) {
+        leaf->input = graph_input(l->g, NULL, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, leaf->dtype, leaf->rank - 1, dim + 1)));
+        return;
+    }
+    Ox v = graph_input(l->g, NULL, t);
     for (int i = 0; i < leaf->rank; i++)
         if (!leaf->dim[i])
-            dim_set_origin(l->ev->cx, dim[i], v, i);
+            dim_set_origin(cx, dim[i], v, i);
     leaf->input = v;
-}
-
-/* The list becomes the rebuilt one, and stays the same list. */
-static void list_become(Ctx *cx, List *l, const List *from)
-{
-    list_stack(cx, l, from->stacked);
-    list_resize(cx, l, from->stacked ? 0 : from->n);
-    for (int64_t i = 0; i < l->n; i++)
-        list_set(cx, l, i, from->at[i].v);
 }
 
 static void set_carried(Loop *l, const Carried *c, bool behind)
@@ -456,7 +492,7 @@ static bool stack_growing(Loop *l)
         Growing *grows = &l->growing.at[i];
         int64_t n;
         Value *at = list_values(cx, grows->list, &n);
-        Stacked *s = at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        Stacked *known = grows->list->stacked, *s = known ? stacked_ragged(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
         if (!s)
             return false;
         list_stack(cx, grows->list, s);

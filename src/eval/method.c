@@ -1,6 +1,7 @@
 /* method.c - methods of values that are no objects of a class. PyTorch prints tensor methods as operators; tolist() is the one
  * that stays a method. The others here are for files edited by hand: x.f(y) is aten::f(x, y). */
 #include "eval/builtin.h"
+#include "eval/stacked.h"
 
 /* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are known. */
 static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
@@ -49,6 +50,9 @@ BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, siz
     all[0] = (OpArg){ NULL, self };
     if (n)
         memcpy(all + 1, args, n * sizeof *args);
+    bool mine = false;
+    if (!stacked_op(ev, op, all, n + 1, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
     if (builtin_exists(ev->cx, op)) {
         BuiltinResult r = builtin_call(ev, op, all, n + 1, out);
         if (r != BUILTIN_NOT_MINE)

@@ -2,13 +2,16 @@
  *
  * A list that grows in a loop that stays, or differently in the two arms of an If, is one tensor whose axis 0 is the list; its
  * items are tensors of one type, or ints, floats or bools. What was appended last stays apart until somebody looks at the list:
- * then a loop that only fills the list finds that nobody has, and gives the items as a scan output. */
+ * then a loop that only fills the list finds that nobody has, and gives the items as a scan output.
+ *
+ * The last resort is an ONNX sequence: for tensors of one dtype and rank whose sizes differ (the list is *ragged*). */
 #ifndef PT2ONNX_EVAL_STACKED_H
 #define PT2ONNX_EVAL_STACKED_H
 
 #include "eval/internal.h"
 
-typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool"; NULL: not known yet */ Type type; /* 0-d of numbers */ } ItemType;
+typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool"; NULL: not known yet */ Type type; /* 0-d of numbers */
+                          bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else */ } ItemType;
 
 typedef struct Stacked {
     ItemType item;
@@ -22,27 +25,34 @@ typedef struct Stacked {
 
 /* What v would be as an item. False: nothing that can be stacked. */
 bool item_type(Ctx *cx, Value v, ItemType *out);
-/* May b be an item where a is one? */
-bool items_alike(Ctx *cx, ItemType a, ItemType b);
+/* What holds for both: ragged, if their sizes may differ. False: no list holds both. */
+bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out);
 /* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */
 bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out);
 
 Stacked *stacked_new(Ctx *cx, ItemType item, Ox whole);
+/* A list that nobody may read, and why. */
+Stacked *stacked_lost(Ctx *cx, Str why);
+static inline bool stacked_is_lost(const Stacked *s) { return !ox_ok(s->memory->st->now); }
 /* n items, all of type `item`, in ev->g. NULL after an error. */
 Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item);
 /* s holds these items, and those of `part` (may be NULL): a write to one of them loses it. */
 void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *part);
 /* A concrete or stacked list as a stacked one; NULL after an error. */
 Stacked *stacked_list(Eval *ev, const List *l, ItemType item);
-/* The tensor; POISON after an error. */
+/* The same list as a sequence; NULL after an error. */
+Stacked *stacked_ragged(Eval *ev, Stacked *s, ItemType item);
+/* The tensor or sequence; POISON after an error. */
 Ox stacked_whole(Eval *ev, Stacked *s);
-/* Items as one tensor: 1-D of numbers. `item` tells the type of an empty list; sizes that g does not know are 1 then. */
+/* Items as one tensor, 1-D of numbers, or as a sequence. `item` tells the type of an empty list; sizes that g does not know are 1 then. */
 Ox stack_values(Graph *g, const Ox *at, size_t n, ItemType item);
 Stacked *stacked_append(Eval *ev, Stacked *s, Value v);
+Dim stacked_length(Eval *ev, Stacked *s);
 /* l[index], of a stacked list or of items that are alike; index is symbolic. */
 MUST_USE bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out);
+Str why_shared(Ctx *cx);
 
-/* Operators on a stacked list: mine is set when one of args is. */
+/* stacked_ops.c. Operators on a stacked list: mine is set when one of args is, or when a number only the model knows makes it one. */
 MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 
 #endif

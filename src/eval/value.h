@@ -46,7 +46,8 @@ typedef struct Value {
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
 /* A list whose length ONNX decides is *stacked* (eval/stacked.h): `at` and `n` say nothing then, so whoever looks at a list asks first. */
-struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born; };
+struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born;
+              struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */ };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
 struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born; };
@@ -99,6 +100,8 @@ MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
 Tri tensor_contiguous(Ctx *cx, Tensor *t);                      /* is_contiguous() */
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); false: unknown */
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
+/* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the carried one of a loop. No write of the program's. */
+void list_become(Ctx *cx, List *l, const List *from);
 /* Nobody can tell whether a and b are the same memory: once one is written, reading the other is refused with `why`. */
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 /* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but not the other parts. */
@@ -148,6 +151,10 @@ void list_append(Ctx *cx, List *l, Value v);
 void list_insert(Ctx *cx, List *l, int64_t i, Value v);
 Value list_remove(Ctx *cx, List *l, int64_t i);
 void list_resize(Ctx *cx, List *l, int64_t n);                  /* truncates, or grows with V_NONE */
+/* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the carried one of a loop. No write of the program's. */
+void list_become(Ctx *cx, List *l, const List *from);
+/* Nobody can tell whether a and b are one list: once one is written, the other is `lost`, which nobody can read. */
+void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost);
 const Cell *dict_find(Ctx *cx, Dict *d, Value key);             /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);

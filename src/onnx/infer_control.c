@@ -59,9 +59,57 @@ static const Graph *body_of(Node *n, const char *name)
 
 static bool is_tensor(Ox v) { return v->type && v->type->kind == T_TENSOR; }
 
+/* v through Identity nodes */
+static Ox origin_value(Ox v)
+{
+    while (v->kind == OX_NODE && node_is(v->node, "Identity"))
+        v = v->node->in[0];
+    return v;
+}
+
+/* Its type says nothing about the rank of the items that it does not have. */
+static bool is_empty_sequence(Ox v)
+{
+    v = origin_value(v);
+    return v->kind == OX_NODE && node_is(v->node, "SequenceEmpty");
+}
+
+/* The elements of a sequence: sizes that differ, or that only the subgraph knows, are symbols that stand for nothing else. */
+static Shape element_shape(Node *n, Ox v)
+{
+    Type t = v->type->elem;
+    Shape s = { .rank = t->rank };
+    for (int k = 0; k < s.rank; k++)
+        s.d[k] = seen_outside(n, t->dim[k]);
+    return s;
+}
+
+static bool out_sequence(Node *n, int i, DType t, Shape *s)
+{
+    for (int k = 0; k < s->rank; k++)
+        if (!s->d[k])
+            s->d[k] = fresh_in(n, 0, DIM_MAX);
+    set_out_type(n, i, type_wrapped(node_cx(n), T_SEQUENCE, type_tensor(node_cx(n), t, s->rank, s->rank >= 0 ? s->d : NULL)));
+    return true;
+}
+
+static bool out_joined_sequences(Node *n, int i, Ox a, Ox b)
+{
+    Shape s = element_shape(n, a), with = element_shape(n, b);
+    if (is_empty_sequence(a))
+        s = with;
+    else if (!is_empty_sequence(b))
+        shape_join(n, &s, &with);
+    return out_sequence(n, i, a->type->elem->dtype, &s);
+}
+
+static bool is_sequence(Ox v) { return v->type && v->type->kind == T_SEQUENCE && v->type->elem->kind == T_TENSOR; }
+
 /* Output i: a and b are what two arms give. */
 static bool out_joined(Node *n, int i, Ox a, Ox b)
 {
+    if (is_sequence(a) && is_sequence(b) && ox_dtype(a) == ox_dtype(b))
+        return out_joined_sequences(n, i, a, b);
     if (!is_tensor(a) || !is_tensor(b)) {
         if (a->type != b->type)
             return node_fail(n, "output %d is %s or %s", i, type_text(node_cx(n), a->type)->s, type_text(node_cx(n), b->type)->s);
@@ -86,14 +134,6 @@ static bool infer_if(Node *n)
         if (!out_joined(n, i, yes->outputs.at[i], no->outputs.at[i]))
             return false;
     return true;
-}
-
-/* v through Identity nodes */
-static Ox origin_value(Ox v)
-{
-    while (v->kind == OX_NODE && node_is(v->node, "Identity"))
-        v = v->node->in[0];
-    return v;
 }
 
 /* Never stops early: the condition stays true. */
@@ -186,11 +226,7 @@ static bool infer_sequence_construct(Node *n)
         Shape with = shape_of(n->in[i]);
         shape_join(n, &s, &with);
     }
-    for (int i = 0; i < s.rank; i++)
-        if (!s.d[i])
-            s.d[i] = fresh_in(n, 0, DIM_MAX);
-    set_out_type(n, 0, type_wrapped(node_cx(n), T_SEQUENCE, type_tensor(node_cx(n), ox_dtype(n->in[0]), s.rank, s.rank >= 0 ? s.d : NULL)));
-    return true;
+    return out_sequence(n, 0, ox_dtype(n->in[0]), &s);
 }
 
 static bool infer_sequence_empty(Node *n)
@@ -229,20 +265,15 @@ static bool infer_sequence_at(Node *n)
 static bool infer_sequence_insert(Node *n)
 {
     Type t = element_type(n);
-    Ctx *cx = node_cx(n);
     if (!t)
         return false;
     Shape s = { .rank = t->rank }, with = shape_of(n->in[1]);
     for (int i = 0; i < s.rank; i++)
         s.d[i] = t->dim[i];
-    if (n->in[0]->kind == OX_NODE && node_is(n->in[0]->node, "SequenceEmpty"))
+    if (is_empty_sequence(n->in[0]))
         s = with;
     shape_join(n, &s, &with);
-    for (int i = 0; i < s.rank; i++)
-        if (!s.d[i])
-            s.d[i] = fresh_in(n, 0, DIM_MAX);
-    set_out_type(n, 0, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, t->dtype, s.rank, s.rank >= 0 ? s.d : NULL)));
-    return true;
+    return out_sequence(n, 0, t->dtype, &s);
 }
 
 static bool infer_sequence_erase(Node *n)
@@ -312,10 +343,7 @@ static bool infer_sequence_map(Node *n)
     for (int i = 0; i < n->n_out; i++) {
         Ox one = body->outputs.at[i];
         Shape s = shape_outside(n, one);
-        for (int k = 0; k < s.rank; k++)
-            if (!s.d[k])
-                s.d[k] = fresh_in(n, i, DIM_MAX);
-        set_out_type(n, i, type_wrapped(node_cx(n), T_SEQUENCE, type_tensor(node_cx(n), ox_dtype(one), s.rank, s.rank >= 0 ? s.d : NULL)));
+        out_sequence(n, i, ox_dtype(one), &s);
     }
     return true;
 }

@@ -157,6 +157,41 @@ static int first_opset_taking(const OnnxOp *op, int i, DType t)
     return 0;
 }
 
+static bool is_sequence(Ox v) { return v && v->type && v->type->kind == T_SEQUENCE; }
+
+static bool takes_sequences(const OpVersion *v, const FormalArg *f)
+{
+    for (int i = 0; f && i < v->n_type; i++)
+        if (strcmp(v->type[i].name, f->type) == 0)
+            return v->type[i].seq;
+    return f != NULL;                           /* "seq(tensor(float))" itself */
+}
+
+/* Does version v of the operator take and give the sequences that n does? */
+static bool sequences_fit(const Node *n, const OpVersion *v)
+{
+    bool ok = true;
+    for (int i = 0; i < n->n_in; i++)
+        ok = ok && (!is_sequence(n->in[i]) || takes_sequences(v, formal_of(v->in, v->n_in, i)));
+    for (int i = 0; i < n->n_out; i++)
+        ok = ok && (!is_sequence(n->out[i]) || takes_sequences(v, formal_of(v->out, v->n_out, i)));
+    return ok;
+}
+
+/* Loop and If of sequences: 13. Identity: 14. */
+static bool refuse_sequence(Rewrite *rw, Node *n, const OpVersion *v, int opset)
+{
+    int since = 0;
+    if (sequences_fit(n, v))
+        return false;
+    for (int k = 0; k < n->op->n_version && !since; k++)
+        if (sequences_fit(n, &n->op->version[k]))
+            since = n->op->version[k].since;
+    refuse(rw->cx, n->at, n->name, "%s of a sequence (a list of tensors whose sizes differ) needs ONNX opset %d, the target is %d", n->op->name, since, opset);
+    refuse_hint(rw->cx, "--opset %d", since);
+    return true;
+}
+
 static void refuse_type(Rewrite *rw, Node *n, DType t, int since, int opset)
 {
     refuse(rw->cx, n->at, n->name, "%s of %s needs ONNX opset %d, the target is %d", n->op->name, dtype_name(t), since, opset);
@@ -259,7 +294,7 @@ bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
 {
     const OpVersion *v = onnx_version(n->op, opset);
     Change change[MAX_CHANGES];
-    if (v && ort && refuse_version(rw, n, v, opset))
+    if (v && (refuse_sequence(rw, n, v, opset) || (ort && refuse_version(rw, n, v, opset))))
         return !ctx_failed(rw->cx);
     size_t count = v ? find_changes(rw, n, v, opset, ort, change) : 0;
     if (v)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import refused, same
+from scripted import oracle, refused, same, save
 
 ROWS = ("-i", "x:float32[N,3]")
 
@@ -335,7 +335,166 @@ def test_a_list_with_two_names_is_refused(tmp_path):
     assert "has two names" in refused(TwoNames(), tmp_path, *ROWS)
 
 
-# ---- what cannot be stacked ----
+# ---- changed in other ways than by append ----
+
+class Inserts(nn.Module):
+    """Python clamps the place of insert, and counts from the end."""
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(x.size(0)):
+            out.insert(0, x[i])
+            if i % 2 == 0:
+                out.reverse()
+            out.insert(-1, x[i] * 2)
+            out.insert(i - 1, x[i] * 3)
+        out.insert(100, x[0] * 7)
+        out.insert(-100, x[0] * 9)
+        return torch.stack(out)
+
+
+class Queue(nn.Module):
+    def forward(self, x):
+        todo = [x[0], x[0] * 2]
+        y = x[0]
+        for i in range(x.size(0)):
+            todo.append(x[i])
+            if bool(x[i].sum() > 1.5):
+                y = y * 0.5 + todo.pop(0)
+            todo[0] = y
+            todo[-1] = todo[-1] + y
+        return torch.stack(todo), y
+
+
+class NumbersInOrder(nn.Module):
+    def forward(self, x):
+        a: List[int] = []
+        big: List[bool] = []
+        for i in range(x.size(0)):
+            a.append(int(x[i].argmax()))
+            big.append(bool(x[i].max() > 0.5))
+        b = sorted(a)
+        c = a.copy()
+        c.sort(reverse=True)
+        a.reverse()
+        d = a + [7, 1]
+        d.remove(7)
+        return (torch.tensor(a), torch.tensor(b), torch.tensor(c), torch.tensor(d), sum(a), max(b), min(b), 1 in a, 5 in a, a.count(0), a.index(b[0]),
+                any(big), all(big))
+
+
+class AsLongAsTheInput(nn.Module):
+    def forward(self, x):
+        a = [0] * x.size(0)
+        for i in range(x.size(0)):
+            a[i] = int(x[i].argmax()) + 1
+        b = list(range(x.size(0)))
+        for i in range(x.size(0)):
+            b[i] += a[-1 - i]
+        return torch.tensor(a), torch.tensor(b)
+
+
+class Ring(nn.Module):
+    """A list of fixed length, written at a place that only the model knows."""
+    def forward(self, x):
+        hs = [x[0] * 0, x[0] * 0, x[0] * 0]
+        for i in range(x.size(0)):
+            hs[i % 3] = x[i] + hs[(i + 1) % 3]
+        return torch.stack(hs)
+
+
+class PartOfList(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        k = int(x[0, 0] * 4)
+        return torch.stack(a[:k] + [x[0]]), len(a[k:])
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18, 26])
+@pytest.mark.parametrize("model", [Inserts, Queue, NumbersInOrder, AsLongAsTheInput, Ring, PartOfList])
+def test_a_list_is_changed(model, opset, tmp_path):
+    same(model(), tmp_path, rows(2, 5, 1), *ROWS, "--opset", str(opset))
+
+
+class ShorterInOneArm(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        b = [x[0], x[0] - 1]
+        last = x[0]
+        if bool(x.sum() > 3):
+            a = a[1:]
+            b.clear()
+        else:
+            last = a.pop(0) * 2
+            del a[0]
+        b.append(last)
+        return torch.stack(a), torch.stack(b)
+
+
+class UntilEmpty(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        y = x[0]
+        while len(a) > 0 and bool(y.sum() < 8):
+            y = y + a[0]
+            a = a[1:]
+        return y, len(a)
+
+
+class OldListOfOneArm(nn.Module):
+    """Behind the branch b may be a: neither is written again."""
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        b = a
+        if bool(x.sum() > 3):
+            b = a[1:]
+            a.append(x[0])
+        else:
+            b.append(x[0] - 1)
+        return torch.stack(a), torch.stack(b)
+
+
+class OnlyOneNameIsRead(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        b = a
+        if bool(x.sum() > 3):
+            b = a[1:]
+        if bool(x.sum() > 2):
+            b.append(x[0])
+        return torch.stack(b)
+
+
+@pytest.mark.parametrize("model", [ShorterInOneArm, UntilEmpty, OldListOfOneArm, OnlyOneNameIsRead])
+def test_a_list_that_is_shorter_in_one_arm(model, tmp_path):
+    same(model(), tmp_path, rows(1, 7, 2), *ROWS)
+
+
+class WrittenUnderOneName(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        b = a
+        if bool(x.sum() > 3):
+            b = a[1:]
+        b.append(x[0] * 3)
+        return torch.stack(a), torch.stack(b)
+
+
+class WrittenUnderTheOther(nn.Module):
+    def forward(self, x):
+        a = [x[0], x[0] * 2, x[0] + 3]
+        b = a
+        if bool(x.sum() > 3):
+            b = [x[0]]
+        a[0] = x[0] * 5
+        return torch.stack(a), torch.stack(b)
+
+
+@pytest.mark.parametrize("model", [WrittenUnderOneName, WrittenUnderTheOther])
+def test_a_list_that_may_be_another_is_not_read_once_that_is_written(model, tmp_path):
+    assert "two lists are one and the same after one arm" in refused(model(), tmp_path, *ROWS)
+
+
+# ---- the last resort: a sequence ----
 
 class ItemsDiffer(nn.Module):
     def forward(self, x):
@@ -351,20 +510,108 @@ class SizesDiffer(nn.Module):
         out: List[Tensor] = []
         for i in range(x.size(0)):
             out.append(x[i][x[i] > 0.5])
-        return torch.cat(out)
+        return torch.cat(out), len(out)
 
 
-class Inserts(nn.Module):
+class SizesAreRead(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = [x[0]]
+        y = x[0].sum()
+        for i in range(x.size(0)):
+            y = y + out[-1].sum() + out[i // 2].size(0)
+            out.append(x[i][x[i] > 0.5])
+        return torch.cat(out[1:] + out[:1]), y
+
+
+class SizesDifferByArm(nn.Module):
+    def forward(self, x):
+        out = [x]
+        if bool(x.sum() > 3):
+            out.append(x[:, :1])
+        other = [x]
+        if bool(x.sum() > 2):
+            other = [x, x[:1], x[1:]]
+        return torch.cat(out, 1), len(out), torch.cat(other, -2)
+
+
+class Padded(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        rows: List[Tensor] = []
+        for i in range(x.size(0)):
+            out.append(x[i][x[i] > 0.5])
+            rows.append(x[i:])
+        return nn.utils.rnn.pad_sequence(out, batch_first=True, padding_value=-1.0), nn.utils.rnn.pad_sequence(rows)
+
+
+@pytest.mark.parametrize("opset", [13, 18, 26])
+@pytest.mark.parametrize("model", [ItemsDiffer, SizesDiffer, SizesAreRead, SizesDifferByArm, Padded])
+def test_tensors_of_different_sizes_are_a_sequence(model, opset, tmp_path):
+    _, found = same(model(), tmp_path, rows(2, 5, 1), *ROWS, "--opset", str(opset))
+    assert "SequenceInsert" in found or "SequenceConstruct" in found
+
+
+class RaggedInserts(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []
         for i in range(x.size(0)):
-            out.insert(0, x[i])
-            out.reverse()
-        return torch.stack(out)
+            v = x[i][x[i] > 0.5]
+            out.insert(0, v)
+            if i % 2 == 0:
+                out.reverse()
+            out.insert(-1, v * 2)
+            out[i - 1] = v[:1]
+            if i > 1:
+                v = out.pop(0)
+            out.insert(i - 1, v * 3)
+        out.insert(100, x[0] * 7)
+        out.insert(-100, x[0] * 9)
+        return torch.cat(out)
 
 
-@pytest.mark.parametrize("model,why", [(ItemsDiffer, "not tensors or numbers of one type"), (SizesDiffer, "sizes differ from trip to trip"),
-                                       (Inserts, "of a list whose length only the running model knows")])
+def test_a_sequence_is_changed(tmp_path):
+    same(RaggedInserts(), tmp_path, rows(2, 5, 1), *ROWS, "--opset", "14")
+
+
+def test_control_flow_takes_sequences_from_opset_13_on(tmp_path):
+    said = refused(SizesDiffer(), tmp_path, *ROWS, "--opset", "12")
+    assert "Loop of a sequence" in said and "try: --opset 13" in said
+
+
+def test_a_result_is_a_sequence(tmp_path):
+    class Results(nn.Module):
+        def forward(self, x):
+            out: List[Tensor] = []
+            for i in range(x.size(0)):
+                out.append(x[i][x[i] > 0.5])
+            return out
+    path = tmp_path / "model.onnx"
+    oracle.converted(save(Results(), tmp_path), path, *ROWS)
+    oracle.check(path)
+    for x, in rows(3, 1):
+        got, = oracle.session(path).run(None, {"x": x.numpy()})
+        oracle.compare(got, [v.numpy() for v in Results()(x)])
+
+
+class RanksDiffer(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(x.size(0)):
+            out.append(x[i])
+            out.append(x[i, 0])
+        return out[0]
+
+
+class BlocksOfList(nn.Module):
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(x.size(0)):
+            out.append(x[i])
+        return torch.block_diag(out)
+
+
+@pytest.mark.parametrize("model,why", [(RanksDiffer, "not tensors or numbers of one type and rank"),
+                                       (BlocksOfList, "of a list whose length only the running model knows")])
 def test_what_cannot_be_stacked_is_refused(model, why, tmp_path):
     assert why in refused(model(), tmp_path, *ROWS)
 
