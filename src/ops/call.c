@@ -207,7 +207,7 @@ static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size
     Tensor *out = NULL;
     *rest = new_array(cx, OpArg, n + 1);
     *n_rest = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; *rest && i < n; i++)
         if (args[i].name && str_is(args[i].name, "out") && args[i].v.tag == V_TENSOR)
             out = args[i].v.t;
         else
@@ -303,33 +303,29 @@ static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 }
 
 /* An in-place schema calls its first parameter `self`, whatever the plain one calls it: dropout_(self=x), dropout(input=x). */
-static const OpArg *self_by_place(Ctx *cx, const OpArg *args, size_t n)
+static void self_by_place(OpArg *args, size_t n)
 {
-    if (n == 0 || !args[0].name || !str_is(args[0].name, "self"))
-        return args;
-    OpArg *out = mem_copy(cx, args, n * sizeof *args);
-    if (out)
-        out[0].name = NULL;
-    return out;
+    if (n > 0 && args[0].name && str_is(args[0].name, "self"))
+        args[0].name = NULL;
 }
 
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
+    OpArg *rest;
+    size_t n_rest;
+    Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
     Entry *e = callback_in_place(op->cx, name, &form);
     if (!e)
-        e = table_resolve(op->cx, table_upgraded(op->cx, name), &form);
+        e = table_resolve(op->cx, table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE), &form);
     if (!e)
         return unknown(op->g, name);
     if (e->callback && form != FORM_COPY) {
         Value v = run_callback(op, e, args, n);
         return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
     }
-    OpArg *rest;
-    size_t n_rest;
-    if (form == FORM_IN_PLACE && !(args = self_by_place(op->cx, args, n)))
-        return val_poison();
-    Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
+    if (form == FORM_IN_PLACE)
+        self_by_place(rest, n_rest);
     Value v = call_form(op, e, form, overload, rest, n_rest);
     return out && val_ok(v) ? store(op, out, v) : v;
 }

@@ -382,6 +382,7 @@ const OpRow ops_create[] = {
     OLDER("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, " HOW ") -> Tensor"),
     FAMILY(lower_space, 1, NULL, PLAIN, "aten::logspace(Scalar start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
+    OLDER("aten::logspace.v8(Scalar start, Scalar end, int? steps=None, float base=10., " HOW ") -> Tensor"),
     OLDER("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),
     OLDER("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
     OLDER("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),

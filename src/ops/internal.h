@@ -27,8 +27,9 @@ typedef struct Entry {
 Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
 const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
 
-/* What `name` was called with the meaning it had in this archive: aten::div of version 3 is upgrade::div_0_3. */
-Str table_upgraded(Ctx *cx, Str name);
+/* What `name` was called with the meaning it had in this archive: aten::div of version 3 is upgrade::div_0_3.
+ * out: the element type of out=, or DT_NONE. */
+Str table_upgraded(Ctx *cx, Str name, DType out);
 
 /* How the name of a call relates to the rows that lower it. */
 typedef enum { FORM_PLAIN, FORM_IN_PLACE, FORM_COPY } CallForm;

@@ -154,8 +154,11 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
 
 /* ---- operators that meant something else ---- */
 
-static const struct { const char *name; int last; const char *row; } upgrades[] = {
-    { "aten::div", 3, "upgrade::div_0_3" }, { "aten::div_", 3, "upgrade::div_0_3_" }, { "aten::full", 4, "upgrade::full_0_4" },
+/* into: which out= it matters for. full always gave what out= holds, div divided truly into floats. */
+typedef enum { INTO_NOTHING, INTO_INTEGERS } UpgradeInto;
+static const struct { const char *name; int last; const char *row; UpgradeInto into; } upgrades[] = {
+    { "aten::div", 3, "upgrade::div_0_3", INTO_INTEGERS }, { "aten::div_", 3, "upgrade::div_0_3_", INTO_NOTHING },
+    { "aten::full", 4, "upgrade::full_0_4", INTO_NOTHING },
 };
 
 void ops_set_version(Ctx *cx, int version)
@@ -163,11 +166,12 @@ void ops_set_version(Ctx *cx, int version)
     table(cx)->version = version;
 }
 
-Str table_upgraded(Ctx *cx, Str name)
+Str table_upgraded(Ctx *cx, Str name, DType out)
 {
     int version = table(cx)->version;
     for (size_t i = 0; version > 0 && i < COUNT(upgrades); i++)
-        if (version <= upgrades[i].last && str_is(name, upgrades[i].name))
+        if (version <= upgrades[i].last && str_is(name, upgrades[i].name) &&
+            (out == DT_NONE || (upgrades[i].into == INTO_INTEGERS && dtype_is_int(out))))
             return str_of(cx, upgrades[i].row);
     return name;
 }
