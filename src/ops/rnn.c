@@ -2,8 +2,9 @@
  *
  * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in another order than ONNX, so
  * weights are re-cut (Slice and Concat of constants, which tidy turns into recipes). ONNX's LSTM has no projection: with
- * proj_size, and for doubles, each direction is a Scan over the cell. Packed sequences are in packed.c. Dropout between layers while training
- * is refused. */
+ * proj_size, for doubles, and where quantised products give each step a scale of its own, each direction is a Scan over the cell. Packed
+ * sequences are in packed.c. Dropout between layers while training is refused. */
+#include "ops/quantized.h"
 #include "ops/rnn.h"
 
 /* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX wants at each place. */
@@ -39,6 +40,7 @@ typedef struct Layer {
     const Ox *param;                /* of this layer: per direction w_ih, w_hh and, with biases, b_ih, b_hh */
     int per_direction;
     bool biases, projected;         /* projected: a last parameter w_hr */
+    const bool *reduced;            /* by direction: the input and each state are rounded to 7 bits of their own scale, or to 8; NULL: not rounded */
     const Packed *packed;           /* NULL: every sequence has all steps */
     Ox h0, c0;                      /* [directions, batch, hidden]; c0 NULL but for LSTM */
 } Layer;
@@ -178,7 +180,20 @@ static Ox lower_cell(Op *op)
 
 /* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)), and doubles ---- */
 
-typedef struct Loose { const CellSpec *cell; Ox w_hh, b_hh, w_hr; /* products' right sides; b_hh and w_hr may be NULL */ } Loose;
+typedef struct Loose {
+    const CellSpec *cell;
+    Ox w_hh, b_hh, w_hr;            /* products' right sides; b_hh and w_hr may be NULL */
+    const bool *reduced;            /* NULL: as it is */
+} Loose;
+
+/* The left side of a product. What is not there must not widen its scale. */
+static Ox factor(Op *op, Ox x, Ox on, const bool *reduced)
+{
+    if (!reduced || !ox_ok(x))
+        return x;
+    Ox zero = on ? number_like(op, 0, x) : NULL;
+    return through_own_scale(op, on ? ox(op, "Where", on, x, zero) : x, *reduced);
+}
 
 /* inputs: h [batch, ..], LSTM's c, the products with the input [batch, gates] and, of packed sequences, whether each is still
  * going on, bool [batch, 1]: one that is not keeps its state and shows zeros. Results: h, c, what is shown. */
@@ -189,7 +204,7 @@ static Graph *loose_step(Op *op, const Loose *w, State start, Ox of_input, Ox go
     State was = { graph_input(body.g, NULL, start.h->type), start.c ? graph_input(body.g, NULL, start.c->type) : NULL };
     Ox x = graph_input(body.g, NULL, type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1));
     Ox on = going ? graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1)) : NULL;
-    Ox of_state = ox(&body, "MatMul", was.h, w->w_hh);
+    Ox of_state = ox(&body, "MatMul", factor(&body, was.h, on, w->reduced), w->w_hh);
     if (w->b_hh)
         of_state = ox(&body, "Add", of_state, w->b_hh);
     State is = cell_step(&body, w->cell, x, of_state, was);
@@ -220,9 +235,10 @@ static bool run_loose(Op *op, const Layer *l, int d, Ox x, Ox out[3])
 {
     const Ox *p = l->param + d * l->per_direction;
     const int turn[2] = { 1, 0 };
-    Loose w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2), .b_hh = l->biases ? p[3] : NULL };
+    Loose w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2), .b_hh = l->biases ? p[3] : NULL, .reduced = l->reduced ? l->reduced + d : NULL };
     w.w_hr = l->projected ? permute_to(op, p[l->per_direction - 1], turn, 2) : NULL;
-    Ox of_input = linear(op, x, p[0], l->biases ? p[2] : NULL), going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL, made[3];
+    Ox going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL, made[3];
+    Ox of_input = linear(op, factor(op, x, going, w.reduced), p[0], l->biases ? p[2] : NULL);
     State start = { .h = state_of(op, l->h0, d) };
     start.c = state_of(op, l->c0, d);
     if (!ox_ok(of_input) || !ox_ok(start.h) || (start.c && !ox_ok(start.c)))
@@ -265,6 +281,7 @@ typedef struct Rnn {
     bool lstm, biases, bidirectional;
     int64_t layers, hidden;
     Oxs params;
+    bool *reduced;                  /* of quantised parameters, by layer and direction; NULL: they are not rounded while running */
     Ox h0, c0;                      /* [layers * directions, batch, hidden] */
     const Packed *packed;
 } Rnn;
@@ -295,11 +312,50 @@ static int params_each(const Rnn *r)
     return 0;
 }
 
+/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed w_hh]). A bias lies with its weight. */
+static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *reduced)
+{
+    Value kind = packed_item(state, 0), packed = packed_item(state, 4), flag = packed_item(packed_item(state, 3), 0);
+    *dynamic = kind.tag == V_STR && str_is(kind.s, "quantized_dynamic");
+    *reduced = flag.tag == V_INT && flag.i != 0;
+    if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16")))
+        return op_refuse(op, "parameters of a recurrent layer in a form that is not known"), false;
+    for (int part = 0; part < 2; part++)            /* the weights, then their biases */
+        for (int64_t i = 0; i < 2; i++) {
+            Value v = packed_item(packed_value_state(packed_item(packed, i)), part);
+            if (part == 0 || r->biases)
+                vec_push(op->cx, &r->params, part == 0 ? float_weight(op, v) : v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON);
+        }
+    return true;
+}
+
+static bool quantized_params(Op *op, Rnn *r)
+{
+    Value list = arg_value(op, "params");
+    int64_t n = 0, rounded = 0;
+    while (packed_item(list, n).tag != V_NONE)
+        n++;
+    r->reduced = new_array(op->cx, bool, n + 1);
+    for (int64_t i = 0; r->reduced && i < n; i++) {
+        bool dynamic;
+        if (!quantized_set(op, packed_value_state(packed_item(list, i)), r, &dynamic, &r->reduced[i]))
+            return false;
+        rounded += dynamic;
+    }
+    if (rounded != 0 && rounded != n)
+        return op_refuse(op, "layers of which only some are rounded while running"), false;
+    r->reduced = rounded ? r->reduced : NULL;
+    return !ctx_failed(op->cx);
+}
+
+/* row->text: the layer's parameters are quantised */
 static bool rnn_args(Op *op, Rnn *r)
 {
-    *r = (Rnn){ .cell = &cells[op->row->datum], .lstm = op->row->datum == CELL_LSTM, .params = arg_list(op, "params"), .biases = arg_bool(op, "has_biases"),
+    *r = (Rnn){ .cell = &cells[op->row->datum], .lstm = op->row->datum == CELL_LSTM, .biases = arg_bool(op, "has_biases"),
                 .bidirectional = arg_bool(op, "bidirectional"), .layers = arg_int(op, "num_layers") };
     if (ctx_failed(op->cx) || !rnn_states(op, r))
+        return false;
+    if (op->row->text ? !quantized_params(op, r) : (r->params = arg_list(op, "params"), false))
         return false;
     if (arg_bool(op, "train") && r->layers > 1 && arg_float(op, "dropout") > 0)
         return op_refuse(op, "dropout between the layers while training; save the model in eval mode"), false;
@@ -334,13 +390,13 @@ static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
         return;
     for (int64_t i = 0; i < r->layers; i++) {
         Layer l = { .cell = r->cell, .hidden = r->hidden, .directions = directions, .param = r->params.at + i * directions * each, .per_direction = each,
-                    .biases = r->biases, .projected = each % 2, .packed = r->packed, .h0 = r->h0, .c0 = r->c0 };
+                    .biases = r->biases, .projected = each % 2, .reduced = r->reduced ? r->reduced + i * directions : NULL, .packed = r->packed, .h0 = r->h0, .c0 = r->c0 };
         if (r->layers > 1) {
             l.h0 = cut(op, r->h0, i * directions, (i + 1) * directions);
             l.c0 = r->c0 ? cut(op, r->c0, i * directions, (i + 1) * directions) : NULL;
         }
         Ox made[3];
-        if (l.projected || ox_dtype(l.param[0]) == DT_DOUBLE)      /* ONNX Runtime has the kernels for doubles in name only */
+        if (l.projected || l.reduced || ox_dtype(l.param[0]) == DT_DOUBLE)      /* ONNX Runtime has the kernels for doubles in name only */
             run_loose_layer(op, &l, x, made);
         else
             run_layer(op, &l, x, made);
@@ -383,9 +439,48 @@ static Value lower_packed_rnn(Op *op)
     return result_tuple(op, out, r.lstm ? 3 : 2);
 }
 
+/* ---- quantised cells ---- */
+
+/* (kind, tensors, doubles, ints, packed weights), as the objects of an archive have it */
+static Value lower_cell_params(Op *op)
+{
+    bool dynamic = has_param(op, "reduce_range");
+    Value ints[1] = { dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0) }, packed[2] = { arg_value(op, "w_ih"), arg_value(op, "w_hh") };
+    const Value state[5] = { val_str(str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")), val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
+                             val_tuple(op->cx, ints, 1), val_tuple(op->cx, packed, 2) };
+    return val_tuple(op->cx, state, 5);
+}
+
+static State quantized_cell_call(Op *op, State s)
+{
+    static const bool reduced = true;
+    Ox x = arg(op, "input"), of_input = packed_linear(op, factor(op, x, NULL, &reduced), packed_state(op, "w_ih"));
+    Ox of_state = packed_linear(op, factor(op, s.h, NULL, &reduced), packed_state(op, "w_hh"));
+    return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
+}
+
+static Value lower_quantized_lstm_cell(Op *op)
+{
+    Oxs hx = arg_list(op, "hx");
+    if (hx.n != 2)
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "lstm_cell expects two hidden states"));
+    State s = quantized_cell_call(op, (State){ hx.at[0], hx.at[1] });
+    return result_tuple(op, (const Ox[]){ s.h, s.c }, 2);
+}
+
+static Ox lower_quantized_cell(Op *op)
+{
+    return quantized_cell_call(op, (State){ arg(op, "hx"), NULL }).h;
+}
+
 #define PADDED_RNN "Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
 #define PACKED_RNN "Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 #define CELL "Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
+#define CELL_CLASS "__torch__.torch.classes.rnn.CellParamsBase"
+#define CELL_PARAMS CELL_CLASS "[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+#define PACKED_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
+#define QUANTIZED(fn, d, line) { .kind = ROW_CALL, .schema = "aten::quantized_" line, .kinds = PLAIN | QUANT, .call = (fn), .datum = (d), .text = "quantised" }
+#define QUANTIZED_CELL "Tensor input, Tensor hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor b_ih, Tensor b_hh) -> Tensor"
 
 const OpRow ops_rnn[] = {
     CALL_FAMILY(lower_rnn, CELL_LSTM, NULL, PLAIN, "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"),
@@ -400,5 +495,15 @@ const OpRow ops_rnn[] = {
     FAMILY(lower_cell, CELL_GRU, NULL, PLAIN, "aten::gru_cell(" CELL),
     FAMILY(lower_cell, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh_cell(" CELL),
     FAMILY(lower_cell, CELL_RELU, NULL, PLAIN, "aten::rnn_relu_cell(" CELL),
+    QUANTIZED(lower_rnn, CELL_LSTM, "lstm.input(Tensor input, Tensor[] hx, " CELL_PARAMS ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
+    QUANTIZED(lower_packed_rnn, CELL_LSTM, "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " CELL_PARAMS ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
+    QUANTIZED(lower_rnn, CELL_GRU, "gru.input(Tensor input, Tensor hx, " CELL_PARAMS ", bool batch_first) -> (Tensor, Tensor)"),
+    QUANTIZED(lower_packed_rnn, CELL_GRU, "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " CELL_PARAMS ") -> (Tensor, Tensor)"),
+    CALL(lower_cell_params, NULL, PLAIN | QUANT, "quantized::make_quantized_cell_params_dynamic(" PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " CELL_CLASS),
+    CALL(lower_cell_params, NULL, PLAIN | QUANT, "quantized::make_quantized_cell_params_fp16(" PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh) -> " CELL_CLASS),
+    CALL_FAMILY(lower_quantized_lstm_cell, CELL_LSTM, NULL, PLAIN | QUANT, "quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)"),
+    FAMILY(lower_quantized_cell, CELL_GRU, NULL, PLAIN | QUANT, "quantized::quantized_gru_cell_dynamic(" QUANTIZED_CELL),
+    FAMILY(lower_quantized_cell, CELL_TANH, NULL, PLAIN | QUANT, "quantized::quantized_rnn_tanh_cell_dynamic(" QUANTIZED_CELL),
+    FAMILY(lower_quantized_cell, CELL_RELU, NULL, PLAIN | QUANT, "quantized::quantized_rnn_relu_cell_dynamic(" QUANTIZED_CELL),
     OPS_END
 };
