@@ -33,13 +33,29 @@ Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
     return zero ? ox_with(op, "Reshape", INPUTS(x, shape), INT("allowzero", 1)) : ox(op, "Reshape", x, shape);
 }
 
-/* Dims that x has already are written 1: they need no node. */
+/* A tensor of no elements, NULL where these dims are not known to have none. */
+static Ox empty_of(Op *op, DType t, const Dim *dims, int n)
+{
+    int64_t at[MAX_RANK];
+    bool zero = false;
+    for (int i = 0; i < n; i++) {
+        if (!dim_known(dims[i], &at[i]))
+            return NULL;
+        zero |= at[i] == 0;
+    }
+    return zero && !dtype_is_complex(t) ? ox_const(op->g, const_make(op->cx, t, n, at, NULL)) : NULL;
+}
+
+/* Dims that x has already are written 1: they need no node. ONNX Runtime drops an Expand to a constant 0. */
 Ox expand_dims(Op *op, Ox x, const Dim *dims, int n)
 {
     Dim at[MAX_RANK];
     if (!ox_ok(x) || ctx_failed(op->cx) || same_dims(op->cx, x, dims, n))
         return ctx_failed(op->cx) ? POISON : x;
     int own = ox_rank(x);
+    Ox empty = n <= MAX_RANK ? empty_of(op, ox_dtype(x), dims, n) : NULL;
+    if (empty)
+        return empty;
     for (int i = 0; i < n; i++) {
         int k = i - (n - own);
         at[i] = k >= 0 && dim_eq(op->cx, ox_dim(x, k), dims[i]) == YES ? dim_int(op->cx, 1) : dims[i];
@@ -338,8 +354,10 @@ static Ox lower_channel_shuffle(Op *op)
     Ox x = arg(op, "self"), wide;
     Dim groups = arg_dim_expr(op, "groups"), each;
     int rank, perm[MAX_RANK];
-    if (!need_rank(op, x, 4, &rank) || rank < 3)
+    if (!need_rank(op, x, 4, &rank))
         return POISON;
+    if (rank < 3)
+        return op_fail(op, E_VALUE, "channel_shuffle expects input with > 2 dims, but got input with sizes %s", type_text(op->cx, x->type)->s);
     if (!dim_divide(op->cx, ox_dim(x, 1), groups, &each)) {
         if (dim_known(ox_dim(x, 1), NULL) && dim_known(groups, NULL))
             return op_fail(op, E_VALUE, "Number of channels must be divisible by groups.");

@@ -79,13 +79,19 @@ static Ox lower_unflatten(Op *op)
     Ox x = arg(op, "self");
     Dims sizes = arg_dims(op, "sizes");
     int rank, axis, hole = -1;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis) || rank + sizes.n > MAX_RANK)
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
+    if (rank == 0 || sizes.n == 0)
+        return op_fail(op, E_VALUE, rank ? "unflatten: sizes must be non-empty" : "unflatten() cannot be applied to a 0-dim tensor.");
+    if (rank + sizes.n > MAX_RANK)
+        return op_fail(op, E_LIMIT, "a tensor of %zu dimensions: the most is %d", rank + sizes.n - 1, MAX_RANK);
     Dim dims[2 * MAX_RANK], rest = dim_int(op->cx, 1);
     int n = 0;
     for (int i = 0; i < axis; i++)
         dims[n++] = ox_dim(x, i);
     for (size_t i = 0; i < sizes.n; i++) {
+        if (dim_is(sizes.at[i], -1) && hole >= 0)
+            return op_fail(op, E_VALUE, "only one dimension can be inferred");
         if (dim_is(sizes.at[i], -1))
             hole = n;
         else
@@ -266,7 +272,11 @@ static Ox write_numpy_t(Op *op, Ox base, Ox part) { (void)base; return reversed(
 static Ox last_two(Op *op, Ox x)
 {
     int rank;
-    return need_rank(op, x, -1, &rank) && rank >= 2 ? swapped(op, x, rank - 2, rank - 1) : x;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    if (rank == 1)
+        return op_fail(op, E_VALUE, "%s is only supported on matrices or batches of matrices. Got 1-D tensor.", op->call->schema->name->s);
+    return rank ? swapped(op, x, rank - 2, rank - 1) : x;
 }
 
 static Ox lower_m_t(Op *op) { return last_two(op, arg(op, "self")); }
@@ -280,6 +290,8 @@ static bool moved_perm(Op *op, int rank, int *perm)
 {
     Ints from = arg_ints(op, "source"), to = arg_ints(op, "destination");
     bool placed[MAX_RANK] = { false }, used[MAX_RANK] = { false };
+    if (rank == 0)
+        rank = 1;                                                       /* a scalar has the dims 0 and -1 */
     if (ctx_failed(op->cx) || from.n != to.n)
         return fail(op->cx, E_VALUE, "movedim: source and destination must have the same number of elements");
     for (size_t i = 0; i < from.n; i++) {
@@ -492,14 +504,21 @@ static bool narrow_span(Op *op, Ox x, Span *s)
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &s->axis))
         return false;
+    if (rank == 0)
+        return fail(op->cx, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
+    Dim start = arg_dim_expr(op, "start"), length = arg_dim_expr(op, "length"), zero = dim_int(op->cx, 0);
     s->step = 1;
-    s->start = from_front(op->cx, arg_dim_expr(op, "start"), ox_dim(x, s->axis));
+    s->start = from_front(op->cx, start, ox_dim(x, s->axis));
     if (!s->start)
         return fail(op->cx, E_UNDECIDED, "narrow: whether start counts from the end is not known");
-    s->end = dim_add(op->cx, s->start, arg_dim_expr(op, "length"));
+    if (dim_lt(op->cx, s->start, zero) == YES)
+        return fail(op->cx, E_VALUE, "start out of range: %s for a dimension of size %s", dim_text(op->cx, start)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
+    if (dim_lt(op->cx, length, zero) == YES)
+        return fail(op->cx, E_VALUE, "narrow(): length must be non-negative.");
+    s->end = dim_add(op->cx, s->start, length);
     if (dim_le(op->cx, s->end, ox_dim(x, s->axis)) == NO)
         return fail(op->cx, E_VALUE, "start (%s) + length (%s) exceeds dimension size (%s).", dim_text(op->cx, s->start)->s,
-                    dim_text(op->cx, arg_dim_expr(op, "length"))->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
+                    dim_text(op->cx, length)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
     return !ctx_failed(op->cx);
 }
 
