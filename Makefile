@@ -36,9 +36,9 @@ opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: 
 	$(T213) tools/opinfo.py --pt2onnx $(BUILD)/pt2onnx --jobs $(JOBS) $(if $(ONLY),--only '$(ONLY)') $(if $(DTYPES),--dtypes $(DTYPES)) \
 		$(if $(SAMPLES),--samples $(SAMPLES)) $(if $(OPSET),--opset $(OPSET)) $(if $(PEERS),--peers)
 
-mutate:                 ## break lowerings at random: the operator cases must notice; ONLY=family COUNT=20 SEED=1
+mutate:                 ## break lowerings at random: the operator cases must notice; ONLY=family COUNT=20 SEED=1 RESUME=1
 	tools/setup test
-	$(T213) tools/mutate $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	$(T213) tools/mutate $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(RESUME),--resume)
 
 torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=14 SCRIPT=1 TEST=pattern AGAIN=1 LOST=1
 	tools/setup torch-suite

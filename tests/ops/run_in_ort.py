@@ -123,26 +123,32 @@ def opset_of(model):
     return int(model.split(".")[-2])
 
 
+def outcomes(folder, path):
+    """(case, model, what is wrong or None) of each model of a family's cases."""
+    family = os.path.basename(path)[:-len(".txt")]
+    for case in C.read(path):
+        models = glob.glob(os.path.join(folder, "%s.%d.*.onnx" % (family, case.line)))
+        if case.skip is not None or case.message or not models:
+            continue
+        tensors = case.parse()[2]
+        wanted = wanted_of(case, tensors)
+        for model in sorted(models, key=opset_of):
+            try:
+                bad = run(case, model, tensors, wanted, session_options(family))
+            except Exception as e:                                      # a model that ORT does not load is a failure to list too
+                bad = str(e).split("\n")[0]
+            yield case, model, bad
+
+
 def main(folder, files):
     ort.set_default_logger_severity(4)
     ran = failed = 0
     for path in files:
-        family = os.path.basename(path)[:-len(".txt")]
-        for case in C.read(path):
-            models = glob.glob(os.path.join(folder, "%s.%d.*.onnx" % (family, case.line)))
-            if case.skip is not None or case.message or not models:
-                continue
-            tensors = case.parse()[2]
-            wanted = wanted_of(case, tensors)
-            for model in sorted(models, key=opset_of):
-                ran += 1
-                try:
-                    bad = run(case, model, tensors, wanted, session_options(family))
-                except Exception as e:                                  # a model that ORT does not load is a failure to list too
-                    bad = str(e).split("\n")[0]
-                if bad:
-                    failed += 1
-                    print("%s:%d: %s\n    opset %d: %s" % (path, case.line, case.call, opset_of(model), bad))
+        for case, model, bad in outcomes(folder, path):
+            ran += 1
+            if bad:
+                failed += 1
+                print("%s:%d: %s\n    opset %d: %s" % (path, case.line, case.call, opset_of(model), bad))
     print("%d models of cases ran in ONNX Runtime, %d failed" % (ran, failed))
     return 1 if failed or not ran else 0
 

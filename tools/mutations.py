@@ -1,0 +1,116 @@
+"""The mistakes that tools/mutate makes: where in a source, how many characters, what instead, what it is.
+
+Each is one that a person could make and a compiler takes. What says no result stays alone: comments, the sizes of arrays, the texts of
+failures, loops over lists.
+"""
+import re
+
+# Operators of the same inputs and, mostly, result types.
+PARTNERS = [("Add", "Sub"), ("Mul", "Div"), ("Greater", "Less"), ("GreaterOrEqual", "LessOrEqual"), ("And", "Or"), ("Max", "Min"),
+            ("ReduceMax", "ReduceMin"), ("ReduceSum", "ReduceMean"), ("Floor", "Ceil"), ("Sin", "Cos"), ("Exp", "Log"), ("Abs", "Neg"),
+            ("ArgMax", "ArgMin"), ("Sqrt", "Reciprocal"), ("Softmax", "LogSoftmax"), ("Relu", "Softplus"), ("Sinh", "Cosh"), ("Squeeze", "Unsqueeze"),
+            ("ReduceL1", "ReduceL2"), ("MaxPool", "AveragePool"), ("GatherElements", "GatherND"), ("Sigmoid", "Tanh")]
+PARTNER = {**dict(PARTNERS), **{b: a for a, b in PARTNERS}}
+# The order of these arguments matters.
+ORDERED = "Sub|Div|Pow|Mod|Less|Greater|LessOrEqual|GreaterOrEqual|MatMul"
+COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+
+# Lines that say no result.
+IDLE = re.compile(r"\benum\b|#|MAX_RANK|\[\]|\{ 0 \}|need_rank|new_array|op_fail|op_refuse|fail\(|\bwhile \(|\bfor \(size_t"
+                  r"|^\s*(?:Ox|Dim|int|int64_t|double|Value) \w+\[\d+\];")
+ROW = re.compile(r"FAMILY\(\w+, $")
+# A statement that sets what was there before, alone on its line.
+ASSIGNED = re.compile(r"(?m)^ +((?:\*?[a-z][\w.\[\]>-]*) (?:[+*|&-]?=) [^;{}\n]+;)$")
+
+
+def line_of(text, at):
+    return text[text.rfind("\n", 0, at) + 1:text.find("\n", at)]
+
+
+def code_of(text):
+    """The text with comments blanked, and with strings blanked too: same length."""
+    def blank(m):
+        return re.sub(r"[^\n]", " ", m.group(0))
+    plain = re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S)
+    return plain, re.sub(r'"(?:\\.|[^"\\\n])*"', blank, plain)
+
+
+def operators(plain, quote):
+    for m in re.finditer(quote + r"([A-Z]\w+)" + (quote or r"(?=[(<])"), plain):
+        if m.group(1) in PARTNER:
+            yield m.start(1), len(m.group(1)), PARTNER[m.group(1)], "another operator"
+
+
+def numbers(code):
+    for m in re.finditer(r"(?<![\w.\[])(\d+(?:\.\d+)?)(?![\w.\]])", code):
+        if not IDLE.search(line_of(code, m.start())):
+            flag = m.group(0) == "1" and ROW.search(code[:m.start()])   # 1 and 2 are both yes where a row's datum is a flag
+            more = "0" if flag else repr(float(m.group(0)) + 1) if "." in m.group(0) else str(int(m.group(0)) + 1)
+            yield m.start(), len(m.group(0)), more, "a constant off by one"
+
+
+def conditions(text, code):
+    for m in re.finditer(r"\bif \((?!!?ox_ok|!\w+\)|!need_rank|!arg_)(.*)\)\n", code):
+        yield m.start(1), len(m.group(1)), "!(%s)" % text[m.start(1):m.end(1)], "a condition turned round"
+    for m in re.finditer(r" (<=|>=|<|>|==|!=) ", code):
+        if not re.search(r"\bfor \(", line_of(code, m.start())) and not IDLE.search(line_of(code, m.start())):
+            yield m.start(1), len(m.group(1)), COMPARED[m.group(1)], "a comparison changed"
+    for m in re.finditer(r" (&&|\|\|) (?!ox_ok|at\b|b\b)", code):
+        if not re.search(r"\bfor \(|ox_ok|ctx_failed", line_of(code, m.start())) and not IDLE.search(line_of(code, m.start())):
+            yield m.start(1), 2, "||" if m.group(1) == "&&" else "&&", "and for or"
+
+
+def promotions(pattern, plain):
+    """always-bool is default's other name, for the reader: to compare large ints as floats is the mistake there."""
+    for m in re.finditer(pattern, plain):
+        yield m.start(1), len(m.group(1)), "int-to-float" if m.group(1) == "always-bool" else "default", "promotion of another kind"
+
+
+def in_c(text):
+    plain, code = code_of(text)
+    yield from operators(plain, '"')
+    yield from numbers(code)
+    yield from conditions(text, code)
+    for m in re.finditer(r'(ox\(op, "(?:%s)", )(\w+), (\w+)\)' % ORDERED, plain):
+        yield m.start(2), len(m.group(2) + ", " + m.group(3)), "%s, %s" % (m.group(3), m.group(2)), "arguments swapped"
+    for m in re.finditer(r"ox_cast\((?:op->g|g), (\w+), [\w>()\-. ]+?\)(?=[;,)])", code):
+        yield m.start(), len(m.group(0)), m.group(1), "a cast dropped"
+    for m in re.finditer(r"(?<=[\w)\]]) ([+-]) (?=[\w(])", code):
+        yield m.start(1), 1, "-" if m.group(1) == "+" else "+", "a sign changed"
+    for m in re.finditer(r"(?<=[ (,])(true|false)(?=[,)])", code):
+        if not IDLE.search(line_of(code, m.start())):
+            yield m.start(1), len(m.group(1)), "false" if m.group(1) == "true" else "true", "yes for no"
+    for m in ASSIGNED.finditer(code):
+        if not IDLE.search(line_of(code, m.start(1))):
+            yield m.start(1), len(m.group(1)), ";", "a line dropped"
+    yield from promotions(r'"(int-to-float|always-bool|bool-to-long)\(', plain)
+
+
+def in_rules(text):
+    code = re.sub(r"#[^\n]*", lambda m: " " * len(m.group(0)), text)
+    body = re.sub(r"(?m)^\S[^\n]*", lambda m: " " * len(m.group(0)), code)         # heads stay
+    yield from operators(body, "")
+    for m in re.finditer(r"(?<![\w.\[])(\d+(?:\.\d+)?)(?![\w.\]])", body):
+        if "opset" not in body[body.rfind("\n", 0, m.start()) + 1:m.start()]:
+            yield m.start(), len(m.group(0)), repr(float(m.group(0)) + 1) if "." in m.group(0) else str(int(m.group(0)) + 1), "a constant off by one"
+    for m in re.finditer(r"\b(?:%s)\((\w+), (\w+)\)" % ORDERED, body):
+        yield m.start(1), len(m.group(1) + ", " + m.group(2)), "%s, %s" % (m.group(2), m.group(1)), "arguments swapped"
+    for m in re.finditer(r"\bcast\((\w+), [\w()]+?\)+", body):
+        whole = m.group(0)
+        while whole.count("(") < whole.count(")"):
+            whole = whole[:-1]
+        yield m.start(), len(whole), m.group(1), "a cast dropped"
+    for m in re.finditer(r"\bwhen (?=[a-z(])", body):
+        if body[m.end():m.end() + 4] != "not ":
+            yield m.end(), 0, "not ", "a condition turned round"
+        else:
+            yield m.end(), 4, "", "a condition turned round"
+    for m in re.finditer(r"(?m)^ +(when \S.*)\n", body):
+        yield m.start(1), len(m.group(1)), "", "a line dropped"
+    yield from promotions(r"\bpromote (int-to-float|always-bool|bool-to-long)\(", body)
+
+
+def of_file(path, text):
+    """All of them, in order of their place."""
+    found = in_rules(text) if path.endswith(".rules") else in_c(text)
+    return sorted(set(found), key=lambda s: (s[0], s[1], s[2]))
