@@ -370,12 +370,14 @@ static Ox replace_span(Op *op, Ox base, Ox part, int axis, Dim start, Dim end)
     return concat_axis(op, (const Ox[]){ before, part, after }, 3, axis);
 }
 
-/* An index that may count from the end, as one that does not. */
+/* An index that may count from the end, as one that does not: i + size * (1 where i < 0, else 0). */
 static Dim from_front(Ctx *cx, Dim i, Dim size)
 {
     int64_t lo, hi;
     dim_range(cx, i, &lo, &hi);
-    return lo >= 0 ? i : hi < 0 ? dim_add(cx, i, size) : NULL;
+    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1);
+    Dim behind = lo >= 0 ? zero : hi < 0 ? one : dim_max(cx, zero, dim_min(cx, one, dim_sub(cx, zero, i)));
+    return dim_add(cx, i, dim_mul(cx, size, behind));
 }
 
 static bool select_args(Op *op, Ox x, int *axis, Dim *index)
@@ -412,8 +414,6 @@ static Ox write_select(Op *op, Ox base, Ox part)
     if (!select_args(op, base, &axis, &index))
         return POISON;
     Dim start = from_front(op->cx, index, ox_dim(base, axis));
-    if (!start)
-        return op_fail(op, E_UNDECIDED, "a write at index %s: whether it counts from the end is not known", dim_text(op->cx, index)->s);
     return replace_span(op, base, unsqueeze_axis(op, part, axis), axis, start, dim_add(op->cx, start, dim_int(op->cx, 1)));
 }
 
@@ -427,10 +427,7 @@ static bool bound(Op *op, const char *name, Dim size, Dim deflt, Dim *out)
     int64_t v;
     if (dim_known(d, &v) && v >= INT64_MAX - 1)
         return *out = size, true;
-    Dim front = from_front(cx, d, size);
-    if (!front)
-        return fail(cx, E_UNDECIDED, "slice: whether %s = %s counts from the end is not known", name, dim_text(cx, d)->s);
-    *out = dim_max(cx, dim_int(cx, 0), dim_min(cx, front, size));
+    *out = dim_max(cx, dim_int(cx, 0), dim_min(cx, from_front(cx, d, size), size));
     return true;
 }
 
@@ -509,8 +506,6 @@ static bool narrow_span(Op *op, Ox x, Span *s)
     Dim start = arg_dim_expr(op, "start"), length = arg_dim_expr(op, "length"), zero = dim_int(op->cx, 0);
     s->step = 1;
     s->start = from_front(op->cx, start, ox_dim(x, s->axis));
-    if (!s->start)
-        return fail(op->cx, E_UNDECIDED, "narrow: whether start counts from the end is not known");
     if (dim_lt(op->cx, s->start, zero) == YES)
         return fail(op->cx, E_VALUE, "start out of range: %s for a dimension of size %s", dim_text(op->cx, start)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
     if (dim_lt(op->cx, length, zero) == YES)
