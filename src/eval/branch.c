@@ -1,6 +1,8 @@
 /* branch.c - a condition that ONNX decides: both arms run from the same state (arm.c), and If joins what differs (join.c).
  *
- * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a note. */
+ * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a note. Where arms cannot be joined
+ * and the condition asks whether anything was found (a size that data tell, 0 or not), the arm for something is taken: an assumption,
+ * made in a restart (facts.c), told and kept in the metadata. */
 #include "eval/branch.h"
 
 /* ---- arms that raise ---- */
@@ -59,7 +61,7 @@ static Flow raise_again(Eval *ev)
     return FLOW_FAIL;
 }
 
-/* ---- the statement ---- */
+/* ---- both arms ---- */
 
 static Flow run_arm_block(Eval *ev, void *arg, Value *result)
 {
@@ -85,8 +87,77 @@ static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth
     return flow;
 }
 
+/* ---- arms that cannot be joined ---- */
+
+static Dim look_for_data(void *arg, Dim sym)
+{
+    struct { Ctx *cx; bool found; } *l = arg;
+    Ox from;
+    int axis;
+    l->found = l->found || (dim_origin(l->cx, sym, &from, &axis) && from->kind == OX_NODE);
+    return NULL;
+}
+
+/* A size or count that no -i can tell: how many boxes were found. */
+static bool is_count_of_data(Ctx *cx, Dim d)
+{
+    struct { Ctx *cx; bool found; } l = { cx, false };
+    int64_t least, most;
+    if (dim_known(d, NULL))
+        return false;
+    dim_replace(cx, d, look_for_data, &l);
+    dim_range(cx, d, &least, &most);
+    return l.found && least >= 0;
+}
+
+/* `a rel b` once such a count is 1 or more; the other side is a known number. */
+static Tri for_any_found(Ctx *cx, const SymBool *s)
+{
+    int64_t n;
+    bool first = dim_known(s->a, &n);
+    if ((!first && !dim_known(s->b, &n)) || !is_count_of_data(cx, first ? s->b : s->a))
+        return UNKNOWN;
+    switch (s->rel) {
+    case REL_EQ: return n < 1 ? NO : UNKNOWN;
+    case REL_NE: return n < 1 ? YES : UNKNOWN;
+    case REL_LT: return first ? (n < 1 ? YES : UNKNOWN) : n <= 1 ? NO : UNKNOWN;
+    case REL_LE: return first ? (n <= 1 ? YES : UNKNOWN) : n < 1 ? NO : UNKNOWN;
+    }
+    return UNKNOWN;
+}
+
+/* " (net.py:12, if n > 0)" */
+static Str this_line(Ctx *cx)
+{
+    Pos pos;
+    if (!place_pos(cx, where_intern(cx), &pos) || !pos.file)
+        return str_of(cx, "");
+    const char *line = pos.source ? pos.source->s + strspn(pos.source->s, " \t") : "";
+    size_t n = strcspn(line, "\n");
+    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, n ? ", " : "", (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
+}
+
+/* The arm of the usual case: there is something. Never silently. */
+static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, Str why)
+{
+    Ctx *cx = ev->cx;
+    Dim size = dim_known(c->a, NULL) ? c->b : c->a;
+    Str text = dim_text(cx, size);
+    note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs%s, since ONNX cannot join the two arms: %s", text->len < 60 ? text->s : "what is asked for",
+         this_line(cx)->s, why->s);
+    if (!dim_assume(cx, REL_LT, dim_int(cx, 0), size) && !ctx_failed(cx))
+        fail(cx, E_UNSUPPORTED, "%s", why->s);
+    return ctx_failed(cx) ? FLOW_FAIL : run_block(ev, truth ? &s->body : &s->other);
+}
+
+/* ---- the statement ---- */
+
 Flow run_branch(Eval *ev, const Stmt *s, Value condition)
 {
+    Tri found = condition.sb->ox ? UNKNOWN : for_any_found(ev->cx, condition.sb);
+    Str why = found != UNKNOWN ? facts_branch(ev->cx, where_intern(ev->cx)) : NULL;
+    if (why)
+        return take_assumed(ev, s, condition.sb, found == YES, why);
     const Block *block[2] = { &s->body, &s->other };
     Arm arm[2] = { { .block = block[0] }, { .block = block[1] } };
     int first = raises_surely(block[1]) ? 1 : 0;
@@ -99,11 +170,13 @@ Flow run_branch(Eval *ev, const Stmt *s, Value condition)
             return take_other(ev, condition, block[1 - k], k == 1);
     }
     if (arm[0].flow != arm[1].flow) {
-        fail(ev->cx, E_UNSUPPORTED, "one arm of a branch that ONNX decides returns and the other goes on");
+        Str differ = str_of(ev->cx, "one arm of a branch returns and the other goes on");
+        if (found == UNKNOWN || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
+            fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
         return FLOW_FAIL;
     }
     Value result;
-    if (!join_arms(ev, condition, &arm[0], &arm[1], &result))
+    if (!join_arms(ev, condition, found != UNKNOWN, &arm[0], &arm[1], &result))
         return FLOW_FAIL;
     if (arm[0].flow == FLOW_RETURN)
         ev->frame->result = result;

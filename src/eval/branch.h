@@ -23,8 +23,9 @@ typedef struct Arm {
 typedef Flow Step(Eval *ev, void *arg, Value *result);
 /* Run it in a graph of its own, capture what it changed, undo. */
 Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg);
-/* Make the If, write the joined state, join the results. */
-MUST_USE bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result);
+/* Make the If, write the joined state, join the results. sizes: where they cannot be joined, and that matters, ask for a restart that
+ * takes one arm by assumption (facts_take_branch); else it is an error. */
+MUST_USE bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result);
 
 /* A loop that ONNX runs. */
 typedef struct LoopPlan {

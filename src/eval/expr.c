@@ -20,14 +20,14 @@ bool step(Eval *ev)
 Value val_never(Ctx *cx, Str why)
 {
     Unset *u = new(cx, Unset);
-    *u = (Unset){ why, where_intern(cx), NULL };
+    *u = (Unset){ .why = why, .at = where_intern(cx) };
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
 Value val_staged_text(Ctx *cx, Str text)
 {
     Unset *u = new(cx, Unset);
-    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text };
+    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text, false };
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
@@ -36,6 +36,8 @@ bool must_be_set(Eval *ev, Value v)
     const Unset *u = v.any;
     if (v.tag != V_UNINIT)
         return true;
+    if (u && u->branch)
+        return facts_take_branch(ev->cx, u->at, u->why);
     return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
 }
 

@@ -17,6 +17,7 @@ typedef struct InputFact {
 
 typedef struct StateFact { Str name; uint32_t loose; } StateFact;
 typedef struct LoopRow { const Stmt *s; LoopFact how; Str told; } LoopRow;
+typedef struct BranchRow { Str place, why; } BranchRow;
 typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
 typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
 
@@ -25,6 +26,7 @@ typedef struct Facts {
     VEC(InputFact) facts;
     VEC(StateFact) states;
     VEC(LoopRow) loops;
+    VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
     struct Seen { VEC(Input) inputs; Map symbols, renamed; } *seen;
@@ -135,6 +137,34 @@ bool facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
     row->told = told;
     cx->error = (Error){ .code = E_NONE };          /* what a kept loop failed with is answered by unrolling it */
     return fail(cx, E_RESTART, "a loop is %s", how == LOOP_KEPT ? "kept" : "unrolled");
+}
+
+/* A place as text: SourceIds are another evaluation's. */
+static Str place_text(Ctx *cx, SourceId at)
+{
+    Buf b = buf_new(cx);
+    for (const Place *p = place(cx, at); p; p = place(cx, p->up))
+        buf_fmt(&b, "%s %s %u\n", p->name ? p->name->s : "", p->text && p->text->name ? p->text->name->s : "", p->start);
+    return buf_done(&b);
+}
+
+Str facts_branch(Ctx *cx, SourceId at)
+{
+    const Facts *f = facts_of(cx);
+    Str place = f->branches.n ? place_text(cx, at) : NULL;
+    for (size_t i = 0; i < f->branches.n; i++)
+        if (f->branches.at[i].place == place)
+            return f->branches.at[i].why;
+    return NULL;
+}
+
+bool facts_take_branch(Ctx *cx, SourceId at, Str why)
+{
+    Str place = place_text(cx, at);
+    keep_begin(cx);
+    vec_push(cx, &facts_of(cx)->branches, (BranchRow){ place, why });
+    keep_end(cx);
+    return fail(cx, E_RESTART, "one arm of a branch is taken by assumption: %s", why->s);
 }
 
 bool facts_may_restart(Ctx *cx)

@@ -16,7 +16,7 @@
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 
 /* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
-typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ } Unset;
+typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ bool branch; /* `at` is a branch that an assumption decides */ } Unset;
 
 typedef struct Frame {
     struct Frame *up;               /* the caller */
@@ -153,6 +153,10 @@ bool facts_any_state(Ctx *cx);
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
 LoopFact facts_loop_of(Ctx *cx, const Stmt *s);
 bool facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why);
+/* The branch at this place is decided by an assumption about its condition: because of this; NULL: it is not. */
+Str facts_branch(Ctx *cx, SourceId at);
+/* It is from now on: false, a restart is asked for. */
+bool facts_take_branch(Ctx *cx, SourceId at, Str why);
 /* A symbol of an input; requested: the user named it. */
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 

@@ -15,6 +15,7 @@ typedef struct Join {
     Eval *ev;
     Arm *arm[2];                    /* then, else */
     Value condition;
+    bool sizes;                     /* what cannot be joined is decided by assuming the condition: branch.c */
     int walk;
     VEC(Ox) out[2];                 /* COLLECT: what each arm exports */
     Ox *made;                       /* BUILD: outputs of the If, in the same order */
@@ -84,7 +85,34 @@ static Ox value_in(Join *j, int k, Tensor *t)
     return v;
 }
 
-static bool rests_on_data(Value condition) { return condition.tag == V_SYMBOOL && condition.sb->ox; }
+/* A value that the arms do not agree about. */
+static Value never(const Join *j, Str why)
+{
+    Value v = val_never(j->ev->cx, why);
+    ((Unset *)v.any)->branch = j->sizes;
+    return v;
+}
+
+static Value never_alike(const Join *j, const char *why) { return never(j, str_of(j->ev->cx, why)); }
+
+/* Something that both arms can see, and do not agree about. */
+static bool disagree(const Join *j, Str why)
+{
+    Ctx *cx = j->ev->cx;
+    return j->sizes ? facts_take_branch(cx, where_intern(cx), why) : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
+}
+
+static Value different_ranks(const Join *j, Ox x, Ox y)
+{
+    Ctx *cx = j->ev->cx;
+    bool data = j->condition.tag == V_SYMBOOL && j->condition.sb->ox;
+    if (j->sizes)
+        return never(j, str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d", ox_rank(x), ox_rank(y)));
+    return never(j, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s", type_text(cx, x->type)->s,
+                            type_text(cx, y->type)->s,
+                            data ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+                                 : "fix the sizes that the condition rests on with -i"));
+}
 
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
@@ -93,17 +121,14 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (a && b && same_tensor(a, b))
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && a->kind != b->kind)
-        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give tensors of different kinds"));
+        return never_alike(j, "the arms of a branch give tensors of different kinds");
     Ox x = a ? value_in(j, 0, a) : NULL, y = b ? value_in(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y)))
         return val_poison();
     if (x && y && ox_dtype(x) != ox_dtype(y))
-        return val_never(cx, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
+        return never(j, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
-        return val_never(cx, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s",
-                                     type_text(cx, x->type)->s, type_text(cx, y->type)->s,
-                                     rests_on_data(j->condition) ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
-                                                                 : "fix the sizes that the condition rests on with -i"));
+        return different_ranks(j, x, y);
     Ox v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
@@ -206,7 +231,7 @@ static Value join_lists(Join *j, List *a, List *b)
     ItemType item;
     if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
         if (!sides_alike(cx, side, &item))
-            return val_never(cx, str_of(cx, "the arms of a branch give lists of different lengths whose items differ in type"));
+            return never_alike(j, "the arms of a branch give lists of different lengths whose items differ in type");
         Stacked *s = join_sides(j, side, item);
         if (s)
             list_stack(cx, l, s);
@@ -237,7 +262,7 @@ static Value join_dicts(Join *j, const Dict *a, const Dict *b)
     for (int64_t i = 0; same && a && b && i < a->n; i++)
         same = val_equal(j->ev->cx, a->at[i].key, b->at[i].key);
     if (!same || (a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
-        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different dicts"));
+        return never_alike(j, "the arms of a branch give different dicts");
     Dict *d = dict_new(j->ev->cx, one->type);
     for (int64_t i = 0; i < one->n; i++)
         dict_set(j->ev->cx, d, one->at[i].key,
@@ -249,7 +274,7 @@ static Value join_objects(Join *j, const Obj *a, const Obj *b)
 {
     const Obj *one = a ? a : b;
     if ((a && (a->path || a->born <= j->arm[0]->opened)) || (b && (b->path || b->born <= j->arm[1]->opened)) || (a && b && a->cls != b->cls))
-        return val_never(j->ev->cx, str_of(j->ev->cx, "the arms of a branch give different objects"));
+        return never_alike(j, "the arms of a branch give different objects");
     Obj *o = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL);
     for (int64_t i = 0; i < o->n; i++)
         cell_init(&o->slot[i], join_values(j, a ? a->slot[i].v : unset, b ? b->slot[i].v : unset));
@@ -304,8 +329,8 @@ static Value join_pair(Join *j, Value a, Value b)
         return join_dicts(j, a.dict, b.dict);
     if (a.tag == V_OBJ && b.tag == V_OBJ)
         return join_objects(j, a.obj, b.obj);
-    return val_never(j->ev->cx, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other, and ONNX decides between them",
-                                        val_kind(a), val_kind(b)));
+    return never(j, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other%s", val_kind(a), val_kind(b),
+                            j->sizes ? "" : ", and ONNX decides between them"));
 }
 
 static Value join_values(Join *j, Value a, Value b)
@@ -360,8 +385,8 @@ static bool join_list_stacked(Join *j, List *l, const Side side[2])
     Ctx *cx = j->ev->cx;
     ItemType item;
     if (!sides_alike(cx, side, &item))
-        return fail(cx, E_UNSUPPORTED, "a list has %lld items after one arm of a branch and %lld after the other, ONNX decides between them, and "
-                    "they are not of one type", (long long)side[0].n, (long long)side[1].n);
+        return disagree(j, str_fmt(cx, "a list has %lld items after one arm of a branch and %lld after the other, which are not of one type",
+                                   (long long)side[0].n, (long long)side[1].n));
     Stacked *s = join_sides(j, side, item);
     if (s)
         list_become(cx, l, &(List){ .stacked = s });
@@ -400,7 +425,7 @@ static bool join_dict(Join *j, Dict *d)
     for (int64_t i = 0; alike && i < na; i += 2)
         alike = val_equal(cx, x[i], y[i]);
     if (!alike)
-        return fail(cx, E_UNSUPPORTED, "a dict has different keys after the two arms of a branch, and ONNX decides between them");
+        return disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
     for (int64_t i = 0; i < n && j->walk == BUILD && na != n; i += 2)
         dict_remove(cx, d, now[i]);
     for (int64_t i = 0; i < na; i += 2) {
@@ -458,9 +483,9 @@ static bool make_if(Join *j)
     return ox_make_n(ev->g, "If", INPUTS(c), arms, 2, j->made, n);
 }
 
-bool join_arms(Eval *ev, Value condition, Arm *yes, Arm *no, Value *result)
+bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result)
 {
-    Join j = { .ev = ev, .arm = { yes, no }, .condition = condition };
+    Join j = { .ev = ev, .arm = { yes, no }, .condition = condition, .sizes = sizes };
     if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
         return false;
     tell_same_lists(&j);

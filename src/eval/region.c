@@ -40,7 +40,7 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
         if (flow != FLOW_NEXT)
             return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED, "an arm of cond raises: %s", ev->raised->s) : false;
     }
-    return join_arms(ev, c, &arm[0], &arm[1], out);
+    return join_arms(ev, c, false, &arm[0], &arm[1], out);
 }
 
 typedef struct WhileLoop { Value cond, body, additional; Obj *state; } WhileLoop;

@@ -1,0 +1,140 @@
+"""Branches whose arms ONNX cannot join. Where the condition asks whether anything was found, a count that only data tell, the arm for
+something is taken, said and kept in the metadata; any other condition is refused."""
+import json
+from typing import List, Optional
+
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import oracle, refused, same
+
+ROWS = ("-i", "x:float32[N,4]")
+
+
+def assumed(path):
+    """What the model's metadata say was assumed."""
+    return {p.key: p.value for p in onnx.load(str(path)).metadata_props}.get("pt2onnx.assumed", "")
+
+
+def found(*counts):
+    """Inputs of which so many rows are positive."""
+    torch.manual_seed(3)
+    return [(torch.cat([torch.rand(n, 4) + 0.1, -torch.rand(2, 4)]),) for n in counts]
+
+
+class Pairs(nn.Module):
+    def forward(self, x):
+        boxes = x[x[:, 0] > 0]
+        if boxes.size(0) > 0:
+            boxes = boxes.reshape(boxes.size(0), 2, 2)
+        return boxes
+
+
+class Empty(nn.Module):
+    """The same question, asked the other way round; the other arm has nothing to give."""
+    def forward(self, x):
+        rows = torch.nonzero(x[:, 0] > 0)
+        best: Optional[Tensor] = None
+        if rows.numel() == 0:
+            best = None
+        else:
+            best = x[rows[:, 0]].max(0)[0]
+        assert best is not None
+        return best
+
+
+class Lists(nn.Module):
+    """Lists of other types."""
+    def forward(self, x):
+        boxes = x[x[:, 0] > 0]
+        parts: List[Tensor] = []
+        if len(boxes) >= 1:
+            parts.append(boxes)
+            parts.append(boxes.sum(1))
+        else:
+            parts.append(boxes[0:0])
+        return parts[0] + parts[1].unsqueeze(1)
+
+
+@pytest.mark.parametrize("model", [Pairs, Empty, Lists], ids=lambda m: m.__name__)
+def test_the_arm_for_something_is_assumed(model, tmp_path):
+    done, kinds = same(model(), tmp_path, found(3, 1, 5), *ROWS)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("assumed: ")]
+    assert len(lines) == 1 and "is not 0 when the model runs" in lines[0] and "test_assumed.py" in lines[0] and "if " in lines[0]
+    assert lines[0][len("assumed: "):] in assumed(tmp_path / "model.onnx")
+    assert "If" not in kinds
+
+
+class Joinable(nn.Module):
+    def forward(self, x):
+        boxes = x[x[:, 0] > 0]
+        if boxes.size(0) > 0:
+            boxes = boxes.reshape(boxes.size(0), 2, 2)
+        else:
+            boxes = torch.ones(1, 2, 2)
+        return boxes
+
+
+def test_arms_that_can_be_joined_are_both_there(tmp_path):
+    done, kinds = same(Joinable(), tmp_path, found(3, 0, 1), *ROWS)
+    assert "If" in kinds and not done.stderr and not assumed(tmp_path / "model.onnx")
+
+
+class Helper(nn.Module):
+    def forward(self, x, split: bool):
+        y = x.reshape(-1)
+        if x.size(0) > 0:
+            y = y.reshape(x.size(0), -1)
+        return y if split else x
+
+
+class Called(nn.Module):
+    """Nobody looks at the result of the first branch."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Helper(), Helper()
+
+    def forward(self, x):
+        boxes, others = x[x[:, 0] > 0], x[x[:, 0] < 0]
+        return self.first(others, False), self.second(boxes, True)
+
+
+def test_only_the_call_that_needs_it_is_assumed(tmp_path):
+    done, _ = same(Called(), tmp_path, [(x[0],) for x in found(3, 2)] + [(torch.rand(2, 4) + 0.1,)], *ROWS)
+    assert done.stderr.count("assumed: ") == 1
+
+
+class OfInput(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 0:
+            x = x.reshape(x.size(0), 2, 2)
+        return x
+
+
+def test_what_a_range_can_tell_is_not_assumed(tmp_path):
+    assert "fix the sizes that the condition rests on with -i" in refused(OfInput(), tmp_path, *ROWS)
+    done, kinds = same(OfInput(), tmp_path, found(1, 2), "-i", "x:float32[N=1..64,4]")
+    assert "If" not in kinds and not done.stderr
+
+
+class OfValues(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            x = x.unsqueeze(0)
+        return x
+
+
+class OfMany(nn.Module):
+    """More than one: nobody can say what is usual."""
+    def forward(self, x):
+        boxes = x[x[:, 0] > 0]
+        if boxes.size(0) > 1:
+            boxes = boxes.unsqueeze(0)
+        return boxes
+
+
+@pytest.mark.parametrize("model", [OfValues, OfMany], ids=lambda m: m.__name__)
+def test_other_conditions_are_refused(model, tmp_path):
+    assert "ONNX decides between them" in refused(model(), tmp_path, *ROWS)
