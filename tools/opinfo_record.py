@@ -1,6 +1,7 @@
 """opinfo_record.py - PyTorch's OpInfo samples as saved programs: what tools/opinfo.py converts and compares.
 
     opinfo_record.py --form pt --out DIR [--samples 4|all]      reads "NAME DTYPE" lines, answers "done NAME DTYPE"
+    opinfo_record.py --exact RECORDING INDEX                    that sample's results in float64, as packed values, pickled, to stdout
 
 A sample is one call of an operator. Its tensors become the inputs of a small module, everything else is a constant of it, and
 the module is saved in one form: `pt` (torch.jit.trace) or `pt2` (torch.export). `torchscript` and `dynamo` are torch's own two
@@ -121,6 +122,26 @@ def call_text(name, call):
     return "%s(%s)" % (name, ", ".join([described(a) for a in args] + ["%s=%s" % (k, described(v)) for k, v in kwargs.items()]))
 
 
+def unpacked(v):
+    """What packed() made of a tensor; floats as float64."""
+    if not isinstance(v, tuple):
+        return v
+    dtype, shape, data = v
+    a = np.frombuffer(data, np.int16 if dtype == "bfloat16" else dtype).reshape(shape).copy()
+    t = torch.from_numpy(a)
+    t = t.view(torch.bfloat16) if dtype == "bfloat16" else t
+    return t.double() if t.is_floating_point() else t
+
+
+def exactly(recording, index):
+    """The results of a recorded sample, computed in float64 from the very inputs that were recorded."""
+    name, dtype = recording["op"], recording["dtype"]
+    call = dict(calls(name, operators()[name], dtype, "all"))[index]
+    sample = next(s for s in recording["samples"] if s["index"] == index)
+    call.tensors = [unpacked(v) for v in sample["inputs"]]
+    return [packed(v) for v in results(call, 1)]
+
+
 # ---- forms ----
 
 def save_pt(call):
@@ -239,8 +260,14 @@ def main():
     p.add_argument("--form", choices=sorted(FORMS))
     p.add_argument("--out")
     p.add_argument("--samples", default="4")
+    p.add_argument("--exact", nargs=2, metavar=("RECORDING", "INDEX"))
     p.add_argument("--list", action="store_true", help="print NAME DTYPE,DTYPE,.. of every operator and stop")
     o = p.parse_args()
+    if o.exact:
+        with open(o.exact[0], "rb") as f:
+            recording = pickle.load(f)
+        sys.stdout.buffer.write(pickle.dumps(exactly(recording, int(o.exact[1]))))
+        return
     table = operators()
     if o.list:
         for name in sorted(n for n in table if table[n].dtypes):

@@ -124,13 +124,27 @@ static Ox attention_node(Op *op, const Attention *a)
                    ATTRS(a->causal ? INT("is_causal", 1) : NO_ATTR, a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR));
 }
 
+/* PyTorch computes attention of half precision in float32, the scores above all: a unit of 2^-11 of a score of 10 is 0.5 % of its weight. */
+static Attention in_single(Op *op, const Attention *a)
+{
+    Attention wide = *a;
+    if (ox_dtype(a->q) != DT_FLOAT16 && ox_dtype(a->q) != DT_BFLOAT16)
+        return wide;
+    wide.q = ox_cast(op->g, a->q, DT_FLOAT);
+    wide.k = ox_cast(op->g, a->k, DT_FLOAT);
+    wide.v = ox_cast(op->g, a->v, DT_FLOAT);
+    return wide;
+}
+
 static Ox attend(Op *op, const Attention *a)
 {
     if (is_attention(op, a))
         return attention_node(op, a);
-    Ox scores = attention_scores(op, a);
-    Ox weights = attention_weights(op, a, scores);
-    return ox(op, "MatMul", weights, a->v);
+    Attention wide = in_single(op, a);
+    Ox scores = attention_scores(op, &wide);
+    Ox weights = attention_weights(op, &wide, scores);
+    Ox out = ox(op, "MatMul", weights, wide.v);
+    return ox_cast(op->g, out, ox_dtype(a->q));
 }
 
 /* Grouped queries: each key head serves Hq / Hkv query heads in a row. x [B, Hkv, S, E] -> [B, Hq, S, E] */
@@ -198,7 +212,8 @@ static Value lower_fused_attention(Op *op)
     if (!sdpa_args(op, has_param(op, "attn_bias") ? "attn_bias" : "attn_mask", &a))
         return val_poison();
     out[0] = val_tensor(op->cx, attend(op, &a));
-    Ox scores = attention_scores(op, &a), axes = ints(op, -1);
+    Attention wide = in_single(op, &a);
+    Ox scores = attention_scores(op, &wide), axes = ints(op, -1);
     out[1] = val_tensor(op->cx, ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0)));
     for (int i = 2; i < n; i++)
         out[i] = val_none();
@@ -215,8 +230,10 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
         return val_tensor(op->cx, op_refuse(op, "a dropout_mask: save the model in eval mode"));
     if (arg_bool(op, "enable_gqa"))
         share_heads(op, &a);
-    Ox weights = attention_weights(op, &a, attention_scores(op, &a));
-    return result_tuple(op, (const Ox[]){ ox(op, "MatMul", weights, a.v), weights }, 2);
+    Attention wide = in_single(op, &a);
+    Ox weights = attention_weights(op, &wide, attention_scores(op, &wide)), out = ox(op, "MatMul", weights, wide.v);
+    Ox at[2] = { ox_cast(op->g, out, ox_dtype(a.q)), ox_cast(op->g, weights, ox_dtype(a.q)) };
+    return result_tuple(op, at, 2);
 }
 
 /* torch 1.13's private form: no scale, NaN where nothing is seen, the weights as second result. */

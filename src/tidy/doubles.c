@@ -5,6 +5,8 @@
 #include "tidy/internal.h"
 #include "tidy/doubles_data.h"
 
+#include <math.h>
+
 #define POLY(g, t, c) poly((g), (t), (c), COUNT(c))
 
 static Ox num(Graph *g, double v) { return ox_number(g, DT_DOUBLE, v); }
@@ -52,6 +54,52 @@ static Ox acos_of(Graph *g, Ox x)
 {
     Ox angle = asin_of(g, x);
     return ox_g(g, "Sub", num(g, 1.57079632679489661923), angle);
+}
+
+/* ---- scales beside MatMul -------------------------------------------------------------------------------------------
+
+ * ONNX Runtime's optimizer makes Mul(MatMul(a, b), s), and MatMul of Mul(a, s), one node whose s is a float32. As x*h + x*l, with h what
+ * float32 holds of s and l the rest, nothing is lost whether it does so or not. */
+
+/* The scale that v is multiplied with when it is a product, or quotient, by one number; and what it scales. */
+static bool scaled_by(const Node *n, double *s, Ox *x)
+{
+    bool div = node_is(n, "Div");
+    if ((!div && !node_is(n, "Mul")) || ox_dtype(n->out[0]) != DT_DOUBLE)
+        return false;
+    int k = ox_known_scalar(n->graph, n->in[1], s) ? 1 : 0;
+    if (k == 0 && (div || !ox_known_scalar(n->graph, n->in[0], s)))
+        return false;
+    *x = n->in[1 - k];
+    *s = div ? 1 / *s : *s;
+    return (double)(float)*s != *s && isfinite((double)(float)*s) && ox_rank(*x) >= ox_rank(n->in[k]);
+}
+
+static Ox scaled_in_parts(Graph *g, Ox x, double s)
+{
+    double high = (double)(float)s;
+    Ox most = mul(g, x, high), rest = mul(g, x, s - high);
+    return ox_g(g, "Add", most, rest);
+}
+
+Ox double_scale(const Node *n)
+{
+    double s;
+    Ox x;
+    return scaled_by(n, &s, &x) && made_by(x, "MatMul") ? scaled_in_parts(n->graph, x, s) : NULL;
+}
+
+Ox double_factor(Ox v)
+{
+    double s;
+    Ox x;
+    if (!v || v->kind != OX_NODE || v->out != 0 || !v->node->op)
+        return v;
+    if (node_is(v->node, "Transpose")) {
+        Ox from = double_factor(v->node->in[0]);
+        return from == v->node->in[0] ? v : ox_make(v->node->graph, "Transpose", INPUTS(from), v->node->attr, v->node->n_attr);
+    }
+    return scaled_by(v->node, &s, &x) ? scaled_in_parts(v->node->graph, x, s) : v;
 }
 
 Ox double_form(const Node *n)

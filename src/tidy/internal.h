@@ -81,6 +81,10 @@ MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 
 /* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there is no such form. */
 Ox double_form(const Node *n);
+/* n, which scales the result of a MatMul in float64, in a way that ONNX Runtime's optimizer does not spoil; NULL: it is none. */
+Ox double_scale(const Node *n);
+/* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
+Ox double_factor(Ox v);
 
 /* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);

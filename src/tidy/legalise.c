@@ -218,10 +218,28 @@ static Verdict legal_div(Legal *l, Node *n, Ox *out)
     Graph *g = n->graph;
     double v;
     Ox a = n->in[0], y = n->in[1];
+    if (l->ort && (out[0] = double_scale(n)))
+        return CHANGED;
     if (!l->ort || !dtype_is_int(ox_dtype(a)) || !ox_known_scalar(g, a, &v) || v != 1)
         return AS_IT_IS;
     Ox size = dtype_is_signed(ox_dtype(y)) ? ox_g(g, "Abs", y) : y, unit = ox_g(g, "Equal", size, a), none = ox_g(g, "Sub", a, a);
     out[0] = ox_g(g, "Where", unit, y, none);
+    return CHANGED;
+}
+
+static Verdict legal_mul(Legal *l, Node *n, Ox *out)
+{
+    return l->ort && (out[0] = double_scale(n)) ? CHANGED : AS_IT_IS;
+}
+
+static Verdict legal_matmul(Legal *l, Node *n, Ox *out)
+{
+    if (!l->ort || ox_dtype(n->out[0]) != DT_DOUBLE)
+        return AS_IT_IS;
+    Ox a = double_factor(n->in[0]), b = double_factor(n->in[1]);
+    if (a == n->in[0] && b == n->in[1])
+        return AS_IT_IS;
+    out[0] = ox_g(n->graph, "MatMul", a, b);
     return CHANGED;
 }
 
@@ -375,8 +393,10 @@ static const LegalOp legal_ops[] = {
     { "IsInf", 10, legal_is_inf },
     { "LayerNormalization", 17, legal_layer_norm },
     { "LogSoftmax", 13, legal_softmax },
+    { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
     { "Min", 12, legal_extreme },
+    { "Mul", ONNX_LAST_TARGET + 1, legal_mul },
     { "Pow", 12, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },

@@ -88,3 +88,27 @@ def test_only_a_refusal_is_a_refusal(tmp_path, code, verdict):
     job = {"form": "pt", "options": []}
     _, found, reason = J.converted(job, {"program": b""}, str(program), str(tmp_path))
     assert found == verdict and "because" in reason
+
+
+def test_half_precision_is_right_when_it_is_as_near_to_float64_as_torch():
+    a, b = numpy.float16([6, 3]), numpy.float16([3, 2])
+    sample = {"inputs": [packed(a), packed(b)], "outputs": [packed(numpy.float16([18.5, 6]))], "kind": "exact"}
+    assert J.judge("add", sample, model("Mul", a, b, a * b))[0] == "wrong"
+    assert J.judge("add", sample, model("Mul", a, b, a * b), lambda: [numpy.float64([18, 6])])[0] == "right"
+    assert J.judge("add", sample, model("Mul", a, b, a * b), lambda: [numpy.float64([18.5, 6])])[0] == "wrong"
+    assert not T.as_near(numpy.float16([numpy.nan]), numpy.float16([2]), numpy.float64([1]))
+
+
+def test_what_onnx_leaves_open_is_told_apart():
+    a, b = numpy.float32([6, numpy.nan]), numpy.float32([3, 2])
+    sample = {"inputs": [packed(a), packed(b)], "outputs": [packed(numpy.float32([18, 6]))], "kind": "exact"}
+    assert J.judge("amax", sample, model("Mul", a, b, a))[0] == "ort-fault"
+    assert J.judge("sum", sample, model("Mul", a, b, a))[0] == "wrong"
+
+
+def test_a_python_float_has_no_dtype():
+    a = numpy.asarray(0.1)
+    sample = {"inputs": [packed(a), packed(a)], "outputs": [0.1 * 0.1], "kind": "exact"}
+    assert J.judge("item", sample, model("Mul", a, a, a))[0] == "right"
+    sample["outputs"] = [numpy.float32(0.1 * 0.1).item()]
+    assert J.judge("item", sample, model("Mul", a, a, a))[0] == "wrong"
