@@ -16,6 +16,7 @@ static const char *const mode_words[] = { "eval", "saved", NULL };
 static const char *const weights_words[] = { "auto", "inline", "external", "link", NULL };
 static const char *const state_words[] = { "io", "constant", "refuse", NULL };
 static const char *const loops_words[] = { "auto", "keep", "unroll", NULL };
+static const char *const unknown_words[] = { "refuse", "custom", NULL };
 static const char *const target_words[] = { "ort", "onnx", NULL };
 
 typedef enum { DO_CONVERT, DO_CHECK, DO_SHOW, DO_OPS, DO_LIMITS } Action;
@@ -31,7 +32,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 typedef struct Line {
     int help, help_all, version, quiet, verbose;
     const char *output, *dump_after, *model_name, *module, *method;
-    int opset, mode, state, loops, weights, target, keep_weights, dynamic, check_crc;
+    int opset, mode, state, loops, unknown, weights, target, keep_weights, dynamic, check_crc;
     TextList inputs, dims, output_names, rules, limits, rest;
 } Line;
 
@@ -41,7 +42,7 @@ static Line line_defaults(void)
     return (Line){ .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target };
 }
 
-enum { N_OPTIONS = 24 };
+enum { N_OPTIONS = 25 };
 
 static void make_rows(Line *l, Option *rows)
 {
@@ -60,6 +61,7 @@ static void make_rows(Line *l, Option *rows)
         { NULL, 0, "module", OPT_TEXT, &l->module, "PATH", "convert this part of the model: encoder.layers.0", NULL, false },
         { NULL, 0, "method", OPT_TEXT, &l->method, "NAME", "convert this method instead of forward", NULL, false },
         { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL, true },
+        { NULL, 0, "unknown", OPT_CHOICE, &l->unknown, "HOW", "operators that nobody knows; refuse; custom: each is a node of the domain that is its namespace", unknown_words, false },
         { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE", "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external over 2 GB", weights_words, true },
         { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL, "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
         { NULL, 0, "check-crc", OPT_FLAG, &l->check_crc, NULL, "verify the checksum of every record first", NULL, false },
@@ -174,6 +176,7 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     o.mode = (pt2onnx_mode)l->mode;
     o.state = (pt2onnx_state)l->state;
     o.loops = (pt2onnx_loops)l->loops;
+    o.unknown = (pt2onnx_unknown)l->unknown;
     o.module = l->module;
     o.method = l->method;
     o.weights = (pt2onnx_weights)l->weights;

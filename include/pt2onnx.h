@@ -49,6 +49,8 @@ typedef enum { PT2ONNX_ASSUMED, PT2ONNX_ADDED, PT2ONNX_DROPPED, PT2ONNX_CHANGED,
 typedef enum { PT2ONNX_LOOPS_AUTO, PT2ONNX_LOOPS_KEEP, PT2ONNX_LOOPS_UNROLL } pt2onnx_loops;
 /* What the model writes to its own buffers and attributes: inputs NAME and outputs NAME.next; dropped with a note; an error. */
 typedef enum { PT2ONNX_STATE_IO, PT2ONNX_STATE_CONSTANT, PT2ONNX_STATE_REFUSE } pt2onnx_state;
+/* An operator that nobody knows: an error; a node of a custom domain, which is its namespace. */
+typedef enum { PT2ONNX_UNKNOWN_REFUSE, PT2ONNX_UNKNOWN_CUSTOM } pt2onnx_unknown;
 typedef enum { PT2ONNX_TARGET_ORT, PT2ONNX_TARGET_ONNX } pt2onnx_target;
 
 /* A user's operator from another language: see pt2onnx_symbolic below. */
@@ -93,6 +95,7 @@ typedef struct pt2onnx_options {
     const char *model_name;                 /* which program of a torch.export package that holds several; NULL: its only one */
     const char *const *dims; size_t n_dims;                 /* names for the sizes that a .pt2 calls s77: "s77=batch" */
     const char *const *keep_inputs; size_t n_keep_inputs;   /* drop_unused_inputs leaves these */
+    pt2onnx_unknown unknown;
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -153,8 +153,8 @@ static bool read_scalars(Session *s)
     if (o->opset < ONNX_OLDEST_TARGET || o->opset > ONNX_LAST_TARGET)
         return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d", o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
     if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX ||
-        (unsigned)o->state > PT2ONNX_STATE_REFUSE || (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL)
-        return fail(s->cx, E_USAGE, "mode, weights, target, state or loops is out of range");
+        (unsigned)o->state > PT2ONNX_STATE_REFUSE || (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL || (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM)
+        return fail(s->cx, E_USAGE, "mode, weights, target, state, loops or unknown is out of range");
     if (o->dump_after && !check_pass(s->cx, o->dump_after))
         return false;
     static const LoopsMode loops[] = { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL };
@@ -168,6 +168,7 @@ static bool read_scalars(Session *s)
         .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,
+        .unknown_custom = o->unknown == PT2ONNX_UNKNOWN_CUSTOM,
         .loops = o->keep_loops ? LOOPS_KEEP : loops[o->loops],
         .check_crc = o->check_crc != 0,
         .target_ort = o->target == PT2ONNX_TARGET_ORT,

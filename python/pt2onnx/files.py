@@ -7,6 +7,7 @@ from . import _capi
 MODES = {"eval": 0, "saved": 1}
 WEIGHTS = {"auto": 0, "inline": 1, "external": 2, "link": 3}
 TARGETS = {"ort": 0, "onnx": 1}
+UNKNOWN = {"refuse": 0, "custom": 1}
 STATES = {"io": 0, "constant": 1, "refuse": 2}
 
 
@@ -22,7 +23,7 @@ def choice(what, value, choices):
 
 
 def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval", weights="auto", target="ort", keep_weights=False,
-            state="io", dynamic=False, check_crc=False, rules=(), limits=(), on_note=print_note):
+            state="io", dynamic=False, check_crc=False, rules=(), unknown="refuse", limits=(), on_note=print_note):
     """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
 
     inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
@@ -31,7 +32,8 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
     out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fspath(out)
     fields = dict(opset=opset, inputs=inputs, output_names=output_names, mode=choice("mode", mode, MODES),
                   weights=choice("weights", weights, WEIGHTS), target=choice("target", target, TARGETS), keep_weights=keep_weights,
-                  state=choice("state", state, STATES), dynamic=dynamic, check_crc=check_crc, rules=[os.fspath(r) for r in rules], limits=limits)
+                  state=choice("state", state, STATES), dynamic=dynamic, check_crc=check_crc, rules=[os.fspath(r) for r in rules],
+                  unknown=choice("unknown", unknown, UNKNOWN), limits=limits)
     if on_note:
         fields["on_note"] = lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace"))
     _capi.convert(model, out, _capi.Options(**fields))

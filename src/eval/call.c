@@ -394,6 +394,17 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
     return true;
 }
 
+/* --unknown=custom: as many results as the statement takes, of the types that the file records. */
+static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s)
+{
+    size_t n = s && s->n_target > 0 ? s->n_target : 1;
+    Type *expect = s && s->recorded && s->n_recorded == n ? new_array(ev->cx, Type, n) : NULL;
+    for (size_t i = 0; expect && i < n; i++)
+        if (!(expect[i] = recorded_type(ev->cx, &s->recorded[i])))
+            expect = NULL;
+    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n, s && (n > 1 || s->unpack));
+}
+
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recorded, Value *out)
 {
     size_t n = e->n_args;
@@ -422,6 +433,10 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     BuiltinResult r = builtin_call(ev, e->op, args, n, out);
     if (r != BUILTIN_NOT_MINE)
         return r == BUILTIN_DONE && !ctx_failed(ev->cx);
+    if (ev->cx->opt && ev->cx->opt->unknown_custom && !op_exists(ev->cx, e->op)) {
+        *out = call_unknown(ev, e, args, recorded);
+        return !ctx_failed(ev->cx);
+    }
     size_t n_expect = expected_types(ev, recorded, expect);
     *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
     layout_of_result(ev, e->op, args, n, *out);

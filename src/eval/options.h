@@ -30,6 +30,7 @@ typedef struct Options {
     LoopsMode loops;
     StateMode state;
     Str module, method;             /* what to convert; NULL: forward of the whole */
+    bool unknown_custom;            /* an operator that nobody knows is a node of a custom domain */
     bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
     WeightsMode weights;
     InputSpec *input; size_t n_input;

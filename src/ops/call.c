@@ -249,7 +249,7 @@ static bool check_expect(Op *op, Str name, Value v)
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
-    refuse_hint(g->cx, "--rules FILE, with a rule for %s", name->s);
+    refuse_hint(g->cx, "--rules FILE, with a rule for %s; or --unknown=custom", name->s);
     return val_poison();
 }
 

@@ -149,6 +149,8 @@ typedef struct OpArg { Str name; Value v; } OpArg;              /* name NULL: po
 /* Call operator `name` ("aten::add", "quantized::linear"); overload NULL: choose by the arguments, "": exactly the default one.
  * expect: recorded result types or NULL. Unknown operators are refused (noted), the result is poison. */
 Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect);
+/* One that nobody knows, as a node of the domain that its name begins with (custom.c). expect: n_out types that the file records, or NULL. */
+Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_out, bool as_tuple);
 bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, in-place or REFUSE */
 const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
 MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */

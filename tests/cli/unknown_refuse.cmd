@@ -1,0 +1,1 @@
+pt2onnx custom.pt2
