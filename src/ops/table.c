@@ -44,6 +44,7 @@
     ROWS(quantized) \
     ROWS(quantized_layers) \
     ROWS(fake_quantized) \
+    ROWS(prepacked) \
     ROWS(rnn) \
     ROWS(packed) \
     ROWS(symbolic) \

@@ -192,7 +192,7 @@ ONEDNN = ("quantized::conv2d_add", "quantized::linear_tanh", "quantized::linear_
 
 def torch_operator(call, args, kwargs, size):
     import torch
-    if isinstance(call, Case):                                          # what is packed in its arguments is packed for it
+    if isinstance(call, Case) and call.name.startswith("quantized::"):  # what is packed in its arguments is packed for it
         torch.backends.quantized.engine = "onednn" if call.name.startswith(ONEDNN) else "x86"
     space, _, name = call.name.rpartition("::")
     op = getattr(getattr(torch.ops, space or "aten"), name)
@@ -212,6 +212,9 @@ def is_torch(name):
     if name.startswith("quantized_decomposed::"):
         import torch.ao.quantization.fx._decomposed                     # noqa: F401
         return True
+    if name.startswith("prepacked::"):                                  # a build for phones, or Debian's
+        import torch
+        return hasattr(torch.ops.prepacked, "linear_clamp_run")
     return "::" not in name or name.startswith(("prims::", "quantized::"))
 
 
