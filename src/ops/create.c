@@ -132,6 +132,22 @@ static Ox arange_known(Op *op, double start, double end, double step, DType t)
     return v ? const_of_doubles(op, t, v, (int64_t)n) : POISON;
 }
 
+/* Elements of an int type from numbers that the model computes: int64 cuts them off first, the others count before they cut. */
+static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
+{
+    Ox from = number_as(op, start, DT_DOUBLE), to = number_as(op, end, DT_DOUBLE), by = number_as(op, step, DT_DOUBLE);
+    if (!ox_ok(from) || !ox_ok(to) || !ox_ok(by))
+        return POISON;
+    Ox first = ox_cast(op->g, from, DT_INT64), each = ox_cast(op->g, by, DT_INT64);
+    if (t == DT_INT64)
+        return ox(op, "Range", first, ox_cast(op->g, to, DT_INT64), each);
+    Ox length = ox(op, "Sub", to, from), steps = ox(op, "Div", length, by), n = ox(op, "Ceil", steps);
+    if (!ox_ok(n))
+        return POISON;
+    Ox ramp = ox(op, "Range", ox_int(op->g, 0), ox_cast(op->g, n, DT_INT64), ox_int(op->g, 1)), moved = ox(op, "Mul", ramp, each);
+    return ox_cast(op->g, ox(op, "Add", moved, first), t);
+}
+
 static Ox arange(Op *op, Value start, Value end, Value step)
 {
     bool whole = number_dtype(start) == DT_INT64 && number_dtype(end) == DT_INT64 && number_dtype(step) == DT_INT64;
@@ -146,8 +162,9 @@ static Ox arange(Op *op, Value start, Value end, Value step)
         if (known)
             return known;
     }
-    DType in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
-    Ox from = number_as(op, start, in), to = number_as(op, end, in), by = number_as(op, step, in);
+    if (dtype_is_int(t))
+        return arange_cut(op, start, end, step, t);
+    Ox from = number_as(op, start, DT_DOUBLE), to = number_as(op, end, DT_DOUBLE), by = number_as(op, step, DT_DOUBLE);   /* PyTorch counts in double */
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
@@ -181,10 +198,19 @@ static Ox staged_end(Op *op, const char *name, DType t)
     return ox_ok(v) && dtype_is_int(t) ? ox_cast(op->g, ox_cast(op->g, v, t), DT_DOUBLE) : v;
 }
 
+/* a where first, else b, and the part of the way from a to b. */
+static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
+{
+    Ox a = staged_end(op, "start", t), b = staged_end(op, "end", t);
+    Ox length = ox(op, "Sub", b, a), from = ox(op, "Where", first, a, b), moved = ox(op, "Mul", parts, length), at = ox(op, "Add", from, moved);
+    if (base)
+        at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
+    return ox_ok(at) ? ox_cast(op->g, at, t) : at;
+}
+
 /* The same of ends that the model computes. */
 static Ox staged_space(Op *op, int64_t n, double base, DType t)
 {
-    Ox a = staged_end(op, "start", t), b = staged_end(op, "end", t);
     double *offset = new_array(op->cx, double, n ? n : 1);
     uint8_t *low = new_array(op->cx, uint8_t, n ? n : 1);
     for (int64_t i = 0; offset && low && i < n; i++) {
@@ -194,18 +220,33 @@ static Ox staged_space(Op *op, int64_t n, double base, DType t)
     if (!low || !offset)
         return POISON;
     Ox parts = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, offset)), first = ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, low));
-    Ox length = ox(op, "Sub", b, a), from = ox(op, "Where", first, a, b), moved = ox(op, "Mul", parts, length), at = ox(op, "Add", from, moved);
-    if (base)
-        at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
-    return ox_cast(op->g, at, t);
+    return between(op, base, t, first, parts);
+}
+
+/* The same of steps that the model computes. */
+static Ox open_space(Op *op, Dim n, double base, DType t)
+{
+    Ctx *cx = op->cx;
+    Dim one = dim_int(cx, 1), half = dim_max(cx, dim_floordiv(cx, n, dim_int(cx, 2)), one), last = dim_sub(cx, n, one);
+    Ox zero = ox_int(op->g, 0), count = ox_dim_value(op->g, n), i = ox(op, "Range", zero, count, ox_int(op->g, 1));
+    Ox first = ox(op, "Less", i, ox_dim_value(op->g, half)), back = ox(op, "Sub", i, ox_dim_value(op->g, last)), steps = ox(op, "Where", first, i, back);
+    if (!ox_ok(steps))
+        return POISON;
+    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(cx, last, one)), DT_DOUBLE), parts = ox(op, "Div", ox_cast(op->g, steps, DT_DOUBLE), whole);
+    return between(op, base, t, first, parts);
 }
 
 /* linspace; row->datum: 1 logspace, powers of `base` */
 static Ox lower_space(Op *op)
 {
     double a, b, base = op->row->datum ? arg_float(op, "base") : 0;
-    int64_t n = arg_given(op, "steps") ? arg_int(op, "steps") : 100;      /* None: archives before version 8 */
+    int64_t n;
+    Dim steps = arg_given(op, "steps") ? arg_dim_expr(op, "steps") : dim_int(op->cx, 100);      /* None: archives before version 8 */
     DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    if (!steps)
+        return POISON;
+    if (!dim_known(steps, &n))
+        return open_space(op, steps, base, t);
     if (n < 0 || n > (1 << 24))
         return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative") : op_refuse(op, "%lld steps", (long long)n);
     if (concrete_number(arg_value(op, "start"), &a) && concrete_number(arg_value(op, "end"), &b))

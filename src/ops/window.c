@@ -1,4 +1,4 @@
-/* window.c - windows for short Fourier transforms. Their length is a number, so they are computed now, in double. */
+/* window.c - windows for short Fourier transforms. One whose length is known is computed now, in double; else the model does. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -34,20 +34,65 @@ static double element(Window w, double i, double n, double alpha, double beta)
     return 0;
 }
 
-/* A periodic window is one that is longer by one element, which is left out. row->datum: which */
-static Ox lower_window(Op *op)
+typedef struct Parameters { Window w; bool periodic; double alpha, beta; } Parameters;
+
+static Ox known_window(Op *op, const Parameters *p, int64_t n)
 {
-    Window w = (Window)op->row->datum;
-    int64_t n = arg_int(op, "window_length");
-    bool periodic = !has_param(op, "periodic") || arg_bool(op, "periodic");
-    double alpha = has_param(op, "alpha") ? arg_float(op, "alpha") : 0.54;
-    double beta = has_param(op, "beta") ? arg_float(op, "beta") : w == KAISER ? 12 : 0.46;
-    if (ctx_failed(op->cx) || n < 0 || n > WINDOW_MAX)
+    if (n < 0 || n > WINDOW_MAX)
         return op_fail(op, E_VALUE, "window_length must be in 0 to %d, got %lld", WINDOW_MAX, (long long)n);
     double *v = new_array(op->cx, double, n ? n : 1);
     for (int64_t i = 0; v && i < n; i++)
-        v[i] = n == 1 ? 1 : element(w, (double)i, (double)(n + periodic), alpha, beta);
+        v[i] = n == 1 ? 1 : element(p->w, (double)i, (double)(n + p->periodic), p->alpha, p->beta);
     return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)), arg_dtype(op, "dtype", DT_FLOAT)) : POISON;
+}
+
+static Ox scaled(Op *op, double by, Ox x) { return ox_ok(x) ? ox(op, "Mul", x, number_like(op, by, x)) : x; }
+static Ox less(Op *op, double from, Ox x) { return ox_ok(x) ? ox(op, "Sub", number_like(op, from, x), x) : x; }
+
+/* element() of a position in [0, 1]. */
+static Ox element_at(Op *op, const Parameters *p, Ox at)
+{
+    Ox angle = scaled(op, 2 * PI, at), wave = ox(op, "Cos", angle);
+    switch (p->w) {
+    case HANN: return less(op, 0.5, scaled(op, 0.5, wave));
+    case HAMMING: return less(op, p->alpha, scaled(op, p->beta, wave));
+    case BLACKMAN: {
+        Ox twice = scaled(op, 2, angle), fast = ox(op, "Cos", twice), low = scaled(op, 0.5, wave), high = scaled(op, 0.08, fast);
+        return less(op, 0.42, ox(op, "Sub", low, high));
+    }
+    case BARTLETT: {
+        Ox side = less(op, 1, scaled(op, 2, at)), away = ox(op, "Abs", side);
+        return less(op, 1, away);
+    }
+    case KAISER: break;
+    }
+    return op_refuse(op, "a Kaiser window of a length that the model computes: ONNX has no Bessel function");
+}
+
+/* Of length 1 every window is [1]. */
+static Ox open_window(Op *op, const Parameters *p, Dim n)
+{
+    Dim one = dim_int(op->cx, 1), last = p->periodic ? n : dim_sub(op->cx, n, one);
+    Ox count = ox_dim_value(op->g, n), i = ox(op, "Range", ox_int(op->g, 0), count, ox_int(op->g, 1));
+    if (!ox_ok(i))
+        return POISON;
+    DType t = arg_dtype(op, "dtype", DT_FLOAT), in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(op->cx, last, one)), in), at = ox(op, "Div", ox_cast(op->g, i, in), whole);
+    Ox single = ox(op, "Equal", count, ox_int(op->g, 1)), v = element_at(op, p, at), y = ox(op, "Where", single, ox_number(op->g, in, 1), v);
+    return ox_ok(y) ? ox_cast(op->g, y, t) : y;
+}
+
+/* A periodic window is one that is longer by one element, which is left out. row->datum: which */
+static Ox lower_window(Op *op)
+{
+    int64_t known;
+    Window w = (Window)op->row->datum;
+    Dim n = arg_dim_expr(op, "window_length");
+    const Parameters p = { w, !has_param(op, "periodic") || arg_bool(op, "periodic"), has_param(op, "alpha") ? arg_float(op, "alpha") : 0.54,
+                           has_param(op, "beta") ? arg_float(op, "beta") : w == KAISER ? 12 : 0.46 };
+    if (!n || ctx_failed(op->cx))
+        return POISON;
+    return dim_known(n, &known) ? known_window(op, &p, known) : open_window(op, &p, n);
 }
 
 #define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
