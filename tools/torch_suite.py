@@ -37,10 +37,10 @@ def run(o, who, folder, tests=()):
         os.remove(results)
     name = "TestONNXRuntime_opset_version_%d_is_script_%s_keep_initializers_as_inputs_False" % (o.opset, o.script)
     pattern = name + (" and (%s)" % o.test if o.test else "")
-    command = [o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-W", "ignore", "--timeout", "120",
+    command = [o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "torch_suite_plugin", "--tb=no", "-W", "ignore", "--timeout", "120",
                *(["%s::%s::%s" % (FILE, name, t) for t in tests] or [FILE, "-k", pattern]), "--junitxml", results]
     if who == "pt2onnx":
-        command[3:3] = ["-p", "torch_suite_plugin"]
+        env["PT2ONNX_SUITE"] = "1"
     with open(os.path.join(folder, who + ".log"), "w") as log:
         status = subprocess.run(command, cwd=os.path.join(folder, "source", "test", "onnx"), env=env, stdout=log, stderr=log).returncode
     if status not in (0, 1):                            # pytest's: not a word about tests
