@@ -21,7 +21,7 @@ from .reporting import render
 from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
-from .trace import Record, trace
+from .trace import Record, inputs_with_contents, trace
 from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, TrainingMode, Warn, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -168,7 +168,7 @@ class Export:
         saved = os.path.join(self.folder, "model.pt")
         with self.mode(s.model):
             s.model.save(saved)
-        specs, names = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
+        specs, names, kept = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
         self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
@@ -176,8 +176,7 @@ class Export:
         for keep_loops in (True, False):
             symbolics = Symbolics(s)
             fields = self.fields(symbolics, None)
-            fields.update(inputs=specs, keep_loops=keep_loops, rename_inputs=s.input_names, rename_outputs=s.output_names,
-                          mode=0 if s.training == TrainingMode.EVAL else 1)
+            fields.update(inputs=specs, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=s.input_names, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
             except RuntimeError:
@@ -238,7 +237,7 @@ class Export:
         return dict(opset=s.opset_version, weights=2 if self.external() else 1 if s.external_data is False else 0, keep_weights=self.keeps_weights(),
                     rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
-                    drop_unused_inputs=True, state=1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
+                    drop_unused_inputs=True, state=1, mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
                     on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
                     **({"dump_after": "drop-leftovers"} if s.verbose or s.report else {}))
@@ -328,10 +327,15 @@ class Export:
 
 
 def script_inputs(model, args, kwargs, known, names):
-    """SPECs for the inputs of a scripted program, by the example arguments and the names of its parameters; and the names they get."""
-    schema = model.forward.schema if isinstance(model, torch.jit.ScriptModule) else model.schema
-    parameters = [a.name for a in schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
-    specs, told_names = [], []
+    """For a scripted program: SPECs of its inputs, by the example arguments and the names of its parameters; the names that they get; and
+    which of them torch.onnx keeps though nothing may use them."""
+    method = model.forward if isinstance(model, torch.jit.ScriptModule) else model
+    parameters = [a.name for a in method.schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
+    graph = method.graph.copy()
+    torch._C._jit_pass_inline(graph)
+    needed, values = set(inputs_with_contents(graph)), list(graph.inputs())[-len(parameters):] if parameters else []
+    with_contents = {p for p, v in zip(parameters, values) if v.debugName() in needed}
+    specs, told_names, kept = [], [], []
     for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
         for path, leaf in leaves(value, name):
             if leaf is None or isinstance(leaf, str):
@@ -340,7 +344,8 @@ def script_inputs(model, args, kwargs, known, names):
             told = names[len(told_names)] if len(told_names) < len(names) else path
             specs.append("%s:%s" % (path, type_text(leaf, known.get(told, known.get(path, {})), told)))
             told_names.append(told)
-    return specs, told_names
+            kept += [path] if name in with_contents else []
+    return specs, told_names, kept
 
 
 def type_text(leaf, named, told):

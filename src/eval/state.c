@@ -198,13 +198,15 @@ static void feed_all(Eval *ev)
     }
 }
 
+bool training_is_meant(Ctx *cx) { return cx->opt && cx->opt->mode_saved; }
+
 bool state_begin(Eval *ev)
 {
     State *s = new(ev->cx, State);
     Walk w = { ev, s, 0 };
     ev->state = s;
     walk(&w, ev->p->root, str_of(ev->cx, ""));
-    if (!ev->cx->opt || !ev->cx->opt->mode_saved) {
+    if (!training_is_meant(ev->cx)) {
         int64_t n = set_eval_mode(ev, s);
         if (n)
             note(ev->cx, NOTE_CHANGED, "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved keeps it", (long long)n,

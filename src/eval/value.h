@@ -188,6 +188,7 @@ void trail_keep(Ctx *cx, TrailMark m);                           /* close the br
 bool assume_rank(Ctx *cx, Ox v, int rank, const char *why);
 /* v's type was a default, not told: assume dtype. */
 bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
+bool training_is_meant(Ctx *cx);                                 /* the caller wants modes as they are: layers may update the model's statistics */
 bool dtype_is_assumable(Ctx *cx, Ox v);                          /* an input whose dtype nobody told, and no assumption yet */
 
 #endif

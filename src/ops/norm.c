@@ -1,6 +1,6 @@
 /* norm.c - normalisation layers and dropout.
- * Batch norm in training mode that updates the statistics of the saved model is refused: nearly always eval() was forgotten.
- * Where they are values of the program they are updated. Dropout that is on draws random numbers in ONNX too. */
+ * Batch norm in training mode that updates the statistics of the saved model is refused, unless that mode was asked for: nearly always
+ * eval() was forgotten. Where they are values of the program they are updated. Dropout that is on draws random numbers in ONNX too. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -147,11 +147,11 @@ static void moved_by_batch(Op *op, Norm *n, Ox out[2])
     moved_stats(op, n, mean, var, count, out);
 }
 
-/* Into the tensors that the program gave; false where they are the saved model's. */
+/* Into the tensors that the program gave; false where they are the saved model's and nobody has asked for its training mode. */
 static bool write_stats(Op *op, const Ox stats[2])
 {
     Tensor *mean = arg_tensor(op, "running_mean"), *var = arg_tensor(op, "running_var");
-    if (!mean || !var || mean->st->state || var->st->state) {
+    if (!mean || !var || ((mean->st->state || var->st->state) && !training_is_meant(op->cx))) {
         op_refuse(op, "it is in training mode and would update its running statistics; save the model after model.eval()");
         return false;
     }

@@ -288,6 +288,32 @@ def test_an_input_whose_size_alone_matters_is_kept_as_torch_keeps_it():
     assert names(model.graph.input) == ["a"]
 
 
+@torch.jit.script
+def adds_to_zeros(x, n: int):
+    zeros = torch.zeros((x.size(0), n), device=x.device)
+    if x.size(0) == 2:
+        zeros[1] += torch.ones(n)
+    return zeros
+
+
+def test_sizes_that_a_scripted_part_asks_for_keep_no_input():
+    assert not checked(lambda x: adds_to_zeros(x, 3), ROWS).graph.input
+
+
+@torch.jit.script
+def like(x):
+    return torch.full_like(x, 1.5)
+
+
+@torch.jit.script
+def of_length(x):
+    return torch.zeros(x.size(0))
+
+
+def test_scripted_programs_keep_inputs_as_torch_keeps_them():
+    assert len(checked(like, ROWS).graph.input) == 1 and not checked(of_length, ROWS).graph.input
+
+
 def test_state_is_told_and_left_out():
     class Counter(torch.nn.Module):
         def __init__(self):
@@ -429,6 +455,15 @@ def test_modes_of_modules_are_given_back():
         model = exported(net, ROWS, training=training)
         assert "Dropout" not in ops(model)
         assert [m.training for m in net.modules()] == [True, False, True]
+
+
+def test_a_training_mode_that_was_asked_for_normalises_by_the_batch():
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4, affine=False)).train()
+    for options in ({"training": TrainingMode.TRAINING}, {"training": TrainingMode.PRESERVE}):
+        for model in (net, torch.jit.script(net)):
+            with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="the update of 1.running_mean"):
+                agrees(checked(model, IMAGE, **options), net, IMAGE)
+    assert "ReduceMean" not in ops(checked(net, IMAGE)) and net[1].training
 
 
 class Flagged(torch.nn.Module):
