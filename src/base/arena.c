@@ -1,9 +1,8 @@
 /* arena.c - memory: arenas, freed whole; the two arenas of a context.
  *
  * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has one of its own, so that
- * it can grow where it stands (the system moves pages, not bytes) and go when it is outgrown. To touch a page for the first
- * time costs more than most of our steps do with it: chunks ask for huge pages, and those of an evaluation that has
- * restarted serve the next one.
+ * it can grow where it stands (pages.c) and go when it is outgrown. The chunks of an evaluation that has restarted serve the
+ * next one.
  *
  * A small allocation never fails, so that code need not test each one: when malloc refuses, an arena falls back on a
  * reserve made with it, and the context has failed. The reserve is never touched before, so it costs address space
@@ -12,7 +11,6 @@
 #include "base/limits.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum {
     ALIGN = 16,
@@ -20,9 +18,11 @@ enum {
 #ifdef PT2ONNX_FAULTS
     CHUNK_MIN = 8 << 10,        /* many small chunks: many places where memory can run out */
     CHUNK_MAX = 8 << 10,
+    DENSE = 1 << 10,
 #else
     CHUNK_MIN = 64 << 10,       /* chunks double from this ... */
     CHUNK_MAX = 4 << 20,        /* ... to this */
+    DENSE = 8 << 10,            /* a piece for dense things */
 #endif
 #ifdef __SANITIZE_ADDRESS__
     BLOCK_MIN = 64,             /* whoever still looks at an array that is outgrown is found */
@@ -30,12 +30,11 @@ enum {
     BLOCK_MIN = 16 << 10,       /* arrays from this size on are blocks */
 #endif
     RESERVE = 1 << 20,
-    HUGE_PAGE = 2 << 20,
 };
 
 typedef struct Chunk {
     struct Chunk *older;
-    size_t size, used;          /* with this head; without it */
+    size_t size, used;          /* without this head */
     size_t clean;               /* from here on nothing was ever written: it is zero */
     _Alignas(ALIGN) uint8_t at[];
 } Chunk;
@@ -48,8 +47,12 @@ typedef struct Block {
     _Alignas(ALIGN) uint8_t at[];
 } Block;
 
+/* Where mem_dense puts things: a piece of the chunk `in`. */
+typedef struct Dense { Chunk *in; uint8_t *at; size_t left; } Dense;
+
 struct Arena {
     Chunk *newest, *reserve;
+    Dense dense;
     Chunk *spare;               /* to be used again, empty */
     Block *blocks;              /* newest first */
     uint64_t n_block;           /* made so far */
@@ -59,70 +62,11 @@ struct Arena {
     bool no_block;              /* malloc has refused one: an array of that size may lie in a chunk */
 };
 
-/* ---- malloc ---- */
-
-#ifdef PT2ONNX_FAULTS
-static _Thread_local long fault_countdown = -1;
-
-void fault_after(long n) { fault_countdown = n; }
-
-static bool fault_now(void)
-{
-    if (fault_countdown > 0)
-        fault_countdown--;
-    else if (fault_countdown == 0)
-        return true;
-    return false;
-}
-#else
-static bool fault_now(void) { return false; }
-#endif
-
-void *base_malloc(size_t size)
-{
-    return fault_now() ? NULL : malloc(size);
-}
-
-static void *base_realloc(void *p, size_t size) { return fault_now() ? NULL : realloc(p, size); }
-
-void base_free(void *p) { free(p); }
-
-/* Asks for huge pages under all of p: fewer faults, and a large map that is looked at everywhere stays in the TLB. A wish:
- * without it all is well, only slower. Whole pages, so that the system still has one mapping to move when it grows. */
-static void wish_huge(void *p, size_t size)
-{
-    uintptr_t page = 4096, from = (uintptr_t)p & ~(page - 1), to = ((uintptr_t)p + size + page - 1) & ~(page - 1);
-    if (p && size >= HUGE_PAGE)
-        (void)!madvise((void *)from, to - from, MADV_HUGEPAGE);
-}
-
-/* A chunk of 4 MB costs 1,000 page faults, or two. */
-void *pages_new(size_t size)
-{
-    if (size < HUGE_PAGE)
-        return fault_now() ? NULL : calloc(1, size);
-    void *p = fault_now() ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    wish_huge(p, size);
-    return p;
-}
-
-void pages_free(void *p, size_t size)
-{
-    if (p && size >= HUGE_PAGE)
-        munmap(p, size);
-    else
-        free(p);
-}
-
 /* ---- chunks ---- */
-
-static size_t cap_of(const Chunk *c) { return c->size - sizeof *c; }
 
 static Chunk *chunk_new(size_t size)
 {
-    Chunk *c = pages_new(size);
+    Chunk *c = pages_new(sizeof *c, size);
     if (c)
         c->size = size;
     return c;
@@ -132,7 +76,7 @@ static void chunks_free(Chunk *c)
 {
     for (Chunk *older; c; c = older) {
         older = c->older;
-        pages_free(c, c->size);
+        pages_free(c, sizeof *c, c->size);
     }
 }
 
@@ -158,7 +102,7 @@ static Chunk *take_spare(Arena *a, size_t size)
 /* Room for `room` more bytes in the newest chunk. */
 static bool make_room(Arena *a, size_t room)
 {
-    size_t size = room + sizeof(Chunk) > a->next_size ? room + sizeof(Chunk) : a->next_size;
+    size_t size = room > a->next_size ? room : a->next_size;
     Chunk *c = take_spare(a, size);
     if (!c && (c = chunk_new(size)) && a->next_size < CHUNK_MAX)
         a->next_size *= 2;
@@ -170,7 +114,7 @@ static bool make_room(Arena *a, size_t room)
         return false;
     a->spent = true;
     push_chunk(a, a->reserve);
-    return room <= cap_of(a->reserve);
+    return room <= a->reserve->size;
 }
 
 /* NULL when the newest chunk has no room. */
@@ -178,7 +122,7 @@ static inline void *bump(Arena *a, size_t size)
 {
     Chunk *c = a->newest;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if (!c || cap_of(c) - c->used < size)
+    if (!c || c->size - c->used < size)
         return NULL;
     uint8_t *p = c->at + c->used;
     if (c->used < c->clean)
@@ -187,8 +131,10 @@ static inline void *bump(Arena *a, size_t size)
     return p;
 }
 
-static void go_back(Chunk *c, size_t used)
+static void go_back(Arena *a, Chunk *c, size_t used)
 {
+    if (a->dense.in == c && a->dense.at + a->dense.left > c->at + used)
+        a->dense = (Dense){ 0 };
     if (c->clean < c->used)
         c->clean = c->used;
     c->used = used;
@@ -199,7 +145,7 @@ static void drop_newest(Arena *a)
     Chunk *c = a->newest;
     a->newest = c->older;
     a->bytes -= c->size;
-    go_back(c, 0);
+    go_back(a, c, 0);
     if (c == a->reserve) {
         c->older = NULL;
         a->spent = false;
@@ -225,10 +171,9 @@ static void link_block(Block *b)
 
 static void *block_new(Arena *a, size_t size)
 {
-    Block *b = fault_now() || size > SIZE_MAX - sizeof *b ? NULL : calloc(1, sizeof *b + size);
+    Block *b = pages_new(sizeof *b, size);
     if (!b)
         return NULL;
-    wish_huge(b, sizeof *b + size);
     *b = (Block){ .older = a->blocks, .of = a, .size = size, .number = a->n_block++ };
     link_block(b);
     return b->at;
@@ -243,7 +188,7 @@ static void block_free(Block *b)
     else
         b->of->blocks = b->older;
     b->of->bytes -= b->size;
-    base_free(b);
+    pages_free(b, sizeof *b, b->size);
 }
 
 static bool in_list(const Block *list, const Block *b)
@@ -289,18 +234,22 @@ void arena_free(Arena *a)
     base_free(a);
 }
 
+/* Never NULL. */
+static void *in_chunk(Arena *a, size_t size)
+{
+    void *p = bump(a, size);
+    if (!p && !make_room(a, size + ALIGN))
+        abort();            /* the reserve is used up: see the head of this file */
+    return p ? p : bump(a, size);
+}
+
 void *arena_alloc(Arena *a, size_t size)
 {
-    void *p = size < BLOCK_MIN ? bump(a, size) : block_new(a, size);
+    void *p = size < BLOCK_MIN ? NULL : block_new(a, size);
     if (p || size > SMALL_MAX)
         return p;
     a->no_block |= size >= BLOCK_MIN;
-    p = bump(a, size);
-    if (p)
-        return p;
-    if (!make_room(a, size + ALIGN))
-        abort();            /* the reserve is used up: see the head of this file */
-    return bump(a, size);
+    return in_chunk(a, size);
 }
 
 ArenaMark arena_mark(const Arena *a)
@@ -313,7 +262,7 @@ void arena_reset(Arena *a, ArenaMark m)
     while (a->newest && a->newest != m.chunk)
         drop_newest(a);
     if (a->newest)
-        go_back(a->newest, m.used);
+        go_back(a, a->newest, m.used);
     while (a->blocks && a->blocks->number >= m.n_block)
         block_free(a->blocks);
 }
@@ -345,6 +294,25 @@ void *mem_alloc(Ctx *cx, size_t size)
     check_memory(cx, before, a);
     if (!p)
         fail(cx, E_MEMORY, "out of memory");
+    return p;
+}
+
+void *mem_dense(Ctx *cx, size_t size)
+{
+    Arena *a = arena_now(cx);
+    size_t before = arena_bytes(a);
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (size > DENSE / 8)
+        return mem_array(cx, size, 1);
+    if (size > a->dense.left) {
+        uint8_t *piece = in_chunk(a, DENSE);
+        a->dense = (Dense){ a->newest, piece, DENSE };
+    }
+    void *p = a->dense.at;
+    a->dense.at += size;
+    a->dense.left -= size;
+    if (arena_bytes(a) != before)
+        check_memory(cx, before, a);
     return p;
 }
 
@@ -382,12 +350,11 @@ static void *block_grow(Ctx *cx, Block *b, size_t size)
 {
     if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size), "bytes of memory"))
         return NULL;
-    Block *grown = size > SIZE_MAX - sizeof *b ? NULL : base_realloc(b, sizeof *b + size);
+    Block *grown = pages_grow(b, sizeof *b, b->size, size);
     if (!grown) {
         fail(cx, E_MEMORY, "out of memory");
         return NULL;
     }
-    wish_huge(grown, sizeof *grown + size);
     grown->of->bytes -= grown->size;
     grown->size = size;
     link_block(grown);

@@ -38,6 +38,7 @@ size_t arena_bytes(const Arena *a);           /* bytes held, for statistics and 
 
 /* Memory of one evaluation: gone after a restart. Zeroed. */
 void *mem_alloc(Ctx *cx, size_t size);
+void *mem_dense(Ctx *cx, size_t size);                /* of few bytes, beside others of its kind: nodes, strings. What is gone through often, in order of making */
 void *mem_array(Ctx *cx, size_t n, size_t size);      /* NULL (E_MEMORY or E_LIMIT set) when n*size is too much */
 #define new(cx, T) ((T *)mem_alloc((cx), sizeof(T)))
 #define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
@@ -54,8 +55,9 @@ void keep_end(Ctx *cx);
 
 /* ---- strings ----------------------------------------------------------------------------------- */
 
-/* An interned string lives as long as its Ctx: equal text is equal pointer. May hold NUL bytes; s[len] is 0. */
-typedef struct StrRec { uint32_t hash, len; char s[]; } const *Str;
+/* An interned string lives as long as its Ctx: equal text is equal pointer. May hold NUL bytes; s[len] is 0. Those of a context
+ * are numbered in order of making, from 1 on; "" is 0. */
+typedef struct StrRec { uint32_t id, len; char s[]; } const *Str;
 
 Str str_of(Ctx *cx, const char *text);                         /* NUL-terminated */
 Str str_n(Ctx *cx, const void *text, size_t n);

@@ -7,9 +7,12 @@
 
 /* ---- places ---- */
 
+/* The hash beside the number: places that are not the one looked for are not touched, nor those that move. */
+typedef struct PlaceSlot { SourceId id; uint32_t hash; } PlaceSlot;
+
 typedef struct Places {
     VEC(Place) at;                  /* number n is at[n - 1] */
-    SourceId *slot; size_t nslot;
+    PlaceSlot *slot; size_t nslot;
     SourceId last[16];              /* of the chain interned last, outermost first: the next one begins like it */
     const Text *counted; size_t counted_to; uint32_t line;      /* lines of one text counted so far: places come in its order */
 } Places;
@@ -43,16 +46,25 @@ static bool place_same(const Place *a, const Place *b)
            a->start == b->start && a->end == b->end;
 }
 
-static uint64_t place_hash(const Place *p)
+static uint32_t place_hash(const Place *p)
 {
     uint64_t words[] = { p->up, p->kind, (uintptr_t)p->name, (uintptr_t)p->type, (uintptr_t)p->text, p->start, p->end };
-    return hash_bytes(words, sizeof words, 0);
+    return (uint32_t)hash_bytes(words, sizeof words, 0);
 }
 
-static SourceId *find_slot(const Places *ps, const Place *p)
+static PlaceSlot *find_slot(const Places *ps, const Place *p, uint32_t hash)
 {
-    size_t i = place_hash(p) & (ps->nslot - 1);
-    while (ps->slot[i] && !place_same(&ps->at.at[ps->slot[i] - 1], p))
+    size_t i = hash & (ps->nslot - 1);
+    for (const PlaceSlot *s; (s = &ps->slot[i])->id; i = (i + 1) & (ps->nslot - 1))
+        if (s->hash == hash && place_same(&ps->at.at[s->id - 1], p))
+            break;
+    return &ps->slot[i];
+}
+
+static PlaceSlot *free_slot(const Places *ps, uint32_t hash)
+{
+    size_t i = hash & (ps->nslot - 1);
+    while (ps->slot[i].id)
         i = (i + 1) & (ps->nslot - 1);
     return &ps->slot[i];
 }
@@ -62,14 +74,16 @@ static bool grow(Ctx *cx, Places *ps)
     if ((ps->at.n + 1) * 3 <= ps->nslot * 2)
         return true;
     size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
-    SourceId *slot = new_array(cx, SourceId, nslot);
-    if (!slot || ps->nslot >= nslot)            /* a failure just now was at a place */
-        return ps->nslot >= nslot;
-    mem_give(cx, ps->slot, ps->nslot * sizeof *slot);
+    PlaceSlot *slot = new_array(cx, PlaceSlot, nslot), *old = ps->slot;
+    size_t old_n = ps->nslot;                   /* a failure just now was at a place */
+    if (!slot || old_n >= nslot)
+        return old_n >= nslot;
     ps->slot = slot;
     ps->nslot = nslot;
-    for (size_t i = 0; i < ps->at.n; i++)
-        *find_slot(ps, &ps->at.at[i]) = (SourceId)i + 1;
+    for (size_t i = 0; i < old_n; i++)
+        if (old[i].id)
+            *free_slot(ps, old[i].hash) = old[i];
+    mem_give(cx, old, old_n * sizeof *old);
     return true;
 }
 
@@ -78,10 +92,11 @@ static SourceId place_intern(Ctx *cx, Place p)
     Places *ps = places(cx);
     if (ps->at.n >= UINT32_MAX || !grow(cx, ps))
         return p.up;
-    SourceId *slot = find_slot(ps, &p);
-    if (!*slot && vec_push(cx, &ps->at, p))
-        *slot = (SourceId)ps->at.n;
-    return *slot ? *slot : p.up;
+    uint32_t hash = place_hash(&p);
+    PlaceSlot *slot = find_slot(ps, &p, hash);
+    if (!slot->id && vec_push(cx, &ps->at, p))
+        *slot = (PlaceSlot){ (SourceId)ps->at.n, hash };
+    return slot->id ? slot->id : p.up;
 }
 
 /* The stack is walked outermost first, by reversing the list in place for a moment: calls nest deeper than C should. */

@@ -270,7 +270,7 @@ uint8_t *room_take(Ctx *cx, uint64_t size)
     if (p)
         cx->spare = NULL;
     else if (size < SIZE_MAX)
-        p = pages_new(size <= SPARE ? SPARE : (size_t)size);
+        p = pages_new(0, size <= SPARE ? SPARE : (size_t)size);
     return p;
 }
 
@@ -279,7 +279,7 @@ void room_give(Ctx *cx, uint8_t *p, uint64_t size)
     if (size <= SPARE && !cx->spare)
         cx->spare = p;
     else
-        pages_free(p, size <= SPARE ? SPARE : (size_t)size);
+        pages_free(p, 0, size <= SPARE ? SPARE : (size_t)size);
 }
 
 /* The whole result of a recipe, in room that the caller gives back. */
@@ -347,7 +347,7 @@ void sources_close(Ctx *cx)
         if (s->fd >= 0)
             close(s->fd);
     cx->sources = NULL;
-    pages_free(cx->spare, SPARE);
+    pages_free(cx->spare, 0, SPARE);
     cx->spare = NULL;
 }
 

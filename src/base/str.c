@@ -1,25 +1,26 @@
 /* str.c - interned strings, and text that grows. */
 #include "base/internal.h"
 
-/* The hash beside the pointer: strings that are not the one looked for are not touched, nor those that move. */
-typedef struct StrSlot { Str s; uint32_t hash; } StrSlot;
+/* The hash beside the number: strings that are not the one looked for are not touched, nor those that move. */
+typedef struct StrSlot { uint32_t hash, id; } StrSlot;
+typedef struct StrSeen { Str s; uint32_t hash; } StrSeen;
 
 typedef struct Interner {
     StrSlot *slot; size_t nslot, n;
+    Str *at;                        /* number n is at[n - 1]; room for as many as slots may be full */
+    StrSeen seen[256];              /* by hash, those met last: the words of a text come in flocks, and the table is large */
     Str empty;
 } Interner;
 
 static const size_t STR_MAX = UINT32_MAX;
 
-static Str str_make(Ctx *cx, const void *text, size_t n, uint32_t hash)
+static struct StrRec *str_make(Ctx *cx, const void *text, size_t n)
 {
-    struct StrRec *s = mem_array(cx, sizeof *s + n + 1, 1);
+    struct StrRec *s = mem_dense(cx, sizeof *s + n + 1);
     if (!s)
-        return cx->strings->empty;
-    s->hash = hash;
+        return NULL;
     s->len = (uint32_t)n;
-    if (n)
-        memcpy(s->s, text, n);
+    memcpy(s->s, text, n);
     return s;
 }
 
@@ -27,17 +28,18 @@ static Str str_make(Ctx *cx, const void *text, size_t n, uint32_t hash)
 bool strings_init(Ctx *cx)
 {
     struct StrRec *empty = arena_alloc(cx->keep, sizeof *empty + 1);
-    empty->hash = (uint32_t)hash_bytes("", 0, 0);
     cx->strings = arena_alloc(cx->keep, sizeof *cx->strings);
     cx->strings->empty = empty;
     return !arena_spent(cx->keep);
 }
 
+static bool is_text(Str s, const void *text, size_t n) { return s->len == n && memcmp(s->s, text, n) == 0; }
+
 static StrSlot *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
 {
     size_t i = hash & (in->nslot - 1);
-    for (const StrSlot *at; (at = &in->slot[i])->s; i = (i + 1) & (in->nslot - 1))
-        if (at->hash == hash && at->s->len == n && memcmp(at->s->s, text, n) == 0)
+    for (const StrSlot *s; (s = &in->slot[i])->id; i = (i + 1) & (in->nslot - 1))
+        if (s->hash == hash && is_text(in->at[s->id - 1], text, n))
             break;
     return &in->slot[i];
 }
@@ -45,44 +47,64 @@ static StrSlot *find_slot(const Interner *in, const void *text, size_t n, uint32
 static StrSlot *free_slot(const Interner *in, uint32_t hash)
 {
     size_t i = hash & (in->nslot - 1);
-    while (in->slot[i].s)
+    while (in->slot[i].id)
         i = (i + 1) & (in->nslot - 1);
     return &in->slot[i];
 }
 
+/* At most two thirds full. */
+static size_t room_of(size_t nslot) { return nslot / 3 * 2; }
+
+/* A failure on the way is told in strings: then the tables have grown, or never will. */
 static bool grow(Ctx *cx, Interner *in)
 {
-    if ((in->n + 1) * 3 <= in->nslot * 2)
+    if (in->n < room_of(in->nslot))
         return true;
     size_t nslot = in->nslot ? in->nslot * 2 : 1024;
-    StrSlot *slot = new_array(cx, StrSlot, nslot), *old = in->slot;
-    size_t old_n = in->nslot;                   /* a failure just now has been told in strings */
-    if (!slot || old_n >= nslot)
-        return old_n >= nslot;
+    StrSlot *slot = new_array(cx, StrSlot, nslot);
+    Str *at = new_array(cx, Str, room_of(nslot));
+    Interner old = *in;
+    if (!slot || !at || old.nslot >= nslot || nslot > UINT32_MAX)
+        return old.n < room_of(old.nslot);
     in->slot = slot;
     in->nslot = nslot;
-    for (size_t i = 0; i < old_n; i++)
-        if (old[i].s)
-            *free_slot(in, old[i].hash) = old[i];
-    mem_give(cx, old, old_n * sizeof *old);
+    in->at = at;
+    if (old.n)
+        memcpy(at, old.at, old.n * sizeof *at);
+    for (size_t i = 0; i < old.nslot; i++)
+        if (old.slot[i].id)
+            *free_slot(in, old.slot[i].hash) = old.slot[i];
+    mem_give(cx, old.slot, old.nslot * sizeof *slot);
+    mem_give(cx, old.at, room_of(old.nslot) * sizeof *at);
     return true;
+}
+
+/* The text's own record, numbered; the empty string when there is no memory. */
+static Str add(Ctx *cx, Interner *in, const void *text, size_t n, uint32_t hash)
+{
+    struct StrRec *s = str_make(cx, text, n);
+    if (!s || !grow(cx, in))                    /* it may have been full by what was told meanwhile */
+        return in->empty;
+    in->at[in->n++] = s;
+    s->id = (uint32_t)in->n;
+    *free_slot(in, hash) = (StrSlot){ hash, s->id };
+    return s;
 }
 
 static Str intern(Ctx *cx, const void *text, size_t n)
 {
     Interner *in = cx->strings;
     uint32_t hash = (uint32_t)hash_bytes(text, n, 0);
+    StrSeen *seen = &in->seen[hash % COUNT(in->seen)];
+    if (seen->s && seen->hash == hash && is_text(seen->s, text, n))
+        return seen->s;
     if (!grow(cx, in))
         return in->empty;
-    StrSlot *slot = find_slot(in, text, n, hash);
-    if (!slot->s) {
-        Str s = str_make(cx, text, n, hash);
-        if (s->len != n)            /* no memory: not this text */
-            return s;
-        *slot = (StrSlot){ s, hash };
-        in->n++;
-    }
-    return slot->s;
+    const StrSlot *slot = find_slot(in, text, n, hash);
+    Str s = slot->id ? in->at[slot->id - 1] : add(cx, in, text, n, hash);
+    if (s != in->empty)
+        *seen = (StrSeen){ s, hash };
+    return s;
 }
 
 Str str_n(Ctx *cx, const void *text, size_t n)

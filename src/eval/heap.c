@@ -317,7 +317,7 @@ static void touch_dict(Ctx *cx, Dict *d)
 static uint64_t hash_key(Value k)
 {
     if (k.tag == V_STR)
-        return k.s->hash;
+        return k.s->id;
     if (k.tag == V_FLOAT && !(k.f >= -9e18 && k.f <= 9e18 && k.f == (double)(int64_t)k.f))
         return hash_bytes(&k.f, sizeof k.f, 1);
     int64_t i = k.tag == V_INT ? k.i : k.tag == V_BOOL ? k.b : k.tag == V_FLOAT ? (int64_t)k.f : (int64_t)k.tag;

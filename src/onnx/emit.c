@@ -13,7 +13,7 @@
 /* Made things by content: nodes in the scope that made them, constants and dims in the root's. Nodes have a table of their
  * own, which each pass of src/tidy empties and fills again. */
 typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
-typedef struct Shared { uint64_t hash; SharedKind kind; void *what; } Shared;
+typedef struct Shared { uint32_t hash; SharedKind kind; void *what; } Shared;
 typedef struct Sharing { Shared *slot; size_t n_slot, n; } Sharing;
 struct Share { Sharing nodes, values; };
 
@@ -48,7 +48,7 @@ static void share(Graph *g, Shared e)
 }
 
 /* The next entry of that hash and kind from slot *at on; NULL at the end. Start with *at = hash. */
-static void *next_shared(const struct Share *both, uint64_t hash, SharedKind kind, size_t *at)
+static void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size_t *at)
 {
     const Sharing *s = !both ? NULL : kind == SHARED_NODE ? &both->nodes : &both->values;
     if (!s || !s->n_slot)
@@ -454,7 +454,8 @@ static bool check_attrs(Graph *g, const OnnxOp *op, const OpVersion *ver, const 
 
 static void *copy_array(Ctx *cx, const void *p, size_t n, size_t size)
 {
-    return n ? mem_copy(cx, p, n * size) : NULL;
+    void *to = n ? mem_dense(cx, n * size) : NULL;
+    return to ? memcpy(to, p, n * size) : NULL;
 }
 
 static Attr copy_attr(Ctx *cx, const Attr *from)
@@ -472,14 +473,14 @@ static Attr copy_attr(Ctx *cx, const Attr *from)
 static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *attr, size_t n_attr, size_t n_out)
 {
     Ctx *cx = g->cx;
-    Node *n = new(cx, Node);
+    Node *n = mem_dense(cx, sizeof *n);
     *n = (Node){ .name = name, .domain = domain, .n_in = (uint16_t)in.n, .n_out = (uint16_t)n_out, .graph = g };
     n->in = copy_array(cx, in.at, in.n, sizeof *in.at);
-    n->attr = n_attr ? new_array(cx, Attr, n_attr) : NULL;
+    n->attr = n_attr ? mem_dense(cx, n_attr * sizeof *n->attr) : NULL;
     for (size_t i = 0; i < n_attr; i++)
         if (attr[i].kind != ATTR_NONE)
             n->attr[n->n_attr++] = copy_attr(cx, &attr[i]);
-    n->out = new_array(cx, Ox, n_out ? n_out : 1);
+    n->out = mem_dense(cx, (n_out ? n_out : 1) * sizeof *n->out);
     for (size_t i = 0; i < n_out; i++) {
         n->out[i] = ox_new(g, OX_NODE, NULL);
         n->out[i]->node = n;

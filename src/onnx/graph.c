@@ -153,7 +153,7 @@ Graph *graph_root(Graph *g)
 
 Ox ox_new(Graph *g, OxKind kind, Type t)
 {
-    Ox v = new(g->cx, struct OxValue);
+    Ox v = mem_dense(g->cx, sizeof *v);
     v->kind = kind;
     v->id = ++types_of(g->cx)->next_value;
     v->type = t;

@@ -66,6 +66,48 @@ static void an_outgrown_array_is_given_back(void **state)
     assert_true(arena_bytes(cx->run) < 256 << 10);
 }
 
+/* Across the size from which on arrays are moved by their pages, with another behind it that is in the way. */
+static void a_large_array_grows_where_others_stand(void **state)
+{
+    Ctx *cx = *state;
+    size_t n = 1 << 20;
+    uint32_t *at = mem_array(cx, n, sizeof *at), *other = mem_array(cx, n, sizeof *other);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = i + other[i];
+    for (; n < 8 << 20; n *= 2) {
+        at = mem_grow(cx, at, n, 2 * n, sizeof *at);
+        assert_non_null(at);
+        for (uint32_t i = (uint32_t)n; i < 2 * n; i++)
+            at[i] = i;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(at[i], i);
+    mem_give(cx, at, n * sizeof *at);
+    other[0] = 1;
+}
+
+static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
+{
+    Ctx *cx = *state;
+    uint8_t *kept = mem_dense(cx, 100), *between = mem_alloc(cx, 100), *next = mem_dense(cx, 100);
+    assert_ptr_equal(next, kept + 112);
+    assert_true(between < kept || between > next);
+    memset(kept, 1, 100);
+    for (int round = 0; round < 3; round++) {
+        ArenaMark m = arena_mark(cx->run);
+        for (int i = 0; i < 1000; i++) {
+            uint8_t *p = mem_dense(cx, 50), *q = mem_alloc(cx, 50);
+            assert_int_equal((uintptr_t)p % 16, 0);
+            for (int k = 0; k < 50; k++)
+                assert_int_equal(p[k] | q[k], 0);
+            memset(p, 0xff, 50);
+            memset(q, 0xff, 50);
+        }
+        arena_reset(cx->run, m);
+    }
+    assert_int_equal(kept[99], 1);
+}
+
 static void a_mark_frees_blocks_made_since(void **state)
 {
     (void)state;
@@ -155,7 +197,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(memory_is_zeroed_and_aligned), TEST(a_mark_gives_memory_back), TEST(an_array_that_overflows_is_refused),
-        TEST(an_array_grows_with_its_items), TEST(an_outgrown_array_is_given_back), TEST(a_mark_frees_blocks_made_since),
+        TEST(an_array_grows_with_its_items), TEST(an_outgrown_array_is_given_back), TEST(a_large_array_grows_where_others_stand),
+        TEST(dense_memory_lies_together_and_goes_with_its_mark), TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),
         TEST(the_heap_limit_names_its_option), TEST(many_small_pieces_meet_the_limit_too),
 #ifdef PT2ONNX_FAULTS
