@@ -72,7 +72,7 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
     int64_t i = slot_of(o, name);
     if (i >= 0 && o->slot[i].v.tag != V_UNINIT) {
         if (o->path)
-            state_read(ev, &o->slot[i]);
+            state_read(ev, o, i);
         *out = o->slot[i].v;
         return true;
     }

@@ -163,8 +163,8 @@ void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 /* ---- state.c ---- */
 
 MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
-void state_read(Eval *ev, const Cell *c);
-void state_wrote(Eval *ev, const Cell *c);
+void state_read(Eval *ev, const Obj *o, int64_t slot);
+void state_wrote(Eval *ev, const Obj *o, int64_t slot);
 void state_hold_input(Eval *ev, const Tensor *t, Str name);
 void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */

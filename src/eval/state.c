@@ -6,7 +6,8 @@
  * run). What a run sets before it looks at it is no state. */
 #include "eval/branch.h"
 
-typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; } Held;  /* an attribute */
+typedef struct Used { SourceId wrote; bool read; } Used;       /* where the run set an attribute, and whether it looked at it */
+typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; size_t used; } Held;     /* an attribute */
 typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
 
@@ -14,11 +15,10 @@ typedef struct Reach { Ctx *cx; Map seen; VEC(Ox) todo; } Reach;
 
 typedef struct State {
     VEC(Held) attrs;
+    VEC(Used) used;                 /* of the attributes, those of an object from number `held` - 1 of it on */
     VEC(HeldList) lists;
     VEC(HeldStorage) storages;
-    Map seen;                       /* objects, lists, dicts, storages already walked */
-    Map read;                       /* cells that the run has read */
-    Map wrote;                      /* cells that it set -> where */
+    Map seen;                       /* lists, dicts, tuples already walked */
     Map fed;                        /* names of state -> the input */
     Map positions;                  /* names of ints that are taken for 0 or more -> the dimension */
     VEC(HeldStorage) inputs;        /* the user's */
@@ -51,9 +51,13 @@ static bool has_identity(Value v)
 static void walk_object(Walk *w, Obj *o, Str name)
 {
     const ClassDef *c = o->cls;
+    size_t used = w->s->used.n;
+    for (int64_t i = 0; i < o->n; i++)
+        vec_push(w->ev->cx, &w->s->used, (Used){ 0 });
+    o->held = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
-        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr });
+        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
         Value v = o->slot[i].v;
         if (v.tag == V_TENSOR && v.t->st->name)
             walk(w, v, v.t->st->name);
@@ -80,13 +84,23 @@ static void walk_dict(Walk *w, const Dict *d, Str name)
         walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
 
+/* For the first time? Objects and storages, of which there are many, know it themselves. */
+static bool first_visit(Walk *w, Value v)
+{
+    if (v.tag == V_OBJ)
+        return v.obj->held == 0;
+    if (v.tag != V_TENSOR)
+        return map_add(w->ev->cx, &w->s->seen, v.any, NULL);
+    bool held = v.t->st->held;
+    v.t->st->held = true;
+    return !held;
+}
+
 static void walk(Walk *w, Value v, Str name)
 {
     Ctx *cx = w->ev->cx;
-    const void *key = v.tag == V_TENSOR ? (const void *)v.t->st : v.any;
-    if (!has_identity(v) || map_find(&w->s->seen, key) || w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4)
+    if (!has_identity(v) || w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4 || !first_visit(w, v))
         return;
-    map_put(cx, &w->s->seen, key, NULL);
     w->depth++;
     if (v.tag == V_OBJ)
         walk_object(w, v.obj, name);
@@ -229,16 +243,25 @@ void state_hold_input(Eval *ev, const Tensor *t, Str name)
     vec_push(ev->cx, &ev->state->inputs, (HeldStorage){ t->st, t->st->now, name });
 }
 
-void state_read(Eval *ev, const Cell *c)
+/* NULL for an attribute of an object that the run made. */
+static Used *used_of(const State *s, const Obj *o, int64_t slot)
 {
-    if (ev->state)
-        map_put(ev->cx, &ev->state->read, c, NULL);
+    size_t i = o->held + (size_t)slot;
+    return s && o->held && i <= s->used.n ? &s->used.at[i - 1] : NULL;
 }
 
-void state_wrote(Eval *ev, const Cell *c)
+void state_read(Eval *ev, const Obj *o, int64_t slot)
 {
-    if (ev->state)
-        map_put(ev->cx, &ev->state->wrote, c, (void *)(uintptr_t)where_intern(ev->cx));
+    Used *u = used_of(ev->state, o, slot);
+    if (u)
+        u->read = true;
+}
+
+void state_wrote(Eval *ev, const Obj *o, int64_t slot)
+{
+    Used *u = used_of(ev->state, o, slot);
+    if (u)
+        u->wrote = where_intern(ev->cx);
 }
 
 /* ---- after the run ---- */
@@ -449,9 +472,10 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
 
 static bool leave_attr(Eval *ev, const Held *h)
 {
-    if (!map_find(&ev->state->read, h->cell))
-        return true;                                    /* set before it was ever read */
-    return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), (SourceId)(uintptr_t)map_get(&ev->state->wrote, h->cell));
+    const Used *u = &ev->state->used.at[h->used];
+    if (!u->read || same_value(h->before, h->cell->v))
+        return true;                                    /* set before it was ever read; or as it was: no name is made for those */
+    return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), u->wrote);
 }
 
 static bool leave_items(Eval *ev, const HeldList *h)
@@ -538,10 +562,10 @@ static bool make_state_outputs(Eval *ev)
     return !ctx_failed(cx);
 }
 
-bool state_check(Eval *ev)
+/* What outputs and the next run look at: asked only of state that is an input. */
+static void look(Eval *ev)
 {
     State *s = ev->state;
-    bool ok = true;
     s->looked.cx = ev->cx;
     for (size_t i = 0; i < s->storages.n; i++)
         if (s->storages.at[i].st->now != s->storages.at[i].before)
@@ -551,6 +575,14 @@ bool state_check(Eval *ev)
     for (size_t i = 0; i < s->lists.n; i++)
         reach_items(ev, &s->lists.at[i]);
     reach_outputs(&s->looked, ev->g);
+}
+
+bool state_check(Eval *ev)
+{
+    State *s = ev->state;
+    bool ok = true;
+    if (s->fed.n)
+        look(ev);
     for (size_t i = 0; ok && i < s->attrs.n; i++)
         ok = leave_attr(ev, &s->attrs.at[i]);
     for (size_t i = 0; ok && i < s->lists.n; i++)

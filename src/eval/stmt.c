@@ -81,7 +81,7 @@ static bool set_attr(Eval *ev, const Stmt *s)
         return false;
     obj_set(ev->cx, o.obj, i, v);
     if (o.obj->path)
-        state_wrote(ev, &o.obj->slot[i]);
+        state_wrote(ev, o.obj, i);
     return true;
 }
 

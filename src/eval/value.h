@@ -51,7 +51,7 @@ struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty o
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
 struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born; };
-struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; };
+struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; size_t held; /* state.c's number for it, 0 none */ };
 typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
 
 /* ---- tensors ---- */
@@ -66,6 +66,7 @@ struct Storage {
     bool state;                     /* a parameter, buffer or attribute of the saved model */
     SourceId written;               /* of state: where the last write was */
     bool input;
+    bool held;                      /* state.c has met it */
     bool shared_bytes;              /* another storage of the file overlaps it: a write is refused */
     struct Peer *peers;             /* storages that may or may not be this very memory (tensor.c) */
     Str lost;                       /* why nobody can tell what it holds, once a peer was written (`now` is POISON then) */
