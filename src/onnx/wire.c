@@ -68,8 +68,9 @@ typedef struct Wire {
     uint32_t n_value, n_node, n_place;      /* one more than the highest id */
     Str no_name;                    /* "": an input or output that is not there */
     Str source_key, module_key, class_key;
-    Map used;                       /* every name given -> the last suffix tried for it */
-    Map paths;                      /* module path -> "/layer1/0" */
+    bool *used; size_t n_used;      /* every name given, by its string's number */
+    Map suffix;                     /* a name that many wished for -> the last suffix tried for it */
+    Str path, prefix;               /* the module path looked at last, "layer1.0", and its "/layer1/0" */
     Map dims;                       /* Dim -> its text */
     NodeProps **props;              /* by SourceId; those of the nodes */
     VEC(Init) inits;
@@ -197,18 +198,38 @@ static void put_prop(Wire *w, int field, Str key, Str value)
 
 /* ---- names ---- */
 
+static bool room_for_name(Wire *w, Str name)
+{
+    if (name->id < w->n_used)
+        return true;
+    size_t n = ((size_t)name->id + 512) * 2;
+    bool *used = mem_grow(w->cx, w->used, w->n_used, n, sizeof *used);
+    if (!used)
+        return false;
+    memset(used + w->n_used, 0, n - w->n_used);
+    w->used = used;
+    w->n_used = n;
+    return true;
+}
+
+/* False when somebody has it already. */
+static bool take_name(Wire *w, Str name)
+{
+    bool is_free = !room_for_name(w, name) || !w->used[name->id];
+    if (name->id < w->n_used)
+        w->used[name->id] = true;
+    return is_free;
+}
+
 /* Takes `wish`, or the first of wish_1, wish_2, .. that is free. The counter per wish keeps 10,000 like-named things linear. */
 static Str unique(Wire *w, Str wish)
 {
-    if (map_add(w->cx, &w->used, wish, NULL) || ctx_failed(w->cx))
+    if (take_name(w, wish) || ctx_failed(w->cx))
         return wish;
-    for (uintptr_t i = (uintptr_t)map_get(&w->used, wish) + 1;; i++) {
+    for (uintptr_t i = (uintptr_t)map_get(&w->suffix, wish) + 1;; i++) {
         Str s = str_fmt(w->cx, "%s_%zu", wish->s, (size_t)i);
-        bool is_free = map_add(w->cx, &w->used, s, NULL);
-        if (ctx_failed(w->cx))
-            return wish;
-        if (is_free) {
-            map_put(w->cx, &w->used, wish, (void *)i);
+        if (take_name(w, s) || ctx_failed(w->cx)) {
+            map_put(w->cx, &w->suffix, wish, (void *)i);
             return s;
         }
     }
@@ -226,9 +247,8 @@ static Str module_prefix(Wire *w, SourceId at)
     Str path = place_module(w->cx, at);
     if (!path || path->len == 0)
         return str_of(w->cx, "");
-    Str known = map_get(&w->paths, path);
-    if (known)
-        return known;
+    if (path == w->path)
+        return w->prefix;
     Buf b = buf_new(w->cx);
     buf_str(&b, "/");
     for (const char *p = path->s, *end = p + path->len, *dot; p < end; p = dot + 1) {
@@ -237,9 +257,8 @@ static Str module_prefix(Wire *w, SourceId at)
         buf_add(&b, p, (size_t)(dot - p));
         buf_add(&b, "/", dot < end);
     }
-    known = buf_done(&b);
-    map_put(w->cx, &w->paths, path, (void *)known);
-    return known;
+    w->path = path;
+    return w->prefix = buf_done(&b);
 }
 
 /* What the operator calls its i-th input: "shape", "axes". */

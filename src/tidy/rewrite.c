@@ -149,8 +149,9 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
 {
     Node **old = g->nodes.at;
     size_t n = g->nodes.n, cap = g->nodes.cap;
-    g->nodes.at = NULL;
-    g->nodes.n = g->nodes.cap = 0;
+    g->nodes.at = new_array(rw->cx, Node *, cap);           /* about as many again */
+    g->nodes.cap = g->nodes.at ? cap : 0;
+    g->nodes.n = 0;
     share_forget_nodes(g);
     for (size_t i = 0; i < n; i++)
         if (!old[i]->dead && !rewrite_node(rw, old[i]))
