@@ -84,13 +84,16 @@ static bool any(const int64_t *at, int n)
     return false;
 }
 
-/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows than a stride has. */
-static void extra_by_pads(Conv *c)
+/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows than a stride has; rows behind
+ * all that the input reaches are left: they hold the bias alone. */
+static void extra_by_pads(Conv *c, int64_t *behind)
 {
     for (int i = 0; i < c->n; i++) {
         int64_t *end = &c->pads[c->n + i], shift = c->extra[i] < c->stride[i] ? 0 : c->extra[i] < *end ? c->extra[i] : *end;
         c->extra[i] -= shift;
         *end -= shift;
+        behind[i] = c->extra[i] < c->stride[i] ? 0 : c->extra[i];
+        c->extra[i] -= behind[i];
     }
 }
 
@@ -106,6 +109,30 @@ static Ox conv_emit(Op *op, const Conv *c)
     return ox_make(op->g, c->transposed ? "ConvTranspose" : "Conv", INPUTS(c->x, c->weight, c->bias),
                    ATTRS(INT_LIST("dilations", c->dilation, n), INT("group", c->groups), shape, extra, INT_LIST("pads", c->pads, 2 * n),
                          INT_LIST("strides", c->stride, n)));
+}
+
+static Ox plus_bias(Op *op, const Conv *c, Ox y)
+{
+    Dim lying[MAX_RANK];
+    if (!c->bias || !ox_ok(y))
+        return y;
+    for (int i = 0; i < c->n + 1; i++)
+        lying[i] = i ? dim_int(op->cx, 1) : ox_dim(y, 1);
+    return ox(op, "Add", y, reshape_to(op, c->bias, lying, c->n + 1));
+}
+
+static Ox conv_transpose(Op *op, Conv c)
+{
+    int64_t behind[MAX_RANK], pads[2 * MAX_RANK] = { 0 };
+    extra_by_pads(&c, behind);
+    if (!any(behind, c.n))
+        return conv_emit(op, &c);
+    Conv plain = c;
+    plain.bias = NULL;
+    for (int i = 0; i < c.n; i++)
+        pads[c.n + 4 + i] = behind[i];
+    Ox y = conv_emit(op, &plain), zero = ox_ok(y) ? number_like(op, 0, y) : POISON;
+    return plus_bias(op, &c, ox(op, "Pad", y, ox_ints(op->g, pads, 2 * (size_t)(c.n + 2)), zero));
 }
 
 /* ---- ints: ONNX convolves floats only, so their windows are a product of matrices, which wraps as PyTorch's does ---- */
@@ -199,13 +226,7 @@ static Ox conv_of_ints(Op *op, Conv *c)
         return ox_ok(x) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups", (long long)c->groups) : POISON;
     Ox columns = reshape_to(op, permute_to(op, x, perm, 2 + 2 * c->n), (const Dim[]){ out[0], g, taps, area }, 4);
     Ox rows = reshape_to(op, c->weight, (const Dim[]){ g, each, taps }, 3);
-    Ox y = reshape_to(op, ox(op, "MatMul", rows, columns), out, rank);
-    if (!c->bias || !ox_ok(y))
-        return y;
-    Dim lying[MAX_RANK];
-    for (int i = 0; i < c->n + 1; i++)
-        lying[i] = i ? dim_int(cx, 1) : out[1];
-    return ox(op, "Add", y, reshape_to(op, c->bias, lying, c->n + 1));
+    return plus_bias(op, c, reshape_to(op, ox(op, "MatMul", rows, columns), out, rank));
 }
 
 static Ox lower_conv(Op *op)
@@ -217,9 +238,7 @@ static Ox lower_conv(Op *op)
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
     bool whole_numbers = ox_ok(c.x) && dtype_is_int(ox_dtype(c.x));
-    if (c.transposed && !whole_numbers)
-        extra_by_pads(&c);
-    Ox out = whole_numbers ? conv_of_ints(op, &c) : conv_emit(op, &c), axes = ints(op, 0);
+    Ox out = whole_numbers ? conv_of_ints(op, &c) : c.transposed ? conv_transpose(op, c) : conv_emit(op, &c), axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }
 
