@@ -511,8 +511,9 @@ static Ox lower_weight_norm(Op *op)
     Axes axes = { 0 };
     if (!need_rank(op, v, -1, &rank))
         return POISON;
-    if (dim < -1 || dim >= rank)
+    if (dim < -rank || dim >= rank)
         return op_fail(op, E_VALUE, "dim %lld is out of range for rank %d", (long long)dim, rank);
+    dim = dim < -1 ? dim + rank : dim;
     for (int i = 0; i < rank; i++)
         if (i != dim)
             axes.at[axes.n++] = i;
