@@ -66,6 +66,12 @@ def ctest(tally, folder, what, **env):
     tally.read(results, what)
 
 
+def pytest(python, spread, results, *folders, **env):
+    """A process a core; spread: how they share the tests (pytest-xdist's --dist)."""
+    run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "--durations=25", "-n", str(os.cpu_count() or 2), "--dist", spread, *folders, "--junitxml", results],
+        OMP_NUM_THREADS="1", **env)
+
+
 def package(tally, python, folder, **env):
     """The tests of the Python package, under the torch of this Python."""
     version = subprocess.run([python, "-c", "import torch; print(torch.__version__.split('+')[0])"], capture_output=True, text=True).stdout.strip()
@@ -73,7 +79,7 @@ def package(tally, python, folder, **env):
     results = os.path.join(TOP, folder, "package-%s.xml" % version)
     if os.path.exists(results):
         os.remove(results)
-    run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/package", "--junitxml", results], **env)
+    pytest(python, "loadfile", results, "tests/package", **env)
     tally.read(results, "package, torch " + version)
 
 
@@ -111,7 +117,7 @@ def main():
     results = os.path.join(TOP, o.build, "pytest.xml")
     if os.path.exists(results):
         os.remove(results)
-    run([o.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "tests/python", "tests/script", "--junitxml", results], **env)
+    pytest(o.python, "worksteal", results, "tests/python", "tests/script", **env)
     tally.read(results, "pytest")
 
     for python in (".venv-t113/bin/python", o.python):

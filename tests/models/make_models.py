@@ -31,6 +31,9 @@ def sets(corpus):
     import exported
     import programs
     found = [("export", exported.RECIPES), ("programs", programs.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+    if corpus:
+        import demand
+        found.append(("demand", demand.RECIPES))
     if corpus and importlib.util.find_spec("transformers"):
         import transformer_families
         found.append(("transformers", transformer_families.RECIPES))

@@ -1,4 +1,5 @@
 """conftest.py - builds that tests need, and the folder of the models."""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -16,13 +17,16 @@ def pytest_configure(config):
 
 
 def build(folder, target, *options, **env):
-    """Configure and build one target in a folder beside the main build; its path."""
+    """Configure and build one target in a folder beside the main build; its path. Tests run in several processes: one builds, the others find it built."""
     where = os.path.join(oracle.TOP, folder)
     everything = {**os.environ, **env}
-    for command in (["cmake", "-S", oracle.TOP, "-B", where, *options],
-                    ["cmake", "--build", where, "-j", str(os.cpu_count() or 2), "--target", target]):
-        done = subprocess.run(command, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert done.returncode == 0, "%s\n%s" % (" ".join(command), done.stdout[-3000:])
+    os.makedirs(where, exist_ok=True)
+    with open(os.path.join(where, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in (["cmake", "-S", oracle.TOP, "-B", where, *options],
+                        ["cmake", "--build", where, "-j", str(os.cpu_count() or 2), "--target", target]):
+            done = subprocess.run(command, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert done.returncode == 0, "%s\n%s" % (" ".join(command), done.stdout[-3000:])
     return os.path.join(where, target)
 
 
