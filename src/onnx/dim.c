@@ -1471,6 +1471,11 @@ bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out)
         *out = b;
         return true;
     }
+    /* One row of a, as `a[-1:]` has it: 1 where a has any, else 0. */
+    if (equal(cx, b, dim_min(cx, one, a)) == YES || equal(cx, a, dim_min(cx, one, b)) == YES) {
+        *out = equal(cx, b, dim_min(cx, one, a)) == YES ? a : b;
+        return true;
+    }
     return fresh_pair(cx, a, b, out);
 }
 

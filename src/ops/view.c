@@ -452,11 +452,27 @@ static bool slice_span(Op *op, Ox x, Span *s)
     return !ctx_failed(op->cx);
 }
 
+/* A bound that counts from the end of an axis whose size is open, as it was written: ONNX counts from the end as Python does. */
+static Ox from_the_end(Op *op, const char *name, Dim size)
+{
+    int64_t v;
+    bool open = arg_given(op, name) && !dim_known(size, NULL);
+    return open && dim_known(arg_dim_expr(op, name), &v) && v < 0 ? ints(op, v) : NULL;
+}
+
 static Ox lower_slice(Op *op)
 {
     Ox x = arg(op, "self");
     Span s;
-    return slice_span(op, x, &s) ? slice_axis(op, x, s.axis, s.start, s.end, s.step) : POISON;
+    if (!slice_span(op, x, &s))
+        return POISON;
+    Ox from = from_the_end(op, "start", ox_dim(x, s.axis)), to = from_the_end(op, "end", ox_dim(x, s.axis));
+    if (!from && !to)
+        return slice_axis(op, x, s.axis, s.start, s.end, s.step);
+    from = from ? from : ox_dims(op->g, &s.start, 1);
+    to = to ? to : dim_eq(op->cx, s.end, ox_dim(x, s.axis)) == YES ? ints(op, INT64_MAX) : ox_dims(op->g, &s.end, 1);
+    Ox axes = ints(op, s.axis), by = ints(op, s.step);
+    return s.step == 1 ? ox(op, "Slice", x, from, to, axes) : ox(op, "Slice", x, from, to, axes, by);
 }
 
 /* Every step-th row: ScatterND over the axis brought to the front. */
