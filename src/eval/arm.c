@@ -81,7 +81,11 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     dim_scope_open(ev->cx);
     ev->g = a->g;
     ev->staged++;
-    a->flow = run(ev, arg, &a->result);
+    /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
+    if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) && ctx_failed(ev->cx))
+        a->flow = FLOW_FAIL;
+    else
+        a->flow = run(ev, arg, &a->result);
     size_t n = a->flow == FLOW_FAIL || a->flow == FLOW_RAISE ? 0 : trail_changes(ev->cx, m, &changes);
     for (size_t i = 0; i < n; i++)
         capture_one(ev, a, &changes[i]);

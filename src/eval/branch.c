@@ -159,7 +159,7 @@ Flow run_branch(Eval *ev, const Stmt *s, Value condition)
     if (why)
         return take_assumed(ev, s, condition.sb, found == YES, why);
     const Block *block[2] = { &s->body, &s->other };
-    Arm arm[2] = { { .block = block[0] }, { .block = block[1] } };
+    Arm arm[2] = { { .block = block[0], .condition = condition, .truth = true }, { .block = block[1], .condition = condition } };
     int first = raises_surely(block[1]) ? 1 : 0;
     for (int i = 0; i < 2; i++) {
         int k = i == 0 ? first : 1 - first;

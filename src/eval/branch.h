@@ -12,6 +12,8 @@ typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Val
 
 typedef struct Arm {
     const Block *block;             /* NULL when it is no block of the current frame */
+    Value condition;                /* V_SYMBOOL, and then `truth` is what it is in here; or V_POISON */
+    bool truth;
     Graph *g;
     uint64_t opened;                /* heap's clock: what was born later is the arm's own */
     Flow flow;
@@ -32,10 +34,31 @@ typedef struct LoopPlan {
     const Block *block;             /* NULL: not a block of the current frame */
     bool (*body)(Eval *ev, void *arg, Value trip);
     bool (*condition)(Eval *ev, void *arg, Value *out);     /* NULL: a for loop */
+    const Stmt *text;               /* a while statement; or NULL */
     void *arg;
     Value start;                    /* trips of a for loop; the condition before the first trip of a while loop */
 } LoopPlan;
 MUST_USE bool run_loop(Eval *ev, const LoopPlan *plan);
+
+/* trips.c: what holds whenever a trip of a staged loop begins, because its condition said so. */
+typedef struct Known { Rel rel; Dim a, b; } Known;
+typedef struct TripStart {
+    Value first;                    /* the condition that the first trip began with; V_NONE: it had none */
+    Dim counter;                    /* the trip's number in the latest run of the body */
+    VEC(Known) known;               /* in terms of it */
+    bool wrong;                     /* a supposition was not true of a next trip: none is made any more */
+} TripStart;
+/* `outside` is an evaluator of the graph around the loop. Before a run of the body: what is known, of this counter, become facts. */
+MUST_USE bool trip_start_suppose(Eval *ev, Eval *outside, TripStart *t, Dim counter);
+/* After one: what its condition says of the next trip. What was supposed must be among it, or *again is set. */
+MUST_USE bool trip_start_learn(Eval *outside, TripStart *t, Value condition, bool *again);
+/* Adds what holds of every trip but the first, if it holds of that too. */
+MUST_USE bool trip_start_add(Eval *outside, TripStart *t, Known k);
+
+/* A number that the loop changes and what its condition asks of it, as the text says: `number rel bound`. */
+typedef struct Limit { const Cell *number; Rel rel; Dim bound; } Limit;
+enum { MAX_LIMITS = 4 };
+int limits_of(Eval *ev, const Stmt *s, Limit out[MAX_LIMITS]);
 
 /* Is c a local of the current frame that only this block uses? */
 bool local_to_block(Eval *ev, const Block *b, const Cell *c);
@@ -48,6 +71,9 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
 static inline bool same_tensor(const Tensor *a, const Tensor *b) { return a == b || (a->st == b->st && a->base == b->base && a->view == b->view); }
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
+/* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact. That two are equal does not: results
+ * would get one's name in an arm and the other's in the other. False: a contradiction, or an error. */
+MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
 bool val_is_int(Value v);                               /* known or not */
 bool val_is_bool(Value v);
 bool val_is_float(Value v);

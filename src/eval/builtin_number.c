@@ -773,21 +773,24 @@ static bool identical(Builtin *b, Value *out)
 
 static bool logic(Builtin *b, Value *out)
 {
-    static const char *const names[] = { [BIT_AND] = "And", [BIT_OR] = "Or", [BIT_XOR] = "Xor" };
     Bits op = (Bits)b->row->datum;
     Value x = b->arg[0].v, y = b->arg[1].v;
     if (x.tag == V_BOOL && y.tag == V_BOOL) {
         *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
         return true;
     }
+    if (op == BIT_AND) {
+        *out = val_both(b->g, x, y);
+        return !ctx_failed(b->cx);
+    }
     Value known = x.tag == V_BOOL ? x : y, other = x.tag == V_BOOL ? y : x;
-    if (known.tag == V_BOOL && op != BIT_XOR) {             /* True and q is q; False and q is False */
-        *out = known.b == (op == BIT_AND) ? other : known;
+    if (known.tag == V_BOOL && op == BIT_OR) {              /* False or q is q; True or q is True */
+        *out = known.b ? known : other;
         return true;
     }
     Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
     Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
-    *out = val_symbool(b->cx, ox_g(b->g, names[op], p, q));
+    *out = val_symbool(b->cx, ox_g(b->g, op == BIT_OR ? "Or" : "Xor", p, q));
     return !ctx_failed(b->cx);
 }
 

@@ -62,6 +62,21 @@ Value val_not(Eval *ev, Value v)
     return val_rel(ev->cx, REL_LT, s->b, s->a);
 }
 
+bool assume_order(Ctx *cx, const SymBool *s, bool truth)
+{
+    if (s->left && truth)
+        return assume_order(cx, s->left, true) && assume_order(cx, s->right, true);
+    if (s->ox)
+        return true;
+    switch (s->rel) {
+    case REL_EQ: return truth || dim_assume(cx, REL_NE, s->a, s->b);
+    case REL_NE: return !truth || dim_assume(cx, REL_NE, s->a, s->b);
+    case REL_LT: return truth ? dim_assume(cx, REL_LT, s->a, s->b) : dim_assume(cx, REL_LE, s->b, s->a);
+    case REL_LE: break;
+    }
+    return truth ? dim_assume(cx, REL_LE, s->a, s->b) : dim_assume(cx, REL_LT, s->b, s->a);
+}
+
 Ox stand_in(Graph *g, Ox like)
 {
     Ctx *cx = g->cx;

@@ -43,6 +43,19 @@ static Value number_value(Eval *ev, Value like, Ox v)
     return ox_known_scalar(ev->g, v, &f) ? val_float(f) : (Value){ .tag = V_SYMFLOAT, .ox = v };
 }
 
+/* What is joined lies in the range of both. */
+static Value within_both(Ctx *cx, Value v, Value a, Value b)
+{
+    Dim d, x, y;
+    int64_t lo, hi, lo_b, hi_b;
+    if (v.tag != V_SYMINT || !val_dim_of(v, cx, &d) || !dim_is_sym(d, NULL) || !val_dim_of(a, cx, &x) || !val_dim_of(b, cx, &y))
+        return v;
+    dim_range(cx, x, &lo, &hi);
+    dim_range(cx, y, &lo_b, &hi_b);
+    dim_set_range(cx, d, lo < lo_b ? lo : lo_b, hi > hi_b ? hi : hi_b);
+    return v;
+}
+
 static Value join_numbers(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
@@ -54,12 +67,12 @@ static Value join_numbers(Join *j, Value a, Value b)
         Ox x = carry_ox(ev->g, a);
         Ox y = carry_ox(ev->g, b);
         Ox c = carry_ox(ev->g, j->condition);
-        return number_value(ev, a, ox_g(ev->g, "Where", c, x, y));
+        return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
     }
     Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
     Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
     Ox v = join_ox(j, x, y);
-    return j->walk == COLLECT ? a : number_value(ev, a, v);
+    return j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
 }
 
 static const After *after_of(const Arm *a, const void *what)

@@ -5,6 +5,10 @@
  * size, that size becomes a symbol; a Python number that changes becomes symbolic. Each run starts from the same state
  * (the trail is undone) with the carried things generalised. The last run's graph is the body.
  *
+ * A whole number that each trip changes by the same amount (the i of `for i in range(n)` with a break, which is saved as a while) is
+ * counted: in the body it is `first + step * trip`, so that it is known not to be negative; one that changes in another way may still never be. What the condition says about such
+ * numbers holds in the trip that follows; both are supposed, run, and seen to hold again at the end of the run.
+ *
  * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one item and never looks at the
  * list, which the run itself tells, the tensor is not carried either: the items are a scan output. */
 #include "eval/branch.h"
@@ -23,12 +27,16 @@ typedef struct Leaf {
     Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it. dim[0] is its length */
     Ox item;                        /* LIST: all that the trip did was to append this */
     bool dead;                      /* its place was taken by others */
+    bool counts, natural;           /* INT: `first + step * trip`; not that, but never negative */
+    Dim first, now;                 /* INT: before the loop, and what the body was given: NULL when nobody knows */
+    int64_t step;
 } Leaf;
 
 typedef struct Carried {
     int kind;                       /* of Change */
     void *what;
     Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
+    Value after_first;              /* CELL: what the first run's trip made of it */
     size_t first, n;                /* leaves */
     bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
     bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
@@ -49,6 +57,7 @@ typedef struct Loop {
     uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
     Map seen;                       /* storages and containers that this run's trip left in carried things */
     bool again;                     /* this run found something new */
+    TripStart start;                /* what the condition says when a trip begins */
 } Loop;
 
 /* ---- leaves: the tensors and numbers inside a value ---- */
@@ -169,6 +178,26 @@ static Value rebuild_list(Loop *l, Leaf *leaf, Ox now, bool behind)
     return made;
 }
 
+static Dim counted(const Loop *l, const Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    return dim_add(cx, leaf->first, dim_mul(cx, dim_int(cx, leaf->step), l->start.counter));
+}
+
+static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Value made = val_number_of(l->ev->g, now);
+    if (leaf->counts && !behind)
+        made = val_dim(cx, counted(l, leaf));
+    if (!val_dim_of(made, cx, &leaf->now))
+        leaf->now = NULL;
+    Dim least = leaf->natural ? dim_int(cx, 0) : leaf->first;
+    if (leaf->now && (leaf->natural || (leaf->counts && behind)) && !dim_assume(cx, REL_LE, least, leaf->now))
+        return val_poison();
+    return made;
+}
+
 /* v with its leaves replaced by `made` values: inputs of the body, or outputs of the Loop. */
 static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
 {
@@ -182,7 +211,7 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
             return rebuild_list(l, leaf, now, behind);
         if (leaf->form == LEAF_TENSOR)
             return rebuild_tensor(l, leaf, now);
-        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : val_number_of(l->ev->g, now);
+        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
     }
     Value made = copy_shape(cx, v);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
@@ -323,6 +352,35 @@ static bool cannot_match(Loop *l, Value before, Value v)
     return give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
 }
 
+/* Did the trip change the number as it was supposed to? */
+static void check_counting(Loop *l, Leaf *leaf, Value after)
+{
+    Ctx *cx = l->ev->cx;
+    Dim d;
+    int64_t step;
+    bool known = leaf->now && val_dim_of(after, cx, &d);
+    if (leaf->counts && !(known && dim_known(dim_sub(cx, d, leaf->now), &step) && step == leaf->step)) {
+        leaf->counts = false;
+        leaf->natural = l->again = true;
+    } else if (leaf->natural && !(known && dim_le(cx, dim_int(cx, 0), d) == YES)) {
+        leaf->natural = false;
+        l->again = true;
+    }
+}
+
+/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
+static void suppose_counting(Loop *l, const Carried *k)
+{
+    Ctx *cx = l->ev->cx;
+    Leaf *leaf = k->n == 1 ? &l->leaves.at[k->first] : NULL;
+    Dim d;
+    if (!leaf || leaf->form != LEAF_INT || k->unset || k->kind != CHANGE_CELL || !val_dim_of(k->shape, cx, &leaf->first) || !val_dim_of(k->after_first, cx, &d))
+        return;
+    bool from_0 = dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
+    leaf->counts = from_0 && dim_known(dim_sub(cx, d, leaf->first), &leaf->step) && leaf->step > 0;
+    leaf->natural = from_0 && !leaf->counts;
+}
+
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
 /* Go through v, the value after the body, along the value before it. */
@@ -339,8 +397,13 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         set_alias(l, leaf, v.t);
         return widen(l, leaf, tensor_read(g, v.t));
     }
-    if (val_is_plain_number(before))
-        return val_is_plain_number(v) ? widen(l, &l->leaves.at[(*next)++], carry_ox(g, v)) : cannot_match(l, before, v);
+    if (val_is_plain_number(before)) {
+        if (!val_is_plain_number(v))
+            return cannot_match(l, before, v);
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        check_counting(l, leaf, v);
+        return widen(l, leaf, carry_ox(g, v));
+    }
     if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
         for (int64_t i = 0; ok && i < v.tuple->n; i++)
             ok = match(l, k, before.tuple->at[i], v.tuple->at[i], next);
@@ -452,6 +515,8 @@ static bool new_carried(Loop *l, const Change *c)
     Carried k = { .kind = c->kind, .what = c->what, .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
         k.shape = shape_of(cx, c);
+    if (now)
+        k.after_first = *now;
     k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
     if (k.unset) {
         k.shape = copy_shape(cx, ((const Cell *)c->what)->v);
@@ -522,6 +587,8 @@ static bool first_values(Loop *l, size_t from)
         if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : add_leaves(l, k->shape)))
             return false;
         k->n = l->leaves.n - k->first;
+        if (i >= from)
+            suppose_counting(l, k);
     }
     return true;
 }
@@ -557,7 +624,7 @@ static bool keep_going(Loop *l)
     if (!val_is_plain_number(c))
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     l->keep_going = carry_ox(l->g, c);
-    return ox_ok(l->keep_going);
+    return ox_ok(l->keep_going) && trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
 }
 
 static bool run_once(Loop *l)
@@ -578,13 +645,14 @@ static bool run_once(Loop *l)
     dim_scope_open(cx);
     ev->g = l->g;
     ev->staged++;
+    Dim counter = dim_fresh(cx, "i");
+    dim_set_origin(cx, counter, trip, -1);
+    bool begins = trip_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start, counter);
     for (size_t i = 0; i < l->carried.n; i++)
         set_carried(l, &l->carried.at[i], false);
     l->run_opened = heap_now(cx);
     l->seen = (Map){ 0 };
-    Dim counter = dim_fresh(cx, "i");
-    dim_set_origin(cx, counter, trip, -1);
-    bool ok = l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
+    bool ok = begins && l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     for (size_t i = 0; ok && i < n; i++)
         ok = check_change(l, &changes[i]);
@@ -653,9 +721,24 @@ static bool make_loop(Loop *l)
     return !ctx_failed(ev->cx);
 }
 
+/* `i < n` of the condition, for an i that counts: it holds when a trip begins. */
+static bool suppose_limits(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    Limit limit[MAX_LIMITS];
+    int n = l->plan->text ? limits_of(l->ev, l->plan->text, limit) : 0;
+    for (int i = 0; i < n; i++) {
+        const Carried *k = carried_of(l, limit[i].number);
+        const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
+        if (leaf && leaf->counts && !trip_start_add(l->ev, &l->start, (Known){ limit[i].rel, counted(l, leaf), limit[i].bound }))
+            return false;
+    }
+    return !ctx_failed(cx);
+}
+
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
-    Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx) };
+    Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx), .start.first = plan->condition ? plan->start : val_none() };
     for (int run = 0; run < MAX_RUNS; run++) {
         for (size_t i = 0; i < l.leaves.n; i++)
             l.leaves.at[i].last = l.leaves.at[i].item = NULL;
@@ -663,6 +746,8 @@ bool run_loop(Eval *ev, const LoopPlan *plan)
             return false;
         if (!l.again)
             return make_loop(&l);
+        if (run == 0 && !suppose_limits(&l))
+            return false;
     }
     return give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));
 }
@@ -692,7 +777,7 @@ static void forget_variable(Eval *ev, const Stmt *s)
 Flow run_staged_loop(Eval *ev, const Stmt *s, Value v)
 {
     LoopPlan plan = { .block = &s->body, .body = statement_body, .condition = s->kind == S_WHILE ? statement_condition : NULL,
-                      .arg = (void *)s, .start = v };
+                      .text = s->kind == S_WHILE ? s : NULL, .arg = (void *)s, .start = v };
     forget_variable(ev, s);
     return run_loop(ev, &plan) ? FLOW_NEXT : FLOW_FAIL;
 }

@@ -234,6 +234,16 @@ Tri val_truth(Ctx *cx, Value v)
     }
 }
 
+Value val_both(Graph *g, Value x, Value y)
+{
+    if (x.tag == V_BOOL)                                    /* True and y is y */
+        return x.b ? y : x;
+    if (y.tag == V_BOOL)
+        return y.b ? x : y;
+    Ox left = symbool_ox(g, x.sb), right = symbool_ox(g, y.sb), both = ox_g(g, "And", left, right);
+    return ox_ok(both) ? symbool(g->cx, (SymBool){ .ox = both, .left = x.sb, .right = y.sb }) : val_poison();
+}
+
 Ox symbool_ox(Graph *g, const SymBool *b)
 {
     if (b->ox)

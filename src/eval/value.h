@@ -31,7 +31,8 @@ typedef struct Obj Obj;
 typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
-typedef struct SymBool { Rel rel; Dim a, b; Ox ox; } SymBool;      /* ox NULL: the predicate `a rel b`; else ox */
+/* ox NULL: the predicate `a rel b`; else ox, which may be known to be `left and right`. */
+typedef struct SymBool { Rel rel; Dim a, b; Ox ox; const struct SymBool *left, *right; } SymBool;
 
 typedef struct Value {
     ValTag tag;
@@ -121,6 +122,7 @@ static inline bool val_ok(Value v) { return v.tag != V_POISON; }
 Value val_dim(Ctx *cx, Dim d);                                  /* V_INT when known, else V_SYMINT; NULL gives poison */
 Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b);                  /* V_BOOL when decided, else V_SYMBOOL */
 Value val_symbool(Ctx *cx, Ox b);                               /* V_BOOL when constant */
+Value val_both(Graph *g, Value x, Value y);                     /* x and y, each V_BOOL or V_SYMBOOL */
 Value val_number_of(Graph *g, Ox v);                            /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an int: its item, or a fresh symbol with origin) */
 Value val_tensor(Ctx *cx, Ox v);                                /* POISON gives V_POISON */
 Value val_tuple(Ctx *cx, const Value *at, int64_t n);

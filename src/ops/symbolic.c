@@ -236,7 +236,7 @@ static Value lower_logic(Op *op)
     if (is_int(a) || is_int(b))
         return refused(op, "bitwise operators");
     Ox left = as_bool(op, a), right = as_bool(op, b);
-    return val_symbool(op->cx, ox_make(op->g, is_or ? "Or" : "And", INPUTS(left, right), NULL, 0));
+    return !ox_ok(left) || !ox_ok(right) ? val_poison() : is_or ? val_symbool(op->cx, ox(op, "Or", left, right)) : val_both(op->g, a, b);
 }
 
 static Value lower_not(Op *op)

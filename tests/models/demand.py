@@ -366,7 +366,7 @@ class point_sets(nn.Module):
     def farthest(self, points: Tensor, count: int) -> Tensor:
         n, p = points.size(0), points.size(1)
         chosen = torch.zeros(n, count, dtype=torch.long)
-        distance = torch.full((n, p), 1e10)
+        distance = torch.full((n, p), 1e5)              # torch saves 1e10 as an int
         last = torch.zeros(n, dtype=torch.long)
         rows = torch.arange(n)
         for i in range(count):

@@ -105,6 +105,113 @@ def test_early_exits(how, opset, tmp_path):
     same(EarlyExits(), tmp_path, runs, "-i", "x:float32[4,3]", "--loops=" + how, "--opset", str(opset))
 
 
+# ---- numbers that a loop counts: known not to be negative, and below the loop's end, in each trip ----
+
+class UntilNegative(nn.Module):
+    """A prefix of text, and a row of a matrix: both need i to lie between 0 and n."""
+    def forward(self, x):
+        out: List[Tensor] = []
+        grown = torch.zeros(x.size(0), 5)
+        for i in range(5):
+            if i > 0 and bool(x[:, i].sum() < 0):
+                break
+            grown[:, i] = x[:, :i + 1].sum(1)
+            out.append(x[:, i:i + 1])
+        return grown, torch.cat(out, 1)
+
+
+class UntilNegativeOfAnyLength(nn.Module):
+    def forward(self, x):
+        total = torch.zeros(3)
+        seen = 0
+        for i in range(x.size(0)):
+            total = total + x[:i + 1].sum(0)
+            seen += 2
+            if bool(x[i].sum() < 0):
+                break
+        return total, x[:seen]
+
+
+class Unevenly(nn.Module):
+    """The first trip adds 1, a later one 2: not a number that counts."""
+    def forward(self, x):
+        i, step = 0, 1
+        total = torch.zeros(2)
+        while i < x.size(0) and bool(total.sum() < 4):
+            total = total + x[i]
+            i = i + step
+            step = 2
+        return total, i
+
+
+class StepsOverTheEnd(nn.Module):
+    """What the condition says holds when a trip begins, not behind the loop."""
+    def forward(self, x):
+        i = 0
+        total = torch.zeros(2)
+        while i < 5:
+            total = total + x[i:i + 3].sum(0)
+            i = i + 3
+            if bool(total.sum() > 50):
+                i = 0
+                total = total * 0
+        return total, x[i:], i
+
+
+class Jumps(nn.Module):
+    """How far it goes depends on data; it never goes back."""
+    def forward(self, x):
+        at = 0
+        total = torch.zeros(2)
+        while at < x.size(0):
+            total = total + x[at:at + 2].sum(0)
+            if bool(x[at, 0] > 0.5):
+                at = at + 3
+            else:
+                at += 1
+        return total, x[:at], at
+
+
+class BoundMoves(nn.Module):
+    def forward(self, x):
+        i, n = 0, 2
+        total = torch.zeros(2)
+        while i < n:
+            total = total + x[i]
+            if bool(total.sum() > 1) and n < 4:
+                n = n + 1
+            i = i + 1
+        return total, n
+
+
+class OrderInAnArm(nn.Module):
+    """In an arm of `n > 3` it is known that n is more than 3."""
+    def forward(self, x):
+        n = x.size(0)
+        if n > 3:
+            y = x[n - 3:]
+        else:
+            y = torch.cat([x, torch.zeros(3 - n, 2)])
+        return y.sum(0)
+
+
+ROWS = [(torch.rand(n, 2),) for n in (5, 7, 6)] + [(torch.rand(6, 2) * 30,)]
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize("module, runs, spec", [
+    (UntilNegative, [(torch.tensor(r),) for r in ([[1., 2, 3, 4, 5]], [[1., 2, -3, 4, 5], [1, 1, 1, 1, 1]], [[1., -2, 3, 4, 5]])], "x:float32[N,5]"),
+    (UntilNegativeOfAnyLength, [(torch.rand(n, 3),) for n in (4, 1, 7)] + [(torch.rand(6, 3) - 0.5,)], "x:float32[N,3]"),
+    (Unevenly, ROWS, "x:float32[N,2]"),
+    (StepsOverTheEnd, [(torch.rand(n, 2),) for n in (5, 7, 2)], "x:float32[N,2]"),
+    (Jumps, ROWS, "x:float32[N,2]"),
+    (BoundMoves, ROWS, "x:float32[N,2]"),
+    (OrderInAnArm, [(torch.rand(n, 2),) for n in (5, 3, 1, 4, 0)], "x:float32[N,2]"),
+], ids=lambda p: getattr(p, "__name__", ""))
+def test_numbers_that_count(module, runs, spec, opset, tmp_path):
+    same(module(), tmp_path, runs, "-i", spec, "--opset", str(opset))
+
+
 def test_the_choice_is_checked(tmp_path):
     done = oracle.convert(save(Steps(), tmp_path), tmp_path / "model.onnx", "--loops=some")
     assert done.returncode == 2 and "one of auto, keep, unroll" in done.stderr
