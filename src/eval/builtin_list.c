@@ -676,6 +676,6 @@ const BuiltinRow builtin_lists[] = {
 
     LIST_FAMILY("_single", "*", times_n, 1), LIST_FAMILY("_pair", "*", times_n, 2), LIST_FAMILY("_triple", "*", times_n, 3),
     LIST_FAMILY("_quadruple", "*", times_n, 4),
-    LIST_ROW("_infer_size", "ll", infer_size), LIST_ROW("_size_if_not_equal", "ll", size_if_not_equal),
+    LIST_ROW("_infer_size", "ll", infer_size), LIST_ROW("broadcast_shapes", "ll", infer_size), LIST_ROW("_size_if_not_equal", "ll", size_if_not_equal),
     { 0 }
 };

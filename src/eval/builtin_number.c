@@ -439,7 +439,7 @@ static bool div_mod(Builtin *b, Value *out)
     Builtin parts = *b;
     BuiltinRow div = { .name = "aten::floordiv", .datum = OP_FLOORDIV }, mod = { .name = "aten::remainder", .datum = OP_REMAINDER };
     Value both[2];
-    if (b->arg[1].v.tag == V_FLOAT && b->arg[1].v.f == 0)
+    if ((b->arg[1].v.tag == V_FLOAT && b->arg[1].v.f == 0) || (b->arg[1].v.tag == V_INT && b->arg[1].v.i == 0))
         return div_by_zero(b);
     parts.row = &div;
     if (!arith(&parts, &both[0]))

@@ -285,7 +285,8 @@ static bool partition(Builtin *b, Value *out)
 
 /* ---- searching ---- */
 
-/* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. */
+/* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. When it ends before it starts,
+ * PyTorch looks at the whole rest, but finds there nothing that is not empty; startswith and endswith do. */
 static void window(const Builtin *b, int64_t *from, int64_t *to)
 {
     int64_t n = text_of(b, 0)->len, start = int_or(b, 2, 0), end = int_or(b, 3, -1);
@@ -304,6 +305,8 @@ static bool search(Builtin *b, Value *out)
     window(b, &from, &to);
     Str s = text_of(b, 0), sub = text_of(b, 1);
     int64_t at = back ? rfind_in(s->s, from, to, sub) : find_in(s->s, from, to, sub);
+    if (to < from && from <= s->len && sub->len == 0)
+        at = from;
     if (at < 0 && required)
         return builtin_fail(b, "'%s' has no '%s' in it", s->s, sub->s);
     *out = val_int(at);
@@ -329,6 +332,8 @@ static bool begins(Builtin *b, Value *out)
     int64_t from, to;
     Str s = text_of(b, 0), sub = text_of(b, 1);
     window(b, &from, &to);
+    if (to < from && from <= s->len)
+        to = s->len;
     bool fits = to - from >= (int64_t)sub->len;
     *out = val_bool(fits && !memcmp(s->s + (b->row->datum ? to - sub->len : from), sub->s, sub->len));
     return true;

@@ -622,6 +622,12 @@ static bool output_tensor(Outputs *out, Tensor *t, Str place)
     return output_ox(out, tensor_read(out->ev->g, t), place);
 }
 
+static bool output_complex(Outputs *out, const double *c, Str place)
+{
+    note(out->ev->cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
+    return output_ox(out, ox_complex_number(out->ev->g, DT_COMPLEX128, c[0], c[1]), place);
+}
+
 static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fields, Str place)
 {
     Ctx *cx = out->ev->cx;
@@ -690,6 +696,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
     case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
     case V_SYMFLOAT: return output_ox(out, v.ox, place);
+    case V_COMPLEX: return output_complex(out, v.c, place);
     case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
     case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);

@@ -554,3 +554,13 @@ bool tensor_become(Ctx *cx, Tensor *t, const OpCall *call, Ox read)
     *t = *now;
     return !ctx_failed(cx);
 }
+
+bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
+{
+    if (t->st->state || t->st->input || trail_is_open(cx))
+        return fail(cx, E_UNSUPPORTED, "out= of an empty tensor that gets another shape, and that the model keeps or a branch or loop of ONNX fills");
+    Tensor *made = tensor_new(cx, v);
+    made->kind = t->kind;
+    *t = *made;
+    return !ctx_failed(cx);
+}

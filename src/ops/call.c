@@ -201,6 +201,18 @@ static Value store_in_self(Op *op, Value result)
     return val_ok(result) ? store(op, self.t, result) : result;
 }
 
+/* An empty tensor takes the shape of what is written to it. */
+static Value store_in_out(Op *op, Tensor *out, Value result)
+{
+    Type want = tensor_type(out);
+    if (out->base || result.tag != V_TENSOR || want->rank < 0 || !dim_is(type_numel(op->cx, want), 0))
+        return store(op, out, result);
+    Ox v = tensor_read(op->g, result.t);
+    if (!ox_ok(v) || dim_is(type_numel(op->cx, v->type), 0) || !dtype_can_store(ox_dtype(v), want->dtype))
+        return store(op, out, result);
+    return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype)) ? (Value){ .tag = V_TENSOR, .t = out } : val_poison();
+}
+
 /* Take `out=` from the arguments. */
 static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size_t *n_rest)
 {
@@ -327,7 +339,7 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     if (form == FORM_IN_PLACE)
         self_by_place(rest, n_rest);
     Value v = call_form(op, e, form, overload, rest, n_rest);
-    return out && val_ok(v) ? store(op, out, v) : v;
+    return out && val_ok(v) ? store_in_out(op, out, v) : v;
 }
 
 /* Poison, or a list or tuple with a poisoned item: an operator before this one was refused. */

@@ -260,6 +260,22 @@ class Hooks(nn.Module):
         return self.inner(x)
 
 
+class EndsBeforeItStarts(nn.Module):
+    def forward(self, x):
+        s = "xayxay"
+        n = s.find("ay", 4, 2) + s.find("", 4, 2) * 10 + s.rfind("", 3, 1) * 100
+        return x + n, s.startswith("ay", 4, 2), s.endswith("ay", 3, 2), s.startswith("ay", 3, 2)
+
+
+class FillsEmpty(nn.Module):
+    def forward(self, x):
+        o = torch.empty(0)
+        torch.arange(x.size(0), out=o)
+        p = torch.empty(0)
+        torch.add(x, 1, out=p)
+        return o * 2, p
+
+
 class Complex(nn.Module):
     def forward(self, x):
         c = complex(1.0, 2.0)
@@ -280,7 +296,7 @@ class Containers(nn.Module):
         return x
 
 
-@pytest.mark.parametrize("model", [Enums, Formats, Forks, Hooks, Complex, Containers])
+@pytest.mark.parametrize("model", [Enums, Formats, Forks, Hooks, Complex, Containers, EndsBeforeItStarts, FillsEmpty])
 def test_the_language(model, tmp_path):
     same(model(), tmp_path, [(torch.rand(n, 2),) for n in (3, 1)], "-i", "x:float32[N,2]")
 
@@ -415,3 +431,14 @@ def test_parts_and_methods(tmp_path):
                           (["--module", "head", "--method", "decode"], "head has no method decode")):
         done = oracle.convert(path, out, *options)
         assert done.returncode == 2 and said in done.stderr
+
+
+class GivesComplex(nn.Module):
+    def forward(self, x):
+        return complex(1.0, 2.0) * 2, x
+
+
+def test_a_complex_number_is_a_result(tmp_path):
+    path = tmp_path / "model.onnx"
+    assert "has a last axis of 2" in oracle.converted(save(GivesComplex(), tmp_path), path, "-i", "x:float32[2]").stderr
+    assert oracle.session(path).run(["output.0"], {"x": torch.rand(2).numpy()})[0].tolist() == [2.0, 4.0]

@@ -1,0 +1,115 @@
+"""Every builtin of TorchScript on values that are not tensors, as PyTorch lists them: each overload is called once on concrete values,
+all in one program, and gives what torch gives, or is known not to."""
+import re
+
+import pytest
+import torch
+
+from scripted import oracle
+
+VALUES = {"int": ["7", "2", "3"], "float": ["0.5", "1.5", "0.25"], "bool": ["1", "0", "1"], "str": ['"a b"', '"xay"', '"a"'], "Scalar": ["7", "2", "3"]}
+OTHER_TYPES = re.compile(r"Tensor|Generator|Storage|Stream|__torch__|RRef|Future|Await|QScheme|Layout|MemoryFormat|Dimname|SymInt|Device|Any|Tuple")
+REFUSED = {
+    "aten::save", "aten::_get_cpu_capability", "prim::AutogradAllNonZero", "prim::AutogradAllZero", "prim::AutogradAnyNonZero", "prim::BailoutTemplate",
+    "aten::hash",                       # differs from run to run
+    "prim::StringIndex", "aten::result_type",                           # no program prints them
+    "aten::rpc_sync", "aten::get_autocast_dtype",
+}
+DIFFERS = {"prim::TimePoint", "aten::is_grad_enabled", "aten::_nnpack_available",       # of the machine, or of training
+           "aten::manual_seed", "aten::warn", "prim::Print", "aten::_print"}
+# sum(List[complex]) leaves zeros in its list
+COMPLEX_FUNCTIONS = re.compile(r"^(aten::(a?cosh?|a?sinh?|a?tanh?|sqrt|log|log10|exp|pow|div|polar|angle|sum))$")
+
+
+class Program:
+    """A TorchScript graph in text, value by value."""
+    def __init__(self):
+        self.lines, self.types, self.results = [], {}, []
+
+    def node(self, types, call):
+        names = ["%%v%d" % (len(self.types) + i) for i in range(len(types))]
+        self.types.update(zip(names, types))
+        left = ", ".join("%s : %s" % p for p in zip(names, types))
+        self.lines.append("  %s%s" % (left + " = " if types else "", call))
+        return names
+
+    def value(self, t, k):
+        if t in VALUES:
+            return self.node(["int" if t == "Scalar" else t], "prim::Constant[value=%s]()" % VALUES[t][k % 3])[0]
+        if t == "complex":
+            return self.node([t], "aten::Complex(%s, %s)" % (self.value("float", k), self.value("float", k + 1)))[0]
+        if t == "None":
+            return self.node([t], "prim::Constant()")[0]
+        if t.endswith("?"):
+            return self.value(t[:-1], k)
+        if t.endswith("[]"):
+            return self.node([t], "prim::ListConstruct(%s)" % ", ".join(self.value(t[:-2], i) for i in range(3)))[0]
+        key, value = t[len("Dict("):-1].split(", ")
+        items = [v for i in range(2 if key == "bool" else 3) for v in (self.value(key, i), self.value(value, i + 1))]
+        return self.node([t], "prim::DictConstruct(%s)" % ", ".join(items))[0]
+
+    def graph(self, lines, results):
+        types = ", ".join(self.types[r] for r in results)
+        return torch._C.parse_ir("graph():\n%s\n  %%all : (%s) = prim::TupleConstruct(%s)\n  return (%%all)\n" % ("\n".join(lines), types, ", ".join(results)))
+
+
+def ir_type(t):
+    for python, form in ((r"^List\[(.*)\]$", "%s[]"), (r"^Optional\[(.*)\]$", "%s?")):
+        m = re.match(python, t)
+        if m:
+            return form % ir_type(m.group(1))
+    m = re.match(r"^Dict\[(.*), (.*)\]$", t)
+    if m:
+        return "Dict(%s, %s)" % (ir_type(m.group(1)), ir_type(m.group(2)))
+    return {"t": "int", "t1": "int", "t2": "int", "tVal": "int", "number": "Scalar", "NoneType": "None", "AnyEnumType": "int"}.get(t, t)
+
+
+def schemas():
+    for s in torch._C._jit_get_all_schemas():
+        types = [str(a.type) for a in list(s.arguments) + list(s.returns)]
+        known = s.name.split("::")[0] in ("aten", "prim") and not any(OTHER_TYPES.search(t) for t in types) and "..." not in str(s)
+        complex_function = "complex" in str(types) and COMPLEX_FUNCTIONS.match(s.name)
+        if known and s.arguments and s.name not in REFUSED | DIFFERS and not complex_function:
+            yield s
+
+
+def add_call(program, schema):
+    """The call, its results, and its first argument as it is then. False: torch itself does not take it like this."""
+    lines = len(program.lines)
+    args = [program.value("int" if a.name == "idx" and i == 1 and "List" in str(schema.arguments[0].type) else ir_type(str(a.type)), i)
+            for i, a in enumerate(schema.arguments)]
+    results = program.node([ir_type(str(r.type)) for r in schema.returns], "%s(%s)" % (schema.name, ", ".join(args)))
+    results = [r for r in results + args[:1] if program.types[r] not in ("None", "Scalar")]
+    try:
+        made = torch._C._create_function_from_graph("forward", program.graph(program.lines[lines:], results + args[:1]))
+        with torch.jit.optimized_execution(False):
+            made()
+        program.results += results
+        return True
+    except Exception:
+        del program.lines[lines:]
+        return False
+
+
+def leaves(v):
+    if isinstance(v, dict):
+        v = list(v.values())
+    if isinstance(v, (list, tuple)):
+        return [x for item in v for x in leaves(item)]
+    return [] if v is None else [(v.real, v.imag)] if isinstance(v, complex) else [v]
+
+
+def test_every_builtin(tmp_path):
+    program = Program()
+    called = [s for s in schemas() if add_call(program, s)]
+    assert len(called) > 350
+    made = torch._C._create_function_from_graph("forward", program.graph(program.lines, program.results))
+    made.save(str(tmp_path / "all.pt"))
+    with torch.jit.optimized_execution(False):
+        want = leaves(made())
+    oracle.converted(tmp_path / "all.pt", tmp_path / "all.onnx", "-q")
+    got = [v.tolist() if hasattr(v, "tolist") else v for v in oracle.session(tmp_path / "all.onnx").run(None, {})]
+    got = [tuple(v) if isinstance(v, list) else v for v in got]
+    assert len(got) == len(want)
+    for a, b in zip(got, want):
+        assert type(a) is type(b) and (a == pytest.approx(b, rel=1e-12, nan_ok=True) if not isinstance(b, str) else a == b)
