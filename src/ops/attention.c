@@ -138,12 +138,15 @@ static Attention in_single(Op *op, const Attention *a)
 
 static Ox attend(Op *op, const Attention *a)
 {
-    if (is_attention(op, a))
-        return attention_node(op, a);
     Attention wide = in_single(op, a);
-    Ox scores = attention_scores(op, &wide);
-    Ox weights = attention_weights(op, &wide, scores);
-    Ox out = ox(op, "MatMul", weights, wide.v);
+    Ox out;
+    if (is_attention(op, a)) {
+        out = attention_node(op, &wide);
+    } else {
+        Ox scores = attention_scores(op, &wide);
+        Ox weights = attention_weights(op, &wide, scores);
+        out = ox(op, "MatMul", weights, wide.v);
+    }
     return ox_cast(op->g, out, ox_dtype(a->q));
 }
 
