@@ -494,33 +494,6 @@ static Ox lower_outer(Op *op)
     return joined(op, z_mul(op, x, y));
 }
 
-static Ox einsum_of(Op *op, const Ox *at, size_t n)
-{
-    Value tensors[2], args[2] = { arg_value(op, "equation") };
-    for (size_t i = 0; i < n; i++)
-        tensors[i] = val_tensor(op->cx, at[i]);
-    args[1] = val_list(op->cx, tensors, (int64_t)n, "Tensor");
-    Value v = call_op(op, "aten::einsum", args, 2);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
-}
-
-/* Of one operand each part alone, of two the four products. */
-static Ox lower_einsum(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    if (ctx_failed(op->cx) || xs.n == 0 || xs.n > 2)
-        return op_refuse(op, "of %zu complex tensors: multiply two at a time", xs.n);
-    Z a = parts(op, xs.at[0]);
-    if (xs.n == 1) {
-        Ox re = einsum_of(op, &a.re, 1), im = einsum_of(op, &a.im, 1);
-        return joined(op, (Z){ re, im });
-    }
-    Z b = parts(op, xs.at[1]);
-    Ox rr = einsum_of(op, (Ox[]){ a.re, b.re }, 2), ii = einsum_of(op, (Ox[]){ a.im, b.im }, 2);
-    Ox ri = einsum_of(op, (Ox[]){ a.re, b.im }, 2), ir = einsum_of(op, (Ox[]){ a.im, b.re }, 2), re = less(op, rr, ii), im = sum(op, ri, ir);
-    return joined(op, (Z){ re, im });
-}
-
 /* x w^T + b */
 static Ox lower_linear(Op *op)
 {
@@ -693,7 +666,6 @@ const OpRow ops_complex[] = {
     UNARY(lower_addmm, "aten::bmm", "default(self, batch1, batch2)", PLAIN, "complex::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     UNARY(lower_addmm, "aten::mv", "default(self, mat, vec)", PLAIN, "complex::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     LOWER(lower_outer, "default(self, vec2)", PLAIN, "complex::outer(Tensor self, Tensor vec2) -> Tensor"),
-    LOWER(lower_einsum, "default(tensors)", PLAIN, "complex::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
     LOWER(lower_isclose, BOTH, PLAIN, "complex::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"),
     LOWER(lower_linear, "default(input, weight, bias)", PLAIN, "complex::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
     LOWER(lower_complex, "default(real, imag)", PLAIN, "aten::complex(Tensor real, Tensor imag) -> Tensor"),

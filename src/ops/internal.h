@@ -80,6 +80,10 @@ Ox scalar_of(Op *op, const char *name, Ox like);
 /* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`, which ONNX demands. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);
 
+/* ---- sums of products (einsum.c) ---- */
+
+Ox einsum(Op *op, Str equation, const Ox *at, size_t n);
+
 /* ---- whole tensors (convert.c) ---- */
 
 /* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */

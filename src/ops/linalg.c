@@ -15,6 +15,16 @@ static Ox transpose_last_two(Op *op, Ox x)
     return permute_to(op, x, perm, rank);
 }
 
+/* ONNX multiplies no matrices of small ints: in int32, which wraps round to them as they would have. */
+static Ox product_of(Op *op, Ox a, Ox b)
+{
+    DType t = ox_ok(a) ? ox_dtype(a) : DT_NONE;
+    if (!dtype_is_int(t) || dtype_size(t) >= 4 || !ox_ok(b) || ox_dtype(b) != t)
+        return ox(op, "MatMul", a, b);
+    Ox x = ox_cast(op->g, a, DT_INT32), y = ox_cast(op->g, b, DT_INT32), product = ox(op, "MatMul", x, y);
+    return ox_cast(op->g, product, t);
+}
+
 /* k * x; x itself for 1 */
 static Ox times(Op *op, double k, Ox x)
 {
@@ -88,7 +98,7 @@ static Ox lower_linear(Op *op)
         return POISON;
     if (rank == 2 && w_rank == 2 && gemm_takes(x, 1, 1))
         return ox_with(op, "Gemm", INPUTS(x, w, b), INT("transB", 1));
-    Ox wt = w_rank == 1 ? w : transpose_last_two(op, w), product = ox(op, "MatMul", x, wt);
+    Ox wt = w_rank == 1 ? w : transpose_last_two(op, w), product = product_of(op, x, wt);
     return b ? ox(op, "Add", product, b) : product;
 }
 
@@ -97,7 +107,7 @@ static Ox lower_linear(Op *op)
 static Ox lower_matmul(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, "other");
-    return ox(op, "MatMul", x, y);
+    return product_of(op, x, y);
 }
 
 /* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text: the second one's name */
@@ -106,7 +116,7 @@ static Ox lower_product(Op *op)
     Ox x = arg(op, "self"), y = arg(op, op->row->text);
     if (!rank_is(op, x, "self", (int)op->row->datum / 10) || !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
         return POISON;
-    return ox(op, "MatMul", x, y);
+    return product_of(op, x, y);
 }
 
 static Ox lower_addmm(Op *op)
@@ -117,7 +127,7 @@ static Ox lower_addmm(Op *op)
         return POISON;
     if (gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2)
         return gemm(op, a, b, beta == 0 ? NULL : c, alpha, beta == 0 ? 1 : beta);
-    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+    return scaled_sum(op, c, product_of(op, a, b));
 }
 
 static Ox lower_baddbmm(Op *op)
@@ -125,7 +135,7 @@ static Ox lower_baddbmm(Op *op)
     Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
         return POISON;
-    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+    return scaled_sum(op, c, product_of(op, a, b));
 }
 
 /* the products of all batches are summed */
@@ -134,7 +144,7 @@ static Ox lower_addbmm(Op *op)
     Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
         return POISON;
-    Ox product = ox(op, "MatMul", a, b), axes = ints(op, 0);
+    Ox product = product_of(op, a, b), axes = ints(op, 0);
     return scaled_sum(op, c, ox_with(op, "ReduceSum", INPUTS(product, axes), INT("keepdims", 0)));
 }
 
@@ -143,7 +153,7 @@ static Ox lower_addmv(Op *op)
     Ox a = arg(op, "mat"), b = arg(op, "vec"), c = arg(op, "self");
     if (!rank_is(op, a, "mat", 2) || !rank_is(op, b, "vec", 1))
         return POISON;
-    return scaled_sum(op, c, ox(op, "MatMul", a, b));
+    return scaled_sum(op, c, product_of(op, a, b));
 }
 
 static Ox outer(Op *op, Ox a, Ox b, const char *b_name)
@@ -176,9 +186,9 @@ static Ox lower_inner(Op *op)
     if (xr == 0 || yr == 0)
         return ox(op, "Mul", x, y);
     if (yr <= 2)
-        return ox(op, "MatMul", x, yr == 2 ? transpose_last_two(op, y) : y);
+        return product_of(op, x, yr == 2 ? transpose_last_two(op, y) : y);
     Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];
-    Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2)), product = ox(op, "MatMul", x, yt);
+    Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2)), product = product_of(op, x, yt);
     int n = 0;
     for (int i = 0; i < xr - 1; i++)
         out[n++] = ox_dim(x, i);
@@ -195,7 +205,7 @@ static Ox lower_chain(Op *op)
         return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
     Ox out = xs.at[0];
     for (size_t i = 1; i < xs.n; i++)
-        out = ox(op, "MatMul", out, xs.at[i]);
+        out = product_of(op, out, xs.at[i]);
     return out;
 }
 
@@ -284,7 +294,7 @@ static Ox lower_tensordot(Op *op)
         out[fx + i] = db[yr - fy + i];
     a = reshape_to(op, a, left, 2);
     b = reshape_to(op, b, right, 2);
-    return reshape_to(op, ox(op, "MatMul", a, b), out, fx + fy);
+    return reshape_to(op, product_of(op, a, b), out, fx + fy);
 }
 
 /* ---- cross, kron, vecdot ---- */
@@ -425,157 +435,13 @@ static Ox lower_corrcoef(Op *op)
     return ox(op, "Clip", both, least, most);
 }
 
-/* ---- einsum: two operands are a matrix product between transpositions; the rest is ONNX's Einsum ---- */
-
-static Ox einsum_node(Op *op, const char *equation, Oxs xs)
-{
-    return ox_with(op, "Einsum", LIST(xs), STRING("equation", str_of(op->cx, equation)));
-}
-
-/* Without an arrow: the labels that occur once, capitals first. */
-static void implied_result(const char *a, const char *b, char *out)
-{
-    for (char c = 'A'; c <= 'z'; c++)
-        if ((strchr(a, c) != NULL) + (strchr(b, c) != NULL) == 1)
-            *out++ = c;
-    *out = 0;
-}
-
-/* The labels of two operands and of the result; false when it is no plain "ij,jk->ik". */
-static bool two_terms(const char *equation, char *a, char *b, char *out)
-{
-    char *to[3] = { a, b, out };
-    int which = 0, n = 0;
-    bool arrow = false;
-    for (const char *s = equation; *s; s++) {
-        if (*s == ',' || (s[0] == '-' && s[1] == '>')) {
-            arrow |= *s == '-';
-            s += *s == '-';
-            to[which][n] = 0;
-            n = 0;
-            if (++which == 3)
-                return false;
-            continue;
-        }
-        bool letter = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z');
-        if (!letter || n == MAX_RANK || memchr(to[which], *s, (size_t)n))
-            return false;                                   /* an ellipsis, a diagonal */
-        to[which][n++] = *s;
-    }
-    to[which][n] = 0;
-    if (which == 1 && !arrow && strlen(a) + strlen(b) <= MAX_RANK)
-        implied_result(a, b, out);
-    else if (which != 2 || !arrow)
-        return false;
-    return true;
-}
-
-/* Labels of `from` that are (or are not) in each of the two others, in order. */
-static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y, char *out)
-{
-    int n = 0;
-    for (const char *s = from; *s; s++)
-        if ((strchr(x, *s) != NULL) == in_x && (strchr(y, *s) != NULL) == in_y)
-            out[n++] = *s;
-    out[n] = 0;
-    return n;
-}
-
-/* x of these labels with its axes in the order of `want`. */
-static Ox in_order(Op *op, Ox x, const char *labels, const char *want)
-{
-    int perm[MAX_RANK], n = 0;
-    for (; want[n]; n++)
-        perm[n] = (int)(strchr(labels, want[n]) - labels);
-    return permute_to(op, x, perm, n);
-}
-
-static void join(char *out, const char *a, const char *b, const char *c)
-{
-    for (const char *part[3] = { a, b, c }, **p = part; p < part + 3; p++)
-        for (const char *s = *p; *s; s++)
-            *out++ = *s;
-    *out = 0;
-}
-
-/* Dims of these labels, as one product or each for itself. */
-static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *out)
-{
-    int n = 0;
-    for (; labels[n]; n++)
-        out[n] = size[(unsigned char)labels[n]];
-    if (one)
-        out[0] = dim_product(op->cx, out, n);
-    return one ? 1 : n;
-}
-
-/* [batch, left, inner] x [batch, inner, right], each group made one axis. NULL: not of this kind. */
-static Ox einsum_as_product(Op *op, const char *equation, Ox x, Ox y)
-{
-    char a[MAX_RANK + 1], b[MAX_RANK + 1], out[MAX_RANK + 1], batch[MAX_RANK + 1], inner[MAX_RANK + 1], left[MAX_RANK + 1], right[MAX_RANK + 1];
-    char order[3 * MAX_RANK + 3], rest[MAX_RANK + 1];
-    Dim size[128] = { NULL }, dims[3 * MAX_RANK];
-    if (!two_terms(equation, a, b, out) || (int)strlen(a) != ox_rank(x) || (int)strlen(b) != ox_rank(y))
-        return NULL;
-    int n_batch = labels_of(a, b, true, out, true, batch);
-    labels_of(a, b, false, out, true, left);
-    labels_of(b, a, false, out, true, right);
-    if (labels_of(a, b, true, out, false, inner) == 0 || labels_of(a, b, false, out, false, rest) || labels_of(b, a, false, out, false, rest) ||
-        labels_of(out, a, false, b, false, rest) || n_batch + 2 > MAX_RANK)
-        return NULL;
-    for (int i = 0; a[i]; i++)
-        size[(unsigned char)a[i]] = ox_dim(x, i);
-    for (int i = 0; b[i]; i++) {
-        Dim *d = &size[(unsigned char)b[i]];
-        if (*d && dim_eq(op->cx, *d, ox_dim(y, i)) != YES)
-            return NULL;                                    /* a label of size 1 here is stretched */
-        *d = ox_dim(y, i);
-    }
-    join(order, batch, left, inner);
-    Ox xa = in_order(op, x, a, order);
-    int n = dims_of(op, size, batch, false, dims);
-    dims_of(op, size, left, true, dims + n);
-    dims_of(op, size, inner, true, dims + n + 1);
-    xa = reshape_to(op, xa, dims, n + 2);
-    join(order, batch, inner, right);
-    Ox yb = in_order(op, y, b, order);
-    dims_of(op, size, inner, true, dims + n);
-    dims_of(op, size, right, true, dims + n + 1);
-    yb = reshape_to(op, yb, dims, n + 2);
-    Ox product = ox(op, "MatMul", xa, yb);
-    join(order, batch, left, right);
-    n += dims_of(op, size, left, false, dims + n);
-    n += dims_of(op, size, right, false, dims + n);
-    return in_order(op, reshape_to(op, product, dims, n), order, out);
-}
-
-static Ox einsum(Op *op, Str equation, Oxs xs)
-{
-    char *plain = mem_alloc(op->cx, equation->len + 1);
-    for (uint32_t i = 0, n = 0; i < equation->len; i++)
-        if (equation->s[i] != ' ')
-            plain[n++] = equation->s[i];
-    for (size_t i = 0; i < xs.n; i++)
-        if (!ox_ok(xs.at[i]))
-            return POISON;
-    Ox product = xs.n == 2 ? einsum_as_product(op, plain, xs.at[0], xs.at[1]) : NULL;
-    return product ? product : einsum_node(op, plain, xs);
-}
-
-static Ox lower_einsum(Op *op)
-{
-    Oxs xs = arg_list(op, "tensors");
-    Str equation = arg_str(op, "equation");
-    if (ctx_failed(op->cx))
-        return POISON;
-    return xs.n && equation ? einsum(op, equation, xs) : op_fail(op, E_VALUE, "einsum(): must provide at least one operand");
-}
+/* ---- bilinear ---- */
 
 /* sum over i, j of x1[.., i] w[o, i, j] x2[.., j], plus the bias */
 static Ox lower_bilinear(Op *op)
 {
     Ox at[3] = { arg(op, "input1"), arg(op, "weight"), arg(op, "input2") }, bias = arg_opt(op, "bias");
-    Ox out = einsum(op, str_of(op->cx, "...i,oij,...j->...o"), (Oxs){ .at = at, .n = 3 });
+    Ox out = einsum(op, str_of(op->cx, "...i,oij,...j->...o"), at, 3);
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
@@ -605,9 +471,8 @@ const OpRow ops_linalg[] = {
     LOWER(lower_cross, "default(self, other)", PLAIN, "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
     LOWER(lower_kron, "default(self, other)", PLAIN, "aten::kron(Tensor self, Tensor other) -> Tensor"),
     LOWER(lower_vecdot, NULL, PLAIN, "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
-    LOWER(lower_cov, "int-to-float(self)", PLAIN, "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
+    LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN, "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
     LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor"),
-    LOWER(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
     LOWER(lower_bilinear, NULL, PLAIN, "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
     OPS_END
 };

@@ -31,6 +31,7 @@
     ROWS(sort) \
     ROWS(search) \
     ROWS(create) \
+    ROWS(einsum) \
     ROWS(linalg) \
     ROWS(grouped) \
     ROWS(solve) \

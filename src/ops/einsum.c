@@ -1,0 +1,371 @@
+/* einsum.c - sums of products by an equation.
+ *
+ * Operand by operand: what is reached so far and the next one are a matrix product between transpositions, or a plain product where
+ * nothing is summed. So every type, and complex numbers, come as they do in matmul and mul. The axes of an ellipsis get labels of
+ * their own, 1, 2, .. from the right, where operands of different rank meet. ONNX's Einsum is left for two sizes of which nobody
+ * knows whether they are equal, or one of them is 1. */
+#include "ops/internal.h"
+
+/* A tensor and its labels, one an axis. */
+typedef struct Term { Ox x; char at[MAX_RANK + 1]; } Term;
+enum { LABELS = 128 };                              /* letters, and MAX_RANK axes of an ellipsis below them */
+/* The equation in labels: of the result, and how often each stands among the operands. */
+typedef struct Equation { Term *term; size_t n; char out[LABELS + 1]; int count[LABELS]; int dots; } Equation;
+
+static Ox called(Op *op, const char *name, const Value *args, size_t n)
+{
+    Value v = call_op(op, name, args, n);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* ---- the equation ---- */
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+static bool dots_at(const char *s) { return s[0] == '.' && s[1] == '.' && s[2] == '.'; }
+
+/* The labels of one operand, up to ',' or '-' or the end, which is where *s is left. */
+static bool read_operand(Op *op, const char **s, Equation *e, Term *t)
+{
+    int n = 0, letters = 0, rank = ox_rank(t->x);
+    bool dots = false;
+    for (const char *p = *s; *p && *p != ',' && *p != '-'; p++)
+        letters += is_letter(*p);
+    for (; **s && **s != ',' && **s != '-'; ++*s) {
+        if (dots_at(*s) && !dots) {
+            dots = true;
+            *s += 2;
+            e->dots = rank - letters > e->dots ? rank - letters : e->dots;
+            for (int i = rank - letters; i > 0; i--)
+                t->at[n++] = (char)i;
+        } else if (!is_letter(**s) || n == rank) {
+            return fail(op->cx, E_VALUE, "einsum(): the operand of rank %d does not fit the equation, at '%s'", rank, *s);
+        } else {
+            t->at[n++] = **s;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        e->count[(unsigned char)t->at[i]]++;
+    return n == rank ? true : fail(op->cx, E_VALUE, "einsum(): the equation has %d subscripts for an operand of rank %d", n, rank);
+}
+
+static int put_dots(const Equation *e, char *out)
+{
+    for (int i = 0; i < e->dots; i++)
+        out[i] = (char)(e->dots - i);
+    return e->dots;
+}
+
+/* Without an arrow: the ellipsis, then the labels that occur once, capitals first. */
+static bool read_result(Op *op, const char *s, Equation *e)
+{
+    int n = 0;
+    if (!*s) {
+        n = put_dots(e, e->out);
+        for (char c = 'A'; c <= 'z'; c++)
+            if (e->count[(unsigned char)c] == 1)
+                e->out[n++] = c;
+        return true;
+    }
+    for (s += 2; *s; s++) {
+        if (dots_at(s)) {
+            n += put_dots(e, e->out + n);
+            s += 2;
+        } else if (!is_letter(*s) || e->count[(unsigned char)*s] == 0 || memchr(e->out, *s, (size_t)n)) {
+            return fail(op->cx, E_VALUE, "einsum(): the result's subscript '%c' must stand among the operands', and once", *s);
+        } else {
+            e->out[n++] = *s;
+        }
+    }
+    return true;
+}
+
+static bool read_equation(Op *op, Str text, const Ox *at, size_t n, Equation *e)
+{
+    char *plain = mem_alloc(op->cx, text->len + 1);
+    *e = (Equation){ .term = new_array(op->cx, Term, n), .n = n };
+    for (uint32_t i = 0, k = 0; plain && i < text->len; i++)
+        if (text->s[i] != ' ')
+            plain[k++] = text->s[i];
+    const char *s = plain;
+    for (size_t i = 0; s && e->term && i < n; i++) {
+        int rank;
+        e->term[i].x = at[i];
+        if (!need_rank(op, at[i], 2, &rank) || !read_operand(op, &s, e, &e->term[i]))
+            return false;
+        if (i + 1 < n && *s++ != ',')
+            return fail(op->cx, E_VALUE, "einsum(): fewer operands in the equation than were given: %zu", n);
+    }
+    if (!s || !e->term || ctx_failed(op->cx))
+        return false;
+    if (*s && (s[0] != '-' || s[1] != '>'))
+        return fail(op->cx, E_VALUE, "einsum(): more operands in the equation than were given: %zu", n);
+    return read_result(op, s, e);
+}
+
+/* ---- one operand ---- */
+
+static void drop_label(Term *t, int axis)
+{
+    memmove(t->at + axis, t->at + axis + 1, strlen(t->at + axis));
+}
+
+/* ii: the diagonal, which comes last. */
+static void take_diagonals(Op *op, Term *t)
+{
+    for (int i = 0; t->at[i]; i++) {
+        const char *again = strchr(t->at + i + 1, t->at[i]);
+        if (!again || !ox_ok(t->x))
+            continue;
+        int k = (int)(again - t->at);
+        char label = t->at[i];
+        if (!dim_require(op->cx, ox_dim(t->x, i), ox_dim(t->x, k), "einsum takes the diagonal of two axes"))
+            return;
+        Value args[] = { val_tensor(op->cx, t->x), val_int(0), val_int(i), val_int(k) };
+        t->x = called(op, "aten::diagonal_copy", args, 4);
+        drop_label(t, k);
+        drop_label(t, i);
+        size_t n = strlen(t->at);
+        t->at[n] = label;
+        t->at[n + 1] = 0;
+        i = -1;
+    }
+}
+
+static void squeeze_label(Op *op, Term *t, int axis)
+{
+    Ox axes = ints(op, axis);
+    t->x = ox(op, "Squeeze", t->x, axes);
+    drop_label(t, axis);
+}
+
+/* Labels that nobody else wants are summed, which makes int64 of ints; where another operand follows, an axis of 1 is not. */
+static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool alone)
+{
+    Value dims[MAX_RANK];
+    int n = 0;
+    char left[MAX_RANK + 1] = { 0 };
+    for (int i = 0; !alone && t->at[i] && ox_ok(t->x); i++)
+        if (!strchr(other, t->at[i]) && !strchr(keep, t->at[i]) && dim_is(ox_dim(t->x, i), 1))
+            squeeze_label(op, t, i--);
+    for (int i = 0, k = 0; t->at[i]; i++)
+        if (strchr(other, t->at[i]) || strchr(keep, t->at[i]))
+            left[k++] = t->at[i];
+        else
+            dims[n++] = val_int(i);
+    if (n == 0 || !ox_ok(t->x))
+        return;
+    Value args[] = { val_tensor(op->cx, t->x), val_list(op->cx, dims, n, "int") };
+    t->x = called(op, "aten::sum", args, 2);
+    memcpy(t->at, left, sizeof left);
+}
+
+/* x of these labels with its axes in the order of `want`. */
+static Ox in_order(Op *op, const Term *t, const char *want)
+{
+    int perm[MAX_RANK], n = 0;
+    for (; want[n]; n++)
+        perm[n] = (int)(strchr(t->at, want[n]) - t->at);
+    return ox_ok(t->x) ? permute_to(op, t->x, perm, n) : POISON;
+}
+
+/* ---- two operands ---- */
+
+/* Labels of `from` that are (or are not) in each of the two others, in order. */
+static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y, char *out)
+{
+    int n = 0;
+    for (const char *s = from; *s; s++)
+        if ((strchr(x, *s) != NULL) == in_x && (strchr(y, *s) != NULL) == in_y)
+            out[n++] = *s;
+    out[n] = 0;
+    return n;
+}
+
+static void join(char *out, const char *a, const char *b, const char *c)
+{
+    for (const char *part[3] = { a, b, c }, **p = part; p < part + 3; p++)
+        for (const char *s = *p; *s; s++)
+            *out++ = *s;
+    *out = 0;
+}
+
+/* Dims of these labels, as one product or each for itself. */
+static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *out)
+{
+    int n = 0;
+    for (; labels[n]; n++)
+        out[n] = size[(unsigned char)labels[n]];
+    if (one)
+        out[0] = dim_product(op->cx, out, n);
+    return one ? 1 : n;
+}
+
+/* A label of size 1 here and another there is stretched: its axis of 1 goes. False: nobody knows. */
+static bool unstretched(Op *op, Term *a, Term *b)
+{
+    bool known = true;
+    for (int i = 0; a->at[i] && ox_ok(a->x) && ox_ok(b->x); i++) {
+        const char *same = strchr(b->at, a->at[i]);
+        if (!same)
+            continue;
+        int k = (int)(same - b->at);
+        Dim x = ox_dim(a->x, i), y = ox_dim(b->x, k);
+        if (dim_eq(op->cx, x, y) == YES)
+            continue;
+        if (dim_is(y, 1))
+            squeeze_label(op, b, k);
+        else if (dim_is(x, 1))
+            squeeze_label(op, a, i--);
+        else if (dim_eq(op->cx, x, y) == NO)
+            a->x = op_fail(op, E_VALUE, "einsum(): one subscript has size %s here and %s there", dim_text(op->cx, x)->s, dim_text(op->cx, y)->s);
+        else
+            known = false;
+    }
+    return known;
+}
+
+/* ONNX's Einsum has letters only. */
+static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
+{
+    Term out = { .x = POISON };
+    char letter[LABELS] = { 0 }, own[MAX_RANK + 1], text[4 * MAX_RANK + 4];
+    int n = 0, k = 0;
+    labels_of(b->at, a->at, false, keep, true, own);
+    n = labels_of(a->at, a->at, true, keep, true, out.at);
+    if (n + (int)strlen(own) > MAX_RANK)
+        return op_refuse(op, "of more than %d axes", MAX_RANK), out;
+    memcpy(out.at + n, own, strlen(own) + 1);
+    n = 0;
+    for (const char *part[3] = { a->at, b->at, out.at }, **p = part; p < part + 3; p++) {
+        for (const char *s = *p; *s; s++) {
+            char *c = &letter[(unsigned char)*s];
+            *c = *c ? *c : n < 26 ? (char)('a' + n++) : (char)('A' + n++ - 26);
+            text[k++] = *c;
+        }
+        k += snprintf(text + k, 3, "%s", p == part ? "," : p == part + 1 ? "->" : "");
+    }
+    if (n > 52)
+        return op_refuse(op, "of more than 52 axes"), out;
+    DType t = ox_dtype(a->x), wide = t == DT_BFLOAT16 ? DT_FLOAT : t;       /* which Einsum does not take */
+    Ox x = ox_cast(op->g, a->x, wide), y = ox_cast(op->g, b->x, wide);
+    out.x = ox_cast(op->g, ox_with(op, "Einsum", INPUTS(x, y), STRING("equation", str_of(op->cx, text))), t);
+    return out;
+}
+
+/* batch and left of a, and batch and right of b, multiplied: axes of 1 in between. */
+static Ox outer_product(Op *op, Ox a, int n_right, Ox b, int n_batch, int n_left)
+{
+    int64_t after[MAX_RANK], between[MAX_RANK];
+    for (int i = 0; i < n_right; i++)
+        after[i] = n_batch + n_left + i;
+    for (int i = 0; i < n_left; i++)
+        between[i] = n_batch + i;
+    if (n_right && n_left + n_batch) {
+        Ox axes = ox_ints(op->g, after, (size_t)n_right);
+        a = ox(op, "Unsqueeze", a, axes);
+    }
+    if (n_left && n_right + n_batch) {
+        Ox axes = ox_ints(op->g, between, (size_t)n_left);
+        b = ox(op, "Unsqueeze", b, axes);
+    }
+    Value args[] = { val_tensor(op->cx, a), val_tensor(op->cx, b) };
+    return called(op, "aten::mul", args, 2);
+}
+
+/* [batch, left, inner] x [batch, inner, right], each group but batch made one axis. */
+static Ox inner_product(Op *op, Ox a, Ox b, const char *batch, const char *left, const char *inner, const char *right, const Dim *size)
+{
+    Dim dims[3 * MAX_RANK];
+    int n = dims_of(op, size, batch, false, dims);
+    dims_of(op, size, left, true, dims + n);
+    dims_of(op, size, inner, true, dims + n + 1);
+    a = reshape_to(op, a, dims, n + 2);
+    dims_of(op, size, inner, true, dims + n);
+    dims_of(op, size, right, true, dims + n + 1);
+    b = reshape_to(op, b, dims, n + 2);
+    Value args[] = { val_tensor(op->cx, a), val_tensor(op->cx, b) };
+    Ox product = called(op, "aten::matmul", args, 2);
+    n += dims_of(op, size, left, false, dims + n);
+    n += dims_of(op, size, right, false, dims + n);
+    return reshape_to(op, product, dims, n);
+}
+
+/* Both summed over what neither the result nor a later operand wants. */
+static Term times(Op *op, Term a, Term b, const char *keep)
+{
+    char batch[MAX_RANK + 1], inner[MAX_RANK + 1], left[MAX_RANK + 1], right[MAX_RANK + 1], order[3 * MAX_RANK + 3];
+    Dim size[LABELS] = { NULL };
+    Term out = { .x = POISON };
+    bool known = unstretched(op, &a, &b);
+    sum_own(op, &a, b.at, keep, false);
+    sum_own(op, &b, a.at, keep, false);
+    if (!ox_ok(a.x) || !ox_ok(b.x))
+        return out;
+    if (!known)
+        return node_of(op, &a, &b, keep);
+    for (Term *t[2] = { &b, &a }, **p = t; p < t + 2; p++)
+        for (int i = 0; (*p)->at[i]; i++)
+            size[(unsigned char)(*p)->at[i]] = ox_dim((*p)->x, i);
+    int n_batch = labels_of(a.at, b.at, true, keep, true, batch), n_inner = labels_of(a.at, b.at, true, keep, false, inner);
+    int n_left = labels_of(a.at, b.at, false, keep, true, left), n_right = labels_of(b.at, a.at, false, keep, true, right);
+    if (n_batch + n_left + n_right > MAX_RANK)
+        return op_refuse(op, "of more than %d axes", MAX_RANK), out;
+    join(order, batch, left, inner);
+    Ox x = in_order(op, &a, order);
+    join(order, batch, inner, right);
+    Ox y = in_order(op, &b, order);
+    out.x = n_inner ? inner_product(op, x, y, batch, left, inner, right, size) : outer_product(op, x, n_right, y, n_batch, n_left);
+    join(out.at, batch, left, right);
+    return out;
+}
+
+/* ---- all of them ---- */
+
+/* Labels of the result and of the operands from `from` on. */
+static void wanted(const Equation *e, size_t from, char *out)
+{
+    int n = 0;
+    for (const char *s = e->out; *s; s++)
+        out[n++] = *s;
+    for (size_t i = from; i < e->n; i++)
+        for (const char *s = e->term[i].at; *s; s++)
+            if (!memchr(out, *s, (size_t)n))
+                out[n++] = *s;
+    out[n] = 0;
+}
+
+Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
+{
+    Equation e;
+    char keep[LABELS + 1];
+    for (size_t i = 0; i < n; i++)
+        if (!ox_ok(at[i]))
+            return POISON;
+    if (!read_equation(op, equation, at, n, &e))
+        return POISON;
+    for (size_t i = 0; i < n; i++)
+        take_diagonals(op, &e.term[i]);
+    Term all = e.term[0];
+    for (size_t i = 1; i < n && ox_ok(all.x); i++) {
+        wanted(&e, i + 1, keep);
+        all = times(op, all, e.term[i], keep);
+    }
+    if (n == 1)
+        sum_own(op, &all, "", e.out, true);
+    return in_order(op, &all, e.out);
+}
+
+static Ox lower_einsum(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Str equation = arg_str(op, "equation");
+    if (ctx_failed(op->cx))
+        return POISON;
+    return xs.n && equation ? einsum(op, equation, xs.at, xs.n) : op_fail(op, E_VALUE, "einsum(): must provide at least one operand");
+}
+
+const OpRow ops_einsum[] = {
+    LOWER(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+    OPS_END
+};
