@@ -22,9 +22,10 @@ typedef struct State {
     Map fed;                        /* names of state -> the input */
     Map positions;                  /* names of ints that are taken for 0 or more -> the dimension */
     VEC(HeldStorage) inputs;        /* the user's */
-    Reach looked;                   /* after the run: all that outputs and the next run rest on */
+    Reach looked;                   /* after the run: reach_looked */
     VEC(Ox) in;                     /* those inputs, and what each is after the run */
     VEC(Ox) next; VEC(Str) names;
+    VEC(Str) unlooked;              /* of names: nothing looks at what they were before the run */
     bool restart;                   /* something new was found */
 } State;
 
@@ -284,6 +285,14 @@ static Dim reach_origin(void *arg, Dim sym)
     return NULL;
 }
 
+/* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the model warned already? */
+static Ox flag_input(Eval *ev, const Held *h)
+{
+    Value now = h->cell->v;
+    bool set = val_is_bool(h->before) && val_is_bool(now) && (h->before.tag != now.tag || h->before.any != now.any);
+    return set && facts_any_state(ev->cx) ? map_get(&ev->state->fed, held_name(ev->cx, h)) : NULL;
+}
+
 /* What a value after the run rests on, when it is not what it was. */
 static void reach_value(Eval *ev, Value before, Value after)
 {
@@ -310,11 +319,9 @@ static void reach_items(Eval *ev, const HeldList *h)
         reach_value(ev, i < h->n ? entries[i].val.v : val_none(), h->dict->at[i].val.v);
 }
 
-/* Every value that an output of the graph rests on. */
-static void reach_outputs(Reach *r, const Graph *g)
+/* And on, to all that it rests on. */
+static void reach_all(Reach *r)
 {
-    for (size_t i = 0; i < g->outputs.n; i++)
-        reach(r, g->outputs.at[i]);
     while (r->todo.n) {
         Ox v = r->todo.at[--r->todo.n];
         for (int64_t i = 0; v->kind == OX_DIMS && i < v->n_items; i++)
@@ -328,6 +335,41 @@ static void reach_outputs(Reach *r, const Graph *g)
                 for (size_t k = 0; k < v->node->attr[i].g->outputs.n; k++)
                     reach(r, v->node->attr[i].g->outputs.at[k]);
     }
+}
+
+/* Flags that something else rests on, and all that they rest on. */
+static void reach_flags(Eval *ev)
+{
+    State *s = ev->state;
+    for (bool more = true; more; ) {
+        more = false;
+        for (size_t i = 0; i < s->attrs.n; i++) {
+            Ox in = flag_input(ev, &s->attrs.at[i]);
+            Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v) : NULL;
+            more = more || (next && !map_find(&s->looked.seen, next));
+            reach(&s->looked, next);
+        }
+        reach_all(&s->looked);
+    }
+}
+
+/* All that outputs and the next run rest on. Asked only of state that is an input: constants fold. */
+static void reach_looked(Eval *ev)
+{
+    State *s = ev->state;
+    s->looked.cx = ev->cx;
+    for (size_t i = 0; i < ev->g->outputs.n; i++)
+        reach(&s->looked, ev->g->outputs.at[i]);
+    for (size_t i = 0; i < s->storages.n; i++)
+        if (s->storages.at[i].st->now != s->storages.at[i].before)
+            reach(&s->looked, s->storages.at[i].st->now);
+    for (size_t i = 0; i < s->attrs.n; i++)
+        if (!flag_input(ev, &s->attrs.at[i]))
+            reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
+    for (size_t i = 0; i < s->lists.n; i++)
+        reach_items(ev, &s->lists.at[i]);
+    reach_all(&s->looked);
+    reach_flags(ev);
 }
 
 /* Why this state cannot be an input and an output. */
@@ -370,7 +412,10 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
+    const uint32_t *known = facts_state(cx, name);
     bool ok;
+    if (known && *known & UNLOOKED)
+        return true;
     if (!ox_ok(next))
         return refusals_fail(cx);
     if (mode_decides(ev, at, name, &ok))
@@ -390,22 +435,10 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
     for (size_t i = 0; i < s->names.n; i++)
         if (s->names.at[i] == name)
             return true;                                /* an attribute, and the memory that it named before */
+    if (!map_find(&s->looked.seen, in))
+        vec_push(cx, &s->unlooked, name);
     vec_push(cx, &s->next, next);
     return vec_push(cx, &s->names, name);
-}
-
-/* A tensor. Whether outputs or the next run look at what it held before shows only once that is an input: constants fold. */
-static bool leave_tensor(Eval *ev, Str name, Ox next, SourceId at, bool *unlooked)
-{
-    const uint32_t *known = facts_state(ev->cx, name);
-    Ox in = map_get(&ev->state->fed, name);
-    *unlooked = known && *known & UNLOOKED;
-    if (*unlooked)
-        return true;
-    if (!in || !ox_ok(next) || map_find(&ev->state->looked.seen, in) || *known || sizes_that_change(ev->cx, in, next))
-        return leave(ev, name, next, at);
-    ev->state->restart = true;
-    return facts_add_state(ev->cx, name, UNLOOKED);
 }
 
 /* Two constants of equal elements. */
@@ -452,7 +485,7 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
     if (same_value(before, after))
         return true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
-        return same_contents(ev, before.t, after.t) || leave_tensor(ev, before.t->st->name ? before.t->st->name : name, tensor_read(ev->g, after.t), at, &ok);
+        return same_contents(ev, before.t, after.t) || leave(ev, before.t->st->name ? before.t->st->name : name, tensor_read(ev->g, after.t), at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
     if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
@@ -499,15 +532,12 @@ static bool leave_items(Eval *ev, const HeldList *h)
 /* Memory that was written. */
 static bool leave_storage(Eval *ev, const HeldStorage *h)
 {
-    Ox now = h->st->now;
-    bool unlooked;
-    if (now == h->before)
+    const uint32_t *known = facts_state(ev->cx, h->name);
+    if (h->st->now == h->before)
         return true;
-    if (!leave_tensor(ev, h->name, now, h->st->written, &unlooked))
-        return false;
-    if (unlooked)
+    if (known && *known & UNLOOKED)
         note(ev->cx, NOTE_DROPPED, "the update of %s: nothing looks at its value before the run", h->name->s);
-    return true;
+    return leave(ev, h->name, h->st->now, h->st->written);
 }
 
 /* ONNX inputs do not change. */
@@ -562,19 +592,13 @@ static bool make_state_outputs(Eval *ev)
     return !ctx_failed(cx);
 }
 
-/* What outputs and the next run look at: asked only of state that is an input. */
-static void look(Eval *ev)
+/* Only once all other state is known: what is found later may look at it. */
+static void forget_unlooked(Eval *ev)
 {
     State *s = ev->state;
-    s->looked.cx = ev->cx;
-    for (size_t i = 0; i < s->storages.n; i++)
-        if (s->storages.at[i].st->now != s->storages.at[i].before)
-            reach(&s->looked, s->storages.at[i].st->now);
-    for (size_t i = 0; i < s->attrs.n; i++)
-        reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
-    for (size_t i = 0; i < s->lists.n; i++)
-        reach_items(ev, &s->lists.at[i]);
-    reach_outputs(&s->looked, ev->g);
+    bool all_known = !s->restart;
+    for (size_t i = 0; all_known && i < s->unlooked.n; i++)
+        s->restart = facts_add_state(ev->cx, s->unlooked.at[i], UNLOOKED);
 }
 
 bool state_check(Eval *ev)
@@ -582,13 +606,15 @@ bool state_check(Eval *ev)
     State *s = ev->state;
     bool ok = true;
     if (s->fed.n)
-        look(ev);
+        reach_looked(ev);
     for (size_t i = 0; ok && i < s->attrs.n; i++)
         ok = leave_attr(ev, &s->attrs.at[i]);
     for (size_t i = 0; ok && i < s->lists.n; i++)
         ok = leave_items(ev, &s->lists.at[i]);
     for (size_t i = 0; ok && i < s->storages.n; i++)
         ok = leave_storage(ev, &s->storages.at[i]);
+    if (ok)
+        forget_unlooked(ev);
     if (ok && s->restart && !ctx_failed(ev->cx))
         return fail(ev->cx, E_RESTART, "the model has state");
     if (ok)

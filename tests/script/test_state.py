@@ -179,6 +179,30 @@ def test_what_a_run_sets_first_is_no_state(tmp_path):
     assert pairs == {} and said == "dropped: the update of last: nothing looks at its value before the run\n"
 
 
+class Flags(nn.Module):
+    """Only the second flag makes a difference, and the third one to it."""
+    def __init__(self):
+        super().__init__()
+        self.warned = False
+        self.begun = False
+        self.twice = False
+
+    def forward(self, x):
+        if not self.warned:
+            print("nobody sees this")
+            self.warned = True
+        y = x * 2 if self.begun else x
+        if self.twice:
+            self.begun = not self.begun
+        self.twice = not self.twice
+        return y
+
+
+def test_a_flag_that_nothing_else_looks_at_is_no_state(tmp_path):
+    _, pairs = steps(save(Flags(), tmp_path), tmp_path, rows(*[2] * 6), ROWS)
+    assert set(pairs) == {"begun", "twice"}
+
+
 class Anchors(nn.Module):
     """Detectors set their anchors anew in each run, to what they are."""
     def __init__(self):
