@@ -56,15 +56,20 @@ SEGMENTATION = [
 SEGMENTATION[2].name += "_aux"
 
 
-def video(name, frames, size, forms=BOTH):
+def video(name, frames, size, forms=BOTH, **options):
     build = getattr(models.video, name)
-    return Recipe(name, lambda: build(weights=None), clips(frames, size), forms, batches=(2, 3), dynamic="N")
+    return Recipe(name, lambda: build(weights=None, **options), clips(frames, size), forms, batches=(2, 3), dynamic="N")
+
+
+def mvit(name):
+    """Of few frames: attention is quadratic in them."""
+    return video(name, 4, 64, spatial_size=(64, 64), temporal_size=4)
 
 
 VIDEO = [
     video("mc3_18", 4, 64),
-    video("mvit_v1_b", 16, 224),
-    video("mvit_v2_s", 16, 224),
+    mvit("mvit_v1_b"),
+    mvit("mvit_v2_s"),
     video("r2plus1d_18", 4, 64),
     video("r3d_18", 4, 64),
     video("s3d", 16, 224),
@@ -83,11 +88,26 @@ class Detections(torch.nn.Module):
         return found
 
 
+def picture(high, wide):
+    """Smooth: where pixels are noise, an image that is resized in another order of sums has other boxes."""
+    return torch.nn.functional.interpolate(torch.rand(1, 3, 5, 6), size=(high, wide), mode="bilinear", align_corners=False)[0]
+
+
+def quieter(model):
+    """Random weights move boxes by their own size and give logits of 20 and more: a rounding error in an anchor of 500 pixels is then
+    another feature under a box, another mask and another key point. Trained ones move them little."""
+    for name, p in model.named_parameters():
+        if any(n in name for n in ("rpn.head.bbox_pred", "box_predictor.bbox_pred", "mask_fcn_logits", "kps_score_lowres")):
+            p.data.mul_(0.05)
+    return model
+
+
 def detector(name, size, **options):
-    """Random weights score everything alike: no threshold, so that boxes are found at all."""
+    """Two images of different sizes, both open. Random weights score everything alike: no threshold, so that boxes are found at all."""
     build = getattr(models.detection, name)
-    return Recipe(name, lambda: build(weights=None, weights_backbone=None, num_classes=5, **options),
-                  lambda batch: ([torch.rand(3, size, size + 16 * i) for i in range(batch)],), ["scripted"], batches=(2,))
+    return Recipe(name, lambda: quieter(build(weights=None, weights_backbone=None, num_classes=5, **options)),
+                  lambda high: ([picture(high, size), picture(size, high + 16)],), ["scripted"], batches=(size, size + 40, size - 32),
+                  dynamic={"images.0": {1: "H", 2: "W"}, "images.1": {1: "H1", 2: "W1"}})
 
 
 RCNN = {"min_size": 96, "max_size": 128, "box_score_thresh": 0.0, "rpn_pre_nms_top_n_test": 50, "rpn_post_nms_top_n_test": 20, "box_detections_per_img": 10}

@@ -52,6 +52,11 @@ def randomise(module, seed=0):
             elif isinstance(m, (torch.nn.LayerNorm, torch.nn.GroupNorm)) and m.weight is not None:
                 uniform(m.weight, 0.5, 1.5)
                 uniform(m.bias, -0.5, 0.5)
+            elif type(m).__name__ == "FrozenBatchNorm2d":           # of detectors: buffers, and no batch to calibrate them with
+                uniform(m.weight, 0.4, 0.8)
+                uniform(m.bias, -0.2, 0.2)
+                uniform(m.running_mean, -0.1, 0.1)
+                uniform(m.running_var, 0.8, 1.2)
         for name, p in module.named_parameters():
             if p.numel() > 1 and bool((p == p.flatten()[0]).all()):
                 uniform(p, -0.1, 0.1)
