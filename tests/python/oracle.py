@@ -122,7 +122,7 @@ def run(path, runs, state={}, tolerance=TOLERANCE):
         assert len(names) <= len(inputs), "the model has the inputs %s, torch had %d" % (names, len(inputs))
         got = dict(zip(results, s.run(None, dict(zip(names, inputs), **kept))))
         kept = {n: got.pop(n + ".next") for n in kept}
-        compare(list(got.values()), outputs, "run %d: " % i, tolerance)
+        compare([a for v in got.values() for a in (v if isinstance(v, list) else [v])], outputs, "run %d: " % i, tolerance)
 
 
 def verify(case, out, opset=18, dynamic=False, options=()):
