@@ -1069,6 +1069,7 @@ const OpNodes op_nodes[] = {
     { "aten::tile", 9, false, "Tile Unsqueeze" },
     { "aten::to", 9, false, "Cast Concat Gather Or Unsqueeze" },
     { "aten::to_dense", 9, false, "Cast" },
+    { "aten::to_mkldnn", 9, false, "" },
     { "aten::topk", 9, true, "Neg Squeeze TopK Unsqueeze" },
     { "aten::topk", 11, false, "Squeeze TopK Unsqueeze" },
     { "aten::trace", 9, false, "Add Cast Div Expand Gather Greater Less Mul NonZero ReduceSum Reshape Shape Squeeze Sub Unsqueeze Where" },

@@ -167,6 +167,15 @@ static Value lower_quantized_as_float(Op *op)
     return requantized(op, called(op, op->row->text, args, n), op->call->arg[0], "output_scale", "output_zero_point");
 }
 
+/* Always by the statistics of each instance. */
+static Value lower_quantized_instance_norm(Op *op)
+{
+    Value x = arg_value(op, "input");
+    const Value args[] = { val_tensor(op->cx, dequantized_arg(op, x)), arg_value(op, "weight"), arg_value(op, "bias"), val_none(), val_none(),
+                           val_bool(true), val_float(0), arg_value(op, "eps"), val_bool(true) };
+    return requantized(op, called(op, "aten::instance_norm", args, COUNT(args)), x, "output_scale", "output_zero_point");
+}
+
 /* ---- aten's operators on quantised tensors ---- */
 
 typedef struct OnQuantized { const char *name; double scale; int64_t zero_point; } OnQuantized;      /* scale 0: as the argument */
@@ -224,5 +233,6 @@ const OpRow ops_quantized[] = {
     AS_FLOAT("aten::softmax", "softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor"),
     AS_FLOAT("aten::layer_norm", "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
     AS_FLOAT("aten::group_norm", "group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
+    CALL(lower_quantized_instance_norm, NULL, PLAIN | QUANT, "quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
     OPS_END
 };
