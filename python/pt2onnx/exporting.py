@@ -22,7 +22,7 @@ from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .trace import Record, inputs_with_contents, trace
-from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, TrainingMode, Warn, error_of, has_export
+from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -132,6 +132,8 @@ class Export:
     def from_trace(self, path):
         s = self.s
         args, keywords = arrange(s.model, s.args, s.kwargs)
+        if is_quantized(s.model, args):
+            return self.from_quantized(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
         self.positional, self.named = args, keywords
@@ -162,13 +164,21 @@ class Export:
             return False
         return True
 
+    def from_quantized(self, path, args, keywords):
+        """torch's own trace graph has no place for quantised tensors and packed weights; a saved trace has."""
+        if keywords:
+            raise RuntimeError("a quantised model takes positional arguments only, not %s" % ", ".join(keywords))
+        with self.mode(self.s.model), torch.no_grad():
+            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, args), args, None
+        self.from_script(path)
+
     def from_script(self, path):
         """Loops stay loops where ONNX can say them, as torch.onnx leaves them; a program that needs them unrolled has them unrolled."""
         s = self.s
         saved = os.path.join(self.folder, "model.pt")
         with self.mode(s.model):
             s.model.save(saved)
-        specs, names, kept = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
+        specs, names, kept, renamed = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
         self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
@@ -176,7 +186,7 @@ class Export:
         for keep_loops in (True, False):
             symbolics = Symbolics(s)
             fields = self.fields(symbolics, None)
-            fields.update(inputs=specs, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=s.input_names, rename_outputs=s.output_names)
+            fields.update(inputs=specs, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
             except RuntimeError:
@@ -327,25 +337,37 @@ class Export:
 
 
 def script_inputs(model, args, kwargs, known, names):
-    """For a scripted program: SPECs of its inputs, by the example arguments and the names of its parameters; the names that they get; and
-    which of them torch.onnx keeps though nothing may use them."""
+    """For a scripted program: SPECs of its inputs, by the example arguments and the names of its parameters; the names that they get; which
+    of them torch.onnx keeps though nothing may use them; the caller's names by place."""
     method = model.forward if isinstance(model, torch.jit.ScriptModule) else model
     parameters = [a.name for a in method.schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
     graph = method.graph.copy()
     torch._C._jit_pass_inline(graph)
     needed, values = set(inputs_with_contents(graph)), list(graph.inputs())[-len(parameters):] if parameters else []
     with_contents = {p for p, v in zip(parameters, values) if v.debugName() in needed}
-    specs, told_names, kept = [], [], []
+    specs, told_names, kept, k = [], [], [], 0
     for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
         for path, leaf in leaves(value, name):
             if leaf is None or isinstance(leaf, str):
                 specs.append("%s=%s" % (path, "None" if leaf is None else '"%s"' % leaf))
                 continue
-            told = names[len(told_names)] if len(told_names) < len(names) else path
+            told = names[k] if k < len(names) else path
+            k += 1
             specs.append("%s:%s" % (path, type_text(leaf, known.get(told, known.get(path, {})), told)))
-            told_names.append(told)
-            kept += [path] if name in with_contents else []
-    return specs, told_names, kept
+            told_names += inputs_of(leaf, told)
+            kept += inputs_of(leaf, path) if name in with_contents else []
+    if k < len(names):
+        raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), k))
+    return specs, told_names, kept, told_names if names else []
+
+
+def is_quantized(model, args):
+    return any(hasattr(m, "_packed_params") for m in model.modules()) or any(getattr(leaf, "is_quantized", False) for _, leaf in leaves(args))
+
+
+def inputs_of(leaf, name):
+    """The inputs that a leaf is: a quantised tensor is three."""
+    return [name, name + ".scale", name + ".zero_point"] if getattr(leaf, "is_quantized", False) else [name]
 
 
 def type_text(leaf, named, told):
@@ -353,7 +375,10 @@ def type_text(leaf, named, told):
         return {bool: "bool[]", int: "int64[]", float: "float64[]"}[type(leaf)]
     names = axes.names_by_axis(told, named, leaf.dim())
     dims = [axes.spelled(n) if n else str(d) for n, d in zip(names, leaf.shape)]
-    return "%s[%s]" % (NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]], ",".join(dims))
+    if leaf.is_quantized and leaf.dtype not in QUANTIZED:
+        raise TypeError("%s: a quantised input is quint8 or qint8, not %s" % (told, leaf.dtype))
+    word = QUANTIZED[leaf.dtype][0] if leaf.is_quantized else NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]]
+    return "%s[%s]" % (word, ",".join(dims))
 
 
 def underscore_export(model, args, f, *positional, **keywords):

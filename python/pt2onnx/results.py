@@ -53,7 +53,7 @@ class Result:
         """What the model gives for these arguments of forward: a tuple of tensors."""
         import torch
         from .verification import flat, run_onnx
-        outputs = run_onnx(self._path, flat([list(args), kwargs]), self._example_names)
+        outputs = run_onnx(self._path, flat([list(args), kwargs], given=True), self._example_names)
         return tuple(torch.from_numpy(x) for x in outputs.values())
 
 

@@ -3,6 +3,8 @@
 Needs onnxruntime and numpy. Both run on the example inputs, on copies of them, the torch model in the mode of the export."""
 import torch
 
+from .versions import QUANTIZED
+
 
 class Output:
     """How one output compares: largest absolute and relative difference, and whether both lie within the tolerances."""
@@ -48,8 +50,16 @@ class Verification:
                          + ["  %s" % o for o in self.outputs])
 
 
-def flat(value):
-    """Tensors and numbers of a result, in order; text and None have no output."""
+def quantized_parts(value, given):
+    """A quantised tensor as the model has it: integers, scale, zero point. Inputs and outputs have them in other types."""
+    scale, zero = torch.tensor(value.q_scale(), dtype=torch.float64), torch.tensor(value.q_zero_point())
+    return [value.int_repr(), scale, zero] if given else [value.int_repr(), scale.float(), zero.to(QUANTIZED[value.dtype][1])]
+
+
+def flat(value, given=False):
+    """Tensors and numbers of a result, or of what is given, in order; text and None have no output."""
+    if isinstance(value, torch.Tensor) and value.is_quantized:
+        return [part.numpy() for part in quantized_parts(value, given)]
     if isinstance(value, torch.Tensor):
         return [value.detach().cpu().numpy()]
     if isinstance(value, (bool, int, float)):
@@ -57,7 +67,7 @@ def flat(value):
     if value is None or isinstance(value, str):
         return []
     items = value.values() if isinstance(value, dict) else value
-    return [x for item in items for x in flat(item)]
+    return [x for item in items for x in flat(item, given)]
 
 
 def run_onnx(path, inputs, names):
@@ -78,7 +88,7 @@ def run_onnx(path, inputs, names):
 
 def verify(path, names, example, run_torch, rtol, atol):
     """run_torch() gives what the model in hand gives for the example."""
-    inputs = flat(list(example))
+    inputs = flat(list(example), given=True)
     want = flat(run_torch())
     got = run_onnx(path, inputs, names)
     if len(want) != len(got):

@@ -25,6 +25,8 @@ SCALAR_TYPES = {"Float": 1, "Byte": 2, "Char": 3, "Short": 5, "Int": 6, "Long": 
 NUMPY_NAMES = {1: "float32", 2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
                14: "complex64", 15: "complex128", 16: "bfloat16"}
 
+QUANTIZED = {torch.quint8: ("quint8", torch.uint8), torch.qint8: ("qint8", torch.int8)}      # by a SPEC's word, and what is stored
+
 
 def has_export():
     return hasattr(torch, "export") and hasattr(torch.export, "ExportedProgram")

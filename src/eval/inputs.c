@@ -187,6 +187,23 @@ static Type type_of_facts(Inputs *in, Str path)
     return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
 }
 
+/* A quantised tensor is three inputs: its integers, the scale (float64) and the zero point (int64), as torch.onnx has them. */
+static bool make_quantised(Inputs *in, Str name, Tensor *t)
+{
+    Ctx *cx = in->ev->cx;
+    Graph *g = in->ev->g;
+    QuantInfo *q = new(cx, QuantInfo);
+    Ox scale = graph_input(g, str_fmt(cx, "%s.scale", name->s), type_tensor(cx, DT_DOUBLE, 0, NULL));
+    Ox zero = graph_input(g, str_fmt(cx, "%s.zero_point", name->s), type_tensor(cx, DT_INT64, 0, NULL));
+    if (!q || ctx_failed(cx))
+        return false;
+    *q = (QuantInfo){ .scale = ox_cast(g, scale, DT_FLOAT), .zero_point = ox_cast(g, zero, tensor_type(t)->dtype), .axis = -1, .dtype = tensor_type(t)->dtype };
+    t->kind = QUANT;
+    t->quant = q;
+    note(cx, NOTE_CHANGED, "the quantised input %s is three: its integers, %s.scale and %s.zero_point", name->s, name->s, name->s);
+    return !ctx_failed(cx);
+}
+
 static bool make_tensor(Inputs *in, Str path, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -213,7 +230,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     state_hold_input(in->ev, out->t, path);
     if (dtype_is_complex(t->dtype))             /* tidy/complex.c */
         note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(dtype_of_parts(t->dtype)));
-    return !ctx_failed(cx);
+    return s && s->quantised ? make_quantised(in, name, out->t) : !ctx_failed(cx);
 }
 
 /* ---- by type ---- */
@@ -612,11 +629,24 @@ static bool output_ox(Outputs *out, Ox v, Str place)
     return !ctx_failed(out->ev->cx);
 }
 
+/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type). */
+static bool output_quantised(Outputs *out, Tensor *t, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    if (!t->quant || t->quant->axis >= 0)
+        return fail(cx, E_UNSUPPORTED, "the output %s is a quantised tensor with a scale for each channel: dequantize it", place->s);
+    note(cx, NOTE_CHANGED, "the quantised output %s is three: its integers, %s.scale and %s.zero_point", place->s, place->s, place->s);
+    return output_ox(out, tensor_read(out->ev->g, t), place) && output_ox(out, t->quant->scale, str_fmt(cx, "%s.scale", place->s)) &&
+           output_ox(out, t->quant->zero_point, str_fmt(cx, "%s.zero_point", place->s));
+}
+
 static bool output_tensor(Outputs *out, Tensor *t, Str place)
 {
     Ctx *cx = out->ev->cx;
-    if (t->kind == QUANT || t->kind == PACKED_SEQUENCE)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a %s, which ONNX cannot hold", place->s, t->kind == QUANT ? "quantised tensor: dequantize it" : "packed sequence");
+    if (t->kind == PACKED_SEQUENCE)
+        return fail(cx, E_UNSUPPORTED, "the output %s is a packed sequence, which ONNX cannot hold", place->s);
+    if (t->kind == QUANT)
+        return output_quantised(out, t, place);
     if (dtype_is_complex(tensor_type(t)->dtype))
         note(cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
     return output_ox(out, tensor_read(out->ev->g, t), place);

@@ -12,6 +12,7 @@ typedef struct InputSpec {
     enum { SPEC_INT, SPEC_FLOAT, SPEC_BOOL, SPEC_STR, SPEC_NONE } value_kind;
     int64_t i; double f; Str s;
     DType dtype;                    /* DT_FLOAT in the short form */
+    bool quantised;                 /* quint8, qint8: dtype is that of the integers */
     int rank; SpecDim dim[MAX_RANK];
     Str text;                       /* as written, for messages */
 } InputSpec;

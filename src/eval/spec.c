@@ -219,6 +219,17 @@ static const char *numpy_word(Str word)
     return word_nearest(word->s, word->len, nth_dtype);
 }
 
+/* A numpy name; quint8 and qint8 are torch's words for tensors that carry a scale. */
+static void read_dtype(const char *word, size_t n, InputSpec *out)
+{
+    out->dtype = dtype_named(word, n);
+    if (out->dtype != DT_NONE || n < 2 || word[0] != 'q')
+        return;
+    DType stored = dtype_named(word + 1, n - 1);
+    out->quantised = stored == DT_UINT8 || stored == DT_INT8;
+    out->dtype = out->quantised ? stored : DT_NONE;
+}
+
 /* type = dtype dims | sizes */
 static bool read_type(Reader *r, InputSpec *out)
 {
@@ -228,7 +239,7 @@ static bool read_type(Reader *r, InputSpec *out)
     size_t n = run_of(r->at, is_name);
     if (n == 0)
         return wrong(r, start, "an element type is expected, like float32[N,3,224,224]");
-    out->dtype = dtype_named(start, n);
+    read_dtype(start, n, out);
     if (out->dtype == DT_NONE) {
         Str word = str_n(r->cx, start, n);
         const char *meant = numpy_word(word);

@@ -40,6 +40,16 @@ static void test_sizes_and_names(void **state)
     assert_string_equal(s.dim[3].name->s, "H");
 }
 
+static void test_quantised(void **state)
+{
+    InputSpec s = good(*state, "x:quint8[N,3]"), plain = good(*state, "x:uint8[2]");
+    assert_true(s.quantised);
+    assert_int_equal(s.dtype, DT_UINT8);
+    assert_int_equal(good(*state, "x:qint8[]").dtype, DT_INT8);
+    assert_false(plain.quantised);
+    bad("x:qint32[2]", "-i: there is no element type \"qint32\"; did you mean int32?\n    x:qint32[2]\n      ^");
+}
+
 static void test_ranges_and_unnamed(void **state)
 {
     InputSpec s = good(*state, "x:int64[N=1..64,?,M=2..]");
@@ -159,7 +169,7 @@ static void test_too_many_dimensions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_sizes_and_names), TEST(test_ranges_and_unnamed), TEST(test_rank_zero_and_empty), TEST(test_every_dtype),
+        TEST(test_sizes_and_names), TEST(test_quantised), TEST(test_ranges_and_unnamed), TEST(test_rank_zero_and_empty), TEST(test_every_dtype),
         TEST(test_short_form), TEST(test_leaves), TEST(test_values), TEST(test_text_with_and_without_quotes),
         TEST(test_messages), TEST(test_too_many_dimensions),
     };
