@@ -250,6 +250,14 @@ bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...)
     return false;
 }
 
+void fail_is_theirs(Ctx *cx, Str where)
+{
+    if (cx->error.code != E_BUG)
+        return;
+    cx->error.code = E_USAGE;
+    cx->error.text = str_fmt(cx, "%s: %s", where->s, cx->error.text->s);
+}
+
 void fail_hint(Ctx *cx, const char *fmt, ...)
 {
     if (!ctx_failed(cx) || !cx->error.latest || cx->error.hint)

@@ -56,6 +56,8 @@ bool place_line(Ctx *cx, SourceId id, Pos *out);       /* the same, but file and
 bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(5, 6);
 bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* One more line under the error that was just made: "try: --opset 20". Nothing if there is no error. */
+/* An error that a user's text has asked for, at `where` in it, is not our mistake: E_BUG becomes E_USAGE. */
+void fail_is_theirs(Ctx *cx, Str where);
 void fail_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* An unsupported operator: noted (all of them, each once per place), evaluation goes on with a placeholder. Makes

@@ -119,4 +119,6 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n);
 /* A node even where contents or folding would need none: what dims_to_nodes is made of. Shared as any other. */
 Ox ox_make_plain(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr);
 
+/* Text that is the same for graphs with the same nodes, constants and wiring (text.c). */
+Str graph_key(Ctx *cx, const Graph *g);
 #endif

@@ -3,7 +3,7 @@
  *     file        = { rule }                            a head starts in column 1, clauses are indented, # is a comment
  *     rule        = head { head } { setting } alternative { alternative }       several heads share what follows
  *     head        = schema-line | "onnx::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
- *     setting     = "kinds" words | "promote" rest-of-line
+ *     setting     = "kinds" words | "promote" rest-of-line | "function" [domain "::" NAME]
  *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
  *     result      = "(" expr "," expr {"," expr} ")" | expr
  *     guard       = "not" guard | ("float" | "int" | "bool" | "complex" | "const" | "given" | "none") "(" NAME ")"
@@ -473,15 +473,39 @@ static void skip_rule(Reader *r)
     }
 }
 
+/* "my::op(Tensor x) ..." -> my, op; the whole text must be a name when it is `exact`. */
+static bool split_name(Ctx *cx, const char *text, bool exact, Rule *out)
+{
+    const char *sep = strstr(text, "::"), *end = sep ? sep + 2 : text;
+    while (letter(*end) || digit(*end))
+        end++;
+    if (!sep || sep == text || end == sep + 2 || digit(sep[2]) || (exact && *end))
+        return false;
+    out->domain = str_n(cx, text, (size_t)(sep - text));
+    out->function = str_n(cx, sep + 2, (size_t)(end - sep - 2));
+    return true;
+}
+
+/* Its name; without one the operator's own: my::op is op of domain my. */
+static bool function_name(Reader *r, Rule *out)
+{
+    size_t at = r->at;
+    Str word = rest_of_line(r);
+    out->own_name = word->len == 0;
+    return split_name(r->cx, out->own_name ? out->head->s : word->s, !out->own_name, out) || broken_at(r, at, "expected a function's name, as in my.domain::Op");
+}
+
 static bool settings_then_body(Reader *r, Rule *out)
 {
     for (;;) {
         if (take(r, "kinds"))
-            out->kinds = rest_of_line(r);
+            out->kinds_at = (uint32_t)r->at + 1, out->kinds = rest_of_line(r);
         else if (take(r, "promote"))
-            out->promote = rest_of_line(r);
-        else
+            out->promote_at = (uint32_t)r->at + 1, out->promote = rest_of_line(r);
+        else if (!take(r, "function"))
             break;
+        else if (!function_name(r, out))
+            return false;
     }
     out->body = new(r->cx, struct RuleBody);
     out->body->start = (uint32_t)r->at;
@@ -507,7 +531,13 @@ static bool rule(Reader *r, RuleList *out)
     for (size_t i = first; i + 1 < out->n; i++) {
         Rule *each = out->at[i];
         each->kinds = last->kinds;
+        each->kinds_at = last->kinds_at;
+        each->promote_at = last->promote_at;
         each->promote = last->promote;
+        each->domain = last->domain;
+        each->function = last->function;
+        if (last->own_name)
+            split_name(r->cx, each->head->s, false, each);
         each->body = last->body;
         each->end = last->end;
     }
@@ -570,11 +600,23 @@ static void where(const Text *t, size_t at, size_t *line, size_t *col)
             ++*col;
 }
 
-static RuleVal wrong(Run *run, const Tree *t, ErrorCode code, const char *what)
+Str rule_place(Ctx *cx, const Rule *rule)
 {
     size_t line, col;
-    where(run->rule->text, t->at, &line, &col);
-    fail(run->cx, code, "%s:%zu:%zu: %s", run->rule->text->name->s, line, col, what);
+    where(rule->text, rule->start, &line, &col);
+    return str_fmt(cx, "%s:%zu", rule->text->name->s, line);
+}
+
+Str rule_position(Ctx *cx, const Rule *rule, uint32_t at)
+{
+    size_t line, col;
+    where(rule->text, at, &line, &col);
+    return str_fmt(cx, "%s:%zu:%zu", rule->text->name->s, line, col);
+}
+
+static RuleVal wrong(Run *run, const Tree *t, ErrorCode code, const char *what)
+{
+    fail(run->cx, code, "%s: %s", rule_position(run->cx, run->rule, t->at)->s, what);
     return rv_ox(POISON);
 }
 
@@ -917,7 +959,11 @@ static bool call(Run *run, const Tree *t, Ox *out, size_t n)
     }
     if (t->domain)
         return call_custom(run, t, (OxList)LIST(in), attr, out, n);
-    return ox_make_n(run->env->g, t->s->s, (OxList)LIST(in), attr, t->n_attr, out, n);
+    if (ox_make_n(run->env->g, t->s->s, (OxList)LIST(in), attr, t->n_attr, out, n))
+        return true;
+    if (run->rule->users)
+        fail_is_theirs(run->cx, rule_position(run->cx, run->rule, t->at));
+    return false;
 }
 
 static RuleVal eval(Run *run, const Tree *t)

@@ -7,7 +7,7 @@
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
  * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may share what follows), optional
- * `kinds`, `promote`, and one or more alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative
+ * `kinds`, `promote`, `function`, and one or more alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative
  * means refuse, never fall through.
  * EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR` before the `=`, (a, b) for several
  * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
@@ -39,6 +39,10 @@ typedef struct Rule {
     Str head;                       /* the schema line as written, or "onnx::HardSwish" */
     Str promote;                    /* "default(self, other)" or NULL */
     Str kinds;                      /* "plain complex" or NULL */
+    Str domain, function;           /* it is called as this function, whose body it is; NULL: its nodes stand where the call was */
+    uint32_t kinds_at, promote_at;  /* where they stand in the text */
+    bool users;                     /* of a --rules file: what ONNX does not take in it is no bug of ours */
+    bool own_name;                  /* the function is called as the operator */
     int before;                     /* legal rules: applies to targets below this opset */
     const Str *params; size_t n_params;   /* legal rules: names of inputs; attributes are visible by their own names */
     SourceId at;
@@ -53,6 +57,8 @@ MUST_USE bool rules_scan(Ctx *cx, const Text *text, RuleList *out);
 MUST_USE bool rule_read(Ctx *cx, const Rule *rule);
 /* Both, for a text that may be wrong: a user's. */
 MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
+Str rule_place(Ctx *cx, const Rule *rule);      /* "my.rules:3", the line of its head */
+Str rule_position(Ctx *cx, const Rule *rule, uint32_t at);      /* "my.rules:4:11" */
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
 

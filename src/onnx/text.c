@@ -216,3 +216,62 @@ Str graph_text(Graph *g)
     buf_str(&b, "\n");
     return buf_done(&b);
 }
+
+/* ---- graphs compared: values are numbered in the order of their making, constants stand with their bytes ---- */
+
+typedef struct Key { Ctx *cx; Buf out; Map numbers; } Key;
+
+static void key_const(Key *k, Ox v)
+{
+    size_t n = (size_t)dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k));
+    uint8_t *at = new_array(k->cx, uint8_t, n + 1);
+    buf_str(&k->out, type_text(k->cx, v->type)->s);
+    if (v->k->dtype == DT_STRING)
+        buf_fmt(&k->out, ":%u ", v->id);            /* equal ones are one value */
+    else if (at && const_read(k->cx, v->k, at))
+        for (size_t i = 0; i < n; i++)
+            buf_fmt(&k->out, "%c%02x", i ? '.' : ':', at[i]);
+    buf_str(&k->out, " ");
+}
+
+static void key_values(Key *k, Ox const *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!at[i] || at[i]->kind == OX_CONST) {
+            if (at[i])
+                key_const(k, at[i]);
+            buf_str(&k->out, at[i] ? "" : "- ");
+            continue;
+        }
+        if (!map_get(&k->numbers, at[i]))
+            map_put(k->cx, &k->numbers, at[i], (void *)(uintptr_t)(k->numbers.n + 1));
+        buf_fmt(&k->out, "%%%zu ", (size_t)(uintptr_t)map_get(&k->numbers, at[i]));
+    }
+}
+
+static void key_graph(Key *k, const Graph *g)
+{
+    key_values(k, g->inputs.at, g->inputs.n);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        if (n->dead)
+            continue;
+        buf_fmt(&k->out, "\n%s::%s ", n->domain ? n->domain->s : "", n->name->s);
+        key_values(k, n->in, n->n_in);
+        for (int a = 0; a < n->n_attr; a++)
+            if (n->attr[a].kind == ATTR_GRAPH)
+                key_graph(k, n->attr[a].g);
+            else
+                put_attr(&k->out, &n->attr[a], 0);
+        key_values(k, n->out, n->n_out);
+    }
+    buf_str(&k->out, "\n= ");
+    key_values(k, g->outputs.at, g->outputs.n);
+}
+
+Str graph_key(Ctx *cx, const Graph *g)
+{
+    Key k = { .cx = cx, .out = buf_new(cx) };
+    key_graph(&k, g);
+    return buf_done(&k.out);
+}

@@ -18,7 +18,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-en
 
 /* ---- what is where in onnx.proto ---- */
 
-enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_PROPS = 14 };
+enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_PROPS = 14, MODEL_FUNCTION = 25 };
+enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_ATTR = 6, FUNCTION_NODE = 7, FUNCTION_OPSET = 9, FUNCTION_DOMAIN = 10 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOC = 6, NODE_DOMAIN = 7, NODE_PROPS = 9 };
 enum { ATTR_F_NAME = 1, ATTR_F_F = 2, ATTR_F_I = 3, ATTR_F_S = 4, ATTR_F_T = 5, ATTR_F_G = 6, ATTR_F_FLOATS = 7, ATTR_F_INTS = 8,
@@ -27,6 +28,7 @@ enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, T
 enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 enum {
+    IR_OF_FUNCTIONS = 8,            /* the first that has functions in a model */
     ONE_FILE_MAX = INT32_MAX,       /* protobuf's own limit for one message */
     EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
     PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
@@ -74,6 +76,9 @@ typedef struct Wire {
     Map dims;                       /* Dim -> its text */
     NodeProps **props;              /* by SourceId; those of the nodes */
     VEC(Init) inits;
+    VEC(const Node *) calls;        /* of functions that the model carries, the first of each body; put_functions */
+    Map function_of;                /* the node's body -> the function's name */
+    Map bodies, same_name;          /* domain, name and body as text -> its name; domain and name -> how many there are */
     const Node *user;               /* while constants are collected: the node of the root graph that is looked at */
 
     size_t filled;
@@ -363,6 +368,14 @@ static void see_graph(Wire *w, const Graph *g)
 
 static bool is_weight(const Const *k) { return k->name || k->derived || k->storage; }
 
+static const Graph *function_body(const Node *n)
+{
+    for (int i = 0; i < n->n_attr && n->domain && n->domain->len; i++)
+        if (n->attr[i].kind == ATTR_GRAPH && strcmp(n->attr[i].name, FUNCTION_BODY) == 0)
+            return n->attr[i].g;
+    return NULL;
+}
+
 static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
 {
     if (v->kind == OX_DIMS || v->kind == OX_POISONED)
@@ -382,6 +395,8 @@ static void use_defaults(Wire *w, const Graph *root)
             vec_push(w->cx, &w->inits, (Init){ .v = root->inputs.at[i] });
 }
 
+static bool use_function(Wire *w, const Node *n);
+
 /* Constants in the order of their first use. */
 static bool use_graph(Wire *w, const Graph *g, bool *seen)
 {
@@ -395,7 +410,7 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
             if (n->in[i] && !use_value(w, n->in[i], seen, n->at))
                 return false;
         for (int i = 0; i < n->n_attr; i++)
-            if (n->attr[i].kind == ATTR_GRAPH && !use_graph(w, n->attr[i].g, seen))
+            if (n->attr[i].kind == ATTR_GRAPH && !(n->attr[i].g == function_body(n) ? use_function(w, n) : use_graph(w, n->attr[i].g, seen)))
                 return false;
     }
     if (!g->up)
@@ -404,6 +419,45 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
         if (!use_value(w, g->outputs.at[i], seen, 0))
             return false;
     return true;
+}
+
+/* ---- functions: bodies of custom nodes (ops/function.c). A body sees nothing of outside, and has its constants as nodes ---- */
+
+static bool sees_itself_only(Wire *w, const Graph *body, const Graph *g, SourceId at)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_in; i++) {
+            const Graph *made = n->in[i] ? n->in[i]->graph : NULL;
+            for (; made && made != body; made = made->up)
+                ;
+            if (n->in[i] && n->in[i]->kind != OX_CONST && !made)
+                return fail_at(w->cx, at, E_UNSUPPORTED, "the body of function %s needs a value of outside; its rule must do without the clause `function`", body->name->s);
+        }
+        for (int i = 0; !n->dead && i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH && !sees_itself_only(w, body, n->attr[i].g, at))
+                return false;
+    }
+    return true;
+}
+
+/* Calls with the same body call one function; another body of the same name gets NAME_1, .. */
+static bool use_function(Wire *w, const Node *n)
+{
+    Ctx *cx = w->cx;
+    const Graph *body = function_body(n);
+    if (!sees_itself_only(w, body, body, n->at))
+        return false;
+    Str full = str_fmt(cx, "%s::%s", n->domain->s, n->name->s), key = str_cat(cx, full->s, "\n", graph_key(cx, body)->s), name = map_get(&w->bodies, key);
+    if (!name) {
+        uintptr_t before = (uintptr_t)map_get(&w->same_name, full);
+        name = before ? str_fmt(cx, "%s_%zu", n->name->s, (size_t)before) : n->name;
+        map_put(cx, &w->same_name, full, (void *)(before + 1));
+        map_put(cx, &w->bodies, key, (void *)name);
+        vec_push(cx, &w->calls, n);
+    }
+    map_put(cx, &w->function_of, body, (void *)name);
+    return !ctx_failed(cx);
 }
 
 /* ---- constants ---- */
@@ -695,17 +749,19 @@ static void put_node_props(Wire *w, const Node *n)
 }
 
 /* NodeProto */
-static void put_node(Wire *w, const Node *n)
+static void put_node(Wire *w, int field, const Node *n)
 {
-    Msg m = open_msg(w, GRAPH_NODE);
+    Msg m = open_msg(w, field);
     for (int i = 0; i < n->n_in; i++)
         put_str(w, NODE_INPUT, n->in[i] ? w->value[n->in[i]->id] : w->no_name);
     for (int i = 0; i < n->n_out; i++)
         put_str(w, NODE_OUTPUT, n->out[i] ? w->value[n->out[i]->id] : w->no_name);
     put_str(w, NODE_NAME, w->node[n->id]);
-    put_str(w, NODE_OP, n->name);
+    const Graph *body = function_body(n);
+    put_str(w, NODE_OP, body ? map_get(&w->function_of, body) : n->name);
     for (int i = 0; i < n->n_attr; i++)
-        put_attr(w, n, &n->attr[i]);
+        if (!body || n->attr[i].g != body || n->attr[i].kind != ATTR_GRAPH)
+            put_attr(w, n, &n->attr[i]);
     if (w->info->doc_strings && n->at && node_props(w, n->at)->source)
         put_str(w, NODE_DOC, node_props(w, n->at)->source);
     if (n->domain && n->domain->len)
@@ -716,16 +772,16 @@ static void put_node(Wire *w, const Node *n)
 }
 
 /* NodeProto: a Constant */
-static void put_constant(Wire *w, const Init *init)
+static void put_constant(Wire *w, int field, Ox v)
 {
-    Str name = w->value[init->v->id];
-    Msg m = open_msg(w, GRAPH_NODE);
+    Str name = w->value[v->id];
+    Msg m = open_msg(w, field);
     put_str(w, NODE_OUTPUT, name);
     put_str(w, NODE_NAME, name);
     put_text(w, NODE_OP, "Constant");
     Msg attr = open_msg(w, NODE_ATTR);
     put_text(w, ATTR_F_NAME, "value");
-    put_tensor(w, ATTR_F_T, init->v->k, NULL, NULL);
+    put_tensor(w, ATTR_F_T, v->k, NULL, NULL);
     put_int(w, ATTR_F_KIND, attr_proto_kind(ATTR_TENSOR));
     close_msg(w, attr);
     close_msg(w, m);
@@ -738,7 +794,7 @@ static void put_constants(Wire *w, const Node *user, size_t *next)
 {
     for (; *next < w->inits.n && w->inits.at[*next].user == user; (*next)++)
         if (w->inits.at[*next].is_node)
-            put_constant(w, &w->inits.at[*next]);
+            put_constant(w, GRAPH_NODE, w->inits.at[*next].v);
 }
 
 static void put_nodes(Wire *w, const Graph *g)
@@ -749,7 +805,7 @@ static void put_nodes(Wire *w, const Graph *g)
             continue;
         if (!g->up)
             put_constants(w, g->nodes.at[i], &next);
-        put_node(w, g->nodes.at[i]);
+        put_node(w, GRAPH_NODE, g->nodes.at[i]);
     }
     if (!g->up)
         put_constants(w, NULL, &next);
@@ -805,12 +861,56 @@ static void put_graph(Wire *w, int field, const Graph *g, Str name)
     close_msg(w, m);
 }
 
-static void put_opset(Wire *w, Str domain, int64_t version)
+static void put_opset(Wire *w, int field, Str domain, int64_t version)
 {
-    Msg m = open_msg(w, MODEL_OPSET);
+    Msg m = open_msg(w, field);
     if (domain)
         put_str(w, 1, domain);
     put_int(w, 2, version);
+    close_msg(w, m);
+}
+
+static void put_opsets(Wire *w, int field)
+{
+    put_opset(w, field, NULL, w->info->opset);
+    for (size_t i = 0; i < w->info->domains.n; i++)
+        put_opset(w, field, w->info->domains.at[i].domain, w->info->domains.at[i].version);
+}
+
+/* The constants of a body and of the graphs in it, each once, before everything that needs them. */
+static void put_body_constants(Wire *w, const Graph *g, Map *written)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind == OX_CONST && map_add(w->cx, written, n->in[i], NULL))
+                put_constant(w, FUNCTION_NODE, n->in[i]);
+        for (int i = 0; !n->dead && i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH)
+                put_body_constants(w, n->attr[i].g, written);
+    }
+}
+
+/* FunctionProto. Its attributes are there for a kernel of its name: the body has their values in it. */
+static void put_function(Wire *w, const Node *call)
+{
+    const Graph *body = function_body(call);
+    Map written = { 0 };
+    Msg m = open_msg(w, MODEL_FUNCTION);
+    put_str(w, FUNCTION_NAME, map_get(&w->function_of, body));
+    for (size_t i = 0; i < body->inputs.n; i++)
+        put_str(w, FUNCTION_INPUT, w->value[body->inputs.at[i]->id]);
+    for (size_t i = 0; i < body->outputs.n; i++)
+        put_str(w, FUNCTION_OUTPUT, w->value[body->outputs.at[i]->id]);
+    for (int i = 0; i < call->n_attr; i++)
+        if (call->attr[i].kind != ATTR_GRAPH && call->attr[i].kind != ATTR_NONE)
+            put_text(w, FUNCTION_ATTR, call->attr[i].name);
+    put_body_constants(w, body, &written);
+    for (size_t i = 0; i < body->nodes.n; i++)
+        if (!body->nodes.at[i]->dead)
+            put_node(w, FUNCTION_NODE, body->nodes.at[i]);
+    put_opsets(w, FUNCTION_OPSET);
+    put_str(w, FUNCTION_DOMAIN, call->domain);
     close_msg(w, m);
 }
 
@@ -818,15 +918,16 @@ static void put_opset(Wire *w, Str domain, int64_t version)
 static void put_model(Wire *w, const Graph *g)
 {
     const ModelInfo *info = w->info;
-    put_int(w, MODEL_IR, onnx_ir_version(info->opset));
+    int ir = onnx_ir_version(info->opset);
+    put_int(w, MODEL_IR, w->calls.n > 0 && ir < IR_OF_FUNCTIONS ? IR_OF_FUNCTIONS : ir);
     put_text(w, MODEL_PRODUCER, "pt2onnx");
     put_text(w, MODEL_PRODUCER_VERSION, PT2ONNX_VERSION);
     put_graph(w, MODEL_GRAPH, g, info->graph_name ? info->graph_name : str_of(w->cx, "main"));
-    put_opset(w, NULL, info->opset);
-    for (size_t i = 0; i < info->domains.n; i++)
-        put_opset(w, info->domains.at[i].domain, info->domains.at[i].version);
+    put_opsets(w, MODEL_OPSET);
     for (size_t i = 0; i < info->props.n; i++)
         put_prop(w, MODEL_PROPS, info->props.at[i].key, info->props.at[i].value);
+    for (size_t i = 0; i < w->calls.n; i++)
+        put_function(w, w->calls.at[i]);
 }
 
 /* ---- the plan: names, and where each weight goes ---- */

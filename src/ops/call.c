@@ -94,7 +94,7 @@ static Value run_rule(Op *op)
     RuleEnv env = { .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op) };
     size_t n = s->n_ret > 0 ? (size_t)s->n_ret : 1;
     Ox *out = new_array(op->cx, Ox, n);
-    switch (rule_apply(op->call->rule, &env, out, n)) {
+    switch (op->call->rule->function ? rule_function(op, &env, out, n) : rule_apply(op->call->rule, &env, out, n)) {
     case RULE_DONE: return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
     case RULE_NO_MATCH: return tensor_or_poison(op, op_refuse(op, "no alternative of its rule fits these arguments"));
     default: return val_poison();

@@ -27,6 +27,10 @@ typedef struct Entry {
 Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
 const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
 
+const Schema *schema_parse_at(Ctx *cx, const char *line, Str place);    /* a user's: errors begin with the place, "my.rules:3" */
+/* Is this a promote column, and does it name parameters of the schema? E_USAGE at the place when not. */
+MUST_USE bool column_check(Ctx *cx, const Schema *s, const char *column, Str place);
+
 /* What `name` was called with the meaning it had in this archive: aten::div of version 3 is upgrade::div_0_3.
  * out: the element type of out=, or DT_NONE. */
 Str table_upgraded(Ctx *cx, Str name, DType out);
@@ -51,6 +55,9 @@ const char *torch_dtype_name(DType t);
 
 int param_index(const Schema *s, Str name);             /* -1: none */
 bool val_is_number(Value v);                            /* a Python number, symbolic or not */
+
+/* rule_apply of a rule that is a function: one node, and what the rule says is its body (function.c). */
+RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n);
 
 /* An operator of aten on quantised tensors, where PyTorch has that: on floats, kept as the argument is (quantized.c). */
 Value on_quantized_tensor(Op *op, bool in_place);

@@ -209,6 +209,25 @@ static DType column_type(const char *column, DType t)
     return t;
 }
 
+bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
+{
+    static const char *const names[] = { "default", "int-to-float", "always-bool", "bool-to-long", "complex-to-float" };
+    const char *p = strchr(column, '(');
+    size_t n = p ? (size_t)(p - column) : 0;
+    bool known = false;
+    for (size_t i = 0; i < COUNT(names); i++)
+        known |= n == strlen(names[i]) && strncmp(column, names[i], n) == 0;
+    if (!known || column[strlen(column) - 1] != ')')
+        return fail(cx, E_USAGE, "%s: 'promote %s' is none of default(..), int-to-float(..), always-bool(..), bool-to-long(..), complex-to-float(..)", place->s, column);
+    for (p++; *p && *p != ')'; ) {
+        size_t len = strcspn(p, " ,)");
+        if (len && param_index(s, str_n(cx, p, len)) < 0)
+            return fail(cx, E_USAGE, "%s: promote names no parameter '%.*s' of %s", place->s, (int)len, p, s->name->s);
+        p += len + strspn(p + len, " ,");
+    }
+    return true;
+}
+
 bool promote_args(Op *op, const char *column)
 {
     const Schema *s = op->call->schema;

@@ -14,10 +14,12 @@
 
 #include <stdlib.h>
 
-typedef struct Reader { Ctx *cx; const char *line, *at; } Reader;
+typedef struct Reader { Ctx *cx; const char *line, *at; Str place; /* of a user's: "my.rules:3"; else NULL */ } Reader;
 
 static void *broken(Reader *r, const char *what)
 {
+    if (r->place)
+        fail(r->cx, E_USAGE, "%s:%d: %s", r->place->s, (int)(r->at - r->line) + 1, what);
     fail(r->cx, E_FORMAT, "schema '%s', column %d: %s", r->line, (int)(r->at - r->line) + 1, what);
     return NULL;
 }
@@ -55,6 +57,16 @@ static Slice word(Reader *r, const char *also)
 static bool slice_is(Slice s, const char *text)
 {
     return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
+}
+
+/* Types that go through as they are; a class has a dot in its name. */
+static bool is_other_type(Slice s)
+{
+    static const char *const names[] = { "Any", "AnyEnumType", "Dict", "Dimname", "Future", "List", "NoneType", "Optional", "QScheme", "Storage", "Stream", "Tuple", "Union", "t" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (slice_is(s, names[i]))
+            return true;
+    return memchr(s.p, '.', s.n) != NULL;
 }
 
 static ArgBase base_of(Slice s)
@@ -126,6 +138,10 @@ static bool type(Reader *r, Param *p)
     if (name.n == 0)
         return broken(r, "expected a type");
     p->base = base_of(name);
+    if (r->place && p->base == A_ANY && !is_other_type(name)) {
+        r->at -= name.n;
+        return broken(r, "no type of PyTorch's schemas");
+    }
     return alias(r, p) && suffixes(r, p);
 }
 
@@ -290,10 +306,12 @@ static const Schema *parse(Reader *r)
     return returns(r, s) ? s : NULL;
 }
 
-const Schema *schema_parse(Ctx *cx, const char *line)
+const Schema *schema_parse(Ctx *cx, const char *line) { return schema_parse_at(cx, line, NULL); }
+
+const Schema *schema_parse_at(Ctx *cx, const char *line, Str place)
 {
     keep_begin(cx);
-    Reader r = { .cx = cx, .line = line, .at = line };
+    Reader r = { .cx = cx, .line = line, .at = line, .place = place };
     const Schema *s = parse(&r);
     keep_end(cx);
     return s;

@@ -95,21 +95,33 @@ static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
     }
 }
 
-static unsigned kinds_of(Str words)
+static bool has_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (size_t n; *words; words += n + strspn(words + n, " \t")) {
+        n = strcspn(words, " \t");
+        if (n == len && memcmp(words, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The kinds among these words; plain: where there is none it is the plain one. */
+static unsigned kinds_of(Str words, bool plain)
 {
     static const struct { const char *name; Kinds kind; } names[] = {
         { "plain", PLAIN }, { "quant", QUANT }, { "packed", PACKED_SEQUENCE },
     };
     unsigned out = 0;
     for (size_t i = 0; words && i < COUNT(names); i++)
-        if (strstr(words->s, names[i].name))
+        if (has_word(words->s, names[i].name))
             out |= names[i].kind;
-    return out ? out : PLAIN;
+    return out || !plain ? out : PLAIN;
 }
 
 static Candidate rule_candidate(const Rule *r)
 {
-    return (Candidate){ .rule = r, .line = r->head->s, .promote = r->promote ? r->promote->s : NULL, .kinds = kinds_of(r->kinds) };
+    return (Candidate){ .rule = r, .line = r->head->s, .promote = r->promote ? r->promote->s : NULL, .kinds = kinds_of(r->kinds, true) };
 }
 
 static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char *source)
@@ -232,15 +244,27 @@ static void override(Ctx *cx, Entry *e, Candidate c)
         e->at.at[0] = c;
 }
 
+/* What a user may have mistyped beside what the rule reader has seen. */
+static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
+{
+    const char *kinds = r->kinds ? r->kinds->s : "";
+    if (str_starts(r->head, "onnx::"))
+        return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", rule_position(cx, r, r->start)->s, r->head->s);
+    for (size_t n; (n = strcspn(kinds, " \t")) || *kinds; kinds += n + strspn(kinds + n, " \t"))
+        if (n && !kinds_of(str_n(cx, kinds, n), false))
+            return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed", rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
+    c->schema = schema_parse_at(cx, c->line, rule_place(cx, r));
+    return c->schema && (!c->promote || column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
+}
+
 /* From the last to the first, so that the file's own order is kept in front. */
 static bool add_user_rules(Ctx *cx, const RuleList *rules)
 {
     for (size_t i = rules->n; i-- > 0; ) {
-        const Rule *r = rules->at[i];
-        if (str_starts(r->head, "onnx::"))
-            return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", r->text->name->s, r->head->s);
+        Rule *r = rules->at[i];
         Candidate c = rule_candidate(r);
-        if (!candidate_schema(cx, &c))
+        r->users = true;
+        if (!check_rule(cx, r, &c))
             return false;
         override(cx, entry(cx, table(cx), line_name(cx, c.line)), c);
     }

@@ -28,6 +28,10 @@ class Lists(torch.nn.Module):
         a, b = torch.ops.mylib.each(x, 2)
         return a + b, y
 
+class Sums(torch.nn.Module):
+    def forward(self, x, y):
+        return torch.ops.mylib.foo(x, 2.0) + torch.ops.mylib.foo(y, 2.0), torch.ops.mylib.foo(x, 3.0)
+
 class Writes(torch.nn.Module):
     def forward(self, x, y):
         return torch.ops.mylib.fill_(x), y
@@ -45,7 +49,7 @@ def main():
     names = {"__name__": "model"}
     exec(compile(SOURCE, "model.py", "exec"), names)
     size = torch.export.Dim("N")
-    for name, model in (("custom", "Model"), ("custom_lists", "Lists")):
+    for name, model in (("custom", "Model"), ("custom_lists", "Lists"), ("custom_sums", "Sums")):
         program = torch.export.export(names[model]().eval(), (torch.rand(2, 3), torch.rand(2, 3)), dynamic_shapes=({0: size}, {0: size}))
         torch.export.save(program, os.path.join(FILES, name + ".pt2"))
     for name, model in (("custom", "Model"), ("custom_writes", "Writes")):
