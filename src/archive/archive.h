@@ -28,13 +28,14 @@ typedef struct Zip {
     uint64_t directory;             /* where the central directory begins: no record reaches beyond */
     ZipEntry *entry; size_t n;      /* in the order of the central directory; keep arena */
     Map by_name;
+    const ZipEntry *last;           /* found: records are mostly asked for in their order */
     Str root;                       /* the common top folder with its slash, "" when there is none */
 } Zip;
 
 /* Reads the central directory only. NULL after an error (not a zip, cut short, overlapping, zip64 nonsense, duplicate names). */
 Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size);
 const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name);          /* full name; NULL: not there */
-const ZipEntry *zip_find_in_root(Ctx *cx, const Zip *z, const char *rest);  /* root + rest */
+const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest);        /* root + rest */
 MUST_USE bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *e, Bytes *out);    /* lazy content; deflated ones get a SRC_DEFLATED */
 MUST_USE bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out);    /* all of it in memory (mapping, or inflated into keep): code, pickles, JSON */
 MUST_USE bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e);

@@ -178,7 +178,7 @@ static FileKind not_zip(Ctx *cx, Slice head, uint64_t size)
 
 /* ---- ZIP archives ---- */
 
-static bool has(Ctx *cx, const Zip *z, const char *rest) { return zip_find_in_root(cx, z, rest) != NULL; }
+static bool has(Ctx *cx, Zip *z, const char *rest) { return zip_find_in_root(cx, z, rest) != NULL; }
 
 /* A record below this folder of the root. */
 static bool has_under(const Zip *z, const char *folder, const char *suffix)

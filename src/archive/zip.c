@@ -259,9 +259,20 @@ const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name)
     return map_get(&z->by_name, str_of(cx, name));
 }
 
-const ZipEntry *zip_find_in_root(Ctx *cx, const Zip *z, const char *rest)
+/* Is it the record behind the one found last? No name is put together for that. */
+static bool is_next(const Zip *z, const char *rest)
 {
-    return map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""));
+    const ZipEntry *next = z->last ? z->last + 1 : z->entry;
+    size_t n = strlen(rest);
+    return next < z->entry + z->n && next->name->len == z->root->len + n && memcmp(next->name->s + z->root->len, rest, n) == 0;
+}
+
+const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest)
+{
+    const ZipEntry *e = !is_next(z, rest) ? map_get(&z->by_name, str_cat(cx, z->root->s, rest, "")) : z->last ? z->last + 1 : z->entry;
+    if (e)
+        z->last = e;
+    return e;
 }
 
 /* Where the data begins: after the local header, whose extra field differs from the directory's. */

@@ -99,7 +99,7 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size);
  * NULL is a legal value; map_find tells absence from it. Zero-initialise. */
 typedef struct { const void *key; void *val; } MapEntry;
 typedef struct { uint32_t entry, hash; } MapSlot;             /* 0: free, else one more than its number */
-typedef struct { MapEntry *at; size_t n, cap; MapSlot *slot; size_t nslot; } Map;
+typedef struct { MapEntry *at; size_t n, cap; MapSlot *slot; size_t nslot; size_t next; } Map;      /* next: map.c's guess */
 void *map_get(const Map *m, const void *key);                  /* NULL when absent */
 MapEntry *map_find(const Map *m, const void *key);             /* NULL when absent */
 void map_put(Ctx *cx, Map *m, const void *key, void *val);     /* replaces; a replaced key keeps its place */

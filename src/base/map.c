@@ -50,12 +50,17 @@ static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
     return &m->slot[i];
 }
 
+/* What comes in some order is mostly looked for in that order again, and the next entry is in the cache when its slot is not. */
 MapEntry *map_find(const Map *m, const void *key)
 {
-    if (m->n == 0)
-        return NULL;
-    uint32_t entry = find_slot(m, key, key_hash(key))->entry;
-    return entry ? &m->at[entry - 1] : NULL;
+    size_t i = m->next;
+    if (i >= m->n || m->at[i].key != key) {
+        i = m->n ? find_slot(m, key, key_hash(key))->entry : 0;
+        if (i-- == 0)
+            return NULL;
+    }
+    ((Map *)m)->next = i + 1;                   /* a guess is no part of what a map says */
+    return &m->at[i];
 }
 
 void *map_get(const Map *m, const void *key)

@@ -6,8 +6,10 @@
 
 /* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
 Ox ox_identity(Graph *g, Ox v);
-/* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later. */
+/* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later. Until somebody looks for
+ * an equal node, and those in g's list are made known, what is known is stale. */
 void share_forget_nodes(Graph *g);
+bool share_is_stale(const Graph *g);
 /* The equal node that is visible already, else n itself, which others will find from now on. */
 Node *node_share(Node *n);
 /* Output i of n becomes a fresh value of that element type; the old one is returned, and is nobody's result. */

@@ -11,11 +11,12 @@
 /* ---- sharing --------------------------------------------------------------------------------------------- */
 
 /* Made things by content: nodes in the scope that made them, constants and dims in the root's. Nodes have a table of their
- * own, which each pass of src/tidy empties and fills again. */
+ * own. A pass of src/tidy builds the list of nodes anew, and must not find one that comes later: its table is stale, and
+ * made again, of the nodes that are in the list, once somebody looks into it. */
 typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
 typedef struct Shared { uint32_t hash; SharedKind kind; void *what; } Shared;
 typedef struct Sharing { Shared *slot; size_t n_slot, n; } Sharing;
-struct Share { Sharing nodes, values; };
+struct Share { Sharing nodes, values; bool stale; };
 
 static void place_shared(Sharing *s, Shared e)
 {
@@ -539,10 +540,39 @@ static bool node_equal(const Node *a, const Node *b)
     return true;
 }
 
+static bool has_subgraph(const Node *n)
+{
+    for (int i = 0; i < n->n_attr; i++)
+        if (n->attr[i].kind == ATTR_GRAPH)
+            return true;
+    return false;
+}
+
+static bool sharable(const Node *n)
+{
+    return n->op && !n->op->random && !has_subgraph(n);
+}
+
+static void make_anew(Graph *g)
+{
+    Sharing *s = &g->share->nodes;
+    g->share->stale = false;
+    if (s->n_slot)
+        memset(s->slot, 0, s->n_slot * sizeof *s->slot);
+    s->n = 0;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        Node *n = g->nodes.at[i];
+        if (!n->dead && sharable(n))
+            share(g, (Shared){ (uint32_t)node_hash(n), SHARED_NODE, n });
+    }
+}
+
 static Node *find_equal(const Node *n, uint64_t hash)
 {
-    for (const Graph *g = n->graph; g; g = g->up) {
+    for (Graph *g = n->graph; g; g = g->up) {
         size_t at = hash;
+        if (share_is_stale(g))
+            make_anew(g);
         for (Node *old; (old = next_shared(g->share, hash, SHARED_NODE, &at)); )
             if (node_equal(old, n))
                 return old;
@@ -639,14 +669,6 @@ static bool fold_small(Node *n, Ox *out)
     return true;
 }
 
-static bool has_subgraph(const Node *n)
-{
-    for (int i = 0; i < n->n_attr; i++)
-        if (n->attr[i].kind == ATTR_GRAPH)
-            return true;
-    return false;
-}
-
 /* ---- the calls ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_poisoned(Graph *g, OxList in)
@@ -685,11 +707,6 @@ static Node *make_node(Graph *g, const char *name, OxList in, const Attr *attr, 
     return ctx_failed(cx) ? NULL : n;
 }
 
-static bool sharable(const Node *n)
-{
-    return n->op && !n->op->random && !has_subgraph(n);
-}
-
 Node *node_share(Node *n)
 {
     if (!sharable(n))
@@ -703,12 +720,11 @@ Node *node_share(Node *n)
 
 void share_forget_nodes(Graph *g)
 {
-    Sharing *s = g->share ? &g->share->nodes : NULL;
-    if (s && s->n_slot)
-        memset(s->slot, 0, s->n_slot * sizeof *s->slot);
-    if (s)
-        s->n = 0;
+    if (g->share)
+        g->share->stale = true;
 }
+
+bool share_is_stale(const Graph *g) { return g->share && g->share->stale; }
 
 /* n as part of the graph, or the equal node that is there already. */
 static void use_node(Node *n, Ox *out)

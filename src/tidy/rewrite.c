@@ -90,10 +90,10 @@ bool gone(const Rewrite *rw, const Node *n)
     return false;
 }
 
-/* Keep n, unless an equal node is there already. */
+/* Keep n, unless an equal node is there already; while nothing has changed there is none. */
 static void keep(Rewrite *rw, Node *n)
 {
-    Node *same = node_share(n);
+    Node *same = rw->to.n == 0 && share_is_stale(n->graph) ? n : node_share(n);
     bool named = false;
     for (int i = 0; i < n->n_out; i++)
         named |= n->out[i]->name != NULL;
