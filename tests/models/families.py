@@ -56,20 +56,27 @@ SEGMENTATION = [
 SEGMENTATION[2].name += "_aux"
 
 
-def video(name, frames, size, forms=BOTH, **options):
+def video(name, frames, size, forms=BOTH):
     build = getattr(models.video, name)
-    return Recipe(name, lambda: build(weights=None, **options), clips(frames, size), forms, batches=(2, 3), dynamic="N")
+    return Recipe(name, lambda: build(weights=None), clips(frames, size), forms, batches=(2, 3), dynamic="N")
 
 
-def mvit(name):
-    """Of few frames: attention is quadratic in them."""
-    return video(name, 4, 64, spatial_size=(64, 64), temporal_size=4)
+def mvit(name, first, pooled, **options):
+    """Four blocks of it, a quarter as wide, for four frames: the whole takes 20 minutes. first: the channels after each block;
+    pooled: the kernel of queries that keep their size."""
+    from torchvision.models.video.mvit import MSBlockConfig, MViT
+    width = [24] + first
+    blocks = [MSBlockConfig(num_heads=heads, input_channels=width[i], output_channels=width[i + 1], kernel_q=[3, 3, 3] if i % 2 else pooled,
+                            kernel_kv=[3, 3, 3], stride_q=[1, 2, 2] if i % 2 else [1, 1, 1] if pooled else [], stride_kv=[1, kv, kv])
+              for i, (heads, kv) in enumerate(zip((1, 2, 2, 4), (8, 4, 4, 2)))]
+    return Recipe(name, lambda: MViT(spatial_size=(64, 64), temporal_size=4, block_setting=blocks, num_classes=10, **options),
+                  clips(4, 64), BOTH, batches=(2, 3), dynamic="N")
 
 
 VIDEO = [
     video("mc3_18", 4, 64),
-    mvit("mvit_v1_b"),
-    mvit("mvit_v2_s"),
+    mvit("mvit_v1", [48, 48, 96, 96], [], residual_pool=False, residual_with_cls_embed=True, rel_pos_embed=False, proj_after_attn=False),
+    mvit("mvit_v2", [24, 48, 48, 96], [3, 3, 3], residual_pool=True, residual_with_cls_embed=False, rel_pos_embed=True, proj_after_attn=True),
     video("r2plus1d_18", 4, 64),
     video("r3d_18", 4, 64),
     video("s3d", 16, 224),

@@ -78,7 +78,7 @@ def calibrate(module, args):
         call(module, args)
         for i, m in enumerate(norms):
             g = torch.Generator().manual_seed(1000 + i)
-            m.running_mean.add_(0.1 * torch.randn(m.running_mean.shape, generator=g))
+            m.running_mean.add_(0.1 * torch.randn(m.running_mean.shape, generator=g) * m.running_var.sqrt())
             m.running_var.mul_(0.8 + 0.4 * torch.rand(m.running_var.shape, generator=g)).add_(1e-3)
             m.momentum = 0.1
             m.eval()
