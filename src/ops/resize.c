@@ -2,14 +2,9 @@
  *
  * Either the sizes are given or the scales. A scale that is given also says where samples are taken (PyTorch uses it, not the
  * quotient of the sizes), so it is handed on as it is; sizes only where PyTorch computes the quotient itself. */
-#include "ops/internal.h"
+#include "ops/resize.h"
 
 #include <math.h>
-
-/* datum: what differs between the operators */
-typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } ResizeMode;
-
-typedef struct Target { int spatial; bool scaled; double scale[3]; Dims size; } Target;
 
 static bool scale_of(Value v, double *out)
 {
@@ -103,8 +98,7 @@ static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
     return ox_ok(whole) && val_dim_of(val_number_of(op->g, ox_cast(op->g, whole, DT_INT64)), op->cx, out);
 }
 
-/* What PyTorch makes of an axis. */
-static bool out_size(Op *op, Ox x, const Target *t, int i, Dim *out)
+bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out)
 {
     int64_t n;
     Dim in = ox_dim(x, 2 + i);
@@ -122,57 +116,9 @@ static Ox sizes_value(Op *op, Ox x, const Target *t)
 {
     Dim all[MAX_RANK] = { ox_dim(x, 0), ox_dim(x, 1) };
     for (int i = 0; i < t->spatial; i++)
-        if (!out_size(op, x, t, i, &all[2 + i]))
+        if (!resized_size(op, x, t, i, &all[2 + i]))
             return POISON;
     return ox_dims(op->g, all, (size_t)ox_rank(x));
-}
-
-/* ---- antialiasing: each axis is a product with a matrix of weights ---- */
-
-static double filter(double x, bool cubic)
-{
-    x = fabs(x);
-    if (!cubic)
-        return x < 1 ? 1 - x : 0;
-    return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
-}
-
-/* Row i: the weights of the pixels around scale * (i + 1/2), shared out over those that are there. */
-static void aa_row(double *row, int64_t in, int64_t i, double scale, bool cubic)
-{
-    double wide = scale >= 1 ? scale : 1, support = (cubic ? 2 : 1) * wide, center = scale * ((double)i + 0.5), sum = 0;
-    int64_t first = (int64_t)(center - support + 0.5), end = (int64_t)(center + support + 0.5);
-    for (int64_t k = first > 0 ? first : 0; k < end && k < in; k++)
-        sum += row[k] = filter(((double)k - center + 0.5) / wide, cubic);
-    for (int64_t k = 0; k < in && sum != 0; k++)
-        row[k] /= sum;
-}
-
-/* [out, in] */
-static Ox aa_matrix(Op *op, int64_t in, int64_t out, double scale, bool cubic, DType t)
-{
-    double *at = in > 0 && out > 0 && in < INT64_MAX / 8 / out ? new_array(op->cx, double, in * out) : NULL;
-    for (int64_t i = 0; at && i < out; i++)
-        aa_row(at + i * in, in, i, scale, cubic);
-    Ox m = at ? ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, (const int64_t[]){ out, in }, at)) : POISON;
-    return ox_ok(m) ? ox_cast(op->g, m, t) : m;
-}
-
-/* With align_corners PyTorch takes the scale of the corners, but not their places; no mode of Resize does that. */
-static Ox aa_by_products(Op *op, Ox x, const Target *t, bool cubic, bool corners)
-{
-    for (int i = 0; i < 2; i++) {
-        int64_t in, out;
-        Dim size;
-        if (!ox_ok(x) || !out_size(op, x, t, i, &size))
-            return POISON;
-        if (!dim_known(ox_dim(x, 2 + i), &in) || !dim_known(size, &out))
-            return op_refuse(op, "antialiasing %s needs static sizes", corners ? "with align_corners" : "in float64 or below ONNX opset 18");
-        double scale = corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0 : t->scaled ? 1 / t->scale[i] : (double)in / (double)out;
-        Ox m = aa_matrix(op, in, out, scale, cubic, ox_dtype(x)), turned = i == 1 && ox_ok(m) ? permute_to(op, m, (const int[]){ 1, 0 }, 2) : m;
-        x = i == 1 ? ox(op, "MatMul", x, turned) : ox(op, "MatMul", m, x);
-    }
-    return x;
 }
 
 /* ---- Resize ---- */
@@ -196,11 +142,12 @@ static Ox cut_to_size(Op *op, Ox y, const Target *t)
 static Ox resize(Op *op, Ox x, const Target *t)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT, cubic = mode == CUBIC || mode == CUBIC_AA, antialias = mode == LINEAR_AA || mode == CUBIC_AA;
+    bool nearest = mode == NEAREST || mode == NEAREST_EXACT, cubic = is_cubic(mode), antialias = is_antialiased(mode);
     bool corners = !nearest && arg_bool(op, "align_corners");
     Ox scales = NULL, sizes = NULL;
-    if (antialias && (corners || op->g->target < 18 || ox_dtype(x) == DT_DOUBLE))
-        return aa_by_products(op, x, t, cubic, corners);
+    Ox y = resized_by_axes(op, x, t, mode, corners);
+    if (y)
+        return y;
     if (t->scaled && !corners && !scales_value(op, x, t, &scales))
         return POISON;
     if (!scales)
@@ -214,7 +161,7 @@ static Ox resize(Op *op, Ox x, const Target *t)
         antialias ? INT("antialias", 1) : NO_ATTR,
         antialias ? INT("exclude_outside", 1) : NO_ATTR,        /* weights beyond the border are shared out again */
     };
-    Ox y = ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
+    y = ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
     return scales ? cut_to_size(op, y, t) : y;
 }
 

@@ -1,0 +1,170 @@
+/* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of weights, or a Gather.
+ *
+ * That is antialiasing with align_corners or before opset 18, float64 (a scale is float32 in ONNX, and ONNX Runtime has no kernel), and
+ * uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
+#include "ops/resize.h"
+
+#include <math.h>
+
+/* One axis: in pixels become out; step is how far apart samples are taken, shift where the first is. */
+typedef struct Axis { int64_t in, out; double step; bool cubic, antialias, corners; } Axis;
+
+/* ---- weights ---- */
+
+/* PyTorch's cubic takes -0.75 for its one parameter, with antialiasing -0.5. */
+static double filter(const Axis *a, double x)
+{
+    double p = a->antialias ? -0.5 : -0.75;
+    x = fabs(x);
+    if (!a->cubic)
+        return x < 1 ? 1 - x : 0;
+    return x < 1 ? ((p + 2) * x - (p + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * p : 0;
+}
+
+/* The pixels around the sample; those beyond the border count for the one at the border. */
+static void plain_row(const Axis *a, double *row, int64_t i)
+{
+    int64_t taps = a->cubic ? 4 : 2;
+    double half = a->corners ? 0 : 0.5, center = a->step * ((double)i + half) - half;
+    int64_t first = (int64_t)floor(center) - (taps / 2 - 1);
+    for (int64_t k = first; k < first + taps; k++)
+        row[k < 0 ? 0 : k >= a->in ? a->in - 1 : k] += filter(a, (double)k - center);
+}
+
+/* The pixels that the filter, made wider where the image shrinks, reaches; their weights are shared out over those that are there. With
+ * align_corners PyTorch takes the step of the corners, but not their places. */
+static void antialiased_row(const Axis *a, double *row, int64_t i)
+{
+    double wide = a->step >= 1 ? a->step : 1, support = (a->cubic ? 2 : 1) * wide, center = a->step * ((double)i + 0.5), sum = 0;
+    int64_t first = (int64_t)(center - support + 0.5), end = (int64_t)(center + support + 0.5);
+    for (int64_t k = first > 0 ? first : 0; k < end && k < a->in; k++)
+        sum += row[k] = filter(a, ((double)k - center + 0.5) / wide);
+    for (int64_t k = 0; k < a->in && sum != 0; k++)
+        row[k] /= sum;
+}
+
+/* [out, in], NULL after an error */
+static double *weights_of(Op *op, const Axis *a)
+{
+    double *at = a->in > 0 && a->out > 0 && a->in < INT64_MAX / 8 / a->out ? new_array(op->cx, double, a->in * a->out) : NULL;
+    if (!at && !ctx_failed(op->cx))
+        fail(op->cx, E_VALUE, "resizing %lld to %lld elements", (long long)a->in, (long long)a->out);
+    for (int64_t i = 0; at && i < a->out; i++)
+        (a->antialias ? antialiased_row : plain_row)(a, at + i * a->in, i);
+    return at;
+}
+
+/* ---- products ---- */
+
+/* x times the matrix [out, in] along spatial axis i of n; MatMul has the last two. */
+static Ox along(Op *op, Ox x, Ox m, int i, int n)
+{
+    int last = ox_ok(x) ? ox_rank(x) - 1 : 0, axis = 2 + i, perm[MAX_RANK];
+    if (!ox_ok(x) || !ox_ok(m))
+        return POISON;
+    if (i == n - 1) {
+        Ox turned = permute_to(op, m, (const int[]){ 1, 0 }, 2);
+        return ox(op, "MatMul", x, turned);
+    }
+    if (i == n - 2)
+        return ox(op, "MatMul", m, x);
+    for (int k = 0; k <= last; k++)
+        perm[k] = k == axis ? last : k == last ? axis : k;
+    Ox there = permute_to(op, x, perm, last + 1), done = along(op, there, m, n - 1, n);
+    return permute_to(op, done, perm, last + 1);
+}
+
+static Ox matrix(Op *op, const Axis *a, DType t)
+{
+    double *w = weights_of(op, a);
+    Ox m = w ? ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, (const int64_t[]){ a->out, a->in }, w)) : POISON;
+    return ox_ok(m) ? ox_cast(op->g, m, t) : m;
+}
+
+/* ---- uint8: weights are whole numbers of 2^-bits, the most bits with which they fit into 16 ---- */
+
+static Ox whole_matrix(Op *op, const Axis *a, int *bits)
+{
+    double *w = weights_of(op, a), most = 0;
+    int32_t *at = w ? new_array(op->cx, int32_t, a->in * a->out) : NULL;
+    for (int64_t i = 0; at && i < a->in * a->out; i++)
+        most = w[i] > most ? w[i] : most;
+    for (*bits = 0; *bits < 22 && (int)(0.5 + most * (1 << (*bits + 1))) < 1 << 15; ++*bits)
+        ;
+    for (int64_t i = 0; at && i < a->in * a->out; i++)
+        at[i] = (int32_t)(w[i] * (1 << *bits) + (w[i] < 0 ? -0.5 : 0.5));
+    return at ? ox_const(op->g, const_make(op->cx, DT_INT32, 2, (const int64_t[]){ a->out, a->in }, at)) : POISON;
+}
+
+/* Rounded half up, and cut to what uint8 holds. */
+static Ox whole_product(Op *op, Ox x, const Axis *a, int i, int n)
+{
+    int bits;
+    Ox m = whole_matrix(op, a, &bits), sum = along(op, ox_cast(op->g, x, DT_INT32), m, i, n);
+    if (!ox_ok(sum))
+        return POISON;
+    Ox half = ox_integer(op->g, DT_INT32, bits ? 1 << (bits - 1) : 0), unit = ox_integer(op->g, DT_INT32, 1 << bits);
+    Ox none = ox_integer(op->g, DT_INT32, 0), most = ox_integer(op->g, DT_INT32, 255);
+    Ox shifted = ox(op, "Max", ox(op, "Add", sum, half), none), rounded = ox(op, "Div", shifted, unit);
+    return ox_cast(op->g, ox(op, "Min", rounded, most), DT_UINT8);
+}
+
+/* ---- nearest ---- */
+
+/* PyTorch computes the place of a double's sample in double, and takes its floor in float32. */
+static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
+{
+    int64_t *at = a->out > 0 ? new_array(op->cx, int64_t, a->out) : NULL;
+    for (int64_t k = 0; at && k < a->out; k++) {
+        int64_t from = (int64_t)floorf((float)(((double)k + (exact ? 0.5 : 0)) * a->step));
+        at[k] = from < a->in ? from : a->in - 1;
+    }
+    Ox places = at ? ox_ints(op->g, at, (size_t)a->out) : POISON;
+    return ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
+}
+
+/* ---- all axes ---- */
+
+/* False: the sizes are not known. */
+static bool axis_of(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners, int i, Axis *a)
+{
+    Dim size;
+    *a = (Axis){ .cubic = is_cubic(mode), .antialias = is_antialiased(mode), .corners = corners };
+    if (!resized_size(op, x, t, i, &size) || !dim_known(ox_dim(x, 2 + i), &a->in) || !dim_known(size, &a->out))
+        return false;
+    a->step = corners ? a->out > 1 ? (double)(a->in - 1) / (double)(a->out - 1) : 0 : t->scaled ? 1 / t->scale[i] : (double)a->in / (double)a->out;
+    return true;
+}
+
+/* Does Resize say it? */
+static bool resize_takes(Op *op, DType t, ResizeMode mode, bool corners)
+{
+    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    return t != DT_DOUBLE && (nearest || t != DT_UINT8) && (!is_antialiased(mode) || (!corners && op->g->target >= 18));
+}
+
+Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
+{
+    DType type = ox_dtype(x);
+    Axis axis[3];
+    if (resize_takes(op, type, mode, corners))
+        return NULL;
+    for (int i = 0; i < t->spatial; i++)
+        if (!axis_of(op, x, t, mode, corners, i, &axis[i])) {
+            if (ctx_failed(op->cx))
+                return POISON;
+            if (type == DT_UINT8 || is_antialiased(mode))
+                return op_refuse(op, "%s needs static sizes: give them with -i", type == DT_UINT8 ? "resizing uint8" : corners ?
+                                 "antialiasing with align_corners" : "antialiasing in float64 or below ONNX opset 18");
+            return NULL;
+        }
+    for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--) {         /* the last one first: uint8 is rounded in between */
+        if (mode == NEAREST || mode == NEAREST_EXACT)
+            x = nearest_along(op, x, &axis[i], mode == NEAREST_EXACT, i);
+        else if (type == DT_UINT8)
+            x = whole_product(op, x, &axis[i], i, t->spatial);
+        else
+            x = along(op, x, matrix(op, &axis[i], type), i, t->spatial);
+    }
+    return x;
+}
