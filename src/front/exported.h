@@ -118,6 +118,7 @@ typedef struct ExNode {
 } ExNode;
 
 MUST_USE bool ex_node(ExScope *s, Json *j);
+void ex_split_target(Ctx *cx, Str target, Expr *op);           /* torch.ops.aten.add.Tensor: operator and overload */
 /* The name in a result that is one value; NULL for as_none and for a plain number. */
 MUST_USE bool ex_result_name(ExScope *s, Str tag, Json *value, Str *name);
 MUST_USE bool ex_results(ExScope *s, Json *j, ExResults *r);
@@ -131,6 +132,11 @@ const ExRegion *ex_region(Str target);          /* NULL: an operator like any ot
 MUST_USE bool ex_write_region(ExScope *s, ExNode *n);
 /* The node's results become these values. */
 MUST_USE bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n);
+
+/* ---- exported_effect.c: operators inside nodes that say how they act ---- */
+
+bool ex_wraps(Str target);
+MUST_USE bool ex_write_wrapped(ExScope *s, ExNode *n);
 
 /* ---- exported_autocast.c ---- */
 

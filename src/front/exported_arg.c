@@ -209,6 +209,27 @@ static bool int_lists_item(ExScope *s, Json *j, Expr **out) { return read_list(s
 static bool float_lists_item(ExScope *s, Json *j, Expr **out) { return read_list(s, j, floats_list_item, out); }
 static bool syms_item(ExScope *s, Json *j, Expr **out) { return read_list(s, j, sym_item, out); }
 
+/* {"name": Argument, ..}: a dict */
+static bool dict_item(ExScope *s, Json *j, Expr **out)
+{
+    Exported *x = s->x;
+    VEC(Expr *) items = { 0 };
+    Str key;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &key)) {
+        ExArg a;
+        Expr *name = ex_expr(x, X_STR);
+        name->s = key;
+        if (!ex_arg(s, j, &a) || !vec_push(x->cx, &items, name) || !vec_push(x->cx, &items, a.value))
+            return false;
+    }
+    *out = ex_expr(x, X_DICT);
+    (*out)->items = items.at;
+    (*out)->n = (uint32_t)items.n;
+    return !j->failed;
+}
+
 static const struct { const char *tag; ReadItem read; } arg_readers[] = {
     { "as_tensor", name_item }, { "as_int", int_item }, { "as_ints", ints_item }, { "as_none", none_item }, { "as_bool", bool_item },
     { "as_float", float_item }, { "as_sym_int", sym_item }, { "as_sym_ints", syms_item }, { "as_tensors", tensors_item },
@@ -218,6 +239,7 @@ static const struct { const char *tag; ReadItem read; } arg_readers[] = {
     { "as_int_lists", int_lists_item }, { "as_float_lists", float_lists_item }, { "as_complex", complex_item },
     { "as_sym_float", sym_item }, { "as_sym_floats", syms_item }, { "as_sym_bool", sym_item }, { "as_sym_bools", syms_item },
     { "as_graph", graph_item }, { "as_operator", string_item }, { "as_custom_obj", custom_object_item },
+    { "as_string_to_argument", dict_item },
 };
 
 bool ex_value(ExScope *s, Str tag, Json *value, Expr **out)

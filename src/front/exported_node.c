@@ -82,13 +82,17 @@ static bool is_assertion(Str target)
 
 /* torch.ops.aten.add.Tensor -> aten::add, Tensor; _operator.add -> _operator::add. detach_ stands behind every literal
  * tensor; despite its name it writes nothing. */
-static void split_target(Ctx *cx, Str target, Expr *op)
+void ex_split_target(Ctx *cx, Str target, Expr *op)
 {
     static const char prefix[] = "torch.ops.";
     const char *at = target->s;
     op->overload = NULL;
     if (str_is(target, "torch.ops.aten.detach_.default"))
         target = str_of(cx, "torch.ops.aten.detach.default"), at = target->s;
+    if (str_is(target, "torch.ops.aten._print.default")) {
+        op->op = str_of(cx, "prim::Print");
+        return;
+    }
     if (str_starts(target, "torch.ops.higher_order.")) {
         op->op = str_fmt(cx, "higher_order::%s", at + strlen("torch.ops.higher_order."));
         return;
@@ -249,10 +253,14 @@ static bool write_node(ExScope *s, ExNode *n)
         return false;
     if (n->region || n->scan)
         return n->region ? ex_write_region(s, n) : ex_write_scan(s, n);
+    if (ex_wraps(n->target))
+        return ex_write_wrapped(s, n);
     Expr *op = ex_expr(x, X_OP);
-    split_target(x->cx, n->target, op);
+    ex_split_target(x->cx, n->target, op);
     op->args = n->args.at;
     op->n_args = (uint32_t)n->args.n;
+    for (uint32_t i = 0; str_is(op->op, "prim::Print") && i < op->n_args; i++)
+        op->args[i].name = NULL;
     if (!ex_results(s, &n->outputs, &r))
         return false;
     if (s->autocast != DT_NONE)
@@ -262,13 +270,39 @@ static bool write_node(ExScope *s, ExNode *n)
     return unpack_lists(s, &r);
 }
 
-/* Between the marks of torch.vmap operators are written as for one sample. */
-static bool is_vmap_mark(Str target) { return str_starts(target, "torch._functorch.predispatch."); }
+/* ---- what has no graph that could be run ---- */
 
-static bool refuse_vmap(Exported *x)
+#define BEFORE_LOWERING "save the program as it was before it was lowered for that runtime"
+
+/* By the beginning of the target; the rest of the higher-order operators comes last. */
+static const struct { const char *target, *why, *hint; } refused[] = {
+    { "torch._functorch.predispatch.", "the program holds a torch.vmap, whose operators are written as for one sample",
+      "program.run_decompositions({}) before torch.export.save: it writes them for the whole batch" },
+    { "torch.ops.higher_order.triton_kernel_wrapper_", "the program runs a Triton kernel, code for a GPU",
+      "put the kernel into an operator of torch.library.custom_op; a rule for it (--rules FILE) says what it computes" },
+    { "torch.ops.higher_order.call_torchbind", "the program calls a method of a C++ object, which is not in the file", "do that outside of forward" },
+    { "torch.ops.higher_order.flex_attention", "flex_attention's scores are changed by a program of their own, which attention in ONNX cannot take",
+      "torch.nn.functional.scaled_dot_product_attention with a mask (attn_implementation=\"sdpa\" in transformers)" },
+    { "torch.ops.higher_order.executorch_call_delegate", "a part of the program was compiled for another runtime", BEFORE_LOWERING },
+    { "torch.ops.higher_order.aoti_call_delegate", "a part of the program was compiled for another runtime", BEFORE_LOWERING },
+    { "torch.ops.higher_order.", "this higher-order operator is not known here", "program.run_decompositions({}) before torch.export.save may write it out" },
+};
+
+/* Those of the evaluator (eval/region.c), and those that become something else here. */
+static bool is_known_region(Str target)
 {
-    fail(x->cx, E_UNSUPPORTED, "the program holds a torch.vmap, whose operators are written as for one sample");
-    fail_hint(x->cx, "program.run_decompositions({}) before torch.export.save: it writes them for the whole batch");
+    return str_is(target, "torch.ops.higher_order.cond") || str_is(target, "torch.ops.higher_order.while_loop") || ex_region(target) ||
+           ex_scan(target) || ex_wraps(target);
+}
+
+static bool refuse_target(Exported *x, const ExNode *n, size_t row)
+{
+    Where here = { .up = x->cx->at, .kind = WHERE_STATEMENT, .text = n->trace && n->trace->len ? ex_trace_text(x, n->trace) : NULL };
+    if (here.text)
+        x->cx->at = &here;
+    fail(x->cx, E_UNSUPPORTED, "%s", refused[row].why);
+    fail_hint(x->cx, "%s", refused[row].hint);
+    x->cx->at = here.text ? here.up : x->cx->at;
     return false;
 }
 
@@ -282,13 +316,14 @@ bool ex_node(ExScope *s, Json *j)
         s->x->n_assertions += is_assertion(n.target);
         return true;
     }
-    if (is_vmap_mark(n.target))
-        return refuse_vmap(s->x);
     n.region = ex_region(n.target);
     n.scan = ex_scan(n.target);
     Where here = { .up = cx->at, .kind = WHERE_OP, .name = n.target };
     cx->at = &here;
-    bool ok = write_node(s, &n);
+    bool ok = true;
+    for (size_t i = 0; ok && i < COUNT(refused) && !is_known_region(n.target); i++)
+        ok = !str_starts(n.target, refused[i].target) || refuse_target(s->x, &n, i);
+    ok = ok && write_node(s, &n);
     cx->at = here.up;
     return ok;
 }

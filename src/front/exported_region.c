@@ -2,14 +2,18 @@
 #include "front/exported.h"
 
 /* Regions that mean nothing once the graph is recorded: their graph is written into the function around them. */
-struct ExRegion { const char *target; size_t operands; };
+struct ExRegion { const char *target; size_t operands; bool listed; /* the operands are one list */ };
 
 const ExRegion *ex_region(Str target)
 {
     static const ExRegion regions[] = {
-        { "torch.ops.higher_order.wrap_with_set_grad_enabled", 2 },     /* enabled, graph, operands */
-        { "torch.ops.higher_order.wrap_with_autocast", 5 },             /* device, dtype, enabled, cache, graph, operands */
-        { "torch.ops.higher_order.invoke_subgraph", 2 },                /* graph, identifier, operands */
+        { "torch.ops.higher_order.wrap_with_set_grad_enabled", 2, false },      /* enabled, graph, operands */
+        { "torch.ops.higher_order.wrap_with_autocast", 5, false },              /* device, dtype, enabled, cache, graph, operands */
+        { "torch.ops.higher_order.invoke_subgraph", 2, false },                 /* graph, identifier, operands */
+        { "torch.ops.higher_order.wrap", 1, false },                            /* graph, operands */
+        { "torch.ops.higher_order.tag_activation_checkpoint", 1, false },       /* graph, operands, how to compute it again by name */
+        { "torch.ops.higher_order.strict_mode", 1, true },                      /* graph, [operands] */
+        { "torch.ops.higher_order.hints_wrapper", 1, true },                    /* graph, [operands], {}, hints by name */
     };
     for (size_t i = 0; i < COUNT(regions); i++)
         if (str_is(target, regions[i].target))
@@ -32,6 +36,20 @@ bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExN
     return true;
 }
 
+static bool region_operands(Exported *x, const ExNode *n, ExOperands *out)
+{
+    size_t first = n->region->operands;
+    const Expr *list = n->region->listed && first < n->args.n ? n->args.at[first].value : NULL;
+    if (n->region->listed && (!list || list->kind != X_LIST))
+        return ex_bad(x, &n->inputs, "a region without a list of operands");
+    for (uint32_t i = 0; list && i < list->n; i++)
+        vec_push(x->cx, out, list->items[i]);
+    for (size_t i = first; !list && i < n->args.n; i++)
+        if (!n->args.at[i].name)
+            vec_push(x->cx, out, n->args.at[i].value);
+    return true;
+}
+
 /* The region's graph, its inputs set to the operands, its results to the node's. */
 bool ex_write_region(ExScope *s, ExNode *n)
 {
@@ -44,8 +62,8 @@ bool ex_write_region(ExScope *s, ExNode *n)
         return ex_bad(x, &n->inputs, "a region without its graph");
     if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") && !ex_autocast_of(x, n, &inner.autocast))
         return false;
-    for (size_t i = n->region->operands; i < n->args.n; i++)
-        vec_push(x->cx, &operands, n->args.at[i].value);
+    if (!region_operands(x, n, &operands))
+        return false;
     if (!ex_read_graph(&inner, &n->graph, &g, &operands) || !ex_results(s, &n->outputs, &r))
         return false;
     for (size_t i = 0; i < g.outputs.n; i++)

@@ -261,7 +261,8 @@ static bool check_expect(Op *op, Str name, Value v)
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
-    refuse_hint(g->cx, "--rules FILE, with a rule for %s; or --unknown=custom", name->s);
+    bool in_place = str_ends(name, "_") && !str_ends(name, "__");          /* follows from the plain one */
+    refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom", (int)(name->len - in_place), name->s);
     return val_poison();
 }
 

@@ -244,12 +244,27 @@ static void override(Ctx *cx, Entry *e, Candidate c)
         e->at.at[0] = c;
 }
 
+/* A rule gives a result, and nothing it could say would be written anywhere: `mut_` follows from the rule for `mut`. */
+static bool refuse_writing(Ctx *cx, const Rule *r)
+{
+    Str name = line_name(cx, r->head->s);
+    bool in_place = str_ends(name, "_") && !str_ends(name, "__");
+    if (!in_place && !strchr(r->head->s, '!'))
+        return true;
+    fail(cx, E_USAGE, "%s: %s writes to its argument, which a rule cannot say", rule_position(cx, r, r->start)->s, name->s);
+    if (in_place)
+        fail_hint(cx, "a rule for %.*s: its result is what %s writes", (int)(name->len - 1), name->s, name->s);
+    return false;
+}
+
 /* What a user may have mistyped beside what the rule reader has seen. */
 static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
 {
     const char *kinds = r->kinds ? r->kinds->s : "";
     if (str_starts(r->head, "onnx::"))
         return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", rule_position(cx, r, r->start)->s, r->head->s);
+    if (!refuse_writing(cx, r))
+        return false;
     for (size_t n; (n = strcspn(kinds, " \t")) || *kinds; kinds += n + strspn(kinds + n, " \t"))
         if (n && !kinds_of(str_n(cx, kinds, n), false))
             return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed", rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);

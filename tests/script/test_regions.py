@@ -1,11 +1,14 @@
 """Regions of a .pt2 that ONNX decides or that mean nothing to it: cond, while_loop, no_grad; as saved and after decomposition."""
 import os
 import sys
+import zipfile
 
 import onnx
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.hints_wrap import hints_wrapper
+from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim, export
 
@@ -37,12 +40,26 @@ class NoGrad(nn.Module):
         return z * x
 
 
+class Strict(nn.Module):
+    def forward(self, x):
+        return strict_mode(lambda x: (x.sin(), x + 1), (x,))
+
+
+class Prints(nn.Module):
+    def forward(self, x):
+        torch.ops.aten._print("x is here")
+        y = x + 1
+        torch.ops.aten._print("y too")
+        return y
+
+
 def tensors(*sizes):
     return [(torch.rand(n) * sign,) for n in sizes for sign in (1, -1)]
 
 
 CASES = [(Cond, tensors(4), None, "If"), (CondOnSize, tensors(2, 4, 7), ({0: Dim("n", min=1, max=20)},), "If"),
-         (While, [(torch.tensor(i), torch.rand(3)) for i in (1, 4, 9)], None, "Loop"), (NoGrad, tensors(3), None, None)]
+         (While, [(torch.tensor(i), torch.rand(3)) for i in (1, 4, 9)], None, "Loop"), (NoGrad, tensors(3), None, None),
+         (Strict, tensors(3), None, None), (Prints, tensors(3), None, None)]
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
@@ -60,3 +77,92 @@ def test_region(model, runs, sizes, node, decomposed, tmp_path):
     oracle.run(out, [([x.numpy() for x in r], [y.numpy() for y in (w if isinstance(w, (list, tuple)) else [w])]) for r, w in zip(runs, results)])
     found = [n.op_type for n in onnx.load(str(out)).graph.node]
     assert (node in found) if node else not {"If", "Loop"} & set(found)
+
+
+def edited(source, to, *pairs):
+    """The program's JSON with each text of a pair replaced; it must be there."""
+    with zipfile.ZipFile(str(source)) as z, zipfile.ZipFile(str(to), "w") as out:
+        for name in z.namelist():
+            data = z.read(name)
+            if name.endswith("/model.json"):
+                for old, new in pairs:
+                    assert old.encode() in data
+                    data = data.replace(old.encode(), new.encode())
+            out.writestr(name, data)
+    return to
+
+
+class Hints(nn.Module):
+    def forward(self, x):
+        return hints_wrapper(lambda a, b: (torch.relu(a) + b,), (x, x * 2), {}, hints={"level": 1})[0]
+
+
+def test_hints(tmp_path):
+    x = torch.randn(4)
+    program = export(Hints(), (x,), strict=True)                    # without strict mode it runs the body as it is
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [(torch.relu(x) + x * 2).numpy()])])
+
+
+@pytest.mark.parametrize("name", ["wrap", "tag_activation_checkpoint"])
+def test_regions_with_plain_operands(name, tmp_path):
+    """torch 2.13 does not save these two; the graph comes first, then one operand after the other."""
+    x = torch.randn(3)
+    torch.export.save(export(NoGrad(), (x,)), str(tmp_path / "model.pt2"))
+    flag = '{"name": "", "arg": {"as_bool": false}, "kind": 1}, '
+    path = edited(tmp_path / "model.pt2", tmp_path / "edited.pt2", ("higher_order.wrap_with_set_grad_enabled", "higher_order." + name), (flag, ""))
+    oracle.converted(path, tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [((x * 2 + 1) * x).numpy()])])
+
+
+@pytest.mark.parametrize("name, message", [
+    ("triton_kernel_wrapper_functional", "a Triton kernel"), ("call_torchbind", "a C++ object"), ("flex_attention", "attn_implementation"),
+    ("executorch_call_delegate", "compiled for another runtime"), ("something_new", "not known here"),
+])
+def test_refused_by_name(name, message, tmp_path):
+    torch.export.save(export(Strict(), (torch.randn(3),)), str(tmp_path / "model.pt2"))
+    path = edited(tmp_path / "model.pt2", tmp_path / "edited.pt2", ("higher_order.strict_mode", "higher_order." + name))
+    done = oracle.convert(path, tmp_path / "model.onnx")
+    assert done.returncode == 1 and message in done.stderr and "test_regions.py" in done.stderr and "higher_order." + name in done.stderr
+
+
+# ---- operators of the user's own that write, or that have an effect ----
+
+LIBRARY = torch.library.Library("regions", "DEF")                   # defined as long as this name lives
+LIBRARY.define("scale_(Tensor(a!) x, float by) -> ()")
+LIBRARY.impl("scale_", lambda x, by: (x.mul_(by), None)[1], "CompositeExplicitAutograd")
+torch.library.register_fake("regions::scale_", lambda x, by: None, lib=LIBRARY)
+
+
+class Writes(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        torch.ops.regions.scale_(y, 2.0)
+        return y + x
+
+
+class WritesPart(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        torch.ops.regions.scale_(y[1:], 2.0)
+        return y + x
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_operator_that_writes(decomposed, tmp_path):
+    x = torch.randn(3)
+    program = export(Writes(), (x,))
+    torch.export.save(program.run_decompositions({}) if decomposed else program, str(tmp_path / "model.pt2"))
+    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert done.returncode == 1 and "with a rule for regions::scale;" in done.stderr
+    (tmp_path / "my.rules").write_text("regions::scale(Tensor x, float by) -> Tensor\n    = Mul(x, by)\n")
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", "--rules", str(tmp_path / "my.rules"))
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [(x * 3).numpy()])])
+
+
+def test_operator_that_writes_to_a_part(tmp_path):
+    x = torch.randn(3)
+    torch.export.save(export(WritesPart(), (x,)).run_decompositions({}), str(tmp_path / "model.pt2"))
+    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert done.returncode == 1 and "writes to a view" in done.stderr and "before run_decompositions" in done.stderr, done.stderr
