@@ -49,7 +49,7 @@ bool is_const(Ox v);                /* a constant, and there */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
-/* ---- legalising (legalise.c, legal_index.c, dims.c) ---- */
+/* ---- legalising (legalise.c, legal_index.c, legal_scatter.c, dims.c) ---- */
 
 typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
 typedef struct Legal {
@@ -65,6 +65,8 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
 Verdict legal_range(Legal *l, Node *n, Ox *out);
 Verdict legal_reshape(Legal *l, Node *n, Ox *out);
+Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out);
+Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out);
 Verdict legal_topk(Legal *l, Node *n, Ox *out);
 Verdict legal_trilu(Legal *l, Node *n, Ox *out);
 

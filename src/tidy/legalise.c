@@ -401,6 +401,8 @@ static const LegalOp legal_ops[] = {
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },
     { "Reshape", 14, legal_reshape },
+    { "ScatterElements", 18, legal_scatter_elements },
+    { "ScatterND", 18, legal_scatter_nd },
     { "Shape", 15, legal_shape },
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },

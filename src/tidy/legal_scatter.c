@@ -1,0 +1,152 @@
+/* legal_scatter.c - ScatterElements and ScatterND before opsets 16 (add, mul) and 18 (max, min) gave them a `reduction`.
+ *
+ * One idea: compare every index with every place that it could name. What meets is kept, the rest changes nothing (0, 1, an
+ * infinity), and a reduction over the indices gives one number a place. Memory is the product of both sizes; several updates of one
+ * place count, as they must. */
+#include "tidy/internal.h"
+
+#include <math.h>
+
+typedef struct Combined { const char *reduce, *with; int since; Ox neutral; } Combined;
+
+/* What no number of this type is beyond; NULL for types that nobody needs here. */
+static Ox outermost(Graph *g, DType t, bool low)
+{
+    if (dtype_is_float(t))
+        return ox_number(g, t, low ? -INFINITY : INFINITY);
+    if (t == DT_INT32)
+        return ox_integer(g, t, low ? INT32_MIN : INT32_MAX);
+    return t == DT_INT64 ? ox_integer(g, t, low ? INT64_MIN : INT64_MAX) : NULL;
+}
+
+/* False: the target has this reduction, or it cannot be said in another way. */
+static bool combined_as(const Legal *l, const Node *n, Combined *out)
+{
+    const char *how = node_str(n, "reduction", "none");
+    Graph *g = n->graph;
+    DType t = ox_dtype(n->in[0]);
+    if (strcmp(how, "add") == 0)
+        *out = (Combined){ "ReduceSum", "Add", 16, ox_number(g, t, 0) };
+    else if (strcmp(how, "mul") == 0)
+        *out = (Combined){ "ReduceProd", "Mul", 16, ox_number(g, t, 1) };
+    else if (strcmp(how, "max") == 0)
+        *out = (Combined){ "ReduceMax", "Max", 18, outermost(g, t, true) };
+    else if (strcmp(how, "min") == 0)
+        *out = (Combined){ "ReduceMin", "Min", 18, outermost(g, t, false) };
+    else
+        return false;
+    return l->target < out->since && out->neutral && t != DT_BOOL;
+}
+
+static Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
+
+static Ox reshaped(Graph *g, Ox x, const Dim *dim, int rank)
+{
+    bool same = ox_rank(x) == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = ox_dim(x, i) == dim[i];
+    return same ? x : ox_g(g, "Reshape", x, ox_dims(g, dim, (size_t)rank));
+}
+
+/* Indices from the front: size is a number, or one for each of the last axis. */
+static Ox from_front(Graph *g, Ox index, Ox size)
+{
+    Ox at = ox_cast(g, index, DT_INT64), below = ox_g(g, "Less", at, ox_int(g, 0)), wrapped = ox_g(g, "Add", at, size);
+    return ox_g(g, "Where", below, wrapped, at);
+}
+
+static Ox places(Graph *g, Dim size)
+{
+    Ox end = ox_dim_value(g, size);
+    return ox_g(g, "Range", ox_int(g, 0), end, ox_int(g, 1));
+}
+
+/* Where hot, the updates, else what changes nothing; reduced over `axis`, which goes. */
+static Ox met(Graph *g, const Combined *c, Ox hot, Ox updates, int64_t axis)
+{
+    Ox kept = ox_g(g, "Where", hot, updates, c->neutral);
+    return ox_g_with(g, c->reduce, INPUTS(kept, one_axis(g, axis)), INT("keepdims", 0));
+}
+
+/* x lengthened at its ends to these sizes. */
+static Ox grown_to(Graph *g, Ox x, const Dim *dim, Ox with)
+{
+    Dim pads[2 * MAX_RANK];
+    int rank = ox_rank(x);
+    bool same = true;
+    for (int i = 0; i < rank; i++) {
+        pads[i] = dim_int(g->cx, 0);
+        pads[rank + i] = dim_sub(g->cx, dim[i], ox_dim(x, i));
+        same &= dim_is(pads[rank + i], 0);
+    }
+    return same ? x : ox_g(g, "Pad", x, ox_dims(g, pads, 2 * (size_t)rank), with);
+}
+
+static void tell(const Node *n, int since)
+{
+    note(n->graph->cx, NOTE_CHANGED, "%s with a reduction compares every index with every place: opset %d has it in one node", n->name->s, since);
+}
+
+Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Combined c;
+    Ox x = n->in[0], index = n->in[1], updates = n->in[2];
+    int rank = ox_rank(x);
+    int64_t axis = node_int(n, "axis", 0), perm[MAX_RANK];
+    if (!combined_as(l, n, &c) || rank < 1 || ox_rank(index) != rank || ox_rank(updates) != rank)
+        return AS_IT_IS;
+    axis += axis < 0 ? rank : 0;
+    Dim size = ox_dim(x, (int)axis);
+    Ox at = from_front(g, index, ox_dim_value(g, size)), each = ox_g(g, "Unsqueeze", at, one_axis(g, rank));
+    Ox hot = ox_g(g, "Equal", each, places(g, size)), values = ox_g(g, "Unsqueeze", updates, one_axis(g, rank));
+    Ox sums = met(g, &c, hot, values, axis);            /* the places are the last axis */
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
+    Ox in_order = ox_g_with(g, "Transpose", INPUTS(sums), INT_LIST("perm", perm, (size_t)rank));
+    if (!ox_ok(in_order))
+        return REFUSED;
+    out[0] = ox_g(g, c.with, x, grown_to(g, in_order, x->type->dim, c.neutral));
+    tell(n, c.since);
+    return CHANGED;
+}
+
+/* The first k axes are one: index tuples [m, k] as places in it, [m]. */
+static Ox flat_places(Graph *g, Ox index, const Dim *dim, int64_t k)
+{
+    Dim stride[MAX_RANK], by = dim_int(g->cx, 1);
+    for (int64_t i = k - 1; i >= 0; i--) {
+        stride[i] = by;
+        by = dim_mul(g->cx, by, dim[i]);
+    }
+    Ox at = from_front(g, index, ox_dims(g, dim, (size_t)k)), far = ox_g(g, "Mul", at, ox_dims(g, stride, (size_t)k));
+    return ox_g_with(g, "ReduceSum", INPUTS(far, one_axis(g, 1)), INT("keepdims", 0));
+}
+
+Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ctx *cx = l->cx;
+    Combined c;
+    Ox x = n->in[0], index = n->in[1], updates = n->in[2];
+    int rank = ox_rank(x), index_rank = ox_rank(index);
+    int64_t k;
+    if (!combined_as(l, n, &c) || rank < 1 || index_rank < 1 || ox_rank(updates) < 0 || !dim_known(ox_dim(index, index_rank - 1), &k) || k < 1 || k > rank)
+        return AS_IT_IS;
+    Dim m = dim_product(cx, index->type->dim, index_rank - 1), size = dim_product(cx, x->type->dim, (int)k), wide[MAX_RANK + 2];
+    int rest = rank - (int)k;
+    wide[0] = m, wide[1] = dim_int(cx, 1);
+    for (int i = 0; i < rest; i++)
+        wide[2 + i] = ox_dim(x, (int)k + i);
+    Ox tuples = reshaped(g, index, (Dim[]){ m, dim_int(cx, k) }, 2), place = flat_places(g, tuples, x->type->dim, k);
+    Ox hot = ox_g(g, "Equal", ox_g(g, "Unsqueeze", place, one_axis(g, 1)), places(g, size));        /* [m, size] */
+    Dim hot_dims[MAX_RANK + 2];
+    for (int i = 0; i < 2 + rest; i++)
+        hot_dims[i] = i == 0 ? m : i == 1 ? size : dim_int(cx, 1);
+    Ox values = reshaped(g, updates, wide, 2 + rest), sums = met(g, &c, reshaped(g, hot, hot_dims, 2 + rest), values, 0);
+    if (!ox_ok(sums))
+        return REFUSED;
+    out[0] = ox_g(g, c.with, x, reshaped(g, sums, x->type->dim, rank));
+    tell(n, c.since);
+    return CHANGED;
+}
