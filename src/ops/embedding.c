@@ -39,6 +39,10 @@ static bool bags_of(Op *op, Bags *b)
         Ox pad = padding >= 0 ? ox_int(op->g, padding) : ox_dim_value(op->g, dim_add(op->cx, rows, dim_int(op->cx, padding))), same = ox(op, "Equal", b->indices, pad);
         b->kept = ox(op, "Not", same);
     }
+    if (arg_bool(op, "include_last_offset")) {                          /* what lies behind the last offset is in no bag */
+        Ox end = slice_axis(op, offsets, 0, b->n, dim_add(op->cx, b->n, one), 1), inside = ox(op, "Less", place, end);
+        b->kept = b->kept ? ox(op, "And", b->kept, inside) : inside;
+    }
     return ox_ok(b->which) && !ctx_failed(op->cx);
 }
 
