@@ -213,7 +213,7 @@ class Record:
         return self.nodes[node_id - 1] if node_id else None
 
 
-FACTS = ("aten::size", "aten::dim", "aten::len", "aten::numel", "prim::shape", "prim::device", "prim::dtype", "prim::layout")
+FACTS = ("aten::size", "aten::dim", "aten::len", "aten::numel", "prim::shape", "aten::_dim_arange", "prim::device", "prim::dtype", "prim::layout")
 FRESH = ("aten::new_empty", "aten::new_full", "aten::new_ones", "aten::new_zeros", "aten::zero_", "aten::fill_")    # of the first argument: its type
 LIST_WRITES = ("aten::append", "aten::insert", "aten::extend", "aten::pop", "aten::_set_item")
 

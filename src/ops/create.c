@@ -176,6 +176,16 @@ static Ox lower_arange(Op *op)
     return arange(op, start, arg_value(op, "end"), step);
 }
 
+/* 0, 1, .. along an axis of another tensor */
+static Ox lower_dim_arange(Op *op)
+{
+    Ox like = arg(op, "like");
+    int rank, axis;
+    if (!need_rank(op, like, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    return ox(op, "Range", ox_int(op->g, 0), ox_dim_value(op->g, ox_dim(like, axis)), ox_int(op->g, 1));
+}
+
 /* Steps from both ends, so that both are exact: element i is start + i * step in the first half, end - (n - 1 - i) * step in the
  * second. Ends of ints are cut off first. */
 static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType t)
@@ -414,6 +424,7 @@ const OpRow ops_create[] = {
     FAMILY(lower_full, DT_FLOAT, NULL, PLAIN, "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),    /* up to version 4: floats */
     LOWER(lower_full_like, NULL, PLAIN, "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
     LOWER(lower_new_full, NULL, PLAIN, "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    LOWER(lower_dim_arange, NULL, PLAIN, "aten::_dim_arange(Tensor like, int dim) -> Tensor"),
     FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 1, NULL, PLAIN, "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 2, NULL, PLAIN, "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),

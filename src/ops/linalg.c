@@ -44,6 +44,11 @@ static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
 /* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
+    Value a = arg_value(op, "alpha"), b = arg_value(op, "beta");
+    if ((a.tag == V_SYMINT || a.tag == V_SYMFLOAT || b.tag == V_SYMINT || b.tag == V_SYMFLOAT) && ox_ok(product) && ox_ok(c)) {
+        Ox scaled = ox(op, "Mul", product, number_as(op, a, ox_dtype(product))), first = ox(op, "Mul", c, number_as(op, b, ox_dtype(c)));
+        return ox(op, "Add", first, scaled);                    /* numbers that the model computes */
+    }
     double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
     if (ox_ok(product) && ox_dtype(product) == DT_BOOL && ox_ok(c))
         return sum_of_bools(op, c, product, beta != 0, alpha != 0);

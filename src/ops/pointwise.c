@@ -117,11 +117,16 @@ static Ox powers_of_two(Op *op, DType t, int64_t last)
     return ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 1, &n, v)), t);
 }
 
-/* A byte by a known number of bits within its eight is ONNX's own BitShift, which opset 11 has brought. */
+/* A byte by known numbers of bits within its eight is ONNX's own BitShift, which opset 11 has brought. */
 static bool is_bit_shift(Op *op, Ox by)
 {
-    double bits;
-    return op->common == DT_UINT8 && op->g->target >= 11 && ox_known_scalar(op->g, by, &bits) && bits >= 0 && bits < 8;
+    uint8_t bits[FOLD_NUMEL];
+    if (op->common != DT_UINT8 || op->g->target < 11 || by->kind != OX_CONST || const_numel(by->k) > FOLD_NUMEL || !const_read(op->cx, by->k, bits))
+        return false;
+    for (int64_t i = 0; i < const_numel(by->k); i++)
+        if (bits[i] >= 8)
+            return false;
+    return true;
 }
 
 /* ONNX shifts unsigned types only: to the left is a product, to the right a division, with a power of two. PyTorch's result of
@@ -422,6 +427,8 @@ static Ox lower_prelu(Op *op)
         Ox at = ox_ints(op->g, axes, (size_t)rank - 2);
         slope = ox(op, "Unsqueeze", slope, at);
     }
+    if (rank == 0 && slope_rank == 1)                           /* one slope: ONNX wants no more dimensions than x has */
+        slope = reshape_to(op, slope, NULL, 0);
     return ox(op, "PRelu", x, slope);
 }
 

@@ -148,6 +148,33 @@ static bool slice_places(Op *op, Ox x, Ox source, Places *p)
     return ox_ok(p->index);
 }
 
+/* Slices of another shape broadcast to self's, up to PyTorch 1.13. The axis of the slices has the same place in both. */
+static Ox spread_slices(Op *op, Ox x, Ox source)
+{
+    int axis, rank = ox_rank(source), wide = ox_rank(x), front[MAX_RANK], back[MAX_RANK];
+    Dim dims[MAX_RANK];
+    if (rank < 1 || wide < rank || !arg_dim(op, "dim", wide, &axis) || axis >= rank)
+        return source;
+    bool same = rank == wide;
+    for (int i = 0; same && i < rank; i++)
+        same = i == axis || !dim_is(ox_dim(source, i), 1) || dim_is(ox_dim(x, i), 1);
+    if (same)
+        return source;
+    for (int i = 0; i < rank; i++)
+        front[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+    for (int i = 0; i < wide; i++)
+        back[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+    Ox first = permute_to(op, source, front, rank);
+    if (!ox_ok(first))
+        return POISON;
+    for (int i = 0; i < wide; i++)
+        dims[i] = i == 0 ? ox_dim(first, 0) : i <= wide - rank ? dim_int(op->cx, 1) : ox_dim(first, i - (wide - rank));
+    Ox tall = reshape_to(op, first, dims, wide);
+    for (int i = 1; i < wide; i++)
+        dims[i] = ox_dim(x, i <= axis ? i - 1 : i);
+    return permute_to(op, expand_dims(op, tall, dims, wide), back, wide);
+}
+
 static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
 {
     Places p;
@@ -168,7 +195,9 @@ static Ox lower_index_add(Op *op)
     Ox source = same_dtype(op, x, arg(op, "source"), "index_add");
     if (ox_ok(source) && !arg_is_number(op, "alpha", 1))
         source = scaled(op, source);
-    return index_into(op, x, source, "add");
+    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, source }, 2))
+        return POISON;
+    return index_into(op, x, spread_slices(op, x, source), "add");
 }
 
 static Ox lower_index_copy(Op *op)

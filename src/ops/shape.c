@@ -401,6 +401,18 @@ static Ox lower_pixel_shuffle(Op *op)
     return reshape_to(op, permute_to(op, wide, perm, rank + 2), dims, rank);
 }
 
+/* d / by. Nobody knows whether an open size divides: then PyTorch would have raised, and a note says so. */
+static bool divided(Op *op, Dim d, Dim by, Dim *out)
+{
+    if (dim_divide(op->cx, d, by, out))
+        return true;
+    if (dim_known(d, NULL))
+        return false;
+    *out = dim_floordiv(op->cx, d, by);
+    note(op->cx, NOTE_ASSUMED, "the size %s can be divided by %s", dim_text(op->cx, d)->s, dim_text(op->cx, by)->s);
+    return *out != NULL;
+}
+
 /* [.., C, H*r, W*r] -> [.., C*r*r, H, W] */
 static Ox lower_pixel_unshuffle(Op *op)
 {
@@ -413,7 +425,7 @@ static Ox lower_pixel_unshuffle(Op *op)
     int a = rank - 3;
     if (r == 1 && a >= 0)
         return x;
-    if (a < 0 || !dim_divide(op->cx, ox_dim(x, a + 1), by, &high) || !dim_divide(op->cx, ox_dim(x, a + 2), by, &wide))
+    if (a < 0 || !divided(op, ox_dim(x, a + 1), by, &high) || !divided(op, ox_dim(x, a + 2), by, &wide))
         return op_fail(op, E_VALUE, "pixel_unshuffle expects height and width to be divisible by downscale_factor");
     Ox parts = split_axis(op, split_axis(op, x, a + 2, (const Dim[]){ wide, by }, 2), a + 1, (const Dim[]){ high, by }, 2);
     for (int i = 0; i < rank; i++) {

@@ -114,14 +114,33 @@ static Ox lower_unsqueeze(Op *op)
     return unsqueeze_axis(op, x, axis);
 }
 
-/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would decide by looking. */
+/* How many of the axes that may be 1 have gone, by the rank that the file has recorded of the result; -1: it has recorded none. */
+static int recorded_gone(Op *op, Ox x, const Axes *axes)
+{
+    int gone = op->n_expect == 1 && op->expect[0] && op->expect[0]->rank >= 0 ? ox_rank(x) - op->expect[0]->rank : -1;
+    for (int i = 0; gone >= 0 && i < axes->n; i++)
+        gone -= dim_is(ox_dim(x, axes->at[i]), 1);
+    return gone;
+}
+
+/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would decide by looking: a file that has
+ * recorded what it saw, when it saw all of them alike, tells; the model works for such sizes only. */
 static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
 {
     int64_t at[MAX_RANK];
-    int n = 0;
+    int n = 0, open = 0, gone = recorded_gone(op, x, axes);
+    for (int i = 0; i < axes->n; i++)
+        open += dim_eq(op->cx, ox_dim(x, axes->at[i]), dim_int(op->cx, 1)) == UNKNOWN;
     for (int i = 0; i < axes->n; i++) {
         Dim d = ox_dim(x, axes->at[i]);
         Tri one = dim_eq(op->cx, d, dim_int(op->cx, 1));
+        if (one == UNKNOWN && gone > 0 && gone == open) {
+            if (!dim_require(op->cx, d, dim_int(op->cx, 1), "the trace has squeezed dimension %d", axes->at[i]))
+                return POISON;
+            one = YES;
+        }
+        if (one == UNKNOWN && gone > 0)
+            return op_fail(op, E_UNDECIDED, "which of the dimensions of unknown size are 1 is not known: squeeze(dim) says it, or fixed sizes");
         if (one == UNKNOWN && dim_le(op->cx, d, dim_int(op->cx, 1)) == YES) {      /* x[:1] of N rows */
             note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it", axes->at[i], dim_text(op->cx, d)->s);
             one = YES;

@@ -437,6 +437,29 @@ def test_a_size_that_the_program_fixes_is_told():
     assert dims(model.graph.input[0]) == [2, 3]
 
 
+def test_a_size_that_the_trace_has_squeezed_stays_1():
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="the trace has squeezed dimension 0"):
+        model = checked(lambda x: x.squeeze(0) * 2, torch.ones(1, 3), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "m"}})
+    assert dims(model.graph.input[0]) == [1, "m"] and dims(model.graph.output[0]) == ["m"]
+    with pytest.raises(RuntimeError, match="which of the dimensions of unknown size are 1"):
+        exported(lambda x: x.squeeze(), torch.ones(1, 3), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "m"}})
+
+
+def test_open_sizes_that_must_divide():
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="can be divided by 2"):
+        model = checked(lambda x: torch.pixel_unshuffle(x, 2), torch.ones(1, 2, 4, 6), input_names=["x"], dynamic_axes={"x": {2: "h", 3: "w"}})
+    agrees(model, torch.nn.PixelUnshuffle(2), torch.randn(1, 2, 8, 2))
+
+
+@pytest.mark.skipif(TORCH_2, reason="torch 2 wants slices of one shape")
+@pytest.mark.parametrize("dim, shape", [(0, (2, 1)), (1, (1, 2, 3)), (2, (1, 4, 2))])
+def test_index_add_broadcasts_slices_in_torch_1_13(dim, shape):
+    add = lambda x, source: x.index_add(dim, torch.tensor([1, 1]), source)
+    args = torch.randn(5, 4, 3), torch.randn(*shape)
+    for opset in (11, 16):
+        agrees(checked(add, args, opset_version=opset), add, *args)
+
+
 def test_sizes_that_become_python_numbers_are_constants():
     class Flat(torch.nn.Module):
         def forward(self, x):

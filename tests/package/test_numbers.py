@@ -34,10 +34,16 @@ def ranges(a: float, b: float, step: float):
     return torch.arange(a, b, step, dtype=torch.int64), torch.arange(a, b, step, dtype=torch.int32), torch.arange(a, b, step)
 
 
+def products(alpha: float, beta: int):
+    x = torch.arange(12.0).reshape(1, 3, 4)
+    return torch.baddbmm(x[:, :, :3], x, x.transpose(1, 2), beta=beta, alpha=alpha)
+
+
 COUNTS = [(0,), (1,), (2,), (3,), (100,)]
 CASES = [(f, (5,), COUNTS) for f in (hann, hamming, blackman, bartlett)] + [
     (spaces, (0.5, 2.0, 3), [(1.5, -4.0, n) for n in (0, 1, 2, 5, 8)]),
     (whole_spaces, (0.5, 2.0, 3), [(1.5, -4.0, n) for n in (0, 1, 2, 5, 8)] if TORCH_2 else []),      # torch 1.13 rounds them in another way
+    (products, (2.0, 1), [(0.5, 3), (-1.0, 0)]),
     (ranges, (1.0, 2.0, 1.0), [(0.5, 5.9, 1.8), (0.1, -7.9, -4.0), (2.0, 8.5, 1.5), (-2.5, 3.5, 1.0)]),
 ]
 
