@@ -142,11 +142,63 @@ static bool is_identity(Rewrite *rw, const Node *n)
     return false;
 }
 
+/* x + 0 and x - 0, x * 1 and x / 1, where the result is x itself: of its type and shape. Not x + 0 of floats: -0.0 + 0.0 is 0.0. */
+static bool all_items_are(Graph *g, Ox v, double wanted)
+{
+    int64_t n = is_const(v) ? const_numel(v->k) : 0;
+    if (n < 1 || n > FOLD_NUMEL || v->k->dtype == DT_STRING || dtype_is_complex(v->k->dtype))
+        return false;
+    Ox doubles = ox_cast(g, v, DT_DOUBLE);
+    const double *at = is_const(doubles) ? const_data(g->cx, doubles->k) : NULL;
+    for (int64_t i = 0; at && i < n; i++)
+        if (at[i] != wanted)
+            return false;
+    return at != NULL;
+}
+
+/* Which input the result is; -1 for none. */
+static int neutral(Rewrite *rw, const Node *n)
+{
+    static const struct { const char *op; double with; bool either, ints; } ops[] = {
+        { "Add", 0, true, true }, { "Sub", 0, false, false }, { "Mul", 1, true, false }, { "Div", 1, false, false },
+    };
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        if (!node_is(n, ops[i].op) || n->n_in != 2 || (ops[i].ints && !dtype_is_int(ox_dtype(n->out[0]))))
+            continue;
+        if (same_shape(rw->cx, n->in[0], n->out[0]) && all_items_are(n->graph, n->in[1], ops[i].with))
+            return 0;
+        if (ops[i].either && same_shape(rw->cx, n->in[1], n->out[0]) && all_items_are(n->graph, n->in[0], ops[i].with))
+            return 1;
+    }
+    return -1;
+}
+
+/* Concat without the inputs that have nothing along its axis. */
+static bool drop_empty(Rewrite *rw, Node *n)
+{
+    int64_t axis = node_int(n, "axis", 0);
+    int rank = ox_rank(n->out[0]);
+    Ox *at = new_array(rw->cx, Ox, n->n_in);
+    size_t count = 0;
+    for (int i = 0; at && i < n->n_in; i++)
+        if (rank < 1 || ox_rank(n->in[i]) != rank || !dim_is(ox_dim(n->in[i], (int)(axis < 0 ? axis + rank : axis)), 0))
+            at[count++] = n->in[i];
+    if (!at || count == n->n_in || count == 0)
+        return at != NULL;
+    Ox y = count == 1 ? at[0] : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
 /* An Identity that gives an output its name stays where its input cannot carry it. */
 static bool drop_identity(Rewrite *rw, Node *n)
 {
-    if (!is_identity(rw, n))
-        return true;
+    int same = neutral(rw, n);
+    if (same >= 0)
+        replace(rw, n->out[0], n->in[same]);
+    if (same >= 0 || !is_identity(rw, n))
+        return same >= 0 || !node_is(n, "Concat") || drop_empty(rw, n);
     bool can_carry = n->in[0]->kind == OX_NODE && n->in[0]->graph == n->graph && !n->in[0]->name;
     if (!node_is(n, "Identity") || !n->out[0]->name || can_carry)
         replace(rw, n->out[0], n->in[0]);

@@ -98,6 +98,8 @@ bool pass_reshapes(Graph *g, const TidyOptions *o);
 bool pass_conv_bn(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
+bool pass_weight_views(Graph *g, const TidyOptions *o);
+bool pass_unsqueezes(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */
 

@@ -1,6 +1,8 @@
 /* join.c - two nodes that one can say.
  *
  *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
+ *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
+ *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)
  *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         the first may be Flatten, Squeeze or Unsqueeze as well */
 #include "tidy/internal.h"
 
@@ -37,7 +39,73 @@ static bool join_transpose(Rewrite *rw, Node *n)
     return ox_ok(x);
 }
 
-bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, join_transpose, NULL); }
+/* The elements stay in order: a Reshape says it, which others join. At most one size may be open, for the shape is a constant then. */
+static bool moves_nothing(const Node *n, int64_t *shape)
+{
+    int64_t perm[MAX_RANK], last = -1;
+    int rank, open = 0, empty = 0;
+    if (!node_is(n, "Transpose") || !perm_of(n, perm, &rank))
+        return false;
+    for (int i = 0; i < rank; i++) {
+        bool known = dim_known(ox_dim(n->out[0], i), &shape[i]);
+        shape[i] = known ? shape[i] : -1;
+        open += !known;
+        empty += known && shape[i] == 0;
+        if (known && shape[i] == 1)
+            continue;
+        if (perm[i] < last)
+            return false;
+        last = perm[i];
+    }
+    return open <= 1 && empty == 0;
+}
+
+static bool say_transpose(Rewrite *rw, Node *n)
+{
+    int64_t shape[MAX_RANK];
+    if (!moves_nothing(n, shape))
+        return join_transpose(rw, n);
+    Ox y = ox_g(n->graph, "Reshape", n->in[0], ox_ints(n->graph, shape, (size_t)ox_rank(n->out[0])));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL); }
+
+/* The axes of an Unsqueeze, from the front, as marks of its result's. */
+static bool new_axes(const Node *n, bool *is_new)
+{
+    const int64_t *axes;
+    int64_t count;
+    int rank = ox_rank(n->out[0]);
+    if (rank < 0 || !ox_known_ints(n->graph, n->in[1], &axes, &count))
+        return false;
+    for (int i = 0; i < rank; i++)
+        is_new[i] = false;
+    for (int64_t i = 0; i < count; i++)
+        is_new[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+    return true;
+}
+
+static bool join_unsqueeze(Rewrite *rw, Node *n)
+{
+    bool outer[MAX_RANK], inner[MAX_RANK];
+    int64_t axes[MAX_RANK];
+    size_t count = 0;
+    Node *first = node_is(n, "Unsqueeze") ? made_by(n->in[0], "Unsqueeze") : NULL;
+    if (!first || !new_axes(n, outer) || !new_axes(first, inner))
+        return true;
+    for (int i = 0, k = 0; i < ox_rank(n->out[0]); i++)
+        if (outer[i] || inner[k++])
+            axes[count++] = i;
+    Ox y = ox_g(n->graph, "Unsqueeze", first->in[0], ox_ints(n->graph, axes, count));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_unsqueezes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL); }
 
 static bool is_reshape(const Node *n)
 {

@@ -38,6 +38,11 @@ static Ox transpose(Graph *g, Ox x, const int64_t *perm, int rank)
 
 static Ox reshape_to(Graph *g, Ox x, const Dim *dim, int rank)
 {
+    bool same = ox_rank(x) == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = dim_eq(g->cx, ox_dim(x, i), dim[i]) == YES;
+    if (same)
+        return x;
     return ox_g(g, "Reshape", x, ox_dims(g, dim, (size_t)rank));
 }
 

@@ -5,8 +5,9 @@
 const Pass tidy_passes[] = {
     { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
     { "complex-to-pairs", pass_complex, "make complex values float tensors with a last axis of 2" },
-    { "drop-identities", pass_identities, "remove nodes that return their input" },
-    { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q)" },
+    { "drop-identities", pass_identities, "remove nodes that return their input, x + 0, x * 1, and what is empty from Concat" },
+    { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q); a Reshape where only axes of one element move" },
+    { "join-unsqueezes", pass_unsqueezes, "Unsqueeze(Unsqueeze(x, a), b) -> Unsqueeze(x, a+b)" },
     { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b)" },
     { "fuse-conv-bn", pass_conv_bn, "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },
     { "fuse-gemm", pass_gemm, "Add(MatMul(x, w), c) -> Gemm(x, w, c) for rank 2" },
@@ -14,6 +15,7 @@ const Pass tidy_passes[] = {
     { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },
     { "drop-dead", pass_dead, "remove nodes that the passes have left without a use" },
     { "legalise", legalise, "say it in the target opset" },
+    { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },
     { 0 },
 };

@@ -169,17 +169,23 @@ static bool computes(Ctx *cx, Node *n)
     return ok;
 }
 
+static bool read_as_view(Rewrite *rw, Node *n)
+{
+    const Const *k = n->in[0] ? view_of(rw->cx, n, n->in[0]->k) : NULL;
+    if (!k)
+        return false;
+    Const *named = mem_copy(rw->cx, k, sizeof *k);
+    named->derived = view_name(rw->cx, n, n->in[0]->k);
+    replace(rw, n->out[0], ox_const(n->graph, named));
+    return true;
+}
+
 static bool fold_weight(Rewrite *rw, Node *n)
 {
     if (!may_fold(rw, n) || !pays(rw, n))
         return true;
-    const Const *k = n->in[0] ? view_of(rw->cx, n, n->in[0]->k) : NULL;
-    if (k) {
-        Const *named = mem_copy(rw->cx, k, sizeof *k);
-        named->derived = view_name(rw->cx, n, n->in[0]->k);
-        replace(rw, n->out[0], ox_const(n->graph, named));
+    if (read_as_view(rw, n))
         return !ctx_failed(rw->cx);
-    }
     if (!n->op->fold || !computes(rw->cx, n))
         return !ctx_failed(rw->cx);
     for (int i = 0; i < n->n_out; i++) {
@@ -192,3 +198,14 @@ static bool fold_weight(Rewrite *rw, Node *n)
 }
 
 bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight); }
+
+/* What legalising has made: nodes in an older form, of which the result's type alone says what these do. */
+static bool view_weight(Rewrite *rw, Node *n)
+{
+    bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+    if (by_type && may_fold(rw, n) && pays(rw, n))
+        read_as_view(rw, n);
+    return !ctx_failed(rw->cx);
+}
+
+bool pass_weight_views(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, view_weight); }

@@ -60,6 +60,48 @@ static void identities_go(void **state)
     assert_tidied(g, &newest, "Neg(%x)\n");
 }
 
+/* Of floats x + 0 is not x: -0.0 becomes 0.0. What widens x or its type is no identity either. */
+static void neutral_numbers_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3"), i = input(g, "i", DT_INT64, "N"), one = ox_number(g, DT_FLOAT, 1), zero = ox_number(g, DT_FLOAT, 0);
+    Ox y = ox_g(g, "Sub", ox_g(g, "Div", ox_g(g, "Mul", one, ox_g(g, "Mul", x, one)), one), zero);
+    graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", i, ox_int(g, 0))), str_of(*state, "z"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", x, zero)), str_of(*state, "v"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Mul", x, ox_g(g, "Expand", one, LIST_OF(g, 2, 1, 3)))), str_of(*state, "w"));
+    assert_tidied(g, &newest, "Neg(%x)\nNeg(%i)\nAdd(%x, {0}: float32[])\nNeg(%13)\nMul(%x, {1, 1, 1, 1, 1, 1}: float32[2,1,3])\nNeg(%18)\n");
+}
+
+static void empty_parts_of_concat_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3"), none = input(g, "none", DT_FLOAT, "N,0");
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(x, none, x), INT("axis", -1))), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(none, x), INT("axis", 1))), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Concat<axis=-1>(%x, %x)\nNeg(%7)\nNeg(%x)\n");
+}
+
+static void unsqueezes_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox y = ox_g(g, "Unsqueeze", ox_g(g, "Unsqueeze", x, LIST_OF(g, 1)), LIST_OF(g, 0, -1));
+    graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Unsqueeze(%x, {0, 2, 4}: int64[3])\nNeg(%8)\n");
+}
+
+/* With more than one open size the shape would have to be computed. */
+static void transposes_that_move_nothing_are_reshapes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "1,N,3"), y = input(g, "y", DT_FLOAT, "1,N,M");
+    const int64_t perm[3] = { 1, 0, 2 };
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, 3))), str_of(*state, "a"));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(y), INT_LIST("perm", perm, 3))), str_of(*state, "b"));
+    assert_tidied(g, &newest, "Reshape(%x, {-1, 1, 3}: int64[3])\nNeg(%8)\nTranspose<perm=[1, 0, 2]>(%y)\nNeg(%5)\n");
+}
+
 /* An output's name moves to the node that now makes the value; an input returned as it is needs its Identity. */
 static void output_names_stay(void **state)
 {
@@ -267,7 +309,8 @@ static void sizes_that_data_decides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unused_nodes_go), TEST(identities_go), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
+        TEST(unused_nodes_go), TEST(identities_go), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
+        TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
         TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
