@@ -8,7 +8,7 @@ export PT2ONNX_CACHE
 T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 
-.PHONY: build run example test corpus torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build run example test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -29,6 +29,11 @@ corpus:                 ## convert and compare every model, resumable; ONLY=patt
 	tools/setup corpus
 	$(MAKE) --no-print-directory build
 	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
+
+slim:                   ## what onnxslim and onnxsim would remove from the cache's models; ONLY=pattern for some
+	tools/setup slim
+	$(MAKE) --no-print-directory build
+	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo

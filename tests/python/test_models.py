@@ -33,9 +33,40 @@ def test_network(case, out):
         assert batch.dim_param, "the batch is not dynamic"
 
 
+def leftovers(graph, uses=None):
+    """What a model whose sizes are all known has no use for: nodes that compute sizes, sequences, casts and identities that change nothing, nodes
+    that nobody uses. An Identity may give an input, or a value that has a name already, the name of an output."""
+    types = {v.name: v.type.tensor_type.elem_type for v in [*graph.input, *graph.output, *graph.value_info]}
+    types.update({i.name: i.data_type for i in graph.initializer})
+    outputs = {o.name for o in graph.output}
+    used = outputs | {i for n in graph.node for i in n.input} | (uses or set())
+    for n in graph.node:
+        bodies = [a.g for a in n.attribute if a.type == onnx.AttributeProto.GRAPH]
+        for body in bodies:
+            used |= {i for m in body.node for i in m.input} | {o.name for o in body.output}
+    for n in graph.node:
+        if n.op_type in ("Shape", "Size") or "Sequence" in n.op_type or "Optional" in n.op_type:
+            yield "%s %s" % (n.op_type, n.name)
+        if n.op_type == "Cast" and types.get(n.input[0]) == n.attribute[0].i:
+            yield "%s %s casts to the type that its input has" % (n.op_type, n.name)
+        if n.op_type == "Identity" and n.output[0] not in outputs:
+            yield "%s %s" % (n.op_type, n.name)
+        if not used & set(n.output):
+            yield "%s %s has no use" % (n.op_type, n.name)
+
+
 @pytest.mark.parametrize("case", [c for c in NETWORKS if not c.form.startswith("pt2")], ids=lambda c: c.name)
 def test_network_static(case, out):
     oracle.verify(case, out, dynamic=False)
+    assert not list(leftovers(onnx.load(str(out), load_external_data=False).graph))
+
+
+@pytest.mark.parametrize("case", [c for c in NETWORKS + TOYS if c.form.startswith(("pt2", "traced")) and "dyn" not in c.form], ids=lambda c: c.set + "/" + c.name)
+def test_static_models_have_no_leftovers(case, out):
+    oracle.converted(case.file, out, *case.options(dynamic=False))
+    graph = onnx.load(str(out), load_external_data=False).graph
+    if all(d.HasField("dim_value") for i in graph.input for d in i.type.tensor_type.shape.dim):
+        assert not list(leftovers(graph))
 
 
 @pytest.mark.parametrize("opset", ALL_OPSETS)
