@@ -119,7 +119,8 @@ PT2ONNX_API void pt2onnx_remove_temporaries(void);
 /* ---- a trace graph handed over by another language (the Python package) ---- */
 
 /* One record, read-only, alive until the call returns. Values are numbered by the caller; value 0 is "none". */
-typedef enum { PT2ONNX_ATTR_INT, PT2ONNX_ATTR_FLOAT, PT2ONNX_ATTR_STRING, PT2ONNX_ATTR_INTS, PT2ONNX_ATTR_FLOATS, PT2ONNX_ATTR_TENSOR } pt2onnx_attr_kind;
+typedef enum { PT2ONNX_ATTR_INT, PT2ONNX_ATTR_FLOAT, PT2ONNX_ATTR_STRING, PT2ONNX_ATTR_INTS, PT2ONNX_ATTR_FLOATS, PT2ONNX_ATTR_TENSOR,
+               PT2ONNX_ATTR_GRAPH /* i: what pt2onnx_call_block_end gave */ } pt2onnx_attr_kind;
 typedef struct pt2onnx_tensor { int dtype; /* ONNX's number */ int rank; const int64_t *dims, *strides; const void *data; const char *name; } pt2onnx_tensor;
 typedef struct pt2onnx_attr { const char *name; pt2onnx_attr_kind kind; int64_t i; double f; const char *s; size_t n; const int64_t *ints; const double *floats; const pt2onnx_tensor *t; } pt2onnx_attr;
 typedef struct pt2onnx_type { int dtype; /* 0: not a tensor, or unknown */ int rank; /* -1 unknown */ const int64_t *dims; /* -1 unknown */ const char *kind; /* "Tensor", "int", "List[int]", .. */
@@ -161,6 +162,11 @@ PT2ONNX_API int64_t pt2onnx_call_items(const struct pt2onnx_call *c, size_t i, s
 /* Emit a node in the form of symbolic_opset; in: handles (input i of pt2onnx_call_in is i + 1, items too; results of emits follow). Returns the first output's handle, 0 after an error. */
 PT2ONNX_API uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op /* "Relu", "my.domain::Foo" */, const uint32_t *in, size_t n_in,
                                        const pt2onnx_attr *attr, size_t n_attr, size_t n_out);
+/* A subgraph (of If, Loop, Scan) with n inputs of these types; sizes of -1 are open. What is emitted from now on is inside, until its end. Returns
+ * the first input's handle, 0 after an error. Subgraphs nest. */
+PT2ONNX_API uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, size_t n);
+/* Its outputs. Returns its number for an attribute of the node that has it, 0 after an error. */
+PT2ONNX_API uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, size_t n);
 /* What the callback knows of a value that it has emitted with an operator of a custom domain; dims -1: unknown. */
 PT2ONNX_API void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_type *type);
 PT2ONNX_API void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out);

@@ -16,6 +16,8 @@ struct pt2onnx_call {
     VEC(size_t) first;              /* by argument: its first item in `input` */
     VEC(Ox) handle;                 /* handle h is at[h - 1]: inputs (NULL for what has no tensor form), then emitted values */
     VEC(Ox) result;
+    VEC(Graph *) block;             /* finished subgraphs: number b is at[b - 1] */
+    size_t n_open;                  /* subgraphs that have begun and not ended: op->g is the innermost */
 };
 
 /* ---- what the callback asks ---- */
@@ -76,8 +78,9 @@ static const Const *const_of_attr(Ctx *cx, const pt2onnx_tensor *t)
     return const_make(cx, (DType)t->dtype, t->rank, t->dims, t->data);  /* copied: the caller's may go */
 }
 
-static bool read_attr(Ctx *cx, const pt2onnx_attr *from, Attr *to)
+static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to)
 {
+    Ctx *cx = c->op->cx;
     *to = (Attr){ .name = str_of(cx, from->name)->s, .n = from->n };
     switch (from->kind) {
     case PT2ONNX_ATTR_INT: to->kind = ATTR_INT; to->i = from->i; return true;
@@ -86,6 +89,12 @@ static bool read_attr(Ctx *cx, const pt2onnx_attr *from, Attr *to)
     case PT2ONNX_ATTR_INTS: to->kind = ATTR_INTS; to->ints = mem_copy(cx, from->ints, from->n * sizeof *from->ints); return true;
     case PT2ONNX_ATTR_FLOATS: to->kind = ATTR_FLOATS; to->floats = mem_copy(cx, from->floats, from->n * sizeof *from->floats); return true;
     case PT2ONNX_ATTR_TENSOR: to->kind = ATTR_TENSOR; to->t = const_of_attr(cx, from->t); return to->t != NULL;
+    case PT2ONNX_ATTR_GRAPH:
+        if (from->i < 1 || (uint64_t)from->i > c->block.n)
+            return fail(cx, E_USAGE, "attribute %s: there is no subgraph %lld", from->name, (long long)from->i);
+        to->kind = ATTR_GRAPH;
+        to->g = c->block.at[from->i - 1];
+        return true;
     }
     return fail(cx, E_USAGE, "attribute %s is of no known kind", from->name);
 }
@@ -171,7 +180,7 @@ uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_
     if (!ins || !outs || !attrs || ctx_failed(cx) || !read_inputs(c, in, n_in, ins))
         return 0;
     for (size_t i = 0; i < n_attr; i++)
-        if (!read_attr(cx, &attr[i], &attrs[i]))
+        if (!read_attr(c, &attr[i], &attrs[i]))
             return 0;
     if (!emit(c, op, ins, n_in, attrs, n_attr, outs, n_out))
         return 0;
@@ -179,6 +188,64 @@ uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_
     for (size_t i = 0; i < n_out; i++)
         vec_push(cx, &c->handle, outs[i]);
     return first;
+}
+
+/* ---- subgraphs ---- */
+
+static Type type_told(Ctx *cx, const pt2onnx_type *t)
+{
+    Dim dim[MAX_RANK];
+    if (t->rank > MAX_RANK || t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
+        return fail(cx, E_USAGE, "a subgraph's input has an element type or a rank that ONNX does not have"), NULL;
+    for (int a = 0; a < t->rank; a++)
+        dim[a] = t->dims[a] >= 0 ? dim_int(cx, t->dims[a]) : dim_fresh(cx, "u");
+    return type_tensor(cx, (DType)t->dtype, t->rank, t->rank > 0 ? dim : NULL);
+}
+
+uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, size_t n)
+{
+    Ctx *cx = c->op->cx;
+    Graph *g = graph_new(cx, c->op->g, NULL);
+    if (!g || ctx_failed(cx))
+        return 0;
+    dim_scope_open(cx);                     /* what is learnt inside may hold there only */
+    c->op->g = g;
+    c->n_open++;
+    uint32_t first = (uint32_t)c->handle.n + 1;
+    for (size_t i = 0; i < n; i++) {
+        Type t = type_told(cx, &type[i]);
+        if (!t)
+            return 0;
+        vec_push(cx, &c->handle, graph_input(g, NULL, t));
+    }
+    return ctx_failed(cx) ? 0 : first;
+}
+
+static void leave_block(struct pt2onnx_call *c)
+{
+    c->op->g = c->op->g->up;
+    c->n_open--;
+    dim_scope_close(c->op->cx);
+}
+
+uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, size_t n)
+{
+    Ctx *cx = c->op->cx;
+    Graph *g = c->op->g;
+    Ox *values = new_array(cx, Ox, n + 1);
+    if (c->n_open == 0)
+        return fail(cx, E_USAGE, "no subgraph has begun"), 0;
+    if (!values || !read_inputs(c, out, n, values))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!values[i])
+            return fail(cx, E_USAGE, "output %zu of a subgraph is nothing", i), 0;
+        bool own = values[i]->kind == OX_NODE && values[i]->graph == g;
+        graph_output(g, own ? values[i] : ox_g(g, "Identity", values[i]), NULL);       /* ONNX wants outputs made inside */
+    }
+    leave_block(c);
+    vec_push(cx, &c->block, g);
+    return ctx_failed(cx) ? 0 : (uint32_t)c->block.n;
 }
 
 void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_type *type)
@@ -291,6 +358,8 @@ static bool run_symbolic(void *user, Op *op, Value *result)
     if (ctx_failed(op->cx))
         return false;
     int answer = s->o.symbolic(s->o.user, &c);
+    while (c.n_open)                                        /* it has failed inside a subgraph */
+        leave_block(&c);
     if (answer > 0)
         return run_built_in(s, op, c.n_in, result);
     if (answer < 0 && !ctx_failed(op->cx))

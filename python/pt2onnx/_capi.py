@@ -3,7 +3,7 @@ import ctypes
 import os
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_void_p
 
-ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR = range(6)
+ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR, ATTR_GRAPH = range(7)
 NOTE_WORDS = ("assumed", "added", "dropped", "changed", "info")
 
 
@@ -108,6 +108,8 @@ def _load():
             ("pt2onnx_call_n_in", c_size_t, [c_void_p]),
             ("pt2onnx_call_in", c_int, [c_void_p, c_size_t, POINTER(Type), POINTER(c_void_p)]),
             ("pt2onnx_call_items", c_int64, [c_void_p, c_size_t, POINTER(c_size_t)]),
+            ("pt2onnx_call_block", c_uint32, [c_void_p, POINTER(Type), c_size_t]),
+            ("pt2onnx_call_block_end", c_uint32, [c_void_p, POINTER(c_uint32), c_size_t]),
             ("pt2onnx_call_type", None, [c_void_p, c_uint32, POINTER(Type)]),
             ("pt2onnx_call_result", None, [c_void_p, POINTER(c_uint32), c_size_t]), ("pt2onnx_call_fail", None, [c_void_p, c_char_p])):
         function = getattr(lib, name)

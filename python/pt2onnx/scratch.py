@@ -12,6 +12,8 @@ from .versions import GLOBALS, ONNX_DTYPES, SCALAR_TYPES, TORCH_DTYPES, jit_util
 
 DOMAINS = {"aten": "org.pytorch.aten"}                  # torch.onnx writes its own operators into this domain
 
+BLOCKS = {"onnx::If": (b"then_branch", b"else_branch"), "onnx::Loop": (b"body",), "onnx::Scan": (b"body",)}
+
 
 class Stopped(Exception):
     """C has refused a node; its error is the one to show."""
@@ -141,17 +143,18 @@ class Scratch:
     def emit(self, results, types):
         """types: [(dtype, sizes)] of the results as the trace has recorded them, or None where it has not."""
         last = {v.debugName(): t for v, t in zip(results, types)}
-        for n in list(self.graph.nodes()):
-            if not n.kind().startswith("prim::List") and n.kind() not in ("onnx::Constant", "prim::Constant"):
-                self.emit_node(n, last)
+        self.emit_nodes(self.graph, last)
         handles = [self.handle_of(v) for v in results]
         _capi.lib.pt2onnx_call_result(self.call, _capi.array(_capi.c_uint32, handles), len(handles))
 
+    def emit_nodes(self, block, last):
+        for n in list(block.nodes()):
+            if not n.kind().startswith("prim::List") and n.kind() not in ("onnx::Constant", "prim::Constant"):
+                self.emit_node(n, last)
+
     def emit_node(self, n, last):
-        if any(True for _ in n.blocks()):
-            raise RuntimeError("%s: nodes with blocks (If, Loop) in a symbolic function are not supported by pt2onnx" % n.kind())
         keep, inputs = [], [self.handle_of(v) for v in n.inputs()]
-        attributes = [attribute(n, a, keep) for a in n.attributeNames()]
+        attributes = [attribute(n, a, keep) for a in n.attributeNames()] + self.emit_blocks(n, last)
         domain, op = n.kind().split("::")
         kind = "%s::%s" % (DOMAINS.get(domain, domain), op)
         first = _capi.lib.pt2onnx_call_emit(self.call, kind.encode(), _capi.array(_capi.c_uint32, inputs), len(inputs),
@@ -162,6 +165,50 @@ class Scratch:
             self.handle[v.debugName()] = first + k
             if domain != "onnx":
                 self.tell_type(first + k, v, last.get(v.debugName()))
+
+    # ---- blocks ----
+
+    def emit_blocks(self, n, last):
+        """The blocks of a node as attributes, under the names that ONNX has for them."""
+        blocks = list(n.blocks())
+        names = BLOCKS.get(n.kind(), ())
+        if len(blocks) != len(names):
+            raise RuntimeError("%s has %d blocks, ONNX wants %d" % (n.kind(), len(blocks), len(names)))
+        found = []
+        for name, block in zip(names, blocks):
+            a = _capi.Attr(name)
+            a.kind, a.i = _capi.ATTR_GRAPH, self.emit_block(n, block, last)
+            found.append(a)
+        return found
+
+    def emit_block(self, n, block, last):
+        inputs = list(block.inputs())
+        types = [self.block_input(n, k, v) for k, v in enumerate(inputs)]
+        first = _capi.lib.pt2onnx_call_block(self.call, _capi.array(_capi.Type, types), len(types))
+        if first == 0:
+            raise Stopped()
+        self.handle.update((v.debugName(), first + k) for k, v in enumerate(inputs))
+        self.emit_nodes(block, last)
+        outputs = [self.handle_of(v) for v in block.outputs()]
+        number = _capi.lib.pt2onnx_call_block_end(self.call, _capi.array(_capi.c_uint32, outputs), len(outputs))
+        if number == 0:
+            raise Stopped()
+        return number
+
+    def block_input(self, n, k, v):
+        """What the function has told of it; else, in a Loop: the iteration, the condition, then the carried values, of open sizes."""
+        t, given = v.type(), list(n.inputs())
+        if t.kind() == "TensorType" and t.scalarType() in SCALAR_TYPES and t.dim() is not None:
+            dtype, sizes = SCALAR_TYPES[t.scalarType()], t.varyingSizes()
+        elif n.kind() == "onnx::Loop" and k < 2:
+            dtype, sizes = SCALAR_TYPES["Bool" if k else "Long"], []
+        else:
+            t = given[k].type() if n.kind() == "onnx::Loop" and k < len(given) else t
+            if t.kind() != "TensorType" or t.scalarType() not in SCALAR_TYPES or t.dim() is None:
+                raise RuntimeError("%s: the type of input %d of its block is not known: setType tells it" % (n.kind(), k))
+            dtype, sizes = SCALAR_TYPES[t.scalarType()], [None] * t.dim()
+        dims = _capi.array(_capi.c_int64, [-1 if d is None else d for d in sizes])
+        return _capi.Type(dtype, len(sizes), dims, b"Tensor", None)
 
     def tell_type(self, handle, v, recorded):
         """What the function has set with setType, else what the trace has recorded of the result."""

@@ -192,7 +192,7 @@ static Expr *constant(Ctx *cx, Handed *h, const pt2onnx_node *n)
         e->s = str_of(cx, a->s);
         return e;
     case PT2ONNX_ATTR_TENSOR: return tensor_constant(cx, h, a->t);
-    case PT2ONNX_ATTR_INTS: case PT2ONNX_ATTR_FLOATS: break;
+    case PT2ONNX_ATTR_INTS: case PT2ONNX_ATTR_FLOATS: case PT2ONNX_ATTR_GRAPH: break;
     }
     fail(cx, E_UNSUPPORTED, "a constant of type %s in the trace is not supported", kind ? kind : "?");
     return NULL;

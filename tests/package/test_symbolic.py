@@ -10,7 +10,7 @@ from torch.onnx import OperatorExportTypes
 import pt2onnx
 from helpers import TORCH_2, agrees, checked, exported, names, ops, run
 from pt2onnx import symbolic_registry
-from pt2onnx.versions import symbolic_helper
+from pt2onnx.versions import jit_utils, symbolic_helper, utils
 
 ROWS = torch.randn(2, 3)
 
@@ -47,6 +47,56 @@ def register_op():
 def marked(g, x):
     """A function that no built-in rule could be mistaken for."""
     return g.op("Neg", g.op("Asinh", x))
+
+
+# ---- nodes with blocks ----
+
+def doubled_if_positive(g, x):
+    total = g.op("ReduceSum", x, keepdims_i=0)
+    positive = g.op("Greater", total, g.op("Constant", value_t=torch.tensor(0.0)))
+    out, (then, other), _ = jit_utils.add_op_with_blocks(g, "If", positive, n_blocks=2)
+    utils._add_output_to_block(then.block, then.op("Mul", x, then.op("Constant", value_t=torch.tensor(2.0))))
+    utils._add_output_to_block(other.block, x)
+    return out
+
+
+def doubled_three_times(g, x):
+    trips, go = g.op("Constant", value_t=torch.tensor(3)), g.op("Constant", value_t=torch.tensor(True))
+    out, (body,), _ = jit_utils.add_op_with_blocks(g, "Loop", trips, go, x, n_blocks=1)
+    _, cond, v = [utils._add_input_to_block(body.block) for _ in range(3)]
+    inner, (then, other), _ = jit_utils.add_op_with_blocks(body, "If", cond, n_blocks=2)
+    utils._add_output_to_block(then.block, then.op("Add", v, v))
+    utils._add_output_to_block(other.block, other.op("Neg", v))
+    utils._add_output_to_block(body.block, cond)
+    utils._add_output_to_block(body.block, inner)
+    return out
+
+
+@pytest.mark.parametrize("opset", [11, 14, 17])
+@pytest.mark.parametrize("function, op, want", [(doubled_if_positive, "If", lambda x: x * 2 if x.sum() > 0 else x),
+                                                (doubled_three_times, "Loop", lambda x: x * 8)], ids=["if", "loop"])
+def test_nodes_with_blocks(register, function, op, want, opset):
+    register("aten::asinh", function, 9)
+    model = checked(lambda x: torch.asinh(x) + 1, ROWS, opset_version=opset)
+    assert op in ops(model)
+    for x in (ROWS.abs(), -ROWS.abs()):
+        agrees(model, lambda x: want(x) + 1, x)
+
+
+def test_wrong_blocks(register):
+    def one_arm(g, x):
+        out, (then,), _ = jit_utils.add_op_with_blocks(g, "If", g.op("Constant", value_t=torch.tensor(True)), n_blocks=1)
+        utils._add_output_to_block(then.block, x)
+        return out
+
+    def raises(g, x):
+        out, (then, _), _ = jit_utils.add_op_with_blocks(g, "If", g.op("Cast", x, to_i=9), n_blocks=2)
+        utils._add_output_to_block(then.block, then.op("NoSuchOperator", x))
+        return out
+    for function, text in ((one_arm, "has 1 blocks, ONNX wants 2"), (raises, "NoSuchOperator is no operator of ONNX")):
+        register("aten::asinh", function, 9)
+        with pytest.raises(RuntimeError, match=text):
+            exported(Asinh(), ROWS)
 
 
 # ---- registered functions ----
