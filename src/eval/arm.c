@@ -14,6 +14,10 @@ static void read_stacked(Eval *ev, Arm *a, Stacked *s)
 static void read_tensors(Eval *ev, Arm *a, Value v)
 {
     const void *key = v.any;
+    if (v.tag == V_MAYBE) {
+        read_tensors(ev, a, v.maybe->value);
+        return;
+    }
     if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT && (v.tag != V_OBJ || v.obj->path))
         return;
     if (map_find(&a->read, key))
@@ -33,7 +37,7 @@ static void read_tensors(Eval *ev, Arm *a, Value v)
 
 static void capture_one(Eval *ev, Arm *a, const Change *c)
 {
-    After after = { .kind = c->kind, .what = c->what };
+    After after = { .kind = c->kind, .what = c->what, .born = c->born };
     if (c->kind == CHANGE_CELL)
         after.v = ((const Cell *)c->what)->v;
     else if (c->kind == CHANGE_STORAGE)

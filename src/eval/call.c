@@ -405,6 +405,19 @@ static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt
     return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n, s && (n > 1 || s->unpack));
 }
 
+/* `x is None` of what the running model decides, and x once that has been asked. */
+static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+{
+    bool is = str_is(name, "aten::__is__"), is_not = str_is(name, "aten::__isnot__");
+    if (n == 2 && (is || is_not) && args[0].v.tag == V_MAYBE && args[1].v.tag == V_NONE)
+        *out = is_not ? val_present(args[0].v) : val_not(ev, val_present(args[0].v));
+    else if (n == 1 && args[0].v.tag == V_MAYBE && (str_is(name, "aten::_unwrap_optional") || str_is(name, "prim::unchecked_unwrap_optional")))
+        *out = args[0].v.maybe->value;
+    else
+        return false;
+    return true;
+}
+
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recorded, Value *out)
 {
     size_t n = e->n_args;
@@ -414,6 +427,8 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return eval_raise(ev, op_raise_message(ev->cx, args, n));
     if (!text_op(ev, e->op, args, n, &mine, out) || mine)
         return mine && !ctx_failed(ev->cx);
+    if (optional_op(ev, e->op, args, n, out))
+        return !ctx_failed(ev->cx);
     if (!is_container_op(e->op) && !args_are_set(ev, args, n))
         return false;
     if (n && staged_text(args[0].v) && !must_be_set(ev, args[0].v))     /* also of what works on a container: len of a text */
@@ -474,8 +489,12 @@ static bool typed_form(Eval *ev, const Expr *e, Value *out)
         return e->n_args == 1 ? false : fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
     if (str_is(form, "annotate"))
         return convert_to(ev, v, e->type, "annotate", out);
+    if (str_is(form, "unchecked_cast")) {
+        *out = v.tag == V_MAYBE && !str_is(e->type->name, "Optional") ? v.maybe->value : v;
+        return true;
+    }
     *out = str_is(form, "isinstance") ? val_bool(val_is_a(ev, v, e->type)) : v;
-    return str_is(form, "unchecked_cast") || must_be_set(ev, v);
+    return must_be_set(ev, v);
 }
 
 static bool new_object(Eval *ev, const ClassDef *c, Value *out)

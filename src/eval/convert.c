@@ -98,7 +98,7 @@ static bool to_named_tuple(Eval *ev, Value v, const TypeExpr *t, Value *out)
 bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
 {
     *out = v;
-    if (!t || !val_ok(v) || v.tag == V_UNINIT)
+    if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE)
         return true;
     if (is(t, "Optional"))
         return v.tag == V_NONE || t->n == 0 ? true : convert_to(ev, v, t->args[0], what, out);

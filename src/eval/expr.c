@@ -34,6 +34,11 @@ Value val_staged_text(Ctx *cx, Str text)
 bool must_be_set(Eval *ev, Value v)
 {
     const Unset *u = v.any;
+    if (v.tag == V_MAYBE) {
+        fail(ev->cx, E_UNSUPPORTED, "a value that is None in some runs of the model is used without a look whether it is");
+        fail_hint(ev->cx, "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
+        return false;
+    }
     if (v.tag != V_UNINIT)
         return true;
     if (u && u->branch)
@@ -70,7 +75,7 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
 {
     bool found = false;
     int64_t i = slot_of(o, name);
-    if (i >= 0 && o->slot[i].v.tag != V_UNINIT) {
+    if (i >= 0 && (o->slot[i].v.tag != V_UNINIT || o->slot[i].v.any)) {
         if (o->path)
             state_read(ev, o, i);
         *out = o->slot[i].v;

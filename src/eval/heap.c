@@ -157,6 +157,7 @@ static void set_cell(Ctx *cx, Cell *c, uint64_t born, Value v)
 }
 
 void cell_set(Ctx *cx, Cell *c, Value v) { set_cell(cx, c, 0, v); }
+void cell_put(Ctx *cx, Cell *c, uint64_t born, Value v) { set_cell(cx, c, born, v); }
 void cell_init(Cell *c, Value v) { c->v = v; }
 void obj_set(Ctx *cx, Obj *o, int64_t i, Value v) { set_cell(cx, &o->slot[i], o->born, v); }
 

@@ -736,6 +736,10 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
         if (!top)
             note(cx, NOTE_DROPPED, "%s, which is None", place->s);
         return true;
+    case V_MAYBE:
+        fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and a value in others, and ONNX decides which", place->s);
+        fail_hint(cx, "return an empty tensor instead of None");
+        return false;
     default: break;
     }
     return must_be_set(ev, v) && fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s, val_kind(v));

@@ -346,6 +346,19 @@ static Value join_pair(Join *j, Value a, Value b)
                             j->sizes ? "" : ", and ONNX decides between them"));
 }
 
+/* None, or a value, of which one is None at least: whether it is there is one more thing that the arms give. */
+static Value join_optionals(Join *j, Value a, Value b)
+{
+    Value in[2] = { a, b }, v, present;
+    for (int k = 0; k < 2; k++)
+        in[k] = in[k].tag == V_NONE ? unset : in[k].tag == V_MAYBE ? in[k].maybe->value : in[k];
+    v = join_values(j, in[0], in[1]);
+    present = join_values(j, val_present(a), val_present(b));
+    if (present.tag == V_BOOL || v.tag == V_UNINIT)
+        return present.tag != V_BOOL || present.b ? v : val_none();
+    return val_maybe(j->ev->cx, present, v);
+}
+
 static Value join_values(Join *j, Value a, Value b)
 {
     if (!val_ok(a) || !val_ok(b))
@@ -356,6 +369,8 @@ static Value join_values(Join *j, Value a, Value b)
         return (a.tag == V_UNINIT ? a : b).any ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (same(j, a, b))
         return a;
+    if (val_is_optional(a) || val_is_optional(b))
+        return join_optionals(j, a, b);
     bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
     Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
     const Value *known = shared ? map_get(&j->pairs, key) : NULL;
@@ -374,7 +389,7 @@ static bool join_cell(Join *j, Cell *c)
     const After *a = after_of(j->arm[0], c), *b = after_of(j->arm[1], c);
     Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
     if (j->walk == BUILD)
-        cell_set(j->ev->cx, c, v);
+        cell_put(j->ev->cx, c, (a ? a : b)->born, v);
     return true;
 }
 

@@ -35,6 +35,8 @@ typedef struct Leaf {
 typedef struct Carried {
     int kind;                       /* of Change */
     void *what;
+    uint64_t born;
+    Value original;                 /* CELL: the value before the loop */
     Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
     Value after_first;              /* CELL: what the first run's trip made of it */
     size_t first, n;                /* leaves */
@@ -52,6 +54,7 @@ typedef struct Loop {
     VEC(Carried) carried;
     VEC(Leaf) leaves;
     VEC(Growing) growing;
+    VEC(List *) lost;               /* lists that nobody may read behind the loop */
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;
     uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
@@ -120,7 +123,7 @@ static bool add_leaves(Loop *l, Value v)
         ok = add_leaves(l, v.list->at[i].v);
     for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
         ok = add_leaves(l, v.dict->at[i].val.v);
-    return ok;
+    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && add_leaves(l, v.maybe->value) : ok;
 }
 
 /* v with containers of its own, which nobody else changes. */
@@ -146,6 +149,8 @@ static Value copy_shape(Ctx *cx, Value v)
         for (int64_t i = 0; i < v.dict->n; i++)
             dict_set(cx, made.dict, v.dict->at[i].key, copy_shape(cx, v.dict->at[i].val.v));
     }
+    if (v.tag == V_MAYBE)
+        made = val_maybe(cx, v.maybe->present, copy_shape(cx, v.maybe->value));
     return made;
 }
 
@@ -212,6 +217,10 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
         if (leaf->form == LEAF_TENSOR)
             return rebuild_tensor(l, leaf, now);
         return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
+    }
+    if (v.tag == V_MAYBE) {
+        Value present = rebuild(l, v.maybe->present, next, behind);
+        return val_maybe(cx, present, rebuild(l, v.maybe->value, next, behind));
     }
     Value made = copy_shape(cx, v);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
@@ -381,6 +390,68 @@ static void suppose_counting(Loop *l, const Carried *k)
     leaf->natural = from_0 && !leaf->counts;
 }
 
+/* Zeros in the place of v, outside of the loop. False: nothing that a loop carries. */
+static bool stand_in_value(Loop *l, Value v, Value *out)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    *out = v;
+    if (v.tag == V_TENSOR) {
+        *out = val_tensor(cx, stand_in(l->g->up, tensor_read(l->g, v.t)));
+        if (out->tag == V_TENSOR)
+            out->t->kind = v.t->kind;
+        return out->tag == V_TENSOR;
+    }
+    if (val_is_plain_number(v)) {
+        *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);
+        return true;
+    }
+    if (v.tag != V_TUPLE)
+        return v.tag == V_STR || v.tag == V_NONE;
+    *out = copy_shape(cx, v);
+    for (int64_t i = 0; ok && i < v.tuple->n; i++)
+        ok = stand_in_value(l, v.tuple->at[i], &out->tuple->at[i]);
+    return ok;
+}
+
+/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
+static bool found_optional(Loop *l, Carried *k, Value before, Value v)
+{
+    Value value = before;
+    if (before.tag == V_NONE && !stand_in_value(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
+        return give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+    k->shape = val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value);
+    k->reshaped = l->again = true;
+    return true;
+}
+
+/* How many leaves add_leaves makes of v. */
+static size_t count_leaves(Value v)
+{
+    size_t n = 0;
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked))
+        return 1;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        n += count_leaves(v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        n += count_leaves(v.list->at[i].v);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        n += count_leaves(v.dict->at[i].val.v);
+    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
+}
+
+static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next);
+
+static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
+{
+    if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, val_present(v))))
+        return false;
+    if (v.tag != V_NONE)
+        return match(l, k, before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
+    *next += count_leaves(before->value);       /* they stay what they are */
+    return true;
+}
+
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
 /* Go through v, the value after the body, along the value before it. */
@@ -388,6 +459,10 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
 {
     Graph *g = l->g;
     bool ok = true;
+    if (before.tag == V_MAYBE)
+        return match_maybe(l, k, before.maybe, v, next);
+    if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)) && k->shape.tag == before.tag && k->shape.any == before.any)
+        return found_optional(l, k, before, v);
     if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
         return refusals_fail(l->ev->cx);
     if (before.tag == V_TENSOR) {
@@ -469,6 +544,19 @@ static void make_input(Loop *l, Leaf *leaf)
     leaf->input = v;
 }
 
+static const char same_in_some_trips[] = "two lists are one and the same in some trips of a loop only";
+
+/* A list that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
+static void tie_lists(Ctx *cx, Value made, Value original)
+{
+    if (made.tag != original.tag)
+        return;
+    if (made.tag == V_LIST)
+        list_maybe_same(cx, made.list, original.list, stacked_lost(cx, str_of(cx, same_in_some_trips)));
+    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
+        tie_lists(cx, made.tuple->at[i], original.tuple->at[i]);
+}
+
 static void set_carried(Loop *l, const Carried *c, bool behind)
 {
     Ctx *cx = l->ev->cx;
@@ -478,8 +566,10 @@ static void set_carried(Loop *l, const Carried *c, bool behind)
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
-    if (c->kind == CHANGE_CELL)
-        cell_set(cx, c->what, v);
+    if (c->kind == CHANGE_CELL) {
+        cell_put(cx, c->what, c->born, v);
+        tie_lists(cx, v, c->original);
+    }
     else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
         list_become(cx, c->what, v.list);
     else if (v.tag == V_DICT)
@@ -512,7 +602,7 @@ static bool new_carried(Loop *l, const Change *c)
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
         return true;                            /* h += x: the memory is carried, the variable stays what it is */
     l->again = true;
-    Carried k = { .kind = c->kind, .what = c->what, .first = l->leaves.n };
+    Carried k = { .kind = c->kind, .what = c->what, .born = c->born, .original = c->before, .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
         k.shape = shape_of(cx, c);
     if (now)
@@ -569,6 +659,11 @@ static bool stack_growing(Loop *l)
 /* The values before the loop of what the last run found: read once its writes are undone. */
 static bool first_values(Loop *l, size_t from)
 {
+    for (size_t i = from; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
+            k->shape = copy_shape(l->ev->cx, k->original);
+    }
     if (!stack_growing(l))
         return false;
     for (size_t i = 0; i < l->carried.n; i++) {
@@ -597,6 +692,9 @@ static bool check_change(Loop *l, const Change *c)
 {
     Carried *k = carried_of(l, c->what);
     size_t next = k ? k->first : 0;
+    List *list = c->what;
+    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
+        return vec_push(l->ev->cx, &l->lost, list);
     if (!k)
         return new_carried(l, c);
     if (k->kind == CHANGE_STORAGE) {
@@ -635,6 +733,7 @@ static bool run_once(Loop *l)
     const Change *changes;
     size_t known = l->carried.n;
     l->again = false;
+    l->lost.n = 0;
     l->g = graph_new(cx, outside, NULL);
     Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
@@ -718,6 +817,8 @@ static bool make_loop(Loop *l)
     }
     for (size_t i = 0; i < l->carried.n; i++)
         set_carried(l, &l->carried.at[i], true);
+    for (size_t i = 0; i < l->lost.n; i++)
+        list_become(ev->cx, l->lost.at[i], &(List){ .stacked = stacked_lost(ev->cx, str_of(ev->cx, same_in_some_trips)) });
     return !ctx_failed(ev->cx);
 }
 

@@ -127,6 +127,13 @@ Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem)
     return (Value){ .tag = V_LIST, .list = l };
 }
 
+Value val_maybe(Ctx *cx, Value present, Value value)
+{
+    Maybe *m = new(cx, Maybe);
+    *m = (Maybe){ present, value };
+    return (Value){ .tag = V_MAYBE, .maybe = m };
+}
+
 Value val_complex(Ctx *cx, double re, double im)
 {
     double c[2] = { re, im };
@@ -292,6 +299,7 @@ const char *val_kind(Value v)
     case V_FUNCTION: return "a function";
     case V_NAMESPACE: return "a namespace";
     case V_UNINIT: return "a value that was never set";
+    case V_MAYBE: return "None or a value, as the running model decides,";
     }
     return "?";
 }

@@ -22,6 +22,7 @@ typedef enum {
     V_FUTURE,       /* of fork: the value itself, already computed */
     V_CLASS, V_FUNCTION, V_NAMESPACE,   /* callables and paths, inside eval only */
     V_UNINIT,       /* uninitialized(T): may be passed around, never read */
+    V_MAYBE,        /* None or a value, as the running model decides: may be passed around, asked `is None`, and read behind that */
 } ValTag;
 
 typedef struct List List;
@@ -32,6 +33,7 @@ typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
 /* ox NULL: the predicate `a rel b`; else ox, which may be known to be `left and right`. */
+typedef struct Maybe Maybe;
 typedef struct SymBool { Rel rel; Dim a, b; Ox ox; const struct SymBool *left, *right; } SymBool;
 
 typedef struct Value {
@@ -40,9 +42,11 @@ typedef struct Value {
         bool b; int64_t i; double f; const double *c /* re, im */; Str s; DType dtype;
         Dim dim; Ox ox; const SymBool *sb;
         Tensor *t; List *list; Tuple *tuple; Dict *dict; Obj *obj;
-        const struct EnumMember *e; const struct Value *future; const void *any;
+        const struct EnumMember *e; const struct Value *future; const struct Maybe *maybe; const void *any;
     };
 } Value;
+
+struct Maybe { Value present; /* a bool */ Value value; /* zeros while it is None: nobody reads them */ };
 
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
@@ -130,6 +134,9 @@ Value val_tensor(Ctx *cx, Ox v);                                /* POISON gives 
 Value val_tuple(Ctx *cx, const Value *at, int64_t n);
 Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem);
 Value val_complex(Ctx *cx, double re, double im);
+Value val_maybe(Ctx *cx, Value present, Value value);
+static inline bool val_is_optional(Value v) { return v.tag == V_NONE || v.tag == V_MAYBE; }
+static inline Value val_present(Value v) { return v.tag == V_MAYBE ? v.maybe->present : val_bool(v.tag != V_NONE); }
 
 bool val_dim_of(Value v, Ctx *cx, Dim *out);                    /* V_INT, V_BOOL, V_SYMINT as a Dim */
 bool val_equal(Ctx *cx, Value a, Value b);                      /* concrete values, as Python's == ; tensors by identity */
@@ -148,6 +155,7 @@ int64_t dtype_to_c10(DType t);
  * obj_set: those know whether a branch can see them. cell_set is for cells that belong to none of these. ---- */
 
 void cell_set(Ctx *cx, Cell *c, Value v);
+void cell_put(Ctx *cx, Cell *c, uint64_t born, Value v);         /* of something that was made then, as a Change says */
 void cell_init(Cell *c, Value v);                               /* a cell that nobody else has seen yet: no trail */
 void list_set(Ctx *cx, List *l, int64_t i, Value v);            /* 0 <= i < n */
 void list_stack(Ctx *cx, List *l, struct Stacked *s);           /* the list is stacked from now on; NULL: empty, with items of its own again */

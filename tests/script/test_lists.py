@@ -129,6 +129,30 @@ def test_a_list_that_is_only_filled_is_a_scan_output(tmp_path):
     assert "Concat" not in found
 
 
+class AppendsAndRebinds(nn.Module):
+    def forward(self, x):
+        a = [x[0]]
+        for i in range(x.size(0)):
+            a.append(x[i])
+            a = a + [x[i] * 2]
+        return torch.stack(a)
+
+
+class AnotherNameInTheFirstTrip(nn.Module):
+    def forward(self, x):
+        a = [x[0]]
+        b = a
+        for i in range(x.size(0)):
+            a.append(x[i])
+            a = a + [x[i] * 2]
+        return torch.stack(b)
+
+
+def test_a_list_that_each_trip_makes_anew(tmp_path):
+    same(AppendsAndRebinds(), tmp_path, rows(2, 5, 1), *ROWS)
+    assert "two lists are one and the same in some trips" in refused(AnotherNameInTheFirstTrip(), tmp_path, *ROWS)
+
+
 # ---- however deep they are ----
 
 class Box:

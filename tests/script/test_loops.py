@@ -80,6 +80,28 @@ def test_a_loop_of_unknown_trips_cannot_be_unrolled(tmp_path):
     assert "Loop" not in same(Steps(), tmp_path, [(torch.rand(4, 3),)], "-i", "x:float32[4,3]", "--loops=unroll")[1]
 
 
+class Methods(nn.Module):
+    """Locals of what a trip calls are of that trip."""
+    def pick(self, v):
+        if bool(v.sum() > 1.5):
+            r = v * 2
+            v = v + 1
+        else:
+            r = v
+        return r + v
+
+    def forward(self, x):
+        y = torch.zeros(3)
+        for i in range(x.size(0)):
+            y = y * 0.5 + self.pick(x[i])
+        return y
+
+
+def test_branches_in_methods_that_a_loop_calls(tmp_path):
+    torch.manual_seed(2)
+    same(Methods(), tmp_path, [(torch.rand(n, 3),) for n in (4, 1, 0)], "-i", "x:float32[N,3]")
+
+
 class EarlyExits(nn.Module):
     """break, continue and return: the flags that TorchScript prints for them."""
     def forward(self, x):

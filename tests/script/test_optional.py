@@ -1,0 +1,183 @@
+"""Optionals that only the running model decides: None in one arm of a branch, before a loop's first trip, or once again in some trip."""
+from typing import Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import refused, same
+
+ROWS = ("-i", "x:float32[N,3]")
+
+
+def rows(*counts):
+    torch.manual_seed(3)
+    return [(torch.rand(n, 3),) for n in counts]
+
+
+class SetInOneArm(nn.Module):
+    def forward(self, x):
+        y: Optional[Tensor] = None
+        if bool(x.sum() > 3):
+            y = x * 2
+        if y is not None:
+            return y
+        return x
+
+
+class FirstTripSets(nn.Module):
+    def forward(self, x):
+        h: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if h is None:
+                h = x[i]
+            else:
+                h = h * 0.5 + x[i]
+        if h is None:
+            h = torch.zeros(3)
+        return h
+
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x, hx: Optional[Tuple[Tensor, Tensor]]) -> Tuple[Tensor, Tensor]:
+        if hx is None:
+            hx = (torch.zeros(3), torch.ones(3))
+        h, c = hx
+        c = c * 0.5 + torch.tanh(self.a(x))
+        return torch.tanh(self.b(h)) * c, c
+
+
+class RecurrentCell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = Cell()
+
+    def forward(self, x):
+        hx: Optional[Tuple[Tensor, Tensor]] = None
+        for i in range(x.size(0)):
+            hx = self.c(x[i], hx)
+        if hx is None:
+            return torch.zeros(3)
+        return hx[0] + hx[1]
+
+
+class SetToNoneAgain(nn.Module):
+    def forward(self, x):
+        h: Optional[Tensor] = x[0]
+        y = x[0]
+        for i in range(x.size(0)):
+            if h is not None:
+                y = y + h
+            if bool(x[i].sum() > 1.5):
+                h = None
+            else:
+                h = x[i]
+        return y
+
+
+class BestSoFar(nn.Module):
+    def forward(self, x):
+        best: Optional[int] = None
+        for i in range(x.size(0)):
+            k = int(x[i].argmax())
+            if best is None or k > best:
+                best = k
+        assert best is not None
+        return best
+
+
+class UntilFound(nn.Module):
+    def forward(self, x):
+        found: Optional[Tensor] = None
+        i = 0
+        while found is None and i < x.size(0):
+            if bool(x[i].sum() > 1.5):
+                found = x[i]
+            i += 1
+        return x[0] if found is None else found * 2, i
+
+
+class GivenToAMethod(nn.Module):
+    def pick(self, x, m: Optional[Tensor] = None):
+        if m is not None:
+            x = x * m
+        return x
+    def forward(self, x):
+        m: Optional[Tensor] = None
+        if bool(x.sum() > 3):
+            m = x[:, :1]
+        return self.pick(x, m) + 1
+
+
+class InBranches(nn.Module):
+    def forward(self, x):
+        m: Optional[Tensor] = None
+        n: Optional[Tensor] = None
+        if bool(x.sum() > 3):
+            if bool(x.max() > 0.9):
+                m = x * 2
+            n = m
+        else:
+            n = x
+        y = x
+        if m is not None and n is not None:
+            y = m + n
+        elif n is not None:
+            y = n * 3
+        return y
+
+
+class DecidedBySize(nn.Module):
+    def forward(self, x):
+        m: Optional[Tensor] = None
+        if x.size(0) > 2:
+            m = x[2]
+        if m is None:
+            return x[0]
+        return m * 2
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize("model", [SetInOneArm, FirstTripSets, RecurrentCell, SetToNoneAgain, BestSoFar, UntilFound, GivenToAMethod, InBranches, DecidedBySize])
+def test_none_or_a_value(model, opset, tmp_path):
+    same(model(), tmp_path, rows(1, 2, 7), *ROWS, "--opset", str(opset))
+
+
+class Written(nn.Module):
+    """Behind the branch m may be z."""
+    def forward(self, x):
+        m: Optional[Tensor] = None
+        z = x + 0
+        if bool(x.sum() > 3):
+            m = z
+        if m is not None:
+            m.mul_(2)
+        return z
+
+
+class GivesNone(nn.Module):
+    def forward(self, x) -> Optional[Tensor]:
+        if bool(x.sum() > 3):
+            return x
+        return None
+
+
+class RanksDiffer(nn.Module):
+    def forward(self, x):
+        m: Optional[Tensor] = None
+        if bool(x.sum() > 3):
+            m = x
+        elif bool(x.sum() > 2):
+            m = x[0]
+        return x if m is None else m + x
+
+
+@pytest.mark.parametrize("model,why", [(Written, "same memory in one arm"), (GivesNone, "is None in some runs of the model and a value in others"),
+                                       (RanksDiffer, "the program must give both one rank")])
+def test_what_is_refused(model, why, tmp_path):
+    assert why in refused(model(), tmp_path, *ROWS)
