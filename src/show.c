@@ -126,7 +126,8 @@ static void put_values(Ctx *cx, Buf *b, const char *title, const Ox *at, size_t 
 {
     put_heading(b, title, n);
     for (size_t i = 0; i < n; i++)
-        buf_fmt(b, "  %s: %s\n", at[i]->name ? at[i]->name->s : "?", type_text(cx, at[i]->type)->s);
+        buf_fmt(b, "  %s: %s%s\n", at[i]->name ? at[i]->name->s : "?", type_text(cx, at[i]->type)->s,
+                at[i]->kind == OX_INPUT && at[i]->k ? " (by default the value in the file)" : "");
 }
 
 static void list_constants(Ctx *cx, Buf *b, const Graph *g, Map *seen)

@@ -29,6 +29,7 @@ enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 enum {
     IR_OF_FUNCTIONS = 8,            /* the first that has functions in a model */
+    IR_OF_DEFAULTS = 4,             /* the first in which an initializer may be the default of an input */
     ONE_FILE_MAX = INT32_MAX,       /* protobuf's own limit for one message */
     EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
     PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
@@ -914,12 +915,21 @@ static void put_function(Wire *w, const Node *call)
     close_msg(w, m);
 }
 
+/* Before IR version 4 an initializer of an input's name is that input for good. */
+static bool has_defaults(const Graph *g)
+{
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (g->inputs.at[i]->k)
+            return true;
+    return false;
+}
+
 /* ModelProto: the whole file */
 static void put_model(Wire *w, const Graph *g)
 {
     const ModelInfo *info = w->info;
-    int ir = onnx_ir_version(info->opset);
-    put_int(w, MODEL_IR, w->calls.n > 0 && ir < IR_OF_FUNCTIONS ? IR_OF_FUNCTIONS : ir);
+    int ir = onnx_ir_version(info->opset), least = w->calls.n > 0 ? IR_OF_FUNCTIONS : has_defaults(g) ? IR_OF_DEFAULTS : 0;
+    put_int(w, MODEL_IR, ir < least ? least : ir);
     put_text(w, MODEL_PRODUCER, "pt2onnx");
     put_text(w, MODEL_PRODUCER_VERSION, PT2ONNX_VERSION);
     put_graph(w, MODEL_GRAPH, g, info->graph_name ? info->graph_name : str_of(w->cx, "main"));

@@ -21,6 +21,7 @@ typedef struct In {
     int depth;
     uint32_t nodes;                 /* made so far: their ids */
     size_t functions;
+    int64_t ir_version;
     Slice piece;                    /* loaded last, and where it stands in the file: for messages */
     uint64_t piece_at;
 } In;
@@ -696,7 +697,18 @@ static bool read_initializers(In *in, const RawGraph *r, Graph *g, Scope *scope)
     return true;
 }
 
-/* Up to IR version 3 initializers are listed as inputs too. */
+/* The initializer of an input's name. Up to IR version 3 all initializers are listed as inputs; later it is the default of an
+ * input of the root. */
+static bool with_initializer(In *in, Ox v, Graph *g, Str name, Type type, Scope *scope)
+{
+    if (in->ir_version <= 3 || g->up)
+        return true;
+    Ox input = graph_input(g, name, type);
+    graph_input_default(input, v->k);
+    map_put(in->cx, &scope->values, name, input);
+    return !ctx_failed(in->cx);
+}
+
 static bool read_inputs(In *in, const RawGraph *r, Graph *g, Scope *scope)
 {
     for (size_t i = 0; i < r->input.n; i++) {
@@ -704,9 +716,9 @@ static bool read_inputs(In *in, const RawGraph *r, Graph *g, Scope *scope)
         Type type;
         if (!read_value_info(in, r->input.at[i], &name, &type))
             return false;
-        if (map_find(&scope->values, name) && ((Ox)map_get(&scope->values, name))->kind == OX_CONST)
-            continue;
-        if (!define(in, scope, name, graph_input(g, name, type)))
+        Ox known = map_get(&scope->values, name);
+        bool initialised = known && known->kind == OX_CONST;
+        if (!(initialised ? with_initializer(in, known, g, name, type, scope) : define(in, scope, name, graph_input(g, name, type))))
             return false;
     }
     return true;
@@ -780,6 +792,8 @@ static bool model_field(In *in, const Field *f, Span span, ModelInfo *info)
     int64_t number = 0;
     if (f->number == 25)
         in->functions++;
+    if (f->number == 1 && f->type == WIRE_VARINT)
+        in->ir_version = (int64_t)f->v;
     if (f->number != 8 && f->number != 14)
         return true;
     if (f->type != WIRE_LENGTH)

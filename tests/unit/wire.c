@@ -131,6 +131,28 @@ static void test_what_is_written_reads_back(void **state)
     free(m.at);
 }
 
+/* State: an initializer of an input's name is what it is without being fed. It stays an input. */
+static void test_the_default_of_an_input_reads_back(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, NULL);
+    Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3)), n = graph_input(g, str_of(cx, "n"), vec(cx, 3));
+    graph_input_default(n, floats(cx, 3, NULL));
+    graph_output(g, OP(g, "Add", vec(cx, 3), x, n), str_of(cx, "n.next"));
+    Memory m = written(g);
+    ModelInfo info;
+    Ctx *other;
+    Graph *back = read_back(m, &other, &info);
+    float read[3];
+    assert_int_equal(back->inputs.n, 2);
+    assert_null(back->inputs.at[0]->k);
+    assert_string_equal(back->inputs.at[1]->name->s, "n");
+    assert_ptr_equal(back->nodes.at[0]->in[1], back->inputs.at[1]);
+    assert_true(const_read(other, back->inputs.at[1]->k, read) && read[2] == 2);
+    ctx_free(other);
+    free(m.at);
+}
+
 /* Module "layer1.0.conv1" twice, then no module. */
 static void test_names_are_module_paths(void **state)
 {
@@ -498,7 +520,7 @@ static void test_ir_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_what_is_written_reads_back), TEST(test_names_are_module_paths), TEST(test_users_names_come_first),
+        TEST(test_what_is_written_reads_back), TEST(test_the_default_of_an_input_reads_back), TEST(test_names_are_module_paths), TEST(test_users_names_come_first),
         TEST(test_a_changed_weight_has_a_derived_name),
         TEST(test_subgraphs_share_one_set_of_names), TEST(test_every_type_of_constant), TEST(test_strings), TEST(test_every_attribute),
         TEST(test_external_data_keeps_its_place_in_a_page), TEST(test_linked_weights_stay_in_the_archive),
