@@ -231,6 +231,8 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
         return val_poison();
     if (arg_given(op, "dropout_mask"))
         return val_tensor(op->cx, op_refuse(op, "a dropout_mask: save the model in eval mode"));
+    if (a.mask && ox_dtype(a.mask) == DT_BOOL)          /* here it is added, as 0 and 1: who calls this has made a mask of numbers */
+        a.mask = ox_cast(op->g, a.mask, ox_dtype(a.q));
     if (arg_bool(op, "enable_gqa"))
         share_heads(op, &a);
     Attention wide = in_single(op, &a);
