@@ -102,13 +102,14 @@ static Value lower_chunk(Op *op)
         return val_poison();
     }
     Dim whole = ox_dim(x, axis);
-    if (!dim_known(whole, &size) && dim_divide(op->cx, whole, dim_int(op->cx, n), &each)) {
+    bool known = dim_known(whole, &size);
+    if (known ? size == 0 : dim_divide(op->cx, whole, dim_int(op->cx, n), &each)) {
         Dim *sizes = new_array(op->cx, Dim, n);
         for (int64_t i = 0; sizes && i < n; i++)
-            sizes[i] = each;
+            sizes[i] = known ? whole : each;                            /* of nothing there are as many parts as were asked for */
         return parts(op, x, axis, sizes, (size_t)n);
     }
-    return parts_of_size(op, x, axis, dim_known(whole, &size) ? (size + n - 1) / n : 0);
+    return parts_of_size(op, x, axis, known ? (size + n - 1) / n : 0);
 }
 
 static Value lower_unbind(Op *op)
