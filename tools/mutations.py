@@ -76,7 +76,8 @@ def in_c(text):
     for m in re.finditer(r"ox_cast\((?:op->g|g), (\w+), [\w>()\-. ]+?\)(?=[;,)])", code):
         yield m.start(), len(m.group(0)), m.group(1), "a cast dropped"
     for m in re.finditer(r"(?<=[\w)\]]) ([+-]) (?=[\w(])", code):
-        yield m.start(1), 1, "-" if m.group(1) == "+" else "+", "a sign changed"
+        if not IDLE.search(line_of(code, m.start())):
+            yield m.start(1), 1, "-" if m.group(1) == "+" else "+", "a sign changed"
     for m in re.finditer(r"(?<=[ (,])(true|false)(?=[,)])", code):
         if not IDLE.search(line_of(code, m.start())):
             yield m.start(1), len(m.group(1)), "false" if m.group(1) == "true" else "true", "yes for no"
