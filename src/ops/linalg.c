@@ -402,13 +402,11 @@ static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
 /* (x - mean) diag(w) (x - mean)^T / (sum w - correction * sum(w a) / sum w) */
 static Ox lower_cov(Op *op)
 {
-    Ox x = arg(op, "self"), importance = arg_opt(op, "aweights"), weights, sum, square;
+    Ox x = arg(op, "self"), weights, sum, square;
     double less = arg_float(op, "correction");
     int rank;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
-    if (importance && ox_ok(importance))
-        x = ox_cast(op->g, x, promote_types(ox_dtype(x), ox_dtype(importance)));
     if (rank > 2)
         return op_fail(op, E_VALUE, "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions", rank);
     Dim row[2] = { dim_int(op->cx, 1), type_numel(op->cx, x->type) };
