@@ -4,7 +4,7 @@
  * shares an equal node, appends - and returns a typed value. All of it speaks *one pinned newest form*, opset 26;
  * tidy/legalise.c takes the finished graph down to the target. Values given POISON return POISON and add nothing.
  *
- * Nobody outside dim.c compares dimensions: equal pointer means equal, a different pointer means nothing. */
+ * Nobody outside onnx/dim*.c compares dimensions: equal pointer means equal, a different pointer means nothing. */
 #ifndef PT2ONNX_ONNX_H
 #define PT2ONNX_ONNX_H
 

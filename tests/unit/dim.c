@@ -1,4 +1,4 @@
-/* Unit tests of onnx/dim.c: the normal form, proofs, facts, and that neither ever disagrees with plain integers. */
+/* Unit tests of onnx/dim*.c: the normal form, proofs, facts, and that neither ever disagrees with plain integers. */
 #include "unit/test.h"
 
 #include "onnx/onnx.h"
