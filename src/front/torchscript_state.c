@@ -699,6 +699,13 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
     return o;
 }
 
+/* What errors call the value: NULL for a plain one, and for a tensor that has a name already. */
+static Str child_path(Builder *b, Str path, Str attr, const Pickle *value)
+{
+    const SavedTensor *t = is_plain(value) ? NULL : map_get(&b->ts->tensors, value);
+    return !path || is_plain(value) || (t && t->name && t->same->name) ? NULL : join(b->cx, path, attr->s);
+}
+
 /* The state is a dict of attributes; what the class does not declare is damage. */
 static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *state, Str path)
 {
@@ -710,8 +717,7 @@ static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *
                         key->tag == P_STR ? key->s->s : "?");
         Value v;
         const Pickle *value = state->seq.at[i + 1];
-        Str child = path && !is_plain(value) ? join(b->cx, path, key->s->s) : NULL;
-        if (!build(b, value, c->field[field - 1].type, child, &v))
+        if (!build(b, value, c->field[field - 1].type, child_path(b, path, key->s, value), &v))
             return false;
         cell_set(b->cx, &o->slot[field - 1], v);
     }
