@@ -14,7 +14,7 @@ typedef struct Places {
     VEC(Place) at;                  /* number n is at[n - 1] */
     PlaceSlot *slot; size_t nslot;
     SourceId last[16];              /* of the chain interned last, outermost first: the next one begins like it */
-    const Text *counted; size_t counted_to; uint32_t line;      /* lines of one text counted so far: places come in its order */
+    Map lines;                      /* Text -> the lines that end before each block of it */
 } Places;
 
 static Places *places(Ctx *cx)
@@ -34,7 +34,7 @@ void places_forget(Ctx *cx)
     if (!ps)
         return;
     ps->at.n = 0;
-    ps->counted = NULL;
+    ps->lines = (Map){ 0 };
     memset(ps->last, 0, sizeof ps->last);
     if (ps->nslot)
         memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
@@ -146,18 +146,39 @@ Str place_module(Ctx *cx, SourceId id)
 
 /* ---- positions ---- */
 
-/* The number of the line that begins at `from`. */
-static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
+enum { LINE_BLOCK = 1024 };
+
+static uint32_t count_lines(const char *at, size_t n)
+{
+    uint32_t lines = 0;
+    for (const char *end = at + n; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        lines++;
+    return lines;
+}
+
+/* NULL when there is no memory. Counted once per text: places come in any order, arms and bodies before what is around them. */
+static const uint32_t *lines_of(Ctx *cx, const Text *t)
 {
     Places *p = places(cx);
-    if (p->counted != t || p->counted_to > from) {
-        p->counted = t;
-        p->counted_to = 0;
-        p->line = 1;
-    }
-    for (; p->counted_to < from; p->counted_to++)
-        p->line += t->at[p->counted_to] == '\n';
-    return p->line;
+    uint32_t *before = map_get(&p->lines, t);
+    if (before)
+        return before;
+    keep_begin(cx);
+    before = new_array(cx, uint32_t, t->n / LINE_BLOCK + 1);
+    for (size_t i = 1; before && i <= t->n / LINE_BLOCK; i++)
+        before[i] = before[i - 1] + count_lines(t->at + (i - 1) * LINE_BLOCK, LINE_BLOCK);
+    if (before)
+        map_put(cx, &p->lines, t, before);
+    keep_end(cx);
+    return before;
+}
+
+/* The number of the line that `from` lies in. */
+static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
+{
+    const uint32_t *before = lines_of(cx, t);
+    size_t block = from / LINE_BLOCK;
+    return before ? 1 + before[block] + count_lines(t->at + block * LINE_BLOCK, from % LINE_BLOCK) : 1;
 }
 
 static size_t line_start(const Text *t, size_t at)
@@ -192,7 +213,7 @@ static bool own_pos(Ctx *cx, const Place *p, Pos *out, bool line_only)
         return false;
     if (!line_only)
         return pos_in_text(cx, t, p->start, p->end, out);
-    *out = (Pos){ .file = t->name, .line = line_at(cx, t, line_start(t, p->start)) };
+    *out = (Pos){ .file = t->name, .line = line_at(cx, t, p->start) };
     return true;
 }
 
