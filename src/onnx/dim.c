@@ -394,32 +394,34 @@ bool dim_is_sym(Dim d, Str *name)
     return true;
 }
 
+static void add_measure(Ox v, struct DimRec *d)
+{
+    d->sym.origin = v;
+    d->sym.next = v->measures;
+    v->measures = d;
+}
+
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis)
 {
+    (void)cx;
     struct DimRec *d = (struct DimRec *)sym;
-    if (d->kind != D_SYM || d->sym.origin)
+    if (d->kind != D_SYM || d->sym.origin || !ox_ok(v))
         return;
-    d->sym.origin = v;
     d->sym.axis = axis;
-    vec_push(cx, &dims_of(cx)->measured, d);
+    add_measure(v, d);
 }
 
-void dim_move_origins(Ctx *cx, Ox from, Ox to)
+void dim_move_origins(Ox from, Ox to)
 {
-    struct Dims *ds = dims_of(cx);
-    for (size_t i = 0; i < ds->measured.n; i++)
-        if (ds->measured.at[i]->sym.origin == from)
-            ds->measured.at[i]->sym.origin = to;
+    for (struct DimRec *d = ox_ok(to) ? from->measures : NULL, *next; d; d = next) {
+        next = d->sym.next;
+        add_measure(to, d);
+    }
+    if (ox_ok(from))
+        from->measures = NULL;
 }
 
-bool dim_is_origin(Ctx *cx, Ox v)
-{
-    struct Dims *ds = dims_of(cx);
-    for (size_t i = 0; i < ds->measured.n; i++)
-        if (ds->measured.at[i]->sym.origin == v)
-            return true;
-    return false;
-}
+bool dim_is_origin(Ox v) { return v->measures != NULL; }
 
 bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
 {

@@ -31,6 +31,7 @@ struct DimRec {
             int64_t lo, hi;
             bool fresh;                 /* made by dim_fresh: nobody's input */
             Ox origin; int axis;
+            struct DimRec *next;        /* of those with this origin */
             Dim left, right;            /* a broadcast of these two; else NULL */
         } sym;
     };
@@ -53,7 +54,6 @@ struct Dims {
     VEC(Fact) facts;
     VEC(Pair) pairs;
     VEC(Undo) undo; VEC(Scope) scopes;
-    VEC(struct DimRec *) measured;      /* symbols with an origin */
     DimPin pin;
     Dim small[257];                     /* 0..256 */
 };

@@ -19,9 +19,9 @@ void node_set_attr(Node *n, Attr a);
 /* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
 /* The value that symbols come from has been replaced by another one. */
-void dim_move_origins(Ctx *cx, Ox from, Ox to);
+void dim_move_origins(Ox from, Ox to);
 /* Is v where a symbol comes from? */
-bool dim_is_origin(Ctx *cx, Ox v);
+bool dim_is_origin(Ox v);
 /* A constant's elements as contiguous memory: reads the whole. For small ones, and in recipes. */
 const void *const_data(Ctx *cx, const Const *k);
 

@@ -400,7 +400,8 @@ static bool type_fits(const FormalType *f, Type t)
     return t->kind == T_SEQUENCE ? f->seq : f->optional;
 }
 
-/* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering shows. */
+/* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering shows. Of the inputs of a
+ * variadic one the first stands for all. */
 static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList in)
 {
     for (size_t i = 0; i < in.n; i++) {
@@ -412,7 +413,7 @@ static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList
         const FormalType *f = formal_type(ver, a->type);
         if (f && !type_fits(f, in.at[i]->type))
             return fail(g->cx, E_UNSUPPORTED, "ONNX's %s does not take %s for %s", op->name, type_text(g->cx, in.at[i]->type)->s, a->name);
-        for (size_t j = 0; f && a->homogeneous && j < i; j++)
+        for (size_t j = 0; f && a->homogeneous && j < i && j < ver->n_in; j++)
             if (in.at[j] && formal_in(ver, (int)j)->homogeneous && strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
                 ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
                 return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name, dtype_name(ox_dtype(in.at[i])),

@@ -175,13 +175,13 @@ void graph_input_name(Ox v, Str name) { v->name = name; }
 /* The same value may be returned twice, or be an input or a constant: ONNX wants a name for each, so it gets a node. */
 void graph_output(Graph *g, Ox v, Str name)
 {
-    bool taken = v->kind != OX_NODE || v->graph != g || v->name;
-    for (size_t i = 0; i < g->outputs.n; i++)
-        taken |= g->outputs.at[i] == v;
+    bool taken = v->kind != OX_NODE || v->graph != g || v->name || v->is_output;
     if (taken && ox_ok(v))
         v = ox_identity(g, v);
-    if (ox_ok(v) && name)
-        v->name = name;
+    if (ox_ok(v)) {
+        v->is_output = true;
+        v->name = name ? name : v->name;
+    }
     vec_push(g->cx, &g->outputs, v);
 }
 

@@ -145,10 +145,12 @@ struct OxValue {
     uint32_t id;                    /* in order of making; unique in the conversion */
     Type type;
     Node *node; int out;            /* OX_NODE */
+    bool is_output;                 /* of the graph that makes it */
     const Const *k;                 /* OX_CONST; OX_INPUT: its default, or NULL */
     const Dim *items;               /* contents of a small int64/int32 tensor of rank 0 or 1, as far as known; else NULL */
     int64_t n_items;                /* at most MAX_ITEMS */
     Graph *graph;                   /* the scope that defines it; NULL for OX_CONST and OX_DIMS */
+    struct DimRec *measures;        /* dim.c: the first of the symbols that are its sizes, or NULL */
     Str name;                       /* a name that it must get (inputs, outputs), or NULL */
 };
 enum { MAX_ITEMS = 64, FOLD_NUMEL = 4096 };

@@ -29,7 +29,7 @@ static void need(Live *l, Ox v)
 static bool makes_a_size(const Live *l, const Node *n)
 {
     for (int k = 0; l->keep_origins && k < n->n_out; k++)
-        if (dim_is_origin(l->cx, n->out[k]))
+        if (dim_is_origin(n->out[k]))
             return true;
     return false;
 }

@@ -67,7 +67,7 @@ void replace(Rewrite *rw, Ox from, Ox to)
     if (from == to)
         return;
     map_put(rw->cx, &rw->to, from, to);
-    dim_move_origins(rw->cx, from, to);
+    dim_move_origins(from, to);
 }
 
 Ox current(const Rewrite *rw, Ox v)
@@ -127,16 +127,23 @@ static bool rewrite_node(Rewrite *rw, Node *n)
     return true;
 }
 
+static void mark_output(Ox v, bool is)
+{
+    if (ox_ok(v))
+        v->is_output = is;
+}
+
 /* An output is a named node of its own graph, and no other output. */
 static void fix_outputs(Rewrite *rw, Graph *g)
 {
+    for (size_t i = 0; i < g->outputs.n; i++)
+        mark_output(g->outputs.at[i], false);
     for (size_t i = 0; i < g->outputs.n; i++) {
         Ox old = g->outputs.at[i], v = current(rw, old);
         bool taken = v->kind != OX_NODE || v->graph != g || (v != old && v->name && old->name && v->name != old->name);
-        for (size_t k = 0; k < i; k++)
-            taken |= g->outputs.at[k] == v;
-        if (taken && ox_ok(v))
+        if ((taken || v->is_output) && ox_ok(v))
             v = ox_identity(g, v);
+        mark_output(v, true);
         if (old != v && old->name && ox_ok(v)) {
             v->name = old->name;
             old->name = NULL;
