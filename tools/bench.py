@@ -3,8 +3,9 @@
 
     tools/bench.py --pt2onnx build/pt2onnx          # PEERS=all: torch.onnx for the long chains too
 
-Best of five, file cache warm, output removed between runs. `cp` copies the same file. For torch.onnx the seconds are
-those of export() alone, its peak is that of its process. Models come from tests/models and tools/write_chain.py.
+Best of five, file cache warm, output removed between runs; a peer that is slow gets as many rounds as begin within a minute.
+`cp` copies the same file. For torch.onnx and for the Python package the seconds are those of export() alone, the peak is that
+of the process. Models come from tests/models and tools/write_chain.py, modules from tools/peers.py.
 """
 import argparse
 import json
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tools"))
@@ -21,25 +23,9 @@ CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cach
 ROUNDS = 5
 PEER_LAYERS = 1000
 
-PEER = """
-import json, resource, sys, time, warnings
-warnings.simplefilter("ignore")
-import logging; logging.disable(logging.WARNING)
-import torch
-source, out, shape, how = sys.argv[1:5]
-x = torch.zeros([int(d) for d in shape.split(",")])
-sys.path.insert(0, sys.argv[5])
-if how == "torchscript":
-    model = torch.jit.load(source).eval()
-    start = time.perf_counter()
-    torch.onnx.export(model, (x,), out, opset_version=18, dynamo=False)
-else:
-    import peers
-    model = peers.module(source)
-    start = time.perf_counter()
-    torch.onnx.export(model, (x,), out, opset_version=18, dynamo=True, verbose=False)
-print(json.dumps({"seconds": time.perf_counter() - start, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "code": 0}))
-"""
+PEERS = ("torchscript", "dynamo")
+PATIENCE = 60                           # seconds for one peer and model: after that no round more
+MODULES = (("resnet18", "1,3,224,224"), ("bert_base", "1,128"), ("chain_1000", "2,8"))
 
 
 def measure(command, out):
@@ -58,13 +44,18 @@ def measure(command, out):
     return best
 
 
-def peer(source, out, shape, how):
-    best, rounds = None, 3
-    for _ in range(rounds):
+def peer(source, out, shape, how, library=""):
+    """Best time and its peak, of tools/peers.py; None after a failure."""
+    best, began = None, time.monotonic()
+    environment = dict(os.environ, PYTHONPATH=os.path.join(TOP, "python"), PT2ONNX_LIBRARY=library)
+    for i in range(ROUNDS):
+        if i and time.monotonic() - began > PATIENCE:
+            break
         remove(out)
-        done = subprocess.run([sys.executable, "-c", PEER, source, out, shape, how, os.path.join(TOP, "tools")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            print("    torch.onnx (%s): %s" % (how, (done.stderr.strip().split("\n") or ["?"])[-1][:200]))
+        done = subprocess.run([sys.executable, os.path.join(TOP, "tools", "peers.py"), how, source, out, shape], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode or (how != "alone" and not os.path.exists(out)):
+            print("    %s: %s" % (how, (done.stderr.strip().split("\n") or ["?"])[-1][:200]))
             return None
         m = json.loads(done.stdout.strip().split("\n")[-1])
         if not best or m["seconds"] < best["seconds"]:
@@ -99,6 +90,28 @@ def models(folder):
         yield "500 MB" if width > 8 else "chain of %d" % layers, path, "2,%d" % width, layers
 
 
+def modules(library, scratch):
+    """From the nn.Module, as the Python package exports it: each exporter in a process of its own."""
+    out, failed = os.path.join(scratch, "out.onnx"), 0
+    print("\nfrom the nn.Module: seconds of export(), peak of the process; ratios are to pt2onnx\n")
+    for name, shape in MODULES:
+        print("%s: input %s" % (name.replace("_", "-"), shape))
+        ours = peer(name, out, shape, "pt2onnx", library)
+        if not ours:
+            failed += 1
+            continue
+        alone = peer(name, out, shape, "alone")
+        if alone:
+            print("    %-24s %12s  %8.1f MB" % ("PyTorch and the model", "", alone["peak"] / 1e6))
+        line("pt2onnx.export", ours, ours)
+        for how in PEERS:
+            m = peer(name, out, shape, how)
+            if m:
+                line("torch.onnx, " + how, m, ours)
+        remove(out)
+    return failed
+
+
 def line(label, m, base):
     ratio = "  %8.2f x   %6.2f x" % (m["seconds"] / base["seconds"], m["peak"] / base["peak"]) if m is not base else ""
     print("    %-24s %9.1f ms  %8.1f MB%s" % (label, m["seconds"] * 1e3, m["peak"] / 1e6, ratio), flush=True)
@@ -128,11 +141,13 @@ def main():
             line("pt2onnx", ours, copy)
             times[label] = (ours, copy)
             if not o.no_peers and (layers is None or layers <= PEER_LAYERS or every):
-                for how in ("torchscript", "dynamo"):
+                for how in PEERS:
                     m = peer(path, out, shape, how)
                     if m:
                         line("torch.onnx, " + how, m, copy)
             remove(out)
+        if not o.no_peers:
+            failed += modules(os.path.join(os.path.dirname(os.path.abspath(o.pt2onnx)), "libpt2onnx.so"), scratch)
     print("\nwhat is promised")
     for what, good, value in promises(times):
         failed += not good

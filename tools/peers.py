@@ -1,8 +1,25 @@
-"""peers.py - the benchmark's models as nn.Modules, for the exporter that cannot read TorchScript archives."""
-import os
+#!/usr/bin/env python3
+"""One export in a process of its own, for tools/bench.py: its seconds and the process's peak as one line of JSON.
 
-import torch
-from torch import nn
+    tools/peers.py HOW MODEL OUT.onnx SIZES
+
+HOW is pt2onnx (this project's Python package), torchscript or dynamo (torch.onnx's two exporters), or alone (the model is
+made, nothing exported: what the peak has of PyTorch and the model). MODEL is a TorchScript archive, or the name of a module
+below. The clock runs for export() only. An archive that the newer exporter cannot read is given to it as the module that it
+was made of.
+"""
+import json
+import logging
+import os
+import resource
+import sys
+import time
+import warnings
+
+warnings.simplefilter("ignore")
+logging.disable(logging.WARNING)
+import torch                                                        # noqa: E402
+from torch import nn                                                # noqa: E402
 
 
 class Layer(nn.Module):
@@ -14,11 +31,93 @@ class Layer(nn.Module):
         return torch.relu(nn.functional.linear(x, self.weight, self.bias))
 
 
-def module(path):
-    """The chain in an archive of write_chain.py; torchvision's networks where a torchvision that fits this torch is installed."""
+class Residual(nn.Module):
+    """Two convolutions beside a shortcut, which is a convolution of its own where sizes change."""
+
+    def __init__(self, width, out, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(width, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out)
+        self.conv2, self.bn2 = nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+        same = stride == 1 and width == out
+        self.downsample = None if same else nn.Sequential(nn.Conv2d(width, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+        self.relu = nn.ReLU()
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return self.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+def resnet18():
+    """The network of He et al. with 18 layers, seeded: no torchvision is needed that fits this torch."""
+    stages, width = [], 64
+    for out in (64, 128, 256, 512):
+        stages.append(nn.Sequential(Residual(width, out, 1 if out == 64 else 2), Residual(out, out, 1)))
+        width = out
+    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    return nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+
+class Words(nn.Module):
+    """A language model called by name: a tracer passes all of forward's parameters by position, which transformers forbids."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids):
+        return self.model(input_ids=input_ids, return_dict=False)[0]
+
+
+def bert_base():
+    import transformers
+    return Words(transformers.BertModel(transformers.BertConfig(attn_implementation="eager")))
+
+
+def chain(layers):
+    return nn.Sequential(*(Layer(torch.randn(8, 8) / 3, torch.rand(8) / 10) for _ in range(layers)))
+
+
+MODULES = {"resnet18": resnet18, "bert_base": bert_base, "chain_1000": lambda: chain(1000)}
+
+
+def of_archive(path):
+    """The module in an archive of the benchmark."""
     if os.path.basename(path).startswith("chain_"):
         state = torch.jit.load(path).state_dict()
-        return nn.Sequential(*(Layer(state["l%d.weight" % i], state["l%d.bias" % i]) for i in range(len(state) // 2))).eval()
+        return nn.Sequential(*(Layer(state["l%d.weight" % i], state["l%d.bias" % i]) for i in range(len(state) // 2)))
+    if os.path.basename(path).startswith("resnet18"):
+        return resnet18()
     import torchvision.models as models
     name = os.path.basename(path).split(".")[0]
-    return getattr(models, name)(weights=None, **({"image_size": 64} if name.startswith("vit") else {})).eval()
+    return getattr(models, name)(weights=None, **({"image_size": 64} if name.startswith("vit") else {}))
+
+
+def model_of(how, name):
+    torch.manual_seed(0)
+    if name in MODULES:
+        return MODULES[name]().eval()
+    return (of_archive(name) if how == "dynamo" else torch.jit.load(name)).eval()
+
+
+def export(how, model, x, out):
+    if how == "pt2onnx":
+        import pt2onnx
+        start = time.perf_counter()
+        pt2onnx.export(model, (x,), out, opset_version=18)
+    else:
+        start = time.perf_counter()
+        if how != "alone":
+            torch.onnx.export(model, (x,), out, opset_version=18, dynamo=how == "dynamo", verbose=False)
+    return time.perf_counter() - start
+
+
+def main(how, name, out, sizes):
+    shape = [int(n) for n in sizes.split(",")]
+    x = torch.ones(shape, dtype=torch.int64) if name == "bert_base" else torch.zeros(shape)
+    with torch.no_grad():
+        seconds = export(how, model_of(how, name), x, out)
+    print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "code": 0}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
