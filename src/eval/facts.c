@@ -25,6 +25,7 @@ typedef struct Facts {
     int restarts;
     VEC(InputFact) facts;
     VEC(StateFact) states;
+    VEC(StateShape) shapes;
     VEC(LoopRow) loops;
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
@@ -101,6 +102,26 @@ bool facts_add_state(Ctx *cx, Str name, uint32_t loose)
     }
     keep_begin(cx);
     bool added = vec_push(cx, &facts_of(cx)->states, (StateFact){ str_n(cx, name->s, name->len), loose });
+    keep_end(cx);
+    return added;
+}
+
+const StateShape *facts_state_shape(Ctx *cx, Str name)
+{
+    const Facts *f = facts_of(cx);
+    for (size_t i = 0; i < f->shapes.n; i++)
+        if (f->shapes.at[i].name == name)
+            return &f->shapes.at[i];
+    return NULL;
+}
+
+bool facts_add_state_shape(Ctx *cx, StateShape shape)
+{
+    if (facts_state_shape(cx, shape.name))
+        return true;
+    keep_begin(cx);
+    shape.name = str_n(cx, shape.name->s, shape.name->len);
+    bool added = vec_push(cx, &facts_of(cx)->shapes, shape);
     keep_end(cx);
     return added;
 }

@@ -186,6 +186,67 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
     return same ? v : made;
 }
 
+/* ---- state that is None in the file: a value, and whether it is there ---- */
+
+static Str is_set_name(Ctx *cx, Str name) { return str_cat(cx, name->s, ".", "is_set"); }
+static Str item_name(Ctx *cx, Str name, int64_t i) { return str_fmt(cx, "%s.%lld", name->s, (long long)i); }
+
+/* Its default are zeros, which nobody reads. */
+static Value feed_zeros(Eval *ev, const StateShape *shape)
+{
+    int64_t dim[MAX_RANK], n = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        dim[i] = shape->dim[i] < 0 ? 0 : shape->dim[i];
+        n *= dim[i];
+    }
+    const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
+    const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
+    Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
+    return in ? val_tensor(ev->cx, in) : val_none();
+}
+
+static Value feed_shape(Eval *ev, Str name)
+{
+    const StateShape *shape = facts_state_shape(ev->cx, name);
+    if (!shape || shape->items < 0)
+        return shape ? feed_zeros(ev, shape) : val_none();
+    Value *items = new_array(ev->cx, Value, shape->items + 1);
+    for (int i = 0; items && i < shape->items; i++)
+        items[i] = feed_shape(ev, item_name(ev->cx, name, i));
+    return items ? val_tuple(ev->cx, items, shape->items) : val_none();
+}
+
+static Value feed_none(Eval *ev, Str name)
+{
+    if (!facts_state_shape(ev->cx, name))
+        return val_none();
+    Ox present = feed(ev, is_set_name(ev->cx, name), ox_bool(ev->g, false));
+    Value value = feed_shape(ev, name);
+    return present ? val_maybe(ev->cx, val_number_of(ev->g, present), value) : val_none();
+}
+
+/* The next evaluation has inputs for what v holds. False: no tensor, nor a tuple of them. */
+static bool learn_shape(Eval *ev, Str name, Value v)
+{
+    Ctx *cx = ev->cx;
+    StateShape shape = { .name = name, .items = v.tag == V_TUPLE ? (int)v.tuple->n : -1 };
+    uint32_t loose = 0;
+    bool ok = v.tag == V_TUPLE || (v.tag == V_TENSOR && v.t->kind == PLAIN && tensor_type(v.t)->rank >= 0);
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = learn_shape(ev, item_name(cx, name, i), v.tuple->at[i]);
+    if (!ok || v.tag == V_TUPLE)
+        return ok && facts_add_state_shape(cx, shape);
+    Type t = tensor_type(v.t);
+    shape.dtype = t->dtype;
+    shape.rank = t->rank;
+    for (int i = 0; i < t->rank; i++)
+        if (!dim_known(t->dim[i], &shape.dim[i])) {
+            shape.dim[i] = -1;
+            loose |= 1u << i;
+        }
+    return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, loose);
+}
+
 static void feed_all(Eval *ev)
 {
     State *s = ev->state;
@@ -199,7 +260,7 @@ static void feed_all(Eval *ev)
     }
     for (size_t i = 0; i < s->attrs.n; i++) {
         Held *h = &s->attrs.at[i];
-        Value v = feed_numbers(ev, h->before, held_name(cx, h));
+        Value v = h->before.tag == V_NONE ? feed_none(ev, held_name(cx, h)) : feed_numbers(ev, h->before, held_name(cx, h));
         if (v.tag != h->before.tag || v.any != h->before.any)
             cell_set(cx, (Cell *)h->cell, v);
         h->before = v;
@@ -303,6 +364,10 @@ static void reach_value(Eval *ev, Value before, Value after)
         reach(r, after.t->base ? tensor_read(ev->g, after.t) : after.t->st->now);
     if (val_is_plain_number(after))
         reach(r, carry_ox(ev->g, after));
+    if (after.tag == V_MAYBE) {
+        reach(r, carry_ox(ev->g, after.maybe->present));
+        reach_value(ev, val_none(), after.maybe->value);
+    }
     for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
         reach_value(ev, val_none(), after.tuple->at[i]);
     for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
@@ -475,6 +540,37 @@ static bool check_sign(Eval *ev, Str name, Value after)
     return facts_add_state(ev->cx, name, ANY_SIGN);
 }
 
+static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at);
+
+/* What an optional holds after the run, None or not. */
+static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    bool ok = true;
+    if (before.tag == V_TENSOR && after.tag == V_TENSOR)
+        return leave(ev, name, tensor_read(ev->g, after.t), at);
+    if (before.tag != V_TUPLE || after.tag != V_TUPLE || before.tuple->n != after.tuple->n)
+        return no_input(ev, at, name, str_fmt(ev->cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
+    for (int64_t i = 0; ok && i < before.tuple->n; i++)
+        ok = leave_present(ev, before.tuple->at[i], after.tuple->at[i], item_name(ev->cx, name, i), at);
+    return ok;
+}
+
+static bool leave_optional(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    Ctx *cx = ev->cx;
+    Value value = after.tag == V_MAYBE ? after.maybe->value : after;
+    bool ok;
+    if (mode_decides(ev, at, name, &ok))
+        return ok;
+    if (before.tag == V_MAYBE)
+        return leave(ev, is_set_name(cx, name), carry_ox(ev->g, val_present(after)), at) &&
+               leave_present(ev, before.maybe->value, after.tag == V_NONE ? before.maybe->value : value, name, at);
+    if (!learn_shape(ev, name, value) || !facts_add_state(cx, is_set_name(cx, name), 0))
+        return ctx_failed(cx) ? false : no_input(ev, at, name, str_fmt(cx, "it is None in the file and %s after a run; only a tensor, or a tuple of them, can be "
+                                                                       "left out", val_kind(value)));
+    return ev->state->restart = true;
+}
+
 /* Go through what an attribute or item was and is. */
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
@@ -482,6 +578,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
     bool ok = true;
     if (!val_ok(after))
         return refusals_fail(cx);
+    if (before.tag == V_MAYBE || (before.tag == V_NONE && after.tag != V_NONE))
+        return leave_optional(ev, before, after, name, at);
     if (same_value(before, after))
         return true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
@@ -498,15 +596,14 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
-    return mode_decides(ev, at, name, &ok) ? ok : no_input(ev, at, name, before.tag == V_NONE
-                    ? str_of(cx, "it is None in the file; run the model once before it is saved, so that it holds a tensor")
-                    : str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
+    return mode_decides(ev, at, name, &ok) ? ok
+               : no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
 }
 
 static bool leave_attr(Eval *ev, const Held *h)
 {
     const Used *u = &ev->state->used.at[h->used];
-    if (!u->read || same_value(h->before, h->cell->v))
+    if (!u->read || (h->before.tag != V_MAYBE && same_value(h->before, h->cell->v)))
         return true;                                    /* set before it was ever read; or as it was: no name is made for those */
     return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), u->wrote);
 }

@@ -1,7 +1,7 @@
 """State: what a model writes to its own buffers and attributes is an input, with the saved value as its default, and an output for
 the next run. Each model runs several times in ONNX Runtime with its state fed back, against torch running the saved file as often."""
 import json
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import numpy
 import onnx
@@ -279,7 +279,6 @@ class Collects(nn.Module):
 
 
 def test_what_cannot_be_an_input_is_refused(tmp_path):
-    assert "run the model once before it is saved" in refused(NotYet(), tmp_path, *ROWS)
     assert "gets longer or shorter" in refused(Collects(), tmp_path, *ROWS)
     done = oracle.converted(save(NotYet(), tmp_path), tmp_path / "model.onnx", *ROWS, "--state=constant")
     assert "the update of context" in done.stderr
@@ -342,3 +341,82 @@ def test_one_session_starts_from_the_saved_value(tmp_path):
     x = rows(2)[0][0]
     got = oracle.session(tmp_path / "model.onnx").run(["total.next"], {"x": x.numpy()})[0]
     assert numpy.allclose(got, 1 + x.sum().item())
+
+
+# ---- None in the file ----
+
+class Context(nn.Module):
+    """A streaming model that makes its state when it is first run."""
+    context: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.context = None
+
+    def forward(self, x):
+        context = self.context
+        if context is None:
+            context = torch.zeros(3)
+        y = x + context
+        self.context = y[-1] * 0.5
+        return y
+
+
+class Cache(nn.Module):
+    """It grows: its sizes are the run's."""
+    keys: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.keys = None
+
+    def forward(self, x):
+        keys = self.keys
+        if keys is None:
+            keys = x
+        else:
+            keys = torch.cat([keys, x])
+        self.keys = keys
+        return keys.sum(0), keys.size(0)
+
+
+class Hidden(nn.Module):
+    """A tuple, which the data may reset; memory that is written in place."""
+    hidden: Optional[Tuple[Tensor, Tensor]]
+    total: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = None
+        self.total = None
+
+    def forward(self, x):
+        hidden, total = self.hidden, self.total
+        if hidden is None:
+            hidden = (torch.zeros(3), torch.ones(3))
+        h, c = hidden
+        c = c * 0.5 + x[0]
+        h = torch.tanh(h + c)
+        self.hidden = (h, c)
+        if bool(x.sum() > 5):
+            self.hidden = None
+        if total is None:
+            self.total = x[0] + 0
+        else:
+            total.add_(x[0])
+        return h + c
+
+
+@pytest.mark.parametrize("model,names", [(Context, {"context", "context.is_set"}), (Cache, {"keys", "keys.is_set"}),
+                                         (Hidden, {"hidden.0", "hidden.1", "hidden.is_set", "total", "total.is_set"})])
+@pytest.mark.parametrize("opset", [11, 18])
+def test_state_that_is_none_in_the_file(model, names, opset, tmp_path):
+    _, pairs = steps(save(model(), tmp_path), tmp_path, rows(2, 3, 1, 5, 2), (*ROWS, "--opset", str(opset)))
+    assert set(pairs) == names
+
+
+def test_state_of_none_is_dropped_or_refused(tmp_path):
+    path = save(Context(), tmp_path)
+    said = oracle.converted(path, tmp_path / "model.onnx", *ROWS, "--state=constant").stderr
+    assert "the update of context" in said and not state_of(tmp_path / "model.onnx")
+    assert "the model changes its own state" in refused(Context(), tmp_path, *ROWS, "--state=refuse")
