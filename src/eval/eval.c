@@ -165,6 +165,7 @@ static Graph *run_once(Ctx *cx, Program *p)
 {
     Eval ev = { .cx = cx, .p = p, .g = graph_new(cx, NULL, str_of(cx, "main")) };
     ev.g->target = cx->opt ? cx->opt->opset : ONNX_DEFAULT_TARGET;
+    ev.g->ort = cx->opt && cx->opt->target_ort;
     cx->steps = 0;
     bool ok = evaluate(&ev) && !ctx_failed(cx);
     if (cx->error.code != E_RESTART && cx->refusals.n > 0)

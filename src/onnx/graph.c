@@ -141,6 +141,7 @@ Graph *graph_new(Ctx *cx, Graph *up, Str name)
     g->up = up;
     g->name = name;
     g->target = up ? up->target : ONNX_DEFAULT_TARGET;
+    g->ort = up && up->ort;
     return g;
 }
 

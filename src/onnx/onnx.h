@@ -193,6 +193,7 @@ struct Graph {
     VEC(Ox) inputs, outputs;
     struct Share *share;            /* emit.c's table of nodes made in this scope */
     int target;                     /* the target opset: asked only where another algorithm is better; keep such places few */
+    bool ort;                       /* ONNX Runtime must run it: asked only where it has no kernel, and no cast is exact */
 };
 
 Graph *graph_new(Ctx *cx, Graph *up, Str name);

@@ -135,7 +135,7 @@ static Ox conv_transpose(Op *op, Conv c)
     return plus_bias(op, &c, ox(op, "Pad", y, ox_ints(op->g, pads, 2 * (size_t)(c.n + 2)), zero));
 }
 
-/* ---- ints: ONNX convolves floats only, so their windows are a product of matrices, which wraps as PyTorch's does ---- */
+/* ---- by windows: a product of matrices, which wraps as PyTorch's does, for ints ---- */
 
 /* stride - 1 zeros after each item of a spatial axis but the last. */
 static void zeros_between(Op *op, Conv *c, int axis)
@@ -184,7 +184,7 @@ static bool untransposed(Op *op, Conv *c)
     int64_t kernel;
     for (int i = 0; i < c->n; i++) {
         if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "ints with a kernel whose size is not known"), false;
+            return op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x))), false;
         zeros_between(op, c, 2 + i);
         int64_t reach = c->dilation[i] * (kernel - 1);
         c->pads[i] = reach - c->pads[i];
@@ -196,7 +196,7 @@ static bool untransposed(Op *op, Conv *c)
     return ox_ok(c->weight) && ox_ok(c->x);
 }
 
-static Ox conv_of_ints(Op *op, Conv *c)
+static Ox conv_by_windows(Op *op, Conv *c)
 {
     Ctx *cx = op->cx;
     int rank = c->n + 2, perm[2 * MAX_RANK] = { 0, 1 };
@@ -213,7 +213,7 @@ static Ox conv_of_ints(Op *op, Conv *c)
     Dim out[MAX_RANK] = { ox_dim(c->x, 0), ox_dim(c->weight, 0) }, taps = ox_dim(c->weight, 1), area = dim_int(cx, 1), g = dim_int(cx, c->groups), each;
     for (int i = 0; i < c->n && ox_ok(x); i++) {
         if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "ints with a kernel whose size is not known");
+            return op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x)));
         Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i), dim_int(cx, c->dilation[i] * (kernel - 1) + 1));
         out[2 + i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, c->stride[i])), dim_int(cx, 1));
         x = windows_along(op, x, 2 + 2 * i, (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
@@ -237,8 +237,7 @@ static Ox lower_conv(Op *op)
     bool alone = ox_rank(c.x) == c.n + 1;
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
-    bool whole_numbers = ox_ok(c.x) && dtype_is_int(ox_dtype(c.x));
-    Ox out = whole_numbers ? conv_of_ints(op, &c) : c.transposed ? conv_transpose(op, c) : conv_emit(op, &c), axes = ints(op, 0);
+    Ox out = needs_windows(op, c.x) ? conv_by_windows(op, &c) : c.transposed ? conv_transpose(op, c) : conv_emit(op, &c), axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }
 

@@ -433,8 +433,9 @@ static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
 {
     Ox channels = ox_ok(frames) ? permute_to(op, frames, (int[]){ 0, 2, 1 }, 3) : POISON, zero = ox_ok(frames) ? number_like(op, 0, frames) : POISON;
     Ox kernel = unsqueeze_axis(op, ox(op, "EyeLike", expand_dims(op, zero, (Dim[]){ dim_int(op->cx, n), dim_int(op->cx, n) }, 2)), 1), axes = ints(op, 1);
-    Ox sum = ox_with(op, "ConvTranspose", INPUTS(channels, kernel), INT_LIST("strides", &hop, 1));
-    return ox(op, "Squeeze", sum, axes);
+    Value stride = val_int(hop), args[] = { val_tensor(op->cx, channels), val_tensor(op->cx, kernel), val_none(), val_list(op->cx, &stride, 1, "int") };
+    Value sum = call_op(op, "aten::conv_transpose1d", args, 4);
+    return sum.tag == V_TENSOR ? ox(op, "Squeeze", tensor_read(op->g, sum.t), axes) : POISON;
 }
 
 /* The inverse: each frame back and multiplied with the window, all summed and divided by the sum of the squared windows. */

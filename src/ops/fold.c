@@ -54,6 +54,11 @@ static Ox places(Op *op, Windows1d w)
     return ox(op, "Add", taps, windows);
 }
 
+bool needs_windows(Op *op, Ox x)
+{
+    return ox_ok(x) && (dtype_is_int(ox_dtype(x)) || (ox_dtype(x) == DT_DOUBLE && op->g->ort));
+}
+
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w)
 {
     Ox at = places(op, w);

@@ -74,6 +74,8 @@ Ox flatten_to_1d(Op *op, Ox x);
 /* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (fold.c). */
 typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1d;
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
+/* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles, for which ONNX Runtime has no kernel. */
+bool needs_windows(Op *op, Ox x);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 /* x, or a 0-d x as one of a single element, which *scalar says; and back. */
 Ox at_least_1d(Op *op, Ox x, bool *scalar);

@@ -298,7 +298,8 @@ static Ox group_norm(Op *op, Norm *n, int64_t groups)
     Ox x = to_type_of(op, n->x, n->weight);
     DType t = ox_ok(x) ? ox_dtype(x) : DT_FLOAT;
     Ox scale = param_or(op, n->weight, 1, t, &channels, 1), shift = param_or(op, n->bias, 0, t, &channels, 1);
-    Ox y = ox_with(op, "GroupNormalization", INPUTS(x, scale, shift), FLOAT("epsilon", n->eps), INT("num_groups", groups));
+    Ox y = ox_with(op, "GroupNormalization", INPUTS(x, scale, shift), FLOAT("epsilon", n->eps), INT("num_groups", groups),
+                   t == DT_DOUBLE ? INT("stash_type", DT_DOUBLE) : NO_ATTR);
     return back_to(op, y, ox_dtype(n->x));
 }
 

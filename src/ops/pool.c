@@ -68,7 +68,7 @@ static void both_sides(const Pool *p, int64_t *out)
         out[i] = out[p->n + i] = p->pad[i];
 }
 
-/* ---- ints: ONNX pools floats only, so each axis is cut into windows that are reduced ---- */
+/* ---- by windows: each axis is cut into windows that are reduced ---- */
 
 static int64_t least_int(DType t)
 {
@@ -88,7 +88,12 @@ static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *
     return true;
 }
 
-static Ox pool_of_ints(Op *op, const Pool *p, const char *reduce, int64_t fill)
+static Ox fill_of(Op *op, Ox x, int64_t fill)
+{
+    return dtype_is_int(ox_dtype(x)) ? ox_integer(op->g, ox_dtype(x), fill) : number_like(op, (double)fill, x);
+}
+
+static Ox pool_by_windows(Op *op, const Pool *p, const char *reduce, int64_t fill)
 {
     int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], size;
     int rank = p->n + 2;
@@ -99,7 +104,7 @@ static Ox pool_of_ints(Op *op, const Pool *p, const char *reduce, int64_t fill)
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = missing > 0 ? missing : 0;
     }
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), value = ox_integer(op->g, ox_dtype(p->x), fill), x = ox(op, "Pad", p->x, list, value);
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), value = fill_of(op, p->x, fill), x = ox(op, "Pad", p->x, list, value);
     for (int i = 0; i < p->n; i++) {
         Ox windows = windows_along(op, x, 2 + i, (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) }), axes = ints(op, 2 + i);
         x = ox_with(op, reduce, INPUTS(windows, axes), INT("keepdims", 0));
@@ -129,7 +134,14 @@ static Ox window_sizes(Op *op, const Pool *p, bool with_padding)
     return ox_ok(all) ? ox_cast(op->g, all, ox_dtype(p->x)) : all;
 }
 
-static bool whole_numbers(const Pool *p) { return dtype_is_int(ox_dtype(p->x)); }
+/* Doubles of a size that is not known stay a node. */
+static bool averaged_by_windows(Op *op, const Pool *p)
+{
+    bool known = true;
+    for (int i = 0; i < p->n; i++)
+        known &= dim_known(ox_dim(p->x, 2 + i), NULL);
+    return needs_windows(op, p->x) && (known || dtype_is_int(ox_dtype(p->x)));
+}
 
 /* ---- max ---- */
 
@@ -145,8 +157,8 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     int64_t pads[2 * MAX_RANK];
     size_t n = (size_t)p->n;
-    if (whole_numbers(p)) {
-        out[0] = without_batch(op, pool_of_ints(op, p, "ReduceMax", least_int(ox_dtype(p->x))), p->alone);
+    if (dtype_is_int(ox_dtype(p->x))) {
+        out[0] = without_batch(op, pool_by_windows(op, p, "ReduceMax", least_int(ox_dtype(p->x))), p->alone);
         return n_out == 1 ? true : (op_refuse(op, "the places of the largest ints"), false);
     }
     both_sides(p, pads);
@@ -210,11 +222,11 @@ static Ox lower_avg_pool(Op *op)
         double by = (double)arg_int(op, "divisor_override");
         if (by == 0)
             return op_fail(op, E_VALUE, "divisor must be not zero");
-        Ox sums = whole_numbers(&p) ? pool_of_ints(op, &p, "ReduceSum", 0) : window_sums(op, &p), divisor = number_like(op, by, p.x);
+        Ox sums = averaged_by_windows(op, &p) ? pool_by_windows(op, &p, "ReduceSum", 0) : window_sums(op, &p), divisor = number_like(op, by, p.x);
         return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
     }
-    if (whole_numbers(&p)) {
-        Ox sums = pool_of_ints(op, &p, "ReduceSum", 0), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
+    if (averaged_by_windows(op, &p)) {
+        Ox sums = pool_by_windows(op, &p, "ReduceSum", 0), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
         return without_batch(op, ox(op, "Div", sums, by), p.alone);
     }
     both_sides(&p, pads);
@@ -366,7 +378,7 @@ static Ox adaptive_pool(Op *op, const Adaptive *a, const char *global, const cha
 {
     if (a->all_one)
         return ox(op, global, a->x);
-    if (a->equal)
+    if (a->equal && !needs_windows(op, a->x))
         return ox_with(op, equal, INPUTS(a->x), INT_LIST("kernel_shape", a->kernel, (size_t)a->n), INT_LIST("strides", a->kernel, (size_t)a->n));
     return reduce_axes(op, a, reduce, false).values;
 }

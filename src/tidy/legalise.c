@@ -481,16 +481,26 @@ static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
     }
 }
 
+/* Attributes are float32: an epsilon of 1e-5 is another one there, which doubles of little variance show. */
+static bool loses_digits(const Node *n)
+{
+    bool inexact = false;
+    for (int i = 0; i < n->n_attr; i++)
+        inexact |= n->attr[i].kind == ATTR_FLOAT && (double)(float)n->attr[i].f != n->attr[i].f;
+    return inexact && n->n_in > 0 && n->in[0] && ox_dtype(n->in[0]) == DT_DOUBLE;
+}
+
 static Verdict alternative(Legal *l, Node *n, Ox *out)
 {
     const Rule *r = map_get(&l->rules, n->name);
     const LegalOp *op = map_get(&l->ops, n->name);
     bool too_new = r && l->target < r->before, stuck = r && l->ort && !runs_somehow(n, l->target);
-    if (too_new || stuck)
+    bool inexact = loses_digits(n);
+    if (too_new || stuck || (r && inexact))
         return by_rule(l, n, r, out);
     if (l->ort && !runs_somehow(n, l->target) && (out[0] = double_form(n)))
         return CHANGED;
-    return op && l->target < op->before ? op->fn(l, n, out) : AS_IT_IS;
+    return op && (l->target < op->before || inexact) ? op->fn(l, n, out) : AS_IT_IS;
 }
 
 /* ---- one node ---------------------------------------------------------------------------------------------------------- */

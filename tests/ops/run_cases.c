@@ -269,6 +269,7 @@ static int twin(Run *run, const Case *c, int opset)
     Values got = { 0 };
     int asked = 0;
     g->target = opset;
+    g->ort = true;
     if (make_call(run, c, g, &call, &v)) {
         bool refused = failure(cx) != NULL;
         if (!refused) {
@@ -321,6 +322,7 @@ static void print_case(Run *run, const Case *c, int opset)
     Value v;
     Values got = { 0 };
     g->target = opset;
+    g->ort = true;
     if (make_call(run, c, g, &call, &v)) {
         Entry *e = table_resolve(cx, call.name, &form);
         if (!failure(cx))
@@ -363,6 +365,7 @@ static void run_case(Run *run, const Case *c)
     Call call = { 0 };
     Value v;
     g->target = ONNX_DEFAULT_TARGET;
+    g->ort = true;
     if (make_call(run, c, g, &call, &v)) {
         const char *bad = failure(cx);
         if (run->show)
