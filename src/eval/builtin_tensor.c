@@ -275,6 +275,7 @@ static bool device_index(Builtin *b, Value *out)
 
 static bool answer_true(Builtin *b, Value *out)  { (void)b; *out = val_bool(true); return true; }
 static bool answer_false(Builtin *b, Value *out) { (void)b; *out = val_bool(false); return true; }
+static bool is_quantized(Builtin *b, Value *out) { *out = val_bool(b->arg[0].v.t->kind == QUANT); return true; }
 static bool answer_none(Builtin *b, Value *out)  { (void)b; *out = val_none(); return true; }
 static bool answer_int(Builtin *b, Value *out)   { *out = val_int(b->row->datum); return true; }
 
@@ -337,6 +338,7 @@ const BuiltinRow builtin_tensors[] = {
     { .name = "aten::is_complex", .kinds = "T", .fn = type_test, .datum = IS_COMPLEX },
     { .name = "aten::is_signed", .kinds = "T", .fn = type_test, .datum = IS_SIGNED },
     ROW("aten::is_nonzero", "T", is_nonzero), ROW("aten::is_leaf", "T", answer_true), ROW("prim::is_cpu", "T", answer_true),
+    ROW("prim::is_quantized", "T", is_quantized),
     FALSE_ROW("prim::is_cuda"), FALSE_ROW("prim::is_xpu"), FALSE_ROW("prim::is_sparse"), FALSE_ROW("prim::is_sparse_csr"),
     FALSE_ROW("prim::is_mkldnn"), FALSE_ROW("prim::is_vulkan"), FALSE_ROW("prim::is_mps"), FALSE_ROW("prim::is_ipu"),
     FALSE_ROW("prim::is_hpu"), FALSE_ROW("prim::is_maia"), FALSE_ROW("prim::is_xla"), FALSE_ROW("prim::is_mtia"),

@@ -61,7 +61,10 @@ static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
 static bool parts_axis(Op *op, Ox *x, int *axis)
 {
     int rank;
+    Value self = arg_value(op, "self");
     *x = arg(op, "self");
+    if (self.tag == V_TENSOR && self.t->quant && self.t->quant->axis >= 0)
+        return op_refuse(op, "it does not handle tensors that are quantised by channel"), false;
     return need_rank(op, *x, -1, &rank) && arg_dim(op, "dim", rank, axis);
 }
 
@@ -249,15 +252,15 @@ static Value lower_named_split(Op *op)
     return sections(op, x, axis, arg_int(op, "sections"));
 }
 
-#define SPLIT(name, line) { .kind = ROW_CALL, .schema = (line), .call = lower_split_sizes, .text = (name) }
+#define SPLIT(name, line) { .kind = ROW_CALL, .schema = (line), .kinds = PLAIN | QUANT, .call = lower_split_sizes, .text = (name) }
 
 const OpRow ops_split[] = {
-    CALL(lower_split, NULL, PLAIN, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
+    CALL(lower_split, NULL, PLAIN | QUANT, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
     SPLIT("split_size", "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"),
     SPLIT("split_sizes", "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"),
     SPLIT("split_sizes", "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]"),
-    CALL(lower_chunk, NULL, PLAIN, "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"),
-    CALL(lower_unbind, NULL, PLAIN, "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"),
+    CALL(lower_chunk, NULL, PLAIN | QUANT, "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"),
+    CALL(lower_unbind, NULL, PLAIN | QUANT, "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"),
     CALL(lower_split, NULL, PLAIN, "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"),
     SPLIT("split_sizes", "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
     CALL(lower_chunk, NULL, PLAIN, "aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
