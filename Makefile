@@ -25,7 +25,7 @@ test:                   ## install what the tests need and run all of them
 	tools/setup test
 	python3 tools/run_tests.py --python $(T213)
 
-corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some
+corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some, OPSETS=11,18,26
 	tools/setup corpus
 	$(MAKE) --no-print-directory build
 	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
@@ -33,7 +33,7 @@ corpus:                 ## convert and compare every model, resumable; ONLY=patt
 slim:                   ## what onnxslim and onnxsim would remove from the cache's models; ONLY=pattern for some
 	tools/setup slim
 	$(MAKE) --no-print-directory build
-	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
+	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS))
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo

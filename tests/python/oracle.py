@@ -18,6 +18,7 @@ BUILD = os.environ.get("PT2ONNX_BUILD", os.path.join(TOP, "build"))
 PROGRAM = os.path.join(BUILD, "pt2onnx")
 TOLERANCE = 1e-4                    # of the largest absolute value of the output
 BFLOAT16 = 2 ** -7                  # the same where values have 8 bits on their way: sums round in another order
+QUANTISED = 0.25                    # a value that is rounded to the next of 256 steps grows through layers of random weights; see families.py
 ORT_NEWEST = 26                     # ONNX Runtime 1.31 runs no newer opset
 PROTOBUF_MAX = 2 ** 31 - 1
 
@@ -50,7 +51,7 @@ class Case:
         return [(of(i, "in"), of(i, "out")) for i in range(self.about["runs"] if dynamic else 1)]
 
     def tolerance(self):
-        return BFLOAT16 if "bfloat16" in self.tags else TOLERANCE
+        return BFLOAT16 if "bfloat16" in self.tags else QUANTISED if "quantised" in self.tags else TOLERANCE
 
     def state(self):
         """What a model that keeps state is saved with, by name."""
