@@ -345,12 +345,16 @@ void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
     for (size_t i = 0; i < cx->notes.n; i++)
         if (cx->notes.at[i].kind == kind && cx->notes.at[i].text == text)
             return;
-    bool kept = cx->keeping > 0 && cx->notes.n == cx->kept_notes;
+    bool kept = cx->keeping > 0;
     keep_begin(cx);
-    vec_push(cx, &cx->notes, (Note){ kind, text });
+    bool pushed = vec_push(cx, &cx->notes, (Note){ kind, text });
     keep_end(cx);
-    if (kept)
-        cx->kept_notes = cx->notes.n;
+    if (!kept || !pushed)
+        return;
+    Note *at = cx->notes.at + cx->kept_notes, added = cx->notes.at[cx->notes.n - 1];      /* before those that a restart forgets */
+    memmove(at + 1, at, (cx->notes.n - 1 - cx->kept_notes) * sizeof *at);
+    *at = added;
+    cx->kept_notes++;
 }
 
 int error_exit_code(ErrorCode code)

@@ -142,6 +142,18 @@ static void notes_are_said_once(void **state)
     assert_string_equal(cx->notes.at[0].text->s, "an assertion");
 }
 
+static void notes_that_are_kept_survive_others(void **state)
+{
+    Ctx *cx = *state;
+    note(cx, NOTE_CHANGED, "of this evaluation");
+    keep_begin(cx);
+    note(cx, NOTE_ASSUMED, "x has 3 channels");
+    keep_end(cx);
+    ctx_restart(cx);
+    assert_int_equal(cx->notes.n, 1);
+    assert_string_equal(cx->notes.at[0].text->s, "x has 3 channels");
+}
+
 static void a_limit_names_its_option(void **state)
 {
     Ctx *cx = *state;
@@ -155,7 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_first_error_wins), TEST(the_message_shows_line_caret_module_and_calls), TEST(a_text_may_know_the_users_line),
-        TEST(equal_chains_are_one_number), TEST(refusals_are_listed_once), TEST(notes_are_said_once), TEST(a_limit_names_its_option),
+        TEST(equal_chains_are_one_number), TEST(refusals_are_listed_once), TEST(notes_are_said_once), TEST(notes_that_are_kept_survive_others), TEST(a_limit_names_its_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
