@@ -95,6 +95,7 @@ typedef struct pt2onnx_options {
     const char *model_name;                 /* which program of a torch.export package that holds several; NULL: its only one */
     const char *const *dims; size_t n_dims;                 /* names for the sizes that a .pt2 calls s77: "s77=batch" */
     const char *const *keep_inputs; size_t n_keep_inputs;   /* drop_unused_inputs leaves these */
+    int soft_sizes;                         /* a named size of `inputs` that the program fixes is fixed, with a note; 0: an error */
     pt2onnx_unknown unknown;
 } pt2onnx_options;
 
@@ -136,6 +137,7 @@ typedef struct pt2onnx_node {
     uint32_t id;                            /* the caller's: comes back in pt2onnx_call */
     const char *overload;                   /* "Tensor" of aten::add.Tensor; NULL: not known */
     const char *const *in_name;             /* names of inputs that the schema takes by name only; NULL entries: positional; or NULL */
+    const char *names;                      /* what names of its nodes begin with: "/conv_1"; NULL: the scope, "/layer1/0" */
 } pt2onnx_node;
 typedef struct pt2onnx_graph {
     const pt2onnx_node *node; size_t n_node;

@@ -138,7 +138,7 @@ class Export:
         everything = args + tuple(keywords.values())
         self.positional, self.named = args, keywords
         with self.mode(s.model), torch.no_grad():
-            graph, weights = trace(model, everything)
+            graph, weights = trace(model, everything, counted=s.names == "1.13")
         given_up = set()
         while not self.try_trace(path, graph, weights, given_up):
             pass
@@ -148,7 +148,7 @@ class Export:
         s = self.s
         symbolics = Symbolics(s, given_up)
         known = axes.checked(s.dynamic_axes)
-        record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params)
+        record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params, s.names == "1.13")
         self.warn_of_keys(known, record.input_names + s.output_names)
         self.output_axes(known, s.output_names)
         self.example_names = record.input_names
@@ -186,7 +186,7 @@ class Export:
         for keep_loops in (True, False):
             symbolics = Symbolics(s)
             fields = self.fields(symbolics, None)
-            fields.update(inputs=specs, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
+            fields.update(inputs=specs, soft_sizes=True, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
             except RuntimeError:

@@ -10,9 +10,55 @@ from .axes import names_by_axis
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 
 
-def trace(model, args):
-    """The raw graph, and the weights that its last inputs are, by name. Module paths become scopes of its nodes."""
+class CountedPaths(dict):
+    """{module: path}, where each look-up, which the tracer makes for each call of a module, gives another text: path@number."""
+
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.calls = 0
+
+    def __getitem__(self, module):
+        self.calls += 1
+        return "%s@%d" % (super().__getitem__(module), self.calls)
+
+    def get(self, module, default=None):                # torch 2.x asks in this way
+        return self[module] if module in self else default
+
+
+class ScopeNames:
+    """What torch 1.13 begins the names of nodes with: /seq/seq.0/conv, and /conv_1 for the second call of conv."""
+
+    def __init__(self):
+        self.by_scope, self.taken = {"": ""}, set()
+
+    def of(self, scope):
+        """scope: the calls that are open, outermost first: ["seq@1", "seq.0@2"]."""
+        key = "/".join(scope)
+        if key not in self.by_scope:
+            wish = "%s/%s" % (self.of(scope[:-1]), last_name(scope[-1].split("@")[0]))
+            name, k = wish, 0
+            while name in self.taken:
+                k += 1
+                name = "%s_%d" % (wish, k)
+            self.taken.add(name)
+            self.by_scope[key] = name
+        return self.by_scope[key]
+
+
+def last_name(path):
+    """The attribute; where that is a number, from the last that is none on: a.seq.1.0 -> seq.1.0"""
+    parts = path.split(".")
+    k = len(parts) - 1
+    while k and parts[k].isdigit():
+        k -= 1
+    return ".".join(parts[k:])
+
+
+def trace(model, args, counted=False):
+    """The raw graph, and the weights that its last inputs are, by name. Module paths become scopes of its nodes; counted: path@number
+    of the call."""
     paths = {m: plain(name) for name, m in model.named_modules() if plain(name)}
+    paths = CountedPaths(paths) if counted else paths
     before = torch.jit._trace._trace_module_map
     names = set(model.state_dict())
     torch.jit._trace._trace_module_map = paths
@@ -57,8 +103,10 @@ class Opaque(RuntimeError):
 class Record:
     """The graph as arrays of C structs. Values are numbered in the order in which they are made; 0 is none."""
 
-    def __init__(self, graph, weights, names, axes, stays=lambda node: True, weights_are_inputs=False):
-        """axes: {input: {axis: name}}. stays(node): is this prim::PythonOp lowered by a symbolic, and not through its body?"""
+    def __init__(self, graph, weights, names, axes, stays=lambda node: True, weights_are_inputs=False, torch_names=False):
+        """axes: {input: {axis: name}}. stays(node): is this prim::PythonOp lowered by a symbolic, and not through its body? torch_names: the
+        graph's scopes are counted, and nodes are called as torch 1.13 calls them."""
+        self.scope_names = ScopeNames() if torch_names else None
         self.keep, self.number, self.nodes, self.schemas, self.types = [], {}, [], {}, [_capi.Type(0, -1, None, b"", None)]
         self.stays, self.graphs, self.dynamic = stays, 0, False
         inputs = list(graph.inputs())
@@ -174,9 +222,12 @@ class Record:
         number = len(self.nodes)
         overload, names = self.schema(n, len(inputs))
         blocks = [self.block(b, scope) for b in n.blocks()] if kind in ("prim::If", "prim::Loop") else []
-        return _capi.Node(kind.encode(), n.sourceRange().encode() or None, n.scopeName().split("/")[-1].encode() or None,
+        calls = [c for c in n.scopeName().split("/") if c]
+        path = calls[-1].split("@")[0] if calls else ""
+        prefix = self.scope_names.of(calls).encode() if self.scope_names else None
+        return _capi.Node(kind.encode(), n.sourceRange().encode() or None, path.encode() or None,
                           self.array(_capi.c_uint32, inputs), len(inputs), self.array(_capi.c_uint32, outputs), len(outputs),
-                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names)
+                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names, prefix)
 
     def block(self, b, scope):
         """A branch of prim::If, or the body of prim::Loop; its values have names of their own in the whole graph."""

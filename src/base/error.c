@@ -136,13 +136,16 @@ const Place *place(Ctx *cx, SourceId id)
     return id && cx->places && id <= cx->places->at.n ? &cx->places->at.at[id - 1] : NULL;
 }
 
-Str place_module(Ctx *cx, SourceId id)
+static Str innermost(Ctx *cx, SourceId id, WhereKind kind)
 {
     for (const Place *p; (p = place(cx, id)); id = p->up)
-        if (p->kind == WHERE_MODULE)
+        if (p->kind == kind)
             return p->name;
     return NULL;
 }
+
+Str place_module(Ctx *cx, SourceId id) { return innermost(cx, id, WHERE_MODULE); }
+Str place_names(Ctx *cx, SourceId id) { return innermost(cx, id, WHERE_NAMES); }
 
 /* ---- positions ---- */
 

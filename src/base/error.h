@@ -32,7 +32,7 @@ typedef struct Text {
     void *locate_arg;
 } Text;
 
-typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_STATEMENT, WHERE_OP } WhereKind;
+typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_NAMES /* what names of nodes begin with, instead of the module's path */, WHERE_STATEMENT, WHERE_OP } WhereKind;
 typedef struct Where {
     struct Where *up;
     WhereKind kind;
@@ -48,6 +48,7 @@ typedef struct Place { SourceId up; WhereKind kind; Str name, type; const Text *
 SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; equal chains get equal ids */
 const Place *place(Ctx *cx, SourceId id);              /* NULL for 0 */
 Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": innermost module path, NULL outside */
+Str place_names(Ctx *cx, SourceId id);                 /* "/layer1/layer1.0": innermost WHERE_NAMES, NULL when there is none */
 bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
 bool place_line(Ctx *cx, SourceId id, Pos *out);       /* the same, but file and line only */
 

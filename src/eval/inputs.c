@@ -102,7 +102,7 @@ static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
     Dim sym = dim_sym(cx, d->name);
     if (d->lo > 0 || d->hi < DIM_MAX)
         dim_set_range(cx, sym, d->lo, d->hi);
-    facts_symbol(cx, sym, path, axis, true);
+    facts_symbol(cx, sym, path, axis, !options_of(in->ev)->soft_sizes);
     return facts_dim(cx, sym);
 }
 

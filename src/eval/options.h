@@ -32,7 +32,7 @@ typedef struct Options {
     StateMode state;
     Str module, method;             /* what to convert; NULL: forward of the whole */
     bool unknown_custom;            /* an operator that nobody knows is a node of a custom domain */
-    bool mode_saved, keep_weights, dynamic, check_crc, target_ort;
+    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, soft_sizes;
     WeightsMode weights;
     InputSpec *input; size_t n_input;
     Str *output_name; size_t n_output_name;

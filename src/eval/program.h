@@ -70,6 +70,7 @@ struct Stmt {
     const struct Recorded *recorded; uint32_t n_recorded;
     const Text *text;               /* when it differs from the function's (a .pt2 node's stack_trace) */
     Str module, module_type;        /* .pt2: nn_module_stack's innermost path and class; NULL elsewhere */
+    Str names;                      /* what names of nodes begin with, when the path of the module is not it */
 };
 
 /* dims are texts in .pt2 form already parsed to Dims by front/exported.c on each evaluation: see recorded_type. */

@@ -431,6 +431,7 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
     s->text = text_of_source(cx, n->source);
     s->end = s->text != NULL;
     s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
+    s->names = n->names ? str_of(cx, n->names) : NULL;
     if (!comes_from_user(cx, h, n, value) && value->kind == X_OP)
         record(cx, h, s);
     if (is(n, "prim::Constant") && n->n_out == 1)

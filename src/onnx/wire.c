@@ -250,7 +250,9 @@ static void name_value(Wire *w, Ox v, Str wish)
 /* "layer1.0.conv1" -> "/layer1/0/conv1"; "" for none */
 static Str module_prefix(Wire *w, SourceId at)
 {
-    Str path = place_module(w->cx, at);
+    Str path = place_module(w->cx, at), told = place_names(w->cx, at);
+    if (told)
+        return told;
     if (!path || path->len == 0)
         return str_of(w->cx, "");
     if (path == w->path)

@@ -137,6 +137,7 @@ static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
         if (one == UNKNOWN && gone > 0 && gone == open) {
             if (!dim_require(op->cx, d, dim_int(op->cx, 1), "the trace has squeezed dimension %d", axes->at[i]))
                 return POISON;
+            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1: the trace has squeezed it", axes->at[i], dim_text(op->cx, d)->s);
             one = YES;
         }
         if (one == UNKNOWN && gone > 0)

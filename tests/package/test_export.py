@@ -271,6 +271,33 @@ def test_names_of_torch_1_13():
     assert names(exported(Net(), IMAGE, names="1.13").graph.input) == ["input"]
 
 
+class Nested(torch.nn.Module):
+    """Calls a module three times, one of a list, one inside a Sequential both with it and alone."""
+
+    def __init__(self):
+        super().__init__()
+        layer = lambda: torch.nn.Linear(3, 3)
+        self.fc, self.ml, self.md = layer(), torch.nn.ModuleList([layer(), torch.nn.Sequential(layer())]), torch.nn.ModuleDict({"a": layer()})
+        self.seq = torch.nn.Sequential(layer(), torch.nn.Sequential(torch.nn.ReLU(), layer()))
+
+    def forward(self, x):
+        for _ in range(3):
+            x = self.fc(x)
+        x = self.seq(torch.relu(x))
+        for m in self.ml:
+            x = m(x)
+        return torch.relu(self.seq[0](self.md["a"](x)))
+
+
+def test_names_of_nodes_of_torch_1_13():
+    """As torch 1.13's own exporter gives them."""
+    found = [n.name for n in checked(Nested(), ROWS, names="1.13").graph.node]
+    assert found == ["/fc/Gemm", "/fc_1/Gemm", "/fc_2/Gemm", "/Relu", "/seq/seq.0/Gemm", "/seq/seq.1/seq.1.0/Relu", "/seq/seq.1/seq.1.1/Gemm",
+                     "/ml.0/Gemm", "/ml.1/ml.1.0/Gemm", "/a/Gemm", "/seq.0/Gemm", "/Relu_1"]
+    root = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sequential(torch.nn.ReLU()))
+    assert [n.name for n in checked(root, ROWS, names="1.13").graph.node] == ["/0/Gemm", "/1/1.0/Relu"]
+
+
 def test_input_names_may_name_parameters():
     model = checked(Net(), IMAGE, input_names=["in", "w", "b"])
     assert weights(model) == ["w", "b"] and names(model.graph.input) == ["in"]
@@ -584,3 +611,13 @@ def test_a_loop_with_break_inside_a_trace():
     model = checked(lambda x: first(x), ROWS)
     for x in (torch.ones(2, 3), torch.full((2, 3), 50.0), -torch.ones(2, 3), torch.full((2, 3), 0.1)):
         agrees(model, first, x)
+
+
+def test_named_sizes_that_a_scripted_program_fixes_are_told():
+    class Fixed(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.cat([x, y], 0).reshape(-1, 3)
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="because the program works only then"):
+        model = checked(torch.jit.script(Fixed()), (ROWS, ROWS), input_names=["x", "y"], dynamic_axes={"x": {0: "n", 1: "a"}, "y": {0: "m", 1: "b"}})
+    assert dims(model.graph.input[0])[1] == dims(model.graph.input[1])[1]
+    assert len(run(model, numpy.ones((2, 3), "f"), numpy.ones((1, 3), "f"))[0]) == 3
