@@ -233,7 +233,7 @@ const OpNodes op_nodes[] = {
     { "aten::as_strided", 9, false, "Gather Reshape" },
     { "aten::as_strided_scatter", 9, false, "Reshape Scatter" },
     { "aten::as_strided_scatter", 11, false, "Reshape ScatterElements" },
-    { "aten::as_tensor", 9, false, "" },
+    { "aten::as_tensor", 9, false, "Cast" },
     { "aten::asin", 9, false, "Abs Add And Asin Atan Concat Div Gather Greater IsNaN Less Log Max Mul Neg Not Or Reciprocal Sign Sqrt Sub Unsqueeze Where" },
     { "aten::asin", 10, false, "Abs Add And Asin Atan Concat Div Gather Greater IsInf IsNaN Less Log Max Mul Neg Not Or Reciprocal Sign Sqrt Sub Unsqueeze Where" },
     { "aten::asin", 11, false, "Abs Add And Asin Atan Concat Div Equal Gather Greater IsInf Less Log Max Mul Neg Not Or Reciprocal Sign Sqrt Sub Unsqueeze Where" },

@@ -718,32 +718,42 @@ static bool has_symbolic(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
 }
 
-/* Lists of dims are equal when every pair is; the first that differs for sure decides. */
-static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Tri *out)
+/* The opposite of a question about dims is again one. */
+static Value opposite(Graph *g, Value v)
 {
-    *out = x->n == y->n ? YES : NO;
-    for (int64_t i = 0; i < x->n && *out != NO; i++) {
+    if (v.tag == V_BOOL)
+        return val_bool(!v.b);
+    const SymBool *s = v.sb;
+    if (s->ox || s->left)
+        return val_symbool(g->cx, ox_g(g, "Not", symbool_ox(g, s)));
+    if (s->rel == REL_EQ || s->rel == REL_NE)
+        return val_rel(g->cx, s->rel == REL_EQ ? REL_NE : REL_EQ, s->a, s->b);
+    return val_rel(g->cx, s->rel == REL_LT ? REL_LE : REL_LT, s->b, s->a);
+}
+
+/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked together. */
+static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
+{
+    *out = val_bool(x->n == y->n);
+    for (int64_t i = 0; i < x->n && (out->tag != V_BOOL || out->b); i++) {
         Dim p, q;
         if (!val_dim_of(x->at[i].v, b->cx, &p) || !val_dim_of(y->at[i].v, b->cx, &q))
             return builtin_fail(b, "lists of values that are only known when the model runs cannot be compared");
         Tri t = dim_eq(b->cx, p, q);
-        *out = t == YES ? *out : t;
+        *out = t == NO ? val_bool(false) : t == YES ? *out : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
     }
-    return true;
+    return !ctx_failed(b->cx);
 }
 
 static bool same_value(Builtin *b, Value *out)
 {
     Value x = b->arg[0].v, y = b->arg[1].v;
     bool differ = b->row->datum == CMP_NE;
-    Tri t;
     if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
-        if (!equal_symbolic_lists(b, x.list, y.list, &t))
+        if (!equal_symbolic_lists(b, x.list, y.list, out))
             return false;
-        if (t == UNKNOWN)
-            return fail(b->cx, E_UNDECIDED, "whether two lists of sizes are equal depends on a dynamic dimension");
-        *out = val_bool((t == YES) != differ);
-        return true;
+        *out = differ ? opposite(b->g, *out) : *out;
+        return !ctx_failed(b->cx);
     }
     *out = val_bool(val_equal(b->cx, x, y) != differ);
     return true;
@@ -794,21 +804,9 @@ static bool logic(Builtin *b, Value *out)
     return !ctx_failed(b->cx);
 }
 
-/* The opposite of a question about dims is again one. */
 static bool negate_bool(Builtin *b, Value *out)
 {
-    Value v = b->arg[0].v;
-    if (v.tag == V_BOOL) {
-        *out = val_bool(!v.b);
-        return true;
-    }
-    const SymBool *s = v.sb;
-    if (s->ox)
-        *out = val_symbool(b->cx, ox_g(b->g, "Not", s->ox));
-    else if (s->rel == REL_EQ || s->rel == REL_NE)
-        *out = val_rel(b->cx, s->rel == REL_EQ ? REL_NE : REL_EQ, s->a, s->b);
-    else
-        *out = val_rel(b->cx, s->rel == REL_LT ? REL_LE : REL_LT, s->b, s->a);
+    *out = opposite(b->g, b->arg[0].v);
     return !ctx_failed(b->cx);
 }
 

@@ -163,6 +163,7 @@ const OpRow ops_convert[] = {
     VIEW(lower_to, NULL, PLAIN, "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, " HOW ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
     VIEW(lower_to, NULL, PLAIN, "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
     VIEW(lower_to, NULL, PLAIN, "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
+    VIEW(lower_to, NULL, PLAIN, "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> Tensor(a)"),
     VIEW(lower_same, NULL, PLAIN, "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
     VIEW(lower_to_other, NULL, PLAIN, "aten::type_as(Tensor self, Tensor other) -> Tensor"),
     VIEW(lower_to, NULL, PLAIN, "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False) -> Tensor"),

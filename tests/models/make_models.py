@@ -27,7 +27,11 @@ def sets(corpus):
     if torch.__version__.startswith("1."):
         import families
         import vision
-        return [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)] + (families.SETS if corpus else [])
+        found = [("toys113", toys.recipes(["traced", "scripted"])), ("vision", vision.RECIPES)] + (families.SETS if corpus else [])
+        if corpus and importlib.util.find_spec("torchaudio"):
+            import audio
+            found.append(("audio", audio.RECIPES))
+        return found
     import exported
     import programs
     found = [("export", exported.RECIPES), ("programs", programs.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]

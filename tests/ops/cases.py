@@ -223,7 +223,7 @@ def torch_call(case, size=2):
     import torch
     args, kwargs, _ = case.parse()
     if case.name in ("tensor", "as_tensor"):                            # torch.ops knows the overload for bools only
-        return [getattr(torch, case.name)(*args, **{k: torch_value(v) for k, v in kwargs.items()})]
+        return [getattr(torch, case.name)(*[torch_value(a, size) for a in args], **{k: torch_value(v) for k, v in kwargs.items()})]
     return flat(torch_operator(case, args, kwargs, size))
 
 

@@ -513,3 +513,37 @@ class Collects(nn.Module):
 def test_loop_that_carries_nothing(tmp_path):
     runs = [(torch.tensor(v),) for v in ([1, 2, 1], [1, 0, 0])]
     assert "Loop" in same(Collects(), tmp_path, runs, "-i", "x:int64[3]")[1]
+
+
+class ComparesSizes(torch.nn.Module):
+    def forward(self, x, y):
+        if x.shape == y.shape:
+            return x + y
+        return x * 2
+
+
+class ComparesSizesNot(torch.nn.Module):
+    def forward(self, x, y):
+        if x.shape != y.shape:
+            return x * 2
+        return x - 1
+
+
+@pytest.mark.parametrize("model", [ComparesSizes, ComparesSizesNot])
+def test_sizes_that_are_compared_whole(model, tmp_path):
+    """Each pair of sizes that may differ is asked in the model: one If for all."""
+    runs = [(torch.randn(2, 3), torch.randn(*s)) for s in ((2, 3), (1, 3), (2, 1), (4, 5))]
+    _, nodes = same(model(), tmp_path, runs, "-i", "x:float32[N,M]", "-i", "y:float32[A,B]")
+    assert nodes.count("If") <= 1
+
+
+class AssertsSizes(torch.nn.Module):
+    def forward(self, x, y):
+        assert y.shape == (x.shape[0], 3), "y must go with x"
+        return x.unsqueeze(1) + y
+
+
+def test_sizes_that_are_asserted_whole(tmp_path):
+    """An arm that raises says that every pair is equal."""
+    _, nodes = same(AssertsSizes(), tmp_path, [(torch.randn(n), torch.randn(n, 3)) for n in (1, 2, 5)], "-i", "x:float32[N]", "-i", "y:float32[?,3]")
+    assert "If" not in nodes
