@@ -45,6 +45,7 @@ static void capture_one(Eval *ev, Arm *a, const Change *c)
     else
         after.items = c->kind == CHANGE_LIST ? list_values(ev->cx, c->what, &after.n) : dict_values(ev->cx, c->what, &after.n);
     after.stacked = c->kind == CHANGE_LIST ? ((const List *)c->what)->stacked : NULL;
+    after.lost = c->kind == CHANGE_DICT ? ((const Dict *)c->what)->lost : NULL;
     if (after.stacked)
         read_stacked(ev, a, after.stacked);
     read_tensors(ev, a, after.v);

@@ -8,7 +8,7 @@
 typedef struct Liveness Liveness;
 
 /* What a thing was when an arm ended. */
-typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; Stacked *stacked; uint64_t born; } After;
+typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; Stacked *stacked; Str lost; /* DICT */ uint64_t born; } After;
 
 typedef struct Arm {
     const Block *block;             /* NULL when it is no block of the current frame */

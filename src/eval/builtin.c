@@ -84,7 +84,7 @@ static bool is_kind(Value v, char kind)
     case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX;
     case 's': return t == V_STR;
     case 'l': return t == V_LIST && !v.list->stacked;
-    case 'd': return t == V_DICT;
+    case 'd': return t == V_DICT && !v.dict->lost;
     case 't': return t == V_TUPLE;
     case 'T': return t == V_TENSOR;
     case 'D': return t == V_DEVICE;

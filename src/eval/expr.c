@@ -39,6 +39,8 @@ bool must_be_set(Eval *ev, Value v)
         fail_hint(ev->cx, "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
         return false;
     }
+    if (v.tag == V_DICT && v.dict->lost)
+        return fail(ev->cx, E_UNSUPPORTED, "what this dict holds cannot be told: %s", v.dict->lost->s);
     if (v.tag != V_UNINIT)
         return true;
     if (u && u->branch)

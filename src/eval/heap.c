@@ -95,6 +95,7 @@ static void restore_dict(Dict *d, const Change *c)
     d->cap = c->before_cap;
     if (d->n)
         memcpy(d->at, c->before_at, (size_t)d->n * sizeof *d->at);
+    d->lost = c->before_lost;
     d->index = NULL;                        /* dict_find makes it again */
 }
 
@@ -304,14 +305,40 @@ Dict *dict_new(Ctx *cx, Str type)
     return d;
 }
 
-static void touch_dict(Ctx *cx, Dict *d)
+struct DictPeer { Dict *other; Str why; struct DictPeer *next; };
+
+static void log_dict(Ctx *cx, Dict *d)
 {
     Heap *h = heap_of(cx);
     if (!must_log(h, d, d->born))
         return;
     DictEntry *copy = d->n ? mem_copy(cx, d->at, (size_t)d->n * sizeof *d->at) : NULL;
     log_change(cx, h, (Change){ .kind = CHANGE_DICT, .what = d, .before_at = copy, .before_n = copy ? d->n : 0, .before_home = d->at,
-                                .before_cap = d->cap, .born = d->born });
+                                .before_cap = d->cap, .before_lost = d->lost, .born = d->born });
+}
+
+void dict_lose(Ctx *cx, Dict *d, Str why)
+{
+    log_dict(cx, d);
+    d->lost = why;
+}
+
+/* Before each write. */
+static void touch_dict(Ctx *cx, Dict *d)
+{
+    log_dict(cx, d);
+    for (const struct DictPeer *p = d->peers; p; p = p->next)
+        dict_lose(cx, p->other, p->why);
+}
+
+void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why)
+{
+    Dict *both[2] = { a, b };
+    for (int k = 0; k < 2; k++) {
+        struct DictPeer *p = new(cx, struct DictPeer);
+        *p = (struct DictPeer){ both[1 - k], why, both[k]->peers };
+        both[k]->peers = p;
+    }
 }
 
 /* Equal keys hash alike: 1, 1.0 and True are one key, as in Python. */

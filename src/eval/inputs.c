@@ -721,7 +721,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     case V_TENSOR: return output_tensor(out, v.t, place);
     case V_TUPLE: return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
     case V_LIST: return output_list(out, v.list, place);
-    case V_DICT: return output_dict(out, v.dict, place);
+    case V_DICT: return must_be_set(ev, v) && output_dict(out, v.dict, place);
     case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
     case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
     case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);

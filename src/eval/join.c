@@ -449,6 +449,11 @@ static bool join_dict(Join *j, Dict *d)
     Value *now = dict_values(cx, d, &n);
     const Value *x = a ? a->items : now, *y = b ? b->items : now;
     int64_t na = a ? a->n : n, nb = b ? b->n : n;
+    Str lost = a && a->lost ? a->lost : b && b->lost ? b->lost : NULL;
+    if (lost && j->walk == BUILD)
+        dict_lose(cx, d, lost);
+    if (lost)
+        return true;
     bool alike = na == nb && now;
     for (int64_t i = 0; alike && i < na; i += 2)
         alike = val_equal(cx, x[i], y[i]);

@@ -480,7 +480,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         return widen(l, leaf, carry_ox(g, v));
     }
     if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
-        for (int64_t i = 0; ok && i < v.tuple->n; i++)
+        for (int64_t i = 0; ok && !k->reshaped && i < v.tuple->n; i++)
             ok = match(l, k, before.tuple->at[i], v.tuple->at[i], next);
         return ok;
     }
@@ -505,7 +505,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
 {
     bool ok = before->n == v->n || give_up(l, str_of(l->ev->cx, "a dict gets keys, or loses some"));
-    for (int64_t i = 0; ok && i < v->n; i++)
+    for (int64_t i = 0; ok && !k->reshaped && i < v->n; i++)
         ok = val_equal(l->ev->cx, before->at[i].key, v->at[i].key) ? match(l, k, before->at[i].val.v, v->at[i].val.v, next)
                                                                     : give_up(l, str_of(l->ev->cx, "a dict gets other keys"));
     return ok;
@@ -546,15 +546,17 @@ static void make_input(Loop *l, Leaf *leaf)
 
 static const char same_in_some_trips[] = "two lists are one and the same in some trips of a loop only";
 
-/* A list that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
-static void tie_lists(Ctx *cx, Value made, Value original)
+/* A list or dict that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
+static void tie_containers(Ctx *cx, Value made, Value original)
 {
     if (made.tag != original.tag)
         return;
+    if (made.tag == V_DICT)
+        dict_maybe_same(cx, made.dict, original.dict, str_of(cx, "two dicts are one and the same in some trips of a loop only, and one of them was written since"));
     if (made.tag == V_LIST)
         list_maybe_same(cx, made.list, original.list, stacked_lost(cx, str_of(cx, same_in_some_trips)));
     for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
-        tie_lists(cx, made.tuple->at[i], original.tuple->at[i]);
+        tie_containers(cx, made.tuple->at[i], original.tuple->at[i]);
 }
 
 static void set_carried(Loop *l, const Carried *c, bool behind)
@@ -568,7 +570,7 @@ static void set_carried(Loop *l, const Carried *c, bool behind)
     Value v = rebuild(l, c->shape, &next, behind);
     if (c->kind == CHANGE_CELL) {
         cell_put(cx, c->what, c->born, v);
-        tie_lists(cx, v, c->original);
+        tie_containers(cx, v, c->original);
     }
     else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
         list_become(cx, c->what, v.list);
@@ -695,6 +697,8 @@ static bool check_change(Loop *l, const Change *c)
     List *list = c->what;
     if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
         return vec_push(l->ev->cx, &l->lost, list);
+    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->lost)
+        return give_up(l, ((const Dict *)c->what)->lost);
     if (!k)
         return new_carried(l, c);
     if (k->kind == CHANGE_STORAGE) {

@@ -55,7 +55,8 @@ struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty o
               struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */ };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
-struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born; };
+struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born;
+              struct DictPeer *peers; Str lost; /* why nobody may look at it, once a peer was written */ };
 struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; size_t held; /* state.c's number for it, 0 none */ };
 typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
 
@@ -171,6 +172,8 @@ void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost);
 const Cell *dict_find(Ctx *cx, Dict *d, Value key);             /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
+void dict_lose(Ctx *cx, Dict *d, Str why);                      /* nobody may look at it */
+void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);       /* as list_maybe_same */
 Storage *storage_new(Ctx *cx, Ox v);
 void storage_set(Ctx *cx, Storage *st, Ox v);
 List *list_new(Ctx *cx, int64_t cap, Str elem);
@@ -184,6 +187,7 @@ typedef struct Change {
     Value before;                   /* CELL */
     Ox before_ox; uint32_t before_version;   /* STORAGE */
     struct Stacked *before_stacked;          /* LIST */
+    Str before_lost;                         /* DICT */
     int64_t before_n; void *before_at;       /* LIST, DICT: items are copied on the first write in a branch */
     void *before_home; int64_t before_cap;
     uint64_t born;

@@ -153,6 +153,54 @@ def test_a_list_that_each_trip_makes_anew(tmp_path):
     assert "two lists are one and the same in some trips" in refused(AnotherNameInTheFirstTrip(), tmp_path, *ROWS)
 
 
+class InATuple(nn.Module):
+    def forward(self, x):
+        t = ([x[0]], 1)
+        l = t[0]
+        for i in range(x.size(0)):
+            t[0].append(x[i])
+            t = (t[0] + [x[i]], 2)
+        return torch.stack(l), torch.stack(t[0])
+
+
+class DictOfTheFirstTrip(nn.Module):
+    def forward(self, x):
+        d: Dict[str, Tensor] = {"h": torch.zeros(3)}
+        e = d
+        for i in range(x.size(0)):
+            d["h"] = d["h"] + x[i]
+            d = {"h": d["h"] * 0.5}
+        return e["h"], d["h"]
+
+
+class DictWrittenBehindTheLoop(nn.Module):
+    """Without a trip d is e."""
+    def forward(self, x):
+        d: Dict[str, Tensor] = {"h": torch.zeros(3)}
+        e = d
+        for i in range(x.size(0)):
+            d = {"h": d["h"] * 0.5 + x[i]}
+        if bool(x.sum() > 3):
+            d["h"] = d["h"] + 1
+        return e["h"], d["h"]
+
+
+class DictThatIsOnlyRead(nn.Module):
+    def forward(self, x):
+        d: Dict[str, Tensor] = {"h": torch.zeros(3)}
+        e = d
+        for i in range(x.size(0)):
+            d = {"h": d["h"] * 0.5 + x[i]}
+        return e["h"], d["h"]
+
+
+def test_other_names_of_what_each_trip_makes_anew(tmp_path):
+    assert "two lists are one and the same in some trips" in refused(InATuple(), tmp_path, *ROWS)
+    for model in (DictOfTheFirstTrip(), DictWrittenBehindTheLoop()):
+        assert "two dicts are one and the same in some trips" in refused(model, tmp_path, *ROWS)
+    same(DictThatIsOnlyRead(), tmp_path, rows(2, 5, 0), *ROWS)
+
+
 # ---- however deep they are ----
 
 class Box:
