@@ -422,9 +422,8 @@ static Value lower_stft(Op *op)
         Ox axes = ints(op, 0);
         pair = ox(op, "Squeeze", pair, axes);
     }
-    if (!arg_given(op, "return_complex") || !arg_bool(op, "return_complex"))
-        return val_tensor(op->cx, pair);
-    return val_tensor(op->cx, ox_of_pair(op->g, pair));
+    bool as_complex = arg_given(op, "return_complex") ? arg_bool(op, "return_complex") : complex;
+    return val_tensor(op->cx, as_complex ? ox_of_pair(op->g, pair) : pair);
 }
 
 /* Frames laid over each other, hop apart, and summed: (batch, frames, n) -> (batch, time). A transposed convolution with each

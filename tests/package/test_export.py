@@ -186,6 +186,16 @@ def test_exported_programs():
     agrees(model, net, torch.cat([IMAGE] * 5))
 
 
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_runs_along_a_dim_are_not_held_against_what_torch_export_records():
+    class Runs(torch.nn.Module):
+        def forward(self, x):
+            return torch.unique_consecutive(x, dim=-1)              # recorded as [2, u0, 2, 3]
+    x = torch.tensor([[1., 1, 2], [3, 3, 4]])
+    model = checked(torch.export.export(Runs(), (x,)), ())
+    numpy.testing.assert_array_equal(run(model, x.numpy())[0], Runs()(x).numpy())
+
+
 @pytest.mark.skipif(TORCH_2, reason="torch 2 has it")
 def test_torch_export_is_named_where_it_is_missing():
     for options in ({"dynamo": True}, {"dynamic_shapes": {"x": {0: "n"}}}):
