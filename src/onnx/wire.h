@@ -1,0 +1,55 @@
+/* wire.h - what is written, once it is decided: names, and the constants in use. Made by wire_plan.c, written by wire.c; nobody else
+ * includes it. */
+#ifndef PT2ONNX_ONNX_WIRE_H
+#define PT2ONNX_ONNX_WIRE_H
+
+#include "onnx/internal.h"
+
+/* An initializer: the constant, and where its bytes go. Or a Constant node: before `user`, the node of the root graph that
+ * is the first to need it; NULL for one that only outputs need. */
+typedef struct Init { Ox v; bool external, is_node; const Node *user; uint64_t offset, size; } Init;
+typedef struct NodeProps { Str source, module, type; } NodeProps;
+
+typedef struct Wire {
+    Ctx *cx;
+    const ModelInfo *info;
+    Str data_name;                  /* of the external file, NULL without one */
+    Sink *out;                      /* NULL while measuring */
+    uint64_t n;                     /* measuring: bytes so far of the message that is open */
+    VEC(uint64_t) size;             /* lengths of nested messages, in the order of their opening */
+    size_t next;                    /* writing: the next of them */
+    bool failed;                    /* writing: the sink has refused */
+
+    Str *value, *node;              /* names, by id */
+    bool *is_output;                /* of the graph that makes it; by id */
+    uint32_t n_value, n_node, n_place;      /* one more than the highest id */
+    Str no_name;                    /* "": an input or output that is not there */
+    Str source_key, module_key, class_key;
+    bool *used; size_t n_used;      /* every name given, by its string's number */
+    Map suffix;                     /* a name that many wished for -> the last suffix tried for it */
+    Str path, prefix;               /* the module path looked at last, "layer1.0", and its "/layer1/0" */
+    Map dims;                       /* Dim -> its text */
+    NodeProps **props;              /* by SourceId; those of the nodes */
+    VEC(Init) inits;
+    VEC(const Node *) calls;        /* of functions that the model carries, the first of each body; put_functions */
+    Map function_of;                /* the node's body -> the function's name */
+    Map bodies, same_name;          /* domain, name and body as text -> its name; domain and name -> how many there are */
+    const Node *user;               /* while constants are collected: the node of the root graph that is looked at */
+
+    size_t filled;
+    uint8_t buf[16384];
+} Wire;
+
+static inline bool type_is_known(Type t)
+{
+    while (t && t->kind != T_TENSOR)
+        t = t->elem;
+    return t && t->dtype != DT_NONE;
+}
+
+/* Ids, constants and names of the finished graph; NULL after an error. */
+Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info);
+/* The body of a custom node that is a function of the model; or NULL. */
+const Graph *wire_function_body(const Node *n);
+
+#endif
