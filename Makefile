@@ -28,12 +28,12 @@ test:                   ## install what the tests need and run all of them
 corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some, OPSETS=11,18,26
 	tools/setup corpus
 	$(MAKE) --no-print-directory build
-	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
+	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS))
 
 slim:                   ## what onnxslim and onnxsim would remove from the cache's models; ONLY=pattern for some
 	tools/setup slim
 	$(MAKE) --no-print-directory build
-	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS))
+	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo
