@@ -128,7 +128,12 @@ DETECTION = [
     detector("fcos_resnet50_fpn", 96, min_size=96, max_size=128, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
     detector("ssd300_vgg16", 96, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
     detector("ssdlite320_mobilenet_v3_large", 96, score_thresh=0.0, topk_candidates=50, detections_per_img=10),
+    detector("maskrcnn_resnet50_fpn", 96, **dict(RCNN, box_score_thresh=0.999)),
+    detector("keypointrcnn_resnet50_fpn", 96, **dict(RCNN, box_score_thresh=0.999)),
+    detector("ssdlite320_mobilenet_v3_large", 96, score_thresh=0.999),
 ]
+for nothing in DETECTION[-3:]:
+    nothing.name += "_finds_nothing"
 
 def quantised(name, size, engine="qnnpack", **options):
     """Static quantisation as torchvision does it, on images that the statistics come from: random weights need their own. Left out are
