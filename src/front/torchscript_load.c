@@ -3,6 +3,7 @@
  *
  * Code records are parsed when a name in them is first asked for: a model has hundreds, and most are shared classes. */
 #include "base/limits.h"
+#include "eval/options.h"
 #include "front/internal.h"
 
 /* Everything that may be called or made by the pickles of such an archive (section 3). */
@@ -221,7 +222,7 @@ static bool check_byteorder(Ctx *cx, TorchScript *ts)
 static bool declare_inputs(Ctx *cx, Program *p)
 {
     const Function *f = p->entry;
-    uint32_t n = f->n_param ? f->n_param - 1 : 0;
+    uint32_t n = f && f->n_param ? f->n_param - 1 : 0;
     p->input = new_array(cx, InputDecl, n);
     if (!p->input)
         return false;
@@ -339,14 +340,14 @@ static bool find_forward(Ctx *cx, TorchScript *ts)
     if (!c)
         return false;
     ts->p->entry = map_get(&c->method, str_of(cx, "forward"));
-    if (ts->p->entry)
+    if (ts->p->entry || (cx->opt && (cx->opt->module || cx->opt->method)))      /* they choose another (eval.c) */
         return true;
     Buf b = buf_new(cx);
     for (size_t i = 0; i < c->method.n; i++)
         buf_fmt(&b, "%s%s", i ? ", " : "", ((Function *)c->method.at[i].val)->name->s);
     fail(cx, E_UNSUPPORTED, "the saved %s has no method forward", c->plain->s);
     if (b.n)
-        fail_hint(cx, "its methods are: %s", buf_done(&b)->s);
+        fail_hint(cx, "--method NAME, with one of its methods: %s", buf_done(&b)->s);
     return false;
 }
 

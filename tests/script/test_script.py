@@ -547,3 +547,23 @@ def test_sizes_that_are_asserted_whole(tmp_path):
     """An arm that raises says that every pair is equal."""
     _, nodes = same(AssertsSizes(), tmp_path, [(torch.randn(n), torch.randn(n, 3)) for n in (1, 2, 5)], "-i", "x:float32[N]", "-i", "y:float32[?,3]")
     assert "If" not in nodes
+
+
+class OnlyMethods(nn.Module):
+    @torch.jit.export
+    def encode(self, x):
+        return x * 2
+
+    @torch.jit.export
+    def decode(self, x):
+        return x - 1
+
+
+def test_a_model_without_forward(tmp_path):
+    path, x = save(OnlyMethods(), tmp_path), torch.randn(3)
+    done = oracle.convert(path, tmp_path / "out.onnx")
+    assert done.returncode == 1 and "--method NAME, with one of its methods: decode, encode" in done.stderr
+    oracle.converted(path, tmp_path / "out.onnx", "--method", "decode", "-i", "x:float32[3]")
+    oracle.run(tmp_path / "out.onnx", [([x.numpy()], [(x - 1).numpy()])])
+    done = oracle.convert(path, tmp_path / "out.onnx", "--method", "encoder")
+    assert done.returncode == 2 and "has no method encoder" in done.stderr
