@@ -540,7 +540,6 @@ static bool narrow_span(Op *op, Ox x, Span *s)
     if (rank == 0)
         return fail(op->cx, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
     Dim start = arg_dim_expr(op, "start"), length = arg_dim_expr(op, "length"), zero = dim_int(op->cx, 0);
-    s->step = 1;
     s->start = from_front(op->cx, start, ox_dim(x, s->axis));
     if (dim_lt(op->cx, s->start, zero) == YES)
         return fail(op->cx, E_VALUE, "start out of range: %s for a dimension of size %s", dim_text(op->cx, start)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
