@@ -521,7 +521,7 @@ const OpNodes op_nodes[] = {
     { "aten::frexp", 12, false, "Abs Add Cast Div Equal Floor GreaterOrEqual IsInf IsNaN Less Log Mul Or Pow Sub Where" },
     { "aten::frobenius_norm", 9, false, "ReduceL2" },
     { "aten::full", 9, false, "" },
-    { "aten::full_like", 9, false, "" },
+    { "aten::full_like", 9, false, "Concat Expand Gather Shape" },
     { "aten::gather", 9, true, "Add Cast Expand Gather Less Mul Reshape Slice Squeeze Unsqueeze Where" },
     { "aten::gather", 11, false, "Cast Expand GatherElements Slice Squeeze Unsqueeze" },
     { "aten::gcd", 9, false, "Abs Add Cast Div Equal Less Loop Mul Not ReduceSum Sub Where" },
