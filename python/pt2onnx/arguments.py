@@ -52,20 +52,22 @@ def arrange(model, args, kwargs):
         args, named = split_named(args, kwargs)
     args = list(args)
     takes_more = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
-    missing = []
+    missing, keywords, left_out = [], {}, False
     for p in [] if takes_more else parameters[len(args):]:
-        if p.name in named:
-            if missing:
-                raise TypeError("forward() is given %s but not %s, which comes before it" % (p.name, missing[0]))
-            args.append(named.pop(p.name))
-        elif p.default is not p.empty:
-            args.append(p.default)
-        else:
+        given = p.name in named
+        if missing and given:
+            raise TypeError("forward() is given %s but not %s, which comes before it" % (p.name, missing[0]))
+        if not given and p.default is p.empty:
             missing.append(p.name)
-    if missing and missing[0]:
+        elif p.kind == p.POSITIONAL_OR_KEYWORD and (left_out or not given and p.default is None):
+            left_out = True                             # from here on arguments go by name: forward may look which were given
+            keywords.update({p.name: named.pop(p.name)} if given else {})
+        else:
+            args.append(named.pop(p.name, p.default))
+    if missing:
         raise TypeError("forward() is missing an argument: '%s'" % missing[0])
     takes_named = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
-    keywords = {p.name: named.pop(p.name, p.default) for p in only if p.name in named or p.default is not p.empty}
+    keywords.update({p.name: named.pop(p.name, p.default) for p in only if p.name in named or p.default is not p.empty})
     if takes_named:
         keywords.update(named)
     elif named:

@@ -252,6 +252,20 @@ def test_a_dict_at_the_end():
         assert len(exported(lambda d: d["a"] + 1, args).graph.input) == 1
 
 
+def test_what_nobody_gave_is_not_passed_behind_a_none():
+    """Decorators of transformers add arguments of their own, and refuse those that are there already."""
+    class Picky(torch.nn.Module):
+        def forward(self, ids=None, mask=None, use_cache=None, keep=0, scale=None):
+            return self.inner(ids, mask=mask, keep=keep, scale=scale)
+
+        def inner(self, ids, mask=None, keep=0, scale=None):
+            assert isinstance(keep, int)
+            y = ids if mask is None else ids * mask
+            return y if scale is None else y + scale
+    for args, kwargs, inputs in (((ROWS,), None, 1), ((), {"ids": ROWS, "mask": ROWS}, 2), ((ROWS, {"scale": ROWS}), None, 2), ((), {"scale": ROWS, "ids": ROWS}, 2)):
+        assert len(checked(Picky(), args, kwargs=kwargs).graph.input) == inputs
+
+
 def test_missing_arguments_are_named():
     with pytest.raises(TypeError, match="missing an argument: 'n'"):
         exported(Sum(), (ROWS,))
