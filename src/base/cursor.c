@@ -18,6 +18,13 @@ Slice cur_take(Cursor *c, size_t n)
 }
 
 /* One load each: a pickle and a ZIP directory are read in numbers, hundreds of thousands of them. */
+static inline void load(Cursor *c, void *out, size_t n)
+{
+    Slice s = cur_take(c, n);
+    if (s.n)
+        memcpy(out, s.p, n);
+}
+
 uint8_t cur_u8(Cursor *c)
 {
     Slice s = cur_take(c, 1);
@@ -27,27 +34,21 @@ uint8_t cur_u8(Cursor *c)
 uint16_t cur_u16(Cursor *c)
 {
     uint16_t v = 0;
-    Slice s = cur_take(c, sizeof v);
-    if (s.n)
-        memcpy(&v, s.p, sizeof v);
+    load(c, &v, sizeof v);
     return le16toh(v);
 }
 
 uint32_t cur_u32(Cursor *c)
 {
     uint32_t v = 0;
-    Slice s = cur_take(c, sizeof v);
-    if (s.n)
-        memcpy(&v, s.p, sizeof v);
+    load(c, &v, sizeof v);
     return le32toh(v);
 }
 
 uint64_t cur_u64(Cursor *c)
 {
     uint64_t v = 0;
-    Slice s = cur_take(c, sizeof v);
-    if (s.n)
-        memcpy(&v, s.p, sizeof v);
+    load(c, &v, sizeof v);
     return le64toh(v);
 }
 

@@ -5,6 +5,7 @@
  * Every branch of a formula is computed for every element: what a branch is not made for must give no error, its value
  * is thrown away. */
 #include "ops/internal.h"
+#include "onnx/erfcx_data.h"
 #include "ops/special_data.h"
 
 #include <math.h>

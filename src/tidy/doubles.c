@@ -3,6 +3,7 @@
  * A cast to float32 and back would lose half of the digits that the model asks for. Used when ONNX Runtime is the target and has no
  * kernel; simple formulas of the same kind stand in legal.rules. Polynomials: tools/gen-special.py. */
 #include "tidy/internal.h"
+#include "onnx/erfcx_data.h"
 #include "tidy/doubles_data.h"
 
 #include <math.h>
