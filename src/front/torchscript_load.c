@@ -235,15 +235,16 @@ static bool declare_inputs(Ctx *cx, Program *p)
 bool ts_defaults(Ctx *cx, TorchScript *ts)
 {
     Program *p = ts->p;
-    for (uint32_t i = 0; i < p->n_input; i++)
-        for (uint32_t k = 1; k < p->entry->n_param; k++) {
-            const ParamDecl *d = &p->entry->param[k];
-            if (d->name != p->input[i].name || !d->deflt)
+    for (uint32_t k = 1; k < p->entry->n_param; k++) {
+        const ParamDecl *d = &p->entry->param[k];
+        for (uint32_t i = 0; d->deflt && i < p->n_input; i++) {
+            if (d->name != p->input[i].name)
                 continue;
             if (!ts_literal(cx, ts, d->deflt, &p->input[i].deflt))
                 return false;
             p->input[i].has_default = true;
         }
+    }
     return true;
 }
 
