@@ -476,7 +476,7 @@ static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *att
 {
     Ctx *cx = g->cx;
     Node *n = mem_dense(cx, sizeof *n);
-    *n = (Node){ .name = name, .domain = domain, .n_in = (uint16_t)in.n, .n_out = (uint16_t)n_out, .graph = g };
+    *n = (Node){ .name = name, .domain = domain, .n_in = (int)in.n, .n_out = (int)n_out, .graph = g };
     n->in = copy_array(cx, in.at, in.n, sizeof *in.at);
     n->attr = n_attr ? mem_dense(cx, n_attr * sizeof *n->attr) : NULL;
     for (size_t i = 0; i < n_attr; i++)

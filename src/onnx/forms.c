@@ -78,7 +78,7 @@ static void drop_attr(Node *n, const char *attr)
     for (int i = 0; i < n->n_attr; i++)
         if (strcmp(n->attr[i].name, attr) != 0)
             n->attr[kept++] = n->attr[i];
-    n->n_attr = (uint16_t)kept;
+    n->n_attr = kept;
 }
 
 void node_set_attr(Node *n, Attr a)
@@ -104,7 +104,7 @@ static void set_in(Node *n, int i, Ox v)
         if (n->n_in)
             memcpy(more, n->in, n->n_in * sizeof(Ox));
         n->in = more;
-        n->n_in = (uint16_t)(i + 1);
+        n->n_in = i + 1;
     }
     n->in[i] = v;
     while (n->n_in > 0 && !n->in[n->n_in - 1])

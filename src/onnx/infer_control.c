@@ -128,7 +128,7 @@ static bool infer_if(Node *n)
     const Graph *yes = body_of(n, "then_branch"), *no = body_of(n, "else_branch");
     if (!yes || !no)
         return false;
-    if (yes->outputs.n != no->outputs.n || yes->outputs.n < n->n_out)
+    if (yes->outputs.n != no->outputs.n || yes->outputs.n < (size_t)n->n_out)
         return node_fail(n, "the arms give %zu and %zu values", yes->outputs.n, no->outputs.n);
     for (int i = 0; i < n->n_out; i++)
         if (!out_joined(n, i, yes->outputs.at[i], no->outputs.at[i]))
@@ -183,7 +183,7 @@ static bool infer_scan(Node *n)
     Dim length = NULL;
     if (!body)
         return false;
-    if (scanned < 1 || states < 0 || body->inputs.n != n->n_in || body->outputs.n < n->n_out || (int64_t)body->outputs.n < states)
+    if (scanned < 1 || states < 0 || body->inputs.n != (size_t)n->n_in || body->outputs.n < (size_t)n->n_out || (int64_t)body->outputs.n < states)
         return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in, n->n_out, body->inputs.n, body->outputs.n);
     node_ints(n, "scan_input_axes", &axes, &n_axes);
     for (int i = 0; i < scanned && !length; i++) {

@@ -174,7 +174,7 @@ typedef struct Attr {
 struct Node {
     const struct OnnxOp *op;        /* NULL for a custom operator */
     Str name, domain;               /* operator name; domain "" is ONNX's own */
-    uint16_t n_in, n_out, n_attr;
+    int n_in, n_out, n_attr;        /* a Concat of a program's list may have any number of inputs */
     bool dead;
     Ox *in;                         /* NULL: an optional input that is not there */
     Ox *out;

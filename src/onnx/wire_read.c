@@ -566,8 +566,8 @@ static bool node_fields(In *in, Slice message, RawNode *r)
     }
     if (!r->op && !ctx_failed(in->cx))
         return fail(in->cx, E_FORMAT, "a node has no operator");
-    if (r->in.n > UINT16_MAX || r->out.n > UINT16_MAX || r->attr.n > UINT16_MAX)
-        return fail(in->cx, E_LIMIT, "a %s node has more than %d inputs, outputs or attributes", r->op->s, UINT16_MAX);
+    if (r->in.n > INT32_MAX || r->out.n > INT32_MAX || r->attr.n > INT32_MAX)
+        return fail(in->cx, E_LIMIT, "a %s node has more than %d inputs, outputs or attributes", r->op->s, INT32_MAX);
     return !ctx_failed(in->cx);
 }
 
@@ -609,9 +609,9 @@ static bool read_node(In *in, Slice message, Graph *g, Scope *scope)
     if (str_is(n->domain, "ai.onnx"))                       /* the same domain by its long name */
         n->domain = str_of(in->cx, "");
     n->op = n->domain->len == 0 ? onnx_op(in->cx, n->name->s) : NULL;
-    n->n_in = (uint16_t)r.in.n;
-    n->n_out = (uint16_t)r.out.n;
-    n->n_attr = (uint16_t)r.attr.n;
+    n->n_in = (int)r.in.n;
+    n->n_out = (int)r.out.n;
+    n->n_attr = (int)r.attr.n;
     n->in = new_array(in->cx, Ox, r.in.n + 1);
     n->out = new_array(in->cx, Ox, r.out.n + 1);
     n->attr = new_array(in->cx, Attr, r.attr.n + 1);

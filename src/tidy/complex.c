@@ -29,7 +29,7 @@ typedef struct Again { Ox in[MANY]; Attr attr[8]; size_t n_in, n_attr; } Again;
 
 static bool begin_again(Rewrite *rw, Node *n, Again *a)
 {
-    if (n->n_in > MANY || n->n_attr > COUNT(a->attr) - 1)
+    if (n->n_in > MANY || n->n_attr > (int)COUNT(a->attr) - 1)
         return fail(rw->cx, E_UNSUPPORTED, "%s of more than %d complex tensors", n->name->s, MANY);
     a->n_in = n->n_in;
     a->n_attr = n->n_attr;

@@ -183,7 +183,7 @@ static bool drop_empty(Rewrite *rw, Node *n)
     for (int i = 0; at && i < n->n_in; i++)
         if (rank < 1 || ox_rank(n->in[i]) != rank || !dim_is(ox_dim(n->in[i], (int)(axis < 0 ? axis + rank : axis)), 0))
             at[count++] = n->in[i];
-    if (!at || count == n->n_in || count == 0)
+    if (!at || count == (size_t)n->n_in || count == 0)
         return at != NULL;
     Ox y = count == 1 ? at[0] : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
     if (ox_ok(y))
