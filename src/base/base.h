@@ -196,6 +196,9 @@ void out_remove_all(void);
 #ifdef PT2ONNX_FAULTS
 /* For tests: the next n allocations of this thread succeed, every later one fails; negative: none fails. */
 void fault_after(long n);
+/* And the basic blocks that this thread has run. */
+uint64_t work_done(void);
+void __sanitizer_cov_trace_pc(void);
 #endif
 
 #include "base/error.h"

@@ -1,0 +1,123 @@
+"""Work grows with the size of the program and no faster: four times the statements, branches, items, slices of one storage
+take four times the basic blocks. Programs are written as TorchScript text, so that they may have any size."""
+import os
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+import oracle
+from conftest import build
+
+sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import write_chain                                                  # noqa: E402
+
+SMALL, LARGE = 250, 1000
+MOST = 4.3                              # sorting and the doubling of tables; what grows with the square is far beyond
+
+
+def forward(*body, result="Tensor", before=""):
+    head = before + "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+    return head + "  def forward(self: __torch__.net.Net,\n    x: Tensor) -> %s:\n" % result + "".join("    %s\n" % line for line in body)
+
+
+def each(n, *lines):
+    return [line.replace("@", str(i)) for i in range(n) for line in lines]
+
+
+CONDITION = "bool(torch.gt(torch.select(torch.select(x, 0, 0), 0, 0), @))"
+
+
+def nested(n):
+    """Branches in branches, as deep as the limit on depth allows."""
+    lines = []
+    for i in range(n // 10):
+        lines.append("  " * i + "if %s:" % CONDITION.replace("@", str(i)))
+    lines.append("  " * (n // 10) + "y = torch.mul(x, 2)")
+    for i in reversed(range(n // 10)):
+        lines += ["  " * i + "else:", "  " * i + "  y = torch.add(x, %d, alpha=1)" % i]
+    return forward(*lines, "return y")
+
+
+PROGRAMS = {
+    "statements": lambda n: forward("y = x", *each(n, "y = torch.where(torch.gt(y, @), y, torch.neg(y))"), "return y"),
+    "one_line": lambda n: forward("return torch.cat([%s], 0)" % ", ".join(each(n, "torch.add(x, @, alpha=1)"))),
+    "calls": lambda n: forward("y = x", *each(n, "y = __torch__.net.f@(y, )"), "return y",
+                               before="".join(each(n, "def f@(x: Tensor) -> Tensor:\n  return torch.add(x, @, alpha=1)\n"))),
+    "reads_of_slices": lambda n: forward("y = torch.clone(x)", *each(n, "v@ = torch.select(y, 0, @)"), "_0 = torch.mul_(y, 2)", "z = x",
+                                         *each(n, "z = torch.add(z, v@, alpha=1)"), "return z"),
+    "writes_to_slices": lambda n: forward("y = torch.clone(x)", *each(n, "_@ = torch.add_(torch.select(y, 0, @), @, alpha=1)"), "return y"),
+    "writes_to_views": lambda n: forward("y = torch.clone(x)", *each(n, "v@ = torch.select(y, 0, @)"), *each(n, "_@ = torch.mul_(v@, 2)"), "return y"),
+    "slices_of_slices": lambda n: forward("y = torch.clone(x)", "z = y", *each(n, "z = torch.slice(z, 0, 1, 9223372036854775807, 1)"),
+                                          "_0 = torch.mul_(z, 2)", "return y"),
+    "covering_writes": lambda n: forward("y = torch.zeros([%d, 3])" % n, *each(n, "_@ = torch.copy_(torch.select(y, 0, @), torch.select(x, 0, @))"),
+                                         "return y"),
+    "branches": lambda n: forward("y = x", *each(n, "if %s:" % CONDITION, "  y@ = torch.mul(y, 2)", "else:", "  y@ = torch.add(y, 1, alpha=1)", "y = y@"),
+                                  "return y"),
+    "nested_branches": nested,
+    "branch_of_many_values": lambda n: forward(*each(n, "v@ = torch.add(x, @, alpha=1)"), "if %s:" % CONDITION.replace("@", "0"),
+                                               *each(n, "  v@ = torch.mul(v@, 2)"), "else:", "  pass",
+                                               "return torch.cat([%s], 0)" % ", ".join(each(n, "v@"))),
+    "kept_loops": lambda n: forward("y = x", "k = int(torch.select(torch.select(x, 0, 0), 0, 0))",
+                                    *each(n, "for _@ in range(k):", "  y = torch.add(y, @, alpha=1)"), "return y"),
+    "list_of_tensors": lambda n: forward("l = annotate(List[Tensor], [])", *each(n, "_@ = torch.append(l, torch.add(x, @, alpha=1))"),
+                                         "return torch.cat(l, 0)"),
+    "list_of_ints": lambda n: forward("l = annotate(List[int], [])", "for i in range(%d):" % n, "  _0 = torch.append(l, i)", "s = 0",
+                                      "for j in range(torch.len(l)):", "  s = torch.add(s, l[j])", "return torch.add(x, s, alpha=1)"),
+    "dict": lambda n: forward("d = annotate(Dict[int, Tensor], {})", *each(n, "torch._set_item(d, @, torch.add(x, @, alpha=1))"), "y = x",
+                              *each(n, "y = torch.add(y, torch.__getitem__(d, @), alpha=1)"), "return y"),
+    "unbind": lambda n: forward("l = torch.unbind(x, 0)", "y = l[0]", *each(n, "y = torch.add(y, l[@], alpha=1)"), "return y"),
+    "outputs": lambda n: forward("return (%s)" % ", ".join(each(n, "torch.add(x, @, alpha=1)")), result="Tuple[%s]" % ", ".join(["Tensor"] * n)),
+    "one_output_often": lambda n: forward("y = torch.relu(x)", "return (%s)" % ", ".join(["y"] * n), result="Tuple[%s]" % ", ".join(["Tensor"] * n)),
+    "views_of_dynamic_size": lambda n: forward("y = x", *each(n, "y = torch.relu(torch.view(torch.add(y, @, alpha=1), [torch.size(y, 0), -1]))"), "return y"),
+}
+DYNAMIC = {"views_of_dynamic_size"}
+
+
+@pytest.fixture(scope="session")
+def growth():
+    return build("build-faults", "growth", "-DPT2ONNX_FAULTS=ON", "-DPT2ONNX_SANITIZE=ON")
+
+
+def write(path, code):
+    archive = write_chain.Archive(path)
+    archive.root = "net/"
+    archive.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("training").raw(b"\x89ub").done())
+    archive.add("code/__torch__/net.py", code.encode(), deflate=True)
+    archive.add("constants.pkl", b"\x80\x02).")
+    archive.add("version", b"3\n")
+    archive.close()
+    return path
+
+
+def work(growth, model, out, *specs):
+    done = subprocess.run([growth, model, str(out), *specs], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name, growth, tmp_path):
+    sizes = []
+    for n in (SMALL, LARGE):
+        model = write(str(tmp_path / "net.pt"), PROGRAMS[name](n))
+        sizes.append(work(growth, model, tmp_path / "out.onnx", "x:float32[N,3]" if name in DYNAMIC else "x:float32[%d,3]" % n))
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
+def test_chain_of_modules(growth, tmp_path):
+    sizes = []
+    for n in (SMALL, LARGE):
+        write_chain.write(str(tmp_path / "chain.pt"), n, 2)
+        sizes.append(work(growth, str(tmp_path / "chain.pt"), tmp_path / "out.onnx", "x:float32[2,2]"))
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
+def test_more_inputs_than_16_bits_count(tmp_path):
+    """66,000 items in one Concat: all of them arrive."""
+    n = 66000
+    model = write(str(tmp_path / "net.pt"), forward("return torch.cat([%s], 0)" % ", ".join(["x"] * n)))
+    oracle.converted(model, tmp_path / "net.onnx", "-i", "x:float32[3]")
+    concat, = onnx.load(tmp_path / "net.onnx").graph.node
+    assert (concat.op_type, len(concat.input)) == ("Concat", n)
