@@ -60,6 +60,7 @@ static int put_dots(const Equation *e, char *out)
 static bool read_result(Op *op, const char *s, Equation *e)
 {
     int n = 0;
+    bool dots = false;
     if (!*s) {
         n = put_dots(e, e->out);
         for (char c = 'A'; c <= 'z'; c++)
@@ -68,7 +69,8 @@ static bool read_result(Op *op, const char *s, Equation *e)
         return true;
     }
     for (s += 2; *s; s++) {
-        if (dots_at(s)) {
+        if (dots_at(s) && !dots) {
+            dots = true;
             n += put_dots(e, e->out + n);
             s += 2;
         } else if (!is_letter(*s) || e->count[(unsigned char)*s] == 0 || memchr(e->out, *s, (size_t)n)) {
