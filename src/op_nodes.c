@@ -1211,6 +1211,7 @@ const OpNodes op_nodes[] = {
     { "aten::where", 9, false, "Cast Gather NonZero Unsqueeze Where" },
     { "aten::xlogy", 9, false, "And Cast Greater IsNaN Less Log Mul Not Or Where" },
     { "aten::xlogy", 11, false, "And Cast Equal IsNaN Log Mul Not Where" },
+    { "aten::zero", 9, false, "Concat Expand Gather Shape" },
     { "aten::zero_", 9, false, "" },
     { "aten::zeros", 9, false, "" },
     { "aten::zeros_like", 9, false, "Concat Expand Gather Shape" },

@@ -143,6 +143,15 @@ static Ox lower_fill(Op *op)
     return expand_dims(op, ox_cast(op->g, v, ox_dtype(self)), self->type->dim, rank);
 }
 
+static Ox lower_zero(Op *op)
+{
+    Ox self = arg(op, "self");
+    int rank;
+    if (!need_rank(op, self, -1, &rank))
+        return POISON;
+    return expand_dims(op, ox_integer(op->g, ox_dtype(self), 0), self->type->dim, rank);
+}
+
 static Ox lower_copy(Op *op)
 {
     Ox self = arg(op, "self"), src = arg(op, "src");
@@ -191,5 +200,6 @@ const OpRow ops_convert[] = {
     CALL(lower_zero_, NULL, PLAIN, "aten::zero_(Tensor(a!) self) -> Tensor(a!)"),
     LOWER(lower_copy, NULL, PLAIN, "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"),
+    LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor"),
     OPS_END
 };
