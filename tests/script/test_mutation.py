@@ -109,6 +109,54 @@ def test_where_onnx_decides(view, place, tmp_path):
     check_cells(view, SOME_WRITES, place, tmp_path, SIZES)
 
 
+@pytest.mark.parametrize("opset", [11, 13, 26])
+@pytest.mark.parametrize("place", ["arm", "staged_loop"])
+def test_where_onnx_decides_at_other_opsets(place, opset, tmp_path):
+    """Each write once, each view once or more; all pairs are run at the default opset."""
+    for i, view in enumerate(SOME_VIEWS):
+        said = cell(VIEWS[view], WRITES[SOME_WRITES[i % len(SOME_WRITES)]], place, tmp_path, (*SIZES, "--opset", str(opset)))
+        assert said in (None, "torch") or REFUSED[view] in said, view
+
+
+@pytest.mark.parametrize("form", ["traced", "training", "decomposed"])
+def test_other_ways_to_save(form, tmp_path):
+    right = 0
+    for i, view in enumerate(SOME_VIEWS):
+        for write in (SOME_WRITES[i % len(SOME_WRITES)], SOME_WRITES[(i + 3) % len(SOME_WRITES)]):
+            said = cell_saved_as(form, VIEWS[view], WRITES[write], tmp_path)
+            right += said is None
+            assert said in (None, "torch") or REFUSED[view] in said, "%s, %s: %s" % (view, write, said)
+    assert right > 20
+
+
+def cell_saved_as(form, view, write, folder):
+    """A cell as a trace, or a .pt2 as exported or decomposed; held against what torch makes of that."""
+    found = {"torch": torch}
+    exec(PROGRAM.format(view=view, body=PLACES["alone"].format(write=write)), found)
+
+    class Cell(torch.nn.Module):
+        def forward(self, x):
+            return found["forward"](x)
+    out, options, example = folder / "model.onnx", (), runs()[1]
+    try:
+        if form == "traced":
+            program, path, options = torch.jit.trace(Cell(), (example.clone(),), check_trace=False), folder / "model.pt", SIZES
+            program.save(str(path))
+        else:
+            saved = torch.export.export(Cell(), (example.clone(),), strict=False)
+            saved = saved.run_decompositions({}) if form == "decomposed" else saved
+            program, path = saved.module(), folder / "model.pt2"
+            torch.export.save(saved, str(path))
+    except (RuntimeError, ValueError):
+        return "torch"
+    done = oracle.convert(path, out, *options)
+    if done.returncode:
+        assert done.returncode == 1, done.stderr
+        return done.stderr
+    oracle.run(out, [([x.numpy()], [y.numpy().copy() for y in program(x.clone())]) for x in (runs() if form == "traced" else [example])])
+    return None
+
+
 @pytest.mark.parametrize("view", ["reshape_copy", "contiguous"])
 def test_known_sizes_tell_whether_memory_is_shared(view, tmp_path, monkeypatch):
     monkeypatch.setattr("test_mutation.runs", one_run)
