@@ -179,7 +179,7 @@ def test_items_and_lists_are_frozen():
         def forward(self, x):
             x = x * x[0].item()
             return x, torch.Tensor([i for i in x])
-    x = torch.arange(1.0, 11.0)
+    x = torch.arange(2.0, 12.0)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         result = pt2onnx.export(Items(), x)
@@ -187,8 +187,8 @@ def test_items_and_lists_are_frozen():
     model = result.model_proto
     assert ops(model) == ["Constant", "Mul", "Constant"]
     first, second = run(model, numpy.full(10, 7, numpy.float32))
-    numpy.testing.assert_array_equal(first, numpy.full(10, 7, numpy.float32))
-    numpy.testing.assert_array_equal(second, x.numpy())
+    numpy.testing.assert_array_equal(first, numpy.full(10, 14, numpy.float32))
+    numpy.testing.assert_array_equal(second, 2 * x.numpy())
 
 
 @row("D03")
