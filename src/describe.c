@@ -283,6 +283,6 @@ bool describe(Ctx *cx, const char *what, Buf *out)
         return true;
     }
     if (strncmp(what, "onnx::", 6) == 0)
-        return describe_onnx(cx, what + 6, out);
+        return describe_form(what, out) || describe_onnx(cx, what + 6, out);
     return describe_operators(cx, what, out);
 }

@@ -214,6 +214,12 @@ static bool first(Builtin *b, Value *out)
     return true;
 }
 
+static bool second(Builtin *b, Value *out)
+{
+    *out = b->arg[1].v;
+    return true;
+}
+
 static bool alias(Builtin *b, Value *out)
 {
     *out = (Value){ .tag = V_TENSOR, .t = tensor_alias(b->cx, tensor_of(b, 0)) };
@@ -368,6 +374,7 @@ const BuiltinRow builtin_tensors[] = {
     ROW("prim::TimePoint", "", answer_int), ROW("prim::AddStatValue", "+", answer_none),
     ROW("profiler::_record_function_enter", "+", answer_int), ROW("profiler::_record_function_enter_new", "+", answer_int),
     ROW("profiler::_record_function_exit", "+", answer_none),
+    ROW("profiler::_call_end_callbacks_on_jit_fut", "**", second), FALSE_ROW("aten::is_pinned"),
     ROW("aten::hash", "*", no_hash), ROW("prim::id", "*", no_hash),
     { 0 }
 };

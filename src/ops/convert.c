@@ -134,6 +134,13 @@ static Value lower_zero_(Op *op)
     return filled(op, ox_int(op->g, 0));
 }
 
+/* The sizes are in a tensor; 0 is a size of 0. */
+static Ox lower_reshape_from_tensor(Op *op)
+{
+    Ox self = arg(op, "self"), shape = arg_typed(op, "shape", DT_INT64);
+    return ox_ok(shape) ? ox_with(op, "Reshape", INPUTS(self, ox_cast(op->g, shape, DT_INT64)), INT("allowzero", 1)) : POISON;
+}
+
 static Ox lower_fill(Op *op)
 {
     Ox self = arg(op, "self"), v = arg(op, "value");
@@ -198,8 +205,14 @@ const OpRow ops_convert[] = {
     CALL(lower_fill_, NULL, PLAIN, "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"),
     CALL(lower_fill_, NULL, PLAIN, "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"),
     CALL(lower_zero_, NULL, PLAIN, "aten::zero_(Tensor(a!) self) -> Tensor(a!)"),
+    LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor"),
+    LOWER(lower_reshape_from_tensor, NULL, PLAIN, "aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"),
+    REFUSE("ONNX's operators take no sparse tensors", "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"),
+    REFUSE("ONNX's operators take no sparse tensors", "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
+    REFUSE("ONNX has no nested tensors: pad them", "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"),
+    REFUSE("ONNX has no nested tensors: pad them", "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
+    REFUSE("ONNX has no nested tensors: pad them", "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
     LOWER(lower_copy, NULL, PLAIN, "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"),
-    LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor"),
     OPS_END
 };

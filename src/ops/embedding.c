@@ -119,6 +119,10 @@ static Ox lower_one_hot(Op *op)
     return scalar_again(op, hot, scalar);
 }
 
+#define PACKED_TABLE "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase"
+#define QUANTIZED(line) REFUSE("the zero points of a quantised table are floats, which ONNX's DequantizeLinear does not take", "quantized::" line)
+#define QUANTIZED_BAG(name) QUANTIZED(name "(" PACKED_TABLE " weight, Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
+    "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor")
 #define BAGS "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
 
 const OpRow ops_embedding[] = {
@@ -128,5 +132,10 @@ const OpRow ops_embedding[] = {
     CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
     CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
     LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
+    QUANTIZED_BAG("embedding_bag_byte"), QUANTIZED_BAG("embedding_bag_4bit"),
+    QUANTIZED("embedding_byte(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor"),
+    QUANTIZED("embedding_4bit(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor"),
+    QUANTIZED("embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
+    QUANTIZED("embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
     OPS_END
 };

@@ -57,6 +57,17 @@ static Ox lower_layout(Op *op)
     return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "dtype", ox_dtype(x))) : POISON;
 }
 
+static Ox lower_mkldnn_convolution(Op *op)
+{
+    const Value *a = op->call->arg, none[] = { val_int(0), val_int(0), val_int(0) };
+    Ox x = arg(op, "input");
+    int rank;
+    if (!need_rank(op, x, 4, &rank))
+        return POISON;
+    const Value args[] = { a[0], a[1], a[2], a[3], a[4], a[5], val_bool(false), val_list(op->cx, none, rank > 4 ? 3 : 2, "int"), a[6] };
+    return called(op, "aten::convolution", args, COUNT(args));
+}
+
 #define CONTEXT(name) "__torch__.torch.classes.xnnpack." name "OpContext"
 #define RUN(n, name, context) FAMILY(lower_run, n, NULL, PLAIN, "prepacked::" name "(Tensor X, " CONTEXT(context) " W_prepack) -> Tensor")
 #define BOUNDS "Scalar? output_min=None, Scalar? output_max=None) -> "
@@ -74,6 +85,8 @@ const OpRow ops_prepacked[] = {
     OTHER("Vulkan", "vulkan_prepack::run_linear_context(Tensor X, Any W_prepack) -> Tensor"),
     OTHER("Vulkan", "vulkan_prepack::run_tconv2d_context(Tensor X, Any W_prepack) -> Tensor"),
     CALL(lower_lost_weights, NULL, PLAIN, "prim::ConstantMKLDNNTensor() -> Tensor"),
+    LOWER(lower_mkldnn_convolution, NULL, PLAIN, "prim::mkldnn_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor"),
+    REFUSE("its result is laid out for a kernel of one CPU; weights of 4 bits are written by quantize_per_channel_group", "aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor"),
     LOWER(lower_layout, NULL, PLAIN, "aten::to_mkldnn(Tensor self, ScalarType? dtype=None) -> Tensor"),
     LOWER(lower_layout, NULL, PLAIN, "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"),
     OPS_END

@@ -315,6 +315,27 @@ static Value lower_sym_numel(Op *op)
     return val_dim(op->cx, type_numel(op->cx, x->type));
 }
 
+static Value lower_abs(Op *op)
+{
+    Value a = arg_value(op, "a");
+    Dim d;
+    double f;
+    if (is_int(a) && val_dim_of(a, op->cx, &d))
+        return val_dim(op->cx, dim_max(op->cx, d, dim_sub(op->cx, dim_int(op->cx, 0), d)));
+    if (known_float(a, &f))
+        return val_float(f < 0 ? -f : f);
+    return val_number_of(op->g, ox(op, "Abs", as_double(op, a)));
+}
+
+/* Where a view begins in its memory is not told; a tensor that is no view begins at its start. */
+static Value lower_sym_storage_offset(Op *op)
+{
+    Tensor *t = arg_tensor(op, "self");
+    if (t && t->base)
+        return val_tensor(op->cx, op_refuse(op, "the place of a view in its memory is not known"));
+    return t ? val_int(0) : val_poison();
+}
+
 static Value lower_sym_stride(Op *op)
 {
     Tensor *t = arg_tensor(op, "self");
@@ -353,6 +374,7 @@ const OpRow ops_symbolic[] = {
     CALL_FAMILY(lower_logic, false, NULL, PLAIN, "_operator::and_(Scalar a, Scalar b) -> Scalar"),
     CALL_FAMILY(lower_logic, true, NULL, PLAIN, "_operator::or_(Scalar a, Scalar b) -> Scalar"),
     CALL(lower_neg, NULL, PLAIN, "_operator::neg(Scalar a) -> Scalar"),
+    CALL(lower_abs, NULL, PLAIN, "_operator::abs(Scalar a) -> Scalar"),
     CALL(lower_pos, NULL, PLAIN, "_operator::pos(Scalar a) -> Scalar"),
     CALL(lower_not, NULL, PLAIN, "torch::sym_not(Scalar a) -> bool"),
     CALL(lower_ite, NULL, PLAIN, "torch::sym_ite(Scalar b, Scalar t, Scalar f) -> Scalar"),
@@ -363,6 +385,7 @@ const OpRow ops_symbolic[] = {
     CALL_FAMILY(lower_round, N_FLOOR, NULL, PLAIN, "math::floor(Scalar x) -> int"),
     CALL_FAMILY(lower_round, N_CEIL, NULL, PLAIN, "math::ceil(Scalar x) -> int"),
     CALL(lower_sym_numel, NULL, PLAIN, "aten::sym_numel(Tensor self) -> SymInt"),
+    CALL(lower_sym_storage_offset, NULL, PLAIN, "aten::sym_storage_offset(Tensor self) -> SymInt"),
     CALL(lower_sym_stride, NULL, PLAIN, "aten::sym_stride.int(Tensor self, int dim) -> SymInt"),
     OPS_END
 };

@@ -39,12 +39,13 @@
     ROWS(pool) \
     ROWS(norm) \
     ROWS(resize) \
+    ROWS(interpolate) \
     ROWS(grid) \
     ROWS(fold) \
     ROWS(attention) \
     ROWS(quantized) \
     ROWS(quantized_layers) \
-    ROWS(fake_quantized) \
+    ROWS_AND_RULES(fake_quantized) \
     ROWS(prepacked) \
     ROWS(rnn) \
     ROWS(packed) \

@@ -233,5 +233,6 @@ const OpRow ops_vision[] = {
     LOWER(lower_deform_conv2d, NULL, PLAIN,
           "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
           "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"),
+    REFUSE("where two rotated boxes overlap has a number of corners that depends on the data", "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor"),
     OPS_END
 };

@@ -195,6 +195,8 @@ def torch_operator(call, args, kwargs, size):
     if isinstance(call, Case) and call.name.startswith("quantized::"):  # what is packed in its arguments is packed for it
         torch.backends.quantized.engine = "onednn" if call.name.startswith(ONEDNN) else "x86"
     space, _, name = call.name.rpartition("::")
+    if space == "quantized_decomposed":
+        import torch.ao.quantization.fx._decomposed                     # noqa: F401
     op = getattr(getattr(torch.ops, space or "aten"), name)
     if call.overload is not None:
         op = getattr(op, call.overload or "default")

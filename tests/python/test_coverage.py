@@ -1,0 +1,46 @@
+"""Every operator that torch.onnx, torchlib, and the saved programs of PyTorch 1.13 and 2.13 name: `pt2onnx ops` knows it.
+
+tests/data/operators.txt has one a line, with who names it. What is refused, and nothing else, stands here."""
+import os
+import subprocess
+
+import oracle
+
+with open(os.path.join(oracle.TOP, "tests", "data", "operators.txt")) as f:
+    NAMES = [line.split()[0] for line in f if not line.startswith("#")]
+
+# No file holds these: they are functions and marks of an exporter.
+NO_OPERATORS = {"aten::_floor_divide", "aten::get_pool_ceil_padding", "aten::getitem", "aten::scan", "onnx::Placeholder", "prim::ConstantChunk", "prim::ConstantSplit"}
+REFUSED = NO_OPERATORS | {
+    # drawn by rejection
+    "aten::_sample_dirichlet", "aten::_standard_gamma",
+    # decompositions of matrices
+    "aten::_linalg_svd", "aten::linalg_lstsq", "aten::linalg_qr", "aten::linalg_svd",
+    # tensors that ONNX has not: sparse, nested, with memory of their own, with float zero points, 8-bit floats in products
+    "aten::to_sparse", "aten::_nested_tensor_from_mask", "aten::_nested_tensor_from_mask_left_aligned", "aten::to_padded_tensor", "prims::resize",
+    "quantized::embedding_bag_4bit", "quantized::embedding_bag_byte", "quantized::embedding_bag_prepack", "quantized::embedding_bag_unpack", "aten::_scaled_mm",
+    # written for one kernel, or for one sample
+    "aten::_convert_weight_to_int4pack_for_cpu", "torch._functorch.predispatch._add_batch_dim", "torch._functorch.predispatch._remove_batch_dim",
+    "torch._functorch.predispatch._vmap_increment_nesting", "torch._functorch.predispatch._vmap_decrement_nesting",
+    "torch._functorch.predispatch.lazy_load_decompositions",
+    # no filter, no fixed number of corners
+    "aten::_upsample_lanczos2d_aa", "torchvision::box_iou_rotated",
+}
+
+
+def described(name):
+    done = subprocess.run([oracle.PROGRAM, "ops", name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def is_refused(text):
+    """Nothing is said of how it is lowered, only why not."""
+    said = [line for line in text.splitlines() if line.startswith("    ")]
+    return bool(said) and all(line.startswith("    refused: ") and len(line) > len("    refused: ") + 10 for line in said)
+
+
+def test_every_name_is_known():
+    assert len(NAMES) > 750
+    texts = {name: described(name) for name in NAMES}
+    assert [n for n in NAMES if texts[n] is None] == []
+    assert sorted(n for n in NAMES if is_refused(texts[n])) == sorted(REFUSED & set(NAMES))
