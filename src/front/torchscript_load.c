@@ -235,7 +235,7 @@ static bool declare_inputs(Ctx *cx, Program *p)
 bool ts_defaults(Ctx *cx, TorchScript *ts)
 {
     Program *p = ts->p;
-    for (uint32_t k = 1; k < p->entry->n_param; k++) {
+    for (uint32_t k = 1; p->entry && k < p->entry->n_param; k++) {
         const ParamDecl *d = &p->entry->param[k];
         for (uint32_t i = 0; d->deflt && i < p->n_input; i++) {
             if (d->name != p->input[i].name)

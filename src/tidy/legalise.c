@@ -546,6 +546,8 @@ static bool legal_node(Legal *l, Node *n, int depth)
 {
     if (!n->op)
         return true;
+    if (node_is(n, "Reshape") && !dims_step(l->rw, n))          /* tells whether a 0 may mislead: legal_reshape asks */
+        return false;
     Ox out[MAX_OUT] = { NULL };
     size_t from = n->graph->nodes.n;
     Verdict v = n->n_out <= MAX_OUT && depth < MAX_DEPTH ? alternative(l, n, out) : AS_IT_IS;

@@ -130,6 +130,9 @@ static DType wider_type(const Node *n, const OpVersion *v, const char *type, DTy
 
 static bool is_tensor(Ox v) { return v && v->type && v->type->kind == T_TENSOR; }
 
+/* ONNX Runtime has no kernel, but expands ONNX's own function, whose parts have kernels for float32. */
+static bool is_expanded(const char *op) { return strcmp(op, "HardSwish") == 0 || strcmp(op, "Mish") == 0; }
+
 bool runs_somehow(const Node *n, int opset)
 {
     const OpVersion *v = onnx_version(n->op, opset);
@@ -139,6 +142,8 @@ bool runs_somehow(const Node *n, int opset)
         const FormalArg *f = formal_of(v->in, v->n_in, i);
         bool any;
         if (!f || !is_tensor(n->in[i]))
+            continue;
+        if (is_expanded(n->op->name) && ox_dtype(n->in[i]) == DT_FLOAT)
             continue;
         bool runs = kernel_takes(n->op->name, v, f->type, ox_dtype(n->in[i]), &any);
         if (!any || (!runs && !wider_type(n, v, f->type, ox_dtype(n->in[i]), true)))

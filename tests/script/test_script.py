@@ -130,8 +130,11 @@ class IfRankOnSize(nn.Module):
         return y
 
 
+def test_a_value_or_none(tmp_path):
+    same(IfNone(), tmp_path, [(torch.ones(3),), (-torch.ones(3),)], "-i", "x:float32[3]")
+
+
 def test_what_cannot_be_joined_is_refused_where_it_is_read(tmp_path):
-    assert "one arm of a branch" in refused(IfNone(), tmp_path, "-i", "x:float32[3]")
     text = refused(IfRank(), tmp_path, "-i", "x:float32[3]")
     assert "one arm of a branch gives" in text and "test_script.py" in text
     assert "rests on data" in text and "-i" not in text
