@@ -68,4 +68,4 @@ clean:                  ## remove what was built; environments and models stay
 	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken build-mutants
 
 help:                   ## this list
-	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20
