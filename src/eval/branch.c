@@ -29,12 +29,8 @@ static bool learn(Eval *ev, Value condition, bool truth)
     }
     Rel rel = s->rel;
     Dim a = s->a, b = s->b;
-    if (!truth) {
-        bool order = rel == REL_LT || rel == REL_LE;
-        rel = rel == REL_EQ ? REL_NE : rel == REL_NE ? REL_EQ : rel == REL_LT ? REL_LE : REL_LT;
-        a = order ? s->b : s->a;
-        b = order ? s->a : s->b;
-    }
+    if (!truth)
+        rel_not(&rel, &a, &b);
     const char *raised = ev->raised ? ev->raised->s : "";
     if (!told_as_assumption(ev, rel, a, b, raised))
         return false;

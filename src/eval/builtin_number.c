@@ -718,19 +718,6 @@ static bool has_symbolic(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
 }
 
-/* The opposite of a question about dims is again one. */
-static Value opposite(Graph *g, Value v)
-{
-    if (v.tag == V_BOOL)
-        return val_bool(!v.b);
-    const SymBool *s = v.sb;
-    if (s->ox || s->left)
-        return val_symbool(g->cx, ox_g(g, "Not", symbool_ox(g, s)));
-    if (s->rel == REL_EQ || s->rel == REL_NE)
-        return val_rel(g->cx, s->rel == REL_EQ ? REL_NE : REL_EQ, s->a, s->b);
-    return val_rel(g->cx, s->rel == REL_LT ? REL_LE : REL_LT, s->b, s->a);
-}
-
 /* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked together. */
 static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
 {
@@ -752,7 +739,7 @@ static bool same_value(Builtin *b, Value *out)
     if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
         if (!equal_symbolic_lists(b, x.list, y.list, out))
             return false;
-        *out = differ ? opposite(b->g, *out) : *out;
+        *out = differ ? val_not(b->ev, *out) : *out;
         return !ctx_failed(b->cx);
     }
     *out = val_bool(val_equal(b->cx, x, y) != differ);
@@ -806,7 +793,7 @@ static bool logic(Builtin *b, Value *out)
 
 static bool negate_bool(Builtin *b, Value *out)
 {
-    *out = opposite(b->g, b->arg[0].v);
+    *out = val_not(b->ev, b->arg[0].v);
     return !ctx_failed(b->cx);
 }
 

@@ -53,13 +53,9 @@ Value val_not(Eval *ev, Value v)
     const SymBool *s = v.sb;
     if (s->ox)
         return val_symbool(ev->cx, ox_g(ev->g, "Not", s->ox));
-    switch (s->rel) {
-    case REL_EQ: return val_rel(ev->cx, REL_NE, s->a, s->b);
-    case REL_NE: return val_rel(ev->cx, REL_EQ, s->a, s->b);
-    case REL_LT: return val_rel(ev->cx, REL_LE, s->b, s->a);
-    case REL_LE: break;
-    }
-    return val_rel(ev->cx, REL_LT, s->b, s->a);
+    SymBool opposite = *s;
+    rel_not(&opposite.rel, &opposite.a, &opposite.b);
+    return val_rel(ev->cx, opposite.rel, opposite.a, opposite.b);
 }
 
 bool assume_order(Ctx *cx, const SymBool *s, bool truth)
@@ -68,13 +64,10 @@ bool assume_order(Ctx *cx, const SymBool *s, bool truth)
         return assume_order(cx, s->left, true) && assume_order(cx, s->right, true);
     if (s->ox)
         return true;
-    switch (s->rel) {
-    case REL_EQ: return truth || dim_assume(cx, REL_NE, s->a, s->b);
-    case REL_NE: return !truth || dim_assume(cx, REL_NE, s->a, s->b);
-    case REL_LT: return truth ? dim_assume(cx, REL_LT, s->a, s->b) : dim_assume(cx, REL_LE, s->b, s->a);
-    case REL_LE: break;
-    }
-    return truth ? dim_assume(cx, REL_LE, s->a, s->b) : dim_assume(cx, REL_LT, s->b, s->a);
+    SymBool holds = *s;
+    if (!truth)
+        rel_not(&holds.rel, &holds.a, &holds.b);
+    return holds.rel == REL_EQ || dim_assume(cx, holds.rel, holds.a, holds.b);
 }
 
 Ox stand_in(Graph *g, Ox like)

@@ -33,6 +33,16 @@ static Tri decide(Ctx *cx, Rel rel, Dim a, Dim b)
     return eq == UNKNOWN ? UNKNOWN : eq == YES ? NO : YES;
 }
 
+void rel_not(Rel *rel, Dim *a, Dim *b)
+{
+    static const Rel opposite[] = { [REL_EQ] = REL_NE, [REL_NE] = REL_EQ, [REL_LT] = REL_LE, [REL_LE] = REL_LT };
+    bool is_order = *rel == REL_LT || *rel == REL_LE;
+    Dim left = *a;
+    *rel = opposite[*rel];
+    *a = is_order ? *b : left;
+    *b = is_order ? left : *b;
+}
+
 Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b)
 {
     if (!a || !b)

@@ -32,8 +32,8 @@ typedef struct Obj Obj;
 typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
-/* ox NULL: the predicate `a rel b`; else ox, which may be known to be `left and right`. */
 typedef struct Maybe Maybe;
+/* ox NULL: the predicate `a rel b`; else ox, which may be known to be `left and right`. */
 typedef struct SymBool { Rel rel; Dim a, b; Ox ox; const struct SymBool *left, *right; } SymBool;
 
 typedef struct Value {
@@ -128,6 +128,7 @@ static inline Value val_str(Str s) { return (Value){ .tag = V_STR, .s = s }; }
 static inline bool val_ok(Value v) { return v.tag != V_POISON; }
 Value val_dim(Ctx *cx, Dim d);                                  /* V_INT when known, else V_SYMINT; NULL gives poison */
 Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b);                  /* V_BOOL when decided, else V_SYMBOOL */
+void rel_not(Rel *rel, Dim *a, Dim *b);                         /* the relation that holds when this one does not */
 Value val_symbool(Ctx *cx, Ox b);                               /* V_BOOL when constant */
 Value val_both(Graph *g, Value x, Value y);                     /* x and y, each V_BOOL or V_SYMBOOL */
 Value val_number_of(Graph *g, Ox v);                            /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an int: its item, or a fresh symbol with origin) */

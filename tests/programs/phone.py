@@ -4,15 +4,15 @@
 
 The weights lie inside objects of XNNPACK, and pip's PyTorch has no such classes: it cannot even load the files.
 """
-import io
 import os
 import warnings
-import zipfile
 
 import numpy
 import torch
 from torch import nn
 from torch.utils.mobile_optimizer import optimize_for_mobile
+
+from archive import without_debug
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -36,14 +36,6 @@ class Phone(nn.Module):
         return self.last(nn.functional.hardtanh(self.inner(y), 0.0, 6.0))
 
 
-def write(data, path):
-    """Without debug records: where the project lies is nobody's business."""
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(path, "w") as out:
-        for name in source.namelist():
-            if not name.endswith(".debug_pkl"):
-                out.writestr(zipfile.ZipInfo(name), source.read(name))
-
-
 def main():
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
@@ -56,7 +48,7 @@ def main():
     arrays = {"%d.%s0" % (i, k): a.numpy() for i, x in enumerate(runs) for k, a in (("in", x), ("out", model(x).detach()))}
     for name, data in (("phone", phone.save_to_buffer()), ("lite", scripted._save_to_buffer_for_lite_interpreter()),
                        ("phone_lite", phone._save_to_buffer_for_lite_interpreter())):
-        write(data, os.path.join(HERE, name + ".pt"))
+        without_debug(data, os.path.join(HERE, name + ".pt"))
         numpy.savez_compressed(os.path.join(HERE, name + ".npz"), options=options, **arrays)
 
 

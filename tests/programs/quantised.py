@@ -6,13 +6,14 @@ tests/script/test_quantised.py runs them in ONNX Runtime without its optimizatio
 import io
 import os
 import warnings
-import zipfile
 
 import numpy
 import torch
 import torch.ao.nn.quantized as nnq
 import torch.ao.quantization as tq
 from torch import nn
+
+from archive import without_debug
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "quantised")
 
@@ -75,13 +76,10 @@ def programs():
 
 
 def save(model, x, path):
-    """A trace, without its debug records: where the project lies is nobody's business."""
+    """A trace, without its debug records."""
     whole = io.BytesIO()
     torch.jit.save(torch.jit.trace(model, x), whole)
-    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as out:
-        for name in source.namelist():
-            if not name.endswith(".debug_pkl"):
-                out.writestr(zipfile.ZipInfo(name), source.read(name))
+    without_debug(whole.getvalue(), path)
 
 
 def main():
