@@ -47,6 +47,7 @@ MUST_USE bool lex_next(Lexer *lx);
 bool lex_followed_by(const Lexer *lx, const char *punctuation);
 /* Fails at bytes [start, end) of the text; returns false. */
 bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end, const char *fmt, ...) PRINTF_LIKE(6, 7);
+
 /* ---- torchscript_parse.c ---- */
 
 /* A type by itself, as pickles carry them: "List[Optional[Tensor]]". NULL after an error. */
@@ -56,7 +57,7 @@ const TypeExpr *torchscript_parse_type(Ctx *cx, Str text);
 
 DType dtype_of_storage(Str global, bool *quantised);    /* "FloatStorage"; DT_NONE when ONNX has no such type */
 
-/* ---- torchscript_load.c, torchscript_state.c, torchscript_debug.c: the archive ---- */
+/* ---- torchscript_load.c, torchscript_tensor.c, torchscript_name.c, torchscript_state.c, torchscript_debug.c: the archive ---- */
 
 /* A storage record. Tensors that see the same one are told by its pointer. */
 typedef struct SavedStorage {
@@ -110,6 +111,19 @@ Function *ts_find_function(Ctx *cx, Program *p, Str qualname);
 const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global);
 const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text);
 
+/* A call of this global. */
+bool pickle_is_call(const Pickle *p, const char *module, const char *name);
+/* A call that makes a tensor. */
+bool pickle_is_tensor(const Pickle *p);
+/* A number, a bool, a string, None: nothing in it has a name. */
+bool pickle_is_plain(const Pickle *p);
+/* An object of model.json with a state of its own had its attributes set before: this dict, NULL for any other. */
+const Pickle *pickle_earlier_attributes(const Pickle *p);
+/* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies, "data/", "traced_inputs/", .. */
+SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
+
+/* "layer1.0" and "weight" as "layer1.0.weight"; the name alone below the root. */
+Str ts_child_name(Ctx *cx, Str path, const char *name);
 /* Name every tensor of the two pickles, list the weights, find what shares bytes. */
 MUST_USE bool ts_name_tensors(Ctx *cx, TorchScript *ts);
 MUST_USE bool ts_build_root(Ctx *cx, Program *p, Value *out);
@@ -118,9 +132,6 @@ MUST_USE bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out);
 MUST_USE bool ts_defaults(Ctx *cx, TorchScript *ts);
 /* A constant expression: a default, an enum's value. */
 MUST_USE bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out);
-/* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies, "data/", "traced_inputs/", .. */
-SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
-bool pickle_is_call(const Pickle *p, const char *module, const char *name);
 
 /* ---- torchscript_legacy.c: model.json of PyTorch 1.0 to 1.3 becomes ts->data and ts->constants ---- */
 
@@ -128,7 +139,6 @@ MUST_USE bool ts_read_legacy(Ctx *cx, TorchScript *ts);
 
 /* Sets text->locate, when the archive has the record's debug record. */
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text);
-
 
 /* ---- sympy.c ---- */
 

@@ -2,7 +2,7 @@
  *
  * model.json is a protobuf message in protobuf's JSON: a table of tensors, and a tree of modules with their parameters,
  * attributes and one code record of bare functions each. It becomes what later releases wrote: pickled objects of classes.
- * So torchscript_state.c reads both kinds of archive, and only this file knows of the older one. Values of attributes stand
+ * So torchscript_tensor.c and torchscript_state.c read both kinds of archive, and only this file knows of the older one. Values of attributes stand
  * in attributes.pkl, which names tensors by their place in the table; so does CONSTANTS.cN of the code. */
 #include <stdlib.h>
 

@@ -1,0 +1,213 @@
+/* torchscript_name.c - the names of an archive's tensors, as the state_dict has them, and which tensors share their bytes.
+ *
+ * Walked once, before any evaluation: a tensor is called what it is found under first. Those that see exactly the same
+ * elements are one (SavedTensor.same); those that only overlap are marked, because a write to one is seen by the other. */
+#include <stdlib.h>
+
+#include "base/limits.h"
+#include "front/internal.h"
+
+/* ---- names ---- */
+
+typedef struct Namer {
+    Ctx *cx;
+    TorchScript *ts;
+    const char *dir;
+    uint64_t seen;                  /* values met: a module reached by many ways counts each time */
+    VEC(SavedTensor *) weights;     /* of Program.weights, in the same order */
+} Namer;
+
+static bool name_value(Namer *n, const Pickle *p, Str name);
+
+Str ts_child_name(Ctx *cx, Str path, const char *name)
+{
+    return path->len ? str_cat(cx, path->s, ".", name) : str_of(cx, name);
+}
+
+/* A name for the tensor itself: the first that it is found under. */
+static bool name_tensor(Namer *n, const Pickle *p, Str name, bool parameter, SavedTensor **out)
+{
+    SavedTensor *t = ts_tensor(n->cx, n->ts, p, n->dir);
+    if (!t)
+        return false;
+    if (!t->name) {
+        t->name = name;
+        t->parameter = parameter;
+        if (t->k)
+            t->k->derived = name;
+        if (t->scales && t->scales->k && t->zero_points->k) {
+            t->scales->k->derived = ts_child_name(n->cx, name, "scale");
+            t->zero_points->k->derived = ts_child_name(n->cx, name, "zero_point");
+        }
+    }
+    *out = t;
+    return true;
+}
+
+/* An entry of the state_dict. */
+static bool name_weight(Namer *n, const Pickle *p, Str name, bool parameter)
+{
+    SavedTensor *t;
+    if (!name_tensor(n, p, name, parameter, &t))
+        return false;
+    if (t->k && !t->k->name && t->axis < 0 && !t->st->quantised) {
+        t->k->name = t->name;
+        t->k->derived = NULL;
+    }
+    Weight w = { .name = name, .parameter = parameter, .persistent = true };
+    return !t->k || (vec_push(n->cx, &n->weights, t) && vec_push(n->cx, &n->ts->p->weights, w));
+}
+
+static bool name_items(Namer *n, const Pickle *p, Str name)
+{
+    size_t step = p->tag == P_DICT ? 2 : 1;
+    for (size_t i = 0; i + step <= p->seq.n; i += step) {
+        const Pickle *key = p->seq.at[i];
+        Str child = p->tag == P_DICT && key->tag == P_STR ? ts_child_name(n->cx, name, key->s->s) : str_fmt(n->cx, "%s.%zu", name->s, i / step);
+        if (!name_value(n, p->seq.at[i + step - 1], child))
+            return false;
+    }
+    return true;
+}
+
+/* Which attributes of a class are parameters (1) and buffers (2). */
+static Map roles_of(Ctx *cx, const ClassDef *c)
+{
+    Map roles = { 0 };
+    for (uint32_t i = 0; i < c->n_parameter; i++)
+        map_put(cx, &roles, c->parameter[i], (void *)1);
+    for (uint32_t i = 0; i < c->n_buffer; i++)
+        map_put(cx, &roles, c->buffer[i], (void *)2);
+    return roles;
+}
+
+/* The state_dict's order: a module's own tensors first, then its children. Files before PyTorch 1.4 do not list buffers:
+ * there every other tensor of a module is one. */
+static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, Str path)
+{
+    Map roles = roles_of(n->cx, c);
+    for (int children = 0; children < 2; children++)
+        for (size_t i = 0; i + 1 < state->seq.n; i += 2) {
+            const Pickle *key = state->seq.at[i], *value = state->seq.at[i + 1];
+            if (key->tag != P_STR || (value->tag == P_OBJECT) != (children == 1))
+                continue;
+            Str name = pickle_is_plain(value) ? key->s : ts_child_name(n->cx, path, key->s->s);
+            uintptr_t role = (uintptr_t)map_get(&roles, key->s);
+            bool buffer = role == 2 || (role == 0 && c->kind == CLASS_MODULE && n->ts->p->op_version < 2);
+            if (pickle_is_tensor(value) && (role == 1 || buffer) ? !name_weight(n, value, name, role == 1) : !name_value(n, value, name))
+                return false;
+        }
+    return true;
+}
+
+static bool name_object(Namer *n, const Pickle *p, Str path)
+{
+    const ClassDef *c = ts_class_of(n->cx, n->ts, p->fn);
+    if (!c)
+        return false;
+    const Pickle *earlier = pickle_earlier_attributes(p);
+    if (earlier && !name_attributes(n, c, earlier, path))
+        return false;
+    if (!p->state)
+        return true;
+    if (p->state->tag == P_DICT && c->kind != CLASS_TORCHBIND)
+        return name_attributes(n, c, p->state, path);
+    return name_value(n, p->state, path);
+}
+
+static bool name_value(Namer *n, const Pickle *p, Str name)
+{
+    SavedTensor *t;
+    if (!limit_ok(n->cx, LIMIT_OBJECTS, ++n->seen, "values of the saved model") || !limit_ok(n->cx, LIMIT_NAME, name->len, "bytes in a name"))
+        return false;
+    switch (p->tag) {
+    case P_TUPLE: case P_LIST: case P_DICT:
+        return name_items(n, p, name);
+    case P_OBJECT:
+        return name_object(n, p, name);
+    case P_CALL:
+        if (pickle_is_tensor(p))
+            return name_tensor(n, p, name, false, &t);
+        if (p->args->tag == P_TUPLE && p->args->seq.n > 0)       /* build_tensorlist(list), restore_type_tag(list, tag) */
+            return name_value(n, p->args->seq.at[0], name);
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* ---- what shares bytes ---- */
+
+static int compare_ints(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
+/* By offset first; then so that equal views are neighbours. */
+static int compare_views(const SavedTensor *a, const SavedTensor *b)
+{
+    int c = compare_ints(a->lo, b->lo);
+    if (!c)
+        c = compare_ints(a->k->rank, b->k->rank);
+    for (int i = 0; !c && i < a->k->rank; i++)
+        c = compare_ints(a->k->dims[i], b->k->dims[i]);
+    if (!c)
+        c = compare_ints(a->k->strides != NULL, b->k->strides != NULL);
+    for (int i = 0; !c && a->k->strides && i < a->k->rank; i++)
+        c = compare_ints(a->k->strides[i], b->k->strides[i]);
+    return c;
+}
+
+static int compare_tensors(const void *x, const void *y)
+{
+    const SavedTensor *a = *(SavedTensor *const *)x, *b = *(SavedTensor *const *)y;
+    int c = compare_views(a, b);
+    return c ? c : compare_ints(a->from->id, b->from->id);
+}
+
+/* Runs of tensors that overlap one another, in order of offset: all of a run with two different views are marked. */
+static void mark_overlaps(SavedStorage *st)
+{
+    SavedTensor **at = st->tensors.at;
+    for (size_t from = 0, to; from < st->tensors.n; from = to) {
+        int64_t hi = at[from]->hi;
+        bool differ = false;
+        for (to = from + 1; to < st->tensors.n && at[to]->lo < hi; to++) {
+            hi = at[to]->hi > hi ? at[to]->hi : hi;
+            differ = differ || at[to]->same != at[from]->same;
+        }
+        for (size_t i = from; differ && i < to; i++)
+            at[i]->shared_bytes = true;
+    }
+}
+
+static void find_sharing(SavedStorage *st)
+{
+    if (st->tensors.n < 2)
+        return;
+    qsort(st->tensors.at, st->tensors.n, sizeof *st->tensors.at, compare_tensors);
+    for (size_t i = 1; i < st->tensors.n; i++) {
+        SavedTensor *t = st->tensors.at[i], *before = st->tensors.at[i - 1];
+        if (t->axis >= 0 || before->axis >= 0 || compare_views(t, before))
+            continue;
+        t->same = before->same;
+        if (!t->same->k->name && t->k->name) {
+            t->same->k->name = t->k->name;
+            t->same->k->derived = NULL;
+        }
+        t->k = t->same->k;
+    }
+    mark_overlaps(st);
+}
+
+bool ts_name_tensors(Ctx *cx, TorchScript *ts)
+{
+    Namer data = { .cx = cx, .ts = ts, .dir = ts->data_dir }, constants = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
+    if (!name_value(&data, ts->data, str_of(cx, "")))
+        return false;
+    for (size_t i = 0; i < ts->constants->seq.n; i++)
+        if (!name_value(&constants, ts->constants->seq.at[i], str_fmt(cx, "CONSTANTS.c%zu", i)))
+            return false;
+    for (size_t i = 0; i < ts->storages.n; i++)
+        find_sharing(ts->storages.at[i].val);
+    for (size_t i = 0; i < ts->p->weights.n; i++)
+        ts->p->weights.at[i].k = data.weights.at[i]->k;
+    return !ctx_failed(cx);
+}

@@ -1,0 +1,254 @@
+/* torchscript_tensor.c - the pickled tensors of a TorchScript archive: views over storage records.
+ *
+ * Each is read once (keep arena) and checked against its record, whose bytes stay where they are. What cannot be used (sparse,
+ * a foreign element type, no data) is a SavedTensor too, with the reason: only a program that needs it fails. */
+#include "base/limits.h"
+#include "front/internal.h"
+
+/* ---- what a pickled value is ---- */
+
+bool pickle_is_call(const Pickle *p, const char *module, const char *name)
+{
+    return p->tag == P_CALL && str_is(p->fn->global.module, module) && str_is(p->fn->global.name, name);
+}
+
+bool pickle_is_tensor(const Pickle *p)
+{
+    return pickle_is_call(p, "torch._utils", "_rebuild_tensor_v2") || pickle_is_call(p, "torch._utils", "_rebuild_qtensor") ||
+           pickle_is_call(p, "torch._utils", "_rebuild_sparse_tensor");
+}
+
+/* A number, a bool, a string, None: nothing in it has a name. */
+bool pickle_is_plain(const Pickle *p)
+{
+    return p->tag == P_NONE || p->tag == P_BOOL || p->tag == P_INT || p->tag == P_FLOAT || p->tag == P_STR;
+}
+
+/* An object of model.json with a state of its own had its attributes set before: they are NEWOBJ's argument. */
+const Pickle *pickle_earlier_attributes(const Pickle *p)
+{
+    const Pickle *args = p->args;
+    return args->tag == P_TUPLE && args->seq.n == 1 && args->seq.at[0]->tag == P_DICT ? args->seq.at[0] : NULL;
+}
+
+/* ---- storages and tensors ---- */
+
+static bool bad_tensor(Ctx *cx, const char *what)
+{
+    return fail(cx, E_FORMAT, "a pickled tensor %s", what);
+}
+
+/* pid := ("storage", torch.XStorage, key, location, numel) */
+static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, Str *location, int64_t *numel)
+{
+    if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n != 5)
+        return bad_tensor(cx, "has no storage");
+    Pickle *const *at = p->pid->seq.at;
+    if (at[0]->tag != P_STR || !str_is(at[0]->s, "storage") || at[1]->tag != P_GLOBAL || at[2]->tag != P_STR || at[3]->tag != P_STR ||
+        at[4]->tag != P_INT || at[4]->i < 0)
+        return bad_tensor(cx, "has a storage that is described in another way than torch does");
+    *type = at[1];
+    *key = at[2]->s;
+    *location = at[3]->s;
+    *numel = at[4]->i;
+    return true;
+}
+
+/* The record's bytes; nothing is read. traced_inputs/ has empty records, and a storage without elements may have none. */
+static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t numel, bool described_only)
+{
+    const ZipEntry *e = zip_find_in_root(cx, ts->zip, st->record->s);
+    if (e && !zip_bytes(cx, ts->zip, e, &st->bytes))
+        return false;
+    if (!e && numel > 0 && !st->meta && !described_only)
+        return fail(cx, E_FORMAT, "the archive has no record %s, which a tensor's storage names", st->record->s);
+    if (!e)
+        st->bytes = (Bytes){ .src = source_memory(cx, "", 0) };
+    return true;
+}
+
+static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, const char *dir)
+{
+    const Pickle *type;
+    Str key, location;
+    int64_t numel;
+    if (!read_pid(cx, pid, &type, &key, &location, &numel))
+        return NULL;
+    Str record = str_cat(cx, dir, key->s, "");
+    SavedStorage *st = map_get(&ts->storages, record);
+    if (st)
+        return st;
+    st = new(cx, SavedStorage);
+    st->record = record;
+    st->meta = str_is(location, "meta");
+    st->type_name = type->global.name;
+    st->dtype = dtype_of_storage(type->global.name, &st->quantised);
+    map_put(cx, &ts->storages, record, st);
+    return storage_bytes(cx, ts, st, numel, !strcmp(dir, "traced_inputs/")) ? st : NULL;
+}
+
+static bool int_tuple(Ctx *cx, const Pickle *p, int64_t *out, int *n)
+{
+    if (p->tag != P_TUPLE || p->seq.n > MAX_RANK)
+        return bad_tensor(cx, p->tag == P_TUPLE ? "has more than 32 dimensions" : "has no sizes");
+    for (size_t i = 0; i < p->seq.n; i++) {
+        if (p->seq.at[i]->tag != P_INT || p->seq.at[i]->i < 0)
+            return bad_tensor(cx, "has a size or stride that is no natural number");
+        out[i] = p->seq.at[i]->i;
+    }
+    *n = (int)p->seq.n;
+    return true;
+}
+
+/* The elements of the storage that a tensor may touch are [offset, *hi). */
+static bool extent(Ctx *cx, int64_t offset, int rank, const int64_t *dims, const int64_t *strides, int64_t *hi)
+{
+    int64_t last = offset, numel = 1;
+    for (int i = 0; i < rank; i++) {
+        int64_t step;
+        if (!mul_ok(numel, dims[i], &numel))
+            return bad_tensor(cx, "has more elements than 64 bits can count");
+        if (dims[i] > 1 && (!mul_ok(dims[i] - 1, strides[i], &step) || !add_ok(last, step, &last)))
+            return bad_tensor(cx, "reaches beyond 64 bits");
+    }
+    *hi = offset;
+    if (numel > 0 && !add_ok(last, 1, hi))
+        return bad_tensor(cx, "reaches beyond 64 bits");
+    return true;
+}
+
+static bool is_contiguous(int rank, const int64_t *dims, const int64_t *strides)
+{
+    int64_t expected = 1;
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0)
+            return true;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (dims[i] != 1 && strides[i] != expected)
+            return false;
+        expected *= dims[i];
+    }
+    return true;
+}
+
+static bool fits_record(Ctx *cx, const SavedTensor *t)
+{
+    int64_t bytes;
+    size_t size = dtype_size(t->st->dtype);
+    if (t->hi == t->lo)
+        return true;
+    if (!mul_ok(t->hi, (int64_t)size, &bytes) || (uint64_t)bytes > t->st->bytes.len)
+        return fail(cx, E_FORMAT, "a tensor needs %lld elements of %s, which has %llu bytes", (long long)t->hi, t->st->record->s,
+                    (unsigned long long)t->st->bytes.len);
+    return true;
+}
+
+static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims, const int64_t *strides)
+{
+    Const *k = new(cx, Const);
+    uint64_t skip = (uint64_t)t->lo * dtype_size(t->st->dtype);
+    k->dtype = t->st->dtype;
+    k->rank = rank;
+    k->dims = mem_copy(cx, dims, (size_t)rank * sizeof *dims);
+    if (!is_contiguous(rank, dims, strides))
+        k->strides = mem_copy(cx, strides, (size_t)rank * sizeof *strides);
+    k->bytes = t->st->bytes;
+    if (t->hi > t->lo) {
+        k->bytes.off += skip;
+        k->bytes.len -= skip;
+    }
+    k->storage = t->st;
+    t->k = k;
+    return true;
+}
+
+/* Lazily conjugated or negated data would need arithmetic that nothing here does. */
+static const char *lazy_flag(const Pickle *args, size_t at)
+{
+    if (args->seq.n <= at || args->seq.at[at]->tag != P_CALL)
+        return NULL;
+    const Pickle *tagged = args->seq.at[at]->args;
+    bool any = tagged->tag == P_TUPLE && tagged->seq.n > 0 && tagged->seq.at[0]->tag == P_DICT && tagged->seq.at[0]->seq.n > 0;
+    return any ? "it is lazily conjugated or negated; save x.resolve_conj().resolve_neg()" : NULL;
+}
+
+/* (storage, offset, size, stride, ..) */
+static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir, size_t flags_at)
+{
+    int64_t dims[MAX_RANK], strides[MAX_RANK];
+    int rank, n_strides;
+    if (args->tag != P_TUPLE || args->seq.n < 6)
+        return bad_tensor(cx, "has too few arguments");
+    Pickle *const *at = args->seq.at;
+    if (!(t->st = storage_of(cx, ts, at[0], dir)) || !int_tuple(cx, at[2], dims, &rank) || !int_tuple(cx, at[3], strides, &n_strides))
+        return false;
+    if (rank != n_strides || at[1]->tag != P_INT || at[1]->i < 0)
+        return bad_tensor(cx, "has an offset, sizes and strides that do not go together");
+    t->lo = at[1]->i;
+    if (!extent(cx, t->lo, rank, dims, strides, &t->hi))
+        return false;
+    t->why = lazy_flag(args, flags_at);
+    if (t->st->meta)
+        t->why = "it is on the meta device and has no data";
+    else if (t->st->dtype == DT_NONE)
+        t->why = "ONNX has no such element type";
+    if (!t->why && strcmp(dir, "traced_inputs/") && !fits_record(cx, t))
+        return false;
+    vec_push(cx, &t->st->tensors, t);
+    return make_const(cx, t, rank, dims, strides);
+}
+
+/* qparams := (torch.per_tensor_affine, scale, zero_point) | (torch.per_channel_affine.., scales, zero_points, axis) */
+static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir)
+{
+    const Pickle *q = args->tag == P_TUPLE && args->seq.n > 4 ? args->seq.at[4] : NULL;
+    if (!q || q->tag != P_TUPLE || q->seq.n < 3 || q->seq.at[0]->tag != P_GLOBAL)
+        return bad_tensor(cx, "has no quantisation parameters");
+    Pickle *const *at = q->seq.at;
+    if (str_is(at[0]->global.name, "per_tensor_affine")) {
+        if (at[1]->tag != P_FLOAT || at[2]->tag != P_INT)
+            return bad_tensor(cx, "has a scale or zero point that is no number");
+        t->axis = -1;
+        t->scale = at[1]->f;
+        t->zero_point = at[2]->i;
+    } else {
+        if (q->seq.n < 4 || at[3]->tag != P_INT || at[3]->i < 0 || at[3]->i >= MAX_RANK)
+            return bad_tensor(cx, "is quantised by channel without an axis");
+        t->axis = (int)at[3]->i;
+        if (!(t->scales = ts_tensor(cx, ts, at[1], dir)) || !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
+            return false;
+        if (str_is(at[0]->global.name, "per_channel_affine_float_qparams"))
+            t->why = "its zero points are floats, which ONNX cannot say";
+    }
+    return strided(cx, ts, t, args, dir, 7);
+}
+
+static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *call, const char *dir)
+{
+    if (pickle_is_call(call, "torch._utils", "_rebuild_tensor_v2"))
+        return strided(cx, ts, t, call->args, dir, 6);
+    if (pickle_is_call(call, "torch._utils", "_rebuild_qtensor"))
+        return quantised(cx, ts, t, call->args, dir);
+    t->why = "it is sparse; save x.to_dense()";
+    return true;
+}
+
+SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir)
+{
+    SavedTensor *t = map_get(&ts->tensors, call);
+    if (t)
+        return t;
+    if (!pickle_is_tensor(call)) {
+        bad_tensor(cx, "is expected where the pickle has something else");
+        return NULL;
+    }
+    keep_begin(cx);
+    t = new(cx, SavedTensor);
+    t->from = call;
+    t->same = t;
+    t->axis = -1;
+    map_put(cx, &ts->tensors, call, t);
+    bool good = read_tensor(cx, ts, t, call, dir);
+    keep_end(cx);
+    return good ? t : NULL;
+}
