@@ -272,9 +272,6 @@ static Ox lower_polygamma(Op *op)
 
 #define SPECIAL(fn, datum, line) FAMILY(fn, datum, "int-to-float(self)", PLAIN, line)
 #define NO_BESSEL "ONNX has no Bessel or Airy functions, and sums for them hold on short intervals only"
-#define DEGREE_IS_DATA "the degree of the polynomial is a tensor: it would need a loop for each element"
-#define POLYNOMIAL(name) REFUSE(DEGREE_IS_DATA, "aten::special_" name "(Tensor x, Tensor n) -> Tensor"), \
-    OLDER("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor"), OLDER("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor")
 #define UNKNOWN(why, name) REFUSE(why, "aten::special_" name "(Tensor self) -> Tensor")
 
 const OpRow ops_special[] = {
@@ -311,9 +308,5 @@ const OpRow ops_special[] = {
     UNKNOWN(NO_BESSEL, "modified_bessel_k0"), UNKNOWN(NO_BESSEL, "modified_bessel_k1"),
     REFUSE(NO_BESSEL, "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
     REFUSE(NO_BESSEL, "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
-    POLYNOMIAL("chebyshev_polynomial_t"), POLYNOMIAL("chebyshev_polynomial_u"), POLYNOMIAL("chebyshev_polynomial_v"), POLYNOMIAL("chebyshev_polynomial_w"),
-    POLYNOMIAL("hermite_polynomial_h"), POLYNOMIAL("hermite_polynomial_he"), POLYNOMIAL("laguerre_polynomial_l"), POLYNOMIAL("legendre_polynomial_p"),
-    POLYNOMIAL("shifted_chebyshev_polynomial_t"), POLYNOMIAL("shifted_chebyshev_polynomial_u"),
-    POLYNOMIAL("shifted_chebyshev_polynomial_v"), POLYNOMIAL("shifted_chebyshev_polynomial_w"),
     OPS_END
 };
