@@ -1,0 +1,86 @@
+/* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that a trip hands to the next; loop_match.c: what a run
+ * of the body made of them; loop.c: the runs, and the node. */
+#ifndef PT2ONNX_EVAL_LOOP_H
+#define PT2ONNX_EVAL_LOOP_H
+
+#include "eval/branch.h"
+
+typedef struct Leaf {
+    enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } form;
+    DType dtype;
+    int rank;
+    Dim dim[MAX_RANK];              /* NULL: another one in each trip */
+    Ox init, last, made;            /* before the loop, after the body's run, behind the loop */
+    Tensor *tensor, *alias;         /* as it was before, and after a trip: kind, and what it may share memory with */
+    Ox input;
+    Tensor *fed;                    /* TENSOR: what the body gets */
+    Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it. dim[0] is its length */
+    Ox item;                        /* LIST: all that the trip did was to append this */
+    bool dead;                      /* its place was taken by others */
+    bool counts, natural;           /* INT: `first + step * trip`; not that, but never negative */
+    Dim first, now;                 /* INT: before the loop, and what the body was given: NULL when nobody knows */
+    int64_t step;
+} Leaf;
+
+typedef struct Carried {
+    int kind;                       /* of Change */
+    void *what;
+    uint64_t born;
+    Value original;                 /* CELL: the value before the loop */
+    Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
+    Value after_first;              /* CELL: what the first run's trip made of it */
+    size_t first, n;                /* leaves */
+    bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
+    bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
+    bool reshaped;                  /* this run found a list in it whose length changes */
+} Carried;
+
+/* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run on. */
+typedef struct Growing { List *list; ItemType item; } Growing;
+
+typedef struct Loop {
+    Eval *ev;
+    const LoopPlan *plan;
+    VEC(Carried) carried;
+    VEC(Leaf) leaves;
+    VEC(Growing) growing;
+    VEC(List *) lost;               /* lists that nobody may read behind the loop */
+    Graph *g;                       /* the body */
+    Ox keep_going, cond_in;
+    uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
+    Map seen;                       /* storages and containers that this run's trip left in carried things */
+    bool again;                     /* this run found something new */
+    TripStart start;                /* what the condition says when a trip begins */
+} Loop;
+
+/* An error about the loop; false. */
+bool loop_give_up(Loop *l, Str why);
+
+/* ---- loop_carry.c ---- */
+
+static inline bool leaf_is_ragged(const Leaf *leaf) { return leaf->form == LEAF_LIST && leaf->before->item.ragged; }
+/* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
+MUST_USE bool loop_add_leaves(Loop *l, Value v);
+/* v with containers of its own, which nobody else changes. */
+Value loop_copy(Ctx *cx, Value v);
+/* Zeros in the place of v, outside of the loop. False: nothing that a loop carries. */
+MUST_USE bool loop_stand_in(Loop *l, Value v, Value *out);
+Dim leaf_counted(const Loop *l, const Leaf *leaf);
+void leaf_make_input(Loop *l, Leaf *leaf);
+/* Puts the body's inputs, or what the Loop gives, in the place of a carried thing. */
+void loop_set(Loop *l, const Carried *c, bool behind);
+Carried *loop_carried(Loop *l, const void *what);
+/* A thing that the body was not known to change: carried from the next run on. */
+MUST_USE bool loop_found(Loop *l, const Change *c);
+/* The values before the loop of what the last run found: read once its writes are undone. */
+MUST_USE bool loop_first_values(Loop *l, size_t from);
+Str why_same_in_some_trips(Ctx *cx);
+
+/* ---- loop_match.c ---- */
+
+/* A list of the shape has another length, or items of other sizes, after a trip than before. */
+MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after);
+/* What a run of the body made of a thing: do the types hold? */
+MUST_USE bool loop_check(Loop *l, const Change *c);
+
+#endif

@@ -1,0 +1,376 @@
+/* loop_carry.c - what a trip of a loop that ONNX runs hands to the next: the tensors and numbers inside variables, lists, dicts and
+ * memory (leaves), what the body gets in their place, and what stands there behind the loop. */
+#include "eval/loop.h"
+
+/* ---- leaves: the tensors and numbers inside a value ---- */
+
+/* v is read in ev->g. */
+static bool add_leaf(Loop *l, Value v)
+{
+    Leaf leaf = { .rank = 0, .dtype = DT_NONE };
+    Graph *g = l->ev->g;
+    if (v.tag == V_TENSOR) {
+        leaf.init = tensor_read(g, v.t);
+        leaf.form = LEAF_TENSOR;
+        leaf.tensor = v.t;
+    } else {
+        leaf.init = carry_ox(g, v);
+        leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT : v.tag == V_FLOAT || v.tag == V_SYMFLOAT ? LEAF_FLOAT : LEAF_BOOL;
+    }
+    if (!ox_ok(leaf.init))
+        return !ctx_failed(l->ev->cx);
+    leaf.dtype = ox_dtype(leaf.init);
+    leaf.rank = ox_rank(leaf.init);
+    for (int i = 0; i < leaf.rank; i++)
+        leaf.dim[i] = ox_dim(leaf.init, i);
+    return vec_push(l->ev->cx, &l->leaves, leaf);
+}
+
+static bool add_list_leaf(Loop *l, const List *list)
+{
+    Stacked *s = list->stacked;
+    Leaf leaf = { .form = LEAF_LIST, .before = s, .init = stacked_whole(l->ev, s) };
+    if (!ox_ok(leaf.init))
+        return !ctx_failed(l->ev->cx);
+    leaf.dtype = s->item.type->dtype;
+    leaf.rank = s->item.type->rank + 1;
+    for (int i = 1; i < leaf.rank; i++)
+        leaf.dim[i] = s->item.type->dim[i - 1];
+    return vec_push(l->ev->cx, &l->leaves, leaf);
+}
+
+bool loop_add_leaves(Loop *l, Value v)
+{
+    bool ok = true;
+    if (v.tag == V_TENSOR || val_is_plain_number(v))
+        return add_leaf(l, v);
+    if (v.tag == V_LIST && v.list->stacked)
+        return add_list_leaf(l, v.list);
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = loop_add_leaves(l, v.tuple->at[i]);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = loop_add_leaves(l, v.list->at[i].v);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = loop_add_leaves(l, v.dict->at[i].val.v);
+    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value) : ok;
+}
+
+Value loop_copy(Ctx *cx, Value v)
+{
+    Value made = v;
+    if (v.tag == V_TUPLE) {
+        made = val_tuple(cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            made.tuple->at[i] = loop_copy(cx, v.tuple->at[i]);
+    }
+    if (v.tag == V_LIST) {
+        made.list = list_new(cx, v.list->n, v.list->elem);
+        for (int64_t i = 0; i < v.list->n && !v.list->stacked; i++)
+            list_append(cx, made.list, loop_copy(cx, v.list->at[i].v));
+        if (v.list->stacked)
+            list_stack(cx, made.list, v.list->stacked);
+    }
+    if (v.tag == V_DICT) {
+        made.dict = dict_new(cx, v.dict->type);
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, made.dict, v.dict->at[i].key, loop_copy(cx, v.dict->at[i].val.v));
+    }
+    if (v.tag == V_MAYBE)
+        made = val_maybe(cx, v.maybe->present, loop_copy(cx, v.maybe->value));
+    return made;
+}
+
+static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
+{
+    Ctx *cx = l->ev->cx;
+    Tensor *t = tensor_new(cx, now);
+    t->kind = leaf->tensor->kind;
+    t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
+    maybe_the_same(cx, t, leaf->tensor, l->opened);
+    if (leaf->alias)                            /* of the trip before */
+        maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
+    leaf->fed = t;
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Value rebuild_list(Loop *l, Leaf *leaf, Ox now, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, leaf->before->item.elem)) };
+    Type type = leaf_is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
+    ItemType item = { leaf->before->item.elem, type, leaf_is_ragged(leaf) };
+    Stacked *s = stacked_new(cx, item, now);
+    stacked_holds(cx, s, NULL, 0, leaf->before);
+    if (leaf->after)
+        stacked_holds(cx, s, NULL, 0, leaf->after);
+    if (!behind)
+        leaf->in = s;
+    list_stack(cx, made.list, s);
+    return made;
+}
+
+Dim leaf_counted(const Loop *l, const Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    return dim_add(cx, leaf->first, dim_mul(cx, dim_int(cx, leaf->step), l->start.counter));
+}
+
+static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Value made = val_number_of(l->ev->g, now);
+    if (leaf->counts && !behind)
+        made = val_dim(cx, leaf_counted(l, leaf));
+    if (!val_dim_of(made, cx, &leaf->now))
+        leaf->now = NULL;
+    Dim least = leaf->natural ? dim_int(cx, 0) : leaf->first;
+    if (leaf->now && (leaf->natural || (leaf->counts && behind)) && !dim_assume(cx, REL_LE, least, leaf->now))
+        return val_poison();
+    return made;
+}
+
+/* v with its leaves replaced by `made` values: inputs of the body, or outputs of the Loop. */
+static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked)) {
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        Ox now = behind ? leaf->made : leaf->input;
+        if (!ox_ok(now))
+            return val_poison();
+        if (leaf->form == LEAF_LIST)
+            return rebuild_list(l, leaf, now, behind);
+        if (leaf->form == LEAF_TENSOR)
+            return rebuild_tensor(l, leaf, now);
+        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
+    }
+    if (v.tag == V_MAYBE) {
+        Value present = rebuild(l, v.maybe->present, next, behind);
+        return val_maybe(cx, present, rebuild(l, v.maybe->value, next, behind));
+    }
+    Value made = loop_copy(cx, v);
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        list_set(cx, made.list, i, rebuild(l, v.list->at[i].v, next, behind));
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        dict_set(cx, made.dict, v.dict->at[i].key, rebuild(l, v.dict->at[i].val.v, next, behind));
+    return made;
+}
+
+bool loop_stand_in(Loop *l, Value v, Value *out)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    *out = v;
+    if (v.tag == V_TENSOR) {
+        *out = val_tensor(cx, stand_in(l->g->up, tensor_read(l->g, v.t)));
+        if (out->tag == V_TENSOR)
+            out->t->kind = v.t->kind;
+        return out->tag == V_TENSOR;
+    }
+    if (val_is_plain_number(v)) {
+        *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);
+        return true;
+    }
+    if (v.tag != V_TUPLE)
+        return v.tag == V_STR || v.tag == V_NONE;
+    *out = loop_copy(cx, v);
+    for (int64_t i = 0; ok && i < v.tuple->n; i++)
+        ok = loop_stand_in(l, v.tuple->at[i], &out->tuple->at[i]);
+    return ok;
+}
+
+/* ---- what the body gets, and what is behind the loop ---- */
+
+static Type leaf_type(Loop *l, const Leaf *leaf, Dim fresh[MAX_RANK])
+{
+    for (int i = 0; i < leaf->rank; i++)
+        fresh[i] = leaf->dim[i] ? leaf->dim[i] : dim_fresh(l->ev->cx, "d");
+    return type_tensor(l->ev->cx, leaf->dtype, leaf->rank, leaf->rank > 0 ? fresh : NULL);
+}
+
+void leaf_make_input(Loop *l, Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    Dim dim[MAX_RANK];
+    Type t = leaf_type(l, leaf, dim);
+    if (leaf_is_ragged(leaf)) {
+        leaf->input = graph_input(l->g, NULL, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, leaf->dtype, leaf->rank - 1, dim + 1)));
+        return;
+    }
+    Ox v = graph_input(l->g, NULL, t);
+    for (int i = 0; i < leaf->rank; i++)
+        if (!leaf->dim[i])
+            dim_set_origin(cx, dim[i], v, i);
+    leaf->input = v;
+}
+
+Str why_same_in_some_trips(Ctx *cx) { return str_of(cx, "two lists are one and the same in some trips of a loop only"); }
+
+/* A list or dict that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
+static void tie_containers(Ctx *cx, Value made, Value original)
+{
+    if (made.tag != original.tag)
+        return;
+    if (made.tag == V_DICT)
+        dict_maybe_same(cx, made.dict, original.dict, str_of(cx, "two dicts are one and the same in some trips of a loop only, and one of them was written since"));
+    if (made.tag == V_LIST)
+        list_maybe_same(cx, made.list, original.list, stacked_lost(cx, why_same_in_some_trips(cx)));
+    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
+        tie_containers(cx, made.tuple->at[i], original.tuple->at[i]);
+}
+
+void loop_set(Loop *l, const Carried *c, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    size_t next = c->first;
+    if (c->kind == CHANGE_STORAGE) {
+        storage_set(cx, c->what, behind && c->lost ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
+        return;
+    }
+    Value v = rebuild(l, c->shape, &next, behind);
+    if (c->kind == CHANGE_CELL) {
+        cell_put(cx, c->what, c->born, v);
+        tie_containers(cx, v, c->original);
+    }
+    else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
+        list_become(cx, c->what, v.list);
+    else if (v.tag == V_DICT)
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, c->what, v.dict->at[i].key, v.dict->at[i].val.v);
+}
+
+/* ---- what is carried ---- */
+
+Carried *loop_carried(Loop *l, const void *what)
+{
+    for (size_t i = 0; i < l->carried.n; i++)
+        if (l->carried.at[i].what == what)
+            return &l->carried.at[i];
+    return NULL;
+}
+
+/* The value before the loop. */
+static Value shape_of(Ctx *cx, const Change *c)
+{
+    Value v = c->before;
+    if (c->kind == CHANGE_LIST) {
+        List before = { .at = c->before_at, .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
+        return loop_copy(cx, (Value){ .tag = V_LIST, .list = &before });
+    }
+    if (c->kind == CHANGE_DICT) {
+        Dict before = { .at = c->before_at, .n = c->before_n, .type = ((const Dict *)c->what)->type };
+        return loop_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
+    }
+    return loop_copy(cx, v);
+}
+
+bool loop_found(Loop *l, const Change *c)
+{
+    Ctx *cx = l->ev->cx;
+    const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
+    if (now && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
+        return true;
+    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
+        return true;                            /* h += x: the memory is carried, the variable stays what it is */
+    l->again = true;
+    Carried k = { .kind = c->kind, .what = c->what, .born = c->born, .original = c->before, .first = l->leaves.n };
+    if (c->kind != CHANGE_STORAGE)
+        k.shape = shape_of(cx, c);
+    if (now)
+        k.after_first = *now;
+    k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
+    if (k.unset) {
+        k.shape = loop_copy(cx, ((const Cell *)c->what)->v);
+        if (!val_ok(k.shape))
+            return refusals_fail(cx);
+        if (!loop_add_leaves(l, k.shape))            /* of the body: loop_first_values replaces them */
+            return false;
+    }
+    k.n = l->leaves.n - k.first;
+    if (!vec_push(cx, &l->carried, k))
+        return false;
+    Carried *added = &l->carried.at[l->carried.n - 1];
+    const List *list = c->what;
+    if (c->kind == CHANGE_LIST && !added->shape.list->stacked && (list->stacked || list->n != added->shape.list->n))
+        return loop_found_growing(l, added, added->shape.list, list);
+    return true;
+}
+
+/* Sizes that only the body knows are other ones in each trip. */
+static void set_stand_ins(Loop *l, const Carried *k)
+{
+    for (size_t i = k->first; i < k->first + k->n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        for (int axis = 0; axis < leaf->rank; axis++)
+            if (leaf->dim[axis] && !dim_is_outside(l->ev, leaf->dim[axis]))
+                leaf->dim[axis] = NULL;
+        leaf->init = stand_in(l->ev->g, leaf->init);
+        if (leaf->form == LEAF_LIST)
+            leaf->before = stacked_new(l->ev->cx, leaf->before->item, leaf->init);
+    }
+}
+
+/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
+static void suppose_counting(Loop *l, const Carried *k)
+{
+    Ctx *cx = l->ev->cx;
+    Leaf *leaf = k->n == 1 ? &l->leaves.at[k->first] : NULL;
+    Dim d;
+    if (!leaf || leaf->form != LEAF_INT || k->unset || k->kind != CHANGE_CELL || !val_dim_of(k->shape, cx, &leaf->first) || !val_dim_of(k->after_first, cx, &d))
+        return;
+    bool from_0 = dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
+    leaf->counts = from_0 && dim_known(dim_sub(cx, d, leaf->first), &leaf->step) && leaf->step > 0;
+    leaf->natural = from_0 && !leaf->counts;
+}
+
+/* Lists whose length changes: from now on one tensor. */
+static bool stack_growing(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    for (size_t i = 0; i < l->growing.n; i++) {
+        Growing *grows = &l->growing.at[i];
+        int64_t n;
+        Value *at = list_values(cx, grows->list, &n);
+        Stacked *known = grows->list->stacked, *s = known ? stacked_ragged(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        if (!s)
+            return false;
+        list_stack(cx, grows->list, s);
+    }
+    l->growing.n = 0;
+    return true;
+}
+
+bool loop_first_values(Loop *l, size_t from)
+{
+    for (size_t i = from; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
+            k->shape = loop_copy(l->ev->cx, k->original);
+    }
+    if (!stack_growing(l))
+        return false;
+    for (size_t i = 0; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        Storage *st = k->what;
+        if (i < from && !k->reshaped)
+            continue;
+        if (k->unset && !k->reshaped) {
+            set_stand_ins(l, k);
+            continue;
+        }
+        for (size_t n = 0; n < k->n; n++)
+            l->leaves.at[k->first + n].dead = true;
+        k->reshaped = false;
+        k->first = l->leaves.n;
+        if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : loop_add_leaves(l, k->shape)))
+            return false;
+        k->n = l->leaves.n - k->first;
+        if (i >= from)
+            suppose_counting(l, k);
+    }
+    return true;
+}

@@ -1,0 +1,268 @@
+/* loop_match.c - after a run of the body: do the types that it was given still hold?
+ *
+ * What a variable holds now is gone through along what it held before. A size that differs opens up, a list whose length differs
+ * becomes one tensor, a None that became a value is carried with whether it is there: each asks for one more run. */
+#include "eval/loop.h"
+
+static bool widen(Loop *l, Leaf *leaf, Ox after)
+{
+    Ctx *cx = l->ev->cx;
+    leaf->last = after;
+    if (!ox_ok(after) || !ox_ok(leaf->init))
+        return !ctx_failed(cx);
+    if (ox_dtype(after) != leaf->dtype)
+        return loop_give_up(l, str_fmt(l->ev->cx, "a value is %s before it and %s after a trip", dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
+    if (ox_rank(after) != leaf->rank)
+        return loop_give_up(l, str_fmt(cx, "a tensor has another rank after a trip (%s, %s)", type_text(cx, leaf->init->type)->s, type_text(cx, after->type)->s));
+    for (int i = 0; i < leaf->rank; i++)
+        if (leaf->dim[i] && dim_eq(cx, leaf->dim[i], ox_dim(after, i)) != YES) {
+            leaf->dim[i] = NULL;
+            l->again = true;
+        }
+    return true;
+}
+
+/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a ragged list. */
+static void open_sizes(Loop *l, ItemType *item)
+{
+    Ctx *cx = l->ev->cx;
+    Eval outside = { .cx = cx, .g = l->g->up };
+    Dim dim[MAX_RANK];
+    bool open = false;
+    for (int i = 0; i < item->type->rank; i++) {
+        bool known = dim_is_outside(&outside, item->type->dim[i]);
+        dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
+        open = open || !known;
+    }
+    item->ragged = item->ragged || open;
+    if (open)
+        item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
+}
+
+static bool type_of_list(Ctx *cx, const List *l, ItemType *out)
+{
+    int64_t n;
+    Value *at = list_values(cx, l, &n);
+    if (l->stacked)
+        *out = l->stacked->item;
+    return l->stacked || (at && list_item_type(cx, at, n, out));
+}
+
+bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
+{
+    Ctx *cx = l->ev->cx;
+    ItemType item, was;
+    for (int64_t i = 0; !after->stacked && i < after->n; i++)
+        if (!val_ok(after->at[i].v))
+            return refusals_fail(cx);
+    if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
+        return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not tensors or numbers of one type and rank"));
+    open_sizes(l, &item);
+    k->reshaped = l->again = true;
+    return vec_push(cx, &l->growing, (Growing){ shape, item });
+}
+
+/* Sizes in which the items differ open up. */
+static void widen_items(Loop *l, Leaf *leaf, Type item)
+{
+    for (int i = 1; i < leaf->rank; i++)
+        if (leaf->dim[i] && dim_eq(l->ev->cx, leaf->dim[i], item->dim[i - 1]) != YES) {
+            leaf->dim[i] = NULL;
+            l->again = true;
+        }
+}
+
+/* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
+ * was written in this trip would have to change there too. */
+static bool match_list(Loop *l, Carried *k, Leaf *leaf, List *before, const List *after)
+{
+    Eval *ev = l->ev;
+    Stacked *s = after->stacked;
+    int64_t n;
+    ItemType item;
+    if (stacked_is_lost(leaf->in))
+        return ox_ok(stacked_whole(ev, leaf->in));              /* the error */
+    Value *at = list_values(ev->cx, after, &n);
+    if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, leaf->before->item, item, &item))
+        return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
+    if (item.ragged && !leaf_is_ragged(leaf))
+        return loop_found_growing(l, k, before, after);
+    s = s ? s : stacked_of(ev, at, n, item);
+    if (s && item.ragged && !(s = stacked_ragged(ev, s, item)))
+        return false;
+    l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
+    leaf->after = s;
+    if (s && !item.ragged && s->from == leaf->in && !leaf->in->looked) {
+        leaf->item = s->last.tag == V_TENSOR ? tensor_read(l->g, s->last.t) : carry_ox(l->g, s->last);
+        stacked_holds(ev->cx, s, &s->last, 1, s->from);
+    }
+    if (!s || leaf->item)
+        return s && ox_ok(leaf->item);
+    Ox whole = stacked_whole(ev, s);
+    if (!item.ragged)
+        return widen(l, leaf, whole);
+    leaf->last = whole;
+    widen_items(l, leaf, s->item.type);
+    return ox_ok(whole);
+}
+
+/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind. */
+static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
+{
+    bool known = map_find(&l->seen, t->st) || (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
+    map_put(l->ev->cx, &l->seen, t->st, NULL);
+    if (known && !leaf->alias)
+        l->again = true;
+    leaf->alias = t;
+}
+
+/* A list or dict must not be carried under two names: each would become one of its own. */
+static bool own_container(Loop *l, const Carried *k, const void *what, uint64_t born)
+{
+    if (map_find(&l->seen, what) || (what != k->what && born <= l->opened))
+        return loop_give_up(l, str_of(l->ev->cx, "a list or dict has two names after a trip"));
+    map_put(l->ev->cx, &l->seen, what, NULL);
+    return true;
+}
+
+static bool cannot_match(Loop *l, Value before, Value v)
+{
+    return loop_give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
+}
+
+/* Did the trip change the number as it was supposed to? */
+static void check_counting(Loop *l, Leaf *leaf, Value after)
+{
+    Ctx *cx = l->ev->cx;
+    Dim d;
+    int64_t step;
+    bool known = leaf->now && val_dim_of(after, cx, &d);
+    if (leaf->counts && !(known && dim_known(dim_sub(cx, d, leaf->now), &step) && step == leaf->step)) {
+        leaf->counts = false;
+        leaf->natural = l->again = true;
+    } else if (leaf->natural && !(known && dim_le(cx, dim_int(cx, 0), d) == YES)) {
+        leaf->natural = false;
+        l->again = true;
+    }
+}
+
+/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
+static bool found_optional(Loop *l, Carried *k, Value before, Value v)
+{
+    Value value = before;
+    if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
+        return loop_give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+    k->shape = val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value);
+    k->reshaped = l->again = true;
+    return true;
+}
+
+/* How many leaves loop_add_leaves makes of v. */
+static size_t count_leaves(Value v)
+{
+    size_t n = 0;
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked))
+        return 1;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        n += count_leaves(v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        n += count_leaves(v.list->at[i].v);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        n += count_leaves(v.dict->at[i].val.v);
+    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
+}
+
+static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next);
+
+static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
+{
+    if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, val_present(v))))
+        return false;
+    if (v.tag != V_NONE)
+        return match(l, k, before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
+    *next += count_leaves(before->value);       /* they stay what they are */
+    return true;
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
+
+/* Go through v, the value after the body, along the value before it. */
+static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
+{
+    Graph *g = l->g;
+    bool ok = true;
+    if (before.tag == V_MAYBE)
+        return match_maybe(l, k, before.maybe, v, next);
+    if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)) && k->shape.tag == before.tag && k->shape.any == before.any)
+        return found_optional(l, k, before, v);
+    if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
+        return refusals_fail(l->ev->cx);
+    if (before.tag == V_TENSOR) {
+        if (v.tag != V_TENSOR)
+            return cannot_match(l, before, v);
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        set_alias(l, leaf, v.t);
+        return widen(l, leaf, tensor_read(g, v.t));
+    }
+    if (val_is_plain_number(before)) {
+        if (!val_is_plain_number(v))
+            return cannot_match(l, before, v);
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        check_counting(l, leaf, v);
+        return widen(l, leaf, carry_ox(g, v));
+    }
+    if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
+        for (int64_t i = 0; ok && !k->reshaped && i < v.tuple->n; i++)
+            ok = match(l, k, before.tuple->at[i], v.tuple->at[i], next);
+        return ok;
+    }
+    if (before.tag == V_LIST && v.tag == V_LIST) {
+        if (!own_container(l, k, v.list, v.list->born))
+            return false;
+        if (before.list->stacked)
+            return match_list(l, k, &l->leaves.at[(*next)++], before.list, v.list);
+        if (v.list->stacked || before.list->n != v.list->n)
+            return loop_found_growing(l, k, before.list, v.list);
+        for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
+            ok = match(l, k, before.list->at[i].v, v.list->at[i].v, next);
+        return ok;
+    }
+    if (before.tag == V_DICT && v.tag == V_DICT)
+        return own_container(l, k, v.dict, v.dict->born) && match_dict(l, k, before.dict, v.dict, next);
+    if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
+        return true;
+    return cannot_match(l, before, v);
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
+{
+    bool ok = before->n == v->n || loop_give_up(l, str_of(l->ev->cx, "a dict gets keys, or loses some"));
+    for (int64_t i = 0; ok && !k->reshaped && i < v->n; i++)
+        ok = val_equal(l->ev->cx, before->at[i].key, v->at[i].key) ? match(l, k, before->at[i].val.v, v->at[i].val.v, next)
+                                                                    : loop_give_up(l, str_of(l->ev->cx, "a dict gets other keys"));
+    return ok;
+}
+
+bool loop_check(Loop *l, const Change *c)
+{
+    Carried *k = loop_carried(l, c->what);
+    size_t next = k ? k->first : 0;
+    List *list = c->what;
+    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
+        return vec_push(l->ev->cx, &l->lost, list);
+    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->lost)
+        return loop_give_up(l, ((const Dict *)c->what)->lost);
+    if (!k)
+        return loop_found(l, c);
+    if (k->kind == CHANGE_STORAGE) {
+        const Storage *st = c->what;
+        k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
+        return k->lost || widen(l, &l->leaves.at[next], st->now);
+    }
+    Value now = { .tag = V_LIST, .list = c->what };
+    if (k->kind == CHANGE_DICT)
+        now = (Value){ .tag = V_DICT, .dict = c->what };
+    if (k->kind == CHANGE_CELL)
+        now = ((const Cell *)c->what)->v;
+    return match(l, k, k->shape, now, &next);
+}
