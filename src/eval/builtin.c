@@ -1,10 +1,10 @@
 /* builtin.c - which builtin a call means: by name, then by the kinds of its arguments.
  *
- * The rows stand with their families (builtin_number.c, builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also
+ * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also
  * is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
 #include "eval/builtin.h"
 
-static const BuiltinRow *const families[] = { builtin_numbers, builtin_lists, builtin_strings, builtin_tensors };
+static const BuiltinRow *const families[] = { builtin_numbers, builtin_math, builtin_compare, builtin_lists, builtin_strings, builtin_tensors };
 
 /* Python's own words, as operators. */
 static const struct { const char *word, *op; } words[] = {

@@ -34,16 +34,30 @@ typedef struct BuiltinRow {
     const char *names;
 } BuiltinRow;
 
-extern const BuiltinRow builtin_numbers[], builtin_lists[], builtin_strings[], builtin_tensors[];
+extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[], builtin_strings[], builtin_tensors[];
 
 static inline Value arg_of(const Builtin *b, size_t i) { return i < b->n ? b->arg[i].v : val_none(); }
 static inline bool missing(const Builtin *b, size_t i) { return i >= b->n || b->arg[i].v.tag == V_NONE; }
 static inline int64_t int_or(const Builtin *b, size_t i, int64_t deflt) { return missing(b, i) ? deflt : b->arg[i].v.i; }
 
-
 #define builtin_fail(b, ...) fail((b)->cx, E_VALUE, __VA_ARGS__)
 
 /* ---- numbers, for the other families ---- */
+
+static inline bool is_real(Value v) { return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL; }      /* and known */
+static inline double real_of(Value v) { return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i; }
+static inline bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
+static inline bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }
+static inline bool is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
+/* Of one argument or two. */
+static inline bool any_is(const Builtin *b, bool (*is)(Value)) { return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v)); }
+static inline bool any_symbolic(const Builtin *b) { return any_is(b, is_symbolic_int) || any_is(b, is_symbolic_float); }
+static inline bool all_int(const Builtin *b) { return is_int(b->arg[0].v) && (b->n < 2 || is_int(b->arg[1].v)); }
+static inline bool give_ox(Builtin *b, Ox v, Value *out)
+{
+    *out = val_number_of(b->g, v);
+    return !ctx_failed(b->cx);
+}
 
 Ox double_of(Graph *g, Value v);                    /* any real number or bool as a 0-d double */
 bool number_to_int(Builtin *b, Value v, Value *out);    /* int(v): toward zero */

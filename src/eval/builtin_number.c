@@ -1,4 +1,4 @@
-/* builtin_number.c - arithmetic, comparison and conversion of Python numbers.
+/* builtin_number.c - arithmetic and conversion of Python numbers. builtin_math.c has functions of them, builtin_compare.c comparison and logic.
  *
  * Concrete numbers are computed here as C does: int64 that wraps, doubles. An int that depends on a dynamic dimension stays a
  * Dim; a float that does becomes nodes in double. Such a float is looked through when it is turned back into an int: int(h / 2)
@@ -9,17 +9,6 @@
 
 #include "eval/builtin.h"
 
-/* ---- kinds of numbers ---- */
-
-static bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
-static bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }
-static bool is_real(Value v) { return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL; }
-static double real_of(Value v) { return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i; }
-static bool any(const Builtin *b, bool (*is)(Value)) { return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v)); }
-static bool any_symbolic(const Builtin *b) { return any(b, is_symbolic_int) || any(b, is_symbolic_float); }
-static bool is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
-static bool all_int(const Builtin *b) { return is_int(b->arg[0].v) && (b->n < 2 || is_int(b->arg[1].v)); }
-
 Ox double_of(Graph *g, Value v)
 {
     if (is_real(v))
@@ -29,12 +18,6 @@ Ox double_of(Graph *g, Value v)
     if (v.tag == V_SYMBOOL)
         return ox_cast(g, symbool_ox(g, v.sb), DT_DOUBLE);
     return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : POISON;
-}
-
-static bool give_ox(Builtin *b, Ox v, Value *out)
-{
-    *out = val_number_of(b->g, v);
-    return !ctx_failed(b->cx);
 }
 
 static bool give_dim(Builtin *b, Dim d, Value *out)
@@ -451,140 +434,6 @@ static bool div_mod(Builtin *b, Value *out)
     return true;
 }
 
-/* ---- functions of one float ---- */
-
-typedef enum { F_SQRT, F_EXP, F_LOG, F_LOG10, F_LOG1P, F_EXPM1, F_SIN, F_COS, F_TAN, F_ASIN, F_ACOS, F_ATAN, F_SINH, F_COSH, F_TANH,
-               F_ASINH, F_ACOSH, F_ATANH, F_GAMMA, F_LGAMMA, F_ERF, F_ERFC, F_FABS, F_DEGREES, F_RADIANS } Unary;
-
-static double unary_of(Unary f, double x)
-{
-    const double pi = 3.14159265358979323846;
-    switch (f) {
-    case F_SQRT: return sqrt(x);      case F_EXP: return exp(x);        case F_LOG: return log(x);
-    case F_LOG10: return log10(x);    case F_LOG1P: return log1p(x);    case F_EXPM1: return expm1(x);
-    case F_SIN: return sin(x);        case F_COS: return cos(x);        case F_TAN: return tan(x);
-    case F_ASIN: return asin(x);      case F_ACOS: return acos(x);      case F_ATAN: return atan(x);
-    case F_SINH: return sinh(x);      case F_COSH: return cosh(x);      case F_TANH: return tanh(x);
-    case F_ASINH: return asinh(x);    case F_ACOSH: return acosh(x);    case F_ATANH: return atanh(x);
-    case F_GAMMA: return tgamma(x);   case F_LGAMMA: return lgamma(x);  case F_ERF: return erf(x);
-    case F_ERFC: return erfc(x);      case F_FABS: return fabs(x);      case F_DEGREES: return x * (180 / pi);
-    case F_RADIANS: return x * (pi / 180);
-    }
-    return x;
-}
-
-/* text: the ONNX operator, where there is one */
-static bool unary(Builtin *b, Value *out)
-{
-    Value v = b->arg[0].v;
-    if (is_real(v)) {
-        *out = val_float(unary_of((Unary)b->row->datum, real_of(v)));
-        return true;
-    }
-    if (!b->row->text)
-        return fail(b->cx, E_UNSUPPORTED, "%s of a number that is only known when the model runs", b->row->name);
-    return give_ox(b, ox_g(b->g, b->row->text, double_of(b->g, v)), out);
-}
-
-typedef enum { IS_NAN, IS_INF, IS_FINITE } FloatTest;
-
-static bool float_test(Builtin *b, Value *out)
-{
-    Value v = b->arg[0].v;
-    double x = v.tag == V_COMPLEX ? v.c[0] : real_of(v), y = v.tag == V_COMPLEX ? v.c[1] : 0;
-    switch ((FloatTest)b->row->datum) {
-    case IS_NAN:    *out = val_bool(isnan(x) || isnan(y)); break;
-    case IS_INF:    *out = val_bool(isinf(x) || isinf(y)); break;
-    case IS_FINITE: *out = val_bool(isfinite(x) && isfinite(y)); break;
-    }
-    return true;
-}
-
-/* ---- functions of ints ---- */
-
-static bool gcd(Builtin *b, Value *out)
-{
-    uint64_t x = (uint64_t)b->arg[0].v.i, y = (uint64_t)b->arg[1].v.i;
-    x = b->arg[0].v.i < 0 ? 0 - x : x;
-    y = b->arg[1].v.i < 0 ? 0 - y : y;
-    while (y) {
-        uint64_t r = x % y;
-        x = y;
-        y = r;
-    }
-    *out = val_int((int64_t)x);
-    return true;
-}
-
-static bool factorial(Builtin *b, Value *out)
-{
-    int64_t n = b->arg[0].v.i;
-    uint64_t product = 1;
-    if (n < 0)
-        return builtin_fail(b, "factorial() of a negative number");
-    for (int64_t i = 2; i <= n && product != 0; i++)        /* wraps, as PyTorch's; 0 from 66 on */
-        product *= (uint64_t)i;
-    *out = val_int((int64_t)product);
-    return true;
-}
-
-static bool ldexp_number(Builtin *b, Value *out)
-{
-    int64_t e = b->arg[1].v.i;
-    *out = val_float(ldexp(real_of(b->arg[0].v), e > 5000 ? 5000 : e < -5000 ? -5000 : (int)e));
-    return true;
-}
-
-static bool frexp_number(Builtin *b, Value *out)
-{
-    int e = 0;
-    Value both[2] = { val_float(frexp(b->arg[0].v.f, &e)) };
-    both[1] = val_int(e);
-    *out = val_tuple(b->cx, both, 2);
-    return true;
-}
-
-static bool modf_number(Builtin *b, Value *out)
-{
-    double whole;
-    Value both[2] = { val_float(modf(real_of(b->arg[0].v), &whole)) };
-    both[1] = val_float(whole);
-    *out = val_tuple(b->cx, both, 2);
-    return true;
-}
-
-static bool polar(Builtin *b, Value *out)
-{
-    double r = real_of(b->arg[0].v), angle = real_of(b->arg[1].v);
-    *out = val_complex(b->cx, r * cos(angle), r * sin(angle));
-    return true;
-}
-
-static bool angle(Builtin *b, Value *out)
-{
-    Value v = b->arg[0].v;
-    if (v.tag == V_COMPLEX)
-        *out = val_float(atan2(v.c[1], v.c[0]));
-    else
-        *out = val_float(isnan(real_of(v)) ? real_of(v) : real_of(v) < 0 ? 3.14159265358979323846 : 0);
-    return true;
-}
-
-typedef enum { BIT_AND, BIT_OR, BIT_XOR, BIT_SHL, BIT_SHR } Bits;
-
-static bool bits(Builtin *b, Value *out)
-{
-    int64_t x = b->arg[0].v.i, y = b->arg[1].v.i;
-    switch ((Bits)b->row->datum) {
-    case BIT_AND: *out = val_int(x & y); break;
-    case BIT_OR:  *out = val_int(x | y); break;
-    case BIT_XOR: *out = val_int(x ^ y); break;
-    case BIT_SHL: *out = val_int((int64_t)((uint64_t)x << (y & 63))); break;
-    case BIT_SHR: *out = val_int(x >> (y & 63)); break;
-    }
-    return true;
-}
-
 /* ---- complex ---- */
 
 typedef struct Pair { double re, im; } Pair;
@@ -602,199 +451,6 @@ static bool complex_arith(Builtin *b, Value *out)
     case OP_DIV: *out = val_complex(b->cx, (x.re * y.re + x.im * y.im) / d, (x.im * y.re - x.re * y.im) / d); return true;
     default:     return fail(b->cx, E_UNSUPPORTED, "%s of complex numbers", b->row->name);
     }
-}
-
-/* ---- comparison, logic ---- */
-
-bool less_than(Value a, Value b, bool *known)
-{
-    *known = true;
-    if (a.tag == V_INT && b.tag == V_INT)
-        return a.i < b.i;
-    if (is_real(a) && is_real(b))
-        return real_of(a) < real_of(b);
-    if (a.tag == V_STR && b.tag == V_STR) {
-        size_t n = a.s->len < b.s->len ? a.s->len : b.s->len;
-        int c = memcmp(a.s->s, b.s->s, n);
-        return c ? c < 0 : a.s->len < b.s->len;
-    }
-    *known = false;
-    return false;
-}
-
-typedef enum { CMP_EQ, CMP_NE, CMP_LT, CMP_GT, CMP_LE, CMP_GE } Compare;
-
-static bool compare_dims(Builtin *b, Compare c, Value *out)
-{
-    Dim x, y;
-    if (!val_dim_of(b->arg[0].v, b->cx, &x) || !val_dim_of(b->arg[1].v, b->cx, &y))
-        return builtin_fail(b, "these numbers cannot be compared");
-    switch (c) {
-    case CMP_EQ: *out = val_rel(b->cx, REL_EQ, x, y); break;
-    case CMP_NE: *out = val_rel(b->cx, REL_NE, x, y); break;
-    case CMP_LT: *out = val_rel(b->cx, REL_LT, x, y); break;
-    case CMP_GT: *out = val_rel(b->cx, REL_LT, y, x); break;
-    case CMP_LE: *out = val_rel(b->cx, REL_LE, x, y); break;
-    case CMP_GE: *out = val_rel(b->cx, REL_LE, y, x); break;
-    }
-    return !ctx_failed(b->cx);
-}
-
-static bool compare_nodes(Builtin *b, Compare c, Value *out)
-{
-    static const char *const names[] = { "Equal", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual" };
-    Ox x = double_of(b->g, b->arg[0].v);
-    Ox y = double_of(b->g, b->arg[1].v);
-    Ox v = ox_g(b->g, names[c], x, y);
-    *out = val_symbool(b->cx, c == CMP_NE ? ox_g(b->g, "Not", v) : v);
-    return !ctx_failed(b->cx);
-}
-
-static bool compare_ordered(Compare c, bool less, bool greater)
-{
-    switch (c) {
-    case CMP_EQ: return !less && !greater;
-    case CMP_NE: return less || greater;
-    case CMP_LT: return less;
-    case CMP_GT: return greater;
-    case CMP_LE: return !greater;
-    case CMP_GE: return !less;
-    }
-    return false;
-}
-
-static bool compare_floats(Compare c, double x, double y)
-{
-    switch (c) {                                            /* nothing but != holds of a NaN */
-    case CMP_EQ: return x == y;
-    case CMP_NE: return x != y;
-    case CMP_LT: return x < y;
-    case CMP_GT: return x > y;
-    case CMP_LE: return x <= y;
-    case CMP_GE: return x >= y;
-    }
-    return false;
-}
-
-static bool compare_numbers(Builtin *b, Value *out)
-{
-    Compare c = (Compare)b->row->datum;
-    Value x = b->arg[0].v, y = b->arg[1].v;
-    if (any_symbolic(b))
-        return all_int(b) ? compare_dims(b, c, out) : compare_nodes(b, c, out);
-    *out = val_bool(all_int(b) ? compare_ordered(c, x.i < y.i, x.i > y.i) : compare_floats(c, real_of(x), real_of(y)));
-    return true;
-}
-
-static bool compare_texts(Builtin *b, Value *out)
-{
-    bool known;
-    bool less = less_than(b->arg[0].v, b->arg[1].v, &known), greater = less_than(b->arg[1].v, b->arg[0].v, &known);
-    *out = val_bool(compare_ordered((Compare)b->row->datum, less, greater));
-    return true;
-}
-
-static bool same_bool(Builtin *b, Value *out)
-{
-    Value x = b->arg[0].v, y = b->arg[1].v;
-    bool differ = b->row->datum == CMP_NE;
-    if (x.tag == V_BOOL && y.tag == V_BOOL) {
-        *out = val_bool((x.b == y.b) != differ);
-        return true;
-    }
-    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
-    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
-    Ox same = ox_g(b->g, "Equal", p, q);
-    *out = val_symbool(b->cx, differ ? ox_g(b->g, "Not", same) : same);
-    return !ctx_failed(b->cx);
-}
-
-static bool has_symbolic(Value v)
-{
-    if (v.tag == V_LIST)
-        for (int64_t i = 0; i < v.list->n; i++)
-            if (has_symbolic(v.list->at[i].v))
-                return true;
-    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
-}
-
-/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked together. */
-static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
-{
-    *out = val_bool(x->n == y->n);
-    for (int64_t i = 0; i < x->n && (out->tag != V_BOOL || out->b); i++) {
-        Dim p, q;
-        if (!val_dim_of(x->at[i].v, b->cx, &p) || !val_dim_of(y->at[i].v, b->cx, &q))
-            return builtin_fail(b, "lists of values that are only known when the model runs cannot be compared");
-        Tri t = dim_eq(b->cx, p, q);
-        *out = t == NO ? val_bool(false) : t == YES ? *out : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
-    }
-    return !ctx_failed(b->cx);
-}
-
-static bool same_value(Builtin *b, Value *out)
-{
-    Value x = b->arg[0].v, y = b->arg[1].v;
-    bool differ = b->row->datum == CMP_NE;
-    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
-        if (!equal_symbolic_lists(b, x.list, y.list, out))
-            return false;
-        *out = differ ? val_not(b->ev, *out) : *out;
-        return !ctx_failed(b->cx);
-    }
-    *out = val_bool(val_equal(b->cx, x, y) != differ);
-    return true;
-}
-
-static bool same_device(Builtin *b, Value *out)
-{
-    Str x = b->arg[0].v.s, y = b->arg[1].v.s;
-    *out = val_bool((x == y) != (b->row->datum == CMP_NE));
-    return true;
-}
-
-/* `is`: identity of what has one, value of what has not, and None only with None. */
-static bool identical(Builtin *b, Value *out)
-{
-    Value x = b->arg[0].v, y = b->arg[1].v;
-    bool same;
-    if (x.tag != y.tag)
-        same = false;
-    else if (x.tag == V_LIST || x.tag == V_DICT || x.tag == V_OBJ || x.tag == V_TENSOR)
-        same = x.any == y.any;
-    else
-        same = val_equal(b->cx, x, y);
-    *out = val_bool(same == (b->row->datum == CMP_EQ));
-    return true;
-}
-
-static bool logic(Builtin *b, Value *out)
-{
-    Bits op = (Bits)b->row->datum;
-    Value x = b->arg[0].v, y = b->arg[1].v;
-    if (x.tag == V_BOOL && y.tag == V_BOOL) {
-        *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
-        return true;
-    }
-    if (op == BIT_AND) {
-        *out = val_both(b->g, x, y);
-        return !ctx_failed(b->cx);
-    }
-    Value known = x.tag == V_BOOL ? x : y, other = x.tag == V_BOOL ? y : x;
-    if (known.tag == V_BOOL && op == BIT_OR) {              /* False or q is q; True or q is True */
-        *out = known.b ? known : other;
-        return true;
-    }
-    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
-    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
-    *out = val_symbool(b->cx, ox_g(b->g, op == BIT_OR ? "Or" : "Xor", p, q));
-    return !ctx_failed(b->cx);
-}
-
-static bool negate_bool(Builtin *b, Value *out)
-{
-    *out = val_not(b->ev, b->arg[0].v);
-    return !ctx_failed(b->cx);
 }
 
 /* ---- loops over ranges ---- */
@@ -828,18 +484,9 @@ static bool derive_index(Builtin *b, Value *out)
     return give_dim(b, dim_add(b->cx, start, dim_mul(b->cx, i, step)), out);
 }
 
-#define FN(word, f, onnx) { .name = "aten::" word, .kinds = "n", .fn = unary, .datum = f, .text = onnx }
 #define ARITH(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith, .datum = op }
 #define ARITH_FLOAT(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith_float, .datum = op }
 #define COMPLEX_ARITH(word, op) { .name = "aten::" word, .kinds = "CC", .fn = complex_arith, .datum = op }
-#define COMPARE(word, c) { .name = "aten::" word, .kinds = "nn", .fn = compare_numbers, .datum = c }, \
-                         { .name = "aten::" word, .kinds = "ss", .fn = compare_texts, .datum = c }
-#define SAME(word, c) { .name = "aten::" word, .kinds = "bb", .fn = same_bool, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "CC", .fn = same_value, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "DD", .fn = same_device, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "ee", .fn = same_value, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "ll", .fn = same_value, .datum = c }
-
 const BuiltinRow builtin_numbers[] = {
     { .name = "aten::Int", .kinds = "*", .fn = to_int },
     { .name = "aten::Float", .kinds = "*", .fn = to_float },
@@ -865,37 +512,6 @@ const BuiltinRow builtin_numbers[] = {
     { .name = "aten::ceil", .kinds = "n", .fn = floor_or_ceil, .datum = ROUND_CEIL },
     { .name = "aten::round", .kinds = "n", .fn = round_number },
     { .name = "aten::divmod", .kinds = "nn", .fn = div_mod },
-
-    FN("sqrt", F_SQRT, "Sqrt"), FN("exp", F_EXP, "Exp"), FN("log", F_LOG, "Log"), FN("log10", F_LOG10, NULL), FN("log1p", F_LOG1P, NULL),
-    FN("expm1", F_EXPM1, NULL), FN("sin", F_SIN, "Sin"), FN("cos", F_COS, "Cos"), FN("tan", F_TAN, "Tan"), FN("asin", F_ASIN, "Asin"),
-    FN("acos", F_ACOS, "Acos"), FN("atan", F_ATAN, "Atan"), FN("sinh", F_SINH, "Sinh"), FN("cosh", F_COSH, "Cosh"),
-    FN("tanh", F_TANH, "Tanh"), FN("asinh", F_ASINH, "Asinh"), FN("acosh", F_ACOSH, "Acosh"), FN("atanh", F_ATANH, "Atanh"),
-    FN("gamma", F_GAMMA, NULL), FN("lgamma", F_LGAMMA, NULL), FN("erf", F_ERF, "Erf"), FN("erfc", F_ERFC, NULL),
-    FN("fabs", F_FABS, "Abs"), FN("degrees", F_DEGREES, NULL), FN("radians", F_RADIANS, NULL),
-    { .name = "aten::isnan", .kinds = "C", .fn = float_test, .datum = IS_NAN },
-    { .name = "aten::isinf", .kinds = "C", .fn = float_test, .datum = IS_INF },
-    { .name = "aten::isfinite", .kinds = "C", .fn = float_test, .datum = IS_FINITE },
-    { .name = "aten::gcd", .kinds = "II", .fn = gcd },
-    { .name = "aten::factorial", .kinds = "I", .fn = factorial },
-    { .name = "aten::ldexp", .kinds = "NI", .fn = ldexp_number },
-    { .name = "aten::frexp", .kinds = "f", .fn = frexp_number },
-    { .name = "aten::modf", .kinds = "N", .fn = modf_number },
-    { .name = "aten::polar", .kinds = "NN", .fn = polar },
-    { .name = "aten::angle", .kinds = "C", .fn = angle },
-
-    { .name = "aten::__and__", .kinds = "bb", .fn = logic, .datum = BIT_AND },
-    { .name = "aten::__or__", .kinds = "bb", .fn = logic, .datum = BIT_OR },
-    { .name = "aten::__xor__", .kinds = "bb", .fn = logic, .datum = BIT_XOR },
-    { .name = "aten::__and__", .kinds = "II", .fn = bits, .datum = BIT_AND },
-    { .name = "aten::__or__", .kinds = "II", .fn = bits, .datum = BIT_OR },
-    { .name = "aten::__xor__", .kinds = "II", .fn = bits, .datum = BIT_XOR },
-    { .name = "aten::__lshift__", .kinds = "II", .fn = bits, .datum = BIT_SHL },
-    { .name = "aten::__rshift__", .kinds = "II", .fn = bits, .datum = BIT_SHR },
-    { .name = "aten::__not__", .kinds = "b", .fn = negate_bool },
-    COMPARE("eq", CMP_EQ), COMPARE("ne", CMP_NE), COMPARE("lt", CMP_LT), COMPARE("gt", CMP_GT), COMPARE("le", CMP_LE), COMPARE("ge", CMP_GE),
-    SAME("eq", CMP_EQ), SAME("ne", CMP_NE),
-    { .name = "aten::__is__", .kinds = "**", .fn = identical, .datum = CMP_EQ },
-    { .name = "aten::__isnot__", .kinds = "**", .fn = identical, .datum = CMP_NE },
 
     { .name = "aten::__range_length", .kinds = "iiI", .fn = range_length },
     { .name = "aten::__derive_index", .kinds = "iii", .fn = derive_index },
