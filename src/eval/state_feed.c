@@ -1,0 +1,117 @@
+/* state_feed.c - before a run: state that an earlier evaluation found is an input, whose default is the value in the file. */
+#include "eval/state.h"
+
+static Dim loose_dim(Ctx *cx, Str name, int axis) { return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis)); }
+
+/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value in the file. */
+static Ox feed(Eval *ev, Str name, Ox now)
+{
+    Dim dim[MAX_RANK];
+    const uint32_t *loose = facts_state(ev->cx, name);
+    if (!loose || *loose & UNLOOKED || !ox_ok(now) || now->kind != OX_CONST)
+        return NULL;
+    for (int i = 0; i < ox_rank(now); i++)
+        dim[i] = *loose >> i & 1 ? loose_dim(ev->cx, name, i) : ox_dim(now, i);
+    Ox v = graph_input(ev->g, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
+    graph_input_default(v, now->k);
+    for (int i = 0; i < ox_rank(now); i++)
+        if (*loose >> i & 1)
+            dim_set_origin(ev->cx, dim[i], v, i);
+    map_put(ev->cx, &ev->state->fed, name, v);
+    vec_push(ev->cx, &ev->state->in, v);
+    return v;
+}
+
+/* Never negative in the file and after any run that began so: a position, a counter. Until an evaluation shows otherwise. */
+static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
+{
+    if (first < 0 || *facts_state(ev->cx, name) & ANY_SIGN)
+        return val_number_of(ev->g, in);
+    Dim d = dim_fresh(ev->cx, "u");
+    dim_set_origin(ev->cx, d, in, -1);
+    map_put(ev->cx, &ev->state->positions, name, (void *)d);
+    return val_dim(ev->cx, d);
+}
+
+/* v with the numbers in it that are state as inputs. Tensors have their storages. */
+static Value feed_numbers(Eval *ev, Value v, Str name)
+{
+    if (val_is_plain_number(v)) {
+        Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
+        return !in ? v : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in } : v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
+    }
+    if (v.tag != V_TUPLE)
+        return v;
+    Value made = val_tuple(ev->cx, v.tuple->at, v.tuple->n);
+    made.tuple->type = v.tuple->type;
+    made.tuple->fields = v.tuple->fields;
+    bool same = true;
+    for (int64_t i = 0; i < v.tuple->n; i++) {
+        made.tuple->at[i] = feed_numbers(ev, v.tuple->at[i], str_fmt(ev->cx, "%s.%lld", name->s, (long long)i));
+        same = same && made.tuple->at[i].any == v.tuple->at[i].any;
+    }
+    return same ? v : made;
+}
+
+/* ---- state that is None in the file: a value, and whether it is there ---- */
+
+/* Its default are zeros, which nobody reads. */
+static Value feed_zeros(Eval *ev, const StateShape *shape)
+{
+    int64_t dim[MAX_RANK], n = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        dim[i] = shape->dim[i] < 0 ? 0 : shape->dim[i];
+        n *= dim[i];
+    }
+    const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
+    const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
+    Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
+    return in ? val_tensor(ev->cx, in) : val_none();
+}
+
+static Value feed_shape(Eval *ev, Str name)
+{
+    const StateShape *shape = facts_state_shape(ev->cx, name);
+    if (!shape || shape->items < 0)
+        return shape ? feed_zeros(ev, shape) : val_none();
+    Value *items = new_array(ev->cx, Value, shape->items + 1);
+    for (int i = 0; items && i < shape->items; i++)
+        items[i] = feed_shape(ev, state_item(ev->cx, name, i));
+    return items ? val_tuple(ev->cx, items, shape->items) : val_none();
+}
+
+static Value feed_none(Eval *ev, Str name)
+{
+    if (!facts_state_shape(ev->cx, name))
+        return val_none();
+    Ox present = feed(ev, state_is_set(ev->cx, name), ox_bool(ev->g, false));
+    Value value = feed_shape(ev, name);
+    return present ? val_maybe(ev->cx, val_number_of(ev->g, present), value) : val_none();
+}
+
+void state_feed(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    for (size_t i = 0; i < s->storages.n; i++) {
+        HeldStorage *h = &s->storages.at[i];
+        Ox in = feed(ev, h->name, h->before);
+        if (in)
+            storage_set(cx, (Storage *)h->st, in);
+        h->before = h->st->now;
+    }
+    for (size_t i = 0; i < s->attrs.n; i++) {
+        Held *h = &s->attrs.at[i];
+        Value v = h->before.tag == V_NONE ? feed_none(ev, held_name(cx, h)) : feed_numbers(ev, h->before, held_name(cx, h));
+        if (v.tag != h->before.tag || v.any != h->before.any)
+            cell_set(cx, (Cell *)h->cell, v);
+        h->before = v;
+    }
+    for (size_t i = 0; i < s->lists.n; i++) {
+        HeldList *h = &s->lists.at[i];
+        for (int64_t k = 0; h->list && k < h->n; k++)
+            list_set(cx, (List *)h->list, k, feed_numbers(ev, h->list->at[k].v, str_fmt(cx, "%s.%lld", h->name->s, (long long)k)));
+        if (h->list)
+            h->items = state_copy(cx, h->list->at, h->n, sizeof *h->list->at);
+    }
+}
