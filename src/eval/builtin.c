@@ -1,7 +1,7 @@
 /* builtin.c - which builtin a call means: by name, then by the kinds of its arguments.
  *
- * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also
- * is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
+ * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c).
+ * A name that also is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
 #include "eval/builtin.h"
 
 static const BuiltinRow *const families[] = { builtin_numbers, builtin_math, builtin_compare, builtin_lists, builtin_strings, builtin_tensors };
@@ -47,7 +47,7 @@ static const Map *index_of_rows(Ctx *cx)
 
 bool builtin_nth(size_t i, BuiltinInfo *out)
 {
-    static const char *const files[] = { "builtin_number", "builtin_list", "builtin_string", "builtin_tensor" };
+    static const char *const files[] = { "builtin_number", "builtin_math", "builtin_compare", "builtin_list", "builtin_string", "builtin_tensor" };
     for (size_t f = 0; f < COUNT(families); f++)
         for (const BuiltinRow *r = families[f]; r->name; r++)
             if (i-- == 0) {
