@@ -132,3 +132,8 @@ bool item_is_zero(DType t, const uint8_t *p)
             return false;
     return true;
 }
+
+bool shape_count(Ox v, int64_t *count)
+{
+    return v && ox_rank(v) == 1 && dim_known(ox_dim(v, 0), count) && *count <= MAX_RANK;
+}

@@ -4,8 +4,6 @@
 #include "onnx/internal.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
-static bool same_first(Node *n) { return out_like(n, 0, first_type(n), n->in[0]); }
-static bool same_second(Node *n) { return out_like(n, 0, first_type(n), n->in[1]); }
 
 /* The items of x go on unchanged, in order, as many as fit. */
 static void pass_items(Node *n)
@@ -13,12 +11,6 @@ static void pass_items(Node *n)
     Ox x = n->in[0];
     if (x->items)
         out_items(n, 0, x->items, x->n_items);
-}
-
-/* How many items a shape-like input (rank 1) has; false when not even that is known. */
-static bool item_count(Ox v, int64_t *count)
-{
-    return v && ox_rank(v) == 1 && dim_known(ox_dim(v, 0), count) && *count <= MAX_RANK;
 }
 
 /* ---- Shape, Size ---- */
@@ -120,7 +112,7 @@ static bool infer_reshape(Node *n)
     Shape x = shape_of(n->in[0]), to = { .rank = -1 };
     Ox shape = n->in[1];
     int64_t count, v;
-    if (!item_count(shape, &count))
+    if (!shape_count(shape, &count))
         return out_shape(n, 0, first_type(n), &to);
     bool zero = node_int(n, "allowzero", 0) != 0, open = x.rank < 0;
     int hole = -1;
@@ -223,7 +215,7 @@ static bool infer_unsqueeze(Node *n)
     Shape x = shape_of(n->in[0]), s = { .rank = -1 };
     bool on[MAX_RANK] = { false };
     int64_t count;
-    if (x.rank < 0 || !item_count(n->in[1], &count))
+    if (x.rank < 0 || !shape_count(n->in[1], &count))
         return out_shape(n, 0, first_type(n), &s);
     if (x.rank + count > MAX_RANK)
         return node_fail(n, "rank %lld is more than %d", (long long)(x.rank + count), MAX_RANK);
@@ -331,7 +323,7 @@ static bool split_sizes(Node *n, Dim whole, Dim *size)
     int64_t count;
     Ox split = node_in(n, 1);
     if (split) {
-        if (item_count(split, &count) && count != n->n_out)
+        if (shape_count(split, &count) && count != n->n_out)
             return node_fail(n, "%lld sizes for %d outputs", (long long)count, n->n_out);
         Dim sum = dim_int(cx, 0);
         for (int i = 0; i < n->n_out; i++) {
@@ -441,7 +433,7 @@ static bool infer_slice(Node *n)
     int64_t count, n_axes, n_steps;
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &x);
-    bool known = item_count(n->in[1], &count) || item_count(n->in[2], &count);
+    bool known = shape_count(n->in[1], &count) || shape_count(n->in[2], &count);
     if (node_in(n, 3) && (!node_in_ints(n, 3, &axes, &n_axes) || (known && n_axes != count)))
         known = false;
     if (node_in(n, 4) && (!node_in_ints(n, 4, &steps, &n_steps) || (known && n_steps != count)))
@@ -466,77 +458,6 @@ static bool infer_slice(Node *n)
     return true;
 }
 
-/* ---- Gather and Scatter ---- */
-
-static void gather_items(Node *n)
-{
-    Ox x = n->in[0];
-    const int64_t *at;
-    int64_t count, out;
-    Dim items[MAX_ITEMS];
-    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) || !node_in_ints(n, 1, &at, &count) || count != out)
-        return;
-    for (int64_t i = 0; i < count; i++)
-        items[i] = item_at(x, at[i] < 0 ? at[i] + x->n_items : at[i]);
-    out_items(n, 0, items, count);
-}
-
-static bool infer_gather(Node *n)
-{
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
-    int axis;
-    if (x.rank < 0 || idx.rank < 0)
-        return out_shape(n, 0, first_type(n), &s);
-    if (!wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
-        return false;
-    if (x.rank - 1 + idx.rank > MAX_RANK)
-        return node_fail(n, "rank %d is more than %d", x.rank - 1 + idx.rank, MAX_RANK);
-    s.rank = 0;
-    for (int i = 0; i < axis; i++)
-        s.d[s.rank++] = x.d[i];
-    for (int i = 0; i < idx.rank; i++)
-        s.d[s.rank++] = idx.d[i];
-    for (int i = axis + 1; i < x.rank; i++)
-        s.d[s.rank++] = x.d[i];
-    const int64_t *at;
-    int64_t count, size;
-    if (dim_known(x.d[axis], &size) && node_in_ints(n, 1, &at, &count))
-        for (int64_t i = 0; i < count; i++)
-            if (at[i] < -size || at[i] >= size)
-                return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld", (long long)at[i], axis, (long long)size);
-    if (!out_shape(n, 0, first_type(n), &s))
-        return false;
-    gather_items(n);
-    return true;
-}
-
-static bool infer_gather_elements(Node *n)
-{
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]);
-    int axis;
-    if (x.rank >= 0 && idx.rank >= 0 && x.rank != idx.rank)
-        return node_fail(n, "Index tensor must have the same number of dimensions as input tensor: %d and %d", idx.rank, x.rank);
-    if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
-        return false;
-    return same_second(n);
-}
-
-static bool infer_gather_nd(Node *n)
-{
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
-    int64_t depth, batch = node_int(n, "batch_dims", 0);
-    if (x.rank < 0 || idx.rank < 1 || !dim_known(idx.d[idx.rank - 1], &depth))
-        return out_shape(n, 0, first_type(n), &s);
-    if (batch < 0 || batch + depth > x.rank || batch >= idx.rank)
-        return node_fail(n, "indices of %lld items over %lld batch axes are more than the data's rank %d", (long long)depth, (long long)batch, x.rank);
-    s.rank = 0;
-    for (int i = 0; i < idx.rank - 1; i++)
-        s.d[s.rank++] = idx.d[i];
-    for (int i = (int)(batch + depth); i < x.rank; i++)
-        s.d[s.rank++] = x.d[i];
-    return out_shape(n, 0, first_type(n), &s);
-}
-
 /* ---- Expand, Tile, Pad, Resize-free growth ---- */
 
 /* Contents repeated or stretched: item i is x's item i mod its count. */
@@ -556,7 +477,7 @@ static bool infer_expand(Node *n)
 {
     Shape x = shape_of(n->in[0]), to = { .rank = -1 };
     int64_t count;
-    if (x.rank < 0 || !item_count(n->in[1], &count))
+    if (x.rank < 0 || !shape_count(n->in[1], &count))
         return out_shape(n, 0, first_type(n), &to);
     to.rank = (int)count;
     int pad = to.rank - x.rank;
@@ -585,7 +506,7 @@ static bool infer_tile(Node *n)
 {
     Shape x = shape_of(n->in[0]);
     int64_t count;
-    if (x.rank >= 0 && item_count(n->in[1], &count) && count != x.rank)
+    if (x.rank >= 0 && shape_count(n->in[1], &count) && count != x.rank)
         return node_fail(n, "%lld repeats for rank %d", (long long)count, x.rank);
     for (int i = 0; i < x.rank; i++) {
         Dim r = item_at(n->in[1], i);
@@ -625,185 +546,6 @@ static bool infer_pad(Node *n)
             return node_fail(n, "pads make axis %d negative: %lld", axis, (long long)v);
     }
     return out_partial(n, 0, first_type(n), &x);
-}
-
-/* ---- made from a shape ---- */
-
-static void value_items(Node *n, const Const *k)
-{
-    int64_t count, v = 0;
-    Dim items[MAX_ITEMS];
-    if (!may_have_items(n->out[0], &count))
-        return;
-    if (k) {
-        const void *at = const_data(node_cx(n), k);
-        if (!at)
-            return;
-        v = k->dtype == DT_INT32 ? *(const int32_t *)at : *(const int64_t *)at;
-    }
-    for (int64_t i = 0; i < count; i++)
-        items[i] = dim_int(node_cx(n), v);
-    out_items(n, 0, items, count);
-}
-
-static bool infer_constant_of_shape(Node *n)
-{
-    Shape s = { .rank = -1 };
-    int64_t count;
-    const Attr *value = node_attr(n, "value");
-    DType t = value ? value->t->dtype : DT_FLOAT;
-    if (!item_count(n->in[0], &count))
-        return out_shape(n, 0, t, &s);
-    s.rank = (int)count;
-    for (int i = 0; i < s.rank; i++) {
-        int64_t v;
-        s.d[i] = item_at(n->in[0], i);
-        if (s.d[i] && dim_known(s.d[i], &v) && v < 0)
-            return node_fail(n, "negative dimension %lld", (long long)v);
-    }
-    if (!out_partial(n, 0, t, &s))
-        return false;
-    value_items(n, value ? value->t : NULL);
-    return true;
-}
-
-/* ceil((limit - start) / delta), not below 0. As the runtime computes it: in double for floats. */
-static Dim range_count(Node *n)
-{
-    Ctx *cx = node_cx(n);
-    Dim start = item_at(n->in[0], 0), limit = item_at(n->in[1], 0), delta = item_at(n->in[2], 0);
-    double a, b, d;
-    int64_t step;
-    if (start && limit && delta && dim_known(delta, &step) && step != 0 && step != INT64_MIN) {
-        Dim way = step > 0 ? dim_sub(cx, limit, start) : dim_sub(cx, start, limit);
-        Dim count = way ? dim_ceildiv(cx, way, dim_int(cx, step > 0 ? step : -step)) : NULL;
-        return count ? dim_max(cx, dim_int(cx, 0), count) : NULL;
-    }
-    if (!ox_known_scalar(n->graph, n->in[0], &a) || !ox_known_scalar(n->graph, n->in[1], &b) || !ox_known_scalar(n->graph, n->in[2], &d) || d == 0)
-        return NULL;
-    double count = (b - a) / d;
-    count = count > 0 ? count : 0;
-    int64_t whole = count < 9e15 ? (int64_t)count : 0;
-    if (!(count < 9e15))
-        return NULL;
-    return dim_int(cx, whole + ((double)whole < count));
-}
-
-static bool infer_range(Node *n)
-{
-    Shape s = { .rank = 1, .d = { range_count(n) } };
-    int64_t count, step;
-    Dim items[MAX_ITEMS], start = item_at(n->in[0], 0), delta = item_at(n->in[2], 0);
-    if (!out_partial(n, 0, first_type(n), &s))
-        return false;
-    if (!start || !delta || !dim_known(delta, &step) || !may_have_items(n->out[0], &count))
-        return true;
-    for (int64_t i = 0; i < count; i++)
-        items[i] = dim_add(node_cx(n), start, dim_int(node_cx(n), i * step));
-    out_items(n, 0, items, count);
-    return true;
-}
-
-static bool infer_eye_like(Node *n)
-{
-    if (!need_rank_of(n, n->in[0], "the input", 2, 2))
-        return false;
-    return out_like(n, 0, (DType)node_int(n, "dtype", first_type(n)), n->in[0]);
-}
-
-/* OneHot(indices, depth, values) */
-static bool infer_one_hot(Node *n)
-{
-    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
-    int axis;
-    if (x.rank < 0)
-        return out_shape(n, 0, ox_dtype(n->in[2]), &s);
-    if (x.rank == MAX_RANK)
-        return node_fail(n, "rank %d is more than %d", x.rank + 1, MAX_RANK);
-    if (!wrap_axis(n, node_int(n, "axis", -1), x.rank + 1, &axis))
-        return false;
-    double v;
-    Dim depth = item_at(n->in[1], 0);
-    if (!depth && ox_known_scalar(n->graph, n->in[1], &v))
-        depth = dim_int(node_cx(n), (int64_t)v);
-    s.rank = x.rank + 1;
-    for (int i = 0, k = 0; i < s.rank; i++)
-        s.d[i] = i == axis ? depth : x.d[k++];
-    return out_partial(n, 0, ox_dtype(n->in[2]), &s);
-}
-
-/* Not zero: how many is known for constants, otherwise at most all. */
-static int64_t count_non_zero(Node *n)
-{
-    const Const *k = n->in[0]->kind == OX_CONST ? n->in[0]->k : NULL;
-    Data d;
-    int64_t count = 0;
-    if (!k || const_numel(k) > FOLD_NUMEL || !dtype_size(k->dtype) || !const_to_data(node_cx(n), k, &d))
-        return -1;
-    size_t size = dtype_size(d.dtype);
-    for (int64_t i = 0; i < d.numel; i++)
-        count += !item_is_zero(d.dtype, (const uint8_t *)d.at + (size_t)i * size);
-    return count;
-}
-
-static bool infer_non_zero(Node *n)
-{
-    Shape x = shape_of(n->in[0]), s = { .rank = 2 }, fresh = { .rank = 2 };
-    Ctx *cx = node_cx(n);
-    int64_t count = count_non_zero(n), lo, most = DIM_MAX;
-    if (ctx_failed(cx))
-        return false;
-    if (x.rank >= 0) {
-        Dim all = dim_product(cx, x.d, x.rank);
-        if (all)
-            dim_range(cx, all, &lo, &most);
-    }
-    s.d[0] = x.rank < 0 ? fresh_in(n, 0, MAX_RANK) : dim_int(cx, x.rank);
-    s.d[1] = count >= 0 ? dim_int(cx, count) : (fresh.d[1] = fresh_in(n, 0, most));
-    if (!out_shape(n, 0, DT_INT64, &s))
-        return false;
-    set_origins(n, 0, &fresh);
-    return true;
-}
-
-/* Compress(x, condition): keeps where the condition holds, along an axis or of all. */
-static bool infer_compress(Node *n)
-{
-    Shape x = shape_of(n->in[0]);
-    int axis;
-    if (!node_has(n, "axis"))
-        x = (Shape){ .rank = 1 };
-    else if (x.rank >= 0) {
-        if (!wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
-            return false;
-        x.d[axis] = NULL;
-    }
-    return out_partial(n, 0, first_type(n), &x);
-}
-
-/* Unique(x) -> values, indices, inverse, counts */
-static bool infer_unique(Node *n)
-{
-    Shape x = shape_of(n->in[0]), y = x, fresh = { .rank = 0 };
-    int axis = 0;
-    bool flat = !node_has(n, "axis");
-    if (flat)
-        y = (Shape){ .rank = 1 };
-    else if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
-        return false;
-    Dim u = fresh_in(n, 0, DIM_MAX);
-    Dim all = x.rank < 0 ? fresh_in(n, 0, DIM_MAX) : flat ? dim_product(node_cx(n), x.d, x.rank) : x.d[axis];
-    if (y.rank >= 0) {
-        y.d[axis] = u;
-        fresh.rank = y.rank;
-        fresh.d[axis] = u;
-    }
-    Shape per = { .rank = 1, .d = { u } }, inverse = { .rank = 1, .d = { all } };
-    if (!out_shape(n, 0, first_type(n), &y) || !out_shape(n, 1, DT_INT64, &per) || !out_shape(n, 2, DT_INT64, &inverse) ||
-        !out_shape(n, 3, DT_INT64, &per))
-        return false;
-    set_origins(n, 0, &fresh);
-    return true;
 }
 
 /* ---- blocks of an image ---- */
@@ -872,14 +614,10 @@ static bool infer_center_crop_pad(Node *n)
 }
 
 const InferRow infer_shape[] = {
-    { "CenterCropPad", infer_center_crop_pad }, { "Compress", infer_compress }, { "Concat", infer_concat },
-    { "ConstantOfShape", infer_constant_of_shape }, { "DepthToSpace", infer_depth_to_space }, { "Expand", infer_expand },
-    { "EyeLike", infer_eye_like }, { "Flatten", infer_flatten }, { "Gather", infer_gather },
-    { "GatherElements", infer_gather_elements }, { "GatherND", infer_gather_nd }, { "NonZero", infer_non_zero },
-    { "OneHot", infer_one_hot }, { "Pad", infer_pad }, { "Range", infer_range }, { "Reshape", infer_reshape },
-    { "ReverseSequence", same_first }, { "ScatterElements", same_first }, { "ScatterND", same_first },
-    { "Shape", infer_shape_op }, { "Size", infer_size }, { "Slice", infer_slice }, { "SpaceToDepth", infer_space_to_depth },
-    { "Split", infer_split }, { "Squeeze", infer_squeeze }, { "TensorScatter", same_first }, { "Tile", infer_tile },
-    { "Transpose", infer_transpose }, { "Trilu", same_first }, { "Unique", infer_unique }, { "Unsqueeze", infer_unsqueeze },
+    { "CenterCropPad", infer_center_crop_pad }, { "Concat", infer_concat }, { "DepthToSpace", infer_depth_to_space },
+    { "Expand", infer_expand }, { "Flatten", infer_flatten }, { "Pad", infer_pad }, { "Reshape", infer_reshape },
+    { "Shape", infer_shape_op }, { "Size", infer_size }, { "Slice", infer_slice },
+    { "SpaceToDepth", infer_space_to_depth }, { "Split", infer_split }, { "Squeeze", infer_squeeze },
+    { "Tile", infer_tile }, { "Transpose", infer_transpose }, { "Unsqueeze", infer_unsqueeze },
     { 0 }
 };

@@ -10,7 +10,8 @@
 typedef struct InferRow { const char *op; InferFn fn; } InferRow;
 typedef struct FoldRow { const char *op; FoldFn fn; } FoldRow;
 
-extern const InferRow infer_elementwise[], infer_shape[], infer_reduce[], infer_nn[], infer_linalg[], infer_control[], infer_misc[], infer_text[];
+extern const InferRow infer_elementwise[], infer_shape[], infer_index[], infer_reduce[], infer_nn[], infer_linalg[], infer_control[], infer_misc[],
+    infer_text[];
 extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_misc[];
 
 /* ---- the generated facts (optable_data.c), sorted by name ------------------------------------------ */
@@ -57,8 +58,21 @@ void out_items(Node *n, int i, const Dim *items, int64_t count);
 /* May v, a value of rank 0 or 1 with a known count, carry items? */
 bool may_have_items(Ox v, int64_t *count);
 
+/* How many items a shape-like input (rank 1) has; false when not even that is known. */
+bool shape_count(Ox v, int64_t *count);
+
 /* Is the element at p zero? (-0.0 is) Whole-byte types only. */
 bool item_is_zero(DType t, const uint8_t *p);
+
+/* ---- what was made already (share.c) ------------------------------------------------------------------- */
+
+typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
+typedef struct Shared { uint32_t hash; SharedKind kind; void *what; } Shared;
+void share(Graph *g, Shared e);
+/* The next entry of that hash and kind from slot *at on; NULL at the end. Start with *at = hash. */
+void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size_t *at);
+/* Is an equal node as good as n? */
+bool node_sharable(const Node *n);
 
 /* ---- dims, taken apart: what dimnodes.c turns into nodes ------------------------------------------ */
 

@@ -5,7 +5,7 @@
 #include "onnx/internal.h"
 
 static const InferRow *const infer_families[] = {
-    infer_elementwise, infer_shape, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text,
+    infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text,
 };
 static const FoldRow *const fold_families[] = {
     fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_misc,

@@ -47,7 +47,7 @@ static void consistent(void **state)
 static void every_row_names_an_operator(void **state)
 {
     Ctx *cx = *state;
-    static const InferRow *const rows[] = { infer_elementwise, infer_shape, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text };
+    static const InferRow *const rows[] = { infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text };
     for (size_t i = 0; i < COUNT(rows); i++)
         for (const InferRow *r = rows[i]; r->op; r++) {
             const OnnxOp *op = onnx_op(cx, r->op);
