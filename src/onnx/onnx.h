@@ -191,7 +191,7 @@ struct Graph {
     Str name;
     VEC(Node *) nodes;              /* topological; dead ones stay until graph_compact */
     VEC(Ox) inputs, outputs;
-    struct Share *share;            /* emit.c's table of nodes made in this scope */
+    struct Share *share;            /* share.c's tables of what was made in this scope */
     int target;                     /* the target opset: asked only where another algorithm is better; keep such places few */
     bool ort;                       /* ONNX Runtime must run it: asked only where it has no kernel, and no cast is exact */
 };

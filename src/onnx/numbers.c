@@ -1,0 +1,312 @@
+/* numbers.c - numbers as values of a graph: constants, dims, and what is known of a value's contents.
+ *
+ * Small constants of equal content are one value, and so are equal lists of dims. An int value of rank 0 or 1 may carry its
+ * items as dims; one made of dims (OX_DIMS) has no node until tidy makes the arithmetic that is still needed. */
+#include "onnx/internal.h"
+
+static int64_t int_at(DType t, const void *p, int64_t i)
+{
+    switch (t) {
+    case DT_UINT8: return ((const uint8_t *)p)[i];
+    case DT_INT8: return ((const int8_t *)p)[i];
+    case DT_UINT16: return ((const uint16_t *)p)[i];
+    case DT_INT16: return ((const int16_t *)p)[i];
+    case DT_UINT32: return ((const uint32_t *)p)[i];
+    case DT_INT32: return ((const int32_t *)p)[i];
+    case DT_BOOL: return ((const uint8_t *)p)[i] != 0;
+    default: return ((const int64_t *)p)[i];
+    }
+}
+
+/* Small int64 and int32 constants carry their items, as every value may. */
+static void add_items(Graph *g, Ox v)
+{
+    const Const *k = v->k;
+    int64_t n = const_numel(k);
+    if ((k->dtype != DT_INT64 && k->dtype != DT_INT32) || k->rank > 1 || n > MAX_ITEMS)
+        return;
+    const void *data = const_data(g->cx, k);
+    if (!data)
+        return;
+    Dim *items = new_array(g->cx, Dim, n ? n : 1);
+    for (int64_t i = 0; i < n; i++)
+        items[i] = dim_int(g->cx, int_at(k->dtype, data, i));
+    v->items = items;
+    v->n_items = n;
+}
+
+static Ox new_const(Graph *g, const Const *k)
+{
+    Ox v = ox_new(g, OX_CONST, type_of_ints(g->cx, k->dtype, k->rank, k->dims));
+    v->k = k;
+    add_items(g, v);
+    return v;
+}
+
+/* A number of ours, not bytes of the file: those of equal content are one value. */
+static bool is_small(const Const *k)
+{
+    return !k->name && !k->storage && !k->derived && k->dtype != DT_STRING && k->bytes.src && k->bytes.src->kind == SRC_MEMORY &&
+           const_contiguous(k) && const_numel(k) <= FOLD_NUMEL;
+}
+
+static bool same_small(const Const *a, const Const *b, const void *pa, const void *pb)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0) &&
+           memcmp(pa, pb, (size_t)dtype_bytes(a->dtype, (uint64_t)const_numel(a))) == 0;
+}
+
+Ox ox_const(Graph *g, const Const *k)
+{
+    if (!k || ctx_failed(g->cx))
+        return POISON;
+    Graph *root = graph_root(g);
+    size_t at;
+    if (!is_small(k)) {
+        uint64_t h = hash_bytes(&k, sizeof k, 1);
+        at = h;
+        for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at)); )
+            if (v->k == k)
+                return v;
+        Ox v = new_const(g, k);
+        share(root, (Shared){ h, SHARED_WEIGHT, v });
+        return v;
+    }
+    const void *p = const_data(g->cx, k);
+    uint64_t key[2] = { k->dtype, (uint64_t)k->rank };
+    uint64_t h = hash_bytes(key, sizeof key, k->rank ? hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, 2) : 2);
+    h = hash_bytes(p, (size_t)dtype_bytes(k->dtype, (uint64_t)const_numel(k)), h);
+    at = h;
+    for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at)); )
+        if (same_small(v->k, k, const_data(g->cx, v->k), p))
+            return v;
+    Ox v = new_const(g, k);
+    share(root, (Shared){ h, SHARED_CONST, v });
+    return v;
+}
+
+static Ox const_of(Graph *g, DType t, int rank, const int64_t *dims, const void *data)
+{
+    return ctx_failed(g->cx) ? POISON : ox_const(g, const_make(g->cx, t, rank, dims, data));
+}
+
+Ox ox_int(Graph *g, int64_t v) { return const_of(g, DT_INT64, 0, NULL, &v); }
+
+Ox ox_ints(Graph *g, const int64_t *v, size_t n)
+{
+    int64_t dim = (int64_t)n;
+    return const_of(g, DT_INT64, 1, &dim, v);
+}
+
+Ox ox_bool(Graph *g, bool v)
+{
+    uint8_t b = v;
+    return const_of(g, DT_BOOL, 0, NULL, &b);
+}
+
+/* Rounded once, from double: float16 and bfloat16 to nearest even by the bits, not through float32. */
+static uint16_t narrow_float(double v, int mantissa, int exponent)
+{
+    union { double f; uint64_t u; } x = { .f = v };
+    uint16_t sign = (uint16_t)(x.u >> 63 << 15);
+    int bias = (1 << (exponent - 1)) - 1, e = (int)(x.u >> 52 & 0x7ff) - 1023 + bias;
+    uint64_t m = x.u & 0xfffffffffffffu;
+    uint16_t inf = (uint16_t)(((1u << exponent) - 1) << mantissa);
+    if ((x.u >> 52 & 0x7ff) == 0x7ff)
+        return (uint16_t)(sign | inf | (m ? 1u << (mantissa - 1) : 0));
+    m |= 1ull << 52;
+    int drop = 52 - mantissa;
+    if (e <= 0) {                               /* subnormal here */
+        drop += 1 - e;
+        e = 0;
+        if (drop > 54)
+            return sign;
+    }
+    uint64_t kept = m >> drop, rest = m & ((1ull << drop) - 1), half = 1ull << (drop - 1);
+    kept += rest > half || (rest == half && (kept & 1));
+    if (e > 0)
+        kept += (uint64_t)(e - 1) << mantissa;  /* the hidden bit adds the last one */
+    return (uint16_t)(sign | (kept >= inf ? inf : kept));
+}
+
+Ox ox_number(Graph *g, DType t, double v)
+{
+    union { float f; double d; uint16_t h; float c[2]; double z[2]; } x = { .z = { 0, 0 } };
+    switch (t) {
+    case DT_FLOAT: x.f = (float)v; break;
+    case DT_DOUBLE: x.d = v; break;
+    case DT_FLOAT16: x.h = narrow_float(v, 10, 5); break;
+    case DT_BFLOAT16: x.h = narrow_float(v, 7, 8); break;
+    case DT_COMPLEX64: x.c[0] = (float)v; break;
+    case DT_COMPLEX128: x.z[0] = v; break;
+    case DT_BOOL: return ox_bool(g, v != 0);
+    default:
+        if (v != v || v < -9223372036854775808.0 || v >= 9223372036854775808.0 || !(dtype_is_int(t))) {
+            fail(g->cx, E_VALUE, "%g is not a number of type %s", v, dtype_name(t));
+            return POISON;
+        }
+        return ox_integer(g, t, (int64_t)v);
+    }
+    return const_of(g, t, 0, NULL, &x);
+}
+
+Ox ox_integer(Graph *g, DType t, int64_t v)
+{
+    union { int8_t b; int16_t h; int32_t w; int64_t d; uint8_t any[8]; } x = { .d = 0 };
+    if (!dtype_is_int(t) || dtype_bytes(t, 2) != 2 * dtype_size(t))
+        return ox_number(g, t, (double)v);
+    switch (dtype_size(t)) {
+    case 1: x.b = (int8_t)v; break;
+    case 2: x.h = (int16_t)v; break;
+    case 4: x.w = (int32_t)v; break;
+    default: x.d = v; break;
+    }
+    return const_of(g, t, 0, NULL, &x);
+}
+
+/* Text as a constant: its bytes are those of the string. */
+Ox ox_string(Graph *g, Str s)
+{
+    if (ctx_failed(g->cx))
+        return POISON;
+    Const *k = new(g->cx, Const);
+    const Str *item = mem_copy(g->cx, &s, sizeof s);
+    *k = (Const){ .dtype = DT_STRING, .bytes = { source_memory(g->cx, item, sizeof s), 0, sizeof s } };
+    return ox_const(g, k);
+}
+
+Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
+{
+    if (ctx_failed(g->cx))
+        return POISON;
+    bool known = true;
+    int64_t *v = new_array(g->cx, int64_t, n ? n : 1);
+    for (int64_t i = 0; i < n; i++)
+        known &= dim_known(items[i], &v[i]);
+    if (known) {
+        int32_t *w = (int32_t *)v;              /* narrowed in place, front to back */
+        for (int64_t i = 0; t == DT_INT32 && i < n; i++)
+            w[i] = (int32_t)v[i];
+        return const_of(g, t, rank, &n, v);
+    }
+    Graph *root = graph_root(g);
+    uint64_t key[2] = { t, (uint64_t)rank }, h = hash_bytes(key, sizeof key, hash_bytes(items, (size_t)n * sizeof *items, 3));
+    size_t at = h;
+    for (Ox o; (o = next_shared(root->share, h, SHARED_DIMS, &at)); )
+        if (ox_dtype(o) == t && ox_rank(o) == rank && o->n_items == n && memcmp(o->items, items, (size_t)n * sizeof *items) == 0)
+            return o;
+    Ox o = ox_new(g, OX_DIMS, type_of_ints(g->cx, t, rank, &n));
+    o->items = mem_copy(g->cx, items, (size_t)n * sizeof *items);
+    o->n_items = n;
+    share(root, (Shared){ h, SHARED_DIMS, o });
+    return o;
+}
+
+/* Dims as a value. More than fit into the contents of a value are a bug of the caller: MAX_ITEMS. */
+Ox ox_dims(Graph *g, const Dim *d, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!d[i])
+            return POISON;
+    return ox_of_items(g, DT_INT64, 1, d, (int64_t)n);
+}
+
+Ox ox_dim_value(Graph *g, Dim d)
+{
+    return d ? ox_of_items(g, DT_INT64, 0, &d, 1) : POISON;
+}
+
+Ox ox_cast(Graph *g, Ox v, DType to)
+{
+    if (!ox_ok(v) || ox_dtype(v) == to)
+        return v;
+    if (dtype_is_complex(to) || dtype_is_complex(ox_dtype(v)))
+        return ox_cast_complex(g, v, to);
+    return ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
+}
+
+Ox ox_shape(Graph *g, Ox v)
+{
+    if (!ox_ok(v))
+        return v;
+    return ox_rank(v) >= 0 ? ox_dims(g, v->type->dim, (size_t)ox_rank(v)) : ox_g(g, "Shape", v);
+}
+
+bool ox_items(Ox v, const Dim **out, int64_t *n)
+{
+    if (!v->items)
+        return false;
+    for (int64_t i = 0; i < v->n_items; i++)
+        if (!v->items[i])
+            return false;
+    *out = v->items;
+    *n = v->n_items;
+    return true;
+}
+
+static bool items_as_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
+{
+    const Dim *items;
+    if (!ox_items(v, &items, n))
+        return false;
+    int64_t *ints = new_array(g->cx, int64_t, *n ? *n : 1);
+    for (int64_t i = 0; i < *n; i++)
+        if (!dim_known(items[i], &ints[i]))
+            return false;
+    *out = ints;
+    return true;
+}
+
+bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
+{
+    if (!ox_ok(v))
+        return false;
+    if (items_as_ints(g, v, out, n))
+        return true;
+    if (v->kind != OX_CONST || !(dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) || dtype_bytes(v->k->dtype, 2) < 2)
+        return false;
+    *n = const_numel(v->k);
+    const void *data = *n <= FOLD_NUMEL ? const_data(g->cx, v->k) : NULL;
+    if (!data)
+        return false;
+    int64_t *ints = new_array(g->cx, int64_t, *n ? *n : 1);
+    for (int64_t i = 0; i < *n; i++)
+        ints[i] = int_at(v->k->dtype, data, i);
+    *out = ints;
+    return true;
+}
+
+/* The value of a 16-bit float. */
+static double wide_float(uint16_t h, int mantissa, int exponent)
+{
+    int bias = (1 << (exponent - 1)) - 1, e = h >> mantissa & ((1 << exponent) - 1);
+    double m = h & ((1 << mantissa) - 1), scale = 1;
+    if (e == (1 << exponent) - 1)
+        return m != 0 ? __builtin_nan("") : h >> 15 ? -__builtin_inf() : __builtin_inf();
+    m = e ? m + (1 << mantissa) : m;
+    for (int k = (e ? e : 1) - bias - mantissa; k != 0; k += k < 0 ? 1 : -1)
+        scale *= k < 0 ? 0.5 : 2;
+    return (h >> 15 ? -m : m) * scale;
+}
+
+bool ox_known_scalar(Graph *g, Ox v, double *out)
+{
+    const int64_t *ints;
+    int64_t n;
+    if (!ox_ok(v) || v->kind != OX_CONST || const_numel(v->k) != 1)
+        return false;
+    if (ox_known_ints(g, v, &ints, &n)) {
+        *out = ox_dtype(v) == DT_UINT64 ? (double)(uint64_t)ints[0] : (double)ints[0];
+        return true;
+    }
+    const void *p = dtype_is_float(v->k->dtype) ? const_data(g->cx, v->k) : NULL;
+    if (!p)
+        return false;
+    switch (v->k->dtype) {
+    case DT_FLOAT: *out = *(const float *)p; return true;
+    case DT_DOUBLE: *out = *(const double *)p; return true;
+    case DT_FLOAT16: *out = wide_float(*(const uint16_t *)p, 10, 5); return true;
+    case DT_BFLOAT16: *out = wide_float(*(const uint16_t *)p, 7, 8); return true;
+    default: return false;
+    }
+}
