@@ -2,6 +2,9 @@
 
 The body of an autograd Function that nobody lowers is walked in its place. Every tensor is handed over by its address and
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
+import contextlib
+import functools
+
 import torch
 
 from . import _capi
@@ -45,6 +48,33 @@ class ScopeNames:
         return self.by_scope[key]
 
 
+FACTORIES = ("tensor", "as_tensor", "from_numpy")
+
+
+def copied(factory):
+    """A new tensor that a trace records with its contents is handed on as a copy: the trace would see what forward writes to it later."""
+    @functools.wraps(factory)
+    def made(*args, **kwargs):
+        t = factory(*args, **kwargs)
+        if t is (args[0] if args else None) or not torch._C._get_tracing_state():
+            return t
+        return t.clone().requires_grad_(t.requires_grad)
+    return made
+
+
+@contextlib.contextmanager
+def constants_of_their_time():
+    """For the time of a trace: x + t, t.add_(1) with t = torch.tensor([2.]) adds 2, not 3."""
+    before = {name: getattr(torch, name) for name in FACTORIES}
+    try:
+        for name, factory in before.items():
+            setattr(torch, name, copied(factory))
+        yield
+    finally:
+        for name, factory in before.items():
+            setattr(torch, name, factory)
+
+
 def last_name(path):
     """The attribute; where that is a number, from the last that is none on: a.seq.1.0 -> seq.1.0"""
     parts = path.split(".")
@@ -63,7 +93,8 @@ def trace(model, args, counted=False):
     names = set(model.state_dict())
     torch.jit._trace._trace_module_map = paths
     try:
-        graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
+        with constants_of_their_time():
+            graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
         torch.jit._trace._trace_module_map = before
     if set(model.state_dict()) != names:
@@ -265,7 +296,7 @@ class Record:
 
 
 FACTS = ("aten::size", "aten::dim", "aten::len", "aten::numel", "prim::shape", "aten::_dim_arange", "prim::device", "prim::dtype", "prim::layout")
-FRESH = ("aten::new_empty", "aten::new_full", "aten::new_ones", "aten::new_zeros", "aten::zero_", "aten::fill_")    # of the first argument: its type
+FRESH = ("aten::new_empty", "aten::new_full", "aten::new_ones", "aten::new_zeros", "aten::zero_", "aten::fill_", "aten::set_")    # of the first argument: its type
 LIST_WRITES = ("aten::append", "aten::insert", "aten::extend", "aten::pop", "aten::_set_item")
 
 

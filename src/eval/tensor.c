@@ -555,12 +555,31 @@ bool tensor_become(Ctx *cx, Tensor *t, const OpCall *call, Ox read)
     return !ctx_failed(cx);
 }
 
+/* What else saw the memory of t, which is not t's any longer, holds nobody knows what. */
+static void lose_rest(Ctx *cx, Storage *st)
+{
+    storage_set(cx, st, POISON);
+    st->lost = str_of(cx, "it shares memory with an out= tensor that was given another size");
+}
+
 bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
 {
     if (t->st->state || t->st->input || trail_is_open(cx))
-        return fail(cx, E_UNSUPPORTED, "out= of an empty tensor that gets another shape, and that the model keeps or a branch or loop of ONNX fills");
+        return fail(cx, E_UNSUPPORTED, "out= of a tensor that gets another shape, and that the model keeps or a branch or loop of ONNX fills");
+    if (!dim_is(type_numel(cx, tensor_type(t)), 0))
+        lose_rest(cx, t->st);
     Tensor *made = tensor_new(cx, v);
     made->kind = t->kind;
     *t = *made;
+    return !ctx_failed(cx);
+}
+
+bool tensor_take(Ctx *cx, Tensor *t, Tensor *source)
+{
+    if (t->st->state)
+        return fail(cx, E_UNSUPPORTED, "other memory for %s, which the model keeps", t->st->name ? t->st->name->s : "a tensor");
+    if (trail_is_open(cx))
+        return fail(cx, E_UNSUPPORTED, "a tensor that takes another one's memory, inside a branch or loop that ONNX runs");
+    *t = *tensor_alias(cx, source);
     return !ctx_failed(cx);
 }

@@ -101,8 +101,10 @@ Tensor *tensor_new(Ctx *cx, Ox v);                              /* with a fresh 
 Tensor *tensor_view(Ctx *cx, Tensor *base, const struct OpCall *call, Ox read);
 /* squeeze_, t_ and the like: t itself becomes that view of what it was. Views that were made of it stay what they are. */
 MUST_USE bool tensor_become(Ctx *cx, Tensor *t, const struct OpCall *call, Ox read);
-/* out=torch.empty(0): an empty tensor takes the shape of what is written to it. */
+/* out=: a tensor that is no view takes the shape of what is written to it. Whatever shared its memory is lost, unless it was empty. */
 MUST_USE bool tensor_refill(Ctx *cx, Tensor *t, Ox v);
+/* set_: t itself becomes another tensor of source's memory. Views that were made of it stay what they are. */
+MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);

@@ -201,14 +201,30 @@ static Value store_in_self(Op *op, Value result)
     return val_ok(result) ? store(op, self.t, result) : result;
 }
 
-/* An empty tensor takes the shape of what is written to it. */
+/* Has a the shape of b? A tensor of no elements never has: it holds nothing that could show through another name. */
+static bool same_shape(Ctx *cx, Type a, Type b)
+{
+    if (a->rank != b->rank || dim_is(type_numel(cx, a), 0))
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (dim_eq(cx, a->dim[i], b->dim[i]) != YES)
+            return false;
+    return true;
+}
+
+/* Is it of memory that others know too: a view, the model's own, or one that an arm writes to? It must keep its shape then. */
+static bool keeps_shape(Ctx *cx, const Tensor *t)
+{
+    bool empty = dim_is(type_numel(cx, tensor_type(t)), 0);
+    return t->base || (!empty && (t->st->state || t->st->input || trail_is_open(cx)));
+}
+
+/* A tensor of another shape takes that of what is written to it. */
 static Value store_in_out(Op *op, Tensor *out, Value result)
 {
     Type want = tensor_type(out);
-    if (out->base || result.tag != V_TENSOR || want->rank < 0 || !dim_is(type_numel(op->cx, want), 0))
-        return store(op, out, result);
-    Ox v = tensor_read(op->g, result.t);
-    if (!ox_ok(v) || dim_is(type_numel(op->cx, v->type), 0) || !dtype_can_store(ox_dtype(v), want->dtype))
+    Ox v = result.tag == V_TENSOR && want->rank >= 0 && !keeps_shape(op->cx, out) ? tensor_read(op->g, result.t) : NULL;
+    if (!v || !ox_ok(v) || ox_rank(v) < 0 || same_shape(op->cx, want, v->type) || !dtype_can_store(ox_dtype(v), want->dtype))
         return store(op, out, result);
     return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype)) ? (Value){ .tag = V_TENSOR, .t = out } : val_poison();
 }

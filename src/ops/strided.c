@@ -258,6 +258,20 @@ static Ox lower_as_strided_scatter(Op *op)
     return ox_ok(self) && ox_ok(src) ? write_as_strided(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
 }
 
+/* self is source from here on, under both names. */
+static Value lower_set_(Op *op)
+{
+    Tensor *self = arg_tensor(op, "self"), *source = arg_tensor(op, "source");
+    if (!self || !source)
+        return val_poison();
+    DType from = tensor_type(source)->dtype, to = tensor_type(self)->dtype;
+    if (from != to) {
+        fail(op->cx, E_VALUE, "Could not set tensor of type %s to a tensor of type %s", torch_dtype_name(from), torch_dtype_name(to));
+        return val_poison();
+    }
+    return tensor_take(op->cx, self, source) ? arg_value(op, "self") : val_poison();
+}
+
 const OpRow ops_strided[] = {
     VIEW(lower_diagonal, write_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
     VIEW(lower_linalg_diagonal, write_diagonal, PLAIN, "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"),
@@ -272,7 +286,7 @@ const OpRow ops_strided[] = {
     REFUSE("a tensor that is laid over its own memory in place: use as_strided", "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)"),
     REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
     REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
-    REFUSE("a tensor that takes another one's memory in place: use the other one", "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
-    OLDER("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
+    REFUSE("a tensor that gives its memory up in place: make an empty one", "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
+    CALL(lower_set_, NULL, PLAIN, "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
     OPS_END
 };

@@ -11,7 +11,7 @@ from onnx import numpy_helper
 from torch.onnx import OperatorExportTypes, TrainingMode
 
 import pt2onnx
-from helpers import TORCH_2, agrees, checked, dims, exported, names, ops, run, weights
+from helpers import TORCH_2, agrees, checked, dims, exported, flat, names, ops, run, weights
 
 
 class Net(torch.nn.Module):
@@ -646,3 +646,38 @@ def test_named_sizes_that_a_scripted_program_fixes_are_told():
         model = checked(torch.jit.script(Fixed()), (ROWS, ROWS), input_names=["x", "y"], dynamic_axes={"x": {0: "n", 1: "a"}, "y": {0: "m", 1: "b"}})
     assert dims(model.graph.input[0])[1] == dims(model.graph.input[1])[1]
     assert len(run(model, numpy.ones((2, 3), "f"), numpy.ones((1, 3), "f"))[0]) == 3
+
+
+def written_constant(x):
+    t = torch.tensor([1.0, 2.0])
+    y = x + t
+    t.add_(5)
+    t[0] = 7
+    return y, x * t
+
+
+def total(x):
+    found = torch.tensor(0.0)
+    for row in x:
+        found += row.sum()
+    return found
+
+
+def filled(end):
+    out = torch.tensor([1.0])
+    return torch.arange(end, out=out), out
+
+
+@pytest.mark.parametrize("function, x", [(written_constant, torch.tensor([10.0, 20.0])), (total, torch.ones(2, 3)), (filled, torch.tensor(5.0))])
+def test_a_tensor_that_forward_makes_and_writes_to(function, x):
+    """torch's trace holds such a constant as it is after the run."""
+    for a, b in zip(flat(function(x)), run(exported(function, (x,), opset_version=14), x)):
+        assert a.tolist() == b.tolist()
+
+
+def test_a_tensor_that_takes_anothers_memory():
+    def function(x, y):
+        x.set_(y)
+        return x + 1
+    model = exported(function, (torch.ones(2, 3), torch.ones(4)), opset_version=14)
+    assert len(model.graph.input) == 1 and run(model, torch.ones(4))[0].tolist() == [2, 2, 2, 2]
