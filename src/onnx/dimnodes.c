@@ -17,22 +17,47 @@ static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
 
 /* ---- where a symbol's number is ------------------------------------------------------------------------ */
 
-/* Its origin; else the first input that has it as a dimension, of this scope or of one around it. */
-static bool find_symbol(Graph *g, Dim sym, Ox *v, int *axis)
+/* The number of a symbol: (extent - shift) / scale, of an extent of v; axis < 0: v itself. */
+typedef struct SizeOf { Ox v; int axis; int64_t scale, shift; } SizeOf;
+
+/* Is d, an extent such as 2*N + 1, a symbol times a number plus a number? */
+static bool affine(Ctx *cx, Dim d, Dim sym, int64_t *scale, int64_t *shift)
 {
-    if (dim_origin(g->cx, sym, v, axis))
-        return true;
+    DimView sum = dim_view(cx, d);
+    bool is_sum = sum.shape == DIM_TOTAL;
+    *scale = 1;
+    for (uint32_t i = 0; i < (is_sum ? sum.n : 1); i++) {
+        Dim term = is_sum ? sum.arg[i] : d;
+        DimView v = dim_view(cx, term);
+        if (v.shape == DIM_FACTORS && v.n == 2)
+            for (int k = 0; k < 2; k++)
+                if (dim_eq(cx, v.arg[k], sym) == YES && dim_known(v.arg[1 - k], scale))
+                    break;
+    }
+    return *scale > 0 && dim_known(dim_sub(cx, d, dim_mul(cx, sym, dim_int(cx, *scale))), shift);
+}
+
+/* The first input that has the symbol as a dimension, or one that is made of it, of this scope or of one around it. */
+static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
+{
     for (Graph *scope = g; scope; scope = scope->up)
         for (size_t i = 0; i < scope->inputs.n; i++) {
             Ox x = scope->inputs.at[i];
-            for (int k = 0; k < ox_rank(x); k++)
-                if (dim_eq(g->cx, ox_dim(x, k), sym) == YES) {
-                    *v = x;
-                    *axis = k;
+            *out = (SizeOf){ x, 0, 1, 0 };
+            for (int k = 0; k < ox_rank(x); k++) {
+                out->axis = k;
+                if (itself ? dim_eq(g->cx, ox_dim(x, k), sym) == YES : affine(g->cx, ox_dim(x, k), sym, &out->scale, &out->shift))
                     return true;
-                }
+            }
         }
     return false;
+}
+
+/* Its origin; else an input's dimension. */
+static bool find_symbol(Graph *g, Dim sym, SizeOf *out)
+{
+    *out = (SizeOf){ .scale = 1 };
+    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, true, out) || find_extent(g, sym, false, out);
 }
 
 /* The scope, out from g, in which a value is made. */
@@ -48,13 +73,12 @@ static bool scope_of(Graph *g, Dim d, Graph **scope)
 {
     DimView v = dim_view(g->cx, d);
     Dim left, right;
-    Ox from;
-    int axis;
-    if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from, &axis)) {
-        if (!graph_sees(g, from))
+    SizeOf from;
+    if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from)) {
+        if (!graph_sees(g, from.v))
             return fail(g->cx, E_UNSUPPORTED, "the size %s is decided inside another branch or loop", dim_text(g->cx, d)->s);
-        if (from->graph)
-            *scope = deeper(*scope, from->graph);
+        if (from.v->graph)
+            *scope = deeper(*scope, from.v->graph);
         return true;
     }
     if (v.shape == DIM_SYMBOL && dim_broadcast_of(d, &left, &right))
@@ -69,14 +93,16 @@ static bool scope_of(Graph *g, Dim d, Graph **scope)
 
 static Ox symbol(Graph *g, Dim d)
 {
-    Ox from;
-    int axis;
+    SizeOf from;
     Dim left, right;
-    if (find_symbol(g, d, &from, &axis)) {
-        if (axis < 0)
-            return ox_make_plain(g, "Reshape", INPUTS(from, number(g, 1)), NULL, 0);
-        Ox shape = ox_make_plain(g, "Shape", INPUTS(from), NULL, 0), at = number(g, axis);
-        return ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
+    if (find_symbol(g, d, &from)) {
+        if (from.axis < 0)
+            return ox_make_plain(g, "Reshape", INPUTS(from.v, number(g, 1)), NULL, 0);
+        Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0), at = number(g, from.axis);
+        Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
+        if (from.shift)
+            x = plain(g, "Sub", x, number(g, from.shift));
+        return from.scale > 1 ? plain(g, "Div", x, number(g, from.scale)) : x;
     }
     if (!dim_broadcast_of(d, &left, &right))
         return POISON;
