@@ -725,7 +725,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
     case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
     case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
-    case V_SYMFLOAT: return output_ox(out, v.ox, place);
+    case V_SYMFLOAT: return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE), place);      /* a Python float, whatever it was read from */
     case V_COMPLEX: return output_complex(out, v.c, place);
     case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
