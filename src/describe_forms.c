@@ -5,8 +5,6 @@
  * is said here. */
 #include "session.h"
 
-#define VMAP "a mark of torch.vmap, whose operators are written as for one sample; run_decompositions({}) before saving writes them for the batch"
-
 /* refused: why nothing can be made of it. */
 static const struct { const char *name, *what; bool refused; } forms[] = {
     { "prim::If", "a branch: the arm that is taken, or If where the model decides", false },
@@ -53,11 +51,11 @@ static const struct { const char *name, *what; bool refused; } forms[] = {
     { "aten::get_pool_ceil_padding", "a function of torch.onnx, no operator", true },
     { "aten::getitem", "a function of torchlib, no operator", true },
     { "aten::scan", "a name in torch.onnx, no operator", true },
-    { "torch._functorch.predispatch._add_batch_dim", VMAP, true },
-    { "torch._functorch.predispatch._remove_batch_dim", VMAP, true },
-    { "torch._functorch.predispatch._vmap_increment_nesting", VMAP, true },
-    { "torch._functorch.predispatch._vmap_decrement_nesting", VMAP, true },
-    { "torch._functorch.predispatch.lazy_load_decompositions", VMAP, true },
+    { "torch._functorch.predispatch._add_batch_dim", "a sample of torch.vmap: one item along the dim, in a trip of its loop", false },
+    { "torch._functorch.predispatch._remove_batch_dim", "the samples of torch.vmap, stacked behind its loop", false },
+    { "torch._functorch.predispatch._vmap_increment_nesting", "the beginning of torch.vmap: a Loop, or unrolled", false },
+    { "torch._functorch.predispatch._vmap_decrement_nesting", "the end of torch.vmap's loop", false },
+    { "torch._functorch.predispatch.lazy_load_decompositions", "dropped: it has no meaning in a file", false },
 };
 
 static const char *kind_word(char kind)

@@ -53,6 +53,7 @@ typedef struct ExScope {
     Map types;                      /* name -> Recorded */
     bool repeated;                  /* a graph that may run more than once, or not at all */
     DType autocast;                 /* of the region that it stands in; DT_NONE outside */
+    struct ExVmap *vmap;            /* around the next node; NULL outside */
 } ExScope;
 
 /* ---- exported_graph.c: graphs as functions ---- */
@@ -64,6 +65,8 @@ typedef VEC(Expr *) ExOperands;
 bool ex_bad(Exported *x, const Json *j, const char *what);      /* fails at j's place; returns false */
 Expr *ex_expr(Exported *x, ExprKind kind);
 Expr *ex_local(Exported *x, uint32_t slot);
+Expr *ex_int(Exported *x, int64_t i);
+Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b, Expr *c);          /* of as many arguments as are not NULL */
 Expr *ex_tuple(Exported *x, const ExArg *args, size_t n);
 Stmt *ex_stmt(Exported *x, StmtKind kind, Expr *value);
 uint32_t ex_slot(Exported *x, ExFunction *fn, Str name);        /* a new one */
@@ -148,6 +151,12 @@ MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n, DType *out); /* DT_NO
 typedef struct ExScan ExScan;
 const ExScan *ex_scan(Str target);              /* NULL: no scan */
 MUST_USE bool ex_write_scan(ExScope *s, ExNode *n);
+
+/* ---- exported_vmap.c: torch.vmap as a loop ---- */
+
+typedef struct ExVmap ExVmap;
+bool ex_is_vmap(Str target);
+MUST_USE bool ex_write_vmap(ExScope *s, ExNode *n);
 
 /* ---- exported_unused.c: numbers that only assertions looked at ---- */
 

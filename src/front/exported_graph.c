@@ -80,6 +80,23 @@ Function *ex_function(Exported *x, ExFunction *fn, Str name)
     return f;
 }
 
+Expr *ex_int(Exported *x, int64_t i)
+{
+    Expr *e = ex_expr(x, X_INT);
+    e->i = i;
+    return e;
+}
+
+Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b, Expr *c)
+{
+    Expr *e = ex_expr(x, X_OP);
+    e->op = str_of(x->cx, name);
+    e->args = new_array(x->cx, Arg, 3);
+    for (Expr **at = (Expr *[]){ a, b, c, NULL }; e->args && *at; at++)
+        e->args[e->n_args++].value = *at;
+    return e;
+}
+
 Expr *ex_tuple(Exported *x, const ExArg *args, size_t n)
 {
     Expr *e = ex_expr(x, X_TUPLE);
@@ -182,6 +199,8 @@ bool ex_read_graph(ExScope *s, Json *j, ExGraph *out, const ExOperands *operands
     while (json_more(nodes))
         if (!ex_node(s, nodes))
             return false;
+    if (s->vmap)
+        return ex_bad(s->x, nodes, "a vmap that does not end");
     if (nodes->failed || !json_enter_array(outputs))
         return false;
     while (json_more(outputs))

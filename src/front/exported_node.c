@@ -255,6 +255,8 @@ static bool write_node(ExScope *s, ExNode *n)
         return n->region ? ex_write_region(s, n) : ex_write_scan(s, n);
     if (ex_wraps(n->target))
         return ex_write_wrapped(s, n);
+    if (ex_is_vmap(n->target))
+        return ex_write_vmap(s, n);
     Expr *op = ex_expr(x, X_OP);
     ex_split_target(x->cx, n->target, op);
     op->args = n->args.at;
@@ -276,8 +278,8 @@ static bool write_node(ExScope *s, ExNode *n)
 
 /* By the beginning of the target; the rest of the higher-order operators comes last. */
 static const struct { const char *target, *why, *hint; } refused[] = {
-    { "torch._functorch.predispatch.", "the program holds a torch.vmap, whose operators are written as for one sample",
-      "program.run_decompositions({}) before torch.export.save: it writes them for the whole batch" },
+    { "torch._functorch.predispatch.", "the program holds a transform of torch.func, whose operators are not yet written out",
+      "program.run_decompositions({}) before torch.export.save: it writes them out" },
     { "torch.ops.higher_order.triton_kernel_wrapper_", "the program runs a Triton kernel, code for a GPU",
       "put the kernel into an operator of torch.library.custom_op; a rule for it (--rules FILE) says what it computes" },
     { "torch.ops.higher_order.call_torchbind", "the program calls a method of a C++ object, which is not in the file", "do that outside of forward" },
@@ -292,7 +294,7 @@ static const struct { const char *target, *why, *hint; } refused[] = {
 static bool is_known_region(Str target)
 {
     return str_is(target, "torch.ops.higher_order.cond") || str_is(target, "torch.ops.higher_order.while_loop") || ex_region(target) ||
-           ex_scan(target) || ex_wraps(target);
+           ex_scan(target) || ex_wraps(target) || ex_is_vmap(target);
 }
 
 static bool refuse_target(Exported *x, const ExNode *n, size_t row)

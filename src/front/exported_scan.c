@@ -44,23 +44,6 @@ typedef struct Scan {
 
 /* ---- statements ---- */
 
-static Expr *int_of(Exported *x, int64_t i)
-{
-    Expr *e = ex_expr(x, X_INT);
-    e->i = i;
-    return e;
-}
-
-static Expr *op2(Exported *x, const char *name, Expr *a, Expr *b, Expr *c)
-{
-    Expr *e = ex_expr(x, X_OP);
-    e->op = str_of(x->cx, name);
-    e->args = new_array(x->cx, Arg, 3);
-    for (Expr **at = (Expr *[]){ a, b, c, NULL }; e->args && *at; at++)
-        e->args[e->n_args++].value = *at;
-    return e;
-}
-
 static Stmt *set(Scan *sc, uint32_t slot, Expr *value)
 {
     ExTargets t = { 0 };
@@ -98,7 +81,7 @@ static void rows(Scan *sc, Expr *i, ExOperands *out)
 {
     Exported *x = sc->s->x;
     for (size_t k = 0; k < sc->xs.n; k++)
-        vec_push(x->cx, out, made(sc, "row", op2(x, "aten::select", sc->xs.at[k], int_of(x, 0), i)));
+        vec_push(x->cx, out, made(sc, "row", ex_op(x, "aten::select", sc->xs.at[k], ex_int(x, 0), i)));
 }
 
 static void start(Scan *sc, const ExScan *kind)
@@ -106,7 +89,7 @@ static void start(Scan *sc, const ExScan *kind)
     Exported *x = sc->s->x;
     ExOperands first = { 0 };
     if (kind->from_first)
-        rows(sc, int_of(x, 0), &first);
+        rows(sc, ex_int(x, 0), &first);
     const ExOperands *init = kind->from_first ? &first : &sc->init;
     for (size_t k = 0; k < init->n; k++) {
         vec_push(x->cx, &sc->carried, ex_slot(x, sc->s->fn, str_of(x->cx, "carried")));
@@ -118,7 +101,7 @@ static void start(Scan *sc, const ExScan *kind)
 
 static void append(Scan *sc, Expr *list, Expr *value)
 {
-    Stmt *st = ex_stmt(sc->s->x, S_EXPR, op2(sc->s->x, "aten::append", list, value, NULL));
+    Stmt *st = ex_stmt(sc->s->x, S_EXPR, ex_op(sc->s->x, "aten::append", list, value, NULL));
     vec_push(sc->s->x->cx, &sc->s->fn->body, st);
     ex_place(sc->s->x, st, sc->n);
 }
@@ -134,7 +117,7 @@ static bool trip(Scan *sc, Json *graph, bool from_first)
     Expr *i = ex_local(x, sc->i);
     for (size_t k = 0; k < n; k++)
         vec_push(x->cx, &operands, ex_local(x, sc->carried.at[k]));
-    rows(sc, from_first ? op2(x, "aten::add", i, int_of(x, 1), NULL) : i, &operands);
+    rows(sc, from_first ? ex_op(x, "aten::add", i, ex_int(x, 1), NULL) : i, &operands);
     for (size_t k = 0; k < sc->more.n; k++)
         vec_push(x->cx, &operands, sc->more.at[k]);
     if (!ex_read_graph(&inner, graph, &g, &operands))
@@ -156,8 +139,8 @@ static bool loop(Scan *sc, const ExScan *kind)
     Exported *x = sc->s->x;
     ExFunction *fn = sc->s->fn, outer = *fn;
     Json graph = sc->n->graph;
-    Expr *count = op2(x, "aten::sym_size", sc->xs.at[0], int_of(x, 0), NULL);
-    Stmt *st = ex_stmt(x, S_FOR, kind->from_first ? op2(x, "aten::sub", count, int_of(x, 1), NULL) : count);
+    Expr *count = ex_op(x, "aten::sym_size", sc->xs.at[0], ex_int(x, 0), NULL);
+    Stmt *st = ex_stmt(x, S_FOR, kind->from_first ? ex_op(x, "aten::sub", count, ex_int(x, 1), NULL) : count);
     sc->i = ex_slot(x, fn, str_of(x->cx, "i"));
     st->target = mem_copy(x->cx, &sc->i, sizeof sc->i);
     st->n_target = 1;
@@ -180,7 +163,7 @@ static bool finish(Scan *sc, const ExScan *kind, const ExResults *r)
     for (size_t k = 0; !kind->from_first && k < sc->carried.n; k++)
         vec_push(x->cx, &values, ex_local(x, sc->carried.at[k]));
     for (size_t k = 0; k < sc->ys.n; k++)
-        vec_push(x->cx, &values, made(sc, "rows", op2(x, "aten::stack", sc->ys.at[k], NULL, NULL)));
+        vec_push(x->cx, &values, made(sc, "rows", ex_op(x, "aten::stack", sc->ys.at[k], NULL, NULL)));
     return ex_give(sc->s, &values, &r->targets, sc->n);
 }
 

@@ -19,10 +19,8 @@ REFUSED = NO_OPERATORS | {
     # tensors that ONNX has not: sparse, nested, with memory of their own, with float zero points, 8-bit floats in products
     "aten::to_sparse", "aten::_nested_tensor_from_mask", "aten::_nested_tensor_from_mask_left_aligned", "aten::to_padded_tensor", "prims::resize",
     "quantized::embedding_bag_4bit", "quantized::embedding_bag_byte", "quantized::embedding_bag_prepack", "quantized::embedding_bag_unpack", "aten::_scaled_mm",
-    # written for one kernel, or for one sample
-    "aten::_convert_weight_to_int4pack_for_cpu", "torch._functorch.predispatch._add_batch_dim", "torch._functorch.predispatch._remove_batch_dim",
-    "torch._functorch.predispatch._vmap_increment_nesting", "torch._functorch.predispatch._vmap_decrement_nesting",
-    "torch._functorch.predispatch.lazy_load_decompositions",
+    # written for one kernel
+    "aten::_convert_weight_to_int4pack_for_cpu",
     # no filter, no fixed number of corners
     "aten::_upsample_lanczos2d_aa", "torchvision::box_iou_rotated",
 }
