@@ -408,10 +408,25 @@ static const TypeExpr *type_named(Exported *x, const char *name)
 
 typedef struct Params { VEC(ParamDecl) param; VEC(InputDecl) input; } Params;
 
-static void add_input(Exported *x, Params *ps, const ExArg *in, Str path)
+/* A number that was open to begin with and that the program, as exported, holds for one value only. */
+static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
+{
+    Expr *e = ex_expr(x, X_INT);
+    e->i = value;
+    Stmt *st = statement(x, S_ASSIGN, e);
+    st->target = mem_copy(x->cx, &in->value->slot, sizeof *st->target);
+    st->n_target = 1;
+    ex_prologue(x, st);
+    note(x->cx, NOTE_DROPPED, "the input %s: torch.export made the program for %s = %lld only", path->s, path->s, (long long)value);
+    return !ctx_failed(x->cx);
+}
+
+static bool add_input(Exported *x, Params *ps, const ExArg *in, Str path)
 {
     const Recorded *r = map_get(&x->input_types, in->name);
     bool number = r && r->what;
+    if (number && r->dim && r->dim->known >= 0)
+        return add_pinned(x, in, path, r->dim->known);
     const TypeExpr *type = number ? type_named(x, r->what->s) : NULL;
     vec_push(x->cx, &ps->param, (ParamDecl){ .name = path, .type = type, .slot = in->value->slot });
     InputDecl d = { .name = path, .type = type, .known = r != NULL };
@@ -420,7 +435,7 @@ static void add_input(Exported *x, Params *ps, const ExArg *in, Str path)
         d.rank = r->rank;
         d.dim = r->dim;
     }
-    vec_push(x->cx, &ps->input, d);
+    return vec_push(x->cx, &ps->input, d);
 }
 
 static bool is_leaf(const Spec *s) { return str_is(s->tag, "user_input") || str_is(s->tag, "constant_input"); }
@@ -447,7 +462,7 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
         bool ok = true;
         if (is_leaf(spec)) {
             if (in->name && str_is(spec->tag, "user_input"))
-                add_input(x, ps, in, paths ? paths[leaf] : in->name);
+                ok = add_input(x, ps, in, paths ? paths[leaf] : in->name);
             leaf++;
         } else if (str_is(spec->tag, "parameter") || str_is(spec->tag, "buffer")) {
             ok = load_state(x, spec, in, spec->persistent ? EX_WEIGHTS : EX_CONSTANTS);

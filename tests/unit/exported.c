@@ -261,10 +261,39 @@ static void assertions_are_dropped_and_said(void **state)
     assert_string_equal(cx->notes.at[0].text->s, "1 assertion about sizes and values, which ONNX cannot say");
 }
 
-static void a_vmap_is_refused_with_what_to_do(void **state)
+#define MARK(name, args, outputs) NODE("torch._functorch.predispatch." name, args, outputs)
+#define BEGIN_VMAP MARK("_vmap_increment_nesting", ARG("", I(2)) "," ARG("", "{\"as_string\": \"error\"}"), "{\"as_none\": true}")
+#define SAMPLE(of, level, to) MARK("_add_batch_dim", ARG("", TENSOR(of)) "," ARG("", I(0)) "," ARG("", I(level)), TENSOR(to))
+#define SAMPLES(of, level, dim, to) MARK("_remove_batch_dim", ARG("", TENSOR(of)) "," ARG("", I(level)) "," ARG("", I(2)) "," ARG("", I(dim)), TENSOR(to))
+#define END_VMAP MARK("_vmap_decrement_nesting", "", "{\"as_none\": true}")
+
+static void a_vmap_is_a_loop(void **state)
 {
-    assert_refused(*state, &(Parts){ .nodes = NODE("torch._functorch.predispatch._vmap_increment_nesting", ARG("", I(4)) "," ARG("", "{\"as_string\": \"error\"}"), "{\"as_none\": true}") },
-                   "run_decompositions({})");
+    Ctx *cx = *state;
+    static const char *const nested = BEGIN_VMAP "," SAMPLE("x", 1, "a") "," BEGIN_VMAP "," SAMPLE("x", 2, "b") ","
+        NODE("torch.ops.aten.mul.Tensor", ARG("self", TENSOR("a")) "," ARG("other", TENSOR("b")), TENSOR("s")) ","
+        SAMPLES("s", 2, 0, "row") "," END_VMAP "," SAMPLES("row", 1, 1, "y") "," END_VMAP;
+    assert_text(cx, load(cx, &(Parts){ .nodes = nested }),
+                "def forward(self, x):\n  samples = []\n  for i in range(2):\n    a = aten::select(x, 0, i)\n    samples = []\n    for i in range(2):\n"
+                "      b = aten::select(x, 0, i)\n      s = aten::mul.Tensor(self=a, other=b)\n      aten::append(samples, s)\n    row = aten::stack(samples, 0)\n"
+                "    aten::append(samples, row)\n  y = aten::stack(samples, 1)\n  return y\n");
+    assert_refused(cx, &(Parts){ .nodes = BEGIN_VMAP "," SAMPLE("x", 1, "y") }, "a vmap that does not end");
+    assert_refused(cx, &(Parts){ .nodes = BEGIN_VMAP "," SAMPLE("x", 2, "y") "," END_VMAP }, "not the one around it");
+    assert_refused(cx, &(Parts){ .nodes = END_VMAP }, "has not begun");
+    assert_refused(cx, &(Parts){ .nodes = MARK("_jvp_increment_nesting", "", "{\"as_none\": true}") }, "run_decompositions({})");
+}
+
+/* An open number that torch.export found to be always the same: the program is right for that one only. */
+static void a_number_of_one_value_is_no_input(void **state)
+{
+    Ctx *cx = *state;
+    Program *p = load(cx, &(Parts){ .inputs = TENSOR("x") ",{\"as_sym_int\": {\"as_name\": \"n\"}}", .ints = "\"n\": " I(1),
+                                    .in_specs = USER("x") ",{\"user_input\": {\"arg\": {\"as_sym_int\": {\"as_name\": \"n\"}}}}",
+                                    .nodes = NODE("torch.ops.aten.mul.Tensor", ARG("self", TENSOR("x")) "," ARG("other", "{\"as_sym_int\": {\"as_name\": \"n\"}}"), TENSOR("y")) });
+    assert_text(cx, p, "def forward(self, x):\n  n = 1\n  y = aten::mul.Tensor(self=x, other=n)\n  return y\n");
+    assert_int_equal(p->n_input, 1);
+    ctx_restart(cx);
+    assert_string_equal(cx->notes.at[0].text->s, "the input n: torch.export made the program for n = 1 only");
 }
 
 /* What is computed for a dropped assertion goes with it; a size that is used stays. */
@@ -490,7 +519,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(sizes_of_a_trip_stay_in_it), TEST(regions_dissolve),
-        TEST(assertions_are_dropped_and_said), TEST(a_vmap_is_refused_with_what_to_do), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
+        TEST(assertions_are_dropped_and_said), TEST(a_vmap_is_a_loop), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
+        TEST(assertions_are_dropped_and_said), TEST(a_number_of_one_value_is_no_input), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
     };
