@@ -23,7 +23,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tests", "python"))
 import oracle                                                       # noqa: E402
 
-SETS = ("toys113", "toys213", "export", "programs", "vision", "classification", "segmentation", "video", "detection", "quantised",
+SETS = ("toys113", "toys213", "export", "programs", "exports", "vision", "classification", "segmentation", "video", "detection", "quantised",
         "audio", "demand", "transformers")
 COLUMNS = ("ok", "refused as limits.md says", "refused", "wrong", "crashed")
 

@@ -37,7 +37,8 @@ def sets(corpus):
     found = [("export", exported.RECIPES), ("programs", programs.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
     if corpus:
         import demand
-        found.append(("demand", demand.RECIPES))
+        import exports
+        found += [("demand", demand.RECIPES), ("exports", exports.RECIPES)]
     if corpus and importlib.util.find_spec("transformers"):
         import transformer_families
         found.append(("transformers", transformer_families.RECIPES))

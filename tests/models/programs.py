@@ -30,16 +30,22 @@ class Given:
         self.args, self.keywords = args, keywords
 
 
-def program(*examples, shapes=None, forms=FORMS, tags=()):
-    """Register the module class below. An example is a Given, or one tensor; shapes as torch.export wants them."""
-    given = [e if isinstance(e, Given) else Given(e) for e in examples]
+def registrar(recipes, all_forms):
+    """A decorator that makes recipes of module classes."""
+    def program(*examples, shapes=None, forms=all_forms, tags=()):
+        """Register the module class below. An example is a Given, or one tensor; shapes as torch.export wants them."""
+        given = [e if isinstance(e, Given) else Given(e) for e in examples]
 
-    def add(make):
-        r = Recipe(make.__name__, make, lambda i: given[i], forms, ["program", "trained", *tags], tuple(range(len(given))))
-        r.shapes = shapes
-        RECIPES.append(r)
-        return make
-    return add
+        def add(make):
+            r = Recipe(make.__name__, make, lambda i: given[i], forms, ["program", "trained", *tags], tuple(range(len(given))))
+            r.shapes = shapes
+            recipes.append(r)
+            return make
+        return add
+    return program
+
+
+program = registrar(RECIPES, FORMS)
 
 
 def rand(*shape, seed=0):
@@ -111,6 +117,12 @@ class sizes_are_results(nn.Module):
         return x + 1, x.shape[0] * 2, x.shape[0] / 2, torch.sym_max(x.shape[0], 3)
 
 
+@program(rand(9, 3), rand(5, 3), rand(1, 3), shapes=({0: 2 * Dim("n", min=0, max=32) + 1},))
+class derived_odd(nn.Module):
+    def forward(self, x):
+        return x[1::2] - x[:-1:2], x[x.shape[0] // 2], x.flip(0)
+
+
 @program(rand(2, 3, 8, 8), rand(2, 3, 16, 8), shapes=({2: 4 * Dim("h", min=1, max=64)},))
 class derived_size(nn.Module):
     def forward(self, x):
@@ -132,10 +144,11 @@ class size_from_an_item(nn.Module):
         return x[:k], torch.zeros(k) + k
 
 
-@program(Given(torch.tensor(2.5), rand(3)), Given(torch.tensor(-1.0), rand(3)))
-class float_from_an_item(nn.Module):
+@program(*[Given(torch.tensor(v), rand(3)) for v in (2.5, -1.0, 0.0)])
+class floats_from_data(nn.Module):
     def forward(self, a, x):
-        return x * a.item()
+        v = a.item()
+        return x * v, x + v * 2, v, x * (v - 1) / 3
 
 
 @program(rand(4, 3))
@@ -339,10 +352,17 @@ class associative(nn.Module):
         return associative_scan(lambda a, b: a + b, xs, 0, combine_mode="generic")
 
 
-@program(rand(4, 3), forms=("pt2.aten", "pt2.dec"))
+@program(rand(4, 3))
 class mapped_by_vmap(nn.Module):
     def forward(self, x):
         return torch.vmap(lambda row: row.sum() * row)(x)
+
+
+@program(Given(rand(4, 3), rand(5, 3)), Given(rand(2, 3), rand(3, 3)), shapes=({0: Dim("n", min=0)}, {0: Dim("m", min=0)}))
+class vmap_in_vmap(nn.Module):
+    """As masks of transformers are made: each with each."""
+    def forward(self, x, y):
+        return torch.vmap(torch.vmap(lambda a, b: (a - b).abs().sum(), in_dims=(None, 0)), in_dims=(0, None))(x, y)
 
 
 @torch.compiler.nested_compile_region

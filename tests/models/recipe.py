@@ -265,12 +265,12 @@ def shapes_of(recipe, example):
     return tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
 
 
-def save_exported(recipe, folder, form, dynamic=False, table=None, old=False):
+def save_exported(recipe, folder, form, dynamic=False, table=None, old=False, strict=False):
     """table: what run_decompositions is given; None leaves the program as exported."""
     model, example = built(recipe)
     args, keywords = split(clone(example))
     with torch.no_grad():
-        program = torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=False)
+        program = torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=strict)
         if table is not None:
             program = program.run_decompositions(*table)
     many = dynamic or recipe.shapes or "program" in recipe.tags or "state" in recipe.tags
@@ -308,6 +308,7 @@ FORMS = {
     "pt2.aten": lambda r, d: save_exported(r, d, "pt2.aten", table=({},)),
     "pt2.dec": lambda r, d: save_exported(r, d, "pt2.dec", table=()),
     "pt2.old": lambda r, d: save_exported(r, d, "pt2.old", old=True),
+    "pt2.strict": lambda r, d: save_exported(r, d, "pt2.strict", strict=True),
     "pt2.dyn": lambda r, d: save_exported(r, d, "pt2.dyn", dynamic=True),
     "pt2.dyn.dec": lambda r, d: save_exported(r, d, "pt2.dyn.dec", dynamic=True, table=()),
 }

@@ -96,10 +96,10 @@ def session(path):
 def compare(got, want, where="", tolerance=TOLERANCE):
     assert len(got) == len(want), "%s%d outputs, torch has %d" % (where, len(got), len(want))
     for i, (a, b) in enumerate(zip(got, want)):
-        a = numpy.asarray(a)
+        a, b = numpy.asarray(a), b.astype(object) if b.dtype.kind == "U" else b
         assert a.shape == b.shape, "%soutput %d has shape %s, torch's has %s" % (where, i, a.shape, b.shape)
         assert a.dtype == b.dtype, "%soutput %d is %s, torch's is %s" % (where, i, a.dtype, b.dtype)
-        if b.dtype.kind in "biu" or b.size == 0:
+        if b.dtype.kind in "biuO" or b.size == 0:
             assert (a == b).all(), "%soutput %d differs from torch's in %d places" % (where, i, int((a != b).sum()))
             continue
         assert (numpy.isfinite(a) == numpy.isfinite(b)).all(), "%soutput %d is not finite where torch's is" % (where, i)
