@@ -13,6 +13,8 @@ TOLERANCE = {
 LOOSER = [
     ("sigmoid", {"float32": (1e-4, 1e-5, 1e-7)}, "ONNX Runtime's Sigmoid is a rational function, exact to 1e-7 of its range, which is 1"),
     ("nn.functional.silu", {"float32": (1e-4, 1e-5, 2e-6)}, "x times such a Sigmoid"),
+    ("special.bessel_[jy]?", {"float64": (1e-11, 2e-6, 1e-20)}, "PyTorch's own doubles are off by 5e-7 beyond 5; the models' are good to 1e-15 there (mpmath)"),
+    ("special.airy_ai", {"float64": (1e-11, 5e-6, 1e-20)}, "the same, by 1.5e-6 below -2"),
 ]
 
 # Which of equal values is found first is nobody's promise: indices count as right when they lead to the same values.

@@ -1,40 +1,10 @@
-/* special.c - special functions: those of the normal distribution, Bessel functions of an imaginary argument, the gamma family.
+/* special.c - special functions: those of the normal distribution, the gamma family.
  *
- * ONNX has erf and nothing else. The rest is computed in double, whatever the type, from polynomials (special_data.h, fitted
- * by tools/gen-special.py), Stirling's series and recurrences, and rounded once; so float64 results are good to some 1e-14.
- * Every branch of a formula is computed for every element: what a branch is not made for must give no error, its value
- * is thrown away. */
-#include "ops/internal.h"
+ * ONNX has erf and nothing else. The rest is computed from polynomials (special_data.h, fitted by tools/gen-special.py), Stirling's
+ * series and recurrences; float64 results are good to some 1e-14. */
+#include "ops/special.h"
 #include "onnx/erfcx_data.h"
 #include "ops/special_data.h"
-
-#include <math.h>
-
-#define PI 3.14159265358979323846
-#define POLY(op, t, c) poly((op), (t), (c), COUNT(c))
-
-/* ---- doubles ---- */
-
-static Ox num(Op *op, double v) { return ox_number(op->g, DT_DOUBLE, v); }
-static Ox add(Op *op, Ox x, double v) { return ox(op, "Add", x, num(op, v)); }
-static Ox mul(Op *op, Ox x, double v) { return ox(op, "Mul", x, num(op, v)); }
-static Ox below(Op *op, Ox x, double v) { return ox(op, "Less", x, num(op, v)); }
-static Ox is(Op *op, Ox x, double v) { return ox(op, "Equal", x, num(op, v)); }
-static Ox pick(Op *op, Ox where, Ox yes, Ox no) { return ox(op, "Where", where, yes, no); }
-static Ox square(Op *op, Ox x) { return ox(op, "Mul", x, x); }
-
-/* Horner's scheme, the highest power first. */
-static Ox poly(Op *op, Ox t, const double *c, size_t n)
-{
-    Ox sum = add(op, mul(op, t, c[0]), c[1]);
-    for (size_t i = 2; i < n; i++)
-        sum = add(op, ox(op, "Mul", sum, t), c[i]);
-    return sum;
-}
-
-/* The argument in double, and a result in the type that PyTorch gives it. */
-static Ox wide(Op *op, const char *name) { return ox_cast(op->g, arg(op, name), DT_DOUBLE); }
-static Ox rounded(Op *op, Ox x) { return ox_cast(op->g, x, op->common); }
 
 /* ---- the normal distribution ---- */
 
@@ -98,26 +68,6 @@ static Ox lower_ndtri(Op *op)
     Ox above = ox(op, "Greater", p, num(op, 0)), under = below(op, p, 1), within = ox(op, "And", above, under);
     return rounded(op, pick(op, within, inside, ends));
 }
-
-/* ---- Bessel functions of an imaginary argument ---- */
-
-/* I0 and I1 from two polynomials that meet at 8; row->datum: 1 leaves the result multiplied with exp(-|x|) */
-static Ox bessel(Op *op, bool first)
-{
-    Ox x = wide(op, "self"), size = ox(op, "Abs", x);
-    Ox t = add(op, mul(op, size, 0.25), -1), inverse = ox(op, "Div", num(op, 16), size), u = add(op, inverse, -1);
-    Ox near = first ? ox(op, "Mul", POLY(op, t, i1e_near), size) : POLY(op, t, i0e_near);
-    Ox far = first ? POLY(op, u, i1e_far) : POLY(op, u, i0e_far), root = ox(op, "Sqrt", size);
-    Ox falling = ox(op, "Div", far, root), value = pick(op, below(op, size, 8), near, falling);
-    if (first)
-        value = ox(op, "Mul", value, ox(op, "Sign", x));
-    if (!op->row->datum)
-        value = ox(op, "Mul", value, ox(op, "Exp", size));
-    return rounded(op, value);
-}
-
-static Ox lower_i0(Op *op) { return bessel(op, false); }
-static Ox lower_i1(Op *op) { return bessel(op, true); }
 
 /* ---- the gamma family ---- */
 
@@ -271,8 +221,6 @@ static Ox lower_polygamma(Op *op)
 }
 
 #define SPECIAL(fn, datum, line) FAMILY(fn, datum, "int-to-float(self)", PLAIN, line)
-#define NO_BESSEL "ONNX has no Bessel or Airy functions, and sums for them hold on short intervals only"
-#define UNKNOWN(why, name) REFUSE(why, "aten::special_" name "(Tensor self) -> Tensor")
 
 const OpRow ops_special[] = {
     SPECIAL(lower_erfcx, 0, "aten::special_erfcx(Tensor self) -> Tensor"),
@@ -280,13 +228,6 @@ const OpRow ops_special[] = {
     SPECIAL(lower_erfinv, 0, "aten::erfinv(Tensor self) -> Tensor"),
     SPECIAL(lower_erfinv, 0, "aten::special_erfinv(Tensor self) -> Tensor"),
     SPECIAL(lower_ndtri, 0, "aten::special_ndtri(Tensor self) -> Tensor"),
-    SPECIAL(lower_i0, 0, "aten::i0(Tensor self) -> Tensor"),
-    SPECIAL(lower_i0, 0, "aten::special_i0(Tensor self) -> Tensor"),
-    SPECIAL(lower_i0, 0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor"),
-    SPECIAL(lower_i0, 1, "aten::special_i0e(Tensor self) -> Tensor"),
-    SPECIAL(lower_i1, 0, "aten::special_i1(Tensor self) -> Tensor"),
-    SPECIAL(lower_i1, 0, "aten::special_modified_bessel_i1(Tensor self) -> Tensor"),
-    SPECIAL(lower_i1, 1, "aten::special_i1e(Tensor self) -> Tensor"),
     SPECIAL(lower_lgamma, 0, "aten::lgamma(Tensor self) -> Tensor"),
     SPECIAL(lower_lgamma, 0, "aten::special_gammaln(Tensor self) -> Tensor"),
     SPECIAL(lower_mvlgamma, 0, "aten::mvlgamma(Tensor self, int p) -> Tensor"),
@@ -303,10 +244,5 @@ const OpRow ops_special[] = {
     REFUSE("ONNX has no zeta function, and its sum needs as many terms as the argument asks for", "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"),
-    REFUSE(NO_BESSEL, "aten::special_airy_ai(Tensor x) -> Tensor"),
-    UNKNOWN(NO_BESSEL, "bessel_j0"), UNKNOWN(NO_BESSEL, "bessel_j1"), UNKNOWN(NO_BESSEL, "bessel_y0"), UNKNOWN(NO_BESSEL, "bessel_y1"),
-    UNKNOWN(NO_BESSEL, "modified_bessel_k0"), UNKNOWN(NO_BESSEL, "modified_bessel_k1"),
-    REFUSE(NO_BESSEL, "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
-    REFUSE(NO_BESSEL, "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
     OPS_END
 };
