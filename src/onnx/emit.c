@@ -156,7 +156,8 @@ static bool replace_by_items(Node *n, Ox *out)
     return true;
 }
 
-/* May this input be looked at now? Weights wait for tidy, which knows all their uses. */
+/* May this input be looked at now? Weights wait for tidy, which knows all their uses. A number that a trace keeps as a 0-d constant is
+ * none: sizes may follow from it. */
 static bool foldable(Ox v)
 {
     if (!v)
@@ -164,7 +165,7 @@ static bool foldable(Ox v)
     if (v->kind != OX_CONST || v->k->dtype == DT_STRING || const_numel(v->k) > FOLD_NUMEL)
         return false;
     bool weight = v->k->name || v->k->storage || v->k->derived;
-    return !weight || ((dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) && v->k->rank <= 1);
+    return !weight || ((dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) && v->k->rank <= 1) || (!v->k->name && v->k->rank == 0);
 }
 
 bool node_fold(Node *n, const Const **out)
