@@ -2,6 +2,9 @@
  * is our own mistake. Every function is harmless after an error: it returns POISON, zero or nothing. */
 #include "ops/internal.h"
 
+#include <float.h>
+#include <math.h>
+
 static int find(Op *op, const char *name)
 {
     const Schema *s = op->call->schema;
@@ -317,6 +320,34 @@ Value result_list(Op *op, const Ox *at, size_t n)
 {
     Value *v = tensors(op, at, n);
     return v ? val_list(op->cx, v, (int64_t)n, "Tensor") : val_poison();
+}
+
+/* PyTorch's overflow: an int type loses nothing of a whole number, though an unsigned one takes its negative too; a float type may
+ * round, but not to an infinity. */
+static bool number_fits(Value v, DType t)
+{
+    double x = v.tag == V_FLOAT ? v.f : (double)v.i, most = dtype_is_int(t) ? ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t)) : INFINITY;
+    if (dtype_is_int(t))
+        return (v.tag == V_INT && dtype_size(t) == 8) || (x < most && (dtype_is_signed(t) ? x >= -most : x > -most));
+    most = t == DT_FLOAT16 ? 65504 : t == DT_BFLOAT16 ? 0x1.fep127 : t == DT_FLOAT ? FLT_MAX : most;
+    return !isfinite(x) || fabs(x) <= most;
+}
+
+Ox number_stored(Op *op, Value v, DType t)
+{
+    static const char *const names[DT_COUNT] = {
+        [DT_FLOAT] = "float", [DT_UINT8] = "uint8_t", [DT_INT8] = "int8_t", [DT_UINT16] = "uint16_t", [DT_INT16] = "int16_t", [DT_INT32] = "int",
+        [DT_UINT32] = "uint32_t", [DT_UINT64] = "uint64_t", [DT_INT64] = "int64_t", [DT_FLOAT16] = "c10::Half", [DT_BFLOAT16] = "c10::BFloat16",
+    };
+    if ((v.tag == V_INT || v.tag == V_FLOAT) && names[t] && !number_fits(v, t))
+        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow", names[t]);
+    return number_as(op, v, t);
+}
+
+Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n)
+{
+    bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
+    return half && dim_is(dim_product(op->cx, dims, (int)n), 1) ? number_as(op, v, t) : number_stored(op, v, t);
 }
 
 Ox number_as(Op *op, Value v, DType t)

@@ -88,6 +88,14 @@ static Ox rule_like(Op *op)
     return NULL;
 }
 
+/* A user is told where the rule stands. */
+static Ox nothing_fits(Op *op)
+{
+    const Rule *rule = op->call->rule;
+    return rule->users ? op_refuse(op, "no alternative of its rule fits these arguments: %s", rule_place(op->cx, rule)->s)
+                       : op_refuse(op, "no alternative of its rule fits these arguments");
+}
+
 static Value run_rule(Op *op)
 {
     const Schema *s = op->call->schema;
@@ -96,7 +104,7 @@ static Value run_rule(Op *op)
     Ox *out = new_array(op->cx, Ox, n);
     switch (op->call->rule->function ? rule_function(op, &env, out, n) : rule_apply(op->call->rule, &env, out, n)) {
     case RULE_DONE: return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
-    case RULE_NO_MATCH: return tensor_or_poison(op, op_refuse(op, "no alternative of its rule fits these arguments"));
+    case RULE_NO_MATCH: return tensor_or_poison(op, nothing_fits(op));
     default: return val_poison();
     }
 }

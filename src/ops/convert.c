@@ -114,21 +114,6 @@ static Value filled(Op *op, Ox v)
     return written(op, expand_dims(op, ox_cast(op->g, v, ox_dtype(self)), self->type->dim, rank));
 }
 
-/* A number takes self's type at once: 1e-3 must not go through float32 on its way to double. */
-static Value lower_fill_(Op *op)
-{
-    Value v = arg_value(op, "value");
-    Ox self = arg(op, "self");
-    if (!ox_ok(self))
-        return val_poison();
-    if (v.tag == V_FLOAT && dtype_is_float(ox_dtype(self)))
-        return filled(op, ox_number(op->g, ox_dtype(self), v.f));
-    if (v.tag == V_TENSOR)
-        return filled(op, tensor_read(op->g, v.t));
-    return filled(op, v.tag == V_FLOAT ? ox_number(op->g, DT_DOUBLE, v.f) : v.tag == V_INT ? ox_int(op->g, v.i) : v.tag == V_BOOL ? ox_bool(op->g, v.b)
-                    : v.tag == V_SYMINT ? ox_dim_value(op->g, v.dim) : v.tag == V_SYMFLOAT ? v.ox : POISON);
-}
-
 static Value lower_zero_(Op *op)
 {
     return filled(op, ox_int(op->g, 0));
@@ -141,13 +126,21 @@ static Ox lower_reshape_from_tensor(Op *op)
     return ox_ok(shape) ? ox_with(op, "Reshape", INPUTS(self, ox_cast(op->g, shape, DT_INT64)), INT("allowzero", 1)) : POISON;
 }
 
+/* A number takes self's type at once: 1e-3 must not go through float32 on its way to double. */
 static Ox lower_fill(Op *op)
 {
-    Ox self = arg(op, "self"), v = arg(op, "value");
+    Ox self = arg(op, "self");
     int rank;
-    if (!ox_ok(v) || !need_rank(op, self, -1, &rank))
+    if (!need_rank(op, self, -1, &rank))
         return POISON;
-    return expand_dims(op, ox_cast(op->g, v, ox_dtype(self)), self->type->dim, rank);
+    Ox v = number_filling(op, arg_value(op, "value"), ox_dtype(self), self->type->dim, (size_t)rank);
+    return ox_ok(v) ? expand_dims(op, v, self->type->dim, rank) : POISON;
+}
+
+static Value lower_fill_(Op *op)
+{
+    Ox v = lower_fill(op);
+    return ox_ok(v) ? written(op, v) : val_poison();
 }
 
 static Ox lower_zero(Op *op)
@@ -213,6 +206,7 @@ const OpRow ops_convert[] = {
     REFUSE("ONNX has no nested tensors: pad them", "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
     REFUSE("ONNX has no nested tensors: pad them", "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
     LOWER(lower_copy, NULL, PLAIN, "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
+    LOWER(lower_fill, NULL, PLAIN, "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"),
     OPS_END
 };

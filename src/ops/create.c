@@ -64,7 +64,7 @@ static Ox lower_full(Op *op)
     Value v = arg_value(op, "fill_value");
     Dims d = arg_dims(op, "size");
     DType t = arg_dtype(op, "dtype", op->row->datum ? (DType)op->row->datum : number_dtype(v));
-    return filled(op, number_as(op, v, t), d.at, d.n);
+    return filled(op, number_filling(op, v, t, d.at, d.n), d.at, d.n);
 }
 
 static Ox lower_new_full(Op *op)
@@ -74,7 +74,7 @@ static Ox lower_new_full(Op *op)
         return POISON;
     Dims d = arg_dims(op, "size");
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
-    return filled(op, number_as(op, arg_value(op, "fill_value"), t), d.at, d.n);
+    return filled(op, number_filling(op, arg_value(op, "fill_value"), t, d.at, d.n), d.at, d.n);
 }
 
 static Ox lower_full_like(Op *op)
@@ -84,7 +84,7 @@ static Ox lower_full_like(Op *op)
     if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
         return POISON;
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
-    return filled(op, number_as(op, arg_value(op, "fill_value"), t), x->type->dim, (size_t)rank);
+    return filled(op, number_filling(op, arg_value(op, "fill_value"), t, x->type->dim, (size_t)rank), x->type->dim, (size_t)rank);
 }
 
 /* ---- sequences ---- */
@@ -107,6 +107,14 @@ static bool concrete_number(Value v, double *out)
     return true;
 }
 
+/* Of numbers that are known now: does the sequence lead from start to end? */
+static bool leads_there(Op *op, double start, double end, double step)
+{
+    if (step == 0)
+        return fail(op->cx, E_VALUE, "step must be nonzero");
+    return (end - start) / step >= 0 || start == end || fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
+}
+
 /* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
 static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
 {
@@ -119,9 +127,11 @@ static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
     if (t == DT_INT64)
         start = trunc(start), end = trunc(end), step = trunc(step);
+    if (!leads_there(op, start, end, step))
+        return POISON;
     double n = ceil((end - start) / step);
-    if (step == 0 || !isfinite(n) || n < 0)
-        return op_fail(op, E_VALUE, step == 0 ? "step must be nonzero" : "upper bound and lower bound inconsistent with step sign");
+    if (!isfinite(n))
+        return op_fail(op, E_VALUE, "unsupported range: %g -> %g", start, end);
     if (n > CONST_NUMEL)
         return NULL;
     if (dtype_is_int(t))
@@ -154,10 +164,11 @@ static Ox arange(Op *op, Value start, Value end, Value step)
     DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : DT_FLOAT);
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
-    if (whole && !dtype_is_complex(t))
-        return arange_ints(op, start, end, step, t);
     double a, b, s;
-    if (concrete_number(start, &a) && concrete_number(end, &b) && concrete_number(step, &s)) {
+    bool concrete = concrete_number(start, &a) && concrete_number(end, &b) && concrete_number(step, &s);
+    if (whole && !dtype_is_complex(t))
+        return concrete && !leads_there(op, a, b, s) ? POISON : arange_ints(op, start, end, step, t);
+    if (concrete) {
         Ox known = arange_known(op, a, b, s, t);
         if (known)
             return known;

@@ -10,7 +10,7 @@
 
 Ox scalar_of(Op *op, const char *name, Ox like)
 {
-    return number_as(op, arg_value(op, name), ox_dtype(like));
+    return number_stored(op, arg_value(op, name), ox_dtype(like));
 }
 
 bool ranks_known(Op *op, const Ox *at, size_t n)

@@ -123,6 +123,9 @@ MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
 #define ints(op, ...) ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 Ox number_like(Op *op, double v, Ox like);          /* 0-d constant of like's type */
 Ox number_as(Op *op, Value v, DType t);             /* a Python number, symbolic ones included, or a tensor, as a value of type t */
+Ox number_stored(Op *op, Value v, DType t);         /* the same; one that t cannot hold is PyTorch's error */
+/* What fills a tensor of these dims: there PyTorch lets half precision overflow, if it has a single element. */
+Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n);
 
 /* fail() and the poison value. */
 #define op_fail(op, code, ...) (fail((op)->cx, (code), __VA_ARGS__), POISON)

@@ -122,7 +122,7 @@ static Ox pad_value(Op *op, Ox x)
 {
     if (!ox_ok(x))
         return POISON;
-    return arg_given(op, "value") ? number_as(op, arg_value(op, "value"), ox_dtype(x)) : number_like(op, 0, x);
+    return arg_given(op, "value") ? number_stored(op, arg_value(op, "value"), ox_dtype(x)) : number_like(op, 0, x);
 }
 
 static Ox lower_constant_pad_nd(Op *op)

@@ -468,7 +468,25 @@ static Ox lower_round_decimals(Op *op)
 }
 
 #define BOTH "default(self, other)"
+/* glu: one half times the sigmoid of the other. */
+static Ox lower_glu(Op *op)
+{
+    Ox half[2], x = arg(op, "self");
+    int rank, axis;
+    int64_t size;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "glu does not support 0-dimensional tensors");
+    if (dim_known(ox_dim(x, axis), &size) && size % 2)
+        return op_fail(op, E_VALUE, "Halving dimension must be even, but dimension %d is size %lld", axis, (long long)size);
+    if (!ox_make_n(op->g, "Split", INPUTS(x), ATTRS(INT("axis", axis), INT("num_outputs", 2)), half, 2))
+        return POISON;
+    return ox(op, "Mul", half[0], ox(op, "Sigmoid", half[1]));
+}
+
 const OpRow ops_pointwise[] = {
+    LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor"),
     LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floor_divide(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"),
     LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floordiv(Tensor self, Scalar other) -> Tensor"),

@@ -158,7 +158,10 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
     int64_t pads[2 * MAX_RANK];
     size_t n = (size_t)p->n;
     if (dtype_is_int(ox_dtype(p->x))) {
-        out[0] = without_batch(op, pool_by_windows(op, p, "ReduceMax", least_int(ox_dtype(p->x))), p->alone);
+        Pool wide = *p;
+        wide.x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x;        /* ReduceMax takes no int16 */
+        Ox largest = pool_by_windows(op, &wide, "ReduceMax", least_int(ox_dtype(wide.x)));
+        out[0] = ox_ok(largest) ? without_batch(op, ox_cast(op->g, largest, ox_dtype(p->x)), p->alone) : POISON;
         return n_out == 1 ? true : (op_refuse(op, "the places of the largest ints"), false);
     }
     both_sides(p, pads);
@@ -339,6 +342,10 @@ static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim par
         return bad;
     if (dim_is(parts, 1))
         return window(op, name, from, axis, 0, stride, places);
+    if (dim_is(parts, 0)) {
+        Ox none = slice_axis(op, from.values, axis, parts, parts, 1);
+        return (Parts){ none, !places || !ox_ok(none) ? NULL : ox_cast(op->g, none, DT_INT64) };
+    }
     bool same = dim_eq(op->cx, parts, ox_dim(from.values, axis)) == YES;
     if (same && !places)
         return from;

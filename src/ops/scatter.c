@@ -237,7 +237,9 @@ static Ox lower_put(Op *op)
     Ox x = arg(op, "self"), source = same_dtype(op, x, arg(op, "source"), "put"), index = arg_typed(op, "index", DT_INT64);
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, source, index }, 3))
         return POISON;
-    Places p = { .index = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64)), .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
+    if (ox_dtype(index) != DT_INT64)
+        return op_fail(op, E_VALUE, "put_(): Expected a long tensor for index, but got %s", torch_dtype_name(ox_dtype(index)));
+    Places p = { .index = flatten_to_1d(op, index), .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
     Ox flat = flatten_to_1d(op, x), from = flatten_to_1d(op, source), out = put_at(op, &p, flat, from, arg_bool(op, "accumulate") ? "add" : NULL);
     return reshape_to(op, out, x->type->dim, ox_rank(x));
 }

@@ -20,6 +20,14 @@ static bool column(Op *op, Column *c)
     return true;
 }
 
+/* One that an element is chosen from. */
+static bool column_of_some(Op *op, Column *c, const char *what)
+{
+    if (!column(op, c))
+        return false;
+    return !dim_is(c->size, 0) || fail(op->cx, E_VALUE, "%s(): Expected reduction dim %d to have non-zero size.", what, c->axis);
+}
+
 /* The first k in order: values and indices. */
 static bool first_k(Op *op, const Column *c, Dim k, bool largest, bool sorted, Ox *out)
 {
@@ -161,7 +169,7 @@ static Value lower_median_dim(Op *op)
     Column c;
     Ox out[2];
     bool keep = arg_bool(op, "keepdim");
-    if (!column(op, &c) || !(op->row->datum ? nan_median : median)(op, &c, keep, out))
+    if (!column_of_some(op, &c, op->row->datum ? "nanmedian" : "median") || !(op->row->datum ? nan_median : median)(op, &c, keep, out))
         return val_poison();
     return result_tuple(op, out, 2);
 }
@@ -173,7 +181,7 @@ static Ox lower_median(Op *op)
         return POISON;
     Column c = { .x = x, .size = ox_dim(x, 0) };
     if (dim_is(c.size, 0))
-        return dtype_is_float(ox_dtype(x)) ? number_like(op, NAN, x) : op_refuse(op, "of no ints");
+        return dtype_is_float(ox_dtype(x)) ? number_like(op, NAN, x) : op_refuse(op, "of no ints: PyTorch makes an int of a not-a-number there, which C leaves open");
     return (op->row->datum ? nan_median : median)(op, &c, false, out) ? out[0] : POISON;
 }
 
@@ -183,7 +191,7 @@ static Value lower_mode(Op *op)
 {
     Column c;
     bool keep = arg_bool(op, "keepdim");
-    if (!column(op, &c))
+    if (!column_of_some(op, &c, "mode"))
         return val_poison();
     bool narrow = ox_dtype(c.x) == DT_BOOL;
     keep = keep && !c.scalar;

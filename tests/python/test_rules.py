@@ -58,6 +58,12 @@ def test_calls_with_one_body_share_a_function(tmp_path):
     assert numpy.array_equal(first, x * 2 + y * 2) and numpy.array_equal(second, x * 3)
 
 
+def test_a_rule_that_does_not_fit_is_named(tmp_path):
+    (tmp_path / "my.rules").write_text("# two\n" + FOO + "    when int(x) = x\n" + TWO + "    = (x, cast(x, int64))\n")
+    done = oracle.convert(os.path.join(FILES, "custom.pt2"), tmp_path / "model.onnx", "--rules", str(tmp_path / "my.rules"))
+    assert done.returncode == 1 and "no alternative of its rule fits these arguments: %s:2\n" % (tmp_path / "my.rules") in done.stderr
+
+
 def test_guards_choose_the_body(tmp_path):
     rules = FOO + "    when opset >= 20 and rank(x) = 2 and mode = \"same\" = Gelu(x)\n    when not given(mode) = x\n    = Neg(x)\n" + TWO + "    = (x, cast(x, int64))\n"
     assert "Gelu" in [n.op_type for n in converted(tmp_path, rules, "--opset", "20")[1].graph.node]
