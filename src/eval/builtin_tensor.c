@@ -144,7 +144,7 @@ static bool dtype_of(Builtin *b, Value *out)
     DType d = tensor_type(t)->dtype;
     int64_t code = dtype_to_c10(d);
     if (t->kind == QUANT)
-        code = d == DT_INT8 ? 12 : d == DT_UINT8 ? 13 : 14;
+        code = d == DT_INT8 ? 12 : d == DT_UINT8 ? 13 : d == DT_UINT4 ? 16 : 14;
     if (code < 0)
         return fail(b->cx, E_UNSUPPORTED, "the type %s has no number in TorchScript", dtype_name(d));
     *out = val_int(code);

@@ -7,7 +7,7 @@ static const struct { DType dtype; bool quantised; } types[] = {
     [3] = { DT_INT32, false },          [4] = { DT_INT64, false },          [5] = { DT_FLOAT16, false },
     [6] = { DT_FLOAT, false },          [7] = { DT_DOUBLE, false },         [9] = { DT_COMPLEX64, false },
     [10] = { DT_COMPLEX128, false },    [11] = { DT_BOOL, false },          [12] = { DT_INT8, true },
-    [13] = { DT_UINT8, true },          [14] = { DT_INT32, true },          [15] = { DT_BFLOAT16, false },
+    [13] = { DT_UINT8, true },          [14] = { DT_INT32, true },          [15] = { DT_BFLOAT16, false },      [16] = { DT_UINT4, true },
     [23] = { DT_FLOAT8E5M2, false },    [24] = { DT_FLOAT8E4M3FN, false },  [25] = { DT_FLOAT8E5M2FNUZ, false },
     [26] = { DT_FLOAT8E4M3FNUZ, false }, [27] = { DT_UINT16, false },       [28] = { DT_UINT32, false },
     [29] = { DT_UINT64, false },        [44] = { DT_FLOAT8E8M0, false },

@@ -79,7 +79,9 @@ struct Storage {
     uint64_t born;                  /* heap.c's clock when it was made: what a branch itself made needs no trail */
 };
 
-typedef struct QuantInfo { Ox scale, zero_point; int axis; /* -1 per tensor */ DType dtype; } QuantInfo;
+/* zero_point: of type dtype; float32 where it need not be whole (of a quantised table). axis -1: one of each. bytes: of a saved tensor
+ * of 4 bits the bytes that hold two numbers each, the low half first, where its rows are whole bytes; else NULL. */
+typedef struct QuantInfo { Ox scale, zero_point; int axis; DType dtype; Ox bytes; } QuantInfo;
 
 struct Tensor {
     Storage *st;

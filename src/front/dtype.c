@@ -6,7 +6,7 @@
 static const char *const storages[] = {
     [0] = "ByteStorage", [1] = "CharStorage", [2] = "ShortStorage", [3] = "IntStorage", [4] = "LongStorage", [5] = "HalfStorage",
     [6] = "FloatStorage", [7] = "DoubleStorage", [8] = "ComplexHalfStorage", [9] = "ComplexFloatStorage", [10] = "ComplexDoubleStorage",
-    [11] = "BoolStorage", [12] = "QInt8Storage", [13] = "QUInt8Storage", [14] = "QInt32Storage", [15] = "BFloat16Storage",
+    [11] = "BoolStorage", [12] = "QInt8Storage", [13] = "QUInt8Storage", [14] = "QInt32Storage", [15] = "BFloat16Storage", [16] = "QUInt4x2Storage",
     [23] = "Float8_e5m2Storage", [24] = "Float8_e4m3fnStorage", [25] = "Float8_e5m2fnuzStorage", [26] = "Float8_e4m3fnuzStorage",
     [27] = "UInt16Storage", [28] = "UInt32Storage", [29] = "UInt64Storage", [44] = "Float8_e8m0fnuStorage",
 };

@@ -32,18 +32,34 @@ static const TypeExpr *type_arg(const TypeExpr *t, const char *name, uint32_t i)
     return t && str_is(t->name, name) && i < t->n ? t->args[i] : NULL;
 }
 
+/* Two numbers of 4 bits to a byte, as long as a row is whole bytes. */
+static Ox packed_bytes(Builder *b, const Const *k)
+{
+    if (k->rank == 0 || k->dims[k->rank - 1] % 2 != 0)
+        return NULL;
+    Const *bytes = new(b->cx, Const);
+    *bytes = *k;
+    bytes->dtype = DT_UINT8;
+    int64_t *dims = mem_copy(b->cx, k->dims, (size_t)k->rank * sizeof *dims);
+    dims[k->rank - 1] /= 2;
+    bytes->dims = dims;
+    return ox_const(b->ts->g, bytes);
+}
+
 static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
 {
     Graph *g = b->ts->g;
     QuantInfo *q = new(b->cx, QuantInfo);
     q->axis = t->axis;
     q->dtype = t->st->dtype;
+    q->bytes = q->dtype == DT_UINT4 ? packed_bytes(b, t->k) : NULL;
     if (t->axis < 0) {
         q->scale = ox_number(g, DT_FLOAT, t->scale);
         q->zero_point = ox_integer(g, q->dtype, t->zero_point);
     } else {
         q->scale = ox_cast(g, ox_const(g, t->scales->k), DT_FLOAT);
-        q->zero_point = ox_cast(g, ox_const(g, t->zero_points->k), q->dtype);
+        Ox zeros = ox_const(g, t->zero_points->k);
+        q->zero_point = dtype_is_float(ox_dtype(zeros)) ? ox_cast(g, zeros, DT_FLOAT) : ox_cast(g, zeros, q->dtype);
     }
     return q;
 }

@@ -133,11 +133,10 @@ static bool is_contiguous(int rank, const int64_t *dims, const int64_t *strides)
 
 static bool fits_record(Ctx *cx, const SavedTensor *t)
 {
-    int64_t bytes;
-    size_t size = dtype_size(t->st->dtype);
+    int64_t most;
     if (t->hi == t->lo)
         return true;
-    if (!mul_ok(t->hi, (int64_t)size, &bytes) || (uint64_t)bytes > t->st->bytes.len)
+    if (!mul_ok(t->hi, (int64_t)dtype_size(t->st->dtype), &most) || dtype_bytes(t->st->dtype, (uint64_t)t->hi) > t->st->bytes.len)
         return fail(cx, E_FORMAT, "a tensor needs %lld elements of %s, which has %llu bytes", (long long)t->hi, t->st->record->s,
                     (unsigned long long)t->st->bytes.len);
     return true;
@@ -192,6 +191,8 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
         t->why = "it is on the meta device and has no data";
     else if (t->st->dtype == DT_NONE)
         t->why = "ONNX has no such element type";
+    else if (t->st->dtype == DT_UINT4 && (t->lo > 0 || !is_contiguous(rank, dims, strides)))
+        t->why = "it is a part of a tensor of 4 bits; save x.contiguous()";
     if (!t->why && strcmp(dir, "traced_inputs/") && !fits_record(cx, t))
         return false;
     vec_push(cx, &t->st->tensors, t);
@@ -217,8 +218,6 @@ static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *ar
         t->axis = (int)at[3]->i;
         if (!(t->scales = ts_tensor(cx, ts, at[1], dir)) || !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
             return false;
-        if (str_is(at[0]->global.name, "per_channel_affine_float_qparams"))
-            t->why = "its zero points are floats, which ONNX cannot say";
     }
     return strided(cx, ts, t, args, dir, 7);
 }

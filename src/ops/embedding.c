@@ -1,5 +1,5 @@
-/* embedding.c - tables of vectors: embedding, bags of them, one_hot. */
-#include "ops/internal.h"
+/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8 and 4 bits; one_hot. */
+#include "ops/quantized.h"
 
 static Ox lower_embedding(Op *op)
 {
@@ -11,15 +11,15 @@ static Ox lower_embedding(Op *op)
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
-typedef struct Bags { Ox weight, indices, which; Dim n; Ox kept; } Bags;
+typedef struct Bags { Ox indices, which; Dim n; Ox kept; } Bags;
 
-/* Which bag each index is in: the last that begins at it or before. `kept`: it is not the padding, NULL when there is none. */
-static bool bags_of(Op *op, Bags *b)
+/* Which bag each index is in: the last that begins at it or before. `kept`: it is not the padding, NULL when there is none. vocabulary: how many vectors
+ * there are, for a padding that counts from the end. */
+static bool bags_of(Op *op, Dim vocabulary, Bags *b)
 {
     int rank;
-    b->weight = arg(op, "weight");
     Ox indices = arg_typed(op, "indices", DT_INT64), offsets = arg_typed(op, "offsets", DT_INT64);
-    if (!ox_ok(b->weight) || !need_rank(op, indices, 1, &rank) || !need_rank(op, offsets, 1, &rank))
+    if (!need_rank(op, indices, 1, &rank) || !need_rank(op, offsets, 1, &rank))
         return false;
     if (ox_rank(indices) != 1 || rank != 1)
         return fail(op->cx, E_VALUE, "embedding_bag: input and offsets have to be 1D Tensors");
@@ -35,8 +35,7 @@ static bool bags_of(Op *op, Bags *b)
     int64_t padding = has_param(op, "padding_idx") && arg_given(op, "padding_idx") ? arg_int(op, "padding_idx") : -1;
     bool asked = str_is(op->call->schema->overload, "padding_idx") && arg_given(op, "padding_idx"), some = asked || padding >= 0;
     if (some) {
-        Dim rows = ox_dim(b->weight, 0);
-        Ox pad = padding >= 0 ? ox_int(op->g, padding) : ox_dim_value(op->g, dim_add(op->cx, rows, dim_int(op->cx, padding))), same = ox(op, "Equal", b->indices, pad);
+        Ox pad = padding >= 0 ? ox_int(op->g, padding) : ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding))), same = ox(op, "Equal", b->indices, pad);
         b->kept = ox(op, "Not", same);
     }
     if (arg_bool(op, "include_last_offset")) {                          /* what lies behind the last offset is in no bag */
@@ -58,18 +57,20 @@ static Ox into_bags(Op *op, const Bags *b, Ox start, Ox what, const char *reduct
     return ox_with(op, "ScatterND", INPUTS(all, b->which, what), STRING("reduction", str_of(op->cx, reduction)));
 }
 
-/* How many vectors are in each bag: [bags, 1], of the weight's type. */
-static Ox bag_sizes(Op *op, const Bags *b)
+/* How many vectors are in each bag: [bags, 1], of the vectors' type. */
+static Ox bag_sizes(Op *op, const Bags *b, Ox rows)
 {
-    Ox one = number_like(op, 1, b->weight), zero = number_like(op, 0, b->weight);
-    Ox ones = b->kept ? ox_cast(op->g, b->kept, ox_dtype(b->weight)) : expand_dims(op, one, b->indices->type->dim, 1);
+    Ox one = number_like(op, 1, rows), zero = number_like(op, 0, rows);
+    Ox ones = b->kept ? ox_cast(op->g, b->kept, ox_dtype(rows)) : expand_dims(op, one, b->indices->type->dim, 1);
     return unsqueeze_axis(op, into_bags(op, b, zero, ones, "add"), 1);
 }
 
-static Ox bag_vectors(Op *op, const Bags *b, int64_t mode)
+/* rows: the vector of each index */
+static Ox bag_vectors(Op *op, const Bags *b, Ox rows, int64_t mode)
 {
-    Ox rows = ox_with(op, "Gather", INPUTS(b->weight, b->indices), INT("axis", 0)), zero = number_like(op, 0, b->weight), factor = arg_opt(op, "per_sample_weights");
-    Ox absent = mode == BAG_MAX ? outdone(op, b->weight, true) : zero;
+    if (!ox_ok(rows))
+        return POISON;
+    Ox zero = number_like(op, 0, rows), factor = arg_opt(op, "per_sample_weights"), absent = mode == BAG_MAX ? outdone(op, rows, true) : zero;
     if (factor && mode != BAG_SUM)
         return op_fail(op, E_VALUE, "embedding_bag: per_sample_weights only supported with mode='sum'");
     if (factor)
@@ -79,7 +80,7 @@ static Ox bag_vectors(Op *op, const Bags *b, int64_t mode)
     Ox out = into_bags(op, b, absent, rows, mode == BAG_MAX ? "max" : "add");
     if (mode == BAG_SUM)
         return out;
-    Ox size = bag_sizes(op, b), one = number_like(op, 1, b->weight), least = ox(op, "Max", size, one), empty = ox(op, "Equal", size, zero);
+    Ox size = bag_sizes(op, b, rows), one = number_like(op, 1, size), least = ox(op, "Max", size, one), empty = ox(op, "Equal", size, zero);
     return mode == BAG_MEAN ? ox(op, "Div", out, least) : ox(op, "Where", empty, zero, out);
 }
 
@@ -88,14 +89,117 @@ static Value lower_embedding_bag(Op *op)
 {
     Bags b = { 0 };
     int64_t mode = arg_int(op, "mode");
-    if (!bags_of(op, &b))
+    Ox weight = arg(op, "weight");
+    if (!ox_ok(weight) || !bags_of(op, ox_dim(weight, 0), &b))
         return val_poison();
     if (mode < BAG_SUM || mode > BAG_MAX) {
         fail(op->cx, E_VALUE, "embedding_bag: mode %lld is none of 0 (sum), 1 (mean), 2 (max)", (long long)mode);
         return val_poison();
     }
-    Value unread = { .tag = V_UNINIT }, out[] = { val_tensor(op->cx, bag_vectors(op, &b, mode)), unread, unread, unread };
+    Ox rows = ox_with(op, "Gather", INPUTS(weight, b.indices), INT("axis", 0));
+    Value unread = { .tag = V_UNINIT }, out[] = { val_tensor(op->cx, bag_vectors(op, &b, rows, mode)), unread, unread, unread };
     return val_ok(out[0]) ? val_tuple(op->cx, out, COUNT(out)) : out[0];
+}
+
+/* ---- tables of 8 and 4 bits ----
+ *
+ * What PyTorch packs a table into is what it saved: (1, [weight], [], [bits]) in a file. The table stays as small as it is: indices pick integers, and the scale and
+ * bias (-zero_point * scale) of their rows. Its kernel for 4 bits keeps both in float16. */
+
+typedef struct Table { Ox steps /* [rows, dim]; of 4 bits bytes of two */, scale, bias /* [rows, 1] */; bool halves; } Table;
+
+static bool is_table(Value v) { return v.tag == V_TENSOR && v.t->kind == QUANT && v.t->quant && v.t->quant->axis == 0; }
+
+static Value lower_table_prepack(Op *op)
+{
+    Value weight = arg_value(op, "weight");
+    if (!is_table(weight))
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects a table with a scale for each row"));
+    const Value state[] = { val_int(1), val_tuple(op->cx, &weight, 1) };
+    return val_tuple(op->cx, state, COUNT(state));
+}
+
+static Value saved_table(Op *op, const char *name)
+{
+    Value v = packed_item(packed_item(packed_state(op, name), 1), 0);
+    return is_table(v) ? v : val_tensor(op->cx, op_refuse(op, "packed parameters of a form that is not known"));
+}
+
+static Value lower_table_unpack(Op *op) { return saved_table(op, "W_prepack"); }
+
+static Ox through_half(Op *op, Ox x) { return ox_ok(x) ? ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT) : x; }
+
+/* row->datum: bits */
+static bool table_of(Op *op, Table *t)
+{
+    Value w = saved_table(op, "weight");
+    if (!val_ok(w))
+        return false;
+    const QuantInfo *q = w.t->quant;
+    t->halves = q->dtype == DT_UINT4;
+    if (t->halves != (op->row->datum == 4))
+        return fail(op->cx, E_VALUE, "the table has %s bits", t->halves ? "4" : "8");
+    if (t->halves && !q->bytes)
+        return op_refuse(op, "a table of 4 bits with an odd number of columns"), false;
+    t->steps = t->halves ? q->bytes : tensor_read(op->g, w.t);
+    t->scale = unsqueeze_axis(op, q->scale, 1);
+    Ox zero = unsqueeze_axis(op, ox_cast(op->g, q->zero_point, DT_FLOAT), 1), down = ox(op, "Neg", zero);
+    t->bias = ox(op, "Mul", down, t->scale);
+    if (t->halves) {
+        t->scale = through_half(op, t->scale);
+        t->bias = through_half(op, t->bias);
+    }
+    return ox_ok(t->bias);
+}
+
+static Ox table_rows(Op *op, const Table *t, Ox indices)
+{
+    Ox steps = ox_with(op, "Gather", INPUTS(t->steps, indices), INT("axis", 0)), scale = ox_with(op, "Gather", INPUTS(t->scale, indices), INT("axis", 0));
+    Ox bias = ox_with(op, "Gather", INPUTS(t->bias, indices), INT("axis", 0));
+    if (!ox_ok(steps) || !ox_ok(bias))
+        return POISON;
+    Ox x = t->halves ? four_bits(op, steps) : ox_cast(op->g, steps, DT_FLOAT);
+    return ox(op, "Add", ox(op, "Mul", x, scale), bias);
+}
+
+static Ox lower_quantized_embedding(Op *op)
+{
+    Table t;
+    Ox indices = arg_typed(op, "indices", DT_INT64);
+    int rank;
+    return need_rank(op, indices, 1, &rank) && table_of(op, &t) ? table_rows(op, &t, indices) : POISON;
+}
+
+/* Each row of the indices is a bag. */
+static Ox bags_of_one_size(Op *op, const Table *t, Ox indices)
+{
+    if (arg_given(op, "offsets"))
+        return op_fail(op, E_VALUE, "input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.");
+    if (arg_bool(op, "include_last_offset"))
+        return op_refuse(op, "bags of one size with include_last_offset, of which PyTorch drops the last");
+    Axes second = { .at = { 1 }, .n = 1 };
+    Ox rows = table_rows(op, t, indices), factor = arg_opt(op, "per_sample_weights");
+    if (factor)
+        rows = ox(op, "Mul", rows, unsqueeze_axis(op, reshape_to(op, factor, indices->type->dim, 2), 2));
+    return reduce(op, "ReduceSum", rows, &second, false);
+}
+
+/* Always the sum: PyTorch's kernels do not look at the mode. */
+static Ox lower_quantized_bag(Op *op)
+{
+    Table t;
+    Bags b = { 0 };
+    int rank;
+    Ox indices = arg_typed(op, "indices", DT_INT64);
+    if (!need_rank(op, indices, 1, &rank) || !table_of(op, &t))
+        return POISON;
+    if (arg_bool(op, "pruned_weights"))
+        return op_refuse(op, "a table of which rows were pruned");
+    if (rank == 2)
+        return bags_of_one_size(op, &t, indices);
+    if (!arg_given(op, "offsets"))
+        return op_fail(op, E_VALUE, "it expects offsets to be set for 1D indices.");
+    return bags_of(op, NULL, &b) ? bag_vectors(op, &b, table_rows(op, &t, b.indices), BAG_SUM) : POISON;
 }
 
 /* ---- one_hot ---- */
@@ -120,9 +224,16 @@ static Ox lower_one_hot(Op *op)
 }
 
 #define PACKED_TABLE "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase"
-#define QUANTIZED(line) REFUSE("the zero points of a quantised table are floats, which ONNX's DequantizeLinear does not take", "quantized::" line)
-#define QUANTIZED_BAG(name) QUANTIZED(name "(" PACKED_TABLE " weight, Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
-    "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor")
+#define TABLE(bits, name) FAMILY(lower_quantized_embedding, bits, NULL, PLAIN | QUANT, "quantized::" name "(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor")
+#define BAG_ARGS "Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
+    "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor"
+#define TABLE_BAG(bits, name) FAMILY(lower_quantized_bag, bits, NULL, PLAIN | QUANT, "quantized::" name "(" PACKED_TABLE " weight, " BAG_ARGS)
+/* Before packed parameters were objects: a tensor of bytes. */
+#define IN_BYTES(name, args) REFUSE("its rows hold their scale as the bytes of a float, which are not taken apart: save the model with nn.quantized.EmbeddingBag", "quantized::embedding_bag_" name args)
+#define IN_BYTES_OF(bits, more) \
+    IN_BYTES(bits "_prepack", "(Tensor weight" more ") -> Tensor"), IN_BYTES(bits "_prepack_with_rowwise_min_max", "(Tensor weight, Tensor rowwise_min_max" more ") -> Tensor"), \
+    IN_BYTES(bits "_unpack", "(Tensor weight) -> Tensor"), IN_BYTES(bits "_rowwise_offsets", "(Tensor weight, " BAG_ARGS)
+#define NARROW ", bool optimized_qparams=False, int nbins=200, float ratio=0.16"
 #define BAGS "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
 
 const OpRow ops_embedding[] = {
@@ -132,10 +243,9 @@ const OpRow ops_embedding[] = {
     CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
     CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
     LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
-    QUANTIZED_BAG("embedding_bag_byte"), QUANTIZED_BAG("embedding_bag_4bit"),
-    QUANTIZED("embedding_byte(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor"),
-    QUANTIZED("embedding_4bit(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor"),
-    QUANTIZED("embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
-    QUANTIZED("embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
+    TABLE_BAG(8, "embedding_bag_byte"), TABLE_BAG(4, "embedding_bag_4bit"), TABLE(8, "embedding_byte"), TABLE(4, "embedding_4bit"),
+    CALL(lower_table_prepack, NULL, PLAIN | QUANT, "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
+    CALL(lower_table_unpack, NULL, PLAIN | QUANT, "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
+    IN_BYTES_OF("byte", ""), IN_BYTES_OF("4bit", NARROW), IN_BYTES_OF("2bit", NARROW),
     OPS_END
 };

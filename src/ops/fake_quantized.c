@@ -22,17 +22,6 @@ static bool whole_range(const Steps *s)
     return s->type == DT_UINT8 ? s->least <= 0 && s->most >= 255 : s->least <= -128 && s->most >= 127;
 }
 
-/* A parameter along an axis, against tensors of this rank. */
-static Ox along_axis(Op *op, Ox p, int axis, int rank)
-{
-    Dim dims[MAX_RANK];
-    if (!p || !ox_ok(p) || axis < 0 || ox_rank(p) != 1)
-        return p;
-    for (int i = 0; i < rank; i++)
-        dims[i] = i == axis ? ox_dim(p, 0) : dim_int(op->cx, 1);
-    return reshape_to(op, p, dims, rank);
-}
-
 static Ox bound(Op *op, Ox v, int64_t least, int64_t most)
 {
     DType t = ox_ok(v) ? ox_dtype(v) : DT_FLOAT;

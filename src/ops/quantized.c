@@ -7,13 +7,62 @@
 
 /* ---- to and from integers ---- */
 
+Ox along_axis(Op *op, Ox p, int axis, int rank)
+{
+    Dim dims[MAX_RANK];
+    if (!p || !ox_ok(p) || axis < 0 || ox_rank(p) != 1)
+        return p;
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == axis ? ox_dim(p, 0) : dim_int(op->cx, 1);
+    return reshape_to(op, p, dims, rank);
+}
+
+Ox four_bits(Op *op, Ox bytes)
+{
+    Ox x = ox_ok(bytes) ? ox_cast(op->g, bytes, DT_FLOAT) : bytes;
+    if (!ox_ok(x))
+        return x;
+    int rank = ox_rank(x);
+    Dim dims[MAX_RANK];
+    memcpy(dims, x->type->dim, (size_t)rank * sizeof *dims);
+    dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, 2));
+    Ox high = ox(op, "Floor", ox(op, "Mul", x, number_like(op, 1.0 / 16, x))), low = ox(op, "Sub", x, ox(op, "Mul", high, number_like(op, 16, x)));
+    const Ox half[] = { unsqueeze_axis(op, low, rank), unsqueeze_axis(op, high, rank) };
+    return reshape_to(op, concat_axis(op, half, 2, rank), dims, rank);
+}
+
+/* Zero points that need not be whole are added before the rounding; ONNX's operators take none. */
+static bool is_between(const QuantInfo *q) { return q->zero_point && ox_ok(q->zero_point) && dtype_is_float(ox_dtype(q->zero_point)); }
+
+static Ox quantize_between(Op *op, Ox x, const QuantInfo *q)
+{
+    bool is_signed = q->dtype == DT_INT8;
+    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(x)), zero = along_axis(op, q->zero_point, q->axis, ox_rank(x)), steps = ox(op, "Div", x, scale);
+    Ox v = ox(op, "Round", ox(op, "Add", steps, zero)), least = number_like(op, is_signed ? -128 : 0, x), most = number_like(op, is_signed ? 127 : 255, x);
+    Ox kept = ox(op, "Clip", v, least, most);
+    return ox_ok(kept) ? ox_cast(op->g, kept, q->dtype) : kept;
+}
+
+static Ox dequantize_between(Op *op, Ox v, const QuantInfo *q)
+{
+    Ox x = q->dtype == DT_UINT4 ? four_bits(op, q->bytes) : ox_cast(op->g, v, DT_FLOAT);
+    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(v)), zero = along_axis(op, q->zero_point, q->axis, ox_rank(v));
+    return ox(op, "Mul", ox(op, "Sub", x, zero), scale);
+}
+
 Ox quantize(Op *op, Ox x, const QuantInfo *q)
 {
+    if (is_between(q) && ox_ok(x))
+        return quantize_between(op, x, q);
     return ox_make(op->g, "QuantizeLinear", INPUTS(x, q->scale, q->zero_point), ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
 }
 
 Ox dequantize(Op *op, Ox v, const QuantInfo *q)
 {
+    if (q->dtype == DT_UINT4 && !(q->bytes && is_between(q)))
+        return op_refuse(op, "a quantised tensor of 4 bits whose rows are no whole bytes");
+    if (is_between(q) && ox_ok(v))
+        return dequantize_between(op, v, q);
     return ox_make(op->g, "DequantizeLinear", INPUTS(v, q->scale, q->zero_point), ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
 }
 
@@ -85,7 +134,7 @@ static Value lower_quantize_per_channel(Op *op)
         !need_opset(op, 13, "a scale for each channel"))
         return val_poison();
     q->scale = ox_cast(op->g, scales, DT_FLOAT);
-    q->zero_point = ox_cast(op->g, zeros, t);
+    q->zero_point = ox_cast(op->g, zeros, dtype_is_float(ox_dtype(zeros)) ? DT_FLOAT : t);
     q->dtype = t;
     return quantized_tensor(op, x, q);
 }
@@ -102,6 +151,8 @@ static Ox lower_int_repr(Op *op)
     Value v = arg_value(op, "self");
     if (v.tag != V_TENSOR || v.t->kind != QUANT)
         return op_fail(op, E_VALUE, "int_repr needs a quantised tensor");
+    if (v.t->quant->dtype == DT_UINT4)
+        return op_refuse(op, "a quantised tensor of 4 bits");
     return tensor_read(op->g, v.t);
 }
 

@@ -4,7 +4,6 @@
 
 #include "ops/internal.h"
 
-/* scale float32, zero_point of the stored type; axis -1: one of each. */
 Ox quantize(Op *op, Ox x, const QuantInfo *q);
 Ox dequantize(Op *op, Ox v, const QuantInfo *q);
 /* One scale and zero point for a whole tensor. NULL after an error. */
@@ -12,7 +11,10 @@ QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t);
 
 Value quantized_tensor(Op *op, Ox x, const QuantInfo *q);      /* x quantised, as a tensor of kind QUANT */
 Ox dequantized_arg(Op *op, Value v);                            /* a tensor's numbers, quantised or not */
-
+/* A parameter along an axis, against tensors of this rank; x itself where it has one element, NULL when there is none. */
+Ox along_axis(Op *op, Ox p, int axis, int rank);
+/* What bytes that hold two numbers of 4 bits each say, as floats; the last axis becomes twice as long. */
+Ox four_bits(Op *op, Ox bytes);
 
 /* Another operator on these, as one tensor. */
 Ox called(Op *op, const char *name, const Value *args, size_t n);

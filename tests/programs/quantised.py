@@ -55,6 +55,23 @@ class Rows(nn.Module):
         return self.dequant(self.relu(self.linear(y)))
 
 
+class Tables(nn.Module):
+    """Tables of 8 and of 4 bits, looked up and added up."""
+
+    def __init__(self):
+        super().__init__()
+        self.bags, self.words, self.few = nn.EmbeddingBag(9, 6, mode="sum", include_last_offset=True), nn.Embedding(7, 3), nn.EmbeddingBag(5, 4, mode="sum")
+        self.bags.qconfig = self.few.qconfig = tq.float_qparams_weight_only_qconfig_4bit
+        self.words.qconfig = tq.float_qparams_weight_only_qconfig
+
+    def forward(self, x, ends, words):
+        return torch.cat([self.bags(x, ends), self.words(words), self.few(words.view(-1, 1) % 5)], 1)
+
+
+def tables():
+    return tq.convert(tq.prepare(Tables().eval()))
+
+
 def static(model, x, weights, fuse):
     model.eval().qconfig = tq.QConfig(activation=tq.HistogramObserver.with_args(reduce_range=True), weight=weights)
     model = tq.fuse_modules(model, fuse)
@@ -73,6 +90,7 @@ def programs():
     yield "rows", static(Rows(), rows, tq.default_weight_observer, [["linear", "relu"]]), rows
     yield "dynamic", dynamic(few, torch.qint8), few
     yield "dynamic_fp16", dynamic(few, torch.float16), few
+    yield "tables", tables(), (torch.tensor([1, 8, 0, 3, 3]), torch.tensor([0, 2, 2, 5]), torch.tensor([6, 0, 2]))
 
 
 def save(model, x, path):
@@ -88,8 +106,9 @@ def main():
     torch.backends.quantized.engine = "fbgemm"
     for name, model, x in programs():
         save(model, x, os.path.join(HERE, name + ".pt"))
+        x = x if isinstance(x, tuple) else (x,)
         with torch.no_grad():
-            numpy.savez_compressed(os.path.join(HERE, name + ".npz"), x=x.numpy(), y=model(x).numpy())
+            numpy.savez_compressed(os.path.join(HERE, name + ".npz"), y=model(*x).numpy(), **{"x%s" % (i or ""): t.numpy() for i, t in enumerate(x)})
 
 
 if __name__ == "__main__":
