@@ -69,7 +69,7 @@ bool pass_dead(Graph *g, const TidyOptions *o) { (void)o; return drop_dead(g, fa
 
 /* ---- they return their input ---------------------------------------------------------------------------------------- */
 
-static bool same_shape(Ctx *cx, Ox a, Ox b)
+bool same_shape(Ctx *cx, Ox a, Ox b)
 {
     if (ox_rank(a) < 0 || ox_rank(a) != ox_rank(b) || ox_dtype(a) != ox_dtype(b))
         return false;
@@ -115,6 +115,13 @@ static bool all_are(const Node *n, int input, int64_t v)
     return true;
 }
 
+/* To the size that it has: each item is where it was, in all modes. A scale may say another place than the size does. */
+static bool keeps_size(Rewrite *rw, const Node *n)
+{
+    bool crops = strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"), "tf_crop_and_resize") == 0;
+    return !crops && !in_of(n, 2) && same_shape(rw->cx, n->in[0], n->out[0]);
+}
+
 static bool is_identity(Rewrite *rw, const Node *n)
 {
     static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze", "Unsqueeze" };
@@ -133,6 +140,8 @@ static bool is_identity(Rewrite *rw, const Node *n)
         return all_are(n, 4, 1) && same_shape(rw->cx, n->in[0], n->out[0]);
     if (node_is(n, "Pad"))
         return all_are(n, 1, 0);
+    if (node_is(n, "Resize"))
+        return keeps_size(rw, n);
     for (size_t i = 0; i < COUNT(reshapes); i++)
         if (node_is(n, reshapes[i]))
             return same_shape(rw->cx, n->in[0], n->out[0]);

@@ -127,7 +127,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || !graph_has(g, "BatchNormalization") || rewrite_weights(g, o, fuse_norm); }
+bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || !graph_has(g, "BatchNormalization") || rewrite_weights(g, o, fuse_norm, NULL); }
 
 /* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ struct Rewrite {
 
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 /* The same for a step that asks storage_uses. */
-MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step);
+MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 /* Is there such a node, in g or a graph inside it? A pass that would find none need not build the list anew. */
 bool graph_has(const Graph *g, const char *op);
 /* What stands in v's place by now. */
@@ -46,6 +46,7 @@ static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) ==
 Node *made_by(Ox v, const char *op);
 static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 bool is_const(Ox v);                /* a constant, and there */
+bool same_shape(Ctx *cx, Ox a, Ox b);       /* and type */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 

@@ -3,7 +3,7 @@
  *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
  *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
  *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)
- *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         the first may be Flatten, Squeeze or Unsqueeze as well */
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         the first may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
@@ -130,7 +130,9 @@ static bool join_reshape(Rewrite *rw, Node *n)
     Ox x = node_is(n, "Reshape") ? n->in[0] : NULL;
     if (!x || x->kind != OX_NODE || x->out != 0 || !is_reshape(x->node) || !says_all(rw->cx, n->in[1]))
         return true;
-    Ox y = ox_make(n->graph, "Reshape", INPUTS(x->node->in[0], n->in[1]), n->attr, n->n_attr);
+    Ox from = x->node->in[0];
+    bool back = same_shape(rw->cx, from, n->out[0]);
+    Ox y = back ? from : ox_make(n->graph, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);

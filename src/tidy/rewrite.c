@@ -198,9 +198,9 @@ bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg });
 }
 
-bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step)
+bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
-    return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .by_bytes = true });
+    return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg, .by_bytes = true });
 }
 
 /* ---- for all passes ------------------------------------------------------------------------------------------------ */

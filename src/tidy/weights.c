@@ -5,7 +5,8 @@
  *     Op(weight, ..)                 ->  a recipe that runs the operator's fold when the file is written
  *
  * Only where it pays: a storage that something else uses too (a tied embedding) stays single, unless the result is no
- * larger than a scalar's worth. With --keep-weights only what no weight goes into is folded. */
+ * larger than a scalar's worth; a constant may grow by 64 KB for each node that goes, where several do (a mask made of a number,
+ * positions made of counts). With --keep-weights only what no weight goes into is folded. */
 #include "tidy/internal.h"
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
@@ -58,6 +59,8 @@ static Str view_name(Ctx *cx, const Node *n, const Const *k)
     return derived_name(cx, k, node_is(n, "Transpose") ? ".t" : node_is(n, "Slice") ? ".slice" : ".reshape");
 }
 
+enum { MAX_FOLDED = 16 };           /* results of a node */
+
 /* ---- recipes ------------------------------------------------------------------------------------------------------- */
 
 typedef struct Recipe { Node *node; int out; } Recipe;
@@ -65,7 +68,7 @@ typedef struct Recipe { Node *node; int out; } Recipe;
 static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
 {
     const Recipe *r = arg;
-    const Const *k[16];
+    const Const *k[MAX_FOLDED];
     ArenaMark m = arena_mark(cx->run);
     if (!node_fold(r->node, k))
         return ctx_failed(cx) ? false : fail_at(cx, r->node->at, E_BUG, "%s of a weight cannot be computed", r->node->name->s);
@@ -111,37 +114,71 @@ static Ox recipe_const(Node *n, int i)
 
 static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
 
-/* Bytes of the inputs that nobody else needs, against the bytes of the results. */
-static bool pays(Rewrite *rw, const Node *n)
+/* What it takes to have a value as a constant. */
+typedef struct Cost {
+    Ox value;                       /* the constant */
+    uint64_t freed, work;           /* bytes of the model that nobody needs then; elements that are computed */
+    int nodes;                      /* that nobody needs then */
+    bool shared;                    /* something else needs a weight that it is made of */
+} Cost;
+
+/* A value that would be a larger constant waits: what is made of it may be smaller, or save enough nodes. */
+typedef struct Waiting { Map costs; } Waiting;      /* Ox, or the Source of a constant made here -> Cost */
+
+/* What one node of several is worth; what is too much to compute, and to try. */
+enum { NODE_BYTES = 64 << 10, MOST_WORK = 1 << 26, MOST_TRIED = 1 << 20 };
+
+static Cost cost_of(Rewrite *rw, Ox v)
 {
-    uint64_t before = 0, after = 0;
-    bool alone = true;
+    Waiting *w = rw->arg;
+    const Cost *waits = map_get(&w->costs, v);
+    if (waits)
+        return *waits;
+    const Cost *made = map_get(&w->costs, v->k->bytes.src);
+    uint64_t numel = (uint64_t)const_numel(v->k), bytes = dtype_bytes(v->k->dtype, numel);
+    bool mine = storage_uses(rw, v->k) <= 1;
+    return (Cost){ .value = v, .freed = mine ? bytes : 0, .work = made ? made->work : numel, .shared = !mine && bytes > FOLD_NUMEL };
+}
+
+/* The inputs' costs and its own. */
+static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
+{
+    *out = (Cost){ .nodes = 1 };
+    *bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
-        bool mine = storage_uses(rw, n->in[i]->k) <= 1;
-        uint64_t bytes = dtype_bytes(n->in[i]->k->dtype, (uint64_t)const_numel(n->in[i]->k));
-        alone &= mine || bytes <= FOLD_NUMEL;
-        before += bytes;
+        Cost c = cost_of(rw, n->in[i]);
+        out->freed += c.freed;
+        out->work += c.work;
+        out->nodes += c.nodes;
+        out->shared |= c.shared;
     }
     for (int i = 0; i < n->n_out; i++) {
         int64_t numel;
         Dim d = type_numel(rw->cx, n->out[i]->type);
         if (!d || !dim_known(d, &numel))
             return false;
-        after += dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel);
+        *bytes += dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel);
+        out->work += (uint64_t)numel;
     }
-    return after <= FOLD_NUMEL || (alone && after <= before + FOLD_NUMEL);
+    return out->work <= MOST_WORK || out->nodes == 1;
+}
+
+static bool pays(const Cost *c, uint64_t bytes)
+{
+    uint64_t worth = c->nodes > 1 ? (uint64_t)c->nodes * NODE_BYTES : FOLD_NUMEL;
+    return bytes <= FOLD_NUMEL || (!c->shared && bytes <= c->freed + worth);
 }
 
 static bool may_fold(Rewrite *rw, const Node *n)
 {
-    if (!n->op || n->op->random || n->n_in == 0 || n->n_out > 16)
+    if (!n->op || n->op->random || n->n_in == 0 || n->n_out > MAX_FOLDED)
         return false;
     for (int i = 0; i < n->n_in; i++) {
-        if (n->in[i] && (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING))
-            return false;
-        if (n->in[i] && rw->o->keep_weights && is_weight(n->in[i]->k))
+        if (!n->in[i] || map_find(&((const Waiting *)rw->arg)->costs, n->in[i]))
+            continue;
+        if (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING || (rw->o->keep_weights && is_weight(n->in[i]->k)))
             return false;
     }
     for (int i = 0; i < n->n_out; i++)
@@ -150,18 +187,20 @@ static bool may_fold(Rewrite *rw, const Node *n)
     return true;
 }
 
-/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0. Small ones are tried; of
- * large weights such operators stay nodes, since a recipe runs when it is too late to say no. */
+/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0. Those of no more than a
+ * million elements are tried; of larger weights such operators stay nodes, since a recipe runs when it is too late to say no. */
 static bool computes(Ctx *cx, Node *n)
 {
-    const Const *k[16];
+    const Const *k[MAX_FOLDED];
     uint64_t numel = 0;
     for (int i = 0; i < n->n_in; i++)
         numel += n->in[i] ? (uint64_t)const_numel(n->in[i]->k) : 0;
     if (numel > FOLD_NUMEL) {
         bool whole = dtype_is_int(ox_dtype(n->out[0]));
         bool cut = node_is(n, "Cast") && dtype_is_float(ox_dtype(n->in[0]));
-        return !(whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
+        bool open = whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow"));
+        if (!open || numel > MOST_TRIED)
+            return !open;
     }
     ArenaMark m = arena_mark(cx->run);
     bool ok = node_fold(n, k);
@@ -169,43 +208,164 @@ static bool computes(Ctx *cx, Node *n)
     return ok;
 }
 
-static bool read_as_view(Rewrite *rw, Node *n)
+static Ox as_view(Ctx *cx, const Node *n)
 {
-    const Const *k = n->in[0] ? view_of(rw->cx, n, n->in[0]->k) : NULL;
+    const Const *k = n->in[0] ? view_of(cx, n, n->in[0]->k) : NULL;
     if (!k)
-        return false;
-    Const *named = mem_copy(rw->cx, k, sizeof *k);
-    named->derived = view_name(rw->cx, n, n->in[0]->k);
-    replace(rw, n->out[0], ox_const(n->graph, named));
-    return true;
+        return NULL;
+    Const *named = mem_copy(cx, k, sizeof *k);
+    named->derived = view_name(cx, n, n->in[0]->k);
+    return ox_const(n->graph, named);
+}
+
+/* n with constants for what waits; n itself where nothing does. */
+static Node *of_constants(Rewrite *rw, Node *n)
+{
+    const Waiting *w = rw->arg;
+    Node *m = NULL;
+    for (int i = 0; i < n->n_in; i++) {
+        const Cost *c = n->in[i] ? map_get(&w->costs, n->in[i]) : NULL;
+        if (c && !m) {
+            m = mem_copy(rw->cx, n, sizeof *n);
+            m->in = mem_copy(rw->cx, n->in, (size_t)n->n_in * sizeof *n->in);
+        }
+        if (c)
+            m->in[i] = c->value;
+    }
+    return m ? m : n;
+}
+
+/* ---- what a Where does not take --------------------------------------------------------------------------------------
+ *
+ *     Where(c, x, Min(Cast<int64>(Log(k)), m))       the buckets of relative positions: log(0) is no integer
+ *
+ * The items of k that no integer is count as 0 where c takes the other side of all of them. */
+
+static bool is_whole(double v, DType to)
+{
+    double limit = to == DT_INT64 ? 0x1p63 : 0x1p31;
+    return v > -limit && v < limit;
+}
+
+static bool same_dims(const Const *a, const Const *b)
+{
+    return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}
+
+/* k with 0 for what no `to` is; NULL where c takes some of it. c takes its first side where it is true. */
+static Ox cleaned(Graph *g, const Const *k, const Const *c, bool first, DType to)
+{
+    int64_t n = const_numel(k);
+    bool known = k->dtype == DT_FLOAT || k->dtype == DT_DOUBLE;
+    if (!known || (to != DT_INT64 && to != DT_INT32) || c->dtype != DT_BOOL || !same_dims(k, c) || n > MOST_TRIED)
+        return NULL;
+    const uint8_t *takes = const_data(g->cx, c);
+    const void *from = const_data(g->cx, k);
+    uint8_t *to_be = from && takes ? mem_copy(g->cx, from, (size_t)n * dtype_size(k->dtype)) : NULL;
+    if (!to_be)
+        return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        double v = k->dtype == DT_FLOAT ? ((const float *)from)[i] : ((const double *)from)[i];
+        if (is_whole(v, to))
+            continue;
+        if (!takes[i] == !first)
+            return NULL;
+        memset(to_be + (size_t)i * dtype_size(k->dtype), 0, dtype_size(k->dtype));
+    }
+    return ox_const(g, const_make(g->cx, k->dtype, k->rank, k->dims, to_be));
+}
+
+static const Const *constant_of(const Rewrite *rw, Ox v)
+{
+    const Cost *c = map_get(&((const Waiting *)rw->arg)->costs, v);
+    return c ? c->value->k : is_const(v) ? v->k : NULL;
+}
+
+/* v, a side of a Where, as a constant: a Cast of constants and what few nodes make of it, item for item. NULL: it is none. */
+static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
+{
+    static const char *const by_item[] = { "Add", "Sub", "Mul", "Min", "Max" };
+    Node *n = v->kind == OX_NODE && depth < 8 && v->node->n_out == 1 && v->node->op ? v->node : NULL;
+    if (!n || ox_rank(v) != c->rank)
+        return NULL;
+    Node *m = mem_copy(rw->cx, n, sizeof *n);
+    m->in = mem_copy(rw->cx, n->in, (size_t)n->n_in * sizeof *n->in);
+    bool passes = false;
+    for (size_t i = 0; i < COUNT(by_item); i++)
+        passes |= node_is(n, by_item[i]) && n->n_in == 2;
+    const Const *k = node_is(n, "Cast") ? constant_of(rw, n->in[0]) : NULL;
+    if (k && !(m->in[0] = cleaned(n->graph, k, c, first, ox_dtype(v))))
+        return NULL;
+    if (!k && !passes)
+        return NULL;
+    for (int i = 0; passes && i < 2; i++) {
+        const Const *other = constant_of(rw, n->in[i]);
+        m->in[i] = other ? ox_const(n->graph, other) : taken_side(rw, n->in[i], c, first, depth + 1);
+        if (!m->in[i])
+            return NULL;
+    }
+    return computes(rw->cx, m) ? recipe_const(m, 0) : NULL;
+}
+
+static void take_sides(Rewrite *rw, Node *n)
+{
+    const Const *c = constant_of(rw, n->in[0]);
+    for (int i = 1; c && i < 3; i++) {
+        Ox side = n->in[i]->kind == OX_NODE && !constant_of(rw, n->in[i]) ? taken_side(rw, n->in[i], c, i == 1, 0) : NULL;
+        n->in[i] = side ? side : n->in[i];
+    }
+}
+
+static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
+{
+    Waiting *w = rw->arg;
+    c.value = value;
+    const Cost *kept = mem_copy(rw->cx, &c, sizeof c);
+    if (value->k->bytes.src->kind == SRC_RECIPE)
+        map_put(rw->cx, &w->costs, value->k->bytes.src, (void *)kept);
+    if (paid)
+        replace(rw, out, value);
+    else
+        map_put(rw->cx, &w->costs, out, (void *)kept);
 }
 
 static bool fold_weight(Rewrite *rw, Node *n)
 {
-    if (!may_fold(rw, n) || !pays(rw, n))
+    Cost cost;
+    uint64_t bytes;
+    if (node_is(n, "Where"))
+        take_sides(rw, n);
+    if (!may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes))
         return true;
-    if (read_as_view(rw, n))
+    bool paid = pays(&cost, bytes);
+    Node *m = of_constants(rw, n);
+    Ox view = as_view(rw->cx, m), made[MAX_FOLDED];
+    if (view)
+        settle(rw, n->out[0], view, cost, paid);
+    if (view || !n->op->fold || !computes(rw->cx, m))
         return !ctx_failed(rw->cx);
-    if (!n->op->fold || !computes(rw->cx, n))
-        return !ctx_failed(rw->cx);
-    for (int i = 0; i < n->n_out; i++) {
-        Ox v = recipe_const(n, i);
-        if (!v)
+    for (int i = 0; i < n->n_out; i++)
+        if (!(made[i] = recipe_const(m, i)))
             return true;
-        replace(rw, n->out[i], v);
-    }
+    for (int i = 0; i < n->n_out; i++)
+        settle(rw, n->out[i], made[i], cost, paid);
     return !ctx_failed(rw->cx);
 }
 
-bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight); }
+bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight, &(Waiting){ 0 }); }
 
 /* What legalising has made: nodes in an older form, of which the result's type alone says what these do. */
 static bool view_weight(Rewrite *rw, Node *n)
 {
     bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
-    if (by_type && may_fold(rw, n) && pays(rw, n))
-        read_as_view(rw, n);
+    Cost cost;
+    uint64_t bytes;
+    if (!by_type || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) || !pays(&cost, bytes))
+        return !ctx_failed(rw->cx);
+    Ox view = as_view(rw->cx, n);
+    if (view)
+        replace(rw, n->out[0], view);
     return !ctx_failed(rw->cx);
 }
 
-bool pass_weight_views(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, view_weight); }
+bool pass_weight_views(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, view_weight, &(Waiting){ 0 }); }

@@ -60,6 +60,16 @@ static void identities_go(void **state)
     assert_tidied(g, &newest, "Neg(%x)\n");
 }
 
+/* To the same size. A scale of its own may say other places, and sizes that data tells may differ. */
+static void a_resize_to_the_same_size_goes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "1,2,4,N"), scales = ox_const(g, const_make(*state, DT_FLOAT, 1, (int64_t[]){ 4 }, (float[]){ 1, 1, 1.1f, 1 }));
+    Ox y = ox_g_with(g, "Resize", INPUTS(x, NULL, NULL, ox_shape(g, x)), STRING("mode", str_of(*state, "cubic")));
+    graph_output(g, ox_g_with(g, "Resize", INPUTS(y, NULL, scales), STRING("mode", str_of(*state, "linear"))), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Resize<mode=\"linear\">(%x, -, {1, 1, 1.100000023841858, 1}: float32[4])\n");
+}
+
 /* Of floats x + 0 is not x: -0.0 becomes 0.0. What widens x or its type is no identity either. */
 static void neutral_numbers_go(void **state)
 {
@@ -246,10 +256,43 @@ static void what_may_be_undefined_stays_a_node(void **state)
     Ox x = input(g, "x", DT_INT64, "N,1");
     Ox zero = ox_g(g, "Sub", weight(g, "v", DIMS(2)), weight(g, "v", DIMS(2)));
     Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", zero)), INT("to", DT_INT64));
-    Ox large = ox_g_with(g, "Cast", INPUTS(weight(g, "w", DIMS(5000))), INT("to", DT_INT64));
+    Ox large = ox_g_with(g, "Cast", INPUTS(weight(g, "w", DIMS(1 << 21))), INT("to", DT_INT32));
     graph_output(g, ox_g(g, "Add", x, cut), NULL);
-    graph_output(g, ox_g(g, "Add", x, large), NULL);
-    assert_tidied(g, &newest, "Cast<to=7>(\"v.sub.log\": float32[2])\nCast<to=7>(\"w\": float32[5000])\nAdd(%x, %6)\nAdd(%x, %8)\n");
+    graph_output(g, ox_g(g, "Add", ox_g_with(g, "Cast", INPUTS(x), INT("to", DT_INT32)), large), NULL);
+    assert_tidied(g, &newest, "Cast<to=7>(\"v.sub.log\": float32[2])\nCast<to=6>(\"w\": float32[2097152])\nAdd(%x, %6)\nCast<to=6>(%x)\nAdd(%10, %8)\n");
+}
+
+/* The logarithm of 0 is no integer, but nobody takes it: the buckets of relative positions. */
+static void what_a_where_does_not_take_may_be_undefined(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_INT64, "N,3"), far = weight(g, "far", DIMS(3));
+    Ox at = ox_g(g, "Sub", far, ox_number(g, DT_FLOAT, 1)), takes_it = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 2));
+    Ox near = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 1)), cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
+    Ox bucket = ox_g(g, "Where", near, ox_int(g, 7), ox_g(g, "Min", ox_g(g, "Add", cut, ox_int(g, 4)), ox_int(g, 9)));
+    Ox y = ox_g(g, "Add", x, bucket);
+    graph_output(g, y, NULL);
+    graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", takes_it, cut, ox_int(g, 5))), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 4);                    /* Add; Cast, Where, Add */
+    int64_t got[3];
+    assert_true(const_read(cx, y->node->in[1]->k, got));
+    assert_true(got[0] == 7 && got[1] == 4 && got[2] == 4);
+}
+
+/* A larger constant is no gain by itself. What is made of it may be small, or take enough nodes along. */
+static void a_large_constant_waits_for_what_is_made_of_it(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2));
+    Ox large = ox_g(g, "Expand", w, LIST_OF(g, 300000, 2)), part = ox_g(g, "Slice", large, LIST_OF(g, 7), LIST_OF(g, 8), LIST_OF(g, 0));
+    graph_output(g, ox_g(g, "Mul", x, part), NULL);
+    graph_output(g, ox_g(g, "Sub", ox_g(g, "Expand", w, LIST_OF(g, 3000, 2)), x), NULL);
+    Ox mask = ox_g(g, "Unsqueeze", ox_g(g, "Expand", ox_g(g, "Neg", w), LIST_OF(g, 4000, 2)), LIST_OF(g, 0));
+    graph_output(g, ox_g(g, "Add", mask, x), NULL);
+    assert_tidied(g, &newest, "Mul(%x, \"w.expand.slice\": float32[1,2])\nExpand(\"w\": float32[2], {3000, 2}: int64[2])\nSub(%11, %x)\n"
+                  "Add(\"w.neg.expand.reshape\": float32[1,4000,2], %x)\n");
 }
 
 /* ---- dims ------------------------------------------------------------------------------------------------------- */
@@ -309,11 +352,12 @@ static void sizes_that_data_decides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unused_nodes_go), TEST(identities_go), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
+        TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
-        TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
+        TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
+        TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
