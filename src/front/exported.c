@@ -6,7 +6,8 @@
 #include "eval/options.h"
 #include "front/exported.h"
 
-enum { OLDEST_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
+/* Of the program's schema: torch 2.2 wrote 2, 2.3 and later 5 to 8; no release wrote 3 and 4. */
+enum { OLDEST_MAJOR = 2, SECOND_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
 
 /* One input_spec or output_spec. */
 typedef struct Spec { Str tag, target; bool persistent; } Spec;
@@ -118,10 +119,10 @@ static bool read_version(Exported *x, Json *j)
         if (j->failed)
             return false;
     }
-    if (major >= OLDEST_MAJOR && major <= NEWEST_MAJOR)
+    if (major == OLDEST_MAJOR || (major >= SECOND_MAJOR && major <= NEWEST_MAJOR))
         return true;
-    fail(x->cx, E_UNSUPPORTED, "the program is written in schema %lld, and schemas %d to %d are read", (long long)major, OLDEST_MAJOR, NEWEST_MAJOR);
-    if (major < OLDEST_MAJOR)
+    fail(x->cx, E_UNSUPPORTED, "the program is written in schema %lld, and schemas %d and %d to %d are read", (long long)major, OLDEST_MAJOR, SECOND_MAJOR, NEWEST_MAJOR);
+    if (major < SECOND_MAJOR)
         fail_hint(x->cx, "load it with the torch that saved it, export the model again with torch 2.6 or later");
     return false;
 }

@@ -3,7 +3,6 @@ stay open, derived sizes, nested and keyword arguments, writes to arguments, vma
 
 Programs are registered as those of programs.py are, which `make test` runs.
 """
-import math
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
@@ -239,7 +238,7 @@ class constant_float(nn.Module):
 class sizes_as_floats(nn.Module):
     def forward(self, x):
         n = x.shape[0]
-        return x / math.sqrt(n), x * (n / 3), x + float(n), n // 2, n % 3, -n, n * n - 1
+        return x / torch._sym_sqrt(n), x * (n / 3), x + torch.sym_float(n), n // 2, n % 3, -n, n * n - 1
 
 
 @program(rand(4, 3), rand(6, 3), rand(9, 3), shapes=({0: AUTO},))

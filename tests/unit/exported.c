@@ -491,7 +491,7 @@ static void damaged_programs_are_refused(void **state)
         { { .nodes = relu, .in_specs = "{\"custom_obj\": {\"arg\": {\"name\": \"x\"}, \"custom_obj_name\": \"tok\"}}" }, "an input of the kind custom_obj" },
         { { .nodes = relu, .out_specs = "{\"loss_output\": {\"arg\": {\"name\": \"y\"}}}" }, "training graph" },
         { { .nodes = relu, .out_specs = "{\"buffer_mutation\": {\"arg\": {\"name\": \"y\"}, \"buffer_name\": \"none\"}}" }, "changes what the program does not have" },
-        { { .nodes = relu, .version = "{\"major\": 9, \"minor\": 0}" }, "schema 9" }, { { .nodes = relu, .version = "2" }, "torch 2.6 or later" },
+        { { .nodes = relu, .version = "{\"major\": 9, \"minor\": 0}" }, "schema 9" }, { { .nodes = relu, .version = "3" }, "torch 2.6 or later" }, { { .nodes = relu, .version = "1" }, "schemas 2 and 5 to 8" },
         { { .nodes = relu, .dialect = "EDGE" }, "the dialect EDGE" }, { { .nodes = relu, .ranges = "\"s77\": 3" }, "an object is expected" },
     };
     for (size_t i = 0; i < COUNT(cases); i++)

@@ -1,0 +1,156 @@
+"""Older torch.export archives: programs of this PyTorch, written down as the schemas of torch 2.2 to 2.7 said them, are the same model."""
+import io
+import json
+import re
+import zipfile
+
+import pytest
+import sympy
+import torch
+from torch import nn
+from torch.export import Dim
+
+from scripted import flat, oracle
+
+PROGRAMS = []
+
+
+def program(*runs, **options):
+    """Register the module class below with its runs, the first of them the example."""
+    def add(make):
+        PROGRAMS.append(pytest.param(make, [r if isinstance(r, tuple) else (r,) for r in runs], options, id=make.__name__))
+        return make
+    return add
+
+
+@program(torch.rand(4, 3), torch.rand(6, 3), shapes=({0: Dim.AUTO},))
+class Network(nn.Module):
+    """Weights, tied ones, both kinds of buffers, constants, sizes in expressions."""
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(3, 4), nn.Linear(3, 4, bias=False)
+        self.out.weight = self.fc.weight
+        self.register_buffer("scale", torch.rand(4))
+        self.register_buffer("shift", torch.rand(4), persistent=False)
+
+    def forward(self, x):
+        y = self.fc(x) * self.scale + self.shift + self.out(x) * torch.tensor([1.0, 2.0, 3.0, 4.0])
+        return {"y": y.reshape(x.shape[0] * 2, 2), "all": [y[1:], y.flatten(), torch.cat([y, y]).split(2, 1)[1]]}
+
+
+@program((torch.rand(3), torch.rand(3)), (-torch.rand(3), torch.rand(3)))
+class Branches(nn.Module):
+    def forward(self, x, y):
+        return torch.cond(x.sum() > 0, lambda x, y: x + y, lambda x, y: x * y, (x, y))
+
+
+@program((torch.rand(2, 3), [torch.rand(3), torch.rand(3)], "tanh", None, 2))
+class Arguments(nn.Module):
+    def forward(self, x, ys, name, nothing, k):
+        return torch.tanh(x) * ys[0] + ys[1] * k, x.to(torch.float64).sum(1), x.new_zeros((2, k), dtype=torch.int32)
+
+
+@program(torch.rand(2, 4), torch.rand(2, 4) + 1, state=True)
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(4))
+
+    def forward(self, x):
+        self.kept.add_(x.sum(0))
+        return x - self.kept
+
+
+ARGUMENT = ("as_none", "as_tensor", "as_tensors", "as_int", "as_ints", "as_float", "as_floats", "as_string", "as_strings", "as_sym_int", "as_sym_ints",
+            "as_scalar_type", "as_memory_format", "as_layout", "as_device", "as_bool", "as_bools", "as_sym_bool", "as_sym_bools", "as_graph",
+            "as_optional_tensors", "as_custom_obj")
+UNIONS = (ARGUMENT, ("as_expr", "as_int"), ("as_name", "as_int"),
+          ("user_input", "parameter", "buffer", "tensor_constant", "custom_obj"),
+          ("user_output", "loss_output", "buffer_mutation", "gradient_to_parameter", "gradient_to_user_input", "user_input_mutation"))
+
+
+def infix(text):
+    """Add(Mul(Integer(2), Symbol('s7', ..)), Integer(1)) as 2*s7 + 1"""
+    return str(sympy.sympify(re.sub(r"Symbol\('(\w+)'[^)]*\)", r"\1", text)))
+
+
+def all_tags(value):
+    """Schema 2 wrote a union with all of its tags, all but one of them null."""
+    if isinstance(value, list):
+        return [all_tags(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    value = {k: all_tags(v) for k, v in value.items()}
+    union = next((u for u in UNIONS if len(value) == 1 and next(iter(value)) in u), ())
+    return dict({tag: None for tag in union}, **value)
+
+
+def older(value, major):
+    """A part of the program without what this schema did not have. Before 5 all buffers were in the state dict."""
+    if isinstance(value, list):
+        return [older(v, major) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "expr_str" in value:
+        return dict(value, expr_str=infix(value["expr_str"]))
+    gone = {"kind", "is_hop_single_tensor_return"} | ({"persistent", "custom_obj_values", "sym_float_values", "treespec_namedtuple_fields"} if major < 5 else set())
+    if "target" in value:
+        gone |= {"name"}
+    value = {k: older(v, major) for k, v in value.items() if k not in gone}
+    if major < 5 and "storage_offset" in value:
+        value["storage_offset"] = value["storage_offset"]["as_int"]
+    if "constant_input" in value and major < 5:                     # frozen arguments were no inputs of their own yet
+        return {"user_input": {"arg": {"as_none": True}}}
+    return value
+
+
+def rewritten(text, major):
+    p = older(json.loads(text), major)
+    dialect = p.pop("verifiers")[0]
+    del p["guards_code"]
+    if major >= 8:
+        return dict(p, schema_version={"major": major, "minor": 3}, verifiers=[dialect], torch_version="2.6.0+cpu")
+    del p["torch_version"]
+    if major >= 5:
+        return dict(p, schema_version={"major": major, "minor": 1}, dialect=dialect)
+    return all_tags(dict(p, schema_version=major, dialect="ATEN"))
+
+
+def saved(tensors):
+    f = io.BytesIO()
+    torch.save(tensors, f)
+    return f.getvalue()
+
+
+def save_older(exported, path, major):
+    from torch._export.serde.serialize import serialize
+    parts = serialize(exported)
+    ending = "pt" if major >= 5 else "json"
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("version", str(major))
+        z.writestr("serialized_exported_program.json", json.dumps(rewritten(parts.exported_program, major)))
+        z.writestr("serialized_state_dict." + ending, parts.state_dict if major >= 5 else saved(dict(exported.named_buffers(), **exported.state_dict)))
+        z.writestr("serialized_constants." + ending, parts.constants)
+
+
+@pytest.fixture(scope="module")
+def exports():
+    return {}
+
+
+@pytest.mark.parametrize("major", [2, 5, 6, 7, 8])
+@pytest.mark.parametrize("make, runs, options", PROGRAMS)
+def test_the_same_model(make, runs, options, major, exports, tmp_path):
+    functional = major < 5 or "state" in options                    # TRAINING came later
+    if (make, functional) not in exports:
+        torch.manual_seed(0)
+        exported = torch.export.export(make().eval(), runs[0], dynamic_shapes=options.get("shapes"))
+        exports[make, functional] = exported.run_decompositions({}) if functional else exported
+    exported = exports[make, functional]
+    save_older(exported, tmp_path / "old.pt2", major)
+    oracle.converted(tmp_path / "old.pt2", tmp_path / "old.onnx")
+    oracle.check(tmp_path / "old.onnx")
+    model = exported.module()
+    state = {n: b.clone().numpy() for n, b in model.named_buffers()} if "state" in options else {}
+    wanted = [(flat([a for a in run if isinstance(a, (torch.Tensor, list))]), flat(model(*run))) for run in runs]
+    oracle.run(tmp_path / "old.onnx", wanted, state)
