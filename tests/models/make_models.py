@@ -34,7 +34,8 @@ def sets(corpus):
         return found
     import exported
     import programs
-    found = [("export", exported.RECIPES), ("programs", programs.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
+    import scripts
+    found = [("export", exported.RECIPES), ("programs", programs.RECIPES + scripts.RECIPES), ("toys213", toys.recipes(["traced", "scripted", "pt2", "pt2.dec"]))]
     if corpus:
         import demand
         import exports

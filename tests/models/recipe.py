@@ -89,7 +89,7 @@ def flatten(x):
     if x is None:
         return []
     if isinstance(x, torch.Tensor):
-        return [x.detach().cpu().numpy()]
+        return [x.detach().cpu().numpy().copy()]            # the next run may write to it
     if isinstance(x, (list, tuple)):
         return [y for item in x for y in flatten(item)]
     if isinstance(x, dict):
@@ -144,12 +144,13 @@ def write(folder, stem, suffix, save, model, recipe, runs, form, dynamic, state=
     os.replace(part, base + ".npz")
     args, keywords = split(runs[0][0])
     named = list(zip(parameters(model), args)) + list(keywords.items())
+    numbers = ["%s=%s" % (n, a) for n, a in named if type(a) in (int, float, bool) and not recipe.shapes]      # part of the program
     leaves = [leaf for name, arg in named for leaf in named_leaves(name, arg, bool(recipe.shapes))]
     about = {
         "file": stem + suffix, "recipe": recipe.name, "form": form, "torch": torch.__version__, "tags": recipe.tags,
         "runs": len(runs), "outputs": len(runs[0][1]), "dynamic": bool(dynamic),
-        "specs": [spec(n, a) for n, a in leaves],
-        "dynamic_specs": [spec(n, a, open_dims(recipe, n)) for n, a in leaves],
+        "specs": numbers + [spec(n, a) for n, a in leaves],
+        "dynamic_specs": numbers + [spec(n, a, open_dims(recipe, n)) for n, a in leaves],
         "state": sorted(model.state_dict().keys()),
         "weights": [n for n, t in model.named_parameters() if t.dim() >= 2],        # a tied one under its first name only
         "modules": sorted(n for n, _ in model.named_modules() if n),
@@ -207,7 +208,8 @@ def built(recipe):
         randomise(model, zlib.crc32(recipe.name.encode()))
     example = seeded_inputs(recipe, recipe.batches[0])
     if not isinstance(model, torch.jit.ScriptModule):
-        calibrate(model, seeded_inputs(recipe, at_least_four(recipe.batches[0])) if recipe.dynamic else example)
+        larger = recipe.dynamic and "program" not in recipe.tags
+        calibrate(model, seeded_inputs(recipe, at_least_four(recipe.batches[0])) if larger else example)
     return model.eval(), example
 
 
@@ -255,7 +257,8 @@ def save_scripted(recipe, folder):
     model, _ = built(recipe)
     program = torch.jit.script(model)
     runs = lambda: run_all(recipe, program, recipe.batches)
-    write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", recipe.dynamic, kept(recipe, program))
+    many = recipe.dynamic or "program" in recipe.tags
+    write(folder, recipe.name + ".scripted", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "scripted", many, kept(recipe, program))
 
 
 def shapes_of(recipe, example):

@@ -113,16 +113,18 @@ def compare(got, want, where="", tolerance=TOLERANCE):
 
 
 def run(path, runs, state={}, tolerance=TOLERANCE):
-    """Every recorded run, in one session, inputs by position. State goes in as NAME, comes out as NAME.next and goes in again."""
+    """Every recorded run, in one session, inputs by position. State starts as `state` says or else from its default, comes out as
+    NAME.next and goes in again."""
     s = session(path)
-    kept = {i.name: state[i.name] for i in s.get_inputs() + s.get_overridable_initializers() if i.name in state}
-    names = [i.name for i in s.get_inputs() if i.name not in state]
+    pairs = json.loads(s.get_modelmeta().custom_metadata_map.get("pt2onnx.state", "{}"))
+    kept = {n: state[n] for n in pairs if n in state}
+    names = [i.name for i in s.get_inputs()]
     results = [o.name for o in s.get_outputs()]
     assert not state or kept, "the model keeps state, but %s has none of it as an input" % path
     for i, (inputs, outputs) in enumerate(runs):
         assert len(names) <= len(inputs), "the model has the inputs %s, torch had %d" % (names, len(inputs))
         got = dict(zip(results, s.run(None, dict(zip(names, inputs), **kept))))
-        kept = {n: got.pop(n + ".next") for n in kept}
+        kept = {n: got.pop(pairs[n]) for n in pairs}
         compare([a for v in got.values() for a in (v if isinstance(v, list) else [v])], outputs, "run %d: " % i, tolerance)
 
 
