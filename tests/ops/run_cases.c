@@ -1,6 +1,6 @@
 /* run_cases.c - operator cases: what a call emits, what its results are, what it refuses.
  *
- *     run_cases [--emit DIR | --twins DIR | --show | --nodes] FILE.txt...
+ *     run_cases [--stop] [--emit DIR | --twins DIR | --show | --nodes] FILE.txt...
  *
  *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
  *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
@@ -11,7 +11,7 @@
  * c128, lists the parts of each element: c64[2] 1 0 2 -1. A tensor without values gets a fixed pattern (see fill); a dim may be a name:
  * f32[N,3]. An argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the nodes of each, --nodes those of its
  * finished model at each opset (tools/gen-operators). --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
- * and the opset that the message names must do. A family whose rows or rules lack a case fails. */
+ * and the opset that the message names must do. A family whose rows or rules lack a case fails. --stop ends at the first failure. */
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 
@@ -431,7 +431,7 @@ static void check_complete(Run *run, const char *family)
     }
 }
 
-static int run_file(const char *path, const char *emit_to, bool twins, bool show, bool nodes)
+static int run_file(const char *path, const char *emit_to, bool twins, bool show, bool nodes, bool stop)
 {
     Run run = { .file = path, .emit = emit_to, .twins = twins, .show = show, .cx = ctx_new() };
     char *text = read_all(path);
@@ -441,14 +441,14 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
         return 1;
     }
     read_cases(run.cx, text, &cases);
-    for (size_t i = 0; i < cases.n; i++) {
+    for (size_t i = 0; i < cases.n && !(stop && run.failures); i++) {
         for (int opset = cases.at[i].message ? ONNX_NEWEST : ONNX_OLDEST_TARGET; nodes && opset <= ONNX_NEWEST; opset++)
             print_case(&run, &cases.at[i], opset);
         if (!nodes)
             run_case(&run, &cases.at[i]);
     }
     show |= nodes;
-    if (!show)
+    if (!show && !(stop && run.failures))
         check_complete(&run, family_of(run.cx, path)->s);
     if (!show)
         printf("%s: %zu cases, %d refused at other opsets, %d failures\n", path, cases.n, run.refused, run.failures);
@@ -460,7 +460,7 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
 int main(int argc, char **argv)
 {
     const char *emit_to = NULL;
-    bool show = false, twins = false, nodes = false;
+    bool show = false, twins = false, nodes = false, stop = false;
     int failed = 0;
     for (int i = 1; i < argc; i++)
         if ((strcmp(argv[i], "--emit") == 0 || strcmp(argv[i], "--twins") == 0) && i + 1 < argc) {
@@ -470,8 +470,10 @@ int main(int argc, char **argv)
             show = true;
         } else if (strcmp(argv[i], "--nodes") == 0) {
             nodes = true;
+        } else if (strcmp(argv[i], "--stop") == 0) {
+            stop = true;
         } else {
-            failed |= run_file(argv[i], emit_to, twins, show, nodes);
+            failed |= run_file(argv[i], emit_to, twins, show, nodes, stop);
         }
     return failed;
 }

@@ -6,7 +6,7 @@ A case has a model for each opset that it was written at. One whose dims are all
 with PyTorch itself; a size that PyTorch refuses is left out.
 """
 import ctypes
-import glob
+import hashlib
 import os
 import sys
 
@@ -119,24 +119,59 @@ def run(case, path, tensors, wanted, options):
     return None
 
 
+class Known:
+    """What need not be found out twice: the cases of a file, what PyTorch says of them, and which models said the same (tools/mutate)."""
+
+    def __init__(self):
+        self.cases, self.wanted, self.right = {}, {}, set()
+
+    def read(self, path):
+        if path not in self.cases:
+            self.cases[path] = C.read(path)
+        return self.cases[path]
+
+    def wanted_of(self, path, case):
+        if (path, case.line) not in self.wanted:
+            tensors = case.parse()[2]
+            self.wanted[path, case.line] = tensors, wanted_of(case, tensors)
+        return self.wanted[path, case.line]
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).digest()
+
+
+def models_by_line(folder, family):
+    """FAMILY.LINE.OPSET.onnx"""
+    out = {}
+    for name in os.listdir(folder):
+        if name.startswith(family + ".") and name.endswith(".onnx"):
+            out.setdefault(int(name.split(".")[1]), []).append(os.path.join(folder, name))
+    return out
+
+
 def opset_of(model):
     return int(model.split(".")[-2])
 
 
-def outcomes(folder, path):
+def outcomes(folder, path, known=None):
     """(case, model, what is wrong or None) of each model of a family's cases."""
     family = os.path.basename(path)[:-len(".txt")]
-    for case in C.read(path):
-        models = glob.glob(os.path.join(folder, "%s.%d.*.onnx" % (family, case.line)))
-        if case.skip is not None or case.message or not models:
+    known, models = known or Known(), models_by_line(folder, family)
+    for case in known.read(path):
+        if case.skip is not None or case.message or case.line not in models:
             continue
-        tensors = case.parse()[2]
-        wanted = wanted_of(case, tensors)
-        for model in sorted(models, key=opset_of):
-            try:
-                bad = run(case, model, tensors, wanted, session_options(family))
-            except Exception as e:                                      # a model that ORT does not load is a failure to list too
-                bad = str(e).split("\n")[0]
+        tensors, wanted = known.wanted_of(path, case)
+        for model in sorted(models[case.line], key=opset_of):
+            key, bad = (path, case.line, digest(model)), None
+            if key not in known.right:
+                try:
+                    bad = run(case, model, tensors, wanted, session_options(family))
+                except Exception as e:                                  # a model that ORT does not load is a failure to list too
+                    bad = str(e).split("\n")[0]
+            if not bad:
+                known.right.add(key)
             yield case, model, bad
 
 
