@@ -94,11 +94,11 @@ static Value of_dims(Op *op, Arith what, Dim a, Dim b)
     return val_number_of(op->g, ox(op, "Div", top, bottom));
 }
 
-/* Python's %: the sign of b. */
+/* Python's %: the sign of b, of a zero too. */
 static double mod_of(double a, double b)
 {
     double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    return r == 0 ? copysign(r, b) : (r < 0) != (b < 0) ? r + b : r;
 }
 
 static Value of_floats(Op *op, Arith what, double a, double b)

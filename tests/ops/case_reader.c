@@ -121,7 +121,7 @@ static Value value(Reader *r)
 {
     DType t;
     blanks(r);
-    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_0123456789:");
+    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_0123456789:.");
     if (word > 0 && r->at[word] == '(')
         return nested(r);
     bool is_const = take(r, "const "), number = !is_const && take(r, "num ");

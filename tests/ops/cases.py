@@ -2,6 +2,7 @@
 
 The format is described at the head of run_cases.c; `fill` must give what fill() there gives.
 """
+import importlib
 import re
 
 import numpy as np
@@ -186,6 +187,9 @@ def torch_value(v, size=2, number=False):
     return torch.bfloat16 if v == "bfloat16" else v
 
 
+PYTHON = ("_operator", "math", "torch")
+
+
 # Layers that only this engine of PyTorch has.
 ONEDNN = ("quantized::conv2d_add", "quantized::linear_tanh", "quantized::linear_leaky_relu")
 
@@ -197,7 +201,10 @@ def torch_operator(call, args, kwargs, size):
     space, _, name = call.name.rpartition("::")
     if space == "quantized_decomposed":
         import torch.ao.quantization.fx._decomposed                     # noqa: F401
-    op = getattr(getattr(torch.ops, space or "aten"), name)
+    if space in PYTHON:                                                 # what a .pt2 computes with numbers
+        op = getattr(importlib.import_module(space.strip("_")), name)
+    else:
+        op = getattr(getattr(torch.ops, space or "aten"), name)
     if call.overload is not None:
         op = getattr(op, call.overload or "default")
     return op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})
@@ -217,7 +224,7 @@ def is_torch(name):
     if name.startswith("prepacked::"):                                  # a build for phones, or Debian's
         import torch
         return hasattr(torch.ops.prepacked, "linear_clamp_run")
-    return "::" not in name or name.startswith(("prims::", "quantized::"))
+    return "::" not in name or name.startswith(("prims::", "quantized::")) or name.partition("::")[0] in PYTHON
 
 
 def torch_call(case, size=2):
@@ -237,7 +244,7 @@ def result_text(v):
     """A result as a case writes it."""
     import torch
     if not isinstance(v, torch.Tensor):
-        return str(v)
+        return re.sub(r"\.0$", ".", str(v))
     v = v.int_repr() if v.is_quantized else v
     short = {n: s for s, n in DTYPES.items()}[str(v.dtype).split(".")[1]]
     shape = "[%s]" % ",".join(str(d) for d in v.shape)
