@@ -70,7 +70,7 @@ class Case:
     def __init__(self, call, line):
         self.call, self.line = call, line
         self.results, self.nodes, self.message = [], None, None
-        self.tolerance = None
+        self.tolerance = self.quartiles = None
         self.skip = None
         self.head = HEAD.match(call)
         self.name, self.overload = self.head.group(1), self.head.group(2)
@@ -150,7 +150,7 @@ def read(path):
     with open(path) as f:
         for n, line in enumerate(f, 1):
             line = line.rstrip("\n")
-            note = re.search(r"    #\s*(tolerance|skip):?\s*(.*)$", line)
+            note = re.search(r"    #\s*(tolerance|skip|quartiles):?\s*(.*)$", line)
             if not line.startswith("!!"):
                 line = re.sub(r"(^|    )#.*$", "", line).rstrip()
             if not line:
