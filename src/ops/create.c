@@ -112,7 +112,7 @@ static bool leads_there(Op *op, double start, double end, double step)
 {
     if (step == 0)
         return fail(op->cx, E_VALUE, "step must be nonzero");
-    return (end - start) / step >= 0 || start == end || fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
+    return !((end - start) / step < 0) || fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
 }
 
 /* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
@@ -125,9 +125,10 @@ static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
 /* start + i * step in double, as PyTorch computes each element. Of ints, the step is cut off too; int64 cuts before it counts. */
 static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
+    bool leads = leads_there(op, start, end, step);
     if (t == DT_INT64)
         start = trunc(start), end = trunc(end), step = trunc(step);
-    if (!leads_there(op, start, end, step))
+    if (!leads || !leads_there(op, start, end, step))
         return POISON;
     double n = ceil((end - start) / step);
     if (!isfinite(n))
@@ -296,13 +297,13 @@ static Ox lower_tri_indices(Op *op)
     return at ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at)), arg_dtype(op, "dtype", DT_INT64)) : POISON;
 }
 
-/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node */
+/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node, of a type that runtimes have it for */
 static Ox eye(Op *op, Dim rows, Dim columns)
 {
     Dim d[2] = { rows, columns };
-    DType t = arg_dtype(op, "dtype", DT_FLOAT);
-    Ox zeros = filled(op, ox_integer(op->g, t, 0), d, 2);
-    return ox(op, "EyeLike", zeros);
+    DType t = arg_dtype(op, "dtype", DT_FLOAT), made = t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 ? t : DT_FLOAT;
+    Ox zeros = filled(op, ox_integer(op->g, made, 0), d, 2), ones = ox(op, "EyeLike", zeros);
+    return ox_ok(ones) ? ox_cast(op->g, ones, t) : ones;
 }
 
 static Ox lower_eye(Op *op)

@@ -74,6 +74,7 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
     Value out = val_tensor(r->cx, v);
     if (number)
         out.t->number = true;
+    vec_push(r->cx, &r->made, out);
     return out;
 }
 
@@ -107,21 +108,37 @@ static Value list(Reader *r)
     return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
 }
 
-/* An operator's result as an argument: quantized::linear_prepack(..) */
+/* An operator's result as an argument: quantized::linear_prepack(..), or one of several: unbind(..)[1] */
 static Value nested(Reader *r)
 {
     Call c = { 0 };
-    if (read_call(r, &c))
-        return op_call(r->g, c.name, c.overload, c.args.at, c.args.n, NULL, 0);
-    r->failed = true;
-    return val_poison();
+    if (!read_call(r, &c)) {
+        r->failed = true;
+        return val_poison();
+    }
+    Value v = op_call(r->g, c.name, c.overload, c.args.at, c.args.n, NULL, 0);
+    if (!take(r, "["))
+        return v;
+    int64_t i = strtoll(r->at, &r->at, 10);
+    r->failed |= !take(r, "]") || v.tag != V_LIST || i < 0 || i >= v.list->n;
+    return r->failed ? val_poison() : v.list->at[i].v;
+}
+
+/* a0: the case's first tensor once more, as it is by now. NULL where that is not what stands here. */
+static const Value *again(Reader *r)
+{
+    size_t digits = *r->at == 'a' ? strspn(r->at + 1, "0123456789") : 0, i = digits ? strtoul(r->at + 1, NULL, 10) : 0;
+    if (digits == 0 || !strchr(",)]", r->at[1 + digits]) || i >= r->made.n)
+        return NULL;
+    r->at += 1 + digits;
+    return &r->made.at[i];
 }
 
 static Value value(Reader *r)
 {
     DType t;
     blanks(r);
-    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyz_0123456789:.");
+    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789:.");
     if (word > 0 && r->at[word] == '(')
         return nested(r);
     bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
@@ -132,6 +149,9 @@ static Value value(Reader *r)
         r->at += len;
         return val_dim(r->cx, d);
     }
+    const Value *same = again(r);
+    if (same)
+        return *same;
     if (tensor_start(r, &t))
         return tensor(r, t, is_const, number);
     if (take(r, "["))

@@ -4,7 +4,7 @@
 
 #include "ops/internal.h"
 
-typedef struct Reader { Ctx *cx; Graph *g; char *at; int tensors; bool failed; } Reader;
+typedef struct Reader { Ctx *cx; Graph *g; char *at; int tensors; bool failed; VEC(Value) made; } Reader;     /* made: the tensors read so far */
 typedef struct Call { Str name, overload; VEC(OpArg) args; } Call;
 
 /* Read the call at r->at. Tensors become inputs a0, a1, .. of r->g, numbered on from r->tensors; false where r->at cannot be read. */

@@ -58,8 +58,17 @@ class Sym:
 HEAD = re.compile(r"([A-Za-z_][\w:]*)(?:\.(\w*))?\(")
 
 
+class Again:
+    """`a0`: the case's first tensor, as it is by then."""
+
+    def __init__(self, index):
+        self.index = index
+
+
 class Call:
-    """An operator's result as an argument."""
+    """An operator's result as an argument; of a list, the item at `place`."""
+
+    place = None
 
     def __init__(self, head, positional, keyword):
         self.name, self.overload = head.group(1), head.group(2)
@@ -130,9 +139,14 @@ class _Reader:
         symbol = self.match(r"sym ([^,)\]]+)")
         if symbol:
             return Sym(symbol.group(1))
-        call = self.match(HEAD)
-        if call:
-            return Call(call, *self.arguments())
+        again = self.match(r"a(\d+)(?=[,)\]])")
+        if again:
+            return Again(int(again.group(1)))
+        head = self.match(HEAD)
+        if head:
+            call, place = Call(head, *self.arguments()), self.match(r"\[(\d+)\]")
+            call.place = place and int(place.group(1))
+            return call
         string = self.match(r'"([^"]*)"')
         if string:
             return string.group(1)
@@ -170,20 +184,25 @@ def read(path):
 
 # ---- PyTorch ----
 
-def torch_value(v, size=2, number=False):
+def torch_value(v, made, size=2):
+    """made: the tensors of the case so far, by index"""
     import torch
     if isinstance(v, Tensor):
         t = torch.from_numpy(v.numpy(size).copy())
         t = t.bfloat16() if v.short == "bf16" else torch.view_as_complex(t) if v.short in PARTS else t
-        return t.item() if v.how == "num" else t
+        made[v.index] = t.item() if v.how == "num" else t
+        return made[v.index]
+    if isinstance(v, Again):
+        return made[v.index]
     if isinstance(v, list):
-        return [torch_value(x, size) for x in v]
+        return [torch_value(x, made, size) for x in v]
     if isinstance(v, Sym):
         return v.number(size)
     if isinstance(v, np.dtype):
         return getattr(torch, v.name)
     if isinstance(v, Call):
-        return torch_operator(v, v.positional, v.keyword, size)
+        out = torch_operator(v, v.positional, v.keyword, made, size)
+        return out if v.place is None else out[v.place]
     return torch.bfloat16 if v == "bfloat16" else v
 
 
@@ -194,7 +213,7 @@ PYTHON = ("_operator", "math", "torch")
 ONEDNN = ("quantized::conv2d_add", "quantized::linear_tanh", "quantized::linear_leaky_relu")
 
 
-def torch_operator(call, args, kwargs, size):
+def torch_operator(call, args, kwargs, made, size):
     import torch
     if isinstance(call, Case) and call.name.startswith("quantized::"):  # what is packed in its arguments is packed for it
         torch.backends.quantized.engine = "onednn" if call.name.startswith(ONEDNN) else "x86"
@@ -207,7 +226,7 @@ def torch_operator(call, args, kwargs, size):
         op = getattr(getattr(torch.ops, space or "aten"), name)
     if call.overload is not None:
         op = getattr(op, call.overload or "default")
-    return op(*[torch_value(a, size) for a in args], **{k: torch_value(v, size) for k, v in kwargs.items()})
+    return op(*[torch_value(a, made, size) for a in args], **{k: torch_value(v, made, size) for k, v in kwargs.items()})
 
 
 def is_torch(name):
@@ -231,9 +250,10 @@ def torch_call(case, size=2):
     """The results of a case in PyTorch, as a flat list."""
     import torch
     args, kwargs, _ = case.parse()
+    made = {}
     if case.name in ("tensor", "as_tensor"):                            # torch.ops knows the overload for bools only
-        return [getattr(torch, case.name)(*[torch_value(a, size) for a in args], **{k: torch_value(v) for k, v in kwargs.items()})]
-    return flat(torch_operator(case, args, kwargs, size))
+        return [getattr(torch, case.name)(*[torch_value(a, made, size) for a in args], **{k: torch_value(v, made) for k, v in kwargs.items()})]
+    return flat(torch_operator(case, args, kwargs, made, size))
 
 
 def flat(v):
