@@ -1,4 +1,4 @@
-/* inputs.c - the graph's inputs and outputs: what -i says, what the file recorded, what the program's signature says.
+/* inputs.c - the graph's inputs: what -i says, what the file recorded, what the program's signature says.
  *
  * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the parameter's name; lists,
  * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
@@ -7,7 +7,7 @@
  * Every -i must find its place: one that does not is an error that offers the nearest name. */
 #include <stdlib.h>
 
-#include "eval/stacked.h"
+#include "eval/internal.h"
 
 typedef struct Inputs {
     Eval *ev;
@@ -17,7 +17,8 @@ typedef struct Inputs {
 } Inputs;
 
 static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
-static const Options *options_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt : &no_options; }
+
+const Options *options_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt : &no_options; }
 
 /* ---- finding what is told about a path ---- */
 
@@ -299,8 +300,6 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     return false;
 }
 
-static Str path_of(Ctx *cx, Str path, Str child) { return str_fmt(cx, "%s.%s", path->s, child->s); }
-
 static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
 {
     fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s, kind);
@@ -555,210 +554,5 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     for (size_t i = 0; i < o->n_input; i++)
         if (!in.used[i])
             return unknown_spec(&in, &o->input[i]);
-    return true;
-}
-
-/* ---- outputs ---- */
-
-typedef struct Outputs { Eval *ev; Map taken; size_t n; } Outputs;
-
-static bool make_output(Outputs *out, Value v, Str name, bool top);
-
-/* The name that this output gets: the user's, the file's, or where it lies in the result. */
-static Str output_name(Outputs *out, Str place)
-{
-    const Options *o = options_of(out->ev);
-    const Program *p = out->ev->p;
-    Ctx *cx = out->ev->cx;
-    Str name = place;
-    size_t i = out->n++;
-    if (i < o->n_output_name)
-        return o->output_name[i];
-    if (i < p->n_output_name && p->output_name[i])
-        name = p->output_name[i];
-    Str base = name;
-    for (int k = 1; map_find(&out->taken, name); k++)
-        name = str_fmt(cx, "%s_%d", base->s, k);
-    map_put(cx, &out->taken, name, NULL);
-    return name;
-}
-
-/* The operator of the user's own whose type nobody told, if v's rank is unknown because of one. */
-static Str untold_operator(Ctx *cx, Ox v)
-{
-    VEC(Ox) todo = { 0 };
-    Map seen = { 0 };
-    vec_push(cx, &todo, v);
-    while (todo.n) {
-        const struct OxValue *x = todo.at[--todo.n];
-        if (x->kind != OX_NODE || ox_rank((Ox)x) >= 0 || map_find(&seen, x->node))
-            continue;
-        if (!x->node->op)
-            return str_cat(cx, x->node->domain->s, "::", x->node->name->s);
-        map_put(cx, &seen, x->node, NULL);
-        for (int i = 0; i < x->node->n_in; i++)
-            if (x->node->in[i])
-                vec_push(cx, &todo, x->node->in[i]);
-    }
-    return NULL;
-}
-
-/* ONNX wants the rank of whatever enters or leaves a model. */
-static bool has_rank(Ctx *cx, Ox v, const char *what, Str name)
-{
-    if (ox_rank(v) >= 0 || cx->refusals.n > 0)          /* the operator that would have told it may be the one that is missing */
-        return true;
-    fail(cx, E_UNDECIDED, "the rank of the %s %s is not known, and ONNX wants it", what, name->s);
-    Str untold = untold_operator(cx, v);
-    if (untold)
-        fail_hint(cx, "say in the rule what %s gives: = %s(..) as x has x's type and sizes", untold->s, untold->s);
-    else
-        fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
-    return false;
-}
-
-static bool output_ox(Outputs *out, Ox v, Str place)
-{
-    if (!ox_ok(v)) {
-        out->n++;
-        return !ctx_failed(out->ev->cx);
-    }
-    if (v->type && v->type->kind == T_TENSOR && !has_rank(out->ev->cx, v, "output", place))
-        return false;
-    graph_output(out->ev->g, v, output_name(out, place));
-    return !ctx_failed(out->ev->cx);
-}
-
-/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type). */
-static bool output_quantised(Outputs *out, Tensor *t, Str place)
-{
-    Ctx *cx = out->ev->cx;
-    if (!t->quant || t->quant->axis >= 0)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a quantised tensor with a scale for each channel: dequantize it", place->s);
-    note(cx, NOTE_CHANGED, "the quantised output %s is three: its integers, %s.scale and %s.zero_point", place->s, place->s, place->s);
-    return output_ox(out, tensor_read(out->ev->g, t), place) && output_ox(out, t->quant->scale, str_fmt(cx, "%s.scale", place->s)) &&
-           output_ox(out, t->quant->zero_point, str_fmt(cx, "%s.zero_point", place->s));
-}
-
-static bool output_tensor(Outputs *out, Tensor *t, Str place)
-{
-    Ctx *cx = out->ev->cx;
-    if (t->kind == PACKED_SEQUENCE)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a packed sequence, which ONNX cannot hold", place->s);
-    if (t->kind == QUANT)
-        return output_quantised(out, t, place);
-    if (dtype_is_complex(tensor_type(t)->dtype))
-        note(cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
-    return output_ox(out, tensor_read(out->ev->g, t), place);
-}
-
-static bool output_complex(Outputs *out, const double *c, Str place)
-{
-    note(out->ev->cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
-    return output_ox(out, ox_complex_number(out->ev->g, DT_COMPLEX128, c[0], c[1]), place);
-}
-
-static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fields, Str place)
-{
-    Ctx *cx = out->ev->cx;
-    for (int64_t i = 0; i < n; i++) {
-        Str child = fields ? path_of(cx, place, fields[i]) : str_fmt(cx, "%s.%lld", place->s, (long long)i);
-        if (!make_output(out, at[i], child, false))
-            return false;
-    }
-    return true;
-}
-
-/* Numbers are one tensor: nobody feeds a sequence of scalars. */
-static bool output_stacked(Outputs *out, Stacked *s, Str place)
-{
-    Ox whole = stacked_whole(out->ev, s);
-    bool tensors = !strcmp(s->item.elem, "Tensor");
-    note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
-    return output_ox(out, tensors && !s->item.ragged ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
-}
-
-static bool output_list(Outputs *out, const List *l, Str place)
-{
-    Ctx *cx = out->ev->cx;
-    if (l->stacked)
-        return output_stacked(out, l->stacked, place);
-    Value *items = new_array(cx, Value, l->n + 1);
-    if (!items)
-        return false;
-    for (int64_t i = 0; i < l->n; i++)
-        items[i] = l->at[i].v;
-    return output_items(out, items, l->n, NULL, place);
-}
-
-static bool output_dict(Outputs *out, const Dict *d, Str place)
-{
-    for (int64_t i = 0; i < d->n; i++)
-        if (!make_output(out, d->at[i].val.v, path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
-            return false;
-    return true;
-}
-
-/* An object of the model's own class: its attributes, in order. */
-static bool output_object(Outputs *out, const Obj *o, Str place)
-{
-    for (int64_t i = 0; i < o->n; i++) {
-        Str attr = o->names ? o->names[i] : o->cls && i < (int64_t)o->cls->n_field ? o->cls->field[i].name : str_of(out->ev->cx, "?");
-        if (!make_output(out, o->slot[i].v, path_of(out->ev->cx, place, attr), false))
-            return false;
-    }
-    return true;
-}
-
-static bool make_output(Outputs *out, Value v, Str place, bool top)
-{
-    Eval *ev = out->ev;
-    Ctx *cx = ev->cx;
-    switch (v.tag) {
-    case V_POISON:
-        out->n++;
-        return !ctx_failed(cx);
-    case V_TENSOR: return output_tensor(out, v.t, place);
-    case V_TUPLE: return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
-    case V_LIST: return output_list(out, v.list, place);
-    case V_DICT: return must_be_set(ev, v) && output_dict(out, v.dict, place);
-    case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
-    case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
-    case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
-    case V_SYMFLOAT: return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE), place);      /* a Python float, whatever it was read from */
-    case V_COMPLEX: return output_complex(out, v.c, place);
-    case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
-    case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
-    case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);
-    case V_FUTURE: return make_output(out, *v.future, place, top);
-    case V_OBJ: return output_object(out, v.obj, place);
-    case V_NONE:
-        if (!top)
-            note(cx, NOTE_DROPPED, "%s, which is None", place->s);
-        return true;
-    case V_MAYBE:
-        fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and a value in others, and ONNX decides which", place->s);
-        fail_hint(cx, "return an empty tensor instead of None");
-        return false;
-    default: break;
-    }
-    return must_be_set(ev, v) && fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s, val_kind(v));
-}
-
-bool make_outputs(Eval *ev, Value result)
-{
-    const Options *o = options_of(ev);
-    Outputs out = { .ev = ev };
-    for (size_t i = 0; i < ev->g->inputs.n; i++)
-        if (!has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
-            return false;
-    for (size_t i = 0; i < ev->g->inputs.n; i++)
-        map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
-    if (!make_output(&out, result, str_of(ev->cx, "output"), true))
-        return false;
-    if (o->n_output_name && o->n_output_name != out.n)
-        return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs", o->n_output_name, out.n);
-    if (out.n == 0)
-        return fail(ev->cx, E_UNSUPPORTED, "the model returns nothing: an ONNX model has at least one output");
     return true;
 }

@@ -110,7 +110,11 @@ Flow run_staged_loop(Eval *ev, const Stmt *s, Value count_or_condition);
 Value val_not(Eval *ev, Value v);
 MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out);
 
-/* ---- inputs.c ---- */
+/* ---- inputs.c, outputs.c ---- */
+
+/* What the user asked for; the defaults when there is nobody. */
+const Options *options_of(const Eval *ev);
+static inline Str path_of(Ctx *cx, Str path, Str child) { return str_fmt(cx, "%s.%s", path->s, child->s); }
 
 /* The arguments of the entry function, with the graph's inputs behind them. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
