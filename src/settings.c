@@ -61,15 +61,15 @@ static bool read_inputs(Session *s)
 {
     s->opt.n_input = s->o.n_inputs;
     s->opt.input = new_array(s->cx, InputSpec, s->o.n_inputs + 1);
+    Map paths = { 0 };
     if (!s->opt.input)
         return false;
     for (size_t i = 0; i < s->o.n_inputs; i++) {
         InputSpec *spec = &s->opt.input[i];
         if (!spec_parse(s->cx, s->o.inputs[i], spec))
             return false;
-        for (size_t k = 0; spec->path && k < i; k++)
-            if (s->opt.input[k].path == spec->path)
-                return fail(s->cx, E_USAGE, "-i: %s is given twice", spec->path->s);
+        if (spec->path && !map_add(s->cx, &paths, spec->path, NULL))
+            return fail(s->cx, E_USAGE, "-i: %s is given twice", spec->path->s);
     }
     return true;
 }

@@ -9,11 +9,17 @@
 
 #include "eval/internal.h"
 
+typedef VEC(Str) Strs;
+
 typedef struct Inputs {
     Eval *ev;
     bool *used;                     /* by position in opt->input */
     bool by_position;               /* tensors take the SPECs in order, and their names */
-    VEC(Str) names;                 /* every path that an -i could have meant */
+    size_t next;                    /* by_position: no SPEC before this one is free */
+    Map spec, told;                 /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
+    Map decl;                       /* path -> InputDecl of the file */
+    Map child;                      /* path -> Strs: what comes below it, in order of mention */
+    Strs names;                     /* every path that an -i could have meant */
 } Inputs;
 
 static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
@@ -30,52 +36,73 @@ static const InputSpec *use_spec(Inputs *in, size_t i)
 
 static const InputSpec *spec_at(Inputs *in, Str path)
 {
-    const Options *o = options_of(in->ev);
-    for (size_t i = 0; i < o->n_input; i++)
-        if (o->input[i].path == path && (o->input[i].is_value || !in->by_position))
-            return use_spec(in, i);
-    return NULL;
+    uintptr_t i = (uintptr_t)map_get(&in->spec, path);
+    return i ? use_spec(in, i - 1) : NULL;
 }
 
 /* The short form, 1x3x224x224, and names of the user's own: the next tensor that has no SPEC of its own. */
 static const InputSpec *unnamed_spec(Inputs *in)
 {
     const Options *o = options_of(in->ev);
-    for (size_t i = 0; i < o->n_input; i++)
-        if (!in->used[i] && (!o->input[i].path || (in->by_position && !o->input[i].is_value)))
-            return use_spec(in, i);
+    for (; in->next < o->n_input; in->next++) {
+        const InputSpec *s = &o->input[in->next];
+        if (!in->used[in->next] && (!s->path || (in->by_position && !s->is_value)))
+            return use_spec(in, in->next);
+    }
     return NULL;
 }
 
-static const InputDecl *decl_at(const Inputs *in, Str path)
-{
-    const Program *p = in->ev->p;
-    for (uint32_t i = 0; i < p->n_input; i++)
-        if (p->input[i].name == path)
-            return &p->input[i];
-    return NULL;
-}
+static const InputDecl *decl_at(const Inputs *in, Str path) { return map_get(&in->decl, path); }
 
 /* The name of the leaf below path at place k among those that -i or the file mention; NULL past the last. */
-static Str child_at(Inputs *in, Str path, size_t k)
+static Str child_at(const Inputs *in, Str path, size_t k)
+{
+    const Strs *found = map_get(&in->child, path);
+    return found && k < found->n ? found->at[k] : NULL;
+}
+
+/* batch.image.0: `image` is below batch, `0` below batch.image. */
+static void index_children(Inputs *in, Map *seen, Str name)
 {
     Ctx *cx = in->ev->cx;
+    for (const char *dot = strchr(name->s, '.'); dot && dot[1]; dot = strchr(dot + 1, '.')) {
+        const char *next = strchr(dot + 1, '.');
+        Str path = str_n(cx, name->s, (size_t)(dot - name->s)), whole = next ? str_n(cx, name->s, (size_t)(next - name->s)) : name;
+        if (dot == name->s || !map_add(cx, seen, whole, NULL))
+            continue;
+        Strs *children = map_get(&in->child, path);
+        if (!children)
+            map_put(cx, &in->child, path, children = (Strs *)new(cx, Strs));
+        vec_push(cx, children, str_n(cx, dot + 1, next ? (size_t)(next - dot - 1) : strlen(dot + 1)));
+    }
+}
+
+/* Programs with thousands of inputs exist: each path is looked up, never searched for. */
+static void index_paths(Inputs *in)
+{
     const Options *o = options_of(in->ev);
     const Program *p = in->ev->p;
-    VEC(Str) found = { 0 };
-    for (size_t i = 0; i < p->n_input + o->n_input; i++) {
-        Str name = i < p->n_input ? p->input[i].name : o->input[i - p->n_input].path;
-        if (!name || name->len <= path->len + 1 || memcmp(name->s, path->s, path->len) || name->s[path->len] != '.')
-            continue;
-        const char *from = name->s + path->len + 1, *dot = strchr(from, '.');
-        Str child = str_n(cx, from, dot ? (size_t)(dot - from) : strlen(from));
-        bool known = false;
-        for (size_t j = 0; j < found.n; j++)
-            known |= found.at[j] == child;
-        if (!known)
-            vec_push(cx, &found, child);
+    Ctx *cx = in->ev->cx;
+    Map seen = { 0 };
+    for (uint32_t i = 0; i < p->n_input; i++) {
+        map_add(cx, &in->decl, p->input[i].name, &p->input[i]);
+        index_children(in, &seen, p->input[i].name);
     }
-    return k < found.n ? found.at[k] : NULL;
+    for (size_t i = 0; i < o->n_input; i++) {
+        if (!o->input[i].path)
+            continue;
+        map_add(cx, &in->told, o->input[i].path, (void *)(i + 1));
+        index_children(in, &seen, o->input[i].path);
+    }
+}
+
+/* Once it is known whose names these are. */
+static void index_specs(Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (o->input[i].path && (o->input[i].is_value || !in->by_position))
+            map_add(in->ev->cx, &in->spec, o->input[i].path, (void *)(i + 1));
 }
 
 /* ---- one tensor ---- */
@@ -377,23 +404,19 @@ static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out
 /* Something is told about path itself or about a leaf below it. */
 static bool is_told(Inputs *in, Str path)
 {
-    const Options *o = options_of(in->ev);
-    for (size_t i = 0; i < o->n_input; i++)
-        if (o->input[i].path == path)
-            return true;
     const InputDecl *d = decl_at(in, path);
-    return (d && d->known) || child_at(in, path, 0);
+    return map_get(&in->told, path) || (d && d->known) || child_at(in, path, 0);
 }
 
 static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
-    const Options *o = options_of(in->ev);
-    for (size_t i = 0; i < o->n_input; i++)
-        if (o->input[i].path == path && o->input[i].is_value && o->input[i].value_kind == SPEC_NONE) {
-            use_spec(in, i);
-            *out = val_none();
-            return true;
-        }
+    uintptr_t i = (uintptr_t)map_get(&in->told, path);
+    const InputSpec *s = i ? &options_of(in->ev)->input[i - 1] : NULL;
+    if (s && s->is_value && s->value_kind == SPEC_NONE) {
+        use_spec(in, i - 1);
+        *out = val_none();
+        return true;
+    }
     if (is_told(in, path))
         return make_value(in, path, t->args[0], p, out);
     if (p && p->deflt)
@@ -520,13 +543,13 @@ static bool rename_symbols(Eval *ev)
 static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
 {
     const Options *o = options_of(in->ev);
+    Ctx *cx = in->ev->cx;
+    Map param = { 0 };
+    for (uint32_t k = self; k < fn->n_param; k++)
+        map_put(cx, &param, fn->param[k].name, NULL);
     for (size_t i = 0; i < o->n_input; i++) {
         const InputSpec *s = &o->input[i];
-        bool known = s->is_value || !s->path || decl_at(in, s->path);
-        size_t n = s->path ? strcspn(s->path->s, ".") : 0;
-        for (uint32_t k = self; k < fn->n_param && !known; k++)
-            known = fn->param[k].name->len == n && memcmp(fn->param[k].name->s, s->path->s, n) == 0;
-        if (!known)
+        if (!s->is_value && s->path && !decl_at(in, s->path) && !map_find(&param, str_n(cx, s->path->s, strcspn(s->path->s, "."))))
             return true;
     }
     return false;
@@ -545,7 +568,9 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     declare_symbols(ev);
     if (!rename_symbols(ev))
         return false;
+    index_paths(&in);
     in.by_position = names_are_new(&in, fn, self);
+    index_specs(&in);
     for (size_t i = 0; i < *n; i++) {
         const ParamDecl *p = &fn->param[i + self];
         if (!make_value(&in, p->name, p->type, p, &(*args)[i]))

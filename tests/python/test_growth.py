@@ -114,6 +114,19 @@ def test_chain_of_modules(growth, tmp_path):
     assert sizes[1] <= MOST * sizes[0], sizes
 
 
+@pytest.mark.parametrize("named", ["xs.%d", "p%d"])
+def test_inputs(named, growth, tmp_path):
+    """A -i for each of very many leaves of a list, or parameters."""
+    sizes = []
+    for n in (SMALL, LARGE):
+        names = [named % i for i in range(n)]
+        code = forward("return torch.cat(%s, 0)" % ("xs" if named[0] == "x" else "[%s]" % ", ".join(names)))
+        code = code.replace("x: Tensor", "xs: List[Tensor]" if named[0] == "x" else ",\n    ".join("%s: Tensor" % name for name in names))
+        model = write(str(tmp_path / "net.pt"), code)
+        sizes.append(work(growth, model, tmp_path / "out.onnx", *["%s:float32[2]" % name for name in names]))
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
 def test_more_inputs_than_16_bits_count(tmp_path):
     """66,000 items in one Concat: all of them arrive."""
     n = 66000
