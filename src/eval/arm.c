@@ -4,10 +4,13 @@
 
 uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->born; }
 
-static void read_stacked(Eval *ev, Arm *a, Stacked *s)
+static void read_stacked(Eval *ev, Arm *a, Stacked *list)
 {
-    if (!map_find(&a->read, s) && !stacked_is_lost(s))
-        map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
+    for (size_t i = 0; i < stacked_n_columns(list) && !stacked_is_lost(list); i++) {
+        Stacked *s = stacked_column(list, i);
+        if (!map_find(&a->read, s) && !stacked_is_lost(s))
+            map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
+    }
 }
 
 /* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same outside. */

@@ -127,6 +127,8 @@ static bool list_is_a(Eval *ev, const List *l, const TypeExpr *t)
 {
     if (t->n == 0)
         return true;
+    if (l->stacked && l->stacked->item.parts)
+        return val_is_a(ev, l->stacked->item.parts->like, t->args[0]);
     if (l->stacked)
         return is(t->args[0], l->stacked->item.elem);
     if (l->n == 0)

@@ -41,6 +41,8 @@ bool must_be_set(Eval *ev, Value v)
     }
     if (v.tag == V_DICT && v.dict->lost)
         return fail(ev->cx, E_UNSUPPORTED, "what this dict holds cannot be told: %s", v.dict->lost->s);
+    if (container_lost(v))
+        return fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since", val_kind(v), container_lost(v)->s);
     if (v.tag != V_UNINIT)
         return true;
     if (u && u->branch)
@@ -77,6 +79,8 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
 {
     bool found = false;
     int64_t i = slot_of(o, name);
+    if (!must_be_set(ev, (Value){ .tag = V_OBJ, .obj = o }))
+        return false;
     if (i >= 0 && (o->slot[i].v.tag != V_UNINIT || o->slot[i].v.any)) {
         if (o->path)
             state_read(ev, o, i);

@@ -160,7 +160,43 @@ static void set_cell(Ctx *cx, Cell *c, uint64_t born, Value v)
 void cell_set(Ctx *cx, Cell *c, Value v) { set_cell(cx, c, 0, v); }
 void cell_put(Ctx *cx, Cell *c, uint64_t born, Value v) { set_cell(cx, c, born, v); }
 void cell_init(Cell *c, Value v) { c->v = v; }
-void obj_set(Ctx *cx, Obj *o, int64_t i, Value v) { set_cell(cx, &o->slot[i], o->born, v); }
+/* Who holds a container through its mark learns that it was written. */
+static void touch_mark(Ctx *cx, const Tensor *mark)
+{
+    if (mark)
+        storage_lose_peers(cx, mark->st);
+}
+
+static Tensor *mark_of(Ctx *cx, Tensor **mark)
+{
+    if (!*mark) {
+        *mark = new(cx, Tensor);
+        **mark = (Tensor){ .st = storage_new(cx, NULL) };
+    }
+    return *mark;
+}
+
+Tensor *container_mark(Ctx *cx, Value v)
+{
+    switch (v.tag) {
+    case V_LIST: return mark_of(cx, &v.list->mark);
+    case V_DICT: return mark_of(cx, &v.dict->mark);
+    case V_OBJ:  return mark_of(cx, &v.obj->mark);
+    default:     return NULL;
+    }
+}
+
+Str container_lost(Value v)
+{
+    const Tensor *mark = v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.tag == V_OBJ ? v.obj->mark : NULL;
+    return mark && mark->st->now && !ox_ok(mark->st->now) ? mark->st->lost : NULL;
+}
+
+void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
+{
+    touch_mark(cx, o->mark);
+    set_cell(cx, &o->slot[i], o->born, v);
+}
 
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
 {
@@ -200,6 +236,7 @@ static void log_list(Ctx *cx, List *l)
 static void touch_list(Ctx *cx, List *l)
 {
     log_list(cx, l);
+    touch_mark(cx, l->mark);
     for (const struct ListPeer *p = l->peers; p; p = p->next) {
         log_list(cx, p->other);
         p->other->stacked = p->lost;
@@ -327,6 +364,7 @@ void dict_lose(Ctx *cx, Dict *d, Str why)
 static void touch_dict(Ctx *cx, Dict *d)
 {
     log_dict(cx, d);
+    touch_mark(cx, d->mark);
     for (const struct DictPeer *p = d->peers; p; p = p->next)
         dict_lose(cx, p->other, p->why);
 }

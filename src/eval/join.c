@@ -182,11 +182,23 @@ static Side side_of(Ctx *cx, const List *l)
     return s;
 }
 
+/* Within one of the two, not only between them. */
+static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
+{
+    if (!item->parts) {
+        item->ragged = t[0].ragged || t[1].ragged;
+        return;
+    }
+    item->parts = items_copy(cx, item->parts);
+    for (size_t i = 0; i < item->parts->n; i++)
+        item->parts->at[i].ragged = (t[0].elem && item_column(t[0], i).ragged) || (t[1].elem && item_column(t[1], i).ragged);
+}
+
 /* What both sides hold, when it can be stacked: dtype and rank are the same. Sizes may differ between the sides; within one they make
  * the list a sequence. */
 static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 {
-    ItemType t[2] = { { NULL, NULL, false }, { NULL, NULL, false } };
+    ItemType t[2] = { { 0 }, { 0 } };
     for (int k = 0; k < 2; k++) {
         if (side[k].stacked)
             t[k] = side[k].stacked->item;
@@ -195,36 +207,67 @@ static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
     }
     if (!items_join(cx, t[0], t[1], item) || !item->elem)
         return false;
-    item->ragged = t[0].ragged || t[1].ragged;
+    set_ragged(cx, item, t);
     return true;
 }
 
-/* One side as a tensor or sequence that arm k gives. */
-static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item)
+/* A side's part i. */
+static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
+{
+    Values part;
+    return !item.parts ? v : item_parts(cx, v, &part) && i < part.n ? part.at[i] : val_poison();
+}
+
+/* Column i of one side as a tensor or sequence that arm k gives. */
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
 {
     Graph *g = j->arm[k]->g;
-    const MapEntry *known = s->stacked ? map_find(&j->arm[k]->read, s->stacked) : NULL;
-    Ox whole = known ? known->val : s->stacked ? stacked_whole(j->ev, s->stacked) : NULL;
-    if (s->stacked)
-        return item.ragged && !s->stacked->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole;
+    ItemType type = item_column(item, i);
+    if (s->stacked) {
+        Stacked *column = stacked_column(s->stacked, i);
+        const MapEntry *known = map_find(&j->arm[k]->read, column);
+        Ox whole = known ? known->val : stacked_whole(j->ev, column);
+        return type.ragged && !column->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole;
+    }
     Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
-    for (int64_t i = 0; at && i < s->n; i++)
-        at[i] = s->at[i].tag == V_TENSOR ? value_in(j, k, s->at[i].t) : carry_ox(g, s->at[i]);
-    return at ? stack_values(g, at, (size_t)s->n, item) : POISON;
+    for (int64_t n = 0; at && n < s->n; n++) {
+        Value v = part_of(j->ev->cx, s->at[n], item, i);
+        at[n] = v.tag == V_TENSOR ? value_in(j, k, v.t) : carry_ox(g, v);
+    }
+    return at ? stack_values(g, at, (size_t)s->n, type) : POISON;
+}
+
+/* One column of both sides. NULL in the first walk. */
+static Stacked *join_column(Join *j, const Side side[2], ItemType item, size_t i)
+{
+    Ctx *cx = j->ev->cx;
+    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item, i) : NULL;
+    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item, i) : NULL;
+    Ox made = join_ox(j, x, y);
+    ItemType type = item_column(item, i);
+    if (j->walk == COLLECT || !ox_ok(made))
+        return NULL;
+    type.type = type.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
+    return stacked_new(cx, type, made);
 }
 
 /* Lists of different lengths become one value each, and so one list whose length the running model knows. NULL in the first walk. */
 static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 {
     Ctx *cx = j->ev->cx;
-    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item) : NULL;
-    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item) : NULL;
-    Ox made = join_ox(j, x, y);
-    if (j->walk == COLLECT || !ox_ok(made))
-        return NULL;
-    item.type = item.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
-    Stacked *s = stacked_new(cx, item, made);
-    for (int k = 0; k < 2; k++)
+    size_t n = item.parts ? item.parts->n : 1;
+    Stacked **column = new_array(cx, Stacked *, n);
+    bool made = column != NULL;
+    if (item.parts)
+        item.parts = items_copy(cx, item.parts);
+    for (size_t i = 0; column && i < n; i++) {
+        column[i] = join_column(j, side, item, i);
+        made = made && column[i];
+        if (column[i] && item.parts)
+            item.parts->at[i] = column[i]->item;
+    }
+    Stacked *s = !made ? NULL : item.parts ? stacked_of_columns(cx, item, column) : column[0];
+    for (int k = 0; k < 2 && s; k++)
         stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
     return s;
 }
@@ -326,6 +369,8 @@ static Value join_one(Join *j, Value v, bool first)
 
 static Value join_pair(Join *j, Value a, Value b)
 {
+    if (container_lost(a) || container_lost(b))
+        return never(j, container_lost(a) ? container_lost(a) : container_lost(b));
     if (val_is_int(a) && val_is_int(b))
         return join_numbers(j, a, b);
     if (val_is_bool(a) && val_is_bool(b))

@@ -15,6 +15,7 @@ typedef struct Leaf {
     Ox input;
     Tensor *fed;                    /* TENSOR: what the body gets */
     Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it. dim[0] is its length */
+    Stacked *list_in, *list_after;  /* LIST, the first column of a list with parts: the same of the whole list */
     Ox item;                        /* LIST: all that the trip did was to append this */
     bool dead;                      /* its place was taken by others */
     bool counts, natural;           /* INT: `first + step * trip`; not that, but never negative */
@@ -30,6 +31,7 @@ typedef struct Carried {
     Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
     Value after_first;              /* CELL: what the first run's trip made of it */
     size_t first, n;                /* leaves */
+    bool mark;                      /* STORAGE without contents of its own: lost in each trip, and behind them */
     bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
     bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
     bool reshaped;                  /* this run found a list in it whose length changes */
@@ -58,6 +60,8 @@ bool loop_give_up(Loop *l, Str why);
 
 /* ---- loop_carry.c ---- */
 
+/* A leaf for each tensor and number inside v: those that loop_add_leaves makes. */
+size_t count_leaves(Value v);
 static inline bool leaf_is_ragged(const Leaf *leaf) { return leaf->form == LEAF_LIST && leaf->before->item.ragged; }
 /* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
 MUST_USE bool loop_add_leaves(Loop *l, Value v);

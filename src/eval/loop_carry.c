@@ -26,9 +26,8 @@ static bool add_leaf(Loop *l, Value v)
     return vec_push(l->ev->cx, &l->leaves, leaf);
 }
 
-static bool add_list_leaf(Loop *l, const List *list)
+static bool add_list_leaf(Loop *l, Stacked *s)
 {
-    Stacked *s = list->stacked;
     Leaf leaf = { .form = LEAF_LIST, .before = s, .init = stacked_whole(l->ev, s) };
     if (!ox_ok(leaf.init))
         return !ctx_failed(l->ev->cx);
@@ -39,13 +38,21 @@ static bool add_list_leaf(Loop *l, const List *list)
     return vec_push(l->ev->cx, &l->leaves, leaf);
 }
 
+static bool add_list_leaves(Loop *l, Stacked *s)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < stacked_n_columns(s); i++)
+        ok = add_list_leaf(l, stacked_column(s, i));
+    return ok;
+}
+
 bool loop_add_leaves(Loop *l, Value v)
 {
     bool ok = true;
     if (v.tag == V_TENSOR || val_is_plain_number(v))
         return add_leaf(l, v);
     if (v.tag == V_LIST && v.list->stacked)
-        return add_list_leaf(l, v.list);
+        return add_list_leaves(l, v.list->stacked);
     for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
         ok = loop_add_leaves(l, v.tuple->at[i]);
     for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
@@ -82,6 +89,22 @@ Value loop_copy(Ctx *cx, Value v)
     return made;
 }
 
+size_t count_leaves(Value v)
+{
+    size_t n = 0;
+    if (v.tag == V_LIST && v.list->stacked)
+        return stacked_n_columns(v.list->stacked);
+    if (v.tag == V_TENSOR || val_is_plain_number(v))
+        return 1;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        n += count_leaves(v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        n += count_leaves(v.list->at[i].v);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        n += count_leaves(v.dict->at[i].val.v);
+    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
+}
+
 static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
 {
     Ctx *cx = l->ev->cx;
@@ -95,18 +118,52 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
     return (Value){ .tag = V_TENSOR, .t = t };
 }
 
-static Value rebuild_list(Loop *l, Leaf *leaf, Ox now, bool behind)
+static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
 {
     Ctx *cx = l->ev->cx;
-    Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, leaf->before->item.elem)) };
+    Ox now = behind ? leaf->made : leaf->input;
+    if (!ox_ok(now))
+        return NULL;
     Type type = leaf_is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
-    ItemType item = { leaf->before->item.elem, type, leaf_is_ragged(leaf) };
+    ItemType item = { .elem = leaf->before->item.elem, .type = type, .ragged = leaf_is_ragged(leaf) };
     Stacked *s = stacked_new(cx, item, now);
     stacked_holds(cx, s, NULL, 0, leaf->before);
     if (leaf->after)
         stacked_holds(cx, s, NULL, 0, leaf->after);
     if (!behind)
         leaf->in = s;
+    return s;
+}
+
+static Stacked *rebuild_columns(Loop *l, const Stacked *was, Leaf *leaf, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    size_t n = was->item.parts->n;
+    Stacked **column = new_array(cx, Stacked *, n);
+    const Parts *parts = items_copy(cx, was->item.parts);
+    for (size_t i = 0; i < n; i++) {
+        if (!column || !(column[i] = rebuild_column(l, &leaf[i], behind)))
+            return NULL;
+        parts->at[i] = column[i]->item;
+    }
+    Stacked *s = stacked_of_columns(cx, (ItemType){ .elem = was->item.elem, .parts = parts }, column);
+    tensor_holds(cx, s->memory, was->memory, why_shared(cx));
+    if (leaf->list_after)
+        tensor_holds(cx, s->memory, leaf->list_after->memory, why_shared(cx));
+    if (!behind)
+        leaf->list_in = s;
+    return s;
+}
+
+static Value rebuild_list(Loop *l, Stacked *was, size_t *next, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Leaf *leaf = &l->leaves.at[*next];
+    Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, was->item.elem)) };
+    *next += stacked_n_columns(was);
+    Stacked *s = was->column ? rebuild_columns(l, was, leaf, behind) : rebuild_column(l, leaf, behind);
+    if (!s)
+        return val_poison();
     list_stack(cx, made.list, s);
     return made;
 }
@@ -135,13 +192,13 @@ static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
 static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
 {
     Ctx *cx = l->ev->cx;
-    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked)) {
+    if (v.tag == V_LIST && v.list->stacked)
+        return rebuild_list(l, v.list->stacked, next, behind);
+    if (v.tag == V_TENSOR || val_is_plain_number(v)) {
         Leaf *leaf = &l->leaves.at[(*next)++];
         Ox now = behind ? leaf->made : leaf->input;
         if (!ox_ok(now))
             return val_poison();
-        if (leaf->form == LEAF_LIST)
-            return rebuild_list(l, leaf, now, behind);
         if (leaf->form == LEAF_TENSOR)
             return rebuild_tensor(l, leaf, now);
         return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
@@ -228,7 +285,7 @@ void loop_set(Loop *l, const Carried *c, bool behind)
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
     if (c->kind == CHANGE_STORAGE) {
-        storage_set(cx, c->what, behind && c->lost ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
+        storage_set(cx, c->what, c->mark || (behind && c->lost) ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
@@ -277,6 +334,8 @@ bool loop_found(Loop *l, const Change *c)
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
         return true;                            /* h += x: the memory is carried, the variable stays what it is */
     l->again = true;
+    if (c->kind == CHANGE_STORAGE && !c->before_ox)
+        return vec_push(cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .born = c->born, .first = l->leaves.n, .mark = true });
     Carried k = { .kind = c->kind, .what = c->what, .born = c->born, .original = c->before, .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
         k.shape = shape_of(cx, c);
@@ -356,7 +415,7 @@ bool loop_first_values(Loop *l, size_t from)
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         Storage *st = k->what;
-        if (i < from && !k->reshaped)
+        if (k->mark || (i < from && !k->reshaped))
             continue;
         if (k->unset && !k->reshaped) {
             set_stand_ins(l, k);

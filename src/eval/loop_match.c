@@ -26,6 +26,12 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
 static void open_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
+    if (item->parts) {
+        item->parts = items_copy(cx, item->parts);
+        for (size_t i = 0; i < item->parts->n; i++)
+            open_sizes(l, &item->parts->at[i]);
+        return;
+    }
     Eval outside = { .cx = cx, .g = l->g->up };
     Dim dim[MAX_RANK];
     bool open = false;
@@ -56,7 +62,8 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
         if (!val_ok(after->at[i].v))
             return refusals_fail(cx);
     if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
-        return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not tensors or numbers of one type and rank"));
+        return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not alike: tensors or numbers of one type and rank, or tuples, dicts and "
+                                        "objects of such"));
     open_sizes(l, &item);
     k->reshaped = l->again = true;
     return vec_push(cx, &l->growing, (Growing){ shape, item });
@@ -74,36 +81,61 @@ static void widen_items(Loop *l, Leaf *leaf, Type item)
 
 /* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
  * was written in this trip would have to change there too. */
-static bool match_list(Loop *l, Carried *k, Leaf *leaf, List *before, const List *after)
+static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
 {
     Eval *ev = l->ev;
-    Stacked *s = after->stacked;
-    int64_t n;
-    ItemType item;
-    if (stacked_is_lost(leaf->in))
-        return ox_ok(stacked_whole(ev, leaf->in));              /* the error */
-    Value *at = list_values(ev->cx, after, &n);
-    if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, leaf->before->item, item, &item))
-        return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
-    if (item.ragged && !leaf_is_ragged(leaf))
-        return loop_found_growing(l, k, before, after);
-    s = s ? s : stacked_of(ev, at, n, item);
-    if (s && item.ragged && !(s = stacked_ragged(ev, s, item)))
-        return false;
     l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
     leaf->after = s;
-    if (s && !item.ragged && s->from == leaf->in && !leaf->in->looked) {
+    if (!s->item.ragged && s->from == leaf->in && !leaf->in->looked) {
         leaf->item = s->last.tag == V_TENSOR ? tensor_read(l->g, s->last.t) : carry_ox(l->g, s->last);
         stacked_holds(ev->cx, s, &s->last, 1, s->from);
     }
-    if (!s || leaf->item)
-        return s && ox_ok(leaf->item);
+    if (leaf->item)
+        return ox_ok(leaf->item);
     Ox whole = stacked_whole(ev, s);
-    if (!item.ragged)
+    if (!s->item.ragged)
         return widen(l, leaf, whole);
     leaf->last = whole;
     widen_items(l, leaf, s->item.type);
     return ox_ok(whole);
+}
+
+/* Is a part ragged that was not when the trip began? */
+static bool is_newly_ragged(ItemType was, ItemType item)
+{
+    bool newly = false;
+    for (size_t i = 0; i < (item.parts ? item.parts->n : 1); i++)
+        newly = newly || (item_column(item, i).ragged && !item_column(was, i).ragged);
+    return newly;
+}
+
+static bool match_list(Loop *l, Carried *k, List *before, const List *after, size_t *next)
+{
+    Eval *ev = l->ev;
+    Stacked *was = before->stacked, *s = after->stacked;
+    Leaf *leaf = &l->leaves.at[*next];
+    Stacked *in = was->column ? leaf->list_in : leaf->in;
+    int64_t n;
+    ItemType item;
+    *next += stacked_n_columns(was);
+    if (stacked_is_lost(in))
+        return ox_ok(tensor_read(ev->g, in->memory));           /* the error */
+    Value *at = list_values(ev->cx, after, &n);
+    if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
+        return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
+    if (is_newly_ragged(was->item, item))
+        return loop_found_growing(l, k, before, after);
+    s = s ? s : stacked_of(ev, at, n, item);
+    if (s && is_newly_ragged(s->item, item))
+        s = stacked_ragged(ev, s, item);
+    if (!s)
+        return false;
+    if (s->column)
+        leaf->list_after = s;
+    for (size_t i = 0; i < stacked_n_columns(s); i++)
+        if (!match_column(l, &leaf[i], stacked_column(s, i)))
+            return false;
+    return true;
 }
 
 /* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind. */
@@ -157,21 +189,6 @@ static bool found_optional(Loop *l, Carried *k, Value before, Value v)
     return true;
 }
 
-/* How many leaves loop_add_leaves makes of v. */
-static size_t count_leaves(Value v)
-{
-    size_t n = 0;
-    if (v.tag == V_TENSOR || val_is_plain_number(v) || (v.tag == V_LIST && v.list->stacked))
-        return 1;
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        n += count_leaves(v.tuple->at[i]);
-    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
-        n += count_leaves(v.list->at[i].v);
-    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
-        n += count_leaves(v.dict->at[i].val.v);
-    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
-}
-
 static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next);
 
 static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
@@ -195,6 +212,8 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         return match_maybe(l, k, before.maybe, v, next);
     if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)) && k->shape.tag == before.tag && k->shape.any == before.any)
         return found_optional(l, k, before, v);
+    if (container_lost(v))
+        return loop_give_up(l, container_lost(v));
     if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
         return refusals_fail(l->ev->cx);
     if (before.tag == V_TENSOR) {
@@ -220,7 +239,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         if (!own_container(l, k, v.list, v.list->born))
             return false;
         if (before.list->stacked)
-            return match_list(l, k, &l->leaves.at[(*next)++], before.list, v.list);
+            return match_list(l, k, before.list, v.list, next);
         if (v.list->stacked || before.list->n != v.list->n)
             return loop_found_growing(l, k, before.list, v.list);
         for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
@@ -254,6 +273,8 @@ bool loop_check(Loop *l, const Change *c)
         return loop_give_up(l, ((const Dict *)c->what)->lost);
     if (!k)
         return loop_found(l, c);
+    if (k->mark)
+        return true;
     if (k->kind == CHANGE_STORAGE) {
         const Storage *st = c->what;
         k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */

@@ -110,9 +110,29 @@ static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fi
     return true;
 }
 
+static bool output_stacked(Outputs *out, Stacked *s, Str place);
+
+/* A list of tuples, dicts or objects is a list for each of their parts, which lies in the result where the part lies in an item. */
+static bool output_columns(Outputs *out, Stacked *s, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    size_t n = s->item.parts->n;
+    Value *part = new_array(cx, Value, n);
+    if (!part)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        part[i] = (Value){ .tag = V_LIST, .list = list_new(cx, 0, NULL) };
+        list_stack(cx, part[i].list, s->column[i]);
+    }
+    Value v = stacked_rebuilt(cx, s, part);
+    return (!stacked_is_lost(s) || ox_ok(tensor_read(out->ev->g, s->memory))) && make_output(out, v, place, false);
+}
+
 /* Numbers are one tensor: nobody feeds a sequence of scalars. */
 static bool output_stacked(Outputs *out, Stacked *s, Str place)
 {
+    if (s->column)
+        return output_columns(out, s, place);
     Ox whole = stacked_whole(out->ev, s);
     bool tensors = !strcmp(s->item.elem, "Tensor");
     note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
@@ -161,7 +181,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
         return !ctx_failed(cx);
     case V_TENSOR: return output_tensor(out, v.t, place);
     case V_TUPLE: return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
-    case V_LIST: return output_list(out, v.list, place);
+    case V_LIST: return must_be_set(ev, v) && output_list(out, v.list, place);
     case V_DICT: return must_be_set(ev, v) && output_dict(out, v.dict, place);
     case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
     case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
@@ -172,7 +192,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
     case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);
     case V_FUTURE: return make_output(out, *v.future, place, top);
-    case V_OBJ: return output_object(out, v.obj, place);
+    case V_OBJ: return must_be_set(ev, v) && output_object(out, v.obj, place);
     case V_NONE:
         if (!top)
             note(cx, NOTE_DROPPED, "%s, which is None", place->s);

@@ -1,57 +1,6 @@
 /* stacked.c - lists whose length ONNX decides, as one tensor or a sequence: making them, their items. stacked_ops.c has what programs do with them. */
 #include "eval/branch.h"
 
-/* ---- what can be stacked ---- */
-
-bool item_type(Ctx *cx, Value v, ItemType *out)
-{
-    if (v.tag == V_TENSOR) {
-        *out = (ItemType){ "Tensor", tensor_type(v.t), false };
-        return v.t->kind == PLAIN && out->type && out->type->rank >= 0;
-    }
-    if (!val_is_plain_number(v))
-        return false;
-    bool is_bool = v.tag == V_BOOL || v.tag == V_SYMBOOL, is_int = v.tag == V_INT || v.tag == V_SYMINT;
-    *out = (ItemType){ is_bool ? "bool" : is_int ? "int" : "float", type_tensor(cx, is_bool ? DT_BOOL : is_int ? DT_INT64 : DT_DOUBLE, 0, NULL),
-                        false };
-    return true;
-}
-
-static bool sizes_alike(Ctx *cx, Type a, Type b)
-{
-    for (int i = 0; i < a->rank; i++)
-        if (dim_eq(cx, a->dim[i], b->dim[i]) != YES)
-            return false;
-    return true;
-}
-
-bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
-{
-    Dim dim[MAX_RANK];
-    *out = a.elem ? a : b;
-    if (!a.elem || !b.elem)
-        return true;
-    if (strcmp(a.elem, b.elem) || a.type->dtype != b.type->dtype || a.type->rank != b.type->rank)
-        return false;
-    out->ragged = a.ragged || b.ragged || !sizes_alike(cx, a.type, b.type);
-    if (!out->ragged)
-        return true;
-    for (int i = 0; i < a.type->rank; i++)
-        dim[i] = dim_eq(cx, a.type->dim[i], b.type->dim[i]) == YES ? a.type->dim[i] : dim_fresh(cx, "d");
-    out->type = type_tensor(cx, a.type->dtype, a.type->rank, dim);
-    return true;
-}
-
-bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out)
-{
-    ItemType other;
-    *out = (ItemType){ NULL, NULL, false };
-    for (int64_t i = 0; i < n; i++)
-        if (!item_type(cx, at[i], &other) || !items_join(cx, *out, other, out))
-            return false;
-    return true;
-}
-
 /* ---- making ---- */
 
 /* Only its storage counts, which has no contents until it is lost. */
@@ -69,9 +18,17 @@ Stacked *stacked_new(Ctx *cx, ItemType item, Ox whole)
     return s;
 }
 
+Stacked *stacked_of_columns(Ctx *cx, ItemType item, Stacked **column)
+{
+    Stacked *s = stacked_new(cx, item, NULL);
+    s->column = column;
+    s->empty = column && column[0]->empty;
+    return s;
+}
+
 Stacked *stacked_lost(Ctx *cx, Str why)
 {
-    Stacked *s = stacked_new(cx, (ItemType){ "Tensor", type_tensor(cx, DT_FLOAT, 0, NULL), false }, POISON);
+    Stacked *s = stacked_new(cx, (ItemType){ .elem = "Tensor", .type = type_tensor(cx, DT_FLOAT, 0, NULL) }, POISON);
     *s->memory = (Tensor){ .st = storage_new(cx, POISON) };
     s->memory->st->lost = why;
     return s;
@@ -79,13 +36,44 @@ Stacked *stacked_lost(Ctx *cx, Str why)
 
 Str why_shared(Ctx *cx) { return str_of(cx, "it is in a list that a loop or a branch of the model makes, under several names"); }
 
+typedef void Tie(Ctx *cx, Tensor *whole, Tensor *part, Str why);
+
+/* The lists, dicts and objects that v is made of; it may be changed through each of them. */
+static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
+{
+    Tensor *mark = container_mark(cx, v);
+    if (mark)
+        tie(cx, memory, mark, why_shared(cx));
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        tie_containers(cx, memory, v.tuple->at[i], tie);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        tie_containers(cx, memory, v.list->at[i].v, tie);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        tie_containers(cx, memory, v.dict->at[i].val.v, tie);
+    for (int64_t i = 0; v.tag == V_OBJ && i < v.obj->n; i++)
+        tie_containers(cx, memory, v.obj->slot[i].v, tie);
+}
+
+static void hold_parts(Ctx *cx, Stacked *s, Value v)
+{
+    Values part;
+    tie_containers(cx, s->memory, v, tensor_holds);
+    for (size_t i = 0; item_parts(cx, v, &part) && i < part.n; i++)
+        stacked_holds(cx, s->column[i], &part.at[i], 1, NULL);
+}
+
 void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *part)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (at[i].tag == V_TENSOR)
+    for (int64_t i = 0; i < n; i++) {
+        if (s->column)
+            hold_parts(cx, s, at[i]);
+        else if (at[i].tag == V_TENSOR)
             tensor_holds(cx, s->memory, at[i].t, why_shared(cx));
+    }
     if (part)
         tensor_holds(cx, s->memory, part->memory, why_shared(cx));
+    for (size_t i = 0; part && s->column && i < s->item.parts->n; i++)
+        stacked_holds(cx, s->column[i], NULL, 0, part->column[i]);
 }
 
 /* No items: sizes that only an inner scope knows are 1, nobody sees them. */
@@ -116,8 +104,34 @@ Ox stack_values(Graph *g, const Ox *at, size_t n, ItemType item)
 
 static Ox item_ox(Graph *g, Value v) { return v.tag == V_TENSOR ? tensor_read(g, v.t) : carry_ox(g, v); }
 
+/* Column i of the items; NULL without memory. */
+static Value *column_of(Ctx *cx, const Value *at, int64_t n, size_t i)
+{
+    Value *v = new_array(cx, Value, n + 1);
+    Values part;
+    for (int64_t k = 0; v && k < n; k++)
+        v[k] = item_parts(cx, at[k], &part) && i < part.n ? part.at[i] : val_poison();
+    return v;
+}
+
+static Stacked *columns_of(Eval *ev, const Value *at, int64_t n, ItemType item)
+{
+    Stacked **column = new_array(ev->cx, Stacked *, item.parts->n);
+    for (size_t i = 0; column && i < item.parts->n; i++) {
+        Value *v = column_of(ev->cx, at, n, i);
+        if (!v || !(column[i] = stacked_of(ev, v, n, item.parts->at[i])))
+            return NULL;
+    }
+    Stacked *s = column ? stacked_of_columns(ev->cx, item, column) : NULL;
+    if (s)
+        stacked_holds(ev->cx, s, at, n, NULL);
+    return s;
+}
+
 Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item)
 {
+    if (item.parts)
+        return columns_of(ev, at, n, item);
     Ox *items = new_array(ev->cx, Ox, n + 1);
     for (int64_t i = 0; items && i < n; i++)
         items[i] = item_ox(ev->g, at[i]);
@@ -139,8 +153,24 @@ Stacked *stacked_list(Eval *ev, const List *l, ItemType item)
     return at ? stacked_of(ev, at, n, item) : NULL;
 }
 
+static Stacked *ragged_columns(Eval *ev, Stacked *s, ItemType item)
+{
+    Stacked **column = new_array(ev->cx, Stacked *, item.parts->n);
+    for (size_t i = 0; column && i < item.parts->n; i++) {
+        ItemType part = item.parts->at[i];
+        if (!(column[i] = part.ragged ? stacked_ragged(ev, s->column[i], part) : s->column[i]))
+            return NULL;
+    }
+    Stacked *made = column ? stacked_of_columns(ev->cx, item, column) : NULL;
+    if (made)
+        tensor_holds(ev->cx, made->memory, s->memory, why_shared(ev->cx));
+    return made;
+}
+
 Stacked *stacked_ragged(Eval *ev, Stacked *s, ItemType item)
 {
+    if (item.parts)
+        return ragged_columns(ev, s, item);
     item.ragged = true;
     if (s->item.ragged)
         return s;
@@ -194,11 +224,29 @@ static Stacked *cannot_append(Ctx *cx, ItemType item, Value v)
     ItemType other;
     if (!item_type(cx, v, &other) || strcmp(item.elem, other.elem))
         fail(cx, E_UNSUPPORTED, "%s is appended to a list of %s whose length only the running model knows", val_kind(v), item.elem);
+    else if (item.parts || other.parts)
+        fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows has items that differ in more than the contents of their tensors and "
+                                "numbers (lengths, keys, strings, None, element types, ranks)");
     else
         fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows has items of different types: %s and %s",
              type_text(cx, item.type)->s, type_text(cx, other.type)->s);
     fail_hint(cx, "keep items of one size in the list, or one tensor that torch.cat makes longer");
     return NULL;
+}
+
+static Stacked *append_parts(Eval *ev, Stacked *s, ItemType item, Value v)
+{
+    Values part;
+    Stacked **column = new_array(ev->cx, Stacked *, item.parts->n);
+    for (size_t i = 0; column && item_parts(ev->cx, v, &part) && i < part.n; i++)
+        if (!(column[i] = stacked_append(ev, s->column[i], part.at[i])))
+            return NULL;
+    Stacked *longer = column ? stacked_of_columns(ev->cx, item, column) : NULL;
+    if (longer) {
+        tie_containers(ev->cx, longer->memory, v, tensor_holds);
+        tensor_holds(ev->cx, longer->memory, s->memory, why_shared(ev->cx));
+    }
+    return longer;
 }
 
 Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
@@ -208,6 +256,8 @@ Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
         return refusals_fail(ev->cx), NULL;
     if (!item_type(ev->cx, v, &item) || !items_join(ev->cx, s->item, item, &item))
         return cannot_append(ev->cx, s->item, v);
+    if (item.parts)
+        return append_parts(ev, s, item, v);
     if (item.ragged && !(s = stacked_ragged(ev, s, item)))
         return NULL;
     Stacked *longer = stacked_new(ev->cx, item, NULL);
@@ -218,8 +268,13 @@ Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
 
 /* ---- reading ---- */
 
+/* Nobody has changed a dict, list or object that is one of the items. */
+static bool columns_are_good(Eval *ev, Stacked *s) { return !stacked_is_lost(s) || ox_ok(tensor_read(ev->g, s->memory)); }
+
 Dim stacked_length(Eval *ev, Stacked *s)
 {
+    if (s->column)
+        return columns_are_good(ev, s) ? stacked_length(ev, s->column[0]) : NULL;
     Ox whole = stacked_whole(ev, s);
     Dim d = NULL;
     if (!ox_ok(whole) || !s->item.ragged)
@@ -229,8 +284,30 @@ Dim stacked_length(Eval *ev, Stacked *s)
     return d;
 }
 
+static bool item_of_parts(Eval *ev, Stacked *s, Value index, Value *out)
+{
+    size_t n = s->item.parts->n;
+    Value *part = new_array(ev->cx, Value, n);
+    bool ok = part && columns_are_good(ev, s);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = stacked_item(ev, s->column[i], index, &part[i]);
+    if (ok)
+        *out = stacked_rebuilt(ev->cx, s, part);
+    return ok && !ctx_failed(ev->cx);
+}
+
+Value stacked_rebuilt(Ctx *cx, Stacked *s, const Value *part)
+{
+    size_t next = 0;
+    Value v = item_rebuilt(cx, s->item.parts->like, part, &next);
+    tie_containers(cx, s->memory, v, tensor_maybe_shared);
+    return v;
+}
+
 bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
 {
+    if (s->column)
+        return item_of_parts(ev, s, index, out);
     Ctx *cx = ev->cx;
     Dim i;
     if (!val_dim_of(index, cx, &i))

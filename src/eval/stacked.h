@@ -4,14 +4,20 @@
  * items are tensors of one type, or ints, floats or bools. What was appended last stays apart until somebody looks at the list:
  * then a loop that only fills the list finds that nobody has, and gives the items as a scan output.
  *
+ * A list of tuples, dicts or objects is a list for each of their parts: structure of arrays.
+ *
  * The last resort is an ONNX sequence: for tensors of one dtype and rank whose sizes differ (the list is *ragged*). */
 #ifndef PT2ONNX_EVAL_STACKED_H
 #define PT2ONNX_EVAL_STACKED_H
 
 #include "eval/internal.h"
 
-typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool"; NULL: not known yet */ Type type; /* 0-d of numbers */
-                          bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else */ } ItemType;
+typedef struct Parts Parts;
+typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool", "Tuple", ..; NULL: not known yet */ Type type; /* 0-d of numbers */
+                          bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else */
+                          const Parts *parts; /* of tuples and the like, which have no type of their own; else NULL */ } ItemType;
+struct Parts { Value like; /* one of the items: its containers, and what is the same in all */ ItemType *at; size_t n; };
+typedef VEC(Value) Values;
 
 typedef struct Stacked {
     ItemType item;
@@ -21,16 +27,33 @@ typedef struct Stacked {
     Tensor *memory;                 /* stands for what the items share: lost once an item is written through another name */
     bool looked;
     bool empty;                     /* surely without items */
+    struct Stacked **column;        /* item.parts: a list of each part instead; whole, from and last are theirs */
 } Stacked;
 
+/* ---- items.c ---- */
+
+/* The tensors and numbers of v, in order. False for what holds something that no list of ONNX can. */
+bool item_parts(Ctx *cx, Value v, Values *out);
+/* The same containers around other parts. */
+Value item_rebuilt(Ctx *cx, Value like, const Value *part, size_t *next);
 /* What v would be as an item. False: nothing that can be stacked. */
 bool item_type(Ctx *cx, Value v, ItemType *out);
 /* What holds for both: ragged, if their sizes may differ. False: no list holds both. */
 bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out);
+/* Parts with types of their own. */
+const Parts *items_copy(Ctx *cx, const Parts *p);
 /* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */
 bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out);
 
+/* ---- stacked.c ---- */
+
 Stacked *stacked_new(Ctx *cx, ItemType item, Ox whole);
+/* A list of items with parts out of lists of the parts. */
+Stacked *stacked_of_columns(Ctx *cx, ItemType item, Stacked **column);
+/* Of a list without parts it is the list itself. */
+static inline size_t stacked_n_columns(const Stacked *s) { return s->item.parts ? s->item.parts->n : 1; }
+static inline Stacked *stacked_column(Stacked *s, size_t i) { return s->item.parts ? s->column[i] : s; }
+static inline ItemType item_column(ItemType item, size_t i) { return item.parts ? item.parts->at[i] : item; }
 /* A list that nobody may read, and why. */
 Stacked *stacked_lost(Ctx *cx, Str why);
 static inline bool stacked_is_lost(const Stacked *s) { return !ox_ok(s->memory->st->now); }
@@ -50,8 +73,12 @@ Stacked *stacked_append(Eval *ev, Stacked *s, Value v);
 Dim stacked_length(Eval *ev, Stacked *s);
 /* l[index], of a stacked list or of items that are alike; index is symbolic. */
 MUST_USE bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out);
+/* An item of a list with parts, which are these; writing to its containers loses the list. */
+Value stacked_rebuilt(Ctx *cx, Stacked *s, const Value *part);
 Str why_shared(Ctx *cx);
 
+/* stacked_parts.c. The same when the items have parts. */
+MUST_USE bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 /* stacked_ops.c. Operators on a stacked list: mine is set when one of args is, or when a number only the model knows makes it one. */
 MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 

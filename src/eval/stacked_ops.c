@@ -297,7 +297,7 @@ static bool sort(ListOp *op)
 static Stacked *joined(ListOp *op, const List *a, const List *b)
 {
     const List *list[2] = { a, b };
-    ItemType item = { NULL, NULL, false }, other;
+    ItemType item = { 0 }, other;
     Stacked *s[2];
     for (int k = 0; k < 2; k++) {
         int64_t n;
@@ -642,6 +642,8 @@ bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Val
     if (!s)
         return true;
     *mine = true;
+    if (s->item.parts)
+        return stacked_parts_op(ev, name, args, n, out);
     if (two)
         row = row_of(rows_of_two, COUNT(rows_of_two), name, lists_of(s), n);
     else if (first && (!args[0].v.list->stacked || args[0].v.list->stacked == s))

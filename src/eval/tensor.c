@@ -90,7 +90,7 @@ static void lose_through(Losing *l, PeerKind kind)
 
 /* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts, then up to whatever holds one of
  * all these; two parts of one whole have nothing to do with each other. */
-static void lose_peers(Ctx *cx, Storage *st)
+void storage_lose_peers(Ctx *cx, Storage *st)
 {
     Losing l = { .cx = cx };
     if (!st->peers)
@@ -160,7 +160,7 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
         part[i + 1] = op_view_write(g, chain.at[i]->view, now, part[i]);
     }
     storage_set(cx, st, part[chain.n]);
-    lose_peers(cx, st);
+    storage_lose_peers(cx, st);
     for (size_t i = 0; i < chain.n; i++) {
         chain.at[i]->read = part[i];
         chain.at[i]->read_version = st->version;

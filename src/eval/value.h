@@ -52,12 +52,13 @@ typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
 /* A list whose length ONNX decides is *stacked* (eval/stacked.h): `at` and `n` say nothing then, so whoever looks at a list asks first. */
 struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born;
-              struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */ };
+              struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */ Tensor *mark; /* container_mark */ };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
 struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born;
-              struct DictPeer *peers; Str lost; /* why nobody may look at it, once a peer was written */ };
-struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; size_t held; /* state.c's number for it, 0 none */ };
+              struct DictPeer *peers; Str lost; /* why nobody may look at it, once a peer was written */ Tensor *mark; };
+struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; size_t held; /* state.c's number for it, 0 none */
+             Tensor *mark; };
 typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
 
 /* ---- tensors ---- */
@@ -119,6 +120,8 @@ void list_become(Ctx *cx, List *l, const List *from);
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 /* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but not the other parts. */
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
+/* st was written: what its peers hold, and theirs, nobody knows any more. */
+void storage_lose_peers(Ctx *cx, Storage *st);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 
 /* ---- making values ---- */
@@ -179,6 +182,10 @@ void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
 void dict_lose(Ctx *cx, Dict *d, Str why);                      /* nobody may look at it */
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);       /* as list_maybe_same */
+/* A tensor without contents that counts as written whenever this list, dict or object is: for what holds it. NULL for other values. */
+Tensor *container_mark(Ctx *cx, Value v);
+/* Why nobody can tell what this list, dict or object holds: one that may be the same was written. NULL: it is told. */
+Str container_lost(Value v);
 Storage *storage_new(Ctx *cx, Ox v);
 void storage_set(Ctx *cx, Storage *st, Ox v);
 List *list_new(Ctx *cx, int64_t cap, Str elem);

@@ -682,7 +682,7 @@ class BlocksOfList(nn.Module):
         return torch.block_diag(out)
 
 
-@pytest.mark.parametrize("model,why", [(RanksDiffer, "not tensors or numbers of one type and rank"),
+@pytest.mark.parametrize("model,why", [(RanksDiffer, "its items are not alike"),
                                        (BlocksOfList, "of a list whose length only the running model knows")])
 def test_what_cannot_be_stacked_is_refused(model, why, tmp_path):
     assert why in refused(model(), tmp_path, *ROWS)

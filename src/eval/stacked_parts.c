@@ -1,0 +1,171 @@
+/* stacked_parts.c - operators on lists of tuples, dicts and objects whose length ONNX decides: the same operator on the list of each part. */
+#include "eval/branch.h"
+
+/* What the operator gives, and which argument is an item (0: none). CHANGE writes the list; ITEM gives an item, TAKE both; LIST gives a new list. */
+typedef enum { CHANGE, ITEM, TAKE, LIST } PartsKind;
+typedef struct PartsRow { const char *name; PartsKind kind; size_t item; } PartsRow;
+
+static const PartsRow rows[] = {
+    { "aten::append", CHANGE, 1 }, { "aten::insert", CHANGE, 2 }, { "aten::_set_item", CHANGE, 2 }, { "aten::Delete", CHANGE, 0 },
+    { "aten::reverse", CHANGE, 0 }, { "aten::extend", CHANGE, 0 }, { "aten::add_", CHANGE, 0 }, { "aten::pop", TAKE, 0 },
+    { "aten::__getitem__", ITEM, 0 }, { "aten::select", ITEM, 0 }, { "aten::slice", LIST, 0 }, { "aten::list", LIST, 0 },
+    { "aten::copy", LIST, 0 }, { "aten::add", LIST, 0 },
+};
+
+typedef struct PartsOp {
+    Eval *ev;
+    Str name;
+    const PartsRow *row;
+    const OpArg *arg;
+    size_t n;
+    ItemType item;                  /* of all lists and items together */
+    Stacked **column;               /* CHANGE, TAKE: the list's, afterwards */
+    Value *out;                     /* of each part */
+} PartsOp;
+
+static bool join_argument(PartsOp *op, size_t i)
+{
+    Ctx *cx = op->ev->cx;
+    Value v = op->arg[i].v;
+    ItemType other = { 0 };
+    int64_t n;
+    bool ok = true;
+    if (i == op->row->item && i > 0) {
+        ok = item_type(cx, v, &other);
+    } else if (v.tag == V_LIST && v.list->stacked) {
+        other = v.list->stacked->item;
+        if (stacked_is_lost(v.list->stacked))
+            return ox_ok(tensor_read(op->ev->g, v.list->stacked->memory));
+    } else if (v.tag == V_LIST) {
+        Value *at = list_values(cx, v.list, &n);
+        ok = at && list_item_type(cx, at, n, &other);
+    } else {
+        return true;
+    }
+    if (!val_ok(v))
+        return refusals_fail(cx);
+    if (ok && items_join(cx, op->item, other, &op->item))
+        return true;
+    fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows gets items that differ in more than the contents of their tensors and "
+                            "numbers (lengths, keys, strings, None, element types, ranks)");
+    fail_hint(cx, "keep all items of the list alike: the same keys, the same number of tensors, each of one dtype and rank");
+    return false;
+}
+
+/* Part i of every argument. */
+static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
+{
+    Ctx *cx = op->ev->cx;
+    Value v = op->arg[k].v;
+    Values part;
+    *out = v;
+    if (k > 0 && k == op->row->item) {
+        *out = item_parts(cx, v, &part) && i < part.n ? part.at[i] : val_poison();
+        return val_ok(*out);
+    }
+    if (v.tag != V_LIST)
+        return true;
+    out->list = list_new(cx, v.list->n, NULL);
+    if (v.list->stacked)
+        list_stack(cx, out->list, v.list->stacked->column[i]);
+    for (int64_t n = 0; !v.list->stacked && n < v.list->n; n++)
+        list_append(cx, out->list, item_parts(cx, v.list->at[n].v, &part) && i < part.n ? part.at[i] : val_poison());
+    return true;
+}
+
+static bool run_part(PartsOp *op, size_t i)
+{
+    Ctx *cx = op->ev->cx;
+    OpArg *args = new_array(cx, OpArg, op->n);
+    bool mine = false;
+    for (size_t k = 0; k < op->n; k++) {
+        if (!args || !part_argument(op, k, i, &args[k].v))
+            return false;
+        args[k].name = op->arg[k].name;
+    }
+    if (!stacked_op(op->ev, op->name, args, op->n, &mine, &op->out[i]))
+        return false;
+    const Value *made = op->row->kind == LIST ? &op->out[i] : &args[0].v;
+    op->column[i] = mine && made->tag == V_LIST ? made->list->stacked : NULL;
+    return op->column[i] || op->row->kind == ITEM || fail(cx, E_BUG, "%s of a part of a list", op->name->s);
+}
+
+/* The columns as one list that holds what the arguments do. */
+static Stacked *combined(PartsOp *op)
+{
+    Ctx *cx = op->ev->cx;
+    op->item.parts = items_copy(cx, op->item.parts);
+    for (size_t i = 0; i < op->item.parts->n; i++)
+        op->item.parts->at[i] = op->column[i]->item;
+    Stacked *s = stacked_of_columns(cx, op->item, op->column);
+    for (size_t k = 0; k < op->n; k++) {
+        Value v = op->arg[k].v;
+        int64_t n;
+        Value *at = v.tag == V_LIST && !v.list->stacked ? list_values(cx, v.list, &n) : NULL;
+        if (k > 0 && k == op->row->item)
+            stacked_holds(cx, s, &v, 1, NULL);
+        else if (v.tag == V_LIST)
+            stacked_holds(cx, s, at, at ? n : 0, v.list->stacked);
+    }
+    return s;
+}
+
+static bool finish(PartsOp *op, Value *out)
+{
+    Ctx *cx = op->ev->cx;
+    List *l = op->arg[0].v.list;
+    PartsKind kind = op->row->kind;
+    if (kind == ITEM || kind == TAKE) {
+        Stacked *from = l->stacked;
+        size_t next = 0;
+        *out = from ? stacked_rebuilt(cx, from, op->out) : item_rebuilt(cx, op->item.parts->like, op->out, &next);
+    }
+    if (kind == CHANGE)
+        *out = str_is(op->name, "aten::append") || str_is(op->name, "aten::add_") || str_is(op->name, "aten::_set_item") ? op->arg[0].v : val_none();
+    if (kind == LIST) {
+        *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, l->elem) };
+        list_stack(cx, out->list, combined(op));
+    } else if (kind != ITEM) {
+        list_stack(cx, l, combined(op));
+    }
+    return !ctx_failed(cx);
+}
+
+static const PartsRow *row_of(Str name)
+{
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (str_is(name, rows[i].name))
+            return &rows[i];
+    return NULL;
+}
+
+bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = ev->cx;
+    PartsOp op = { .ev = ev, .name = name, .row = row_of(name), .arg = args, .n = n };
+    List *l = args[0].v.tag == V_LIST ? args[0].v.list : NULL;
+    if (l && l->stacked && str_is(name, "aten::len")) {
+        Dim length = stacked_length(ev, l->stacked);
+        *out = length ? val_dim(cx, length) : val_poison();
+        return length && !ctx_failed(cx);
+    }
+    if (l && str_is(name, "aten::clear")) {
+        *out = val_none();
+        list_stack(cx, l, NULL);
+        return true;
+    }
+    if (!op.row || !l) {
+        fail(cx, E_UNSUPPORTED, "%s of a list of tuples, dicts or objects whose length only the running model knows", name->s);
+        fail_hint(cx, "l[i], slices, len, append, insert, pop, extend, + and loops over it can be converted; keep what else needs in a list of its own");
+        return false;
+    }
+    for (size_t k = 0; k < n; k++)
+        if (!join_argument(&op, k))
+            return false;
+    op.column = new_array(cx, Stacked *, op.item.parts->n);
+    op.out = new_array(cx, Value, op.item.parts->n);
+    for (size_t i = 0; op.column && op.out && i < op.item.parts->n; i++)
+        if (!run_part(&op, i))
+            return false;
+    return op.column && op.out && finish(&op, out);
+}
