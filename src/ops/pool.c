@@ -215,10 +215,57 @@ static Ox window_sums(Op *op, const Pool *p)
     return ox(op, "Mul", mean, factor);
 }
 
+/* ceil_mode of axis i, whose size is known: how much of its end no window reaches, where the last one fits; -1: it reaches beyond. */
+static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *unread)
+{
+    int64_t size, count;
+    if (!count_windows(op, p, i, &size, &count))
+        return false;
+    *unread = size + 2 * p->pad[i] - p->kernel[i] - (count - 1) * p->stride[i];
+    return true;
+}
+
+/* Padding counts, what ceil_mode adds behind it does not: padding that is part of the image says so to every runtime (ONNX Runtime before 1.18
+ * divides by the whole window otherwise). Axes that need no ceil_mode end with their last window. */
+static Ox average_of_padded(Op *op, const Pool *p)
+{
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, unread;
+    int rank = p->n + 2;
+    for (int i = 0; i < p->n; i++) {
+        if (!end_of_axis(op, p, i, &unread))
+            return POISON;
+        pads[2 + i] = p->pad[i];
+        pads[rank + 2 + i] = p->pad[i] - (unread > 0 ? unread : 0);
+    }
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
+    return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", 1), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
+                   INT_LIST("strides", p->stride, (size_t)p->n));
+}
+
+static Ox average(Op *op, Pool *p)
+{
+    int64_t pads[2 * MAX_RANK], unread;
+    bool padded = false, known = true, beyond = false;
+    for (int i = 0; i < p->n; i++) {
+        padded |= p->pad[i] > 0;
+        known &= dim_known(ox_dim(p->x, 2 + i), NULL);
+    }
+    for (int i = 0; i < p->n && known && p->ceil; i++) {
+        if (!end_of_axis(op, p, i, &unread))
+            return POISON;
+        beyond |= unread < 0;
+    }
+    bool counts = padded && arg_bool(op, "count_include_pad"), ceil = known ? beyond : p->ceil;
+    if (known && ceil && counts)
+        return average_of_padded(op, p);
+    both_sides(p, pads);
+    return ox_with(op, "AveragePool", INPUTS(p->x), INT("ceil_mode", ceil), INT("count_include_pad", counts), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
+                   INT_LIST("pads", pads, 2 * (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+}
+
 static Ox lower_avg_pool(Op *op)
 {
     Pool p;
-    int64_t pads[2 * MAX_RANK];
     if (!pool_args(op, &p))
         return POISON;
     if (has_param(op, "divisor_override") && arg_given(op, "divisor_override")) {
@@ -232,11 +279,7 @@ static Ox lower_avg_pool(Op *op)
         Ox sums = pool_by_windows(op, &p, "ReduceSum", 0), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
         return without_batch(op, ox(op, "Div", sums, by), p.alone);
     }
-    both_sides(&p, pads);
-    size_t n = (size_t)p.n;
-    Ox y = ox_with(op, "AveragePool", INPUTS(p.x), INT("ceil_mode", p.ceil), INT("count_include_pad", arg_bool(op, "count_include_pad")),
-                   INT_LIST("kernel_shape", p.kernel, n), INT_LIST("pads", pads, 2 * n), INT_LIST("strides", p.stride, n));
-    return without_batch(op, y, p.alone);
+    return without_batch(op, average(op, &p), p.alone);
 }
 
 /* ---- adaptive ---- */
