@@ -4,6 +4,7 @@ The body of an autograd Function that nobody lowers is walked in its place. Ever
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
 import contextlib
 import functools
+import warnings
 
 import torch
 
@@ -55,7 +56,11 @@ def copied(factory):
     """A new tensor that a trace records with its contents is handed on as a copy: the trace would see what forward writes to it later."""
     @functools.wraps(factory)
     def made(*args, **kwargs):
-        t = factory(*args, **kwargs)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            t = factory(*args, **kwargs)
+        for w in said:
+            warnings.warn(w.message, w.category, stacklevel=2)          # of the user's line, not of ours
         if t is (args[0] if args else None) or not torch._C._get_tracing_state():
             return t
         return t.clone().requires_grad_(t.requires_grad)
@@ -64,15 +69,20 @@ def copied(factory):
 
 @contextlib.contextmanager
 def constants_of_their_time():
-    """For the time of a trace: x + t, t.add_(1) with t = torch.tensor([2.]) adds 2, not 3."""
-    before = {name: getattr(torch, name) for name in FACTORIES}
+    """For the time of a trace: x + t, t.add_(1) with t = torch.tensor([2.]) adds 2, not 3. Functions that forward scripts know the copies too."""
+    before, builtins = {name: getattr(torch, name) for name in FACTORIES}, torch.jit._builtins._get_builtin_table()
+    made = {name: copied(factory) for name, factory in before.items()}
+    known = {id(made[name]): builtins[id(before[name])] for name in FACTORIES if id(before[name]) in builtins}
     try:
-        for name, factory in before.items():
-            setattr(torch, name, copied(factory))
+        builtins.update(known)
+        for name in FACTORIES:
+            setattr(torch, name, made[name])
         yield
     finally:
-        for name, factory in before.items():
-            setattr(torch, name, factory)
+        for name in FACTORIES:
+            setattr(torch, name, before[name])
+        for key in known:
+            del builtins[key]
 
 
 def last_name(path):

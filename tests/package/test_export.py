@@ -668,7 +668,14 @@ def filled(end):
     return torch.arange(end, out=out), out
 
 
-@pytest.mark.parametrize("function, x", [(written_constant, torch.tensor([10.0, 20.0])), (total, torch.ones(2, 3)), (filled, torch.tensor(5.0))])
+def scripted(x):
+    def twice(x):
+        return x * torch.tensor([2.0])
+    return torch.jit.script(twice)(x)
+
+
+@pytest.mark.parametrize("function, x", [(written_constant, torch.tensor([10.0, 20.0])), (total, torch.ones(2, 3)), (filled, torch.tensor(5.0)),
+                                         (scripted, torch.ones(2))])
 def test_a_tensor_that_forward_makes_and_writes_to(function, x):
     """torch's trace holds such a constant as it is after the run."""
     for a, b in zip(flat(function(x)), run(exported(function, (x,), opset_version=14), x)):
