@@ -64,6 +64,8 @@ typedef struct Legal {
 
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
+/* The part of x along an axis from start[which] to end[which], with what opset 9 has. False after an error. */
+bool slice_by_counting(Graph *g, Ox *x, Ox start, Ox end, int64_t which, int64_t axis);
 Verdict legal_range(Legal *l, Node *n, Ox *out);
 Verdict legal_reshape(Legal *l, Node *n, Ox *out);
 Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out);

@@ -43,6 +43,25 @@ Verdict legal_range(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* A place along an axis of this size as slices count: from the end when negative, and never outside. All are int64[1]. */
+static Ox place_in(Graph *g, Ox at, Ox size)
+{
+    Ox zero = ox_ints(g, (int64_t[]){ 0 }, 1), behind = ox_g(g, "Less", at, zero), back = ox_g(g, "Add", at, size);
+    Ox place = ox_g(g, "Where", behind, back, at), from = ox_g(g, "Max", place, zero);
+    return ox_g(g, "Min", from, size);
+}
+
+/* Slice before 10 has no places that are not known: the items are picked, by their numbers counted up from the first one's. */
+bool slice_by_counting(Graph *g, Ox *x, Ox start, Ox end, int64_t which, int64_t axis)
+{
+    Ox number = ox_ints(g, &which, 1), zero = ox_ints(g, (int64_t[]){ 0 }, 1), shape = ox_g(g, "Shape", *x), size = ox_g(g, "Gather", shape, one_axis(g, axis));
+    Ox first = ox_g(g, "Gather", ox_cast(g, start, DT_INT64), number), last = ox_g(g, "Gather", ox_cast(g, end, DT_INT64), number);
+    Ox low = place_in(g, first, size), high = place_in(g, last, size), span = ox_g(g, "Sub", high, low), n = ox_g(g, "Max", span, zero);
+    Ox at = count_to(g, n), items = ox_g(g, "Add", at, low);
+    *x = ox_g_with(g, "Gather", INPUTS(*x, items), INT("axis", axis));
+    return ox_ok(*x);
+}
+
 /* 0, 1, .. along an axis of a matrix, as [n, 1] or [1, n] */
 static Ox counting(Graph *g, Dim n, bool down)
 {

@@ -321,14 +321,37 @@ static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------- */
 
+/* Slice before 10 wants its places known. */
+static Verdict legal_open_slice(Node *n, Ox *out)
+{
+    const int64_t *axes = NULL, *steps;
+    int64_t count, others;
+    Ox x = n->in[0];
+    if (ox_rank(x) < 0 || !dim_known(ox_dim(n->in[1], 0), &count) || (in_of(n, 3) && !ox_known_ints(n->graph, n->in[3], &axes, &others)) ||
+        (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
+        return AS_IT_IS;
+    for (int64_t i = 0; i < count; i++)
+        if (in_of(n, 4) && steps[i] != 1)
+            return AS_IT_IS;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t axis = axes ? axes[i] : i;
+        if (!slice_by_counting(n->graph, &x, n->in[1], n->in[2], i, axis < 0 ? axis + ox_rank(x) : axis))
+            break;
+    }
+    out[0] = x;
+    return CHANGED;
+}
+
 /* Slice before 10 has no steps: the items that it takes, named one by one, where they are known. */
 static Verdict legal_slice(Legal *l, Node *n, Ox *out)
 {
     enum { MOST = 65536 };
     Graph *g = n->graph;
     Ox x = n->in[0];
-    const int64_t *start, *axes = NULL, *steps;
+    const int64_t *start, *end, *axes = NULL, *steps;
     int64_t count, others;
+    if (!ox_known_ints(g, n->in[1], &start, &others) || !ox_known_ints(g, n->in[2], &end, &others))
+        return legal_open_slice(n, out);
     if (!in_of(n, 4) || !ox_known_ints(g, n->in[4], &steps, &count) || !ox_known_ints(g, n->in[1], &start, &others) || ox_rank(x) < 0 ||
         (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
         return AS_IT_IS;
