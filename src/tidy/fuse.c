@@ -1,6 +1,7 @@
 /* fuse.c - batch norm into the convolution before it, a bias into the matrix product before it.
  *
  *     BatchNormalization(Conv(x, w, b), s, B, mean, var)  ->  Conv(x, w*f, (b - mean)*f + B)     f = s / sqrt(var + epsilon)
+ *     the same of a ConvTranspose without groups
  *     Add(MatMul(x, w), c)                                ->  Gemm(x, w, c)                      rank 2
  *
  * New weights are recipes: computed when the file is written, one tensor at a time. With --keep-weights nothing changes. */
@@ -10,7 +11,8 @@
 
 /* ---- the recipes ------------------------------------------------------------------------------------------------- */
 
-typedef struct Norm { const Const *weight, *bias, *scale, *shift, *mean, *var; double epsilon; int64_t channels; bool is_bias; } Norm;
+typedef struct Norm { const Const *weight, *bias, *scale, *shift, *mean, *var; double epsilon; int64_t channels, outer; bool is_bias; } Norm;
+/* outer: a turned convolution's weight has the channels inside of its inputs */
 
 static double real_at(DType t, const void *p, int64_t i)
 {
@@ -45,13 +47,14 @@ static bool compute_norm(Ctx *cx, const Norm *a, uint8_t *out)
         if (of[i] && !(p[i] = const_data(cx, of[i])))
             return false;
     DType t = a->weight->dtype;
-    int64_t block = a->is_bias ? 1 : const_numel(a->weight) / a->channels;
+    int64_t block = a->is_bias ? 1 : const_numel(a->weight) / a->channels / a->outer;
     if (!a->is_bias && !const_read(cx, a->weight, out))
         return false;
     for (int64_t c = 0; c < a->channels; c++) {
         double f = real_at(a->scale->dtype, p[0], c) / sqrt(real_at(a->var->dtype, p[3], c) + a->epsilon);
         if (!a->is_bias) {
-            scale(t, out + (size_t)(c * block) * dtype_size(t), block, f);
+            for (int64_t i = 0; i < a->outer; i++)
+                scale(t, out + (size_t)((i * a->channels + c) * block) * dtype_size(t), block, f);
         } else {
             double b = a->bias ? real_at(a->bias->dtype, p[4], c) : 0;
             set_real(t, out, c, (b - real_at(a->mean->dtype, p[2], c)) * f + real_at(a->shift->dtype, p[1], c));
@@ -102,23 +105,28 @@ static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
         if (!is_const(bn->in[i]) || bn->in[i]->k->rank != 1 || (ox_dtype(bn->in[i]) != DT_FLOAT && ox_dtype(bn->in[i]) != DT_DOUBLE))
             return false;
     Ox w = conv->in[1], b = in_of(conv, 2);
+    bool turned = node_is(conv, "ConvTranspose");
+    if (turned && node_int(conv, "group", 1) != 1)
+        return false;
     if (!is_const(w) || (b && !is_const(b)) || (ox_dtype(w) != DT_FLOAT && ox_dtype(w) != DT_DOUBLE) || storage_uses(rw, w->k) != 1)
         return false;
     *out = (Norm){ .weight = w->k, .bias = b ? b->k : NULL, .scale = bn->in[1]->k, .shift = bn->in[2]->k, .mean = bn->in[3]->k,
-                   .var = bn->in[4]->k, .epsilon = node_float(bn, "epsilon", 1e-5), .channels = w->k->dims[0] };
-    return out->channels > 0 && bn->in[1]->k->dims[0] == out->channels;
+                   .var = bn->in[4]->k, .epsilon = node_float(bn, "epsilon", 1e-5), .channels = w->k->dims[turned], .outer = turned ? w->k->dims[0] : 1 };
+    return out->channels > 0 && out->outer > 0 && bn->in[1]->k->dims[0] == out->channels;
 }
 
 static bool fuse_norm(Rewrite *rw, Node *n)
 {
     Norm norm;
     Node *conv = node_is(n, "BatchNormalization") ? made_by(n->in[0], "Conv") : NULL;
+    if (!conv && node_is(n, "BatchNormalization"))
+        conv = made_by(n->in[0], "ConvTranspose");
     if (!conv || conv->graph != n->graph || !norm_of(rw, n, conv, &norm))
         return true;
     Ox w = norm_const(n->graph, &norm, false, derived_name(rw->cx, norm.weight, ".bn"));
     Ox b = norm_const(n->graph, &norm, true, bias_name(rw->cx, norm.weight, norm.bias));
     size_t from = n->graph->nodes.n;
-    Ox y = ox_make(n->graph, "Conv", INPUTS(conv->in[0], w, b), conv->attr, conv->n_attr);
+    Ox y = ox_make(n->graph, conv->op->name, INPUTS(conv->in[0], w, b), conv->attr, conv->n_attr);
     if (!ox_ok(y))
         return false;
     if (n->graph->nodes.n > from)

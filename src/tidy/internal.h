@@ -99,6 +99,7 @@ bool pass_identities(Graph *g, const TidyOptions *o);
 bool pass_transposes(Graph *g, const TidyOptions *o);
 bool pass_reshapes(Graph *g, const TidyOptions *o);
 bool pass_conv_bn(Graph *g, const TidyOptions *o);
+bool pass_scales(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_weight_views(Graph *g, const TidyOptions *o);

@@ -14,6 +14,7 @@ const Pass tidy_passes[] = {
     { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },
     { "fold-weights", pass_weights, "compute what depends on weights only when the file is written" },
     { "drop-dead", pass_dead, "remove nodes that the passes have left without a use" },
+    { "fuse-scales", pass_scales, "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm too" },
     { "legalise", legalise, "say it in the target opset" },
     { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },

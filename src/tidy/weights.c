@@ -175,6 +175,8 @@ static bool may_fold(Rewrite *rw, const Node *n)
 {
     if (!n->op || n->op->random || n->n_in == 0 || n->n_out > MAX_FOLDED)
         return false;
+    if (node_is(n, "DequantizeLinear"))         /* runtimes compute with the integers */
+        return false;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || map_find(&((const Waiting *)rw->arg)->costs, n->in[i]))
             continue;

@@ -4,6 +4,8 @@
 
 #include "tidy/tidy.h"
 
+#include <math.h>
+
 /* A float32 weight of that name whose elements count up from 1. */
 static Ox weight(Graph *g, const char *name, int rank, const int64_t *dims)
 {
@@ -167,6 +169,72 @@ static void conv_and_batch_norm_fuse(void **state)
     const float root = 1.41421356237309504880f;         /* w = 1 2, scale = shift = mean = var = 1 2 */
     assert_true(w[0] == 1 && w[1] == 2 * root);
     assert_true(b[0] == 0 && b[1] == (float)(2 - 2 * 1.41421356237309504880));
+}
+
+/* A frozen batch norm, written out: Conv, Mul, Add. The weight is computed when it is written. */
+static void numbers_of_channels_go_into_the_weights(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8"), w = weight(g, "w", DIMS(4, 3, 5, 5)), b = weight(g, "b", DIMS(4)), s = weight(g, "s", DIMS(4, 1, 1));
+    Ox y = ox_g(g, "Add", ox_g(g, "Mul", s, ox_g(g, "Conv", x, w, b)), weight(g, "c", DIMS(1, 4, 1, 1)));
+    graph_output(g, ox_g(g, "Relu", y), NULL);
+    assert_tidied(g, &newest, "Conv(%x, \"w.mul\": float32[4,3,5,5], \"b.mul.add\": float32[4])\nRelu(%21)\n");
+    float got[300], bias[4];
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) && const_read(cx, g->nodes.at[0]->in[2]->k, bias));
+    assert_true(got[0] == 1 && got[74] == 75 && got[75] == 2 * 76 && got[299] == 4 * 300 && bias[0] == 2 && bias[3] == 4 * 4 + 4);
+}
+
+/* A layer's scale, and that of a Gemm; not where it stretches the result, and not for a weight that others need. */
+static void scales_of_layers_go_into_the_weights(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,T,3"), m = input(g, "m", DT_FLOAT, "N,3"), s = weight(g, "s", DIMS(4)), shared = weight(g, "shared", DIMS(3, 4));
+    Ox y = ox_g(g, "Add", ox_g(g, "MatMul", x, weight(g, "v", DIMS(3, 4))), weight(g, "b", DIMS(4)));
+    graph_output(g, ox_g(g, "Mul", y, s), NULL);
+    Ox z = ox_g_with(g, "Gemm", INPUTS(m, weight(g, "w", DIMS(4, 3)), weight(g, "c", DIMS(4))), INT("transB", 1));
+    graph_output(g, ox_g(g, "Mul", z, ox_number(g, DT_FLOAT, 3)), NULL);
+    graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", m, shared), s), NULL);
+    graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", x, weight(g, "u", DIMS(3, 1))), s), NULL);
+    graph_output(g, ox_g(g, "MatMul", x, shared), NULL);
+    assert_tidied(g, &newest, "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%33, \"b.reshape.mul\": float32[4])\n"
+                  "Gemm<transB=1>(%m, \"w.mul\": float32[4,3], \"c.mul\": float32[4])\n"
+                  "MatMul(%m, \"shared\": float32[3,4])\nMul(%15, \"s\": float32[4])\n"
+                  "MatMul(%x, \"u\": float32[3,1])\nMul(%18, \"s\": float32[4])\nMatMul(%x, \"shared\": float32[3,4])\n");
+}
+
+static void a_batch_norm_goes_into_the_turned_convolution(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox w = weight(g, "up.weight", DIMS(2, 3, 1)), x = input(g, "x", DT_FLOAT, "N,2,5"), scale = weight(g, "bn.weight", DIMS(3));
+    Ox shift = weight(g, "bn.bias", DIMS(3)), mean = weight(g, "bn.mean", DIMS(3)), var = weight(g, "bn.var", DIMS(3));
+    Ox y = ox_g(g, "ConvTranspose", x, w);
+    graph_output(g, ox_g_with(g, "BatchNormalization", INPUTS(y, scale, shift, mean, var), FLOAT("epsilon", 0.0)), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 1);
+    float got[6], bias[3];
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) && const_read(cx, g->nodes.at[0]->in[2]->k, bias));
+    for (int i = 0; i < 3; i++) {                       /* scale, shift, mean and variance are all i + 1 */
+        float f = (float)((i + 1) / sqrt(i + 1));
+        assert_true(got[i] == (float)(i + 1) * f && got[3 + i] == (float)(i + 4) * f);
+        assert_true(fabsf(bias[i] - (float)(i + 1) * (1 - f)) < 1e-6f);
+    }
+}
+
+/* Of zeros, along the axes that slide, and nobody else's. */
+static void a_border_of_zeros_is_the_convolutions(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8"), w = weight(g, "w", DIMS(4, 3, 3, 3)), one = ox_number(g, DT_FLOAT, 1);
+    const Attr pads[] = { INT_LIST("pads", ((int64_t[]){ 1, 0, 0, 1 }), 4) };
+    Ox padded = ox_g(g, "Pad", x, LIST_OF(g, 0, 0, 0, 2, 0, 0, 1, 0));
+    graph_output(g, ox_make(g, "Conv", INPUTS(padded, w), pads, 1), NULL);
+    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 0, 1, 1, 0, 0, 1, 1), one), w), NULL);
+    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 1, 0, 0, 0, -1, 0, 0)), w), NULL);
+    assert_tidied(g, &newest, "Conv<pads=[1, 2, 1, 1]>(%x, \"w\": float32[4,3,3,3])\n"
+                  "Pad(%x, {0, 0, 1, 1, 0, 0, 1, 1}: int64[8], {1}: float32[])\nConv(%8, \"w\": float32[4,3,3,3])\n"
+                  "Pad(%x, {0, 1, 0, 0, 0, -1, 0, 0}: int64[8])\nConv(%11, \"w\": float32[4,3,3,3])\n");
 }
 
 static void keep_weights_keeps_them(void **state)
@@ -354,7 +422,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
-        TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(a_convolution_used_twice_does_not_fuse),
+        TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
+        TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
+        TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
         TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
         TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
