@@ -3,7 +3,7 @@
  * ONNX decomposes nothing, so elimination is written out: one group of nodes a column, for matrices of a known size up to
  * MAX_SIZE. Rows never move: the row of a pivot is marked as taken, and its number kept. The pivot is the largest of its
  * column, as LAPACK chooses it. What PyTorch raises for a singular matrix at run time comes out as infinities here. */
-#include "ops/internal.h"
+#include "ops/matrix.h"
 
 enum { MAX_SIZE = 16 };
 
@@ -25,12 +25,6 @@ static bool square(Op *op, Ox x, int *n)
                          dim_text(op->cx, ox_dim(x, rank - 1))->s), false;
     *n = (int)rows;
     return true;
-}
-
-static Ox sum_last(Op *op, const char *name, Ox x, int from_end, bool keep)
-{
-    Axes one = { .at = { (ox_ok(x) ? ox_rank(x) : from_end) - from_end }, .n = 1 };
-    return reduce(op, name, x, &one, keep);
 }
 
 /* Columns from..to of [.., n, m] */
@@ -62,14 +56,6 @@ static Ox identity(Op *op, Ox like, int n)
     return ox_ok(same) ? ox_cast(op->g, same, ox_dtype(like)) : POISON;
 }
 
-static Ox transposed(Op *op, Ox x)
-{
-    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : 0;
-    for (int i = 0; i < rank; i++)
-        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    return ox_ok(x) ? permute_to(op, x, perm, rank) : POISON;
-}
-
 /* ---- elimination ---- */
 
 typedef struct Eliminated {
@@ -87,7 +73,7 @@ static bool eliminate(Op *op, Ox a, int n, bool whole, Eliminated *e)
     for (int k = 0; k < n; k++) {
         Ox column = columns(op, a, k, k + 1), size = ox(op, "Abs", column), free = taken ? ox(op, "Where", taken, none, size) : size;
         where[k] = ox_with(op, "ArgMax", INPUTS(free), INT("axis", rank - 2), INT("keepdims", 1));
-        Ox chosen = ox(op, "Equal", number, where[k]), only = ox(op, "Where", chosen, a, zero), row = sum_last(op, "ReduceSum", only, 2, true);
+        Ox chosen = ox(op, "Equal", number, where[k]), only = ox(op, "Where", chosen, a, zero), row = matrix_reduce(op, "ReduceSum", only, 2, true);
         pivots[k] = columns(op, row, k, k + 1);
         Ox unit = whole ? ox(op, "Div", row, pivots[k]) : row, ratio = whole ? column : ox(op, "Div", column, pivots[k]);
         if (!whole) {                                                   /* a column of zeros leaves the others as they are */
@@ -113,16 +99,16 @@ static Ox in_order(Op *op, const Eliminated *e)
     int rank = ox_rank(e->left);
     Dim shape[MAX_RANK];
     memcpy(shape, e->left->type->dim, (size_t)rank * sizeof *shape);
-    Ox index = expand_dims(op, transposed(op, e->at), shape, rank);
+    Ox index = expand_dims(op, matrix_transposed(op, e->at), shape, rank);
     return ox_with(op, "GatherElements", INPUTS(e->left, index), INT("axis", rank - 2));
 }
 
 /* -1 for an odd number of rows that stand before an earlier one, else 1; [.., 1, 1] */
 static Ox sign_of_order(Op *op, const Eliminated *e, Ox like)
 {
-    Ox later = transposed(op, e->at), falls = ox(op, "Greater", later, e->at), k = ox_int(op->g, 1);
+    Ox later = matrix_transposed(op, e->at), falls = ox(op, "Greater", later, e->at), k = ox_int(op->g, 1);
     Ox counts = ox_ok(falls) ? ox_cast(op->g, falls, DT_INT64) : POISON, pairs = ox_with(op, "Trilu", INPUTS(counts, k), INT("upper", 1));
-    Ox count = sum_last(op, "ReduceSum", sum_last(op, "ReduceSum", pairs, 1, true), 2, true), two = ox_int(op->g, 2), odd = ox(op, "Mod", count, two);
+    Ox count = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", pairs, 1, true), 2, true), two = ox_int(op->g, 2), odd = ox(op, "Mod", count, two);
     Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON, minus = number_like(op, -1, like), one = number_like(op, 1, like);
     return ox(op, "Where", yes, minus, one);
 }
@@ -131,7 +117,7 @@ static Ox sign_of_order(Op *op, const Eliminated *e, Ox like)
 
 static Ox without_matrix(Op *op, Ox x)
 {
-    return sum_last(op, "ReduceSum", sum_last(op, "ReduceSum", x, 1, false), 1, false);
+    return matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", x, 1, false), 1, false);
 }
 
 /* sign and logarithm of the size, or (log NULL) the determinant itself in *sign */
@@ -152,7 +138,7 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
     }
     if (!eliminate(op, a, n, false, &e))
         return false;
-    Ox order = sign_of_order(op, &e, a), factors = log ? ox(op, "Sign", e.pivot) : e.pivot, product = sum_last(op, "ReduceProd", factors, 1, true);
+    Ox order = sign_of_order(op, &e, a), factors = log ? ox(op, "Sign", e.pivot) : e.pivot, product = matrix_reduce(op, "ReduceProd", factors, 1, true);
     *sign = without_matrix(op, ox(op, "Mul", order, product));
     if (log) {
         Ox size = ox(op, "Abs", e.pivot), each = ox(op, "Log", size);
@@ -204,7 +190,7 @@ static Ox info_of(Op *op, const Eliminated *e)
     for (int i = 0; i < e->n; i++)
         number[i] = i + 1;
     Ox zero = number_like(op, 0, e->pivot), flat = ox(op, "Equal", e->pivot, zero), which = ox_ints(op->g, number, (size_t)e->n), most = ox_int(op->g, MAX_SIZE + 1);
-    Ox at = ox(op, "Where", flat, which, most), first = sum_last(op, "ReduceMin", sum_last(op, "ReduceMin", at, 1, false), 1, false);
+    Ox at = ox(op, "Where", flat, which, most), first = matrix_reduce(op, "ReduceMin", matrix_reduce(op, "ReduceMin", at, 1, false), 1, false);
     Ox all = ox(op, "Equal", first, most), none = ox_int(op->g, 0), out = ox(op, "Where", all, none, first);
     return ox_ok(out) ? ox_cast(op->g, out, DT_INT32) : POISON;
 }
@@ -285,13 +271,13 @@ static bool solve_args(Op *op, Ox *x, Ox *info)
     if (vector && !left)
         return fail(op->cx, E_VALUE, "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.");
     if (!left) {
-        a = transposed(op, a);
-        b = transposed(op, b);
+        a = matrix_transposed(op, a);
+        b = matrix_transposed(op, b);
     }
     if (!solve(op, a, b, x, info))
         return false;
     if (!left)
-        *x = transposed(op, *x);
+        *x = matrix_transposed(op, *x);
     Ox axes = ints(op, -1);
     *x = vector ? ox(op, "Squeeze", *x, axes) : *x;
     return ox_ok(*x);
@@ -371,8 +357,8 @@ static Ox lower_solve_triangular(Op *op)
         return POISON;
     if (left)
         return substitute(op, a, b, upper, unit);
-    Ox at = transposed(op, a), bt = transposed(op, b);
-    return transposed(op, substitute(op, at, bt, !upper, unit));
+    Ox at = matrix_transposed(op, a), bt = matrix_transposed(op, b);
+    return matrix_transposed(op, substitute(op, at, bt, !upper, unit));
 }
 
 /* the older order of arguments; the second result is A as it was */
@@ -382,7 +368,7 @@ static Value lower_triangular_solve(Op *op)
     bool upper = arg_bool(op, "upper"), turned = arg_bool(op, "transpose");
     if (!same_batch(op, &a, &b))
         return val_poison();
-    out[0] = substitute(op, turned ? transposed(op, a) : a, b, upper != turned, arg_bool(op, "unitriangular"));
+    out[0] = substitute(op, turned ? matrix_transposed(op, a) : a, b, upper != turned, arg_bool(op, "unitriangular"));
     out[1] = a;
     return result_tuple(op, out, 2);
 }
@@ -394,7 +380,7 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     Ox column[MAX_SIZE], pivots[MAX_SIZE];
     int n;
     if (upper)
-        a = transposed(op, a);
+        a = matrix_transposed(op, a);
     if (!square(op, a, &n))
         return false;
     if (n == 0) {
@@ -408,11 +394,11 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
         pivots[k] = rows(op, own, k, k + 1);
         Ox root = ox(op, "Sqrt", pivots[k]), scaled = ox(op, "Div", own, root);
         column[k] = ox(op, "Where", below, zero, scaled);
-        Ox product = ox(op, "MatMul", column[k], transposed(op, column[k]));
+        Ox product = ox(op, "MatMul", column[k], matrix_transposed(op, column[k]));
         a = k + 1 < n ? ox(op, "Sub", a, product) : a;
     }
     *l = concat_axis(op, column, (size_t)n, rank - 1);
-    *l = upper ? transposed(op, *l) : *l;
+    *l = upper ? matrix_transposed(op, *l) : *l;
     if (info) {                                                         /* the first pivot that is not above 0 */
         Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), good = ox(op, "Greater", all, zero), one = number_like(op, 1, a);
         Eliminated e = { .n = n, .pivot = ox(op, "Where", good, one, zero) };
@@ -438,8 +424,8 @@ static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
 {
     if (!same_batch(op, &l, &b))
         return POISON;
-    Ox lower = upper ? transposed(op, l) : l, half = substitute(op, lower, b, false, false);
-    return substitute(op, transposed(op, lower), half, true, false);
+    Ox lower = upper ? matrix_transposed(op, l) : l, half = substitute(op, lower, b, false, false);
+    return substitute(op, matrix_transposed(op, lower), half, true, false);
 }
 
 static Ox lower_cholesky_solve(Op *op)
@@ -582,12 +568,6 @@ const OpRow ops_solve[] = {
     REFUSE(NO_DECOMPOSITION, "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)"),
     REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"),
-    REFUSE(NO_DECOMPOSITION, "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"),
-    REFUSE(NO_DECOMPOSITION, "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"),
-    REFUSE(NO_DECOMPOSITION, "aten::orgqr(Tensor self, Tensor input2) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"),

@@ -37,6 +37,7 @@
     ROWS(linalg) \
     ROWS(grouped) \
     ROWS(solve) \
+    ROWS(householder) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(norm) \

@@ -1,0 +1,86 @@
+/* matrix.c - rows, columns and Loops of matrices: see matrix.h. */
+#include "ops/matrix.h"
+
+Ox matrix_transposed(Op *op, Ox x)
+{
+    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : 0;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return ox_ok(x) ? permute_to(op, x, perm, rank) : POISON;
+}
+
+Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep)
+{
+    Axes one = { .at = { (ox_ok(x) ? ox_rank(x) : from_end) - from_end }, .n = 1 };
+    return reduce(op, name, x, &one, keep);
+}
+
+static Ox numbers(Op *op, Dim n)
+{
+    Ox from = ox_int(op->g, 0), to = ox_dim_value(op->g, n), by = ox_int(op->g, 1);
+    return ox(op, "Range", from, to, by);
+}
+
+Ox matrix_rows(Op *op, Ox a) { return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 2)), 1) : POISON; }
+Ox matrix_columns(Op *op, Ox a) { return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 1)), 0) : POISON; }
+
+Ox matrix_pick(Op *op, Ox a, Ox k, int from_end)
+{
+    Ox at = unsqueeze_axis(op, k, 0);
+    return ox_ok(a) ? ox_with(op, "Gather", INPUTS(a, at), INT("axis", ox_rank(a) - from_end)) : POISON;
+}
+
+Ox matrix_eye(Op *op, Ox like, Dim m, Dim n)
+{
+    if (!ox_ok(like))
+        return POISON;
+    Dim shape[MAX_RANK];
+    int rank = ox_rank(like);
+    memcpy(shape, like->type->dim, (size_t)rank * sizeof *shape);
+    shape[rank - 2] = m;
+    shape[rank - 1] = n;
+    Ox row = unsqueeze_axis(op, numbers(op, m), 1), column = unsqueeze_axis(op, numbers(op, n), 0), same = ox(op, "Equal", row, column);
+    return ox_ok(same) ? expand_dims(op, ox_cast(op->g, same, ox_dtype(like)), shape, rank) : POISON;
+}
+
+Ox matrix_empty(Op *op, DType t)
+{
+    Dim none = dim_int(op->cx, 0);
+    return expand_dims(op, ox_number(op->g, t, 0), &none, 1);
+}
+
+Ox matrix_float(Op *op, const char *name)
+{
+    Ox a = arg(op, name);
+    int rank;
+    if (!need_rank(op, a, 2, &rank))
+        return POISON;
+    if (rank < 2)
+        return op_fail(op, E_VALUE, "The input tensor A must have at least 2 dimensions.");
+    if (ox_dtype(a) != DT_FLOAT && ox_dtype(a) != DT_DOUBLE)
+        return op_fail(op, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(a)));
+    return a;
+}
+
+bool matrix_loop(Op *op, Ox trips, MatrixStep step, const void *data, Ox *state, int n)
+{
+    Ctx *cx = op->cx;
+    Op body = *op;
+    body.g = graph_new(cx, op->g, NULL);
+    Ox in[MATRIX_STATES + 2] = { trips, NULL }, carried[MATRIX_STATES], next[MATRIX_STATES], go = NULL;
+    Ox k = graph_input(body.g, NULL, type_tensor(cx, DT_INT64, 0, NULL)), goes = graph_input(body.g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    for (int i = 0; i < n; i++) {
+        if (!ox_ok(state[i]))
+            return false;
+        in[i + 2] = state[i];
+        carried[i] = graph_input(body.g, NULL, state[i]->type);
+    }
+    step(&body, data, k, carried, next, &go);
+    graph_output(body.g, go ? go : ox(&body, "Identity", goes), NULL);
+    for (int i = 0; i < n; i++)
+        graph_output(body.g, next[i], NULL);
+    for (int i = 0; i < n; i++)
+        if (!ox_ok(next[i]))
+            return false;
+    return !ctx_failed(cx) && ox_make_n(op->g, "Loop", (OxList){ in, (size_t)n + 2 }, ATTRS(SUBGRAPH("body", body.g)), state, (size_t)n);
+}

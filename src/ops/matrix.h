@@ -1,0 +1,31 @@
+/* matrix.h - what the decompositions are written with: matrices [.., m, n] of sizes that may be dynamic, and Loops over their columns.
+ *
+ * A Loop's body takes a step for a whole batch. It picks row or column k by its number and writes by masks (Where), so that all
+ * steps have values of one shape. */
+#ifndef PT2ONNX_OPS_MATRIX_H
+#define PT2ONNX_OPS_MATRIX_H
+
+#include "ops/internal.h"
+
+Ox matrix_transposed(Op *op, Ox x);
+Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);      /* along the axis that is from_end-th from the end */
+Ox matrix_rows(Op *op, Ox a);                           /* 0, 1, .. m - 1 as int64 [m, 1] */
+Ox matrix_columns(Op *op, Ox a);                        /* 0, 1, .. n - 1 as int64 [1, n] */
+Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);       /* column (from_end 1) or row (2) number k, as a matrix with one */
+Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);           /* of like's type and batch */
+Ox matrix_empty(Op *op, DType t);                       /* of shape [0] */
+/* Argument `name` of rank 2 or more, float32 or float64; POISON after an error. */
+Ox matrix_float(Op *op, const char *name);
+
+/* One step: the states after it, and in *go whether another follows (left alone: always). */
+typedef void (*MatrixStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
+enum { MATRIX_STATES = 4 };
+/* At most `trips` steps (0-d int64) over n states, which keep their types. False after an error. */
+MUST_USE bool matrix_loop(Op *op, Ox trips, MatrixStep step, const void *data, Ox *state, int n);
+
+/* ---- decompositions ---- */
+
+/* a = q r in double, by householder.c; q NULL: not wanted. complete: q is square. */
+MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
+
+#endif
