@@ -20,6 +20,9 @@ LOOSER = [
 # Which of equal values is found first is nobody's promise: indices count as right when they lead to the same values.
 TIES = ("topk", "sort", "msort", "kthvalue", "median", "nanmedian", "mode")
 
+# Decompositions whose vectors are unique only up to their sign, and up to a rotation where values are equal: see determined().
+SINGULAR, EIGEN = ("svd", "linalg.svd"), ("linalg.eigh",)
+
 # What ONNX Runtime decides and ONNX leaves open: (operator, as fnmatch has it, what the inputs must have, reason). A sample that meets one
 # and comes out another way is counted apart, as ort-fault.
 ORT_FAULTS = [
@@ -34,6 +37,22 @@ def tolerance(op, dtype):
         if fnmatch.fnmatchcase(op, pattern) and dtype in table:
             return table[dtype]
     return TOLERANCE[dtype]
+
+
+def determined(op, results):
+    """What the results of a decomposition have to say whatever vectors were chosen: the product, the values, that vectors are orthonormal.
+    None: of this operator every result is unique."""
+    def turned(a):
+        return np.swapaxes(a, -1, -2)
+    if op in SINGULAR and len(results) == 3:
+        u, s, v = results
+        v = v if op == "svd" else turned(v)
+        k = s.shape[-1]
+        return [u[..., :k] * s[..., None, :] @ turned(v[..., :k]), s, turned(u) @ u, turned(v) @ v]
+    if op in EIGEN and len(results) == 2:
+        values, v = results
+        return [v * values[..., None, :] @ turned(v), values, turned(v) @ v]
+    return None
 
 
 def fault(op, inputs):

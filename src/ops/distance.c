@@ -1,5 +1,5 @@
 /* distance.c - norms of vectors and matrices, distances between vectors, and what is scaled by a norm. */
-#include "ops/internal.h"
+#include "ops/matrix.h"
 
 #include <math.h>
 
@@ -66,7 +66,7 @@ static Ox lower_norm_except_dim(Op *op)
 static bool two_axes(Op *op, Ox x, int *a, int *b)
 {
     int rank = ox_rank(x);
-    Ints dims = arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ (int64_t[]){ -2, -1 }, 2 };
+    Ints dims = has_param(op, "dim") && arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ (int64_t[]){ -2, -1 }, 2 };
     if (ctx_failed(op->cx) || rank < 2 || dims.n != 2)
         return fail(op->cx, E_VALUE, "linalg.matrix_norm: a tensor of 2 dimensions or more and two dims are needed");
     *a = (int)(dims.at[0] < 0 ? dims.at[0] + rank : dims.at[0]);
@@ -76,15 +76,37 @@ static bool two_axes(Op *op, Ox x, int *a, int *b)
     return true;
 }
 
-/* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf). */
+/* x's dims a and b moved to the end: its singular values, and their sum, the largest or the smallest. */
+static Ox norm_of_values(Op *op, Ox x, const char *reduction)
+{
+    int a, b, perm[MAX_RANK], n = 0;
+    if (!two_axes(op, x, &a, &b))
+        return POISON;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (i != a && i != b)
+            perm[n++] = i;
+    perm[n] = a;
+    perm[n + 1] = b;
+    Ox values = matrix_singular_values(op, permute_to(op, x, perm, n + 2));
+    bool nothing = ox_ok(values) && dim_is(ox_dim(values, n), 0);        /* the largest of no values is 0 here */
+    Ox norm = matrix_reduce(op, nothing ? "ReduceSum" : reduction, values, 1, false), axes = ints(op, a < b ? a : b, a < b ? b : a);
+    if (ox_ok(norm) && !nothing && !strcmp(reduction, "ReduceMax") && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(values, n)) != YES)
+        norm = ox(op, "Max", norm, number_like(op, 0, norm));
+    norm = arg_bool(op, "keepdim") ? ox(op, "Unsqueeze", norm, axes) : norm;
+    return ox_ok(norm) ? ox_cast(op->g, norm, ox_dtype(x)) : POISON;
+}
+
+/* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf); of order 2 the largest or smallest singular value. */
 static Ox matrix_norm(Op *op, Ox x, double p)
 {
     int a, b;
     bool keep = arg_bool(op, "keepdim");
     if (!two_axes(op, x, &a, &b))
         return POISON;
+    if (fabs(p) == 2)
+        return norm_of_values(op, x, p > 0 ? "ReduceMax" : "ReduceMin");
     if (fabs(p) != 1 && fabs(p) != INFINITY)
-        return op_refuse(op, "the singular values that the matrix norm of order %g needs: ONNX has no decomposition of matrices", p);
+        return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %g not supported.", p);
     bool columns = fabs(p) == 1;
     Axes inner = { .at = { columns ? a : b }, .n = 1 }, outer = { .at = { columns ? b : a }, .n = 1 };
     bool nothing = p > 0 && dim_is(ox_dim(x, outer.at[0]), 0);          /* the largest of no sums is 0 here */
@@ -100,8 +122,10 @@ static Ox named_matrix_norm(Op *op, Ox x)
 {
     Str name = arg_str(op, "ord");
     int a, b;
+    if (str_is(name, "nuc"))
+        return norm_of_values(op, x, "ReduceSum");
     if (!str_is(name, "fro"))
-        return op_refuse(op, "order '%s' is a sum of singular values: ONNX has no decomposition of matrices", name ? name->s : "None");
+        return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %s not supported.", name ? name->s : "None");
     if (!two_axes(op, x, &a, &b))
         return POISON;
     Axes axes = { .at = { a < b ? a : b, a < b ? b : a }, .n = 2 };
@@ -115,6 +139,13 @@ static Ox lower_matrix_norm(Op *op)
     if (!need_rank(op, x, 2, &rank))
         return POISON;
     return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x) : matrix_norm(op, x, arg_float(op, "ord"));
+}
+
+static Ox lower_nuclear_norm(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank;
+    return need_rank(op, x, 2, &rank) ? norm_of_values(op, x, "ReduceSum") : POISON;
 }
 
 /* linalg.norm: of a matrix where an order and two dims (or no dim, and rank 2) are given; else of a vector. */
@@ -329,7 +360,7 @@ const OpRow ops_distance[] = {
     OLDER("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     LOWER(lower_linalg_norm, SELF, PLAIN, "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    REFUSE("the nuclear norm is the sum of singular values: ONNX has no decomposition of matrices", "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"),
+    LOWER(lower_nuclear_norm, NULL, PLAIN, "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"),
     OLDER("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"),
     LOWER(lower_dist, "default(self, other)", PLAIN, "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     LOWER(lower_pairwise_distance, "default(x1, x2)", PLAIN, "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"),

@@ -27,5 +27,7 @@ MUST_USE bool matrix_loop(Op *op, Ox trips, MatrixStep step, const void *data, O
 
 /* a = q r in double, by householder.c; q NULL: not wanted. complete: q is square. */
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
+/* [.., min(m, n)] in double, the largest first, by jacobi.c. */
+Ox matrix_singular_values(Op *op, Ox a);
 
 #endif

@@ -512,13 +512,21 @@ static Ox lower_tensorsolve(Op *op)
     return solve(op, as, bs, &x, NULL) ? reshape_to(op, x, rest, rank - b_rank) : POISON;
 }
 
-/* The norm of a times that of its inverse, for norms that ONNX can say. */
+/* The largest singular value over the smallest, or the other way round. */
+static Ox ratio_of_ends(Op *op, Ox a, bool inverted)
+{
+    Ox values = matrix_singular_values(op, a), largest = matrix_reduce(op, "ReduceMax", values, 1, false), smallest = matrix_reduce(op, "ReduceMin", values, 1, false);
+    Ox ratio = inverted ? ox(op, "Div", smallest, largest) : ox(op, "Div", largest, smallest);
+    return ox_ok(ratio) ? ox_cast(op->g, ratio, ox_dtype(a)) : POISON;
+}
+
+/* The norm of a times that of its inverse; of order 2 that is a ratio. */
 static Ox lower_cond(Op *op)
 {
     Ox a = arg(op, "self"), inverted;
     Value order = arg_value(op, "p");
     if (order.tag == V_NONE || arg_is_number(op, "p", 2) || arg_is_number(op, "p", -2))
-        return op_refuse(op, "a ratio of singular values: ONNX has no decomposition of matrices");
+        return ratio_of_ends(op, a, arg_is_number(op, "p", -2));
     if (!inverse(op, a, &inverted, NULL))
         return POISON;
     Value first[] = { val_tensor(op->cx, a), order }, second[] = { val_tensor(op->cx, inverted), order };
@@ -558,16 +566,9 @@ const OpRow ops_solve[] = {
     LOWER(lower_tensorsolve, NULL, PLAIN, "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
     OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"),
-    REFUSE(NO_DECOMPOSITION, "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvals(Tensor self) -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)"),
-    REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"),
@@ -575,17 +576,9 @@ const OpRow ops_solve[] = {
     REFUSE(NO_DECOMPOSITION, "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"),
     REFUSE(NO_DECOMPOSITION, "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
     REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"),
-    OLDER("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"),
-    OLDER("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"),
-    OLDER("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"),
-    OLDER("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"),
     REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::matrix_exp(Tensor self) -> Tensor"),
     REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
     OPS_END

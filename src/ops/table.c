@@ -38,6 +38,7 @@
     ROWS(grouped) \
     ROWS(solve) \
     ROWS(householder) \
+    ROWS(jacobi) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(norm) \
