@@ -3,6 +3,20 @@
 #include "eval/builtin.h"
 #include "eval/stacked.h"
 
+/* A list of numbers whose length ONNX decides. */
+static bool numbers_of(Eval *ev, Ox v, Value *out)
+{
+    Ctx *cx = ev->cx;
+    DType t = ox_dtype(v), to = dtype_is_float(t) ? DT_DOUBLE : t == DT_BOOL ? DT_BOOL : DT_INT64;
+    ItemType item = { .elem = to == DT_DOUBLE ? "float" : to == DT_BOOL ? "bool" : "int", .type = type_tensor(cx, to, 0, NULL) };
+    if (!dtype_is_float(t) && !dtype_is_int(t) && t != DT_BOOL)
+        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor of %s whose size is not known", dtype_name(t));
+    Ox whole = ox_cast(ev->g, v, to);
+    *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, item.elem)) };
+    list_stack(cx, out->list, stacked_new(cx, item, whole));
+    return ox_ok(whole);
+}
+
 /* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are known. */
 static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
 {
@@ -12,6 +26,8 @@ static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
         *out = val_number_of(ev->g, v);
         return !ctx_failed(cx);
     }
+    if (ox_rank(v) == 1 && !dim_known(ox_dim(v, 0), NULL))
+        return numbers_of(ev, v, out);
     if (ox_rank(v) < 0 || !dim_known(ox_dim(v, 0), &n))
         return fail(cx, E_UNDECIDED, "tolist() of a tensor whose size is not known: %s", type_text(cx, v->type)->s);
     if ((*room -= n) < 0)

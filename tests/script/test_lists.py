@@ -665,6 +665,26 @@ def test_a_result_is_a_sequence(tmp_path):
         oracle.compare(got, [v.numpy() for v in Results()(x)])
 
 
+class Collapsed(nn.Module):
+    """What a CTC decoder does with tolist()."""
+    def forward(self, x):
+        best: List[int] = x.argmax(1).tolist()
+        high: List[float] = x.amax(1).tolist()
+        out: List[int] = []
+        for i, c in enumerate(best):
+            if c == 0:
+                continue
+            if i > 0 and best[i - 1] == c:
+                continue
+            out.append(c)
+        return torch.tensor(out), len(out), sum(high)
+
+
+@pytest.mark.parametrize("opset", ["11", "26"])
+def test_tolist_of_a_length_that_the_model_knows(opset, tmp_path):
+    same(Collapsed(), tmp_path, rows(1, 3, 7), *ROWS, "--opset", opset)
+
+
 class RanksDiffer(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []
