@@ -34,6 +34,7 @@ enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
 Str state_child(Ctx *cx, Str parent, const char *child);        /* NAME.child */
 static inline Str held_name(Ctx *cx, const Held *h) { return state_child(cx, h->owner, h->attr); }
 static inline Str state_item(Ctx *cx, Str name, int64_t i) { return str_fmt(cx, "%s.%lld", name->s, (long long)i); }
+static inline Str state_key(Ctx *cx, Str name, Value key) { return str_cat(cx, name->s, ".", val_text(cx, key)->s); }
 static inline Str state_is_set(Ctx *cx, Str name) { return str_cat(cx, name->s, ".", "is_set"); }
 static inline const void *state_copy(Ctx *cx, const void *at, int64_t n, size_t size) { return n ? mem_copy(cx, at, (size_t)n * size) : NULL; }
 

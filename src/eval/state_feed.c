@@ -89,6 +89,8 @@ static Value feed_none(Eval *ev, Str name)
     return present ? val_maybe(ev->cx, val_number_of(ev->g, present), value) : val_none();
 }
 
+static Value feed_item(Eval *ev, Value v, Str name) { return v.tag == V_NONE ? feed_none(ev, name) : feed_numbers(ev, v, name); }
+
 void state_feed(Eval *ev)
 {
     State *s = ev->state;
@@ -102,7 +104,7 @@ void state_feed(Eval *ev)
     }
     for (size_t i = 0; i < s->attrs.n; i++) {
         Held *h = &s->attrs.at[i];
-        Value v = h->before.tag == V_NONE ? feed_none(ev, held_name(cx, h)) : feed_numbers(ev, h->before, held_name(cx, h));
+        Value v = feed_item(ev, h->before, held_name(cx, h));
         if (v.tag != h->before.tag || v.any != h->before.any)
             cell_set(cx, (Cell *)h->cell, v);
         h->before = v;
@@ -110,8 +112,14 @@ void state_feed(Eval *ev)
     for (size_t i = 0; i < s->lists.n; i++) {
         HeldList *h = &s->lists.at[i];
         for (int64_t k = 0; h->list && k < h->n; k++)
-            list_set(cx, (List *)h->list, k, feed_numbers(ev, h->list->at[k].v, str_fmt(cx, "%s.%lld", h->name->s, (long long)k)));
+            list_set(cx, (List *)h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+        for (int64_t k = 0; h->dict && k < h->n; k++) {
+            DictEntry e = h->dict->at[k];
+            dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
+        }
         if (h->list)
             h->items = state_copy(cx, h->list->at, h->n, sizeof *h->list->at);
+        else
+            h->items = state_copy(cx, h->dict->at, h->n, sizeof *h->dict->at);
     }
 }

@@ -207,7 +207,9 @@ static bool leave_items(Eval *ev, const HeldList *h)
     if (n != h->n || (h->list && h->list->stacked))
         return no_input(ev, 0, h->name, str_of(cx, "it is a list or dict that gets longer or shorter"));
     for (int64_t i = 0; ok && i < n; i++) {
-        Str name = h->list ? str_fmt(cx, "%s.%lld", h->name->s, (long long)i) : str_cat(cx, h->name->s, ".", val_text(cx, entries[i].key)->s);
+        if (h->dict && !val_equal(cx, entries[i].key, h->dict->at[i].key))
+            return mode_decides(ev, 0, h->name, &ok) ? ok : no_input(ev, 0, h->name, str_of(cx, "it is a dict that gets other keys"));
+        Str name = h->list ? state_item(cx, h->name, i) : state_key(cx, h->name, entries[i].key);
         ok = h->list ? leave_value(ev, cells[i].v, h->list->at[i].v, name, 0) : leave_value(ev, entries[i].val.v, h->dict->at[i].val.v, name, 0);
     }
     return ok;

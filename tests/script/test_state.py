@@ -1,7 +1,7 @@
 """State: what a model writes to its own buffers and attributes is an input, with the saved value as its default, and an output for
 the next run. Each model runs several times in ONNX Runtime with its state fed back, against torch running the saved file as often."""
 import json
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import numpy
 import onnx
@@ -407,7 +407,50 @@ class Hidden(nn.Module):
         return h + c
 
 
-@pytest.mark.parametrize("model,names", [(Context, {"context", "context.is_set"}), (Cache, {"keys", "keys.is_set"}),
+class Layers(nn.Module):
+    """A list of optionals: a context for each layer. And numbers in a dict."""
+    states: List[Optional[Tensor]]
+    counts: Dict[str, int]
+
+    def __init__(self):
+        super().__init__()
+        self.states = [None, None]
+        self.counts = {"calls": 0, "rows": 5}
+
+    def forward(self, x):
+        h = x.sum(0)
+        for i in range(2):
+            before = self.states[i]
+            if before is not None:
+                h = torch.tanh(h) + before
+            self.states[i] = h
+        self.counts["calls"] += 1
+        self.counts["rows"] += x.size(0)
+        return h, self.counts["calls"] * self.counts["rows"]
+
+
+class Swaps(nn.Module):
+    """As many keys as before, but not those."""
+    counts: Dict[str, int]
+
+    def __init__(self):
+        super().__init__()
+        self.counts = {"a": 1}
+
+    def forward(self, x):
+        n = len(self.counts)
+        if "a" in self.counts:
+            del self.counts["a"]
+            self.counts["b"] = 2
+        return x * n
+
+
+def test_keys_of_a_dict_that_change_are_refused(tmp_path):
+    assert "the model changes its own state counts" in refused(Swaps(), tmp_path, *ROWS)
+
+
+@pytest.mark.parametrize("model,names", [(Layers, {"states.%d%s" % (i, s) for i in range(2) for s in ("", ".is_set")} | {"counts.calls", "counts.rows"}),
+                                         (Context, {"context", "context.is_set"}), (Cache, {"keys", "keys.is_set"}),
                                          (Hidden, {"hidden.0", "hidden.1", "hidden.is_set", "total", "total.is_set"})])
 @pytest.mark.parametrize("opset", [11, 18])
 def test_state_that_is_none_in_the_file(model, names, opset, tmp_path):
