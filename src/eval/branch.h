@@ -74,6 +74,8 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 /* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact. That two are equal does not: results
  * would get one's name in an arm and the other's in the other. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
+/* Does v hold nothing that holds itself, or has very many levels? */
+bool is_shallow(Value v, int levels);
 bool val_is_int(Value v);                               /* known or not */
 bool val_is_bool(Value v);
 bool val_is_float(Value v);

@@ -46,6 +46,20 @@ bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
 bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
 bool val_is_plain_number(Value v) { return val_is_int(v) || val_is_bool(v) || val_is_float(v); }
 
+bool is_shallow(Value v, int levels)
+{
+    bool ok = levels > 0;
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = is_shallow(v.tuple->at[i], levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = is_shallow(v.list->at[i].v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = is_shallow(v.dict->at[i].val.v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_OBJ && !v.obj->path && i < v.obj->n; i++)
+        ok = is_shallow(v.obj->slot[i].v, levels - 1);
+    return ok;
+}
+
 Value val_not(Eval *ev, Value v)
 {
     if (v.tag == V_BOOL)

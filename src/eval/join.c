@@ -9,19 +9,19 @@ static const Value unset = { .tag = V_UNINIT };
 
 enum { COLLECT, BUILD };
 
-typedef struct SameList { List *made, *from; } SameList;
+typedef struct Same { Value made, from; } Same;
 
 typedef struct Join {
     Eval *ev;
     Arm *arm[2];                    /* then, else */
     Value condition;
     bool sizes;                     /* what cannot be joined is decided by assuming the condition: branch.c */
-    int walk;
+    int walk, depth;
     VEC(Ox) out[2];                 /* COLLECT: what each arm exports */
     Ox *made;                       /* BUILD: outputs of the If, in the same order */
     size_t next;
     Map pairs;                      /* what became of each pair of things with identity, so that it survives */
-    VEC(SameList) same_lists;       /* BUILD: lists that were made for what may be another one */
+    VEC(Same) same;                 /* BUILD: lists, dicts and objects that were made for what may be another one */
 } Join;
 
 /* Export a pair; BUILD gives the If's output. */
@@ -278,6 +278,13 @@ static Side side_after(Join *j, int k, const List *l)
     return after ? (Side){ after->items, after->n, after->stacked, false } : side_of(j->ev->cx, l);
 }
 
+/* Made in the place of one that is older than arm k, and so may have other names. */
+static void may_be(Join *j, int k, Value made, Value from, uint64_t born)
+{
+    if (j->walk == BUILD && born <= j->arm[k]->opened)
+        vec_push(j->ev->cx, &j->same, (Same){ made, from });
+}
+
 /* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
 static Value join_lists(Join *j, List *a, List *b)
 {
@@ -295,46 +302,84 @@ static Value join_lists(Join *j, List *a, List *b)
         for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
             list_append(cx, l, join_values(j, a ? side[0].at[i] : unset, b ? side[1].at[i] : unset));
     }
-    for (int k = 0; k < 2 && j->walk == BUILD; k++)
-        if (from[k] && from[k]->born <= j->arm[k]->opened)
-            vec_push(cx, &j->same_lists, (SameList){ l, from[k] });
-    return (Value){ .tag = V_LIST, .list = l };
+    Value made = { .tag = V_LIST, .list = l };
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->born);
+    return made;
 }
 
 /* Once all is joined, so that writing the joined state is no write. */
-static void tell_same_lists(Join *j)
+static void tell_same(Join *j)
 {
     Ctx *cx = j->ev->cx;
-    for (size_t i = 0; i < j->same_lists.n; i++) {
-        const SameList *s = &j->same_lists.at[i];
-        list_maybe_same(cx, s->made, s->from, stacked_lost(cx, str_of(cx, "two lists are one and the same after one arm of a branch only")));
+    for (size_t i = 0; i < j->same.n; i++) {
+        const Same *s = &j->same.at[i];
+        if (s->made.tag == V_LIST)
+            list_maybe_same(cx, s->made.list, s->from.list, stacked_lost(cx, str_of(cx, "two lists are one and the same after one arm of a branch only")));
+        else
+            tensor_maybe_shared(cx, container_mark(cx, s->made), container_mark(cx, s->from),
+                                str_of(cx, "two dicts or objects are one and the same after one arm of a branch only"));
     }
 }
 
-static Value join_dicts(Join *j, const Dict *a, const Dict *b)
+/* Keys and values in turn, at the end of arm k. */
+static const Value *entries_after(Join *j, int k, const Dict *d, int64_t *n)
 {
-    const Dict *one = a ? a : b;
-    bool same = !a || !b || a->n == b->n;
-    for (int64_t i = 0; same && a && b && i < a->n; i++)
-        same = val_equal(j->ev->cx, a->at[i].key, b->at[i].key);
-    if (!same || (a && a->born <= j->arm[0]->opened) || (b && b->born <= j->arm[1]->opened))
-        return never_alike(j, "the arms of a branch give different dicts");
-    Dict *d = dict_new(j->ev->cx, one->type);
-    for (int64_t i = 0; i < one->n; i++)
-        dict_set(j->ev->cx, d, one->at[i].key,
-                 join_values(j, a ? a->at[i].val.v : unset, b ? b->at[i].val.v : unset));
-    return (Value){ .tag = V_DICT, .dict = d };
+    const After *after = after_of(j->arm[k], d);
+    if (!after)
+        return dict_values(j->ev->cx, d, n);
+    *n = after->n;
+    return after->items;
 }
 
-static Value join_objects(Join *j, const Obj *a, const Obj *b)
+static Value join_dicts(Join *j, Dict *a, Dict *b)
 {
+    Ctx *cx = j->ev->cx;
+    Dict *from[2] = { a, b };
+    const Value *at[2] = { NULL, NULL };
+    int64_t n[2] = { 0, 0 };
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            at[k] = entries_after(j, k, from[k], &n[k]);
+    bool same = !a || !b || n[0] == n[1];
+    for (int64_t i = 0; same && a && b && i < n[0]; i += 2)
+        same = val_equal(cx, at[0][i], at[1][i]);
+    if (!same)
+        return never_alike(j, "the arms of a branch give dicts with other keys");
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };
+    for (int64_t i = 0; i < (a ? n[0] : n[1]); i += 2)
+        dict_set(cx, made.dict, (a ? at[0] : at[1])[i], join_values(j, a ? at[0][i + 1] : unset, b ? at[1][i + 1] : unset));
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->born);
+    return made;
+}
+
+static Value slot_after(Join *j, int k, const Obj *o, int64_t i)
+{
+    const After *after = o ? after_of(j->arm[k], &o->slot[i]) : NULL;
+    return !o ? unset : after ? after->v : o->slot[i].v;
+}
+
+enum { MAX_DEPTH = 64 };                        /* an object may hold itself */
+
+/* Objects of one class, attribute by attribute. */
+static Value join_objects(Join *j, Obj *a, Obj *b)
+{
+    Obj *from[2] = { a, b };
     const Obj *one = a ? a : b;
-    if ((a && (a->path || a->born <= j->arm[0]->opened)) || (b && (b->path || b->born <= j->arm[1]->opened)) || (a && b && a->cls != b->cls))
+    if ((a && a->path) || (b && b->path) || (a && b && a->cls != b->cls) || j->depth >= MAX_DEPTH)
         return never_alike(j, "the arms of a branch give different objects");
-    Obj *o = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL);
-    for (int64_t i = 0; i < o->n; i++)
-        cell_init(&o->slot[i], join_values(j, a ? a->slot[i].v : unset, b ? b->slot[i].v : unset));
-    return (Value){ .tag = V_OBJ, .obj = o };
+    Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL) };
+    j->depth++;
+    for (int64_t i = 0; i < one->n; i++)
+        cell_init(&made.obj->slot[i], join_values(j, slot_after(j, 0, a, i), slot_after(j, 1, b, i)));
+    j->depth--;
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            may_be(j, k, made, (Value){ .tag = V_OBJ, .obj = from[k] }, from[k]->born);
+    return made;
 }
 
 static bool same(Join *j, Value a, Value b)
@@ -566,6 +611,6 @@ bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *
     Join j = { .ev = ev, .arm = { yes, no }, .condition = condition, .sizes = sizes };
     if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
         return false;
-    tell_same_lists(&j);
+    tell_same(&j);
     return !ctx_failed(ev->cx);
 }

@@ -46,6 +46,8 @@ static bool add_list_leaves(Loop *l, Stacked *s)
     return ok;
 }
 
+static bool is_plain_object(Value v) { return v.tag == V_OBJ && !v.obj->path; }
+
 bool loop_add_leaves(Loop *l, Value v)
 {
     bool ok = true;
@@ -59,6 +61,8 @@ bool loop_add_leaves(Loop *l, Value v)
         ok = loop_add_leaves(l, v.list->at[i].v);
     for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
         ok = loop_add_leaves(l, v.dict->at[i].val.v);
+    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
+        ok = loop_add_leaves(l, v.obj->slot[i].v);
     return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value) : ok;
 }
 
@@ -84,6 +88,10 @@ Value loop_copy(Ctx *cx, Value v)
         for (int64_t i = 0; i < v.dict->n; i++)
             dict_set(cx, made.dict, v.dict->at[i].key, loop_copy(cx, v.dict->at[i].val.v));
     }
+    if (is_plain_object(v))
+        made.obj = obj_new(cx, v.obj->cls, v.obj->n, v.obj->names, NULL);
+    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
+        cell_init(&made.obj->slot[i], loop_copy(cx, v.obj->slot[i].v));
     if (v.tag == V_MAYBE)
         made = val_maybe(cx, v.maybe->present, loop_copy(cx, v.maybe->value));
     return made;
@@ -102,6 +110,8 @@ size_t count_leaves(Value v)
         n += count_leaves(v.list->at[i].v);
     for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
         n += count_leaves(v.dict->at[i].val.v);
+    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
+        n += count_leaves(v.obj->slot[i].v);
     return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
 }
 
@@ -214,6 +224,8 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
         list_set(cx, made.list, i, rebuild(l, v.list->at[i].v, next, behind));
     for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
         dict_set(cx, made.dict, v.dict->at[i].key, rebuild(l, v.dict->at[i].val.v, next, behind));
+    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
+        cell_init(&made.obj->slot[i], rebuild(l, v.obj->slot[i].v, next, behind));
     return made;
 }
 
@@ -276,6 +288,8 @@ static void tie_containers(Ctx *cx, Value made, Value original)
         dict_maybe_same(cx, made.dict, original.dict, str_of(cx, "two dicts are one and the same in some trips of a loop only, and one of them was written since"));
     if (made.tag == V_LIST)
         list_maybe_same(cx, made.list, original.list, stacked_lost(cx, why_same_in_some_trips(cx)));
+    if (is_plain_object(made) && made.obj != original.obj)
+        tensor_maybe_shared(cx, container_mark(cx, made), container_mark(cx, original), str_of(cx, "two objects are one and the same in some trips of a loop only"));
     for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
         tie_containers(cx, made.tuple->at[i], original.tuple->at[i]);
 }
@@ -333,6 +347,11 @@ bool loop_found(Loop *l, const Change *c)
         return true;
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
         return true;                            /* h += x: the memory is carried, the variable stays what it is */
+    enum { LEVELS = 32 };
+    if ((now && !is_shallow(*now, LEVELS)) || !is_shallow(c->before, LEVELS))
+        return loop_give_up(l, str_of(cx, "a variable holds an object that holds itself"));
+    if (c->kind == CHANGE_STORAGE && !c->before_ox && c->born > l->opened)
+        return true;                            /* of a list or object that an earlier run made: nobody sees it */
     l->again = true;
     if (c->kind == CHANGE_STORAGE && !c->before_ox)
         return vec_push(cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .born = c->born, .first = l->leaves.n, .mark = true });

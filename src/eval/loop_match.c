@@ -148,11 +148,11 @@ static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
     leaf->alias = t;
 }
 
-/* A list or dict must not be carried under two names: each would become one of its own. */
+/* A list, dict or object must not be carried under two names: each would become one of its own. */
 static bool own_container(Loop *l, const Carried *k, const void *what, uint64_t born)
 {
     if (map_find(&l->seen, what) || (what != k->what && born <= l->opened))
-        return loop_give_up(l, str_of(l->ev->cx, "a list or dict has two names after a trip"));
+        return loop_give_up(l, str_of(l->ev->cx, "a list, dict or object has two names after a trip"));
     map_put(l->ev->cx, &l->seen, what, NULL);
     return true;
 }
@@ -248,6 +248,12 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
     }
     if (before.tag == V_DICT && v.tag == V_DICT)
         return own_container(l, k, v.dict, v.dict->born) && match_dict(l, k, before.dict, v.dict, next);
+    if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path && before.obj->cls == v.obj->cls) {
+        ok = own_container(l, k, v.obj, v.obj->born);
+        for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
+            ok = match(l, k, before.obj->slot[i].v, v.obj->slot[i].v, next);
+        return ok;
+    }
     if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
         return true;
     return cannot_match(l, before, v);

@@ -158,6 +158,20 @@ static bool leave_optional(Eval *ev, Value before, Value after, Str name, Source
     return ev->state->restart = true;
 }
 
+enum { LEVELS = 32 };
+
+/* Another object of the same class: its attributes are the old one's state. */
+static bool leave_object(Eval *ev, const Obj *before, const Obj *after, Str name, SourceId at)
+{
+    const ClassDef *c = after->cls;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < after->n; i++) {
+        const char *attr = after->names ? after->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
+        ok = leave_value(ev, before->slot[i].v, after->slot[i].v, state_child(ev->cx, name, attr), at);
+    }
+    return ok;
+}
+
 /* Go through what an attribute or item was and is. */
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
@@ -173,6 +187,9 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
         return same_contents(ev, before.t, after.t) || leave(ev, before.t->st->name ? before.t->st->name : name, tensor_read(ev->g, after.t), at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
+    if (before.tag == V_OBJ && after.tag == V_OBJ && !before.obj->path && !after.obj->path && before.obj->cls == after.obj->cls)
+        return is_shallow(after, LEVELS) ? leave_object(ev, before.obj, after.obj, name, at)
+                                         : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
     if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
         for (int64_t i = 0; ok && i < before.tuple->n; i++)
             ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
