@@ -52,7 +52,10 @@ class Verification:
 
 def quantized_parts(value, given):
     """A quantised tensor as the model has it: integers, scale, zero point. Inputs and outputs have them in other types."""
-    scale, zero = torch.tensor(value.q_scale(), dtype=torch.float64), torch.tensor(value.q_zero_point())
+    if value.qscheme() == torch.per_channel_affine:
+        scale, zero = value.q_per_channel_scales(), value.q_per_channel_zero_points()
+    else:
+        scale, zero = torch.tensor(value.q_scale(), dtype=torch.float64), torch.tensor(value.q_zero_point())
     return [value.int_repr(), scale, zero] if given else [value.int_repr(), scale.float(), zero.to(QUANTIZED[value.dtype][1])]
 
 

@@ -177,7 +177,10 @@ static bool quant_number(Builtin *b, Value *out)
     const QuantInfo *q = tensor_of(b, 0)->quant;
     if (!q || q->axis >= 0)
         return builtin_fail(b, "the tensor is not quantised with one scale");
-    *out = val_number_of(b->g, b->row->datum ? q->zero_point : q->scale);
+    if (!b->row->datum && q->exact != 0)
+        *out = val_float(q->exact);
+    else
+        *out = val_number_of(b->g, b->row->datum ? q->zero_point : q->scale);
     return !ctx_failed(b->cx);
 }
 

@@ -70,13 +70,14 @@ static bool output_ox(Outputs *out, Ox v, Str place)
     return !ctx_failed(out->ev->cx);
 }
 
-/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type). */
+/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type, or float32); those are lists where each index of an axis has its own. */
 static bool output_quantised(Outputs *out, Tensor *t, Str place)
 {
     Ctx *cx = out->ev->cx;
-    if (!t->quant || t->quant->axis >= 0)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a quantised tensor with a scale for each channel: dequantize it", place->s);
-    note(cx, NOTE_CHANGED, "the quantised output %s is three: its integers, %s.scale and %s.zero_point", place->s, place->s, place->s);
+    if (t->quant->dtype == DT_UINT4)
+        return fail(cx, E_UNSUPPORTED, "the output %s is a quantised tensor of 4 bits: dequantize it", place->s);
+    Str each = t->quant->axis < 0 ? str_of(cx, "") : str_fmt(cx, ", of each index of axis %d", t->quant->axis);
+    note(cx, NOTE_CHANGED, "the quantised output %s is three: its integers, %s.scale and %s.zero_point%s", place->s, place->s, place->s, each->s);
     return output_ox(out, tensor_read(out->ev->g, t), place) && output_ox(out, t->quant->scale, str_fmt(cx, "%s.scale", place->s)) &&
            output_ox(out, t->quant->zero_point, str_fmt(cx, "%s.zero_point", place->s));
 }

@@ -81,8 +81,9 @@ struct Storage {
 };
 
 /* zero_point: of type dtype; float32 where it need not be whole (of a quantised table). axis -1: one of each. bytes: of a saved tensor
- * of 4 bits the bytes that hold two numbers each, the low half first, where its rows are whole bytes; else NULL. */
-typedef struct QuantInfo { Ox scale, zero_point; int axis; DType dtype; Ox bytes; } QuantInfo;
+ * of 4 bits the bytes that hold two numbers each, the low half first, where its rows are whole bytes; else NULL. exact: the one scale as
+ * PyTorch keeps it, where it is known; else 0. */
+typedef struct QuantInfo { Ox scale, zero_point; int axis; DType dtype; Ox bytes; double exact; } QuantInfo;
 
 struct Tensor {
     Storage *st;

@@ -54,6 +54,7 @@ static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
     q->dtype = t->st->dtype;
     q->bytes = q->dtype == DT_UINT4 ? packed_bytes(b, t->k) : NULL;
     if (t->axis < 0) {
+        q->exact = t->scale;
         q->scale = ox_number(g, DT_FLOAT, t->scale);
         q->zero_point = ox_integer(g, q->dtype, t->zero_point);
     } else {

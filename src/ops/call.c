@@ -146,13 +146,21 @@ static bool check_kind(Op *op, Value v, unsigned kinds)
     return true;
 }
 
+static bool is_quantised(Value v)
+{
+    bool any = v.tag == V_TENSOR && v.t->kind == QUANT;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        any |= is_quantised(v.tuple->at[i]);
+    return any;
+}
+
 /* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as anything. */
 static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
 {
     bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY, meets = false;
     for (int i = 0; i < op->call->schema->n_param && !(c->kinds & QUANT); i++) {
         Value v = op->call->arg[i];
-        meets |= v.tag == V_TENSOR && v.t->kind == QUANT && !(view && v.t->quant && v.t->quant->axis < 0);
+        meets |= is_quantised(v) && !(view && v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0);
     }
     return meets;
 }

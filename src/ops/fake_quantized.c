@@ -9,8 +9,6 @@
 
 typedef struct Steps { Ox scale, zero_point; int axis; int64_t least, most; DType type; } Steps;      /* zero_point NULL: 0 */
 
-static bool eight_bits(DType t) { return t == DT_UINT8 || t == DT_INT8; }
-
 /* The 8-bit type that holds the range; DT_NONE. */
 static DType type_for(int64_t least, int64_t most)
 {

@@ -10,7 +10,9 @@ Ox dequantize(Op *op, Ox v, const QuantInfo *q);
 QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t);
 
 Value quantized_tensor(Op *op, Ox x, const QuantInfo *q);      /* x quantised, as a tensor of kind QUANT */
+Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q);       /* the same of its integers */
 Ox dequantized_arg(Op *op, Value v);                            /* a tensor's numbers, quantised or not */
+static inline bool eight_bits(DType t) { return t == DT_UINT8 || t == DT_INT8; }
 /* A parameter along an axis, against tensors of this rank; x itself where it has one element, NULL when there is none. */
 Ox along_axis(Op *op, Ox p, int axis, int rank);
 /* What bytes that hold two numbers of 4 bits each say, as floats; the last axis becomes twice as long. */

@@ -78,6 +78,15 @@ def test_a_converted_module():
 def test_what_cannot_be_said():
     with pytest.raises(TypeError, match="quint8 or qint8"):
         checked(torch.nn.ReLU(), torch.quantize_per_tensor(torch.randn(2), 0.1, 0, torch.qint32))
-    each = torch.quantize_per_channel
-    with pytest.raises(RuntimeError, match="scale for each channel: dequantize it"):
-        checked(lambda x: each(x, torch.tensor([0.1, 0.2]), torch.tensor([0, 1]), 0, torch.qint8), torch.randn(2, 3))
+
+
+class ByChannel(torch.nn.Module):
+    def forward(self, x):
+        return torch.quantize_per_channel(x, torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 1, 2]), 1, torch.qint8)
+
+
+def test_an_output_with_a_scale_for_each_channel():
+    x = torch.randn(2, 3)
+    model = checked(ByChannel(), x)
+    assert "of each index of axis 1" in {p.key: p.value for p in model.metadata_props}["pt2onnx.changed"]
+    within_a_step(model, ByChannel(), x)
