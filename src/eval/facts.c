@@ -397,19 +397,33 @@ bool facts_guess_rank(Ctx *cx, Ox v, const char *why)
     return false;
 }
 
+static void forget_guess(InputFact *fact)
+{
+    if (!fact->guessed)
+        return;
+    fact->rank = -1;
+    fact->guessed = false;
+    fact->tried = 0;
+    fact->told = NULL;
+}
+
+/* The last guess first: what was guessed before had let the program come that far. Those behind the one that changes are open again. */
 bool facts_other_rank(Ctx *cx, Str raised)
 {
     Facts *f = facts_of(cx);
-    for (size_t i = 0; i < f->facts.n; i++)
-        for (size_t k = 0; f->facts.at[i].guessed && k < COUNT(guesses); k++) {
-            InputFact *fact = &f->facts.at[i];
+    for (size_t i = f->facts.n; i-- > 0; ) {
+        InputFact *fact = &f->facts.at[i];
+        for (size_t k = 0; fact->guessed && k < COUNT(guesses); k++) {
             if (fact->tried >> guesses[k] & 1)
                 continue;
+            for (size_t later = i + 1; later < f->facts.n; later++)
+                forget_guess(&f->facts.at[later]);
             fact->told = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)", fact->path->s, guesses[k], fact->rank, raised->s);
             fact->rank = guesses[k];
             fact->tried |= 1u << guesses[k];
             return !fail(cx, E_RESTART, "%s is assumed to have rank %d", fact->path->s, fact->rank);
         }
+    }
     return false;
 }
 

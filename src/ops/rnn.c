@@ -374,8 +374,11 @@ static bool rnn_args(Op *op, Rnn *r)
 
 static bool same_batch(Op *op, Ox x, Ox state)
 {
-    if (ox_rank(state) != 3)
-        return fail(op->cx, E_VALUE, "the states of a recurrent layer are [layers, batch, features], got rank %d", ox_rank(state));
+    int rank;
+    if (!need_rank(op, state, 3, &rank))
+        return false;
+    if (rank != 3)
+        return fail(op->cx, E_VALUE, "the states of a recurrent layer are [layers, batch, features], got rank %d", rank);
     return dim_require(op->cx, ox_dim(state, 1), ox_dim(x, 1), "the batch of the states is not the input's");
 }
 
