@@ -3,9 +3,10 @@
 As torch.onnx does: a dict at the end of args names arguments, defaults of forward fill what is left out, a lone value is a
 tuple of one. Keyword-only arguments go through a wrapper module, because torch's tracer takes none."""
 import inspect
-import warnings
 
 import torch
+
+from .telling import warn
 
 
 def as_tuple(args):
@@ -71,7 +72,7 @@ def arrange(model, args, kwargs):
     if takes_named:
         keywords.update(named)
     elif named:
-        warnings.warn("forward() has no argument %s: ignored" % ", ".join(sorted(named)), stacklevel=5)
+        warn("forward() has no argument %s: ignored" % ", ".join(sorted(named)))
     return tuple(args), keywords
 
 

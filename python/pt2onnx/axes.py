@@ -1,6 +1,7 @@
 """axes.py - dynamic_axes: {name: {axis: name of the size}}, or {name: [axes]}, for inputs and outputs."""
 import re
-import warnings
+
+from .telling import warn
 
 
 def names_of_axes(key, axes):
@@ -12,14 +13,14 @@ def names_of_axes(key, axes):
         return dict(axes)
     if isinstance(axes, tuple) or not hasattr(axes, "__iter__"):
         raise TypeError("dynamic_axes[%r] is a dict or a list of axes, not %r" % (key, axes))
-    warnings.warn("No names were found for specified dynamic axes of provided input."
-                  "Automatically generated names will be applied to each dynamic axes of input %s" % key, stacklevel=6)
+    warn("No names were found for specified dynamic axes of provided input."
+         "Automatically generated names will be applied to each dynamic axes of input %s" % key)
     found = {}
     for i, axis in enumerate(axes):
         if not isinstance(axis, int) or isinstance(axis, bool):
             raise ValueError("The type of axis index is expected to be an integer")
         if axis in found:
-            warnings.warn("Duplicate dynamic axis index %d was provided for input %s." % (axis, key), stacklevel=6)
+            warn("Duplicate dynamic axis index %d was provided for input %s." % (axis, key))
         else:
             found[axis] = "%s_dynamic_axes_%d" % (key, i + 1)
     return found

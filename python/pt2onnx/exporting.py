@@ -9,18 +9,20 @@ import errno
 import os
 import re
 import shutil
+import sys
 import time
 import warnings
 
 import torch
 
-from . import _capi, axes, shapes
+from . import _capi, axes, registry, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, leaves
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
 from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
+from .telling import Progress, warn
 from .trace import Record, inputs_with_contents, trace
 from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export
 
@@ -39,7 +41,7 @@ class Export:
     """One call of export."""
 
     def __init__(self, settings):
-        self.s, self.notes, self.text = settings, [], []
+        self.s, self.notes, self.text, self.borrowed = settings, [], [], set()
 
     # ---- the frame ----
 
@@ -137,7 +139,7 @@ class Export:
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
         self.positional, self.named = args, keywords
-        with self.mode(s.model), torch.no_grad():
+        with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
             graph, weights = trace(model, everything, counted=s.names == "1.13")
         given_up = set()
         while not self.try_trace(path, graph, weights, given_up):
@@ -146,7 +148,7 @@ class Export:
     def try_trace(self, path, graph, weights, given_up):
         """False: an operator has failed that the mode keeps, and is in given_up now."""
         s = self.s
-        symbolics = Symbolics(s, given_up)
+        symbolics = Symbolics(s, given_up, self.borrowed)
         known = axes.checked(s.dynamic_axes)
         record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params, s.names == "1.13")
         self.warn_of_keys(known, record.input_names + s.output_names)
@@ -157,12 +159,22 @@ class Export:
         try:
             self.call(_capi.convert_trace, record.trace, path, fields, symbolics)
         except RuntimeError as e:
+            if self.borrow(e):
+                return False
             lost = {name for name in MISSING.findall(str(e)) if name not in given_up}
             if s.operator_export_type not in (FALLBACK, FALLTHROUGH) or not lost:
                 raise
             given_up |= lost
             return False
         return True
+
+    def borrow(self, e):
+        """torch_symbolics=True: may torch's own functions convert what has failed? Said once for each operator."""
+        lost = sorted(n for n in set(MISSING.findall(str(e))) - self.borrowed if registry.of_torch(n, self.s.opset_version)) if self.s.torch_symbolics else []
+        for name in lost:
+            print("pt2onnx: %s goes through torch.onnx's own symbolic function" % name, file=sys.stderr)
+        self.borrowed.update(lost)
+        return bool(lost)
 
     def from_quantized(self, path, args, keywords):
         """torch's own trace graph has no place for quantised tensors and packed weights; a saved trace has."""
@@ -183,15 +195,18 @@ class Export:
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
         self.example_names = names
-        for keep_loops in (True, False):
-            symbolics = Symbolics(s)
+        keep_loops = True
+        while True:
+            symbolics = Symbolics(s, borrowed=self.borrowed)
             fields = self.fields(symbolics, None)
             fields.update(inputs=specs, soft_sizes=True, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
-            except RuntimeError:
-                if not keep_loops:
-                    raise
+            except RuntimeError as e:
+                if not self.borrow(e):
+                    if not keep_loops:
+                        raise
+                    keep_loops = False
 
     def from_program(self, path):
         s = self.s
@@ -204,10 +219,15 @@ class Export:
         torch.export.save(program, saved)
         self.output_axes(self.axes_of_files(), s.output_names)
         self.example_names = None                       # this model has all inputs, in this order
-        symbolics = Symbolics(s)
-        fields = self.fields(symbolics, None)
-        fields.update(dims=names, drop_unused_inputs=False, rename_inputs=s.input_names, rename_outputs=s.output_names)
-        self.call(_capi.convert, saved, path, fields, symbolics)
+        while True:
+            symbolics = Symbolics(s, borrowed=self.borrowed)
+            fields = self.fields(symbolics, None)
+            fields.update(dims=names, drop_unused_inputs=False, rename_inputs=s.input_names, rename_outputs=s.output_names)
+            try:
+                return self.call(_capi.convert, saved, path, fields, symbolics)
+            except RuntimeError as e:
+                if not self.borrow(e):
+                    raise
 
     def program(self):
         """The module as torch.export has it, and the caller's names of its open sizes."""
@@ -237,7 +257,7 @@ class Export:
     def warn_of_keys(self, known, names):
         for key in known:
             if key not in names:
-                warnings.warn("Provided key %s for dynamic axes is not a valid input/output name" % key, stacklevel=6)
+                warn("Provided key %s for dynamic axes is not a valid input/output name" % key)
 
     def output_axes(self, known, names):
         self.output_dims = ["%s.%d=%s" % (name, axis, text) for name in names for axis, text in known.get(name, {}).items()]
@@ -264,13 +284,15 @@ class Export:
         self.notes.append((kind, text.decode("utf-8", "replace")))
 
     def call(self, function, source, path, fields, symbolics):
-        self.notes, self.text = [], []
+        self.notes, self.text, progress = [], [], Progress()
         try:
-            function(source, path, _capi.Options(**fields))
+            function(source, path, _capi.Options(on_progress=progress, **fields))
         except _capi.ConversionError as e:
             if symbolics.error is not None and not isinstance(symbolics.error, Stopped):
                 raise symbolics.error from None
             raise self.error(e) from None
+        finally:
+            progress.clear()
         self.tell()
 
     def told(self, e):
@@ -294,7 +316,7 @@ class Export:
             if self.s.on_note:
                 self.s.on_note(kind, text)
             elif kind in (ASSUMED, DROPPED) and not CONSTANT_INPUTS.match(text):
-                warnings.warn("%s: %s" % (_capi.NOTE_WORDS[kind], text), Warn, stacklevel=7)
+                warn("%s: %s" % (_capi.NOTE_WORDS[kind], text), Warn)
 
     # ---- afterwards ----
 
@@ -318,7 +340,10 @@ class Export:
         from .verification import verify
         example = self.positional + tuple(self.named.values())
         if not example and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
-            raise ValueError("verify=True needs example inputs: args")
+            if not self.s.model.example_inputs:
+                raise ValueError("verify=True needs example inputs: args")
+            self.positional, self.named = self.s.model.example_inputs
+            example = self.positional + tuple(self.named.values())
         try:
             return verify(path, self.example_names, example, self.run_torch, self.s.rtol, self.s.atol)
         except ImportError as e:
@@ -332,7 +357,7 @@ class Export:
             model = model.module()
             with torch.no_grad():
                 return model(*positional, **keywords)
-        with self.mode(model), torch.no_grad():
+        with self.mode(model):
             return model(*positional, **keywords)
 
 
@@ -392,7 +417,7 @@ def underscore_export(model, args, f, *positional, **keywords):
     one.run()
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) or not hasattr(one, "positional"):
         return None
-    with one.mode(s.model), torch.no_grad():
+    with one.mode(s.model):
         return s.model(*one.positional, **one.named)
 
 

@@ -3,8 +3,8 @@
 Positional arguments are told apart by type: releases up to 1.9 have two booleans (aten, export_raw_ir) in front of
 operator_export_type, 1.10 and 1.11 have _retain_param_name behind opset_version, 1.12 and later have neither. What pt2onnx cannot
 honour is refused here, by name."""
-import warnings
 
+from .telling import warn
 from .versions import DEFAULT_OPSET, OperatorExportTypes, TrainingMode, Warn
 
 FIRST = ["model", "args", "f", "export_params", "verbose", "training", "input_names", "output_names"]
@@ -24,7 +24,7 @@ DEFAULTS = dict(args=(), f=None, kwargs=None, export_params=True, verbose=None, 
                 export_modules_as_functions=False, autograd_inlining=True, dynamo=False, fallback=False, external_data=None,
                 dynamic_shapes=None, custom_translation_table=None, report=False, optimize=True, verify=False, profile=False,
                 dump_exported_program=False, artifacts_dir=".", export_options=None,
-                names="tutorials", rules=(), on_note=None, rtol=1e-3, atol=1e-5)
+                names="tutorials", rules=(), torch_symbolics=False, on_note=None, rtol=1e-3, atol=1e-5)
 OF_UNDERSCORE_EXPORT = dict(export_type=None, fixed_batch_size=False, add_node_names=True, onnx_shape_inference=True, google_printer=False)
 
 
@@ -70,7 +70,7 @@ def _check(s):
     if isinstance(s.opset_version, bool) or not isinstance(s.opset_version, int) or not 9 <= s.opset_version <= 28:
         raise ValueError("Unsupported ONNX opset version: %s" % (s.opset_version,))
     if not s._retain_param_name:
-        warnings.warn("_retain_param_name=False is ignored: parameters keep their names", stacklevel=4)
+        warn("_retain_param_name=False is ignored: parameters keep their names")
     if s.names not in ("tutorials", "1.13"):
         raise ValueError("names is 'tutorials' or '1.13', not %r" % (s.names,))
     s.input_names, s.output_names = _names(s.input_names, "input_names"), _names(s.output_names, "output_names")
@@ -98,7 +98,7 @@ def _check_mode(s):
         raise RuntimeError("pt2onnx: RAW is not supported: the graph of torch.jit.trace(..).graph is what it wrote; "
                            "OperatorExportTypes.ONNX_FALLTHROUGH keeps what ONNX does not have")
     if s.aten:
-        warnings.warn("aten=True is operator_export_type=OperatorExportTypes.ONNX_ATEN", stacklevel=5)
+        warn("aten=True is operator_export_type=OperatorExportTypes.ONNX_ATEN")
         s.operator_export_type = OperatorExportTypes.ONNX_ATEN
     if s.operator_export_type is None:
         s.operator_export_type = OperatorExportTypes.ONNX
@@ -111,11 +111,11 @@ def _check_training(s):
         s.training = TrainingMode.PRESERVE
     elif isinstance(s.training, bool):
         s.training = TrainingMode.TRAINING if s.training else TrainingMode.EVAL
-        warnings.warn("training is a torch.onnx.TrainingMode", stacklevel=5)
+        warn("training is a torch.onnx.TrainingMode")
     if not isinstance(s.training, TrainingMode):
         raise TypeError("training is a torch.onnx.TrainingMode, not %r" % (s.training,))
     if s.training != TrainingMode.EVAL and s.do_constant_folding and "do_constant_folding" in s.written:
-        warnings.warn("constant folding changes weights: do_constant_folding=False keeps them for training", Warn, stacklevel=5)
+        warn("constant folding changes weights: do_constant_folding=False keeps them for training", Warn)
 
 
 def _names(names, what):

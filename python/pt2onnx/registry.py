@@ -29,9 +29,14 @@ def opset_module(opset):
             pass
 
 
+def is_users(value):
+    """Set before this package was loaded: no function of torch, nor of what its modules import."""
+    return inspect.isfunction(value) and (value.__module__ or "").split(".")[0] not in ("torch", "typing", "functools", "warnings")
+
+
 def remember_modules():
     for opset in range(7, 21):
-        originals[opset] = [(m, dict(vars(m))) for m in opset_module(opset)]
+        originals[opset] = [(m, {name: value for name, value in vars(m).items() if not is_users(value)}) for m in opset_module(opset)]
 
 
 def assigned(opset):
@@ -62,11 +67,20 @@ def overrides(opset):
     return found
 
 
+def plain(name):
+    """aten::add_ -> aten::add; aten::__and__ stays."""
+    return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
 def torch_has(name, opset):
     """Does torch's own exporter have a rule? Decides what the fallback modes write as ATen nodes."""
-    plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    return registration.registry.is_registered_op(plain, min(opset, 20))
+    return registration.registry.is_registered_op(plain(name), min(opset, 20))
 
+
+def of_torch(name, opset):
+    """torch's own symbolic function for this operator; None when it has none."""
+    group = registration.registry.get_function_group(plain(name))
+    return group.get(min(opset, 20)) if group else None
 
 
 remember_modules()

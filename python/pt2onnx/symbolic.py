@@ -7,6 +7,7 @@ import inspect
 import torch
 
 from . import _capi, registry
+from .registry import plain
 from .scratch import Scratch
 from .versions import NEWEST_SYMBOLIC, SCALAR_TYPES, OperatorExportTypes
 
@@ -21,21 +22,17 @@ def class_of(node):
     return node.pyobj().__self__
 
 
-def plain(kind):
-    """aten::add_ -> aten::add; aten::__and__ stays."""
-    return kind[:-1] if kind.endswith("_") and not kind.endswith("__") else kind
-
-
 class Symbolics:
     """The callback for one conversion. `error` is the exception that ended it."""
 
-    def __init__(self, settings, given_up=()):
-        """given_up: operators whose conversion has failed, in a mode that keeps such."""
+    def __init__(self, settings, given_up=(), borrowed=()):
+        """given_up: operators whose conversion has failed, in a mode that keeps such; borrowed: those that torch's own functions convert."""
         self.record, self.error, self.mode, self.given_up = None, None, settings.operator_export_type, frozenset(given_up)
         self.inlining = settings.autograd_inlining
         self.target = settings.opset_version
         self.opset = min(self.target, NEWEST_SYMBOLIC or self.target)      # the newest that this torch's symbolics can write
         self.functions = registry.overrides(self.target)
+        self.functions.update((plain(name), registry.of_torch(name, self.opset)) for name in borrowed)
 
     # ---- who lowers what ----
 

@@ -2,9 +2,9 @@
 
 install() puts this module under that name, on every torch. register_op holds for its opset alone; built-in rules are torch's own."""
 import inspect
-import warnings
 
 from . import registry
+from .telling import warn
 from .versions import error_of, registration
 
 _symbolic_versions = {version: module for version in range(7, 21) for module in registry.opset_module(version)}
@@ -22,14 +22,14 @@ _registry = _Registry()
 
 def register_op(opname, op, domain, version):
     if domain is None or version is None:
-        warnings.warn("ONNX export failed. The ONNX domain and/or version to register are None.", stacklevel=2)
+        warn("ONNX export failed. The ONNX domain and/or version to register are None.")
     registry.exact[registry.qualified(opname, domain), version] = op
     _registry.setdefault((domain, version), {})[opname] = op
 
 
 def unregister_op(opname, domain, version):
     if registry.exact.pop((registry.qualified(opname, domain), version), None) is None:
-        warnings.warn("The opname %s is not registered." % opname, stacklevel=2)
+        warn("The opname %s is not registered." % opname)
     _registry.get((domain, version), {}).pop(opname, None)
 
 

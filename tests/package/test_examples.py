@@ -11,7 +11,8 @@ from helpers import ops
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EXAMPLES = {"autograd_function": ["Constant", "Mul", "Add"], "registered_symbolic": ["Smooth", "Constant", "Add"],
             "register_op": ["Asinh"], "python_op": ["Constant", "Max"], "rules": ["Constant", "Mul", "Mul", "Constant", "Add"],
-            "kept_as_aten": ["ATen", "Constant", "Mul"]}
+            "kept_as_aten": ["ATen", "Constant", "Mul"], "opset_module": ["Constant", "Add", "Log"], "traced_body": ["Mul", "Mul", "Relu"],
+            "blocks": ["Constant", "Split", "ReduceSum", "ReduceSum", "Greater", "If", "Constant", "Mul"]}
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))

@@ -1,4 +1,5 @@
 """Operators that Python lowers: every way that torch's releases know of teaching the exporter one."""
+import io
 import warnings
 
 import numpy
@@ -10,7 +11,7 @@ from torch.onnx import OperatorExportTypes
 import pt2onnx
 from helpers import TORCH_2, agrees, checked, exported, names, ops, run
 from pt2onnx import symbolic_registry
-from pt2onnx.versions import jit_utils, symbolic_helper, utils
+from pt2onnx.versions import jit_utils, registration, symbolic_helper, utils
 
 ROWS = torch.randn(2, 3)
 
@@ -446,3 +447,30 @@ def test_fallback_modes_list_weights_among_the_inputs():
 def test_python_operators_cannot_be_kept_as_aten(mode):
     with pytest.raises(RuntimeError, match="Couldn't export Python operator MyClip"):
         kept(mode, clip, ROWS)
+
+
+def test_torchs_own_function_where_pt2onnx_has_none(capfd):
+    """torch_symbolics=True: printed, and off by default."""
+    library = torch.library.Library("borrowed", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CPU")
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.borrowed.twice(x).relu()
+
+    registration.registry.register("borrowed::twice", 9, lambda g, x: g.op("Add", x, x), custom=False)
+    try:
+        with pytest.raises(RuntimeError, match="borrowed::twice"):
+            exported(Net(), torch.ones(2), opset_version=14)
+        for model in (Net(), torch.jit.script(Net())):
+            capfd.readouterr()
+            assert ops(exported(model, torch.ones(2), opset_version=14, torch_symbolics=True)) == ["Add", "Relu"]
+            assert capfd.readouterr().err.count("pt2onnx: borrowed::twice goes through torch.onnx's own symbolic function") == 1
+    finally:
+        registration.registry.get_function_group("borrowed::twice")._functions._base.pop(9)
+
+
+def test_a_warning_names_the_callers_line(recwarn):
+    pt2onnx.export(torch.nn.ReLU(), torch.ones(2), io.BytesIO(), input_names=["x"], dynamic_axes={"x": [0]})
+    assert [w.filename for w in recwarn if "No names were found" in str(w.message)] == [__file__]
