@@ -418,6 +418,12 @@ static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *
     return true;
 }
 
+/* How many items of a list the statement, or one behind it, takes; 0: not told. */
+static uint32_t parts_wanted(const Stmt *s)
+{
+    return !s ? 0 : s->unpack || s->n_target > 1 ? s->n_target : s->parts;
+}
+
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recorded, Value *out)
 {
     size_t n = e->n_args;
@@ -444,6 +450,8 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     if (str_starts(e->op, "higher_order::") && (!higher_order(ev, e, args, n, &mine, out) || mine))
         return mine && !ctx_failed(ev->cx) && !ev->raised;
     if (!stacked_op(ev, e->op, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx);
+    if (!open_parts(ev, e->op, args, n, parts_wanted(recorded), &mine, out) || mine)
         return mine && !ctx_failed(ev->cx);
     BuiltinResult r = builtin_call(ev, e->op, args, n, out);
     if (r != BUILTIN_NOT_MINE)

@@ -178,6 +178,11 @@ void state_hold_input(Eval *ev, const Tensor *t, Str name);
 void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
 
+/* ---- parts.c ---- */
+
+/* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told. *mine false: an operator like others. */
+MUST_USE bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine, Value *out);
+
 /* ---- scan.c ---- */
 
 void scan_unsupported(Eval *ev);                         /* refuses every operator reachable from the entry that does not exist */

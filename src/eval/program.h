@@ -61,6 +61,7 @@ struct Stmt {
     Expr *value;                    /* right side, condition, trip count, with's expression */
     uint32_t *target; uint32_t n_target;    /* slots: ASSIGN; FOR's variable; WITH's `as` (n_target 0: none) */
     bool unpack;                    /* ASSIGN: destructure even one target (trailing comma) */
+    uint32_t parts;                 /* ASSIGN: how many items a later statement takes the list apart into; 0: not told */
     Expr **values; uint32_t n_values;       /* ASSIGN with several right sides: a, b = x, y; evaluated before any is bound */
     const TypeExpr *type;           /* annotated assignment */
     Expr *object; Str attr;         /* SET_ATTR */

@@ -22,6 +22,7 @@ typedef struct Handed {
     Stmts body;                     /* of the block that is being read */
     const pt2onnx_node **constant;  /* by value: the prim::Constant that it is, or NULL */
     bool *users;                    /* by value: it comes from an operator that the caller lowers, so that what the trace says of it may not hold */
+    uint32_t *parts;                /* by value: how many items prim::ListUnpack takes of it; 0: none does */
     uint32_t n_slot;                /* values, then a condition for each while loop */
 } Handed;
 
@@ -289,6 +290,9 @@ static void carry(Ctx *cx, Handed *h, Carry c)
 static bool add_nodes(Ctx *cx, Handed *h, const pt2onnx_graph *g)
 {
     for (size_t i = 0; i < g->n_node; i++)
+        if (g->node[i].kind && is(&g->node[i], "prim::ListUnpack") && g->node[i].n_in == 1 && check_value(cx, h, g->node[i].in[0]))
+            h->parts[g->node[i].in[0]] = (uint32_t)g->node[i].n_out;
+    for (size_t i = 0; i < g->n_node; i++)
         if (!add_node(cx, h, &g->node[i]))
             return false;
     return true;
@@ -428,6 +432,7 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
     s->target = n->n_out ? mem_copy(cx, n->out, n->n_out * sizeof *n->out) : NULL;
     s->n_target = (uint32_t)n->n_out;
     s->unpack = is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack");
+    s->parts = n->n_out == 1 ? h->parts[n->out[0]] : 0;
     s->text = text_of_source(cx, n->source);
     s->end = s->text != NULL;
     s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
@@ -607,8 +612,8 @@ Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, 
     Handed *h = new(cx, Handed);
     Program *p = new(cx, Program);
     *h = (Handed){ .t = t, .p = p, .n_slot = (uint32_t)t->n_value, .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1),
-                   .users = new_array(cx, bool, t->n_value + 1) };
-    if (!h->constant || !h->users)
+                   .users = new_array(cx, bool, t->n_value + 1), .parts = new_array(cx, uint32_t, t->n_value + 1) };
+    if (!h->constant || !h->users || !h->parts)
         return NULL;
     for (size_t i = 0; i < n_asked; i++)
         map_put(cx, &h->asked, str_of(cx, asked[i]), NULL);

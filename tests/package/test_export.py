@@ -688,3 +688,41 @@ def test_a_tensor_that_takes_anothers_memory():
         return x + 1
     model = exported(function, (torch.ones(2, 3), torch.ones(4)), opset_version=14)
     assert len(model.graph.input) == 1 and run(model, torch.ones(4))[0].tolist() == [2, 2, 2, 2]
+
+
+def thirds(x):
+    return torch.chunk(x, 3, dim=1)
+
+
+def by_fours(x):
+    return torch.split(x, 4, -1)
+
+
+def rows(x):
+    return x.unbind(1)
+
+
+OPEN = {"x": {0: "b", 1: "d"}}
+
+
+@pytest.mark.parametrize("function, sizes", [(thirds, (13, 14, 18)), (by_fours, (3, 8, 9)), (rows, (1, 4))])
+def test_parts_of_an_open_size_in_a_script(function, sizes):
+    """A sequence of as many as there are."""
+    model = exported(torch.jit.script(function), torch.ones(2, 12), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
+    for n in sizes:
+        x = torch.randn(2, n)
+        got = run(model, x)[0]
+        assert [a.tolist() for a in got] == [a.tolist() for a in function(x)]
+
+
+def test_parts_of_an_open_size_in_a_trace():
+    """As many as the trace has; more than that are an error of the model too."""
+    with pytest.warns(UserWarning, match="3 when the model runs, as many as the program takes"):
+        model = exported(thirds, torch.ones(2, 18), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
+    for n in (13, 14, 15):
+        agrees(model, thirds, torch.randn(2, n))
+    model = exported(by_fours, torch.ones(2, 8), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
+    with pytest.raises(Exception, match="Split"):
+        run(model, torch.ones(2, 9))
+    model = exported(rows, torch.ones(3, 2), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
+    assert dims(model.graph.input[0]) == ["b", 2]
