@@ -46,6 +46,19 @@ static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64
     return !ctx_failed(op->cx);
 }
 
+/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends. */
+static void fit_windows(Pool *p)
+{
+    int64_t size;
+    for (int i = 0; i < p->n && p->ceil; i++) {
+        if (!dim_known(ox_dim(p->x, 2 + i), &size) || size < 1 || p->dilation[i] != 1)
+            continue;
+        int64_t room = size + 2 * p->pad[i] - p->kernel[i];
+        if (room < 0 && room > -p->stride[i])
+            p->kernel[i] += room;
+    }
+}
+
 /* row->datum: how many axes */
 static bool pool_args(Op *op, Pool *p)
 {
@@ -59,6 +72,7 @@ static bool pool_args(Op *op, Pool *p)
         if (p->pad[i] < 0 || p->pad[i] > p->kernel[i] / 2)
             return fail(op->cx, E_VALUE, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld",
                         (long long)p->pad[i], (long long)p->kernel[i]);
+    fit_windows(p);
     return true;
 }
 
