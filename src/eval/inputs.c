@@ -15,6 +15,7 @@ typedef struct Inputs {
     Eval *ev;
     bool *used;                     /* by position in opt->input */
     bool by_position;               /* tensors take the SPECs in order, and their names */
+    bool misled;                    /* the examples that the file records are not of these inputs */
     size_t next;                    /* by_position: no SPEC before this one is free */
     Map spec, told;                 /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
     Map decl;                       /* path -> InputDecl of the file */
@@ -178,17 +179,19 @@ static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
     return e;
 }
 
+static bool is_recorded(const Inputs *in, const InputDecl *d) { return d && d->known && !(d->example && in->misled); }
+
 static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
 {
     Dim dim[MAX_RANK];
     Ctx *cx = in->ev->cx;
-    if (d && d->known && (d->rank != s->rank || d->dtype != s->dtype)) {
+    if (is_recorded(in, d) && (d->rank != s->rank || d->dtype != s->dtype)) {
         fail(cx, E_USAGE, "-i %s: the file records %s with rank %d for this input", s->text->s, dtype_name(d->dtype), d->rank);
         return NULL;
     }
     for (int i = 0; i < s->rank; i++) {
         dim[i] = spec_dim(in, &s->dim[i], path, i);
-        Dim told = d && d->known ? recorded_dim(cx, &d->dim[i]) : NULL;
+        Dim told = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
         Str name;
         if (told && dim_is_sym(told, &name) && dim_eq(cx, told, dim[i]) != YES)
             facts_rename(cx, told, dim[i]);
@@ -241,7 +244,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         s = unnamed_spec(in);
     if (s && s->is_value)
         return fail(cx, E_USAGE, "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]", s->text->s, path->s, path->s);
-    Type t = s ? type_of_spec(in, s, d, path) : d && d->known ? type_of_decl(in, d, path) : type_of_facts(in, path);
+    Type t = s ? type_of_spec(in, s, d, path) : is_recorded(in, d) ? type_of_decl(in, d, path) : type_of_facts(in, path);
     if (!t)
         return false;
     Str name = s && s->path ? s->path : path;
@@ -251,7 +254,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         if (dim_is_sym(t->dim[i], &name))
             dim_set_origin(cx, t->dim[i], v, i);
     }
-    facts_input(cx, v, path, s || (d && d->known), s || (d && d->known));
+    facts_input(cx, v, path, s || is_recorded(in, d), s || is_recorded(in, d));
     *out = val_tensor(cx, v);
     out->t->st->input = true;
     out->t->st->name = path;
@@ -314,7 +317,7 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
         *out = val_number_of(ev->g, v);
         return convert_to(ev, *out, t, path->s, out);
     }
-    if (d && d->known && d->rank == 0)
+    if (is_recorded(in, d) && d->rank == 0)
         return recorded_scalar(in, path, d, out);
     if (d && d->has_default) {
         *out = d->deflt;
@@ -555,6 +558,19 @@ static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
     return false;
 }
 
+/* Is an input of another type than the example at its place? Then the examples are in another order than the parameters. */
+static bool examples_mislead(const Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input && !in->by_position; i++) {
+        const InputSpec *s = &o->input[i];
+        const InputDecl *d = s->path && !s->is_value ? decl_at(in, s->path) : NULL;
+        if (d && d->known && d->example && (d->rank != s->rank || d->dtype != s->dtype))
+            return true;
+    }
+    return false;
+}
+
 bool make_inputs(Eval *ev, Value **args, size_t *n)
 {
     const Options *o = options_of(ev);
@@ -571,6 +587,9 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     index_paths(&in);
     in.by_position = names_are_new(&in, fn, self);
     index_specs(&in);
+    in.misled = examples_mislead(&in);
+    if (in.misled)
+        note(ev->cx, NOTE_DROPPED, "the sizes and types of the example inputs, which are in another order than forward's parameters, or of other types");
     for (size_t i = 0; i < *n; i++) {
         const ParamDecl *p = &fn->param[i + self];
         if (!make_value(&in, p->name, p->type, p, &(*args)[i]))

@@ -109,6 +109,7 @@ typedef struct InputDecl {
     Str name;                       /* of forward's parameter, or the path of a leaf: "batch.image" */
     const TypeExpr *type;           /* NULL: Tensor */
     bool known;                     /* dtype and rank are recorded */
+    bool example;                   /* .. of an example: those of keywords stand in the caller's order, without their names */
     DType dtype; int rank; const struct RecordedDim *dim;
     bool has_default; Value deflt;  /* constant_input of .pt2, default of a parameter */
 } InputDecl;

@@ -261,7 +261,7 @@ static bool add_leaf(Leaves *l, Str name, const Pickle *call)
         RecordedDim *dim = new_array(l->cx, RecordedDim, t->k->rank);
         for (int i = 0; dim && i < t->k->rank; i++)
             dim[i].known = t->k->dims[i];
-        in.known = dim != NULL;
+        in.known = in.example = dim != NULL;
         in.dtype = t->st->dtype;
         in.rank = t->k->rank;
         in.dim = dim;

@@ -153,3 +153,19 @@ class OfMany(nn.Module):
 @pytest.mark.parametrize("model", [OfValues, OfMany], ids=lambda m: m.__name__)
 def test_other_conditions_are_refused(model, tmp_path):
     assert "ONNX decides between them" in refused(model(), tmp_path, *ROWS)
+
+
+class Keywords(nn.Module):
+    def forward(self, ids, mask, image):
+        return ids * mask, image.flatten(1).sum(1) + ids.sum(1)
+
+
+def test_examples_in_another_order(tmp_path):
+    """torch.jit.trace writes keyword inputs in the caller's order, and no names: what -i says of one input tells that."""
+    given = {"image": torch.rand(2, 3, 4, 4), "ids": torch.ones(2, 5, dtype=torch.int64), "mask": torch.rand(2, 5)}
+    path, out = tmp_path / "model.pt", tmp_path / "model.onnx"
+    torch.jit.save(torch.jit.trace(Keywords(), example_kwarg_inputs=given), str(path))
+    done = oracle.converted(path, out, "-i", "ids:int64[N,T]", "-i", "mask:float32[N,T]", "-i", "image:float32[N,3,4,4]")
+    assert "in another order than forward's parameters" in done.stderr
+    runs = [(torch.randint(0, 9, (n, t)), torch.rand(n, t), torch.rand(n, 3, 4, 4)) for n, t in ((2, 5), (3, 1))]
+    oracle.run(out, [([x.numpy() for x in xs], [y.numpy() for y in Keywords()(*xs)]) for xs in runs])
