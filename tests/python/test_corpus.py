@@ -66,6 +66,13 @@ def test_a_refusal_is_listed_with_its_reason(reason, code, cache, monkeypatch, c
     assert corpus_of(answering(cache, "refused"), monkeypatch, capsys)[0] == code
 
 
+@pytest.mark.parametrize("refused, good", [(0, True), (2, True), (3, False)])
+def test_one_in_twenty_may_be_refused(refused, good):
+    results = {("set/m%d" % i, 18): ("refused as limits.md says" if i < refused else "right", "") for i in range(40)}
+    line, said = corpus.summary(results)
+    assert said == good and "40 models: %d right, %d refused (%.1f %%), 0 wrong" % (40 - refused, refused, 2.5 * refused) in line
+
+
 def test_models_that_could_not_be_made(cache, monkeypatch, capsys):
     monkeypatch.setattr(corpus, "make_models", lambda only: False)
     code, said = corpus_of(oracle.PROGRAM, monkeypatch, capsys, "--only", "toys213")
