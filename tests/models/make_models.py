@@ -42,7 +42,8 @@ def sets(corpus):
         found += [("demand", demand.RECIPES), ("exports", exports.RECIPES)]
     if corpus and importlib.util.find_spec("transformers"):
         import transformer_families
-        found.append(("transformers", transformer_families.RECIPES))
+        import transformer_more
+        found.append(("transformers", transformer_families.RECIPES + transformer_more.RECIPES))
     elif corpus:
         print("make_models: this Python has no transformers: its families are left out", flush=True)
     return found

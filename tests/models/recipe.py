@@ -245,10 +245,22 @@ def kept(recipe, module):
     return {n: b.clone().numpy() for n, b in module.named_buffers()} if "state" in recipe.tags else {}
 
 
+def in_order(model, given):
+    """Keywords in the order of forward's parameters, which is that of a trace's inputs."""
+    return {p: given[p] for p in parameters(model) if p in given} if isinstance(given, dict) else given
+
+
 def save_traced(recipe, folder):
     model, example = built(recipe)
+    recipe = copy.copy(recipe)
+    given = recipe.inputs
+    recipe.inputs = lambda *size: in_order(model, given(*size))
+    args, keywords = split(in_order(model, clone(example)))
     with torch.no_grad():
-        program = torch.jit.trace(model, clone(example), check_trace=False)
+        if keywords:                                                    # strict: no dict as a result
+            program = torch.jit.trace(model, example_kwarg_inputs=keywords, strict=False, check_trace=False)
+        else:
+            program = torch.jit.trace(model, args, check_trace=False)
     runs = lambda: run_all(recipe, program, recipe.batches)
     write(folder, recipe.name + ".traced", ".pt", lambda p: torch.jit.save(program, p), model, recipe, runs, "traced", recipe.dynamic, kept(recipe, program))
 
