@@ -48,7 +48,7 @@ static Ox lower_split_dim(Op *op)
     if (!need_rank(op, a, -1, &rank) || !arg_dim(op, "dim", rank, &axis) || ctx_failed(op->cx))
         return POISON;
     for (int i = 0; i <= rank; i++)
-        dims[i] = ox_dim(a, i <= axis ? (i < rank ? i : 0) : i - 1);
+        dims[i] = ox_dim(a, i > axis ? i - 1 : i);
     dims[axis] = outer;
     dims[axis + 1] = dim_floordiv(op->cx, ox_dim(a, axis), outer);
     return reshape_to(op, a, dims, rank + 1);

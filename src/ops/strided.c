@@ -115,7 +115,7 @@ static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
     Ox line = x;
     if (far) {                                                          /* its element stands in the row that it is wanted in */
         Dim none[MAX_RANK];
-        memcpy(none, x->type->dim, (size_t)(rank - 1) * sizeof *none);
+        memcpy(none, x->type->dim, (size_t)(rank - 2) * sizeof *none);
         none[rank - 2] = dim_int(cx, far);
         Ox gap = expand_dims(op, number_like(op, 0, x), none, rank - 1);
         line = concat_axis(op, offset > 0 ? (const Ox[]){ x, gap } : (const Ox[]){ gap, x }, 2, rank - 2);
