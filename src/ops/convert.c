@@ -56,12 +56,10 @@ static Ox only_element(Op *op, DType t)
     int rank;
     if (!need_rank(op, x, 0, &rank))
         return POISON;
-    if (rank > 0) {
-        Dim n = type_numel(op->cx, x->type);
-        if (!dim_require(op->cx, n, dim_int(op->cx, 1), "a Tensor with %s elements cannot be converted to Scalar", dim_text(op->cx, n)->s))
-            return POISON;
-        x = reshape_to(op, x, NULL, 0);
-    }
+    Dim n = type_numel(op->cx, x->type);
+    if (!dim_require(op->cx, n, dim_int(op->cx, 1), "a Tensor with %s elements cannot be converted to Scalar", dim_text(op->cx, n)->s))
+        return POISON;
+    x = reshape_to(op, x, NULL, 0);
     return t == DT_NONE || !ox_ok(x) ? x : ox_cast(op->g, x, t);
 }
 

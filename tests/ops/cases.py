@@ -173,6 +173,8 @@ def read(path):
                 cases[-1].message = line[3:]
             elif line.startswith("->"):
                 cases[-1].results.append(line[2:].strip())
+            elif re.match(r"=\d+>", line):                              # run_cases checks it
+                continue
             elif line.startswith("=>"):
                 cases[-1].nodes = line[2:].strip()
             else:

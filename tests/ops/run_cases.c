@@ -5,7 +5,8 @@
  *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
  *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
  *     => Mul Mul Add                                              the nodes, in order
- *     !! message                                                  instead of both: the error, whole
+ *     =23> Attention                                              the nodes of the finished model at opset 23, or why there is none
+ *     !! message                                                  instead of all: the error, whole
  *
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A complex tensor, c64 or
  * c128, lists the parts of each element: c64[2] 1 0 2 -1. A tensor without values gets a fixed pattern (see fill); a dim may be a name:
@@ -18,7 +19,7 @@
 
 #include <stdlib.h>
 
-typedef struct Case { char *call; VEC(char *) results; char *nodes, *message; int line; } Case;
+typedef struct Case { char *call; VEC(char *) results, finished; char *nodes, *message; int line; } Case;
 typedef VEC(Case) Cases;
 
 /* ---- reading the file ---- */
@@ -67,6 +68,8 @@ static void read_cases(Ctx *cx, char *text, Cases *out)
             continue;
         if (strncmp(s, "->", 2) == 0 && last)
             vec_push(cx, &last->results, s + 2);
+        else if (s[0] == '=' && s[1] >= '0' && s[1] <= '9' && last)
+            vec_push(cx, &last->finished, s + 1);
         else if (strncmp(s, "=>", 2) == 0 && last)
             last->nodes = s + 2;
         else
@@ -300,15 +303,15 @@ static void run_twins(Run *run, const Case *c)
     }
 }
 
-static void print_nodes(const Graph *g)
+static void list_nodes(const Graph *g, Buf *out)
 {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const Node *n = g->nodes.at[i];
         if (!n->dead && n->op && !node_is(n, "Identity"))
-            printf(" %s", n->name->s);
+            buf_fmt(out, " %s", n->name->s);
         for (int k = 0; !n->dead && k < n->n_attr; k++)
             if (n->attr[k].kind == ATTR_GRAPH)
-                print_nodes(n->attr[k].g);
+                list_nodes(n->attr[k].g, out);
     }
 }
 
@@ -323,6 +326,33 @@ static bool is_made_quantised(const Call *call, const Entry *e)
             quantised |= v.list->at[k].v.tag == V_TENSOR && v.list->at[k].v.t->kind == QUANT;
     }
     return quantised && e && e->at.n && !(e->at.at[0].kinds & QUANT);
+}
+
+/* `line` is "23> Attention", or "9> why not". */
+static void check_finished(Run *run, const Case *c, const char *line)
+{
+    char *names;
+    int opset = (int)strtol(line, &names, 10);
+    Ctx *cx = ctx_new();
+    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    TidyOptions o = { .opset = opset, .target_ort = true };
+    Call call = { 0 };
+    Value v;
+    Values got = { 0 };
+    g->target = opset;
+    g->ort = true;
+    if (make_call(run, c, g, &call, &v)) {
+        Buf b = buf_new(cx);
+        if (!failure(cx))
+            flatten(cx, v, &got);
+        if (!failure(cx) && add_outputs(g, &got) && tidy(g, &o))
+            list_nodes(g, &b);
+        const char *have = failure(cx) ? failure(cx) : buf_done(&b)->s, *want = names + strspn(names, "> ");
+        have += *have == ' ';
+        if (strcmp(want, have) != 0)
+            say(run, c, str_fmt(cx, "other nodes at opset %d", opset)->s, want, have);
+    }
+    ctx_free(cx);
 }
 
 /* "aten::gelu 18: Mul Div Erf Add Mul", "aten::gelu 9!" for what is refused there, "aten::x ? why" for a case that is refused. */
@@ -349,10 +379,11 @@ static void print_case(Run *run, const Case *c, int opset)
             printf("%s ? %s\n", name, failure(cx));
         if (!c->message && recorded)
             printf("%s %d%s", name, opset, made ? ":" : "!");
-        if (!c->message && recorded && made)
-            print_nodes(g);
+        Buf b = buf_new(cx);
+        if (made)
+            list_nodes(g, &b);
         if (!c->message && recorded)
-            printf("\n");
+            printf("%s\n", buf_done(&b)->s);
     }
     ctx_free(cx);
 }
@@ -367,6 +398,8 @@ static void check_case(Run *run, const Case *c, Graph *g, Value v)
         say(run, c, "other nodes", c->nodes + 1, names->s);
     if (!c->nodes)
         say(run, c, "the case lists no nodes", "=> ..", names->s);
+    for (size_t i = 0; i < c->finished.n; i++)
+        check_finished(run, c, c->finished.at[i]);
     if (run->emit && !emit(run, g->cx, c, g, &got))
         say(run, c, "refused", "a model", failure(g->cx));
     if (run->twins)
