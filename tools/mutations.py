@@ -18,7 +18,7 @@ COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 # Lines that say no result.
 IDLE = re.compile(r"\benum\b|#|MAX_RANK|\[\]|\{ 0 \}|need_rank|new_array|op_fail|op_refuse|fail\(|\bwhile \(|\bfor \(size_t"
                   r"|^\s*(?:Ox|Dim|int|int64_t|double|Value) \w+\[\d+\];")
-ROW = re.compile(r"FAMILY\(\w+, $")
+ROW = re.compile(r"\b[A-Z_]+\((?:\w+, )?$")
 # A statement that sets what was there before, alone on its line.
 ASSIGNED = re.compile(r"(?m)^ +((?:\*?[a-z][\w.\[\]>-]*) (?:[+*|&-]?=) [^;{}\n]+;)$")
 

@@ -12,12 +12,14 @@ typedef struct Fold2d { int64_t kernel[AXES], dilation[AXES], pad[AXES], stride[
 static bool pair_of(Op *op, const char *name, int64_t least, int64_t out[AXES])
 {
     Ints v = arg_ints_n(op, name, AXES);
+    if (v.n != AXES)
+        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "It is expected %s equals to 2, but got size %zu", name, v.n);
     for (size_t i = 0; i < AXES; i++) {
-        out[i] = v.n ? v.at[i] : 1;
+        out[i] = v.at[i];
         if (out[i] < least)
             return fail(op->cx, E_VALUE, "%s should be %s zero, but got %lld", name, least ? "greater than" : "at least", (long long)out[i]);
     }
-    return !ctx_failed(op->cx);
+    return true;
 }
 
 /* Windows over an image of these sizes. */
