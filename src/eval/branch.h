@@ -74,6 +74,21 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 /* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact. That two are equal does not: results
  * would get one's name in an arm and the other's in the other. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
+/* ---- choice.c ---- */
+
+bool val_is_option(Value v);                            /* a string or a member of an enum, known or one of several */
+Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
+/* All that either may be. False: they are of different kinds. */
+MUST_USE bool options_join(Ctx *cx, Value a, Value b, Values *all);
+/* The place of v among them, an int. */
+Value option_index(Graph *g, Value v, const Values *all);
+/* An operator that looks at a choice. *mine: it did; else must_be_set says what can be done with one. */
+MUST_USE bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+MUST_USE bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out);
+/* Why it cannot be used here; false. */
+bool choice_fail(Ctx *cx, const Choice *c);
+Ox choice_ox(Graph *g, const Choice *c);                /* of strings, whose index is not known: a 0-d string */
+
 /* Does v hold nothing that holds itself, or has very many levels? */
 bool is_shallow(Value v, int levels);
 bool val_is_int(Value v);                               /* known or not */

@@ -3,7 +3,7 @@
  * An operator goes to the first that knows it: what needs the evaluator itself (raise, wait, stacked lists, higher-order
  * operators), then builtin.c (values that are not tensors), then op_call, which refuses what nobody knows. Each function and
  * module pushes a Where record, so that an error and a node can say where in the user's model they come from. */
-#include "eval/stacked.h"
+#include "eval/branch.h"
 
 /* ---- positions ---- */
 
@@ -294,7 +294,7 @@ static Str staged_text(Value v) { return v.tag == V_UNINIT && v.any ? ((const Un
 /* Does v's text say something that only the running model knows? */
 static bool is_told_by_name(Value v, int depth)
 {
-    bool found = v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
+    bool found = v.tag == V_CHOICE || v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
                  (v.tag == V_LIST && v.list->stacked);
     for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
         found = is_told_by_name(v.list->at[i].v, depth - 1);
@@ -431,6 +431,8 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     bool mine = false;
     if (str_is(e->op, "prim::RaiseException"))
         return eval_raise(ev, op_raise_message(ev->cx, args, n));
+    if (!choice_op(ev, e->op, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx);
     if (!text_op(ev, e->op, args, n, &mine, out) || mine)
         return mine && !ctx_failed(ev->cx);
     if (optional_op(ev, e->op, args, n, out))

@@ -98,7 +98,7 @@ static bool to_named_tuple(Eval *ev, Value v, const TypeExpr *t, Value *out)
 bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
 {
     *out = v;
-    if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE)
+    if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE || v.tag == V_CHOICE)
         return true;
     if (is(t, "Optional"))
         return v.tag == V_NONE || t->n == 0 ? true : convert_to(ev, v, t->args[0], what, out);
@@ -159,6 +159,8 @@ static bool dict_is_a(Eval *ev, const Dict *d, const TypeExpr *t)
 
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
 {
+    if (v.tag == V_CHOICE)
+        v = v.choice->at[0];
     if (is(t, "Any"))
         return true;
     if (is(t, "Optional") && v.tag == V_NONE)

@@ -39,6 +39,8 @@ bool must_be_set(Eval *ev, Value v)
         fail_hint(ev->cx, "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
         return false;
     }
+    if (v.tag == V_CHOICE)
+        return choice_fail(ev->cx, v.choice);
     if (v.tag == V_DICT && v.dict->lost)
         return fail(ev->cx, E_UNSUPPORTED, "what this dict holds cannot be told: %s", v.dict->lost->s);
     if (container_lost(v))
@@ -118,6 +120,8 @@ bool get_attr(Eval *ev, Value v, Str name, Value *out)
         *out = str_is(name, "name") ? val_str(v.e->name) : v.e->value;
         return true;
     }
+    if (v.tag == V_CHOICE && v.choice->at[0].tag == V_ENUM)
+        return choice_attr(ev, v.choice, name, out);
     if (v.tag == V_NAMESPACE)
         return resolve_name(ev, str_fmt(ev->cx, "%s.%s", v.s->s, name->s), out);
     if (!must_be_set(ev, v))
@@ -176,7 +180,15 @@ static bool symbolic_index(Eval *ev, Value base, Value index, Value *out)
 static bool eval_index(Eval *ev, const Expr *e, Value *out)
 {
     Value base, index;
-    if (!eval_expr(ev, e->a, &base) || !eval_expr(ev, e->b, &index) || !must_be_set(ev, base) || !must_be_set(ev, index))
+    if (!eval_expr(ev, e->a, &base) || !eval_expr(ev, e->b, &index) || !must_be_set(ev, base))
+        return false;
+    if (index.tag == V_CHOICE) {
+        bool mine;
+        OpArg looked[2] = { { NULL, base }, { NULL, index } };
+        if (!choice_op(ev, str_of(ev->cx, "aten::__getitem__"), looked, 2, &mine, out) || mine)
+            return mine && !ctx_failed(ev->cx);
+    }
+    if (!must_be_set(ev, index))
         return false;
     if (!val_ok(base) || !val_ok(index)) {
         *out = val_poison();

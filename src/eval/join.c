@@ -386,7 +386,7 @@ static bool same(Join *j, Value a, Value b)
 {
     if (a.tag != b.tag)
         return false;
-    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || a.tag == V_SYMFLOAT)
+    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || a.tag == V_SYMFLOAT || a.tag == V_CHOICE)
         return a.any == b.any;
     if (a.tag == V_SYMBOOL)
         return a.any == b.any && (!a.sb->ox || graph_sees(j->ev->g, a.sb->ox));
@@ -408,12 +408,30 @@ static Value join_one(Join *j, Value v, bool first)
         Value zero = v.tag == V_SYMINT ? val_int(0) : v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
         return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
     }
+    case V_CHOICE:
+        return val_choice(j->ev->cx, v.choice->at, v.choice->n, first ? join_numbers(j, v.choice->index, val_int(0)) : join_numbers(j, val_int(0), v.choice->index));
     default: return v;
     }
 }
 
+/* Different strings, or members of an enum: which of them is one more number that the arms give. */
+static Value join_options(Join *j, Value a, Value b)
+{
+    Ctx *cx = j->ev->cx;
+    Values all;
+    Value in[2] = { a, b };
+    if (!options_join(cx, a, b, &all))
+        return never_alike(j, "the arms of a branch give a string and an enum's member, or members of two enums");
+    for (int k = 0; k < 2; k++)                                        /* in the second walk only the kind of number counts */
+        in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE ? option_index(j->arm[k]->g, in[k], &all) : in[k].choice->index;
+    Value index = join_numbers(j, in[0], in[1]);
+    return index.tag == V_INT ? all.at[index.i] : val_choice(cx, all.at, (int64_t)all.n, index);
+}
+
 static Value join_pair(Join *j, Value a, Value b)
 {
+    if (val_is_option(a) && val_is_option(b))
+        return join_options(j, a, b);
     if (container_lost(a) || container_lost(b))
         return never(j, container_lost(a) ? container_lost(a) : container_lost(b));
     if (val_is_int(a) && val_is_int(b))
@@ -547,8 +565,11 @@ static bool join_dict(Join *j, Dict *d)
     bool alike = na == nb && now;
     for (int64_t i = 0; alike && i < na; i += 2)
         alike = val_equal(cx, x[i], y[i]);
-    if (!alike)
-        return disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+    if (!alike) {
+        disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+        fail_hint(cx, "set the keys in both arms, to an empty tensor where there is nothing (torch.zeros(0))");
+        return false;
+    }
     for (int64_t i = 0; i < n && j->walk == BUILD && na != n; i += 2)
         dict_remove(cx, d, now[i]);
     for (int64_t i = 0; i < na; i += 2) {

@@ -55,6 +55,8 @@ bool loop_add_leaves(Loop *l, Value v)
         return add_leaf(l, v);
     if (v.tag == V_LIST && v.list->stacked)
         return add_list_leaves(l, v.list->stacked);
+    if (v.tag == V_CHOICE)
+        return add_leaf(l, v.choice->index);
     for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
         ok = loop_add_leaves(l, v.tuple->at[i]);
     for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
@@ -102,7 +104,7 @@ size_t count_leaves(Value v)
     size_t n = 0;
     if (v.tag == V_LIST && v.list->stacked)
         return stacked_n_columns(v.list->stacked);
-    if (v.tag == V_TENSOR || val_is_plain_number(v))
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || v.tag == V_CHOICE)
         return 1;
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
         n += count_leaves(v.tuple->at[i]);
@@ -213,6 +215,8 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
             return rebuild_tensor(l, leaf, now);
         return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
     }
+    if (v.tag == V_CHOICE)
+        return val_choice(l->ev->cx, v.choice->at, v.choice->n, rebuild(l, v.choice->index, next, behind));
     if (v.tag == V_MAYBE) {
         Value present = rebuild(l, v.maybe->present, next, behind);
         return val_maybe(cx, present, rebuild(l, v.maybe->value, next, behind));

@@ -201,6 +201,21 @@ static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_
     return true;
 }
 
+/* A string before the loop, another one after a trip: from the next run on which of all these it is is carried. */
+static bool match_option(Loop *l, Carried *k, Value before, Value v, size_t *next)
+{
+    Ctx *cx = l->ev->cx;
+    Values all;
+    if (!options_join(cx, before, v, &all))
+        return cannot_match(l, before, v);
+    if (before.tag == V_CHOICE && (int64_t)all.n == before.choice->n)
+        return widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, option_index(l->g, v, &all)));
+    if (k->shape.tag != before.tag || k->shape.any != before.any)
+        return loop_give_up(l, str_of(cx, "a string inside a list, tuple, dict or object is another one after a trip"));
+    k->shape = val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all));
+    return k->reshaped = l->again = true;
+}
+
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
 /* Go through v, the value after the body, along the value before it. */
@@ -254,6 +269,8 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
             ok = match(l, k, before.obj->slot[i].v, v.obj->slot[i].v, next);
         return ok;
     }
+    if (val_is_option(before) && val_is_option(v) && (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
+        return match_option(l, k, before, v, next);
     if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
         return true;
     return cannot_match(l, before, v);

@@ -1,5 +1,5 @@
 /* outputs.c - the graph's outputs: the leaves of what forward returns, one output each, named by where they lie in it. */
-#include "eval/stacked.h"
+#include "eval/branch.h"
 
 typedef struct Outputs { Eval *ev; Map taken; size_t n; } Outputs;
 
@@ -191,6 +191,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     case V_COMPLEX: return output_complex(out, v.c, place);
     case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
+    case V_CHOICE: return (v.choice->at[0].tag == V_STR || choice_fail(cx, v.choice)) && output_ox(out, choice_ox(ev->g, v.choice), place);
     case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);
     case V_FUTURE: return make_output(out, *v.future, place, top);
     case V_OBJ: return must_be_set(ev, v) && output_object(out, v.obj, place);

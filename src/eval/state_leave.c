@@ -200,6 +200,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
+    if (val_is_option(before) && val_is_option(after))
+        return mode_decides(ev, at, name, &ok) ? ok : no_input(ev, at, name, str_of(cx, "it is a string or a member of an enum; an int in its place would do"));
     return mode_decides(ev, at, name, &ok) ? ok
                : no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
 }

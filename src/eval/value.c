@@ -211,6 +211,8 @@ static bool dicts_equal(Ctx *cx, Dict *a, Dict *b)
 bool val_equal(Ctx *cx, Value a, Value b)
 {
     double x, y;
+    if ((a.tag == V_CHOICE || b.tag == V_CHOICE) && (a.tag != b.tag || a.any != b.any))
+        return fail(cx, E_UNDECIDED, "a value that the running model chooses among several is compared inside a list, tuple or dict");
     if (number_of(a, &x) && number_of(b, &y))
         return numbers_equal(a, b, x, y);
     if (a.tag != b.tag)
@@ -308,6 +310,7 @@ const char *val_kind(Value v)
     case V_CLASS: return "a class";
     case V_FUNCTION: return "a function";
     case V_NAMESPACE: return "a namespace";
+    case V_CHOICE: return val_kind(v.choice->at[0]);
     case V_UNINIT: return "a value that was never set";
     case V_MAYBE: return "None or a value, as the running model decides,";
     }

@@ -22,6 +22,7 @@ typedef enum {
     V_FUTURE,       /* of fork: the value itself, already computed */
     V_CLASS, V_FUNCTION, V_NAMESPACE,   /* callables and paths, inside eval only */
     V_UNINIT,       /* uninitialized(T): may be passed around, never read */
+    V_CHOICE,       /* one of several known strings or members of an enum, as the running model decides (choice.c) */
     V_MAYBE,        /* None or a value, as the running model decides: may be passed around, asked `is None`, and read behind that */
 } ValTag;
 
@@ -42,10 +43,11 @@ typedef struct Value {
         bool b; int64_t i; double f; const double *c /* re, im */; Str s; DType dtype;
         Dim dim; Ox ox; const SymBool *sb;
         Tensor *t; List *list; Tuple *tuple; Dict *dict; Obj *obj;
-        const struct EnumMember *e; const struct Value *future; const struct Maybe *maybe; const void *any;
+        const struct EnumMember *e; const struct Value *future; const struct Maybe *maybe; const struct Choice *choice; const void *any;
     };
 } Value;
 
+typedef struct Choice { const Value *at; int64_t n; Value index; /* an int below n */ } Choice;
 struct Maybe { Value present; /* a bool */ Value value; /* zeros while it is None: nobody reads them */ };
 
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */

@@ -185,7 +185,7 @@ def test_returned(tmp_path):
     """Each part of the items is a sequence."""
     import numpy
     import onnxruntime
-    import oracle
+    oracle = scripted.oracle
     oracle.converted(scripted.save(Returned(), tmp_path), tmp_path / "model.onnx", *SPEC)
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
     assert [o.name for o in session.get_outputs()] == ["output.a", "output.b"]
