@@ -100,14 +100,14 @@ static bool cut_all(const Cut *c, Dim each, Value *out)
     return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, false), .ragged = true }, whole, out);
 }
 
-/* One part more than that when the model runs is an error of Split, as it is one of the program's. */
+/* The last one has all that is left. */
 static bool cut_some(const Cut *c, Dim each, Value *out)
 {
     Ctx *cx = c->ev->cx;
     List *sizes = list_new(cx, c->wanted, str_of(cx, "int"));
     Dim left = c->size, zero = dim_int(cx, 0);
     for (uint32_t i = 0; i < c->wanted && left; i++) {
-        list_append(cx, sizes, val_dim(cx, dim_min(cx, each, left)));
+        list_append(cx, sizes, val_dim(cx, i + 1 == c->wanted ? left : dim_min(cx, each, left)));
         left = dim_max(cx, zero, dim_sub(cx, left, each));
     }
     if (ctx_failed(cx))

@@ -383,7 +383,7 @@ def test_state_is_told_and_left_out():
 
 def test_what_is_only_printed_needs_no_translation(capsys):
     def prints(x):
-        print(torch.special.bessel_j0(x))
+        print(torch.poisson(x))
         return x + 1
     assert ops(checked(prints, ROWS))[-1] == "Add"
 
@@ -572,18 +572,18 @@ def test_verbose_prints_the_graph_and_keeps_the_lines(capsys):
 # ---- errors ----
 
 def test_an_operator_without_a_translation():
-    class Bessel(torch.nn.Module):
+    class Poisson(torch.nn.Module):
         def forward(self, x):
-            return torch.special.bessel_j0(x)
+            return torch.poisson(x)
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError) as e:
-        exported(Bessel(), ROWS, opset_version=13)
-    assert "Exporting the operator 'aten::special_bessel_j0' to ONNX opset version 13 is not supported" in str(e.value)
+        exported(Poisson(), ROWS.abs(), opset_version=13)
+    assert "Exporting the operator 'aten::poisson' to ONNX opset version 13 is not supported" in str(e.value)
     assert "test_export.py:" in str(e.value) and isinstance(e.value, RuntimeError)
 
 
 def test_a_failed_export_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError):
-        pt2onnx.export(lambda x: torch.special.bessel_j0(x), ROWS, tmp_path / "m.onnx")
+        pt2onnx.export(lambda x: torch.poisson(x), ROWS.abs(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
 
 
@@ -716,13 +716,14 @@ def test_parts_of_an_open_size_in_a_script(function, sizes):
 
 
 def test_parts_of_an_open_size_in_a_trace():
-    """As many as the trace has; more than that are an error of the model too."""
+    """As many as the trace has, which is said."""
     with pytest.warns(UserWarning, match="3 when the model runs, as many as the program takes"):
         model = exported(thirds, torch.ones(2, 18), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
     for n in (13, 14, 15):
         agrees(model, thirds, torch.randn(2, n))
-    model = exported(by_fours, torch.ones(2, 8), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
-    with pytest.raises(Exception, match="Split"):
-        run(model, torch.ones(2, 9))
+    with pytest.warns(UserWarning, match="2 when the model runs, as many as the program takes"):
+        model = exported(by_fours, torch.ones(2, 8), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
+    for n in (5, 7, 8):
+        agrees(model, by_fours, torch.randn(2, n))
     model = exported(rows, torch.ones(3, 2), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
     assert dims(model.graph.input[0]) == ["b", 2]
