@@ -214,7 +214,7 @@ typedef struct Quantile { Ox sorted, ranks; bool per_column; } Quantile;
 static Ox of_rank(Op *op, const Quantile *q, Ox rank)
 {
     Ox at = ox_ok(rank) ? ox_cast(op->g, rank, DT_INT64) : POISON;
-    return ox_with(op, q->per_column ? "GatherElements" : "Gather", INPUTS(q->sorted, at), INT("axis", ox_ok(q->sorted) ? ox_rank(q->sorted) - 1 : 0));
+    return ox_with(op, q->per_column ? "GatherElements" : "Gather", INPUTS(q->sorted, at), INT("axis", ox_rank(q->sorted) - 1));
 }
 
 static Ox interpolated(Op *op, const Quantile *q)
