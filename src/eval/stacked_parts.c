@@ -131,6 +131,27 @@ static bool finish(PartsOp *op, Value *out)
     return !ctx_failed(cx);
 }
 
+/* tensor([[a, b], ..]): the columns side by side. */
+static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = ev->cx;
+    const List *like = s->item.parts->like.list;
+    Value type = n > 1 && (!args[1].name || str_is(args[1].name, "dtype")) ? args[1].v : val_none();
+    const char *elem = s->item.parts->at[0].elem;
+    Ox axis = ox_ints(ev->g, (int64_t[]){ 1 }, 1);
+    Ox *column = new_array(cx, Ox, like->n);
+    for (int64_t i = 0; i < like->n; i++) {
+        if (!column || !val_is_plain_number(like->at[i].v) || strcmp(s->item.parts->at[i].elem, elem))
+            return fail(cx, E_UNSUPPORTED, "torch.tensor of a list of lists whose length only the running model knows, which hold more than numbers of one kind");
+        Ox whole = stacked_whole(ev, s->column[i]);
+        column[i] = ox_g(ev->g, "Unsqueeze", whole, axis);
+    }
+    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL) : strcmp(elem, "float") ? s->item.parts->at[0].type->dtype : DT_FLOAT;
+    Ox rows = column ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1))) : POISON;
+    *out = val_tensor(cx, ox_cast(ev->g, rows, t));
+    return !ctx_failed(cx);
+}
+
 static const PartsRow *row_of(Str name)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -154,6 +175,8 @@ bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *ou
         list_stack(cx, l, NULL);
         return true;
     }
+    if (l && l->stacked && str_is(name, "aten::tensor") && l->stacked->item.parts->like.tag == V_LIST)
+        return tensor_of_rows(ev, l->stacked, args, n, out);
     if (!op.row || !l) {
         fail(cx, E_UNSUPPORTED, "%s of a list of tuples, dicts or objects whose length only the running model knows", name->s);
         fail_hint(cx, "l[i], slices, len, append, insert, pop, extend, + and loops over it can be converted; keep what else needs in a list of its own");

@@ -69,6 +69,15 @@ static Graph *deeper(Graph *a, Graph *b)
     return b;
 }
 
+/* The line is that of the operator whose result decides the size: where the number is asked for the program may not say at all. */
+static bool decided_elsewhere(Graph *g, Dim d, Ox from)
+{
+    SourceId at = from->kind == OX_NODE ? from->node->at : where_intern(g->cx);
+    fail_at(g->cx, at, E_UNSUPPORTED, "the size %s is decided here, inside a branch or loop that ONNX runs, and needed as a number outside of it", dim_text(g->cx, d)->s);
+    fail_hint(g->cx, "fix the sizes that the branch or loop rests on with -i, so that it is decided or unrolled; or keep the number in a variable that is set there");
+    return false;
+}
+
 static bool scope_of(Graph *g, Dim d, Graph **scope)
 {
     DimView v = dim_view(g->cx, d);
@@ -76,7 +85,7 @@ static bool scope_of(Graph *g, Dim d, Graph **scope)
     SizeOf from;
     if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from)) {
         if (!graph_sees(g, from.v))
-            return fail(g->cx, E_UNSUPPORTED, "the size %s is decided inside another branch or loop", dim_text(g->cx, d)->s);
+            return decided_elsewhere(g, d, from.v);
         if (from.v->graph)
             *scope = deeper(*scope, from.v->graph);
         return true;

@@ -124,6 +124,14 @@ class FixedLists(nn.Module):
         return total + out[-1][1]
 
 
+class Rows(nn.Module):
+    def forward(self, x):
+        rows: List[List[float]] = []
+        for i in range(x.size(0)):
+            rows.append([float(x[i, 0]), i + 0.5])
+        return torch.tensor(rows), torch.tensor(rows, dtype=torch.float64)
+
+
 @torch.jit.script
 class Track:
     def __init__(self, box: Tensor, age: int):
@@ -152,7 +160,7 @@ class Symbolic(nn.Module):
         return row, number
 
 
-PROGRAMS = [(Pairs(), SOME), (Detections(), SOME), (Named(), SOME), (InAnArm(), ROWS), (Changed(), SOME), (Queue(), ROWS), (FixedLists(), SOME),
+PROGRAMS = [(Pairs(), SOME), (Detections(), SOME), (Named(), SOME), (InAnArm(), ROWS), (Changed(), SOME), (Queue(), ROWS), (FixedLists(), SOME), (Rows(), SOME),
             (Objects(), ROWS), (Symbolic(), SOME)]
 
 
