@@ -115,13 +115,27 @@ static Ox lower_matmul(Op *op)
     return product_of(op, x, y);
 }
 
+/* The matrix that an expand gave every batch of x, as torch's decomposition of a linear layer writes it: MatMul broadcasts by itself, and the
+ * weight stays one. */
+static Ox without_batches(const Op *op, Ox x, Ox y)
+{
+    if (y->kind != OX_NODE || !node_is(y->node, "Expand") || dim_eq(op->cx, ox_dim(x, 0), ox_dim(y, 0)) != YES)
+        return y;
+    Ox one = y->node->in[0];
+    int rank = ox_rank(one);
+    bool whole = rank == 2 || (rank == 3 && dim_is(ox_dim(one, 0), 1));
+    for (int i = 1; i <= 2 && whole; i++)
+        whole = dim_eq(op->cx, ox_dim(one, rank - i), ox_dim(y, 3 - i)) == YES;
+    return whole ? one : y;
+}
+
 /* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text: the second one's name */
 static Ox lower_product(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, op->row->text);
     if (!rank_is(op, x, "self", (int)op->row->datum / 10) || !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
         return POISON;
-    return product_of(op, x, y);
+    return product_of(op, x, op->row->datum == 33 ? without_batches(op, x, y) : y);
 }
 
 static Ox lower_addmm(Op *op)

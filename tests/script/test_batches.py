@@ -1,5 +1,5 @@
 """A model that was saved at a batch of 2 is right at batches of 1, 3 and 7, and at 0 where PyTorch is: each network below traced, scripted
-and exported, converted once with an open batch, and run in one session against the module itself."""
+and exported (as it is, and decomposed), converted once with an open batch, and run in one session against the module itself."""
 import warnings
 
 import pytest
@@ -217,7 +217,13 @@ def save(model, form, example, path):
         torch.jit.save(torch.jit.script(model), path)
     else:
         batch = torch.export.Dim("N", min=0, max=16)
-        torch.export.save(torch.export.export(model, tuple(example), dynamic_shapes=tuple({0: batch} for _ in example)), path)
+        program = torch.export.export(model, tuple(example), dynamic_shapes=tuple({0: batch} for _ in example))
+        torch.export.save(program, path)
+        torch.export.save(program.run_decompositions(), decomposed(path))
+
+
+def decomposed(path):
+    return path.replace(".pt2", ".dec.pt2")
 
 
 def specs(model, form, example):
@@ -247,9 +253,10 @@ def test_every_batch(make, form, shapes, ints, least, tmp_path):
         example = inputs(2, shapes, ints)
         save(model, form, example, path)
         runs = runs_of(model, shapes, ints, least)
-    oracle.converted(path, out, *specs(model, form, example))
-    oracle.check(out)
-    oracle.run(out, runs)
+    for saved in [path] + ([decomposed(path)] if form == "exported" else []):
+        oracle.converted(saved, out, *specs(model, form, example))
+        oracle.check(out)
+        oracle.run(out, runs)
 
 
 def test_a_loop_over_the_batch(tmp_path):
