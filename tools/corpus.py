@@ -24,7 +24,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "python"))
 import oracle                                                       # noqa: E402
 
 SETS = ("toys113", "toys213", "export", "programs", "exports", "vision", "classification", "segmentation", "video", "detection", "quantised",
-        "audio", "demand", "transformers")
+        "audio", "timm", "demand", "transformers")
 COLUMNS = ("right", "refused as limits.md says", "refused", "wrong", "crashed")
 REFUSED_MOST = 0.05                 # of all models; one of a few is no more
 

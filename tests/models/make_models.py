@@ -31,6 +31,9 @@ def sets(corpus):
         if corpus and importlib.util.find_spec("torchaudio"):
             import audio
             found.append(("audio", audio.RECIPES))
+        if corpus and importlib.util.find_spec("timm"):
+            import timm_families
+            found.append(("timm", timm_families.RECIPES))
         return found
     import exported
     import programs

@@ -51,7 +51,8 @@ def randomise(module, seed=0):
                     uniform(m.bias, -0.5, 0.5)
             elif isinstance(m, (torch.nn.LayerNorm, torch.nn.GroupNorm)) and m.weight is not None:
                 uniform(m.weight, 0.5, 1.5)
-                uniform(m.bias, -0.5, 0.5)
+                if m.bias is not None:
+                    uniform(m.bias, -0.5, 0.5)
             elif type(m).__name__ == "FrozenBatchNorm2d":           # of detectors: buffers, and no batch to calibrate them with
                 uniform(m.weight, 0.4, 0.8)
                 uniform(m.bias, -0.2, 0.2)
