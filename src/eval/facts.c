@@ -307,7 +307,7 @@ static bool keeps_rank(const Node *n)
         "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf", "Gelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Sin",
         "Cos", "Tan", "Not", "Clip", "Softmax", "LogSoftmax", "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "Equal", "Less",
         "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Where", "LayerNormalization", "BatchNormalization",
-        "InstanceNormalization", "GroupNormalization", "Dropout", "CumSum", "Pad",
+        "InstanceNormalization", "GroupNormalization", "Dropout", "CumSum", "Pad", "QuantizeLinear", "DequantizeLinear",
     };
     for (size_t i = 0; i < COUNT(ops); i++)
         if (node_is(n, ops[i]))

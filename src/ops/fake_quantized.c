@@ -205,6 +205,10 @@ static Ox lower_decomposed_fake_quant(Op *op)
     return from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s), &s);
 }
 
+#define OBSERVED(name, marks, ret) REFUSE("it makes its scale anew from the range that it has observed: save the model after convert, or with FakeQuantize for FusedMovingAvgObsFakeQuantize", \
+    "aten::" name "(Tensor self, Tensor observer_on, Tensor fake_quant_on, " marks ", float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> " ret)
+#define WRITTEN "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point"
+#define RETURNED "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point"
 #define FAKE(line)         FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
 #define QD "quantized_decomposed::"
 #define RANGE "int quant_min, int quant_max, ScalarType dtype"
@@ -222,6 +226,8 @@ const OpRow ops_fake_quantized[] = {
     FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
     FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN, QD "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE ") -> Tensor"),
     FAMILY(lower_decomposed_dequantize, 1, NULL, PLAIN, QD "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
+    OBSERVED("fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor"), OBSERVED("_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)"),
+    OBSERVED("_fused_moving_avg_obs_fq_helper_functional", RETURNED, "(Tensor output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)"),
     LOWER(lower_decomposed_fake_quant, NULL, PLAIN, QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor"),
     OPS_END
 };

@@ -49,6 +49,7 @@
     ROWS(attention) \
     ROWS(quantized) \
     ROWS(quantized_layers) \
+    ROWS(quantized_blocks) \
     ROWS_AND_RULES(fake_quantized) \
     ROWS(prepacked) \
     ROWS(rnn) \
