@@ -50,7 +50,7 @@ bool same_shape(Ctx *cx, Ox a, Ox b);       /* and type */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
-/* ---- legalising (legalise.c, legal_index.c, legal_scatter.c, dims.c) ---- */
+/* ---- legalising (legalise.c, legal_index.c, legal_parts.c, legal_bits.c, legal_scatter.c, dims.c) ---- */
 
 typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
 typedef struct Legal {
@@ -62,14 +62,20 @@ typedef struct Legal {
     Map ops;                        /* operator name -> what makes it legal */
 } Legal;
 
+Ox one_axis(Graph *g, int64_t axis);       /* as int64[1] */
+Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
+Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
+Verdict legal_einsum(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
-/* The part of x along an axis from start[which] to end[which], with what opset 9 has. False after an error. */
-bool slice_by_counting(Graph *g, Ox *x, Ox start, Ox end, int64_t which, int64_t axis);
+Verdict legal_gather_nd(Legal *l, Node *n, Ox *out);
+Verdict legal_pad(Legal *l, Node *n, Ox *out);
 Verdict legal_range(Legal *l, Node *n, Ox *out);
 Verdict legal_reshape(Legal *l, Node *n, Ox *out);
 Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out);
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out);
+Verdict legal_slice(Legal *l, Node *n, Ox *out);
+Verdict legal_split(Legal *l, Node *n, Ox *out);
 Verdict legal_topk(Legal *l, Node *n, Ox *out);
 Verdict legal_trilu(Legal *l, Node *n, Ox *out);
 

@@ -6,7 +6,7 @@
 
 /* ---- counting -------------------------------------------------------------------------------------------------------- */
 
-static Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
+Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
 
 /* How many numbers Range gives: ceil((limit - start) / delta), none when that is negative; as int64[1]. */
 static Ox range_count(Graph *g, Ox start, Ox limit, Ox delta)
@@ -41,25 +41,6 @@ Verdict legal_range(Legal *l, Node *n, Ox *out)
     Ox steps = ox_cast(g, at, t), far = ox_g(g, "Mul", steps, n->in[2]);
     out[0] = ox_g(g, "Add", far, n->in[0]);
     return CHANGED;
-}
-
-/* A place along an axis of this size as slices count: from the end when negative, and never outside. All are int64[1]. */
-static Ox place_in(Graph *g, Ox at, Ox size)
-{
-    Ox zero = ox_ints(g, (int64_t[]){ 0 }, 1), behind = ox_g(g, "Less", at, zero), back = ox_g(g, "Add", at, size);
-    Ox place = ox_g(g, "Where", behind, back, at), from = ox_g(g, "Max", place, zero);
-    return ox_g(g, "Min", from, size);
-}
-
-/* Slice before 10 has no places that are not known: the items are picked, by their numbers counted up from the first one's. */
-bool slice_by_counting(Graph *g, Ox *x, Ox start, Ox end, int64_t which, int64_t axis)
-{
-    Ox number = ox_ints(g, &which, 1), zero = ox_ints(g, (int64_t[]){ 0 }, 1), shape = ox_g(g, "Shape", *x), size = ox_g(g, "Gather", shape, one_axis(g, axis));
-    Ox first = ox_g(g, "Gather", ox_cast(g, start, DT_INT64), number), last = ox_g(g, "Gather", ox_cast(g, end, DT_INT64), number);
-    Ox low = place_in(g, first, size), high = place_in(g, last, size), span = ox_g(g, "Sub", high, low), n = ox_g(g, "Max", span, zero);
-    Ox at = count_to(g, n), items = ox_g(g, "Add", at, low);
-    *x = ox_g_with(g, "Gather", INPUTS(*x, items), INT("axis", axis));
-    return ox_ok(*x);
 }
 
 /* 0, 1, .. along an axis of a matrix, as [n, 1] or [1, n] */
@@ -150,27 +131,56 @@ static bool static_shape(Ox x, int64_t *shape)
     return ox_rank(x) > 0;
 }
 
-/* Items of flat memory. The indices' other coordinates are constants, so all sizes must be known. */
+/* The same for sizes that are open: counts along the other axes, added up. */
+static Ox open_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
+{
+    int rank = ox_rank(x);
+    Dim stride = dim_int(g->cx, 1);
+    Ox at = ox_int(g, 0);
+    for (int i = rank - 1; i >= 0; i--) {
+        Ox step = ox_dim_value(g, stride);
+        if (i == axis) {
+            *stride_of_axis = step;
+        } else {
+            int64_t others[MAX_RANK];
+            for (int k = 0, n = 0; k < rank; k++)
+                if (k != i)
+                    others[n++] = k;
+            Ox zero = ox_int(g, 0), end = ox_dim_value(g, ox_dim(index, i)), run = ox_g(g, "Range", zero, end, ox_int(g, 1)), far = ox_g(g, "Mul", run, step);
+            Ox along = rank > 1 ? ox_g(g, "Unsqueeze", far, ox_ints(g, others, (size_t)rank - 1)) : far;
+            at = ox_g(g, "Add", at, along);
+        }
+        stride = dim_mul(g->cx, stride, ox_dim(x, i));
+    }
+    return at;
+}
+
+/* Items of flat memory. The indices' other coordinates are constants where all sizes are known. */
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
 {
     enum { MOST = 1 << 20 };
     (void)l;
     Graph *g = n->graph;
-    Ox x = n->in[0], index = ox_cast(g, n->in[1], DT_INT64);
+    Ox x = n->in[0], index = ox_cast(g, n->in[1], DT_INT64), step = NULL, others;
     int64_t shape[MAX_RANK], of[MAX_RANK], stride = 1, numel = 1, axis = node_int(n, "axis", 0);
     int rank = ox_rank(x);
-    if (!static_shape(x, of) || !static_shape(index, shape))
+    if (rank < 1 || ox_rank(index) != rank)
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
-    for (int i = rank - 1; i > axis; i--)
-        stride *= of[i];
-    for (int i = 0; i < rank; i++)
+    bool known = static_shape(x, of) && static_shape(index, shape);
+    for (int i = 0; known && i < rank; i++) {
+        stride *= i > axis ? of[i] : 1;
         numel *= shape[i];
-    if (numel > MOST)
-        return AS_IT_IS;
-    Ox below = ox_g(g, "Less", index, ox_int(g, 0)), wrapped = ox_g(g, "Add", index, ox_int(g, of[axis]));
-    Ox from = ox_g(g, "Where", below, wrapped, index), far = ox_g(g, "Mul", from, ox_int(g, stride));
-    Ox at = ox_g(g, "Add", far, places(g, shape, of, rank, (int)axis)), flat = ox_g(g, "Reshape", x, one_axis(g, -1));
+    }
+    if (known && numel <= MOST) {
+        step = ox_int(g, stride);
+        others = places(g, shape, of, rank, (int)axis);
+    } else {
+        others = open_places(g, x, index, (int)axis, &step);
+    }
+    Ox size = ox_dim_value(g, ox_dim(x, (int)axis)), below = ox_g(g, "Less", index, ox_int(g, 0)), wrapped = ox_g(g, "Add", index, size);
+    Ox from = ox_g(g, "Where", below, wrapped, index), far = ox_g(g, "Mul", from, step);
+    Ox at = ox_g(g, "Add", far, others), flat = ox_g(g, "Reshape", x, one_axis(g, -1));
     out[0] = ox_g_with(g, "Gather", INPUTS(flat, at), INT("axis", 0));
     return CHANGED;
 }

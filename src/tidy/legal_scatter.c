@@ -2,7 +2,7 @@
  *
  * One idea: compare every index with every place that it could name. What meets is kept, the rest changes nothing (0, 1, an
  * infinity), and a reduction over the indices gives one number a place. Memory is the product of both sizes; several updates of one
- * place count, as they must. */
+ * place count, as they must. Without a reduction they are places of flat memory, before 11 gave ScatterND and GatherND. */
 #include "tidy/internal.h"
 
 #include <math.h>
@@ -14,9 +14,12 @@ static Ox outermost(Graph *g, DType t, bool low)
 {
     if (dtype_is_float(t))
         return ox_number(g, t, low ? -INFINITY : INFINITY);
-    if (t == DT_INT32)
-        return ox_integer(g, t, low ? INT32_MIN : INT32_MAX);
-    return t == DT_INT64 ? ox_integer(g, t, low ? INT64_MIN : INT64_MAX) : NULL;
+    if (t == DT_INT64)
+        return ox_integer(g, t, low ? INT64_MIN : INT64_MAX);
+    if (!dtype_is_int(t) || dtype_size(t) > 4)
+        return NULL;
+    int64_t half = (int64_t)1 << (8 * dtype_size(t) - 1);
+    return dtype_is_signed(t) ? ox_integer(g, t, low ? -half : half - 1) : ox_integer(g, t, low ? 0 : 2 * half - 1);
 }
 
 /* False: the target has this reduction, or it cannot be said in another way. */
@@ -37,8 +40,6 @@ static bool combined_as(const Legal *l, const Node *n, Combined *out)
         return false;
     return l->target < out->since && out->neutral && t != DT_BOOL;
 }
-
-static Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
 
 static Ox reshaped(Graph *g, Ox x, const Dim *dim, int rank)
 {
@@ -123,22 +124,81 @@ static Ox flat_places(Graph *g, Ox index, const Dim *dim, int64_t k)
     return ox_g_with(g, "ReduceSum", INPUTS(far, one_axis(g, 1)), INT("keepdims", 0));
 }
 
+/* Where the first k axes are one, the rest another: [places, rest] as places in flat memory, [m * rest]. */
+static Ox flat_items(Graph *g, Ox place, Dim rest)
+{
+    if (dim_is(rest, 1))
+        return place;
+    Ox step = ox_dim_value(g, rest), from = ox_g(g, "Mul", place, step), down = ox_g(g, "Unsqueeze", from, one_axis(g, 1));
+    Ox all = ox_g(g, "Add", down, places(g, rest));
+    return ox_g(g, "Reshape", all, one_axis(g, -1));
+}
+
+/* How many axes the tuples of an index name; false when that is not known. */
+static bool tuple_size(const Node *n, int64_t *k)
+{
+    int rank = ox_rank(n->in[0]), index_rank = ox_rank(n->in[1]);
+    return rank > 0 && index_rank > 0 && dim_known(ox_dim(n->in[1], index_rank - 1), k) && *k >= 1 && *k <= rank;
+}
+
+static Ox tuples_of(Graph *g, Ox index, int64_t k)
+{
+    Dim m = dim_product(g->cx, index->type->dim, ox_rank(index) - 1);
+    return reshaped(g, index, (Dim[]){ m, dim_int(g->cx, k) }, 2);
+}
+
+/* Before 11: one axis, of all the places. */
+static Verdict scatter_flat(Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    int64_t k;
+    if (!tuple_size(n, &k) || ox_rank(n->in[2]) < 0)
+        return AS_IT_IS;
+    Dim rest = dim_product(g->cx, x->type->dim + k, ox_rank(x) - (int)k);
+    Ox at = flat_items(g, flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k), rest);
+    Ox flat = ox_g(g, "Reshape", x, one_axis(g, -1)), updates = ox_g(g, "Reshape", n->in[2], one_axis(g, -1));
+    Ox y = ox_g_with(g, "ScatterElements", INPUTS(flat, at, updates), INT("axis", 0));
+    out[0] = ox_ok(y) ? reshaped(g, y, x->type->dim, ox_rank(x)) : POISON;
+    return ox_ok(y) ? CHANGED : REFUSED;
+}
+
+Verdict legal_gather_nd(Legal *l, Node *n, Ox *out)
+{
+    (void)l;
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    int64_t k;
+    if (node_int(n, "batch_dims", 0) || !tuple_size(n, &k) || ox_rank(n->out[0]) < 0)
+        return AS_IT_IS;
+    Dim dims[MAX_RANK];
+    dims[0] = dim_product(g->cx, x->type->dim, (int)k);
+    for (int i = (int)k; i < ox_rank(x); i++)
+        dims[i - k + 1] = ox_dim(x, i);
+    Ox rows = reshaped(g, x, dims, ox_rank(x) - (int)k + 1), at = flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k);
+    Ox y = ox_g_with(g, "Gather", INPUTS(rows, at), INT("axis", 0));
+    out[0] = ox_ok(y) ? reshaped(g, y, n->out[0]->type->dim, ox_rank(n->out[0])) : POISON;
+    return ox_ok(y) ? CHANGED : REFUSED;
+}
+
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
+    if (l->target < 11 && strcmp(node_str(n, "reduction", "none"), "none") == 0)
+        return scatter_flat(n, out);
     Ctx *cx = l->cx;
     Combined c;
     Ox x = n->in[0], index = n->in[1], updates = n->in[2];
-    int rank = ox_rank(x), index_rank = ox_rank(index);
+    int rank = ox_rank(x);
     int64_t k;
-    if (!combined_as(l, n, &c) || rank < 1 || index_rank < 1 || ox_rank(updates) < 0 || !dim_known(ox_dim(index, index_rank - 1), &k) || k < 1 || k > rank)
+    if (!combined_as(l, n, &c) || ox_rank(updates) < 0 || !tuple_size(n, &k))
         return AS_IT_IS;
-    Dim m = dim_product(cx, index->type->dim, index_rank - 1), size = dim_product(cx, x->type->dim, (int)k), wide[MAX_RANK + 2];
+    Dim m = dim_product(cx, index->type->dim, ox_rank(index) - 1), size = dim_product(cx, x->type->dim, (int)k), wide[MAX_RANK + 2];
     int rest = rank - (int)k;
     wide[0] = m, wide[1] = dim_int(cx, 1);
     for (int i = 0; i < rest; i++)
         wide[2 + i] = ox_dim(x, (int)k + i);
-    Ox tuples = reshaped(g, index, (Dim[]){ m, dim_int(cx, k) }, 2), place = flat_places(g, tuples, x->type->dim, k);
+    Ox place = flat_places(g, tuples_of(g, index, k), x->type->dim, k);
     Ox hot = ox_g(g, "Equal", ox_g(g, "Unsqueeze", place, one_axis(g, 1)), places(g, size));        /* [m, size] */
     Dim hot_dims[MAX_RANK + 2];
     for (int i = 0; i < 2 + rest; i++)

@@ -252,9 +252,10 @@ static Verdict legal_matmul(Legal *l, Node *n, Ox *out)
 static Verdict legal_clip(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    double v;
+    double least = -INFINITY, most = INFINITY;
     Ox x = n->in[0], low = in_of(n, 1), high = in_of(n, 2);
-    bool known = (!low || ox_known_scalar(g, low, &v)) && (!high || ox_known_scalar(g, high, &v));
+    bool known = (!low || ox_known_scalar(g, low, &least)) && (!high || ox_known_scalar(g, high, &most));
+    known &= least <= most || l->target >= 11;          /* as attributes ONNX Runtime wants them in order */
     if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11) && (!l->ort || runs_somehow(n, l->target)))
         return AS_IT_IS;
     if (low)
@@ -321,66 +322,6 @@ static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------- */
 
-/* Slice before 10 wants its places known. */
-static Verdict legal_open_slice(Node *n, Ox *out)
-{
-    const int64_t *axes = NULL, *steps;
-    int64_t count, others;
-    Ox x = n->in[0];
-    if (ox_rank(x) < 0 || !dim_known(ox_dim(n->in[1], 0), &count) || (in_of(n, 3) && !ox_known_ints(n->graph, n->in[3], &axes, &others)) ||
-        (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
-        return AS_IT_IS;
-    for (int64_t i = 0; i < count; i++)
-        if (in_of(n, 4) && steps[i] != 1)
-            return AS_IT_IS;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t axis = axes ? axes[i] : i;
-        if (!slice_by_counting(n->graph, &x, n->in[1], n->in[2], i, axis < 0 ? axis + ox_rank(x) : axis))
-            break;
-    }
-    out[0] = x;
-    return CHANGED;
-}
-
-/* Slice before 10 has no steps: the items that it takes, named one by one, where they are known. */
-static Verdict legal_slice(Legal *l, Node *n, Ox *out)
-{
-    enum { MOST = 65536 };
-    Graph *g = n->graph;
-    Ox x = n->in[0];
-    const int64_t *start, *end, *axes = NULL, *steps;
-    int64_t count, others;
-    if (!ox_known_ints(g, n->in[1], &start, &others) || !ox_known_ints(g, n->in[2], &end, &others))
-        return legal_open_slice(n, out);
-    if (!in_of(n, 4) || !ox_known_ints(g, n->in[4], &steps, &count) || !ox_known_ints(g, n->in[1], &start, &others) || ox_rank(x) < 0 ||
-        (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
-        return AS_IT_IS;
-    bool stepped = false;
-    for (int64_t i = 0; i < count; i++)
-        stepped |= steps[i] != 1;
-    if (!stepped)
-        return AS_IT_IS;
-    int64_t axis[MAX_RANK], from[MAX_RANK], kept[MAX_RANK];
-    for (int64_t i = 0; i < count; i++) {
-        int64_t extent;
-        axis[i] = axes ? axes[i] : i;
-        axis[i] += axis[i] < 0 ? ox_rank(x) : 0;
-        if (!dim_known(ox_dim(x, (int)axis[i]), &extent) || !dim_known(ox_dim(n->out[0], (int)axis[i]), &kept[i]) || kept[i] > MOST)
-            return AS_IT_IS;
-        from[i] = start[i] < 0 ? start[i] + extent : start[i];
-        int64_t last = steps[i] < 0 ? extent - 1 : extent;
-        from[i] = from[i] < 0 ? 0 : from[i] > last ? last : from[i];
-    }
-    for (int64_t i = 0; i < count; i++) {
-        int64_t *items = new_array(l->cx, int64_t, kept[i] + 1);
-        for (int64_t k = 0; k < kept[i]; k++)
-            items[k] = from[i] + k * steps[i];
-        x = ox_g_with(g, "Gather", INPUTS(x, ox_ints(g, items, (size_t)kept[i])), INT("axis", axis[i]));
-    }
-    out[0] = x;
-    return CHANGED;
-}
-
 /* Shape of a part of the axes: cut out of the whole shape before 15. */
 static Verdict legal_shape(Legal *l, Node *n, Ox *out)
 {
@@ -410,12 +351,20 @@ static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
 }
 
 static const LegalOp legal_ops[] = {
+    { "ArgMax", 12, legal_arg_last },
+    { "ArgMin", 12, legal_arg_last },
+    { "BitwiseAnd", 18, legal_bitwise },
+    { "BitwiseNot", 18, legal_bitwise },
+    { "BitwiseOr", 18, legal_bitwise },
+    { "BitwiseXor", 18, legal_bitwise },
     { "Clip", 12, legal_clip },
     { "CumSum", 11, legal_cumsum },
     { "DepthToSpace", 11, legal_depth_to_space },
     { "Div", ONNX_LAST_TARGET + 1, legal_div },
+    { "Einsum", 12, legal_einsum },
     { "Equal", 11, legal_equal },
     { "GatherElements", 11, legal_gather_elements },
+    { "GatherND", 11, legal_gather_nd },
     { "GroupNormalization", 21, legal_group_norm },
     { "Hardmax", 13, legal_softmax },
     { "IsInf", 10, legal_is_inf },
@@ -425,6 +374,7 @@ static const LegalOp legal_ops[] = {
     { "Max", 12, legal_extreme },
     { "Min", 12, legal_extreme },
     { "Mul", ONNX_LAST_TARGET + 1, legal_mul },
+    { "Pad", 11, legal_pad },
     { "Pow", 12, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },
@@ -434,6 +384,7 @@ static const LegalOp legal_ops[] = {
     { "Shape", 15, legal_shape },
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
+    { "Split", 18, legal_split },
     { "TopK", 11, legal_topk },
     { "Trilu", 14, legal_trilu },
 };

@@ -83,7 +83,7 @@ static void refusals_name_the_opset(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_INT64, 2);
+    Ox x = input(g, "x", DT_UINT64, 2);
     Ox a = ox_g(g, "BitwiseNot", x), b = ox_g(g, "BitwiseAnd", a, x);
     legalised(g, b, 17, false);
     assert_int_equal(cx->refusals.n, 2);                /* all of them */
