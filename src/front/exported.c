@@ -344,6 +344,23 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     return true;
 }
 
+/* What torch.export found it relies on and the ranges do not say, in Python: (L['x'].size()[0] % 4) == 0 */
+static bool read_guards(Exported *x, Json *j)
+{
+    Str guard;
+    if (json_peek(j) == J_NULL)
+        return json_skip(j);
+    if (!json_enter_array(j))
+        return false;
+    while (json_more(j)) {
+        if (!json_str(j, &guard))
+            return false;
+        if (guard)
+            note(x->cx, NOTE_INFO, "the program was exported for inputs of which this is true: %s", guard->s);
+    }
+    return !j->failed;
+}
+
 static bool read_program(Exported *x, Json *j, Signature *s)
 {
     Str key, torch = NULL, dialect = NULL;
@@ -355,7 +372,7 @@ static bool read_program(Exported *x, Json *j, Signature *s)
               : str_is(key, "torch_version") ? json_str(&first, &torch) : str_is(key, "range_constraints") ? read_ranges(x, &first) : json_skip(&first)))
             return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : json_skip(j)))
+        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : str_is(key, "guards_code") ? read_guards(x, j) : json_skip(j)))
             return false;
     if (j->failed || first.failed)
         return false;

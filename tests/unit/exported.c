@@ -16,7 +16,7 @@
 #define USER(name) "{\"user_input\": {\"arg\": " TENSOR(name) "}}"
 #define OUT(name) "{\"user_output\": {\"arg\": " TENSOR(name) "}}"
 
-typedef struct Parts { const char *inputs, *outputs, *nodes, *tensors, *ints, *in_specs, *out_specs, *in_spec, *out_spec, *arg_names, *ranges, *version, *dialect; } Parts;
+typedef struct Parts { const char *inputs, *outputs, *nodes, *tensors, *ints, *in_specs, *out_specs, *in_spec, *out_spec, *arg_names, *ranges, *version, *dialect, *guards; } Parts;
 
 static const char *or(const char *s, const char *deflt) { return s ? s : deflt; }
 
@@ -28,10 +28,10 @@ static char *program(const Parts *p)
              "\"sym_bool_values\": {}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {}}, "
              "\"signature\": {\"input_specs\": [%s], \"output_specs\": [%s]}, \"module_call_graph\": [{\"fqn\": \"\", \"signature\": {\"inputs\": [], \"outputs\": [], "
              "\"in_spec\": \"%s\", \"out_spec\": \"%s\", \"forward_arg_names\": %s}}, {\"fqn\": \"fc\", \"signature\": null}], \"metadata\": {}}, "
-             "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {%s}, \"schema_version\": %s, \"verifiers\": [\"%s\"], \"torch_version\": \"2.13.0\", \"guards_code\": []}",
+             "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {%s}, \"schema_version\": %s, \"verifiers\": [\"%s\"], \"torch_version\": \"2.13.0\", \"guards_code\": [%s]}",
              or(p->inputs, TENSOR("x")), or(p->outputs, TENSOR("y")), p->nodes, or(p->tensors, "\"x\": " T(7, SYM("s77"), I(1)) ", \"y\": " T(7, SYM("s77"), I(1))),
              or(p->ints, ""), or(p->in_specs, USER("x")), or(p->out_specs, OUT("y")), or(p->in_spec, "null"), or(p->out_spec, "null"), or(p->arg_names, "[\"x\"]"),
-             or(p->ranges, "\"s77\": {\"min_val\": 0, \"max_val\": null}"), or(p->version, "{\"major\": 8, \"minor\": 20}"), or(p->dialect, "TRAINING"));
+             or(p->ranges, "\"s77\": {\"min_val\": 0, \"max_val\": null}"), or(p->version, "{\"major\": 8, \"minor\": 20}"), or(p->dialect, "TRAINING"), or(p->guards, ""));
     return text;
 }
 
@@ -283,6 +283,16 @@ static void a_vmap_is_a_loop(void **state)
     assert_refused(cx, &(Parts){ .nodes = MARK("_jvp_increment_nesting", "", "{\"as_none\": true}") }, "run_decompositions({})");
 }
 
+static void what_the_export_relies_on_is_told(void **state)
+{
+    Ctx *cx = *state;
+    assert_non_null(load(cx, &(Parts){ .nodes = NODE("torch.ops.aten.relu.default", ARG("self", TENSOR("x")), TENSOR("y")), .guards = "\"(L['x'].size()[0] % 4) == 0\"" }));
+    ctx_restart(cx);
+    assert_int_equal(cx->notes.n, 1);
+    assert_true(cx->notes.at[0].kind == NOTE_INFO);
+    assert_string_equal(cx->notes.at[0].text->s, "the program was exported for inputs of which this is true: (L['x'].size()[0] % 4) == 0");
+}
+
 /* An open number that torch.export found to be always the same: the program is right for that one only. */
 static void a_number_of_one_value_is_no_input(void **state)
 {
@@ -521,6 +531,7 @@ int main(void)
         TEST(every_kind_of_argument), TEST(every_kind_of_result), TEST(recorded_types_go_with_the_statements), TEST(graphs_inside_nodes), TEST(scans_are_loops), TEST(sizes_of_a_trip_stay_in_it), TEST(regions_dissolve),
         TEST(assertions_are_dropped_and_said), TEST(a_vmap_is_a_loop), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(assertions_are_dropped_and_said), TEST(a_number_of_one_value_is_no_input), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
+        TEST(assertions_are_dropped_and_said), TEST(what_the_export_relies_on_is_told), TEST(numbers_for_assertions_go), TEST(weights_point_into_the_file), TEST(weights_that_cannot_be), TEST(names_follow_the_nesting),
         TEST(nesting_that_cannot_be_read_costs_only_names), TEST(the_users_line_is_found), TEST(both_generations_are_one_program), TEST(damaged_programs_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
     };
