@@ -1,12 +1,12 @@
 """opinfo_record.py - PyTorch's OpInfo samples as saved programs: what tools/opinfo.py converts and compares.
 
     opinfo_record.py --form pt --out DIR [--samples 4|all]      reads "NAME DTYPE" lines, answers "done NAME DTYPE"
-    opinfo_record.py --exact RECORDING INDEX                    that sample's results in float64, as packed values, pickled, to stdout
 
 A sample is one call of an operator. Its tensors become the inputs of a small module, everything else is a constant of it, and
 the module is saved in one form: `pt` (torch.jit.trace) or `pt2` (torch.export). `torchscript` and `dynamo` are torch's own two
 exporters, whose ONNX model takes the place of the saved program. A recording is one pickle for an operator, dtype and form, of
-plain Python values, so that reading it needs no torch. Which samples, and their numbers, follow from the operator's name.
+plain Python values, so that reading it needs no torch. Which samples, and their numbers, follow from the operator's name. A sample of
+half precision has a twin: what the same call gives for the same numbers in float32.
 """
 import argparse
 import io
@@ -24,6 +24,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+HALF = ("float16", "bfloat16")
 SECONDS = 120                   # for one sample; torch.export takes 0.1 to 0.3
 # Results of these are whatever the memory held.
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
@@ -122,26 +123,6 @@ def call_text(name, call):
     return "%s(%s)" % (name, ", ".join([described(a) for a in args] + ["%s=%s" % (k, described(v)) for k, v in kwargs.items()]))
 
 
-def unpacked(v):
-    """What packed() made of a tensor; floats as float64."""
-    if not isinstance(v, tuple):
-        return v
-    dtype, shape, data = v
-    a = np.frombuffer(data, np.int16 if dtype == "bfloat16" else dtype).reshape(shape).copy()
-    t = torch.from_numpy(a)
-    t = t.view(torch.bfloat16) if dtype == "bfloat16" else t
-    return t.double() if t.is_floating_point() else t
-
-
-def exactly(recording, index):
-    """The results of a recorded sample, computed in float64 from the very inputs that were recorded."""
-    name, dtype = recording["op"], recording["dtype"]
-    call = dict(calls(name, operators()[name], dtype, "all"))[index]
-    sample = next(s for s in recording["samples"] if s["index"] == index)
-    call.tensors = [unpacked(v) for v in sample["inputs"]]
-    return [packed(v) for v in results(call, 1)]
-
-
 # ---- forms ----
 
 def save_pt(call):
@@ -222,13 +203,27 @@ def too_slow(_signal, _frame):
     raise Slow("takes more than %d s" % SECONDS)
 
 
-def record_call(name, index, call, form):
-    sample = {"index": index, "call": call_text(name, call), "program": None, "error": None, "kind": "exact"}
+def twin(call):
+    """The call's results in float32, of which half precision is a rounding; None where an argument asks for another dtype."""
+    halves = call.tensors
+    call.tensors = [t.float() if t.is_floating_point() else t for t in halves]
+    try:
+        return [packed(v) for v in results(call, 1)]
+    except Exception:
+        return None
+    finally:
+        call.tensors = halves
+
+
+def record_call(name, index, call, form, dtype):
+    sample = {"index": index, "call": call_text(name, call), "program": None, "error": None, "kind": "exact", "twin": None}
     try:
         out = results(call, 1)
         sample["kind"] = kind_of(name, call, out)
         sample["inputs"] = [packed(t) for t in call.tensors]
         sample["outputs"] = [packed(v) for v in out]
+        if dtype in HALF and sample["kind"] == "exact":
+            sample["twin"] = twin(call)
         sample["program"] = FORMS[form](call.eval())
     except Exception as e:
         sample["error"] = "%s: %s" % (type(e).__name__, str(e).strip()[:600])
@@ -240,7 +235,7 @@ def record(name, op, dtype, form, count):
     try:
         for index, call in calls(name, op, dtype, count):
             signal.alarm(SECONDS)
-            samples.append(record_call(name, index, call, form))
+            samples.append(record_call(name, index, call, form, dtype))
     except Exception as e:                                      # the sample generator itself
         samples.append({"index": -1, "call": name, "program": None, "error": "%s: %s" % (type(e).__name__, str(e)[:600]), "kind": "exact"})
     finally:
@@ -260,14 +255,8 @@ def main():
     p.add_argument("--form", choices=sorted(FORMS))
     p.add_argument("--out")
     p.add_argument("--samples", default="4")
-    p.add_argument("--exact", nargs=2, metavar=("RECORDING", "INDEX"))
     p.add_argument("--list", action="store_true", help="print NAME DTYPE,DTYPE,.. of every operator and stop")
     o = p.parse_args()
-    if o.exact:
-        with open(o.exact[0], "rb") as f:
-            recording = pickle.load(f)
-        sys.stdout.buffer.write(pickle.dumps(exactly(recording, int(o.exact[1]))))
-        return
     table = operators()
     if o.list:
         for name in sorted(n for n in table if table[n].dtypes):

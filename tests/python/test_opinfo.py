@@ -75,6 +75,17 @@ def test_ties_may_be_found_elsewhere():
     assert not T.lead_to("gather", x, values, numpy.int64([[2], [1]]))
 
 
+def test_the_order_of_equal_elements_is_open_unless_the_sort_is_stable():
+    x, torch = numpy.int64([[2, 1, 2]]), numpy.int64([[1, 2, 0]])
+    assert T.same_order("argsort", x, numpy.int64([[1, 0, 2]]), torch)
+    assert not T.same_order("argsort", x, numpy.int64([[0, 1, 2]]), torch) and not T.same_order("argsort", x, numpy.int64([[1, 0, 0]]), torch)
+    assert not T.same_order("gather", x, numpy.int64([[1, 0, 2]]), torch)
+    sample = {"inputs": [packed(x)], "call": "argsort(int64[1,3])"}
+    assert J.equal_found_first("argsort", sample, 0, None, numpy.int64([[1, 0, 2]]), torch)
+    sample["call"] = "argsort(int64[1,3], stable=True)"
+    assert not J.equal_found_first("argsort", sample, 0, None, numpy.int64([[1, 0, 2]]), torch)
+
+
 def test_bfloat16_travels_as_its_bits():
     dtype, bits = J.unpacked(("bfloat16", (2,), numpy.uint16([0x3f80, 0xc000]).tobytes()))
     assert (dtype, J.widened(dtype, bits).tolist()) == ("bfloat16", [1.0, -2.0])
@@ -90,13 +101,22 @@ def test_only_a_refusal_is_a_refusal(tmp_path, code, verdict):
     assert found == verdict and "because" in reason
 
 
-def test_half_precision_is_right_when_it_is_as_near_to_float64_as_torch():
+def test_half_precision_is_right_when_it_is_as_near_to_its_twin_as_torch():
     a, b = numpy.float16([6, 3]), numpy.float16([3, 2])
-    sample = {"inputs": [packed(a), packed(b)], "outputs": [packed(numpy.float16([18.5, 6]))], "kind": "exact"}
-    assert J.judge("add", sample, model("Mul", a, b, a * b))[0] == "wrong"
-    assert J.judge("add", sample, model("Mul", a, b, a * b), lambda: [numpy.float64([18, 6])])[0] == "right"
-    assert J.judge("add", sample, model("Mul", a, b, a * b), lambda: [numpy.float64([18.5, 6])])[0] == "wrong"
-    assert not T.as_near(numpy.float16([numpy.nan]), numpy.float16([2]), numpy.float64([1]))
+
+    def of(twin):
+        sample = {"inputs": [packed(a), packed(b)], "outputs": [packed(numpy.float16([18.5, 6]))], "kind": "exact", "twin": twin}
+        return J.judge("add", sample, model("Mul", a, b, a * b))[0]
+    assert of(None) == "wrong"
+    assert of([packed(numpy.float32([18, 6]))]) == "right"
+    assert of([packed(numpy.float32([18.5, 6]))]) == "wrong"
+    assert T.twin_says("float16", numpy.float16([numpy.nan]), numpy.float16([2]), numpy.float32([1]), "NaN") == "NaN"
+
+
+def test_half_precision_does_not_stray_from_its_twin():
+    torch, twin = numpy.float16([1.001, 2]), numpy.float32([1.0012, 2.0004])
+    assert T.twin_says("float16", numpy.float16([1.002, 2]), torch, twin, None) is None
+    assert "1 of 2 stray" in T.twin_says("float16", numpy.float16([1.001, 2.004]), torch, twin, None)
 
 
 def test_what_onnx_leaves_open_is_told_apart():
