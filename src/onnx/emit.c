@@ -228,6 +228,23 @@ static bool fold_small(Node *n, Ox *out)
     return true;
 }
 
+/* Every output is without elements, whatever the inputs hold: kernels that do not take an empty tensor never see it. */
+static bool empty_results(Node *n, Ox *out)
+{
+    int64_t dims[MAX_RANK];
+    for (int i = 0; i < n->n_out; i++) {
+        Type t = n->out[i]->type;
+        if (!type_static(t, dims) || t->dtype == DT_STRING || !dim_is(type_numel(node_cx(n), t), 0))
+            return false;
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        Type t = n->out[i]->type;
+        type_static(t, dims);
+        out[i] = ox_const(n->graph, const_make(node_cx(n), t->dtype, t->rank, dims, NULL));
+    }
+    return n->n_out > 0;
+}
+
 /* ---- the calls ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_poisoned(Graph *g, OxList in)
@@ -295,7 +312,7 @@ bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n
     Node *n = make_node(g, name, in, attr, n_attr, n_all);
     if (!n)
         return poison_all(out, n_out), false;
-    if (!node_sharable(n) || !(replace_by_items(n, made) || fold_small(n, made))) {
+    if (!node_sharable(n) || !(replace_by_items(n, made) || empty_results(n, made) || fold_small(n, made))) {
         if (ctx_failed(g->cx))
             return poison_all(out, n_out), false;
         use_node(n, made);
