@@ -126,10 +126,11 @@ def judge(op, sample, model):
     try:
         bad = compare(op, sample, session)
     except Exception as e:
-        text = str(e).split("\n")[0]
-        return ("nokernel" if "NOT_IMPLEMENTED" in text else "wrong"), "run: " + text
+        bad = "run: " + str(e).split("\n")[0]
+        if "NOT_IMPLEMENTED" in bad:
+            return "nokernel", bad
     if bad:
-        reason = T.fault(op, [widened(*unpacked(v)) for v in sample["inputs"]])
+        reason = T.fault(op, [widened(*unpacked(v)) for v in sample["inputs"]], bad)
         return ("ort-fault", "%s: %s" % (reason, bad)) if reason else ("wrong", bad)
     return ("right" if sample["kind"] == "exact" else "unchecked"), sample["kind"] if sample["kind"] != "exact" else ""
 

@@ -33,7 +33,7 @@ ORT_FAULTS = [
     (pattern, "NaN", "ReduceMax, ReduceMin, ArgMax and ArgMin of ONNX Runtime overlook a NaN, depending on where it is")
     for pattern in ("amax", "amin", "aminmax", "argmax", "argmin", "masked.amax", "masked.amin", "masked.argmax", "masked.argmin", "masked.norm",
                     "max.*", "min.*")
-]
+] + [("*", "no elements", "MatMul of ONNX Runtime does not broadcast a batch of 0 (matmul_helper.h)")]
 
 
 def tolerance(op, dtype):
@@ -60,10 +60,11 @@ def determined(op, results):
     return None
 
 
-def fault(op, inputs):
-    """Why ONNX Runtime may differ at these inputs (arrays of any dtype), or None."""
+def fault(op, inputs, bad):
+    """Why ONNX Runtime may differ at these inputs (arrays of any dtype), or fail with `bad`; or None."""
     import fnmatch
-    has = {"NaN": any(a.dtype.kind == "f" and np.isnan(a).any() for a in inputs)}
+    has = {"NaN": any(a.dtype.kind == "f" and np.isnan(a).any() for a in inputs),
+           "no elements": any(a.size == 0 for a in inputs) and "matmul_helper.h" in bad}
     return next((reason for pattern, what, reason in ORT_FAULTS if has[what] and fnmatch.fnmatchcase(op, pattern)), None)
 
 
