@@ -354,6 +354,13 @@ static void self_by_place(OpArg *args, size_t n)
         args[0].name = NULL;
 }
 
+/* What the archive calls means what it meant then; a lowering that calls another operator speaks today's language. */
+static Str meant(Op *op, Str name, Tensor *out)
+{
+    const Where *caller = op->cx->at->up;
+    return caller && caller->kind == WHERE_OP ? name : table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
+}
+
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
@@ -362,7 +369,7 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
     Entry *e = callback_in_place(op->cx, name, &form);
     if (!e)
-        e = table_resolve(op->cx, table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE), &form);
+        e = table_resolve(op->cx, meant(op, name, out), &form);
     if (!e)
         return unknown(op->g, name);
     if (e->callback && form != FORM_COPY) {

@@ -44,6 +44,10 @@ def div_with_mode(x, y):
     return torch.div(x, y, rounding_mode="floor"), torch.div(x, 2, rounding_mode="trunc"), torch.div(x, y, rounding_mode=None)
 
 
+def gradient(x):
+    return torch.gradient(x)[0]                 # its halves are not those of an old div
+
+
 def full(x):
     return torch.full([2], 3) + x[0], torch.full([2], True), torch.full([2], 2.5), torch.full([2], 3, dtype=torch.int32)
 
@@ -90,7 +94,7 @@ def rewritten(source, to, version, old="", new=""):
     (div_with_mode, (INTS, OTHERS), 3, "", ""),
     (full, (INTS,), 4, "", ""), (full, (INTS,), 5, "", ""), (full_into_ints, (INTS,), 4, "", ""),
     (linspace, (FLOATS,), 7, ", 100", ", None"), (logspace, (FLOATS,), 8, ", 100", ", None"), (linspace, (FLOATS,), 8, "", ""),
-    (gelu, (FLOATS,), 9, "", ""),
+    (gelu, (FLOATS,), 9, "", ""), (gradient, (INTS,), 3, "", ""),
 ], ids=lambda p: getattr(p, "__name__", str(p) if isinstance(p, int) else "-"))
 def test_upgrader(function, inputs, version, old, new, tmp_path):
     torch.jit.save(torch.jit.script(function), str(tmp_path / "now.pt"))
