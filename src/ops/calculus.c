@@ -1,4 +1,4 @@
-/* calculus.c - differences and integrals along an axis, from values at points: diff, trapezoid, powers of points (vander). */
+/* calculus.c - differences and integrals along an axis, from values at points: diff, trapezoid, gradient, powers of points (vander). */
 #include "ops/internal.h"
 
 #define CALL_OP(op, name, ...) call_op((op), (name), (const Value[]){ __VA_ARGS__ }, COUNT(((const Value[]){ __VA_ARGS__ })))
@@ -71,6 +71,128 @@ static Value lower_trapezoid(Op *op)
     return running ? CALL_OP(op, "aten::cumsum", area, dim) : CALL_OP(op, "aten::sum", area, val_tuple(op->cx, &dim, 1));
 }
 
+/* ---- gradient: differences of second order inside, of the first or second at both ends ---- */
+
+/* What is known of one axis: h, the distance of all neighbours, or else `apart`, each of them, [size - 1]. */
+typedef struct Along { Value x, axis, h; Ox apart; int rank, at; } Along;
+
+static Value from_to(Op *op, const Along *a, int64_t from, int64_t to)
+{
+    return CALL_OP(op, "aten::slice", a->x, a->axis, val_int(from), to ? val_int(to) : val_none());
+}
+
+static Value weighted(Op *op, Value a, Value x, Value b, Value y, Value c, Value z)
+{
+    Value first = CALL_OP(op, "aten::mul", x, a), second = CALL_OP(op, "aten::mul", y, b), third = CALL_OP(op, "aten::mul", z, c);
+    return CALL_OP(op, "aten::add", CALL_OP(op, "aten::add", first, second), third);
+}
+
+/* Elements of `apart`, one or all but one, upright along the axis. */
+static Ox distances(Op *op, const Along *a, int64_t from, int64_t to)
+{
+    Dim size = ox_dim(a->apart, 0), lying[MAX_RANK];
+    Dim start = from < 0 ? dim_add(op->cx, size, dim_int(op->cx, from)) : dim_int(op->cx, from);
+    Ox some = slice_axis(op, a->apart, 0, start, to > 0 ? dim_int(op->cx, to) : dim_add(op->cx, size, dim_int(op->cx, to)), 1);
+    for (int i = 0; ox_ok(some) && i < a->rank; i++)
+        lying[i] = i == a->at ? ox_dim(some, 0) : dim_int(op->cx, 1);
+    return reshape_to(op, some, lying, a->rank);
+}
+
+/* The slope of the parabola through three points: p and q apart, at the first of them (side -1), the second (0) or the third (1). */
+static Value slope(Op *op, int side, Ox p, Ox q, Value x, Value y, Value z)
+{
+    Ox both = ox(op, "Add", p, q), pq = ox(op, "Mul", p, q), p_both = ox(op, "Mul", p, both), q_both = ox(op, "Mul", q, both), weight[3];
+    if (side == 0) {
+        weight[0] = ox(op, "Div", ox(op, "Neg", q), p_both);
+        weight[1] = ox(op, "Div", ox(op, "Sub", q, p), pq);
+        weight[2] = ox(op, "Div", p, q_both);
+    } else {
+        Ox near = side < 0 ? p : q, wide = ox(op, "Div", ox(op, "Add", both, near), side < 0 ? p_both : q_both), middle = ox(op, "Div", both, pq);
+        Ox far = ox(op, "Div", near, side < 0 ? q_both : p_both);
+        weight[side < 0 ? 0 : 2] = side < 0 ? ox(op, "Neg", wide) : wide;
+        weight[1] = side < 0 ? middle : ox(op, "Neg", middle);
+        weight[side < 0 ? 2 : 0] = side < 0 ? ox(op, "Neg", far) : far;
+    }
+    return weighted(op, val_tensor(op->cx, weight[0]), x, val_tensor(op->cx, weight[1]), y, val_tensor(op->cx, weight[2]), z);
+}
+
+/* At one end: the first element, or (last) the last. */
+static Value end_slope(Op *op, const Along *a, bool last, int64_t order)
+{
+    Value first = last ? from_to(op, a, -2, -1) : from_to(op, a, 0, 1), second = last ? from_to(op, a, -1, 0) : from_to(op, a, 1, 2);
+    if (order == 1) {
+        Value step = CALL_OP(op, "aten::sub", second, first), by = a->apart ? val_tensor(op->cx, distances(op, a, last ? -1 : 0, last ? 0 : 1)) : a->h;
+        return CALL_OP(op, "aten::div", step, by);
+    }
+    Value x = last ? from_to(op, a, -3, -2) : first, y = last ? first : second, z = last ? second : from_to(op, a, 2, 3);
+    if (a->apart) {
+        Ox p = last ? distances(op, a, -2, -1) : distances(op, a, 0, 1), q = last ? distances(op, a, -1, 0) : distances(op, a, 1, 2);
+        return slope(op, last ? 1 : -1, p, q, x, y, z);
+    }
+    Value sum = weighted(op, val_float(last ? 0.5 : -1.5), x, val_float(last ? -2 : 2), y, val_float(last ? 1.5 : -0.5), z);
+    return CALL_OP(op, "aten::div", sum, a->h);
+}
+
+static Ox gradient_along(Op *op, const Along *a, int64_t order)
+{
+    Value first = end_slope(op, a, false, order), before = from_to(op, a, 0, -2), after = from_to(op, a, 2, 0), inner;
+    if (a->apart) {
+        Ox p = distances(op, a, 0, -1), q = distances(op, a, 1, 0);
+        inner = slope(op, 0, p, q, before, from_to(op, a, 1, -1), after);
+    } else {
+        inner = CALL_OP(op, "aten::div", CALL_OP(op, "aten::div", CALL_OP(op, "aten::sub", after, before), a->h), val_int(2));
+    }
+    Value all[] = { first, inner, end_slope(op, a, true, order) }, joined = CALL_OP(op, "aten::cat", val_list(op->cx, all, 3, "Tensor"), a->axis);
+    return val_ok(joined) ? tensor_read(op->g, joined.t) : POISON;
+}
+
+/* spacing: None, a number or a list of numbers or of points. */
+static bool along_axis(Op *op, Value spacing, int64_t i, Along *a)
+{
+    int64_t size, order = arg_int(op, "edge_order");
+    Dim d = ox_dim(tensor_read(op->g, a->x.t), a->at);
+    a->axis = val_int(a->at);
+    a->h = spacing.tag == V_NONE ? val_int(1) : spacing.tag == V_TUPLE ? spacing.tuple->at[i] : spacing;
+    if (order != 1 && order != 2)
+        return fail(op->cx, E_VALUE, "torch.gradient only supports edge_order=1 and edge_order=2.");
+    if (dim_known(d, &size) && size <= order)
+        return fail(op->cx, E_VALUE, "torch.gradient expected each dimension size to be at least edge_order+1");
+    if (a->h.tag != V_TENSOR)
+        return true;
+    Value apart = CALL_OP(op, "aten::diff", a->h);
+    a->apart = val_ok(apart) ? tensor_read(op->g, apart.t) : POISON;
+    if (ox_ok(a->apart) && !dtype_is_float(ox_dtype(a->apart)))
+        a->apart = ox_cast(op->g, a->apart, DT_FLOAT);                  /* divisors, from here on */
+    return ox_ok(a->apart) && dim_require(op->cx, ox_dim(a->apart, 0), dim_sub(op->cx, d, dim_int(op->cx, 1)),
+                                          "torch.gradient expected each spacing tensor to have as many elements as its dimension");
+}
+
+static Value lower_gradient(Op *op)
+{
+    Value spacing = has_param(op, "spacing") ? arg_value(op, "spacing") : val_none(), dim = has_param(op, "dim") ? arg_value(op, "dim") : val_none();
+    Along a = { .x = arg_value(op, "self") };
+    Ox out[MAX_RANK];
+    if (!need_rank(op, arg(op, "self"), -1, &a.rank))
+        return val_poison();
+    int64_t n = dim.tag == V_TUPLE ? dim.tuple->n : dim.tag == V_NONE ? a.rank : 1;
+    if (n > MAX_RANK || (spacing.tag == V_TUPLE && spacing.tuple->n != n)) {
+        fail(op->cx, E_VALUE, "torch.gradient expected spacing to be unspecified, a scalar, or a list with one entry for each of %lld dimensions", (long long)n);
+        return val_poison();
+    }
+    for (int64_t i = 0; i < n; i++) {
+        Value at = dim.tag == V_TUPLE ? dim.tuple->at[i] : dim.tag == V_NONE ? val_int(i) : dim;
+        a.at = (int)(at.tag == V_INT && at.i < 0 ? at.i + a.rank : at.i);
+        a.apart = NULL;
+        if (at.tag != V_INT || a.at < 0 || a.at >= a.rank) {
+            fail(op->cx, E_VALUE, "Dimension out of range: torch.gradient of a tensor of rank %d", a.rank);
+            return val_poison();
+        }
+        if (!along_axis(op, spacing, i, &a) || !ox_ok(out[i] = gradient_along(op, &a, arg_int(op, "edge_order"))))
+            return val_poison();
+    }
+    return result_list(op, out, (size_t)n);
+}
+
 /* ---- vander: powers of points, the last axis from 0 up or down to it ---- */
 
 static Value vander(Op *op, int64_t n, bool increasing)
@@ -124,6 +246,13 @@ const OpRow ops_calculus[] = {
     OLDER("aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor"),
     CALL_FAMILY(lower_trapezoid, 1, NULL, PLAIN, "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
     OLDER("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
+    CALL(lower_gradient, NULL, PLAIN, "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"),
+    OLDER("aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]"),
     CALL(lower_vander, NULL, PLAIN, "aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"),
     CALL(lower_vander, NULL, PLAIN, "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"),
     OPS_END
