@@ -337,6 +337,21 @@ static void wanted(const Equation *e, size_t from, char *out)
     out[n] = 0;
 }
 
+/* MatMul has the last two axes; another one changes its place with the last. */
+Ox product_along(Op *op, Ox x, Ox m, int axis)
+{
+    int last = ox_ok(x) ? ox_rank(x) - 1 : 0, perm[MAX_RANK];
+    if (!ox_ok(x) || !ox_ok(m))
+        return POISON;
+    if (axis == last)
+        return ox(op, "MatMul", x, permute_to(op, m, (const int[]){ 1, 0 }, 2));
+    if (axis == last - 1)
+        return ox(op, "MatMul", m, x);
+    for (int k = 0; k <= last; k++)
+        perm[k] = k == axis ? last : k == last ? axis : k;
+    return permute_to(op, product_along(op, permute_to(op, x, perm, last + 1), m, last), perm, last + 1);
+}
+
 Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
 {
     Equation e;

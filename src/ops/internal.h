@@ -92,6 +92,8 @@ Ox trim_to(Op *op, Ox x, Ox like, int axis);
 /* ---- sums of products (einsum.c) ---- */
 
 Ox einsum(Op *op, Str equation, const Ox *at, size_t n);
+/* The axis of x times the matrix m, [out, in]. */
+Ox product_along(Op *op, Ox x, Ox m, int axis);
 
 /* ---- whole tensors (convert.c) ---- */
 

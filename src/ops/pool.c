@@ -84,11 +84,6 @@ static void both_sides(const Pool *p, int64_t *out)
 
 /* ---- by windows: each axis is cut into windows that are reduced ---- */
 
-static int64_t least_int(DType t)
-{
-    return t == DT_INT64 ? INT64_MIN : t == DT_INT32 ? INT32_MIN : t == DT_INT16 ? INT16_MIN : t == DT_INT8 ? INT8_MIN : 0;
-}
-
 /* How many windows an axis has: with ceil_mode the last one must begin in the image or in the padding before it. */
 static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *count)
 {
@@ -102,12 +97,8 @@ static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *
     return true;
 }
 
-static Ox fill_of(Op *op, Ox x, int64_t fill)
-{
-    return dtype_is_int(ox_dtype(x)) ? ox_integer(op->g, ox_dtype(x), fill) : number_like(op, (double)fill, x);
-}
-
-static Ox pool_by_windows(Op *op, const Pool *p, const char *reduce, int64_t fill)
+/* The sum in each window; the padding is 0. */
+static Ox sums_by_windows(Op *op, const Pool *p)
 {
     int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], size;
     int rank = p->n + 2;
@@ -118,12 +109,65 @@ static Ox pool_by_windows(Op *op, const Pool *p, const char *reduce, int64_t fil
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = missing > 0 ? missing : 0;
     }
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), value = fill_of(op, p->x, fill), x = ox(op, "Pad", p->x, list, value);
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), x = ox(op, "Pad", p->x, list, zero);
     for (int i = 0; i < p->n; i++) {
         Ox windows = windows_along(op, x, 2 + i, (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) }), axes = ints(op, 2 + i);
-        x = ox_with(op, reduce, INPUTS(windows, axes), INT("keepdims", 0));
+        x = ox_with(op, "ReduceSum", INPUTS(windows, axes), INT("keepdims", 0));
     }
     return x;
+}
+
+/* ---- the largest ints: each axis is cut into windows, and what of them lies beyond the border counts for the nearest inside ---- */
+
+/* [taps, windows]: the places along the axis. */
+static Ox places_along(Op *op, const Pool *p, int i)
+{
+    int64_t size, count, taps = p->kernel[i], step = p->dilation[i];
+    if (!count_windows(op, p, i, &size, &count))
+        return POISON;
+    int64_t *at = new_array(op->cx, int64_t, taps * count);
+    for (int64_t k = 0; at && k < count; k++) {
+        int64_t from = k * p->stride[i] - p->pad[i], low = from < 0 ? (-from + step - 1) / step : 0, high = (size - 1 - from) / step;
+        if (from >= size || (high = high < taps ? high : taps - 1) < low)
+            return op_refuse(op, "a window of ints that lies outside of the image");
+        for (int64_t t = 0; t < taps; t++)
+            at[t * count + k] = from + step * (t < low ? low : t > high ? high : t);
+    }
+    return at ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ taps, count }, at)) : POISON;
+}
+
+/* Where in its image the largest of each window is. at: where what the windows hold came from, NULL for the first axis; worth: a step
+ * along this axis. */
+static Ox largest_at(Op *op, Ox windows, Ox at, Ox places, int axis, Dim worth)
+{
+    Dim lying[MAX_RANK];
+    if (!ox_ok(windows))
+        return POISON;
+    for (int k = 0; k < ox_rank(windows); k++)
+        lying[k] = k == axis || k == axis + 1 ? ox_dim(places, k - axis) : dim_int(op->cx, 1);
+    Ox upright = reshape_to(op, places, lying, ox_rank(windows)), whole = ox(op, "Mul", upright, ox_dim_value(op->g, worth)), axes = ints(op, axis);
+    if (at)
+        whole = ox(op, "Add", ox_with(op, "Gather", INPUTS(at, places), INT("axis", axis)), whole);
+    else
+        whole = expand_dims(op, whole, windows->type->dim, ox_rank(windows));
+    Ox row = ox_with(op, "ArgMax", INPUTS(windows), INT("axis", axis), INT("keepdims", 1));
+    return ox(op, "Squeeze", ox_with(op, "GatherElements", INPUTS(whole, row), INT("axis", axis)), axes);
+}
+
+/* Axis by axis from the last: the first of equal ones in reading order wins. */
+static void max_of_ints(Op *op, const Pool *p, Ox *out, size_t n_out)
+{
+    Ox x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x, at = NULL;       /* ReduceMax takes no int16 */
+    Dim worth = dim_int(op->cx, 1);
+    for (int i = p->n - 1; i >= 0; i--) {
+        Ox places = places_along(op, p, i), axes = ints(op, 2 + i), windows = ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
+        x = ox_with(op, "ReduceMax", INPUTS(windows, axes), INT("keepdims", 0));
+        at = n_out == 2 ? largest_at(op, windows, at, places, 2 + i, worth) : NULL;
+        worth = dim_mul(op->cx, worth, ox_dim(p->x, 2 + i));
+    }
+    out[0] = ox_ok(x) ? without_batch(op, ox_cast(op->g, x, ox_dtype(p->x)), p->alone) : POISON;
+    if (n_out == 2)
+        out[1] = without_batch(op, at, p->alone);
 }
 
 /* What a sum is divided by: the numbers of each window, those of the padding too or not. */
@@ -172,11 +216,8 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
     int64_t pads[2 * MAX_RANK];
     size_t n = (size_t)p->n;
     if (dtype_is_int(ox_dtype(p->x))) {
-        Pool wide = *p;
-        wide.x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x;        /* ReduceMax takes no int16 */
-        Ox largest = pool_by_windows(op, &wide, "ReduceMax", least_int(ox_dtype(wide.x)));
-        out[0] = ox_ok(largest) ? without_batch(op, ox_cast(op->g, largest, ox_dtype(p->x)), p->alone) : POISON;
-        return n_out == 1 ? true : (op_refuse(op, "the places of the largest ints"), false);
+        max_of_ints(op, p, out, n_out);
+        return ox_ok(out[0]);
     }
     both_sides(p, pads);
     if (!ox_make_n(op->g, "MaxPool", INPUTS(p->x),
@@ -286,11 +327,11 @@ static Ox lower_avg_pool(Op *op)
         double by = (double)arg_int(op, "divisor_override");
         if (by == 0)
             return op_fail(op, E_VALUE, "divisor must be not zero");
-        Ox sums = averaged_by_windows(op, &p) ? pool_by_windows(op, &p, "ReduceSum", 0) : window_sums(op, &p), divisor = number_like(op, by, p.x);
+        Ox sums = averaged_by_windows(op, &p) ? sums_by_windows(op, &p) : window_sums(op, &p), divisor = number_like(op, by, p.x);
         return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
     }
     if (averaged_by_windows(op, &p)) {
-        Ox sums = pool_by_windows(op, &p, "ReduceSum", 0), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
+        Ox sums = sums_by_windows(op, &p), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
         return without_batch(op, ox(op, "Div", sums, by), p.alone);
     }
     return without_batch(op, average(op, &p), p.alone);
@@ -372,14 +413,12 @@ static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim part
     if (!ox_ok(w.inside))
         return out;
     DType t = ox_dtype(from.values);
-    Ox x = turned(op, from.values, axis, false);
     if (strcmp(name, "ReduceMean") == 0) {
-        Ox share = ox(op, "Div", ox_cast(op->g, w.inside, t), ox_cast(op->g, w.count, t));
-        Ox matrix = ox_ok(share) ? permute_to(op, share, (const int[]){ 1, 0 }, 2) : share;
-        out.values = turned(op, ox(op, "MatMul", x, matrix), axis, true);
+        Ox inside = ox_cast(op->g, w.inside, t), share = ox(op, "Div", inside, ox_cast(op->g, w.count, t));
+        out.values = product_along(op, from.values, share, axis);
         return out;
     }
-    Ox none = ox_number(op->g, t, -INFINITY), apart = unsqueeze_axis(op, x, ox_rank(x) - 1), seen = ox(op, "Where", w.inside, apart, none), last = ints(op, -1);
+    Ox x = turned(op, from.values, axis, false), none = ox_number(op->g, t, -INFINITY), apart = unsqueeze_axis(op, x, ox_rank(x) - 1), seen = ox(op, "Where", w.inside, apart, none), last = ints(op, -1);
     out.values = turned(op, ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0)), axis, true);
     if (!places)
         return out;
@@ -467,6 +506,24 @@ static Value lower_adaptive_max_pool(Op *op)
     return result_tuple(op, out, 2);
 }
 
+/* ---- the gradient: what each result was worth, to the place that it came from ---- */
+
+/* row->datum: how many axes */
+static Ox lower_max_pool_backward(Op *op)
+{
+    Ox x = arg(op, "self"), grad = arg(op, "grad_output"), indices = arg(op, "indices");
+    int rank, n = (int)op->row->datum;
+    if (!ox_ok(grad) || !ox_ok(indices) || !need_rank(op, x, -1, &rank))
+        return POISON;
+    if (rank < n || ox_rank(grad) != rank || ox_rank(indices) != rank)
+        return op_fail(op, E_VALUE, "self, grad_output and indices must have one rank, of %d or more", n);
+    Dim image[2] = { dim_product(op->cx, x->type->dim, rank - n), dim_product(op->cx, x->type->dim + rank - n, n) };
+    Dim some[2] = { image[0], dim_product(op->cx, grad->type->dim + rank - n, n) };
+    Ox zero = number_like(op, 0, x), canvas = expand_dims(op, zero, image, 2), at = reshape_to(op, indices, some, 2), worth = reshape_to(op, grad, some, 2);
+    Ox sum = ox_with(op, "ScatterElements", INPUTS(canvas, at, worth), INT("axis", 1), STRING("reduction", str_of(op->cx, "add")));
+    return ox_ok(sum) ? reshape_to(op, sum, x->type->dim, rank) : POISON;
+}
+
 /* ---- unpooling: each value to its place in an image of zeros ---- */
 
 static Ox lower_max_unpool(Op *op)
@@ -495,6 +552,9 @@ static Ox lower_max_unpool(Op *op)
 #define ADAPTIVE_AVG(n, line) FAMILY(lower_adaptive_avg_pool, n, NULL, PLAIN, line)
 #define ADAPTIVE_MAX(n, line) CALL_FAMILY(lower_adaptive_max_pool, n, NULL, PLAIN, line)
 
+#define BACKWARD(n) FAMILY(lower_max_pool_backward, n, NULL, PLAIN, "aten::max_pool" #n "d_with_indices_backward(Tensor grad_output, Tensor self, int[" #n "] kernel_size, " \
+    "int[" #n "] stride, int[" #n "] padding, int[" #n "] dilation, bool ceil_mode, Tensor indices) -> Tensor")
+
 const OpRow ops_pool[] = {
     MAX_POOL(1, "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"),
     MAX_POOL(2, "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"),
@@ -515,7 +575,7 @@ const OpRow ops_pool[] = {
     ADAPTIVE_MAX(3, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
     REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
     REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
-    REFUSE("it is a gradient: save the model, not a step of its training", "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor"),
+    BACKWARD(2), BACKWARD(3),
     FAMILY(lower_max_unpool, 2, NULL, PLAIN, "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
     FAMILY(lower_max_unpool, 3, NULL, PLAIN, "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"),
     OPS_END

@@ -54,26 +54,6 @@ static double *weights_of(Op *op, const Axis *a)
     return at;
 }
 
-/* ---- products ---- */
-
-/* x times the matrix [out, in] along spatial axis i of n; MatMul has the last two. */
-static Ox along(Op *op, Ox x, Ox m, int i, int n)
-{
-    int last = ox_ok(x) ? ox_rank(x) - 1 : 0, axis = 2 + i, perm[MAX_RANK];
-    if (!ox_ok(x) || !ox_ok(m))
-        return POISON;
-    if (i == n - 1) {
-        Ox turned = permute_to(op, m, (const int[]){ 1, 0 }, 2);
-        return ox(op, "MatMul", x, turned);
-    }
-    if (i == n - 2)
-        return ox(op, "MatMul", m, x);
-    for (int k = 0; k <= last; k++)
-        perm[k] = k == axis ? last : k == last ? axis : k;
-    Ox there = permute_to(op, x, perm, last + 1), done = along(op, there, m, n - 1, n);
-    return permute_to(op, done, perm, last + 1);
-}
-
 static Ox matrix(Op *op, const Axis *a, DType t)
 {
     double *w = weights_of(op, a);
@@ -97,10 +77,10 @@ static Ox whole_matrix(Op *op, const Axis *a, int *bits)
 }
 
 /* Rounded half up, and cut to what uint8 holds. */
-static Ox whole_product(Op *op, Ox x, const Axis *a, int i, int n)
+static Ox whole_product(Op *op, Ox x, const Axis *a, int i)
 {
     int bits;
-    Ox m = whole_matrix(op, a, &bits), sum = along(op, ox_cast(op->g, x, DT_INT32), m, i, n);
+    Ox m = whole_matrix(op, a, &bits), sum = product_along(op, ox_cast(op->g, x, DT_INT32), m, 2 + i);
     if (!ox_ok(sum))
         return POISON;
     Ox half = ox_integer(op->g, DT_INT32, bits ? 1 << (bits - 1) : 0), unit = ox_integer(op->g, DT_INT32, 1 << bits);
@@ -162,9 +142,9 @@ Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
         if (mode == NEAREST || mode == NEAREST_EXACT)
             x = nearest_along(op, x, &axis[i], mode == NEAREST_EXACT, i);
         else if (type == DT_UINT8)
-            x = whole_product(op, x, &axis[i], i, t->spatial);
+            x = whole_product(op, x, &axis[i], i);
         else
-            x = along(op, x, matrix(op, &axis[i], type), i, t->spatial);
+            x = product_along(op, x, matrix(op, &axis[i], type), 2 + i);
     }
     return x;
 }
