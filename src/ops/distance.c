@@ -230,9 +230,11 @@ static Ox lower_cosine_similarity(Op *op)
     axis.n = rank > 0;
     for (int i = 0; i < 2; i++) {
         int own = axis.at[0] - rank + ox_rank(at[i]);
-        if (rank > 0 && (own < 0 || dim_eq(op->cx, ox_dim(at[i], own), both[axis.at[0]]) != YES))
+        if (rank > 0 && (own < 0 || dim_eq(op->cx, ox_dim(at[i], own), both[axis.at[0]]) != YES)) {
             at[i] = expand_dims(op, at[i], both, rank);
-        Axes last = { .at = { own < 0 ? axis.at[0] : own }, .n = axis.n };
+            own = axis.at[0];
+        }
+        Axes last = { .at = { own }, .n = axis.n };
         Ox norm = reduce(op, "ReduceL2", at[i], &last, true), least = number_like(op, arg_float(op, "eps"), at[i]), by = ox(op, "Max", norm, least);
         at[i] = ox(op, "Div", at[i], by);
     }
