@@ -317,9 +317,9 @@ static Value lower_native_group_norm(Op *op)
     int64_t groups = arg_int(op, "group");
     if (!norm_args(op, &n, 2) || !ox_ok(out[0] = group_norm(op, &n, groups)))
         return val_poison();
-    Dim rest = type_numel(op->cx, n.x->type), whole = dim_mul(op->cx, ox_dim(n.x, 0), dim_int(op->cx, groups)), each;
-    if (!dim_divide(op->cx, rest, whole, &each))
-        each = dim_floordiv(op->cx, rest, whole);
+    Dim rest = dim_product(op->cx, n.x->type->dim + 1, n.rank - 1), parts = dim_int(op->cx, groups), each;
+    if (!dim_divide(op->cx, rest, parts, &each))
+        each = dim_floordiv(op->cx, rest, parts);
     Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), dim_int(op->cx, groups), each }, 3);
     moments(op, split, ints(op, 2), false, &out[1], &var);
     out[2] = inverse_root(op, var, n.eps);

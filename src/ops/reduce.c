@@ -51,12 +51,16 @@ Ox outdone(Op *op, Ox x, bool max)
 }
 
 /* sum, mean, prod, amax, amin, logsumexp: row->text is the ONNX operator. */
+/* Sums and products. dtype= may ask for bools: then it is whether any is true, or all are. */
 static Ox lower_reduce(Op *op)
 {
     Ox x = arg(op, "self");
+    bool keep, narrow = ox_ok(x) && ox_dtype(x) == DT_BOOL;
     Axes axes;
-    bool keep;
-    return reduced_axes(op, x, &axes, &keep) ? reduce(op, op->row->text, x, &axes, keep) : POISON;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox out = reduce(op, op->row->text, narrow ? ox_cast(op->g, x, DT_INT32) : x, &axes, keep);
+    return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
 }
 
 /* How many elements each result is made of. */
