@@ -112,10 +112,13 @@ Ox dequantized_arg(Op *op, Value v)
 static DType stored_type(Op *op)
 {
     Value v = arg_value(op, "dtype");
-    DType t = v.tag == V_INT ? dtype_of_c10(v.i, NULL) : v.tag == V_DTYPE ? v.dtype : DT_NONE;
-    if (!can_store(t) && !ctx_failed(op->cx))
+    bool quantised = false;
+    DType t = v.tag == V_INT ? dtype_of_c10(v.i, &quantised) : DT_NONE;
+    if (quantised && can_store(t))
+        return t;
+    if (!ctx_failed(op->cx))
         op_refuse(op, "a quantised tensor of another type than qint8, quint8 and qint32");
-    return t;
+    return DT_NONE;
 }
 
 static Value lower_quantize_per_tensor(Op *op)
@@ -262,7 +265,8 @@ static Value lower_mul_scalar(Op *op)
     if (w.number > 0)
         return steps_with(op, &w, w.scale * w.number, w.zero);
     Ox x = dequantized_arg(op, w.self), y = ox(op, "Mul", x, number_like(op, w.number, x));
-    return w.number == 0 ? floats_with(op, &w, y, 1, 0) : floats_with(op, &w, y, fabs(w.number) * w.scale, most_of(w.type) - (w.zero - least_of(w.type)));
+    double ends = w.type == DT_INT8 ? -1 : 255;                                 /* the least step and the largest, added */
+    return w.number == 0 ? floats_with(op, &w, y, 1, 0) : floats_with(op, &w, y, -w.number * w.scale, ends - w.zero);
 }
 
 /* ---- joined, and what the result's scale is given for ---- */
