@@ -220,23 +220,23 @@ static Ox lower_polygamma(Op *op)
     return rounded(op, n == 0 ? digamma_of(op, x) : polygamma_of(op, x, (int)n));
 }
 
-#define SPECIAL(fn, datum, line) FAMILY(fn, datum, "int-to-float(self)", PLAIN, line)
+#define SPECIAL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line)
 
 const OpRow ops_special[] = {
-    SPECIAL(lower_erfcx, 0, "aten::special_erfcx(Tensor self) -> Tensor"),
-    SPECIAL(lower_log_ndtr, 0, "aten::special_log_ndtr(Tensor self) -> Tensor"),
-    SPECIAL(lower_erfinv, 0, "aten::erfinv(Tensor self) -> Tensor"),
-    SPECIAL(lower_erfinv, 0, "aten::special_erfinv(Tensor self) -> Tensor"),
-    SPECIAL(lower_ndtri, 0, "aten::special_ndtri(Tensor self) -> Tensor"),
-    SPECIAL(lower_lgamma, 0, "aten::lgamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_lgamma, 0, "aten::special_gammaln(Tensor self) -> Tensor"),
-    SPECIAL(lower_mvlgamma, 0, "aten::mvlgamma(Tensor self, int p) -> Tensor"),
-    SPECIAL(lower_mvlgamma, 0, "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
-    SPECIAL(lower_digamma, 0, "aten::digamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_digamma, 0, "aten::special_digamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_digamma, 0, "aten::special_psi(Tensor self) -> Tensor"),
-    SPECIAL(lower_polygamma, 0, "aten::polygamma(int n, Tensor self) -> Tensor"),
-    SPECIAL(lower_polygamma, 0, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
+    SPECIAL(lower_erfcx, "aten::special_erfcx(Tensor self) -> Tensor"),
+    SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor"),
+    SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor"),
+    SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor"),
+    SPECIAL(lower_ndtri, "aten::special_ndtri(Tensor self) -> Tensor"),
+    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor"),
+    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor"),
+    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor"),
+    SPECIAL(lower_mvlgamma, "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
+    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor"),
+    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor"),
+    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor"),
+    SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor"),
+    SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
     REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::igamma(Tensor self, Tensor other) -> Tensor"),
     REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::igammac(Tensor self, Tensor other) -> Tensor"),
     REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"),
