@@ -2,11 +2,20 @@
  * chooses among the upsample_* operators. A scale whose sizes are recomputed from it, which is what None means here, counts through its sizes. */
 #include "ops/internal.h"
 
+/* What a list says of spatial axis i, or a number of all. */
+static Value of_axis(Value v, int i) { return v.tag == V_TUPLE ? v.tuple->at[i] : v; }
+
+/* Has a list as many items as there are spatial axes? */
+static bool fits(Op *op, const char *name, Value v, int spatial)
+{
+    return v.tag != V_TUPLE || v.tuple->n == spatial ||
+           fail(op->cx, E_VALUE, "%s shape must match input shape. Input is %dD, %s size is %lld", name, spatial, name, (long long)v.tuple->n);
+}
+
 /* floor(size * scale) of spatial axis i, or the size that is given. */
 static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *out)
 {
-    Value s = size.tag == V_TUPLE ? (i < size.tuple->n ? size.tuple->at[i] : val_none()) : size;
-    Value f = scale.tag == V_TUPLE ? (i < scale.tuple->n ? scale.tuple->at[i] : val_none()) : scale;
+    Value s = of_axis(size, i), f = of_axis(scale, i);
     int64_t extent;
     *out = s;
     if (s.tag != V_NONE)
@@ -62,13 +71,15 @@ static Value lower_interpolate(Op *op)
     const char *name = named(mode, rank - 2);
     if (!name)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "mode %s does not go with an input of rank %d", mode->s, rank));
+    if (!fits(op, "size", size, rank - 2) || !fits(op, "scale_factor", scale, rank - 2))
+        return val_poison();
     if (flag(op, "antialias"))
         return val_tensor(op->cx, op_refuse(op, "antialias"));
     bool aligns = !str_is(mode, "nearest") && !str_is(mode, "area");
     Value x_arg = val_tensor(op->cx, x), align = val_bool(op->row->datum || flag(op, "align_corners"));
     if (scale.tag != V_NONE && !str_is(mode, "area") && keeps_scale(op)) {
         for (int i = 0; i < rank - 2; i++)
-            at[i] = scale.tag == V_TUPLE ? (i < scale.tuple->n ? scale.tuple->at[i] : val_none()) : scale;
+            at[i] = of_axis(scale, i);
         const Value vec[] = { x_arg, val_none(), aligns ? align : val_list(op->cx, at, rank - 2, "float"), val_list(op->cx, at, rank - 2, "float") };
         return call_op(op, name, vec, aligns ? 4 : 3);
     }

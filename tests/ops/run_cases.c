@@ -251,6 +251,22 @@ static bool make_call(Run *run, const Case *c, Graph *g, Call *call, Value *out)
     return read;
 }
 
+/* A case's call at an opset: what it gives, or a failure. The context is the caller's to free. */
+typedef struct Attempt { Ctx *cx; Graph *g; Call call; Values got; bool read; } Attempt;
+
+static Attempt attempt(Run *run, const Case *c, int opset)
+{
+    Ctx *cx = ctx_new();
+    Attempt a = { .cx = cx, .g = graph_new(cx, NULL, str_of(cx, "case")) };
+    Value v;
+    a.g->target = opset;
+    a.g->ort = true;
+    a.read = make_call(run, c, a.g, &a.call, &v);
+    if (a.read && !failure(cx))
+        flatten(cx, v, &a.got);
+    return a;
+}
+
 /* The opset that the refusals ask for, all of them at once; 0 when they name none. */
 static int asked_opset(Ctx *cx)
 {
@@ -266,28 +282,15 @@ static int asked_opset(Ctx *cx)
 /* The case's model at another opset. 0 when it is written, else the opset that the refusal names, -1 for none. */
 static int twin(Run *run, const Case *c, int opset)
 {
-    Ctx *cx = ctx_new();
-    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
-    Call call = { 0 };
-    Value v;
-    Values got = { 0 };
+    Attempt a = attempt(run, c, opset);
     int asked = 0;
-    g->target = opset;
-    g->ort = true;
-    if (make_call(run, c, g, &call, &v)) {
-        bool refused = failure(cx) != NULL;
-        if (!refused) {
-            flatten(cx, v, &got);
-            refused = !emit(run, cx, c, g, &got);
-        }
-        if (refused) {
-            asked = asked_opset(cx);
-            asked = asked ? asked : -1;
-            if (asked < 0)
-                say(run, c, str_fmt(cx, "refused at opset %d", opset)->s, "the opset that would do", failure(cx) ? failure(cx) : "");
-        }
+    if (a.read && (failure(a.cx) || !emit(run, a.cx, c, a.g, &a.got))) {
+        asked = asked_opset(a.cx);
+        asked = asked ? asked : -1;
+        if (asked < 0)
+            say(run, c, str_fmt(a.cx, "refused at opset %d", opset)->s, "the opset that would do", failure(a.cx) ? failure(a.cx) : "");
     }
-    ctx_free(cx);
+    ctx_free(a.cx);
     return asked;
 }
 
@@ -333,66 +336,44 @@ static void check_finished(Run *run, const Case *c, const char *line)
 {
     char *names;
     int opset = (int)strtol(line, &names, 10);
-    Ctx *cx = ctx_new();
-    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    Attempt a = attempt(run, c, opset);
     TidyOptions o = { .opset = opset, .target_ort = true };
-    Call call = { 0 };
-    Value v;
-    Values got = { 0 };
-    g->target = opset;
-    g->ort = true;
-    if (make_call(run, c, g, &call, &v)) {
-        Buf b = buf_new(cx);
-        if (!failure(cx))
-            flatten(cx, v, &got);
-        if (!failure(cx) && add_outputs(g, &got) && tidy(g, &o))
-            list_nodes(g, &b);
-        const char *have = failure(cx) ? failure(cx) : buf_done(&b)->s, *want = names + strspn(names, "> ");
-        have += *have == ' ';
-        if (strcmp(want, have) != 0)
-            say(run, c, str_fmt(cx, "other nodes at opset %d", opset)->s, want, have);
-    }
-    ctx_free(cx);
+    Buf b = buf_new(a.cx);
+    if (a.read && !failure(a.cx) && add_outputs(a.g, &a.got) && tidy(a.g, &o))
+        list_nodes(a.g, &b);
+    const char *have = failure(a.cx) ? failure(a.cx) : buf_done(&b)->s, *want = names + strspn(names, "> ");
+    have += *have == ' ';
+    if (strcmp(want, have) != 0)
+        say(run, c, str_fmt(a.cx, "other nodes at opset %d", opset)->s, want, have);
+    ctx_free(a.cx);
 }
 
 /* "aten::gelu 18: Mul Div Erf Add Mul", "aten::gelu 9!" for what is refused there, "aten::x ? why" for a case that is refused. */
 static void print_case(Run *run, const Case *c, int opset)
 {
-    Ctx *cx = ctx_new();
-    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
+    Attempt a = attempt(run, c, opset);
+    Ctx *cx = a.cx;
     TidyOptions o = { .opset = opset };
-    Call call = { 0 };
     CallForm form;
-    Value v;
-    Values got = { 0 };
-    g->target = opset;
-    g->ort = true;
-    if (make_call(run, c, g, &call, &v)) {
-        Entry *e = table_resolve(cx, call.name, &form);
-        if (!failure(cx))
-            flatten(cx, v, &got);
-        bool made = !failure(cx) && (add_outputs(g, &got) == 0 || tidy(g, &o)) && !failure(cx);
+    if (a.read) {
+        Entry *e = table_resolve(cx, a.call.name, &form);
+        bool made = !failure(cx) && (add_outputs(a.g, &a.got) == 0 || tidy(a.g, &o)) && !failure(cx);
         bool refused = cx->error.code == E_UNSUPPORTED || (!ctx_failed(cx) && cx->refusals.n);
-        const char *name = e ? e->name->s : call.name->s;
-        bool recorded = !is_made_quantised(&call, e);
-        if (c->message && refused)
-            printf("%s ? %s\n", name, failure(cx));
-        if (!c->message && recorded)
-            printf("%s %d%s", name, opset, made ? ":" : "!");
+        const char *name = e ? e->name->s : a.call.name->s;
         Buf b = buf_new(cx);
         if (made)
-            list_nodes(g, &b);
-        if (!c->message && recorded)
-            printf("%s\n", buf_done(&b)->s);
+            list_nodes(a.g, &b);
+        if (c->message && refused)
+            printf("%s ? %s\n", name, failure(cx));
+        if (!c->message && !is_made_quantised(&a.call, e))
+            printf("%s %d%s%s\n", name, opset, made ? ":" : "!", buf_done(&b)->s);
     }
     ctx_free(cx);
 }
 
-static void check_case(Run *run, const Case *c, Graph *g, Value v)
+static void check_case(Run *run, const Case *c, Graph *g, const Values *got)
 {
-    Values got = { 0 };
-    flatten(g->cx, v, &got);
-    check_results(run, g, c, &got);
+    check_results(run, g, c, got);
     Str names = node_names(g);
     if (c->nodes && strcmp(c->nodes + strspn(c->nodes, " "), names->s) != 0)
         say(run, c, "other nodes", c->nodes + 1, names->s);
@@ -400,7 +381,7 @@ static void check_case(Run *run, const Case *c, Graph *g, Value v)
         say(run, c, "the case lists no nodes", "=> ..", names->s);
     for (size_t i = 0; i < c->finished.n; i++)
         check_finished(run, c, c->finished.at[i]);
-    if (run->emit && !emit(run, g->cx, c, g, &got))
+    if (run->emit && !emit(run, g->cx, c, g, got))
         say(run, c, "refused", "a model", failure(g->cx));
     if (run->twins)
         run_twins(run, c);
@@ -408,24 +389,19 @@ static void check_case(Run *run, const Case *c, Graph *g, Value v)
 
 static void run_case(Run *run, const Case *c)
 {
-    Ctx *cx = ctx_new();
-    Graph *g = graph_new(cx, NULL, str_of(cx, "case"));
-    Call call = { 0 };
-    Value v;
-    g->target = ONNX_DEFAULT_TARGET;
-    g->ort = true;
-    if (make_call(run, c, g, &call, &v)) {
-        const char *bad = failure(cx);
+    Attempt a = attempt(run, c, ONNX_DEFAULT_TARGET);
+    if (a.read) {
+        const char *bad = failure(a.cx);
         if (run->show)
-            printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(g)->s);
+            printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(a.g)->s);
         else if (bad && c->message ? strcmp(bad, c->message) != 0 : bad || c->message)
             say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
         else if (!bad)
-            check_case(run, c, g, v);
-        cx->error = (Error){ 0 };
-        mark(run, g, &call);
+            check_case(run, c, a.g, &a.got);
+        a.cx->error = (Error){ 0 };
+        mark(run, a.g, &a.call);
     }
-    ctx_free(cx);
+    ctx_free(a.cx);
 }
 
 /* ---- is every row and rule tried? ---- */
