@@ -280,6 +280,23 @@ def table(jobs, out):
     return tally(ours)
 
 
+def right_samples(jobs, forms):
+    return {(j.name, j.dtype, i) for j in jobs if j.form in forms for i, row in j.rows.items() if row[1] == "right"}
+
+
+def beside_peers(jobs, out):
+    """On the operators and dtypes that all three were asked: who is right how often, and where only a peer is."""
+    asked = [{(j.name, j.dtype) for j in jobs if j.form == form} for form in ("pt", *PEERS)]
+    common = set.intersection(*asked)
+    jobs = [j for j in jobs if (j.name, j.dtype) in common]
+    ours, (ts, dynamo) = right_samples(jobs, ("pt", "pt2")), (right_samples(jobs, (p,)) for p in PEERS)
+    print("of the samples that all were asked: pt2onnx %d right, torchscript %d, dynamo %d, the two together %d" % (
+        len(ours), len(ts), len(dynamo), len(ts | dynamo)), file=out)
+    for name, dtype, index in sorted((ts | dynamo) - ours):
+        verdicts = ["%s %s" % (j.form, j.rows[index][1]) for j in jobs if (j.name, j.dtype) == (name, dtype) and index in j.rows and j.form in ("pt", "pt2")]
+        print("only a peer: %s %s #%s (%s)" % (name, dtype, index, ", ".join(verdicts)), file=out)
+
+
 def list_wrong(jobs, out):
     for job in jobs:
         bad = {i: r for i, r in job.rows.items() if r[1] in ("wrong", "nokernel")}
@@ -351,6 +368,8 @@ def main():
         with open(o.wrong, "w") as f:
             list_wrong(jobs, f)
     count = report(jobs, o)
+    if o.peers:
+        beside_peers(jobs, sys.stdout)
     print("%d right, %d wrong, %d refused, %d without a kernel" % (count["right"], count["wrong"], count["refused"], count["nokernel"]))
     return 1 if count["wrong"] or not count["right"] else 0
 
