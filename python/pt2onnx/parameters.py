@@ -83,7 +83,6 @@ def _check(s):
 def _refuse(s):
     """Parameters that ask for something pt2onnx does not do."""
     refused = {"export_modules_as_functions": "pt2onnx writes no local functions",
-               "custom_translation_table": "register a symbolic function, or give a file of rules (rules=[..])",
                "profile": "report=True has the times", "dump_exported_program": "torch.export.save writes it",
                "export_options": "give the options themselves"}
     for name, reason in refused.items():

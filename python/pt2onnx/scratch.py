@@ -95,6 +95,13 @@ class Scratch:
             self.sample[n.output().debugName()] = [self.sample[v.debugName()] for v in values]
         return n.output()
 
+    def python_values(self):
+        """The arguments, numbers and lists of numbers as Python has them."""
+        def plain(v):
+            known = self.sample.get(v.debugName(), v)
+            return v if isinstance(known, torch.Tensor) or isinstance(known, list) and any(isinstance(x, torch.Tensor) for x in known) else known
+        return [plain(v) for v in self.inputs]
+
     def types_by_trying(self, name):
         """What torch's own operator gives for zeros of these types; sizes as far as they do not rest on unknown ones."""
         space, op = name.split("::")

@@ -9,6 +9,7 @@ import torch
 from . import _capi, registry
 from .registry import plain
 from .scratch import Scratch
+from .translation import Translated, translations
 from .versions import NEWEST_SYMBOLIC, SCALAR_TYPES, OperatorExportTypes
 
 ONNX, ATEN = OperatorExportTypes.ONNX, OperatorExportTypes.ONNX_ATEN
@@ -32,6 +33,7 @@ class Symbolics:
         self.target = settings.opset_version
         self.opset = min(self.target, NEWEST_SYMBOLIC or self.target)      # the newest that this torch's symbolics can write
         self.functions = registry.overrides(self.target)
+        self.functions.update(translations(settings.custom_translation_table))
         self.functions.update((plain(name), registry.of_torch(name, self.opset)) for name in borrowed)
 
     # ---- who lowers what ----
@@ -88,7 +90,9 @@ class Symbolics:
         if name in self.functions:
             keywords = {k: getattr(node, node.kindOf(k))(k) for k in node.attributeNames()} if node else {}
             try:
-                results = scratch.run(self.functions[name], scratch.inputs, keywords, name.split("::")[-1])
+                function = self.functions[name]
+                arguments = scratch.python_values() if isinstance(function, Translated) else scratch.inputs
+                results = scratch.run(function, arguments, keywords, name.split("::")[-1])
             except RuntimeError:
                 if self.mode not in (FALLBACK, FALLTHROUGH):
                     raise

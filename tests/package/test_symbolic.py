@@ -474,3 +474,34 @@ def test_torchs_own_function_where_pt2onnx_has_none(capfd):
 def test_a_warning_names_the_callers_line(recwarn):
     pt2onnx.export(torch.nn.ReLU(), torch.ones(2), io.BytesIO(), input_names=["x"], dynamic_axes={"x": [0]})
     assert [w.filename for w in recwarn if "No names were found" in str(w.message)] == [__file__]
+
+
+@pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_a_translation_table_of_onnxscript(dynamo):
+    """Plain and decorated functions; numbers, lists and None are Python's; a registered operator and one of torch's."""
+    onnxscript = pytest.importorskip("onnxscript")
+    op = onnxscript.opset18
+    library = torch.library.Library("translated", "DEF")
+    library.define("scaled(Tensor x, Tensor? y, float a, int[] dims) -> Tensor")
+    for kind in ("CPU", "Meta"):
+        library.impl("scaled", lambda x, y, a, dims: ((x if y is None else x + y) * a).sum(dims), kind)
+
+    def scaled(x, y, a, dims):
+        return op.ReduceSum(op.Mul(x if y is None else op.Add(x, y), a), dims, keepdims=0)
+
+    @onnxscript.script(default_opset=op)
+    def relu(x):
+        return op.Max(x, op.Constant(value_float=0.0))
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            f = torch.ops.translated.scaled
+            return f(x, None, 2.0, [1]) + f(x, x, 0.5, [0, 1]), torch.relu(x)
+
+    table = {torch.ops.translated.scaled.default: scaled, torch.ops.aten.relu.default: relu}
+    f = io.BytesIO()
+    pt2onnx.export(Net(), (ROWS,), f, dynamo=dynamo, custom_translation_table=table)
+    model = onnx.load_model_from_string(f.getvalue())
+    assert "Relu" not in ops(model) and ops(model).count("ReduceSum") == 2 and ops(model)[-1] == "Max"
+    agrees(model, Net(), ROWS)

@@ -1,0 +1,90 @@
+"""translation.py - custom_translation_table: operators that the caller has written with onnxscript, {torch.ops.my.op.default: function}.
+
+The function runs on the scratch graph of the call, as a symbolic function does: each `op.Add(x, y)` in it asks onnxscript's evaluator,
+which is ours then, and becomes a node. So a decorated function and a plain one are the same. Numbers, lists and texts among the
+arguments are Python's own. One function serves all overloads of an operator."""
+import torch
+
+
+class Translated:
+    """A function of the table, to be called as f(*arguments)."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, g, *arguments):
+        try:
+            from onnxscript import evaluator
+        except ImportError as e:
+            raise RuntimeError("custom_translation_table needs onnxscript: %s" % e) from e
+        with evaluator.default_as(Recorder(g)):
+            return self.function(*arguments)
+
+
+def translations(table):
+    """{operator: Translated}"""
+    found = {}
+    for target, function in (table or {}).items():
+        function = function[0] if isinstance(function, (list, tuple)) and len(function) == 1 else function
+        if not callable(function):
+            raise TypeError("custom_translation_table[%s]: one function, not %r" % (target, function))
+        schemas = [target._schema] if hasattr(target, "_schema") else [getattr(target, o)._schema for o in target.overloads()]
+        found[schemas[0].name] = Translated(function)
+    return found
+
+
+class Recorder:
+    """onnxscript's evaluator: every operator becomes a node of g."""
+
+    def __init__(self, g):
+        self.g = g
+
+    def eval_function(self, function, args, kwargs):
+        return function.function(*args, **kwargs)
+
+    def eval_op(self, op, args, kwargs):
+        schema, inputs, attributes = op.op_schema, list(args), {k: v for k, v in kwargs.items() if v is not None}
+        for place, formal in enumerate(schema.inputs if schema else ()):
+            if formal.name in attributes:
+                inputs += [None] * (place + 1 - len(inputs))
+                inputs[place] = attributes.pop(formal.name)
+        if op.name == "Constant" and not domain_of(op):                # value_float, value_ints, ..
+            return self.as_input(tensor_of(next(iter(attributes.values()))))
+        domain, n = domain_of(op), outputs_of(schema, attributes)
+        told = {name + suffix(name, value): value for name, value in ((k, tensor_of(v)) for k, v in attributes.items())}
+        if n > 1:
+            told["outputs"] = n
+        return self.g.op("%s::%s" % (domain, op.name) if domain else op.name, *[self.as_input(x) for x in inputs], **told)
+
+    def as_input(self, x):
+        """A number or a list of them as a constant."""
+        x = torch.tensor(x) if isinstance(x, (bool, int, float, list, tuple)) else x
+        return self.g.op("Constant", value_t=x) if isinstance(x, torch.Tensor) else x
+
+
+def domain_of(op):
+    return op.opset.domain
+
+
+def tensor_of(value):
+    """Of a number, a list of them, or a tensor of the onnx package."""
+    if hasattr(value, "raw_data"):
+        from onnx import numpy_helper
+        return torch.from_numpy(numpy_helper.to_array(value).copy())
+    return value
+
+
+def outputs_of(schema, attributes):
+    """How many the node has: what the operator always gives, num_outputs of Split."""
+    if schema is None or not schema.outputs:
+        return 1
+    variadic = schema.outputs[-1].option == schema.FormalParameterOption.Variadic
+    return attributes.get("num_outputs", 1) if variadic else sum(o.option == schema.FormalParameterOption.Single for o in schema.outputs)
+
+
+def suffix(name, value):
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    for kinds, letter in (((bool, int), "_i"), (float, "_f"), (str, "_s"), (torch.Tensor, "_t")):
+        if isinstance(first, kinds):
+            return letter
+    raise TypeError("the attribute %s is %r, which no node can have" % (name, value))
