@@ -57,7 +57,7 @@ static bool decompose(Op *op, Ox a, Reflections *r)
     r->count = shape[rank - 1] = dim_min(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1));
     shape[rank - 2] = dim_int(op->cx, 1);
     Ox wide = ox_cast(op->g, a, DT_DOUBLE), state[] = { wide, expand_dims(op, ox_number(op->g, DT_DOUBLE, 0), shape, rank) };
-    if (!matrix_loop(op, ox_dim_value(op->g, r->count), reflect_column, NULL, state, 2))
+    if (!op_loop(op, ox_dim_value(op->g, r->count), reflect_column, NULL, state, 2))
         return false;
     r->packed = state[0];
     r->tau = state[1];
@@ -78,7 +78,7 @@ static void reflect_all(Op *op, const void *data, Ox i, const Ox *state, Ox *nex
 static Ox times(Op *op, const Reflections *r, Ox c, bool transpose)
 {
     Product p = { .r = r, .first_to_last = transpose, .last = ox_dim_value(op->g, dim_sub(op->cx, r->count, dim_int(op->cx, 1))) };
-    return matrix_loop(op, ox_dim_value(op->g, r->count), reflect_all, &p, &c, 1) ? c : POISON;
+    return op_loop(op, ox_dim_value(op->g, r->count), reflect_all, &p, &c, 1) ? c : POISON;
 }
 
 static Ox upper_triangle(Op *op, Ox a, Dim rows)

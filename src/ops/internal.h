@@ -81,6 +81,15 @@ bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 Ox at_least_1d(Op *op, Ox x, bool *scalar);
 Ox scalar_again(Op *op, Ox x, bool scalar);
 
+/* ---- Loops (loop.c) ---- */
+
+/* One step, inside the body: the states after it, and in *go whether another follows (left alone: always). k counts from 0. */
+typedef void (*LoopStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
+enum { LOOP_STATES = 4 };
+/* At most `trips` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep their types. False after an error. */
+MUST_USE bool op_loop(Op *op, Ox trips, LoopStep step, const void *data, Ox *state, int n);
+Ox any_of(Op *op, Ox x);                                /* of bools, 0-d; of none false */
+
 /* ---- indexing (index.c) ---- */
 
 bool ranks_known(Op *op, const Ox *at, size_t n);

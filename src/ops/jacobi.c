@@ -95,7 +95,7 @@ static bool orthogonalize(Op *op, Ox a, bool rising, Jacobi *j)
     int rank = ox_rank(a);
     Dim m = ox_dim(a, rank - 2), n = ox_dim(a, rank - 1), most = dim_mul(op->cx, n, dim_int(op->cx, SWEEPS));
     Ox eye = matrix_eye(op, a, n, n), state[] = { concat_axis(op, (const Ox[]){ a, eye }, 2, rank - 2), ox_int(op->g, 0) };
-    if (!matrix_loop(op, ox_dim_value(op->g, most), rotate, &m, state, 2))
+    if (!op_loop(op, ox_dim_value(op->g, most), rotate, &m, state, 2))
         return false;
     Ox b = slice_axis(op, state[0], rank - 2, dim_int(op->cx, 0), m, 1), squares = ox(op, "Mul", b, b);
     return in_order(op, state[0], ox(op, "Sqrt", matrix_reduce(op, "ReduceSum", squares, 2, true)), m, rising, j);

@@ -1,4 +1,4 @@
-/* matrix.c - rows, columns and Loops of matrices: see matrix.h. */
+/* matrix.c - rows and columns of matrices: see matrix.h. */
 #include "ops/matrix.h"
 
 Ox matrix_transposed(Op *op, Ox x)
@@ -60,27 +60,4 @@ Ox matrix_float(Op *op, const char *name)
     if (ox_dtype(a) != DT_FLOAT && ox_dtype(a) != DT_DOUBLE)
         return op_fail(op, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(a)));
     return a;
-}
-
-bool matrix_loop(Op *op, Ox trips, MatrixStep step, const void *data, Ox *state, int n)
-{
-    Ctx *cx = op->cx;
-    Op body = *op;
-    body.g = graph_new(cx, op->g, NULL);
-    Ox in[MATRIX_STATES + 2] = { trips, NULL }, carried[MATRIX_STATES], next[MATRIX_STATES], go = NULL;
-    Ox k = graph_input(body.g, NULL, type_tensor(cx, DT_INT64, 0, NULL)), goes = graph_input(body.g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
-    for (int i = 0; i < n; i++) {
-        if (!ox_ok(state[i]))
-            return false;
-        in[i + 2] = state[i];
-        carried[i] = graph_input(body.g, NULL, state[i]->type);
-    }
-    step(&body, data, k, carried, next, &go);
-    graph_output(body.g, go ? go : ox(&body, "Identity", goes), NULL);
-    for (int i = 0; i < n; i++)
-        graph_output(body.g, next[i], NULL);
-    for (int i = 0; i < n; i++)
-        if (!ox_ok(next[i]))
-            return false;
-    return !ctx_failed(cx) && ox_make_n(op->g, "Loop", (OxList){ in, (size_t)n + 2 }, ATTRS(SUBGRAPH("body", body.g)), state, (size_t)n);
 }

@@ -17,17 +17,19 @@ Ox matrix_empty(Op *op, DType t);                       /* of shape [0] */
 /* Argument `name` of rank 2 or more, float32 or float64; POISON after an error. */
 Ox matrix_float(Op *op, const char *name);
 
-/* One step: the states after it, and in *go whether another follows (left alone: always). */
-typedef void (*MatrixStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
-enum { MATRIX_STATES = 4 };
-/* At most `trips` steps (0-d int64) over n states, which keep their types. False after an error. */
-MUST_USE bool matrix_loop(Op *op, Ox trips, MatrixStep step, const void *data, Ox *state, int n);
-
 /* ---- decompositions ---- */
 
 /* a = q r in double, by householder.c; q NULL: not wanted. complete: q is square. */
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
 /* [.., min(m, n)] in double, the largest first, by jacobi.c. */
 Ox matrix_singular_values(Op *op, Ox a);
+/* x of a x = b of any size, by lu.c; info: 0 or the number of the first column without a pivot, or NULL. */
+Ox matrix_solved(Op *op, Ox a, Ox b, Ox *info);
+/* [.., 1, n]: the pivots, and for each -1 where its row was exchanged for another. */
+MUST_USE bool matrix_pivots(Op *op, Ox a, Ox *pivots, Ox *signs);
+/* a x = b for one triangle of a; with `unit` the diagonal counts as 1. */
+Ox matrix_triangle_solved(Op *op, Ox a, Ox b, bool upper, bool unit);
+/* Both with one batch (solve.c). */
+MUST_USE bool matrix_same_batch(Op *op, Ox *a, Ox *b);
 
 #endif

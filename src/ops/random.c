@@ -1,7 +1,6 @@
 /* random.c - random tensors, with ONNX's RandomUniform and RandomNormal: other numbers than PyTorch's, the same distribution.
  *
- * Every other distribution is a function of these two. What only a loop with rejections can draw (gamma, Poisson, binomial)
- * is refused. A generator is an argument that no ONNX operator has; it is dropped. */
+ * Every other distribution is a function of these two, or counts them in a Loop (gamma, Poisson, binomial). A generator is an argument that no ONNX operator has; it is dropped. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -265,13 +264,112 @@ static Value lower_drawn_(Op *op) { return written(op, drawn_like_self(op)); }
 #define HOW_INT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define GENERATED "*, Generator? generator, "
 #define LIKE HOW ", MemoryFormat? memory_format=None"
+/* ---- drawn until all have a number ---- */
+
+/* -log of a uniform number in (0, 1]: the time until something happens that happens once in a unit of time */
+static Ox waiting_like(Op *op, Ox x)
+{
+    Ox rest = ox(op, "Sub", number_like(op, 1, x), random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0));
+    return ox(op, "Neg", ox(op, "Log", rest));
+}
+
+typedef struct Gamma { Ox d, c; } Gamma;
+
+/* Marsaglia and Tsang's: d v for v = (1 + c x)^3 of a normal x, unless it is rejected. States: the number, and whether it is still open. */
+static void gamma_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    const Gamma *g = data;
+    (void)k;
+    Ox x = random_like(op, "RandomNormal", state[0], DT_DOUBLE, NULL, 0), one = number_like(op, 1, x), zero = number_like(op, 0, x);
+    Ox base = ox(op, "Add", ox(op, "Mul", g->c, x), one), positive = ox(op, "Greater", base, zero), safe = ox(op, "Where", positive, base, one);
+    Ox v = ox(op, "Mul", ox(op, "Mul", safe, safe), safe), half = scaled(op, ox(op, "Mul", x, x), 0.5, 0), log_v = ox(op, "Log", v);
+    Ox inner = ox(op, "Sub", ox(op, "Add", log_v, one), v), limit = ox(op, "Add", half, ox(op, "Mul", g->d, inner));
+    Ox low = ox(op, "Greater", ox(op, "Add", waiting_like(op, x), limit), zero), accepted = ox(op, "And", low, positive);
+    Ox taken = ox(op, "And", state[1], accepted), number = ox(op, "Mul", g->d, v);
+    next[0] = ox(op, "Where", taken, number, state[0]);
+    next[1] = ox(op, "And", state[1], ox(op, "Not", accepted));
+    *go = any_of(op, next[1]);
+}
+
+/* alpha in double. Below 1 it is drawn for alpha + 1 and multiplied with u^(1 / alpha). What is no number stays none. */
+static Ox gamma_of(Op *op, Ox alpha)
+{
+    Ox one = number_like(op, 1, alpha), zero = number_like(op, 0, alpha), small = ox(op, "Less", alpha, one), more = ox(op, "Add", alpha, one);
+    Ox positive = ox(op, "Greater", alpha, zero), finite = ox(op, "Less", alpha, number_like(op, INFINITY, alpha)), open = ox(op, "And", positive, finite);
+    Ox raised = ox(op, "Where", small, more, alpha), usable = ox(op, "Where", open, raised, one);
+    Gamma g = { .d = scaled(op, usable, 1, -1. / 3) };
+    g.c = ox(op, "Reciprocal", ox(op, "Sqrt", scaled(op, g.d, 9, 0)));
+    Ox state[] = { ox(op, "Sub", alpha, alpha), open };
+    if (!op_loop(op, NULL, gamma_step, &g, state, 2))
+        return POISON;
+    Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Div", waiting_like(op, alpha), alpha))), less = ox(op, "Mul", state[0], power);
+    return ox(op, "Where", ox(op, "And", small, open), less, state[0]);
+}
+
+static Ox lower_standard_gamma(Op *op)
+{
+    Ox x = arg(op, "self"), out = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
+    return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(x)) : POISON;
+}
+
+/* Gamma numbers that sum up to 1 along the last axis */
+static Ox lower_sample_dirichlet(Op *op)
+{
+    Ox x = arg(op, "self"), drawn = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
+    int rank;
+    if (!ox_ok(drawn) || !need_rank(op, x, 1, &rank))
+        return POISON;
+    Axes last = { .at = { rank - 1 }, .n = rank > 0 };
+    Ox out = ox(op, "Div", drawn, rank ? reduce(op, "ReduceSum", drawn, &last, true) : drawn);
+    return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(x)) : POISON;
+}
+
+/* How many things happen in a time of `data`: states are the time that has passed and the count. As many steps as the largest count. */
+static void poisson_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    const Ox *rate = data;
+    (void)k;
+    next[0] = ox(op, "Add", state[0], waiting_like(op, state[0]));
+    Ox within = ox(op, "Less", next[0], *rate);
+    next[1] = ox(op, "Add", state[1], ox_ok(within) ? ox_cast(op->g, within, DT_DOUBLE) : POISON);
+    *go = any_of(op, within);
+}
+
+static Ox lower_poisson(Op *op)
+{
+    Ox x = arg(op, "self"), rate = ox_ok(x) ? ox_cast(op->g, x, DT_DOUBLE) : POISON, zeros = ox(op, "Sub", rate, rate);
+    Ox state[] = { zeros, zeros };                                      /* of what is no number, or infinite, none */
+    return op_loop(op, NULL, poisson_step, &rate, state, 2) ? ox_cast(op->g, state[1], ox_dtype(x)) : POISON;
+}
+
+typedef struct Binomial { Ox count, prob; } Binomial;
+
+/* Trial k of those that have as many. */
+static void binomial_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    const Binomial *b = data;
+    Ox u = random_like(op, "RandomUniform", state[0], DT_DOUBLE, NULL, 0), hit = ox(op, "Less", u, b->prob), number = ox_cast(op->g, k, DT_DOUBLE);
+    Ox counts = ox(op, "And", hit, ox(op, "Less", number, b->count)), after = ox(op, "Add", number, number_like(op, 1, u));
+    next[0] = ox(op, "Add", state[0], ox_ok(counts) ? ox_cast(op->g, counts, DT_DOUBLE) : POISON);
+    *go = any_of(op, ox(op, "Less", after, b->count));
+}
+
+static Ox lower_binomial(Op *op)
+{
+    Ox n = arg(op, "count"), p = arg(op, "prob");
+    if (!ox_ok(n) || !ox_ok(p))
+        return POISON;
+    Binomial b = { .count = ox_cast(op->g, n, DT_DOUBLE), .prob = ox_cast(op->g, p, DT_DOUBLE) };
+    Ox zeros = ox(op, "Sub", b.count, b.count), others = ox(op, "Sub", b.prob, b.prob), state = ox(op, "Add", zeros, others);
+    return op_loop(op, NULL, binomial_step, &b, &state, 1) ? ox_cast(op->g, state, ox_dtype(n)) : POISON;
+}
+
 #define GENERATOR "*, Generator? generator=None"
 #define SOURCE(onnx, line) UNARY(lower_random, onnx, NULL, PLAIN, line)
 /* A distribution: the form that writes into self and the one that does not. */
 #define DRAWN(which, name, args) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"), \
     FAMILY(drawn_like_self, which, NULL, PLAIN, "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
 #define INTO_SELF(which, line) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, line)
-#define REJECTION "it is drawn by rejection, which has no fixed number of steps"
 
 const OpRow ops_random[] = {
     SOURCE("RandomUniform", "aten::rand(SymInt[] size, *, " HOW ") -> Tensor"),
@@ -317,9 +415,9 @@ const OpRow ops_random[] = {
     FAMILY(drawn_like_self, INTEGERS, NULL, PLAIN, "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor"),
     OLDER("aten::random.to(Tensor self, int to, " GENERATOR ") -> Tensor"),
     OLDER("aten::random(Tensor self, " GENERATOR ") -> Tensor"),
-    REFUSE(REJECTION, "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
-    REFUSE(REJECTION, "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
-    REFUSE(REJECTION, "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
-    REFUSE(REJECTION, "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_poisson, NULL, PLAIN, "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_binomial, NULL, PLAIN, "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
+    LOWER(lower_standard_gamma, NULL, PLAIN, "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_sample_dirichlet, NULL, PLAIN, "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
     OPS_END
 };

@@ -1,15 +1,15 @@
-/* solve.c - determinants, inverses, systems of equations and Cholesky factors of small matrices.
+/* solve.c - determinants, inverses, systems of equations and Cholesky factors.
  *
  * ONNX decomposes nothing, so elimination is written out: one group of nodes a column, for matrices of a known size up to
- * MAX_SIZE. Rows never move: the row of a pivot is marked as taken, and its number kept. The pivot is the largest of its
+ * MAX_SIZE; larger ones, and those of a dynamic size, go to the Loops of lu.c. Where it is written out, rows never move: the row of a pivot is marked as taken, and its number kept. The pivot is the largest of its
  * column, as LAPACK chooses it. What PyTorch raises for a singular matrix at run time comes out as infinities here. */
 #include "ops/matrix.h"
 
-enum { MAX_SIZE = 16 };
+enum { MAX_SIZE = 16, LOOPED = -1 };
 
 static Ox matrix_arg(Op *op) { return arg(op, op->call->schema->param[0].name->s); }
 
-/* x [.., n, n]: its n */
+/* x [.., n, n]: its n, or LOOPED where that is not known, or too many to write out */
 static bool square(Op *op, Ox x, int *n)
 {
     int rank;
@@ -20,11 +20,8 @@ static bool square(Op *op, Ox x, int *n)
         return fail(op->cx, E_VALUE, "A must be batches of square matrices, but it is %s", type_text(op->cx, x->type)->s);
     if (!dtype_is_float(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
-    if (!dim_known(ox_dim(x, rank - 1), &rows) || rows > MAX_SIZE)
-        return op_refuse(op, "ONNX has no decomposition of matrices; elimination is written out for a known size up to %d, this one is %s", MAX_SIZE,
-                         dim_text(op->cx, ox_dim(x, rank - 1))->s), false;
-    *n = (int)rows;
-    return true;
+    *n = dim_known(ox_dim(x, rank - 1), &rows) && rows <= MAX_SIZE ? (int)rows : LOOPED;
+    return dim_require(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2), "A must be batches of square matrices");
 }
 
 /* Columns from..to of [.., n, m] */
@@ -52,6 +49,8 @@ static Ox row_numbers(Op *op, int n, int rank)
 
 static Ox identity(Op *op, Ox like, int n)
 {
+    if (n == LOOPED)
+        return matrix_eye(op, like, ox_dim(like, ox_rank(like) - 1), ox_dim(like, ox_rank(like) - 1));
     Ox row = row_numbers(op, n, 2), column = permute_to(op, row, (const int[]){ 1, 0 }, 2), same = ox(op, "Equal", row, column);
     return ox_ok(same) ? ox_cast(op->g, same, ox_dtype(like)) : POISON;
 }
@@ -120,6 +119,19 @@ static Ox without_matrix(Op *op, Ox x)
     return matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", x, 1, false), 1, false);
 }
 
+/* determinant() of a matrix that is not written out. */
+static bool looped_determinant(Op *op, Ox a, Ox *sign, Ox *log)
+{
+    Ox pivots, signs;
+    if (!matrix_pivots(op, a, &pivots, &signs))
+        return false;
+    Ox factors = log ? ox(op, "Sign", pivots) : pivots;
+    *sign = without_matrix(op, matrix_reduce(op, "ReduceProd", ox(op, "Mul", factors, signs), 1, true));
+    if (log)
+        *log = without_matrix(op, ox(op, "Log", ox(op, "Abs", pivots)));
+    return ox_ok(*sign);
+}
+
 /* sign and logarithm of the size, or (log NULL) the determinant itself in *sign */
 static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
 {
@@ -136,6 +148,8 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
             *log = expand_dims(op, number_like(op, 0, a), batch, ox_rank(a) - 2);
         return ox_ok(*sign);
     }
+    if (n == LOOPED)
+        return looped_determinant(op, a, sign, log);
     if (!eliminate(op, a, n, false, &e))
         return false;
     Ox order = sign_of_order(op, &e, a), factors = log ? ox(op, "Sign", e.pivot) : e.pivot, product = matrix_reduce(op, "ReduceProd", factors, 1, true);
@@ -221,10 +235,14 @@ static bool solve(Op *op, Ox a, Ox b, Ox *x, Ox *info)
     memcpy(wide, batch, sizeof batch);
     memcpy(right, batch, sizeof batch);
     for (int i = 0; i < 2; i++) {
-        wide[most - 2 + i] = dim_int(op->cx, n);
+        wide[most - 2 + i] = ox_dim(a, ox_rank(a) - 1);
         right[most - 2 + i] = ox_dim(b, rank - 2 + i);
     }
     Ox bs = expand_dims(op, b, right, most), as = expand_dims(op, a, wide, most);
+    if (n == LOOPED) {
+        *x = matrix_solved(op, as, bs, info);
+        return ox_ok(*x);
+    }
     if (n == 0) {
         *x = bs;
         if (info)
@@ -309,6 +327,8 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
     Ox done = NULL;
     if (!square(op, a, &n) || !ox_ok(b))
         return POISON;
+    if (n == LOOPED)
+        return matrix_triangle_solved(op, a, b, upper, unit);
     for (int i = 0; i < n; i++) {
         int r = upper ? n - 1 - i : i;
         Ox line = rows(op, a, r, r + 1), right = rows(op, b, r, r + 1);
@@ -326,7 +346,7 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
 }
 
 /* a and b with one batch: rows are joined, so they must be of one shape */
-static bool same_batch(Op *op, Ox *a, Ox *b)
+bool matrix_same_batch(Op *op, Ox *a, Ox *b)
 {
     Dim da[MAX_RANK], db[MAX_RANK];
     int ar, br;
@@ -353,7 +373,7 @@ static Ox lower_solve_triangular(Op *op)
 {
     Ox a = arg(op, "self"), b = arg(op, "B");
     bool upper = arg_bool(op, "upper"), left = arg_bool(op, "left"), unit = arg_bool(op, "unitriangular");
-    if (!same_batch(op, &a, &b))
+    if (!matrix_same_batch(op, &a, &b))
         return POISON;
     if (left)
         return substitute(op, a, b, upper, unit);
@@ -366,7 +386,7 @@ static Value lower_triangular_solve(Op *op)
 {
     Ox b = arg(op, "self"), a = arg(op, "A"), out[2];
     bool upper = arg_bool(op, "upper"), turned = arg_bool(op, "transpose");
-    if (!same_batch(op, &a, &b))
+    if (!matrix_same_batch(op, &a, &b))
         return val_poison();
     out[0] = substitute(op, turned ? matrix_transposed(op, a) : a, b, upper != turned, arg_bool(op, "unitriangular"));
     out[1] = a;
@@ -374,6 +394,34 @@ static Value lower_triangular_solve(Op *op)
 }
 
 /* ---- Cholesky: a = l l^T, column by column, from the lower triangle ---- */
+
+/* states: what is left of a, l, and the number of the first pivot that is not above 0; column k of l is what is left of a's, by its root */
+static void cholesky_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    (void)data, (void)go;
+    Ox row = matrix_rows(op, state[0]), own = matrix_pick(op, state[0], k, 1), pivot = matrix_pick(op, own, k, 2), zero = number_like(op, 0, own);
+    Ox scaled = ox(op, "Div", own, ox(op, "Sqrt", pivot)), above = ox(op, "Less", row, k), column = ox(op, "Where", above, zero, scaled);
+    next[0] = ox(op, "Sub", state[0], ox(op, "MatMul", column, matrix_transposed(op, column)));
+    next[1] = ox(op, "Where", ox(op, "Equal", matrix_columns(op, state[1]), k), column, state[1]);
+    Ox good = ox(op, "Greater", pivot, zero), known = ox(op, "Greater", state[2], ox_int(op->g, 0)), stays = ox(op, "Or", good, known);
+    next[2] = ox(op, "Where", stays, state[2], ox(op, "Add", k, ox_int(op->g, 1)));
+}
+
+static bool looped_cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
+{
+    int rank = ox_rank(a);
+    Dim n = ox_dim(a, rank - 1), one[MAX_RANK];
+    memcpy(one, a->type->dim, (size_t)rank * sizeof *one);
+    one[rank - 2] = one[rank - 1] = dim_int(op->cx, 1);
+    Ox none = expand_dims(op, ox_int(op->g, 0), one, rank), state[] = { a, expand_dims(op, number_like(op, 0, a), a->type->dim, rank), none };
+    if (!op_loop(op, ox_dim_value(op->g, n), cholesky_column, NULL, state, 3))
+        return false;
+    *l = upper ? matrix_transposed(op, state[1]) : state[1];
+    Ox bad = without_matrix(op, state[2]);
+    if (info)
+        *info = ox_ok(bad) ? ox_cast(op->g, bad, DT_INT32) : POISON;
+    return ox_ok(*l);
+}
 
 static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
 {
@@ -387,6 +435,8 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
         *l = a;
         return !info || ox_ok(*info = no_info(op, a));
     }
+    if (n == LOOPED)
+        return looped_cholesky(op, a, upper, l, info);
     int rank = ox_rank(a);
     Ox number = row_numbers(op, n, rank), zero = number_like(op, 0, a);
     for (int k = 0; k < n; k++) {
@@ -422,7 +472,7 @@ static Value lower_cholesky_ex(Op *op)
 /* a X = b for a factor of a */
 static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
 {
-    if (!same_batch(op, &l, &b))
+    if (!matrix_same_batch(op, &l, &b))
         return POISON;
     Ox lower = upper ? matrix_transposed(op, l) : l, half = substitute(op, lower, b, false, false);
     return substitute(op, matrix_transposed(op, lower), half, true, false);
@@ -537,7 +587,8 @@ static Ox lower_cond(Op *op)
     return ox(op, "Mul", l, r);
 }
 
-#define NO_DECOMPOSITION "ONNX has no decomposition of matrices: compute it outside the model, or give a rule with --rules"
+#define NO_EIGENVALUES "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which is not written here: use linalg.eigh if it is symmetric"
+#define NO_LDL "the exchanges by blocks of LDL are not written here: use linalg.lu_factor, or linalg.solve"
 
 const OpRow ops_solve[] = {
     LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
@@ -566,19 +617,12 @@ const OpRow ops_solve[] = {
     LOWER(lower_tensorsolve, NULL, PLAIN, "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
     OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_eigvals(Tensor self) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"),
-    REFUSE(NO_DECOMPOSITION, "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"),
-    REFUSE(NO_DECOMPOSITION, "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
-    REFUSE(NO_DECOMPOSITION, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
+    REFUSE(NO_EIGENVALUES, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    REFUSE(NO_EIGENVALUES, "aten::linalg_eigvals(Tensor self) -> Tensor"),
+    REFUSE(NO_EIGENVALUES, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
+    REFUSE(NO_LDL, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
+    REFUSE(NO_LDL, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
+    REFUSE(NO_LDL, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
     REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::matrix_exp(Tensor self) -> Tensor"),
     REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
     OPS_END

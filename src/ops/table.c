@@ -39,6 +39,7 @@
     ROWS(solve) \
     ROWS(householder) \
     ROWS(jacobi) \
+    ROWS(lu) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(norm) \
