@@ -18,6 +18,7 @@ VIEWS = {
     "chunk": "b.chunk(2, 1)[1]", "split": "torch.split(b, [1, 2], 2)[1]", "detach": "b.detach()", "contiguous": "b.transpose(0, 1).contiguous()",
     "mask": "b[b > 0.5]", "index_list": "b[:, [0, 2]]", "movedim": "b.movedim(0, 2)", "mT": "b.mT", "to": "b.to(torch.float32)",
     "unfold": "b.unfold(1, 2, 1)", "as_strided": "b.as_strided([2, 3], [3, 1])", "view_as": "b.view_as(x)",
+    "T": "b[0].T", "ravel": "b.ravel()", "unflatten": "b.unflatten(1, [2, 2])", "tensor_split": "b.tensor_split(2, 1)[0]",
 }
 # what is written to v
 WRITES = {
@@ -27,6 +28,8 @@ WRITES = {
     "out": "torch.add(v, 1.0, out=v)", "clamp_": "v.clamp_(0.2, 0.5)", "relu_": "torch.relu_(v.sub_(0.5))", "augmented": "v -= v.mean()",
     "select_fill": "v.select(0, 0).fill_(6.0)", "scatter_": "v.scatter_(0, torch.zeros_like(v, dtype=torch.int64)[:1], -2.0)",
     "index_add_": "v.index_add_(0, torch.tensor([0]), torch.ones_like(v)[:1])", "sqrt_": "v.abs_().sqrt_()",
+    "index_copy_": "v.index_copy_(0, torch.tensor([0]), v[:1] * 3)", "masked_scatter_": "v.masked_scatter_(v > 0.5, v.flatten() * 2)",
+    "addcmul_": "v.addcmul_(v, v + 1, value=0.5)", "cumsum_": "v.cumsum_(0)", "fill_diagonal_": "v.fill_diagonal_(5.0)",
 }
 PLACES = {
     "alone": "    {write}\n",
