@@ -514,6 +514,55 @@ static Ox lower_matrix_power(Op *op)
     return out;
 }
 
+/* ---- the exponential: exp(a / 2^s) as a sum, squared s times ---- */
+
+enum { TERMS = 18, SQUARINGS = 1100 };      /* 1/19! is below the last digit of a double; 2^1100 is above the largest one */
+
+/* state: a batch of matrices, of which those with more than k squarings to come are squared; data: how many each takes */
+static void square_once(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    Ox times = *(const Ox *)data, one = ox_int(op->g, 1), k_next = ox(op, "Add", k, one), open = ox(op, "Less", k, times);
+    next[0] = ox(op, "Where", open, ox(op, "MatMul", state[0], state[0]), state[0]);
+    *go = any_of(op, ox(op, "Less", k_next, times));
+}
+
+/* Horner: 1 + a (1 + a/2 (1 + a/3 (..))) */
+static Ox exp_of_small(Op *op, Ox a, Ox eye)
+{
+    Ox sum = eye;
+    for (int i = TERMS; i > 0 && ox_ok(a); i--) {
+        Ox part = ox(op, "Mul", a, ox_number(op->g, DT_DOUBLE, 1. / i));
+        sum = ox(op, "Add", eye, sum == eye ? part : ox(op, "MatMul", part, sum));
+    }
+    return sum;
+}
+
+/* How often each matrix is halved until its Frobenius norm is at most 1; one that holds an infinity or no number, never. */
+static Ox halvings(Op *op, Ox a)
+{
+    Ox largest = ox_number(op->g, DT_DOUBLE, 1e300), one = ox_number(op->g, DT_DOUBLE, 1), zero = ox_number(op->g, DT_DOUBLE, 0);
+    Ox columns = matrix_reduce(op, "ReduceL2", a, 1, true), norm = matrix_reduce(op, "ReduceL2", columns, 2, true);
+    Ox finite = ox(op, "Less", norm, largest), large = ox(op, "Greater", norm, one), both = ox(op, "And", finite, large);
+    Ox twos = ox(op, "Mul", ox(op, "Log", ox(op, "Where", both, norm, one)), ox_number(op->g, DT_DOUBLE, 1.44269504088896340736));
+    return ox(op, "Where", both, ox(op, "Ceil", twos), zero);
+}
+
+static Ox lower_matrix_exp(Op *op)
+{
+    Ox a = matrix_float(op, "self");
+    int n;
+    if (!ox_ok(a) || !square(op, a, &n))
+        return POISON;
+    if (n == 0)
+        return a;
+    Ox wide = ox_cast(op->g, a, DT_DOUBLE), often = halvings(op, wide), two = ox_number(op->g, DT_DOUBLE, 2);
+    Ox small = ox(op, "Div", wide, ox(op, "Pow", two, often)), times = ox_ok(often) ? ox_cast(op->g, often, DT_INT64) : POISON;
+    Ox state[] = { exp_of_small(op, small, identity(op, wide, n)) };
+    if (!ox_ok(times) || !op_loop(op, ox_int(op->g, SQUARINGS), square_once, &times, state, 1))
+        return POISON;
+    return ox_cast(op->g, state[0], ox_dtype(a));
+}
+
 /* ---- systems of tensors: both sides as matrices ---- */
 
 static Ox lower_tensorinv(Op *op)
@@ -623,7 +672,7 @@ const OpRow ops_solve[] = {
     REFUSE(NO_LDL, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
     REFUSE(NO_LDL, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
     REFUSE(NO_LDL, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
-    REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::matrix_exp(Tensor self) -> Tensor"),
-    REFUSE("ONNX has no exponential of a matrix: compute it outside the model, or give a rule with --rules", "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
+    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor"),
+    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
     OPS_END
 };
