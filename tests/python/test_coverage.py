@@ -12,13 +12,9 @@ with open(os.path.join(oracle.TOP, "tests", "data", "operators.txt")) as f:
 # No file holds these: they are functions and marks of an exporter.
 NO_OPERATORS = {"aten::_floor_divide", "aten::get_pool_ceil_padding", "aten::getitem", "aten::scan", "onnx::Placeholder", "prim::ConstantChunk", "prim::ConstantSplit"}
 REFUSED = NO_OPERATORS | {
-    # drawn by rejection
-    "aten::_sample_dirichlet", "aten::_standard_gamma",
-    # decompositions of matrices
-    "aten::_linalg_svd", "aten::linalg_lstsq", "aten::linalg_qr", "aten::linalg_svd",
-    # tensors that ONNX has not: sparse, nested, with memory of their own, with float zero points, 8-bit floats in products
+    # tensors that ONNX has not: sparse, nested, with memory of their own, 8-bit floats in products
     "aten::to_sparse", "aten::_nested_tensor_from_mask", "aten::_nested_tensor_from_mask_left_aligned", "aten::to_padded_tensor", "prims::resize",
-    "quantized::embedding_bag_4bit", "quantized::embedding_bag_byte", "quantized::embedding_bag_prepack", "quantized::embedding_bag_unpack", "aten::_scaled_mm",
+    "aten::_scaled_mm",
     # written for one kernel
     "aten::_convert_weight_to_int4pack_for_cpu",
     # no filter, no fixed number of corners
