@@ -9,6 +9,9 @@
  * positions made of counts). With --keep-weights only what no weight goes into is folded. */
 #include "tidy/internal.h"
 
+/* A constant just made; NULL when it could not be: the error is set. */
+static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
+
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
 static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
@@ -107,7 +110,7 @@ static Ox recipe_const(Node *n, int i)
     k->dims = k->rank ? mem_copy(cx, dims, (size_t)k->rank * sizeof *dims) : NULL;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ source_recipe(cx, run_recipe, r, bytes), 0, bytes };
-    return ox_const(n->graph, k);
+    return there(ox_const(n->graph, k));
 }
 
 /* ---- when ---------------------------------------------------------------------------------------------------------- */
@@ -217,7 +220,7 @@ static Ox as_view(Ctx *cx, const Node *n)
         return NULL;
     Const *named = mem_copy(cx, k, sizeof *k);
     named->derived = view_name(cx, n, n->in[0]->k);
-    return ox_const(n->graph, named);
+    return there(ox_const(n->graph, named));
 }
 
 /* n with constants for what waits; n itself where nothing does. */
@@ -274,7 +277,7 @@ static Ox cleaned(Graph *g, const Const *k, const Const *c, bool first, DType to
             return NULL;
         memset(to_be + (size_t)i * dtype_size(k->dtype), 0, dtype_size(k->dtype));
     }
-    return ox_const(g, const_make(g->cx, k->dtype, k->rank, k->dims, to_be));
+    return there(ox_const(g, const_make(g->cx, k->dtype, k->rank, k->dims, to_be)));
 }
 
 static const Const *constant_of(const Rewrite *rw, Ox v)
@@ -302,7 +305,7 @@ static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
         return NULL;
     for (int i = 0; passes && i < 2; i++) {
         const Const *other = constant_of(rw, n->in[i]);
-        m->in[i] = other ? ox_const(n->graph, other) : taken_side(rw, n->in[i], c, first, depth + 1);
+        m->in[i] = other ? there(ox_const(n->graph, other)) : taken_side(rw, n->in[i], c, first, depth + 1);
         if (!m->in[i])
             return NULL;
     }
@@ -348,7 +351,7 @@ static bool fold_weight(Rewrite *rw, Node *n)
         return !ctx_failed(rw->cx);
     for (int i = 0; i < n->n_out; i++)
         if (!(made[i] = recipe_const(m, i)))
-            return true;
+            return !ctx_failed(rw->cx);
     for (int i = 0; i < n->n_out; i++)
         settle(rw, n->out[i], made[i], cost, paid);
     return !ctx_failed(rw->cx);
