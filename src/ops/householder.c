@@ -44,19 +44,14 @@ static void reflect_column(Op *op, const void *data, Ox k, const Ox *state, Ox *
     Ox own = ox(op, "Where", at, diagonal, under), later = ox(op, "Greater", number, k), now = ox(op, "Equal", number, k);
     Ox replaced = ox(op, "Where", now, own, a);
     next[0] = ox(op, "Where", later, all, replaced);
-    next[1] = ox(op, "Where", ox(op, "Equal", matrix_columns(op, state[1]), k), tau, state[1]);
+    next[1] = matrix_recorded(op, state[1], k, tau);
 }
 
 static bool decompose(Op *op, Ox a, Reflections *r)
 {
     if (!ox_ok(a))
         return false;
-    int rank = ox_rank(a);
-    Dim shape[MAX_RANK];
-    memcpy(shape, a->type->dim, (size_t)rank * sizeof *shape);
-    r->count = shape[rank - 1] = dim_min(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1));
-    shape[rank - 2] = dim_int(op->cx, 1);
-    Ox wide = ox_cast(op->g, a, DT_DOUBLE), state[] = { wide, expand_dims(op, ox_number(op->g, DT_DOUBLE, 0), shape, rank) };
+    Ox wide = ox_cast(op->g, a, DT_DOUBLE), state[] = { wide, matrix_record(op, a, ox_number(op->g, DT_DOUBLE, 0), &r->count) };
     if (!op_loop(op, ox_dim_value(op->g, r->count), reflect_column, NULL, state, 2))
         return false;
     r->packed = state[0];

@@ -30,7 +30,7 @@ static void eliminate_column(Op *op, const void *data, Ox k, const Ox *state, Ox
     Ox less = ox(op, "Sub", a, ox(op, "Mul", ratio, line)), rest = ox(op, "And", below, right), own = ox(op, "And", below, at);
     Ox with_ratio = ox(op, "Where", own, ratio, a);
     next[0] = ox(op, "Where", rest, less, with_ratio);
-    next[1] = ox(op, "Where", ox(op, "Equal", matrix_columns(op, state[1]), k), p, state[1]);
+    next[1] = matrix_recorded(op, state[1], k, p);
 }
 
 typedef struct Lu { Ox packed, pivots; Dim count; } Lu;      /* [.., m, n], int64 [.., 1, k] from 0 */
@@ -39,12 +39,7 @@ static bool decompose(Op *op, Ox a, Lu *lu)
 {
     if (!ox_ok(a))
         return false;
-    int rank = ox_rank(a);
-    Dim shape[MAX_RANK];
-    memcpy(shape, a->type->dim, (size_t)rank * sizeof *shape);
-    lu->count = shape[rank - 1] = dim_min(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1));
-    shape[rank - 2] = dim_int(op->cx, 1);
-    Ox state[] = { a, expand_dims(op, ox_int(op->g, 0), shape, rank) };
+    Ox state[] = { a, matrix_record(op, a, ox_int(op->g, 0), &lu->count) };
     if (!op_loop(op, ox_dim_value(op->g, lu->count), eliminate_column, NULL, state, 2))
         return false;
     lu->packed = state[0];

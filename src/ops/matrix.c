@@ -43,6 +43,22 @@ Ox matrix_eye(Op *op, Ox like, Dim m, Dim n)
     return ox_ok(same) ? expand_dims(op, ox_cast(op->g, same, ox_dtype(like)), shape, rank) : POISON;
 }
 
+Ox matrix_record(Op *op, Ox a, Ox start, Dim *count)
+{
+    int rank = ox_rank(a);
+    Dim shape[MAX_RANK];
+    memcpy(shape, a->type->dim, (size_t)rank * sizeof *shape);
+    *count = shape[rank - 1] = dim_min(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1));
+    shape[rank - 2] = dim_int(op->cx, 1);
+    return expand_dims(op, start, shape, rank);
+}
+
+Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v)
+{
+    Ox own = ox(op, "Equal", matrix_columns(op, record), k);
+    return ox(op, "Where", own, v, record);
+}
+
 Ox matrix_empty(Op *op, DType t)
 {
     Dim none = dim_int(op->cx, 0);

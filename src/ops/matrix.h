@@ -13,6 +13,9 @@ Ox matrix_rows(Op *op, Ox a);                           /* 0, 1, .. m - 1 as int
 Ox matrix_columns(Op *op, Ox a);                        /* 0, 1, .. n - 1 as int64 [1, n] */
 Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);       /* column (from_end 1) or row (2) number k, as a matrix with one */
 Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);           /* of like's type and batch */
+/* What a decomposition of a notes of each of its min(m, n) columns: [.., 1, min(m, n)], all `start` (0-d) to begin with. */
+Ox matrix_record(Op *op, Ox a, Ox start, Dim *count);
+Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v);      /* v [.., 1, 1] for column number k */
 Ox matrix_empty(Op *op, DType t);                       /* of shape [0] */
 /* Argument `name` of rank 2 or more, float32 or float64; POISON after an error. */
 Ox matrix_float(Op *op, const char *name);
