@@ -20,10 +20,10 @@ static Ox lower_diff(Op *op)
     int64_t n = arg_int(op, "n");
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
-    if (n == 0)
-        return x;                                                       /* not even joined */
     if (rank == 0 || n < 0)
         return op_fail(op, E_VALUE, rank ? "order must be non-negative but got %lld" : "diff expects input to be at least one-dimensional", (long long)n);
+    if (n == 0)
+        return x;                                                       /* not even joined */
     if (before || after)
         x = concat_axis(op, (const Ox[]){ before, x, after }, 3, axis);
     for (int64_t i = 0; i < n && ox_ok(x) && !dim_is(ox_dim(x, axis), 0); i++)
@@ -98,22 +98,26 @@ static Ox distances(Op *op, const Along *a, int64_t from, int64_t to)
     return reshape_to(op, some, lying, a->rank);
 }
 
-/* The slope of the parabola through three points: p and q apart, at the first of them (side -1), the second (0) or the third (1). */
-static Value slope(Op *op, int side, Ox p, Ox q, Value x, Value y, Value z)
+/* The slope of the parabola through three points, p and q apart, at the second. */
+static Value slope_within(Op *op, Ox p, Ox q, Value x, Value y, Value z)
 {
-    Ox both = ox(op, "Add", p, q), pq = ox(op, "Mul", p, q), p_both = ox(op, "Mul", p, both), q_both = ox(op, "Mul", q, both), weight[3];
-    if (side == 0) {
-        weight[0] = ox(op, "Div", ox(op, "Neg", q), p_both);
-        weight[1] = ox(op, "Div", ox(op, "Sub", q, p), pq);
-        weight[2] = ox(op, "Div", p, q_both);
-    } else {
-        Ox near = side < 0 ? p : q, wide = ox(op, "Div", ox(op, "Add", both, near), side < 0 ? p_both : q_both), middle = ox(op, "Div", both, pq);
-        Ox far = ox(op, "Div", near, side < 0 ? q_both : p_both);
-        weight[side < 0 ? 0 : 2] = side < 0 ? ox(op, "Neg", wide) : wide;
-        weight[1] = side < 0 ? middle : ox(op, "Neg", middle);
-        weight[side < 0 ? 2 : 0] = side < 0 ? ox(op, "Neg", far) : far;
-    }
-    return weighted(op, val_tensor(op->cx, weight[0]), x, val_tensor(op->cx, weight[1]), y, val_tensor(op->cx, weight[2]), z);
+    Ox both = ox(op, "Add", p, q), pq = ox(op, "Mul", p, q), p_both = ox(op, "Mul", p, both), q_both = ox(op, "Mul", q, both);
+    Ox first = ox(op, "Div", ox(op, "Neg", q), p_both), middle = ox(op, "Div", ox(op, "Sub", q, p), pq), last = ox(op, "Div", p, q_both);
+    return weighted(op, val_tensor(op->cx, first), x, val_tensor(op->cx, middle), y, val_tensor(op->cx, last), z);
+}
+
+/* The same at the first of them, or (last) the third. */
+static Value slope_at_end(Op *op, bool last, Ox p, Ox q, Value x, Value y, Value z)
+{
+    Ox both = ox(op, "Add", p, q), pq = ox(op, "Mul", p, q), p_both = ox(op, "Mul", p, both), q_both = ox(op, "Mul", q, both);
+    Ox near = last ? q : p, near_both = last ? q_both : p_both, far_both = last ? p_both : q_both;
+    Ox own = ox(op, "Div", ox(op, "Add", both, near), near_both), middle = ox(op, "Div", both, pq), other = ox(op, "Div", near, far_both);
+    if (last)
+        middle = ox(op, "Neg", middle);
+    else
+        own = ox(op, "Neg", own), other = ox(op, "Neg", other);
+    Value at_first = val_tensor(op->cx, last ? other : own), at_second = val_tensor(op->cx, middle), at_third = val_tensor(op->cx, last ? own : other);
+    return weighted(op, at_first, x, at_second, y, at_third, z);
 }
 
 /* At one end: the first element, or (last) the last. */
@@ -127,7 +131,7 @@ static Value end_slope(Op *op, const Along *a, bool last, int64_t order)
     Value x = last ? from_to(op, a, -3, -2) : first, y = last ? first : second, z = last ? second : from_to(op, a, 2, 3);
     if (a->apart) {
         Ox p = last ? distances(op, a, -2, -1) : distances(op, a, 0, 1), q = last ? distances(op, a, -1, 0) : distances(op, a, 1, 2);
-        return slope(op, last ? 1 : -1, p, q, x, y, z);
+        return slope_at_end(op, last, p, q, x, y, z);
     }
     Value sum = weighted(op, val_float(last ? 0.5 : -1.5), x, val_float(last ? -2 : 2), y, val_float(last ? 1.5 : -0.5), z);
     return CALL_OP(op, "aten::div", sum, a->h);
@@ -138,7 +142,7 @@ static Ox gradient_along(Op *op, const Along *a, int64_t order)
     Value first = end_slope(op, a, false, order), before = from_to(op, a, 0, -2), after = from_to(op, a, 2, 0), inner;
     if (a->apart) {
         Ox p = distances(op, a, 0, -1), q = distances(op, a, 1, 0);
-        inner = slope(op, 0, p, q, before, from_to(op, a, 1, -1), after);
+        inner = slope_within(op, p, q, before, from_to(op, a, 1, -1), after);
     } else {
         inner = CALL_OP(op, "aten::div", CALL_OP(op, "aten::div", CALL_OP(op, "aten::sub", after, before), a->h), val_int(2));
     }

@@ -49,24 +49,18 @@ static Value lower_number_to_tensor(Op *op)
     }
 }
 
-/* The only element, as a 0-d value of type t (DT_NONE: its own). */
-static Ox only_element(Op *op, DType t)
-{
-    Ox x = arg(op, op->call->schema->param[0].name->s);
-    int rank;
-    if (!need_rank(op, x, 0, &rank))
-        return POISON;
-    Dim n = type_numel(op->cx, x->type);
-    if (!dim_require(op->cx, n, dim_int(op->cx, 1), "a Tensor with %s elements cannot be converted to Scalar", dim_text(op->cx, n)->s))
-        return POISON;
-    x = reshape_to(op, x, NULL, 0);
-    return t == DT_NONE || !ox_ok(x) ? x : ox_cast(op->g, x, t);
-}
-
+/* The only element as a number; row->datum: its type (DT_NONE: the tensor's) */
 static Value lower_item(Op *op)
 {
-    Ox x = only_element(op, (DType)op->row->datum);
-    return ox_ok(x) ? val_number_of(op->g, x) : val_poison();
+    Ox x = arg(op, op->call->schema->param[0].name->s);
+    DType t = (DType)op->row->datum;
+    int rank;
+    if (!need_rank(op, x, 0, &rank))
+        return val_poison();
+    Dim n = type_numel(op->cx, x->type);
+    if (!dim_require(op->cx, n, dim_int(op->cx, 1), "a Tensor with %s elements cannot be converted to Scalar", dim_text(op->cx, n)->s))
+        return val_poison();
+    return val_number_of(op->g, t == DT_NONE ? x : ox_cast(op->g, x, t));
 }
 
 static Value lower_sym_size(Op *op)

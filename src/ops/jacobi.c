@@ -70,17 +70,17 @@ static void rotate(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox
 /* Columns in the order of their lengths, the longest first unless `rising`. */
 static bool in_order(Op *op, Ox both, Ox lengths, Dim m, bool rising, Jacobi *j)
 {
-    int rank = ox_ok(both) ? ox_rank(both) : 2;
-    Dim zero = dim_int(op->cx, 0), end = ox_ok(both) ? ox_dim(both, rank - 2) : zero, n = ox_ok(both) ? ox_dim(both, rank - 1) : zero;
+    if (!ox_ok(both))
+        return false;
+    int rank = ox_rank(both);
+    Dim zero = dim_int(op->cx, 0), end = ox_dim(both, rank - 2), n = ox_dim(both, rank - 1);
     Ox sorted[2] = { lengths, NULL };
     if (!dim_is(n, 0)) {
         Ox count = ox_dims(op->g, &n, 1);
-        if (!ox_make_n(op->g, "TopK", INPUTS(lengths, count), ATTRS(INT("axis", -1), INT("largest", !rising)), sorted, 2) || !ox_ok(both))
+        if (!ox_make_n(op->g, "TopK", INPUTS(lengths, count), ATTRS(INT("axis", -1), INT("largest", !rising)), sorted, 2))
             return false;
         both = ox_with(op, "GatherElements", INPUTS(both, expand_dims(op, sorted[1], both->type->dim, rank)), INT("axis", rank - 1));
     }
-    if (!ox_ok(both))
-        return false;
     j->b = slice_axis(op, both, rank - 2, zero, m, 1);
     j->v = slice_axis(op, both, rank - 2, m, end, 1);
     j->sigma = sorted[0];

@@ -185,7 +185,7 @@ Ox matrix_triangle_solved(Op *op, Ox a, Ox b, bool upper, bool unit)
 {
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
-    Dim n = ox_dim(a, ox_rank(a) - 1);
+    Dim n = ox_dim(b, ox_rank(b) - 2);
     Ox k = ox_int(op->g, 0), half = ox_with(op, "Trilu", INPUTS(a, k), INT("upper", upper)), x = expand_dims(op, zero_of(op, b), b->type->dim, ox_rank(b));
     Substitution s = { .a = half, .b = b, .unit = unit, .last = upper ? ox_dim_value(op->g, dim_sub(op->cx, n, dim_int(op->cx, 1))) : NULL };
     return op_loop(op, ox_dim_value(op->g, n), substitute, &s, &x, 1) ? x : POISON;

@@ -142,15 +142,16 @@ static Ox ones(Op *op, const Polynomial *p)
     return expand_dims(op, num(op, p, 1), d, most);
 }
 
-static Ox chebyshev(Op *op, Polynomial *p, Ox one, bool is_known, int64_t n, bool shifted)
+/* `few`: the degree is known, and n, which needs no Loop. */
+static Ox chebyshev(Op *op, Polynomial *p, Ox one, bool few, int64_t n, bool shifted)
 {
     int64_t least = p->kind == CHEBYSHEV_T || shifted ? 7 : 9;
-    if (is_known && n < least)
+    if (few && n < least)
         return written_out(op, p, n, one);
-    Ox angle = by_angle(op, p), where = has_angle(op, p, least), degree = p->n;
-    if (!is_known || n > WRITTEN_OUT)
-        p->n = ox(op, "Where", where, ox_int(op->g, 0), degree);        /* no steps for what has its value already */
-    Ox stepped = ox_ok(p->n) ? is_known && n <= WRITTEN_OUT ? written_out(op, p, n, one) : looped(op, p, one) : POISON;
+    Ox angle = by_angle(op, p), where = has_angle(op, p, least);
+    if (!few)
+        p->n = ox(op, "Where", where, ox_int(op->g, 0), p->n);          /* no steps for what has its value already */
+    Ox stepped = few ? written_out(op, p, n, one) : ox_ok(p->n) ? looped(op, p, one) : POISON;
     return ox(op, "Where", where, angle, stepped);
 }
 
@@ -165,14 +166,14 @@ static Ox lower_polynomial(Op *op)
     Polynomial p = { .kind = (Kind)(op->row->datum % SHIFTED), .y = moved, .n = ox_cast(op->g, n, DT_INT64) };
     p.twice = shifted ? ox(op, "Add", moved, moved) : doubled;
     double known = 0;
-    bool is_known = ox_known_scalar(op->g, p.n, &known);
+    bool few = ox_known_scalar(op->g, p.n, &known) && known <= WRITTEN_OUT;
     Ox one = ones(op, &p);
     if (!ox_ok(one))
         return POISON;
     if (p.kind <= CHEBYSHEV_W)
-        return chebyshev(op, &p, one, is_known, (int64_t)known, shifted);
-    Ox out = is_known && known <= WRITTEN_OUT ? written_out(op, &p, (int64_t)known, one) : looped(op, &p, one);
-    if ((p.kind != HERMITE_H && p.kind != HERMITE_HE) || (is_known && known <= WRITTEN_OUT))
+        return chebyshev(op, &p, one, few, (int64_t)known, shifted);
+    Ox out = few ? written_out(op, &p, (int64_t)known, one) : looped(op, &p, one);
+    if (few || (p.kind != HERMITE_H && p.kind != HERMITE_HE))
         return out;
     Ox most = ox_int(op->g, op->common == DT_DOUBLE ? 512 : 128), beyond = ox(op, "Greater", p.n, most);    /* PyTorch gives up there */
     return ox(op, "Where", beyond, num(op, &p, NAN), out);

@@ -2,6 +2,8 @@
  * At the top, the shape arithmetic that several families use. */
 #include "ops/internal.h"
 
+#include <assert.h>
+
 /* ---- shared helpers ---- */
 
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n)
@@ -25,6 +27,7 @@ Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
     if (n > MAX_RANK)
         return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", n, MAX_RANK);
     for (int i = 0; i < n; i++) {
+        assert(dims[i]);                                                /* of a dim that could not be made the context failed */
         if (!dim_known(dims[i], &at[i]))
             at[i] = -1, symbolic++;
         zero |= at[i] == 0;

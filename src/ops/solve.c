@@ -140,12 +140,9 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
     if (!square(op, a, &n))
         return false;
     if (n == 0) {
-        Dim batch[MAX_RANK];
-        for (int i = 0; i < ox_rank(a); i++)
-            batch[i] = ox_dim(a, i);
-        *sign = expand_dims(op, number_like(op, 1, a), batch, ox_rank(a) - 2);
+        *sign = expand_dims(op, number_like(op, 1, a), a->type->dim, ox_rank(a) - 2);
         if (log)
-            *log = expand_dims(op, number_like(op, 0, a), batch, ox_rank(a) - 2);
+            *log = expand_dims(op, number_like(op, 0, a), a->type->dim, ox_rank(a) - 2);
         return ox_ok(*sign);
     }
     if (n == LOOPED)
