@@ -86,7 +86,7 @@ static Ox whole_negative(Op *op, Ox x)          /* 0, -1, -2, ..: poles */
 
 /* log gamma of x > 0: (z - 1/2) log z - z + log(2 pi) / 2 + sum B(2k) / (2k (2k - 1) z^(2k-1)) at z = x + SHIFT, less log of the product
  * x (x + 1) .. (z - 1) */
-static Ox log_gamma(Op *op, Ox x)
+Ox log_gamma(Op *op, Ox x)
 {
     Ox z = add(op, x, SHIFT), inverse = ox(op, "Reciprocal", z), log_z = ox(op, "Log", z);
     double c[COUNT(bernoulli)];
@@ -160,21 +160,57 @@ static Ox digamma_of(Op *op, Ox x)
 
 static Ox lower_digamma(Op *op) { return rounded(op, digamma_of(op, wide(op, "self"))); }
 
-/* The sum of 1/(x + k)^s for k = 0, 1, .. and x > 0: SHIFT terms, the integral of the rest, and its corrections (Euler and Maclaurin). */
-static Ox zeta_right(Op *op, Ox x, int s)
+/* The sum of 1/(x + k)^s for k = 0, 1, .. and x > 0: SHIFT terms, the integral of the rest, and its corrections (Euler and Maclaurin), which
+ * mean nothing for an s so high that the terms come to an end before (steep). */
+static Ox zeta_right(Op *op, Ox x, Ox s, bool steep)
 {
-    Ox z = add(op, x, SHIFT), power = num(op, -s), sum = ox(op, "Pow", x, power);
+    Ox z = add(op, x, SHIFT), power = ox(op, "Neg", s), sum = ox(op, "Pow", x, power), c[COUNT(bernoulli)], rising = s;
     for (int k = 1; k < SHIFT; k++)
         sum = ox(op, "Add", sum, ox(op, "Pow", add(op, x, k), power));
-    Ox last = ox(op, "Pow", z, power), rest = mul(op, ox(op, "Mul", last, z), 1. / (s - 1));
-    double c[COUNT(bernoulli)], rising = s;              /* s (s + 1) .. (s + 2k - 2) / (2k - 1)! */
-    for (size_t k = 0; k < COUNT(bernoulli); k++) {
-        c[COUNT(bernoulli) - 1 - k] = bernoulli[k] * rising;
-        rising *= (s + 2. * (double)k + 1) * (s + 2. * (double)k + 2) / ((2. * (double)k + 2) * (2. * (double)k + 3));
+    Ox last = ox(op, "Pow", z, power), rest = ox(op, "Div", ox(op, "Mul", last, z), add(op, s, -1));
+    for (size_t k = 0; k < COUNT(bernoulli); k++) {             /* rising: s (s + 1) .. (s + 2k - 2) / (2k - 1)! */
+        double two_k = 2 * (double)k;
+        c[k] = mul(op, rising, bernoulli[k]);
+        Ox more = ox(op, "Mul", add(op, s, two_k + 1), add(op, s, two_k + 2));
+        rising = ox(op, "Mul", rising, mul(op, more, 1 / ((two_k + 2) * (two_k + 3))));
     }
-    Ox inverse = ox(op, "Reciprocal", z), first = ox(op, "Mul", last, inverse), series = ox(op, "Mul", POLY(op, square(op, inverse), c), first);
-    Ox half = mul(op, last, 0.5), whole = ox(op, "Add", sum, rest), corrected = ox(op, "Add", whole, half);
-    return ox(op, "Add", corrected, series);
+    Ox inverse = ox(op, "Reciprocal", z), inverse2 = square(op, inverse), series = c[COUNT(c) - 1];
+    for (size_t k = COUNT(c) - 1; k-- > 0;)
+        series = ox(op, "Add", ox(op, "Mul", series, inverse2), c[k]);
+    series = ox(op, "Mul", series, ox(op, "Mul", last, inverse));
+    Ox half = mul(op, last, 0.5), whole = ox(op, "Add", sum, rest), value = ox(op, "Add", ox(op, "Add", whole, half), series);
+    return steep ? pick(op, ox(op, "Less", last, mul(op, sum, 1e-17)), sum, value) : value;
+}
+
+/* Terms up to the first x > 0: states are x and their sum. */
+static void zeta_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    const Ox *power = data;
+    Ox under = ox(op, "LessOrEqual", state[0], num(op, 0)), one = pick(op, under, num(op, 1), num(op, 0));
+    (void)k;
+    next[0] = ox(op, "Add", state[0], one);
+    next[1] = ox(op, "Add", state[1], pick(op, under, ox(op, "Pow", state[0], *power), num(op, 0)));
+    *go = any_of(op, ox(op, "LessOrEqual", next[0], num(op, 0)));
+}
+
+/* Hurwitz's zeta function of any x and s. Powers of x < 0 have no value unless s is whole. */
+static Ox zeta_of(Op *op, Ox s, Ox x)
+{
+    Ox like = ox(op, "Add", s, x), power = ox(op, "Neg", s), pole = whole_negative(op, x), inside = pick(op, pole, num(op, 1), x);
+    if (!ranks_known(op, &like, 1))
+        return POISON;
+    Ox state[] = { expand_dims(op, inside, like->type->dim, ox_rank(like)), expand_dims(op, num(op, 0), like->type->dim, ox_rank(like)) };
+    if (!op_loop(op, NULL, zeta_step, &power, state, 2))
+        return POISON;
+    Ox sum = ox(op, "Add", state[1], zeta_right(op, state[0], s, true)), value = pick(op, pole, num(op, INFINITY), sum);
+    Ox right = pick(op, below(op, s, 1), num(op, NAN), value);
+    return pick(op, is(op, s, 1), num(op, INFINITY), right);
+}
+
+static Ox lower_zeta(Op *op)
+{
+    Ox s = wide(op, "self"), x = wide(op, "other");
+    return rounded(op, zeta_of(op, s, x));
 }
 
 enum { POLYGAMMA_MAX = 32 };
@@ -204,18 +240,28 @@ static Ox polygamma_of(Op *op, Ox x, int n)
     for (int k = 2; k <= n; k++)
         factorial *= k;
     Ox left = below(op, x, 0.5), mirror = ox(op, "Sub", num(op, 1), x);
-    Ox right = mul(op, zeta_right(op, pick(op, left, mirror, x), n + 1), n % 2 ? factorial : -factorial);
+    Ox right = mul(op, zeta_right(op, pick(op, left, mirror, x), num(op, n + 1), false), n % 2 ? factorial : -factorial);
     size_t terms = cotangent_derivative(n, c);
     Ox turned = poly(op, cotangent(op, x), c, terms), reflected = ox(op, "Sub", mul(op, right, n % 2 ? -1 : 1), turned);
     Ox pole = num(op, n % 2 ? INFINITY : -INFINITY), value = pick(op, left, reflected, right);
     return pick(op, whole_negative(op, x), pole, value);
 }
 
+/* Its factorial is infinite in the result's type sooner than the product is, and so is PyTorch's. */
+static Ox steep_polygamma(Op *op, int64_t n)
+{
+    DType t = op->common == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    Ox zeta = ox_cast(op->g, zeta_of(op, num(op, (double)n + 1), wide(op, "self")), t), factor = ox_number(op->g, t, n % 2 ? tgamma((double)n + 1) : -tgamma((double)n + 1));
+    return rounded(op, ox(op, "Mul", zeta, factor));
+}
+
 static Ox lower_polygamma(Op *op)
 {
     int64_t n = arg_int(op, "n");
-    if (n < 0 || n > POLYGAMMA_MAX)
-        return n < 0 ? op_fail(op, E_VALUE, "polygamma(n, x) does not support negative n.") : op_refuse(op, "n = %lld: its factorial and the powers lose all digits above %d", (long long)n, POLYGAMMA_MAX);
+    if (n < 0)
+        return op_fail(op, E_VALUE, "polygamma(n, x) does not support negative n.");
+    if (n > POLYGAMMA_MAX)
+        return steep_polygamma(op, n);
     Ox x = wide(op, "self");
     return rounded(op, n == 0 ? digamma_of(op, x) : polygamma_of(op, x, (int)n));
 }
@@ -237,11 +283,7 @@ const OpRow ops_special[] = {
     SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor"),
     SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor"),
     SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
-    REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::igamma(Tensor self, Tensor other) -> Tensor"),
-    REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::igammac(Tensor self, Tensor other) -> Tensor"),
-    REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"),
-    REFUSE("the incomplete gamma functions need as many terms as their arguments ask for", "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"),
-    REFUSE("ONNX has no zeta function, and its sum needs as many terms as the argument asks for", "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_zeta, "int-to-float(self, other)", PLAIN, "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"),
     OPS_END

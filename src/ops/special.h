@@ -33,4 +33,7 @@ static inline Ox poly(Op *op, Ox t, const double *c, size_t n)
 static inline Ox wide(Op *op, const char *name) { return ox_cast(op->g, arg(op, name), DT_DOUBLE); }
 static inline Ox rounded(Op *op, Ox x) { return ox_cast(op->g, x, op->common); }
 
+/* log of the gamma function of x > 0 (special.c) */
+Ox log_gamma(Op *op, Ox x);
+
 #endif

@@ -9,6 +9,7 @@
     ROWS_AND_RULES(pointwise) \
     ROWS_AND_RULES(special) \
     ROWS(polynomial) \
+    ROWS(gamma) \
     ROWS(bessel) \
     ROWS(loss) \
     ROWS_AND_RULES(prims) \

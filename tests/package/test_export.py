@@ -383,7 +383,7 @@ def test_state_is_told_and_left_out():
 
 def test_what_is_only_printed_needs_no_translation(capsys):
     def prints(x):
-        print(torch.igamma(x.abs(), x.abs()))
+        print(torch.nextafter(x, x + 1))
         return x + 1
     assert ops(checked(prints, ROWS))[-1] == "Add"
 
@@ -572,18 +572,18 @@ def test_verbose_prints_the_graph_and_keeps_the_lines(capsys):
 # ---- errors ----
 
 def test_an_operator_without_a_translation():
-    class Igamma(torch.nn.Module):
+    class Next(torch.nn.Module):
         def forward(self, x):
-            return torch.igamma(x, x)
+            return torch.nextafter(x, x)
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError) as e:
-        exported(Igamma(), ROWS.abs(), opset_version=13)
-    assert "Exporting the operator 'aten::igamma' to ONNX opset version 13 is not supported" in str(e.value)
+        exported(Next(), ROWS.abs(), opset_version=13)
+    assert "Exporting the operator 'aten::nextafter' to ONNX opset version 13 is not supported" in str(e.value)
     assert "test_export.py:" in str(e.value) and isinstance(e.value, RuntimeError)
 
 
 def test_a_failed_export_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError):
-        pt2onnx.export(lambda x: torch.igamma(x, x), ROWS.abs(), tmp_path / "m.onnx")
+        pt2onnx.export(lambda x: torch.nextafter(x, x), ROWS.abs(), tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
 
 
