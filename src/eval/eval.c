@@ -179,7 +179,7 @@ Graph *eval_program(Ctx *cx, Program *p)
 {
     ops_set_version(cx, p->op_version);
     Graph *g = run_once(cx, p);
-    while (!g && cx->error.code == E_RESTART) {
+    while (!g && (cx->error.code == E_RESTART || facts_decide_ranks(cx))) {
         ctx_restart(cx);
         if (!facts_may_restart(cx))
             return NULL;

@@ -27,7 +27,7 @@ Value val_never(Ctx *cx, Str why)
 Value val_staged_text(Ctx *cx, Str text)
 {
     Unset *u = new(cx, Unset);
-    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text, false };
+    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text, false, NULL };
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 

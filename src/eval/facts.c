@@ -23,6 +23,7 @@ typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
 
 typedef struct Facts {
     int restarts;
+    bool one_rank;                  /* an evaluation with values of several ranks has failed */
     VEC(InputFact) facts;
     VEC(StateFact) states;
     VEC(StateShape) shapes;
@@ -30,7 +31,7 @@ typedef struct Facts {
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
-    struct Seen { VEC(Input) inputs; Map symbols, renamed; } *seen;
+    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; } *seen;
 } Facts;
 
 static Facts *facts_of(Ctx *cx)
@@ -435,6 +436,42 @@ bool facts_say_rank(Ctx *cx, Ox v, int rank)
         return !ctx_failed(cx);
     f->rank = rank;
     return fail(cx, E_RESTART, "%s has rank %d: the model raises otherwise", in->path->s, rank);
+}
+
+/* ---- ranks that differ between runs ---- */
+
+bool rank_may_vary(Ctx *cx) { return facts_of(cx)->seen && !facts_of(cx)->one_rank; }
+
+void rank_varies(Ctx *cx, Ox v, Type usual)
+{
+    if (ox_ok(v) && usual)
+        map_put(cx, &facts_of(cx)->seen->usual, v, (void *)usual);
+}
+
+Type facts_usual(Ctx *cx, Ox v)
+{
+    DType dtype = ox_dtype(v);
+    const struct Seen *seen = facts_of(cx)->seen;
+    while (v && !map_find(&seen->usual, v)) {           /* through what works element by element */
+        if (v->kind != OX_NODE || !keeps_rank(v->node))
+            return NULL;
+        for (int i = 0; i < v->node->n_in; i++)
+            if (v->node->in[i] && ox_rank(v->node->in[i]) > 0)
+                return NULL;
+        v = unknown_operand(v->node);
+    }
+    Type usual = v ? map_get(&seen->usual, v) : NULL;
+    return usual ? type_tensor(cx, dtype, usual->rank, usual->dim) : NULL;
+}
+
+bool facts_decide_ranks(Ctx *cx)
+{
+    Facts *f = facts_of(cx);
+    if (!f->seen || f->seen->usual.n == 0)
+        return false;
+    f->one_rank = true;
+    cx->error = (Error){ .code = E_NONE };
+    return !fail(cx, E_RESTART, "every value has one rank");
 }
 
 static const Input *dtype_source(Ctx *cx, Ox v)

@@ -16,7 +16,8 @@
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 
 /* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
-typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ bool branch; /* `at` is a branch that an assumption decides */ } Unset;
+typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ bool branch; /* `at` is a branch that an assumption decides */
+                       Ox varies; /* a tensor that has another rank in each arm: the model may return it, and do nothing else with it */ } Unset;
 
 typedef struct Frame {
     struct Frame *up;               /* the caller */
@@ -138,6 +139,10 @@ void facts_tell(Ctx *cx);                                /* one note for each as
 /* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
 int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
+/* What the file says of an output whose rank differs between runs of the model (rank_varies), or NULL. */
+Type facts_usual(Ctx *cx, Ox v);
+/* The evaluation has failed: does it have values of several ranks? They are decided from now on: a restart is asked for. */
+bool facts_decide_ranks(Ctx *cx);
 /* Nothing suggests v's rank, but the program asks: assume the usual one, and another when it raises for that. Returns false, as assume_rank. */
 bool facts_guess_rank(Ctx *cx, Ox v, const char *why);
 /* The model raises: is another guess left? Then a restart is asked for. */

@@ -115,16 +115,49 @@ static bool disagree(const Join *j, Str why)
     return j->sizes ? facts_take_branch(cx, where_intern(cx), why) : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
 }
 
-static Value different_ranks(const Join *j, Ox x, Ox y)
+/* The If gives one of x and y: a value that may be returned, while any other use is what `never` says. */
+static Value varying(Join *j, Value never, Ox x, Ox y)
+{
+    Ctx *cx = j->ev->cx;
+    if (!rank_may_vary(cx))
+        return never;
+    Ox v = join_ox(j, x, y);
+    if (j->walk == BUILD) {
+        rank_varies(cx, v, ox_rank(x) < 0 ? facts_usual(cx, x) : x->type);
+        ((Unset *)never.any)->varies = v;
+    }
+    return never;
+}
+
+static Value different_ranks(Join *j, Ox x, Ox y)
 {
     Ctx *cx = j->ev->cx;
     bool data = j->condition.tag == V_SYMBOOL && j->condition.sb->ox;
     if (j->sizes)
-        return never(j, str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d", ox_rank(x), ox_rank(y)));
-    return never(j, str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s", type_text(cx, x->type)->s,
-                            type_text(cx, y->type)->s,
-                            data ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
-                                 : "fix the sizes that the condition rests on with -i"));
+        return varying(j, never(j, str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d", ox_rank(x), ox_rank(y))), x, y);
+    Str why = str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s", type_text(cx, x->type)->s,
+                      type_text(cx, y->type)->s,
+                      data ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+                           : "fix the sizes that the condition rests on with -i");
+    return varying(j, never(j, why), x, y);
+}
+
+/* The tensor behind v at the end of arm k, of one rank or of several; NULL: it is none. */
+static Ox any_rank(Join *j, int k, Value v)
+{
+    const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
+    return v.tag == V_TENSOR && v.t->kind == PLAIN ? value_in(j, k, v.t) : u ? u->varies : NULL;
+}
+
+/* One of the two has several ranks, or is nothing that could be joined. */
+static Value join_unset(Join *j, Value a, Value b)
+{
+    Value why = a.tag == V_UNINIT && a.any ? a : b;
+    Ox x = any_rank(j, 0, a), y = any_rank(j, 1, b);
+    if (!x || !y || !ox_ok(x) || !ox_ok(y) || ox_dtype(x) != ox_dtype(y))
+        return why;
+    Unset *u = mem_copy(j->ev->cx, why.any, sizeof *u);
+    return u ? varying(j, (Value){ .tag = V_UNINIT, .any = u }, x, y) : val_poison();
 }
 
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
@@ -471,10 +504,10 @@ static Value join_values(Join *j, Value a, Value b)
 {
     if (!val_ok(a) || !val_ok(b))
         return val_poison();
-    if (a.tag == V_UNINIT && b.tag == V_UNINIT)
-        return a.any ? a : b;
+    if ((a.tag == V_UNINIT && a.any) || (b.tag == V_UNINIT && b.any))
+        return join_unset(j, a, b);
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
-        return (a.tag == V_UNINIT ? a : b).any ? (a.tag == V_UNINIT ? a : b) : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
+        return a.tag == b.tag ? a : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (same(j, a, b))
         return a;
     if (val_is_optional(a) || val_is_optional(b))

@@ -64,10 +64,18 @@ static bool output_ox(Outputs *out, Ox v, Str place)
         out->n++;
         return !ctx_failed(out->ev->cx);
     }
-    if (v->type && v->type->kind == T_TENSOR && !has_rank(out->ev->cx, v, "output", place))
+    Ctx *cx = out->ev->cx;
+    bool open = v->type && v->type->kind == T_TENSOR && ox_rank(v) < 0;
+    Type usual = open ? facts_usual(cx, v) : NULL;
+    if (open && !usual && !has_rank(cx, v, "output", place))
         return false;
+    if (usual) {
+        note(cx, NOTE_CHANGED, "the output %s has another rank in some runs of the model, as in PyTorch; its usual type, which the file states, is %s",
+             place->s, type_text(cx, usual)->s);
+        graph_state_output(out->ev->g, usual);
+    }
     graph_output(out->ev->g, v, output_name(out, place));
-    return !ctx_failed(out->ev->cx);
+    return !ctx_failed(cx);
 }
 
 /* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type, or float32); those are lists where each index of an axis has its own. */
@@ -203,6 +211,10 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
         fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and a value in others, and ONNX decides which", place->s);
         fail_hint(cx, "return an empty tensor instead of None");
         return false;
+    case V_UNINIT:
+        if (v.any && ((const Unset *)v.any)->varies)
+            return output_ox(out, ((const Unset *)v.any)->varies, place);
+        break;
     default: break;
     }
     return must_be_set(ev, v) && fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s, val_kind(v));

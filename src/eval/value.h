@@ -218,6 +218,11 @@ void trail_keep(Ctx *cx, TrailMark m);                           /* close the br
 
 /* v's rank is unknown: find the input it comes from, assume `rank`, restart. Returns false always (E_RESTART or E_UNDECIDED). */
 bool assume_rank(Ctx *cx, Ox v, int rank, const char *why);
+/* May a result have another rank in other runs of the model? Not once an evaluation with such values has failed: they are decided by
+ * assumption then. */
+bool rank_may_vary(Ctx *cx);
+/* It does; usual: what the file says of v where it is an output, since ONNX wants one rank there. */
+void rank_varies(Ctx *cx, Ox v, Type usual);
 /* v's type was a default, not told: assume dtype. */
 bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
 bool training_is_meant(Ctx *cx);                                 /* the caller wants modes as they are: layers may update the model's statistics */

@@ -186,6 +186,8 @@ void graph_output(Graph *g, Ox v, Str name)
     vec_push(g->cx, &g->outputs, v);
 }
 
+void graph_state_output(Graph *g, Type t) { map_put(g->cx, &g->stated, (const void *)(uintptr_t)(g->outputs.n + 1), (void *)t); }
+
 bool graph_sees(const Graph *g, const Ox v)
 {
     if (!v->graph)

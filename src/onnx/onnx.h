@@ -191,6 +191,7 @@ struct Graph {
     Str name;
     VEC(Node *) nodes;              /* topological; dead ones stay until graph_compact */
     VEC(Ox) inputs, outputs;
+    Map stated;                     /* by number of an output + 1: graph_state_output's Type */
     struct Share *share;            /* share.c's tables of what was made in this scope */
     int target;                     /* the target opset: asked only where another algorithm is better; keep such places few */
     bool ort;                       /* ONNX Runtime must run it: asked only where it has no kernel, and no cast is exact */
@@ -201,6 +202,7 @@ Ox graph_input(Graph *g, Str name, Type t);
 void graph_input_default(Ox v, const Const *k);                /* of the root: who feeds nothing gets k (an initializer of its name) */
 void graph_input_name(Ox v, Str name);
 void graph_output(Graph *g, Ox v, Str name);   /* name NULL: made at write time */
+void graph_state_output(Graph *g, Type t);     /* the file says t of the output that comes next, whose rank differs between runs */
 void graph_compact(Graph *g);                  /* drop dead nodes, subgraphs too */
 Graph *graph_root(Graph *g);
 bool graph_sees(const Graph *g, const Ox v);   /* is v defined in g or a scope around it? */

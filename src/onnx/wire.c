@@ -344,10 +344,10 @@ static void put_value(Wire *w, int field, Ox v)
 }
 
 /* An output of the model, with the names that the caller has for its sizes. */
-static void put_output(Wire *w, Ox v)
+static void put_output(Wire *w, Ox v, Type stated)
 {
     Dim dim[MAX_RANK];
-    Type t = v->type;
+    Type t = stated ? stated : v->type;
     Str name = w->value[v->id];
     for (int a = 0; t->kind == T_TENSOR && a < t->rank; a++) {
         Str asked = map_get(&w->info->dim_names, str_fmt(w->cx, "%s.%d", name->s, a));
@@ -532,7 +532,7 @@ static void put_signature(Wire *w, const Graph *g)
         if (g->up)
             put_value(w, GRAPH_OUTPUT, g->outputs.at[i]);
         else
-            put_output(w, g->outputs.at[i]);
+            put_output(w, g->outputs.at[i], map_get(&g->stated, (const void *)(uintptr_t)(i + 1)));
 }
 
 /* Every value that a node makes, with its type; outputs have theirs in the signature. */

@@ -159,6 +159,78 @@ static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
     return ox(op, "Squeeze", x, list);
 }
 
+/* x without this axis in runs where its size, d, is 1. The axes behind it may be gone already. */
+static Ox squeeze_when_1(Op *op, Ox x, int axis, Dim d)
+{
+    Op yes = *op, no = *op;
+    Ox size = ox_dim_value(op->g, d), one = ox_int(op->g, 1), is_1 = ox(op, "Equal", size, one);
+    yes.g = graph_new(op->cx, op->g, NULL);
+    no.g = graph_new(op->cx, op->g, NULL);
+    dim_scope_open(op->cx);                             /* d is 1 in that arm only */
+    Ox axes = ints(&yes, axis), less = ox(&yes, "Squeeze", x, axes);
+    dim_scope_close(op->cx);
+    graph_output(yes.g, less, NULL);
+    graph_output(no.g, x, NULL);
+    return ox_with(op, "If", INPUTS(is_1), SUBGRAPH("then_branch", yes.g), SUBGRAPH("else_branch", no.g));
+}
+
+/* What the file says about the result of a squeeze whose rank differs between runs: as the example of a trace has it, else what keeps all. */
+static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *open)
+{
+    Dim dim[MAX_RANK];
+    int gone = recorded_gone(op, x, axes), rank = 0;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (!(axes->has[i] && dim_is(ox_dim(x, i), 1)) && !(gone == open->n && open->has[i]))
+            dim[rank++] = ox_dim(x, i);
+    return gone > 0 && gone < open->n ? op->expect[0] : type_tensor(op->cx, ox_dtype(x), rank, dim);
+}
+
+/* Does the file's own record say that no open size is 1? Only a .pt2's: it names each size, and holds for them. */
+static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
+{
+    Dim kept[MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (!axes->has[i] || !dim_is(ox_dim(x, i), 1))
+            kept[rank++] = ox_dim(x, i);
+    bool same = op->n_expect == 1 && op->expect[0] && op->expect[0]->rank == rank;
+    for (int i = 0; same && i < rank; i++)
+        same = dim_eq(op->cx, op->expect[0]->dim[i], kept[i]) == YES;
+    return same;
+}
+
+/* Those of the axes whose size may or may not be 1. */
+static Axes open_axes(Op *op, Ox x, const Axes *axes)
+{
+    Axes open = { 0 };
+    Dim one = dim_int(op->cx, 1);
+    for (int i = 0; i < axes->n; i++)
+        if (dim_eq(op->cx, ox_dim(x, axes->at[i]), one) == UNKNOWN && dim_le(op->cx, ox_dim(x, axes->at[i]), one) != YES)
+            open.has[axes->at[i]] = true, open.at[open.n++] = axes->at[i];
+    return open;
+}
+
+/* The running model looks, as PyTorch does: the result has another rank in some runs. */
+static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
+{
+    Ox y = axes->n == ox_rank(x) ? ox(op, "Squeeze", x) : x;
+    for (int i = axes->n; i-- > 0 && axes->n < ox_rank(x); ) {
+        int axis = axes->at[i];
+        Dim d = ox_dim(x, axis);
+        Ox at = ints(op, axis);
+        y = open->has[axis] ? squeeze_when_1(op, y, axis, d) : dim_is(d, 1) ? ox(op, "Squeeze", y, at) : y;
+    }
+    rank_varies(op->cx, y, usual_squeezed(op, x, axes, open));
+    return y;
+}
+
+static Ox squeeze(Op *op, Ox x, const Axes *axes)
+{
+    Axes open = open_axes(op, x, axes);
+    bool varies = open.n > 0 && !op->g->up && rank_may_vary(op->cx) && !keeps_as_recorded(op, x, axes);
+    return varies ? squeeze_as_it_runs(op, x, axes, &open) : squeeze_axes(op, x, axes);
+}
+
 static Ox lower_squeeze(Op *op)
 {
     Ox x = arg(op, "self");
@@ -167,8 +239,8 @@ static Ox lower_squeeze(Op *op)
     if (!need_rank(op, x, -1, &rank))
         return POISON;
     for (int i = 0; i < rank; i++)
-        axes.at[axes.n++] = i;
-    return squeeze_axes(op, x, &axes);
+        axes.has[i] = true, axes.at[axes.n++] = i;
+    return squeeze(op, x, &axes);
 }
 
 static Ox lower_squeeze_dim(Op *op)
@@ -178,7 +250,8 @@ static Ox lower_squeeze_dim(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axes.at[0]))
         return POISON;
-    return rank == 0 ? x : squeeze_axes(op, x, &axes);
+    axes.has[axes.at[0]] = true;
+    return rank == 0 ? x : squeeze(op, x, &axes);
 }
 
 static Ox lower_squeeze_dims(Op *op)
@@ -188,7 +261,7 @@ static Ox lower_squeeze_dims(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dim", rank, &axes))
         return POISON;
-    return arg_ints(op, "dim").n == 0 ? x : squeeze_axes(op, x, &axes);
+    return arg_ints(op, "dim").n == 0 ? x : squeeze(op, x, &axes);
 }
 
 /* ---- another order of the axes ---- */

@@ -1,0 +1,95 @@
+"""Results that have another rank in other runs: squeeze of an open size, arms of a branch. The model may return them; whatever else asks
+for their rank makes them decided by an assumption, or is refused."""
+from typing import Tuple
+
+import onnx
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import refused, same
+
+OPEN = ("-i", "x:float32[N,M,K]")
+RUNS = [(torch.randn(*shape),) for shape in ((2, 1, 4), (2, 3, 4), (1, 1, 4), (1, 3, 1), (1, 1, 1), (1, 0, 2))]
+
+
+class One(nn.Module):
+    def forward(self, x):
+        return x.squeeze(1)
+
+
+class Last(nn.Module):
+    def forward(self, x):
+        return x.squeeze(-1) * 2 + 1
+
+
+class Each(nn.Module):
+    def forward(self, x):
+        return torch.sigmoid(x.squeeze()), x.squeeze(0).neg()
+
+
+class Some(nn.Module):
+    def forward(self, x):
+        return torch.squeeze(x.unsqueeze(1), (0, 1, 3))
+
+
+class Arms(nn.Module):
+    def forward(self, x):
+        if x.size(0) > 1:
+            return x + 1
+        return x[0]
+
+
+class Nested(nn.Module):
+    def forward(self, x) -> Tuple[Tensor, Tensor]:
+        y = x
+        if x.size(0) > 1:
+            if x.size(1) > 1:
+                y = x.sum(0)
+            else:
+                y = x.sum()
+        return y, x * 2
+
+
+@pytest.mark.parametrize("module", [One, Last, Each, Some, Arms, Nested])
+def test_the_running_model_decides(module, tmp_path):
+    done, _ = same(module(), tmp_path, RUNS, *OPEN)
+    assert "has another rank in some runs of the model" in done.stderr and "assumed" not in done.stderr
+
+
+def test_the_file_states_the_usual_rank(tmp_path):
+    same(One(), tmp_path, RUNS, *OPEN)
+    output = onnx.load(str(tmp_path / "model.onnx")).graph.output[0]
+    assert [d.dim_param for d in output.type.tensor_type.shape.dim] == ["N", "M", "K"]
+
+
+@pytest.mark.parametrize("opset", ["9", "11", "13"])
+def test_squeeze_of_all_is_one_node_at_every_opset(opset, tmp_path):
+    class All(nn.Module):
+        def forward(self, x):
+            return x.squeeze()
+    _, kinds = same(All(), tmp_path, RUNS, *OPEN, "--opset", opset)
+    assert kinds == ["Squeeze"]
+
+
+class Asked(nn.Module):
+    def forward(self, x):
+        y = x.squeeze(1)
+        return y.transpose(0, 1), x.squeeze(0)
+
+
+def test_what_asks_for_the_rank_is_told_by_an_assumption(tmp_path):
+    done, kinds = same(Asked(), tmp_path, [(torch.randn(2, 3, 4),)], *OPEN)
+    assert "dimension 1 (M) is not 1, squeeze keeps it; give its size with -i if it is" in done.stderr and "If" not in kinds
+
+
+class Joined(nn.Module):
+    def forward(self, x):
+        y = x
+        if x.size(0) > 1:
+            y = x[0]
+        return y.sum(0)
+
+
+def test_arms_that_are_looked_at_are_refused(tmp_path):
+    assert "one arm of a branch gives float32[M,K], the other float32[N,M,K]" in refused(Joined(), tmp_path, *OPEN)
