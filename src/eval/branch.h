@@ -95,6 +95,8 @@ bool val_is_int(Value v);                               /* known or not */
 bool val_is_bool(Value v);
 bool val_is_float(Value v);
 bool val_is_plain_number(Value v);                      /* any of them */
+/* v with containers of its own, which nobody else changes. */
+Value containers_copy(Ctx *cx, Value v);
 Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
 /* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
 bool raises_surely(const Block *b);

@@ -394,6 +394,15 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
     return true;
 }
 
+/* What works on a container may hold what was never set, but nothing works on a list or dict that nobody can tell any more. */
+static bool containers_are_told(Eval *ev, Str name, const OpArg *args, size_t n)
+{
+    for (size_t i = 0; i < n && i < (str_is(name, "aten::extend") ? 2 : 1); i++)
+        if (container_lost(args[i].v) && !must_be_set(ev, args[i].v))
+            return false;
+    return true;
+}
+
 /* --unknown=custom: as many results as the statement takes, of the types that the file records. */
 static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s)
 {
@@ -437,7 +446,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return mine && !ctx_failed(ev->cx);
     if (optional_op(ev, e->op, args, n, out))
         return !ctx_failed(ev->cx);
-    if (!is_container_op(e->op) && !args_are_set(ev, args, n))
+    if (!(is_container_op(e->op) ? containers_are_told(ev, e->op, args, n) : args_are_set(ev, args, n)))
         return false;
     if (n && staged_text(args[0].v) && !must_be_set(ev, args[0].v))     /* also of what works on a container: len of a text */
         return false;

@@ -107,3 +107,35 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
     if (from->st->born <= opened)
         tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
 }
+
+Value containers_copy(Ctx *cx, Value v)
+{
+    Value made = v;
+    bool plain = v.tag == V_OBJ && !v.obj->path;
+    if (v.tag == V_TUPLE) {
+        made = val_tuple(cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            made.tuple->at[i] = containers_copy(cx, v.tuple->at[i]);
+    }
+    if (v.tag == V_LIST) {
+        made.list = list_new(cx, v.list->n, v.list->elem);
+        for (int64_t i = 0; i < v.list->n && !v.list->stacked; i++)
+            list_append(cx, made.list, containers_copy(cx, v.list->at[i].v));
+        if (v.list->stacked)
+            list_stack(cx, made.list, v.list->stacked);
+    }
+    if (v.tag == V_DICT) {
+        made.dict = dict_new(cx, v.dict->type);
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, made.dict, v.dict->at[i].key, containers_copy(cx, v.dict->at[i].val.v));
+    }
+    if (plain)
+        made.obj = obj_new(cx, v.obj->cls, v.obj->n, v.obj->names, NULL);
+    for (int64_t i = 0; plain && i < v.obj->n; i++)
+        cell_init(&made.obj->slot[i], containers_copy(cx, v.obj->slot[i].v));
+    if (v.tag == V_MAYBE)
+        made = val_maybe(cx, v.maybe->present, containers_copy(cx, v.maybe->value));
+    return made;
+}

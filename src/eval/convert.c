@@ -123,6 +123,11 @@ bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *o
 
 /* ---- isinstance ---- */
 
+static bool item_is_a(const ItemType *item, const TypeExpr *t)
+{
+    return is(t, item->elem) && (!item->of || t->n == 0 || item_is_a(item->of, t->args[0]));
+}
+
 static bool list_is_a(Eval *ev, const List *l, const TypeExpr *t)
 {
     if (t->n == 0)
@@ -130,7 +135,7 @@ static bool list_is_a(Eval *ev, const List *l, const TypeExpr *t)
     if (l->stacked && l->stacked->item.parts)
         return val_is_a(ev, l->stacked->item.parts->like, t->args[0]);
     if (l->stacked)
-        return is(t->args[0], l->stacked->item.elem);
+        return item_is_a(&l->stacked->item, t->args[0]);
     if (l->n == 0)
         return !l->elem || l->elem == type_expr_text(ev->cx, t->args[0]);
     for (int64_t i = 0; i < l->n; i++)

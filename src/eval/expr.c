@@ -43,8 +43,12 @@ bool must_be_set(Eval *ev, Value v)
         return choice_fail(ev->cx, v.choice);
     if (v.tag == V_DICT && v.dict->lost)
         return fail(ev->cx, E_UNSUPPORTED, "what this dict holds cannot be told: %s", v.dict->lost->s);
-    if (container_lost(v))
-        return fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since", val_kind(v), container_lost(v)->s);
+    if (container_lost(v)) {
+        fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since",
+             v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object", container_lost(v)->s);
+        fail_hint(ev->cx, "make a new one in its place (l[i] = l[i] + [x]) instead of writing to it (l[i].append(x))");
+        return false;
+    }
     if (v.tag != V_UNINIT)
         return true;
     if (u && u->branch)

@@ -218,13 +218,14 @@ static Side side_of(Ctx *cx, const List *l)
 /* Within one of the two, not only between them. */
 static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
 {
+    bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]), t[1].elem && items_same_parts(cx, *item, t[1]) };
     if (!item->parts) {
         item->ragged = t[0].ragged || t[1].ragged;
         return;
     }
     item->parts = items_copy(cx, item->parts);
     for (size_t i = 0; i < item->parts->n; i++)
-        item->parts->at[i].ragged = (t[0].elem && item_column(t[0], i).ragged) || (t[1].elem && item_column(t[1], i).ragged);
+        item->parts->at[i].ragged = (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) || (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
 }
 
 /* What both sides hold, when it can be stacked: dtype and rank are the same. Sizes may differ between the sides; within one they make
@@ -248,7 +249,42 @@ static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
 {
     Values part;
-    return !item.parts ? v : item_parts(cx, v, &part) && i < part.n ? part.at[i] : val_poison();
+    return !item.parts ? v : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+}
+
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
+static Side side_after(Join *j, int k, const List *l);
+
+static Ox item_of_side(Join *j, int k, Value v, ItemType item)
+{
+    if (v.tag == V_TENSOR)
+        return value_in(j, k, v.t);
+    if (v.tag != V_LIST)
+        return carry_ox(j->arm[k]->g, v);
+    Side side = side_after(j, k, v.list);
+    return item.of ? whole_of_side(j, k, &side, item_inner(j->ev->cx, item), 0) : POISON;
+}
+
+static Ox column_of_side(Join *j, int k, Stacked *s, size_t i)
+{
+    Stacked *column = stacked_column(s, i);
+    const MapEntry *known = map_find(&j->arm[k]->read, column);
+    return known ? known->val : stacked_whole(j->ev, column);
+}
+
+static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
+{
+    ItemType type = item_column(item, i);
+    Graph *g = j->arm[k]->g;
+    const MadeOf *from = items_made_of(j->ev->cx, s->item, item);
+    Ox *at = from ? new_array(j->ev->cx, Ox, from[i].n + 1) : NULL;
+    if (!at)
+        return POISON;
+    for (size_t n = 0; n < from[i].n; n++)
+        at[n] = column_of_side(j, k, s, from[i].first + n);
+    if (from[i].whole)
+        return stacked_side_by_side(g, at, from[i].n, column_of_side(j, k, s, 0), type);
+    return type.ragged && !stacked_column(s, from[i].first)->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(at[0]), INT("axis", 0), INT("keepdims", 0)) : at[0];
 }
 
 /* Column i of one side as a tensor or sequence that arm k gives. */
@@ -256,17 +292,11 @@ static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
 {
     Graph *g = j->arm[k]->g;
     ItemType type = item_column(item, i);
-    if (s->stacked) {
-        Stacked *column = stacked_column(s->stacked, i);
-        const MapEntry *known = map_find(&j->arm[k]->read, column);
-        Ox whole = known ? known->val : stacked_whole(j->ev, column);
-        return type.ragged && !column->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole;
-    }
+    if (s->stacked)
+        return stacked_of_side(j, k, s->stacked, item, i);
     Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
-    for (int64_t n = 0; at && n < s->n; n++) {
-        Value v = part_of(j->ev->cx, s->at[n], item, i);
-        at[n] = v.tag == V_TENSOR ? value_in(j, k, v.t) : carry_ox(g, v);
-    }
+    for (int64_t n = 0; at && n < s->n; n++)
+        at[n] = item_of_side(j, k, part_of(j->ev->cx, s->at[n], item, i), type);
     return at ? stack_values(g, at, (size_t)s->n, type) : POISON;
 }
 

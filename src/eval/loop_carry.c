@@ -68,37 +68,6 @@ bool loop_add_leaves(Loop *l, Value v)
     return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value) : ok;
 }
 
-Value loop_copy(Ctx *cx, Value v)
-{
-    Value made = v;
-    if (v.tag == V_TUPLE) {
-        made = val_tuple(cx, v.tuple->at, v.tuple->n);
-        made.tuple->type = v.tuple->type;
-        made.tuple->fields = v.tuple->fields;
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            made.tuple->at[i] = loop_copy(cx, v.tuple->at[i]);
-    }
-    if (v.tag == V_LIST) {
-        made.list = list_new(cx, v.list->n, v.list->elem);
-        for (int64_t i = 0; i < v.list->n && !v.list->stacked; i++)
-            list_append(cx, made.list, loop_copy(cx, v.list->at[i].v));
-        if (v.list->stacked)
-            list_stack(cx, made.list, v.list->stacked);
-    }
-    if (v.tag == V_DICT) {
-        made.dict = dict_new(cx, v.dict->type);
-        for (int64_t i = 0; i < v.dict->n; i++)
-            dict_set(cx, made.dict, v.dict->at[i].key, loop_copy(cx, v.dict->at[i].val.v));
-    }
-    if (is_plain_object(v))
-        made.obj = obj_new(cx, v.obj->cls, v.obj->n, v.obj->names, NULL);
-    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
-        cell_init(&made.obj->slot[i], loop_copy(cx, v.obj->slot[i].v));
-    if (v.tag == V_MAYBE)
-        made = val_maybe(cx, v.maybe->present, loop_copy(cx, v.maybe->value));
-    return made;
-}
-
 size_t count_leaves(Value v)
 {
     size_t n = 0;
@@ -137,7 +106,7 @@ static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
     if (!ox_ok(now))
         return NULL;
     Type type = leaf_is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
-    ItemType item = { .elem = leaf->before->item.elem, .type = type, .ragged = leaf_is_ragged(leaf) };
+    ItemType item = { .elem = leaf->before->item.elem, .of = leaf->before->item.of, .type = type, .ragged = leaf_is_ragged(leaf) };
     Stacked *s = stacked_new(cx, item, now);
     stacked_holds(cx, s, NULL, 0, leaf->before);
     if (leaf->after)
@@ -221,7 +190,7 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
         Value present = rebuild(l, v.maybe->present, next, behind);
         return val_maybe(cx, present, rebuild(l, v.maybe->value, next, behind));
     }
-    Value made = loop_copy(cx, v);
+    Value made = containers_copy(cx, v);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
         made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
     for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
@@ -250,7 +219,7 @@ bool loop_stand_in(Loop *l, Value v, Value *out)
     }
     if (v.tag != V_TUPLE)
         return v.tag == V_STR || v.tag == V_NONE;
-    *out = loop_copy(cx, v);
+    *out = containers_copy(cx, v);
     for (int64_t i = 0; ok && i < v.tuple->n; i++)
         ok = loop_stand_in(l, v.tuple->at[i], &out->tuple->at[i]);
     return ok;
@@ -334,13 +303,13 @@ static Value shape_of(Ctx *cx, const Change *c)
     Value v = c->before;
     if (c->kind == CHANGE_LIST) {
         List before = { .at = c->before_at, .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
-        return loop_copy(cx, (Value){ .tag = V_LIST, .list = &before });
+        return containers_copy(cx, (Value){ .tag = V_LIST, .list = &before });
     }
     if (c->kind == CHANGE_DICT) {
         Dict before = { .at = c->before_at, .n = c->before_n, .type = ((const Dict *)c->what)->type };
-        return loop_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
+        return containers_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
     }
-    return loop_copy(cx, v);
+    return containers_copy(cx, v);
 }
 
 bool loop_found(Loop *l, const Change *c)
@@ -366,7 +335,7 @@ bool loop_found(Loop *l, const Change *c)
         k.after_first = *now;
     k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
     if (k.unset) {
-        k.shape = loop_copy(cx, ((const Cell *)c->what)->v);
+        k.shape = containers_copy(cx, ((const Cell *)c->what)->v);
         if (!val_ok(k.shape))
             return refusals_fail(cx);
         if (!loop_add_leaves(l, k.shape))            /* of the body: loop_first_values replaces them */
@@ -417,7 +386,7 @@ static bool stack_growing(Loop *l)
         Growing *grows = &l->growing.at[i];
         int64_t n;
         Value *at = list_values(cx, grows->list, &n);
-        Stacked *known = grows->list->stacked, *s = known ? stacked_ragged(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        Stacked *known = grows->list->stacked, *s = known ? stacked_as(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
         if (!s)
             return false;
         list_stack(cx, grows->list, s);
@@ -431,7 +400,7 @@ bool loop_first_values(Loop *l, size_t from)
     for (size_t i = from; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
-            k->shape = loop_copy(l->ev->cx, k->original);
+            k->shape = containers_copy(l->ev->cx, k->original);
     }
     if (!stack_growing(l))
         return false;

@@ -87,7 +87,7 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
     leaf->after = s;
     if (!s->item.ragged && s->from == leaf->in && !leaf->in->looked) {
-        leaf->item = s->last.tag == V_TENSOR ? tensor_read(l->g, s->last.t) : carry_ox(l->g, s->last);
+        leaf->item = stacked_item_ox(ev, s->last, s->item);
         stacked_holds(ev->cx, s, &s->last, 1, s->from);
     }
     if (leaf->item)
@@ -100,11 +100,11 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
-/* Is a part ragged that was not when the trip began? */
-static bool is_newly_ragged(ItemType was, ItemType item)
+/* Is a part ragged that was not when the trip began, or a list one part? */
+static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
 {
-    bool newly = false;
-    for (size_t i = 0; i < (item.parts ? item.parts->n : 1); i++)
+    bool newly = !items_same_parts(cx, was, item);
+    for (size_t i = 0; !newly && i < (item.parts ? item.parts->n : 1); i++)
         newly = newly || (item_column(item, i).ragged && !item_column(was, i).ragged);
     return newly;
 }
@@ -118,16 +118,16 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     int64_t n;
     ItemType item;
     *next += stacked_n_columns(was);
-    if (stacked_is_lost(in))
-        return ox_ok(tensor_read(ev->g, in->memory));           /* the error */
+    if (!stacked_is_told(ev, in))
+        return false;
     Value *at = list_values(ev->cx, after, &n);
     if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
         return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
-    if (is_newly_ragged(was->item, item))
+    if (is_newly_ragged(ev->cx, was->item, item))
         return loop_found_growing(l, k, before, after);
     s = s ? s : stacked_of(ev, at, n, item);
-    if (s && is_newly_ragged(s->item, item))
-        s = stacked_ragged(ev, s, item);
+    if (s && is_newly_ragged(ev->cx, s->item, item))
+        s = stacked_as(ev, s, item);
     if (!s)
         return false;
     if (s->column)

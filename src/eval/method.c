@@ -3,12 +3,14 @@
 #include "eval/builtin.h"
 #include "eval/stacked.h"
 
-/* A list of numbers whose length ONNX decides. */
+/* A list of numbers, or of lists of them, whose length ONNX decides. */
 static bool numbers_of(Eval *ev, Ox v, Value *out)
 {
     Ctx *cx = ev->cx;
     DType t = ox_dtype(v), to = dtype_is_float(t) ? DT_DOUBLE : t == DT_BOOL ? DT_BOOL : DT_INT64;
     ItemType item = { .elem = to == DT_DOUBLE ? "float" : to == DT_BOOL ? "bool" : "int", .type = type_tensor(cx, to, 0, NULL) };
+    for (int axis = ox_rank(v) - 1; axis > 0; axis--)
+        item = item_list(cx, item, ox_dim(v, axis));
     if (!dtype_is_float(t) && !dtype_is_int(t) && t != DT_BOOL)
         return fail(cx, E_UNSUPPORTED, "tolist() of a tensor of %s whose size is not known", dtype_name(t));
     Ox whole = ox_cast(ev->g, v, to);
@@ -26,10 +28,10 @@ static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
         *out = val_number_of(ev->g, v);
         return !ctx_failed(cx);
     }
-    if (ox_rank(v) == 1 && !dim_known(ox_dim(v, 0), NULL))
+    if (ox_rank(v) < 0)
+        return fail(cx, E_UNDECIDED, "tolist() of a tensor whose rank is not known");
+    if (!dim_known(ox_dim(v, 0), &n))
         return numbers_of(ev, v, out);
-    if (ox_rank(v) < 0 || !dim_known(ox_dim(v, 0), &n))
-        return fail(cx, E_UNDECIDED, "tolist() of a tensor whose size is not known: %s", type_text(cx, v->type)->s);
     if ((*room -= n) < 0)
         return fail(cx, E_UNSUPPORTED, "tolist() of a tensor with more than %d elements", FOLD_NUMEL);
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, n, NULL) };

@@ -134,7 +134,7 @@ static bool output_columns(Outputs *out, Stacked *s, Str place)
         list_stack(cx, part[i].list, s->column[i]);
     }
     Value v = stacked_rebuilt(cx, s, part);
-    return (!stacked_is_lost(s) || ox_ok(tensor_read(out->ev->g, s->memory))) && make_output(out, v, place, false);
+    return stacked_is_told(out->ev, s) && make_output(out, v, place, false);
 }
 
 /* Numbers are one tensor: nobody feeds a sequence of scalars. */
@@ -143,7 +143,7 @@ static bool output_stacked(Outputs *out, Stacked *s, Str place)
     if (s->column)
         return output_columns(out, s, place);
     Ox whole = stacked_whole(out->ev, s);
-    bool tensors = !strcmp(s->item.elem, "Tensor");
+    bool tensors = !strcmp(s->item.elem, "Tensor") || s->item.of;
     note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
     return output_ox(out, tensors && !s->item.ragged ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
 }

@@ -1,10 +1,10 @@
 /* stacked_ops.c - what programs do with lists whose length ONNX decides: read, change and consume them by operators of ONNX.
  *
- * A row says for which lists an operator is known: of numbers, of tensors of one size (both one tensor to ONNX), or of tensors whose
- * sizes differ (a sequence). Positions are Python's: they count from the end when negative, and slices clamp. What has no row is refused. */
+ * A row says for which lists an operator is known: of numbers, of tensors of one size (both one tensor to ONNX), of tensors whose
+ * sizes differ (a sequence), or of lists (one or the other). Positions are Python's: they count from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/branch.h"
 
-enum { NUMBERS = 1, TENSORS = 2, RAGGED = 4, STACKS = NUMBERS | TENSORS, ALL = STACKS | RAGGED };
+enum { NUMBERS = 1, TENSORS = 2, RAGGED = 4, LISTS = 8, STACKS = NUMBERS | TENSORS, ALL = STACKS | RAGGED | LISTS };
 
 typedef struct ListOp {
     Eval *ev;
@@ -87,7 +87,7 @@ static bool gives_tensor(ListOp *op, Ox v)
 
 static Ox item_ox(ListOp *op, Value v)
 {
-    Ox x = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : carry_ox(op->g, v);
+    Ox x = stacked_item_ox(op->ev, v, op->s->item);
     return ox_ok(x) ? ox_cast(op->g, x, op->s->item.type->dtype) : x;
 }
 
@@ -99,8 +99,7 @@ static bool admit(ListOp *op, Value v)
         return refusals_fail(op->cx);
     if (!item_type(op->cx, v, &item) || !items_join(op->cx, op->s->item, item, &item))
         return fail(op->cx, E_UNSUPPORTED, "%s comes into a list of other items whose length only the running model knows", val_kind(v));
-    if (item.ragged)
-        op->s = stacked_ragged(op->ev, op->s, item);
+    op->s = stacked_as(op->ev, op->s, item);
     return op->s != NULL;
 }
 
@@ -308,7 +307,7 @@ static Stacked *joined(ListOp *op, const List *a, const List *b)
             return fail(op->cx, E_UNSUPPORTED, "lists of different items are joined, and the length of one is not known"), NULL;
     }
     for (int k = 0; k < 2; k++)
-        if (!(s[k] = stacked_list(op->ev, list[k], item)) || (item.ragged && !(s[k] = stacked_ragged(op->ev, s[k], item))))
+        if (!(s[k] = stacked_list(op->ev, list[k], item)))
             return NULL;
     Ox x = stacked_whole(op->ev, s[0]);
     Ox y = stacked_whole(op->ev, s[1]);
@@ -508,7 +507,9 @@ static bool tensor(ListOp *op)
 {
     Value type = argument(op, 1, "dtype");
     Ox whole = stacked_whole(op->ev, op->s);
-    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL) : strcmp(op->s->item.elem, "float") ? op->s->item.type->dtype : DT_FLOAT;
+    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL) : op->s->item.type->dtype == DT_DOUBLE ? DT_FLOAT : op->s->item.type->dtype;
+    if (op->s->item.ragged)                     /* PyTorch raises where the lists differ in length, the runtime too */
+        whole = ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", 0), INT("new_axis", 1));
     return gives_tensor(op, ox_cast(op->g, whole, t));
 }
 
@@ -592,7 +593,7 @@ static const ListRow rows[] = {
     { "aten::sum", reduce, NUMBERS, 1, 1, SUM }, { "prim::min", reduce, NUMBERS, 1, 1, LEAST }, { "prim::max", reduce, NUMBERS, 1, 1, MOST },
     { "aten::cat", cat, TENSORS | RAGGED, 1, 2, 0 }, { "aten::concat", cat, TENSORS | RAGGED, 1, 2, 0 },
     { "aten::concatenate", cat, TENSORS | RAGGED, 1, 2, 0 }, { "aten::stack", cat, TENSORS | RAGGED, 1, 2, 1 },
-    { "aten::tensor", tensor, NUMBERS, 1, 4, 0 }, { "aten::pad_sequence", pad_sequence, TENSORS | RAGGED, 1, 4, 0 },
+    { "aten::tensor", tensor, NUMBERS | LISTS, 1, 4, 0 }, { "aten::pad_sequence", pad_sequence, TENSORS | RAGGED, 1, 4, 0 },
 };
 
 /* Of two lists, of which the second may be the stacked one. */
@@ -608,10 +609,19 @@ static const ListRow *row_of(const ListRow *at, size_t n_rows, Str name, int lis
     return NULL;
 }
 
+static bool holds_stacked(const List *l)
+{
+    bool found = false;
+    for (int64_t i = 0; !found && i < l->n; i++)
+        found = l->at[i].v.tag == V_LIST && l->at[i].v.list->stacked;
+    return found;
+}
+
 /* A list with items of its own, changed or cut at a place that only the running model knows, or as long as that says. */
 static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
 {
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop", "aten::Delete", "aten::slice", "aten::mul" };
+    bool rows = n > 0 && str_is(name, "aten::tensor") && args[0].v.tag == V_LIST && holds_stacked(args[0].v.list);
     bool known = false, symbolic = false;
     ItemType item;
     int64_t count;
@@ -619,7 +629,9 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
         known = known || str_is(name, names[i]);
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
-    if (!known || !symbolic || args[0].v.tag != V_LIST || args[0].v.list->stacked)
+    if (!rows && (!known || !symbolic))
+        return true;
+    if (args[0].v.tag != V_LIST || args[0].v.list->stacked)
         return true;
     Value *at = list_values(ev->cx, args[0].v.list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))
@@ -627,16 +639,30 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
     return (*out = stacked_of(ev, at, count, item)) != NULL;
 }
 
-static int lists_of(const Stacked *s) { return s->item.ragged ? RAGGED : strcmp(s->item.elem, "Tensor") ? NUMBERS : TENSORS; }
+static int lists_of(const Stacked *s) { return s->item.of ? LISTS : s->item.ragged ? RAGGED : strcmp(s->item.elem, "Tensor") ? NUMBERS : TENSORS; }
+
+/* The argument that is an item, and not a list that the operator works on; 0: none. */
+static size_t item_argument(Str name)
+{
+    static const struct { const char *name; size_t place; } at[] = {
+        { "aten::append", 1 }, { "aten::insert", 2 }, { "aten::_set_item", 2 }, { "aten::remove", 1 }, { "aten::count", 1 },
+        { "aten::index", 1 }, { "aten::__contains__", 1 },
+    };
+    for (size_t i = 0; i < COUNT(at); i++)
+        if (str_is(name, at[i].name))
+            return at[i].place;
+    return 0;
+}
 
 bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
 {
     const ListRow *row = NULL;
     Stacked *s = NULL;
+    size_t item = item_argument(name);
     for (size_t i = n; i-- > 0; )
-        if (args[i].v.tag == V_LIST && args[i].v.list->stacked)
+        if (args[i].v.tag == V_LIST && args[i].v.list->stacked && (i == 0 || i != item))
             s = args[i].v.list->stacked;
-    bool first = n && args[0].v.tag == V_LIST, two = first && n == 2 && args[1].v.tag == V_LIST;
+    bool first = n && args[0].v.tag == V_LIST, two = first && n == 2 && args[1].v.tag == V_LIST && !item;
     if (!s && !becomes_stacked(ev, name, args, n, &s))
         return false;
     if (!s)

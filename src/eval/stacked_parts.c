@@ -21,6 +21,7 @@ typedef struct PartsOp {
     ItemType item;                  /* of all lists and items together */
     Stacked **column;               /* CHANGE, TAKE: the list's, afterwards */
     Value *out;                     /* of each part */
+    bool again;
 } PartsOp;
 
 static bool join_argument(PartsOp *op, size_t i)
@@ -34,8 +35,8 @@ static bool join_argument(PartsOp *op, size_t i)
         ok = item_type(cx, v, &other);
     } else if (v.tag == V_LIST && v.list->stacked) {
         other = v.list->stacked->item;
-        if (stacked_is_lost(v.list->stacked))
-            return ox_ok(tensor_read(op->ev->g, v.list->stacked->memory));
+        if (!stacked_is_told(op->ev, v.list->stacked))
+            return false;
     } else if (v.tag == V_LIST) {
         Value *at = list_values(cx, v.list, &n);
         ok = at && list_item_type(cx, at, n, &other);
@@ -52,6 +53,18 @@ static bool join_argument(PartsOp *op, size_t i)
     return false;
 }
 
+/* A list of what all arguments hold together: the same items. */
+static bool widen_argument(PartsOp *op, Value v)
+{
+    Ctx *cx = op->ev->cx;
+    if (v.tag != V_LIST || !v.list->stacked || items_same_parts(cx, v.list->stacked->item, op->item))
+        return true;
+    Stacked *wider = stacked_as(op->ev, v.list->stacked, op->item);
+    if (wider)
+        list_become(cx, v.list, &(List){ .stacked = wider });
+    return wider != NULL;
+}
+
 /* Part i of every argument. */
 static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
 {
@@ -60,7 +73,7 @@ static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
     Values part;
     *out = v;
     if (k > 0 && k == op->row->item) {
-        *out = item_parts(cx, v, &part) && i < part.n ? part.at[i] : val_poison();
+        *out = item_parts(cx, v, op->item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
         return val_ok(*out);
     }
     if (v.tag != V_LIST)
@@ -69,7 +82,7 @@ static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
     if (v.list->stacked)
         list_stack(cx, out->list, v.list->stacked->column[i]);
     for (int64_t n = 0; !v.list->stacked && n < v.list->n; n++)
-        list_append(cx, out->list, item_parts(cx, v.list->at[n].v, &part) && i < part.n ? part.at[i] : val_poison());
+        list_append(cx, out->list, item_parts(cx, v.list->at[n].v, op->item.parts->like, &part) && i < part.n ? part.at[i] : val_poison());
     return true;
 }
 
@@ -185,6 +198,11 @@ bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *ou
     for (size_t k = 0; k < n; k++)
         if (!join_argument(&op, k))
             return false;
+    for (size_t k = 0; k < n; k++)
+        if (!widen_argument(&op, args[k].v))
+            return false;
+    if (!op.item.parts)                         /* lists of other lengths: now they are one part each */
+        return stacked_op(ev, name, args, n, &op.again, out);
     op.column = new_array(cx, Stacked *, op.item.parts->n);
     op.out = new_array(cx, Value, op.item.parts->n);
     for (size_t i = 0; op.column && op.out && i < op.item.parts->n; i++)

@@ -10,12 +10,27 @@ static bool item_count(Eval *ev, int64_t n, uint32_t want)
     return n == (int64_t)want || fail(ev->cx, E_VALUE, "expected %u values to unpack, got %lld", want, (long long)n);
 }
 
+/* PyTorch raises where there are more or fewer. */
+static bool unpack_stacked(Eval *ev, const Stmt *s, Stacked *list)
+{
+    Dim n = stacked_length(ev, list);
+    Value item;
+    if (!n || !dim_require(ev->cx, n, dim_int(ev->cx, s->n_target), "the program takes %u items of it", s->n_target))
+        return false;
+    for (uint32_t i = 0; i < s->n_target; i++) {
+        if (!stacked_item(ev, list, val_int(i), &item))
+            return false;
+        assign_slot(ev, s->target[i], item);
+    }
+    return !ctx_failed(ev->cx);
+}
+
 static bool unpack(Eval *ev, const Stmt *s, Value v)
 {
-    if (v.tag == V_LIST && v.list->stacked)
-        return fail(ev->cx, E_UNSUPPORTED, "a list that a loop of the model fills cannot be unpacked: its length is not known");
     if (!must_be_set(ev, v))
         return false;
+    if (v.tag == V_LIST && v.list->stacked)
+        return unpack_stacked(ev, s, v.list->stacked);
     if (v.tag == V_LIST && item_count(ev, v.list->n, s->n_target)) {
         for (uint32_t i = 0; i < s->n_target; i++)
             assign_slot(ev, s->target[i], v.list->at[i].v);

@@ -1,0 +1,485 @@
+"""Lists of lists whose lengths differ, or only the running model knows: hypotheses of a beam search, rows of what each step found. A list in
+a list has an identity: what is written under another name must be seen, or refused."""
+from typing import Dict, List, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import refused, same
+
+ROWS = ("-i", "x:float32[N,3]")
+
+
+def rows(*counts):
+    torch.manual_seed(3)
+    return [(torch.rand(n, 3),) for n in counts]
+
+
+def code(out: List[List[int]]) -> int:
+    """One number that tells all items and lengths."""
+    n = 0
+    for r in out:
+        n = n * 3 + len(r)
+        for k in r:
+            n = n * 2 + k
+    return n
+
+
+class BeamSearch(nn.Module):
+    def forward(self, x):
+        hyps: List[List[int]] = [[0], [0]]
+        scores = [0.0, 0.0]
+        for t in range(x.size(0)):
+            s = torch.tensor(scores).unsqueeze(1) + x[t].unsqueeze(0)
+            v, ix = s.view(-1).topk(2)
+            new: List[List[int]] = []
+            sc: List[float] = []
+            for b in range(2):
+                k = int(ix[b])
+                new.append(hyps[k // 3] + [k % 3])
+                sc.append(float(v[b]))
+            hyps = new
+            scores = sc
+        return torch.tensor(hyps[0]), torch.tensor(hyps[1])
+
+
+class Triangle(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(i + 1):
+                row.append(int(x[i].argmax()) + j)
+            out.append(row)
+        n = 0
+        for r in out:
+            n += len(r)
+        return torch.tensor(out[x.size(0) - 1]), n
+
+
+class Found(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(j)
+            out.append(row)
+        n = 0
+        for r in out:
+            for k in r:
+                n = n * 2 + k
+        return n, len(out), len(out[0])
+
+
+class LongerInAnArm(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = [[1]]
+        if bool(x.sum() > 3):
+            out.append([1, 2, 3])
+        return len(out), len(out[-1]), torch.tensor(out[-1])
+
+
+class OfTensors(nn.Module):
+    def forward(self, x):
+        out: List[List[Tensor]] = []
+        for i in range(x.size(0)):
+            row: List[Tensor] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.3):
+                    row.append(x[i] * j)
+            row.append(x[i])
+            out.append(row)
+        return torch.stack(out[0]), torch.stack(out[-1])
+
+
+class BestOfCandidates(nn.Module):
+    def forward(self, x):
+        hyps: List[Tuple[List[int], float]] = [([0], 0.0)]
+        for t in range(x.size(0)):
+            cand: List[Tuple[List[int], float]] = []
+            for h in hyps:
+                for k in range(3):
+                    cand.append((h[0] + [k], h[1] + float(x[t, k])))
+            best: List[Tuple[List[int], float]] = []
+            for r in range(2):
+                bi = 0
+                for c in range(len(cand)):
+                    if cand[c][1] > cand[bi][1]:
+                        bi = c
+                best.append(cand[bi])
+                cand.pop(bi)
+            hyps = best
+        return torch.tensor(hyps[0][0]), hyps[0][1], torch.tensor(hyps[1][0])
+
+
+class TuplesInArms(nn.Module):
+    def forward(self, x):
+        hyps: List[Tuple[List[int], float]] = [([0], 0.0)]
+        for t in range(x.size(0)):
+            nxt: List[Tuple[List[int], float]] = []
+            for h in hyps:
+                if bool(x[t, 0] > 0.4):
+                    nxt.append((h[0] + [t], h[1] + float(x[t, 1])))
+                if bool(x[t, 2] > 0.6):
+                    nxt.append((h[0], h[1] + 1.0))
+            hyps = nxt
+        n = 0
+        s = 0.0
+        for h in hyps:
+            n = n * 2 + len(h[0])
+            s = s + h[1]
+        return n, s, len(hyps)
+
+
+class AppendsAndWrites(nn.Module):
+    """The row is still open when it is appended."""
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row = [i]
+            out.append(row)
+            row.append(int(x[i].argmax()))
+        return code(out)
+
+
+class WritesWhatItTook(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(j)
+            out.append(row)
+        r = out[0]
+        r.append(5)
+        return r[0] + len(r)
+
+
+class WrittenInTheArm(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = [[1]]
+        row = [4, 5]
+        if bool(x.sum() > 3):
+            out.append(row)
+            row.append(6)
+        return code(out), len(row)
+
+
+class PutsInPlace(nn.Module):
+    def forward(self, x):
+        out = [[7] for _ in range(x.size(0))]
+        for i in range(x.size(0)):
+            k = int(x[i].argmax()) % x.size(0)
+            out[k] = out[k] + [i]
+        return code(out)
+
+
+class Reorders(nn.Module):
+    def forward(self, x):
+        hyps: List[List[int]] = [[0] for _ in range(3)]
+        for i in range(x.size(0)):
+            order = torch.argsort(x[i])
+            new: List[List[int]] = []
+            for j in range(3):
+                k = int(order[j])
+                new.append(hyps[k] + [k])
+            hyps = new
+        return torch.tensor(hyps)
+
+
+class Changes(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(j)
+            out.append(row)
+        a = code(out[1:])
+        out.insert(0, [9, 9])
+        b = code(out)
+        out.reverse()
+        c = code(out)
+        p = out.pop()
+        d = code(out) * 5 + len(p)
+        q = out + [[1]]
+        out.extend(q)
+        e = code(out)
+        del out[0]
+        f = code(out.copy())
+        out[0] = [1, 2, 3, 4]
+        g = code(out)
+        out.clear()
+        return a, b, c, d, e, f, g, len(out)
+
+
+class OtherLengthLater(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            out.append([i, int(x[i].argmax())])
+        a = code(out)
+        out.append([1, 2, 3])
+        b = code(out)
+        out.append(torch.jit.annotate(List[int], []))
+        return a, b, code(out)
+
+
+class InDicts(nn.Module):
+    def forward(self, x):
+        out: List[Dict[str, List[int]]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(j)
+            out.append({"a": row, "b": [i]})
+        n = 0
+        for d in out:
+            n = n * 3 + len(d["a"]) + d["b"][0]
+        return n
+
+
+class EmptyFirst(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = [torch.jit.annotate(List[int], [])]
+        for i in range(x.size(0)):
+            if bool(x[i, 0] > 0.5):
+                out.append([i])
+            else:
+                out.append(out[-1] + [i])
+        return code(out)
+
+
+class EmptyInATuple(nn.Module):
+    def forward(self, x):
+        out: List[Tuple[int, List[int]]] = [(0, torch.jit.annotate(List[int], []))]
+        for i in range(x.size(0)):
+            if bool(x[i, 0] > 0.5):
+                out.append((1, [i, i]))
+            else:
+                out.append((2, out[-1][1] + [i]))
+        n = 0
+        for a, b in out:
+            n = n * 2 + a + len(b)
+        return n
+
+
+# ---- tolist() ----
+
+class OfOpenRows(nn.Module):
+    def forward(self, x):
+        l: List[List[float]] = x.tolist()
+        s = 0.0
+        for r in l:
+            a, b, c = r
+            s = s * 0.5 + a * b + c
+        l[0] = [1.0]
+        return s, len(l), len(l[0]), sum(l[-1])
+
+
+class OfOpenSizes(nn.Module):
+    def forward(self, x):
+        l: List[List[float]] = (x @ x.t()).tolist()
+        s = 0.0
+        for r in l:
+            for k in r:
+                s = s * 0.5 + k
+        return s, len(l), torch.tensor(l)
+
+
+class OfRank3(nn.Module):
+    def forward(self, x):
+        l: List[List[List[int]]] = (x.unsqueeze(0).expand(2, -1, -1) * 10).long().tolist()
+        l2: List[List[List[int]]] = (x.unsqueeze(1).expand(-1, 2, -1) * 10).long().tolist()
+        s = 0
+        for r in l:
+            for k in r:
+                for m in k:
+                    s = s * 2 + m
+        for r in l2:
+            for k in r:
+                for m in k:
+                    s = s * 2 + m
+        return s, len(l2[0]), torch.tensor(l2)
+
+
+class OfPlaces(nn.Module):
+    def forward(self, x):
+        l: List[List[int]] = torch.nonzero(x > 0.5).tolist()
+        n = 0
+        for p in l:
+            n = n * 2 + p[0] * 3 + p[1]
+        return n, len(l)
+
+
+class Unpacked(nn.Module):
+    def forward(self, x):
+        l: List[bool] = (x[:, 0] > 0.5).tolist()
+        if len(l) == 3:
+            a, b, c = l
+            n = int(a) + int(b)
+        else:
+            n = 7
+        return n
+
+
+MODELS = [BeamSearch, Triangle, Found, LongerInAnArm, OfTensors, BestOfCandidates, TuplesInArms,
+          AppendsAndWrites, WritesWhatItTook, WrittenInTheArm, PutsInPlace, Reorders, Changes,
+          OtherLengthLater, InDicts, EmptyFirst, EmptyInATuple, OfOpenRows, OfOpenSizes, OfRank3, OfPlaces,
+          Unpacked]
+
+
+@pytest.mark.parametrize("opset", [14, 26])
+@pytest.mark.parametrize("model", MODELS)
+def test_program(model, opset, tmp_path):
+    same(model(), tmp_path, rows(1, 2, 5, 7), *ROWS, "--opset", str(opset))
+
+
+# ---- one list under two names ----
+
+
+class WritesAnItem(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        for i in range(x.size(0)):
+            row: List[int] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(j)
+            out.append(row)
+        r = out[0]
+        r.append(5)
+        return code(out)
+
+
+class AppendsOneManyTimes(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = []
+        row = [1]
+        for i in range(x.size(0)):
+            out.append(row)
+            if bool(x[i, 0] > 0.5):
+                row.append(2)
+        return code(out)
+
+
+class WritesATensorOfAnItem(nn.Module):
+    def forward(self, x):
+        out: List[List[Tensor]] = []
+        for i in range(x.size(0)):
+            row: List[Tensor] = []
+            t = x[i] * 2
+            for j in range(3):
+                if bool(x[i, j] > 0.3):
+                    row.append(t)
+            row.append(t)
+            out.append(row)
+            t.add_(1)
+        return torch.stack(out[0]), torch.stack(out[-1])
+
+
+class WritesWhatItIndexed(nn.Module):
+    def forward(self, x):
+        hyps = [[0], [1], [1, 2]]
+        k = int(x[0].argmax())
+        h = hyps[k]
+        h.append(5)
+        return code(hyps)
+
+
+class IndexedIsWritten(nn.Module):
+    def forward(self, x):
+        hyps = [[0], [1], [1, 2]]
+        k = int(x[0].argmax())
+        h = hyps[k]
+        hyps[0].append(7)
+        return len(h)
+
+
+class WrittenBehindTheArm(nn.Module):
+    def forward(self, x):
+        out: List[List[int]] = [[1]]
+        row = [4, 5]
+        if bool(x.sum() > 3):
+            out.append(row)
+        row.append(6)
+        return code(out), len(row)
+
+
+class KeepsAnItem(nn.Module):
+    def forward(self, x):
+        out: List[List[float]] = []
+        best: List[float] = []
+        for i in range(x.size(0)):
+            row: List[float] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.5):
+                    row.append(float(x[i, j]))
+            out.append(row)
+            if len(row) >= len(best):
+                best = row
+        out[0].append(1.0)
+        return len(best), sum(best)
+
+
+class WritesATensorInside(nn.Module):
+    def forward(self, x):
+        out: List[List[Tensor]] = []
+        for i in range(x.size(0)):
+            row: List[Tensor] = []
+            for j in range(3):
+                if bool(x[i, j] > 0.3):
+                    row.append(x[i] * j)
+            row.append(x[i])
+            out.append(row)
+        t = out[0][0]
+        t.add_(1)
+        return torch.stack(out[0]), torch.stack(out[-1])
+
+
+class LengthOfWritten(nn.Module):
+    def forward(self, x):
+        hyps = [[0], [1], [1]]
+        k = int(x[0].argmax())
+        h = hyps[k]
+        hyps[0].append(7)
+        return len(h)
+
+
+class ExtendsByWritten(nn.Module):
+    def forward(self, x):
+        hyps = [[0], [1], [1]]
+        k = int(x[0].argmax())
+        h = hyps[k]
+        hyps[0].append(1)
+        b = [1]
+        b.extend(h)
+        return len(b)
+
+
+@pytest.mark.parametrize("model", [WritesAnItem, AppendsOneManyTimes, WritesATensorOfAnItem, WritesWhatItIndexed, IndexedIsWritten,
+                                   WrittenBehindTheArm, KeepsAnItem, WritesATensorInside, LengthOfWritten, ExtendsByWritten])
+def test_written_under_another_name(model, tmp_path):
+    said = refused(model(), tmp_path, *ROWS)
+    assert "cannot be told" in said and "try:" in said
+
+
+class ListsOfListsOfLists(nn.Module):
+    def forward(self, x):
+        out: List[List[List[int]]] = []
+        for i in range(x.size(0)):
+            a: List[List[int]] = []
+            for j in range(i + 1):
+                a.append([i, j])
+            out.append(a)
+        return len(out)
+
+
+def test_three_levels(tmp_path):
+    assert "items are not alike" in refused(ListsOfListsOfLists(), tmp_path, *ROWS)
