@@ -212,6 +212,12 @@ static Ox list(Graph *g, const Dim *items, int64_t n)
     return parts == 1 ? part[0] : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
 }
 
+/* A number that comes out of data, made a list: it is there as it was. */
+static bool is_of_scalar(Ox x)
+{
+    return x->kind == OX_NODE && node_is(x->node, "Reshape") && ox_rank(x->node->in[0]) == 0 && ox_dtype(x->node->in[0]) == DT_INT64;
+}
+
 Ox dims_to_nodes(Graph *g, Ox v)
 {
     if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
@@ -222,7 +228,7 @@ Ox dims_to_nodes(Graph *g, Ox v)
             return POISON;
     Ox x = list(scope, v->items, v->n_items);
     if (ox_rank(v) == 0)
-        x = ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
+        x = is_of_scalar(x) ? x->node->in[0] : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
         x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
     return x;

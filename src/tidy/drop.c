@@ -1,5 +1,7 @@
-/* drop.c - nodes that are not needed: those that nobody uses, those that return their input. */
+/* drop.c - nodes that are not needed: those that nobody uses, those that return their input, those that make a layer's state of zeros. */
 #include "tidy/internal.h"
+
+#include <math.h>
 
 /* ---- nobody uses them ------------------------------------------------------------------------------------------ */
 
@@ -126,6 +128,7 @@ static bool is_identity(Rewrite *rw, const Node *n)
 {
     static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze", "Unsqueeze" };
     static const char *const folds_of_one[] = { "Concat", "Sum", "Max", "Min", "Mean" };
+    static const char *const reduces[] = { "ReduceMax", "ReduceMin", "ReduceProd" };     /* not ReduceSum: the sum of -0.0 is 0.0 */
     if (!n->op || n->n_in < 1 || !n->in[0])
         return false;
     if (node_is(n, "Identity"))
@@ -148,19 +151,25 @@ static bool is_identity(Rewrite *rw, const Node *n)
     for (size_t i = 0; i < COUNT(folds_of_one); i++)
         if (node_is(n, folds_of_one[i]))
             return n->n_in == 1;
-    return false;
+    for (size_t i = 0; i < COUNT(reduces); i++)
+        if (node_is(n, reduces[i]))
+            return same_shape(rw->cx, n->in[0], n->out[0]);
+    return node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0])) && same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
-/* x + 0 and x - 0, x * 1 and x / 1, where the result is x itself: of its type and shape. Not x + 0 of floats: -0.0 + 0.0 is 0.0. */
+/* x + 0 and x - 0, x * 1 and x / 1, where the result is x itself: of its type and shape. Of floats it is -0.0 that adds nothing, and 0.0
+ * that takes nothing away: -0.0 + 0.0 is 0.0. A weight that is 1 or 0 today stays where
+ * its name is looked for. */
 static bool all_items_are(Graph *g, Ox v, double wanted)
 {
-    int64_t n = is_const(v) ? const_numel(v->k) : 0;
+    int64_t n = is_const(v) && !v->k->name ? const_numel(v->k) : 0;
     if (n < 1 || n > FOLD_NUMEL || v->k->dtype == DT_STRING || dtype_is_complex(v->k->dtype))
         return false;
+    bool sign = dtype_is_float(v->k->dtype);
     Ox doubles = ox_cast(g, v, DT_DOUBLE);
     const double *at = is_const(doubles) ? const_data(g->cx, doubles->k) : NULL;
     for (int64_t i = 0; at && i < n; i++)
-        if (at[i] != wanted)
+        if (at[i] != wanted || (sign && !signbit(at[i]) != !signbit(wanted)))
             return false;
     return at != NULL;
 }
@@ -168,11 +177,11 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
 /* Which input the result is; -1 for none. */
 static int neutral(Rewrite *rw, const Node *n)
 {
-    static const struct { const char *op; double with; bool either, ints; } ops[] = {
-        { "Add", 0, true, true }, { "Sub", 0, false, false }, { "Mul", 1, true, false }, { "Div", 1, false, false },
+    static const struct { const char *op; double with; bool either; } ops[] = {
+        { "Add", -0.0, true }, { "Sub", 0, false }, { "Mul", 1, true }, { "Div", 1, false },
     };
     for (size_t i = 0; i < COUNT(ops); i++) {
-        if (!node_is(n, ops[i].op) || n->n_in != 2 || (ops[i].ints && !dtype_is_int(ox_dtype(n->out[0]))))
+        if (!node_is(n, ops[i].op) || n->n_in != 2)
             continue;
         if (same_shape(rw->cx, n->in[0], n->out[0]) && all_items_are(n->graph, n->in[1], ops[i].with))
             return 0;
@@ -180,6 +189,30 @@ static int neutral(Rewrite *rw, const Node *n)
             return 1;
     }
     return -1;
+}
+
+/* A recurrent layer begins with 0 where nothing is given. */
+static bool all_zeros(Graph *g, Ox v)
+{
+    static const char *const keep[] = { "Expand", "Slice", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather" };
+    if (v->kind != OX_NODE || v->out != 0)
+        return all_items_are(g, v, 0);
+    for (size_t i = 0; i < COUNT(keep); i++)
+        if (node_is(v->node, keep[i]))
+            return all_zeros(g, v->node->in[0]);
+    return false;
+}
+
+static void drop_zero_states(Node *n)
+{
+    enum { NEEDED = 3, FIRST_STATE = 5, LAST_STATE = 6 };           /* initial_h, and an LSTM's initial_c */
+    if (!node_is(n, "LSTM") && !node_is(n, "GRU") && !node_is(n, "RNN"))
+        return;
+    for (int k = FIRST_STATE; k <= LAST_STATE; k++)
+        if (in_of(n, k) && all_zeros(n->graph, n->in[k]))
+            n->in[k] = NULL;
+    while (n->n_in > NEEDED && !n->in[n->n_in - 1])
+        n->n_in--;
 }
 
 /* Concat without the inputs that have nothing along its axis. */
@@ -203,6 +236,7 @@ static bool drop_empty(Rewrite *rw, Node *n)
 /* An Identity that gives an output its name stays where its input cannot carry it. */
 static bool drop_identity(Rewrite *rw, Node *n)
 {
+    drop_zero_states(n);
     int same = neutral(rw, n);
     if (same >= 0)
         replace(rw, n->out[0], n->in[same]);

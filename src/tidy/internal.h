@@ -110,6 +110,7 @@ bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_weight_views(Graph *g, const TidyOptions *o);
 bool pass_unsqueezes(Graph *g, const TidyOptions *o);
+bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */
 

@@ -2,8 +2,9 @@
  *
  *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
  *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
- *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)
- *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         the first may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape */
+ *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape
+ *     Where(Not(c), x, y)            ->  Where(c, y, x) */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
@@ -39,31 +40,43 @@ static bool join_transpose(Rewrite *rw, Node *n)
     return ox_ok(x);
 }
 
-/* The elements stay in order: a Reshape says it, which others join. At most one size may be open, for the shape is a constant then. */
-static bool moves_nothing(const Node *n, int64_t *shape)
+/* v's shape as a Reshape's constant one: at most one size may be open, and none 0. */
+static bool constant_shape(Ox v, int64_t *shape)
+{
+    int open = 0;
+    if (ox_rank(v) < 0)
+        return false;
+    for (int i = 0; i < ox_rank(v); i++) {
+        bool known = dim_known(ox_dim(v, i), &shape[i]);
+        if (known && shape[i] == 0)
+            return false;
+        shape[i] = known ? shape[i] : -1;
+        open += !known;
+    }
+    return open <= 1;
+}
+
+/* The elements stay in order: a Reshape says it, which others join. */
+static bool moves_nothing(const Node *n)
 {
     int64_t perm[MAX_RANK], last = -1;
-    int rank, open = 0, empty = 0;
+    int rank;
     if (!node_is(n, "Transpose") || !perm_of(n, perm, &rank))
         return false;
     for (int i = 0; i < rank; i++) {
-        bool known = dim_known(ox_dim(n->out[0], i), &shape[i]);
-        shape[i] = known ? shape[i] : -1;
-        open += !known;
-        empty += known && shape[i] == 0;
-        if (known && shape[i] == 1)
+        if (dim_is(ox_dim(n->out[0], i), 1))
             continue;
         if (perm[i] < last)
             return false;
         last = perm[i];
     }
-    return open <= 1 && empty == 0;
+    return true;
 }
 
 static bool say_transpose(Rewrite *rw, Node *n)
 {
     int64_t shape[MAX_RANK];
-    if (!moves_nothing(n, shape))
+    if (!moves_nothing(n) || !constant_shape(n->out[0], shape))
         return join_transpose(rw, n);
     Ox y = ox_g(n->graph, "Reshape", n->in[0], ox_ints(n->graph, shape, (size_t)ox_rank(n->out[0])));
     if (ox_ok(y))
@@ -73,39 +86,48 @@ static bool say_transpose(Rewrite *rw, Node *n)
 
 bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL); }
 
-/* The axes of an Unsqueeze, from the front, as marks of its result's. */
-static bool new_axes(const Node *n, bool *is_new)
+/* The axes of a Squeeze or Unsqueeze as marks of those of its larger side. */
+static bool marked_axes(const Node *n, Ox larger, bool *marked)
 {
     const int64_t *axes;
     int64_t count;
-    int rank = ox_rank(n->out[0]);
-    if (rank < 0 || !ox_known_ints(n->graph, n->in[1], &axes, &count))
+    int rank = ox_rank(larger);
+    if (rank < 0 || !in_of(n, 1) || !ox_known_ints(n->graph, n->in[1], &axes, &count))
         return false;
     for (int i = 0; i < rank; i++)
-        is_new[i] = false;
+        marked[i] = false;
     for (int64_t i = 0; i < count; i++)
-        is_new[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+        marked[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
     return true;
 }
 
-static bool join_unsqueeze(Rewrite *rw, Node *n)
+/* Where both say the same of axes: those of the one at the larger side, and those of the other one among the rest. */
+static bool join_axes(Rewrite *rw, Node *n, const char *op)
 {
-    bool outer[MAX_RANK], inner[MAX_RANK];
+    bool wide[MAX_RANK], narrow[MAX_RANK];
     int64_t axes[MAX_RANK];
     size_t count = 0;
-    Node *first = node_is(n, "Unsqueeze") ? made_by(n->in[0], "Unsqueeze") : NULL;
-    if (!first || !new_axes(n, outer) || !new_axes(first, inner))
+    Node *first = node_is(n, op) ? made_by(n->in[0], op) : NULL;
+    bool adds = first && ox_rank(n->out[0]) > ox_rank(first->in[0]);
+    Ox larger = !first ? NULL : adds ? n->out[0] : first->in[0];
+    if (!first || !marked_axes(adds ? n : first, larger, wide) || !marked_axes(adds ? first : n, first->out[0], narrow))
         return true;
-    for (int i = 0, k = 0; i < ox_rank(n->out[0]); i++)
-        if (outer[i] || inner[k++])
+    for (int i = 0, k = 0; i < ox_rank(larger); i++)
+        if (wide[i] || narrow[k++])
             axes[count++] = i;
-    Ox y = ox_g(n->graph, "Unsqueeze", first->in[0], ox_ints(n->graph, axes, count));
+    Ox y = ox_g(n->graph, op, first->in[0], ox_ints(n->graph, axes, count));
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);
 }
 
-bool pass_unsqueezes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL); }
+static bool join_unsqueeze(Rewrite *rw, Node *n) { return join_axes(rw, n, "Unsqueeze"); }
+static bool join_squeeze(Rewrite *rw, Node *n) { return join_axes(rw, n, "Squeeze"); }
+
+bool pass_unsqueezes(Graph *g, const TidyOptions *o)
+{
+    return (!graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL)) && (!graph_has(g, "Squeeze") || rewrite(g, o, join_squeeze, NULL));
+}
 
 static bool is_reshape(const Node *n)
 {
@@ -127,15 +149,39 @@ static bool says_all(Ctx *cx, Ox shape)
 
 static bool join_reshape(Rewrite *rw, Node *n)
 {
-    Ox x = node_is(n, "Reshape") ? n->in[0] : NULL;
-    if (!x || x->kind != OX_NODE || x->out != 0 || !is_reshape(x->node) || !says_all(rw->cx, n->in[1]))
+    int64_t shape[MAX_RANK];
+    Ox x = is_reshape(n) ? n->in[0] : NULL;
+    if (!x || x->kind != OX_NODE || x->out != 0 || !is_reshape(x->node))
         return true;
-    Ox from = x->node->in[0];
-    bool back = same_shape(rw->cx, from, n->out[0]);
-    Ox y = back ? from : ox_make(n->graph, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
+    Graph *g = n->graph;
+    Ox from = x->node->in[0], y = NULL;
+    if (same_shape(rw->cx, from, n->out[0]))
+        y = from;
+    else if (node_is(n, "Reshape") && says_all(rw->cx, n->in[1]))
+        y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
+    else if (!node_is(n, "Reshape") && constant_shape(n->out[0], shape))
+        y = ox_g(g, "Reshape", from, ox_ints(g, shape, (size_t)ox_rank(n->out[0])));
+    if (y && ox_ok(y))
+        replace(rw, n->out[0], y);
+    return !y || ox_ok(y);
+}
+
+static bool has_reshapes(const Graph *g)
+{
+    return graph_has(g, "Reshape") || graph_has(g, "Squeeze") || graph_has(g, "Unsqueeze") || graph_has(g, "Flatten");
+}
+
+bool pass_reshapes(Graph *g, const TidyOptions *o) { return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL); }
+
+static bool join_not(Rewrite *rw, Node *n)
+{
+    Node *turned = node_is(n, "Where") ? made_by(n->in[0], "Not") : NULL;
+    if (!turned)
+        return true;
+    Ox y = ox_g(n->graph, "Where", turned->in[0], n->in[2], n->in[1]);
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);
 }
 
-bool pass_reshapes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Reshape") || rewrite(g, o, join_reshape, NULL); }
+bool pass_nots(Graph *g, const TidyOptions *o) { return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL); }

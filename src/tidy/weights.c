@@ -334,6 +334,20 @@ static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
         map_put(rw->cx, &w->costs, out, (void *)kept);
 }
 
+/* n, of constants m, becomes what a recipe makes of them when the file is written. */
+static bool fold_node(Rewrite *rw, const Node *n, Node *m, Cost cost, bool paid)
+{
+    Ox made[MAX_FOLDED];
+    if (!n->op->fold || !computes(rw->cx, m))
+        return !ctx_failed(rw->cx);
+    for (int i = 0; i < n->n_out; i++)
+        if (!(made[i] = recipe_const(m, i)))
+            return !ctx_failed(rw->cx);
+    for (int i = 0; i < n->n_out; i++)
+        settle(rw, n->out[i], made[i], cost, paid);
+    return !ctx_failed(rw->cx);
+}
+
 static bool fold_weight(Rewrite *rw, Node *n)
 {
     Cost cost;
@@ -344,29 +358,26 @@ static bool fold_weight(Rewrite *rw, Node *n)
         return true;
     bool paid = pays(&cost, bytes);
     Node *m = of_constants(rw, n);
-    Ox view = as_view(rw->cx, m), made[MAX_FOLDED];
-    if (view)
-        settle(rw, n->out[0], view, cost, paid);
-    if (view || !n->op->fold || !computes(rw->cx, m))
-        return !ctx_failed(rw->cx);
-    for (int i = 0; i < n->n_out; i++)
-        if (!(made[i] = recipe_const(m, i)))
-            return !ctx_failed(rw->cx);
-    for (int i = 0; i < n->n_out; i++)
-        settle(rw, n->out[i], made[i], cost, paid);
+    Ox view = as_view(rw->cx, m);
+    if (!view)
+        return fold_node(rw, n, m, cost, paid);
+    settle(rw, n->out[0], view, cost, paid);
     return !ctx_failed(rw->cx);
 }
 
 bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight, &(Waiting){ 0 }); }
 
-/* What legalising has made: nodes in an older form, of which the result's type alone says what these do. */
+/* What legalising has made: nodes in an older form, of which the result's type alone says what these do; and casts around an operator
+ * that has no kernel for the weight's type. */
 static bool view_weight(Rewrite *rw, Node *n)
 {
-    bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+    bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze"), cast = node_is(n, "Cast");
     Cost cost;
     uint64_t bytes;
-    if (!by_type || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) || !pays(&cost, bytes))
+    if ((!by_type && !cast) || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) || !pays(&cost, bytes))
         return !ctx_failed(rw->cx);
+    if (cast)
+        return fold_node(rw, n, n, cost, true);
     Ox view = as_view(rw->cx, n);
     if (view)
         replace(rw, n->out[0], view);

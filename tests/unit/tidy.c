@@ -72,6 +72,51 @@ static void a_resize_to_the_same_size_goes(void **state)
     assert_tidied(g, &newest, "Resize<mode=\"linear\">(%x, -, {1, 1, 1.100000023841858, 1}: float32[4])\n");
 }
 
+/* The largest of one is it. Not its sum, which makes 0.0 of -0.0; of ints it is. */
+static void reductions_of_one_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,1"), i = input(g, "i", DT_INT64, "N,1"), axis = LIST_OF(g, 1);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceMax", x, axis)), str_of(*state, "a"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceSum", x, axis)), str_of(*state, "b"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceSum", i, axis)), str_of(*state, "c"));
+    assert_tidied(g, &newest, "Neg(%x)\nReduceSum(%x, {1}: int64[1])\nNeg(%6)\nNeg(%i)\n");
+}
+
+/* x - -0.0 is x + 0.0. */
+static void zeros_have_signs(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N"), minus = ox_number(g, DT_FLOAT, -0.0);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", minus, x)), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Sub", x, minus)), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Neg(%x)\nSub(%x, {-0}: float32[])\nNeg(%5)\n");
+}
+
+static void a_weight_of_ones_stays(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,1");
+    graph_output(g, ox_g(g, "Mul", x, weight(g, "scale", DIMS(1))), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Mul(%x, \"scale\": float32[1])\n");
+}
+
+static void states_of_zeros_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "5,N,2"), h = input(g, "h", DT_FLOAT, "1,N,3"), zero = ox_number(g, DT_FLOAT, 0), out[3];
+    Ox w = weight(g, "w", DIMS(1, 12, 2)), r = weight(g, "r", DIMS(1, 12, 3));
+    Ox zeros = ox_g_with(g, "Slice", INPUTS(ox_g(g, "Expand", zero, ox_shape(g, ox_g_with(g, "Concat", INPUTS(h, h), INT("axis", 0)))),
+                                            LIST_OF(g, 0), LIST_OF(g, 1), LIST_OF(g, 0)), NO_ATTR);
+    Attr hidden = INT("hidden_size", 3);
+    assert_true(ox_make_n(g, "LSTM", INPUTS(x, w, r, NULL, NULL, zeros, zeros), &hidden, 1, out, 3));
+    graph_output(g, out[0], str_of(*state, "y"));
+    assert_true(ox_make_n(g, "LSTM", INPUTS(x, w, r, NULL, NULL, h, zeros), &hidden, 1, out, 3));
+    graph_output(g, out[0], str_of(*state, "z"));
+    assert_tidied(g, &newest, "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3])\n"
+                              "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3], -, -, %h)\n");
+}
+
 /* Of floats x + 0 is not x: -0.0 becomes 0.0. What widens x or its type is no identity either. */
 static void neutral_numbers_go(void **state)
 {
@@ -101,6 +146,37 @@ static void unsqueezes_join(void **state)
     Ox y = ox_g(g, "Unsqueeze", ox_g(g, "Unsqueeze", x, LIST_OF(g, 1)), LIST_OF(g, 0, -1));
     graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
     assert_tidied(g, &newest, "Unsqueeze(%x, {0, 2, 4}: int64[3])\nNeg(%8)\n");
+}
+
+static void squeezes_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "1,N,1,M,1");
+    Ox y = ox_g(g, "Squeeze", ox_g(g, "Squeeze", x, LIST_OF(g, 2)), LIST_OF(g, 0, -1));
+    graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Squeeze(%x, {0, 2, 4}: int64[3])\nNeg(%8)\n");
+}
+
+/* What is added and taken away again; and a Reshape of either kind, while its shape is a constant. */
+static void views_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,M,1"), z = input(g, "z", DT_FLOAT, "N,6");
+    Ox there = ox_g(g, "Unsqueeze", ox_g(g, "Squeeze", x, LIST_OF(g, 2)), LIST_OF(g, -1));
+    graph_output(g, ox_g(g, "Neg", there), str_of(*state, "a"));
+    Ox parts = ox_g(g, "Reshape", z, LIST_OF(g, -1, 2, 3)), flat = ox_g(g, "Reshape", x, LIST_OF(g, 0, -1));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Unsqueeze", parts, LIST_OF(g, 0))), str_of(*state, "b"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Unsqueeze", flat, LIST_OF(g, 0))), str_of(*state, "c"));
+    assert_tidied(g, &newest, "Neg(%x)\nReshape(%x, {0, -1}: int64[2])\nReshape(%z, {1, -1, 2, 3}: int64[4])\nNeg(%18)\n"
+                              "Unsqueeze(%11, {0}: int64[1])\nNeg(%15)\n");
+}
+
+static void a_choice_turned_round_is_one(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox c = input(g, "c", DT_BOOL, "N"), x = input(g, "x", DT_FLOAT, "N"), y = input(g, "y", DT_FLOAT, "N");
+    graph_output(g, ox_g(g, "Where", ox_g(g, "Not", c), x, y), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Where(%c, %y, %x)\n");
 }
 
 /* With more than one open size the shape would have to be computed. */
@@ -179,7 +255,7 @@ static void numbers_of_channels_go_into_the_weights(void **state)
     Ox x = input(g, "x", DT_FLOAT, "N,3,8,8"), w = weight(g, "w", DIMS(4, 3, 5, 5)), b = weight(g, "b", DIMS(4)), s = weight(g, "s", DIMS(4, 1, 1));
     Ox y = ox_g(g, "Add", ox_g(g, "Mul", s, ox_g(g, "Conv", x, w, b)), weight(g, "c", DIMS(1, 4, 1, 1)));
     graph_output(g, ox_g(g, "Relu", y), NULL);
-    assert_tidied(g, &newest, "Conv(%x, \"w.mul\": float32[4,3,5,5], \"b.mul.add\": float32[4])\nRelu(%21)\n");
+    assert_tidied(g, &newest, "Conv(%x, \"w.mul\": float32[4,3,5,5], \"b.mul.add\": float32[4])\nRelu(%19)\n");
     float got[300], bias[4];
     assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) && const_read(cx, g->nodes.at[0]->in[2]->k, bias));
     assert_true(got[0] == 1 && got[74] == 75 && got[75] == 2 * 76 && got[299] == 4 * 300 && bias[0] == 2 && bias[3] == 4 * 4 + 4);
@@ -197,7 +273,7 @@ static void scales_of_layers_go_into_the_weights(void **state)
     graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", m, shared), s), NULL);
     graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", x, weight(g, "u", DIMS(3, 1))), s), NULL);
     graph_output(g, ox_g(g, "MatMul", x, shared), NULL);
-    assert_tidied(g, &newest, "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%33, \"b.reshape.mul\": float32[4])\n"
+    assert_tidied(g, &newest, "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%30, \"b.reshape.mul\": float32[4])\n"
                   "Gemm<transB=1>(%m, \"w.mul\": float32[4,3], \"c.mul\": float32[4])\n"
                   "MatMul(%m, \"shared\": float32[3,4])\nMul(%15, \"s\": float32[4])\n"
                   "MatMul(%x, \"u\": float32[3,1])\nMul(%18, \"s\": float32[4])\nMatMul(%x, \"shared\": float32[3,4])\n");
@@ -421,6 +497,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
+        TEST(reductions_of_one_go), TEST(zeros_have_signs), TEST(a_weight_of_ones_stays), TEST(states_of_zeros_go), TEST(squeezes_join),
+        TEST(views_join), TEST(a_choice_turned_round_is_one),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
         TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
