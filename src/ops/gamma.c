@@ -31,11 +31,13 @@ static void series_step(Op *op, const void *data, Ox k, const Ox *state, Ox *nex
 /* P of x < a + 1 */
 static Ox by_series(Op *op, const Point *p, Ox where)
 {
-    Point safe = { pick(op, where, p->a, num(op, 1)), pick(op, where, p->x, num(op, 0)) };
+    Point safe = { .a = pick(op, where, p->a, num(op, 1)) };
+    safe.x = pick(op, where, p->x, num(op, 0));
     Ox first = ox_ok(where) ? ox_cast(op->g, where, DT_DOUBLE) : POISON, state[] = { first, first };
     if (!op_loop(op, ox_int(op->g, MOST_STEPS), series_step, &safe, state, 2))
         return POISON;
-    return ox(op, "Mul", state[1], factor(op, &safe, add(op, safe.a, 1)));
+    Ox more = add(op, safe.a, 1);
+    return ox(op, "Mul", state[1], factor(op, &safe, more));
 }
 
 /* 1 / (b0 - 1 (1 - a) / (b1 - 2 (2 - a) / (b2 - ..))), bk = x + 1 - a + 2k, from the front (Lentz): states are the quotients of numerators
@@ -49,13 +51,15 @@ static void fraction_step(Op *op, const void *data, Ox k, const Ox *state, Ox *n
     next[1] = ox(op, "Reciprocal", ox(op, "Add", b, ox(op, "Mul", top, state[1])));
     Ox change = ox(op, "Mul", next[0], next[1]);
     next[2] = ox(op, "Mul", state[2], change);
-    *go = any_of(op, ox(op, "Greater", ox(op, "Abs", add(op, change, -1)), num(op, 1e-15)));
+    Ox size = ox(op, "Abs", add(op, change, -1));
+    *go = any_of(op, ox(op, "Greater", size, num(op, 1e-15)));
 }
 
 /* Q of x >= a + 1 */
 static Ox by_fraction(Op *op, const Point *p, Ox where)
 {
-    Point safe = { pick(op, where, p->a, num(op, 1)), pick(op, where, p->x, num(op, 2)) };
+    Point safe = { .a = pick(op, where, p->a, num(op, 1)) };
+    safe.x = pick(op, where, p->x, num(op, 2));
     Ox b = add(op, ox(op, "Sub", safe.x, safe.a), 1), first = ox(op, "Reciprocal", b), infinite = mul(op, first, 1e300);
     Ox state[] = { infinite, first, first };
     if (!op_loop(op, ox_int(op->g, MOST_STEPS), fraction_step, &safe, state, 3))
@@ -69,7 +73,7 @@ static Ox log_less(Op *op, Ox s)
     double c[14];
     for (size_t k = 0; k < COUNT(c); k++)
         c[COUNT(c) - 1 - k] = 2. / (2 * (double)k + 3);
-    Ox r = ox(op, "Div", s, add(op, s, 2)), r2 = square(op, r), terms = ox(op, "Mul", POLY(op, r2, c), ox(op, "Mul", r2, r));
+    Ox r = ox(op, "Div", s, add(op, s, 2)), r2 = square(op, r), r3 = ox(op, "Mul", r2, r), terms = ox(op, "Mul", POLY(op, r2, c), r3);
     Ox near = ox(op, "Sub", terms, ox(op, "Mul", r, s)), far = ox(op, "Sub", ox(op, "Log", add(op, s, 1)), s);
     return pick(op, below(op, ox(op, "Abs", s), 0.5), near, far);
 }
@@ -92,8 +96,9 @@ static Ox by_integral(Op *op, const Point *p, Ox where, Ox *upper)
     Ox s = ox(op, "Div", ox(op, "Add", start, steps), wide_m), heights = ox(op, "Exp", ox(op, "Mul", log_less(op, s), wide_m));
     Ox sum = reduce(op, "ReduceSum", ox(op, "Mul", heights, weights), &(Axes){ .n = 1, .at = { rank } }, false);
     Ox area = ox(op, "Mul", sum, ox(op, "Abs", way)), inverse = ox(op, "Reciprocal", m);
-    Ox correction = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", POLY(op, square(op, inverse), stirling), inverse)));
-    return ox(op, "Div", ox(op, "Mul", area, correction), mul(op, sigma, 2.50662827463100050242));
+    Ox series = POLY(op, square(op, inverse), stirling), correction = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", series, inverse)));
+    Ox product = ox(op, "Mul", area, correction), scale = mul(op, sigma, 2.50662827463100050242);
+    return ox(op, "Div", product, scale);
 }
 
 /* Where one of them is 0 or infinite, below 0 or no number: in PyTorch's order, which tells what not-a-number becomes beside the others. */
@@ -101,8 +106,8 @@ static Ox at_ends(Op *op, const Point *p, bool lower)
 {
     Ox none = num(op, NAN), zero = num(op, !lower), one = num(op, lower), positive = ox(op, "Greater", p->x, num(op, 0));
     Ox x_ends = is(op, p->x, INFINITY), both = pick(op, x_ends, none, zero), at_x = pick(op, x_ends, one, none);
-    Ox far = pick(op, is(op, p->a, INFINITY), both, at_x), some_a = pick(op, is(op, p->x, 0), zero, far);
-    Ox ends = pick(op, is(op, p->a, 0), pick(op, positive, one, none), some_a), negative = ox(op, "Or", below(op, p->a, 0), below(op, p->x, 0));
+    Ox far = pick(op, is(op, p->a, INFINITY), both, at_x), some_a = pick(op, is(op, p->x, 0), zero, far), no_a = pick(op, positive, one, none);
+    Ox ends = pick(op, is(op, p->a, 0), no_a, some_a), under = below(op, p->a, 0), negative = ox(op, "Or", under, below(op, p->x, 0));
     return pick(op, negative, none, ends);
 }
 
@@ -117,11 +122,12 @@ static Ox lower_incomplete_gamma(Op *op)
 {
     if (op->common != DT_NONE && !dtype_is_float(op->common))
         return op_fail(op, E_VALUE, "\"igamma\" not implemented for '%s'", torch_dtype_name(op->common));
-    Point p = { wide(op, "self"), wide(op, "other") };
+    Point p = { .a = wide(op, "self") };
+    p.x = wide(op, "other");
     if (!ranks_known(op, (const Ox[]){ p.a, p.x }, 2))
         return POISON;
     bool lower = op->row->datum;
-    Ox inside = ox(op, "And", within(op, p.a), within(op, p.x)), large = ox(op, "GreaterOrEqual", p.a, num(op, INTEGRATED));
+    Ox some_a = within(op, p.a), inside = ox(op, "And", some_a, within(op, p.x)), large = ox(op, "GreaterOrEqual", p.a, num(op, INTEGRATED));
     Ox small = ox(op, "And", inside, ox(op, "Not", large)), early = ox(op, "Less", p.x, add(op, p.a, 1)), late = ox(op, "Not", early), upper;
     Ox series = by_series(op, &p, ox(op, "And", small, early)), fraction = by_fraction(op, &p, ox(op, "And", small, late));
     Ox area = by_integral(op, &p, ox(op, "And", inside, large), &upper), stepped = pick(op, early, series, fraction);

@@ -573,8 +573,6 @@ const OpRow ops_pool[] = {
     ADAPTIVE_MAX(1, "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
     ADAPTIVE_MAX(2, "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
     ADAPTIVE_MAX(3, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
-    REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
-    REFUSE("ONNX has no pooling over windows of random places", "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
     BACKWARD(2), BACKWARD(3),
     FAMILY(lower_max_unpool, 2, NULL, PLAIN, "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
     FAMILY(lower_max_unpool, 3, NULL, PLAIN, "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"),

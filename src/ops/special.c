@@ -167,11 +167,11 @@ static Ox zeta_right(Op *op, Ox x, Ox s, bool steep)
     Ox z = add(op, x, SHIFT), power = ox(op, "Neg", s), sum = ox(op, "Pow", x, power), c[COUNT(bernoulli)], rising = s;
     for (int k = 1; k < SHIFT; k++)
         sum = ox(op, "Add", sum, ox(op, "Pow", add(op, x, k), power));
-    Ox last = ox(op, "Pow", z, power), rest = ox(op, "Div", ox(op, "Mul", last, z), add(op, s, -1));
+    Ox last = ox(op, "Pow", z, power), less = add(op, s, -1), rest = ox(op, "Div", ox(op, "Mul", last, z), less);
     for (size_t k = 0; k < COUNT(bernoulli); k++) {             /* rising: s (s + 1) .. (s + 2k - 2) / (2k - 1)! */
         double two_k = 2 * (double)k;
         c[k] = mul(op, rising, bernoulli[k]);
-        Ox more = ox(op, "Mul", add(op, s, two_k + 1), add(op, s, two_k + 2));
+        Ox next = add(op, s, two_k + 1), more = ox(op, "Mul", next, add(op, s, two_k + 2));
         rising = ox(op, "Mul", rising, mul(op, more, 1 / ((two_k + 2) * (two_k + 3))));
     }
     Ox inverse = ox(op, "Reciprocal", z), inverse2 = square(op, inverse), series = c[COUNT(c) - 1];
@@ -199,7 +199,8 @@ static Ox zeta_of(Op *op, Ox s, Ox x)
     Ox like = ox(op, "Add", s, x), power = ox(op, "Neg", s), pole = whole_negative(op, x), inside = pick(op, pole, num(op, 1), x);
     if (!ranks_known(op, &like, 1))
         return POISON;
-    Ox state[] = { expand_dims(op, inside, like->type->dim, ox_rank(like)), expand_dims(op, num(op, 0), like->type->dim, ox_rank(like)) };
+    Ox state[] = { expand_dims(op, inside, like->type->dim, ox_rank(like)), NULL };
+    state[1] = expand_dims(op, num(op, 0), like->type->dim, ox_rank(like));
     if (!op_loop(op, NULL, zeta_step, &power, state, 2))
         return POISON;
     Ox sum = ox(op, "Add", state[1], zeta_right(op, state[0], s, true)), value = pick(op, pole, num(op, INFINITY), sum);

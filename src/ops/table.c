@@ -43,6 +43,7 @@
     ROWS(lu) \
     ROWS(conv) \
     ROWS(pool) \
+    ROWS(fractional) \
     ROWS(norm) \
     ROWS(resize) \
     ROWS(interpolate) \

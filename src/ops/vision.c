@@ -113,6 +113,75 @@ static Value lower_ps_roi_align(Op *op)
     return result_tuple(op, (const Ox[]){ own, mapping }, 2);
 }
 
+/* Halves go away from 0. */
+static Ox rounded_away(Op *op, Ox x)
+{
+    Ox size = ox(op, "Abs", x), whole = ox(op, "Floor", size), part = ox(op, "Sub", size, whole);
+    Ox up = ox(op, "GreaterOrEqual", part, number_like(op, 0.5, x)), more = ox_ok(up) ? ox_cast(op->g, up, ox_dtype(x)) : POISON;
+    return ox(op, "Mul", ox(op, "Sign", x), ox(op, "Add", whole, more));
+}
+
+/* Where the bins of each region begin (end: end) along an image's height (i = 0) or width, [K, bins]. PyTorch's leave the last pixel out. */
+static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
+{
+    Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois), last = ox_dim_value(op->g, dim_sub(op->cx, size, num(op, 1)));
+    Ox from = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, num(op, 2 - i), num(op, 3 - i), 1), scale));
+    Ox to = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, num(op, 4 - i), num(op, 5 - i), 1), scale));
+    Ox length = ox(op, "Max", ox(op, "Sub", to, from), number_like(op, 1, rois)), bin = ox(op, "Div", length, number_like(op, (double)bins, rois));
+    int64_t *at = new_array(op->cx, int64_t, bins + 1);
+    for (int64_t k = 0; at && k < bins; k++)
+        at[k] = k + end;
+    Ox numbers = at ? ox_cast(op->g, ox_ints(op->g, at, (size_t)bins), ox_dtype(rois)) : POISON, edge = ox(op, "Mul", bin, numbers);
+    edge = ox_make(op->g, end ? "Ceil" : "Floor", INPUTS(edge), NULL, 0);
+    Ox sum = ox(op, "Add", edge, from), place = ox_ok(sum) ? ox_cast(op->g, sum, DT_INT64) : POISON;
+    return ox(op, "Min", ox(op, "Max", place, ox_int(op->g, 0)), last);
+}
+
+/* Sums of everything above and left of each pixel, in double: the sum of a bin is the difference of four. (So what is no number reaches
+ * the bins below and right of it too: docs/limits.md.) */
+static Ox sums_before(Op *op, Ox x)
+{
+    Ox sum = ox_cast(op->g, x, DT_DOUBLE);
+    for (int axis = 2; axis < 4; axis++) {
+        Ox at = ox_int(op->g, axis);
+        sum = ox_with(op, "CumSum", INPUTS(sum, at), INT("exclusive", 1));
+    }
+    return flatten_to_1d(op, sum);
+}
+
+/* Bin i of channel c averages channel c*bins + i over the bin's pixels; one without pixels gives 0. */
+static Value lower_ps_roi_pool(Op *op)
+{
+    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") }, bins = pooled[0] * pooled[1], wide;
+    Ox x = arg(op, "input"), rois = arg(op, "rois"), edge[2][2];
+    if (!region_ranks(op, x, rois))
+        return val_poison();
+    if (pooled[0] < 1 || pooled[1] < 1 || !dim_known(ox_dim(x, 1), &wide) || wide % bins)
+        return fail(op->cx, E_VALUE, "input channels must be a multiple of pooling height * pooling width"), val_poison();
+    Dim regions = ox_dim(rois, 0), one = num(op, 1), channels = num(op, wide / bins);
+    for (int i = 0; i < 2; i++)
+        for (int end = 0; end < 2; end++) {
+            Ox e = bin_edges(op, rois, i, pooled[i], ox_dim(x, 2 + i), end);
+            edge[i][end] = reshape_to(op, e, (const Dim[]){ regions, one, i ? one : num(op, pooled[0]), i ? num(op, pooled[1]) : one }, 4);
+        }
+    Ox sums = sums_before(op, x), mapping = channel_mapping(op, regions, wide / bins, pooled), height = ox_dim_value(op->g, ox_dim(x, 2));
+    Ox image = ox_cast(op->g, slice_axis(op, rois, 1, num(op, 0), one, 1), DT_INT64), first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
+    Ox channel = ox_cast(op->g, mapping, DT_INT64), plane = ox(op, "Add", reshape_to(op, first, (const Dim[]){ regions, one, one, one }, 4), channel);
+    Ox top = ox(op, "Mul", plane, height), width = ox_dim_value(op->g, ox_dim(x, 3)), corner[2][2];
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            Ox row = ox(op, "Mul", ox(op, "Add", top, edge[0][i]), width);
+            corner[i][k] = ox(op, "Gather", sums, ox(op, "Add", row, edge[1][k]));
+        }
+    Ox below = ox(op, "Sub", corner[1][1], corner[1][0]), above = ox(op, "Sub", corner[0][1], corner[0][0]), sum = ox(op, "Sub", below, above);
+    Ox rows = ox(op, "Sub", edge[0][1], edge[0][0]), columns = ox(op, "Sub", edge[1][1], edge[1][0]), zero = ox_int(op->g, 0);
+    Ox high = ox(op, "Greater", rows, zero), some = ox(op, "And", high, ox(op, "Greater", columns, zero)), area = ox(op, "Mul", rows, columns);
+    Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1)), mean = ox(op, "Div", sum, ox_ok(safe) ? ox_cast(op->g, safe, DT_DOUBLE) : POISON);
+    Ox out = ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
+    out = expand_dims(op, out, (const Dim[]){ regions, channels, num(op, pooled[0]), num(op, pooled[1]) }, 4);
+    return ox_ok(out) ? result_tuple(op, (const Ox[]){ ox_cast(op->g, out, ox_dtype(x)), mapping }, 2) : val_poison();
+}
+
 /* ---- deformable convolution ---- */
 
 typedef struct Deform { Ox x, weight, offset, mask, bias; int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2]; } Deform;
@@ -229,7 +298,7 @@ const OpRow ops_vision[] = {
     LOWER(lower_roi_align, NULL, PLAIN, "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor"),
     CALL(lower_roi_pool, NULL, PLAIN, "torchvision::roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
     CALL(lower_ps_roi_align, NULL, PLAIN, "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)"),
-    REFUSE("ONNX has no average over bins with rounded borders; ps_roi_align is the operator that takes its place", "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+    CALL(lower_ps_roi_pool, NULL, PLAIN, "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
     LOWER(lower_deform_conv2d, NULL, PLAIN,
           "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
           "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"),
