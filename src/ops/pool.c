@@ -88,7 +88,7 @@ static void both_sides(const Pool *p, int64_t *out)
 static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *count)
 {
     if (!dim_known(ox_dim(p->x, 2 + i), size))
-        return op_refuse(op, "ints of a size that is not known: give it with -i"), false;
+        return op_refuse(op, "the windows along axis %d cannot be counted, as its size is not known: give it with -i", 2 + i), false;
     int64_t room = *size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
     if (room < 0)
         return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i, type_text(op->cx, p->x->type)->s);
@@ -247,29 +247,6 @@ static Value lower_max_pool_with_indices(Op *op)
 
 /* ---- average ---- */
 
-/* The sum in each window: the padded input with enough behind it that no window is cut, so that each mean is of a whole one. */
-static Ox window_sums(Op *op, const Pool *p)
-{
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, size, area = 1;
-    int rank = p->n + 2;
-    for (int i = 0; i < p->n; i++) {
-        pads[2 + i] = pads[rank + 2 + i] = p->pad[i];
-        area *= p->kernel[i];
-        if (!p->ceil)
-            continue;
-        if (!dim_known(ox_dim(p->x, 2 + i), &size))
-            return op_refuse(op, "ceil_mode with divisor_override needs a static size of axis %d", 2 + i);
-        int64_t room = size + 2 * p->pad[i] - p->kernel[i], count = (room + p->stride[i] - 1) / p->stride[i] + 1;
-        count -= (count - 1) * p->stride[i] >= size + p->pad[i];
-        int64_t missing = (count - 1) * p->stride[i] - room;
-        pads[rank + 2 + i] += missing > 0 ? missing : 0;
-    }
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
-    Ox mean = ox_with(op, "AveragePool", INPUTS(padded), INT_LIST("kernel_shape", p->kernel, (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
-    Ox factor = number_like(op, (double)area, p->x);
-    return ox(op, "Mul", mean, factor);
-}
-
 /* ceil_mode of axis i, whose size is known: how much of its end no window reaches, where the last one fits; -1: it reaches beyond. */
 static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *unread)
 {
@@ -278,6 +255,24 @@ static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *unread)
         return false;
     *unread = size + 2 * p->pad[i] - p->kernel[i] - (count - 1) * p->stride[i];
     return true;
+}
+
+/* The sum in each window: the padded input with enough behind it that no window is cut, so that each mean is of a whole one. */
+static Ox window_sums(Op *op, const Pool *p)
+{
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, unread = 0, area = 1;
+    int rank = p->n + 2;
+    for (int i = 0; i < p->n; i++) {
+        if (p->ceil && !end_of_axis(op, p, i, &unread))
+            return POISON;
+        pads[2 + i] = p->pad[i];
+        pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
+        area *= p->kernel[i];
+    }
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
+    Ox mean = ox_with(op, "AveragePool", INPUTS(padded), INT_LIST("kernel_shape", p->kernel, (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+    Ox factor = number_like(op, (double)area, p->x);
+    return ox(op, "Mul", mean, factor);
 }
 
 /* Padding counts, what ceil_mode adds behind it does not: padding that is part of the image says so to every runtime (ONNX Runtime before 1.18

@@ -26,6 +26,7 @@ static Ox lower_broadcast_in_dim(Op *op)
     Ints to = arg_ints(op, "broadcast_dimensions");
     Dim dims[MAX_RANK];
     int rank;
+    int64_t least = 0;
     if (!need_rank(op, a, -1, &rank) || ctx_failed(op->cx))
         return POISON;
     if (shape.n > MAX_RANK || to.n != (size_t)rank)
@@ -33,8 +34,9 @@ static Ox lower_broadcast_in_dim(Op *op)
     for (size_t i = 0; i < shape.n; i++)
         dims[i] = dim_int(op->cx, 1);
     for (size_t i = 0; i < to.n; i++) {
-        if (to.at[i] < 0 || (size_t)to.at[i] >= shape.n || (i > 0 && to.at[i] <= to.at[i - 1]))
+        if (to.at[i] < least || (size_t)to.at[i] >= shape.n)
             return op_fail(op, E_VALUE, "broadcast_in_dim: dimensions must rise and lie in the result");
+        least = to.at[i] + 1;
         dims[to.at[i]] = ox_dim(a, (int)i);
     }
     return expand_dims(op, reshape_to(op, a, dims, (int)shape.n), shape.at, (int)shape.n);
