@@ -11,7 +11,7 @@ typedef struct Pool {
     Ox x;
     int n;                                      /* spatial axes */
     bool alone;                                 /* the input had no batch axis */
-    bool ceil;
+    bool ceil, larger;                          /* larger: a dilated window is larger than the padded image */
     int64_t kernel[MAX_RANK], stride[MAX_RANK], pad[MAX_RANK], dilation[MAX_RANK];
 } Pool;
 
@@ -46,17 +46,34 @@ static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64
     return !ctx_failed(op->cx);
 }
 
-/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends. */
+/* What is left of axis i of this size behind its first window */
+static int64_t room_behind(const Pool *p, int i, int64_t size)
+{
+    return size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
+}
+
+/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends. ONNX has no dilated window like that. */
 static void fit_windows(Pool *p)
 {
     int64_t size;
     for (int i = 0; i < p->n && p->ceil; i++) {
-        if (!dim_known(ox_dim(p->x, 2 + i), &size) || size < 1 || p->dilation[i] != 1)
+        int64_t room = dim_known(ox_dim(p->x, 2 + i), &size) ? room_behind(p, i, size) : 0;
+        if (room >= 0 || room <= -p->stride[i])
             continue;
-        int64_t room = size + 2 * p->pad[i] - p->kernel[i];
-        if (room < 0 && room > -p->stride[i])
+        if (p->dilation[i] == 1)
             p->kernel[i] += room;
+        else
+            p->larger = true;
     }
+}
+
+/* Only the batch may be empty; `from`: the first axis that may not. */
+static bool not_empty(Op *op, Ox x, int from)
+{
+    for (int i = from; i < ox_rank(x); i++)
+        if (dim_is(ox_dim(x, i), 0))
+            return fail(op->cx, E_VALUE, "Expected a tensor whose dimensions are not 0 but for the batch, but got input with sizes: %s", type_text(op->cx, x->type)->s);
+    return true;
 }
 
 /* row->datum: how many axes */
@@ -73,7 +90,7 @@ static bool pool_args(Op *op, Pool *p)
             return fail(op->cx, E_VALUE, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld",
                         (long long)p->pad[i], (long long)p->kernel[i]);
     fit_windows(p);
-    return true;
+    return not_empty(op, p->x, 1);
 }
 
 static void both_sides(const Pool *p, int64_t *out)
@@ -89,8 +106,8 @@ static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *
 {
     if (!dim_known(ox_dim(p->x, 2 + i), size))
         return op_refuse(op, "the windows along axis %d cannot be counted, as its size is not known: give it with -i", 2 + i), false;
-    int64_t room = *size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
-    if (room < 0)
+    int64_t room = room_behind(p, i, *size);
+    if (room < 0 && (!p->ceil || room <= -p->stride[i]))
         return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i, type_text(op->cx, p->x->type)->s);
     *count = (p->ceil ? (room + p->stride[i] - 1) / p->stride[i] : room / p->stride[i]) + 1;
     *count -= p->ceil && (*count - 1) * p->stride[i] >= *size + p->pad[i];
@@ -117,7 +134,7 @@ static Ox sums_by_windows(Op *op, const Pool *p)
     return x;
 }
 
-/* ---- the largest ints: each axis is cut into windows, and what of them lies beyond the border counts for the nearest inside ---- */
+/* ---- the largest of what MaxPool does not take: each axis is cut into windows, and what of them lies beyond the border counts for the nearest inside ---- */
 
 /* [taps, windows]: the places along the axis. */
 static Ox places_along(Op *op, const Pool *p, int i)
@@ -129,7 +146,7 @@ static Ox places_along(Op *op, const Pool *p, int i)
     for (int64_t k = 0; at && k < count; k++) {
         int64_t from = k * p->stride[i] - p->pad[i], low = from < 0 ? (-from + step - 1) / step : 0, high = (size - 1 - from) / step;
         if (from >= size || (high = high < taps ? high : taps - 1) < low)
-            return op_refuse(op, "a window of ints that lies outside of the image");
+            return op_refuse(op, "a window that lies outside of the image");
         for (int64_t t = 0; t < taps; t++)
             at[t * count + k] = from + step * (t < low ? low : t > high ? high : t);
     }
@@ -155,7 +172,7 @@ static Ox largest_at(Op *op, Ox windows, Ox at, Ox places, int axis, Dim worth)
 }
 
 /* Axis by axis from the last: the first of equal ones in reading order wins. */
-static void max_of_ints(Op *op, const Pool *p, Ox *out, size_t n_out)
+static void max_by_windows(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     Ox x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x, at = NULL;       /* ReduceMax takes no int16 */
     Dim worth = dim_int(op->cx, 1);
@@ -215,8 +232,8 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     int64_t pads[2 * MAX_RANK];
     size_t n = (size_t)p->n;
-    if (dtype_is_int(ox_dtype(p->x))) {
-        max_of_ints(op, p, out, n_out);
+    if (dtype_is_int(ox_dtype(p->x)) || p->larger) {
+        max_by_windows(op, p, out, n_out);
         return ox_ok(out[0]);
     }
     both_sides(p, pads);
@@ -352,7 +369,7 @@ static bool adaptive_args(Op *op, Adaptive *a)
         if (dim_eq(op->cx, d, have) != YES)
             a->equal &= dim_divide(op->cx, have, d, &k) && dim_known(k, &a->kernel[i]) && a->kernel[i] > 0;
     }
-    return true;
+    return not_empty(op, a->x, 2);
 }
 
 /* How one axis is reduced to n parts: values, and the place of the largest when `at` is there. */
