@@ -2,7 +2,7 @@
  *
  *     file        = { rule }                            a head starts in column 1, clauses are indented, # is a comment
  *     rule        = head { head } { setting } alternative { alternative }       several heads share what follows
- *     head        = schema-line | "onnx::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
+ *     head        = schema-line | ("onnx" | "one.of") "::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
  *     setting     = "kinds" words | "promote" rest-of-line | "function" [domain "::" NAME]
  *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
  *     result      = "(" expr "," expr {"," expr} ")" | expr
@@ -19,6 +19,8 @@
 
 /* ---- reading -------------------------------------------------------------------------------------- */
 
+#define ONNX_HEAD "onnx::"
+#define FORM_HEAD "one.of::"
 enum { MAX_DEPTH = 64 };            /* of nested expressions: rule files come from users */
 typedef struct Reader { Ctx *cx; const Text *text; size_t at, end; int depth; bool failed; } Reader;
 typedef VEC(Tree *) Trees;
@@ -383,18 +385,24 @@ static Str rest_of_line(Reader *r)
     return str_n(r->cx, r->text->at + start, end - start);
 }
 
-/* onnx::HardSwish(X) before 14 */
-static bool onnx_head(Reader *r, Rule *rule)
+static bool starts(const Reader *r, const char *text)
 {
-    r->at += strlen("onnx::");
+    size_t n = strlen(text);
+    return r->end - r->at > n && memcmp(r->text->at + r->at, text, n) == 0;
+}
+
+/* onnx::HardSwish(X) before 14, or one.of::square(X): forms that others are made of */
+static bool graph_head(Reader *r, Rule *rule, const char *domain)
+{
+    r->at += strlen(domain);
     Strs params = { 0 };
     size_t start = r->at;
     while (letter(peek_raw(r, 0)) || digit(peek_raw(r, 0)))
         r->at++;
     Str op = str_n(r->cx, r->text->at + start, r->at - start);
-    if (!onnx_op(r->cx, op->s))
+    if (strcmp(domain, ONNX_HEAD) == 0 && !onnx_op(r->cx, op->s))
         return broken_at(r, start, str_fmt(r->cx, "ONNX has no operator '%s'", op->s)->s);
-    rule->head = str_fmt(r->cx, "onnx::%s", op->s);
+    rule->head = str_fmt(r->cx, "%s%s", domain, op->s);
     if (!want(r, "("))
         return false;
     while (!take(r, ")")) {
@@ -418,8 +426,8 @@ static bool onnx_head(Reader *r, Rule *rule)
 
 static bool head(Reader *r, Rule *rule)
 {
-    if (r->end - r->at > 6 && memcmp(r->text->at + r->at, "onnx::", 6) == 0)
-        return onnx_head(r, rule);
+    if (starts(r, ONNX_HEAD) || starts(r, FORM_HEAD))
+        return graph_head(r, rule, starts(r, ONNX_HEAD) ? ONNX_HEAD : FORM_HEAD);
     size_t start = r->at;
     rule->head = rest_of_line(r);
     if (!strstr(rule->head->s, "::") || !strchr(rule->head->s, '('))

@@ -13,7 +13,7 @@
  * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
  * const(axes), given(x) / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over numbers,
  * strings, lists and non-tensor arguments. No loops, no recursion: that is C. Used by ops (built-in and --rules files) and by
- * tidy/legalise. Errors name file, line and column. Full grammar: docs/rules.md. */
+ * tidy/legalise; tidy/find reads formulas from right to left. Errors name file, line and column. Full grammar: docs/rules.md. */
 #ifndef PT2ONNX_RULES_H
 #define PT2ONNX_RULES_H
 
@@ -61,5 +61,20 @@ Str rule_place(Ctx *cx, const Rule *rule);      /* "my.rules:3", the line of its
 Str rule_position(Ctx *cx, const Rule *rule, uint32_t at);      /* "my.rules:4:11" */
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
+
+/* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ---- */
+
+typedef Map RuleForms;                          /* name -> Rule: "one.of::square(X)", which others are made of */
+enum { RULE_PARAMS = 8 };
+typedef struct RuleMatch {
+    const Rule *rule;
+    Ox param[RULE_PARAMS];                      /* what stands for each; NULL: the alternative does not have it */
+    Attr attr[RULE_PARAMS]; size_t n_attr;      /* what the operator of the head is told */
+    const Ox *inner; size_t n_inner;            /* values on the way to the result, each as often as the formula takes it */
+} RuleMatch;
+/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another way to read it. All rules have been read. */
+bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
+/* Names of the operators whose result a match of r may be. */
+void rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
 
 #endif

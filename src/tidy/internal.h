@@ -12,10 +12,13 @@
 typedef struct Rewrite Rewrite;
 /* False after an error. A node whose outputs have all been replaced goes. */
 typedef bool (*StepFn)(Rewrite *rw, Node *n);
+/* Looks at the whole graph before anything changes. */
+typedef void (*PlanFn)(Rewrite *rw, const Graph *g);
 
 struct Rewrite {
     Ctx *cx;
     const TidyOptions *o;
+    PlanFn plan;                    /* or NULL */
     StepFn step;
     uint32_t *uses;                 /* by value id, as the pass begins; outputs of graphs count */
     size_t n_uses;
@@ -27,6 +30,7 @@ struct Rewrite {
 };
 
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
+MUST_USE bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, void *arg);
 /* The same for a step that asks storage_uses. */
 MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 /* Is there such a node, in g or a graph inside it? A pass that would find none need not build the list anew. */
@@ -104,6 +108,7 @@ bool pass_complex(Graph *g, const TidyOptions *o);
 bool pass_identities(Graph *g, const TidyOptions *o);
 bool pass_transposes(Graph *g, const TidyOptions *o);
 bool pass_reshapes(Graph *g, const TidyOptions *o);
+bool pass_find(Graph *g, const TidyOptions *o);
 bool pass_conv_bn(Graph *g, const TidyOptions *o);
 bool pass_scales(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);

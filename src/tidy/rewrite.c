@@ -171,6 +171,8 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
 static bool run(Graph *g, Rewrite *rw)
 {
     count_graph(rw, g);
+    if (rw->plan)
+        rw->plan(rw, g);
     bool ok = rewrite_graph(rw, g);
     mem_give(rw->cx, rw->uses, rw->n_uses * sizeof *rw->uses);
     map_give(rw->cx, &rw->by_storage);
@@ -201,6 +203,11 @@ bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg, .by_bytes = true });
+}
+
+bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, void *arg)
+{
+    return run(g, &(Rewrite){ .cx = g->cx, .o = o, .plan = plan, .step = step, .arg = arg });
 }
 
 /* ---- for all passes ------------------------------------------------------------------------------------------------ */

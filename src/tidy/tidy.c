@@ -1,5 +1,5 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, join.c, fuse.c, weights.c,
- * dims.c and legalise.c draw what is matched and what replaces it. */
+ * dims.c, find.rules and legalise.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
@@ -10,6 +10,7 @@ const Pass tidy_passes[] = {
     { "join-unsqueezes", pass_unsqueezes, "Unsqueeze(Unsqueeze(x, a), b) -> Unsqueeze(x, a+b); Squeeze alike" },
     { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b); Squeeze, Unsqueeze and Flatten where the shape is constant" },
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
+    { "find-operators", pass_find, "one operator where the program has written out its parts (find.rules)" },
     { "fuse-conv-bn", pass_conv_bn, "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },
     { "fuse-gemm", pass_gemm, "Add(MatMul(x, w), c) -> Gemm(x, w, c) for rank 2" },
     { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },

@@ -1,0 +1,157 @@
+"""test_found.py - what a program writes out in parts is one ONNX operator from the opset on that has it (src/tidy/find.rules): traced, as
+torch.export writes it and in core ATen. What only looks like it stays as it is. ONNX Runtime agrees with torch in every form."""
+import math
+
+import numpy
+import onnx
+import pytest
+
+import oracle
+
+torch = pytest.importorskip("torch")
+if not hasattr(getattr(torch, "export", None), "save"):
+    pytest.skip("torch.export needs torch 2", allow_module_level=True)
+F = torch.nn.functional
+
+
+class Function(torch.nn.Module):
+    def __init__(self, fn, *weights):
+        super().__init__()
+        self.fn = fn
+        self.weights = torch.nn.ParameterList(torch.nn.Parameter(w) for w in weights)
+
+    def forward(self, *x):
+        return self.fn(*x, *self.weights)
+
+
+def numbers(*shape):
+    return torch.linspace(-3, 3, math.prod(shape)).sin().mul(3).reshape(shape)
+
+
+W, B = torch.linspace(0.5, 2, 8), torch.linspace(-1, 1, 8)
+
+
+def rms_as_llama(x, w):
+    wide = x.to(torch.float32)
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return w * wide.to(x.dtype)
+
+
+def rms_as_gemma(x, w):
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6) * (1.0 + w.float())).type_as(x)
+
+
+def rms_as_t5(x, w):
+    x = x * torch.rsqrt(x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6)
+    return w * x.to(w.dtype)
+
+
+def norm_by_hand(x, w, b):
+    away = x - x.mean(-1, keepdim=True)
+    return w * (away / torch.sqrt(away.pow(2).mean(-1, keepdim=True) + 1e-5)) + b
+
+
+def norm_by_var(x, w, b):
+    return (x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, keepdim=True, unbiased=False) + 1e-12) * w + b
+
+
+# operator: its first opset, and programs with their weights
+FOUND = {
+    "rms_as_llama": ("RMSNormalization", 23, rms_as_llama, W),
+    "rms_as_gemma": ("RMSNormalization", 23, rms_as_gemma, W),
+    "rms_as_t5": ("RMSNormalization", 23, rms_as_t5, W),
+    "rms_without_weight": ("RMSNormalization", 23, lambda x: x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5)),
+    "rms_by_power": ("RMSNormalization", 23, lambda x, w: w * (x * (x.square().mean(-1, keepdim=True) + 1e-5) ** -0.5), W),
+    "norm_by_hand": ("LayerNormalization", 17, norm_by_hand, W, B),
+    "norm_by_var": ("LayerNormalization", 17, norm_by_var, W, B),
+    "norm_without_bias": ("LayerNormalization", 17, lambda x, w: norm_by_var(x, w, 0 * w), W),
+    "gelu": ("Gelu", 20, lambda x: x * 0.5 * (1.0 + torch.erf(x / math.sqrt(2.0)))),
+    "gelu_at_the_end": ("Gelu", 20, lambda x: 0.5 * (x * (torch.erf(x * 0.7071067811865476) + 1))),
+    "gelu_tanh": ("Gelu", 20, lambda x: 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))),
+    "gelu_fast": ("Gelu", 20, lambda x: 0.5 * x * (1.0 + torch.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x)))),
+    "mish": ("Mish", 18, lambda x: x * torch.tanh(F.softplus(x))),
+    "hardswish": ("HardSwish", 14, lambda x: x * F.relu6(x + 3) / 6),
+    "hardswish_by_sixth": ("HardSwish", 14, lambda x: x * (F.relu6(x + 3) * (1 / 6))),
+    "hardswish_by_clamp": ("HardSwish", 14, lambda x: x * torch.clamp(3 + x, 0, 6) / 6),
+    "hardswish_by_hardsigmoid": ("HardSwish", 14, lambda x: F.hardsigmoid(x) * x),
+}
+
+# what nearly is one: no operator of that name may stand for it
+NEARLY = {
+    "epsilon_outside": ("RMSNormalization", lambda x, w: w * (x / (torch.sqrt((x * x).mean(-1, keepdim=True)) + 1e-5)), W),
+    "another_axis": ("RMSNormalization", lambda x: x * torch.rsqrt(x.pow(2).mean(1, keepdim=True) + 1e-5)),
+    "sum_for_mean": ("RMSNormalization", lambda x, w: w * (x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 1e-5)), W),
+    "cube_for_square": ("RMSNormalization", lambda x, w: w * (x * torch.rsqrt(x.pow(4).mean(-1, keepdim=True) + 1e-5)), W),
+    "of_another": ("RMSNormalization", lambda x, w: w * ((x + 1) * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5)), W),
+    "root_for_its_inverse": ("RMSNormalization", lambda x, w: w * (x * torch.sqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5)), W),
+    "epsilon_of_each": ("RMSNormalization", lambda x, w: w * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + w)), W),
+    "root_is_wanted": ("RMSNormalization", lambda x, w: (lambda r: w * (x * r) + r)(torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5)), W),
+    "one_weight_for_all": ("LayerNormalization", lambda x, w: norm_by_hand(x, w[:1], w[:1]), W),
+    "weight_of_rows": ("LayerNormalization", lambda x, w: norm_by_hand(x, w[:4].reshape(4, 1), w[:4].reshape(4, 1)), W),
+    "sample_variance": ("LayerNormalization", lambda x, w: (x - x.mean(-1, keepdim=True)) * torch.rsqrt(x.var(-1, keepdim=True) + 1e-5) * w, W),
+    "gelu_of_another_factor": ("Gelu", lambda x: x * 0.5 * (1.0 + torch.erf(x / 1.4))),
+    "gelu_of_another_half": ("Gelu", lambda x: x * 0.25 * (1.0 + torch.erf(x / math.sqrt(2.0)))),
+    "gelu_tanh_of_another_cube": ("Gelu", lambda x: 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.0447 * torch.pow(x, 3.0))))),
+    "gelu_less_one": ("Gelu", lambda x: x * 0.5 * (torch.erf(x / math.sqrt(2.0)) - 1.0)),
+    "mish_of_another": ("Mish", lambda x: (x + 1) * torch.tanh(F.softplus(x))),
+    "mish_of_beta": ("Mish", lambda x: x * torch.tanh(F.softplus(x, beta=2))),
+    "hardswish_to_five": ("HardSwish", lambda x: x * torch.clamp(x + 3, 0, 5) / 6),
+    "hardswish_of_two": ("HardSwish", lambda x: x * F.relu6(x + 2) / 6),
+}
+
+
+def forms(program, inputs, folder):
+    """Traced, as exported, and in core ATen."""
+    torch.jit.save(torch.jit.trace(program, inputs), folder / "m.pt")
+    exported = torch.export.export(program, inputs)
+    torch.export.save(exported, folder / "m.pt2")
+    torch.export.save(exported.run_decompositions(), folder / "core.pt2")
+    return [folder / "m.pt", folder / "m.pt2", folder / "core.pt2"]
+
+
+def found(model, folder, opset, inputs, want, tolerance=oracle.TOLERANCE):
+    """The operators of the converted model, whose results have been compared."""
+    oracle.converted(model, folder / "m.onnx", "-q", "--opset", str(opset))
+    oracle.run(folder / "m.onnx", [([x.numpy() for x in inputs], [want.numpy()])], tolerance=tolerance)
+    return [n.op_type for n in onnx.load(str(folder / "m.onnx")).graph.node]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(tmp_path, name):
+    operator, first, fn, *weights = FOUND[name]
+    program, x = Function(fn, *weights).eval(), (numbers(2, 4, 8),)
+    with torch.no_grad():
+        want = program(*x)
+    for form in forms(program, x, tmp_path):
+        for opset in (9, first - 1, first, 26) if form.name == "m.pt" else (first - 1, first):
+            got = found(form, tmp_path, opset, x, want)
+            assert (operator in got) == (opset >= first), "%s at %d: %s" % (form.name, opset, got)
+            assert opset < first or len(got) <= 2, got
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_nearly(tmp_path, name):
+    operator, fn, *weights = NEARLY[name]
+    program, x = Function(fn, *weights).eval(), (numbers(2, 4, 8),)
+    with torch.no_grad():
+        want = program(*x)
+    torch.jit.save(torch.jit.trace(program, x), tmp_path / "m.pt")
+    got = found(tmp_path / "m.pt", tmp_path, 26, x, want)
+    assert operator not in got, got
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("name", ["rms_as_llama", "rms_as_gemma", "rms_as_t5", "gelu", "hardswish", "norm_by_hand"])
+def test_other_types(tmp_path, name, dtype):
+    """Half precision is computed in float32 where the program does so; what it computes in half precision itself stays."""
+    operator, _, fn, *weights = FOUND[name]
+    dtype = getattr(torch, dtype)
+    program, x = Function(fn, *(w.to(dtype) for w in weights)).eval(), (numbers(2, 4, 8).to(dtype),)
+    with torch.no_grad():
+        want = program(*x)
+    widened = name.startswith("rms")
+    torch.jit.save(torch.jit.trace(program, x), tmp_path / "m.pt")
+    tolerance = 2 ** -9 if dtype == torch.float16 else 1e-6 if widened else 1e-11           # ONNX Runtime fuses norms itself, with a float32 epsilon
+    got = found(tmp_path / "m.pt", tmp_path, 26, x, want, tolerance)
+    assert widened or dtype == torch.float64 or operator not in got, got
