@@ -437,7 +437,6 @@ static Ox lower_cross_entropy(Op *op)
 }
 
 #define BOTH "default(self, target)"
-#define NO_CTC "its sum over all alignments is a recursion whose length is data"
 
 const OpRow ops_loss[] = {
     LOWER(lower_mse, BOTH, PLAIN, "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
@@ -470,9 +469,5 @@ const OpRow ops_loss[] = {
          "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
     LOWER(lower_cross_entropy, NULL, PLAIN, "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
           "SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"),
-    REFUSE(NO_CTC, "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
-    OLDER("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
-    REFUSE(NO_CTC, "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
-    OLDER("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
     OPS_END
 };

@@ -12,6 +12,7 @@
     ROWS(gamma) \
     ROWS(bessel) \
     ROWS(loss) \
+    ROWS(ctc) \
     ROWS_AND_RULES(prims) \
     ROWS(complex) \
     ROWS(fft) \
