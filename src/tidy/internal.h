@@ -51,6 +51,7 @@ Node *made_by(Ox v, const char *op);
 static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 bool is_const(Ox v);                /* a constant, and there */
 bool same_shape(Ctx *cx, Ox a, Ox b);       /* and type */
+bool is_reshape(const Node *n);     /* Reshape, Flatten, Squeeze, Unsqueeze */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
@@ -115,6 +116,8 @@ bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_weight_views(Graph *g, const TidyOptions *o);
 bool pass_unsqueezes(Graph *g, const TidyOptions *o);
+bool pass_views(Graph *g, const TidyOptions *o);
+bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */

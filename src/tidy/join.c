@@ -129,7 +129,7 @@ bool pass_unsqueezes(Graph *g, const TidyOptions *o)
     return (!graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL)) && (!graph_has(g, "Squeeze") || rewrite(g, o, join_squeeze, NULL));
 }
 
-static bool is_reshape(const Node *n)
+bool is_reshape(const Node *n)
 {
     return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
 }

@@ -1,4 +1,4 @@
-/* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, join.c, fuse.c, weights.c,
+/* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c, join.c, fuse.c, weights.c,
  * dims.c, find.rules and legalise.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
@@ -6,7 +6,9 @@ const Pass tidy_passes[] = {
     { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
     { "complex-to-pairs", pass_complex, "make complex values float tensors with a last axis of 2" },
     { "drop-identities", pass_identities, "remove nodes that return their input, x + 0, x * 1, what is empty from Concat, states of zeros from LSTM" },
+    { "move-views", pass_views, "Reshape(Transpose(Reshape(x, r), p), s) -> Transpose(Reshape(x, r'), p') where s only splits axes" },
     { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q); a Reshape where only axes of one element move" },
+    { "unflatten-linears", pass_linears, "Reshape(Gemm(Reshape(x), w, b)) -> Add(MatMul(x, w), b), where x's axes but the last come back" },
     { "join-unsqueezes", pass_unsqueezes, "Unsqueeze(Unsqueeze(x, a), b) -> Unsqueeze(x, a+b); Squeeze alike" },
     { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b); Squeeze, Unsqueeze and Flatten where the shape is constant" },
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },

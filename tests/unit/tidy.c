@@ -171,6 +171,54 @@ static void views_join(void **state)
                               "Unsqueeze(%11, {0}: int64[1])\nNeg(%15)\n");
 }
 
+static Ox turned(Graph *g, Ox x, int64_t a, int64_t b, int64_t c)
+{
+    return ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", ((int64_t[]){ a, b, c }), 3));
+}
+
+/* Multi-head attention: [S, N*4, 2] is [N*4, S, 2], and [N, 4, S, 2]. */
+static void heads_part_before_they_turn(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "S,N,8");
+    Dim s = ox_dim(x, 0), n = ox_dim(x, 1), two = dim_int(*state, 2), four = dim_int(*state, 4), all = dim_mul(*state, n, four);
+    Ox heads = ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ s, all, two }, 3)), parts = ox_dims(g, (Dim[]){ n, four, s, two }, 4);
+    Ox y = ox_g(g, "Reshape", turned(g, heads, 1, 0, 2), parts);
+    graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Reshape(%x, {0, 0, 4, 2}: int64[4])\nTranspose<perm=[1, 2, 0, 3]>(%11)\nNeg(%10)\n");
+}
+
+/* Where axes merge, the Reshape stays behind. */
+static void what_merges_stays_behind(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "6,4"), parts = ox_g(g, "Reshape", x, LIST_OF(g, 2, 3, 4));
+    graph_output(g, ox_g(g, "Reshape", turned(g, parts, 1, 0, 2), LIST_OF(g, 6, 4)), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Reshape(%x, {2, 3, 4}: int64[3])\nTranspose<perm=[1, 0, 2]>(%3)\nReshape(%4, {6, 4}: int64[2])\n");
+}
+
+/* What is added, turned and taken away is a Transpose alone. */
+static void an_axis_of_one_on_the_way_goes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,M"), y = ox_g(g, "Squeeze", turned(g, ox_g(g, "Unsqueeze", x, LIST_OF(g, 0)), 2, 0, 1), LIST_OF(g, 1));
+    graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Transpose<perm=[1, 0]>(%x)\nNeg(%10)\n");
+}
+
+/* As aten::addmm and aten::mm have it. A product that is wanted as it is stays. */
+static void linears_get_their_axes_back(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,M,4"), w = weight(g, "w", DIMS(3, 4)), b = weight(g, "b", DIMS(3)), v = weight(g, "v", DIMS(4, 5));
+    Dim rows = dim_mul(*state, ox_dim(x, 0), ox_dim(x, 1)), flat[] = { rows, dim_int(*state, 4) }, own[] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(*state, 3) };
+    Dim five[] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(*state, 5) };
+    Ox f = ox_g(g, "Reshape", x, ox_dims(g, flat, 2)), sum = ox_g_with(g, "Gemm", INPUTS(f, w, b), INT("transB", 1)), product = ox_g(g, "MatMul", f, v);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", sum, ox_dims(g, own, 3))), str_of(*state, "a"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", product, ox_dims(g, five, 3))), str_of(*state, "b"));
+    assert_tidied(g, &newest, "MatMul(%x, \"w.t\": float32[4,3])\nAdd(%16, \"b\": float32[3])\nNeg(%17)\nMatMul(%x, \"v\": float32[4,5])\nNeg(%18)\n");
+}
+
 static void a_choice_turned_round_is_one(void **state)
 {
     Graph *g = graph_of(*state);
@@ -498,7 +546,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
         TEST(reductions_of_one_go), TEST(zeros_have_signs), TEST(a_weight_of_ones_stays), TEST(states_of_zeros_go), TEST(squeezes_join),
-        TEST(views_join), TEST(a_choice_turned_round_is_one),
+        TEST(views_join), TEST(heads_part_before_they_turn), TEST(what_merges_stays_behind), TEST(an_axis_of_one_on_the_way_goes),
+        TEST(linears_get_their_axes_back), TEST(a_choice_turned_round_is_one),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
         TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
