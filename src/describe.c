@@ -38,49 +38,40 @@ static void put_kinds(Buf *out, bool quant, bool packed)
     buf_str(out, packed ? ", packed sequences too" : "");
 }
 
-/* "opset 9 to 19: Add Mul; opset 20 to 26: Gelu" */
-static void put_nodes(Listing *l, Str name)
+static bool same_table(const OpNodes *a, const OpNodes *b)
 {
+    return a->op && b->op && strcmp(a->op, b->op) == 0 && strcmp(a->of ? a->of : "", b->of ? b->of : "") == 0;
+}
+
+/* "opset 9 to 19: Add Mul", "opset 9 to 26, integers: Add Cast Mul" */
+static void put_opsets(Listing *l, const OpNodes *n)
+{
+    bool more = same_table(n, n + 1), always = n->from == ONNX_OLDEST_TARGET && !more;
+    int to = more ? n[1].from - 1 : ONNX_NEWEST;
+    buf_str(l->out, l->only ? "    " : "; ");
+    if (l->only || !always) {
+        buf_fmt(l->out, to > n->from ? "opset %d to %d" : "opset %d", n->from, to);
+        buf_fmt(l->out, l->only && n->of ? ", %s: " : "%s: ", l->only && n->of ? n->of : "");
+    }
+    buf_str(l->out, !n->nodes ? "refused" : *n->nodes ? n->nodes : "no node");
+    buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "", l->only ? "\n" : "");
+}
+
+/* What the cases have of the schemas that share a row or a rule, by the first of them: of the usual call; in full also of types that need others. */
+static void put_recorded(Listing *l, const char *schema)
+{
+    const char *key = str_n(l->cx, schema, strcspn(schema, "("))->s;
+    const OpNodes *usual = NULL;
     for (const OpNodes *n = op_nodes; n->op; n++) {
-        if (strcmp(n->op, name->s) != 0)
+        if (strcmp(n->op, key) != 0)
             continue;
-        bool more = n[1].op && strcmp(n[1].op, n->op) == 0;
-        int to = more ? n[1].from - 1 : ONNX_NEWEST;
-        bool always = n->from == ONNX_OLDEST_TARGET && !more;
-        buf_str(l->out, l->only ? "    " : "; ");
-        if (l->only || !always)
-            buf_fmt(l->out, to > n->from ? "opset %d to %d: " : "opset %d: ", n->from, to);
-        buf_str(l->out, !n->nodes ? "refused" : *n->nodes ? n->nodes : "no node");
-        buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "", l->only ? "\n" : "");
+        usual = usual ? usual : n;
+        if (l->only || same_table(n, usual))
+            put_opsets(l, n);
     }
-}
-
-static void put_limits(Listing *l, Str name)
-{
     for (const OpLimit *limit = op_limits; limit->op; limit++)
-        if (strcmp(limit->op, name->s) == 0)
+        if (strcmp(limit->op, key) == 0)
             buf_fmt(l->out, l->only ? "    refused: %s\n" : "; refused: %s", limit->why);
-}
-
-/* What was recorded of each operator among a group's schemas, each name once. */
-typedef VEC(Str) Names;
-
-static void add_name(Listing *l, Names *names, const char *schema)
-{
-    Str name = schema_name(l->cx, schema);
-    for (size_t i = 0; i < names->n; i++)
-        if (names->at[i] == name)
-            return;
-    if (is_listed(l, schema))
-        vec_push(l->cx, names, name);
-}
-
-static void put_recorded(Listing *l, const Names *names)
-{
-    for (size_t i = 0; i < names->n; i++) {
-        put_nodes(l, names->at[i]);
-        put_limits(l, names->at[i]);
-    }
     buf_str(l->out, l->only ? "" : "\n");
 }
 
@@ -89,11 +80,9 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
 {
     static const char *const how[] = { [ROW_LOWER] = "a C function", [ROW_CALL] = "a C function", [ROW_VIEW] = "a view: a C function" };
     const OpRow *owner = row;
-    Names names = { 0 };
     size_t before = l->n;
     do {
         put_schema(l, family, row->schema);
-        add_name(l, &names, row->schema);
         row++;
     } while (row->kind == ROW_OLDER);
     if (l->n == before)
@@ -103,11 +92,12 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
         return row;
     }
     buf_fmt(l->out, l->only ? "    %s of ops/%s.c" : "        %s", how[owner->kind], family->name);
+    buf_str(l->out, l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex" : "");
     put_kinds(l->out, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
     buf_str(l->out, l->only ? "\n" : "");
     if (l->only && owner->promote)
         buf_fmt(l->out, "    promotes %s\n", owner->promote);
-    put_recorded(l, &names);
+    put_recorded(l, owner->schema);
     return row;
 }
 
@@ -126,14 +116,11 @@ static void put_body(Buf *out, const Rule *rule)
 /* Rules that share a body, from `at` on; the number of the next one. */
 static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rules, size_t at)
 {
-    const Rule *last = rules->at[at];
-    Names names = { 0 };
+    const Rule *first = rules->at[at];
     size_t before = l->n;
-    for (; at < rules->n && rules->at[at]->body == last->body; at++) {
+    for (; at < rules->n && rules->at[at]->body == first->body; at++)
         put_schema(l, family, rules->at[at]->head->s);
-        add_name(l, &names, rules->at[at]->head->s);
-    }
-    last = rules->at[at - 1];
+    const Rule *last = rules->at[at - 1];
     if (l->n == before)
         return at;
     buf_fmt(l->out, l->only ? "    a rule of ops/%s.rules" : "        a rule", family->name);
@@ -143,7 +130,7 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
         buf_str(l->out, "\n");
         put_body(l->out, last);
     }
-    put_recorded(l, &names);
+    put_recorded(l, first->head->s);
     return at;
 }
 
@@ -174,6 +161,15 @@ static bool describe_rows(Ctx *cx, Str only, Buf *out)
     return l.n > 0;
 }
 
+/* complex::add serves aten::add of complex tensors. */
+static bool describe_name(Ctx *cx, Str name, Buf *out)
+{
+    bool any = describe_rows(cx, name, out);
+    if (any && strncmp(name->s, "aten::", 6) == 0)
+        any |= describe_rows(cx, str_fmt(cx, "complex%s", name->s + 4), out);
+    return any;
+}
+
 /* The forms that follow from a plain operator: aten::add_ from aten::add, aten::view_copy from aten::view. */
 static bool describe_derived(Ctx *cx, const char *name, Buf *out)
 {
@@ -186,7 +182,7 @@ static bool describe_derived(Ctx *cx, const char *name, Buf *out)
             continue;
         Str plain = str_n(cx, name, n - k);
         Buf of = buf_new(cx);
-        if (!describe_rows(cx, plain, &of))
+        if (!describe_name(cx, plain, &of))
             continue;
         buf_fmt(out, "%s follows from %s: %s\n%s", name, plain->s, forms[i].what, buf_done(&of)->s);
         return true;
@@ -203,7 +199,7 @@ static bool describe_operators(Ctx *cx, const char *what, Buf *out)
         return true;
     }
     Str name = schema_name(cx, what);
-    bool form = describe_form(what, out) || (name->s != what && describe_form(name->s, out)), rows = describe_rows(cx, name, out);
+    bool form = describe_form(what, out) || (name->s != what && describe_form(name->s, out)), rows = describe_name(cx, name, out);
     if (form || rows || describe_derived(cx, name->s, out))
         return true;
     fail(cx, E_USAGE, "no operator %s is known", what);
@@ -213,16 +209,24 @@ static bool describe_operators(Ctx *cx, const char *what, Buf *out)
 
 /* ---- ONNX's operators ---- */
 
-static void put_formals(Buf *out, const char *title, const FormalArg *at, int n)
+/* at_least: how many of all of them there must be, of which a variadic one, the last, has the rest. */
+static void put_formals(Buf *out, const char *title, const FormalArg *at, int n, int at_least)
 {
-    static const char *const options[] = { "", " (optional)", " (any number)" };
-    for (int i = 0; i < n; i++)
-        buf_fmt(out, "    %-11s%s: %s%s\n", i ? "" : title, at[i].name, at[i].type, options[at[i].option]);
+    for (int i = 0; i < n; i++) {
+        buf_fmt(out, "    %-11s%s: %s", i ? "" : title, at[i].name, at[i].type);
+        if (at[i].option == 1)
+            buf_str(out, " (optional)");
+        if (at[i].option == 2) {
+            buf_fmt(out, at_least > i ? " (%d or more" : " (any number", at_least - i);
+            buf_str(out, at[i].homogeneous ? ")" : ", each of its own type)");
+        }
+        buf_str(out, "\n");
+    }
 }
 
 static void put_attrs(Buf *out, const FormalAttr *at, int n)
 {
-    static const char *const kinds[] = { "int", "float", "string", "ints", "floats", "strings", "tensor", "graph", "type", "" };
+    static const char *const kinds[] = { "int", "float", "string", "ints", "floats", "strings", "tensor", "graph", "type", "sparse tensor" };
     for (int i = 0; i < n; i++) {
         buf_fmt(out, "    %-11s%s: %s", i ? "" : "attributes", at[i].name, kinds[at[i].kind]);
         if (at[i].deflt)
@@ -231,19 +235,37 @@ static void put_attrs(Buf *out, const FormalAttr *at, int n)
     }
 }
 
+/* "float32 int64; sequences of the same": what is behind a "; " already when there is something before it */
+static void put_elements(Buf *out, const char *made, uint32_t set, uint32_t tensors, bool *some)
+{
+    if (!set)
+        return;
+    buf_fmt(out, "%s%s%s", *some ? ";" : "", *made ? " " : "", made);
+    *some = true;
+    if (*made && set == tensors) {
+        buf_str(out, " the same");
+        return;
+    }
+    for (DType t = DT_FLOAT; t < DT_COUNT; t++)
+        if (set >> t & 1)
+            buf_fmt(out, " %s", dtype_name(t));
+    buf_str(out, set & 1 ? " and others" : "");
+}
+
 static void put_types(Buf *out, const FormalType *at, int n)
 {
     bool titled = false;
     for (int i = 0; i < n; i++) {
+        bool some = false;
         if (strchr(at[i].name, '('))            /* tensor(float): no variable */
             continue;
         buf_fmt(out, "    %-11s%s:", titled ? "" : "types", at[i].name);
         titled = true;
-        for (DType t = DT_FLOAT; t < DT_COUNT; t++)
-            if (at[i].dtypes >> t & 1)
-                buf_fmt(out, " %s", dtype_name(t));
-        buf_str(out, at[i].seq ? ", sequences" : "");
-        buf_str(out, at[i].optional ? ", optionals\n" : "\n");
+        put_elements(out, "", at[i].dtypes, 0, &some);
+        put_elements(out, "sequences of", at[i].seq, at[i].dtypes, &some);
+        put_elements(out, "optionals of", at[i].optional, at[i].dtypes, &some);
+        put_elements(out, "optional sequences of", at[i].optional_seq, at[i].dtypes, &some);
+        buf_str(out, "\n");
     }
 }
 
@@ -259,8 +281,8 @@ static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
     for (int i = op->n_version; i-- > 0; ) {
         const OpVersion *v = &op->version[i];
         buf_fmt(out, "\nopset %d%s\n", v->since, v->deprecated ? ": deprecated" : "");
-        put_formals(out, "inputs", v->in, v->n_in);
-        put_formals(out, "outputs", v->out, v->n_out);
+        put_formals(out, "inputs", v->in, v->n_in, v->min_in);
+        put_formals(out, "outputs", v->out, v->n_out, v->min_out);
         put_attrs(out, v->attr, v->n_attr);
         put_types(out, v->type, v->n_type);
     }

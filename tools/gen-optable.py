@@ -4,7 +4,7 @@
     python tools/gen-optable.py > src/onnx/optable_data.c        (onnx 1.23; the output depends on its version only)
 
 The result is committed, so that a build needs neither Python nor onnx. It holds facts only: names, arities, type
-constraints, attributes with defaults. Element types that DType does not name (the float6 kinds of opset 28) are left out.
+constraints, attributes with defaults. Element types that DType does not name (the float6 kinds of opset 28) are one bit.
 """
 import sys
 
@@ -21,7 +21,7 @@ DTYPES = {
 ATTR_KINDS = {
     "INT": "ATTR_INT", "FLOAT": "ATTR_FLOAT", "STRING": "ATTR_STRING", "INTS": "ATTR_INTS", "FLOATS": "ATTR_FLOATS",
     "STRINGS": "ATTR_STRINGS", "TENSOR": "ATTR_TENSOR", "GRAPH": "ATTR_GRAPH", "TYPE_PROTO": "ATTR_TYPE",
-    "SPARSE_TENSOR": "ATTR_TENSOR",
+    "SPARSE_TENSOR": "ATTR_NONE",       # no node of ours has one
 }
 OPTIONS = {OpSchema.FormalParameterOption.Single: 0, OpSchema.FormalParameterOption.Optional: 1,
            OpSchema.FormalParameterOption.Variadic: 2}
@@ -52,16 +52,13 @@ def default_text(attribute):
 
 
 def type_bits(names):
-    bits, seq, optional = 0, False, False
+    """The element types of tensors, of sequences, of optionals and of optional sequences. Bit 0: some that DType does not name."""
+    bits = {"": 0, "seq(": 0, "optional(": 0, "optional(seq(": 0}
     for name in names:
-        if name.startswith("optional("):
-            optional, name = True, name[len("optional("):-1]
-        if name.startswith("seq("):
-            seq, name = True, name[len("seq("):-1]
-        assert name.startswith("tensor("), name
-        dtype = DTYPES.get(name[len("tensor("):-1])
-        bits |= 1 << dtype if dtype else 0
-    return bits, seq, optional
+        kind, tensor, dtype = name.rstrip(")").partition("tensor(")
+        assert tensor, name
+        bits[kind] |= 1 << DTYPES.get(dtype, 0)
+    return list(bits.values())
 
 
 class Pool:
@@ -95,8 +92,7 @@ def type_rows(schema):
             rows.setdefault(a.type_str, [a.type_str])
     out = []
     for name, allowed in rows.items():
-        bits, seq, optional = type_bits(allowed)
-        out.append(f"{{ {quote(name)}, 0x{bits:x}u, {str(seq).lower()}, {str(optional).lower()} }}")
+        out.append("{ %s, %s }" % (quote(name), ", ".join(f"0x{bits:x}u" for bits in type_bits(allowed))))
     return out
 
 

@@ -33,7 +33,7 @@ static bool type_fits(const FormalType *f, Type t)
 {
     if (t->kind == T_TENSOR)
         return f->dtypes >> t->dtype & 1;
-    return t->kind == T_SEQUENCE ? f->seq : f->optional;
+    return t->kind == T_SEQUENCE ? f->seq != 0 : (f->optional | f->optional_seq) != 0;
 }
 
 /* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering shows. Of the inputs of a

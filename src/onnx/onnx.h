@@ -260,8 +260,12 @@ bool ox_known_scalar(Graph *g, Ox v, double *out);            /* a 0-d or one-el
 /* ---- operators: generated facts, inference, folding ------------------------------------------------ */
 
 typedef struct FormalArg { const char *name, *type; uint8_t option; /* 0 single, 1 optional, 2 variadic */ bool homogeneous; } FormalArg;
-typedef struct FormalAttr { const char *name; AttrKind kind; bool required; const char *deflt; /* as text, NULL none */ } FormalAttr;
-typedef struct FormalType { const char *name; uint32_t dtypes; /* bit 1<<DType of tensor(..) */ bool seq, optional; } FormalType;
+typedef struct FormalAttr { const char *name; AttrKind kind; /* ATTR_NONE: a sparse tensor */ bool required; const char *deflt; /* as text, NULL none */ } FormalAttr;
+typedef struct FormalType {
+    const char *name;
+    uint32_t dtypes;                                /* of tensors: bit 1<<DType, and 1<<DT_NONE for types that DType does not name */
+    uint32_t seq, optional, optional_seq;           /* of what sequences, optional tensors and optional sequences are made */
+} FormalType;
 typedef struct OpVersion {
     uint8_t since;
     bool deprecated;

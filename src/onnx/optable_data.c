@@ -210,8 +210,8 @@ static const FormalAttr attrs32[] = { { "axis", ATTR_INT, false, NULL } };
 static const FormalAttr attrs33[] = { { "axis", ATTR_INT, true, NULL } };
 static const FormalAttr attrs34[] = { { "axis", ATTR_INT, true, NULL }, { "new_axis", ATTR_INT, false, "0" } };
 static const FormalAttr attrs35[] = { { "value", ATTR_TENSOR, true, NULL } };
-static const FormalAttr attrs36[] = { { "sparse_value", ATTR_TENSOR, false, NULL }, { "value", ATTR_TENSOR, false, NULL } };
-static const FormalAttr attrs37[] = { { "sparse_value", ATTR_TENSOR, false, NULL }, { "value", ATTR_TENSOR, false, NULL }, { "value_float", ATTR_FLOAT, false, NULL }, { "value_floats", ATTR_FLOATS, false, NULL }, { "value_int", ATTR_INT, false, NULL }, { "value_ints", ATTR_INTS, false, NULL }, { "value_string", ATTR_STRING, false, NULL }, { "value_strings", ATTR_STRINGS, false, NULL } };
+static const FormalAttr attrs36[] = { { "sparse_value", ATTR_NONE, false, NULL }, { "value", ATTR_TENSOR, false, NULL } };
+static const FormalAttr attrs37[] = { { "sparse_value", ATTR_NONE, false, NULL }, { "value", ATTR_TENSOR, false, NULL }, { "value_float", ATTR_FLOAT, false, NULL }, { "value_floats", ATTR_FLOATS, false, NULL }, { "value_int", ATTR_INT, false, NULL }, { "value_ints", ATTR_INTS, false, NULL }, { "value_string", ATTR_STRING, false, NULL }, { "value_strings", ATTR_STRINGS, false, NULL } };
 static const FormalAttr attrs38[] = { { "value", ATTR_TENSOR, false, NULL } };
 static const FormalAttr attrs39[] = { { "auto_pad", ATTR_STRING, false, "NOTSET" }, { "dilations", ATTR_INTS, false, NULL }, { "group", ATTR_INT, false, "1" }, { "kernel_shape", ATTR_INTS, false, NULL }, { "pads", ATTR_INTS, false, NULL }, { "strides", ATTR_INTS, false, NULL } };
 static const FormalAttr attrs40[] = { { "auto_pad", ATTR_STRING, false, "NOTSET" }, { "dilations", ATTR_INTS, false, NULL }, { "group", ATTR_INT, false, "1" }, { "kernel_shape", ATTR_INTS, false, NULL }, { "output_padding", ATTR_INTS, false, NULL }, { "output_shape", ATTR_INTS, false, NULL }, { "pads", ATTR_INTS, false, NULL }, { "strides", ATTR_INTS, false, NULL } };
@@ -331,204 +331,209 @@ static const FormalAttr attrs153[] = { { "axes", ATTR_INTS, true, NULL } };
 static const FormalAttr attrs154[] = { { "height_scale", ATTR_FLOAT, true, NULL }, { "mode", ATTR_STRING, false, "nearest" }, { "width_scale", ATTR_FLOAT, true, NULL } };
 static const FormalAttr attrs155[] = { { "mode", ATTR_STRING, false, "nearest" }, { "scales", ATTR_FLOATS, true, NULL } };
 
-static const FormalType types0[] = { { "T", 0xc02u, false, false } };
-static const FormalType types1[] = { { "T", 0x3cfeu, false, false } };
-static const FormalType types2[] = { { "T", 0x13cfeu, false, false } };
-static const FormalType types3[] = { { "T", 0x10c02u, false, false } };
-static const FormalType types4[] = { { "T", 0x3cc2u, false, false } };
-static const FormalType types5[] = { { "T", 0x13cc2u, false, false } };
-static const FormalType types6[] = { { "T1", 0x10c02u, false, false }, { "T2", 0x80u, false, false } };
-static const FormalType types7[] = { { "T", 0x200u, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types8[] = { { "T", 0x3cfeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types9[] = { { "T", 0x13cfeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types10[] = { { "T1", 0x10c02u, false, false }, { "T2", 0x10c02u, false, false }, { "U", 0x13efeu, false, false } };
-static const FormalType types11[] = { { "T1", 0x10c02u, false, false }, { "T2", 0x10c02u, false, false }, { "U", 0x13efeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types12[] = { { "T", 0x10c02u, false, false }, { "U", 0x10c02u, false, false } };
-static const FormalType types13[] = { { "T", 0x10c02u, false, false }, { "T1", 0x10c02u, false, false }, { "T2", 0x10c02u, false, false } };
-static const FormalType types14[] = { { "T1", 0xc02u, false, false }, { "T2", 0x13efeu, false, false } };
-static const FormalType types15[] = { { "T1", 0x10c02u, false, false }, { "T2", 0x13efeu, false, false } };
-static const FormalType types16[] = { { "T1", 0x7fffefeu, false, false }, { "T2", 0x7fffefeu, false, false } };
-static const FormalType types17[] = { { "T", 0x3014u, false, false } };
-static const FormalType types18[] = { { "T", 0x30fcu, false, false } };
-static const FormalType types19[] = { { "T1", 0xc0u, false, false }, { "T2", 0x13cfeu, false, false } };
-static const FormalType types20[] = { { "T1", 0x3efeu, false, false }, { "T2", 0x3efeu, false, false } };
-static const FormalType types21[] = { { "T1", 0x3ffeu, false, false }, { "T2", 0x3ffeu, false, false } };
-static const FormalType types22[] = { { "T1", 0x13ffeu, false, false }, { "T2", 0x13ffeu, false, false } };
-static const FormalType types23[] = { { "T1", 0x1f3ffeu, false, false }, { "T2", 0x1f3ffeu, false, false } };
-static const FormalType types24[] = { { "T1", 0x7f3ffeu, false, false }, { "T2", 0x7f3ffeu, false, false } };
-static const FormalType types25[] = { { "T1", 0xff3ffeu, false, false }, { "T2", 0xff3ffeu, false, false } };
-static const FormalType types26[] = { { "T1", 0x1ff3ffeu, false, false }, { "T2", 0x1ff3ffeu, false, false } };
-static const FormalType types27[] = { { "T1", 0x7ff3ffeu, false, false }, { "T2", 0x7ff3ffeu, false, false } };
-static const FormalType types28[] = { { "T", 0x10402u, false, false } };
-static const FormalType types29[] = { { "T", 0x2u, false, false } };
-static const FormalType types30[] = { { "T", 0x1fffeu, false, false }, { "Tind", 0xc0u, false, false } };
-static const FormalType types31[] = { { "T", 0x1fffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types32[] = { { "T", 0xfffeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types33[] = { { "T", 0x1fffeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types34[] = { { "T", 0xfffeu, false, false } };
-static const FormalType types35[] = { { "T", 0x1fffeu, false, false } };
-static const FormalType types36[] = { { "S", 0xfffeu, true, false }, { "T", 0xfffeu, false, false } };
-static const FormalType types37[] = { { "T", 0x1ffffeu, false, false } };
-static const FormalType types38[] = { { "T", 0x7ffffeu, false, false } };
-static const FormalType types39[] = { { "T", 0xfffffeu, false, false } };
-static const FormalType types40[] = { { "T", 0x1fffffeu, false, false } };
-static const FormalType types41[] = { { "T", 0x7fffffeu, false, false } };
-static const FormalType types42[] = { { "T1", 0x80u, false, false }, { "T2", 0x3efeu, false, false } };
-static const FormalType types43[] = { { "T1", 0x80u, false, false }, { "T2", 0x1f3efeu, false, false } };
-static const FormalType types44[] = { { "T1", 0x80u, false, false }, { "T2", 0x7f3efeu, false, false } };
-static const FormalType types45[] = { { "T1", 0x80u, false, false }, { "T2", 0xff3efeu, false, false } };
-static const FormalType types46[] = { { "T1", 0x80u, false, false }, { "T2", 0x1ff3efeu, false, false } };
-static const FormalType types47[] = { { "T1", 0x80u, false, false }, { "T2", 0x7ff3efeu, false, false } };
-static const FormalType types48[] = { { "T1", 0xcu, false, false }, { "T2", 0xcu, false, false }, { "T3", 0x40u, false, false } };
-static const FormalType types49[] = { { "T", 0x13cc2u, false, false }, { "T2", 0xc0u, false, false } };
-static const FormalType types50[] = { { "T", 0x38c2u, false, false }, { "T2", 0xc0u, false, false } };
-static const FormalType types51[] = { { "T1", 0x10c02u, false, false }, { "T2", 0xc0u, false, false } };
-static const FormalType types52[] = { { "T1", 0x10c02u, false, false }, { "T2", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types53[] = { { "T", 0x4cu, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types54[] = { { "T1", 0x1e004cu, false, false }, { "T2", 0x10402u, false, false } };
-static const FormalType types55[] = { { "T1", 0x7e007cu, false, false }, { "T2", 0x10402u, false, false } };
-static const FormalType types56[] = { { "T1", 0xfe007cu, false, false }, { "T2", 0x10402u, false, false }, { "T3", 0x10402u, false, false } };
-static const FormalType types57[] = { { "T1", 0xfe007cu, false, false }, { "T2", 0x1010402u, false, false }, { "T3", 0x10402u, false, false } };
-static const FormalType types58[] = { { "T1", 0x6fe007cu, false, false }, { "T2", 0x1010402u, false, false }, { "T3", 0x10402u, false, false } };
-static const FormalType types59[] = { { "T", 0xc02u, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types60[] = { { "T", 0xc02u, false, false }, { "T1", 0xc02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types61[] = { { "T", 0x10c02u, false, false }, { "T1", 0xc02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types62[] = { { "T", 0x1f0c02u, false, false }, { "T1", 0x1f0c02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types63[] = { { "T1", 0x2u, false, false }, { "T2", 0x4u, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types64[] = { { "T", 0x2c0u, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types65[] = { { "T", 0x3efeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types66[] = { { "T", 0x13efeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types67[] = { { "T", 0x13ffeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types68[] = { { "T", 0xfffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types69[] = { { "T1", 0x13efeu, false, false }, { "T2", 0x13efeu, false, false } };
-static const FormalType types70[] = { { "T", 0xc02u, false, false }, { "T1", 0x40u, false, false } };
-static const FormalType types71[] = { { "T", 0x10c02u, false, false }, { "T1", 0x40u, false, false } };
-static const FormalType types72[] = { { "T", 0xfffeu, false, false }, { "Tind", 0xc0u, false, false } };
-static const FormalType types73[] = { { "T", 0x3cfeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types74[] = { { "T", 0x13cfeu, false, false }, { "T1", 0x200u, false, false } };
-static const FormalType types75[] = { { "T1", 0xfffeu, false, false }, { "T2", 0xc02u, false, false } };
-static const FormalType types76[] = { { "T1", 0x1fffeu, false, false }, { "T2", 0x10c02u, false, false } };
-static const FormalType types77[] = { { "V", 0x1fffeu, true, false } };
-static const FormalType types78[] = { { "V", 0x1fffeu, true, true } };
-static const FormalType types79[] = { { "V", 0x1ffffeu, true, true } };
-static const FormalType types80[] = { { "V", 0x7ffffeu, true, true } };
-static const FormalType types81[] = { { "V", 0xfffffeu, true, true } };
-static const FormalType types82[] = { { "V", 0x1fffffeu, true, true } };
-static const FormalType types83[] = { { "V", 0x7fffffeu, true, true } };
-static const FormalType types84[] = { { "V", 0xfffeu, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types85[] = { { "V", 0xfffeu, true, false }, { "B", 0x200u, false, false } };
-static const FormalType types86[] = { { "V", 0x1fffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types87[] = { { "V", 0x1ffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types88[] = { { "V", 0x7ffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types89[] = { { "V", 0xfffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types90[] = { { "V", 0x1fffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types91[] = { { "V", 0x7fffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types92[] = { { "T1", 0x4u, false, false }, { "T2", 0x4u, false, false } };
-static const FormalType types93[] = { { "T1", 0x802u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types94[] = { { "T1", 0x1f0c02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types95[] = { { "T1", 0xc02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types96[] = { { "T1", 0x10c02u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types97[] = { { "T", 0x10c02u, false, false }, { "U", 0x10002u, false, false } };
-static const FormalType types98[] = { { "T", 0x10402u, false, false }, { "S", 0x10402u, false, false } };
-static const FormalType types99[] = { { "V", 0xfffeu, false, false }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types100[] = { { "V", 0xfffeu, true, false }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types101[] = { { "V", 0x1fffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types102[] = { { "V", 0x1ffffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types103[] = { { "V", 0x7ffffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types104[] = { { "V", 0xfffffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types105[] = { { "V", 0x1fffffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types106[] = { { "V", 0x7fffffeu, true, true }, { "I", 0x80u, false, false }, { "B", 0x200u, false, false } };
-static const FormalType types107[] = { { "T", 0xc02u, false, false }, { "I", 0x80u, false, false } };
-static const FormalType types108[] = { { "T", 0xc0eu, false, false }, { "I", 0x80u, false, false } };
-static const FormalType types109[] = { { "T", 0x10c0eu, false, false }, { "I", 0x80u, false, false } };
-static const FormalType types110[] = { { "T1", 0xc02u, false, false }, { "T2", 0x80u, false, false } };
-static const FormalType types111[] = { { "T1", 0xc0u, false, false }, { "T2", 0x10c02u, false, false }, { "T3", 0x13cfeu, false, false } };
-static const FormalType types112[] = { { "T1", 0xc02u, false, false }, { "T2", 0xc0u, false, false } };
-static const FormalType types113[] = { { "T", 0xceau, false, false } };
-static const FormalType types114[] = { { "T", 0x10ceau, false, false } };
-static const FormalType types115[] = { { "T", 0xc02u, false, false }, { "Tind", 0xc0u, false, false } };
-static const FormalType types116[] = { { "T", 0x10c02u, false, false }, { "Tind", 0xc0u, false, false } };
-static const FormalType types117[] = { { "tensor(float)", 0x2u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types118[] = { { "T", 0x200u, false, false } };
-static const FormalType types119[] = { { "T1", 0x3cfeu, false, false }, { "T2", 0x3cfeu, false, false }, { "T3", 0xfffeu, false, false } };
-static const FormalType types120[] = { { "T1", 0x3cfeu, false, false }, { "T2", 0x3cfeu, false, false }, { "T3", 0x1fffeu, false, false } };
-static const FormalType types121[] = { { "V", 0xfffeu, true, false }, { "O", 0xfffeu, true, true } };
-static const FormalType types122[] = { { "V", 0x7fffffeu, true, false }, { "O", 0x7fffffeu, true, true } };
-static const FormalType types123[] = { { "O", 0xfffeu, true, true }, { "V", 0xfffeu, true, false } };
-static const FormalType types124[] = { { "O", 0x7fffffeu, true, true }, { "V", 0x7fffffeu, true, false } };
-static const FormalType types125[] = { { "O", 0xfffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types126[] = { { "O", 0x7fffffeu, true, true }, { "B", 0x200u, false, false } };
-static const FormalType types127[] = { { "T", 0x1fffeu, false, false }, { "Tind", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types128[] = { { "T", 0x7ffffeu, false, false }, { "Tind", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types129[] = { { "T", 0xfffffeu, false, false }, { "Tind", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types130[] = { { "T", 0x1fffffeu, false, false }, { "Tind", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types131[] = { { "T", 0x7fffffeu, false, false }, { "Tind", 0xc0u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types132[] = { { "T", 0xcc2u, false, false }, { "T1", 0x3cfeu, false, false } };
-static const FormalType types133[] = { { "T", 0x10cc2u, false, false }, { "T1", 0x3cfeu, false, false } };
-static const FormalType types134[] = { { "T", 0x10cc2u, false, false }, { "T1", 0x13cfeu, false, false } };
-static const FormalType types135[] = { { "T1", 0xcu, false, false }, { "T2", 0xcu, false, false }, { "T3", 0xcu, false, false }, { "T4", 0x40u, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types136[] = { { "T1", 0xcu, false, false }, { "T2", 0xcu, false, false }, { "T3", 0xcu, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types137[] = { { "TS", 0x10402u, false, false }, { "T1", 0x1e000cu, false, false }, { "T2", 0x1e000cu, false, false }, { "T3", 0x1e000cu, false, false } };
-static const FormalType types138[] = { { "T1", 0x42u, false, false }, { "T2", 0xcu, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types139[] = { { "T1", 0x10442u, false, false }, { "T2", 0x1e000cu, false, false } };
-static const FormalType types140[] = { { "T1", 0x10442u, false, false }, { "T2", 0x7e003cu, false, false } };
-static const FormalType types141[] = { { "T1", 0x10442u, false, false }, { "T2", 0x10442u, false, false }, { "T3", 0xfe003cu, false, false } };
-static const FormalType types142[] = { { "T1", 0x10442u, false, false }, { "T2", 0x1010442u, false, false }, { "T3", 0xfe003cu, false, false } };
-static const FormalType types143[] = { { "T1", 0x10442u, false, false }, { "T2", 0x1010442u, false, false }, { "T3", 0x6fe003cu, false, false } };
-static const FormalType types144[] = { { "T", 0x10c02u, false, false }, { "V", 0x10c02u, false, false } };
-static const FormalType types145[] = { { "T", 0x8e2u, false, false } };
-static const FormalType types146[] = { { "T", 0x10ce2u, false, false } };
-static const FormalType types147[] = { { "T", 0x13cc2u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types148[] = { { "T", 0x10c02u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types149[] = { { "T", 0x3cceu, false, false } };
-static const FormalType types150[] = { { "T", 0x13cceu, false, false } };
-static const FormalType types151[] = { { "T", 0x13cceu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types152[] = { { "T", 0x13eceu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types153[] = { { "T1", 0x100u, false, false }, { "T2", 0x200u, false, false } };
-static const FormalType types154[] = { { "T", 0x1ffffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types155[] = { { "T", 0x7ffffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types156[] = { { "T", 0xfffffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types157[] = { { "T", 0x1fffffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types158[] = { { "T", 0x7fffffeu, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types159[] = { { "T", 0xfffeu, false, false }, { "tensor(float)", 0x2u, false, false } };
-static const FormalType types160[] = { { "T1", 0xfffeu, false, false }, { "T2", 0xc02u, false, false }, { "tensor(float)", 0x2u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types161[] = { { "T1", 0x1fffeu, false, false }, { "T2", 0xc02u, false, false }, { "tensor(float)", 0x2u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types162[] = { { "T", 0x10402u, false, false }, { "M", 0x80u, false, false } };
-static const FormalType types163[] = { { "I", 0x80u, false, false }, { "V", 0xfffeu, false, false } };
-static const FormalType types164[] = { { "V", 0xfffeu, false, false } };
-static const FormalType types165[] = { { "V", 0x1fffeu, false, false } };
-static const FormalType types166[] = { { "V", 0x1ffffeu, false, false } };
-static const FormalType types167[] = { { "V", 0x7ffffeu, false, false } };
-static const FormalType types168[] = { { "V", 0xfffffeu, false, false } };
-static const FormalType types169[] = { { "V", 0x1fffffeu, false, false } };
-static const FormalType types170[] = { { "V", 0x7fffffeu, false, false } };
-static const FormalType types171[] = { { "S", 0xfffeu, true, false }, { "T", 0xfffeu, false, false }, { "I", 0xc0u, false, false } };
-static const FormalType types172[] = { { "T", 0xfffeu, false, false }, { "S", 0xfffeu, true, false } };
-static const FormalType types173[] = { { "S", 0xfffeu, true, false } };
-static const FormalType types174[] = { { "S", 0xfffeu, true, false }, { "I", 0xc0u, false, false } };
-static const FormalType types175[] = { { "T", 0xfffeu, false, false }, { "S", 0xfffeu, true, false }, { "I", 0xc0u, false, false } };
-static const FormalType types176[] = { { "S", 0xfffeu, true, false }, { "I", 0x80u, false, false } };
-static const FormalType types177[] = { { "S", 0xfffeu, true, false }, { "V", 0xfffeu, true, false } };
-static const FormalType types178[] = { { "T", 0xfffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types179[] = { { "T", 0x1fffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types180[] = { { "T", 0x1ffffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types181[] = { { "T", 0x7ffffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types182[] = { { "T", 0xfffffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types183[] = { { "T", 0x1fffffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types184[] = { { "T", 0x7fffffeu, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types185[] = { { "T", 0xfffeu, false, false }, { "I", 0xc0u, false, false }, { "S", 0xfffeu, true, false } };
-static const FormalType types186[] = { { "T", 0x1fffeu, false, false }, { "I", 0xc0u, false, false }, { "S", 0x1fffeu, true, false } };
-static const FormalType types187[] = { { "T", 0x100u, false, false } };
-static const FormalType types188[] = { { "tensor(string)", 0x100u, false, false } };
-static const FormalType types189[] = { { "T1", 0x100u, false, false }, { "T2", 0x100u, false, false }, { "T3", 0x80u, false, false } };
-static const FormalType types190[] = { { "T", 0x1c0u, false, false }, { "T1", 0x2u, false, false } };
-static const FormalType types191[] = { { "T", 0xc02u, false, false }, { "T1", 0x80u, false, false } };
-static const FormalType types192[] = { { "T", 0xc02u, false, false }, { "I", 0x80u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types193[] = { { "T", 0x3cfeu, false, false }, { "I", 0x80u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types194[] = { { "T", 0x13cfeu, false, false }, { "I", 0x80u, false, false }, { "tensor(int64)", 0x80u, false, false } };
-static const FormalType types195[] = { { "T", 0xec2u, false, false } };
-static const FormalType types196[] = { { "B", 0x200u, false, false }, { "T", 0xfffeu, false, false } };
-static const FormalType types197[] = { { "B", 0x200u, false, false }, { "T", 0x1fffeu, false, false } };
+static const FormalType types0[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types1[] = { { "T", 0x3cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types2[] = { { "T", 0x13cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types3[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types4[] = { { "T", 0x3cc2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types5[] = { { "T", 0x13cc2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types6[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types7[] = { { "T", 0x200u, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types8[] = { { "T", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types9[] = { { "T", 0x13cfeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types10[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "U", 0x13efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types11[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "U", 0x13efeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types12[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "U", 0x10c02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types13[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x10c02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types14[] = { { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x13efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types15[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x13efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types16[] = { { "T1", 0x7fffefeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x7fffefeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types17[] = { { "T", 0x3014u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types18[] = { { "T", 0x30fcu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types19[] = { { "T1", 0xc0u, 0x0u, 0x0u, 0x0u }, { "T2", 0x13cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types20[] = { { "T1", 0x3efeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types21[] = { { "T1", 0x3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types22[] = { { "T1", 0x13ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x13ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types23[] = { { "T1", 0x1f3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x1f3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types24[] = { { "T1", 0x7f3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x7f3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types25[] = { { "T1", 0xff3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0xff3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types26[] = { { "T1", 0x1ff3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x1ff3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types27[] = { { "T1", 0x7ff3ffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x7ff3ffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types28[] = { { "T1", 0x7ff3fffu, 0x0u, 0x0u, 0x0u }, { "T2", 0x7ff3fffu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types29[] = { { "T", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types30[] = { { "T", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types31[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types32[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types33[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types34[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types35[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types36[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types37[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "T", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types38[] = { { "T", 0x1ffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types39[] = { { "T", 0x7ffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types40[] = { { "T", 0xfffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types41[] = { { "T", 0x1fffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types42[] = { { "T", 0x7fffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types43[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0x3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types44[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1f3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types45[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0x7f3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types46[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0xff3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types47[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1ff3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types48[] = { { "T1", 0x80u, 0x0u, 0x0u, 0x0u }, { "T2", 0x7ff3efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types49[] = { { "T1", 0xcu, 0x0u, 0x0u, 0x0u }, { "T2", 0xcu, 0x0u, 0x0u, 0x0u }, { "T3", 0x40u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types50[] = { { "T", 0x13cc2u, 0x0u, 0x0u, 0x0u }, { "T2", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types51[] = { { "T", 0x38c2u, 0x0u, 0x0u, 0x0u }, { "T2", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types52[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types53[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types54[] = { { "T", 0x4cu, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types55[] = { { "T1", 0x1e004cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types56[] = { { "T1", 0x7e007cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types57[] = { { "T1", 0xfe007cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x10402u, 0x0u, 0x0u, 0x0u }, { "T3", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types58[] = { { "T1", 0xfe007cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010402u, 0x0u, 0x0u, 0x0u }, { "T3", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types59[] = { { "T1", 0x6fe007cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010402u, 0x0u, 0x0u, 0x0u }, { "T3", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types60[] = { { "T1", 0x6fe007du, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010402u, 0x0u, 0x0u, 0x0u }, { "T3", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types61[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types62[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types63[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types64[] = { { "T", 0x1f0c02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x1f0c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types65[] = { { "T1", 0x2u, 0x0u, 0x0u, 0x0u }, { "T2", 0x4u, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types66[] = { { "T", 0x2c0u, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types67[] = { { "T", 0x3efeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types68[] = { { "T", 0x13efeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types69[] = { { "T", 0x13ffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types70[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types71[] = { { "T1", 0x13efeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x13efeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types72[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x40u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types73[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x40u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types74[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types75[] = { { "T", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types76[] = { { "T", 0x13cfeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types77[] = { { "T1", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0xc02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types78[] = { { "T1", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x10c02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types79[] = { { "V", 0x1fffeu, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types80[] = { { "V", 0x1fffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types81[] = { { "V", 0x1ffffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types82[] = { { "V", 0x7ffffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types83[] = { { "V", 0xfffffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types84[] = { { "V", 0x1fffffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types85[] = { { "V", 0x7fffffeu, 0xfffeu, 0xfffeu, 0xfffeu } };
+static const FormalType types86[] = { { "V", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types87[] = { { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types88[] = { { "V", 0x1fffeu, 0x1fffeu, 0x1fffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types89[] = { { "V", 0x1ffffeu, 0x1ffffeu, 0x1ffffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types90[] = { { "V", 0x7ffffeu, 0x7ffffeu, 0x7ffffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types91[] = { { "V", 0xfffffeu, 0xfffffeu, 0xfffffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types92[] = { { "V", 0x1fffffeu, 0x1fffffeu, 0x1fffffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types93[] = { { "V", 0x7fffffeu, 0x7fffffeu, 0x7fffffeu, 0x1fffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types94[] = { { "T1", 0x4u, 0x0u, 0x0u, 0x0u }, { "T2", 0x4u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types95[] = { { "T1", 0x802u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types96[] = { { "T1", 0x1f0c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types97[] = { { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types98[] = { { "T1", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types99[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "U", 0x10002u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types100[] = { { "T", 0x10402u, 0x0u, 0x0u, 0x0u }, { "S", 0x10402u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types101[] = { { "V", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types102[] = { { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types103[] = { { "V", 0x1fffeu, 0x1fffeu, 0x1fffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types104[] = { { "V", 0x1ffffeu, 0x1ffffeu, 0x1ffffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types105[] = { { "V", 0x7ffffeu, 0x7ffffeu, 0x7ffffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types106[] = { { "V", 0xfffffeu, 0xfffffeu, 0xfffffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types107[] = { { "V", 0x1fffffeu, 0x1fffffeu, 0x1fffffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types108[] = { { "V", 0x7fffffeu, 0x7fffffeu, 0x7fffffeu, 0x1fffeu }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types109[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types110[] = { { "T", 0xc0eu, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types111[] = { { "T", 0x10c0eu, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types112[] = { { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types113[] = { { "T1", 0xc0u, 0x0u, 0x0u, 0x0u }, { "T2", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "T3", 0x13cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types114[] = { { "T1", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T2", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types115[] = { { "T", 0xceau, 0x0u, 0x0u, 0x0u } };
+static const FormalType types116[] = { { "T", 0x10ceau, 0x0u, 0x0u, 0x0u } };
+static const FormalType types117[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types118[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types119[] = { { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types120[] = { { "T", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types121[] = { { "T1", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "T3", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types122[] = { { "T1", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "T2", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "T3", 0x1fffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types123[] = { { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u }, { "O", 0x0u, 0x0u, 0xfffeu, 0xfffeu } };
+static const FormalType types124[] = { { "V", 0x7ffffffu, 0x7ffffffu, 0x0u, 0x0u }, { "O", 0x0u, 0x0u, 0x7ffffffu, 0x7ffffffu } };
+static const FormalType types125[] = { { "O", 0x0u, 0x0u, 0xfffeu, 0xfffeu }, { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types126[] = { { "O", 0xfffeu, 0xfffeu, 0xfffeu, 0xfffeu }, { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types127[] = { { "O", 0x7ffffffu, 0x7ffffffu, 0x7ffffffu, 0x7ffffffu }, { "V", 0x7ffffffu, 0x7ffffffu, 0x0u, 0x0u } };
+static const FormalType types128[] = { { "O", 0x0u, 0x0u, 0xfffeu, 0xfffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types129[] = { { "O", 0xfffeu, 0xfffeu, 0xfffeu, 0xfffeu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types130[] = { { "O", 0x7ffffffu, 0x7ffffffu, 0x7ffffffu, 0x7ffffffu }, { "B", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types131[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types132[] = { { "T", 0x7ffffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types133[] = { { "T", 0xfffffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types134[] = { { "T", 0x1fffffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types135[] = { { "T", 0x7fffffeu, 0x0u, 0x0u, 0x0u }, { "Tind", 0xc0u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types136[] = { { "T", 0xcc2u, 0x0u, 0x0u, 0x0u }, { "T1", 0x3cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types137[] = { { "T", 0x10cc2u, 0x0u, 0x0u, 0x0u }, { "T1", 0x3cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types138[] = { { "T", 0x10cc2u, 0x0u, 0x0u, 0x0u }, { "T1", 0x13cfeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types139[] = { { "T1", 0xcu, 0x0u, 0x0u, 0x0u }, { "T2", 0xcu, 0x0u, 0x0u, 0x0u }, { "T3", 0xcu, 0x0u, 0x0u, 0x0u }, { "T4", 0x40u, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types140[] = { { "T1", 0xcu, 0x0u, 0x0u, 0x0u }, { "T2", 0xcu, 0x0u, 0x0u, 0x0u }, { "T3", 0xcu, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types141[] = { { "TS", 0x10402u, 0x0u, 0x0u, 0x0u }, { "T1", 0x1e000cu, 0x0u, 0x0u, 0x0u }, { "T2", 0x1e000cu, 0x0u, 0x0u, 0x0u }, { "T3", 0x1e000cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types142[] = { { "T1", 0x42u, 0x0u, 0x0u, 0x0u }, { "T2", 0xcu, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types143[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1e000cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types144[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x7e003cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types145[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T3", 0xfe003cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types146[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010442u, 0x0u, 0x0u, 0x0u }, { "T3", 0xfe003cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types147[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010442u, 0x0u, 0x0u, 0x0u }, { "T3", 0x6fe003cu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types148[] = { { "T1", 0x10442u, 0x0u, 0x0u, 0x0u }, { "T2", 0x1010442u, 0x0u, 0x0u, 0x0u }, { "T3", 0x6fe003du, 0x0u, 0x0u, 0x0u } };
+static const FormalType types149[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "V", 0x10c02u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types150[] = { { "T", 0x8e2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types151[] = { { "T", 0x10ce2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types152[] = { { "T", 0x13cc2u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types153[] = { { "T", 0x10c02u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types154[] = { { "T", 0x3cceu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types155[] = { { "T", 0x13cceu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types156[] = { { "T", 0x13cceu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types157[] = { { "T", 0x13eceu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types158[] = { { "T1", 0x100u, 0x0u, 0x0u, 0x0u }, { "T2", 0x200u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types159[] = { { "T", 0x1ffffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types160[] = { { "T", 0x7ffffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types161[] = { { "T", 0xfffffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types162[] = { { "T", 0x1fffffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types163[] = { { "T", 0x7fffffeu, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types164[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types165[] = { { "T1", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0xc02u, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types166[] = { { "T1", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "T2", 0xc02u, 0x0u, 0x0u, 0x0u }, { "tensor(float)", 0x2u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types167[] = { { "T", 0x10402u, 0x0u, 0x0u, 0x0u }, { "M", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types168[] = { { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "V", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types169[] = { { "V", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types170[] = { { "V", 0x1fffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types171[] = { { "V", 0x1ffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types172[] = { { "V", 0x7ffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types173[] = { { "V", 0xfffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types174[] = { { "V", 0x1fffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types175[] = { { "V", 0x7fffffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types176[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "I", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types177[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "S", 0x0u, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types178[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types179[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "I", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types180[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "I", 0xc0u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types181[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types182[] = { { "S", 0x0u, 0xfffeu, 0x0u, 0x0u }, { "V", 0xfffeu, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types183[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types184[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types185[] = { { "T", 0x1ffffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types186[] = { { "T", 0x7ffffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types187[] = { { "T", 0xfffffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types188[] = { { "T", 0x1fffffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types189[] = { { "T", 0x7fffffeu, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types190[] = { { "T", 0xfffeu, 0x0u, 0x0u, 0x0u }, { "I", 0xc0u, 0x0u, 0x0u, 0x0u }, { "S", 0x0u, 0xfffeu, 0x0u, 0x0u } };
+static const FormalType types191[] = { { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u }, { "I", 0xc0u, 0x0u, 0x0u, 0x0u }, { "S", 0x0u, 0x1fffeu, 0x0u, 0x0u } };
+static const FormalType types192[] = { { "T", 0x100u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types193[] = { { "tensor(string)", 0x100u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types194[] = { { "T1", 0x100u, 0x0u, 0x0u, 0x0u }, { "T2", 0x100u, 0x0u, 0x0u, 0x0u }, { "T3", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types195[] = { { "T", 0x1c0u, 0x0u, 0x0u, 0x0u }, { "T1", 0x2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types196[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "T1", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types197[] = { { "T", 0xc02u, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types198[] = { { "T", 0x3cfeu, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types199[] = { { "T", 0x13cfeu, 0x0u, 0x0u, 0x0u }, { "I", 0x80u, 0x0u, 0x0u, 0x0u }, { "tensor(int64)", 0x80u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types200[] = { { "T", 0xec2u, 0x0u, 0x0u, 0x0u } };
+static const FormalType types201[] = { { "B", 0x200u, 0x0u, 0x0u, 0x0u }, { "T", 0xfffeu, 0x0u, 0x0u, 0x0u } };
+static const FormalType types202[] = { { "B", 0x200u, 0x0u, 0x0u, 0x0u }, { "T", 0x1fffeu, 0x0u, 0x0u, 0x0u } };
 
 static const OpVersion v_Abs[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
@@ -642,7 +647,7 @@ static const OpVersion v_Cast[] = {
     { 23, false, 1, 1, 1, 1, 1, 1, 2, 2, args20, args21, attrs22, types25 },
     { 24, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs23, types26 },
     { 25, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs23, types27 },
-    { 28, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs23, types27 }
+    { 28, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs23, types28 }
 };
 static const OpVersion v_CastLike[] = {
     { 15, false, 2, 2, 1, 1, 2, 1, 0, 2, args25, args21, NULL, types22 },
@@ -653,7 +658,7 @@ static const OpVersion v_CastLike[] = {
     { 25, false, 2, 2, 1, 1, 2, 1, 2, 2, args25, args21, attrs25, types27 }
 };
 static const OpVersion v_CausalConvWithState[] = {
-    { 27, false, 2, 4, 2, 2, 4, 2, 1, 1, args26, args27, attrs26, types28 }
+    { 27, false, 2, 4, 2, 2, 4, 2, 1, 1, args26, args27, attrs26, types29 }
 };
 static const OpVersion v_Ceil[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
@@ -661,11 +666,11 @@ static const OpVersion v_Ceil[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 }
 };
 static const OpVersion v_Celu[] = {
-    { 12, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types29 },
+    { 12, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types30 },
     { 28, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types3 }
 };
 static const OpVersion v_CenterCropPad[] = {
-    { 18, false, 2, 2, 1, 1, 2, 1, 1, 2, args28, args29, attrs28, types30 }
+    { 18, false, 2, 2, 1, 1, 2, 1, 1, 2, args28, args29, attrs28, types31 }
 };
 static const OpVersion v_Clip[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args2, args3, attrs29, types0 },
@@ -675,41 +680,41 @@ static const OpVersion v_Clip[] = {
     { 13, false, 1, 3, 1, 1, 3, 1, 0, 1, args30, args3, NULL, types2 }
 };
 static const OpVersion v_Col2Im[] = {
-    { 18, false, 3, 3, 1, 1, 3, 1, 3, 2, args31, args3, attrs31, types31 }
+    { 18, false, 3, 3, 1, 1, 3, 1, 3, 2, args31, args3, attrs31, types32 }
 };
 static const OpVersion v_Compress[] = {
-    { 9, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types32 },
-    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types32 },
-    { 28, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types33 }
+    { 9, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types33 },
+    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types33 },
+    { 28, false, 2, 2, 1, 1, 2, 1, 1, 2, args32, args3, attrs32, types34 }
 };
 static const OpVersion v_Concat[] = {
     { 1, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs32, types0 },
-    { 4, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types34 },
-    { 11, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types34 },
-    { 13, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types35 }
+    { 4, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types35 },
+    { 11, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types35 },
+    { 13, false, 1, 255, 1, 1, 1, 1, 1, 1, args33, args34, attrs33, types36 }
 };
 static const OpVersion v_ConcatFromSequence[] = {
-    { 11, false, 1, 1, 1, 1, 1, 1, 2, 2, args35, args34, attrs34, types36 }
+    { 11, false, 1, 1, 1, 1, 1, 1, 2, 2, args35, args34, attrs34, types37 }
 };
 static const OpVersion v_Constant[] = {
     { 1, false, 0, 0, 1, 1, 0, 1, 1, 1, NULL, args3, attrs35, types0 },
-    { 9, false, 0, 0, 1, 1, 0, 1, 1, 1, NULL, args3, attrs35, types34 },
-    { 11, false, 0, 0, 1, 1, 0, 1, 2, 1, NULL, args3, attrs36, types34 },
-    { 12, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types34 },
-    { 13, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types35 },
-    { 19, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types37 },
-    { 21, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types38 },
-    { 23, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types39 },
-    { 24, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types40 },
-    { 25, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types41 }
+    { 9, false, 0, 0, 1, 1, 0, 1, 1, 1, NULL, args3, attrs35, types35 },
+    { 11, false, 0, 0, 1, 1, 0, 1, 2, 1, NULL, args3, attrs36, types35 },
+    { 12, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types35 },
+    { 13, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types36 },
+    { 19, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types38 },
+    { 21, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types39 },
+    { 23, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types40 },
+    { 24, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types41 },
+    { 25, false, 0, 0, 1, 1, 0, 1, 8, 1, NULL, args3, attrs37, types42 }
 };
 static const OpVersion v_ConstantOfShape[] = {
-    { 9, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types42 },
-    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types43 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types44 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types45 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types46 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types47 }
+    { 9, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types43 },
+    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types44 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types45 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types46 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types47 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 1, 2, args20, args21, attrs38, types48 }
 };
 static const OpVersion v_Conv[] = {
     { 1, false, 2, 3, 1, 1, 3, 1, 6, 1, args36, args1, attrs39, types0 },
@@ -717,7 +722,7 @@ static const OpVersion v_Conv[] = {
     { 22, false, 2, 3, 1, 1, 3, 1, 6, 1, args36, args1, attrs39, types3 }
 };
 static const OpVersion v_ConvInteger[] = {
-    { 10, false, 2, 4, 1, 1, 4, 1, 6, 3, args37, args38, attrs39, types48 }
+    { 10, false, 2, 4, 1, 1, 4, 1, 6, 3, args37, args38, attrs39, types49 }
 };
 static const OpVersion v_ConvTranspose[] = {
     { 1, false, 2, 3, 1, 1, 3, 1, 8, 1, args36, args1, attrs40, types0 },
@@ -733,35 +738,35 @@ static const OpVersion v_Cosh[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types3 }
 };
 static const OpVersion v_CumProd[] = {
-    { 26, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types49 }
+    { 26, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types50 }
 };
 static const OpVersion v_CumSum[] = {
-    { 11, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types50 },
-    { 14, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types49 }
+    { 11, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types51 },
+    { 14, false, 2, 2, 1, 1, 2, 1, 2, 2, args39, args40, attrs41, types50 }
 };
 static const OpVersion v_DFT[] = {
-    { 17, false, 1, 2, 1, 1, 2, 1, 3, 2, args41, args42, attrs42, types51 },
-    { 20, false, 1, 3, 1, 1, 3, 1, 2, 3, args43, args42, attrs43, types52 }
+    { 17, false, 1, 2, 1, 1, 2, 1, 3, 2, args41, args42, attrs42, types52 },
+    { 20, false, 1, 3, 1, 1, 3, 1, 2, 3, args43, args42, attrs43, types53 }
 };
 static const OpVersion v_DeformConv[] = {
     { 19, false, 3, 5, 1, 1, 5, 1, 6, 1, args44, args1, attrs44, types0 },
     { 22, false, 3, 5, 1, 1, 5, 1, 6, 1, args44, args1, attrs44, types3 }
 };
 static const OpVersion v_DepthToSpace[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types34 },
-    { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types34 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types35 },
-    { 28, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types35 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types35 },
+    { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types35 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types36 },
+    { 28, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types36 }
 };
 static const OpVersion v_DequantizeLinear[] = {
-    { 10, false, 2, 3, 1, 1, 3, 1, 0, 2, args45, args46, NULL, types53 },
-    { 13, false, 2, 3, 1, 1, 3, 1, 1, 2, args45, args46, attrs47, types53 },
-    { 19, false, 2, 3, 1, 1, 3, 1, 1, 2, args47, args48, attrs47, types54 },
-    { 21, false, 2, 3, 1, 1, 3, 1, 2, 2, args47, args48, attrs48, types55 },
-    { 23, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types56 },
-    { 24, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types57 },
-    { 25, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types58 },
-    { 28, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types58 }
+    { 10, false, 2, 3, 1, 1, 3, 1, 0, 2, args45, args46, NULL, types54 },
+    { 13, false, 2, 3, 1, 1, 3, 1, 1, 2, args45, args46, attrs47, types54 },
+    { 19, false, 2, 3, 1, 1, 3, 1, 1, 2, args47, args48, attrs47, types55 },
+    { 21, false, 2, 3, 1, 1, 3, 1, 2, 2, args47, args48, attrs48, types56 },
+    { 23, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types57 },
+    { 24, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types58 },
+    { 25, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types59 },
+    { 28, false, 2, 3, 1, 1, 3, 1, 3, 3, args47, args38, attrs49, types60 }
 };
 static const OpVersion v_Det[] = {
     { 11, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types0 },
@@ -778,13 +783,13 @@ static const OpVersion v_Dropout[] = {
     { 1, false, 1, 1, 1, 2, 1, 2, 3, 1, args9, args49, attrs50, types0 },
     { 6, false, 1, 1, 1, 2, 1, 2, 2, 1, args9, args49, attrs51, types0 },
     { 7, false, 1, 1, 1, 2, 1, 2, 1, 1, args9, args49, attrs52, types0 },
-    { 10, false, 1, 1, 1, 2, 1, 2, 1, 2, args9, args50, attrs52, types59 },
-    { 12, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types60 },
-    { 13, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types61 },
-    { 22, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types62 }
+    { 10, false, 1, 1, 1, 2, 1, 2, 1, 2, args9, args50, attrs52, types61 },
+    { 12, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types62 },
+    { 13, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types63 },
+    { 22, false, 1, 3, 1, 2, 3, 2, 1, 3, args51, args52, attrs53, types64 }
 };
 static const OpVersion v_DynamicQuantizeLinear[] = {
-    { 11, false, 1, 1, 3, 3, 1, 3, 0, 3, args53, args54, NULL, types63 }
+    { 11, false, 1, 1, 3, 3, 1, 3, 0, 3, args53, args54, NULL, types65 }
 };
 static const OpVersion v_Einsum[] = {
     { 12, false, 1, 255, 1, 1, 1, 1, 1, 1, args55, args56, attrs54, types1 },
@@ -796,11 +801,11 @@ static const OpVersion v_Elu[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types3 }
 };
 static const OpVersion v_Equal[] = {
-    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types64 },
-    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types64 },
-    { 11, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types65 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types66 },
-    { 19, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types67 }
+    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types66 },
+    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types66 },
+    { 11, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types67 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types68 },
+    { 19, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types69 }
 };
 static const OpVersion v_Erf[] = {
     { 9, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types1 },
@@ -812,22 +817,22 @@ static const OpVersion v_Exp[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types3 }
 };
 static const OpVersion v_Expand[] = {
-    { 8, false, 2, 2, 1, 1, 2, 1, 0, 2, args57, args3, NULL, types68 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args57, args3, NULL, types31 }
+    { 8, false, 2, 2, 1, 1, 2, 1, 0, 2, args57, args3, NULL, types70 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args57, args3, NULL, types32 }
 };
 static const OpVersion v_EyeLike[] = {
     { 9, false, 1, 1, 1, 1, 1, 1, 2, 2, args20, args21, attrs56, types20 },
-    { 22, false, 1, 1, 1, 1, 1, 1, 2, 2, args20, args21, attrs56, types69 }
+    { 22, false, 1, 1, 1, 1, 1, 1, 2, 2, args20, args21, attrs56, types71 }
 };
 static const OpVersion v_Flatten[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types0 },
-    { 9, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types34 },
-    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types34 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types35 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types38 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types39 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types40 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types41 }
+    { 9, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types35 },
+    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types35 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types36 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types39 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types40 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types41 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types42 }
 };
 static const OpVersion v_Floor[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
@@ -835,25 +840,25 @@ static const OpVersion v_Floor[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 }
 };
 static const OpVersion v_GRU[] = {
-    { 1, false, 3, 6, 2, 2, 6, 2, 7, 2, args58, args59, attrs57, types70 },
-    { 3, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs58, types70 },
-    { 7, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs59, types70 },
-    { 14, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs60, types70 },
-    { 22, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs60, types71 }
+    { 1, false, 3, 6, 2, 2, 6, 2, 7, 2, args58, args59, attrs57, types72 },
+    { 3, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs58, types72 },
+    { 7, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs59, types72 },
+    { 14, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs60, types72 },
+    { 22, false, 3, 6, 0, 2, 6, 2, 8, 2, args58, args60, attrs60, types73 }
 };
 static const OpVersion v_Gather[] = {
-    { 1, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types72 },
-    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types72 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types30 }
+    { 1, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types74 },
+    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types74 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types31 }
 };
 static const OpVersion v_GatherElements[] = {
-    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types72 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types30 }
+    { 11, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types74 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args61, args3, attrs61, types31 }
 };
 static const OpVersion v_GatherND[] = {
-    { 11, false, 2, 2, 1, 1, 2, 1, 0, 2, args62, args3, NULL, types68 },
-    { 12, false, 2, 2, 1, 1, 2, 1, 1, 2, args62, args3, attrs62, types68 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args62, args3, attrs62, types31 }
+    { 11, false, 2, 2, 1, 1, 2, 1, 0, 2, args62, args3, NULL, types70 },
+    { 12, false, 2, 2, 1, 1, 2, 1, 1, 2, args62, args3, attrs62, types70 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 1, 2, args62, args3, attrs62, types32 }
 };
 static const OpVersion v_Gelu[] = {
     { 20, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs63, types3 }
@@ -880,19 +885,19 @@ static const OpVersion v_GlobalMaxPool[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 }
 };
 static const OpVersion v_Greater[] = {
-    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types59 },
-    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types59 },
-    { 9, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types73 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types74 }
+    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types61 },
+    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types61 },
+    { 9, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types75 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types76 }
 };
 static const OpVersion v_GreaterOrEqual[] = {
-    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types73 },
-    { 16, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types74 }
+    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types75 },
+    { 16, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types76 }
 };
 static const OpVersion v_GridSample[] = {
-    { 16, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs68, types75 },
-    { 20, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs69, types75 },
-    { 22, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs69, types76 }
+    { 16, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs68, types77 },
+    { 20, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs69, types77 },
+    { 22, false, 2, 2, 1, 1, 2, 1, 3, 2, args65, args66, attrs69, types78 }
 };
 static const OpVersion v_GroupNormalization[] = {
     { 18, true, 3, 3, 1, 1, 3, 1, 2, 1, args67, args1, attrs70, types3 },
@@ -919,29 +924,29 @@ static const OpVersion v_Hardmax[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs74, types3 }
 };
 static const OpVersion v_Identity[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types34 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types35 },
-    { 14, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types77 },
-    { 16, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types78 },
-    { 19, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types79 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types80 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types81 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types82 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types83 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types35 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types36 },
+    { 14, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types79 },
+    { 16, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types80 },
+    { 19, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types81 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types82 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types83 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types84 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 0, 1, args68, args69, NULL, types85 }
 };
 static const OpVersion v_If[] = {
-    { 1, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types84 },
-    { 11, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types84 },
-    { 13, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types85 },
-    { 16, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types86 },
-    { 19, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types87 },
-    { 21, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types88 },
-    { 23, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types89 },
-    { 24, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types90 },
-    { 25, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types91 }
+    { 1, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types86 },
+    { 11, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types86 },
+    { 13, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types87 },
+    { 16, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types88 },
+    { 19, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types89 },
+    { 21, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types90 },
+    { 23, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types91 },
+    { 24, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types92 },
+    { 25, false, 1, 1, 1, 255, 1, 1, 2, 2, args70, args71, attrs75, types93 }
 };
 static const OpVersion v_ImageDecoder[] = {
-    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args72, args73, attrs76, types92 }
+    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args72, args73, attrs76, types94 }
 };
 static const OpVersion v_InstanceNormalization[] = {
     { 1, false, 3, 3, 1, 1, 3, 1, 2, 1, args74, args3, attrs77, types0 },
@@ -949,26 +954,26 @@ static const OpVersion v_InstanceNormalization[] = {
     { 22, false, 3, 3, 1, 1, 3, 1, 1, 1, args74, args3, attrs78, types3 }
 };
 static const OpVersion v_IsInf[] = {
-    { 10, false, 1, 1, 1, 1, 1, 1, 2, 2, args75, args76, attrs79, types93 },
-    { 20, false, 1, 1, 1, 1, 1, 1, 2, 2, args75, args76, attrs79, types94 }
+    { 10, false, 1, 1, 1, 1, 1, 1, 2, 2, args75, args76, attrs79, types95 },
+    { 20, false, 1, 1, 1, 1, 1, 1, 2, 2, args75, args76, attrs79, types96 }
 };
 static const OpVersion v_IsNaN[] = {
-    { 9, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types95 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types96 },
-    { 20, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types94 }
+    { 9, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types97 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types98 },
+    { 20, false, 1, 1, 1, 1, 1, 1, 0, 2, args75, args76, NULL, types96 }
 };
 static const OpVersion v_LRN[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 4, 1, args0, args1, attrs80, types0 },
     { 13, false, 1, 1, 1, 1, 1, 1, 4, 1, args0, args1, attrs80, types3 }
 };
 static const OpVersion v_LSTM[] = {
-    { 1, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs81, types70 },
-    { 7, false, 3, 8, 0, 3, 8, 3, 7, 2, args77, args78, attrs82, types70 },
-    { 14, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs83, types70 },
-    { 22, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs83, types71 }
+    { 1, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs81, types72 },
+    { 7, false, 3, 8, 0, 3, 8, 3, 7, 2, args77, args78, attrs82, types72 },
+    { 14, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs83, types72 },
+    { 22, false, 3, 8, 0, 3, 8, 3, 8, 2, args77, args78, attrs83, types73 }
 };
 static const OpVersion v_LayerNormalization[] = {
-    { 17, false, 2, 3, 1, 3, 3, 3, 3, 2, args79, args80, attrs84, types97 }
+    { 17, false, 2, 3, 1, 3, 3, 3, 3, 2, args79, args80, attrs84, types99 }
 };
 static const OpVersion v_LeakyRelu[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args0, args1, attrs85, types0 },
@@ -976,17 +981,17 @@ static const OpVersion v_LeakyRelu[] = {
     { 16, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs86, types3 }
 };
 static const OpVersion v_Less[] = {
-    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types59 },
-    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types59 },
-    { 9, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types73 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types74 }
+    { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types61 },
+    { 7, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types61 },
+    { 9, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types75 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types76 }
 };
 static const OpVersion v_LessOrEqual[] = {
-    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types73 },
-    { 16, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types74 }
+    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types75 },
+    { 16, false, 2, 2, 1, 1, 2, 1, 0, 2, args4, args8, NULL, types76 }
 };
 static const OpVersion v_LinearAttention[] = {
-    { 27, false, 3, 6, 2, 2, 6, 2, 5, 2, args81, args82, attrs87, types98 }
+    { 27, false, 3, 6, 2, 2, 6, 2, 5, 2, args81, args82, attrs87, types100 }
 };
 static const OpVersion v_Log[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs0, types0 },
@@ -999,15 +1004,15 @@ static const OpVersion v_LogSoftmax[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs74, types3 }
 };
 static const OpVersion v_Loop[] = {
-    { 1, false, 3, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types99 },
-    { 11, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types99 },
-    { 13, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types100 },
-    { 16, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types101 },
-    { 19, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types102 },
-    { 21, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types103 },
-    { 23, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types104 },
-    { 24, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types105 },
-    { 25, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types106 }
+    { 1, false, 3, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types101 },
+    { 11, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types101 },
+    { 13, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types102 },
+    { 16, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types103 },
+    { 19, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types104 },
+    { 21, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types105 },
+    { 23, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types106 },
+    { 24, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types107 },
+    { 25, false, 2, 255, 1, 255, 3, 1, 1, 3, args83, args84, attrs88, types108 }
 };
 static const OpVersion v_LpNormalization[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs89, types0 },
@@ -1026,7 +1031,7 @@ static const OpVersion v_MatMul[] = {
     { 13, false, 2, 2, 1, 1, 2, 1, 0, 1, args4, args1, NULL, types5 }
 };
 static const OpVersion v_MatMulInteger[] = {
-    { 10, false, 2, 4, 1, 1, 4, 1, 0, 3, args85, args86, NULL, types48 }
+    { 10, false, 2, 4, 1, 1, 4, 1, 0, 3, args85, args86, NULL, types49 }
 };
 static const OpVersion v_Max[] = {
     { 1, false, 1, 255, 1, 1, 1, 1, 1, 1, args87, args88, attrs0, types0 },
@@ -1037,19 +1042,19 @@ static const OpVersion v_Max[] = {
 };
 static const OpVersion v_MaxPool[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 4, 1, args0, args1, attrs8, types0 },
-    { 8, false, 1, 1, 1, 2, 1, 2, 5, 2, args0, args89, attrs93, types107 },
-    { 10, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types107 },
-    { 11, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types107 },
-    { 12, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types108 },
-    { 22, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types109 }
+    { 8, false, 1, 1, 1, 2, 1, 2, 5, 2, args0, args89, attrs93, types109 },
+    { 10, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types109 },
+    { 11, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types109 },
+    { 12, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types110 },
+    { 22, false, 1, 1, 1, 2, 1, 2, 7, 2, args0, args89, attrs94, types111 }
 };
 static const OpVersion v_MaxRoiPool[] = {
     { 1, false, 2, 2, 1, 1, 2, 1, 2, 1, args90, args1, attrs95, types0 },
     { 22, false, 2, 2, 1, 1, 2, 1, 2, 1, args90, args1, attrs95, types3 }
 };
 static const OpVersion v_MaxUnpool[] = {
-    { 9, false, 2, 3, 1, 1, 3, 1, 3, 2, args91, args42, attrs96, types110 },
-    { 11, false, 2, 3, 1, 1, 3, 1, 3, 2, args91, args42, attrs96, types110 },
+    { 9, false, 2, 3, 1, 1, 3, 1, 3, 2, args91, args42, attrs96, types112 },
+    { 11, false, 2, 3, 1, 1, 3, 1, 3, 2, args91, args42, attrs96, types112 },
     { 22, false, 2, 3, 1, 1, 3, 1, 3, 2, args91, args42, attrs96, types6 }
 };
 static const OpVersion v_Mean[] = {
@@ -1063,7 +1068,7 @@ static const OpVersion v_MeanVarianceNormalization[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs97, types3 }
 };
 static const OpVersion v_MelWeightMatrix[] = {
-    { 17, false, 5, 5, 1, 1, 5, 1, 1, 3, args93, args94, attrs98, types111 }
+    { 17, false, 5, 5, 1, 1, 5, 1, 1, 3, args93, args94, attrs98, types113 }
 };
 static const OpVersion v_Min[] = {
     { 1, false, 1, 255, 1, 1, 1, 1, 1, 1, args87, args95, attrs0, types0 },
@@ -1089,48 +1094,48 @@ static const OpVersion v_Mul[] = {
     { 14, false, 2, 2, 1, 1, 2, 1, 0, 1, args4, args5, NULL, types2 }
 };
 static const OpVersion v_Multinomial[] = {
-    { 7, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs100, types112 },
-    { 22, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs100, types51 }
+    { 7, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs100, types114 },
+    { 22, false, 1, 1, 1, 1, 1, 1, 3, 2, args20, args21, attrs100, types52 }
 };
 static const OpVersion v_Neg[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
-    { 6, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types113 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types114 }
+    { 6, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types115 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types116 }
 };
 static const OpVersion v_NegativeLogLikelihoodLoss[] = {
-    { 12, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types115 },
-    { 13, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types115 },
-    { 22, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types116 }
+    { 12, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types117 },
+    { 13, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types117 },
+    { 22, false, 2, 3, 1, 1, 3, 1, 2, 2, args96, args97, attrs101, types118 }
 };
 static const OpVersion v_NonMaxSuppression[] = {
-    { 10, false, 2, 5, 1, 1, 5, 1, 1, 2, args98, args99, attrs102, types117 },
-    { 11, false, 2, 5, 1, 1, 5, 1, 1, 2, args98, args99, attrs102, types117 }
+    { 10, false, 2, 5, 1, 1, 5, 1, 1, 2, args98, args99, attrs102, types119 },
+    { 11, false, 2, 5, 1, 1, 5, 1, 1, 2, args98, args99, attrs102, types119 }
 };
 static const OpVersion v_NonZero[] = {
-    { 9, false, 1, 1, 1, 1, 1, 1, 0, 2, args0, args100, NULL, types68 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args0, args100, NULL, types31 }
+    { 9, false, 1, 1, 1, 1, 1, 1, 0, 2, args0, args100, NULL, types70 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args0, args100, NULL, types32 }
 };
 static const OpVersion v_Not[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types118 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types120 }
 };
 static const OpVersion v_OneHot[] = {
-    { 9, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types119 },
-    { 11, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types119 },
-    { 28, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types120 }
+    { 9, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types121 },
+    { 11, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types121 },
+    { 28, false, 3, 3, 1, 1, 3, 1, 1, 3, args101, args94, attrs74, types122 }
 };
 static const OpVersion v_Optional[] = {
-    { 15, false, 0, 1, 1, 1, 1, 1, 1, 2, args102, args103, attrs103, types121 },
-    { 28, false, 0, 1, 1, 1, 1, 1, 1, 2, args102, args103, attrs103, types122 }
+    { 15, false, 0, 1, 1, 1, 1, 1, 1, 2, args102, args103, attrs103, types123 },
+    { 28, false, 0, 1, 1, 1, 1, 1, 1, 2, args102, args103, attrs103, types124 }
 };
 static const OpVersion v_OptionalGetElement[] = {
-    { 15, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types123 },
-    { 18, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types123 },
-    { 28, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types124 }
+    { 15, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types125 },
+    { 18, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types126 },
+    { 28, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args69, NULL, types127 }
 };
 static const OpVersion v_OptionalHasElement[] = {
-    { 15, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args105, NULL, types125 },
-    { 18, false, 0, 1, 1, 1, 1, 1, 0, 2, args106, args105, NULL, types125 },
-    { 28, false, 0, 1, 1, 1, 1, 1, 0, 2, args106, args105, NULL, types126 }
+    { 15, false, 1, 1, 1, 1, 1, 1, 0, 2, args104, args105, NULL, types128 },
+    { 18, false, 0, 1, 1, 1, 1, 1, 0, 2, args106, args105, NULL, types129 },
+    { 28, false, 0, 1, 1, 1, 1, 1, 0, 2, args106, args105, NULL, types130 }
 };
 static const OpVersion v_Or[] = {
     { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types7 },
@@ -1147,66 +1152,66 @@ static const OpVersion v_Pad[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args9, args3, attrs104, types0 },
     { 2, false, 1, 1, 1, 1, 1, 1, 3, 1, args9, args3, attrs105, types0 },
     { 11, false, 2, 3, 1, 1, 3, 1, 1, 2, args108, args3, attrs106, types8 },
-    { 13, false, 2, 3, 1, 1, 3, 1, 1, 2, args108, args3, attrs106, types31 },
-    { 18, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types127 },
-    { 19, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types127 },
-    { 21, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types128 },
-    { 23, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types129 },
-    { 24, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types130 },
-    { 25, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types131 }
+    { 13, false, 2, 3, 1, 1, 3, 1, 1, 2, args108, args3, attrs106, types32 },
+    { 18, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types131 },
+    { 19, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types131 },
+    { 21, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types132 },
+    { 23, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types133 },
+    { 24, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types134 },
+    { 25, false, 2, 4, 1, 1, 4, 1, 1, 3, args109, args3, attrs106, types135 }
 };
 static const OpVersion v_Pow[] = {
     { 1, false, 2, 2, 1, 1, 2, 1, 2, 1, args22, args23, attrs2, types0 },
     { 7, false, 2, 2, 1, 1, 2, 1, 0, 1, args22, args23, NULL, types0 },
-    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types132 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types133 },
-    { 15, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types134 }
+    { 12, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types136 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types137 },
+    { 15, false, 2, 2, 1, 1, 2, 1, 0, 2, args110, args23, NULL, types138 }
 };
 static const OpVersion v_QLinearConv[] = {
-    { 10, false, 8, 9, 1, 1, 9, 1, 6, 5, args111, args38, attrs39, types135 }
+    { 10, false, 8, 9, 1, 1, 9, 1, 6, 5, args111, args38, attrs39, types139 }
 };
 static const OpVersion v_QLinearMatMul[] = {
-    { 10, false, 8, 8, 1, 1, 8, 1, 0, 4, args112, args38, NULL, types136 },
-    { 21, false, 8, 8, 1, 1, 8, 1, 0, 4, args113, args38, NULL, types137 }
+    { 10, false, 8, 8, 1, 1, 8, 1, 0, 4, args112, args38, NULL, types140 },
+    { 21, false, 8, 8, 1, 1, 8, 1, 0, 4, args113, args38, NULL, types141 }
 };
 static const OpVersion v_QuantizeLinear[] = {
-    { 10, false, 2, 3, 1, 1, 3, 1, 0, 3, args114, args48, NULL, types138 },
-    { 13, false, 2, 3, 1, 1, 3, 1, 1, 3, args114, args48, attrs47, types138 },
-    { 19, false, 2, 3, 1, 1, 3, 1, 2, 2, args115, args48, attrs107, types139 },
-    { 21, false, 2, 3, 1, 1, 3, 1, 4, 2, args115, args48, attrs108, types140 },
-    { 23, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types141 },
-    { 24, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types142 },
-    { 25, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types143 },
-    { 28, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types143 }
+    { 10, false, 2, 3, 1, 1, 3, 1, 0, 3, args114, args48, NULL, types142 },
+    { 13, false, 2, 3, 1, 1, 3, 1, 1, 3, args114, args48, attrs47, types142 },
+    { 19, false, 2, 3, 1, 1, 3, 1, 2, 2, args115, args48, attrs107, types143 },
+    { 21, false, 2, 3, 1, 1, 3, 1, 4, 2, args115, args48, attrs108, types144 },
+    { 23, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types145 },
+    { 24, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types146 },
+    { 25, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types147 },
+    { 28, false, 2, 3, 1, 1, 3, 1, 5, 3, args116, args38, attrs109, types148 }
 };
 static const OpVersion v_RMSNormalization[] = {
-    { 23, false, 2, 2, 1, 1, 2, 1, 3, 2, args117, args118, attrs84, types144 }
+    { 23, false, 2, 2, 1, 1, 2, 1, 3, 2, args117, args118, attrs84, types149 }
 };
 static const OpVersion v_RNN[] = {
-    { 1, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs110, types70 },
-    { 7, false, 3, 6, 0, 2, 6, 2, 6, 2, args58, args60, attrs111, types70 },
-    { 14, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs112, types70 },
-    { 22, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs112, types71 }
+    { 1, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs110, types72 },
+    { 7, false, 3, 6, 0, 2, 6, 2, 6, 2, args58, args60, attrs111, types72 },
+    { 14, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs112, types72 },
+    { 22, false, 3, 6, 0, 2, 6, 2, 7, 2, args58, args60, attrs112, types73 }
 };
 static const OpVersion v_RandomNormal[] = {
     { 1, false, 0, 0, 1, 1, 0, 1, 5, 1, NULL, args3, attrs113, types0 },
     { 22, false, 0, 0, 1, 1, 0, 1, 5, 1, NULL, args3, attrs113, types3 }
 };
 static const OpVersion v_RandomNormalLike[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs114, types75 },
-    { 22, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs114, types76 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs114, types77 },
+    { 22, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs114, types78 }
 };
 static const OpVersion v_RandomUniform[] = {
     { 1, false, 0, 0, 1, 1, 0, 1, 5, 1, NULL, args3, attrs115, types0 },
     { 22, false, 0, 0, 1, 1, 0, 1, 5, 1, NULL, args3, attrs115, types3 }
 };
 static const OpVersion v_RandomUniformLike[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs116, types75 },
-    { 22, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs116, types76 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs116, types77 },
+    { 22, false, 1, 1, 1, 1, 1, 1, 4, 2, args20, args21, attrs116, types78 }
 };
 static const OpVersion v_Range[] = {
-    { 11, false, 3, 3, 1, 1, 3, 1, 0, 1, args119, args3, NULL, types145 },
-    { 27, false, 3, 3, 1, 1, 3, 1, 1, 1, args119, args3, attrs117, types146 }
+    { 11, false, 3, 3, 1, 1, 3, 1, 0, 1, args119, args3, NULL, types150 },
+    { 27, false, 3, 3, 1, 1, 3, 1, 1, 1, args119, args3, attrs117, types151 }
 };
 static const OpVersion v_Reciprocal[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
@@ -1217,139 +1222,139 @@ static const OpVersion v_ReduceL1[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_ReduceL2[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_ReduceLogSum[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 },
-    { 28, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types148 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 },
+    { 28, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types153 }
 };
 static const OpVersion v_ReduceLogSumExp[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 },
-    { 28, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types148 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 },
+    { 28, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types153 }
 };
 static const OpVersion v_ReduceMax[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
-    { 12, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types149 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types150 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types151 },
-    { 20, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
+    { 12, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types154 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types155 },
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types156 },
+    { 20, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types157 }
 };
 static const OpVersion v_ReduceMean[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_ReduceMin[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
-    { 12, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types149 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types150 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types151 },
-    { 20, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
+    { 12, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types154 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types155 },
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types156 },
+    { 20, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types157 }
 };
 static const OpVersion v_ReduceProd[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_ReduceSum[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
-    { 13, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 13, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_ReduceSumSquare[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 11, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types4 },
     { 13, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args120, attrs118, types5 },
-    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types147 }
+    { 18, false, 1, 2, 1, 1, 2, 1, 2, 2, args121, args120, attrs119, types152 }
 };
 static const OpVersion v_RegexFullMatch[] = {
-    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args75, args76, attrs120, types153 }
+    { 20, false, 1, 1, 1, 1, 1, 1, 1, 2, args75, args76, attrs120, types158 }
 };
 static const OpVersion v_Relu[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
     { 6, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types0 },
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 },
-    { 14, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types114 }
+    { 14, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types116 }
 };
 static const OpVersion v_Reshape[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 2, 1, args9, args122, attrs121, types0 },
-    { 5, false, 2, 2, 1, 1, 2, 1, 0, 2, args123, args122, NULL, types68 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args123, args122, NULL, types31 },
-    { 14, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types31 },
-    { 19, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types154 },
-    { 21, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types155 },
-    { 23, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types156 },
-    { 24, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types157 },
-    { 25, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types158 }
+    { 5, false, 2, 2, 1, 1, 2, 1, 0, 2, args123, args122, NULL, types70 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args123, args122, NULL, types32 },
+    { 14, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types32 },
+    { 19, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types159 },
+    { 21, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types160 },
+    { 23, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types161 },
+    { 24, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types162 },
+    { 25, false, 2, 2, 1, 1, 2, 1, 1, 2, args123, args122, attrs122, types163 }
 };
 static const OpVersion v_Resize[] = {
-    { 10, false, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types159 },
-    { 11, false, 3, 4, 1, 1, 4, 1, 6, 4, args125, args66, attrs124, types160 },
-    { 13, false, 1, 4, 1, 1, 4, 1, 6, 4, args126, args66, attrs124, types161 },
-    { 18, false, 1, 4, 1, 1, 4, 1, 9, 4, args126, args66, attrs125, types161 },
-    { 19, false, 1, 4, 1, 1, 4, 1, 9, 4, args126, args66, attrs125, types161 }
+    { 10, false, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types164 },
+    { 11, false, 3, 4, 1, 1, 4, 1, 6, 4, args125, args66, attrs124, types165 },
+    { 13, false, 1, 4, 1, 1, 4, 1, 6, 4, args126, args66, attrs124, types166 },
+    { 18, false, 1, 4, 1, 1, 4, 1, 9, 4, args126, args66, attrs125, types166 },
+    { 19, false, 1, 4, 1, 1, 4, 1, 9, 4, args126, args66, attrs125, types166 }
 };
 static const OpVersion v_ReverseSequence[] = {
-    { 10, false, 2, 2, 1, 1, 2, 1, 2, 2, args127, args1, attrs126, types68 },
-    { 28, false, 2, 2, 1, 1, 2, 1, 2, 2, args127, args1, attrs126, types31 }
+    { 10, false, 2, 2, 1, 1, 2, 1, 2, 2, args127, args1, attrs126, types70 },
+    { 28, false, 2, 2, 1, 1, 2, 1, 2, 2, args127, args1, attrs126, types32 }
 };
 static const OpVersion v_RoiAlign[] = {
-    { 10, false, 3, 3, 1, 1, 3, 1, 5, 2, args128, args66, attrs127, types110 },
-    { 16, false, 3, 3, 1, 1, 3, 1, 6, 2, args128, args66, attrs128, types110 },
+    { 10, false, 3, 3, 1, 1, 3, 1, 5, 2, args128, args66, attrs127, types112 },
+    { 16, false, 3, 3, 1, 1, 3, 1, 6, 2, args128, args66, attrs128, types112 },
     { 22, false, 3, 3, 1, 1, 3, 1, 6, 2, args128, args66, attrs128, types6 }
 };
 static const OpVersion v_RotaryEmbedding[] = {
-    { 23, false, 3, 4, 1, 1, 4, 1, 3, 2, args129, args1, attrs129, types162 }
+    { 23, false, 3, 4, 1, 1, 4, 1, 3, 2, args129, args1, attrs129, types167 }
 };
 static const OpVersion v_Round[] = {
     { 11, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types0 },
     { 22, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 }
 };
 static const OpVersion v_STFT[] = {
-    { 17, false, 2, 4, 1, 1, 4, 1, 1, 2, args130, args42, attrs130, types51 }
+    { 17, false, 2, 4, 1, 1, 4, 1, 1, 2, args130, args42, attrs130, types52 }
 };
 static const OpVersion v_Scan[] = {
-    { 8, false, 2, 255, 1, 255, 2, 1, 3, 2, args131, args132, attrs131, types163 },
-    { 9, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types164 },
-    { 11, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types164 },
-    { 16, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types165 },
-    { 19, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types166 },
-    { 21, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types167 },
-    { 23, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types168 },
-    { 24, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types169 },
-    { 25, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types170 }
+    { 8, false, 2, 255, 1, 255, 2, 1, 3, 2, args131, args132, attrs131, types168 },
+    { 9, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types169 },
+    { 11, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types169 },
+    { 16, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types170 },
+    { 19, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types171 },
+    { 21, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types172 },
+    { 23, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types173 },
+    { 24, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types174 },
+    { 25, false, 1, 255, 1, 255, 1, 1, 6, 1, args133, args132, attrs132, types175 }
 };
 static const OpVersion v_Scatter[] = {
-    { 9, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types72 },
-    { 11, true, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types72 }
+    { 9, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types74 },
+    { 11, true, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types74 }
 };
 static const OpVersion v_ScatterElements[] = {
-    { 11, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types72 },
-    { 13, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types30 },
-    { 16, false, 3, 3, 1, 1, 3, 1, 2, 2, args134, args3, attrs133, types30 },
-    { 18, false, 3, 3, 1, 1, 3, 1, 2, 2, args134, args3, attrs133, types30 }
+    { 11, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types74 },
+    { 13, false, 3, 3, 1, 1, 3, 1, 1, 2, args134, args3, attrs61, types31 },
+    { 16, false, 3, 3, 1, 1, 3, 1, 2, 2, args134, args3, attrs133, types31 },
+    { 18, false, 3, 3, 1, 1, 3, 1, 2, 2, args134, args3, attrs133, types31 }
 };
 static const OpVersion v_ScatterND[] = {
-    { 11, false, 3, 3, 1, 1, 3, 1, 0, 2, args135, args3, NULL, types68 },
-    { 13, false, 3, 3, 1, 1, 3, 1, 0, 2, args135, args3, NULL, types31 },
-    { 16, false, 3, 3, 1, 1, 3, 1, 1, 2, args135, args3, attrs134, types31 },
-    { 18, false, 3, 3, 1, 1, 3, 1, 1, 2, args135, args3, attrs134, types31 }
+    { 11, false, 3, 3, 1, 1, 3, 1, 0, 2, args135, args3, NULL, types70 },
+    { 13, false, 3, 3, 1, 1, 3, 1, 0, 2, args135, args3, NULL, types32 },
+    { 16, false, 3, 3, 1, 1, 3, 1, 1, 2, args135, args3, attrs134, types32 },
+    { 18, false, 3, 3, 1, 1, 3, 1, 1, 2, args135, args3, attrs134, types32 }
 };
 static const OpVersion v_Selu[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args0, args1, attrs135, types0 },
@@ -1357,35 +1362,35 @@ static const OpVersion v_Selu[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 2, 1, args0, args1, attrs136, types3 }
 };
 static const OpVersion v_SequenceAt[] = {
-    { 11, false, 2, 2, 1, 1, 2, 1, 0, 3, args136, args137, NULL, types171 }
+    { 11, false, 2, 2, 1, 1, 2, 1, 0, 3, args136, args137, NULL, types176 }
 };
 static const OpVersion v_SequenceConstruct[] = {
-    { 11, false, 1, 255, 1, 1, 1, 1, 0, 2, args33, args138, NULL, types172 }
+    { 11, false, 1, 255, 1, 1, 1, 1, 0, 2, args33, args138, NULL, types177 }
 };
 static const OpVersion v_SequenceEmpty[] = {
-    { 11, false, 0, 0, 1, 1, 0, 1, 1, 1, NULL, args139, attrs137, types173 }
+    { 11, false, 0, 0, 1, 1, 0, 1, 1, 1, NULL, args139, attrs137, types178 }
 };
 static const OpVersion v_SequenceErase[] = {
-    { 11, false, 1, 2, 1, 1, 2, 1, 0, 2, args140, args138, NULL, types174 }
+    { 11, false, 1, 2, 1, 1, 2, 1, 0, 2, args140, args138, NULL, types179 }
 };
 static const OpVersion v_SequenceInsert[] = {
-    { 11, false, 2, 3, 1, 1, 3, 1, 0, 3, args141, args138, NULL, types175 }
+    { 11, false, 2, 3, 1, 1, 3, 1, 0, 3, args141, args138, NULL, types180 }
 };
 static const OpVersion v_SequenceLength[] = {
-    { 11, false, 1, 1, 1, 1, 1, 1, 0, 2, args35, args142, NULL, types176 }
+    { 11, false, 1, 1, 1, 1, 1, 1, 0, 2, args35, args142, NULL, types181 }
 };
 static const OpVersion v_SequenceMap[] = {
-    { 17, false, 1, 255, 1, 255, 2, 1, 1, 2, args143, args144, attrs88, types177 }
+    { 17, false, 1, 255, 1, 255, 2, 1, 1, 2, args143, args144, attrs88, types182 }
 };
 static const OpVersion v_Shape[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args145, NULL, types178 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args145, NULL, types179 },
-    { 15, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types179 },
-    { 19, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types180 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types181 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types182 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types183 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types184 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args145, NULL, types183 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args145, NULL, types184 },
+    { 15, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types184 },
+    { 19, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types185 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types186 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types187 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types188 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 2, 2, args9, args145, attrs138, types189 }
 };
 static const OpVersion v_Shrink[] = {
     { 9, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs139, types1 }
@@ -1408,19 +1413,19 @@ static const OpVersion v_Sinh[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types3 }
 };
 static const OpVersion v_Size[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types178 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types179 },
-    { 19, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types180 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types181 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types182 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types183 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types184 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types183 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types184 },
+    { 19, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types185 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types186 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types187 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types188 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 0, 2, args9, args24, NULL, types189 }
 };
 static const OpVersion v_Slice[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args9, args3, attrs140, types34 },
-    { 10, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types72 },
-    { 11, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types72 },
-    { 13, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types30 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args9, args3, attrs140, types35 },
+    { 10, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types74 },
+    { 11, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types74 },
+    { 13, false, 3, 5, 1, 1, 5, 1, 0, 2, args146, args3, NULL, types31 }
 };
 static const OpVersion v_Softmax[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs47, types0 },
@@ -1428,8 +1433,8 @@ static const OpVersion v_Softmax[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs74, types3 }
 };
 static const OpVersion v_SoftmaxCrossEntropyLoss[] = {
-    { 12, false, 2, 3, 1, 2, 3, 2, 2, 2, args147, args148, attrs101, types115 },
-    { 13, false, 2, 3, 1, 2, 3, 2, 2, 2, args147, args148, attrs101, types116 }
+    { 12, false, 2, 3, 1, 2, 3, 2, 2, 2, args147, args148, attrs101, types117 },
+    { 13, false, 2, 3, 1, 2, 3, 2, 2, 2, args147, args148, attrs101, types118 }
 };
 static const OpVersion v_Softplus[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types0 },
@@ -1440,20 +1445,20 @@ static const OpVersion v_Softsign[] = {
     { 22, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types3 }
 };
 static const OpVersion v_SpaceToDepth[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types34 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types35 },
-    { 28, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types35 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types35 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args2, args3, attrs45, types36 },
+    { 28, false, 1, 1, 1, 1, 1, 1, 2, 1, args2, args3, attrs46, types36 }
 };
 static const OpVersion v_Split[] = {
     { 1, false, 1, 2, 1, 255, 2, 1, 2, 1, args149, args150, attrs141, types0 },
-    { 2, false, 1, 1, 1, 255, 1, 1, 2, 1, args2, args151, attrs142, types34 },
-    { 11, false, 1, 1, 1, 255, 1, 1, 2, 1, args2, args151, attrs142, types34 },
-    { 13, false, 1, 2, 1, 255, 2, 1, 1, 2, args152, args151, attrs61, types31 },
-    { 18, false, 1, 2, 1, 255, 2, 1, 2, 2, args152, args151, attrs143, types31 }
+    { 2, false, 1, 1, 1, 255, 1, 1, 2, 1, args2, args151, attrs142, types35 },
+    { 11, false, 1, 1, 1, 255, 1, 1, 2, 1, args2, args151, attrs142, types35 },
+    { 13, false, 1, 2, 1, 255, 2, 1, 1, 2, args152, args151, attrs61, types32 },
+    { 18, false, 1, 2, 1, 255, 2, 1, 2, 2, args152, args151, attrs143, types32 }
 };
 static const OpVersion v_SplitToSequence[] = {
-    { 11, false, 1, 2, 1, 1, 2, 1, 2, 3, args153, args138, attrs4, types185 },
-    { 24, false, 1, 2, 1, 1, 2, 1, 2, 3, args153, args138, attrs4, types186 }
+    { 11, false, 1, 2, 1, 1, 2, 1, 2, 3, args153, args138, attrs4, types190 },
+    { 24, false, 1, 2, 1, 1, 2, 1, 2, 3, args153, args138, attrs4, types191 }
 };
 static const OpVersion v_Sqrt[] = {
     { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs0, types0 },
@@ -1461,22 +1466,22 @@ static const OpVersion v_Sqrt[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args0, args1, NULL, types3 }
 };
 static const OpVersion v_Squeeze[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args154, attrs28, types34 },
-    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args154, attrs28, types34 },
-    { 13, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types31 },
-    { 21, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types155 },
-    { 23, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types156 },
-    { 24, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types157 },
-    { 25, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types158 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args154, attrs28, types35 },
+    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args154, attrs28, types35 },
+    { 13, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types32 },
+    { 21, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types160 },
+    { 23, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types161 },
+    { 24, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types162 },
+    { 25, false, 1, 2, 1, 1, 2, 1, 0, 2, args121, args154, NULL, types163 }
 };
 static const OpVersion v_StringConcat[] = {
-    { 20, false, 2, 2, 1, 1, 2, 1, 0, 1, args22, args23, NULL, types187 }
+    { 20, false, 2, 2, 1, 1, 2, 1, 0, 1, args22, args23, NULL, types192 }
 };
 static const OpVersion v_StringNormalizer[] = {
-    { 10, false, 1, 1, 1, 1, 1, 1, 4, 1, args155, args156, attrs144, types188 }
+    { 10, false, 1, 1, 1, 1, 1, 1, 4, 1, args155, args156, attrs144, types193 }
 };
 static const OpVersion v_StringSplit[] = {
-    { 20, false, 1, 1, 2, 2, 1, 2, 2, 3, args75, args157, attrs145, types189 }
+    { 20, false, 1, 1, 2, 2, 1, 2, 2, 3, args75, args157, attrs145, types194 }
 };
 static const OpVersion v_Sub[] = {
     { 1, false, 2, 2, 1, 1, 2, 1, 3, 1, args4, args5, attrs1, types0 },
@@ -1507,59 +1512,59 @@ static const OpVersion v_Tanh[] = {
     { 13, false, 1, 1, 1, 1, 1, 1, 0, 1, args2, args3, NULL, types3 }
 };
 static const OpVersion v_TensorScatter[] = {
-    { 24, false, 2, 3, 1, 1, 3, 1, 2, 2, args159, args160, attrs146, types157 }
+    { 24, false, 2, 3, 1, 1, 3, 1, 2, 2, args159, args160, attrs146, types162 }
 };
 static const OpVersion v_TfIdfVectorizer[] = {
-    { 9, false, 1, 1, 1, 1, 1, 1, 9, 2, args0, args66, attrs147, types190 }
+    { 9, false, 1, 1, 1, 1, 1, 1, 9, 2, args0, args66, attrs147, types195 }
 };
 static const OpVersion v_ThresholdedRelu[] = {
     { 10, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types0 },
     { 22, false, 1, 1, 1, 1, 1, 1, 1, 1, args0, args1, attrs27, types3 }
 };
 static const OpVersion v_Tile[] = {
-    { 1, false, 3, 3, 1, 1, 3, 1, 0, 2, args161, args3, NULL, types191 },
-    { 6, false, 2, 2, 1, 1, 2, 1, 0, 2, args162, args3, NULL, types178 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args162, args3, NULL, types179 }
+    { 1, false, 3, 3, 1, 1, 3, 1, 0, 2, args161, args3, NULL, types196 },
+    { 6, false, 2, 2, 1, 1, 2, 1, 0, 2, args162, args3, NULL, types183 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args162, args3, NULL, types184 }
 };
 static const OpVersion v_TopK[] = {
-    { 1, false, 1, 1, 2, 2, 1, 2, 2, 2, args0, args163, attrs148, types107 },
-    { 10, false, 2, 2, 2, 2, 2, 2, 1, 3, args164, args163, attrs74, types192 },
-    { 11, false, 2, 2, 2, 2, 2, 2, 3, 3, args164, args163, attrs149, types193 },
-    { 24, false, 2, 2, 2, 2, 2, 2, 3, 3, args164, args163, attrs149, types194 }
+    { 1, false, 1, 1, 2, 2, 1, 2, 2, 2, args0, args163, attrs148, types109 },
+    { 10, false, 2, 2, 2, 2, 2, 2, 1, 3, args164, args163, attrs74, types197 },
+    { 11, false, 2, 2, 2, 2, 2, 2, 3, 3, args164, args163, attrs149, types198 },
+    { 24, false, 2, 2, 2, 2, 2, 2, 3, 3, args164, args163, attrs149, types199 }
 };
 static const OpVersion v_Transpose[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types34 },
-    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types35 },
-    { 21, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types38 },
-    { 23, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types39 },
-    { 24, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types40 },
-    { 25, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types41 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types35 },
+    { 13, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types36 },
+    { 21, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types39 },
+    { 23, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types40 },
+    { 24, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types41 },
+    { 25, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args165, attrs150, types42 }
 };
 static const OpVersion v_Trilu[] = {
-    { 14, false, 1, 2, 1, 1, 2, 1, 1, 2, args166, args3, attrs151, types31 }
+    { 14, false, 1, 2, 1, 1, 2, 1, 1, 2, args166, args3, attrs151, types32 }
 };
 static const OpVersion v_Unique[] = {
-    { 11, false, 1, 1, 1, 4, 1, 4, 2, 2, args0, args167, attrs152, types68 },
-    { 28, false, 1, 1, 1, 4, 1, 4, 2, 2, args0, args167, attrs152, types31 }
+    { 11, false, 1, 1, 1, 4, 1, 4, 2, 2, args0, args167, attrs152, types70 },
+    { 28, false, 1, 1, 1, 4, 1, 4, 2, 2, args0, args167, attrs152, types32 }
 };
 static const OpVersion v_Unsqueeze[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args168, attrs153, types34 },
-    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args168, attrs153, types34 },
-    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types31 },
-    { 21, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types155 },
-    { 23, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types156 },
-    { 24, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types157 },
-    { 25, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types158 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args168, attrs153, types35 },
+    { 11, false, 1, 1, 1, 1, 1, 1, 1, 1, args9, args168, attrs153, types35 },
+    { 13, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types32 },
+    { 21, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types160 },
+    { 23, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types161 },
+    { 24, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types162 },
+    { 25, false, 2, 2, 1, 1, 2, 1, 0, 2, args169, args168, NULL, types163 }
 };
 static const OpVersion v_Upsample[] = {
-    { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args0, args1, attrs154, types195 },
-    { 7, false, 1, 1, 1, 1, 1, 1, 2, 1, args0, args1, attrs155, types34 },
-    { 9, false, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types159 },
-    { 10, true, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types159 }
+    { 1, false, 1, 1, 1, 1, 1, 1, 3, 1, args0, args1, attrs154, types200 },
+    { 7, false, 1, 1, 1, 1, 1, 1, 2, 1, args0, args1, attrs155, types35 },
+    { 9, false, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types164 },
+    { 10, true, 2, 2, 1, 1, 2, 1, 1, 2, args124, args1, attrs123, types164 }
 };
 static const OpVersion v_Where[] = {
-    { 9, false, 3, 3, 1, 1, 3, 1, 0, 2, args170, args3, NULL, types196 },
-    { 16, false, 3, 3, 1, 1, 3, 1, 0, 2, args170, args3, NULL, types197 }
+    { 9, false, 3, 3, 1, 1, 3, 1, 0, 2, args170, args3, NULL, types201 },
+    { 16, false, 3, 3, 1, 1, 3, 1, 0, 2, args170, args3, NULL, types202 }
 };
 static const OpVersion v_Xor[] = {
     { 1, false, 2, 2, 1, 1, 2, 1, 2, 2, args4, args8, attrs2, types7 },

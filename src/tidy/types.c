@@ -168,7 +168,7 @@ static bool takes_sequences(const OpVersion *v, const FormalArg *f)
 {
     for (int i = 0; f && i < v->n_type; i++)
         if (strcmp(v->type[i].name, f->type) == 0)
-            return v->type[i].seq;
+            return v->type[i].seq != 0;
     return f != NULL;                           /* "seq(tensor(float))" itself */
 }
 

@@ -112,6 +112,7 @@ static Value list(Reader *r)
 static Value nested(Reader *r)
 {
     Call c = { 0 };
+    r->nested = true;
     if (!read_call(r, &c)) {
         r->failed = true;
         return val_poison();
@@ -210,5 +211,6 @@ bool read_call(Reader *r, Call *c)
         if (!*r->at || r->failed)
             return false;
     }
+    c->nested = r->nested;
     return true;
 }

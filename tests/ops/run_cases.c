@@ -221,8 +221,8 @@ static const char *failure(Ctx *cx)
     return ctx_failed(cx) ? cx->error.text->s : cx->refusals.n ? cx->refusals.at[0].text->s : NULL;
 }
 
-/* Which row or rule body serves the call: for the list of those without a case. */
-static void mark(Run *run, Graph *g, const Call *call)
+/* What serves the call: the schema line, of the row or the rule. NULL: nothing does. */
+static const Candidate *served_by(Graph *g, const Call *call)
 {
     CallForm form;
     Value *bound;
@@ -232,7 +232,13 @@ static void mark(Run *run, Graph *g, const Call *call)
         if (!str_is(call->args.at[i].name, "out"))
             vec_push(g->cx, &args, call->args.at[i]);
     Entry *e = table_resolve(g->cx, call->name, &form);
-    Candidate *c = e ? bind_choose(g, e, call->overload, args.at, args.n, &bound, &given) : NULL;
+    return e ? bind_choose(g, e, call->overload, args.at, args.n, &bound, &given) : NULL;
+}
+
+/* For the list of rows and rules without a case. */
+static void mark(Run *run, Graph *g, const Call *call)
+{
+    const Candidate *c = served_by(g, call);
     if (c)
         vec_push(run->cx, &run->used, c->rule ? (const void *)str_of(run->cx, c->rule->head->s) : (const void *)c->line);
 }
@@ -318,17 +324,53 @@ static void list_nodes(const Graph *g, Buf *out)
     }
 }
 
-/* Does an operator meet quantised tensors that its rows know nothing of? The nodes around it are not its own. */
-static bool is_made_quantised(const Call *call, const Entry *e)
+/* What tells the calls of one operator apart, for tools/gen-operators: of what types their tensors are, whether a size is open, and whether more
+ * than the operator is in the model: an argument that is a call of its own, or the writing of an in-place form. */
+typedef enum { OF_FLOAT32, OF_FLOAT64, OF_FLOAT16, OF_BFLOAT16, OF_FLOAT8, OF_INTEGERS, OF_BOOL, OF_COMPLEX, OF_QUANTISED, OF_OPEN_SIZES, OF_MORE } Trait;
+static const char *const trait_names[] = { "float32", "float64", "float16", "bfloat16", "float8", "integers", "bool", "complex", "quantised", "open", "more" };
+
+static Trait trait_of(const Tensor *t)
 {
-    bool quantised = false;
+    DType type = tensor_type(t)->dtype;
+    return t->kind == QUANT ? OF_QUANTISED : dtype_is_complex(type) ? OF_COMPLEX : dtype_is_int(type) ? OF_INTEGERS : type == DT_BOOL ? OF_BOOL :
+           type == DT_FLOAT ? OF_FLOAT32 : type == DT_DOUBLE ? OF_FLOAT64 : type == DT_FLOAT16 ? OF_FLOAT16 : type == DT_BFLOAT16 ? OF_BFLOAT16 : OF_FLOAT8;
+}
+
+/* A set of traits, a bit each. */
+static unsigned traits_of(Graph *g, const Call *call, bool more)
+{
+    unsigned set = (has_named_dim(g) ? 1u << OF_OPEN_SIZES : 0) | (more ? 1u << OF_MORE : 0);
     for (size_t i = 0; i < call->args.n; i++) {
         Value v = call->args.at[i].v;
-        quantised |= v.tag == V_TENSOR && v.t->kind == QUANT;
+        if (v.tag == V_TENSOR)
+            set |= 1u << trait_of(v.t);
         for (int64_t k = 0; v.tag == V_LIST && k < v.list->n; k++)
-            quantised |= v.list->at[k].v.tag == V_TENSOR && v.list->at[k].v.t->kind == QUANT;
+            if (v.list->at[k].v.tag == V_TENSOR)
+                set |= 1u << trait_of(v.list->at[k].v.t);
     }
-    return quantised && e && e->at.n && !(e->at.at[0].kinds & QUANT);
+    return set;
+}
+
+/* Was an argument refused already? The call has nothing to do with it. */
+static bool takes_poison(const Call *call)
+{
+    bool poison = false;
+    for (size_t i = 0; i < call->args.n; i++) {
+        Value v = call->args.at[i].v;
+        poison |= v.tag == V_POISON;
+        for (int64_t k = 0; v.tag == V_LIST && k < v.list->n; k++)
+            poison |= v.list->at[k].v.tag == V_POISON;
+    }
+    return poison;
+}
+
+static Str traits_text(Ctx *cx, unsigned set)
+{
+    Buf b = buf_new(cx);
+    for (size_t i = 0; i < COUNT(trait_names); i++)
+        if (set >> i & 1)
+            buf_fmt(&b, "%s%s", b.n ? "," : "", trait_names[i]);
+    return b.n ? buf_done(&b) : str_of(cx, "-");
 }
 
 /* `line` is "23> Attention", or "9> why not". */
@@ -348,25 +390,32 @@ static void check_finished(Run *run, const Case *c, const char *line)
     ctx_free(a.cx);
 }
 
-/* "aten::gelu 18: Mul Div Erf Add Mul", "aten::gelu 9!" for what is refused there, "aten::x ? why" for a case that is refused. */
+/* "aten::gelu float32 18: Mul Div Erf Add Mul", "aten::gelu float32 9!" for what is refused there, "aten::x ? why" for a case that is
+ * refused; the name is that of the schema with its overload. Where an operator meets quantised tensors that its rows know nothing of, the nodes
+ * around it are not its own. */
 static void print_case(Run *run, const Case *c, int opset)
 {
     Attempt a = attempt(run, c, opset);
     Ctx *cx = a.cx;
     TidyOptions o = { .opset = opset };
-    CallForm form;
-    if (a.read) {
-        Entry *e = table_resolve(cx, a.call.name, &form);
+    CallForm form = FORM_PLAIN;
+    Buf b = buf_new(cx);
+    if (a.read && table_resolve(cx, a.call.name, &form)) {
         bool made = !failure(cx) && (add_outputs(a.g, &a.got) == 0 || tidy(a.g, &o)) && !failure(cx);
         bool refused = cx->error.code == E_UNSUPPORTED || (!ctx_failed(cx) && cx->refusals.n);
-        const char *name = e ? e->name->s : a.call.name->s;
-        Buf b = buf_new(cx);
+        const char *why = failure(cx);
         if (made)
             list_nodes(a.g, &b);
-        if (c->message && refused)
-            printf("%s ? %s\n", name, failure(cx));
-        if (!c->message && !is_made_quantised(&a.call, e))
-            printf("%s %d%s%s\n", name, opset, made ? ":" : "!", buf_done(&b)->s);
+        cx->error = (Error){ 0 };
+        const Candidate *by = served_by(a.g, &a.call);
+        const char *line = !by ? a.call.name->s : by->row ? by->row->schema : by->line;
+        unsigned traits = traits_of(a.g, &a.call, a.call.nested || form != FORM_PLAIN);
+        bool strange = traits >> OF_QUANTISED & 1 && by && !(by->kinds & QUANT);
+        bool own = !takes_poison(&a.call);
+        if (own && c->message && refused && form == FORM_PLAIN)
+            printf("%.*s ? %s\n", (int)strcspn(line, "("), line, why);
+        if (own && !c->message && !strange)
+            printf("%.*s %s %d%s%s\n", (int)strcspn(line, "("), line, traits_text(cx, traits)->s, opset, made ? ":" : "!", buf_done(&b)->s);
     }
     ctx_free(cx);
 }
