@@ -617,11 +617,29 @@ static bool holds_stacked(const List *l)
     return found;
 }
 
-/* A list with items of its own, changed or cut at a place that only the running model knows, or as long as that says. */
+/* Numbers that only the running model knows, as items or in tuples of them. */
+static bool is_symbolic(Value v)
+{
+    bool found = v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
+    for (int64_t i = 0; !found && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        found = is_symbolic(v.tuple->at[i]);
+    return found;
+}
+
+static bool holds_symbolic(const List *l)
+{
+    bool found = false;
+    for (int64_t i = 0; !found && i < l->n; i++)
+        found = is_symbolic(l->at[i].v);
+    return found;
+}
+
+/* A list with items of its own, changed or cut at a place that only the running model knows, as long as that says, or sorted by such numbers. */
 static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
 {
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop", "aten::Delete", "aten::slice", "aten::mul" };
-    bool rows = n > 0 && str_is(name, "aten::tensor") && args[0].v.tag == V_LIST && holds_stacked(args[0].v.list);
+    bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted"), rows = str_is(name, "aten::tensor");
+    const List *list = n > 0 && args[0].v.tag == V_LIST ? args[0].v.list : NULL;
     bool known = false, symbolic = false;
     ItemType item;
     int64_t count;
@@ -629,11 +647,9 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
         known = known || str_is(name, names[i]);
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
-    if (!rows && (!known || !symbolic))
+    if (!list || list->stacked || !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic)))
         return true;
-    if (args[0].v.tag != V_LIST || args[0].v.list->stacked)
-        return true;
-    Value *at = list_values(ev->cx, args[0].v.list, &count);
+    Value *at = list_values(ev->cx, list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))
         return at != NULL;
     return (*out = stacked_of(ev, at, count, item)) != NULL;
@@ -669,7 +685,7 @@ bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Val
         return true;
     *mine = true;
     if (s->item.parts)
-        return stacked_parts_op(ev, name, args, n, out);
+        return stacked_parts_op(ev, s, name, args, n, out);
     if (two)
         row = row_of(rows_of_two, COUNT(rows_of_two), name, lists_of(s), n);
     else if (first && (!args[0].v.list->stacked || args[0].v.list->stacked == s))

@@ -165,6 +165,72 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     return !ctx_failed(cx);
 }
 
+/* ---- sort ---- */
+
+/* Tuples all through, numbers and what is the same in all of them: their numbers in turn decide. */
+static bool has_order(Value like)
+{
+    bool ok = like.tag == V_TUPLE || val_is_plain_number(like) || like.tag == V_STR;
+    for (int64_t i = 0; ok && like.tag == V_TUPLE && i < like.tuple->n; i++)
+        ok = has_order(like.tuple->at[i]);
+    return ok;
+}
+
+/* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last key is sorted first. */
+static Ox sorted_places(Eval *ev, Stacked *s, bool reverse)
+{
+    Graph *g = ev->g;
+    Ox order = NULL;
+    for (size_t i = s->item.parts->n; i-- > 0; ) {
+        Ox found[2], whole = stacked_whole(ev, s->column[i]);
+        if (!ox_ok(whole))
+            return POISON;
+        Ox number = ox_dtype(whole) == DT_BOOL ? ox_cast(g, whole, DT_INT64) : whole;
+        Ox key = order ? ox_g_with(g, "Gather", INPUTS(number, order), INT("axis", 0)) : number;
+        Ox count = ox_dims(g, &(Dim){ ox_dim(whole, 0) }, 1);
+        if (!ox_make_n(g, "TopK", INPUTS(key, count), ATTRS(INT("axis", 0), INT("largest", reverse), INT("sorted", 1)), found, 2))
+            return POISON;
+        order = order ? ox_g_with(g, "Gather", INPUTS(order, found[1]), INT("axis", 0)) : found[1];
+    }
+    return order;
+}
+
+/* l.sort(), or sorted(l), a new list. */
+static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
+{
+    Ctx *cx = ev->cx;
+    Stacked **column = new_array(cx, Stacked *, s->item.parts->n);
+    if (!has_order(s->item.parts->like)) {
+        fail(cx, E_UNSUPPORTED, "sort of a list of %s, on values that only the running model knows", s->item.parts->like.tag == V_TUPLE ? "tuples that hold more than numbers" : "objects");
+        fail_hint(cx, "sort pairs of a number and the place in the list, (key, i), and take the items in the order of the places");
+        return false;
+    }
+    Ox order = stacked_is_told(ev, s) ? sorted_places(ev, s, reverse) : POISON;
+    for (size_t i = 0; i < s->item.parts->n; i++) {
+        Ox whole = ox_ok(order) ? stacked_whole(ev, s->column[i]) : POISON;
+        Ox at = ox_ok(whole) ? ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0)) : POISON;
+        if (!column || !ox_ok(at))
+            return false;
+        column[i] = stacked_new(cx, s->column[i]->item, at);
+    }
+    list_stack(cx, l, stacked_of_columns(cx, s->item, column));
+    *out = val_none();
+    return !ctx_failed(cx);
+}
+
+static bool sort_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
+{
+    List *l = args[0].v.list;
+    bool reverse = n > 1 && args[1].v.tag == V_BOOL && args[1].v.b, in_place = str_is(name, "aten::sort");
+    if (!in_place)
+        l = list_new(ev->cx, 0, l->elem);
+    if (!sort_tuples(ev, s, l, reverse, out))
+        return false;
+    if (!in_place)
+        *out = (Value){ .tag = V_LIST, .list = l };
+    return true;
+}
+
 static const PartsRow *row_of(Str name)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -173,7 +239,7 @@ static const PartsRow *row_of(Str name)
     return NULL;
 }
 
-bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
     PartsOp op = { .ev = ev, .name = name, .row = row_of(name), .arg = args, .n = n };
@@ -190,9 +256,11 @@ bool stacked_parts_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *ou
     }
     if (l && l->stacked && str_is(name, "aten::tensor") && l->stacked->item.parts->like.tag == V_LIST)
         return tensor_of_rows(ev, l->stacked, args, n, out);
+    if (l && (str_is(name, "aten::sort") || str_is(name, "aten::sorted")))
+        return sort_op(ev, s, name, args, n, out);
     if (!op.row || !l) {
         fail(cx, E_UNSUPPORTED, "%s of a list of tuples, dicts or objects whose length only the running model knows", name->s);
-        fail_hint(cx, "l[i], slices, len, append, insert, pop, extend, + and loops over it can be converted; keep what else needs in a list of its own");
+        fail_hint(cx, "l[i], slices, len, append, insert, pop, extend, sort, + and loops over it can be converted; keep what else needs in a list of its own");
         return false;
     }
     for (size_t k = 0; k < n; k++)
