@@ -86,8 +86,10 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     a->opened = heap_now(ev->cx);
     a->result = val_none();
     TrailMark m = trail_open(ev->cx);
+    Told told = { a->condition, a->truth, ev->told };
     dim_scope_open(ev->cx);
     ev->g = a->g;
+    ev->told = &told;
     ev->staged++;
     /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
     if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) && ctx_failed(ev->cx))
@@ -101,6 +103,7 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     if (a->flow == FLOW_RAISE)
         ev->cx->refusals.n = refused;                                  /* an arm that raises needs no operators */
     ev->staged--;
+    ev->told = told.up;
     ev->g = outside;
     dim_scope_close(ev->cx);
     trail_undo(ev->cx, m);

@@ -74,6 +74,13 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 /* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact. That two are equal does not: results
  * would get one's name in an arm and the other's in the other. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
+/* ---- open_dict.c ---- */
+
+/* What a condition that is `truth` says of another bool. */
+Tri condition_tells(Ctx *cx, Value condition, bool truth, Value asked);
+/* An operator on a dict whose keys only the running model knows. */
+MUST_USE bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+
 /* ---- choice.c ---- */
 
 bool val_is_option(Value v);                            /* a string or a member of an enum, known or one of several */
@@ -95,6 +102,8 @@ bool val_is_int(Value v);                               /* known or not */
 bool val_is_bool(Value v);
 bool val_is_float(Value v);
 bool val_is_plain_number(Value v);                      /* any of them */
+/* None or not, or a key of a dict, as `like` is. */
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value);
 /* v with containers of its own, which nobody else changes. */
 Value containers_copy(Ctx *cx, Value v);
 Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */

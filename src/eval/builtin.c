@@ -2,6 +2,7 @@
  *
  * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c).
  * A name that also is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
+#include "eval/branch.h"
 #include "eval/builtin.h"
 
 static const BuiltinRow *const families[] = { builtin_numbers, builtin_math, builtin_compare, builtin_lists, builtin_strings, builtin_tensors };
@@ -84,7 +85,7 @@ static bool is_kind(Value v, char kind)
     case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX;
     case 's': return t == V_STR;
     case 'l': return t == V_LIST && !v.list->stacked;
-    case 'd': return t == V_DICT && !v.dict->lost;
+    case 'd': return t == V_DICT && !v.dict->lost && !dict_is_open(v.dict);
     case 't': return t == V_TUPLE;
     case 'T': return t == V_TENSOR;
     case 'D': return t == V_DEVICE;
@@ -191,8 +192,11 @@ static BuiltinResult no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
 BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     const Rows *rows = map_get(index_of_rows(ev->cx), name);
+    bool mine;
     if (!rows)
         return BUILTIN_NOT_MINE;
+    if (!open_dict_op(ev, name, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
     for (size_t i = 0; i < rows->n; i++) {
         Builtin b = { .ev = ev, .cx = ev->cx, .g = ev->g, .row = rows->at[i] };
         if (!in_order(ev->cx, b.row, args, n, &b.arg, &b.n) || !kinds_fit(b.row->kinds, b.arg, b.n))

@@ -294,7 +294,7 @@ static Str staged_text(Value v) { return v.tag == V_UNINIT && v.any ? ((const Un
 /* Does v's text say something that only the running model knows? */
 static bool is_told_by_name(Value v, int depth)
 {
-    bool found = v.tag == V_CHOICE || v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
+    bool found = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
                  (v.tag == V_LIST && v.list->stacked);
     for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
         found = is_told_by_name(v.list->at[i].v, depth - 1);

@@ -2,6 +2,11 @@
  * stand-ins for what was never set, and memory that may be shared from then on. */
 #include "eval/branch.h"
 
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
+{
+    return like->key ? val_maybe_key(cx, present, value) : val_maybe(cx, present, value);
+}
+
 /* Is everything in d's expression known outside of the arms? */
 static Dim look_inside(void *arg, Dim sym)
 {
@@ -135,7 +140,9 @@ Value containers_copy(Ctx *cx, Value v)
         made.obj = obj_new(cx, v.obj->cls, v.obj->n, v.obj->names, NULL);
     for (int64_t i = 0; plain && i < v.obj->n; i++)
         cell_init(&made.obj->slot[i], containers_copy(cx, v.obj->slot[i].v));
+    if (v.tag == V_DICT)
+        made.dict->unordered = v.dict->unordered;
     if (v.tag == V_MAYBE)
-        made = val_maybe(cx, v.maybe->present, containers_copy(cx, v.maybe->value));
+        made = val_maybe_like(cx, v.maybe, v.maybe->present, containers_copy(cx, v.maybe->value));
     return made;
 }

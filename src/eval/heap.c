@@ -360,6 +360,17 @@ void dict_lose(Ctx *cx, Dict *d, Str why)
     d->lost = why;
 }
 
+void dict_become(Ctx *cx, Dict *d, const Dict *from)
+{
+    log_dict(cx, d);
+    d->at = from->at;
+    d->n = from->n;
+    d->cap = from->cap;
+    d->index = NULL;
+    d->some_open = d->some_open || from->some_open;
+    d->unordered = d->unordered || from->unordered;
+}
+
 /* Before each write. */
 static void touch_dict(Ctx *cx, Dict *d)
 {
@@ -441,7 +452,10 @@ void dict_set(Ctx *cx, Dict *d, Value key, Value v)
 {
     touch_dict(cx, d);
     int64_t i = place_of(cx, d, key);
+    d->some_open = d->some_open || val_is_maybe_key(v);
     if (i >= 0) {
+        bool stays = val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
+        d->unordered = d->unordered || !stays;          /* it may have come last just now */
         d->at[i].val.v = v;
         return;
     }

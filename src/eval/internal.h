@@ -29,6 +29,9 @@ typedef struct Frame {
 /* Expressions, statements and calls inside one another: bounds the C stack, whatever the file says. Real models stay under 600. */
 enum { NESTING_MAX = 5000 };
 
+/* The condition of an arm that we are in, and what it is there. */
+typedef struct Told { Value condition; bool truth; const struct Told *up; } Told;
+
 typedef struct Eval {
     Ctx *cx;
     Program *p;
@@ -36,6 +39,7 @@ typedef struct Eval {
     Frame *frame;
     int64_t calls;                  /* depth of calls, against LIMIT_CALLS */
     int nesting;
+    const Told *told;
     int staged;                     /* arms and bodies around us that ONNX decides: a raise there unwinds */
     Str raised;                     /* the message of a FLOW_RAISE */
     SourceId raised_at;

@@ -72,7 +72,10 @@ static Value join_numbers(Join *j, Value a, Value b)
     Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
     Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
     Ox v = join_ox(j, x, y);
-    return j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
+    Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
+    if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b && j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
+        made = val_implying(ev->cx, made, j->condition);
+    return made;
 }
 
 static const After *after_of(const Arm *a, const void *what)
@@ -396,6 +399,67 @@ static const Value *entries_after(Join *j, int k, const Dict *d, int64_t *n)
     return after->items;
 }
 
+/* Is the key there at the end of arm k? */
+static Value present_in(Join *j, int k, Value entry)
+{
+    if (!val_is_maybe_key(entry))
+        return val_bool(entry.tag != V_UNINIT || entry.any);
+    Tri told = condition_tells(j->ev->cx, j->condition, k == 0, entry.maybe->present);
+    return told == UNKNOWN ? entry.maybe->present : val_bool(told == YES);
+}
+
+/* What a key has after both arms; V_UNINIT: it is not there. */
+static Value join_entry(Join *j, Value a, Value b)
+{
+    Value in[2] = { a, b }, present[2];
+    if (!val_is_maybe_key(a) && !val_is_maybe_key(b) && (a.tag != V_UNINIT || a.any) && (b.tag != V_UNINIT || b.any))
+        return join_values(j, a, b);
+    for (int k = 0; k < 2; k++) {
+        present[k] = present_in(j, k, in[k]);
+        in[k] = present[k].tag == V_BOOL && !present[k].b ? unset : val_is_maybe_key(in[k]) ? in[k].maybe->value : in[k];
+    }
+    Value v = val_is_optional(in[0]) || val_is_optional(in[1]) ? never_alike(j, "the value of a key is None in one arm of a branch, and the key is not there in the other")
+                                                               : join_values(j, in[0], in[1]);
+    Value there = join_values(j, present[0], present[1]);
+    return there.tag != V_BOOL ? val_maybe_key(j->ev->cx, there, v) : there.b ? v : unset;
+}
+
+static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
+{
+    bool same = n[0] == n[1];
+    for (int64_t i = 0; same && i < n[0]; i += 2)
+        same = val_equal(cx, at[0][i], at[1][i]);
+    return same;
+}
+
+/* Keys that are there in one arm only come where that arm has them. The order holds as long as each arm's keys come in it. */
+static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
+{
+    Ctx *cx = j->ev->cx;
+    Dict *in[2];
+    for (int k = 0; k < 2; k++) {
+        in[k] = dict_new(cx, NULL);
+        for (int64_t i = 0; i < n[k]; i += 2)
+            dict_set(cx, in[k], at[k][i], at[k][i + 1]);
+    }
+    int64_t last = 0;                           /* how far the second arm's keys have been met in the first's order */
+    bool ordered = same_keys(cx, at, n);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < n[k]; i += 2) {
+            const Cell *a = dict_find(cx, in[0], at[k][i]), *b = dict_find(cx, in[1], at[k][i]);
+            if (k == 1 && a)
+                continue;
+            Value v = join_entry(j, a ? a->v : unset, b ? b->v : unset);
+            if (v.tag != V_UNINIT || v.any)
+                dict_set(cx, out, at[k][i], v);
+        }
+    for (int64_t i = 0; !ordered && last < n[1] && i < n[0]; i += 2)
+        last += val_equal(cx, at[0][i], at[1][last]) ? 2 : 0;
+    for (; !ordered && last < n[1] && !dict_find(cx, in[0], at[1][last]); last += 2)
+        ;
+    out->unordered = out->unordered || (!ordered && last < n[1]);
+}
+
 static Value join_dicts(Join *j, Dict *a, Dict *b)
 {
     Ctx *cx = j->ev->cx;
@@ -405,13 +469,13 @@ static Value join_dicts(Join *j, Dict *a, Dict *b)
     for (int k = 0; k < 2; k++)
         if (from[k])
             at[k] = entries_after(j, k, from[k], &n[k]);
-    bool same = !a || !b || n[0] == n[1];
-    for (int64_t i = 0; same && a && b && i < n[0]; i += 2)
-        same = val_equal(cx, at[0][i], at[1][i]);
-    if (!same)
+    if (a && b && j->sizes && !same_keys(cx, at, n))
         return never_alike(j, "the arms of a branch give dicts with other keys");
     Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };
-    for (int64_t i = 0; i < (a ? n[0] : n[1]); i += 2)
+    made.dict->unordered = (a && a->unordered) || (b && b->unordered);
+    if (a && b)
+        join_entries(j, at, n, made.dict);
+    for (int64_t i = 0; (!a || !b) && i < (a ? n[0] : n[1]); i += 2)
         dict_set(cx, made.dict, (a ? at[0] : at[1])[i], join_values(j, a ? at[0][i + 1] : unset, b ? at[1][i + 1] : unset));
     for (int k = 0; k < 2; k++)
         if (from[k])
@@ -619,28 +683,21 @@ static bool join_dict(Join *j, Dict *d)
     int64_t n;
     Value *now = dict_values(cx, d, &n);
     const Value *x = a ? a->items : now, *y = b ? b->items : now;
-    int64_t na = a ? a->n : n, nb = b ? b->n : n;
+    const Value *const at[2] = { x, y };
+    const int64_t na[2] = { a ? a->n : n, b ? b->n : n };
     Str lost = a && a->lost ? a->lost : b && b->lost ? b->lost : NULL;
     if (lost && j->walk == BUILD)
         dict_lose(cx, d, lost);
     if (lost)
         return true;
-    bool alike = na == nb && now;
-    for (int64_t i = 0; alike && i < na; i += 2)
-        alike = val_equal(cx, x[i], y[i]);
-    if (!alike) {
-        disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
-        fail_hint(cx, "set the keys in both arms, to an empty tensor where there is nothing (torch.zeros(0))");
-        return false;
-    }
-    for (int64_t i = 0; i < n && j->walk == BUILD && na != n; i += 2)
-        dict_remove(cx, d, now[i]);
-    for (int64_t i = 0; i < na; i += 2) {
-        Value v = join_values(j, x[i + 1], y[i + 1]);
-        if (j->walk == BUILD)
-            dict_set(cx, d, x[i], v);
-    }
-    return true;
+    if (j->sizes && !same_keys(cx, at, na))
+        return disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+    Dict *joined = dict_new(cx, d->type);
+    joined->unordered = d->unordered;
+    join_entries(j, at, na, joined);
+    if (j->walk == BUILD)
+        dict_become(cx, d, joined);
+    return !ctx_failed(cx);
 }
 
 static bool join_thing(Join *j, const After *t)

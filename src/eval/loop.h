@@ -40,12 +40,16 @@ typedef struct Carried {
 /* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run on. */
 typedef struct Growing { List *list; ItemType item; } Growing;
 
+/* A key that a trip set in a dict of some carried thing's shape, or removed: from the next run on it may be there. */
+typedef struct OpenKey { Dict *dict; Value key, entry; } OpenKey;
+
 typedef struct Loop {
     Eval *ev;
     const LoopPlan *plan;
     VEC(Carried) carried;
     VEC(Leaf) leaves;
     VEC(Growing) growing;
+    VEC(OpenKey) keys;
     VEC(List *) lost;               /* lists that nobody may read behind the loop */
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;

@@ -188,7 +188,7 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
         return val_choice(l->ev->cx, v.choice->at, v.choice->n, rebuild(l, v.choice->index, next, behind));
     if (v.tag == V_MAYBE) {
         Value present = rebuild(l, v.maybe->present, next, behind);
-        return val_maybe(cx, present, rebuild(l, v.maybe->value, next, behind));
+        return val_maybe_like(cx, v.maybe, present, rebuild(l, v.maybe->value, next, behind));
     }
     Value made = containers_copy(cx, v);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
@@ -282,9 +282,12 @@ void loop_set(Loop *l, const Carried *c, bool behind)
     }
     else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
         list_become(cx, c->what, v.list);
-    else if (v.tag == V_DICT)
+    else if (v.tag == V_DICT) {
+        Dict *d = c->what;
         for (int64_t i = 0; i < v.dict->n; i++)
-            dict_set(cx, c->what, v.dict->at[i].key, v.dict->at[i].val.v);
+            dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
+        d->unordered = d->unordered || v.dict->unordered;
+    }
 }
 
 /* ---- what is carried ---- */
@@ -306,7 +309,8 @@ static Value shape_of(Ctx *cx, const Change *c)
         return containers_copy(cx, (Value){ .tag = V_LIST, .list = &before });
     }
     if (c->kind == CHANGE_DICT) {
-        Dict before = { .at = c->before_at, .n = c->before_n, .type = ((const Dict *)c->what)->type };
+        const Dict *d = c->what;
+        Dict before = { .at = c->before_at, .n = c->before_n, .type = d->type, .unordered = d->unordered };
         return containers_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
     }
     return containers_copy(cx, v);
@@ -395,6 +399,13 @@ static bool stack_growing(Loop *l)
     return true;
 }
 
+static void open_keys(Loop *l)
+{
+    for (size_t i = 0; i < l->keys.n; i++)
+        dict_set(l->ev->cx, l->keys.at[i].dict, l->keys.at[i].key, l->keys.at[i].entry);
+    l->keys.n = 0;
+}
+
 bool loop_first_values(Loop *l, size_t from)
 {
     for (size_t i = from; i < l->carried.n; i++) {
@@ -404,6 +415,7 @@ bool loop_first_values(Loop *l, size_t from)
     }
     if (!stack_growing(l))
         return false;
+    open_keys(l);
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         Storage *st = k->what;

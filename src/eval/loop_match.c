@@ -276,12 +276,57 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
     return cannot_match(l, before, v);
 }
 
+/* From the next run on whether the key is there is carried too. */
+static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool there)
+{
+    Ctx *cx = l->ev->cx;
+    Value value = val_is_maybe_key(v) ? v.maybe->value : v;
+    if (!there && !loop_stand_in(l, value, &value))
+        return loop_give_up(l, str_fmt(cx, "a dict gets a key whose value is %s", val_kind(v)));
+    k->reshaped = l->again = true;
+    return vec_push(cx, &l->keys, (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
+}
+
+/* A key that may be there; after: what a trip left of it, NULL: nothing. */
+static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
+{
+    Value present = !after ? val_bool(false) : val_is_maybe_key(after->v) ? after->v.maybe->present : val_bool(true);
+    if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
+        return false;
+    if (after)
+        return match(l, k, before->value, val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
+    *next += count_leaves(before->value);       /* they stay what they are */
+    return true;
+}
+
+/* Do v's keys come in the order of the shape's? */
+static bool keys_in_order(Ctx *cx, const Dict *shape, const Dict *v)
+{
+    int64_t met = 0;
+    for (int64_t i = 0; met < v->n && i < shape->n; i++)
+        met += val_equal(cx, shape->at[i].key, v->at[met].key);
+    return met == v->n && !v->unordered;
+}
+
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
 {
-    bool ok = before->n == v->n || loop_give_up(l, str_of(l->ev->cx, "a dict gets keys, or loses some"));
-    for (int64_t i = 0; ok && !k->reshaped && i < v->n; i++)
-        ok = val_equal(l->ev->cx, before->at[i].key, v->at[i].key) ? match(l, k, before->at[i].val.v, v->at[i].val.v, next)
-                                                                    : loop_give_up(l, str_of(l->ev->cx, "a dict gets other keys"));
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    for (int64_t i = 0; ok && !k->reshaped && i < before->n; i++) {
+        Value key = before->at[i].key, was = before->at[i].val.v;
+        const Cell *after = dict_find(cx, v, key);
+        if (val_is_maybe_key(was))
+            ok = match_key(l, k, was.maybe, after, next);
+        else if (!after || val_is_maybe_key(after->v))
+            ok = found_key(l, k, before, key, was, true);
+        else
+            ok = match(l, k, was, after->v, next);
+    }
+    for (int64_t i = 0; ok && i < v->n; i++)
+        if (!dict_find(cx, before, v->at[i].key))
+            ok = found_key(l, k, before, v->at[i].key, v->at[i].val.v, false);
+    if (ok && !before->unordered && !keys_in_order(cx, before, v))
+        before->unordered = k->reshaped = l->again = true;
     return ok;
 }
 

@@ -163,6 +163,11 @@ static bool output_list(Outputs *out, const List *l, Str place)
 
 static bool output_dict(Outputs *out, const Dict *d, Str place)
 {
+    if (dict_is_open(d)) {
+        fail(out->ev->cx, E_UNSUPPORTED, "the output %s is a dict of which only the running model knows what keys it has", place->s);
+        fail_hint(out->ev->cx, "set the same keys in both arms of the branch");
+        return false;
+    }
     for (int64_t i = 0; i < d->n; i++)
         if (!make_output(out, d->at[i].val.v, path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
             return false;

@@ -140,8 +140,15 @@ Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem)
 Value val_maybe(Ctx *cx, Value present, Value value)
 {
     Maybe *m = new(cx, Maybe);
-    *m = (Maybe){ present, value };
+    *m = (Maybe){ .present = present, .value = value };
     return (Value){ .tag = V_MAYBE, .maybe = m };
+}
+
+Value val_implying(Ctx *cx, Value v, Value other)
+{
+    SymBool *s = new(cx, SymBool);
+    *s = (SymBool){ .ox = v.sb->ox, .left = other.sb, .right = other.sb };
+    return (Value){ .tag = V_SYMBOOL, .sb = s };
 }
 
 Value val_complex(Ctx *cx, double re, double im)
@@ -243,7 +250,7 @@ Tri val_truth(Ctx *cx, Value v)
     case V_FLOAT: return tri_of(v.f != 0);
     case V_STR: return tri_of(v.s->len > 0);
     case V_LIST: return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
-    case V_DICT: return tri_of(v.dict->n > 0);
+    case V_DICT: return dict_is_open(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
     case V_TUPLE: return tri_of(v.tuple->n > 0);
     case V_SYMINT:
         t = dim_eq(cx, v.dim, dim_int(cx, 0));

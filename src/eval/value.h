@@ -34,7 +34,7 @@ typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
 typedef struct Maybe Maybe;
-/* ox NULL: the predicate `a rel b`; else ox, which may be known to be `left and right`. */
+/* ox NULL: the predicate `a rel b`; else ox: where it is true `left` and `right` are, if they are there. */
 typedef struct SymBool { Rel rel; Dim a, b; Ox ox; const struct SymBool *left, *right; } SymBool;
 
 typedef struct Value {
@@ -48,7 +48,7 @@ typedef struct Value {
 } Value;
 
 typedef struct Choice { const Value *at; int64_t n; Value index; /* an int below n */ } Choice;
-struct Maybe { Value present; /* a bool */ Value value; /* zeros while it is None: nobody reads them */ };
+struct Maybe { Value present; /* a bool */ Value value; /* zeros while it is None: nobody reads them */ bool key; /* of a dict's entry: is the key there? */ };
 
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
@@ -58,7 +58,8 @@ struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty o
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
 struct Dict { DictEntry *at; int64_t n, cap; Str type; struct DictIndex *index; uint64_t born;
-              struct DictPeer *peers; Str lost; /* why nobody may look at it, once a peer was written */ Tensor *mark; };
+              struct DictPeer *peers; Str lost; /* why nobody may look at it, once a peer was written */ Tensor *mark;
+              bool some_open; /* some entries were, or are, a Maybe of a key */ bool unordered; /* and their order only the running model knows */ };
 struct Obj { const struct ClassDef *cls; Cell *slot; int64_t n; Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */ const Str *names; uint64_t born; size_t held; /* state.c's number for it, 0 none */
              Tensor *mark; };
 typedef struct EnumMember { const struct ClassDef *cls; Str name; Value value; } EnumMember;
@@ -140,6 +141,7 @@ Value val_dim(Ctx *cx, Dim d);                                  /* V_INT when kn
 Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b);                  /* V_BOOL when decided, else V_SYMBOOL */
 void rel_not(Rel *rel, Dim *a, Dim *b);                         /* the relation that holds when this one does not */
 Value val_symbool(Ctx *cx, Ox b);                               /* V_BOOL when constant */
+Value val_implying(Ctx *cx, Value v, Value other);              /* v, a V_SYMBOOL with ox; where it is true, so is `other` */
 Value val_both(Graph *g, Value x, Value y);                     /* x and y, each V_BOOL or V_SYMBOOL */
 Value val_number_of(Graph *g, Ox v);                            /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an int: its item, or a fresh symbol with origin) */
 Value val_tensor(Ctx *cx, Ox v);                                /* POISON gives V_POISON */
@@ -147,6 +149,9 @@ Value val_tuple(Ctx *cx, const Value *at, int64_t n);
 Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem);
 Value val_complex(Ctx *cx, double re, double im);
 Value val_maybe(Ctx *cx, Value present, Value value);
+Value val_maybe_key(Ctx *cx, Value present, Value value);       /* open_dict.c */
+bool val_is_maybe_key(Value v);
+bool dict_is_open(const Dict *d);                               /* only the running model knows its keys, or their order */
 static inline bool val_is_optional(Value v) { return v.tag == V_NONE || v.tag == V_MAYBE; }
 static inline Value val_present(Value v) { return v.tag == V_MAYBE ? v.maybe->present : val_bool(v.tag != V_NONE); }
 
@@ -183,6 +188,7 @@ void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost);
 const Cell *dict_find(Ctx *cx, Dict *d, Value key);             /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
+void dict_become(Ctx *cx, Dict *d, const Dict *from);            /* as list_become */
 void dict_lose(Ctx *cx, Dict *d, Str why);                      /* nobody may look at it */
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);       /* as list_maybe_same */
 /* A tensor without contents that counts as written whenever this list, dict or object is: for what holds it. NULL for other values. */

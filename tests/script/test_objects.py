@@ -133,19 +133,6 @@ def test_two_names(module, tmp_path):
     assert "one and the same" in said and "test_objects.py:" in said, said
 
 
-class OtherKeys(nn.Module):
-    def forward(self, x):
-        d = {"a": x}
-        if bool(x.sum() > 0):
-            d["b"] = x * 2
-        return d["a"]
-
-
-def test_other_keys(tmp_path):
-    said = scripted.refused(OtherKeys(), tmp_path, *SPEC)
-    assert "different keys" in said and "set the keys in both arms" in said and "test_objects.py:" in said, said
-
-
 class OnlyRead(nn.Module):
     """As long as neither is written both may be read."""
     def forward(self, x):
