@@ -18,7 +18,7 @@
 typedef struct Frame Frame;
 struct Frame { const Rule *rule; const Alternative *alt; const Tree *call; const Frame *up; };   /* call: whose arguments the parameters are */
 typedef struct Goal Goal;
-struct Goal { const Tree *want; Ox v; const Frame *at; DType type; int rank; const Goal *next; };      /* type: of what has been cast; rank: of its node's first input */
+struct Goal { const Tree *want; Ox v; const Frame *at; DType type; int rank; const Goal *next; };      /* type: of what has been cast; rank: of what axes are told of */
 typedef struct Bound { const Frame *at; Str name; RuleVal v; } Bound;
 typedef struct Find {
     Ctx *cx;
@@ -65,7 +65,7 @@ static bool is_number(Find *f, Ox v, double want)
     return ox_dtype(v) == DT_DOUBLE ? x == want : (float)x == (float)want;
 }
 
-/* Axes count from the end in a formula: -1 is the last one, of an input of that rank. */
+/* Axes count from the end in a formula: -1 is the last one. */
 static bool are_axes(Find *f, const Goal *g)
 {
     const int64_t *at;
@@ -214,10 +214,11 @@ static bool solve_inputs(Find *f, const Goal *g, const Node *n, const int *order
 {
     Goal goals[MAX_ARGS];
     size_t count = g->want->n_arg;
-    int first = n->n_in && n->in[0] ? ox_rank(n->in[0]) : -1;
+    Ox of = node_is(n, "Unsqueeze") ? n->out[0] : n->n_in ? n->in[0] : NULL;         /* whose axes are told */
+    int rank = of ? ox_rank(of) : -1;
     for (size_t i = 0; i < count; i++) {
         Ox v = order[i] < n->n_in ? n->in[order[i]] : NULL;
-        goals[i] = (Goal){ .want = g->want->arg[i], .v = v, .at = g->at, .rank = first, .next = i + 1 < count ? &goals[i + 1] : g->next };
+        goals[i] = (Goal){ .want = g->want->arg[i], .v = v, .at = g->at, .rank = rank, .next = i + 1 < count ? &goals[i + 1] : g->next };
     }
     return solve(f, count ? goals : g->next);
 }

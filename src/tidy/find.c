@@ -6,8 +6,6 @@
  * matches are made before anything changes, from the last node to the first, so that a formula is found whole before a part of it is. */
 #include "tidy/internal.h"
 
-#include "onnx/rules.h"
-
 extern const char rules_tidy_find[];
 
 typedef VEC(const Rule *) Rules;
@@ -71,7 +69,14 @@ static Ox as_it_is(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
     return ox_make(g, operator_of(m->rule), (OxList){ in, m->rule->n_params }, m->attr, m->n_attr);
 }
 
-/* fits: what the formula does not say. */
+static bool positions_fit(Finder *f, const RuleMatch *m) { return rotary_fits(f->rw, m); }
+
+static Ox with_positions(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    return rotary_write(f->rw, g, m, in);
+}
+
+/* fits: what the formula does not say. write: NULL when it cannot be written after all. */
 static const struct Form {
     const char *op;
     bool (*fits)(Finder *f, const RuleMatch *m);
@@ -82,6 +87,7 @@ static const struct Form {
     { "onnx::LayerNormalization", norm_fits, with_scale },
     { "onnx::Mish", activation_fits, as_it_is },
     { "onnx::RMSNormalization", norm_fits, with_scale },
+    { "onnx::RotaryEmbedding", positions_fit, with_positions },
     { "onnx::Swish", activation_fits, as_it_is },
 };
 
@@ -150,6 +156,8 @@ static bool find_step(Rewrite *rw, Node *n)
     for (size_t i = 0; i < COUNT(in); i++)
         in[i] = current(rw, m->param[i]);
     Ox y = form_of(m->rule)->write(f, n->graph, m, in);
+    if (!y)
+        return true;
     if (ox_ok(y) && same_shape(rw->cx, y, n->out[0]))
         replace(rw, n->out[0], y);
     return ox_ok(y);

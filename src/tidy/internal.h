@@ -7,6 +7,7 @@
 #define PT2ONNX_TIDY_INTERNAL_H
 
 #include "onnx/edit.h"
+#include "onnx/rules.h"
 #include "tidy/tidy.h"
 
 typedef struct Rewrite Rewrite;
@@ -101,6 +102,12 @@ Ox double_form(const Node *n);
 Ox double_scale(const Node *n);
 /* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
 Ox double_factor(Ox v);
+
+/* ---- finding operators (find.c, rotary.c) ---- */
+
+/* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been rewritten since hides it: NULL. */
+bool rotary_fits(const Rewrite *rw, const RuleMatch *m);
+Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in);
 
 /* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);

@@ -6,8 +6,6 @@
  * What an older opset cannot say at all is refused with the opset that could; all refusals are told, not only the first. */
 #include "tidy/internal.h"
 
-#include "onnx/rules.h"
-
 #include <float.h>
 #include <math.h>
 

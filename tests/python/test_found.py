@@ -155,3 +155,137 @@ def test_other_types(tmp_path, name, dtype):
     tolerance = 2 ** -9 if dtype == torch.float16 else 1e-6 if widened else 1e-11           # ONNX Runtime fuses norms itself, with a float32 epsilon
     got = found(tmp_path / "m.pt", tmp_path, 26, x, want, tolerance)
     assert widened or dtype == torch.float64 or operator not in got, got
+
+
+# ---- rotary positions ----
+
+FREQUENCY = 100.0 ** -(torch.arange(0, 8, 2) / 8)
+ROWS = torch.arange(7)[None]
+
+
+def turned(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), -1)
+
+
+def turned_pairs(x):
+    return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+
+
+def rotated(q, cos, sin):
+    return q * cos + turned(q) * sin
+
+
+def angles(rows):
+    return rows[:, :, None].float() * FREQUENCY
+
+
+def as_llama(q, rows, scale=1.0):
+    both = torch.cat((angles(rows), angles(rows)), -1)
+    return rotated(q, (both.cos() * scale).to(q.dtype).unsqueeze(1), (both.sin() * scale).to(q.dtype).unsqueeze(1))
+
+
+def from_table(q, rows):
+    table = torch.cat((angles(torch.arange(16)[None]),) * 2, -1)[0]
+    return rotated(q, table.cos()[rows].unsqueeze(1), table.sin()[rows].unsqueeze(1))
+
+
+def of_half(q, rows):
+    first, second = q.chunk(2, -1)
+    cos, sin = angles(rows).cos().unsqueeze(1), angles(rows).sin().unsqueeze(1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1)
+
+
+def of_part(q, rows):
+    return torch.cat((as_llama(q[..., :8], rows), q[..., 8:]), -1)
+
+
+def of_pairs(q, rows):
+    both = angles(rows).repeat_interleave(2, -1).unsqueeze(1)
+    return q * both.cos() + turned_pairs(q) * both.sin()
+
+
+def unequal(q, rows):
+    both = torch.cat((angles(rows), 2 * angles(rows)), -1).unsqueeze(1)
+    return rotated(q, both.cos(), both.sin())
+
+
+def other_sine(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1)
+    return rotated(q, both.cos(), torch.cat((angles(rows), -angles(rows)), -1).unsqueeze(1).sin())
+
+
+def other_sign(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1)
+    return q * both.cos() + torch.cat((q[..., 4:], -q[..., :4]), -1) * both.sin()
+
+
+def other_parts(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1)
+    return q * both.cos() + torch.cat((-q[..., 3:], q[..., :3]), -1) * both.sin()
+
+
+def of_another(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1)
+    return q * both.cos() + turned(q + 1) * both.sin()
+
+
+def one_row(q, rows):
+    both = torch.cat((angles(rows[:, :1]), angles(rows[:, :1])), -1).unsqueeze(1) + 1
+    return rotated(q, both.cos(), both.sin())
+
+
+def of_each_head(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1) * torch.arange(1.0, 4)[:, None, None]
+    return rotated(q, both.cos(), both.sin())
+
+
+def pairs_for_halves(q, rows):
+    both = torch.cat((angles(rows), angles(rows)), -1).unsqueeze(1)
+    return q * both.cos() + turned_pairs(q) * both.sin()
+
+
+ROTARY = (as_llama, from_table, of_half, of_part, of_pairs)
+NEARLY_ROTARY = (unequal, other_sine, other_sign, other_parts, of_another, one_row, of_each_head, pairs_for_halves)
+
+
+def traced(fn, inputs, folder):
+    torch.jit.save(torch.jit.trace(Function(fn).eval(), inputs), folder / "m.pt")
+    return folder / "m.pt"
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("fn", ROTARY, ids=lambda f: f.__name__)
+def test_rotary(tmp_path, fn, batch):
+    """Rows of each sample, and the same rows for all of them."""
+    inputs = (numbers(2, 3, 7, 12 if fn == of_part else 8), ROWS if batch == 1 else torch.cat((ROWS, ROWS + 5)))
+    model, want = traced(fn, inputs, tmp_path), fn(*inputs)
+    for opset in (11, 22, 23, 26):
+        got = found(model, tmp_path, opset, inputs, want)
+        assert (got.count("RotaryEmbedding") == 1) == (opset >= 23), "%d: %s" % (opset, got)
+        assert opset < 23 or not {"Neg", "Slice", "Split"} & set(got), got
+
+
+def test_rotary_of_open_sizes(tmp_path):
+    """The cache of one sample is stretched to all, whatever their number is."""
+    inputs = (numbers(2, 3, 7, 8), ROWS)
+    model = traced(as_llama, inputs, tmp_path)
+    oracle.converted(model, tmp_path / "m.onnx", "-q", "--opset", "23", "-i", "x:float32[N,3,S,8]", "-i", "rows:int64[1,S]")
+    assert "RotaryEmbedding" in [n.op_type for n in onnx.load(str(tmp_path / "m.onnx")).graph.node]
+    runs = [(numbers(n, 3, s, 8), torch.arange(s)[None]) for n, s in ((2, 7), (1, 1), (5, 3), (0, 2), (3, 0))]
+    oracle.run(tmp_path / "m.onnx", [([q.numpy(), r.numpy()], [as_llama(q, r).numpy()]) for q, r in runs])
+
+
+def test_rotary_of_half_precision(tmp_path):
+    inputs = (numbers(2, 3, 7, 8).half(), ROWS)
+    model = traced(as_llama, inputs, tmp_path)
+    assert "RotaryEmbedding" in found(model, tmp_path, 23, inputs, as_llama(*inputs), tolerance=2 ** -10)
+    wide = (inputs[0].double(), ROWS)
+    assert "RotaryEmbedding" not in found(traced(as_llama, wide, tmp_path), tmp_path, 23, wide, as_llama(*wide), tolerance=1e-6)         # its angles are float32
+
+
+@pytest.mark.parametrize("fn", NEARLY_ROTARY, ids=lambda f: f.__name__)
+def test_nearly_rotary(tmp_path, fn):
+    inputs = (numbers(2, 3, 7, 8), torch.cat((ROWS, ROWS + 5)))
+    got = found(traced(fn, inputs, tmp_path), tmp_path, 23, inputs, fn(*inputs))
+    assert "RotaryEmbedding" not in got, got
