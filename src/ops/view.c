@@ -105,13 +105,24 @@ static Ox lower_unflatten(Op *op)
     return reshape_to(op, x, dims, n);
 }
 
+/* Is the parameter dim a number that the running model computes? */
+static bool dim_is_computed(Op *op) { return arg_value(op, "dim").tag == V_SYMINT; }
+
+static Ox computed_dim(Op *op)
+{
+    Dim d = arg_dim_expr(op, "dim");
+    return ox_dims(op->g, &d, 1);
+}
+
 static Ox lower_unsqueeze(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, axis;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
+    if (!need_rank(op, x, -1, &rank))
         return POISON;
-    return unsqueeze_axis(op, x, axis);
+    if (dim_is_computed(op))
+        return ox(op, "Unsqueeze", x, computed_dim(op));
+    return arg_dim(op, "dim", rank + 1, &axis) ? unsqueeze_axis(op, x, axis) : POISON;
 }
 
 /* How many of the axes that may be 1 have gone, by the rank that the file has recorded of the result; -1: it has recorded none. */
@@ -159,15 +170,15 @@ static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
     return ox(op, "Squeeze", x, list);
 }
 
-/* x without this axis in runs where its size, d, is 1. The axes behind it may be gone already. */
-static Ox squeeze_when_1(Op *op, Ox x, int axis, Dim d)
+/* x without this axis in runs where its size is 1. The axes behind it may be gone already. */
+static Ox squeeze_when_1(Op *op, Ox x, Ox axis, Ox size)
 {
     Op yes = *op, no = *op;
-    Ox size = ox_dim_value(op->g, d), one = ox_int(op->g, 1), is_1 = ox(op, "Equal", size, one);
+    Ox one = ox_int(op->g, 1), is_1 = ox(op, "Equal", size, one);
     yes.g = graph_new(op->cx, op->g, NULL);
     no.g = graph_new(op->cx, op->g, NULL);
-    dim_scope_open(op->cx);                             /* d is 1 in that arm only */
-    Ox axes = ints(&yes, axis), less = ox(&yes, "Squeeze", x, axes);
+    dim_scope_open(op->cx);                             /* the size is 1 in that arm only */
+    Ox less = ox(&yes, "Squeeze", x, axis);
     dim_scope_close(op->cx);
     graph_output(yes.g, less, NULL);
     graph_output(no.g, x, NULL);
@@ -217,8 +228,8 @@ static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
     for (int i = axes->n; i-- > 0 && axes->n < ox_rank(x); ) {
         int axis = axes->at[i];
         Dim d = ox_dim(x, axis);
-        Ox at = ints(op, axis);
-        y = open->has[axis] ? squeeze_when_1(op, y, axis, d) : dim_is(d, 1) ? ox(op, "Squeeze", y, at) : y;
+        Ox at = ints(op, axis), size = ox_dim_value(op->g, d);
+        y = open->has[axis] ? squeeze_when_1(op, y, at, size) : dim_is(d, 1) ? ox(op, "Squeeze", y, at) : y;
     }
     rank_varies(op->cx, y, usual_squeezed(op, x, axes, open));
     return y;
@@ -243,12 +254,25 @@ static Ox lower_squeeze(Op *op)
     return squeeze(op, x, &axes);
 }
 
+/* squeeze of a dim that the running model computes; whether it goes, and so the rank, is open too. */
+static Ox squeeze_computed(Op *op, Ox x)
+{
+    Ox sizes = ox_shape(op->g, x), axis = computed_dim(op), index = ox_dim_value(op->g, arg_dim_expr(op, "dim"));
+    Ox y = squeeze_when_1(op, x, axis, ox(op, "Gather", sizes, index));
+    rank_varies(op->cx, y, op->n_expect == 1 && op->expect[0] ? op->expect[0] : x->type);
+    return y;
+}
+
 static Ox lower_squeeze_dim(Op *op)
 {
     Ox x = arg(op, "self");
     Axes axes = { .n = 1 };
     int rank;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axes.at[0]))
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    if (rank > 0 && dim_is_computed(op) && !op->g->up && rank_may_vary(op->cx))
+        return squeeze_computed(op, x);
+    if (!arg_dim(op, "dim", rank, &axes.at[0]))
         return POISON;
     axes.has[axes.at[0]] = true;
     return rank == 0 ? x : squeeze(op, x, &axes);

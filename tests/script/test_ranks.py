@@ -93,3 +93,20 @@ class Joined(nn.Module):
 
 def test_arms_that_are_looked_at_are_refused(tmp_path):
     assert "one arm of a branch gives float32[M,K], the other float32[N,M,K]" in refused(Joined(), tmp_path, *OPEN)
+
+
+class Computed(nn.Module):
+    def forward(self, x, at):
+        dim = int(at.sum())
+        return x.squeeze(dim) * 2, x.unsqueeze(dim)
+
+
+@pytest.mark.parametrize("options", [("-i", "x:float32[2,1,4]"), OPEN])
+def test_a_dim_that_the_model_computes(options, tmp_path):
+    runs = [(torch.randn(2, 1, 4), torch.tensor(at)) for at in ([1, 0], [2, 0], [-1, 0], [-1, -1])]
+    done, _ = same(Computed(), tmp_path, runs, *options, "-i", "at:int64[2]")
+    assert "has another rank in some runs of the model" in done.stderr
+
+
+def test_a_computed_dim_needs_opset_13(tmp_path):
+    assert "needs ONNX opset 13, the target is 12" in refused(Computed(), tmp_path, *OPEN, "-i", "at:int64[2]", "--opset", "12")
