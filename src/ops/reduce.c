@@ -50,19 +50,6 @@ Ox outdone(Op *op, Ox x, bool max)
     return number_like(op, max ? -INFINITY : INFINITY, x);
 }
 
-/* sum, mean, prod, amax, amin, logsumexp: row->text is the ONNX operator. */
-/* Sums and products. dtype= may ask for bools: then it is whether any is true, or all are. */
-static Ox lower_reduce(Op *op)
-{
-    Ox x = arg(op, "self");
-    bool keep, narrow = ox_ok(x) && ox_dtype(x) == DT_BOOL;
-    Axes axes;
-    if (!reduced_axes(op, x, &axes, &keep))
-        return POISON;
-    Ox out = reduce(op, op->row->text, narrow ? ox_cast(op->g, x, DT_INT32) : x, &axes, keep);
-    return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
-}
-
 /* How many elements each result is made of. */
 static Dim count_over(Op *op, Ox x, const Axes *axes)
 {
@@ -70,6 +57,37 @@ static Dim count_over(Op *op, Ox x, const Axes *axes)
     for (int i = 0; i < axes->n; i++)
         n = dim_mul(op->cx, n, ox_dim(x, axes->at[i]));
     return n;
+}
+
+/* What is made of nothing, as ONNX says from opset 20 on, and ONNX Runtime does from 1.18 on. NULL: there is something, or may be. */
+static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
+{
+    static const struct { const char *op; double value; } neutral[] = { { "ReduceSum", 0 }, { "ReduceProd", 1 }, { "ReduceLogSumExp", -INFINITY } };
+    Dim dims[MAX_RANK];
+    int rank = 0;
+    size_t k = 0;
+    while (k < COUNT(neutral) && strcmp(op->row->text, neutral[k].op) != 0)
+        k++;
+    if (k == COUNT(neutral) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)) || !dim_is(count_over(op, x, axes), 0))
+        return NULL;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (keep || !axes->has[i])
+            dims[rank++] = axes->has[i] ? dim_int(op->cx, 1) : ox_dim(x, i);
+    return expand_dims(op, number_like(op, neutral[k].value, x), dims, rank);
+}
+
+/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. dtype= may ask for a sum or product of bools: then it is whether any is
+ * true, or all are. */
+static Ox lower_reduce(Op *op)
+{
+    Ox x = arg(op, "self");
+    bool keep, narrow = ox_ok(x) && ox_dtype(x) == DT_BOOL;
+    Axes axes;
+    if (!reduced_axes(op, x, &axes, &keep) || !ox_ok(x))
+        return POISON;
+    x = narrow ? ox_cast(op->g, x, DT_INT32) : x;
+    Ox nothing = reduced_nothing(op, x, &axes, keep), out = nothing ? nothing : reduce(op, op->row->text, x, &axes, keep);
+    return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
 }
 
 static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
