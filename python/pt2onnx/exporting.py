@@ -17,13 +17,14 @@ import torch
 
 from . import _capi, axes, registry, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, leaves
+from .contents import inputs_with_contents
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
 from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
-from .trace import Record, inputs_with_contents, trace
+from .trace import Record, trace
 from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -368,7 +369,9 @@ def script_inputs(model, args, kwargs, known, names):
     parameters = [a.name for a in method.schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
     graph = method.graph.copy()
     torch._C._jit_pass_inline(graph)
-    needed, values = set(inputs_with_contents(graph)), list(graph.inputs())[-len(parameters):] if parameters else []
+    values = list(graph.inputs())[-len(parameters):] if parameters else []
+    tensors = [(v, a) for v, a in zip(values, args) if isinstance(a, torch.Tensor)]
+    needed = set(inputs_with_contents(graph, {v.debugName(): a.shape for v, a in tensors if not known or a.dim() == 0}))
     with_contents = {p for p, v in zip(parameters, values) if v.debugName() in needed}
     specs, told_names, kept, k = [], [], [], 0
     for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):

@@ -11,6 +11,7 @@ import torch
 from . import _capi
 from .arguments import Keywords
 from .axes import names_by_axis
+from .contents import inputs_with_contents
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 
 
@@ -303,58 +304,6 @@ class Record:
     def torch_node(self, node_id):
         """The node of the trace that a callback is about; None for a file's."""
         return self.nodes[node_id - 1] if node_id else None
-
-
-FACTS = ("aten::size", "aten::dim", "aten::len", "aten::numel", "prim::shape", "aten::_dim_arange", "prim::device", "prim::dtype", "prim::layout")
-FRESH = ("aten::new_empty", "aten::new_full", "aten::new_ones", "aten::new_zeros", "aten::zero_", "aten::fill_", "aten::set_")    # of the first argument: its type
-LIST_WRITES = ("aten::append", "aten::insert", "aten::extend", "aten::pop", "aten::_set_item")
-
-
-def all_nodes(block):
-    for n in block.nodes():
-        yield n
-        for b in n.blocks():
-            yield from all_nodes(b)
-
-
-def writes(n):
-    """Does this node change its first argument?"""
-    return n.kind() in LIST_WRITES or n.kind().endswith("_") and not n.kind().endswith("__")
-
-
-def inputs_with_contents(graph):
-    """Inputs of which an output needs more than the size: torch.onnx keeps these, even where only zeros_like is made of one."""
-    made = {}                                           # by value: the nodes that make it or change it
-    for n in all_nodes(graph):
-        values = list(n.outputs()) + [v for b in n.blocks() for v in b.inputs()] + list(n.inputs())[:1 if writes(n) else 0]
-        for v in values:
-            made.setdefault(v.debugName(), []).append(n)
-    todo, seen = [v.debugName() for v in graph.outputs()], set()
-    while todo:
-        name = todo.pop()
-        if name not in seen:
-            seen.add(name)
-            todo += [v for n in made.get(name, ()) for v in needed_by(n)]
-    return [v.debugName() for v in graph.inputs() if v.debugName() in seen]
-
-
-def is_fresh(n):
-    """Does nothing of the first argument show in the result but its type and size?"""
-    return n.kind() in FRESH and (n.kind() != "aten::fill_" or list(n.inputs())[1].node().kind() == "prim::Constant")
-
-
-def folds(n):
-    """torch.onnx computes where ones are, and nothing else of tensors that rest on a size."""
-    return n.kind() == "aten::nonzero" and next(n.inputs()).node().kind() in ("aten::ones_like", "aten::zeros_like")
-
-
-def needed_by(n):
-    """What a node takes, and what its blocks give."""
-    inputs = list(n.inputs())
-    if n.kind() in FACTS and inputs[0].type().kind() != "ListType" or folds(n):
-        return []
-    found = inputs[1 if is_fresh(n) else 0:] + [v for b in n.blocks() for v in b.outputs()]
-    return [v.debugName() for v in found]
 
 
 def uses_inputs(graph):

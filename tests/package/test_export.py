@@ -352,18 +352,52 @@ def test_sizes_that_a_scripted_part_asks_for_keep_no_input():
     assert not checked(lambda x: adds_to_zeros(x, 3), ROWS).graph.input
 
 
-@torch.jit.script
+def kept(function, *args, **options):
+    """The inputs that are kept of a traced function, and of a scripted one."""
+    found = []
+    for model in (function, torch.jit.script(function)):
+        found.append(names(checked(model, args, input_names=["x", "y"][:len(args)], **options).graph.input))
+    assert found[0] == found[1]
+    return found[0]
+
+
 def like(x):
     return torch.full_like(x, 1.5)
 
 
-@torch.jit.script
-def of_length(x):
-    return torch.zeros(x.size(0))
+def zeros_and(x, y):
+    return torch.zeros_like(x) + torch.ones_like(y).type_as(x) * y
 
 
-def test_scripted_programs_keep_inputs_as_torch_keeps_them():
-    assert len(checked(like, ROWS).graph.input) == 1 and not checked(of_length, ROWS).graph.input
+def overwritten(x):
+    return x.fill_(3), x
+
+
+def filled_then_read(x, y):
+    z = x + y
+    x.zero_()
+    return x + z.size(0), z
+
+
+def one_of_a_list(x, y):
+    both = [x, y]
+    first, _ = both
+    return first * 2
+
+
+def one_arm(x, y):
+    if x.size(0) > 1:
+        return y.new_zeros(x.size())
+    return x * y
+
+
+def test_inputs_of_which_only_the_size_matters_are_left_out_as_torch_leaves_them_out():
+    assert kept(like, ROWS) == [] and kept(like, torch.tensor(2.0)) == ["x"]
+    assert kept(zeros_and, ROWS, ROWS) == ["y"]
+    assert kept(overwritten, ROWS) == [] and kept(overwritten, ROWS, dynamic_axes={"x": [0]}) == ["x"]
+    assert kept(filled_then_read, ROWS, ROWS) == ["x", "y"]
+    assert kept(one_of_a_list, ROWS, ROWS) == ["x"]
+    assert kept(one_arm, ROWS, ROWS) == []
 
 
 def test_state_is_told_and_left_out():
