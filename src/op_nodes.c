@@ -1916,6 +1916,7 @@ const OpNodes op_nodes[] = {
     { "aten::stft", "open sizes", 11, false, "Add Concat Gather MatMul Neg Range Reshape Shape Sub Transpose Unsqueeze" },
     { "aten::sub.Tensor", NULL, 9, false, "Mul Sub" },
     { "aten::sum", NULL, 9, false, "Cast ReduceSum" },
+    { "aten::sum", "open sizes", 9, false, "Cast Concat Expand Gather ReduceSum Shape" },
     { "aten::sum_to_size", NULL, 9, false, "ReduceSum" },
     { "aten::sum_to_size", "integers, bool", 9, false, "Cast ReduceSum" },
     { "aten::svd", NULL, 9, false, "Abs Add And Cast Concat Div Equal Expand Gather Greater IsNaN Less Loop MatMul Mul Neg Not Or Reciprocal ReduceSum Reshape Slice Sqrt Squeeze Sub TopK Unsqueeze Where" },
