@@ -117,6 +117,15 @@ void store_ints(DType t, void *p, int64_t count, const int64_t *from)
 
 #undef EACH
 
+double *fold_reals(const Fold *f, int i)
+{
+    const Data *d = &f->in[i];
+    double *out = num_kind(d->dtype) == NUM_REAL ? new_array(f->cx, double, d->numel + !d->numel) : NULL;
+    if (out)
+        load_reals(d->dtype, d->at, 1, d->numel, out);
+    return out;
+}
+
 size_t item_size(DType t)
 {
     return dtype_bytes(t, 2) == 2 * dtype_size(t) ? dtype_size(t) : 0;

@@ -1,16 +1,6 @@
 /* fold_linalg.c - the value of MatMul and Gemm. Sums are kept in double (int64 for integers), rounded once. */
 #include "onnx/internal.h"
 
-/* An input as doubles; NULL when its type is not a float or there is no memory. */
-static double *as_reals(const Fold *f, int i)
-{
-    const Data *d = &f->in[i];
-    double *out = num_kind(d->dtype) == NUM_REAL ? new_array(f->cx, double, d->numel + !d->numel) : NULL;
-    if (out)
-        load_reals(d->dtype, d->at, 1, d->numel, out);
-    return out;
-}
-
 static int64_t *as_ints(const Fold *f, int i)
 {
     const Data *d = &f->in[i];
@@ -58,7 +48,7 @@ static bool fold_matmul(Fold *f)
     p.br = p.cols;
     p.bc = 1;
     bool real = num_kind(x->dtype) == NUM_REAL;
-    double *a = real ? as_reals(f, 0) : NULL, *b = real ? as_reals(f, 1) : NULL;
+    double *a = real ? fold_reals(f, 0) : NULL, *b = real ? fold_reals(f, 1) : NULL;
     int64_t *ia = real ? NULL : as_ints(f, 0), *ib = real ? NULL : as_ints(f, 1);
     void *row = mem_array(f->cx, (size_t)p.cols + 1, 8);
     if (!row || (real ? !a || !b : !ia || !ib))
@@ -95,7 +85,7 @@ static bool fold_gemm(Fold *f)
     p.ac = ta ? p.rows : 1;
     p.br = tb ? 1 : p.cols;
     p.bc = tb ? p.inner : 1;
-    double *a = as_reals(f, 0), *b = as_reals(f, 1), *c = add ? as_reals(f, 2) : NULL, *row = new_array(f->cx, double, p.cols + 1);
+    double *a = fold_reals(f, 0), *b = fold_reals(f, 1), *c = add ? fold_reals(f, 2) : NULL, *row = new_array(f->cx, double, p.cols + 1);
     double alpha = (float)node_float(f->node, "alpha", 1), beta = (float)node_float(f->node, "beta", 1);
     int64_t s[2] = { 0 };
     if (!a || !b || !row || (add && !c))

@@ -12,7 +12,7 @@ typedef struct FoldRow { const char *op; FoldFn fn; } FoldRow;
 
 extern const InferRow infer_elementwise[], infer_shape[], infer_index[], infer_reduce[], infer_nn[], infer_linalg[], infer_control[], infer_misc[],
     infer_text[];
-extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_misc[];
+extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_nn[], fold_misc[];
 
 /* ---- the generated facts (optable_data.c), sorted by name ------------------------------------------ */
 
@@ -99,6 +99,8 @@ void store_ints(DType t, void *p, int64_t count, const int64_t *from);          
 static inline void *item_ptr(const Data *d, int64_t i) { return (uint8_t *)d->at + (size_t)i * dtype_size(d->dtype); }
 /* Bytes of an element that can be moved by itself; 0: packed below a byte, or a string. */
 size_t item_size(DType t);
+/* Input i as doubles; NULL when its type is not a float or there is no memory. */
+double *fold_reals(const Fold *f, int i);
 /* Input i's integers; false when it is not there, not integers, or not exactly up to `most`. */
 bool fold_ints(const Fold *f, int i, int64_t most, int64_t *out, int64_t *count);
 

@@ -8,7 +8,7 @@ static const InferRow *const infer_families[] = {
     infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text,
 };
 static const FoldRow *const fold_families[] = {
-    fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_misc,
+    fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_nn, fold_misc,
 };
 /* Two of these with equal inputs are not one. Dropout counts: it draws when it trains. */
 static const char *const random_ops[] = {

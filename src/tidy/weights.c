@@ -192,7 +192,7 @@ static bool may_fold(Rewrite *rw, const Node *n)
     return true;
 }
 
-/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0. Those of no more than a
+/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0; or on the form. Those of no more than a
  * million elements are tried; of larger weights such operators stay nodes, since a recipe runs when it is too late to say no. */
 static bool computes(Ctx *cx, Node *n)
 {
@@ -201,9 +201,10 @@ static bool computes(Ctx *cx, Node *n)
     for (int i = 0; i < n->n_in; i++)
         numel += n->in[i] ? (uint64_t)const_numel(n->in[i]->k) : 0;
     if (numel > FOLD_NUMEL) {
+        bool some_forms = node_is(n, "Resize") || node_is(n, "ConvTranspose") || node_is(n, "LayerNormalization");
         bool whole = dtype_is_int(ox_dtype(n->out[0]));
         bool cut = node_is(n, "Cast") && dtype_is_float(ox_dtype(n->in[0]));
-        bool open = whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow"));
+        bool open = some_forms || (whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
         if (!open || numel > MOST_TRIED)
             return !open;
     }
