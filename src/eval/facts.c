@@ -16,6 +16,7 @@ typedef struct InputFact {
 } InputFact;
 
 typedef struct StateFact { Str name; uint32_t loose; } StateFact;
+typedef struct KeyFact { Str name; Value key; } KeyFact;
 typedef struct LoopRow { const Stmt *s; LoopFact how; Str told; } LoopRow;
 typedef struct BranchRow { Str place, why; } BranchRow;
 typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
@@ -27,6 +28,7 @@ typedef struct Facts {
     VEC(InputFact) facts;
     VEC(StateFact) states;
     VEC(StateShape) shapes;
+    VEC(KeyFact) keys;
     VEC(LoopRow) loops;
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
@@ -123,6 +125,28 @@ bool facts_add_state_shape(Ctx *cx, StateShape shape)
     keep_begin(cx);
     shape.name = str_n(cx, shape.name->s, shape.name->len);
     bool added = vec_push(cx, &facts_of(cx)->shapes, shape);
+    keep_end(cx);
+    return added;
+}
+
+const Value *facts_state_key(Ctx *cx, Str name, size_t i)
+{
+    const Facts *f = facts_of(cx);
+    for (size_t k = 0; k < f->keys.n; k++)
+        if (f->keys.at[k].name == name && i-- == 0)
+            return &f->keys.at[k].key;
+    return NULL;
+}
+
+bool facts_add_state_key(Ctx *cx, Str name, Value key)
+{
+    const Value *known;
+    for (size_t i = 0; (known = facts_state_key(cx, name, i)); i++)
+        if (val_equal(cx, *known, key))
+            return true;
+    keep_begin(cx);
+    KeyFact fact = { str_n(cx, name->s, name->len), key.tag == V_STR ? val_str(str_n(cx, key.s->s, key.s->len)) : key };
+    bool added = vec_push(cx, &facts_of(cx)->keys, fact);
     keep_end(cx);
     return added;
 }

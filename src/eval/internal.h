@@ -162,11 +162,15 @@ void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
 const uint32_t *facts_state(Ctx *cx, Str name);
 bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
 bool facts_any_state(Ctx *cx);
-/* What state that is None in the file holds after a run: a tensor (items -1; a size that only the run knows is -1), or a tuple of so
- * many of them, named NAME.0, NAME.1, ... */
-typedef struct StateShape { Str name; int items; DType dtype; int rank; int64_t dim[MAX_RANK]; } StateShape;
+/* What state that is not in the file, or grows, holds after a run: a tensor (a size that only the run knows is -1), a number, a list of such, or a
+ * tuple of so many of them, named NAME.0, NAME.1, ... */
+enum { STATE_TENSOR = -1, STATE_NUMBER = -2, STATE_TENSORS = -3, STATE_NUMBERS = -4 };
+typedef struct StateShape { Str name; int items; /* or one of those */ DType dtype; int rank; int64_t dim[MAX_RANK]; } StateShape;
 const StateShape *facts_state_shape(Ctx *cx, Str name);
 bool facts_add_state_shape(Ctx *cx, StateShape shape);
+/* A key of the dict `name` that some run sets or removes; NULL: no more of them. */
+const Value *facts_state_key(Ctx *cx, Str name, size_t i);
+bool facts_add_state_key(Ctx *cx, Str name, Value key);
 /* Is the loop `s` kept, unrolled, or as the options say? facts_loop asks for a restart; why: what a kept loop failed with, for a note. */
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
 LoopFact facts_loop_of(Ctx *cx, const Stmt *s);

@@ -74,7 +74,7 @@ static Value join_numbers(Join *j, Value a, Value b)
     Ox v = join_ox(j, x, y);
     Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
     if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b && j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
-        made = val_implying(ev->cx, made, j->condition);
+        made = val_implying(ev->cx, made, j->condition, a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox) ? a : j->condition);
     return made;
 }
 

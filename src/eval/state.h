@@ -7,7 +7,7 @@
 
 typedef struct Used { SourceId wrote; bool read; } Used;       /* where the run set an attribute, and whether it looked at it */
 typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; size_t used; } Held;     /* an attribute */
-typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Str name; } HeldList;
+typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Stacked *fed; /* a list that grows: its input */ Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
 
 typedef struct Reach { Ctx *cx; Map seen; VEC(Ox) todo; } Reach;

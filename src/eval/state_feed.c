@@ -55,6 +55,11 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
 
 /* ---- state that is None in the file: a value, and whether it is there ---- */
 
+static Value number_fed(Eval *ev, Ox in)
+{
+    return ox_dtype(in) == DT_DOUBLE ? (Value){ .tag = V_SYMFLOAT, .ox = in } : val_number_of(ev->g, in);
+}
+
 /* Its default are zeros, which nobody reads. */
 static Value feed_zeros(Eval *ev, const StateShape *shape)
 {
@@ -66,7 +71,7 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
     const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
     const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
     Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
-    return in ? val_tensor(ev->cx, in) : val_none();
+    return !in ? val_none() : shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
 }
 
 static Value feed_shape(Eval *ev, Str name)
@@ -90,6 +95,64 @@ static Value feed_none(Eval *ev, Str name)
 }
 
 static Value feed_item(Eval *ev, Value v, Str name) { return v.tag == V_NONE ? feed_none(ev, name) : feed_numbers(ev, v, name); }
+
+/* ---- what grows ---- */
+
+/* Keys that a run sets are there in some runs; those that a run removes are in the file. */
+static void feed_keys(Eval *ev, Dict *d, Str name)
+{
+    Ctx *cx = ev->cx;
+    const Value *key;
+    int64_t in_file = d->n;
+    for (size_t i = 0; (key = facts_state_key(cx, name, i)); i++) {
+        Str child = state_key(cx, name, *key);
+        const Cell *c = dict_find(cx, d, *key);
+        Ox present = feed(ev, state_is_set(cx, child), ox_bool(ev->g, c != NULL));
+        Value value = c ? c->v : feed_shape(ev, child);
+        if (present)
+            dict_set(cx, d, *key, val_maybe_key(cx, val_number_of(ev->g, present), value));
+    }
+    d->unordered = d->unordered || d->n > in_file + 1;         /* which of them came first the file does not say */
+}
+
+/* The list of the file as one tensor; NULL: some of it is told before each run. */
+static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
+{
+    Ctx *cx = ev->cx;
+    int64_t dim[MAX_RANK] = { l->n }, numel = 1;
+    for (int i = 0; i < item.type->rank; i++) {
+        if (i + 1 == MAX_RANK || !dim_known(item.type->dim[i], &dim[i + 1]))
+            return NULL;
+        numel *= dim[i + 1];
+    }
+    size_t each = (size_t)dtype_bytes(item.type->dtype, (uint64_t)numel);
+    uint8_t *all = new_array(cx, uint8_t, (size_t)l->n * each + 1);
+    for (int64_t i = 0; i < l->n; i++) {
+        Ox v = stacked_item_ox(ev, l->at[i].v, item);
+        if (!all || !ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype || const_numel(v->k) != numel || !const_read(cx, v->k, all + (size_t)i * each))
+            return NULL;
+    }
+    return all ? const_make(cx, item.type->dtype, item.type->rank + 1, dim, all) : NULL;
+}
+
+/* A list that gets longer or shorter is one tensor. */
+static void feed_list(Eval *ev, List *l, Str name)
+{
+    Ctx *cx = ev->cx;
+    const StateShape *shape = facts_state_shape(cx, name);
+    Dim dim[MAX_RANK];
+    ItemType item;
+    if (!shape || (shape->items != STATE_TENSORS && shape->items != STATE_NUMBERS))
+        return;
+    for (int i = 0; i < shape->rank; i++)
+        dim[i] = dim_int(cx, shape->dim[i]);
+    item = (ItemType){ .elem = shape->items == STATE_TENSORS ? "Tensor" : shape->dtype == DT_DOUBLE ? "float" : shape->dtype == DT_BOOL ? "bool" : "int",
+                       .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
+    const Const *file = list_in_file(ev, l, item);
+    Ox in = file ? feed(ev, name, ox_const(ev->g, file)) : NULL;
+    if (in)
+        list_stack(cx, l, stacked_new(cx, item, in));
+}
 
 void state_feed(Eval *ev)
 {
@@ -117,6 +180,12 @@ void state_feed(Eval *ev)
             DictEntry e = h->dict->at[k];
             dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
         }
+        if (h->dict)
+            feed_keys(ev, (Dict *)h->dict, h->name);
+        else
+            feed_list(ev, (List *)h->list, h->name);
+        h->fed = h->list ? h->list->stacked : NULL;
+        h->n = h->list ? h->list->n : h->dict->n;
         if (h->list)
             h->items = state_copy(cx, h->list->at, h->n, sizeof *h->list->at);
         else

@@ -2,12 +2,17 @@
  * is one in the next evaluation. */
 #include "eval/state.h"
 
-/* The next evaluation has inputs for what v holds. False: no tensor, nor a tuple of them. */
+/* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of them. */
 static bool learn_shape(Eval *ev, Str name, Value v)
 {
     Ctx *cx = ev->cx;
-    StateShape shape = { .name = name, .items = v.tag == V_TUPLE ? (int)v.tuple->n : -1 };
+    StateShape shape = { .name = name, .items = v.tag == V_TUPLE ? (int)v.tuple->n : STATE_TENSOR };
     uint32_t loose = 0;
+    if (val_is_plain_number(v)) {
+        shape.items = STATE_NUMBER;
+        shape.dtype = val_is_bool(v) ? DT_BOOL : val_is_int(v) ? DT_INT64 : DT_DOUBLE;
+        return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 0);
+    }
     bool ok = v.tag == V_TUPLE || (v.tag == V_TENSOR && v.t->kind == PLAIN && tensor_type(v.t)->rank >= 0);
     for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
         ok = learn_shape(ev, state_item(cx, name, i), v.tuple->at[i]);
@@ -24,13 +29,15 @@ static bool learn_shape(Eval *ev, Str name, Value v)
     return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, loose);
 }
 
-/* Why this state cannot be an input and an output. */
-static bool no_input(Eval *ev, SourceId at, Str name, Str why)
+/* Why this state cannot be an input and an output, and what could. */
+static bool no_input_but(Eval *ev, SourceId at, Str name, Str why, const char *instead)
 {
     fail_at(ev->cx, at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: %s", name->s, why->s);
-    fail_hint(ev->cx, "--state=constant keeps the value in the file and drops the change");
+    fail_hint(ev->cx, "%s--state=constant keeps the value in the file and drops the change", instead);
     return false;
 }
+
+static bool no_input(Eval *ev, SourceId at, Str name, Str why) { return no_input_but(ev, at, name, why, ""); }
 
 static bool refuse_state(Eval *ev, SourceId at, Str name)
 {
@@ -135,6 +142,10 @@ static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceI
     bool ok = true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
         return leave(ev, name, tensor_read(ev->g, after.t), at);
+    if (before.tag == V_NONE && facts_state(ev->cx, name) && *facts_state(ev->cx, name) & UNLOOKED)
+        return true;
+    if (val_is_plain_number(before) && val_is_plain_number(after))
+        return leave(ev, name, carry_ox(ev->g, after), at);
     if (before.tag != V_TUPLE || after.tag != V_TUPLE || before.tuple->n != after.tuple->n)
         return no_input(ev, at, name, str_fmt(ev->cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
     for (int64_t i = 0; ok && i < before.tuple->n; i++)
@@ -153,9 +164,117 @@ static bool leave_optional(Eval *ev, Value before, Value after, Str name, Source
         return leave(ev, state_is_set(cx, name), carry_ox(ev->g, val_present(after)), at) &&
                leave_present(ev, before.maybe->value, after.tag == V_NONE ? before.maybe->value : value, name, at);
     if (!learn_shape(ev, name, value) || !facts_add_state(cx, state_is_set(cx, name), 0))
-        return ctx_failed(cx) ? false : no_input(ev, at, name, str_fmt(cx, "it is None in the file and %s after a run; only a tensor, or a tuple of them, can be "
+        return ctx_failed(cx) ? false : no_input(ev, at, name, str_fmt(cx, "it is None in the file and %s after a run; only a tensor or number, or a tuple of them, can be "
                                                                        "left out", val_kind(value)));
     return ev->state->restart = true;
+}
+
+/* ---- what grows ---- */
+
+static bool list_type(Ctx *cx, const List *l, ItemType *out)
+{
+    int64_t n;
+    Value *at = list_values(cx, l, &n);
+    if (l->stacked)
+        *out = l->stacked->item;
+    return l->stacked || (at && list_item_type(cx, at, n, out));
+}
+
+static bool cannot_grow(Eval *ev, SourceId at, Str name, const char *why)
+{
+    return no_input_but(ev, at, name, str_fmt(ev->cx, "it is a list that gets longer or shorter, and %s", why),
+                        "keep one tensor that torch.cat makes longer, or give the sizes with -i; ");
+}
+
+/* A list that is longer or shorter after the run: one tensor from the next evaluation on. */
+static bool leave_list(Eval *ev, const List *before, const List *after, Str name, SourceId at)
+{
+    Ctx *cx = ev->cx;
+    ItemType was, item;
+    bool ok;
+    if (mode_decides(ev, at, name, &ok))
+        return ok;
+    for (int64_t i = 0; i < after->n; i++)
+        if (!val_ok(after->at[i].v))
+            return refusals_fail(cx);
+    if (after->stacked && !stacked_is_told(ev, after->stacked))
+        return false;
+    if (!list_type(cx, before, &was) || !list_type(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem || item.parts || item.of)
+        return cannot_grow(ev, at, name, "its items are not numbers or tensors of one type and rank");
+    if (item.ragged)
+        return cannot_grow(ev, at, name, "its items differ in size");
+    if (facts_state_shape(cx, name)) {
+        if (!map_find(&ev->state->fed, name) && !(*facts_state(cx, name) & UNLOOKED))
+            return cannot_grow(ev, at, name, "its items in the file are state of their own");
+        Stacked *s = stacked_list(ev, after, item);
+        return s && leave(ev, name, stacked_whole(ev, s), at);
+    }
+    StateShape shape = { .name = name, .items = strcmp(item.elem, "Tensor") ? STATE_NUMBERS : STATE_TENSORS, .dtype = item.type->dtype, .rank = item.type->rank };
+    for (int i = 0; i < shape.rank; i++)
+        if (!dim_known(item.type->dim[i], &shape.dim[i]))
+            return cannot_grow(ev, at, name, "a size of its items is open");
+    ev->state->restart = true;
+    return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 1);
+}
+
+/* A key that was not in the dict before, or may not be after: from the next evaluation on it comes with whether it is there. */
+static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
+{
+    Ctx *cx = ev->cx;
+    Str child = state_key(cx, name, key);
+    const uint32_t *known = facts_state(cx, state_is_set(cx, child));
+    if (known && *known & UNLOOKED)
+        return true;
+    if (key.tag != V_STR && key.tag != V_INT)
+        return no_input(ev, at, child, str_of(cx, "its key is neither a string nor an int"));
+    if (v.tag != V_UNINIT && !learn_shape(ev, child, val_is_maybe_key(v) ? v.maybe->value : v))
+        return ctx_failed(cx) ? false : no_input_but(ev, at, child, str_fmt(cx, "it is not in the dict of the file, and %s after a run", val_kind(v)),
+                                                     "a tensor, a number or a tuple of them can come; set what else there is in __init__; ");
+    ev->state->restart = true;
+    return facts_add_state_key(cx, name, key) && facts_add_state(cx, state_is_set(cx, child), 0);
+}
+
+/* before: of the key, a Maybe; after: NULL when it is gone. */
+static bool leave_key(Eval *ev, Value before, const Cell *after, Str name)
+{
+    Value present = !after ? val_bool(false) : val_is_maybe_key(after->v) ? after->v.maybe->present : val_bool(true);
+    Value v = !after ? before.maybe->value : val_is_maybe_key(after->v) ? after->v.maybe->value : after->v;
+    if (!leave(ev, state_is_set(ev->cx, name), carry_ox(ev->g, present), 0))
+        return false;
+    return facts_state_shape(ev->cx, name) ? leave_present(ev, before.maybe->value, v, name, 0) : leave_value(ev, before.maybe->value, v, name, 0);
+}
+
+static const DictEntry *entry_before(Ctx *cx, const HeldList *h, Value key)
+{
+    const DictEntry *entries = h->items;
+    for (int64_t i = 0; i < h->n; i++)
+        if (val_equal(cx, entries[i].key, key))
+            return &entries[i];
+    return NULL;
+}
+
+static bool leave_dict(Eval *ev, const HeldList *h)
+{
+    Ctx *cx = ev->cx;
+    Dict *d = (Dict *)h->dict;
+    const DictEntry *entries = h->items;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < h->n; i++) {
+        Value was = entries[i].val.v;
+        Str name = state_key(cx, h->name, entries[i].key);
+        const Cell *after = dict_find(cx, d, entries[i].key);
+        bool goes = !after || val_is_maybe_key(after->v);
+        if (val_is_maybe_key(was))
+            ok = leave_key(ev, was, after, name);
+        else if (goes && mode_decides(ev, 0, name, &ok))
+            continue;
+        else
+            ok = goes ? learn_key(ev, h->name, entries[i].key, (Value){ .tag = V_UNINIT }, 0) : leave_value(ev, was, after->v, name, 0);
+    }
+    for (int64_t i = 0; ok && i < d->n; i++)
+        if (!entry_before(cx, h, d->at[i].key) && !mode_decides(ev, 0, state_key(cx, h->name, d->at[i].key), &ok))
+            ok = learn_key(ev, h->name, d->at[i].key, d->at[i].val.v, 0);
+    return ok;
 }
 
 enum { LEVELS = 32 };
@@ -195,7 +314,9 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
-    if (before.tag == V_LIST && after.tag == V_LIST && !after.list->stacked && before.list->n == after.list->n) {
+    if (before.tag == V_LIST && after.tag == V_LIST && (after.list->stacked || before.list->stacked || before.list->n != after.list->n))
+        return leave_list(ev, before.list, after.list, name, at);
+    if (before.tag == V_LIST && after.tag == V_LIST) {
         for (int64_t i = 0; ok && i < before.list->n; i++)
             ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
@@ -216,21 +337,14 @@ static bool leave_attr(Eval *ev, const Held *h)
 
 static bool leave_items(Eval *ev, const HeldList *h)
 {
-    Ctx *cx = ev->cx;
     const Cell *cells = h->items;
-    const DictEntry *entries = h->items;
-    int64_t n = h->list ? h->list->n : h->dict->n;
     bool ok = true;
-    if ((n != h->n || (h->list && h->list->stacked)) && mode_decides(ev, 0, h->name, &ok))
-        return ok;
-    if (n != h->n || (h->list && h->list->stacked))
-        return no_input(ev, 0, h->name, str_of(cx, "it is a list or dict that gets longer or shorter"));
-    for (int64_t i = 0; ok && i < n; i++) {
-        if (h->dict && !val_equal(cx, entries[i].key, h->dict->at[i].key))
-            return mode_decides(ev, 0, h->name, &ok) ? ok : no_input(ev, 0, h->name, str_of(cx, "it is a dict that gets other keys"));
-        Str name = h->list ? state_item(cx, h->name, i) : state_key(cx, h->name, entries[i].key);
-        ok = h->list ? leave_value(ev, cells[i].v, h->list->at[i].v, name, 0) : leave_value(ev, entries[i].val.v, h->dict->at[i].val.v, name, 0);
-    }
+    if (h->dict)
+        return leave_dict(ev, h);
+    if (h->list->stacked || h->list->n != h->n)
+        return leave_list(ev, &(List){ .at = (Cell *)cells, .n = h->n, .elem = h->list->elem, .stacked = h->fed }, h->list, h->name, 0);
+    for (int64_t i = 0; ok && i < h->n; i++)
+        ok = leave_value(ev, cells[i].v, h->list->at[i].v, state_item(ev->cx, h->name, i), 0);
     return ok;
 }
 

@@ -44,6 +44,8 @@ static void reach_value(Eval *ev, Value before, Value after)
         reach_value(ev, val_none(), after.obj->slot[i].v);
     for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
         reach_value(ev, val_none(), after.tuple->at[i]);
+    if (after.tag == V_LIST && after.list->stacked && !stacked_is_lost(after.list->stacked) && !after.list->stacked->column)
+        reach(r, stacked_whole(ev, after.list->stacked));
     for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
         reach_value(ev, val_none(), after.list->at[i].v);
 }
@@ -54,8 +56,10 @@ static void reach_items(Eval *ev, const HeldList *h)
     const DictEntry *entries = h->items;
     for (int64_t i = 0; h->list && !h->list->stacked && i < h->list->n; i++)
         reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
+    if (h->list && h->list->stacked && h->list->stacked != h->fed && !stacked_is_lost(h->list->stacked) && !h->list->stacked->column)
+        reach(&ev->state->looked, stacked_whole(ev, h->list->stacked));
     for (int64_t i = 0; h->dict && i < h->dict->n; i++)
-        reach_value(ev, i < h->n ? entries[i].val.v : val_none(), h->dict->at[i].val.v);
+        reach_value(ev, i < h->n && val_equal(ev->cx, entries[i].key, h->dict->at[i].key) ? entries[i].val.v : val_none(), h->dict->at[i].val.v);
 }
 
 /* And on, to all that it rests on. */

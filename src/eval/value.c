@@ -144,10 +144,10 @@ Value val_maybe(Ctx *cx, Value present, Value value)
     return (Value){ .tag = V_MAYBE, .maybe = m };
 }
 
-Value val_implying(Ctx *cx, Value v, Value other)
+Value val_implying(Ctx *cx, Value v, Value one, Value other)
 {
     SymBool *s = new(cx, SymBool);
-    *s = (SymBool){ .ox = v.sb->ox, .left = other.sb, .right = other.sb };
+    *s = (SymBool){ .ox = v.sb->ox, .left = one.sb, .right = other.sb };
     return (Value){ .tag = V_SYMBOOL, .sb = s };
 }
 

@@ -141,7 +141,7 @@ Value val_dim(Ctx *cx, Dim d);                                  /* V_INT when kn
 Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b);                  /* V_BOOL when decided, else V_SYMBOOL */
 void rel_not(Rel *rel, Dim *a, Dim *b);                         /* the relation that holds when this one does not */
 Value val_symbool(Ctx *cx, Ox b);                               /* V_BOOL when constant */
-Value val_implying(Ctx *cx, Value v, Value other);              /* v, a V_SYMBOOL with ox; where it is true, so is `other` */
+Value val_implying(Ctx *cx, Value v, Value one, Value other);   /* v, a V_SYMBOOL with ox; where it is true, so are the two others */
 Value val_both(Graph *g, Value x, Value y);                     /* x and y, each V_BOOL or V_SYMBOOL */
 Value val_number_of(Graph *g, Ox v);                            /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an int: its item, or a fresh symbol with origin) */
 Value val_tensor(Ctx *cx, Ox v);                                /* POISON gives V_POISON */
