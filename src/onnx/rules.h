@@ -68,6 +68,7 @@ typedef Map RuleForms;                          /* name -> Rule: "one.of::square
 enum { RULE_PARAMS = 8 };
 typedef struct RuleMatch {
     const Rule *rule;
+    Ox result;                                  /* what the formula computes */
     Ox param[RULE_PARAMS];                      /* what stands for each; NULL: the alternative does not have it */
     Attr attr[RULE_PARAMS]; size_t n_attr;      /* what the operator of the head is told */
     const Ox *inner; size_t n_inner;            /* values on the way to the result, each as often as the formula takes it */

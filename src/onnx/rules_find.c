@@ -8,12 +8,14 @@
  *
  * Parameters of the head are what may stand there: any value, the same wherever the name stands again. A name of one of the operator's
  * attributes is a number that is told; `when NAME = literal` says what an attribute is if that alternative fits, other guards are asked
- * when all the rest fits. Add and Mul take their inputs in either order. cast(x, T) is a Cast to T, or x itself where it has that type.
+ * when all the rest fits. `any` is any value. Add and Mul take their inputs in either order. cast(x, T) is a Cast to T, or x itself where it has that type.
  *
  * One idea: what is left to match is a list of goals. The first is met in each way it can be, and the others must hold after it. */
+#include "onnx/edit.h"
 #include "onnx/rules_tree.h"
 
 #include <assert.h>
+#include <math.h>
 
 typedef struct Frame Frame;
 struct Frame { const Rule *rule; const Alternative *alt; const Tree *call; const Frame *up; };   /* call: whose arguments the parameters are */
@@ -46,6 +48,7 @@ static bool literal(const Tree *t, double *out)
     case N_FLOAT: *out = t->f; return true;
     case N_BOOL: *out = t->i != 0; return true;
     case N_NEG: return literal(t->arg[0], out) ? (*out = -*out, true) : false;
+    case N_NAME: *out = INFINITY; return str_is(t->s, "infinity");
     case N_LIKE: return literal(t->arg[0], out);
     case N_ARITH:
         if (!literal(t->arg[0], &a) || !literal(t->arg[1], &b))
@@ -56,11 +59,26 @@ static bool literal(const Tree *t, double *out)
     }
 }
 
+/* A number, or a tensor of floats that is that number everywhere: what it is added to says the shape. */
+static bool number_of(Find *f, Ox v, double *out)
+{
+    if (!v || ox_known_scalar(f->g, v, out))
+        return v != NULL;
+    if (v->kind != OX_CONST || v->k->dtype != DT_FLOAT || const_numel(v->k) < 1 || const_numel(v->k) > FOLD_NUMEL)
+        return false;
+    const float *at = const_data(f->cx, v->k);
+    for (int64_t i = 1; at && i < const_numel(v->k); i++)
+        if (at[i] != at[0])
+            return false;
+    *out = at ? at[0] : 0;
+    return at != NULL;
+}
+
 /* As near as the value's own type can be: nobody writes more digits of a root than that. */
 static bool is_number(Find *f, Ox v, double want)
 {
     double x;
-    if (!v || !ox_known_scalar(f->g, v, &x))
+    if (!number_of(f, v, &x))
         return false;
     return ox_dtype(v) == DT_DOUBLE ? x == want : (float)x == (float)want;
 }
@@ -132,6 +150,8 @@ static bool taken_again(Find *f, Ox v)
 
 static bool solve_name(Find *f, const Goal *g)
 {
+    if (str_is(g->want->s, "any"))
+        return g->v && solve(f, g->next);
     const Bound *b = bound_to(f, g->at, g->want->s);
     double x;
     if (b && b->v.tag == RV_FLOAT)
@@ -178,11 +198,23 @@ static Attr default_of(const OpVersion *v, const char *name)
     return NO_ATTR;
 }
 
-/* Numbers only: what formulas are made of has no others. */
+static bool ints_are(const Attr *a, const Tree *list)
+{
+    bool same = a->n == list->n_arg;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = list->arg[i]->kind == N_INT && a->ints[i] == list->arg[i]->i;
+    return same;
+}
+
+/* Numbers, texts and lists of ints: what formulas are made of has no others. */
 static bool attr_is(const Node *n, const OpVersion *v, const Setting *s)
 {
     const Attr *there = node_attr(n, s->name->s), a = there ? *there : default_of(v, s->name->s);
     double want;
+    if (s->value->kind == N_STR)
+        return a.kind == ATTR_STRING && a.s == s->value->s;
+    if (s->value->kind == N_LIST)
+        return a.kind == ATTR_INTS && ints_are(&a, s->value);
     if (!literal(s->value, &want) || (a.kind != ATTR_INT && a.kind != ATTR_FLOAT))
         return false;
     double is = a.kind == ATTR_INT ? (double)a.i : a.f;
@@ -331,7 +363,7 @@ static const FormalAttr *told(const Find *f, const Guard *q)
 
 static bool accepted(Find *f, const Frame *root)
 {
-    RuleMatch m = { .rule = root->rule, .inner = f->inner.at, .n_inner = f->inner.n };
+    RuleMatch m = { .rule = root->rule, .result = f->root->out[0], .inner = f->inner.at, .n_inner = f->inner.n };
     for (size_t i = 0; i < root->rule->n_params; i++) {
         const Bound *b = bound_to(f, root, root->rule->params[i]);
         m.param[i] = b ? b->v.ox : NULL;

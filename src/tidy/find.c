@@ -76,12 +76,34 @@ static Ox with_positions(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
     return rotary_write(f->rw, g, m, in);
 }
 
+static bool heads_fit(Finder *f, const RuleMatch *m) { return attention_fits(f->rw, m); }
+
+static Ox with_heads(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    return attention_write(g, m, in);
+}
+
+static bool places_fit(Finder *f, const RuleMatch *m)
+{
+    (void)f;
+    return columns_fit(m->result->graph, m);
+}
+
+static Ox with_places(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    return columns_write(g, m, in);
+}
+
 /* fits: what the formula does not say. write: NULL when it cannot be written after all. */
 static const struct Form {
     const char *op;
     bool (*fits)(Finder *f, const RuleMatch *m);
     Ox (*write)(Finder *f, Graph *g, const RuleMatch *m, Ox *in);
 } forms[] = {
+    { "onnx::Attention", heads_fit, with_heads },
+    { "onnx::Col2Im", places_fit, with_places },
     { "onnx::Gelu", activation_fits, as_it_is },
     { "onnx::HardSwish", activation_fits, as_it_is },
     { "onnx::LayerNormalization", norm_fits, with_scale },
@@ -205,6 +227,8 @@ static bool read_rules(Finder *f, int opset)
 bool pass_find(Graph *g, const TidyOptions *o)
 {
     Finder f = { .cx = g->cx };
+    if (!pass_unused(g, o))                 /* what other passes have left would count as a use */
+        return false;
     if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) || !rewrite_planned(g, o, plan, find_step, &f))
         return false;
     return f.found.n == 0 || pass_unused(g, o);

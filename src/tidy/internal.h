@@ -103,11 +103,19 @@ Ox double_scale(const Node *n);
 /* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
 Ox double_factor(Ox v);
 
-/* ---- finding operators (find.c, rotary.c) ---- */
+/* ---- finding operators (find.c, rotary.c, attention.c, columns.c) ---- */
 
 /* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been rewritten since hides it: NULL. */
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m);
 Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in);
+
+/* Is it an Attention? */
+bool attention_fits(const Rewrite *rw, const RuleMatch *m);
+Ox attention_write(Graph *g, const RuleMatch *m, const Ox *in);
+
+/* Is it a Col2Im? */
+bool columns_fit(Graph *g, const RuleMatch *m);
+Ox columns_write(Graph *g, const RuleMatch *m, const Ox *in);
 
 /* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);

@@ -1,5 +1,5 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c, join.c, fuse.c, weights.c,
- * dims.c, rotary.c, find.rules and legalise.c draw what is matched and what replaces it. */
+ * dims.c, find.rules (rotary.c, attention.c, columns.c) and legalise.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {

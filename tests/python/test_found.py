@@ -289,3 +289,106 @@ def test_nearly_rotary(tmp_path, fn):
     inputs = (numbers(2, 3, 7, 8), torch.cat((ROWS, ROWS + 5)))
     got = found(traced(fn, inputs, tmp_path), tmp_path, 23, inputs, fn(*inputs))
     assert "RotaryEmbedding" not in got, got
+
+
+# ---- attention ----
+
+Q, K, V = numbers(2, 4, 5, 8), numbers(2, 4, 6, 8).cos(), numbers(2, 4, 6, 8).sin()
+UNSEEN = torch.ones(5, 6).tril(-1)                  # its first row sees nothing
+
+
+def attend(**options):
+    return lambda *x: F.scaled_dot_product_attention(*x, **options)
+
+
+ATTENTION = {
+    "plain": (attend(), Q, K, V),
+    "half": (attend(), Q.half(), K.half(), V.half()),
+    "mask": (attend(), Q, K, V, UNSEEN.bool()),
+    "bias": (attend(), Q, K, V, UNSEEN.log()),
+    "scale": (attend(scale=0.3), Q, K, V),
+    "no_scale": (attend(scale=1.0), Q, K, V),
+    "causal": (attend(is_causal=True), Q, K, V),
+    "groups": (attend(enable_gqa=True), Q, K[:, :2], V[:, :2]),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention_of_core_aten(tmp_path, name):
+    fn, *inputs = ATTENTION[name]
+    inputs, want = tuple(inputs), fn(*inputs)
+    torch.export.save(torch.export.export(Function(fn).eval(), inputs).run_decompositions(), tmp_path / "core.pt2")
+    for opset in (22, 23, 26):
+        got = found(tmp_path / "core.pt2", tmp_path, opset, inputs, want, tolerance=2 ** -10 if name == "half" else oracle.TOLERANCE)
+        assert ("Attention" in got) == (opset >= 23) and (opset < 23 or "Softmax" not in got), "%d: %s" % (opset, got)
+        assert name in ("half", "groups") or opset < 23 or got == ["Attention"], got
+
+
+def test_attention_of_open_sizes(tmp_path):
+    n, rows = torch.export.Dim("n", min=1, max=64), torch.export.Dim("rows", min=2, max=64)
+    inputs = tuple(numbers(2, 4, 5, 8) + i for i in range(3))
+    program = torch.export.export(Function(lambda q, k, v: F.scaled_dot_product_attention(q, k, v)).eval(), inputs, dynamic_shapes={"x": ({0: n, 2: rows},) * 3})
+    torch.export.save(program.run_decompositions(), tmp_path / "core.pt2")
+    oracle.converted(tmp_path / "core.pt2", tmp_path / "m.onnx", "-q", "--opset", "23")
+    assert [node.op_type for node in onnx.load(str(tmp_path / "m.onnx")).graph.node] == ["Attention"]
+    runs = [tuple(numbers(n, 4, rows, 8) * i for i in (1, 2, 3)) for n, rows in ((2, 5), (1, 9), (3, 2))]
+    oracle.run(tmp_path / "m.onnx", [([x.numpy() for x in r], [F.scaled_dot_product_attention(*r).numpy()]) for r in runs])
+
+
+def apart(q, k, v, on_q=0.5, on_k=0.5, axis=-1, least=-math.inf):
+    """As torch takes it apart."""
+    scores = (q * on_q) @ (k.transpose(-2, -1) * on_k)
+    weights = scores.softmax(axis)
+    sees = (scores != least).to(torch.int32).amax(-1, keepdim=True) > 0
+    return torch.where(sees, weights, torch.zeros(())) @ v
+
+
+NEARLY_ATTENTION = {
+    "two_scales": lambda q, k, v: apart(q, k, v, on_k=0.25),
+    "over_rows": lambda q, k, v: apart(q, k, v, axis=-2),
+    "of_another_least": lambda q, k, v: apart(q, k, v, least=0.0),
+    "weights_are_wanted": lambda q, k, v: (lambda w: w @ v + w.sum())(((q * 0.5) @ (k.transpose(-2, -1) * 0.5)).softmax(-1)),
+}
+
+
+def test_attention_by_hand(tmp_path):
+    assert "Attention" in found(traced(apart, (Q, K, V), tmp_path), tmp_path, 23, (Q, K, V), apart(Q, K, V))
+
+
+@pytest.mark.parametrize("name", NEARLY_ATTENTION)
+def test_nearly_attention(tmp_path, name):
+    fn = NEARLY_ATTENTION[name]
+    got = found(traced(fn, (Q, K, V), tmp_path), tmp_path, 23, (Q, K, V), fn(Q, K, V))
+    assert "Attention" not in got, got
+
+
+# ---- fold ----
+
+FOLD = {
+    "plain": (torch.nn.Fold((4, 5), (2, 2)), numbers(2, 12, 12)),
+    "padded": (torch.nn.Fold((4, 5), (2, 2), padding=1, stride=2, dilation=(1, 2)), numbers(2, 12, 9)),
+    "large": (torch.nn.Fold((32, 32), (3, 3), padding=1), numbers(2, 27, 1024)),
+}
+
+
+@pytest.mark.parametrize("name", FOLD)
+def test_fold_of_core_aten(tmp_path, name):
+    module, x = FOLD[name]
+    torch.export.save(torch.export.export(module, (x,)).run_decompositions(), tmp_path / "core.pt2")
+    for opset in (17, 18, 26):
+        got = found(tmp_path / "core.pt2", tmp_path, opset, (x,), module(x))
+        assert got == ["Col2Im"] if opset >= 18 else "Col2Im" not in got, "%d: %s" % (opset, got)
+
+
+@pytest.mark.parametrize("rows", [[[0, 1, 2], [1, 2, 4]], [[0, 1, 3], [1, 2, 4]], [[1, 2, 3], [2, 3, 4]]])
+def test_nearly_fold(tmp_path, rows):
+    """Places that are on no line, or do not begin at 0."""
+    columns = torch.arange(4)[None] + torch.arange(2)[:, None]
+
+    def fn(x):
+        image = torch.zeros(2, 3, 5, 5)
+        return torch.ops.aten.index_put(image, [None, None, torch.tensor(rows)[:, :, None, None], columns], x.reshape(2, 3, 2, 2, 3, 4).permute(0, 1, 2, 4, 3, 5), accumulate=True)
+    x = (numbers(2, 12, 12),)
+    torch.export.save(torch.export.export(Function(fn).eval(), x).run_decompositions(), tmp_path / "core.pt2")
+    got = found(tmp_path / "core.pt2", tmp_path, 26, x, fn(*x))
+    assert "Col2Im" not in got and "ScatterND" in got, got
