@@ -104,7 +104,7 @@ static Ox matrix_norm(Op *op, Ox x, double p)
     if (!two_axes(op, x, &a, &b))
         return POISON;
     if (fabs(p) == 2)
-        return norm_of_values(op, x, p > 0 ? "ReduceMax" : "ReduceMin");
+        return norm_of_values(op, x, p == 2 ? "ReduceMax" : "ReduceMin");
     if (fabs(p) != 1 && fabs(p) != INFINITY)
         return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %g not supported.", p);
     bool columns = fabs(p) == 1;
@@ -220,7 +220,7 @@ static bool common_shape(Op *op, Ox x, Ox y, Dim *out, int *rank)
 static Ox lower_cosine_similarity(Op *op)
 {
     Ox at[2] = { arg(op, "x1"), arg(op, "x2") };
-    Axes axis = { .n = 1 };
+    Axes axis = { 0 };
     Dim both[MAX_RANK];
     int rank;
     if (!common_shape(op, at[0], at[1], both, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))

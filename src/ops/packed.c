@@ -27,13 +27,15 @@ static Ox counted(Op *op, Ox mask, int64_t axis, DType t)
 
 Ox packed_lengths(Op *op, const Packed *p, DType t) { return counted(op, p->mask, 0, t); }
 
-/* The mask that batch_sizes was counted from, by _pack_padded_sequence below; NULL when it was not. */
-static Ox mask_behind(Ox sizes)
+/* The mask that batch_sizes was counted from, by _pack_padded_sequence below; NULL when it was not. The same nodes of a program's own
+ * may count another axis, or lengths that do not fall. */
+static Ox mask_behind(Ctx *cx, Ox sizes)
 {
-    if (sizes->kind != OX_NODE || !node_is(sizes->node, "ReduceSum") || sizes->node->in[0]->kind != OX_NODE)
+    const Place *made = sizes->kind == OX_NODE && node_is(sizes->node, "ReduceSum") ? place(cx, sizes->node->at) : NULL;
+    if (!made || !str_is(made->name, "aten::_pack_padded_sequence"))
         return NULL;
-    const Node *cast = sizes->node->in[0]->node;
-    return node_is(cast, "Cast") && ox_dtype(cast->in[0]) == DT_BOOL && ox_rank(cast->in[0]) == 2 ? cast->in[0] : NULL;
+    Ox cast = sizes->node->in[0];
+    return cast->kind == OX_NODE ? cast->node->in[0] : NULL;
 }
 
 static Ox range_to(Op *op, Dim end)
@@ -58,7 +60,7 @@ bool packed_by_sizes(Op *op, Ox sizes, Dim batch, Packed *p)
     int rank;
     if (!need_rank(op, sizes, 1, &rank))
         return false;
-    Ox mask = mask_behind(sizes);
+    Ox mask = mask_behind(op->cx, sizes);
     if (!mask) {
         Ox first = ox_int(op->g, 0), most = batch ? NULL : ox(op, "Gather", sizes, first);
         if (!batch && !counted_dim(op, most, &batch))

@@ -26,11 +26,11 @@ static Ox run_conv(Op *op, const Value *item, bool transposed)
 
 static Ox lower_run(Op *op)
 {
-    Value state = packed_state(op, "W_prepack"), item[TRANSPOSED + 2];
+    Value state = packed_state(op, "W_prepack");
     int n = op->row->datum;
     if (state.tag != V_TUPLE || state.tuple->n != n + 2)
         return op_refuse(op, "a context of a form that is not known");
-    memcpy(item, state.tuple->at, (size_t)(n + 2) * sizeof *item);
+    const Value *item = state.tuple->at;
     const Value linear[] = { arg_value(op, "X"), item[0], item[1] };
     Ox y = n == LINEAR ? called(op, "aten::linear", linear, 3) : run_conv(op, item, n == TRANSPOSED);
     return ox_ok(y) ? clamped(op, y, item[n], item[n + 1]) : POISON;

@@ -90,14 +90,14 @@ static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType 
     return back(op, ox(op, "Mul", seen, scale), v);
 }
 
-/* What the arguments say, or all that the type holds. */
+/* What the arguments say; a bound that they do not is the type's. */
 static bool range_of(Op *op, DType t, double *least, double *most)
 {
-    bool given = arg_given(op, "quant_min") && arg_given(op, "quant_max");
-    if (!given && !eight_bits(t))
+    bool low = arg_given(op, "quant_min"), high = arg_given(op, "quant_max");
+    if (!(low && high) && !eight_bits(t))
         return op_refuse(op, "the range of %s, which quant_min and quant_max do not tell", dtype_name(t)), false;
-    *least = given ? arg_float(op, "quant_min") : t == DT_INT8 ? -128 : 0;
-    *most = given ? arg_float(op, "quant_max") : t == DT_INT8 ? 127 : 255;
+    *least = low ? arg_float(op, "quant_min") : t == DT_INT8 ? -128 : 0;
+    *most = high ? arg_float(op, "quant_max") : t == DT_INT8 ? 127 : 255;
     return !ctx_failed(op->cx);
 }
 

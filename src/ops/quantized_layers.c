@@ -46,7 +46,7 @@ typedef struct QConv { Value weight, bias; int64_t n, groups, flags; Value list[
 /* k, then k numbers each, then groups and whether it is transposed */
 static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
 {
-    if (count < 1 || at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3)
+    if (at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3)
         return op_refuse(op, "packed parameters of a form that is not known"), false;
     c->n = at[0];
     for (int i = 0; i < 4; i++) {
@@ -95,7 +95,7 @@ static bool conv_of_version_1(Op *op, Value state, QConv *c)
 static bool conv_of_state(Op *op, Value state, QConv *c)
 {
     Value first = packed_item(state, 0), second = packed_item(state, 1), third = packed_item(state, 2);
-    int64_t at[MAX_CONFIG], n = 0;
+    int64_t at[MAX_CONFIG] = { 0 }, n = 0;
     if (first.tag == V_TENSOR)
         return conv_of_version_1(op, state, c);
     if (first.tag == V_INT) {

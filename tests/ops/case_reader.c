@@ -93,10 +93,11 @@ static bool tensor_start(Reader *r, DType *t)
 
 static Value value(Reader *r);
 
-static Value list(Reader *r)
+/* [..], or (..): a tuple is what packed parameters are in an archive */
+static Value list(Reader *r, const char *end)
 {
     VEC(Value) items = { 0 };
-    while (!take(r, "]")) {
+    while (!take(r, end)) {
         vec_push(r->cx, &items, value(r));
         take(r, ",");
         if (!*r->at) {
@@ -104,6 +105,8 @@ static Value list(Reader *r)
             break;
         }
     }
+    if (*end == ')')
+        return val_tuple(r->cx, items.at, (int64_t)items.n);
     bool tensors = items.n > 0 && (items.at[0].tag == V_TENSOR || items.at[items.n - 1].tag == V_TENSOR);
     return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
 }
@@ -120,9 +123,9 @@ static Value nested(Reader *r)
     Value v = op_call(r->g, c.name, c.overload, c.args.at, c.args.n, NULL, 0);
     if (!take(r, "["))
         return v;
-    int64_t i = strtoll(r->at, &r->at, 10);
-    r->failed |= !take(r, "]") || v.tag != V_LIST || i < 0 || i >= v.list->n;
-    return r->failed ? val_poison() : v.list->at[i].v;
+    int64_t i = strtoll(r->at, &r->at, 10), n = v.tag == V_LIST ? v.list->n : v.tag == V_TUPLE ? v.tuple->n : 0;
+    r->failed |= !take(r, "]") || i < 0 || (i >= n && v.tag != V_POISON);
+    return r->failed || v.tag == V_POISON ? val_poison() : v.tag == V_LIST ? v.list->at[i].v : v.tuple->at[i];
 }
 
 /* a0: the case's first tensor once more, as it is by now. NULL where that is not what stands here. */
@@ -156,7 +159,9 @@ static Value value(Reader *r)
     if (tensor_start(r, &t))
         return tensor(r, t, is_const, number);
     if (take(r, "["))
-        return list(r);
+        return list(r, "]");
+    if (take(r, "("))
+        return list(r, ")");
     if (take(r, "None"))
         return val_none();
     if (take(r, "True"))
@@ -205,8 +210,12 @@ bool read_call(Reader *r, Call *c)
             a.name = str_n(r->cx, r->at, n);
             r->at += n + 1;
         }
+        bool spread = take(r, "*");
         a.v = value(r);
-        vec_push(r->cx, &c->args, a);
+        for (int64_t i = 0; spread && a.v.tag == V_TUPLE && i < a.v.tuple->n; i++)
+            vec_push(r->cx, &c->args, (OpArg){ .v = a.v.tuple->at[i] });
+        if (!spread || a.v.tag != V_TUPLE)
+            vec_push(r->cx, &c->args, a);
         take(r, ",");
         if (!*r->at || r->failed)
             return false;

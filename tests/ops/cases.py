@@ -75,6 +75,13 @@ class Call:
         self.positional, self.keyword = positional, keyword
 
 
+class Spread:
+    """`*call(..)`: what it gives, an argument each."""
+
+    def __init__(self, call):
+        self.call = call
+
+
 class Case:
     def __init__(self, call, line):
         self.call, self.line = call, line
@@ -115,6 +122,8 @@ class _Reader:
             name = self.match(r"([A-Za-z_]\w*)=")
             if name:
                 keyword[name.group(1)] = self.value()
+            elif self.take("*"):
+                positional.append(Spread(self.value()))
             else:
                 positional.append(self.value())
             self.take(",")
@@ -133,6 +142,12 @@ class _Reader:
                 items.append(self.value())
                 self.take(",")
             return items
+        if self.take("("):
+            items = []
+            while not self.take(")"):
+                items.append(self.value())
+                self.take(",")
+            return tuple(items)
         for word, value in (("None", None), ("True", True), ("False", False)):
             if self.take(word):
                 return value
@@ -228,7 +243,10 @@ def torch_operator(call, args, kwargs, made, size):
         op = getattr(getattr(torch.ops, space or "aten"), name)
     if call.overload is not None:
         op = getattr(op, call.overload or "default")
-    return op(*[torch_value(a, made, size) for a in args], **{k: torch_value(v, made, size) for k, v in kwargs.items()})
+    values = []
+    for a in args:
+        values += torch_value(a.call, made, size) if isinstance(a, Spread) else [torch_value(a, made, size)]
+    return op(*values, **{k: torch_value(v, made, size) for k, v in kwargs.items()})
 
 
 def is_torch(name):

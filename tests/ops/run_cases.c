@@ -11,7 +11,8 @@
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A complex tensor, c64 or
  * c128, lists the parts of each element: c64[2] 1 0 2 -1. A tensor without values gets a fixed pattern (see fill); a dim may be a name:
  * f32[N,3]. An argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..), or one of
- * the list that it gives, neg(unbind(f32[2,3])[1]); and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0, 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the nodes of each, --nodes those of its
+ * those that it gives, neg(unbind(f32[2,3])[1]), or a tuple, (3, [1, 2], None), as an archive holds packed parameters: of such PyTorch is not asked; *call(..) is
+ * all that it gives, an argument each; and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0, 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the nodes of each, --nodes those of its
  * finished model at each opset (tools/gen-operators). --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
  * and the opset that the message names must do. A family whose rows or rules lack a case fails. --stop ends at the first failure. */
 #include "ops/case_reader.h"
