@@ -446,6 +446,8 @@ const OpNodes op_nodes[] = {
     { "aten::cartesian_prod", NULL, 9, false, "Concat Expand Reshape" },
     { "aten::cartesian_prod", "open sizes", 9, false, "Concat Expand Gather Reshape Shape" },
     { "aten::cat", NULL, 9, false, "Cast Concat" },
+    { "aten::cat", "integers", 9, false, "Add ArgMax Cast Concat Equal Expand Gather Less Mul Not Reshape Slice Squeeze Unsqueeze Where" },
+    { "aten::cat", "integers", 11, false, "ArgMax Cast Concat Equal Expand Gather GatherElements Not Slice Squeeze Unsqueeze" },
     { "aten::cauchy", NULL, 9, false, "Add Cos Div Mul RandomUniformLike Sin" },
     { "aten::cauchy_", NULL, 9, false, "Add Cos Div Mul RandomUniformLike Sin" },
     { "aten::cdist", NULL, 9, false, "Abs Add Cast Greater IsNaN Less MatMul Max Mul Not Or ReduceL1 ReduceL2 ReduceMax ReduceSum Reshape Sqrt Sub Transpose Unsqueeze" },

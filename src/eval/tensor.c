@@ -128,6 +128,13 @@ Ox tensor_read(Graph *g, Tensor *t)
     return v;
 }
 
+/* Does one element of its base stand for several of the view's, if the sizes say so? */
+static bool is_expand(const OpCall *call)
+{
+    Str name = call->schema ? call->schema->name : NULL;
+    return name && (str_is(name, "aten::expand") || str_is(name, "aten::expand_as") || str_is(name, "aten::broadcast_to"));
+}
+
 /* Every tensor between t and its storage, t first, and what each reads now. */
 static bool chain_of(Graph *g, Tensor *t, TensorVec *chain)
 {
@@ -159,9 +166,12 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
         Ox now = base->base ? base->read : st->now;
         part[i + 1] = op_view_write(g, chain.at[i]->view, now, part[i]);
     }
+    size_t sure = chain.n;                              /* behind an expand other copies have changed too: read again */
+    while (sure > 0 && !is_expand(chain.at[sure - 1]->view))
+        sure--;
     storage_set(cx, st, part[chain.n]);
     storage_lose_peers(cx, st);
-    for (size_t i = 0; i < chain.n; i++) {
+    for (size_t i = sure; i < chain.n; i++) {
         chain.at[i]->read = part[i];
         chain.at[i]->read_version = st->version;
     }
@@ -213,6 +223,21 @@ Tri tensor_contiguous(Ctx *cx, Tensor *t)
             return UNKNOWN;
     }
     return all;
+}
+
+Tri tensor_repeats(Ctx *cx, Tensor *t)
+{
+    Dim stride[MAX_RANK];
+    Type ty = tensor_type(t);
+    bool told = tensor_strides(cx, t, stride), expanded = false;
+    Tri any = NO;
+    for (int i = 0; told && i < ty->rank && any != YES; i++) {
+        Tri single = dim_is(stride[i], 0) ? dim_eq(cx, ty->dim[i], dim_int(cx, 1)) : YES;
+        any = single == NO ? YES : single == UNKNOWN ? UNKNOWN : any;
+    }
+    for (Tensor *x = t; !told && x->base && !expanded; x = x->base)
+        expanded = is_expand(x->view);
+    return expanded ? UNKNOWN : any;
 }
 
 /* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk before d. */
@@ -403,7 +428,7 @@ static bool strides_of_view(Ctx *cx, Tensor *base, const OpCall *call, Type to, 
         return strides_of_unsqueeze(cx, call, old, from, out);
     if (named(call, "aten::squeeze"))
         return strides_of_squeeze(old, to, from, out);
-    if (named(call, "aten::expand") || named(call, "aten::expand_as"))
+    if (is_expand(call))
         return strides_of_expand(cx, old, to, from, out);
     if (named(call, "aten::detach") || named(call, "aten::alias")) {
         memcpy(out, from, (size_t)old->rank * sizeof *out);
@@ -476,6 +501,16 @@ static void join_slices(Ctx *cx, Tensor **base, const OpCall **call)
 
 /* ---- making a view ---- */
 
+/* Does base lie in memory as `to(memory_format=)` wants it? */
+static Tri has_format(Ctx *cx, Tensor *base, const OpCall *call)
+{
+    enum { CONTIGUOUS, PRESERVE };
+    Value format = call_arg(call, "memory_format");
+    if (format.tag != V_INT || format.i == PRESERVE)
+        return YES;
+    return format.i == CONTIGUOUS && tensor_contiguous(cx, base) == YES ? YES : UNKNOWN;
+}
+
 /* Does this operator, which returns its input or shares its memory only sometimes, share it here? YES for true views. */
 static Tri shares_memory(Ctx *cx, Tensor *base, const OpCall *call, Ox read, bool *returns_self)
 {
@@ -484,7 +519,7 @@ static Tri shares_memory(Ctx *cx, Tensor *base, const OpCall *call, Ox read, boo
     if (named(call, "aten::to") || named(call, "aten::type_as") || named(call, "aten::type")) {
         Value copy = call_arg(call, "copy");
         *returns_self = true;
-        return ox_dtype(read) != tensor_type(base)->dtype || (copy.tag == V_BOOL && copy.b) ? NO : YES;
+        return ox_dtype(read) != tensor_type(base)->dtype || (copy.tag == V_BOOL && copy.b) ? NO : has_format(cx, base, call);
     }
     if (named(call, "aten::contiguous")) {
         Value format = call_arg(call, "memory_format");

@@ -116,6 +116,7 @@ Ox tensor_read(Graph *g, Tensor *t);                            /* the value now
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
 Tri tensor_contiguous(Ctx *cx, Tensor *t);                      /* is_contiguous() */
+Tri tensor_repeats(Ctx *cx, Tensor *t);                         /* does one element of memory stand for several of t, as after expand? */
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); false: unknown */
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
 /* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the carried one of a loop. No write of the program's. */

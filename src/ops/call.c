@@ -121,10 +121,30 @@ static Value run_view(Op *op, CallForm form)
     return (Value){ .tag = V_TENSOR, .t = tensor_view(op->cx, op->call->arg[0].t, op->call, read) };
 }
 
+/* The argument that reads v; NULL: none does. */
+static Tensor *read_as(Op *op, Value arg, Ox v)
+{
+    Tensor *found = arg.tag == V_TENSOR && tensor_read(op->g, arg.t) == v ? arg.t : NULL;
+    for (int64_t i = 0; arg.tag == V_TUPLE && i < arg.tuple->n && !found; i++)
+        found = read_as(op, arg.tuple->at[i], v);
+    return found;
+}
+
+/* dropout(x, 0.5, False) is x itself. */
+static Value run_itself(Op *op)
+{
+    Ox v = op->row->lower(op);
+    Tensor *same = NULL;
+    for (int i = 0; v && ox_ok(v) && i < op->call->schema->n_param && !same; i++)
+        same = read_as(op, op->call->arg[i], v);
+    return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) } : tensor_or_poison(op, v);
+}
+
 static Value run_row(Op *op, CallForm form)
 {
     switch (op->row->kind) {
     case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
+    case ROW_ITSELF: return run_itself(op);
     case ROW_CALL: return op->row->call(op);
     case ROW_VIEW: return run_view(op, form);
     default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
@@ -180,6 +200,21 @@ static Value run(Op *op, const Candidate *c, CallForm form)
 
 /* ---- in-place and out= ---- */
 
+/* PyTorch writes to a tensor that names an element several times only where all of these writes agree: it knows those to. */
+bool may_write_copies(Op *op, Tensor *t)
+{
+    static const char *const fills[] = { "aten::masked_fill", "aten::index_fill", "aten::index_put", "aten::tril", "aten::triu" };
+    Tri repeats = tensor_repeats(op->cx, t);
+    bool fill = false, sums = has_param(op, "accumulate") && arg_bool(op, "accumulate");
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+        fill |= str_is(op->call->schema->name, fills[i]);
+    if (repeats == NO || (!sums && (fill || repeats == UNKNOWN)))
+        return true;
+    fail(op->cx, E_VALUE, "more than one element of the written-to tensor refers to a single memory location");
+    fail_hint(op->cx, "clone() the tensor before it is written");
+    return false;
+}
+
 /* The result becomes the destination's contents: cast, of exactly its shape, through whatever view it is. */
 static Value store(Op *op, Tensor *dest, Value result)
 {
@@ -200,7 +235,7 @@ static Value store(Op *op, Tensor *dest, Value result)
     for (int i = 0; i < want->rank && ox_rank(v) >= 0; i++)
         if (!dim_require(op->cx, want->dim[i], ox_dim(v, i), "dimension %d of the tensor that is written has another size than the result", i))
             return val_poison();
-    if (!tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
+    if (!may_write_copies(op, dest) || !tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
         return val_poison();
     return (Value){ .tag = V_TENSOR, .t = dest };
 }

@@ -677,13 +677,13 @@ const OpRow ops_complex[] = {
     VIEW(lower_conj, write_conj, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_conj, write_conj, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_neg_view, write_neg, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)"),
-    LOWER(lower_same, NULL, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
+    ITSELF(lower_same, 0, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
     LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor"),
     VIEW(lower_same, write_same, PLAIN, "aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_never, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool"),
     CALL(lower_never, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool"),
-    FAMILY(lower_to_complex, DT_COMPLEX64, NULL, PLAIN, "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor"),
-    FAMILY(lower_to_complex, DT_COMPLEX128, NULL, PLAIN, "aten::_cast_ComplexDouble(Tensor self, bool non_blocking=False) -> Tensor"),
+    ITSELF(lower_to_complex, DT_COMPLEX64, PLAIN, "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor"),
+    ITSELF(lower_to_complex, DT_COMPLEX128, PLAIN, "aten::_cast_ComplexDouble(Tensor self, bool non_blocking=False) -> Tensor"),
     OPS_END
 };

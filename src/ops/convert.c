@@ -92,7 +92,7 @@ static Value lower_copy_(Op *op)
 {
     Ox self = arg(op, "self"), src = arg(op, "src");
     int rank;
-    if (!ox_ok(src) || !need_rank(op, self, -1, &rank))
+    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) || !may_write_copies(op, arg_tensor(op, "self")))
         return val_poison();
     return written(op, expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank));
 }
@@ -154,7 +154,7 @@ static Ox lower_copy(Op *op)
 }
 
 #define HOW "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False"
-#define CAST(t, name) FAMILY(lower_cast, t, NULL, PLAIN, "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor")
+#define CAST(t, name) ITSELF(lower_cast, t, PLAIN, "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor")
 #define ITEM(t, line) CALL_FAMILY(lower_item, t, NULL, PLAIN, line)
 
 const OpRow ops_convert[] = {

@@ -373,16 +373,39 @@ Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
     return in_order(op, &all, e.out);
 }
 
-static Ox lower_einsum(Op *op)
+/* Of one operand. With nothing to sum PyTorch gives a view of it: a permutation, or a diagonal. */
+static Value einsum_of_one(Op *op, Str equation, Value x, Ox now)
 {
+    Equation e;
+    Value perm[MAX_RANK];
+    int rank = ox_rank(now), n = 0;
+    if (!read_equation(op, equation, &now, 1, &e))
+        return val_poison();
+    for (const char *at; n < rank && e.out[n] && (at = strchr(e.term[0].at, e.out[n])); n++)
+        perm[n] = val_int(at - e.term[0].at);
+    if (n == rank && !e.out[n])
+        return call_op(op, "aten::permute", (Value[]){ x, val_tuple(op->cx, perm, n) }, 2);
+    Value made = val_tensor(op->cx, einsum(op, equation, &now, 1));
+    if (val_ok(made) && strspn(e.term[0].at, e.out) == strlen(e.term[0].at))
+        tensor_maybe_shared(op->cx, x.t, made.t, str_of(op->cx, "a diagonal that einsum takes is a view"));
+    return made;
+}
+
+static Value lower_einsum(Op *op)
+{
+    Value list = arg_value(op, "tensors");
     Oxs xs = arg_list(op, "tensors");
     Str equation = arg_str(op, "equation");
     if (ctx_failed(op->cx))
-        return POISON;
-    return xs.n && equation ? einsum(op, equation, xs.at, xs.n) : op_fail(op, E_VALUE, "einsum(): must provide at least one operand");
+        return val_poison();
+    if (!xs.n || !equation)
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "einsum(): must provide at least one operand"));
+    if (xs.n == 1 && ox_ok(xs.at[0]))
+        return einsum_of_one(op, equation, list.tuple->at[0], xs.at[0]);
+    return val_tensor(op->cx, einsum(op, equation, xs.at, xs.n));
 }
 
 const OpRow ops_einsum[] = {
-    LOWER(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+    CALL(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
     OPS_END
 };

@@ -76,6 +76,8 @@ typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
 /* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles, for which ONNX Runtime has no kernel. */
 bool needs_windows(Op *op, Ox x);
+/* base with these rows of an axis (int64, from the front) replaced by part's (view.c). */
+Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 /* x, or a 0-d x as one of a single element, which *scalar says; and back. */
 Ox at_least_1d(Op *op, Ox x, bool *scalar);
@@ -108,6 +110,9 @@ Ox product_along(Op *op, Ox x, Ox m, int axis);
 
 /* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */
 Value written(Op *op, Ox v);
+
+/* May this call write to t, where one element may stand for several? (call.c) */
+MUST_USE bool may_write_copies(Op *op, Tensor *t);
 
 /* ---- complex tensors (complex.c) ---- */
 

@@ -169,8 +169,25 @@ static Ox lower_chunk_cat(Op *op)
 
 /* ---- several tensors of one shape ---- */
 
+/* `dims` as an argument of a call. */
+static Value sizes_of(Ctx *cx, const Dim *dims, int n)
+{
+    Value at[MAX_RANK];
+    for (int i = 0; i < n; i++)
+        at[i] = val_dim(cx, dims[i]);
+    return val_tuple(cx, at, n);
+}
+
+/* A view of item i of the argument `tensors`, so that what is written to one shows in the other. */
+static Value item_as(Op *op, Value item, const char *view, const Dim *dims, int n)
+{
+    Value args[] = { item, sizes_of(op->cx, dims, n) };
+    return val_ok(item) ? call_op(op, view, args, 2) : item;
+}
+
 static Value lower_broadcast_tensors(Op *op)
 {
+    Value list = arg_value(op, "tensors"), *out;
     Oxs xs = arg_list(op, "tensors");
     Dim dims[MAX_RANK];
     int rank = 0, each;
@@ -187,14 +204,16 @@ static Value lower_broadcast_tensors(Op *op)
                 fail(op->cx, E_VALUE, "The size of tensor %zu does not match the others at dimension %d", i, rank - r + k);
                 return val_poison();
             }
-    for (size_t i = 0; i < xs.n; i++)
-        xs.at[i] = expand_dims(op, xs.at[i], dims, rank);
-    return result_list(op, xs.at, xs.n);
+    out = new_array(op->cx, Value, xs.n + 1);
+    for (size_t i = 0; out && i < xs.n; i++)
+        out[i] = item_as(op, list.tuple->at[i], "aten::expand", dims, rank);
+    return out && !ctx_failed(op->cx) ? val_list(op->cx, out, (int64_t)xs.n, "Tensor") : val_poison();
 }
 
 /* indexing="xy" swaps the first two axes of the result. */
 static Value lower_meshgrid(Op *op)
 {
+    Value list = arg_value(op, "tensors"), out[MAX_RANK];
     Oxs xs = arg_list(op, "tensors");
     Dim dims[MAX_RANK];
     bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 && str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
@@ -208,13 +227,12 @@ static Value lower_meshgrid(Op *op)
         Dim shape[MAX_RANK];
         for (int k = 0; k < n; k++)
             shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
-        xs.at[i] = expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n);
-        int perm[MAX_RANK];
-        for (int k = 0; k < n; k++)
-            perm[k] = xy && k < 2 ? 1 - k : k;
-        xs.at[i] = permute_to(op, xs.at[i], perm, n);
+        out[i] = item_as(op, item_as(op, list.tuple->at[i], "aten::view", shape, n), "aten::expand", dims, n);
+        Value swap[] = { out[i], val_int(0), val_int(1) };
+        if (xy && val_ok(out[i]))
+            out[i] = call_op(op, "aten::transpose", swap, 3);
     }
-    return result_list(op, xs.at, xs.n);
+    return ctx_failed(op->cx) ? val_poison() : val_list(op->cx, out, n, "Tensor");
 }
 
 /* Every combination of one element of each: a row. */
@@ -294,14 +312,14 @@ const OpRow ops_join[] = {
     FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
     FAMILY(lower_nstack, 3, TENSORS, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
     CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, TENSORS, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
+    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
     FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_column_stack, TENSORS, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor"),
     LOWER(lower_chunk_cat, TENSORS, PLAIN, "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
     LOWER(lower_pad_sequence, NULL, PLAIN, "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor"),
-    LOWER(lower_cartesian_prod, NULL, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor"),
+    ITSELF(lower_cartesian_prod, 0, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor"),
     LOWER(lower_combinations, NULL, PLAIN, "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
     OPS_END
 };

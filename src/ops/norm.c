@@ -542,10 +542,10 @@ const OpRow ops_norm[] = {
     LOWER(lower_rms_norm, NULL, PLAIN, "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"),
     CALL(lower_fused_rms_norm, NULL, PLAIN, "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"),
     LOWER(lower_weight_norm, "default(v, g)", PLAIN, "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
-    LOWER(lower_dropout, NULL, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
-    LOWER(lower_feature_dropout, NULL, PLAIN, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
-    FAMILY(lower_alpha_dropout, 0, NULL, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
-    FAMILY(lower_alpha_dropout, 1, NULL, PLAIN, "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_dropout, 0, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_feature_dropout, 0, PLAIN, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_alpha_dropout, 0, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_alpha_dropout, 1, PLAIN, "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
     CALL(lower_native_dropout, NULL, PLAIN, "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"),
     OPS_END
 };

@@ -20,7 +20,7 @@ typedef Value (*CallFn)(Op *op);        /* anything else: several tensors, lists
 /* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the call that made the view. */
 typedef Ox (*WriteFn)(Op *op, Ox base, Ox part);
 
-typedef enum { ROW_LOWER, ROW_CALL, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
+typedef enum { ROW_LOWER, ROW_ITSELF, ROW_CALL, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
 struct OpRow {
     RowKind kind;
     const char *schema;             /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
@@ -37,6 +37,8 @@ struct OpRow {
 #define LOWER(fn, promo, k, line)        { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn) }
 #define FAMILY(fn, d, promo, k, line)    { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .datum = (d) }
 #define UNARY(fn, onnx, promo, k, line)  { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .text = (onnx) }
+/* A lowering that may give back its argument's own value: then the result is that argument, and writing to one writes to both. */
+#define ITSELF(fn, d, k, line)           { .kind = ROW_ITSELF, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d) }
 #define CALL(fn, promo, k, line)         { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
 #define CALL_FAMILY(fn, d, promo, k, line) { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn), .datum = (d) }
 #define VIEW(fn, wr, k, line)            { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr) }

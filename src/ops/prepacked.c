@@ -88,6 +88,6 @@ const OpRow ops_prepacked[] = {
     LOWER(lower_mkldnn_convolution, NULL, PLAIN, "prim::mkldnn_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor"),
     REFUSE("its result is laid out for a kernel of one CPU; weights of 4 bits are written by quantize_per_channel_group", "aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor"),
     LOWER(lower_layout, NULL, PLAIN, "aten::to_mkldnn(Tensor self, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_layout, NULL, PLAIN, "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"),
+    ITSELF(lower_layout, 0, PLAIN, "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"),
     OPS_END
 };

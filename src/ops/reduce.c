@@ -371,7 +371,7 @@ static Ox lower_safe_softmax(Op *op)
 const OpRow ops_reduce[] = {
     REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
+    ITSELF(lower_sum_to_size, 0, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
     REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),

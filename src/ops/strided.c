@@ -174,26 +174,69 @@ static Ox lower_trace(Op *op)
 
 /* ---- windows of `size` every `step`; the window becomes the last axis ---- */
 
+typedef struct Unfolded { int rank, axis; Dim size, step, n; } Unfolded;
+
+/* x has rank 1 or more. */
+static bool unfold_args(Op *op, Ox x, Unfolded *u)
+{
+    Ctx *cx = op->cx;
+    Dim zero = dim_int(cx, 0);
+    u->size = dim_int(cx, arg_int(op, "size"));
+    u->step = dim_int(cx, arg_int(op, "step"));
+    if (!need_rank(op, x, -1, &u->rank) || !arg_dim(op, "dimension", u->rank, &u->axis))
+        return false;
+    Dim length = ox_dim(x, u->axis);
+    if (dim_lt(cx, u->size, zero) == YES || dim_lt(cx, length, u->size) == YES || dim_le(cx, u->step, zero) == YES)
+        return fail(cx, E_VALUE, "maximum size for tensor at dimension %d is %s but size is %s", u->axis, dim_text(cx, length)->s, dim_text(cx, u->size)->s);
+    u->n = dim_add(cx, dim_floordiv(cx, dim_sub(cx, length, u->size), u->step), dim_int(cx, 1));
+    return !ctx_failed(cx);
+}
+
+/* [windows, size]: where on the axis each element of a window lies. */
+static Ox unfold_table(Op *op, const Unfolded *u)
+{
+    Dim zero = dim_int(op->cx, 0);
+    Ox begin = steps(op, zero, u->n, u->step, 0, 2), within = steps(op, zero, u->size, dim_int(op->cx, 1), 1, 2);
+    return ox(op, "Add", begin, within);
+}
+
 static Ox lower_unfold(Op *op)
 {
     Ox x = arg(op, "self");
-    int rank, axis, perm[MAX_RANK];
-    Dim zero = dim_int(op->cx, 0), one = dim_int(op->cx, 1), size = dim_int(op->cx, arg_int(op, "size")), step = dim_int(op->cx, arg_int(op, "step"));
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dimension", rank, &axis))
-        return POISON;
+    int rank, perm[MAX_RANK];
+    Unfolded u;
     bool scalar;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
     x = at_least_1d(op, x, &scalar);
-    Dim length = ox_dim(x, axis);
-    if (dim_lt(op->cx, size, zero) == YES || dim_lt(op->cx, length, size) == YES || dim_le(op->cx, step, zero) == YES)
-        return op_fail(op, E_VALUE, "maximum size for tensor at dimension %d is %s but size is %s", axis, dim_text(op->cx, length)->s, dim_text(op->cx, size)->s);
+    if (!unfold_args(op, x, &u))
+        return POISON;
     if (scalar)
-        return slice_axis(op, x, 0, zero, size, 1);
-    Dim n = dim_add(op->cx, dim_floordiv(op->cx, dim_sub(op->cx, length, size), step), one);
-    Ox begin = steps(op, zero, n, step, 0, 2), within = steps(op, zero, size, one, 1, 2), table = ox(op, "Add", begin, within);
-    Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", axis));
+        return slice_axis(op, x, 0, dim_int(op->cx, 0), u.size, 1);
+    Ox table = unfold_table(op, &u), windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", u.axis));
     for (int i = 0; i <= rank; i++)
-        perm[i] = i <= axis ? i : i == rank ? axis + 1 : i + 1;
+        perm[i] = i <= u.axis ? i : i == rank ? u.axis + 1 : i + 1;
     return permute_to(op, windows, perm, rank + 1);
+}
+
+/* The windows' elements, in the order of the table. */
+static Ox write_unfold(Op *op, Ox base, Ox part)
+{
+    Dim dims[MAX_RANK];
+    int perm[MAX_RANK + 1];
+    Unfolded u;
+    if (ox_rank(base) == 0)
+        return ox_dim(part, 0) && dim_is(ox_dim(part, 0), 1) ? reshape_to(op, part, NULL, 0) : base;
+    if (!unfold_args(op, base, &u))
+        return POISON;
+    if (dim_lt(op->cx, u.step, u.size) == YES)
+        return op_fail(op, E_UNSUPPORTED, "a write to windows that overlap: PyTorch does not say which of an element's copies counts");
+    for (int i = 0; i <= u.rank; i++)
+        perm[i] = i <= u.axis ? i : i == u.axis + 1 ? u.rank : i - 1;
+    memcpy(dims, base->type->dim, (size_t)u.rank * sizeof *dims);
+    dims[u.axis] = dim_mul(op->cx, u.n, u.size);
+    Ox rows = reshape_to(op, permute_to(op, part, perm, u.rank + 1), dims, u.rank);
+    return replace_rows(op, base, rows, u.axis, flatten_to_1d(op, unfold_table(op, &u)));
 }
 
 /* ---- as_strided: positions in memory, which must be that of one contiguous tensor ---- */
@@ -280,7 +323,7 @@ const OpRow ops_strided[] = {
     LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
     LOWER(lower_diagflat, NULL, PLAIN, "aten::diagflat(Tensor self, int offset=0) -> Tensor"),
     LOWER(lower_trace, "bool-to-long(self)", PLAIN, "aten::trace(Tensor self) -> Tensor"),
-    VIEW(lower_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
+    VIEW(lower_unfold, write_unfold, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
     VIEW(lower_as_strided, write_as_strided, PLAIN, "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
     LOWER(lower_as_strided_scatter, NULL, PLAIN, "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
     REFUSE("a tensor that is laid over its own memory in place: use as_strided", "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)"),

@@ -441,7 +441,7 @@ static Ox write_movedim(Op *op, Ox base, Ox part)
     return moved_perm(op, ox_rank(base), perm) ? write_perm(op, part, perm, ox_rank(base)) : POISON;
 }
 
-/* ---- expand: cannot be written through, as in PyTorch: one element would stand for several ---- */
+/* ---- expand: one element stands for several ---- */
 
 static Ox expand_sizes(Op *op, Ox x, Dims sizes)
 {
@@ -462,18 +462,76 @@ static Ox expand_sizes(Op *op, Ox x, Dims sizes)
     return expand_dims(op, x, dims, n);
 }
 
-static Ox lower_expand(Op *op)
+/* Is it another number, or another zero, or one that is and one that is none? */
+static Ox differs(Op *op, Ox a, Ox b)
 {
-    return expand_sizes(op, arg(op, "self"), arg_dims(op, "size"));
+    Ox equal = ox(op, "Equal", a, b);
+    if (!dtype_is_float(ox_dtype(a)))
+        return ox(op, "Not", equal);
+    Value of_a = val_tensor(op->cx, a), of_b = val_tensor(op->cx, b);
+    Value below_a = call_op(op, "aten::signbit", &of_a, 1), below_b = call_op(op, "aten::signbit", &of_b, 1);
+    if (!val_ok(below_a) || !val_ok(below_b))
+        return POISON;
+    Ox signs = ox(op, "Equal", tensor_read(op->g, below_a.t), tensor_read(op->g, below_b.t)), same = ox(op, "And", equal, signs);
+    Ox none_a = ox(op, "IsNaN", a), none_b = ox(op, "IsNaN", b), neither = ox(op, "And", none_a, none_b);
+    return ox(op, "Not", ox(op, "Or", same, neither));
 }
 
-static Ox lower_expand_as(Op *op)
+/* rows: [k, of base's shape]. Of each element the one that is not base's any more. base stands before them, for the case that none is. */
+static Ox written_row(Op *op, Ox base, Ox rows)
 {
-    Ox other = arg(op, "other"), x = arg(op, "self");
+    Ox front = unsqueeze_axis(op, base, 0), all = concat_axis(op, (const Ox[]){ front, rows }, 2, 0);
+    Ox changed = ox_cast(op->g, differs(op, all, front), DT_INT32), at = ox_with(op, "ArgMax", INPUTS(changed), INT("axis", 0), INT("keepdims", 1));
+    Ox out = ox_with(op, "GatherElements", INPUTS(all, at), INT("axis", 0)), axes = ints(op, 0);
+    return ox(op, "Squeeze", out, axes);
+}
+
+/* The argument of expand, or the sizes of expand_as's other tensor. */
+static Dims expanded_sizes(Op *op)
+{
+    if (has_param(op, "size"))
+        return arg_dims(op, "size");
+    Ox other = arg(op, "other");
     int rank;
     if (!need_rank(op, other, -1, &rank))
-        return POISON;
-    return expand_sizes(op, x, (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)), .n = (size_t)rank });
+        return (Dims){ 0 };
+    return (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)), .n = (size_t)rank };
+}
+
+/* What PyTorch lets through to all copies of an element (fill_, masked_fill_, a mask), or to one of them, is one value for it. */
+static Ox write_expand(Op *op, Ox base, Ox part)
+{
+    int rank = ox_rank(part), added = rank - ox_rank(base), perm[MAX_RANK], n = 0;
+    Dim dims[MAX_RANK + 1], copies = dim_int(op->cx, 1), one = copies;
+    bool repeats[MAX_RANK];
+    Dims sizes = expanded_sizes(op);
+    for (int i = 0; i < rank && sizes.n == (size_t)rank; i++) {
+        Dim own = i < added ? one : ox_dim(base, i - added);
+        Tri same = dim_is(sizes.at[i], -1) ? YES : dim_eq(op->cx, own, sizes.at[i]);
+        if (same == UNKNOWN && dim_le(op->cx, own, one) != YES)
+            return op_fail(op, E_UNDECIDED, "whether expand repeats dimension %d (%s) or leaves it as it is depends on sizes that are not known", i - added,
+                           dim_text(op->cx, own)->s);
+        repeats[i] = same != YES;
+        if (!repeats[i])
+            continue;
+        copies = dim_mul(op->cx, copies, ox_dim(part, i));
+        perm[n++] = i;
+    }
+    if (ctx_failed(op->cx) || n == 0)
+        return as_base(op, base, part);
+    for (int i = 0; i < rank; i++)
+        if (!repeats[i])
+            perm[n++] = i;
+    if (dtype_is_complex(ox_dtype(base)) || !copies)
+        return op_refuse(op, "a write to a complex tensor through copies of its elements: clone() it first");
+    dims[0] = copies;
+    memcpy(dims + 1, base->type->dim, (size_t)ox_rank(base) * sizeof *dims);
+    return written_row(op, base, reshape_to(op, permute_to(op, part, perm, rank), dims, ox_rank(base) + 1));
+}
+
+static Ox lower_expand(Op *op)
+{
+    return expand_sizes(op, arg(op, "self"), expanded_sizes(op));
 }
 
 /* ---- select, slice, narrow: a part along one axis ---- */
@@ -592,17 +650,22 @@ static Ox lower_slice(Op *op)
     return s.step == 1 ? ox(op, "Slice", x, from, to, axes) : ox(op, "Slice", x, from, to, axes, by);
 }
 
-/* Every step-th row: ScatterND over the axis brought to the front. */
-static Ox replace_strided(Op *op, Ox base, Ox part, const Span *s)
+/* ScatterND over the axis brought to the front. */
+Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows)
 {
-    int rank = ox_rank(base), perm[MAX_RANK] = { s->axis };
+    int rank = ox_rank(base), perm[MAX_RANK] = { axis };
     for (int i = 1; i < rank; i++)
-        perm[i] = i <= s->axis ? i - 1 : i;
-    Ox start = ox_dim_value(op->g, s->start), end = ox_dim_value(op->g, s->end), step = ox_int(op->g, s->step);
-    Ox rows = ox(op, "Range", start, end, step), at = unsqueeze_axis(op, rows, 1);
-    Ox front = permute_to(op, base, perm, rank), updates = permute_to(op, part, perm, rank);
+        perm[i] = i <= axis ? i - 1 : i;
+    Ox at = unsqueeze_axis(op, rows, 1), front = permute_to(op, base, perm, rank), updates = permute_to(op, part, perm, rank);
     Ox out = ox(op, "ScatterND", front, at, updates);
     return write_perm(op, out, perm, rank);
+}
+
+/* Every step-th row. */
+static Ox replace_strided(Op *op, Ox base, Ox part, const Span *s)
+{
+    Ox start = ox_dim_value(op->g, s->start), end = ox_dim_value(op->g, s->end), step = ox_int(op->g, s->step);
+    return replace_rows(op, base, part, s->axis, ox(op, "Range", start, end, step));
 }
 
 static Ox write_slice(Op *op, Ox base, Ox part)
@@ -614,19 +677,33 @@ static Ox write_slice(Op *op, Ox base, Ox part)
 }
 
 /* start may be a tensor: its elements are counted from it. One that depends on data may count from the end. */
-static Ox lower_narrow_tensor(Op *op)
+static Ox narrow_rows(Op *op, Ox x, int *axis)
 {
-    Ox x = arg(op, "self"), start = arg_typed(op, "start", DT_INT64);
+    Ox start = arg_typed(op, "start", DT_INT64);
     Dim length = arg_dim_expr(op, "length");
-    int rank, axis;
-    if (!need_rank(op, x, -1, &rank) || !ox_ok(start) || !arg_dim(op, "dim", rank, &axis))
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !ox_ok(start) || !arg_dim(op, "dim", rank, axis))
         return POISON;
     if (rank == 0)
         return op_fail(op, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, ox_dim(x, axis)), count = ox_dim_value(op->g, length);
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, ox_dim(x, *axis)), count = ox_dim_value(op->g, length);
     Ox first = ox_cast(op->g, start, DT_INT64), behind = ox(op, "Less", first, zero), wrapped = ox(op, "Add", first, size);
-    Ox from = ox(op, "Where", behind, wrapped, first), along = ox(op, "Range", zero, count, one), at = ox(op, "Add", along, from);
-    return ox_with(op, "Gather", INPUTS(x, at), INT("axis", axis));
+    Ox from = ox(op, "Where", behind, wrapped, first), along = ox(op, "Range", zero, count, one);
+    return ox(op, "Add", along, from);
+}
+
+static Ox lower_narrow_tensor(Op *op)
+{
+    int axis = 0;
+    Ox x = arg(op, "self"), rows = narrow_rows(op, x, &axis);
+    return ox_with(op, "Gather", INPUTS(x, rows), INT("axis", axis));
+}
+
+static Ox write_narrow_tensor(Op *op, Ox base, Ox part)
+{
+    int axis;
+    Ox rows = narrow_rows(op, base, &axis);
+    return ox_ok(rows) ? replace_rows(op, base, part, axis, rows) : POISON;
 }
 
 static bool narrow_span(Op *op, Ox x, Span *s)
@@ -753,19 +830,20 @@ const OpRow ops_view[] = {
     OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
     VIEW(lower_movedim, write_movedim, PLAIN, "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
     OLDER("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
-    VIEW(lower_expand, NULL, PLAIN, "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"),
-    VIEW(lower_expand, NULL, PLAIN, "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
-    VIEW(lower_expand_as, NULL, PLAIN, "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW(lower_expand, write_expand, PLAIN, "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"),
+    VIEW(lower_expand, write_expand, PLAIN, "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    VIEW(lower_expand, write_expand, PLAIN, "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
     VIEW(lower_select, write_select, PLAIN, "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
     VIEW(lower_slice, write_slice, PLAIN, "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"),
     LOWER(lower_slice_scatter, NULL, PLAIN, "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
     LOWER(lower_select_scatter, NULL, PLAIN, "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
-    VIEW(lower_narrow_tensor, NULL, PLAIN, "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
+    VIEW(lower_narrow_tensor, write_narrow_tensor, PLAIN, "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
     VIEW(lower_narrow, write_narrow, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
-    LOWER(lower_same, NULL, PLAIN, "aten::lift(Tensor self) -> Tensor"),
+    ITSELF(lower_same, 0, PLAIN, "aten::positive(Tensor(a) self) -> Tensor(a)"),
+    ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor"),
     VIEW(lower_same, write_same, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),

@@ -18,7 +18,7 @@ VIEWS = {
     "chunk": "b.chunk(2, 1)[1]", "split": "torch.split(b, [1, 2], 2)[1]", "detach": "b.detach()", "contiguous": "b.transpose(0, 1).contiguous()",
     "mask": "b[b > 0.5]", "index_list": "b[:, [0, 2]]", "movedim": "b.movedim(0, 2)", "mT": "b.mT", "to": "b.to(torch.float32)",
     "unfold": "b.unfold(1, 2, 1)", "as_strided": "b.as_strided([2, 3], [3, 1])", "view_as": "b.view_as(x)",
-    "T": "b[0].T", "ravel": "b.ravel()", "unflatten": "b.unflatten(1, [2, 2])", "tensor_split": "b.tensor_split(2, 1)[0]",
+    "unfold_apart": "b.unfold(1, 2, 2)", "expand_same": "b.expand(-1, 4, 3)", "T": "b[0].T", "ravel": "b.ravel()", "unflatten": "b.unflatten(1, [2, 2])", "tensor_split": "b.tensor_split(2, 1)[0]",
 }
 # what is written to v
 WRITES = {
@@ -76,7 +76,7 @@ def cell(view, write, place, folder, options):
 
 
 # what sizes or ONNX do not tell: which views, and why
-REFUSED = {"expand": "a tensor made by aten::expand cannot be written to", "unfold": "a tensor made by aten::unfold cannot be written to",
+REFUSED = {"unfold": "a write to windows that overlap",
            "reshape_copy": "whether aten::reshape shares memory with its input depends on sizes",
            "contiguous": "whether aten::contiguous shares memory with its input depends on sizes"}
 
@@ -93,6 +93,23 @@ def check_cells(view, writes, place, folder, options):
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_write(view, tmp_path):
     check_cells(view, WRITES, "alone", tmp_path, SIZES)
+
+
+# operators that PyTorch's schemas do not call views, and that give back their argument, or share its memory, all the same
+GIVEN_BACK = {
+    "positive": "torch.positive(b)", "dropout": "torch.dropout(b, 0.5, False)", "functional": "torch.nn.functional.dropout(b, 0.5, False)",
+    "dropout2d": "torch.nn.functional.dropout2d(b, 0.5, False)", "alpha_dropout": "torch.alpha_dropout(b, 0.5, False)",
+    "conj": "torch.conj(b)", "conj_physical": "torch.conj_physical(b)", "resolve_neg": "torch.resolve_neg(b)", "to_dense": "b.to_dense()",
+    "sum_to_size": "b.sum_to_size([b.size(0), 4, 3])", "einsum": "torch.einsum('ijk->kij', [b])", "broadcast": "torch.broadcast_tensors([b, x])[0]",
+    "meshgrid": "torch.meshgrid([b[0, 0], b[0, 1]])[0]", "product": "torch.cartesian_prod([b.view(-1)])", "to": "b.to(x)", "atleast": "torch.atleast_2d([b])[0]",
+    "copied": "torch.cat([b])", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)", "repeated": "b.repeat([1, 1, 1])",
+}
+
+
+@pytest.mark.parametrize("view", GIVEN_BACK)
+def test_what_is_given_back(view, tmp_path):
+    said = [cell(GIVEN_BACK[view], WRITES[write], "alone", tmp_path, SIZES) for write in ("add_", "assign", "mask")]
+    assert None in said and all(s in (None, "torch") for s in said), said
 
 
 SOME_VIEWS = ["itself", "slice", "step", "select", "transpose", "permute", "view", "reshape", "expand", "narrow", "unbind", "diagonal", "mask",
@@ -150,13 +167,14 @@ def cell_saved_as(form, view, write, folder):
             saved = saved.run_decompositions({}) if form == "decomposed" else saved
             program, path = saved.module(), folder / "model.pt2"
             torch.export.save(saved, str(path))
+        wanted = [([x.numpy()], [y.numpy().copy() for y in program(x.clone())]) for x in (runs() if form == "traced" else [example])]
     except (RuntimeError, ValueError):
         return "torch"
     done = oracle.convert(path, out, *options)
     if done.returncode:
         assert done.returncode == 1, done.stderr
         return done.stderr
-    oracle.run(out, [([x.numpy()], [y.numpy().copy() for y in program(x.clone())]) for x in (runs() if form == "traced" else [example])])
+    oracle.run(out, wanted)
     return None
 
 
