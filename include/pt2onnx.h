@@ -97,6 +97,7 @@ typedef struct pt2onnx_options {
     const char *const *keep_inputs; size_t n_keep_inputs;   /* drop_unused_inputs leaves these */
     int soft_sizes;                         /* a named size of `inputs` that the program fixes is fixed, with a note; 0: an error */
     pt2onnx_unknown unknown;
+    int default_dtype;                      /* ONNX's number of torch.get_default_dtype(), which no file records; 0: float32 */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -155,6 +155,8 @@ static bool read_scalars(Session *s)
     if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX ||
         (unsigned)o->state > PT2ONNX_STATE_REFUSE || (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL || (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM)
         return fail(s->cx, E_USAGE, "mode, weights, target, state, loops or unknown is out of range");
+    if (o->default_dtype != 0 && o->default_dtype != DT_FLOAT && o->default_dtype != DT_DOUBLE && o->default_dtype != DT_FLOAT16 && o->default_dtype != DT_BFLOAT16)
+        return fail(s->cx, E_USAGE, "default_dtype is a float type of PyTorch: %d is none", o->default_dtype);
     if (o->dump_after && !check_pass(s->cx, o->dump_after))
         return false;
     static const LoopsMode loops[] = { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL };
@@ -173,6 +175,7 @@ static bool read_scalars(Session *s)
         .check_crc = o->check_crc != 0,
         .target_ort = o->target == PT2ONNX_TARGET_ORT,
         .weights = weights[o->weights],
+        .default_dtype = o->default_dtype,
         .dump_after = o->dump_after,
         .dump = pass_dump,
         .dump_user = &s->o,

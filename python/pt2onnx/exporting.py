@@ -268,7 +268,7 @@ class Export:
         return dict(opset=s.opset_version, weights=2 if self.external() else 1 if s.external_data is False else 0, keep_weights=self.keeps_weights(),
                     rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
-                    drop_unused_inputs=True, state=1, mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
+                    drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
                     on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
                     **({"dump_after": "drop-leftovers"} if s.verbose or s.report else {}))

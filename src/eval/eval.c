@@ -178,6 +178,7 @@ static Graph *run_once(Ctx *cx, Program *p)
 Graph *eval_program(Ctx *cx, Program *p)
 {
     ops_set_version(cx, p->op_version);
+    ops_set_default(cx, cx->opt ? cx->opt->default_dtype : DT_NONE);
     Graph *g = run_once(cx, p);
     while (!g && (cx->error.code == E_RESTART || facts_decide_ranks(cx))) {
         ctx_restart(cx);

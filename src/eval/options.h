@@ -34,6 +34,7 @@ typedef struct Options {
     bool unknown_custom;            /* an operator that nobody knows is a node of a custom domain */
     bool mode_saved, keep_weights, dynamic, check_crc, target_ort, soft_sizes;
     WeightsMode weights;
+    DType default_dtype;            /* of the program's new tensors and Python floats; DT_NONE: float32 */
     InputSpec *input; size_t n_input;
     Str *output_name; size_t n_output_name;
     DimName *dim; size_t n_dim;

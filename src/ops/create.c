@@ -9,14 +9,14 @@
 enum { CONST_NUMEL = 65536 };           /* sequences up to here are computed now, exactly as PyTorch computes them */
 
 /* The type that a Python number gives a new tensor. */
-static DType number_dtype(Value v)
+static DType number_dtype(Ctx *cx, Value v)
 {
     switch (v.tag) {
     case V_BOOL: case V_SYMBOOL: return DT_BOOL;
     case V_INT: case V_SYMINT: return DT_INT64;
     case V_COMPLEX: return DT_COMPLEX64;
     case V_TENSOR: return tensor_type(v.t)->dtype;
-    default: return DT_FLOAT;
+    default: return dtype_default(cx);
     }
 }
 
@@ -34,7 +34,7 @@ static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
 static Ox lower_fill_shape(Op *op)
 {
     Dims d = arg_dims(op, "size");
-    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
@@ -63,7 +63,7 @@ static Ox lower_full(Op *op)
 {
     Value v = arg_value(op, "fill_value");
     Dims d = arg_dims(op, "size");
-    DType t = arg_dtype(op, "dtype", op->row->datum ? (DType)op->row->datum : number_dtype(v));
+    DType t = arg_dtype(op, "dtype", op->row->datum ? (DType)op->row->datum : number_dtype(op->cx, v));
     return filled(op, number_filling(op, v, t, d.at, d.n), d.at, d.n);
 }
 
@@ -161,8 +161,8 @@ static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
 
 static Ox arange(Op *op, Value start, Value end, Value step)
 {
-    bool whole = number_dtype(start) == DT_INT64 && number_dtype(end) == DT_INT64 && number_dtype(step) == DT_INT64;
-    DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : DT_FLOAT);
+    bool whole = number_dtype(op->cx, start) == DT_INT64 && number_dtype(op->cx, end) == DT_INT64 && number_dtype(op->cx, step) == DT_INT64;
+    DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : dtype_default(op->cx));
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
     double a, b, s;
@@ -264,7 +264,7 @@ static Ox lower_space(Op *op)
     double a, b, base = op->row->datum ? arg_float(op, "base") : 0;
     int64_t n;
     Dim steps = arg_given(op, "steps") ? arg_dim_expr(op, "steps") : dim_int(op->cx, 100);      /* None: archives before version 8 */
-    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (!steps)
         return POISON;
     if (!dim_known(steps, &n))
@@ -301,7 +301,7 @@ static Ox lower_tri_indices(Op *op)
 static Ox eye(Op *op, Dim rows, Dim columns)
 {
     Dim d[2] = { rows, columns };
-    DType t = arg_dtype(op, "dtype", DT_FLOAT), made = t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 ? t : DT_FLOAT;
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx)), made = t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 ? t : DT_FLOAT;
     Ox zeros = filled(op, ox_integer(op->g, made, 0), d, 2), ones = ox(op, "EyeLike", zeros);
     return ox_ok(ones) ? ox_cast(op->g, ones, t) : ones;
 }
@@ -347,12 +347,12 @@ static bool nest_walk(Nest *n, Value v, int depth)
     return true;
 }
 
-static DType empty_list_dtype(Value v)
+static DType empty_list_dtype(Ctx *cx, Value v)
 {
     while (v.tag == V_LIST && v.list->n > 0)
         v = v.list->at[0].v;
     Str elem = v.tag == V_LIST ? v.list->elem : NULL;
-    return elem && str_is(elem, "int") ? DT_INT64 : elem && str_is(elem, "bool") ? DT_BOOL : DT_FLOAT;
+    return elem && str_is(elem, "int") ? DT_INT64 : elem && str_is(elem, "bool") ? DT_BOOL : dtype_default(cx);
 }
 
 static Ox stack_leaves(Op *op, const Nest *n, DType t)
@@ -375,9 +375,9 @@ static Ox lower_tensor_of(Op *op, Value v)
     Nest n = { .op = op };
     if (!nest_shape(&n, v) || !nest_walk(&n, v, 0))
         return POISON;
-    DType deflt = n.leaves.n ? number_dtype(n.leaves.at[0]) : empty_list_dtype(v);
+    DType deflt = n.leaves.n ? number_dtype(op->cx, n.leaves.at[0]) : empty_list_dtype(op->cx, v);
     for (size_t i = 1; i < n.leaves.n; i++)
-        deflt = promote_types(deflt, number_dtype(n.leaves.at[i]));
+        deflt = promote_types(deflt, number_dtype(op->cx, n.leaves.at[i]));
     DType t = arg_dtype(op, "dtype", deflt);
     if (n.rank == 0)
         return number_as(op, n.leaves.at[0], t);
@@ -412,7 +412,7 @@ static Ox lower_tensor(Op *op)
 
 static Ox lower_scalar_tensor(Op *op)
 {
-    return number_as(op, arg_value(op, "s"), arg_dtype(op, "dtype", DT_FLOAT));
+    return number_as(op, arg_value(op, "s"), arg_dtype(op, "dtype", dtype_default(op->cx)));
 }
 
 #define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"

@@ -332,7 +332,7 @@ static Ox lower_fftfreq(Op *op)
     double *v = new_array(op->cx, double, half + 1);
     for (int64_t i = 0; v && i < half; i++)
         v[i] = (double)(op->row->datum || i < (n + 1) / 2 ? i : i - n) / ((double)n * d);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)), arg_dtype(op, "dtype", DT_FLOAT)) : POISON;
+    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)), arg_dtype(op, "dtype", dtype_default(op->cx))) : POISON;
 }
 
 /* Rolls each dim by half of it; row->datum: 1 back, which differs for odd sizes */

@@ -162,6 +162,9 @@ MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --ru
 /* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators that meant something else
  * in it go to the upgrade:: rows. Never called: the newest. */
 void ops_set_version(Ctx *cx, int version);
+/* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set: float32. */
+void ops_set_default(Ctx *cx, DType t);
+DType dtype_default(Ctx *cx);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);

@@ -104,16 +104,16 @@ static void join(Op *op, Groups *groups, DType *into, DType t)
     *into = both;
 }
 
-static DType default_of(DType t)
+static DType default_of(Ctx *cx, DType t)
 {
-    return dtype_is_complex(t) ? DT_COMPLEX64 : dtype_is_float(t) ? DT_FLOAT : dtype_is_int(t) ? DT_INT64 : t;
+    return dtype_is_complex(t) ? DT_COMPLEX64 : dtype_is_float(t) ? dtype_default(cx) : dtype_is_int(t) ? DT_INT64 : t;
 }
 
 static void count_tensor(Op *op, Groups *groups, Tensor *t)
 {
     Type type = tensor_type(t);
     if (t->number)
-        join(op, groups, &groups->number, default_of(type->dtype));
+        join(op, groups, &groups->number, default_of(op->cx, type->dtype));
     else if (type->rank == 0)
         join(op, groups, &groups->zero, type->dtype);
     else
@@ -126,7 +126,7 @@ static void count(Op *op, Groups *groups, Value v)
     case V_TENSOR: count_tensor(op, groups, v.t); break;
     case V_BOOL: case V_SYMBOOL: join(op, groups, &groups->number, DT_BOOL); break;
     case V_INT: case V_SYMINT: join(op, groups, &groups->number, DT_INT64); break;
-    case V_FLOAT: case V_SYMFLOAT: join(op, groups, &groups->number, DT_FLOAT); break;
+    case V_FLOAT: case V_SYMFLOAT: join(op, groups, &groups->number, dtype_default(op->cx)); break;
     case V_COMPLEX: join(op, groups, &groups->number, DT_COMPLEX64); break;
     case V_TUPLE:
         for (int64_t i = 0; i < v.tuple->n; i++)
@@ -199,11 +199,11 @@ static DType asked_dtype(Op *op)
     return i >= 0 && op->call->schema->param[i].base == A_DTYPE ? arg_dtype(op, "dtype", DT_NONE) : DT_NONE;
 }
 
-static DType column_type(const char *column, DType t)
+static DType column_type(Ctx *cx, const char *column, DType t)
 {
     bool integral = dtype_is_int(t) || t == DT_BOOL;
     if (strncmp(column, "int-to-float", 12) == 0)
-        return integral ? DT_FLOAT : t;
+        return integral ? dtype_default(cx) : t;
     if (strncmp(column, "bool-to-long", 12) == 0)
         return integral ? DT_INT64 : t;
     return t;
@@ -238,7 +238,7 @@ bool promote_args(Op *op, const char *column)
     for (int i = 0; i < n; i++)
         count(op, &groups, op->call->arg[params[i]]);
     DType asked = asked_dtype(op);
-    op->common = asked ? asked : column_type(column, combine(groups.dims, combine(groups.zero, groups.number)));
+    op->common = asked ? asked : column_type(op->cx, column, combine(groups.dims, combine(groups.zero, groups.number)));
     if (groups.failed || ctx_failed(op->cx))
         return false;
     op->promoted = new_array(op->cx, Ox, s->n_param + 1);

@@ -51,7 +51,7 @@ static Ox scaled(Op *op, Ox x, double by, double plus)
 static Ox lower_random(Op *op)
 {
     Dims d = arg_dims(op, "size");
-    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", DT_FLOAT), NULL, 0);
+    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", dtype_default(op->cx)), NULL, 0);
 }
 
 static Ox lower_random_like(Op *op)
@@ -190,7 +190,7 @@ static Ox lower_normal_size(Op *op)
 {
     Dims d = arg_dims(op, "size");
     double mean = arg_float(op, "mean"), std = arg_float(op, "std");
-    DType t = arg_dtype(op, "dtype", DT_FLOAT);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (std < 0)
         return op_fail(op, E_VALUE, "normal expects std >= 0.0, but found std %g", std);
     if (std == 0)                               /* no spread, which ONNX Runtime does not survive */

@@ -72,7 +72,7 @@ const OpFamily op_families[] = {
     { NULL, NULL, NULL },
 };
 
-struct OpTable { Map entries; int version; };
+struct OpTable { Map entries; int version; DType default_dtype; };
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
@@ -184,6 +184,10 @@ static const struct { const char *name; int last; const char *row; UpgradeInto i
     { "aten::div", 3, "upgrade::div_0_3", INTO_INTEGERS }, { "aten::div_", 3, "upgrade::div_0_3_", INTO_NOTHING },
     { "aten::full", 4, "upgrade::full_0_4", INTO_NOTHING },
 };
+
+void ops_set_default(Ctx *cx, DType t) { table(cx)->default_dtype = t; }
+
+DType dtype_default(Ctx *cx) { return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT; }
 
 void ops_set_version(Ctx *cx, int version)
 {

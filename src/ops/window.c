@@ -43,7 +43,7 @@ static Ox known_window(Op *op, const Parameters *p, int64_t n)
     double *v = new_array(op->cx, double, n ? n : 1);
     for (int64_t i = 0; v && i < n; i++)
         v[i] = n == 1 ? 1 : element(p->w, (double)i, (double)(n + p->periodic), p->alpha, p->beta);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)), arg_dtype(op, "dtype", DT_FLOAT)) : POISON;
+    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)), arg_dtype(op, "dtype", dtype_default(op->cx))) : POISON;
 }
 
 static Ox scaled(Op *op, double by, Ox x) { return ox_ok(x) ? ox(op, "Mul", x, number_like(op, by, x)) : x; }
@@ -76,7 +76,7 @@ static Ox open_window(Op *op, const Parameters *p, Dim n)
     Ox count = ox_dim_value(op->g, n), i = ox(op, "Range", ox_int(op->g, 0), count, ox_int(op->g, 1));
     if (!ox_ok(i))
         return POISON;
-    DType t = arg_dtype(op, "dtype", DT_FLOAT), in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx)), in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
     Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(op->cx, last, one)), in), at = ox(op, "Div", ox_cast(op->g, i, in), whole);
     Ox single = ox(op, "Equal", count, ox_int(op->g, 1)), v = element_at(op, p, at), y = ox(op, "Where", single, ox_number(op->g, in, 1), v);
     return ox_ok(y) ? ox_cast(op->g, y, t) : y;

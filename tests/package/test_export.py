@@ -770,3 +770,17 @@ def test_parts_of_an_open_size_in_a_trace():
         agrees(model, by_fours, torch.randn(2, n))
     model = exported(rows, torch.ones(3, 2), input_names=["x"], dynamic_axes=OPEN, opset_version=14)
     assert dims(model.graph.input[0]) == ["b", 2]
+
+
+@pytest.mark.parametrize("default", [torch.float64, torch.float16])
+@pytest.mark.parametrize("script", [False, True])
+def test_the_default_dtype_is_torchs(default, script):
+    def mixed(x, n):
+        return n / 3, torch.zeros(2) + n, x * 2.5, torch.full([2], 0.1), torch.tensor([0.1, 0.2]) * n
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        args = torch.randn(2, dtype=torch.float32), torch.tensor([1, 2])
+        agrees(checked(torch.jit.script(mixed) if script else mixed, args), mixed, *args)
+    finally:
+        torch.set_default_dtype(before)
