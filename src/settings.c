@@ -167,7 +167,7 @@ static bool read_scalars(Session *s)
         .state = state[o->state],
         .module = o->module ? str_of(s->cx, o->module) : NULL,
         .method = o->method ? str_of(s->cx, o->method) : NULL,
-        .mode_saved = o->mode == PT2ONNX_MODE_SAVED, .soft_sizes = o->soft_sizes,
+        .mode_saved = o->mode == PT2ONNX_MODE_SAVED, .soft_sizes = o->soft_sizes, .sequence_lists = o->sequence_lists,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,
         .unknown_custom = o->unknown == PT2ONNX_UNKNOWN_CUSTOM,

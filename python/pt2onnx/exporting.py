@@ -200,7 +200,7 @@ class Export:
         while True:
             symbolics = Symbolics(s, borrowed=self.borrowed)
             fields = self.fields(symbolics, None)
-            fields.update(inputs=specs, soft_sizes=True, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
+            fields.update(inputs=specs, soft_sizes=True, sequence_lists=True, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
             except RuntimeError as e:
@@ -375,6 +375,12 @@ def script_inputs(model, args, kwargs, known, names):
     with_contents = {p for p, v in zip(parameters, values) if v.debugName() in needed}
     specs, told_names, kept, k = [], [], [], 0
     for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
+        if is_list_of_numbers(method, name, value):     # one input, a sequence
+            specs += ["%s.%d:%s[]" % (name, i, LISTS_OF_NUMBERS[type_of(method, name)]) for i in range(len(value))]
+            told_names.append(names[k] if k < len(names) else name)
+            kept += [name] if name in with_contents else []
+            k += 1
+            continue
         for path, leaf in leaves(value, name):
             if leaf is None or isinstance(leaf, str):
                 specs.append("%s=%s" % (path, "None" if leaf is None else '"%s"' % leaf))
@@ -387,6 +393,17 @@ def script_inputs(model, args, kwargs, known, names):
     if k < len(names):
         raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), k))
     return specs, told_names, kept, told_names if names else []
+
+
+LISTS_OF_NUMBERS = {"List[int]": "int64", "List[float]": "float64", "List[bool]": "bool"}
+
+
+def type_of(method, name):
+    return next((a.type.annotation_str for a in method.schema.arguments if a.name == name), "")
+
+
+def is_list_of_numbers(method, name, value):
+    return isinstance(value, (list, tuple)) and len(value) > 0 and type_of(method, name) in LISTS_OF_NUMBERS
 
 
 def is_quantized(model, args):

@@ -337,12 +337,44 @@ static bool no_leaves(Inputs *in, Str path, const char *kind, const char *exampl
     return false;
 }
 
+/* A list of numbers as one input, which torch.onnx makes of it: a sequence of scalars, as many as there are SPECs. */
+static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Graph *g = in->ev->g;
+    DType t = is(elem, "int") ? DT_INT64 : is(elem, "float") ? DT_DOUBLE : DT_BOOL;
+    Ox all = graph_input(g, path, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, t, 0, NULL)));
+    List *l = list_new(cx, 0, elem->name);
+    Str child;
+    for (int64_t i = 0; (child = child_at(in, path, (size_t)i)); i++) {
+        (void)spec_at(in, path_of(cx, path, child));
+        list_append(cx, l, val_number_of(g, ox_g(g, "SequenceAt", all, ox_int(g, i))));
+    }
+    note(cx, NOTE_ASSUMED, "%s has %lld items: it is one input, a sequence", path->s, (long long)l->n);
+    *out = (Value){ .tag = V_LIST, .list = l };
+    return !ctx_failed(cx);
+}
+
+/* Does -i give the type of every item, and none's value? */
+static bool is_sequence(Inputs *in, Str path, const TypeExpr *elem)
+{
+    Str child;
+    bool all = options_of(in->ev)->sequence_lists && elem && (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
+    for (size_t i = 0; all && (child = child_at(in, path, i)); i++) {
+        uintptr_t k = (uintptr_t)map_get(&in->told, path_of(in->ev->cx, path, child));
+        all = k && !options_of(in->ev)->input[k - 1].is_value;
+    }
+    return all;
+}
+
 static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
 {
     VEC(Value) items = { 0 };
     Ctx *cx = in->ev->cx;
     Str child;
     Value v;
+    if (is_sequence(in, path, elem))
+        return make_sequence(in, path, elem, out);
     while (child_at(in, path, items.n)) {
         child = str_fmt(cx, "%zu", items.n);            /* in order of number, however the -i are written */
         if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))

@@ -32,7 +32,7 @@ typedef struct Options {
     StateMode state;
     Str module, method;             /* what to convert; NULL: forward of the whole */
     bool unknown_custom;            /* an operator that nobody knows is a node of a custom domain */
-    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, soft_sizes;
+    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, soft_sizes, sequence_lists;
     WeightsMode weights;
     DType default_dtype;            /* of the program's new tensors and Python floats; DT_NONE: float32 */
     InputSpec *input; size_t n_input;

@@ -230,7 +230,7 @@ bool make_outputs(Eval *ev, Value result)
     const Options *o = options_of(ev);
     Outputs out = { .ev = ev };
     for (size_t i = 0; i < ev->g->inputs.n; i++)
-        if (!has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
+        if (ev->g->inputs.at[i]->type->kind == T_TENSOR && !has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
             return false;
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);

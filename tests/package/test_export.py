@@ -2,6 +2,7 @@
 import io
 import pathlib
 import warnings
+from typing import List
 
 import numpy
 import onnx
@@ -11,7 +12,7 @@ from onnx import numpy_helper
 from torch.onnx import OperatorExportTypes, TrainingMode
 
 import pt2onnx
-from helpers import TORCH_2, agrees, checked, dims, exported, flat, names, ops, run, weights
+from helpers import TORCH_2, agrees, checked, dims, exported, flat, names, ops, run, session, weights
 
 
 class Net(torch.nn.Module):
@@ -784,3 +785,16 @@ def test_the_default_dtype_is_torchs(default, script):
         agrees(checked(torch.jit.script(mixed) if script else mixed, args), mixed, *args)
     finally:
         torch.set_default_dtype(before)
+
+
+def test_a_list_of_numbers_is_one_input_of_a_scripted_program():
+    @torch.jit.script
+    def padded(x, pad: List[int], scale: List[float]):
+        return torch.nn.functional.pad(x, pad) * scale[0] + scale[1]
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="pad has 2 items: it is one input, a sequence"):
+        model = checked(padded, (ROWS, [2, 4], [0.5, 1.5]))
+    assert names(model.graph.input) == ["x", "pad", "scale"] and ops(model).count("SequenceAt") == 4
+    for pad in ([2, 4], [0, 1]):
+        scale = [numpy.array(0.25), numpy.array(2.0)]
+        got, = session(model).run(None, {"x": ROWS.numpy(), "pad": [numpy.array(p) for p in pad], "scale": scale})
+        numpy.testing.assert_allclose(got, padded(ROWS, pad, [0.25, 2.0]).numpy(), rtol=1e-6)
