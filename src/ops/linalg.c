@@ -464,6 +464,32 @@ static Ox lower_bilinear(Op *op)
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
+/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column. scale_result is for a result of 8 bits. mat2 is
+ * the transpose of a weight as it is kept: opset 21 transposes such. */
+static Ox lower_scaled_mm(Op *op)
+{
+    Ox a = arg(op, "self"), b = arg(op, "mat2"), scale_a = arg(op, "scale_a"), scale_b = arg(op, "scale_b"), bias = arg_opt(op, "bias"), less = arg_opt(op, "scale_result");
+    if (!ox_ok(a) || !ox_ok(b) || (bias && !ox_ok(bias)))
+        return POISON;
+    if (dtype_size(ox_dtype(a)) != 1 || dtype_size(ox_dtype(b)) != 1 || !dtype_is_float(ox_dtype(a)) || !dtype_is_float(ox_dtype(b)))
+        return op_fail(op, E_VALUE, "_scaled_mm multiplies floats of 8 bits, got %s and %s", torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
+    DType out = arg_dtype(op, "out_dtype", ox_dtype(a));
+    int rank_a, rank_b;
+    if (!need_opset(op, 21, "floats of 8 bits") || !need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
+        return POISON;
+    if (!(rank_a == 2 && rank_b == 2) && (!dim_is(type_numel(op->cx, scale_a->type), 1) || !dim_is(type_numel(op->cx, scale_b->type), 1)))
+        return op_refuse(op, "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
+    if (rank_a == 2 && (!dim_is(ox_dim(scale_a, 1), 1) || !dim_is(ox_dim(scale_b, 0), 1)))
+        return op_refuse(op, "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
+    Ox wide_a = ox_cast(op->g, a, DT_FLOAT), y = ox(op, "MatMul", wide_a, ox_cast(op->g, b, DT_FLOAT)), scale = ox(op, "Mul", scale_a, scale_b);
+    y = ox(op, "Mul", y, scale);
+    if (bias)
+        y = ox(op, "Add", y, ox_cast(op->g, bias, DT_FLOAT));
+    if (less && dtype_size(out) == 1)
+        y = ox(op, "Div", y, less);
+    return ox_ok(y) ? ox_cast(op->g, y, out) : POISON;
+}
+
 #define PRODUCT(ranks, second, line) { .kind = ROW_LOWER, .schema = (line), .lower = lower_product, .datum = (ranks), .text = (second) }
 
 const OpRow ops_linalg[] = {
@@ -493,6 +519,6 @@ const OpRow ops_linalg[] = {
     LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN, "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
     LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor"),
     LOWER(lower_bilinear, NULL, PLAIN, "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
-    REFUSE("ONNX multiplies no floats of 8 bits", "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"),
+    LOWER(lower_scaled_mm, NULL, PLAIN, "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"),
     OPS_END
 };

@@ -208,7 +208,6 @@ const OpRow ops_resize[] = {
     VEC_CORNERS(CUBIC, "upsample_bicubic2d"), PLAIN_CORNERS(CUBIC, "upsample_bicubic2d", "2", SCALES2),
     VEC_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa"), PLAIN_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa", "2", SCALES2),
     VEC_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa"), PLAIN_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa", "2", SCALES2),
-    REFUSE("ONNX's Resize has no Lanczos filter", "aten::_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
-    REFUSE("ONNX's Resize has no Lanczos filter", "aten::_upsample_lanczos2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor"),
+    VEC_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa"), PLAIN_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa", "2", SCALES2),
     OPS_END
 };

@@ -5,9 +5,9 @@
 #include "ops/internal.h"
 
 /* datum: what differs between the operators */
-typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } ResizeMode;
+typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA, LANCZOS_AA } ResizeMode;
 static inline bool is_cubic(ResizeMode m) { return m == CUBIC || m == CUBIC_AA; }
-static inline bool is_antialiased(ResizeMode m) { return m == LINEAR_AA || m == CUBIC_AA; }
+static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 
 /* The sizes, or scales by which they are multiplied; a scale that is given also says where samples are taken. */
 typedef struct Target { int spatial; bool scaled; double scale[3]; Dims size; } Target;

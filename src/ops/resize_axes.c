@@ -1,22 +1,31 @@
 /* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of weights, or a Gather.
  *
- * That is antialiasing with align_corners or before opset 18, float64 (a scale is float32 in ONNX, and ONNX Runtime has no kernel), and
+ * That is Lanczos's filter, antialiasing with align_corners or before opset 18, float64 (a scale is float32 in ONNX, and ONNX Runtime has no kernel), and
  * uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
 #include "ops/resize.h"
 
 #include <math.h>
 
-/* One axis: in pixels become out; step is how far apart samples are taken, shift where the first is. */
-typedef struct Axis { int64_t in, out; double step; bool cubic, antialias, corners; } Axis;
+/* One axis: in pixels become out; step is how far apart samples are taken, reach how many pixels the filter sees to each side: 1 linear,
+ * 2 cubic, 3 Lanczos's. */
+typedef struct Axis { int64_t in, out; double step; int reach; bool antialias, corners; } Axis;
 
 /* ---- weights ---- */
+
+static double sinc(double x)
+{
+    double angle = x * 3.14159265358979323846;
+    return x == 0 ? 1 : sin(angle) / angle;
+}
 
 /* PyTorch's cubic takes -0.75 for its one parameter, with antialiasing -0.5. */
 static double filter(const Axis *a, double x)
 {
     double p = a->antialias ? -0.5 : -0.75;
     x = fabs(x);
-    if (!a->cubic)
+    if (a->reach == 3)
+        return x < 3 ? sinc(x) * sinc(x / 3) : 0;
+    if (a->reach == 1)
         return x < 1 ? 1 - x : 0;
     return x < 1 ? ((p + 2) * x - (p + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * p : 0;
 }
@@ -24,7 +33,7 @@ static double filter(const Axis *a, double x)
 /* The pixels around the sample; those beyond the border count for the one at the border. */
 static void plain_row(const Axis *a, double *row, int64_t i)
 {
-    int64_t taps = a->cubic ? 4 : 2;
+    int64_t taps = 2 * a->reach;
     double half = a->corners ? 0 : 0.5, center = a->step * ((double)i + half) - half;
     int64_t first = (int64_t)floor(center) - (taps / 2 - 1);
     for (int64_t k = first; k < first + taps; k++)
@@ -35,7 +44,7 @@ static void plain_row(const Axis *a, double *row, int64_t i)
  * align_corners PyTorch takes the step of the corners, but not their places. */
 static void antialiased_row(const Axis *a, double *row, int64_t i)
 {
-    double wide = a->step >= 1 ? a->step : 1, support = (a->cubic ? 2 : 1) * wide, center = a->step * ((double)i + 0.5), sum = 0;
+    double wide = a->step >= 1 ? a->step : 1, support = a->reach * wide, center = a->step * ((double)i + 0.5), sum = 0;
     int64_t first = (int64_t)(center - support + 0.5), end = (int64_t)(center + support + 0.5);
     for (int64_t k = first > 0 ? first : 0; k < end && k < a->in; k++)
         sum += row[k] = filter(a, ((double)k - center + 0.5) / wide);
@@ -109,7 +118,7 @@ static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
 static bool axis_of(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners, int i, Axis *a)
 {
     Dim size;
-    *a = (Axis){ .cubic = is_cubic(mode), .antialias = is_antialiased(mode), .corners = corners };
+    *a = (Axis){ .reach = mode == LANCZOS_AA ? 3 : is_cubic(mode) ? 2 : 1, .antialias = is_antialiased(mode), .corners = corners };
     if (!resized_size(op, x, t, i, &size) || !dim_known(ox_dim(x, 2 + i), &a->in) || !dim_known(size, &a->out))
         return false;
     a->step = corners ? a->out > 1 ? (double)(a->in - 1) / (double)(a->out - 1) : 0 : t->scaled ? 1 / t->scale[i] : (double)a->in / (double)a->out;
@@ -120,25 +129,37 @@ static bool axis_of(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners
 static bool resize_takes(Op *op, DType t, ResizeMode mode, bool corners)
 {
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
-    return t != DT_DOUBLE && (nearest || t != DT_UINT8) && (!is_antialiased(mode) || (!corners && op->g->target >= 18));
+    return t != DT_DOUBLE && mode != LANCZOS_AA && (nearest || t != DT_UINT8) && (!is_antialiased(mode) || (!corners && op->g->target >= 18));
+}
+
+/* An axis that keeps its size is left alone by an antialiasing filter, whatever its scale. */
+static bool keeps_an_axis(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
+{
+    Axis a;
+    for (int i = 0; i < t->spatial && is_antialiased(mode) && t->scaled; i++)
+        if (axis_of(op, x, t, mode, corners, i, &a) && a.in == a.out && a.step != 1)
+            return true;
+    return false;
 }
 
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
-    if (resize_takes(op, type, mode, corners))
+    if (resize_takes(op, type, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
         return NULL;
     for (int i = 0; i < t->spatial; i++)
         if (!axis_of(op, x, t, mode, corners, i, &axis[i])) {
             if (ctx_failed(op->cx))
                 return POISON;
             if (type == DT_UINT8 || is_antialiased(mode))
-                return op_refuse(op, "%s needs static sizes: give them with -i", type == DT_UINT8 ? "resizing uint8" : corners ?
-                                 "antialiasing with align_corners" : "antialiasing in float64 or below ONNX opset 18");
+                return op_refuse(op, "%s needs static sizes: give them with -i", mode == LANCZOS_AA ? "Lanczos's filter" : type == DT_UINT8 ? "resizing uint8" :
+                                 corners ? "antialiasing with align_corners" : "antialiasing in float64 or below ONNX opset 18");
             return NULL;
         }
     for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--) {         /* the last one first: uint8 is rounded in between */
+        if (axis[i].antialias && axis[i].in == axis[i].out)
+            continue;
         if (mode == NEAREST || mode == NEAREST_EXACT)
             x = nearest_along(op, x, &axis[i], mode == NEAREST_EXACT, i);
         else if (type == DT_UINT8)

@@ -171,6 +171,8 @@ class _Reader:
         word = word.group(0)
         if word in DTYPES.values():
             return np.dtype(word) if word != "bfloat16" else "bfloat16"
+        if word.startswith("float8_"):
+            return word
         return float(word) if re.search(r"[.en]", word) else int(word)
 
 
@@ -220,7 +222,7 @@ def torch_value(v, made, size=2):
     if isinstance(v, Call):
         out = torch_operator(v, v.positional, v.keyword, made, size)
         return out if v.place is None else out[v.place]
-    return torch.bfloat16 if v == "bfloat16" else v
+    return getattr(torch, v) if isinstance(v, str) and (v == "bfloat16" or v.startswith("float8_")) else v
 
 
 PYTHON = ("_operator", "math", "torch")

@@ -12,13 +12,12 @@ with open(os.path.join(oracle.TOP, "tests", "data", "operators.txt")) as f:
 # No file holds these: they are functions and marks of an exporter.
 NO_OPERATORS = {"aten::_floor_divide", "aten::get_pool_ceil_padding", "aten::getitem", "aten::scan", "onnx::Placeholder", "prim::ConstantChunk", "prim::ConstantSplit"}
 REFUSED = NO_OPERATORS | {
-    # tensors that ONNX has not: sparse, nested, with memory of their own, 8-bit floats in products
+    # tensors that ONNX has not: sparse, nested, with memory of their own
     "aten::to_sparse", "aten::_nested_tensor_from_mask", "aten::_nested_tensor_from_mask_left_aligned", "aten::to_padded_tensor", "prims::resize",
-    "aten::_scaled_mm",
     # written for one kernel
     "aten::_convert_weight_to_int4pack_for_cpu",
-    # no filter, no fixed number of corners
-    "aten::_upsample_lanczos2d_aa", "torchvision::box_iou_rotated",
+    # no fixed number of corners
+    "torchvision::box_iou_rotated",
 }
 
 
