@@ -464,8 +464,8 @@ static Ox lower_bilinear(Op *op)
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
-/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column. scale_result is for a result of 8 bits. mat2 is
- * the transpose of a weight as it is kept: opset 21 transposes such. */
+/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column. scale_result is for a result of 8 bits that
+ * is asked for. mat2 is the transpose of a weight as it is kept: opset 21 transposes such. */
 static Ox lower_scaled_mm(Op *op)
 {
     Ox a = arg(op, "self"), b = arg(op, "mat2"), scale_a = arg(op, "scale_a"), scale_b = arg(op, "scale_b"), bias = arg_opt(op, "bias"), less = arg_opt(op, "scale_result");
@@ -485,7 +485,7 @@ static Ox lower_scaled_mm(Op *op)
     y = ox(op, "Mul", y, scale);
     if (bias)
         y = ox(op, "Add", y, ox_cast(op->g, bias, DT_FLOAT));
-    if (less && dtype_size(out) == 1)
+    if (less && arg_given(op, "out_dtype") && dtype_size(out) == 1)
         y = ox(op, "Div", y, less);
     return ox_ok(y) ? ox_cast(op->g, y, out) : POISON;
 }
