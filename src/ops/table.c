@@ -34,6 +34,7 @@
     ROWS(embedding) \
     ROWS(sort) \
     ROWS(search) \
+    ROWS(binned) \
     ROWS(create) \
     ROWS(einsum) \
     ROWS(linalg) \
