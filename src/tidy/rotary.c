@@ -3,6 +3,7 @@
  *     x * cos + turned(x) * sin                    turned: the halves of the last axis swapped, the new first one negated; of an
  *                                                  interleaved form its pairs
  *     x [batch, heads, rows, size], cos and sin [batch or 1, 1, rows, size]    ->  caches [batch, rows, size/2]
+ *     x [batch, rows, heads, size], cos and sin [batch or 1, rows, 1, size]        the same, of x as [batch, rows, heads * size]
  *
  * Programs make cosines twice as long as needed, cat(f, f).cos(). That both halves are equal must be seen: in what computes them, back
  * to the Concat, or in a constant's numbers. Then the same is computed of the first half only. */
@@ -120,7 +121,12 @@ static Ox twice(const Halves *h, const Node *n)
     if (!both && !node_is(made, "Expand"))
         return NULL;
     Ox f = made->in[0];
-    return ox_rank(f) == rank && dim_is(ox_dim(f, rank - 1), 1) ? f : NULL;
+    if (ox_rank(f) != rank || !dim_is(ox_dim(f, rank - 1), 1))
+        return NULL;
+    for (int i = 0; i < rank - 1; i++)
+        if (dim_eq(h->cx, ox_dim(f, i), ox_dim(wide, i)) != YES)
+            return NULL;
+    return f;
 }
 
 static bool table_repeats(const Halves *h, const Const *k)
@@ -128,16 +134,17 @@ static bool table_repeats(const Halves *h, const Const *k)
     int64_t numel = const_numel(k), size = k->rank ? k->dims[k->rank - 1] : 0, width = (int64_t)dtype_size(k->dtype);
     if (numel <= 0 || numel > MAX_TABLE || size % 2 || (h->keep && k->name))
         return false;
+    ArenaMark m = arena_mark(h->cx->run);
     const char *at = const_data(h->cx, k);
-    if (!at)
-        return false;
-    for (int64_t row = 0; row < numel; row += size)
-        for (int64_t i = 0; i < size / 2; i++) {
+    bool equal = at != NULL;
+    for (int64_t row = 0; equal && row < numel; row += size)
+        for (int64_t i = 0; equal && i < size / 2; i++) {
             int64_t a = row + (h->pairs ? 2 * i : i), b = row + (h->pairs ? 2 * i + 1 : i + size / 2);
-            if (memcmp(at + a * width, at + b * width, (size_t)width) != 0)
-                return false;
+            equal = memcmp(at + a * width, at + b * width, (size_t)width) == 0;
         }
-    return true;
+    if (at)
+        arena_reset(h->cx->run, m);
+    return equal;
 }
 
 static bool repeats(const Halves *h, Ox v, int depth)
@@ -190,37 +197,37 @@ static Ox half(const Halves *h, Ox v)
 
 /* ---- caches ---- */
 
-/* Is c told by (perhaps) batch, rows and size, the same for all heads of x? halved: it has no half too much. */
-static bool lies_along(Ctx *cx, Ox c, Ox x, int64_t size, bool *halved)
+/* Is c told by (perhaps) batch, rows and size, the same for all heads of x, which are its axis `heads`? halved: it has no half too much. */
+static bool lies_along(Ctx *cx, Ox c, Ox x, int heads, int64_t size, bool *halved)
 {
-    int rank = ox_rank(c);
+    int rank = ox_rank(c), rows = 3 - heads;
     int64_t last;
-    if (rank < 2 || rank > 4 || ox_dtype(c) != ox_dtype(x) || !dim_known(ox_dim(c, rank - 1), &last))
+    if (rank < 2 || rank > 4 || (rank < 4 && heads == 2) || ox_dtype(c) != ox_dtype(x) || !dim_known(ox_dim(c, rank - 1), &last))
         return false;
     *halved = last * 2 == size;
-    if ((last != size && !*halved) || dim_eq(cx, ox_dim(c, rank - 2), ox_dim(x, 2)) != YES || (rank > 2 && !dim_is(ox_dim(c, rank - 3), 1)))
+    if ((last != size && !*halved) || dim_eq(cx, ox_dim(c, rank - 4 + rows), ox_dim(x, rows)) != YES || (rank > 2 && !dim_is(ox_dim(c, rank - 4 + heads), 1)))
         return false;
     return rank < 4 || dim_is(ox_dim(c, 0), 1) || dim_eq(cx, ox_dim(c, 0), ox_dim(x, 0)) == YES;
 }
 
-/* [batch or 1, 1, rows, n] -> [batch or 1, rows, n]; of rank 3 the first axis is that of heads, which is 1. */
-static Ox without_heads(const Halves *h, Ox c, bool halved)
+/* [batch or 1, rows, n]: without the axis of heads, which is the first where c has only three. */
+static Ox without_heads(const Halves *h, Ox c, int heads, bool halved)
 {
     const int64_t *axes;
     int64_t count;
     int rank = ox_rank(c);
     Node *n = rank == 4 ? made_by(c, "Unsqueeze") : NULL;
-    bool only = n && ox_known_ints(h->g, n->in[1], &axes, &count) && count == 1 && (axes[0] == 1 || axes[0] == -3);
+    bool only = n && ox_known_ints(h->g, n->in[1], &axes, &count) && count == 1 && (axes[0] == heads || axes[0] == heads - 4);
     Ox v = only ? n->in[0] : c;
     v = halved ? v : half(h, v);
     if (!ox_ok(v) || rank == 3 || only)
         return v;
-    return rank == 4 ? ox_g(h->g, "Squeeze", v, ox_ints(h->g, (int64_t[]){ 1 }, 1)) : ox_g(h->g, "Unsqueeze", v, ox_ints(h->g, (int64_t[]){ 0 }, 1));
+    return rank == 4 ? ox_g(h->g, "Squeeze", v, ox_ints(h->g, (int64_t[]){ heads }, 1)) : ox_g(h->g, "Unsqueeze", v, ox_ints(h->g, (int64_t[]){ 0 }, 1));
 }
 
-static Ox cache(const Halves *h, Ox c, Ox x, bool halved)
+static Ox cache(const Halves *h, Ox c, Ox x, int heads, bool halved)
 {
-    Ox v = without_heads(h, c, halved);
+    Ox v = without_heads(h, c, heads, halved);
     if (!ox_ok(v) || dim_eq(h->cx, ox_dim(v, 0), ox_dim(x, 0)) == YES)
         return v;
     Dim to[3] = { ox_dim(x, 0), ox_dim(v, 1), ox_dim(v, 2) };
@@ -230,7 +237,7 @@ static Ox cache(const Halves *h, Ox c, Ox x, bool halved)
 /* ---- the formula ---- */
 
 enum { X, COS, SIN, LOWER, UPPER, REST, N_PARAM };
-typedef struct Rotary { Ox x, cos, sin; int64_t size; bool pairs, halved; } Rotary;
+typedef struct Rotary { Ox x, cos, sin; int64_t size; int heads; bool pairs, halved; } Rotary;      /* heads: x's axis of them */
 
 /* The whole of which x is the first part and `rest` the other. */
 static Ox whole_of(Ox x, Ox rest, int64_t size)
@@ -253,16 +260,31 @@ static bool rotary_of(const Rewrite *rw, const Ox *in, bool pairs, Rotary *r)
         return false;
     bool parts = pairs ? is_part(in[LOWER], x, 0, size, 2) && is_part(in[UPPER], x, 1, size, 2)
                        : is_part(in[LOWER], x, 0, size / 2, 1) && is_part(in[UPPER], x, size / 2, size, 1);
-    if (!parts || !lies_along(cx, in[COS], x, size, &r->halved) || !lies_along(cx, in[SIN], x, size, &halved) || halved != r->halved)
+    int heads = parts && lies_along(cx, in[COS], x, 1, size, &halved) ? 1 : 2;
+    if (!parts || !lies_along(cx, in[COS], x, heads, size, &halved) || !lies_along(cx, in[SIN], x, heads, size, &r->halved) || halved != r->halved)
+        return false;
+    if (heads == 2 && !dim_known(ox_dim(x, 2), NULL))
         return false;
     Halves h = { .cx = cx, .pairs = pairs, .keep = rw->o->keep_weights };
     if (r->halved != !in[X] || (!r->halved && (!repeats(&h, in[COS], 0) || !repeats(&h, in[SIN], 0))))
         return false;
-    *r = (Rotary){ .x = in[REST] ? whole_of(x, in[REST], size) : x, .cos = in[COS], .sin = in[SIN], .size = size, .pairs = pairs, .halved = r->halved };
+    *r = (Rotary){ .x = in[REST] ? whole_of(x, in[REST], size) : x, .cos = in[COS], .sin = in[SIN], .size = size, .heads = heads, .pairs = pairs, .halved = r->halved };
     return r->x != NULL;
 }
 
 static bool is_interleaved(const RuleMatch *m) { return m->n_attr > 0; }       /* the only attribute that find.rules tells */
+
+/* [batch, rows, heads * size], which x [batch, rows, heads, size] usually has been. */
+static Ox joined_heads(Graph *g, Ox x)
+{
+    Ctx *cx = g->cx;
+    Dim to[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_mul(cx, ox_dim(x, 2), ox_dim(x, 3)) };
+    Node *n = made_by(x, "Reshape");
+    bool same = n && ox_rank(n->in[0]) == 3;
+    for (int i = 0; same && i < 3; i++)
+        same = dim_eq(cx, ox_dim(n->in[0], i), to[i]) == YES;
+    return same ? n->in[0] : ox_g(g, "Reshape", x, ox_dims(g, to, 3));
+}
 
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m)
 {
@@ -276,7 +298,11 @@ Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in)
     if (!rotary_of(rw, in, is_interleaved(m), &r))
         return NULL;
     Halves h = { .cx = rw->cx, .g = g, .pairs = r.pairs };
-    Ox cos = cache(&h, r.cos, r.x, r.halved), sin = cache(&h, r.sin, r.x, r.halved);
-    return ox_make(g, "RotaryEmbedding", INPUTS(r.x, cos, sin),
-                   ATTRS(r.pairs ? INT("interleaved", 1) : NO_ATTR, in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR));
+    Ox cos = cache(&h, r.cos, r.x, r.heads, r.halved), sin = cache(&h, r.sin, r.x, r.heads, r.halved);
+    Ox x = r.heads == 2 ? joined_heads(g, r.x) : r.x;
+    int64_t count = 0;
+    dim_known(ox_dim(r.x, r.heads), &count);
+    Ox y = ox_make(g, "RotaryEmbedding", INPUTS(x, cos, sin), ATTRS(r.pairs ? INT("interleaved", 1) : NO_ATTR,
+                   r.heads == 2 ? INT("num_heads", count) : NO_ATTR, in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR));
+    return r.heads == 2 ? ox_g(g, "Reshape", y, ox_dims(g, r.x->type->dim, 4)) : y;
 }

@@ -205,6 +205,14 @@ def of_pairs(q, rows):
     return q * both.cos() + turned_pairs(q) * both.sin()
 
 
+def before_heads(q, rows):
+    """GPT-J: rows before heads, pairs, the first part."""
+    q, both = q.transpose(1, 2), angles(rows)[:, :, None, :]
+    part = q[..., :8]
+    out = part * both.cos().repeat_interleave(2, 3) + turned_pairs(part) * both.sin().repeat_interleave(2, 3)
+    return torch.cat((out, q[..., 8:]), -1).transpose(1, 2)
+
+
 def unequal(q, rows):
     both = torch.cat((angles(rows), 2 * angles(rows)), -1).unsqueeze(1)
     return rotated(q, both.cos(), both.sin())
@@ -245,7 +253,7 @@ def pairs_for_halves(q, rows):
     return q * both.cos() + turned_pairs(q) * both.sin()
 
 
-ROTARY = (as_llama, from_table, of_half, of_part, of_pairs)
+ROTARY = (as_llama, from_table, of_half, of_part, of_pairs, before_heads)
 NEARLY_ROTARY = (unequal, other_sine, other_sign, other_parts, of_another, one_row, of_each_head, pairs_for_halves)
 
 
@@ -258,7 +266,7 @@ def traced(fn, inputs, folder):
 @pytest.mark.parametrize("fn", ROTARY, ids=lambda f: f.__name__)
 def test_rotary(tmp_path, fn, batch):
     """Rows of each sample, and the same rows for all of them."""
-    inputs = (numbers(2, 3, 7, 12 if fn == of_part else 8), ROWS if batch == 1 else torch.cat((ROWS, ROWS + 5)))
+    inputs = (numbers(2, 3, 7, 12 if fn in (of_part, before_heads) else 8), ROWS if batch == 1 else torch.cat((ROWS, ROWS + 5)))
     model, want = traced(fn, inputs, tmp_path), fn(*inputs)
     for opset in (11, 22, 23, 26):
         got = found(model, tmp_path, opset, inputs, want)
