@@ -13,7 +13,9 @@ import onnx
 
 def onnxslim(skipped):
     import onnxslim
-    return lambda model: onnxslim.slim(model, skip_fusion_patterns=skipped) or model
+    from onnxslim.core.optimization import OptimizationSettings
+    passes = [s for s in skipped if s in OptimizationSettings.keys()]
+    return lambda model: onnxslim.slim(model, skip_fusion_patterns=[s for s in skipped if s not in passes], skip_optimizations=passes) or model
 
 
 def onnxsim(skipped):

@@ -100,13 +100,21 @@ static bool scope_of(Graph *g, Dim d, Graph **scope)
     return true;
 }
 
+/* A number that comes out of data as a list: the one that it was taken from, where that is one. */
+static Ox as_list(Graph *g, Ox v)
+{
+    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape")) ? v->node : NULL;
+    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 && dim_is(ox_dim(n->in[0], 0), 1);
+    return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
+}
+
 static Ox symbol(Graph *g, Dim d)
 {
     SizeOf from;
     Dim left, right;
     if (find_symbol(g, d, &from)) {
         if (from.axis < 0)
-            return ox_make_plain(g, "Reshape", INPUTS(from.v, number(g, 1)), NULL, 0);
+            return as_list(g, from.v);
         Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0), at = number(g, from.axis);
         Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
         if (from.shift)

@@ -157,7 +157,7 @@ static bool is_identity(Rewrite *rw, const Node *n)
     return node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0])) && same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
-/* x + 0 and x - 0, x * 1 and x / 1, where the result is x itself: of its type and shape. Of floats it is -0.0 that adds nothing, and 0.0
+/* x + 0 and x - 0, x * 1 and x / 1, x and true, x or false, where the result is x itself: of its type and shape. Of floats it is -0.0 that adds nothing, and 0.0
  * that takes nothing away: -0.0 + 0.0 is 0.0. A weight that is 1 or 0 today stays where
  * its name is looked for. */
 static bool all_items_are(Graph *g, Ox v, double wanted)
@@ -178,7 +178,7 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
 static int neutral(Rewrite *rw, const Node *n)
 {
     static const struct { const char *op; double with; bool either; } ops[] = {
-        { "Add", -0.0, true }, { "Sub", 0, false }, { "Mul", 1, true }, { "Div", 1, false },
+        { "Add", -0.0, true }, { "Sub", 0, false }, { "Mul", 1, true }, { "Div", 1, false }, { "And", 1, true }, { "Or", 0, true },
     };
     for (size_t i = 0; i < COUNT(ops); i++) {
         if (!node_is(n, ops[i].op) || n->n_in != 2)

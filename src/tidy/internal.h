@@ -133,6 +133,7 @@ bool pass_weight_views(Graph *g, const TidyOptions *o);
 bool pass_unsqueezes(Graph *g, const TidyOptions *o);
 bool pass_views(Graph *g, const TidyOptions *o);
 bool pass_linears(Graph *g, const TidyOptions *o);
+bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */

@@ -4,6 +4,7 @@
  *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
  *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
  *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape
+ *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)          of different axes: x[:, ::2, 1::2]
  *     Where(Not(c), x, y)            ->  Where(c, y, x) */
 #include "tidy/internal.h"
 
@@ -150,13 +151,16 @@ static bool says_all(Ctx *cx, Ox shape)
 static bool join_reshape(Rewrite *rw, Node *n)
 {
     int64_t shape[MAX_RANK];
-    Ox x = is_reshape(n) ? n->in[0] : NULL;
-    if (!x || x->kind != OX_NODE || x->out != 0 || !is_reshape(x->node))
+    Ox x = is_reshape(n) ? n->in[0] : NULL, y = NULL;
+    if (!x)
         return true;
     Graph *g = n->graph;
-    Ox from = x->node->in[0], y = NULL;
+    bool joins = x->kind == OX_NODE && x->out == 0 && is_reshape(x->node);
+    Ox from = joins ? x->node->in[0] : x;
     if (same_shape(rw->cx, from, n->out[0]))
         y = from;
+    else if (!joins)
+        return true;
     else if (node_is(n, "Reshape") && says_all(rw->cx, n->in[1]))
         y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
     else if (!node_is(n, "Reshape") && constant_shape(n->out[0], shape))
@@ -172,6 +176,47 @@ static bool has_reshapes(const Graph *g)
 }
 
 bool pass_reshapes(Graph *g, const TidyOptions *o) { return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL); }
+
+/* Where a Slice begins and ends, along which axis and how far apart: what is not known as numbers or sizes is not joined. */
+typedef struct Cuts { Dim start[MAX_RANK], end[MAX_RANK]; int64_t axis[MAX_RANK], step[MAX_RANK]; int64_t n; } Cuts;
+
+static bool add_cuts(const Node *n, Cuts *c)
+{
+    const Dim *start, *end;
+    const int64_t *axes, *steps = NULL;
+    int64_t count, others, n_axes;
+    if (!in_of(n, 3) || !ox_items(n->in[1], &start, &count) || !ox_items(n->in[2], &end, &others) || others != count ||
+        !ox_known_ints(n->graph, n->in[3], &axes, &n_axes) || n_axes != count || (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
+        return false;
+    for (int64_t i = 0; i < count; i++, c->n++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + ox_rank(n->out[0]) : axes[i];
+        for (int64_t k = 0; k < c->n; k++)
+            if (c->axis[k] == axis)
+                return false;
+        c->start[c->n] = start[i];
+        c->end[c->n] = end[i];
+        c->axis[c->n] = axis;
+        c->step[c->n] = steps ? steps[i] : 1;
+    }
+    return true;
+}
+
+static bool join_slice(Rewrite *rw, Node *n)
+{
+    Cuts c = { .n = 0 };
+    Node *first = node_is(n, "Slice") ? made_by(n->in[0], "Slice") : NULL;
+    if (!first || ox_rank(n->out[0]) < 0 || !add_cuts(first, &c) || !add_cuts(n, &c))
+        return true;
+    Graph *g = n->graph;
+    Ox start = ox_dims(g, c.start, (size_t)c.n), end = ox_dims(g, c.end, (size_t)c.n);
+    Ox axes = ox_ints(g, c.axis, (size_t)c.n), steps = ox_ints(g, c.step, (size_t)c.n);
+    Ox y = ox_g(g, "Slice", first->in[0], start, end, axes, steps);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_slices(Graph *g, const TidyOptions *o) { return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL); }
 
 static bool join_not(Rewrite *rw, Node *n)
 {

@@ -11,6 +11,7 @@ const Pass tidy_passes[] = {
     { "unflatten-linears", pass_linears, "Reshape(Gemm(Reshape(x), w, b)) -> Add(MatMul(x, w), b), where x's axes but the last come back" },
     { "join-unsqueezes", pass_unsqueezes, "Unsqueeze(Unsqueeze(x, a), b) -> Unsqueeze(x, a+b); Squeeze alike" },
     { "join-reshapes", pass_reshapes, "Reshape(Reshape(x, a), b) -> Reshape(x, b); Squeeze, Unsqueeze and Flatten where the shape is constant" },
+    { "join-slices", pass_slices, "Slice(Slice(x, ..), ..) -> Slice(x, ..) of different axes" },
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
     { "find-operators", pass_find, "one operator where the program has written out its parts (find.rules)" },
     { "fuse-conv-bn", pass_conv_bn, "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },

@@ -3,9 +3,10 @@
  *     Reshape(Gemm(Reshape(x, [-1, k]), w, b), [.., n])     ->  Add(MatMul(x, w), b)                 what torch's decompositions make of a Linear
  *     Reshape(MatMul(Reshape(x, [-1, k]), w), [.., n])      ->  MatMul(x, w)
  *     Reshape(Transpose(Reshape(x, r), p), s)               ->  Transpose(Reshape(x, r'), p')        where s only splits axes
+ *     Transpose(Reshape(Transpose(x, p), s), q)             ->  Transpose(Reshape(x, s'), q')        the same
  *
- * The last is multi-head attention: [S, N*heads, d] is turned before N and heads part, and turned again behind it. A Squeeze and an
- * Unsqueeze are such Reshapes too. Nothing is moved where a shape would have to be computed for it. */
+ * The third is multi-head attention: [S, N*heads, d] is turned before N and heads part, and turned again behind it; the last are windows
+ * of an image. A Squeeze and an Unsqueeze are such Reshapes too. Nothing is moved where a shape would have to be computed for it. */
 #include "tidy/internal.h"
 
 static Node *reshape_of(Ox v) { return v && v->kind == OX_NODE && v->out == 0 && is_reshape(v->node) ? v->node : NULL; }
@@ -112,15 +113,17 @@ static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
     return open <= 1 || elsewhere == 0;
 }
 
-static bool move_view(Rewrite *rw, Node *n)
+/* n, a Reshape behind a Transpose, said before it; NULL: it cannot be. from: what the new Reshape may be joined with. */
+static Ox moved(Rewrite *rw, const Node *n, Ox from)
 {
-    Node *turn = is_reshape(n) ? made_by(n->in[0], "Transpose") : NULL, *before = turn ? reshape_of(turn->in[0]) : NULL;
-    int first[MAX_RANK + 1], count = 0, rank = turn ? ox_rank(turn->out[0]) : -1;
+    Graph *g = n->graph;
+    const Node *turn = n->in[0]->node;
+    int first[MAX_RANK + 1], count = 0, rank = ox_rank(turn->out[0]);
     const int64_t *perm;
     size_t told;
-    if (!before || turn->graph != n->graph || !is_between(rw, turn->out[0]) || rank < 1 || ox_rank(n->out[0]) < 0 ||
-        !node_ints(turn, "perm", &perm, &told) || !split_axes(rw->cx, turn->out[0], n->out[0], first))
-        return true;
+    if (turn->graph != g || !is_between(rw, turn->out[0]) || rank < 1 || ox_rank(n->out[0]) < 0 || !node_ints(turn, "perm", &perm, &told) ||
+        !split_axes(rw->cx, turn->out[0], n->out[0], first))
+        return NULL;
     Dim shape[MAX_RANK];
     int64_t place[MAX_RANK];
     for (int axis = 0; axis < rank; axis++)
@@ -129,13 +132,26 @@ static bool move_view(Rewrite *rw, Node *n)
                 shape[count] = ox_dim(n->out[0], k);
                 place[k] = count++;
             }
-    if (!shape_is_free(rw->cx, before->in[0], shape, count))
+    if (!shape_is_free(rw->cx, from, shape, count))
+        return NULL;
+    Ox told_shape = ox_dims(g, shape, (size_t)count), parts = ox_g(g, "Reshape", turn->in[0], told_shape);
+    return ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", place, (size_t)count));
+}
+
+/* Where another Reshape, before it, or another Transpose behind it takes it up. */
+static bool move_view(Rewrite *rw, Node *n)
+{
+    bool last = node_is(n, "Transpose") && reshape_of(n->in[0]) && is_between(rw, n->in[0]);
+    Node *view = last ? n->in[0]->node : is_reshape(n) ? n : NULL, *turn = view ? made_by(view->in[0], "Transpose") : NULL;
+    Node *before = turn ? reshape_of(turn->in[0]) : NULL;
+    if (!turn || view->graph != n->graph || (!last && !before))
         return true;
-    Ox told_shape = ox_dims(n->graph, shape, (size_t)count), parts = ox_g(n->graph, "Reshape", turn->in[0], told_shape);
-    Ox y = ox_g_with(n->graph, "Transpose", INPUTS(parts), INT_LIST("perm", place, (size_t)count));
-    if (ox_ok(y))
+    Ox y = moved(rw, view, before ? before->in[0] : turn->in[0]);
+    if (y && last)
+        y = ox_make(n->graph, "Transpose", INPUTS(y), n->attr, n->n_attr);
+    if (y && ox_ok(y))
         replace(rw, n->out[0], y);
-    return ox_ok(y);
+    return !y || ox_ok(y);
 }
 
 bool pass_views(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, move_view, NULL); }

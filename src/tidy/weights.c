@@ -1,11 +1,11 @@
 /* weights.c - what can be computed once, before the model runs.
  *
  *     Transpose(weight)              ->  the weight with other strides, gathered while it is written
- *     Reshape(weight), Slice(weight) ->  the same bytes, read with other strides
+ *     Reshape(weight), Slice(weight) ->  the same bytes, read with other strides; Gather of one place too
  *     Op(weight, ..)                 ->  a recipe that runs the operator's fold when the file is written
  *
  * Only where it pays: a storage that something else uses too (a tied embedding) stays single, unless the result is no
- * larger than a scalar's worth; a constant may grow by 64 KB for each node that goes, where several do (a mask made of a number,
+ * larger than a scalar's worth, or each use is of another place of it (a layer's experts); a constant may grow by 64 KB for each node that goes, where several do (a mask made of a number,
  * positions made of counts). With --keep-weights only what no weight goes into is folded. */
 #include "tidy/internal.h"
 
@@ -45,9 +45,32 @@ static const Const *sliced(Ctx *cx, const Node *n, const Const *k)
     return k;
 }
 
+/* Gather of one place along its axis, known; what it keeps of k. */
+static bool gathers_one(const Node *n, int64_t *axis, int64_t *at)
+{
+    const int64_t *index;
+    int64_t count;
+    if (!node_is(n, "Gather") || !is_const(n->in[0]) || !n->in[0]->k->rank || !ox_known_ints(n->graph, n->in[1], &index, &count) || count != 1)
+        return false;
+    const Const *k = n->in[0]->k;
+    *axis = node_int(n, "axis", 0);
+    *axis += *axis < 0 ? k->rank : 0;
+    *at = index[0] < 0 ? index[0] + k->dims[*axis] : index[0];
+    return *at >= 0 && *at < k->dims[*axis];
+}
+
+static const Const *gathered(Ctx *cx, const Node *n, const Const *k)
+{
+    int64_t dims[MAX_RANK], axis, at;
+    const Const *one = gathers_one(n, &axis, &at) && type_static(n->out[0]->type, dims) ? const_slice(cx, k, (int)axis, at, 1, 1) : NULL;
+    return one ? const_reshape(cx, one, ox_rank(n->out[0]), dims) : NULL;
+}
+
 static const Const *view_of(Ctx *cx, const Node *n, const Const *k)
 {
     int64_t dims[MAX_RANK];
+    if (node_is(n, "Gather"))
+        return gathered(cx, n, k);
     if (node_is(n, "Transpose"))
         return transposed(cx, n, k);
     if (node_is(n, "Slice"))
@@ -59,7 +82,7 @@ static const Const *view_of(Ctx *cx, const Node *n, const Const *k)
 /* "fc.weight.t": what became of an entry, in one word a step */
 static Str view_name(Ctx *cx, const Node *n, const Const *k)
 {
-    return derived_name(cx, k, node_is(n, "Transpose") ? ".t" : node_is(n, "Slice") ? ".slice" : ".reshape");
+    return derived_name(cx, k, node_is(n, "Transpose") ? ".t" : node_is(n, "Slice") ? ".slice" : node_is(n, "Gather") ? ".gather" : ".reshape");
 }
 
 enum { MAX_FOLDED = 16 };           /* results of a node */
@@ -126,10 +149,13 @@ typedef struct Cost {
 } Cost;
 
 /* A value that would be a larger constant waits: what is made of it may be smaller, or save enough nodes. */
-typedef struct Waiting { Map costs; } Waiting;      /* Ox, or the Source of a constant made here -> Cost */
+typedef struct Waiting {
+    Map costs;                      /* Ox, or the Source of a constant made here -> Cost */
+    Map parts;                      /* Const -> how many nodes take one place of it: the experts of a layer in one weight */
+} Waiting;
 
-/* What one node of several is worth; what is too much to compute, and to try. */
-enum { NODE_BYTES = 64 << 10, MOST_WORK = 1 << 26, MOST_TRIED = 1 << 20 };
+/* What one node of several is worth, and one alone; what is too much to compute, and to try. */
+enum { NODE_BYTES = 64 << 10, LONE_NODE_BYTES = 16 << 10, MOST_WORK = 1 << 26, MOST_TRIED = 1 << 20 };
 
 static Cost cost_of(Rewrite *rw, Ox v)
 {
@@ -139,8 +165,9 @@ static Cost cost_of(Rewrite *rw, Ox v)
         return *waits;
     const Cost *made = map_get(&w->costs, v->k->bytes.src);
     uint64_t numel = (uint64_t)const_numel(v->k), bytes = dtype_bytes(v->k->dtype, numel);
-    bool mine = storage_uses(rw, v->k) <= 1;
-    return (Cost){ .value = v, .freed = mine ? bytes : 0, .work = made ? made->work : numel, .shared = !mine && bytes > FOLD_NUMEL };
+    uint64_t uses = storage_uses(rw, v->k), parts = (uintptr_t)map_get(&w->parts, v->k);
+    bool mine = uses <= 1 || uses == parts;
+    return (Cost){ .value = v, .freed = mine ? bytes / (parts ? parts : 1) : 0, .work = made ? made->work : numel, .shared = !mine && bytes > FOLD_NUMEL };
 }
 
 /* The inputs' costs and its own. */
@@ -170,7 +197,7 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 
 static bool pays(const Cost *c, uint64_t bytes)
 {
-    uint64_t worth = c->nodes > 1 ? (uint64_t)c->nodes * NODE_BYTES : FOLD_NUMEL;
+    uint64_t worth = c->nodes > 1 ? (uint64_t)c->nodes * NODE_BYTES : LONE_NODE_BYTES;
     return bytes <= FOLD_NUMEL || (!c->shared && bytes <= c->freed + worth);
 }
 
@@ -186,9 +213,6 @@ static bool may_fold(Rewrite *rw, const Node *n)
         if (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING || (rw->o->keep_weights && is_weight(n->in[i]->k)))
             return false;
     }
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i]->name)
-            return false;
     return true;
 }
 
@@ -366,7 +390,25 @@ static bool fold_weight(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-bool pass_weights(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, fold_weight, &(Waiting){ 0 }); }
+static void count_parts(Waiting *w, const Graph *g)
+{
+    int64_t axis, at;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                count_parts(w, n->attr[k].g);
+        if (gathers_one(n, &axis, &at))
+            map_put(g->cx, &w->parts, n->in[0]->k, (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
+    }
+}
+
+bool pass_weights(Graph *g, const TidyOptions *o)
+{
+    Waiting w = { 0 };
+    count_parts(&w, g);
+    return rewrite_weights(g, o, fold_weight, &w);
+}
 
 /* What legalising has made: nodes in an older form, of which the result's type alone says what these do; and casts around an operator
  * that has no kernel for the weight's type. */

@@ -93,6 +93,15 @@ static void zeros_have_signs(void **state)
     assert_tidied(g, &newest, "Neg(%x)\nSub(%x, {-0}: float32[])\nNeg(%5)\n");
 }
 
+static void truths_are_neutral(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox c = input(g, "c", DT_BOOL, "N");
+    graph_output(g, ox_g(g, "Not", ox_g(g, "And", ox_bool(g, true), ox_g(g, "Or", c, ox_bool(g, false)))), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "And", c, ox_bool(g, false)), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Not(%c)\nAnd(%c, {false}: bool[])\n");
+}
+
 static void a_weight_of_ones_stays(void **state)
 {
     Graph *g = graph_of(*state);
@@ -188,6 +197,15 @@ static void heads_part_before_they_turn(void **state)
     assert_tidied(g, &newest, "Reshape(%x, {0, 0, 4, 2}: int64[4])\nTranspose<perm=[1, 2, 0, 3]>(%11)\nNeg(%10)\n");
 }
 
+/* Windows of an image: turned, cut, turned again. */
+static void windows_are_cut_before_they_turn(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "2,8,6"), parts = ox_g(g, "Reshape", turned(g, x, 0, 2, 1), LIST_OF(g, 2, 3, 2, 8));
+    graph_output(g, ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", ((int64_t[]){ 0, 2, 1, 3 }), 4)), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Reshape(%x, {2, 8, 3, 2}: int64[4])\nTranspose<perm=[0, 3, 2, 1]>(%7)\n");
+}
+
 /* Where axes merge, the Reshape stays behind. */
 static void what_merges_stays_behind(void **state)
 {
@@ -206,6 +224,16 @@ static void an_axis_of_one_on_the_way_goes(void **state)
     assert_tidied(g, &newest, "Transpose<perm=[1, 0]>(%x)\nNeg(%10)\n");
 }
 
+/* A turn that moves nothing is a Reshape, which the two around it take up; what they leave is the input. */
+static void views_all_the_way_back_go(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,4,5"), there = ox_g(g, "Reshape", ox_g(g, "Neg", x), LIST_OF(g, -1, 4, 1, 5));
+    Ox turn = ox_g_with(g, "Transpose", INPUTS(there), INT_LIST("perm", ((int64_t[]){ 0, 1, 3, 2 }), 4));
+    graph_output(g, ox_g(g, "Abs", ox_g(g, "Reshape", turn, LIST_OF(g, -1, 4, 5))), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Neg(%x)\nAbs(%2)\n");
+}
+
 /* As aten::addmm and aten::mm have it. A product that is wanted as it is stays. */
 static void linears_get_their_axes_back(void **state)
 {
@@ -217,6 +245,20 @@ static void linears_get_their_axes_back(void **state)
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", sum, ox_dims(g, own, 3))), str_of(*state, "a"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", product, ox_dims(g, five, 3))), str_of(*state, "b"));
     assert_tidied(g, &newest, "MatMul(%x, \"w.t\": float32[4,3])\nAdd(%16, \"b\": float32[3])\nNeg(%17)\nMatMul(%x, \"v\": float32[4,5])\nNeg(%18)\n");
+}
+
+/* x[:, ::2, 1:N]; not two of one axis. */
+static void slices_join(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,6,M"), one = LIST_OF(g, 1), two = LIST_OF(g, 2), end = LIST_OF(g, INT64_MAX);
+    Ox rows = ox_g(g, "Slice", x, LIST_OF(g, 0), end, one, two), cut = ox_g(g, "Slice", rows, one, ox_dims(g, &x->type->dim[0], 1), two);
+    graph_output(g, ox_g(g, "Neg", cut), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Slice", ox_g(g, "Slice", x, one, end, one), one, end, one), str_of(*state, "z"));
+    assert_tidied(g, &newest, "Shape(%x)\nGather<axis=0>(%17, {0}: int64[1])\nConcat<axis=0>({9223372036854775807}: int64[1], %18)\n"
+                              "Slice(%x, {0, 1}: int64[2], %19, {1, 2}: int64[2], {2, 1}: int64[2])\nNeg(%16)\n"
+                              "Slice(%x, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n"
+                              "Slice(%10, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n");
 }
 
 static void a_choice_turned_round_is_one(void **state)
@@ -421,6 +463,22 @@ static void a_tied_weight_stays_single(void **state)
     assert_tidied(g, &newest, "Gather(\"w\": float32[1000,8], %ids)\nTranspose<perm=[1, 0]>(\"w\": float32[1000,8])\nMatMul(%3, %4)\n");
 }
 
+/* The experts of a layer: each place of the weight has its own use. Where the whole is wanted too, it stays single. */
+static void a_weight_that_is_used_in_parts_is_cut(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,100"), experts = weight(g, "experts", DIMS(2, 100, 50)), all = weight(g, "all", DIMS(2, 50, 100)), sum = NULL;
+    for (int i = 0; i < 2; i++) {
+        Ox at = ox_int(g, i), y = ox_g(g, "MatMul", x, ox_g(g, "Gather", experts, at));
+        sum = sum ? ox_g(g, "Sub", sum, ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at))) : ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at));
+    }
+    graph_output(g, sum, str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", all), str_of(*state, "z"));
+    assert_tidied(g, &newest, "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": float32[2,50,100], {0}: int64[])\nMatMul(%6, %7)\n"
+                              "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": float32[2,50,100], {1}: int64[])\nMatMul(%11, %12)\n"
+                              "Sub(%8, %13)\nNeg(\"all\": float32[2,50,100])\n");
+}
+
 static void what_depends_on_weights_only_is_a_recipe(void **state)
 {
     Ctx *cx = *state;
@@ -545,15 +603,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
-        TEST(reductions_of_one_go), TEST(zeros_have_signs), TEST(a_weight_of_ones_stays), TEST(states_of_zeros_go), TEST(squeezes_join),
-        TEST(views_join), TEST(heads_part_before_they_turn), TEST(what_merges_stays_behind), TEST(an_axis_of_one_on_the_way_goes),
+        TEST(reductions_of_one_go), TEST(zeros_have_signs), TEST(a_weight_of_ones_stays), TEST(truths_are_neutral), TEST(states_of_zeros_go), TEST(squeezes_join),
+        TEST(views_join), TEST(slices_join), TEST(heads_part_before_they_turn), TEST(windows_are_cut_before_they_turn), TEST(what_merges_stays_behind), TEST(an_axis_of_one_on_the_way_goes), TEST(views_all_the_way_back_go),
         TEST(linears_get_their_axes_back), TEST(a_choice_turned_round_is_one),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
         TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
         TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
-        TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
+        TEST(a_weight_that_is_used_in_parts_is_cut), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
         TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
     };
