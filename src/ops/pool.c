@@ -358,7 +358,7 @@ static bool adaptive_args(Op *op, Adaptive *a)
 {
     *a = (Adaptive){ .n = (int)op->row->datum, .all_one = true, .equal = true };
     Dims size = arg_dims(op, "output_size");
-    if (ctx_failed(op->cx) || !pool_input(op, a->n, &a->x, &a->alone))
+    if (ctx_failed(op->cx) || !pool_input(op, a->n, &a->x, &a->alone) || !not_empty(op, a->x, 2))
         return false;
     if (size.n != 1 && size.n != (size_t)a->n)
         return fail(op->cx, E_VALUE, "adaptive pooling: output_size must be %d numbers, not %zu", a->n, size.n);
@@ -367,9 +367,9 @@ static bool adaptive_args(Op *op, Adaptive *a)
         a->all_one &= dim_is(d, 1);
         a->kernel[i] = 1;
         if (dim_eq(op->cx, d, have) != YES)
-            a->equal &= dim_divide(op->cx, have, d, &k) && dim_known(k, &a->kernel[i]) && a->kernel[i] > 0;
+            a->equal &= dim_divide(op->cx, have, d, &k) && dim_known(k, &a->kernel[i]);
     }
-    return not_empty(op, a->x, 2);
+    return true;
 }
 
 /* How one axis is reduced to n parts: values, and the place of the largest when `at` is there. */
