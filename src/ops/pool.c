@@ -114,17 +114,26 @@ static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *
     return true;
 }
 
+/* Of axis i: how many windows it has, and how much of its end none of them reaches; below 0 the last one reaches beyond it. */
+static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *count, int64_t *unread)
+{
+    int64_t size;
+    if (!count_windows(op, p, i, &size, count))
+        return false;
+    *unread = room_behind(p, i, size) - (*count - 1) * p->stride[i];
+    return true;
+}
+
 /* The sum in each window; the padding is 0. */
 static Ox sums_by_windows(Op *op, const Pool *p)
 {
-    int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], size;
+    int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], unread;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
-        if (!count_windows(op, p, i, &size, &count[i]))
+        if (!end_of_axis(op, p, i, &count[i], &unread))
             return POISON;
-        int64_t missing = (count[i] - 1) * p->stride[i] + p->dilation[i] * (p->kernel[i] - 1) + 1 - size - p->pad[i];
         pads[2 + i] = p->pad[i];
-        pads[rank + 2 + i] = missing > 0 ? missing : 0;
+        pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
     }
     Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), x = ox(op, "Pad", p->x, list, zero);
     for (int i = 0; i < p->n; i++) {
@@ -264,23 +273,13 @@ static Value lower_max_pool_with_indices(Op *op)
 
 /* ---- average ---- */
 
-/* ceil_mode of axis i, whose size is known: how much of its end no window reaches, where the last one fits; -1: it reaches beyond. */
-static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *unread)
-{
-    int64_t size, count;
-    if (!count_windows(op, p, i, &size, &count))
-        return false;
-    *unread = size + 2 * p->pad[i] - p->kernel[i] - (count - 1) * p->stride[i];
-    return true;
-}
-
 /* The sum in each window: the padded input with enough behind it that no window is cut, so that each mean is of a whole one. */
 static Ox window_sums(Op *op, const Pool *p)
 {
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, unread = 0, area = 1;
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, count, unread = 0, area = 1;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
-        if (p->ceil && !end_of_axis(op, p, i, &unread))
+        if (p->ceil && !end_of_axis(op, p, i, &count, &unread))
             return POISON;
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
@@ -296,10 +295,10 @@ static Ox window_sums(Op *op, const Pool *p)
  * divides by the whole window otherwise). Axes that need no ceil_mode end with their last window. */
 static Ox average_of_padded(Op *op, const Pool *p)
 {
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, unread;
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, count, unread;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
-        if (!end_of_axis(op, p, i, &unread))
+        if (!end_of_axis(op, p, i, &count, &unread))
             return POISON;
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = p->pad[i] - (unread > 0 ? unread : 0);
@@ -311,14 +310,14 @@ static Ox average_of_padded(Op *op, const Pool *p)
 
 static Ox average(Op *op, Pool *p)
 {
-    int64_t pads[2 * MAX_RANK], unread;
+    int64_t pads[2 * MAX_RANK], count, unread;
     bool padded = false, known = true, beyond = false;
     for (int i = 0; i < p->n; i++) {
         padded |= p->pad[i] > 0;
         known &= dim_known(ox_dim(p->x, 2 + i), NULL);
     }
     for (int i = 0; i < p->n && known && p->ceil; i++) {
-        if (!end_of_axis(op, p, i, &unread))
+        if (!end_of_axis(op, p, i, &count, &unread))
             return POISON;
         beyond |= unread < 0;
     }
