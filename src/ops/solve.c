@@ -216,26 +216,13 @@ static bool solve(Op *op, Ox a, Ox b, Ox *x, Ox *info)
 {
     Eliminated e;
     int n, rank;
-    Dim batch[MAX_RANK];
     if (!square(op, a, &n) || !need_rank(op, b, 2, &rank))
         return false;
-    if (rank < 2 || dim_eq(op->cx, ox_dim(b, rank - 2), ox_dim(a, ox_rank(a) - 1)) == NO || ox_dtype(a) != ox_dtype(b))
+    if (rank < 2 || dim_eq(op->cx, ox_dim(b, rank - 2), ox_dim(a, ox_rank(a) - 2)) == NO || ox_dtype(a) != ox_dtype(b))
         return fail(op->cx, E_VALUE, "linalg.solve: %s and %s do not fit", type_text(op->cx, a->type)->s, type_text(op->cx, b->type)->s);
-    int most = rank > ox_rank(a) ? rank : ox_rank(a);
-    for (int i = 0; i < most - 2; i++) {
-        int p = i - (most - ox_rank(a)), q = i - (most - rank);
-        batch[i] = p < 0 ? ox_dim(b, q) : ox_dim(a, p);
-        if (p >= 0 && q >= 0 && !dim_broadcast(op->cx, ox_dim(a, p), ox_dim(b, q), &batch[i]))
-            return fail(op->cx, E_VALUE, "linalg.solve: the batches of A and B cannot be broadcast together");
-    }
-    Dim wide[MAX_RANK], right[MAX_RANK];
-    memcpy(wide, batch, sizeof batch);
-    memcpy(right, batch, sizeof batch);
-    for (int i = 0; i < 2; i++) {
-        wide[most - 2 + i] = ox_dim(a, ox_rank(a) - 1);
-        right[most - 2 + i] = ox_dim(b, rank - 2 + i);
-    }
-    Ox bs = expand_dims(op, b, right, most), as = expand_dims(op, a, wide, most);
+    Ox as = a, bs = b;
+    if (!matrix_same_batch(op, &as, &bs))
+        return false;
     if (n == LOOPED) {
         *x = matrix_solved(op, as, bs, info);
         return ox_ok(*x);
@@ -246,7 +233,7 @@ static bool solve(Op *op, Ox a, Ox b, Ox *x, Ox *info)
             *info = no_info(op, a);
         return ox_ok(bs);
     }
-    if (!ox_ok(as) || !ox_ok(bs) || !eliminate(op, concat_axis(op, (const Ox[]){ as, bs }, 2, most - 1), n, true, &e))
+    if (!eliminate(op, concat_axis(op, (const Ox[]){ as, bs }, 2, ox_rank(as) - 1), n, true, &e))
         return false;
     *x = in_order(op, &e);
     if (info)
