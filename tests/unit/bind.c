@@ -186,6 +186,14 @@ static void old_archives_keep_their_meaning(void **state)
     OpArg half = { NULL, val_int(2) }, size = { NULL, val_tuple(cx, &half.v, 1) };
     Value v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half }, 2, NULL, 0);
     assert_int_equal(tensor_type(v.t)->dtype, DT_FLOAT);
+    /* what out= holds decides: full of ints are ints, and floats are divided truly */
+    Value held = tensor(g, DT_INT64, 1), ratio = tensor(g, DT_FLOAT, 1), x = tensor(g, DT_INT64, 1), y = tensor(g, DT_INT64, 1);
+    v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half, KEY(cx, "out", held) }, 3, NULL, 0);
+    assert_int_equal(v.tag, V_TENSOR);
+    assert_int_equal(tensor_type(v.t)->dtype, DT_INT64);
+    op_call(g, str_of(cx, "aten::div"), NULL, (OpArg[]){ POS(x), POS(y), KEY(cx, "out", ratio) }, 3, NULL, 0);
+    assert_string_equal(g->nodes.at[g->nodes.n - 1]->name->s, "Div");
+    assert_int_equal(ox_dtype(g->nodes.at[g->nodes.n - 1]->in[0]), DT_FLOAT);
 }
 
 static bool answer(void *user, Op *op, Value *result)

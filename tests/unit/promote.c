@@ -28,6 +28,23 @@ static void promote_types_is_pytorchs(void **state)
                 fail_msg("%s with %s gives %s", dtype_name(types[a]), dtype_name(types[b]), dtype_name(promote_types(types[a], types[b])));
 }
 
+static void complex_and_float8_are_pytorchs(void **state)
+{
+    static const struct { DType a, b, want; } pairs[] = {
+        { DT_COMPLEX64, DT_FLOAT, DT_COMPLEX64 }, { DT_COMPLEX64, DT_DOUBLE, DT_COMPLEX128 }, { DT_COMPLEX64, DT_COMPLEX128, DT_COMPLEX128 },
+        { DT_COMPLEX128, DT_FLOAT, DT_COMPLEX128 }, { DT_COMPLEX64, DT_FLOAT16, DT_COMPLEX64 }, { DT_COMPLEX64, DT_INT64, DT_COMPLEX64 },
+        { DT_COMPLEX64, DT_BOOL, DT_COMPLEX64 }, { DT_FLOAT8E5M2, DT_FLOAT8E5M2, DT_FLOAT8E5M2 }, { DT_FLOAT8E5M2, DT_FLOAT16, DT_NONE },
+        { DT_UINT16, DT_FLOAT, DT_FLOAT },
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        assert_int_equal(promote_types(pairs[i].a, pairs[i].b), pairs[i].want);
+        assert_int_equal(promote_types(pairs[i].b, pairs[i].a), pairs[i].want);
+    }
+    assert_string_equal(torch_dtype_name(DT_COMPLEX64), "ComplexFloat");
+    assert_string_equal(torch_dtype_name(DT_FLOAT8E5M2), dtype_name(DT_FLOAT8E5M2));
+}
+
 static Value operand(Graph *g, DType t, int rank)
 {
     Dim two = dim_int(g->cx, 2);
@@ -59,6 +76,20 @@ static void groups_decide_in_order(void **state)
     assert_int_equal(sum_type(g, operand(g, DT_FLOAT16, 0), val_float(2.5)), DT_FLOAT16);
 }
 
+/* In a fragment 0-d constants are numbers, and a double among them is a Python float. */
+static void values_of_a_fragment(void **state)
+{
+    Graph *g = graph_new(*state, NULL, str_of(*state, "main"));
+    Ox ints = tensor_read(g, operand(g, DT_INT64, 1).t), half = tensor_read(g, operand(g, DT_FLOAT16, 1).t), zero = tensor_read(g, operand(g, DT_DOUBLE, 0).t);
+    Ox real = ox_number(g, DT_DOUBLE, 0.5), whole = ox_int(g, 3), bytes = tensor_read(g, operand(g, DT_INT8, 1).t);
+    assert_int_equal(promote_values(INPUTS(ints, real)), DT_FLOAT);
+    assert_int_equal(promote_values(INPUTS(half, real)), DT_FLOAT16);
+    assert_int_equal(promote_values(INPUTS(ints, zero)), DT_DOUBLE);
+    assert_int_equal(promote_values(INPUTS(half, zero)), DT_FLOAT16);
+    assert_int_equal(promote_values(INPUTS(bytes, whole, NULL)), DT_INT8);
+    assert_int_equal(promote_values(INPUTS(real, whole)), DT_FLOAT);
+}
+
 static void the_number_flag_counts_as_a_number(void **state)
 {
     Ctx *cx = *state;
@@ -81,7 +112,7 @@ static void what_has_no_common_type_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(promote_types_is_pytorchs), TEST(groups_decide_in_order), TEST(the_number_flag_counts_as_a_number), TEST(what_has_no_common_type_is_said),
+        TEST(promote_types_is_pytorchs), TEST(complex_and_float8_are_pytorchs), TEST(values_of_a_fragment), TEST(groups_decide_in_order), TEST(the_number_flag_counts_as_a_number), TEST(what_has_no_common_type_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
