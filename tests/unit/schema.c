@@ -3,6 +3,8 @@
 
 #include "ops/internal.h"
 
+#include <math.h>
+
 static const Schema *parse(Ctx *cx, const char *line)
 {
     const Schema *s = schema_parse(cx, line);
@@ -45,6 +47,11 @@ static void lists_and_options(void **state)
     assert_int_equal(s->param[2].deflt.i, 1);
     assert_int_equal(s->param[3].deflt.tuple->n, 2);
     assert_true(s->param[4].deflt.f == 1e-5);
+    s = parse(*state, "my::f(int[][] pairs, float low=-inf, float high=2, Scalar step=1e3) -> Tensor");
+    assert_int_equal(s->param[0].base, A_ANY);
+    assert_true(s->param[1].deflt.f == -INFINITY);
+    assert_int_equal(s->param[2].deflt.tag, V_FLOAT);
+    assert_true(s->param[3].deflt.f == 1000);
 }
 
 static void words_and_strings(void **state)
