@@ -98,7 +98,7 @@ typedef struct pt2onnx_options {
     int soft_sizes;                         /* a named size of `inputs` that the program fixes is fixed, with a note; 0: an error */
     pt2onnx_unknown unknown;
     int default_dtype;                      /* ONNX's number of torch.get_default_dtype(), which no file records; 0: float32 */
-    int sequence_lists;                     /* a list of numbers whose items `inputs` gives the types of is one input, a sequence, not one for each */
+    int sequence_lists;                     /* lists of numbers are sequences: an input whose items `inputs` gives the types of, an output whose length only the running model knows */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

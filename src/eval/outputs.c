@@ -1,7 +1,7 @@
 /* outputs.c - the graph's outputs: the leaves of what forward returns, one output each, named by where they lie in it. */
 #include "eval/branch.h"
 
-typedef struct Outputs { Eval *ev; Map taken; size_t n; } Outputs;
+typedef struct Outputs { Eval *ev; Map taken; size_t n; bool empty_lists; /* they are outputs too, since there is no other */ } Outputs;
 
 static bool make_output(Outputs *out, Value v, Str name, bool top);
 
@@ -137,13 +137,13 @@ static bool output_columns(Outputs *out, Stacked *s, Str place)
     return stacked_is_told(out->ev, s) && make_output(out, v, place, false);
 }
 
-/* Numbers are one tensor: nobody feeds a sequence of scalars. */
+/* Numbers are one tensor, unless the caller takes lists of them as sequences. */
 static bool output_stacked(Outputs *out, Stacked *s, Str place)
 {
     if (s->column)
         return output_columns(out, s, place);
     Ox whole = stacked_whole(out->ev, s);
-    bool tensors = !strcmp(s->item.elem, "Tensor") || s->item.of;
+    bool tensors = !strcmp(s->item.elem, "Tensor") || s->item.of || options_of(out->ev)->sequence_lists;
     note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
     return output_ox(out, tensors && !s->item.ragged ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
 }
@@ -153,6 +153,8 @@ static bool output_list(Outputs *out, const List *l, Str place)
     Ctx *cx = out->ev->cx;
     if (l->stacked)
         return output_stacked(out, l->stacked, place);
+    if (l->n == 0 && out->empty_lists)
+        return output_ox(out, ox_make(out->ev->g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_FLOAT))), place);
     Value *items = new_array(cx, Value, l->n + 1);
     if (!items)
         return false;
@@ -235,6 +237,9 @@ bool make_outputs(Eval *ev, Value result)
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
     if (!make_output(&out, result, str_of(ev->cx, "output"), true))
+        return false;
+    out.empty_lists = out.n == 0;
+    if (out.empty_lists && !make_output(&out, result, str_of(ev->cx, "output"), true))
         return false;
     if (o->n_output_name && o->n_output_name != out.n)
         return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs", o->n_output_name, out.n);

@@ -798,3 +798,23 @@ def test_a_list_of_numbers_is_one_input_of_a_scripted_program():
         scale = [numpy.array(0.25), numpy.array(2.0)]
         got, = session(model).run(None, {"x": ROWS.numpy(), "pad": [numpy.array(p) for p in pad], "scale": scale})
         numpy.testing.assert_allclose(got, padded(ROWS, pad, [0.25, 2.0]).numpy(), rtol=1e-6)
+
+
+def test_lists_of_numbers_and_empty_lists_are_sequences_as_torch_has_them():
+    @torch.jit.script
+    def numbered(x):
+        y = list(range(x.size(0)))
+        if x.sum() > 0:
+            y.append(10)
+        return y
+
+    @torch.jit.script
+    def nothing(x):
+        found: List[torch.Tensor] = []
+        return found, found
+    model = checked(numbered, (ROWS,), input_names=["x"], dynamic_axes={"x": [0]})
+    for x in (ROWS.abs(), -ROWS.abs()):
+        got, = session(model).run(None, {"x": x.numpy()})
+        assert [int(i) for i in got] == numbered(x)
+    model = checked(nothing, (ROWS,))
+    assert session(model).run(None, {}) == [[], []]
