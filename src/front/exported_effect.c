@@ -2,7 +2,8 @@
  *
  *   with_effects(token, op, arguments..) -> token, results      op runs in the order of the tokens, which hold nothing
  *   auto_functionalized_v2(op, arguments by name, _x_base_index=i, _all_bases=[..]) -> results, bases
- *                                                               op writes to its argument x: to a copy of base i, the new base
+ *                                                               op writes to its argument x: to a copy of base i, the new base.
+ *     _x_alias=True; _x_slice_dim, _x_slice_start, _x_slice_end; or _x_size, _x_stride, _x_storage_offset: to that view of it
  *
  * Both become the operator itself, which may then be unknown by its own name, or be taught by a rule. */
 #include "front/exported.h"
@@ -58,12 +59,61 @@ static Str written_argument(Ctx *cx, Str name)
     return is ? str_n(cx, name->s + 1, name->len - sizeof suffix) : NULL;
 }
 
-static const Expr *find_bases(const ExNode *n)
+static Expr *named_arg(const ExNode *n, const char *name)
 {
     for (size_t i = 0; i < n->args.n; i++)
-        if (n->args.at[i].name && str_is(n->args.at[i].name, "_all_bases"))
+        if (n->args.at[i].name && str_is(n->args.at[i].name, name))
             return n->args.at[i].value;
     return NULL;
+}
+
+/* ..suffix of `_x_suffix`, which describes the view of a base that argument x is */
+typedef struct ViewKind { const char *op, *part[3]; } ViewKind;
+static const ViewKind view_kinds[] = {
+    { "aten::slice", { "slice_dim", "slice_start", "slice_end" } }, { "aten::as_strided", { "size", "stride", "storage_offset" } },
+    { NULL, { "alias", "alias", "alias" } },
+};
+enum { VIEW_KINDS = sizeof view_kinds / sizeof *view_kinds };
+
+static Expr *view_part(Ctx *cx, const ExNode *n, Str x, const char *part)
+{
+    return named_arg(n, str_fmt(cx, "_%s_%s", x->s, part)->s);
+}
+
+/* Is `_x_part` said about a view, x being an argument that is written? */
+static bool tells_view(Ctx *cx, const ExNode *n, Str name)
+{
+    for (size_t i = 0; i < VIEW_KINDS * 3; i++) {
+        Str tail = str_fmt(cx, "_%s", view_kinds[i / 3].part[i % 3]);
+        if (name->len > tail->len + 1 && str_ends(name, tail->s) && view_part(cx, n, str_n(cx, name->s + 1, name->len - 1 - tail->len), "base_index"))
+            return true;
+    }
+    return false;
+}
+
+/* What of the base argument x is. */
+static Expr *written_view(ExScope *s, const ExNode *n, Str x, Expr *base)
+{
+    Ctx *cx = s->x->cx;
+    for (size_t k = 0; k < VIEW_KINDS; k++) {
+        const ViewKind *kind = &view_kinds[k];
+        Expr *view = kind->op && view_part(cx, n, x, kind->part[0]) ? ex_expr(s->x, X_OP) : NULL;
+        if (!view)
+            continue;
+        view->op = str_of(cx, kind->op);
+        view->args = new_array(cx, Arg, 4);
+        if (!view->args)
+            return base;
+        view->args[view->n_args++] = (Arg){ .value = base };
+        for (int i = 0; i < 3; i++) {
+            Expr *part = view_part(cx, n, x, kind->part[i]);
+            if (!part)
+                return ex_bad(s->x, &n->inputs, "half of a view's description"), base;
+            view->args[view->n_args++] = (Arg){ .value = part };
+        }
+        return view;
+    }
+    return base;
 }
 
 /* A fresh copy of each base, in a slot of its own. */
@@ -86,24 +136,24 @@ static bool copy_bases(ExScope *s, const Expr *bases, ExOperands *out)
     return true;
 }
 
-/* The operator's arguments: those given, and those it writes to. A part of a base would have to be found in it. */
+/* The operator's arguments: those given, and those it writes to. */
 static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, Expr *op)
 {
     op->args = new_array(s->x->cx, Arg, n->args.n);
     for (size_t i = 1; op->args && i < n->args.n; i++) {
         Arg a = n->args.at[i];
         Str written = a.name ? written_argument(s->x->cx, a.name) : NULL;
-        if (a.name && str_is(a.name, "_all_bases"))
+        if (a.name && (str_is(a.name, "_all_bases") || tells_view(s->x->cx, n, a.name)))
             continue;
         if (a.name && a.name->s[0] == '_' && !written) {
-            fail(s->x->cx, E_UNSUPPORTED, "%s writes to a view of a tensor (%s)", n->args.at[0].value->s->s, a.name->s);
+            fail(s->x->cx, E_UNSUPPORTED, "what %s writes to is described in another way than torch does (%s)", n->args.at[0].value->s->s, a.name->s);
             fail_hint(s->x->cx, "save the program as torch.export.export gives it, before run_decompositions");
             return false;
         }
         if (written && a.value->kind == X_INT) {
             if (a.value->i < 0 || (uint64_t)a.value->i >= copies->n)
                 return ex_bad(s->x, &n->inputs, "a base that is not there");
-            a.value = copies->at[a.value->i];
+            a.value = written_view(s, n, written, copies->at[a.value->i]);
         }
         if (written)
             a.name = written;
@@ -117,7 +167,7 @@ static bool write_functionalized(ExScope *s, ExNode *n)
     ExResults r = { 0 };
     ExOperands copies = { 0 };
     Expr *op = wrapped_op(s, n, 0);
-    const Expr *bases = find_bases(n);
+    const Expr *bases = named_arg(n, "_all_bases");
     if (!op || !ex_results(s, &n->outputs, &r))
         return false;
     if (!bases || bases->kind != X_LIST || r.lists.n || r.targets.slot.n < bases->n) {

@@ -142,11 +142,14 @@ class Writes(nn.Module):
         return y + x
 
 
-class WritesPart(nn.Module):
+class WritesViews(nn.Module):
+    """A slice, the whole under another name, a transposed part: the three ways in which a decomposed program describes a view."""
     def forward(self, x):
-        y = x.clone()
+        y, z, w = x.clone(), x + 1, x * 3
         torch.ops.regions.scale_(y[1:], 2.0)
-        return y + x
+        torch.ops.regions.scale_(z.view(3, 4), 3.0)
+        torch.ops.regions.scale_(w.t()[1:3], 4.0)
+        return y, y[:2] + 1, z, w
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
@@ -161,8 +164,21 @@ def test_operator_that_writes(decomposed, tmp_path):
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [(x * 3).numpy()])])
 
 
-def test_operator_that_writes_to_a_part(tmp_path):
-    x = torch.randn(3)
-    torch.export.save(export(WritesPart(), (x,)).run_decompositions({}), str(tmp_path / "model.pt2"))
-    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx")
-    assert done.returncode == 1 and "writes to a view" in done.stderr and "before run_decompositions" in done.stderr, done.stderr
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_operator_that_writes_to_views(decomposed, tmp_path):
+    x = torch.randn(3, 4)
+    program = export(WritesViews(), (x,))
+    torch.export.save(program.run_decompositions({}) if decomposed else program, str(tmp_path / "model.pt2"))
+    (tmp_path / "my.rules").write_text("regions::scale(Tensor x, float by) -> Tensor\n    = Mul(x, by)\n")
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", "--rules", str(tmp_path / "my.rules"))
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy() for y in WritesViews()(x)])])
+
+
+@pytest.mark.parametrize("field, code, message", [
+    ("_x_alias", 1, "described in another way than torch does (_x_other)"), ("_x_slice_start", 3, "half of a view's description"),
+])
+def test_view_described_in_another_way(field, code, message, tmp_path):
+    torch.export.save(export(WritesViews(), (torch.randn(3, 4),)).run_decompositions({}), str(tmp_path / "model.pt2"))
+    path = edited(tmp_path / "model.pt2", tmp_path / "edited.pt2", (field, "_x_other"))
+    done = oracle.convert(path, tmp_path / "model.onnx")
+    assert done.returncode == code and message in done.stderr and (code == 3 or "before run_decompositions" in done.stderr), done.stderr
