@@ -197,7 +197,8 @@ static const char *const allowed[] = {
     "torch *", "torch.storage *", "torch.nn.parameter *", NULL,
 };
 
-static bool open_nested(Exported *x, const ZipEntry *e, Nested *out)
+/* classes: those that the pickle may name; NULL: any, as what it is shall be said. */
+static bool open_nested(Exported *x, const ZipEntry *e, const char *const *classes, Nested *out)
 {
     Bytes b;
     Slice text;
@@ -210,7 +211,7 @@ static bool open_nested(Exported *x, const ZipEntry *e, Nested *out)
     if (out->zip && !data)
         fail(x->cx, E_FORMAT, "it is no torch.save archive: it has no data.pkl");
     if (data && zip_slice(x->cx, out->zip, data, &text))
-        out->root = pickle_read(x->cx, text, "data.pkl", allowed);
+        out->root = pickle_read(x->cx, text, "data.pkl", classes);
     out->prefix = str_fmt(x->cx, "%s!", e->name->s);
     x->cx->at = here.up;
     return out->root != NULL;
@@ -248,6 +249,19 @@ static bool storage_of_pid(Exported *x, const Nested *from, const Pickle *p, Vie
     return v->st != NULL;
 }
 
+/* _rebuild_from_type_v2(function, class, ..): a tensor of a class of its own, whose parts are plain ones. */
+static bool refuse_class(Exported *x, Str name, const Pickle *p)
+{
+    bool subclass = p->tag == P_CALL && str_is(p->fn->global.name, "_rebuild_from_type_v2") && p->args->tag == P_TUPLE && p->args->seq.n > 1 &&
+                    p->args->seq.at[1]->tag == P_GLOBAL;
+    if (!subclass)
+        return refuse_tensor(x, name, "it is no plain tensor");
+    const Pickle *cls = p->args->seq.at[1];
+    refuse_tensor(x, name, str_fmt(x->cx, "it is a tensor of a class of its own, %s.%s", cls->global.module->s, cls->global.name->s)->s);
+    fail_hint(x->cx, "save program.run_decompositions({}), which takes such tensors apart");
+    return false;
+}
+
 static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str name, View *v)
 {
     int n_stride = 0;
@@ -256,7 +270,7 @@ static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str
     if (is_call(p, "_rebuild_meta_tensor_no_storage"))
         return refuse_tensor(x, name, "it is on the meta device and has no data");
     if (!is_call(p, "_rebuild_tensor_v2"))
-        return refuse_tensor(x, name, "it is no plain tensor");
+        return refuse_class(x, name, p);
     Pickle *const *at = p->args->seq.at;
     if (p->args->seq.n < 4 || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) || !ints_of(at[3], v->stride, &n_stride) || n_stride != v->rank)
         return fail(x->cx, E_FORMAT, "the saved tensor %s is described in another way than torch does", name->s);
@@ -283,7 +297,7 @@ static bool open_store(Exported *x, Store *s, const char *const *records, const 
         if (e && e->size == 0)
             return true;
         if (e)
-            return open_nested(x, e, &s->nested) && index_nested(x, s);
+            return open_nested(x, e, allowed, &s->nested) && index_nested(x, s);
     }
     return config ? read_config(x, s, config) : true;
 }
@@ -316,7 +330,7 @@ static bool view_of_archive(Exported *x, Store *s, const Payload *p, Str name, V
     const ZipEntry *e = p->path ? zip_find_in_root(x->cx, x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s) : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);
-    return open_nested(x, e, &n) && view_of_pickle(x, &n, n.root, name, v);
+    return open_nested(x, e, NULL, &n) && view_of_pickle(x, &n, n.root, name, v);
 }
 
 static bool find_view(Exported *x, Store *s, Str name, View *v)

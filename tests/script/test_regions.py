@@ -11,6 +11,7 @@ from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim, export
+from torch.testing._internal.two_tensor import TwoTensor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 import oracle                                                       # noqa: E402
@@ -182,3 +183,27 @@ def test_view_described_in_another_way(field, code, message, tmp_path):
     path = edited(tmp_path / "model.pt2", tmp_path / "edited.pt2", (field, "_x_other"))
     done = oracle.convert(path, tmp_path / "model.onnx")
     assert done.returncode == code and message in done.stderr and (code == 3 or "before run_decompositions" in done.stderr), done.stderr
+
+
+# ---- tensors of a class of their own ----
+
+class TwoWeights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.w = nn.Parameter(TwoTensor(torch.randn(3, 4), torch.randn(3, 4)))
+
+    def forward(self, x):
+        return x @ self.w.t()
+
+
+def test_tensor_subclass(tmp_path):
+    model, x = TwoWeights(), torch.randn(2, 4)
+    program = export(model, (x,))
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert done.returncode == 1 and "the saved tensor w: it is a tensor of a class of its own" in done.stderr, done.stderr
+    assert "two_tensor.TwoTensor" in done.stderr and "try: save program.run_decompositions({})" in done.stderr, done.stderr
+    torch.export.save(program.run_decompositions({}), str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [(x @ w.t()).numpy() for w in (model.w.a.detach(), model.w.b.detach())])])
