@@ -449,9 +449,9 @@ static Value lower_cell_params(Op *op)
 {
     bool dynamic = has_param(op, "reduce_range");
     Value ints[1] = { dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0) }, packed[2] = { arg_value(op, "w_ih"), arg_value(op, "w_hh") };
-    const Value state[5] = { val_str(str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")), val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
+    const Value state[] = { val_str(str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")), val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
                              val_tuple(op->cx, ints, 1), val_tuple(op->cx, packed, 2) };
-    return val_tuple(op->cx, state, 5);
+    return val_tuple(op->cx, state, COUNT(state));
 }
 
 static State quantized_cell_call(Op *op, State s)
