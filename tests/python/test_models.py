@@ -1,5 +1,7 @@
 """Real networks, end to end: pt2onnx, onnx.checker, ONNX Runtime, against what torch computed."""
+import collections
 import json
+import math
 import re
 
 import onnx
@@ -34,26 +36,91 @@ def test_network(case, out):
         assert batch.dim_param, "the batch is not dynamic"
 
 
-def leftovers(graph, uses=None):
-    """What a model whose sizes are all known has no use for: nodes that compute sizes, sequences, casts and identities that change nothing, nodes
-    that nobody uses. An Identity may give an input, or a value that has a name already, the name of an output."""
-    types = {v.name: v.type.tensor_type.elem_type for v in [*graph.input, *graph.output, *graph.value_info]}
-    types.update({i.name: i.data_type for i in graph.initializer})
-    outputs = {o.name for o in graph.output}
-    used = outputs | {i for n in graph.node for i in n.input} | (uses or set())
-    for n in graph.node:
-        bodies = [a.g for a in n.attribute if a.type == onnx.AttributeProto.GRAPH]
-        for body in bodies:
-            used |= {i for m in body.node for i in m.input} | {o.name for o in body.output}
-    for n in graph.node:
+VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+LONE_NODE_BYTES, TIED_BYTES = 16 << 10, 4096        # what a node is worth, and what may stand in the file twice: src/tidy/weights.c
+
+
+class Graph:
+    """A graph with what leftovers asks of it: who makes a value, who uses it, of what type and shape it is."""
+
+    def __init__(self, graph):
+        self.nodes, self.outputs = list(graph.node), {o.name for o in graph.output}
+        self.constants = {i.name for i in graph.initializer} - {i.name for i in graph.input}
+        self.maker = {o: n for n in graph.node for o in n.output}
+        self.types = {v.name: v.type.tensor_type.elem_type for v in [*graph.input, *graph.output, *graph.value_info]}
+        self.types.update({i.name: i.data_type for i in graph.initializer})
+        self.shapes = {v.name: [d.dim_value if d.HasField("dim_value") else None for d in v.type.tensor_type.shape.dim]
+                       for v in [*graph.input, *graph.output, *graph.value_info] if v.type.HasField("tensor_type")}
+        self.shapes.update({i.name: list(i.dims) for i in graph.initializer})
+        self.uses = collections.Counter([i for n in graph.node for i in n.input] + list(self.outputs))
+        for body in (a.g for n in graph.node for a in n.attribute if a.type == onnx.AttributeProto.GRAPH):
+            self.uses.update(i for g in oracle.graphs(body) for n in g.node for i in n.input)
+            self.uses.update(o.name for g in oracle.graphs(body) for o in g.output)
+
+    def before(self, node, op_types):
+        """The node before this one, of those types, which serves nobody else."""
+        first = self.maker.get(node.input[0]) if node.input else None
+        return first if first is not None and first.op_type in op_types and self.uses[node.input[0]] == 1 else None
+
+    def same(self, node):
+        """Does it leave type and shape as they are, all of them known?"""
+        a, b = self.shapes.get(node.input[0]), self.shapes.get(node.output[0])
+        return a is not None and a == b and None not in a and self.types.get(node.input[0]) == self.types.get(node.output[0])
+
+    def folds(self, node):
+        """Is it made of constants that nothing else needs, and small?"""
+        given = [i for i in node.input if i]
+        shared = any(self.uses[i] > 1 and math.prod(self.shapes[i]) * 4 > TIED_BYTES for i in given if i in self.constants)
+        small = math.prod(d or 0 for d in self.shapes.get(node.output[0], [0])) * 8 <= LONE_NODE_BYTES
+        return given and set(given) <= self.constants and small and not shared and node.op_type not in ("Identity", "DequantizeLinear")
+
+
+def leftovers(graph):
+    """What a model whose sizes are all known has no use for: nodes that compute sizes, sequences, casts, views and identities that change nothing,
+    pairs of views or turns that one would say, what is made of constants, nodes that nobody uses. An Identity may give an input, or a value
+    that has a name already, the name of an output."""
+    g = Graph(graph)
+    for n in g.nodes:
         if n.op_type in ("Shape", "Size") or "Sequence" in n.op_type or "Optional" in n.op_type:
             yield "%s %s" % (n.op_type, n.name)
-        if n.op_type == "Cast" and types.get(n.input[0]) == n.attribute[0].i:
-            yield "%s %s casts to the type that its input has" % (n.op_type, n.name)
-        if n.op_type == "Identity" and n.output[0] not in outputs:
+        if n.op_type in (*VIEWS, "Cast", "Expand") and g.same(n):
+            yield "%s %s changes nothing" % (n.op_type, n.name)
+        if n.op_type == "Identity" and n.output[0] not in g.outputs:
             yield "%s %s" % (n.op_type, n.name)
-        if not used & set(n.output):
+        if n.op_type in VIEWS and g.before(n, VIEWS):
+            yield "%s %s after another view" % (n.op_type, n.name)
+        if n.op_type == "Transpose" and g.before(n, ("Transpose",)):
+            yield "%s %s after another" % (n.op_type, n.name)
+        if n.op_type == "Add" and g.before(n, ("MatMul",)) and len(g.shapes[n.output[0]]) == 2 and n.input[1] in g.constants:
+            yield "%s %s is a Gemm's" % (n.op_type, n.name)
+        if g.folds(n):
+            yield "%s %s of constants" % (n.op_type, n.name)
+        if not any(g.uses[o] for o in n.output):
             yield "%s %s has no use" % (n.op_type, n.name)
+
+
+@pytest.mark.parametrize("body, found", [
+    ("y = Neg(x)", None),
+    ("s = Shape(x) y = Reshape(x, s)", "Shape"),
+    ("a = Identity(x) y = Neg(a)", "Identity"),
+    ("a = Neg(x) y = Identity(x)", "Neg  has no use"),
+    ("float[2,3] a = Cast<to=1>(x) y = Neg(a)", "Cast  changes nothing"),
+    ("float[3,2] a = Reshape(x, turned) y = Reshape(a, shape)", "Reshape  after another view"),
+    ("float[1,2,3] a = Unsqueeze(x, zero) y = Squeeze(a, zero)", "Squeeze  after another view"),
+    ("float[3,2] a = Transpose(x) y = Transpose(a)", "Transpose  after another"),
+    ("float[2] a = Neg(ones) y = Add(x, a)", "Neg  of constants"),
+    ("float[2,3] a = MatMul(x, square) y = Add(a, row)", "Add  is a Gemm's"),
+    ("float[2,3] a = Reshape(x, shape) y = Neg(a)", "Reshape  changes nothing"),
+])
+def test_leftovers_are_seen(body, found):
+    """A check that finds nothing anywhere would pass everything."""
+    nodes = re.sub(r"float\[[\d,]*\] (\w+) =", r"\1 =", body)
+    inner = ", ".join(re.findall(r"float\[[\d,]*\] \w+", body))
+    graph = onnx.parser.parse_graph("g (float[2,3] x) => (float[2,3] y) <int64[2] turned = {3, 2}, int64[2] shape = {2, 3}, int64[1] zero = {0}, "
+                                    "float[3] ones = {1, 1, 1}, float[3,3] square = {1, 0, 0, 0, 1, 0, 0, 0, 1}, float[3] row = {1, 2, 3}%s> { %s }"
+                                    % (", " + inner if inner else "", nodes))
+    said = list(leftovers(graph))
+    assert not said if found is None else any(found in line for line in said), said
 
 
 @pytest.mark.parametrize("case", [c for c in NETWORKS if not c.form.startswith("pt2")], ids=lambda c: c.name)
