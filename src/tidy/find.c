@@ -55,9 +55,11 @@ static Ox with_scale(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
     Ox x = in[0];
     int64_t n = 1;
     dim_known(ox_dim(x, ox_rank(x) - 1), &n);
-    float *ones = new_array(g->cx, float, n);
+    float *ones = in[1] ? NULL : new_array(g->cx, float, n);
     for (int64_t i = 0; ones && i < n; i++)
         ones[i] = 1;
+    if (!in[1] && !ones)
+        return POISON;
     if (!in[1])
         in[1] = ox_cast(g, ox_const(g, const_make(g->cx, DT_FLOAT, 1, &n, ones)), ox_dtype(x));
     return ox_make(g, operator_of(m->rule), INPUTS(in[0], in[1], in[2]), m->attr, m->n_attr);
@@ -218,7 +220,7 @@ static bool read_rules(Finder *f, int opset)
     for (size_t i = 0; i < rules.n; i++)
         if (str_starts(rules.at[i]->head, "one.of::"))
             map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")), rules.at[i]);
-    for (size_t i = 0; i < rules.n; i++)
+    for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
         if (form_of(rules.at[i]) && onnx_version(onnx_op(f->cx, operator_of(rules.at[i])), opset))
             by_root(f, rules.at[i]);
     return !ctx_failed(f->cx);
