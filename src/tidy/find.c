@@ -34,6 +34,8 @@ static bool norm_fits(Finder *f, const RuleMatch *m)
     Ox x = m->param[0];
     if (ox_dtype(x) == DT_DOUBLE)           /* that was computed in float32 */
         return false;
+    if (ox_dtype(x) == DT_BFLOAT16 && f->rw->o->target_ort)         /* as float32 there: what is rounded before the scale would not be */
+        return false;
     bool known = ox_rank(x) > 0 && dim_known(ox_dim(x, ox_rank(x) - 1), &size) && size > 0 && size <= FOLD_NUMEL;
     if (!m->param[1])
         return known;

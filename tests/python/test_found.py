@@ -157,6 +157,16 @@ def test_other_types(tmp_path, name, dtype):
     assert widened or dtype == torch.float64 or operator not in got, got
 
 
+def test_bfloat16_is_rounded_where_torch_does(tmp_path):
+    """ONNX Runtime would normalise and scale in float32 and round once: the scale stays apart."""
+    def program(x, w):
+        return rms_as_llama(x.bfloat16(), w.bfloat16()).float()
+    x = (numbers(2, 4, 8),)
+    torch.jit.save(torch.jit.trace(Function(program, W).eval(), x), tmp_path / "m.pt")
+    got = found(tmp_path / "m.pt", tmp_path, 23, x, program(*x, W), tolerance=0)
+    assert "RMSNormalization" in got and "Mul" in got, got
+
+
 # ---- rotary positions ----
 
 FREQUENCY = 100.0 ** -(torch.arange(0, 8, 2) / 8)
