@@ -44,6 +44,7 @@ NoteFn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 ProgressFn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
 DumpFn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
 SymbolicFn = CFUNCTYPE(c_int, c_void_p, c_void_p)
+WriteFn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 Texts = POINTER(c_char_p)
 
 
@@ -103,6 +104,7 @@ def _load():
             ("pt2onnx_error_message", c_char_p, [c_void_p]), ("pt2onnx_error_free", None, [c_void_p]),
             ("pt2onnx_convert", c_int, [c_char_p, c_char_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_convert_trace", c_int, [POINTER(Trace), c_char_p, POINTER(Options), POINTER(c_void_p)]),
+            ("pt2onnx_show", c_int, [c_char_p, WriteFn, c_void_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_call_name", c_char_p, [c_void_p]), ("pt2onnx_call_node", c_uint32, [c_void_p]),
             ("pt2onnx_call_emit", c_uint32, [c_void_p, c_char_p, POINTER(c_uint32), c_size_t, POINTER(Attr), c_size_t, c_size_t]),
             ("pt2onnx_call_n_in", c_size_t, [c_void_p]),
@@ -130,10 +132,10 @@ def texts(items):
     return array(c_char_p, [s.encode() for s in items])
 
 
-def _checked(function, source, out, options):
+def _checked(function, *arguments):
     """Raises ConversionError. Exceptions of callbacks are the callbacks' to keep: ctypes would print and lose them."""
     error = c_void_p()
-    status = function(source, os.fsencode(out), ctypes.byref(options), ctypes.byref(error))
+    status = function(*arguments, ctypes.byref(error))
     if status == 0:
         return
     message = lib.pt2onnx_error_message(error).decode("utf-8", "replace")
@@ -142,8 +144,16 @@ def _checked(function, source, out, options):
 
 
 def convert(model, out, options):
-    _checked(lib.pt2onnx_convert, os.fsencode(model), out, options)
+    _checked(lib.pt2onnx_convert, os.fsencode(model), os.fsencode(out), ctypes.byref(options))
 
 
 def convert_trace(trace, out, options):
-    _checked(lib.pt2onnx_convert_trace, ctypes.byref(trace), out, options)
+    _checked(lib.pt2onnx_convert_trace, ctypes.byref(trace), os.fsencode(out), ctypes.byref(options))
+
+
+def show(path):
+    """What `pt2onnx show` prints of a saved program or an ONNX model, as text."""
+    pieces = []
+    write = WriteFn(lambda user, at, n: pieces.append(ctypes.string_at(at, n)) or 0)
+    _checked(lib.pt2onnx_show, os.fsencode(path), write, None, None)
+    return b"".join(pieces).decode("utf-8", "replace")

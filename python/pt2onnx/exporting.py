@@ -42,7 +42,7 @@ class Export:
     """One call of export."""
 
     def __init__(self, settings):
-        self.s, self.notes, self.text, self.borrowed = settings, [], [], set()
+        self.s, self.notes, self.text, self.borrowed = settings, [], "", set()
 
     # ---- the frame ----
 
@@ -270,8 +270,7 @@ class Export:
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
                     drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
-                    on_note=self.note, on_dump=lambda user, name, text: self.text.append(text.decode("utf-8", "replace")),
-                    **({"dump_after": "drop-leftovers"} if s.verbose or s.report else {}))
+                    on_note=self.note)
 
     def external(self):
         """Has the caller asked for weights in a file of their own?"""
@@ -285,7 +284,7 @@ class Export:
         self.notes.append((kind, text.decode("utf-8", "replace")))
 
     def call(self, function, source, path, fields, symbolics):
-        self.notes, self.text, progress = [], [], Progress()
+        self.notes, self.text, progress = [], "", Progress()
         try:
             function(source, path, _capi.Options(on_progress=progress, **fields))
         except _capi.ConversionError as e:
@@ -294,6 +293,8 @@ class Export:
             raise self.error(e) from None
         finally:
             progress.clear()
+        if self.s.verbose or self.s.report:
+            self.text = _capi.show(path).rpartition("\ngraph\n")[2]        # the last part of what is shown
         self.tell()
 
     def told(self, e):
@@ -312,7 +313,7 @@ class Export:
 
     def tell(self):
         if self.s.verbose and not self.s.silent:
-            print("Exported graph: " + "".join(self.text))
+            print("Exported graph: " + self.text)
         for kind, text in self.notes:
             if self.s.on_note:
                 self.s.on_note(kind, text)
@@ -332,7 +333,7 @@ class Export:
             if not self.verification.ok:
                 raise error_of("OnnxExporterError", str(self.verification))
         if s.report:
-            self.report = render(type(s.model).__name__, s, os.path.getsize(path), "".join(self.text), self.notes, self.times, self.verification)
+            self.report = render(type(s.model).__name__, s, os.path.getsize(path), self.text, self.notes, self.times, self.verification)
             where = os.path.splitext(path)[0] + ".md" if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
             with open(where, "w") as f:
                 f.write(self.report)
@@ -448,4 +449,4 @@ def pretty_string(model, args, *positional, **keywords):
     s.verbose, s.silent = True, True
     one = Export(s)
     one.run()
-    return "".join(one.text)
+    return one.text

@@ -183,11 +183,20 @@ static bool node_inputs(In *in, Node *n, const RawNode *r, const Scope *scope)
     return true;
 }
 
+/* A constant is what it holds, whether or not the file says so. */
+static Type output_type(In *in, const Node *n, const Scope *scope, Str name)
+{
+    const Attr *value = node_is(n, "Constant") ? node_attr(n, "value") : NULL;
+    if (value && value->kind == ATTR_TENSOR)
+        return type_of_ints(in->cx, value->t->dtype, value->t->rank, value->t->dims);
+    return told_type(in, scope, name);
+}
+
 static bool node_outputs(In *in, Node *n, const RawNode *r, Scope *scope)
 {
     for (size_t i = 0; i < r->out.n; i++) {
         Str name = r->out.at[i];
-        Ox v = ox_new(n->graph, OX_NODE, told_type(in, scope, name));
+        Ox v = ox_new(n->graph, OX_NODE, output_type(in, n, scope, name));
         v->node = n;
         v->out = (int)i;
         v->name = name;

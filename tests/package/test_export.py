@@ -606,9 +606,11 @@ def test_is_in_onnx_export():
 
 @pytest.mark.row("A07", "A16")
 def test_verbose_prints_the_graph_and_keeps_the_lines(capsys):
-    model = exported(Net(), IMAGE, verbose=True)
+    model = exported(Net(), IMAGE, verbose=True, output_names=["scores"])
     out = capsys.readouterr().out
     assert out.startswith("Exported graph: graph") and "Conv" in out
+    assert [n.output[0] for n in model.graph.node if "  %%%s: " % n.output[0] not in out] == []
+    assert out.endswith("  return %scores\n}\n\n")
     assert all("test_export.py:" in n.doc_string for n in model.graph.node)
     assert not any(n.doc_string for n in exported(Net(), IMAGE).graph.node)
 
