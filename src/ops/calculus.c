@@ -10,6 +10,10 @@ static Ox difference(Op *op, Ox x, int axis)
 {
     Dim size = ox_dim(x, axis), first = dim_min(op->cx, size, dim_int(op->cx, 1));
     Ox here = slice_axis(op, x, axis, first, size, 1), before = slice_axis(op, x, axis, dim_int(op->cx, 0), dim_sub(op->cx, size, first), 1);
+    if (ox_ok(x) && dtype_is_complex(ox_dtype(x))) {                    /* its parts, where they lie */
+        Ox a = ox_pair(op->g, here), b = ox_pair(op->g, before);
+        return ox_of_pair(op->g, ox(op, "Sub", a, b));
+    }
     return ox(op, ox_dtype(x) == DT_BOOL ? "Xor" : "Sub", here, before);
 }
 

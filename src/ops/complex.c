@@ -423,6 +423,48 @@ static Ox lower_sum(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? pair_sum(op, x, op->row->text, &axes, keep) : POISON;
 }
 
+typedef struct Product { Z of; int axis; } Product;
+
+/* States: the parts of the product so far */
+static void product_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    const Product *p = data;
+    Z factor;
+    factor.re = ox_with(op, "Gather", INPUTS(p->of.re, k), INT("axis", p->axis));
+    factor.im = ox_with(op, "Gather", INPUTS(p->of.im, k), INT("axis", p->axis));
+    Z product = z_mul(op, (Z){ state[0], state[1] }, factor);
+    next[0] = product.re;
+    next[1] = product.im;
+    (void)go;
+}
+
+/* One factor after the other, along the axis or through all elements. */
+static Ox lower_prod(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dim dims[MAX_RANK];
+    int rank, axis = 0, n = 0;
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    bool whole = !has_param(op, "dim");
+    if (whole)
+        x = flatten_to_1d(op, x);
+    else if (!arg_dim(op, "dim", rank, &axis) || rank == 0)
+        return rank ? POISON : x;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (i != axis)
+            dims[n++] = ox_dim(x, i);
+    Product p = { parts(op, x), axis };
+    if (!ox_ok(p.of.im))
+        return POISON;
+    Ox one = number_like(op, 1, p.of.re), zero = number_like(op, 0, p.of.re), state[2] = { expand_dims(op, one, dims, n), NULL };
+    state[1] = expand_dims(op, zero, dims, n);
+    if (!op_loop(op, ox_dim_value(op->g, ox_dim(x, axis)), product_step, &p, state, 2))
+        return POISON;
+    Ox out = joined(op, (Z){ state[0], state[1] });
+    return !whole && arg_bool(op, "keepdim") ? unsqueeze_axis(op, out, axis) : out;
+}
+
 static Ox lower_cumsum(Op *op)
 {
     Ox x = arg(op, "self");
@@ -636,6 +678,7 @@ const OpRow ops_complex[] = {
     LOWER(lower_isfinite, NULL, PLAIN, "complex::isfinite(Tensor self) -> Tensor"),
     LOWER(lower_isreal, NULL, PLAIN, "complex::isreal(Tensor self) -> Tensor"),
     SUM(0, "add"), SUM(1, "sub"), SUM(2, "rsub"),
+    SUM(1, "subtract"), TWO(lower_mul, 0, "multiply"), TWO(lower_div, 0, "divide"), TWO(lower_div, 0, "true_divide"),
     TWO(lower_mul, 0, "mul"), TWO(lower_div, 0, "div"), TWO(lower_eq, 0, "eq"), TWO(lower_eq, 1, "ne"),
     LOWER(lower_pow, "default(self, exponent)", PLAIN, "complex::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
     OLDER("complex::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
@@ -652,6 +695,8 @@ const OpRow ops_complex[] = {
     OLDER("complex::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_sum, "ReduceMean", SELF, PLAIN, "complex::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("complex::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_prod, SELF, PLAIN, "complex::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("complex::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     LOWER(lower_cumsum, SELF, PLAIN, "complex::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
     SIZES(4, "aten::linalg_vector_norm", "complex::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     SIZES(2, "aten::norm", "complex::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),

@@ -292,24 +292,38 @@ static double correction(Op *op)
 }
 
 /* mean((x - mean(x))^2) * n / max(0, n - correction) */
+static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less, Ox *var, Ox *mean)
+{
+    Ox middle = reduce(op, "ReduceMean", x, axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
+    if (mean)
+        *mean = mean_over(op, x, axes, keep, true);
+    if (less == 0)
+        return (*var = mean_over(op, square, axes, keep, true)) != POISON;
+    Ox n = count_of(op, x, axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
+    Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, axes, keep);
+    *var = ox(op, "Div", sum, divisor);
+    return ox_ok(*var);
+}
+
+/* That of complex numbers is real: the sum of their parts' variances. */
 static bool variance(Op *op, Ox *var, Ox *mean)
 {
-    Ox x = arg(op, "self");
+    Ox x = arg(op, "self"), part_var[2], part_mean[2];
     Axes axes;
     bool keep;
     double less = correction(op);
     if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
         return false;
-    if (!dtype_is_float(ox_dtype(x)))
+    if (!dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
-    Ox middle = reduce(op, "ReduceMean", x, &axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
+    if (!dtype_is_complex(ox_dtype(x)))
+        return real_variance(op, x, &axes, keep, less, var, mean);
+    for (int i = 0; i < 2; i++)
+        if (!real_variance(op, ox_part(op->g, x, i), &axes, keep, less, &part_var[i], mean ? &part_mean[i] : NULL))
+            return false;
+    *var = ox(op, "Add", part_var[0], part_var[1]);
     if (mean)
-        *mean = mean_over(op, x, &axes, keep, true);
-    if (less == 0)
-        return (*var = mean_over(op, square, &axes, keep, true)) != POISON;
-    Ox n = count_of(op, x, &axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
-    Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, &axes, keep);
-    *var = ox(op, "Div", sum, divisor);
+        *mean = ox_complex(op->g, part_mean[0], part_mean[1]);
     return ox_ok(*var);
 }
 
