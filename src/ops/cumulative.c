@@ -96,7 +96,11 @@ static Ox lower_cumsum(Op *op)
     if (!along(op, &x, &axis, &alone))
         return POISON;
     Ox at = ox_int(op->g, axis);
-    return ox_rank(x) == 0 ? x : ox(op, "CumSum", x, at);
+    if (ox_rank(x) == 0)
+        return x;
+    bool narrow = dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;      /* the lower bits of a sum in 32 are the same */
+    Ox sum = ox(op, "CumSum", narrow ? ox_cast(op->g, x, DT_INT32) : x, at);
+    return narrow && ox_ok(sum) ? ox_cast(op->g, sum, ox_dtype(x)) : sum;
 }
 
 static void multiply(Op *body, Ox x, Ox at, const Ox *state, Ox *next)

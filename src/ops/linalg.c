@@ -163,8 +163,8 @@ static Ox lower_addbmm(Op *op)
     Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
         return POISON;
-    Ox product = product_of(op, a, b), axes = ints(op, 0);
-    return scaled_sum(op, c, ox_with(op, "ReduceSum", INPUTS(product, axes), INT("keepdims", 0)));
+    Ox product = product_of(op, a, b);
+    return scaled_sum(op, c, reduce(op, "ReduceSum", product, &(Axes){ .n = 1, .at = { 0 } }, false));
 }
 
 static Ox lower_addmv(Op *op)

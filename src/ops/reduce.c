@@ -5,9 +5,20 @@
 
 /* ---- the common shape of a reduction ---- */
 
+/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same. */
+static bool sums_in_32(const char *name, Ox x)
+{
+    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0;
+    return sums && ox_ok(x) && dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;
+}
+
 Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     int64_t at[MAX_RANK];
+    if (sums_in_32(name, x)) {
+        Ox wide = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
+        return ox_ok(wide) ? ox_cast(op->g, wide, ox_dtype(x)) : POISON;
+    }
     Attr keepdims = INT("keepdims", keep);
     if (axes->n == ox_rank(x) || axes->n == 0)
         return ox_make(op->g, name, INPUTS(x), &keepdims, 1);
