@@ -157,17 +157,34 @@ typedef struct Waiting {
 /* What one node of several is worth, and one alone; what is too much to compute, and to try. */
 enum { NODE_BYTES = 64 << 10, LONE_NODE_BYTES = 16 << 10, MOST_WORK = 1 << 26, MOST_TRIED = 1 << 20 };
 
-static Cost cost_of(Rewrite *rw, Ox v)
+/* How many of n's inputs read the bytes that input i reads; 0 when an earlier one does. */
+static uint64_t reads_of(const Node *n, int i)
+{
+    uint64_t reads = 0;
+    for (int k = 0; k < n->n_in; k++) {
+        const Const *a = n->in[i]->k, *b = n->in[k] ? n->in[k]->k : NULL;
+        if (!b || a->bytes.src != b->bytes.src || a->bytes.off != b->bytes.off)
+            continue;
+        if (k < i)
+            return 0;
+        reads++;
+    }
+    return reads;
+}
+
+/* What it takes to have input i of n. */
+static Cost cost_of(Rewrite *rw, const Node *n, int i)
 {
     Waiting *w = rw->arg;
+    Ox v = n->in[i];
     const Cost *waits = map_get(&w->costs, v);
     if (waits)
         return *waits;
     const Cost *made = map_get(&w->costs, v->k->bytes.src);
     uint64_t numel = (uint64_t)const_numel(v->k), bytes = dtype_bytes(v->k->dtype, numel);
-    uint64_t uses = storage_uses(rw, v->k), parts = (uintptr_t)map_get(&w->parts, v->k);
-    bool mine = uses <= 1 || uses == parts;
-    return (Cost){ .value = v, .freed = mine ? bytes / (parts ? parts : 1) : 0, .work = made ? made->work : numel, .shared = !mine && bytes > FOLD_NUMEL };
+    uint64_t uses = storage_uses(rw, v->k), parts = (uintptr_t)map_get(&w->parts, v->k), reads = reads_of(n, i);
+    bool mine = uses <= 1 || uses == parts || uses == reads;
+    return (Cost){ .value = v, .freed = mine ? bytes / (parts ? parts : 1) : 0, .work = made ? made->work : numel, .shared = !mine && reads && bytes > FOLD_NUMEL };
 }
 
 /* The inputs' costs and its own. */
@@ -178,7 +195,7 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
-        Cost c = cost_of(rw, n->in[i]);
+        Cost c = cost_of(rw, n, i);
         out->freed += c.freed;
         out->work += c.work;
         out->nodes += c.nodes;

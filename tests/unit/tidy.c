@@ -479,6 +479,15 @@ static void a_weight_that_is_used_in_parts_is_cut(void **state)
                               "Sub(%8, %13)\nNeg(\"all\": float32[2,50,100])\n");
 }
 
+/* The shifts of anchors: all uses are of the node that goes. */
+static void a_weight_that_one_node_reads_twice_is_its_own(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,60,100"), w = weight(g, "w", DIMS(30, 100));
+    graph_output(g, ox_g(g, "Add", x, ox_g_with(g, "Concat", INPUTS(w, w), INT("axis", 0))), str_of(*state, "y"));
+    assert_tidied(g, &newest, "Add(%x, \"w.concat\": float32[60,100])\n");
+}
+
 static void what_depends_on_weights_only_is_a_recipe(void **state)
 {
     Ctx *cx = *state;
@@ -611,7 +620,7 @@ int main(void)
         TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
         TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
-        TEST(a_weight_that_is_used_in_parts_is_cut), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
+        TEST(a_weight_that_is_used_in_parts_is_cut), TEST(a_weight_that_one_node_reads_twice_is_its_own), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
         TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
     };
