@@ -130,7 +130,7 @@ static bool report_refusals(Ctx *cx, int opset)
     Buf b = buf_new(cx);
     for (size_t i = 0; i < cx->refusals.n; i++) {
         Str op = cx->refusals.at[i].op;
-        if (!op || map_find(&said, op))
+        if (!op || cx->refusals.at[i].unreached || map_find(&said, op))
             continue;
         map_put(cx, &said, op, NULL);
         buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported", b.n ? "\n" : "", op->s, opset);

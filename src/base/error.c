@@ -318,8 +318,16 @@ void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...)
             return;
     }
     keep_begin(cx);
-    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL });
+    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL, false });
     keep_end(cx);
+}
+
+void refuse_unreached(Ctx *cx, SourceId id, Str op, const char *why)
+{
+    size_t n = cx->refusals.n;
+    refuse(cx, id, op, "%s", why);
+    if (cx->refusals.n > n)
+        cx->refusals.at[n].unreached = true;
 }
 
 void refuse_hint(Ctx *cx, const char *fmt, ...)

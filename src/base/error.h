@@ -64,6 +64,7 @@ void fail_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* An unsupported operator: noted (all of them, each once per place), evaluation goes on with a placeholder. Makes
  * the conversion fail at its end with the whole list. `op` is the operator's name as users search for it. */
 void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...) PRINTF_LIKE(4, 5);
+void refuse_unreached(Ctx *cx, SourceId id, Str op, const char *why);                 /* the same of a call that the run did not get to */
 void refuse_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);     /* for the refusal just made */
 /* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused; error_text prints the list. */
 bool refusals_fail(Ctx *cx);
@@ -76,7 +77,7 @@ MUST_USE bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what);
 typedef enum { NOTE_ASSUMED, NOTE_ADDED, NOTE_DROPPED, NOTE_CHANGED, NOTE_INFO /* only with -v */ } NoteKind;
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-typedef struct Refusal { Str op; SourceId at; Str text, hint; } Refusal;
+typedef struct Refusal { Str op; SourceId at; Str text, hint; bool unreached; /* the run did not get there, the program may */ } Refusal;
 typedef struct Note { NoteKind kind; Str text; } Note;
 
 typedef struct Error {

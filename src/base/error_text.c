@@ -96,7 +96,7 @@ static void put_refusals(Ctx *cx, Buf *b)
         const Refusal *r = &cx->refusals.at[i];
         const char *op = r->op ? r->op->s : "?", *text = r->text->s;
         bool names_itself = strncmp(text, op, strlen(op)) == 0 && text[strlen(op)] == ':';     /* as op_refuse does */
-        buf_fmt(b, "\n  %s%s%s", names_itself ? "" : op, names_itself ? "" : ": ", text);
+        buf_fmt(b, "\n  %s%s%s%s", r->unreached ? "if the program gets there, " : "", names_itself ? "" : op, names_itself ? "" : ": ", text);
         put_place(cx, b, r->at, "    ");
         if (r->hint)
             buf_fmt(b, "\n    try: %s", r->hint->s);

@@ -43,6 +43,9 @@ typedef struct Growing { List *list; ItemType item; } Growing;
 /* A key that a trip set in a dict of some carried thing's shape, or removed: from the next run on it may be there. */
 typedef struct OpenKey { Dict *dict; Value key, entry; } OpenKey;
 
+/* Something inside a carried thing's shape, which is more than it was from the next run on: None or a value, one of several strings. */
+typedef struct Wider { Cell *place; Value v; } Wider;
+
 typedef struct Loop {
     Eval *ev;
     const LoopPlan *plan;
@@ -50,6 +53,7 @@ typedef struct Loop {
     VEC(Leaf) leaves;
     VEC(Growing) growing;
     VEC(OpenKey) keys;
+    VEC(Wider) wider;
     VEC(List *) lost;               /* lists that nobody may read behind the loop */
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;

@@ -399,11 +399,14 @@ static bool stack_growing(Loop *l)
     return true;
 }
 
-static void open_keys(Loop *l)
+/* What the run found inside of shapes. */
+static void widen_shapes(Loop *l)
 {
     for (size_t i = 0; i < l->keys.n; i++)
         dict_set(l->ev->cx, l->keys.at[i].dict, l->keys.at[i].key, l->keys.at[i].entry);
-    l->keys.n = 0;
+    for (size_t i = 0; i < l->wider.n; i++)
+        cell_init(l->wider.at[i].place, l->wider.at[i].v);
+    l->keys.n = l->wider.n = 0;
 }
 
 bool loop_first_values(Loop *l, size_t from)
@@ -415,7 +418,7 @@ bool loop_first_values(Loop *l, size_t from)
     }
     if (!stack_growing(l))
         return false;
-    open_keys(l);
+    widen_shapes(l);
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         Storage *st = k->what;

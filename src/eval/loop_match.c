@@ -178,55 +178,62 @@ static void check_counting(Loop *l, Leaf *leaf, Value after)
     }
 }
 
-/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
-static bool found_optional(Loop *l, Carried *k, Value before, Value v)
+/* From the next run on *place, in k's shape, is v. What lies in a container there is set once this run is undone. */
+static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
 {
-    Value value = before;
-    if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
-        return loop_give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
-    k->shape = val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value);
     k->reshaped = l->again = true;
+    if (place != &k->shape)
+        return vec_push(l->ev->cx, &l->wider, (Wider){ (Cell *)place, v });
+    k->shape = v;
     return true;
 }
 
-static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next);
+/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
+static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
+{
+    Value before = *place, value = before;
+    if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
+        return loop_give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+    return make_wider(l, k, place, val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value));
+}
+
+static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next);
 
 static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
 {
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, val_present(v))))
         return false;
     if (v.tag != V_NONE)
-        return match(l, k, before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
+        return match(l, k, (Value *)&before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
     *next += count_leaves(before->value);       /* they stay what they are */
     return true;
 }
 
 /* A string before the loop, another one after a trip: from the next run on which of all these it is is carried. */
-static bool match_option(Loop *l, Carried *k, Value before, Value v, size_t *next)
+static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
+    Value before = *place;
     Values all;
     if (!options_join(cx, before, v, &all))
         return cannot_match(l, before, v);
     if (before.tag == V_CHOICE && (int64_t)all.n == before.choice->n)
         return widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, option_index(l->g, v, &all)));
-    if (k->shape.tag != before.tag || k->shape.any != before.any)
-        return loop_give_up(l, str_of(cx, "a string inside a list, tuple, dict or object is another one after a trip"));
-    k->shape = val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all));
-    return k->reshaped = l->again = true;
+    return make_wider(l, k, place, val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all)));
 }
 
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
 /* Go through v, the value after the body, along the value before it. */
-static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
+static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Graph *g = l->g;
+    Value before = *place;
     bool ok = true;
     if (before.tag == V_MAYBE)
         return match_maybe(l, k, before.maybe, v, next);
-    if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)) && k->shape.tag == before.tag && k->shape.any == before.any)
-        return found_optional(l, k, before, v);
+    if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)))
+        return found_optional(l, k, place, v);
     if (container_lost(v))
         return loop_give_up(l, container_lost(v));
     if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
@@ -247,7 +254,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
     }
     if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
         for (int64_t i = 0; ok && !k->reshaped && i < v.tuple->n; i++)
-            ok = match(l, k, before.tuple->at[i], v.tuple->at[i], next);
+            ok = match(l, k, &before.tuple->at[i], v.tuple->at[i], next);
         return ok;
     }
     if (before.tag == V_LIST && v.tag == V_LIST) {
@@ -258,7 +265,7 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
         if (v.list->stacked || before.list->n != v.list->n)
             return loop_found_growing(l, k, before.list, v.list);
         for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
-            ok = match(l, k, before.list->at[i].v, v.list->at[i].v, next);
+            ok = match(l, k, &before.list->at[i].v, v.list->at[i].v, next);
         return ok;
     }
     if (before.tag == V_DICT && v.tag == V_DICT)
@@ -266,11 +273,11 @@ static bool match(Loop *l, Carried *k, Value before, Value v, size_t *next)
     if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path && before.obj->cls == v.obj->cls) {
         ok = own_container(l, k, v.obj, v.obj->born);
         for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
-            ok = match(l, k, before.obj->slot[i].v, v.obj->slot[i].v, next);
+            ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
         return ok;
     }
     if (val_is_option(before) && val_is_option(v) && (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
-        return match_option(l, k, before, v, next);
+        return match_option(l, k, place, v, next);
     if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
         return true;
     return cannot_match(l, before, v);
@@ -294,7 +301,7 @@ static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *afte
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
         return false;
     if (after)
-        return match(l, k, before->value, val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
+        return match(l, k, (Value *)&before->value, val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
     *next += count_leaves(before->value);       /* they stay what they are */
     return true;
 }
@@ -320,7 +327,7 @@ static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
         else if (!after || val_is_maybe_key(after->v))
             ok = found_key(l, k, before, key, was, true);
         else
-            ok = match(l, k, was, after->v, next);
+            ok = match(l, k, &before->at[i].val.v, after->v, next);
     }
     for (int64_t i = 0; ok && i < v->n; i++)
         if (!dict_find(cx, before, v->at[i].key))
@@ -353,5 +360,5 @@ bool loop_check(Loop *l, const Change *c)
         now = (Value){ .tag = V_DICT, .dict = c->what };
     if (k->kind == CHANGE_CELL)
         now = ((const Cell *)c->what)->v;
-    return match(l, k, k->shape, now, &next);
+    return match(l, k, &k->shape, now, &next);
 }

@@ -1,7 +1,7 @@
 /* scan.c - every operator reachable from forward that nobody can convert, so that one run lists them all.
  *
  * Looks at code, not at values: arms that are not taken count too. So it only adds to a conversion that has failed for an
- * unsupported operator already. Calls of methods are followed by name through every class that the program has named. */
+ * unsupported operator already, and what it adds is told as what the program may get to. Calls of methods are followed by name through every class that the program has named. */
 #include "eval/internal.h"
 
 typedef struct Scan {
@@ -42,10 +42,7 @@ static void refuse_op(Scan *s, const Expr *e)
     Where here = { .kind = WHERE_STATEMENT, .text = s->fn->text, .start = e->start, .end = e->end };
     Where *before = cx->at;
     cx->at = &here;
-    if (why)
-        refuse(cx, where_intern(cx), e->op, "%s", why);
-    else
-        refuse(cx, where_intern(cx), e->op, "pt2onnx does not know this operator");
+    refuse_unreached(cx, where_intern(cx), e->op, why ? why : "pt2onnx does not know this operator");
     cx->at = before;
 }
 

@@ -442,3 +442,18 @@ def test_a_complex_number_is_a_result(tmp_path):
     path = tmp_path / "model.onnx"
     assert "has a last axis of 2" in oracle.converted(save(GivesComplex(), tmp_path), path, "-i", "x:float32[2]").stderr
     assert oracle.session(path).run(["output.0"], {"x": torch.rand(2).numpy()})[0].tolist() == [2.0, 4.0]
+
+
+class MayFollow(nn.Module):
+    def forward(self, x):
+        y = torch.linalg.ldl_factor(x @ x.t())[0]
+        if y.size(0) > 3:
+            y = torch.linalg.eigvals(y).real
+        return y
+
+
+def test_what_may_follow_a_missing_operator_is_told_apart(tmp_path):
+    """After a missing operator nobody knows which arms are taken."""
+    said = refused(MayFollow(), tmp_path, "-i", "x:float32[3,3]")
+    assert "Exporting the operator 'aten::linalg_ldl_factor'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
+    assert "if the program gets there, aten::linalg_eigvals" in said
