@@ -53,6 +53,11 @@ bool must_be_set(Eval *ev, Value v)
         return true;
     if (u && u->branch)
         return facts_take_branch(ev->cx, u->at, u->why);
+    if (u && u->text) {
+        fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s);
+        fail_hint(ev->cx, "compare or look up the numbers themselves; or convert the methods that this one calls (--method, --module) and keep the texts outside");
+        return false;
+    }
     return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
 }
 

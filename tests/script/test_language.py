@@ -457,3 +457,22 @@ def test_what_may_follow_a_missing_operator_is_told_apart(tmp_path):
     said = refused(MayFollow(), tmp_path, "-i", "x:float32[3,3]")
     assert "Exporting the operator 'aten::linalg_ldl_factor'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
     assert "if the program gets there, aten::linalg_eigvals" in said
+
+
+class Hypotheses(nn.Module):
+    """As torchaudio's RNNTBeamSearch tells its hypotheses apart: by the text of their tokens."""
+    def forward(self, x):
+        best: Dict[str, int] = {}
+        for i in range(3):
+            key = str([int(x[i].argmax())])
+            if key in best:
+                best[key] += 1
+            else:
+                best[key] = 1
+        return len(best)
+
+
+def test_texts_of_numbers_that_only_the_running_model_knows(tmp_path):
+    said = refused(Hypotheses(), tmp_path, "-i", "x:float32[3,3]")
+    assert "looks at a text that holds what only the running model knows" in said and "key = str([int(x[i].argmax())])" in said
+    assert "look up the numbers themselves" in said and "--method" in said
