@@ -1,12 +1,13 @@
 /* scan.c - every operator reachable from forward that nobody can convert, so that one run lists them all.
  *
  * Looks at code, not at values: arms that are not taken count too. So it only adds to a conversion that has failed for an
- * unsupported operator already, and what it adds is told as what the program may get to. Calls of methods are followed by name through every class that the program has named. */
+ * unsupported operator already, and what it adds is told as what the program may get to, but for the entry's own statements. Calls of methods are followed by name through every class that the program has named. */
 #include "eval/internal.h"
 
 typedef struct Scan {
     Eval *ev;
     const Function *fn;             /* being looked at */
+    int inside;                     /* branches and loops around */
     Map seen;                       /* functions, operators' names, classes, objects */
     VEC(const Function *) todo;
     VEC(const ClassDef *) classes;  /* of the objects that the root holds */
@@ -42,7 +43,11 @@ static void refuse_op(Scan *s, const Expr *e)
     Where here = { .kind = WHERE_STATEMENT, .text = s->fn->text, .start = e->start, .end = e->end };
     Where *before = cx->at;
     cx->at = &here;
-    refuse_unreached(cx, where_intern(cx), e->op, why ? why : "pt2onnx does not know this operator");
+    why = why ? why : "pt2onnx does not know this operator";
+    if (s->inside == 0 && s->fn == s->ev->p->entry)
+        refuse(cx, where_intern(cx), e->op, "%s", why);
+    else
+        refuse_unreached(cx, where_intern(cx), e->op, why);
     cx->at = before;
 }
 
@@ -119,8 +124,10 @@ static void scan_stmt(Scan *s, const Stmt *st)
     for (uint32_t i = 0; i < st->n_values; i++)
         scan_expr(s, st->values[i]);
     scan_function(s, st->def);
+    s->inside++;
     scan_block(s, &st->body);
     scan_block(s, &st->other);
+    s->inside--;
 }
 
 static void scan_block(Scan *s, const Block *b)
