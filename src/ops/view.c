@@ -210,14 +210,17 @@ static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
     return same;
 }
 
-/* Those of the axes whose size may or may not be 1. */
-static Axes open_axes(Op *op, Ox x, const Axes *axes)
+/* Those of the axes whose size may or may not be 1; may one of them be more? */
+static Axes open_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 {
     Axes open = { 0 };
     Dim one = dim_int(op->cx, 1);
+    *wide = false;
     for (int i = 0; i < axes->n; i++)
-        if (dim_eq(op->cx, ox_dim(x, axes->at[i]), one) == UNKNOWN && dim_le(op->cx, ox_dim(x, axes->at[i]), one) != YES)
+        if (dim_eq(op->cx, ox_dim(x, axes->at[i]), one) == UNKNOWN) {
             open.has[axes->at[i]] = true, open.at[open.n++] = axes->at[i];
+            *wide = *wide || dim_le(op->cx, ox_dim(x, axes->at[i]), one) != YES;
+        }
     return open;
 }
 
@@ -237,8 +240,9 @@ static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
 
 static Ox squeeze(Op *op, Ox x, const Axes *axes)
 {
-    Axes open = open_axes(op, x, axes);
-    bool varies = open.n > 0 && !op->g->up && rank_may_vary(op->cx) && !keeps_as_recorded(op, x, axes);
+    bool wide;
+    Axes open = open_axes(op, x, axes, &wide);
+    bool varies = wide && !op->g->up && rank_may_vary(op->cx) && !keeps_as_recorded(op, x, axes);
     return varies ? squeeze_as_it_runs(op, x, axes, &open) : squeeze_axes(op, x, axes);
 }
 
@@ -600,7 +604,7 @@ static bool bound(Op *op, const char *name, Dim size, Dim deflt, Dim *out)
         return *out = deflt, true;
     Dim d = arg_dim_expr(op, name);
     int64_t v;
-    if (dim_known(d, &v) && v >= INT64_MAX - 1)
+    if (dim_known(d, &v) && v == INT64_MAX)
         return *out = size, true;
     *out = dim_max(cx, dim_int(cx, 0), dim_min(cx, from_front(cx, d, size), size));
     return true;
@@ -694,9 +698,9 @@ static Ox narrow_rows(Op *op, Ox x, int *axis)
 
 static Ox lower_narrow_tensor(Op *op)
 {
-    int axis = 0;
+    int axis;
     Ox x = arg(op, "self"), rows = narrow_rows(op, x, &axis);
-    return ox_with(op, "Gather", INPUTS(x, rows), INT("axis", axis));
+    return ox_ok(rows) ? ox_with(op, "Gather", INPUTS(x, rows), INT("axis", axis)) : POISON;
 }
 
 static Ox write_narrow_tensor(Op *op, Ox base, Ox part)

@@ -524,23 +524,6 @@ def test_a_size_that_the_program_fixes_is_told():
     assert dims(model.graph.input[0]) == [2, 3]
 
 
-def test_a_size_that_the_trace_has_squeezed_stays_1():
-    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="the trace has squeezed dimension 0"):
-        model = checked(lambda x: x.squeeze(0).cumsum(0), torch.ones(1, 3), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "m"}})
-    assert dims(model.graph.input[0]) == [1, "m"] and dims(model.graph.output[0]) == ["m"]
-    with pytest.raises(RuntimeError, match="which of the dimensions of unknown size are 1"):
-        exported(lambda x: x.squeeze().cumsum(0), torch.ones(1, 3), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "m"}})
-
-
-@pytest.mark.parametrize("dim", [(), (0,), (1,), (-1,)])
-def test_a_size_that_may_be_1_is_squeezed_as_the_model_runs(dim):
-    squeeze = lambda x: x.squeeze(*dim) * 2
-    model = checked(squeeze, torch.ones(1, 3), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "m"}})
-    assert dims(model.graph.input[0]) == ["n", "m"] and len(dims(model.graph.output[0])) == squeeze(torch.ones(1, 3)).dim()
-    for shape in ((1, 3), (2, 3), (2, 1), (1, 1)):
-        agrees(model, squeeze, torch.randn(*shape))
-
-
 def test_open_sizes_that_must_divide():
     with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="can be divided by 2"):
         model = checked(lambda x: torch.pixel_unshuffle(x, 2), torch.ones(1, 2, 4, 6), input_names=["x"], dynamic_axes={"x": {2: "h", 3: "w"}})

@@ -6,8 +6,9 @@ import onnx
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.export import Dim
 
-from scripted import refused, same
+from scripted import kinds, oracle, refused, same
 
 OPEN = ("-i", "x:float32[N,M,K]")
 RUNS = [(torch.randn(*shape),) for shape in ((2, 1, 4), (2, 3, 4), (1, 1, 4), (1, 3, 1), (1, 1, 1), (1, 0, 2))]
@@ -57,6 +58,22 @@ def test_the_running_model_decides(module, tmp_path):
     assert "has another rank in some runs of the model" in done.stderr and "assumed" not in done.stderr
 
 
+class Part(nn.Module):
+    """The first axis has 1 row, or none."""
+
+    def forward(self, x):
+        return torch.squeeze(x[:1], (0, 1)) + 1
+
+
+def test_an_axis_of_one_row_or_none(tmp_path):
+    same(Part(), tmp_path, RUNS + [(torch.randn(0, 1, 2),)], *OPEN)
+
+
+def test_known_sizes_have_one_rank(tmp_path):
+    done, nodes = same(One(), tmp_path, RUNS[:1], "-i", "x:float32[N,1,4]")
+    assert done.stderr == "" and nodes == ["Squeeze"]
+
+
 def test_the_file_states_the_usual_rank(tmp_path):
     same(One(), tmp_path, RUNS, *OPEN)
     output = onnx.load(str(tmp_path / "model.onnx")).graph.output[0]
@@ -68,8 +85,8 @@ def test_squeeze_of_all_is_one_node_at_every_opset(opset, tmp_path):
     class All(nn.Module):
         def forward(self, x):
             return x.squeeze()
-    _, kinds = same(All(), tmp_path, RUNS, *OPEN, "--opset", opset)
-    assert kinds == ["Squeeze"]
+    _, nodes = same(All(), tmp_path, RUNS, *OPEN, "--opset", opset)
+    assert nodes == ["Squeeze"]
 
 
 class Asked(nn.Module):
@@ -79,8 +96,8 @@ class Asked(nn.Module):
 
 
 def test_what_asks_for_the_rank_is_told_by_an_assumption(tmp_path):
-    done, kinds = same(Asked(), tmp_path, [(torch.randn(2, 3, 4),)], *OPEN)
-    assert "dimension 1 (M) is not 1, squeeze keeps it; give its size with -i if it is" in done.stderr and "If" not in kinds
+    done, nodes = same(Asked(), tmp_path, [(torch.randn(2, 3, 4),)], *OPEN)
+    assert "dimension 1 (M) is not 1, squeeze keeps it; give its size with -i if it is" in done.stderr and "If" not in nodes
 
 
 class Joined(nn.Module):
@@ -108,5 +125,22 @@ def test_a_dim_that_the_model_computes(options, tmp_path):
     assert "has another rank in some runs of the model" in done.stderr
 
 
+def test_a_computed_dim_of_a_row(tmp_path):
+    runs = [(torch.randn(n), torch.tensor([at, 0])) for n in (1, 3) for at in (0, -1)]
+    same(Computed(), tmp_path, runs, "-i", "x:float32[N]", "-i", "at:int64[2]")
+
+
 def test_a_computed_dim_needs_opset_13(tmp_path):
     assert "needs ONNX opset 13, the target is 12" in refused(Computed(), tmp_path, *OPEN, "-i", "at:int64[2]", "--opset", "12")
+
+
+@pytest.mark.parametrize("shape, dim, nodes", [((2, 3, 4), 1, ["Identity"]), ((2, 1, 4), (0, 1), ["Squeeze"])])
+def test_an_exported_program_holds_for_sizes_that_are_not_1(shape, dim, nodes, tmp_path):
+    class Named(nn.Module):
+        def forward(self, x):
+            return torch.squeeze(x, dim)
+    program = torch.export.export(Named(), (torch.randn(*shape),), dynamic_shapes=({0: Dim("N"), **({1: Dim("M")} if shape[1] > 1 else {})},))
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    done = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert "is not 1, squeeze keeps it" in done.stderr and "another rank" not in done.stderr
+    assert kinds(tmp_path / "model.onnx") == nodes
