@@ -35,6 +35,8 @@ static Graph *scan_body(Op *op, const Running *r, const Dim *rest, int n_rest, S
     return ctx_failed(op->cx) ? NULL : body.g;
 }
 
+static bool scan_axis(Op *op, Running *r, StepFn step);
+
 /* ONNX Runtime has no Scan of no steps: where the axis may be empty, a step on the start itself goes first and is cut off again. */
 static Ox with_first_step(Op *op, const Running *r)
 {
@@ -45,16 +47,40 @@ static Ox with_first_step(Op *op, const Running *r)
     return concat_axis(op, (const Ox[]){ first, r->x }, 2, r->axis);
 }
 
+/* ONNX Runtime's Scan of an empty tensor along another axis than the first divides by zero: where a step may be empty, the axis is put first. */
+static bool first_axis(Op *op, Running *r, StepFn step)
+{
+    int front[MAX_RANK] = { r->axis }, back[MAX_RANK], n = 1, rank = ox_rank(r->x);
+    for (int i = 0; i < rank; i++)
+        if (i != r->axis)
+            front[n++] = i;
+    for (int i = 0; i < rank; i++)
+        back[front[i]] = i;
+    Running turned = *r;
+    turned.x = permute_to(op, r->x, front, rank);
+    turned.axis = 0;
+    if (!ox_ok(turned.x) || !scan_axis(op, &turned, step))
+        return false;
+    for (int i = 0; i < r->n; i++)
+        r->out[i] = permute_to(op, turned.out[i], back, rank);
+    return !ctx_failed(op->cx);
+}
+
 static bool scan_axis(Op *op, Running *r, StepFn step)
 {
     Dim rest[MAX_RANK], size = ox_dim(r->x, r->axis), one = dim_int(op->cx, 1);
     int n_rest = 0;
-    bool maybe_empty = dim_le(op->cx, one, size) != YES;
+    bool maybe_empty = dim_le(op->cx, one, size) != YES, empty_step = false;
     int64_t in_axes[] = { r->axis, 0 }, out_axes[] = { r->axis, r->axis };
     Ox in[MAX_STATES + 2], made[2 * MAX_STATES];
     for (int i = 0; i < ox_rank(r->x); i++)
-        if (i != r->axis)
-            rest[n_rest++] = ox_dim(r->x, i);
+        if (i != r->axis) {
+            rest[n_rest] = ox_dim(r->x, i);
+            empty_step = empty_step || dim_le(op->cx, one, rest[n_rest]) != YES;
+            n_rest++;
+        }
+    if (empty_step && r->axis > 0)
+        return first_axis(op, r, step);
     for (int i = 0; i < r->n; i++)
         in[i] = expand_dims(op, r->start[i], rest, n_rest);
     in[r->n] = maybe_empty ? with_first_step(op, r) : r->x;
