@@ -193,6 +193,215 @@ class Masked(nn.Module):
         return y, torch.where(x > 1.0, x, -x), x.masked_fill(x < 0.5, 9.0)
 
 
+@network((9,))
+class Perceptron(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(9, 6), nn.BatchNorm1d(6), nn.GELU(), nn.Dropout(0.3), nn.Linear(6, 4))
+
+    def forward(self, x):
+        y = self.body(x)
+        return y.softmax(-1), y.argmax(-1), y.max(-1)[0] > 0.1
+
+
+@network((5, 4), least=RNN_LEAST)
+class BothWays(nn.Module):
+    """Two layers in both directions, their last states joined."""
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.head = nn.GRU(4, 3, num_layers=2, bidirectional=True, batch_first=True), nn.Linear(6, 2)
+
+    def forward(self, x):
+        y, h = self.rnn(x)
+        return self.head(y.mean(1)), torch.cat([h[-2], h[-1]], 1)
+
+
+@network((5, 4))
+class Cells(nn.Module):
+    """An LSTM by its cell, which is no operator of ONNX: a batch of 0 runs."""
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(4, 3)
+
+    def forward(self, x):
+        h, c = torch.zeros(x.size(0), 3), torch.zeros(x.size(0), 3)
+        for i in range(5):
+            h, c = self.cell(x[:, i], (h, c))
+        return h, c
+
+
+@network((5, 8), (5,))
+class Padded(nn.Module):
+    """What is padding is no key of any query."""
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x, y):
+        return self.attention(x, x, x, key_padding_mask=(y > 2.0) & (torch.arange(5) > 0), attn_mask=torch.ones(5, 5).triu(1) > 0, need_weights=False)[0]
+
+
+@network((5, 8), (3, 8))
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+
+    def forward(self, x, y):
+        return self.layer(x, y)
+
+
+@network((3, 10, 14))
+class UNet(nn.Module):
+    """Up to the size that the way down had, odd sizes too."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 6, 3, padding=1), nn.Conv2d(6, 6, 3, padding=1)
+        self.up, self.last = nn.Conv2d(12, 4, 1), nn.Conv2d(8, 2, 1)
+
+    def forward(self, x):
+        a = F.relu(self.first(x))
+        b = F.relu(self.second(F.max_pool2d(a, 2)))
+        c = F.relu(self.third(F.max_pool2d(b, 2)))
+        b = F.relu(self.up(torch.cat([b, F.interpolate(c, size=b.shape[2:], mode="nearest")], 1)))
+        return self.last(torch.cat([a, F.interpolate(b, size=a.shape[2:], mode="bilinear", align_corners=True)], 1))
+
+
+@network((8, 6, 6))
+class Normalised(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.group, self.instance, self.layer = nn.GroupNorm(4, 8), nn.InstanceNorm2d(8, affine=True), nn.LayerNorm([6, 6])
+
+    def forward(self, x):
+        return self.group(x), self.instance(x), self.layer(x), F.local_response_norm(x, 3), F.instance_norm(x.flatten(2))
+
+
+@network((4, 9))
+class Sound(nn.Module):
+    """Convolutions along time, gated, down and up."""
+    def __init__(self):
+        super().__init__()
+        self.gated, self.up = nn.Conv1d(4, 8, 3, dilation=2), nn.ConvTranspose1d(4, 2, 4, stride=2, padding=1)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        y = self.norm(F.glu(self.gated(F.pad(x, (4, 0))), 1)) + x
+        return torch.tanh(self.up(y)), F.adaptive_max_pool1d(y, 3), F.avg_pool1d(y, 2, ceil_mode=True)
+
+
+@network((4, 8, 8))
+class Windows(nn.Module):
+    """Attention within windows of shifted images."""
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(4, 12)
+
+    def forward(self, x):
+        b = x.size(0)
+        x = torch.roll(x.permute(0, 2, 3, 1), (-2, -2), (1, 2))
+        x = x.view(b, 2, 4, 2, 4, 4).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, 4)
+        q, k, v = self.qkv(x).chunk(3, -1)
+        x = (q @ k.transpose(1, 2) * 0.5).softmax(-1) @ v
+        x = x.view(b, 2, 2, 4, 4, 4).permute(0, 1, 3, 2, 4, 5).reshape(b, 8, 8, 4)
+        return torch.roll(x, (2, 2), (1, 2)).permute(0, 3, 1, 2)
+
+
+@network((5, 6, 6))
+class Detector(nn.Module):
+    """One box a cell, the best of each image, and of those the ones that no better one covers."""
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Conv2d(5, 5, 1)
+
+    def forward(self, x):
+        scores, parts = self.head(x).flatten(2).transpose(1, 2).split([1, 4], -1)
+        at = torch.arange(6.0)
+        centres = torch.stack([at.repeat(6), at.repeat_interleave(6)], -1)
+        middle, half = centres + parts[..., :2].tanh(), parts[..., 2:].exp().clamp(max=4.0)
+        boxes = torch.cat([middle - half, middle + half], -1)
+        best, which = scores.squeeze(-1).sigmoid().topk(8, 1)
+        boxes = boxes.gather(1, which.unsqueeze(-1).expand(-1, -1, 4))
+        low = torch.max(boxes[:, :, None, :2], boxes[:, None, :, :2])
+        high = torch.min(boxes[:, :, None, 2:], boxes[:, None, :, 2:])
+        shared, area = (high - low).clamp(min=0).prod(-1), (boxes[..., 2:] - boxes[..., :2]).prod(-1)
+        covered = shared / (area[:, :, None] + area[:, None] - shared) > 0.4
+        keep = torch.ones_like(best, dtype=torch.bool)
+        for i in range(8):
+            keep = keep & ~(covered[:, i] & keep[:, i:i + 1] & (torch.arange(8) > i))
+        return boxes, best * keep, keep, boxes[keep]
+
+
+@network((6,), ints=5)
+class Scattered(nn.Module):
+    def forward(self, x):
+        counts = torch.zeros(x.size(0), 5).scatter_add(1, x, torch.ones(x.shape))
+        marks = torch.zeros(x.size(0), 5, dtype=torch.int64).scatter(1, x, 1)
+        total = torch.zeros(5).index_add(0, x[:, 0], torch.ones(x.size(0)))
+        table = torch.arange(10.0).view(5, 2)
+        last = table[x[:, -1]]
+        return counts, marks, total, last, table.index_select(0, x.flatten()), F.one_hot(x, 5), x.index_select(1, torch.tensor([3, 0]))
+
+
+@network((4,))
+class Written(nn.Module):
+    """Rows and columns are written by number."""
+    def forward(self, x):
+        rows = torch.arange(x.size(0))
+        y = x.clone()
+        y[rows, rows % 4] = 9.0
+        z = torch.zeros(x.size(0), 6)
+        z[:, 1:5] += x
+        z.index_fill_(1, torch.tensor([5]), 2.0)
+        return y, z, x[rows, (rows + 1) % 4], y.index_put((rows % 2,), x, accumulate=True)
+
+
+@network((5,))
+class InOrder(nn.Module):
+    """Sorted and summed, along the rows and along the batch."""
+    def forward(self, x):
+        values, at = x.sort(1)
+        down, which = x.sort(0, descending=True)
+        largest, where = x.cummax(1)
+        return values, at, down, which, x.argsort(1), x.cumsum(0), x.cumprod(1), largest, where, x.median(1)[0], torch.searchsorted(values, x * 0.9)
+
+
+@network((4,))
+class ByRow(nn.Module):
+    """What stays is decided by the data: of N rows M."""
+    def forward(self, x):
+        keep = x.sum(1) > 6.0
+        return x[keep], keep.nonzero(), x[keep].sum(0), torch.masked_select(x, x > 2.0)
+
+
+@network((6,), ints=9)
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean, self.sum = nn.EmbeddingBag(9, 4, mode="mean"), nn.EmbeddingBag(9, 4, mode="sum", padding_idx=0)
+
+    def forward(self, x):
+        return self.mean(x), self.sum(x)
+
+
+@network((3, 4))
+class Beams(nn.Module):
+    """The best of all beams of each batch, and the states that they came from."""
+    def forward(self, x):
+        b = x.size(0)
+        best, at = x.log_softmax(-1).view(b, -1).topk(3, 1)
+        beam, word = at.div(4, rounding_mode="floor"), at % 4
+        rows = (beam + torch.arange(b).unsqueeze(1) * 3).view(-1)
+        return best, word, x.view(-1, 4)[rows].view(b, 3, 4), x.view(-1, 4).index_select(0, rows)
+
+
+@network((32,))
+class Spectrum(nn.Module):
+    def forward(self, x):
+        s = torch.stft(x, 8, 4, window=torch.hann_window(8), return_complex=True)
+        return s.abs(), torch.fft.rfft(x).real, x.unfold(1, 8, 4).mean(-1)
+
+
 class Looped(nn.Module):
     """Scripted alone: the rows one by one, as often as there are rows."""
     def forward(self, x):
