@@ -1,4 +1,4 @@
-/* branch.h - what branches and loops share: running a piece of the program aside (arm.c), joining two of them (join.c), and values
+/* branch.h - what branches and loops share: running a piece of the program aside (arm.c), joining two of them (join*.c), and values
  * that cross the border (carry.c, liveness.c). */
 #ifndef PT2ONNX_EVAL_BRANCH_H
 #define PT2ONNX_EVAL_BRANCH_H

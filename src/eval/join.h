@@ -1,0 +1,46 @@
+/* join.h - the files of one join: join.c walks over what two arms have left, join_list.c and join_dict.c do lists and dicts. */
+#ifndef PT2ONNX_EVAL_JOIN_H
+#define PT2ONNX_EVAL_JOIN_H
+
+#include "eval/branch.h"
+
+enum { COLLECT, BUILD };
+
+typedef struct Same { Value made, from; } Same;
+
+typedef struct Join {
+    Eval *ev;
+    Arm *arm[2];                    /* then, else */
+    Value condition;
+    bool sizes;                     /* what cannot be joined is decided by assuming the condition: branch.c */
+    int walk, depth;
+    VEC(Ox) out[2];                 /* COLLECT: what each arm exports */
+    Ox *made;                       /* BUILD: outputs of the If, in the same order */
+    size_t next;
+    Map pairs;                      /* what became of each pair of things with identity, so that it survives */
+    VEC(Same) same;                 /* BUILD: lists, dicts and objects that were made for what may be another one */
+} Join;
+
+/* What an arm has that never set it. */
+static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT }; }
+/* What an arm that ended has made of `what`; NULL: it left it as it was. */
+const After *join_after(const Arm *a, const void *what);
+/* What t reads at the end of arm k. */
+Ox join_tensor_after(Join *j, int k, Tensor *t);
+/* Export a pair; BUILD gives the If's output. */
+Ox join_ox(Join *j, Ox a, Ox b);
+Value join_values(Join *j, Value a, Value b);
+/* A value that the arms do not agree about: reading it is the error. */
+Value join_never(const Join *j, const char *why);
+/* Something that both arms can see, and do not agree about: an error, or what a restart decides. */
+MUST_USE bool join_disagree(const Join *j, Str why);
+/* `made` stands in the place of one that was born then: if that is older than arm k, it may have other names. */
+void join_may_be(Join *j, int k, Value made, Value from, uint64_t born);
+
+/* Two that were chosen between (NULL: that arm has none), and one that both arms have changed. */
+Value join_lists(Join *j, List *a, List *b);
+MUST_USE bool join_list(Join *j, List *l);
+Value join_dicts(Join *j, Dict *a, Dict *b);
+MUST_USE bool join_dict(Join *j, Dict *d);
+
+#endif

@@ -1,0 +1,199 @@
+/* join_list.c - lists after two arms of a branch: item by item where both have as many, else one stacked list whose length the running
+ * model knows. */
+#include "eval/join.h"
+
+/* A list at the end of an arm; missing: the arm never set it. */
+typedef struct Side { const Value *at; int64_t n; Stacked *stacked; bool missing; } Side;
+
+static Side side_of(Ctx *cx, const List *l)
+{
+    Side s = { .stacked = l ? l->stacked : NULL, .missing = !l };
+    if (l)
+        s.at = list_values(cx, l, &s.n);
+    return s;
+}
+
+/* Within one of the two, not only between them. */
+static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
+{
+    bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]), t[1].elem && items_same_parts(cx, *item, t[1]) };
+    if (!item->parts) {
+        item->ragged = t[0].ragged || t[1].ragged;
+        return;
+    }
+    item->parts = items_copy(cx, item->parts);
+    for (size_t i = 0; i < item->parts->n; i++)
+        item->parts->at[i].ragged = (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) || (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
+}
+
+/* What both sides hold, when it can be stacked: dtype and rank are the same. Sizes may differ between the sides; within one they make
+ * the list a sequence. */
+static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
+{
+    ItemType t[2] = { { 0 }, { 0 } };
+    for (int k = 0; k < 2; k++) {
+        if (side[k].stacked)
+            t[k] = side[k].stacked->item;
+        else if (!side[k].missing && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+            return false;
+    }
+    if (!items_join(cx, t[0], t[1], item) || !item->elem)
+        return false;
+    set_ragged(cx, item, t);
+    return true;
+}
+
+/* A side's part i. */
+static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
+{
+    Values part;
+    return !item.parts ? v : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+}
+
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
+static Side side_after(Join *j, int k, const List *l);
+
+static Ox item_of_side(Join *j, int k, Value v, ItemType item)
+{
+    if (v.tag == V_TENSOR)
+        return join_tensor_after(j, k, v.t);
+    if (v.tag != V_LIST)
+        return carry_ox(j->arm[k]->g, v);
+    Side side = side_after(j, k, v.list);
+    return item.of ? whole_of_side(j, k, &side, item_inner(j->ev->cx, item), 0) : POISON;
+}
+
+static Ox column_of_side(Join *j, int k, Stacked *s, size_t i)
+{
+    Stacked *column = stacked_column(s, i);
+    const MapEntry *known = map_find(&j->arm[k]->read, column);
+    return known ? known->val : stacked_whole(j->ev, column);
+}
+
+static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
+{
+    ItemType type = item_column(item, i);
+    Graph *g = j->arm[k]->g;
+    const MadeOf *from = items_made_of(j->ev->cx, s->item, item);
+    Ox *at = from ? new_array(j->ev->cx, Ox, from[i].n + 1) : NULL;
+    if (!at)
+        return POISON;
+    for (size_t n = 0; n < from[i].n; n++)
+        at[n] = column_of_side(j, k, s, from[i].first + n);
+    if (from[i].whole)
+        return stacked_side_by_side(g, at, from[i].n, column_of_side(j, k, s, 0), type);
+    return type.ragged && !stacked_column(s, from[i].first)->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(at[0]), INT("axis", 0), INT("keepdims", 0)) : at[0];
+}
+
+/* Column i of one side as a tensor or sequence that arm k gives. */
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
+{
+    Graph *g = j->arm[k]->g;
+    ItemType type = item_column(item, i);
+    if (s->stacked)
+        return stacked_of_side(j, k, s->stacked, item, i);
+    Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
+    for (int64_t n = 0; at && n < s->n; n++)
+        at[n] = item_of_side(j, k, part_of(j->ev->cx, s->at[n], item, i), type);
+    return at ? stack_values(g, at, (size_t)s->n, type) : POISON;
+}
+
+/* One column of both sides. NULL in the first walk. */
+static Stacked *join_column(Join *j, const Side side[2], ItemType item, size_t i)
+{
+    Ctx *cx = j->ev->cx;
+    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item, i) : NULL;
+    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item, i) : NULL;
+    Ox made = join_ox(j, x, y);
+    ItemType type = item_column(item, i);
+    if (j->walk == COLLECT || !ox_ok(made))
+        return NULL;
+    type.type = type.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
+    return stacked_new(cx, type, made);
+}
+
+/* Lists of different lengths become one value each, and so one list whose length the running model knows. NULL in the first walk. */
+static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
+{
+    Ctx *cx = j->ev->cx;
+    size_t n = item.parts ? item.parts->n : 1;
+    Stacked **column = new_array(cx, Stacked *, n);
+    bool made = column != NULL;
+    if (item.parts)
+        item.parts = items_copy(cx, item.parts);
+    for (size_t i = 0; column && i < n; i++) {
+        column[i] = join_column(j, side, item, i);
+        made = made && column[i];
+        if (column[i] && item.parts)
+            item.parts->at[i] = column[i]->item;
+    }
+    Stacked *s = !made ? NULL : item.parts ? stacked_of_columns(cx, item, column) : column[0];
+    for (int k = 0; k < 2 && s; k++)
+        stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
+    return s;
+}
+
+static Side side_after(Join *j, int k, const List *l)
+{
+    const After *after = l ? join_after(j->arm[k], l) : NULL;
+    return after ? (Side){ after->items, after->n, after->stacked, false } : side_of(j->ev->cx, l);
+}
+
+/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
+Value join_lists(Join *j, List *a, List *b)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2] = { side_after(j, 0, a), side_after(j, 1, b) };
+    List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
+    ItemType item;
+    if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
+        if (!sides_alike(cx, side, &item))
+            return join_never(j, "the arms of a branch give lists of different lengths whose items differ in type");
+        Stacked *s = join_sides(j, side, item);
+        if (s)
+            list_stack(cx, l, s);
+    } else {
+        for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
+            list_append(cx, l, join_values(j, a ? side[0].at[i] : val_unset(), b ? side[1].at[i] : val_unset()));
+    }
+    Value made = { .tag = V_LIST, .list = l };
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            join_may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->born);
+    return made;
+}
+
+/* ---- a list that both arms can see ---- */
+
+static bool join_list_stacked(Join *j, List *l, const Side side[2])
+{
+    Ctx *cx = j->ev->cx;
+    ItemType item;
+    if (!sides_alike(cx, side, &item))
+        return join_disagree(j, str_fmt(cx, "a list has %lld items after one arm of a branch and %lld after the other, which are not of one type",
+                                   (long long)side[0].n, (long long)side[1].n));
+    Stacked *s = join_sides(j, side, item);
+    if (s)
+        list_become(cx, l, &(List){ .stacked = s });
+    return !ctx_failed(cx);
+}
+
+bool join_list(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2] = { side_after(j, 0, l), side_after(j, 1, l) };
+    for (int k = 0; k < 2; k++)
+        if (side[k].stacked && stacked_is_lost(side[k].stacked)) {
+            if (j->walk == BUILD)
+                list_become(cx, l, &(List){ .stacked = side[k].stacked });
+            return true;                        /* an error once somebody reads it */
+        }
+    if (side[0].stacked || side[1].stacked || side[0].n != side[1].n)
+        return join_list_stacked(j, l, side);
+    List *joined = list_new(cx, side[0].n, l->elem);
+    for (int64_t i = 0; i < side[0].n; i++)
+        list_append(cx, joined, join_values(j, side[0].at[i], side[1].at[i]));
+    if (j->walk == BUILD)
+        list_become(cx, l, joined);
+    return !ctx_failed(cx);
+}
