@@ -3,205 +3,9 @@
  * A row complex::NAME serves aten::NAME when an argument is complex (bind.c); what only moves elements about needs none. Parts
  * are read and put together by onnx/complex.c. Formulas are those of the textbook: where a part is infinite, they give NaN at times
  * where PyTorch's library gives an infinity. */
-#include "ops/internal.h"
+#include "ops/complex.h"
 
 #include <math.h>
-
-typedef struct Z { Ox re, im; } Z;
-
-/* ---- real parts ---- */
-
-static Ox sum(Op *op, Ox a, Ox b) { return ox(op, "Add", a, b); }
-static Ox less(Op *op, Ox a, Ox b) { return ox(op, "Sub", a, b); }
-static Ox times(Op *op, Ox a, Ox b) { return ox(op, "Mul", a, b); }
-static Ox over(Op *op, Ox a, Ox b) { return ox(op, "Div", a, b); }
-static Ox minus(Op *op, Ox a) { return ox(op, "Neg", a); }
-static Ox scaled(Op *op, Ox a, double by) { return ox(op, "Mul", a, number_like(op, by, a)); }
-static Ox zeros(Op *op, Ox a)
-{
-    Ox zero = number_like(op, 0, a), shape = ox_ok(a) ? ox_shape(op->g, a) : POISON;
-    return ox(op, "Expand", zero, shape);
-}
-
-/* atan2(y, x): the quadrant comes from the signs, of zeros too; runtimes have atan in float32 only. */
-static Ox angle_of(Op *op, Ox y, Ox x)
-{
-    Value args[] = { val_tensor(op->cx, y), val_tensor(op->cx, x) }, v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, "aten::atan2", args, 2) : val_poison();
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
-}
-
-/* ---- complex numbers ---- */
-
-static Z parts(Op *op, Ox v)
-{
-    if (!ox_ok(v))
-        return (Z){ POISON, POISON };
-    if (!dtype_is_complex(ox_dtype(v)))
-        return (Z){ v, zeros(op, v) };
-    Z z;
-    z.re = ox_part(op->g, v, 0);
-    z.im = ox_part(op->g, v, 1);
-    return z;
-}
-
-static Z part_args(Op *op, const char *name) { return parts(op, arg(op, name)); }
-
-/* Parts of one shape. */
-static Ox joined(Op *op, Z z) { return ox_complex(op->g, z.re, z.im); }
-
-static Z z_add(Op *op, Z a, Z b)
-{
-    Ox re = sum(op, a.re, b.re), im = sum(op, a.im, b.im);
-    return (Z){ re, im };
-}
-
-static Z z_sub(Op *op, Z a, Z b)
-{
-    Ox re = less(op, a.re, b.re), im = less(op, a.im, b.im);
-    return (Z){ re, im };
-}
-
-static Z z_mul(Op *op, Z a, Z b)
-{
-    Ox rr = times(op, a.re, b.re), ii = times(op, a.im, b.im), ri = times(op, a.re, b.im), ir = times(op, a.im, b.re);
-    Ox re = less(op, rr, ii), im = sum(op, ri, ir);
-    return (Z){ re, im };
-}
-
-static Z z_conj(Op *op, Z a)
-{
-    return (Z){ a.re, minus(op, a.im) };
-}
-
-static Ox size2(Op *op, Z a)
-{
-    Ox rr = times(op, a.re, a.re), ii = times(op, a.im, a.im);
-    return sum(op, rr, ii);
-}
-
-/* a conj(b) / |b|^2, both divided by b's larger part first, so that nothing overflows */
-static Z z_div(Op *op, Z a, Z b)
-{
-    Ox x = ox(op, "Abs", b.re), y = ox(op, "Abs", b.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
-    Ox none = ox(op, "Equal", most, zero), by = ox(op, "Where", none, one, most);
-    Ox c = over(op, b.re, by), d = over(op, b.im, by);
-    Z unit = { c, d }, top = z_mul(op, a, z_conj(op, unit));
-    Ox bottom = times(op, size2(op, unit), by), re = over(op, top.re, bottom), im = over(op, top.im, bottom);
-    return (Z){ re, im };
-}
-
-/* |a| without overflow: m sqrt((re/m)^2 + (im/m)^2), m the larger part */
-static Ox z_abs(Op *op, Z a)
-{
-    Ox x = ox(op, "Abs", a.re), y = ox(op, "Abs", a.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
-    Ox none = ox(op, "Equal", most, zero), infinite = ox(op, "IsInf", most), plain = ox(op, "Or", none, infinite);
-    Ox by = ox(op, "Where", plain, one, most), c = over(op, a.re, by), d = over(op, a.im, by), square = size2(op, (Z){ c, d });
-    return times(op, ox(op, "Sqrt", square), by);
-}
-
-static Z z_exp(Op *op, Z a)
-{
-    Ox r = ox(op, "Exp", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), re = times(op, r, c), im = times(op, r, s);
-    return (Z){ re, im };
-}
-
-static Z z_log(Op *op, Z a)
-{
-    Ox re = ox(op, "Log", z_abs(op, a)), im = angle_of(op, a.im, a.re);
-    return (Z){ re, im };
-}
-
-/* sqrt((|a| + |re|) / 2) is the larger part, the other is im over twice that; the imaginary part has im's sign */
-static Z z_sqrt(Op *op, Z a)
-{
-    Ox size = z_abs(op, a), x = ox(op, "Abs", a.re), t = ox(op, "Sqrt", scaled(op, sum(op, size, x), 0.5));
-    Ox zero = number_like(op, 0, t), one = number_like(op, 1, t), none = ox(op, "Equal", t, zero), safe = ox(op, "Where", none, one, t);
-    Ox other = over(op, scaled(op, a.im, 0.5), safe), right = ox(op, "GreaterOrEqual", a.re, zero);
-    Ox inverse = ox(op, "Reciprocal", a.im), low = ox(op, "Less", a.im, zero), from_low = ox(op, "Less", inverse, zero);     /* -0.0 */
-    Ox below = ox(op, "Or", low, from_low), turned = ox(op, "Where", below, minus(op, t), t), re = ox(op, "Where", right, t, ox(op, "Abs", other));
-    Ox im = ox(op, "Where", right, other, turned);
-    return (Z){ re, im };
-}
-
-static Z z_number(Op *op, double re, double im, Ox like)
-{
-    return (Z){ number_like(op, re, like), number_like(op, im, like) };
-}
-
-/* i a */
-static Z z_turn(Op *op, Z a) { return (Z){ minus(op, a.im), a.re }; }
-static Z z_back(Op *op, Z a) { return (Z){ a.im, minus(op, a.re) }; }
-
-/* sinh and cosh of a real number, by exp: runtimes have them in float32 only */
-static void hyperbolic(Op *op, Ox x, Ox *sinh_x, Ox *cosh_x)
-{
-    Ox up = ox(op, "Exp", x), down = ox(op, "Exp", minus(op, x));
-    *sinh_x = scaled(op, less(op, up, down), 0.5);
-    *cosh_x = scaled(op, sum(op, up, down), 0.5);
-}
-
-static Z z_sinh(Op *op, Z a)
-{
-    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
-    hyperbolic(op, a.re, &sh, &ch);
-    Ox re = times(op, sh, c), im = times(op, ch, s);
-    return (Z){ re, im };
-}
-
-static Z z_cosh(Op *op, Z a)
-{
-    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
-    hyperbolic(op, a.re, &sh, &ch);
-    Ox re = times(op, ch, c), im = times(op, sh, s);
-    return (Z){ re, im };
-}
-
-/* (tanh re (1 + tan^2 im) + i tan im (1 - tanh^2 re)) / (1 + tanh^2 re tan^2 im), multiplied with cos^2 im, so that no tangent is infinite */
-static Z z_tanh(Op *op, Z a)
-{
-    Ox th = ox(op, "Tanh", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), one = number_like(op, 1, th);
-    Ox t2 = times(op, th, th), s2 = times(op, s, s), c2 = times(op, c, c), bottom = sum(op, c2, times(op, t2, s2));
-    Ox re = over(op, th, bottom), cross = times(op, s, c), im = over(op, times(op, cross, less(op, one, t2)), bottom);
-    return (Z){ re, im };
-}
-
-/* log(a + sqrt(a + 1) sqrt(a - 1)) */
-static Z z_acosh(Op *op, Z a)
-{
-    Z one = z_number(op, 1, 0, a.re), up = z_sqrt(op, z_add(op, a, one)), down = z_sqrt(op, z_sub(op, a, one));
-    return z_log(op, z_add(op, a, z_mul(op, up, down)));
-}
-
-/* log(a + sqrt(a^2 + 1)) */
-static Z z_asinh(Op *op, Z a)
-{
-    Z one = z_number(op, 1, 0, a.re), root = z_sqrt(op, z_add(op, z_mul(op, a, a), one));
-    return z_log(op, z_add(op, a, root));
-}
-
-/* (log(1 + a) - log(1 - a)) / 2 */
-static Z z_atanh(Op *op, Z a)
-{
-    Z one = z_number(op, 1, 0, a.re), up = z_log(op, z_add(op, one, a)), down = z_log(op, z_sub(op, one, a)), d = z_sub(op, up, down);
-    Ox re = scaled(op, d.re, 0.5), im = scaled(op, d.im, 0.5);
-    return (Z){ re, im };
-}
-
-static Z z_scale(Op *op, Z a, double by)
-{
-    Ox re = scaled(op, a.re, by), im = scaled(op, a.im, by);
-    return (Z){ re, im };
-}
-
-/* exp(w log a); 0^0 is 1, 0^w is 0 */
-static Z z_pow(Op *op, Z a, Z w)
-{
-    Z out = z_exp(op, z_mul(op, w, z_log(op, a)));
-    Ox zero = number_like(op, 0, a.re), one = number_like(op, 1, a.re);
-    Ox a_none = ox(op, "Equal", size2(op, a), zero), w_none = ox(op, "Equal", size2(op, w), zero);
-    Ox ones = ox(op, "Where", w_none, one, zero), re = ox(op, "Where", a_none, ones, out.re), im = ox(op, "Where", a_none, zero, out.im);
-    return (Z){ re, im };
-}
 
 /* ---- functions of one argument ---- */
 
@@ -264,35 +68,35 @@ static Z apply(Op *op, Function f, Z a)
     return (Z){ POISON, POISON };
 }
 
-static Ox lower_function(Op *op) { return joined(op, apply(op, (Function)op->row->datum, part_args(op, "self"))); }
+static Ox lower_function(Op *op) { return z_joined(op, apply(op, (Function)op->row->datum, z_arg(op, "self"))); }
 
 /* What has a real result, of any argument. */
-static Ox lower_abs(Op *op) { return z_abs(op, part_args(op, "self")); }
+static Ox lower_abs(Op *op) { return z_abs(op, z_arg(op, "self")); }
 
 static Ox lower_angle(Op *op)
 {
-    Z a = part_args(op, "self");
-    return angle_of(op, a.im, a.re);
+    Z a = z_arg(op, "self");
+    return z_angle(op, a.im, a.re);
 }
 
 /* isnan, isinf: of either part; isfinite: of both; isreal: no imaginary part */
 static Ox lower_either(Op *op)
 {
-    Z a = part_args(op, "self");
+    Z a = z_arg(op, "self");
     Ox re = ox(op, op->row->text, a.re), im = ox(op, op->row->text, a.im);
     return ox(op, "Or", re, im);
 }
 
 static Ox lower_isfinite(Op *op)
 {
-    Z a = part_args(op, "self");
+    Z a = z_arg(op, "self");
     Ox rest = less(op, a.re, a.re), rest_im = less(op, a.im, a.im), odd = ox(op, "IsNaN", rest), odd_im = ox(op, "IsNaN", rest_im);
     return ox(op, "Not", ox(op, "Or", odd, odd_im));
 }
 
 static Ox lower_isreal(Op *op)
 {
-    Z a = part_args(op, "self");
+    Z a = z_arg(op, "self");
     return ox(op, "Equal", a.im, number_like(op, 0, a.im));
 }
 
@@ -301,86 +105,86 @@ static Ox lower_isreal(Op *op)
 /* other, or self of rsub, multiplied with alpha */
 static Z with_alpha(Op *op, const char *name)
 {
-    Z z = part_args(op, name);
+    Z z = z_arg(op, name);
     if (arg_is_number(op, "alpha", 1))
         return z;
     Ox alpha = number_as(op, arg_value(op, "alpha"), op->common);
-    return z_mul(op, z, parts(op, alpha));
+    return z_mul(op, z, z_parts(op, alpha));
 }
 
 /* Of two tensors of one complex type. Parts of a sum are summed where they lie, side by side. */
 static Ox lower_add(Op *op)
 {
     const char *first = op->row->datum == 2 ? "other" : "self", *second = op->row->datum == 2 ? "self" : "other";
-    Ox a = arg(op, first), b = arg_is_number(op, "alpha", 1) ? arg(op, second) : joined(op, with_alpha(op, second));
+    Ox a = arg(op, first), b = arg_is_number(op, "alpha", 1) ? arg(op, second) : z_joined(op, with_alpha(op, second));
     Ox x = ox_pair(op->g, a), y = ox_pair(op->g, b);
     return ox_of_pair(op->g, ox_make(op->g, op->row->datum ? "Sub" : "Add", INPUTS(x, y), NULL, 0));
 }
 
 static Ox lower_mul(Op *op)
 {
-    Z a = part_args(op, "self"), b = part_args(op, "other");
-    return joined(op, z_mul(op, a, b));
+    Z a = z_arg(op, "self"), b = z_arg(op, "other");
+    return z_joined(op, z_mul(op, a, b));
 }
 
 static Ox lower_div(Op *op)
 {
-    Z a = part_args(op, "self"), b = part_args(op, "other");
-    return joined(op, z_div(op, a, b));
+    Z a = z_arg(op, "self"), b = z_arg(op, "other");
+    return z_joined(op, z_div(op, a, b));
 }
 
 /* Small whole exponents by squaring, as PyTorch's square. */
 static Ox lower_pow(Op *op)
 {
-    Z a = part_args(op, "self"), w = part_args(op, "exponent"), out = a;
+    Z a = z_arg(op, "self"), w = z_arg(op, "exponent"), out = a;
     Value n = arg_value(op, "exponent");
     if (!arg_is_number(op, "exponent", 2) && !arg_is_number(op, "exponent", 3) && !arg_is_number(op, "exponent", 1)) {
         if (arg_is_number(op, "exponent", 0.5))
-            return joined(op, z_sqrt(op, a));
-        return joined(op, z_pow(op, a, w));
+            return z_joined(op, z_sqrt(op, a));
+        return z_joined(op, z_pow(op, a, w));
     }
     for (int i = 1; i < (n.tag == V_INT ? n.i : n.f); i++)
         out = z_mul(op, out, a);
-    return joined(op, out);
+    return z_joined(op, out);
 }
 
 /* In double precision, whatever the arguments. */
 static Ox lower_float_power(Op *op)
 {
-    Z a = parts(op, number_as(op, arg_value(op, "self"), DT_COMPLEX128)), w = parts(op, number_as(op, arg_value(op, "exponent"), DT_COMPLEX128));
-    return joined(op, z_pow(op, a, w));
+    Z a = z_parts(op, number_as(op, arg_value(op, "self"), DT_COMPLEX128)), w = z_parts(op, number_as(op, arg_value(op, "exponent"), DT_COMPLEX128));
+    return z_joined(op, z_pow(op, a, w));
 }
 
 /* Of each part by itself. */
 static Ox lower_nan_to_num(Op *op)
 {
-    Z a = part_args(op, "self");
+    Z a = z_arg(op, "self");
     Ox out[2] = { a.re, a.im };
     for (int i = 0; i < 2; i++) {
         Value args[] = { val_tensor(op->cx, out[i]), arg_value(op, "nan"), arg_value(op, "posinf"), arg_value(op, "neginf") };
         Value v = val_ok(args[0]) ? call_op(op, "aten::nan_to_num", args, COUNT(args)) : args[0];
         out[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     }
-    return joined(op, (Z){ out[0], out[1] });
+    return z_joined(op, (Z){ out[0], out[1] });
 }
 
 static Ox lower_addcmul(Op *op)
 {
-    Z self = part_args(op, "self"), a = part_args(op, "tensor1"), b = part_args(op, "tensor2");
-    Z by = parts(op, number_as(op, arg_value(op, "value"), op->common)), product = op->row->datum ? z_div(op, a, b) : z_mul(op, a, b);
-    return joined(op, z_add(op, self, z_mul(op, product, by)));
+    Z self = z_arg(op, "self"), a = z_arg(op, "tensor1"), b = z_arg(op, "tensor2");
+    Z by = z_parts(op, number_as(op, arg_value(op, "value"), op->common)), product = op->row->datum ? z_div(op, a, b) : z_mul(op, a, b);
+    return z_joined(op, z_add(op, self, z_mul(op, product, by)));
 }
 
 static Ox lower_lerp(Op *op)
 {
-    Z a = part_args(op, "self"), b = part_args(op, "end"), w = part_args(op, "weight");
-    return joined(op, z_add(op, a, z_mul(op, w, z_sub(op, b, a))));
+    Z a = z_arg(op, "self"), b = z_arg(op, "end"), w = z_arg(op, "weight");
+    return z_joined(op, z_add(op, a, z_mul(op, w, z_sub(op, b, a))));
 }
 
 /* row->datum: 1 is not equal */
 static Ox lower_eq(Op *op)
 {
-    Z a = part_args(op, "self"), b = part_args(op, "other");
+    Z a = z_arg(op, "self"), b = z_arg(op, "other");
     Ox re = ox(op, "Equal", a.re, b.re), im = ox(op, "Equal", a.im, b.im), both = ox(op, "And", re, im);
     return op->row->datum ? ox(op, "Not", both) : both;
 }
@@ -388,7 +192,7 @@ static Ox lower_eq(Op *op)
 /* |self - other| <= atol + rtol |other|, of finite differences; or equal */
 static Ox lower_isclose(Op *op)
 {
-    Z a = part_args(op, "self"), b = part_args(op, "other"), d = z_sub(op, a, b);
+    Z a = z_arg(op, "self"), b = z_arg(op, "other"), d = z_sub(op, a, b);
     Ox re = ox(op, "Equal", a.re, b.re), im = ox(op, "Equal", a.im, b.im), equal = ox(op, "And", re, im);
     Ox off = z_abs(op, d), size = scaled(op, z_abs(op, b), arg_float(op, "rtol")), allowed = ox(op, "Add", size, number_like(op, arg_float(op, "atol"), size));
     Ox infinite = ox(op, "IsInf", off), finite = ox(op, "Not", infinite), within = ox(op, "LessOrEqual", off, allowed), near = ox(op, "And", finite, within);
@@ -454,14 +258,14 @@ static Ox lower_prod(Op *op)
     for (int i = 0; i < ox_rank(x); i++)
         if (i != axis)
             dims[n++] = ox_dim(x, i);
-    Product p = { parts(op, x), axis };
+    Product p = { z_parts(op, x), axis };
     if (!ox_ok(p.of.im))
         return POISON;
     Ox one = number_like(op, 1, p.of.re), zero = number_like(op, 0, p.of.re), state[2] = { expand_dims(op, one, dims, n), NULL };
     state[1] = expand_dims(op, zero, dims, n);
     if (!op_loop(op, ox_dim_value(op->g, ox_dim(x, axis)), product_step, &p, state, 2))
         return POISON;
-    Ox out = joined(op, (Z){ state[0], state[1] });
+    Ox out = z_joined(op, (Z){ state[0], state[1] });
     return !whole && arg_bool(op, "keepdim") ? unsqueeze_axis(op, out, axis) : out;
 }
 
@@ -483,7 +287,7 @@ static Value of_sizes(Op *op)
     Value *args = new_array(op->cx, Value, op->call->schema->n_param + 1);
     for (int i = 0; args && i < op->call->schema->n_param; i++)
         args[i] = op->call->arg[i];
-    args[0] = val_tensor(op->cx, z_abs(op, part_args(op, "self")));
+    args[0] = val_tensor(op->cx, z_abs(op, z_arg(op, "self")));
     return val_ok(args[0]) ? call_op(op, op->row->text, args, (size_t)op->row->datum) : val_poison();
 }
 
@@ -506,21 +310,21 @@ static Z z_matmul(Op *op, const char *name, Z a, Z b)
 static Ox lower_matmul(Op *op)
 {
     const Schema *s = op->call->schema;
-    Z a = part_args(op, s->param[0].name->s), b = part_args(op, s->param[1].name->s);
-    return joined(op, z_matmul(op, op->row->text, op->row->datum ? z_conj(op, a) : a, b));
+    Z a = z_arg(op, s->param[0].name->s), b = z_arg(op, s->param[1].name->s);
+    return z_joined(op, z_matmul(op, op->row->text, op->row->datum ? z_conj(op, a) : a, b));
 }
 
 /* beta self + alpha (a b) */
 static Ox lower_addmm(Op *op)
 {
     const Schema *s = op->call->schema;
-    Z self = part_args(op, "self"), a = part_args(op, s->param[1].name->s), b = part_args(op, s->param[2].name->s);
-    Z product = z_matmul(op, op->row->text, a, b), beta = parts(op, number_as(op, arg_value(op, "beta"), op->common));
-    Z alpha = parts(op, number_as(op, arg_value(op, "alpha"), op->common));
+    Z self = z_arg(op, "self"), a = z_arg(op, s->param[1].name->s), b = z_arg(op, s->param[2].name->s);
+    Z product = z_matmul(op, op->row->text, a, b), beta = z_parts(op, number_as(op, arg_value(op, "beta"), op->common));
+    Z alpha = z_parts(op, number_as(op, arg_value(op, "alpha"), op->common));
     product = arg_is_number(op, "alpha", 1) ? product : z_mul(op, product, alpha);
     if (arg_is_number(op, "beta", 0))
-        return joined(op, product);
-    return joined(op, z_add(op, arg_is_number(op, "beta", 1) ? self : z_mul(op, self, beta), product));
+        return z_joined(op, product);
+    return z_joined(op, z_add(op, arg_is_number(op, "beta", 1) ? self : z_mul(op, self, beta), product));
 }
 
 /* row by column of two vectors */
@@ -532,8 +336,8 @@ static Ox lower_outer(Op *op)
         return POISON;
     if (rank_a != 1 || rank_b != 1)
         return op_fail(op, E_VALUE, "outer: Expected 1-D arguments, but got a %d-D and a %d-D one", rank_a, rank_b);
-    Z x = parts(op, unsqueeze_axis(op, a, 1)), y = parts(op, b);
-    return joined(op, z_mul(op, x, y));
+    Z x = z_parts(op, unsqueeze_axis(op, a, 1)), y = z_parts(op, b);
+    return z_joined(op, z_mul(op, x, y));
 }
 
 /* x w^T + b */
@@ -543,23 +347,23 @@ static Ox lower_linear(Op *op)
     int rank;
     if (!need_rank(op, w, 2, &rank) || rank != 2)
         return ox_ok(w) ? op_refuse(op, "a weight of rank %d", rank) : POISON;
-    Z x = part_args(op, "input"), out = z_matmul(op, "aten::matmul", x, parts(op, permute_to(op, w, (int[]){ 1, 0 }, 2)));
-    return joined(op, b ? z_add(op, out, parts(op, b)) : out);
+    Z x = z_arg(op, "input"), out = z_matmul(op, "aten::matmul", x, z_parts(op, permute_to(op, w, (int[]){ 1, 0 }, 2)));
+    return z_joined(op, b ? z_add(op, out, z_parts(op, b)) : out);
 }
 
 /* ---- parts, views ---- */
 
 static Ox lower_complex(Op *op)
 {
-    Ox re = arg(op, "real"), im = arg(op, "imag"), none = zeros(op, im), all = zeros(op, re);
+    Ox re = arg(op, "real"), im = arg(op, "imag"), none = part_zeros(op, im), all = part_zeros(op, re);
     re = sum(op, re, none);
-    return joined(op, (Z){ re, sum(op, im, all) });
+    return z_joined(op, (Z){ re, sum(op, im, all) });
 }
 
 static Ox lower_polar(Op *op)
 {
     Ox size = arg(op, "abs"), angle = arg(op, "angle"), c = ox(op, "Cos", angle), s = ox(op, "Sin", angle), re = times(op, size, c), im = times(op, size, s);
-    return joined(op, (Z){ re, im });
+    return z_joined(op, (Z){ re, im });
 }
 
 static Ox lower_view_as_real(Op *op)
@@ -604,7 +408,7 @@ static Ox lower_real(Op *op)
 
 static Ox write_real(Op *op, Ox base, Ox part)
 {
-    return dtype_is_complex(ox_dtype(base)) ? joined(op, (Z){ part, ox_part(op->g, base, 1) }) : part;
+    return dtype_is_complex(ox_dtype(base)) ? z_joined(op, (Z){ part, ox_part(op->g, base, 1) }) : part;
 }
 
 static Ox lower_imag(Op *op)
@@ -615,9 +419,9 @@ static Ox lower_imag(Op *op)
     return ox_part(op->g, z, 1);
 }
 
-static Ox write_imag(Op *op, Ox base, Ox part) { return joined(op, (Z){ ox_part(op->g, base, 0), part }); }
+static Ox write_imag(Op *op, Ox base, Ox part) { return z_joined(op, (Z){ ox_part(op->g, base, 0), part }); }
 
-Ox conjugate(Op *op, Ox z) { return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? joined(op, z_conj(op, parts(op, z))) : z; }
+Ox conjugate(Op *op, Ox z) { return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? z_joined(op, z_conj(op, z_parts(op, z))) : z; }
 static Ox lower_conj(Op *op) { return conjugate(op, arg(op, "self")); }
 static Ox write_conj(Op *op, Ox base, Ox part)
 {
@@ -625,7 +429,7 @@ static Ox write_conj(Op *op, Ox base, Ox part)
     return conjugate(op, part);
 }
 
-static Ox negated(Op *op, Ox x) { return ox_ok(x) && dtype_is_complex(ox_dtype(x)) ? joined(op, z_scale(op, parts(op, x), -1)) : minus(op, x); }
+static Ox negated(Op *op, Ox x) { return ox_ok(x) && dtype_is_complex(ox_dtype(x)) ? z_joined(op, z_scale(op, z_parts(op, x), -1)) : minus(op, x); }
 static Ox lower_neg_view(Op *op) { return negated(op, arg(op, "self")); }
 static Ox write_neg(Op *op, Ox base, Ox part)
 {
