@@ -312,7 +312,8 @@ static int params_each(const Rnn *r)
     return 0;
 }
 
-/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed w_hh]). A bias lies with its weight. */
+/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed w_hh]). A bias lies with its weight, and is
+ * there or not whatever has_biases says. */
 static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *reduced)
 {
     Value kind = packed_item(state, 0), packed = packed_item(state, 4), flag = packed_item(packed_item(state, 3), 0);
@@ -320,12 +321,16 @@ static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *redu
     *reduced = flag.tag == V_INT && flag.i != 0;
     if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16")))
         return op_refuse(op, "parameters of a recurrent layer in a form that is not known"), false;
-    for (int part = 0; part < 2; part++)            /* the weights, then their biases */
-        for (int64_t i = 0; i < 2; i++) {
-            Value v = packed_item(packed_value_state(packed_item(packed, i)), part);
-            if (part == 0 || r->biases)
-                vec_push(op->cx, &r->params, part == 0 ? float_weight(op, v) : v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON);
-        }
+    Value state_of[] = { packed_value_state(packed_item(packed, 0)), packed_value_state(packed_item(packed, 1)) };
+    if (r->params.n == 0)
+        r->biases = packed_item(state_of[0], 1).tag == V_TENSOR;
+    for (int i = 0; i < 2; i++) {
+        vec_push(op->cx, &r->params, float_weight(op, packed_item(state_of[i], 0)));
+        if ((packed_item(state_of[i], 1).tag == V_TENSOR) != r->biases)
+            return op_refuse(op, "a recurrent layer of which only some weights have a bias"), false;
+    }
+    for (int i = 0; i < 2 && r->biases; i++)
+        vec_push(op->cx, &r->params, tensor_read(op->g, packed_item(state_of[i], 1).t));
     return true;
 }
 
@@ -333,6 +338,8 @@ static bool quantized_params(Op *op, Rnn *r)
 {
     Value list = arg_value(op, "params");
     int64_t n = 0, rounded = 0;
+    if (r->lstm && !r->biases)
+        return fail(op->cx, E_VALUE, "quantized LSTM requires biases");
     while (packed_item(list, n).tag != V_NONE)
         n++;
     r->reduced = new_array(op->cx, bool, n + 1);
