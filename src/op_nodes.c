@@ -2760,6 +2760,7 @@ const OpLimit op_limits[] = {
     { "aten::fmod.Tensor", "ONNX's Mod does not take complex64[1] for A" },
     { "aten::fused_moving_avg_obs_fake_quant", "it makes its scale anew from the range that it has observed: save the model after convert, or with FakeQuantize for FusedMovingAvgObsFakeQuantize" },
     { "aten::histogram.bins_tensor", "bins must be a row of borders whose number is known, got float32[N]" },
+    { "aten::histogramdd.int_bins", "points of N coordinates: their number must be known, and at most 16" },
     { "aten::hypot", "no alternative of its rule fits these arguments" },
     { "aten::index.Tensor", "a mask of rank 0" },
     { "aten::istft", "return_complex=True" },

@@ -198,6 +198,11 @@ static Ox even_edges(Op *op, const Histogram *h, int i, Ox low, Ox high)
     return ox(op, "Where", ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, first)), left, right);
 }
 
+static bool has_bins(Op *op, const Histogram *h, int i)
+{
+    return h->bins[i] > 0 || fail(op->cx, E_VALUE, "torch.histogram(): bins must be > 0, but got %lld for dimension %d", (long long)h->bins[i], i);
+}
+
 /* Borders from `range`, or from the values themselves; values that are all the same get a bin's room around them. */
 static bool edges_of_counts(Op *op, Histogram *h)
 {
@@ -206,8 +211,8 @@ static bool edges_of_counts(Op *op, Histogram *h)
     if (ranged && (range.tag != V_TUPLE || range.tuple->n != 2 * h->axes))
         return fail(op->cx, E_VALUE, "torch.histogramdd: for a %d-dimensional histogram range should have %d elements", h->axes, 2 * h->axes);
     for (int i = 0; i < h->axes; i++) {
-        if (h->bins[i] < 1)
-            return fail(op->cx, E_VALUE, "torch.histogram(): bins must be > 0, but got %lld for dimension %d", (long long)h->bins[i], i);
+        if (!has_bins(op, h, i))
+            return false;
         Ox values = ranged ? NULL : column(op, h, i);
         Ox low = ranged ? number_as(op, range.tuple->at[2 * i], ox_dtype(h->x)) : extreme(op, h, values, false);
         Ox high = ranged ? number_as(op, range.tuple->at[2 * i + 1], ox_dtype(h->x)) : extreme(op, h, values, true);
@@ -225,10 +230,11 @@ static bool one_edge(Op *op, Histogram *h, int i, Ox edges)
     int rank;
     if (!need_rank(op, edges, 1, &rank))
         return false;
-    if (rank != 1 || !dim_known(ox_dim(edges, 0), &h->bins[i]) || h->bins[i]-- < 1)
+    if (rank != 1 || !dim_known(ox_dim(edges, 0), &h->bins[i]))
         return op_refuse(op, "bins must be a row of borders whose number is known, got %s", type_text(op->cx, edges->type)->s), false;
     h->edges[i] = edges;
-    return true;
+    h->bins[i]--;
+    return has_bins(op, h, i);
 }
 
 static bool edges_given(Op *op, Histogram *h, bool flat)
@@ -264,11 +270,12 @@ static Ox density(Op *op, const Histogram *h, Ox counts)
 {
     Ox sum = ox_with(op, "ReduceSum", INPUTS(counts), INT("keepdims", 0)), out = ox(op, "Div", counts, sum);
     for (int i = 0; i < h->axes; i++) {
-        Dim n = num(op, h->bins[i]), dims[MOST_AXES];
-        for (int k = 0; k < h->axes; k++)
-            dims[k] = k == i ? n : num(op, 1);
-        Ox upper = slice_axis(op, h->edges[i], 0, num(op, 1), num(op, h->bins[i] + 1), 1), lower = slice_axis(op, h->edges[i], 0, num(op, 0), n, 1);
-        out = ox(op, "Div", out, reshape_to(op, ox(op, "Sub", upper, lower), dims, h->axes));
+        Dim n = num(op, h->bins[i]), one = num(op, 1);
+        Ox upper = slice_axis(op, h->edges[i], 0, one, dim_add(op->cx, n, one), 1), lower = slice_axis(op, h->edges[i], 0, num(op, 0), n, 1);
+        Ox size = ox(op, "Sub", upper, lower);
+        for (int k = i + 1; k < h->axes; k++)
+            size = unsqueeze_axis(op, size, k - i);
+        out = ox(op, "Div", out, size);
     }
     return out;
 }

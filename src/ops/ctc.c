@@ -161,8 +161,8 @@ static Ox lower_ctc_loss(Op *op)
 static Value lower_ctc_loss_forward(Op *op)
 {
     Ctc c;
-    Ox loss = ctc_args(op, &c) && lay_out(op, &c) ? each_loss(op, &c) : POISON, axes = ints(op, 0);
-    loss = ox_ok(loss) && c.alone ? ox(op, "Squeeze", loss, axes) : loss;
+    bool batched = ctc_args(op, &c) && (!c.alone || fail(op->cx, E_VALUE, "Expected 3-dimensional tensor, but got 2-dimensional tensor for argument #1 'log_probs'"));
+    Ox loss = batched && lay_out(op, &c) ? each_loss(op, &c) : POISON;
     return ox_ok(loss) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, loss), val_none() }, 2) : val_poison();
 }
 
