@@ -49,10 +49,10 @@ static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
     if (at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3)
         return op_refuse(op, "packed parameters of a form that is not known"), false;
     c->n = at[0];
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < COUNT(c->list); i++) {
         Value v[3];
         for (int64_t k = 0; k < c->n; k++)
-            v[k] = val_int(at[1 + i * c->n + k]);
+            v[k] = val_int(at[1 + (int64_t)i * c->n + k]);
         c->list[i] = val_list(op->cx, v, c->n, "int");
     }
     c->groups = at[1 + 4 * c->n];
