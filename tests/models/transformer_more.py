@@ -6,7 +6,7 @@ import torch
 import transformers
 
 import transformer_families
-from transformer_families import (DECODER, PAIR, RESNET, SEQUENCE, SOUND, TEXT, TOKENS, VIT, VOCABULARY, WAV, WIDTH, WORDS, Kind, Row, any_image, image, images,
+from transformer_families import (DECODER, PAIR, PAIRED, RESNET, SEQUENCE, SOUND, TEXT, TOKENS, VIT, VOCABULARY, WAV, WIDTH, WORDS, Kind, Row, any_image, image, images,
                                   tokens, words)
 
 FAMILIES = []
@@ -33,6 +33,13 @@ family("mamba2", "Mamba2ForCausalLM", "Mamba2Config", TOKENS, still=("length",),
 family("gpt_bigcode", "GPTBigCodeForCausalLM", "GPTBigCodeConfig", WORDS, vocab_size=VOCABULARY, n_positions=64, n_embd=32, n_layer=2, n_head=4)
 family("trocr", "TrOCRForCausalLM", "TrOCRConfig", TOKENS, vocab_size=VOCABULARY, d_model=32, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48,
        max_position_embeddings=64, is_decoder=True)
+family("biogpt", "BioGptForCausalLM", "BioGptConfig", WORDS, **TEXT)
+family("ctrl", "CTRLLMHeadModel", "CTRLConfig", WORDS, vocab_size=VOCABULARY, n_positions=64, n_embd=32, dff=48, n_layer=2, n_head=4)
+family("xglm", "XGLMForCausalLM", "XGLMConfig", WORDS, vocab_size=VOCABULARY, d_model=32, ffn_dim=48, num_layers=2, attention_heads=4, max_position_embeddings=64)
+family("nemotron", "NemotronForCausalLM", "NemotronConfig", WORDS, head_dim=8, **DECODER)
+family("olmo", "OlmoForCausalLM", "OlmoConfig", WORDS, **DECODER)
+family("olmo3", "Olmo3ForCausalLM", "Olmo3Config", WORDS, sliding_window=4, **DECODER)
+family("olmoe", "OlmoeForCausalLM", "OlmoeConfig", WORDS, num_experts=4, num_experts_per_tok=2, **DECODER)
 
 # ---- encoders of text ----
 
@@ -50,6 +57,8 @@ family("perceiver", "PerceiverForMaskedLM", "PerceiverConfig", WORDS, still=("le
 family("long_t5", "LongT5ForConditionalGeneration", "LongT5Config",
        Kind(lambda b, n: dict(words(b, n), decoder_input_ids=tokens(b, n + 1)), {"input_ids": {0: "batch"}, "attention_mask": {0: "batch"}, "decoder_input_ids": {0: "batch"}},
             [(2, 8), (3, 8), (1, 8)]), vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, local_radius=3, relative_attention_num_buckets=8)
+family("flava_text", "FlavaTextModel", "FlavaTextConfig", WORDS, **TEXT)
+family("altclip_text", "AltCLIPTextModel", "AltCLIPTextConfig", WORDS, project_dim=16, **TEXT)
 
 # ---- images ----
 
@@ -89,6 +98,12 @@ family("maskformer", "MaskFormerForInstanceSegmentation", "MaskFormerConfig", im
 family("vitpose", "VitPoseForPoseEstimation", "VitPoseConfig", Kind(lambda b: {"pixel_values": torch.randn(b, 3, 32, 24)}, {"pixel_values": {0: "batch"}}, [(2,), (3,), (1,)]),
        backbone_config=lambda: transformers.VitPoseBackboneConfig(image_size=[32, 24], patch_size=[8, 8], out_indices=[2], **{k: v for k, v in WIDTH.items() if k != "intermediate_size"}),
        num_labels=4)
+family("dinov2_registers", "Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", image(32), num_register_tokens=2, image_size=32, patch_size=8, hidden_size=32,
+       num_hidden_layers=2, num_attention_heads=4)
+family("ijepa", "IJepaModel", "IJepaConfig", image(32), **VIT)
+family("vit_msn", "ViTMSNModel", "ViTMSNConfig", image(32), **VIT)
+family("vitdet", "VitDetModel", "VitDetConfig", image(64), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=64, pretrain_image_size=64, patch_size=8,
+       window_block_indices=[0], window_size=3, use_relative_position_embeddings=True)
 
 # ---- sound ----
 
@@ -115,6 +130,13 @@ family("moonshine", "MoonshineForConditionalGeneration", "MoonshineConfig",
 family("data2vec_audio", "Data2VecAudioModel", "Data2VecAudioConfig", SOUND, **WAV)
 family("sew_d", "SEWDModel", "SEWDConfig", SOUND, squeeze_factor=2, position_buckets=8, **WAV)
 family("bark_semantic", "BarkSemanticModel", "BarkSemanticConfig", TOKENS, input_vocab_size=VOCABULARY, output_vocab_size=VOCABULARY, hidden_size=32, num_layers=2, num_heads=4, block_size=32)
+family("bark_coarse", "BarkCoarseModel", "BarkCoarseConfig", TOKENS, input_vocab_size=VOCABULARY, output_vocab_size=VOCABULARY, hidden_size=32, num_layers=2, num_heads=4,
+       block_size=32)
+MEL = Kind(lambda b: {"input_features": torch.randn(b, 8, 40)}, {"input_features": {0: "batch"}}, [(2,), (3,), (1,)])
+family("whisper_encoder", "WhisperForAudioClassification", "WhisperConfig", MEL, d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=48, num_mel_bins=8,
+       max_source_positions=20, num_labels=3, pad_token_id=0)
+family("whisper_decoder", "WhisperForCausalLM", "WhisperConfig", TOKENS, vocab_size=VOCABULARY, d_model=32, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48,
+       max_target_positions=32, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1)
 family("bark_fine", "BarkFineModel", "BarkFineConfig",                                # codebook_idx is no tensor: fixed sizes only
        Kind(lambda b, n: {"codebook_idx": 1, "input_ids": torch.randint(0, 20, (b, n, 4))}, {"input_ids": SEQUENCE}, WORDS.sizes), forms=("pt2",),
        input_vocab_size=20, output_vocab_size=20, hidden_size=32, num_layers=2, num_heads=4, block_size=32, n_codes_total=4)
@@ -131,6 +153,14 @@ family("vits", "VitsModel", "VitsConfig", WORDS, forms=TRACED, still=("batch",),
        spectrogram_bins=17, prior_encoder_num_flows=2, prior_encoder_num_wavenet_layers=2, duration_predictor_num_flows=2, duration_predictor_filter_channels=16,
        posterior_encoder_num_wavenet_layers=2, upsample_initial_channel=16, upsample_rates=[4, 2], upsample_kernel_sizes=[8, 4], resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]],
        use_stochastic_duration_prediction=False, noise_scale=0.0, depth_separable_channels=2)
+VOICE = dict(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, window_size=2, ffn_dim=24, flow_size=16, spectrogram_bins=17,
+             prior_encoder_num_flows=1, prior_encoder_num_wavenet_layers=1, duration_predictor_num_flows=1, duration_predictor_filter_channels=16,
+             posterior_encoder_num_wavenet_layers=1, upsample_initial_channel=16, upsample_rates=[4], upsample_kernel_sizes=[8], resblock_kernel_sizes=[3],
+             resblock_dilation_sizes=[[1, 3]], noise_scale=0.0, noise_scale_duration=0.0, depth_separable_channels=2)
+family("vits_stochastic", "VitsModel", "VitsConfig", WORDS, forms=("pt2",), use_stochastic_duration_prediction=True, **VOICE)
+# a trace has counted the frames of its example
+family("encodec", "EncodecModel", "EncodecConfig", SAMPLES, forms=TRACED, still=("batch", "samples"), num_filters=4, upsampling_ratios=[4, 2], hidden_size=16, codebook_size=16,
+       codebook_dim=16, num_lstm_layers=1, target_bandwidths=[8.0, 16.0], sampling_rate=8000)
 
 # ---- images and text ----
 
@@ -142,13 +172,32 @@ family("clipseg", "CLIPSegForImageSegmentation", "CLIPSegConfig", PAIR, still=("
        vision_config=dict(VIT, projection_dim=16, num_hidden_layers=3), projection_dim=16, extract_layers=[1, 2], reduce_dim=8, decoder_num_attention_heads=2,
        decoder_intermediate_size=16)
 family("git", "GitForCausalLM", "GitConfig", PAIR, still=("batch", "length"), vision_config=VIT, **TEXT)
+QUERIED = dict(text_config=dict(TEXT, pad_token_id=0, bos_token_id=1, eos_token_id=2), vision_config=VIT, projection_dim=32)
+family("owlvit", "OwlViTForObjectDetection", "OwlViTConfig", PAIR, **QUERIED)
+family("owlv2", "Owlv2ForObjectDetection", "Owlv2Config", PAIR, **QUERIED)
+family("groupvit", "GroupViTModel", "GroupViTConfig", PAIR, projection_dim=16, projection_intermediate_dim=32, text_config=QUERIED["text_config"],
+       vision_config=dict(VIT, depths=[1, 1, 1], num_group_tokens=[4, 4, 0], num_output_groups=[4, 4, 0]))
+family("metaclip_2", "MetaClip2Model", "MetaClip2Config", PAIR, text_config=dict(QUERIED["text_config"], projection_dim=16), **PAIRED)
+family("grounding_dino", "GroundingDinoForObjectDetection", "GroundingDinoConfig", Kind(lambda b, n: dict(words(b, n), **images(64)(b)), PAIR.open_dims, WORDS.sizes),
+       forms=("pt2",), still=("batch", "length"), text_config=lambda: transformers.BertConfig(**TEXT), num_queries=6, d_model=32, encoder_layers=1, encoder_ffn_dim=48,
+       encoder_attention_heads=4, decoder_layers=2, decoder_ffn_dim=48, decoder_attention_heads=4, max_text_len=16,
+       backbone_config=lambda: transformers.SwinConfig(image_size=64, patch_size=4, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4,
+                                                                      out_features=["stage2", "stage3", "stage4"]))
+family("lxmert", "LxmertModel", "LxmertConfig",
+       Kind(lambda b, n: dict(words(b, n), visual_feats=torch.randn(b, 4, 12), visual_pos=torch.rand(b, 4, 4)),
+            {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "visual_feats": {0: "batch"}, "visual_pos": {0: "batch"}}, WORDS.sizes),
+       vocab_size=VOCABULARY, hidden_size=32, num_attention_heads=4, intermediate_size=48, l_layers=1, x_layers=1, r_layers=1, visual_feat_dim=12, max_position_embeddings=64)
+family("visual_bert", "VisualBertModel", "VisualBertConfig",
+       Kind(lambda b, n: dict(words(b, n), visual_embeds=torch.randn(b, 4, 12), visual_attention_mask=torch.ones(b, 4)),
+            {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "visual_embeds": {0: "batch"}, "visual_attention_mask": {0: "batch"}}, WORDS.sizes),
+       visual_embedding_dim=12, **TEXT)
 
 RECIPES = [row.recipe() for row in FAMILIES]
 
 # ---- as traces: what torch.jit.trace can take at all ----
 
 # torch.jit.trace fails in the first three, and takes a dict of results of one type only
-UNTRACED = {"bloom", "sew_d", "bark_fine"} | {"xlnet", "clip", "chinese_clip", "siglip", "rt_detr", "clipseg"}
+UNTRACED = {"bloom", "sew_d", "bark_fine"} | {"xlnet", "clip", "chinese_clip", "siglip", "rt_detr", "clipseg", "owlvit", "owlv2", "groupvit", "metaclip_2"}
 UNTRACED |= {"deformable_detr"}             # 85 places, sampled between pixels by random offsets: off by 1.04e-4
 
 
