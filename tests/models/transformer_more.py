@@ -40,6 +40,9 @@ family("nemotron", "NemotronForCausalLM", "NemotronConfig", WORDS, head_dim=8, *
 family("olmo", "OlmoForCausalLM", "OlmoConfig", WORDS, **DECODER)
 family("olmo3", "Olmo3ForCausalLM", "Olmo3Config", WORDS, sliding_window=4, **DECODER)
 family("olmoe", "OlmoeForCausalLM", "OlmoeConfig", WORDS, num_experts=4, num_experts_per_tok=2, **DECODER)
+family("qwen3_next", "Qwen3NextForCausalLM", "Qwen3NextConfig", WORDS, still=("length",), head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24,
+       shared_expert_intermediate_size=24, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=8,
+       layer_types=["linear_attention", "full_attention"], **DECODER)
 
 # ---- encoders of text ----
 
@@ -104,6 +107,8 @@ family("ijepa", "IJepaModel", "IJepaConfig", image(32), **VIT)
 family("vit_msn", "ViTMSNModel", "ViTMSNConfig", image(32), **VIT)
 family("vitdet", "VitDetModel", "VitDetConfig", image(64), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, image_size=64, pretrain_image_size=64, patch_size=8,
        window_block_indices=[0], window_size=3, use_relative_position_embeddings=True)
+family("timesformer", "TimesformerModel", "TimesformerConfig", Kind(lambda b: {"pixel_values": torch.randn(b, 4, 3, 32, 32)}, {"pixel_values": {0: "batch"}}, [(2,), (3,), (1,)]),
+       num_frames=4, **VIT)
 
 # ---- sound ----
 
