@@ -529,7 +529,8 @@ static Ox write_expand(Op *op, Ox base, Ox part)
     if (dtype_is_complex(ox_dtype(base)) || !copies)
         return op_refuse(op, "a write to a complex tensor through copies of its elements: clone() it first");
     dims[0] = copies;
-    memcpy(dims + 1, base->type->dim, (size_t)ox_rank(base) * sizeof *dims);
+    for (int i = 0; i < ox_rank(base); i++)
+        dims[i + 1] = ox_dim(base, i);
     return written_row(op, base, reshape_to(op, permute_to(op, part, perm, rank), dims, ox_rank(base) + 1));
 }
 
