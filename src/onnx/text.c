@@ -221,14 +221,14 @@ Str graph_text(Graph *g)
 
 typedef struct Key { Ctx *cx; Buf out; Map numbers; } Key;
 
-static void key_const(Key *k, Ox v)
+static void key_const(Key *k, const Const *c)
 {
-    size_t n = (size_t)dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k));
+    size_t n = (size_t)dtype_bytes(c->dtype, (uint64_t)const_numel(c));
     uint8_t *at = new_array(k->cx, uint8_t, n + 1);
-    buf_str(&k->out, type_text(k->cx, v->type)->s);
-    if (v->k->dtype == DT_STRING)
-        buf_fmt(&k->out, ":%u ", v->id);            /* equal ones are one value */
-    else if (at && const_read(k->cx, v->k, at))
+    buf_str(&k->out, type_text(k->cx, type_of_ints(k->cx, c->dtype, c->rank, c->dims))->s);
+    if (c->dtype == DT_STRING)
+        buf_fmt(&k->out, ":%zx ", (size_t)(uintptr_t)c);        /* equal ones are one constant; the key is never shown */
+    else if (at && const_read(k->cx, c, at))
         for (size_t i = 0; i < n; i++)
             buf_fmt(&k->out, "%c%02x", i ? '.' : ':', at[i]);
     buf_str(&k->out, " ");
@@ -239,7 +239,7 @@ static void key_values(Key *k, Ox const *at, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (!at[i] || at[i]->kind == OX_CONST) {
             if (at[i])
-                key_const(k, at[i]);
+                key_const(k, at[i]->k);
             buf_str(&k->out, at[i] ? "" : "- ");
             continue;
         }
@@ -261,6 +261,8 @@ static void key_graph(Key *k, const Graph *g)
         for (int a = 0; a < n->n_attr; a++)
             if (n->attr[a].kind == ATTR_GRAPH)
                 key_graph(k, n->attr[a].g);
+            else if (n->attr[a].kind == ATTR_TENSOR)
+                key_const(k, n->attr[a].t);
             else
                 put_attr(&k->out, &n->attr[a], 0);
         key_values(k, n->out, n->n_out);

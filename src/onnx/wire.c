@@ -584,7 +584,7 @@ static void put_body_constants(Wire *w, const Graph *g, Map *written)
             if (n->in[i] && n->in[i]->kind == OX_CONST && map_add(w->cx, written, n->in[i], NULL))
                 put_constant(w, FUNCTION_NODE, n->in[i]);
         for (int i = 0; !n->dead && i < n->n_attr; i++)
-            if (n->attr[i].kind == ATTR_GRAPH)
+            if (n->attr[i].kind == ATTR_GRAPH && n->attr[i].g != wire_function_body(n))
                 put_body_constants(w, n->attr[i].g, written);
     }
 }

@@ -245,12 +245,24 @@ static bool sees_itself_only(Wire *w, const Graph *body, const Graph *g, SourceI
     return true;
 }
 
+/* Functions that a body calls: they stand before it. */
+static bool use_functions_in(Wire *w, const Graph *g)
+{
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH && !(n->attr[i].g == wire_function_body(n) ? use_function(w, n) : use_functions_in(w, n->attr[i].g)))
+                return false;
+    }
+    return true;
+}
+
 /* Calls with the same body call one function; another body of the same name gets NAME_1, .. */
 static bool use_function(Wire *w, const Node *n)
 {
     Ctx *cx = w->cx;
     const Graph *body = wire_function_body(n);
-    if (!sees_itself_only(w, body, body, n->at))
+    if (!sees_itself_only(w, body, body, n->at) || !use_functions_in(w, body))
         return false;
     Str full = str_fmt(cx, "%s::%s", n->domain->s, n->name->s), key = str_cat(cx, full->s, "\n", graph_key(cx, body)->s), name = map_get(&w->bodies, key);
     if (!name) {
@@ -266,21 +278,23 @@ static bool use_function(Wire *w, const Node *n)
 
 /* ---- the plan ---- */
 
-/* An output has a name of its own and is made in its graph; tidy puts an Identity where that is not so. */
-static bool check_outputs(Wire *w, const Graph *g)
+/* An output has a name of its own and is made in its graph; tidy puts an Identity where that is not so. A function's has no type in the file. */
+static bool check_outputs(Wire *w, const Graph *g, bool typed)
 {
     for (size_t i = 0; i < g->outputs.n; i++) {
         Ox v = g->outputs.at[i];
         if (w->is_output[v->id] || (g->up && (v->kind != OX_NODE || v->graph != g)))
             return fail(w->cx, E_BUG, "output %zu of graph %s needs an Identity", i, g->name ? g->name->s : "main");
-        if (!type_is_known(v->type))
+        if (typed && !type_is_known(v->type))
             return fail(w->cx, E_BUG, "output %zu of graph %s has no type", i, g->name ? g->name->s : "main");
         w->is_output[v->id] = true;
     }
-    for (size_t k = 0; k < g->nodes.n; k++)
-        for (int i = 0; !g->nodes.at[k]->dead && i < g->nodes.at[k]->n_attr; i++)
-            if (g->nodes.at[k]->attr[i].kind == ATTR_GRAPH && !check_outputs(w, g->nodes.at[k]->attr[i].g))
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        for (int i = 0; !n->dead && i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH && !check_outputs(w, n->attr[i].g, n->attr[i].g != wire_function_body(n)))
                 return false;
+    }
     return true;
 }
 
@@ -300,7 +314,7 @@ Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->props = new_array(cx, NodeProps *, w->n_place + 1);
     bool *seen = new_array(cx, bool, w->n_value + 1);
     use_defaults(w, g);
-    if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g))
+    if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g, true))
         return NULL;
     name_all(w, g);
     return ctx_failed(cx) ? NULL : w;
