@@ -140,6 +140,8 @@ typedef struct pt2onnx_node {
     const char *overload;                   /* "Tensor" of aten::add.Tensor; NULL: not known */
     const char *const *in_name;             /* names of inputs that the schema takes by name only; NULL entries: positional; or NULL */
     const char *names;                      /* what names of its nodes begin with: "/conv_1"; NULL: the scope, "/layer1/0" */
+    const char *calls;                      /* the calls of modules around it that become functions of the model, outermost first, a line each: "7 my.net Block
+                                               layer1.0" is call number 7 of the module layer1.0, of the function Block in the domain my.net; or NULL */
 } pt2onnx_node;
 typedef struct pt2onnx_graph {
     const pt2onnx_node *node; size_t n_node;

@@ -234,7 +234,7 @@ static Graph *build(Session *s, Program *p)
     Graph *g = eval_program(cx, p);
     if (!report_refusals(cx, s->opt.opset) || !g)
         return NULL;
-    TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort,
+    TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort, .functions = p->has_calls,
                       .dump_after = s->opt.dump_after, .dump = s->opt.dump, .dump_user = s->opt.dump_user };
     bool ok = tidy(g, &t);                                  /* tidy ends with legalise */
     if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))

@@ -28,7 +28,7 @@ class Node(Structure):
     _fields_ = [("kind", c_char_p), ("source", c_char_p), ("scope", c_char_p), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),
                 ("outputs", POINTER(c_uint32)), ("n_out", c_size_t), ("attr", POINTER(Attr)), ("n_attr", c_size_t),
                 ("block", POINTER(POINTER(Graph))), ("n_block", c_size_t), ("id", c_uint32),
-                ("overload", c_char_p), ("in_name", POINTER(c_char_p)), ("names", c_char_p)]
+                ("overload", c_char_p), ("in_name", POINTER(c_char_p)), ("names", c_char_p), ("calls", c_char_p)]
 
 
 Graph._fields_ = [("node", POINTER(Node)), ("n_node", c_size_t), ("inputs", POINTER(c_uint32)), ("n_in", c_size_t),

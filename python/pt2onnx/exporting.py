@@ -101,14 +101,21 @@ class Export:
             raise ValueError("torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model "
                              "from torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)")
         if self.wants_program():
+            self.needs_trace()
             return self.from_program(path)
         if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+            self.needs_trace()
             return self.from_script(path)
         if not isinstance(model, torch.nn.Module):
             if not callable(model):
                 raise TypeError("pt2onnx.export: a %s is no model" % type(model).__name__)
             self.s.model = Function(model)
         return self.from_trace(path)
+
+    def needs_trace(self):
+        if self.s.functions:
+            raise RuntimeError("pt2onnx: export_modules_as_functions needs a module that is traced: a plain nn.Module, without dynamo, dynamic_shapes and "
+                               "quantised weights")
 
     def wants_program(self):
         s = self.s
@@ -136,22 +143,24 @@ class Export:
         s = self.s
         args, keywords = arrange(s.model, s.args, s.kwargs)
         if is_quantized(s.model, args):
+            self.needs_trace()
             return self.from_quantized(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
         self.positional, self.named = args, keywords
         with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
-            graph, weights = trace(model, everything, counted=s.names == "1.13")
+            graph, weights, scopes = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
         given_up = set()
-        while not self.try_trace(path, graph, weights, given_up):
+        while not self.try_trace(path, graph, weights, scopes, given_up):
             pass
 
-    def try_trace(self, path, graph, weights, given_up):
+    def try_trace(self, path, graph, weights, scopes, given_up):
         """False: an operator has failed that the mode keeps, and is in given_up now."""
         s = self.s
         symbolics = Symbolics(s, given_up, self.borrowed)
         known = axes.checked(s.dynamic_axes)
-        record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params, s.names == "1.13")
+        record = Record(graph, weights, s.input_names, known, symbolics.stays, not s.export_params, s.names == "1.13",
+                        functions_of(s.model, s.functions), scopes)
         self.warn_of_keys(known, record.input_names + s.output_names)
         self.output_axes(known, s.output_names)
         self.example_names = record.input_names
@@ -361,6 +370,14 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def functions_of(model, wanted):
+    """{path of a module: "DOMAIN NAME" of its function}; wanted: as Settings.functions has it."""
+    if not wanted:
+        return {}
+    return {path: "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
+            if not isinstance(m, Function) and (wanted is True or type(m) in wanted)}
 
 
 def script_inputs(model, args, kwargs, known, names):

@@ -76,14 +76,14 @@ def _check(s):
     s.input_names, s.output_names = _names(s.input_names, "input_names"), _names(s.output_names, "output_names")
     if s.keep_initializers_as_inputs is None:
         s.keep_initializers_as_inputs = s.operator_export_type != OperatorExportTypes.ONNX
+    s.functions = _functions(s)
     s.doc_strings = bool(s.verbose) or not s.strip_doc_string
     s.dynamo = s.dynamo is True
 
 
 def _refuse(s):
     """Parameters that ask for something pt2onnx does not do."""
-    refused = {"export_modules_as_functions": "pt2onnx writes no local functions",
-               "profile": "report=True has the times", "dump_exported_program": "torch.export.save writes it",
+    refused = {"profile": "report=True has the times", "dump_exported_program": "torch.export.save writes it",
                "export_options": "give the options themselves"}
     for name, reason in refused.items():
         if getattr(s, name):
@@ -115,6 +115,23 @@ def _check_training(s):
         raise TypeError("training is a torch.onnx.TrainingMode, not %r" % (s.training,))
     if s.training != TrainingMode.EVAL and s.do_constant_folding and "do_constant_folding" in s.written:
         warn("constant folding changes weights: do_constant_folding=False keeps them for training", Warn)
+
+
+def _functions(s):
+    """Which modules become functions: None for none, True for all, or their classes."""
+    asked = s.export_modules_as_functions
+    if not asked:
+        return None
+    if s.opset_version < 15:
+        raise ValueError("export_modules_as_functions needs opset_version 15 or later, where a model can hold functions; it is %d" % s.opset_version)
+    if asked is True:
+        return True
+    if not isinstance(asked, (set, frozenset, list, tuple)):
+        raise TypeError("export_modules_as_functions is True or a set of module classes, not %r" % (asked,))
+    for cls in asked:
+        if not isinstance(cls, type):
+            raise RuntimeError("export_modules_as_functions: only classes of modules are expected in the set, not %r" % (cls,))
+    return frozenset(asked)
 
 
 def _names(names, what):

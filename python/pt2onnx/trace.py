@@ -96,8 +96,8 @@ def last_name(path):
 
 
 def trace(model, args, counted=False):
-    """The raw graph, and the weights that its last inputs are, by name. Module paths become scopes of its nodes; counted: path@number
-    of the call."""
+    """The raw graph; the weights that its last inputs are, by name; the scopes of nodes that have lost theirs (inlined). Module paths
+    become scopes of its nodes; counted: path@number of the call."""
     paths = {m: plain(name) for name, m in model.named_modules() if plain(name)}
     paths = CountedPaths(paths) if counted else paths
     before = torch.jit._trace._trace_module_map
@@ -110,9 +110,24 @@ def trace(model, args, counted=False):
         torch.jit._trace._trace_module_map = before
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
-    torch._C._jit_pass_inline(graph)
+    scopes = inlined(graph)
     torch._C._jit_pass_dce(graph)
-    return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}
+    return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}, scopes
+
+
+def inlined(graph):
+    """Bodies in the place of calls of scripted functions. Their nodes have no scope: {name of their first output: scope of the call}, which is
+    that of the constant in front of it, the function itself."""
+    known = {v.debugName() for n in graph.nodes() if n.kind() != "prim::CallFunction" for v in n.outputs()}
+    torch._C._jit_pass_inline(graph)
+    scopes, scope = {}, ""
+    for n in graph.nodes():
+        names = [v.debugName() for v in n.outputs()]
+        if names and names[0] not in known:
+            scopes[names[0]] = scope
+        elif names:
+            scope = n.scopeName()
+    return scopes
 
 
 def plain(name):
@@ -145,12 +160,14 @@ class Opaque(RuntimeError):
 class Record:
     """The graph as arrays of C structs. Values are numbered in the order in which they are made; 0 is none."""
 
-    def __init__(self, graph, weights, names, axes, stays=lambda node: True, weights_are_inputs=False, torch_names=False):
+    def __init__(self, graph, weights, names, axes, stays=lambda node: True, weights_are_inputs=False, torch_names=False, functions=(), scopes=None):
         """axes: {input: {axis: name}}. stays(node): is this prim::PythonOp lowered by a symbolic, and not through its body? torch_names: the
-        graph's scopes are counted, and nodes are called as torch 1.13 calls them."""
+        graph's scopes are counted, and nodes are called as torch 1.13 calls them. functions: {path: "DOMAIN NAME"} of
+        the modules that become functions; then scopes are counted too. scopes: what trace says of nodes without."""
+        self.functions, self.scopes, self.calls_of = functions, scopes or {}, {}
         self.scope_names = ScopeNames() if torch_names else None
         self.keep, self.number, self.nodes, self.schemas, self.types = [], {}, [], {}, [_capi.Type(0, -1, None, b"", None)]
-        self.stays, self.graphs, self.dynamic = stays, 0, False
+        self.stays, self.graphs, self.blocks, self.dynamic = stays, 0, 0, False
         inputs = list(graph.inputs())
         n_user = len(inputs) - len(weights)
         if len(names) > len(inputs):
@@ -269,12 +286,27 @@ class Record:
         prefix = self.scope_names.of(calls).encode() if self.scope_names else None
         return _capi.Node(kind.encode(), n.sourceRange().encode() or None, path.encode() or None,
                           self.array(_capi.c_uint32, inputs), len(inputs), self.array(_capi.c_uint32, outputs), len(outputs),
-                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names, prefix)
+                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names, prefix,
+                          self.calls(n) if self.functions else None)
+
+    def calls(self, n):
+        """The calls that become functions, a line each (pt2onnx_node.calls), by its scope seq@1/seq.0@2; the model itself is call 0. What
+        stands in a block without a scope is in those of the block's node."""
+        key = n.scopeName() or next((self.scopes[v.debugName()] for v in n.outputs() if v.debugName() in self.scopes), "")
+        if not key and self.blocks:
+            return None
+        if key not in self.calls_of:
+            open_calls = [("", "0")] + [c.split("@") for c in key.split("/") if c]
+            lines = ["%s %s %s" % (number, self.functions[path], path) for path, number in open_calls if path in self.functions]
+            self.calls_of[key] = "\n".join(lines).encode() or None
+        return self.calls_of[key]
 
     def block(self, b, scope):
         """A branch of prim::If, or the body of prim::Loop; its values have names of their own in the whole graph."""
         inputs = [self.value(scope, v) for v in b.inputs()]
+        self.blocks += 1
         nodes = self.walk(b, scope)
+        self.blocks -= 1
         graph = self.graph(nodes, inputs, [self.value(scope, v) for v in b.outputs()])
         self.keep.append(graph)
         return _capi.POINTER(_capi.Graph)(graph)

@@ -146,6 +146,7 @@ static Str innermost(Ctx *cx, SourceId id, WhereKind kind)
 
 Str place_module(Ctx *cx, SourceId id) { return innermost(cx, id, WHERE_MODULE); }
 Str place_names(Ctx *cx, SourceId id) { return innermost(cx, id, WHERE_NAMES); }
+Str place_calls(Ctx *cx, SourceId id) { return innermost(cx, id, WHERE_CALLS); }
 
 /* ---- positions ---- */
 

@@ -32,7 +32,7 @@ typedef struct Text {
     void *locate_arg;
 } Text;
 
-typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_NAMES /* what names of nodes begin with, instead of the module's path */, WHERE_STATEMENT, WHERE_OP } WhereKind;
+typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_NAMES /* what names of nodes begin with, instead of the module's path */, WHERE_CALLS /* of modules that become functions (tidy/modules.c) */, WHERE_STATEMENT, WHERE_OP } WhereKind;
 typedef struct Where {
     struct Where *up;
     WhereKind kind;
@@ -49,6 +49,7 @@ SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; e
 const Place *place(Ctx *cx, SourceId id);              /* NULL for 0 */
 Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": innermost module path, NULL outside */
 Str place_names(Ctx *cx, SourceId id);                 /* "/layer1/layer1.0": innermost WHERE_NAMES, NULL when there is none */
+Str place_calls(Ctx *cx, SourceId id);                 /* innermost WHERE_CALLS, NULL when there is none */
 bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
 bool place_line(Ctx *cx, SourceId id, Pos *out);       /* the same, but file and line only */
 

@@ -72,6 +72,7 @@ struct Stmt {
     const Text *text;               /* when it differs from the function's (a .pt2 node's stack_trace) */
     Str module, module_type;        /* .pt2: nn_module_stack's innermost path and class; NULL elsewhere */
     Str names;                      /* what names of nodes begin with, when the path of the module is not it */
+    Str calls;                      /* the calls of modules that it stands in and that become functions (pt2onnx_node), or NULL */
 };
 
 /* dims are texts in .pt2 form already parsed to Dims by front/exported.c on each evaluation: see recorded_type. */
@@ -124,6 +125,7 @@ typedef struct StatePair { Str input, output; } StatePair;
 typedef struct Program {
     Str file, kind;                 /* "net.pt", "TorchScript archive (torch 2.x, traced)" for show */
     int op_version;                 /* operator set version of a .pt: upgraders of rows read it */
+    bool has_calls;                 /* statements know calls of modules that become functions */
     bool traced;                    /* has no control flow and recorded inputs */
     Value root;                     /* the module object (V_OBJ), or V_NONE: then `entry` takes no self */
     Function *entry;

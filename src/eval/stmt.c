@@ -317,7 +317,8 @@ static Flow run_statement(Eval *ev, const Stmt *s)
     const Text *text = s->text ? s->text : ev->frame->fn->text;
     Where module = { .up = cx->at, .kind = WHERE_MODULE, .name = s->module, .type = s->module_type };
     Where names = { .up = s->module ? &module : cx->at, .kind = WHERE_NAMES, .name = s->names };
-    Where here = { .up = s->names ? &names : names.up, .kind = WHERE_STATEMENT, .text = text, .start = s->start, .end = s->end };
+    Where calls = { .up = s->names ? &names : names.up, .kind = WHERE_CALLS, .name = s->calls };
+    Where here = { .up = s->calls ? &calls : calls.up, .kind = WHERE_STATEMENT, .text = text, .start = s->start, .end = s->end };
     Where *before = cx->at;
     cx->at = &here;
     Flow flow = step(ev) ? run_kind(ev, s) : FLOW_FAIL;

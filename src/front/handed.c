@@ -20,6 +20,7 @@ typedef struct Handed {
     VEC(const pt2onnx_tensor *) tensors;    /* by X_CONSTANT's number: weights, then constants */
     size_t n_weight;
     Stmts body;                     /* of the block that is being read */
+    Str calls;                      /* of the node that is being read, or of the node whose block it stands in; NULL: none */
     const pt2onnx_node **constant;  /* by value: the prim::Constant that it is, or NULL */
     bool *users;                    /* by value: it comes from an operator that the caller lowers, so that what the trace says of it may not hold */
     uint32_t *parts;                /* by value: how many items prim::ListUnpack takes of it; 0: none does */
@@ -261,6 +262,7 @@ static Stmt *add_statement(Ctx *cx, Handed *h, StmtKind kind, Expr *value)
     Stmt *s = new(cx, Stmt);
     s->kind = kind;
     s->value = value;
+    s->calls = h->calls;
     vec_push(cx, &h->body, s);
     return s;
 }
@@ -444,7 +446,7 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
     return !ctx_failed(cx);
 }
 
-static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+static bool add_kind(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     if (!n->kind || !check_values(cx, h, n->in, n->n_in) || !check_values(cx, h, n->out, n->n_out))
         return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "a node of the trace has no kind");
@@ -455,6 +457,17 @@ static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
     if (n->n_block > 0 && !is(n, "prim::PythonOp"))
         return fail(cx, E_UNSUPPORTED, "%s with blocks in a trace: save the scripted part with torch.jit.save", n->kind);
     return add_plain(cx, h, n);
+}
+
+static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
+{
+    Str around = h->calls;
+    if (n->calls && *n->calls)
+        h->calls = str_of(cx, n->calls);
+    h->p->has_calls |= h->calls != NULL;
+    bool ok = add_kind(cx, h, n);
+    h->calls = around;
+    return ok;
 }
 
 /* Weights are assigned to their locals before anything else. */

@@ -123,6 +123,24 @@ static void make_anew(Graph *g)
     }
 }
 
+static Str calls_of(Ctx *cx, const Node *n)
+{
+    if (n->at)
+        return place_calls(cx, n->at);
+    for (const Where *w = cx->at; w; w = w->up)             /* not yet in the graph */
+        if (w->kind == WHERE_CALLS)
+            return w->name;
+    return NULL;
+}
+
+/* What two calls of modules compute stays two, when calls become functions; what a pass makes is of no call yet. */
+static bool same_calls(const Node *old, const Node *n)
+{
+    Ctx *cx = n->graph->cx;
+    bool told = old->at && (n->at || cx->at);
+    return !told || calls_of(cx, old) == calls_of(cx, n);
+}
+
 static Node *find_equal(const Node *n, uint64_t hash)
 {
     for (Graph *g = n->graph; g; g = g->up) {
@@ -130,7 +148,7 @@ static Node *find_equal(const Node *n, uint64_t hash)
         if (share_is_stale(g))
             make_anew(g);
         for (Node *old; (old = next_shared(g->share, hash, SHARED_NODE, &at)); )
-            if (node_equal(old, n))
+            if (node_equal(old, n) && same_calls(old, n))
                 return old;
     }
     return NULL;

@@ -1,10 +1,11 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c, join.c, fuse.c, weights.c,
- * dims.c, find.rules (rotary.c, attention.c, columns.c) and legalise.c draw what is matched and what replaces it. */
+ * dims.c, find.rules (rotary.c, attention.c, columns.c), legalise.c and modules.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
     { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
     { "complex-to-pairs", pass_complex, "make complex values float tensors with a last axis of 2" },
+    { "part-modules", pass_borders, "keep apart the modules that become functions" },
     { "drop-identities", pass_identities, "remove nodes that return their input, x + 0, x * 1, what is empty from Concat, states of zeros from LSTM" },
     { "move-views", pass_views, "Reshape(Transpose(Reshape(x, r), p), s) -> Transpose(Reshape(x, r'), p') where s only splits axes" },
     { "join-transposes", pass_transposes, "Transpose(Transpose(x, p), q) -> Transpose(x, p*q); a Reshape where only axes of one element move" },
@@ -23,6 +24,7 @@ const Pass tidy_passes[] = {
     { "legalise", legalise, "say it in the target opset" },
     { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },
+    { "modules-to-functions", pass_functions, "the nodes of a call of a module -> a function, and a node that calls it" },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
 /* tidy.h - graph to graph. tidy.c lists the passes in order; passes of a kind share a file (drop.c, join.c, fuse.c). legalise.c
- * and legal.rules come last and take the newest form down to the target opset and to types that the target runs. */
+ * and legal.rules come near the end and take the newest form down to the target opset and to types that the target runs. */
 #ifndef PT2ONNX_TIDY_H
 #define PT2ONNX_TIDY_H
 
@@ -9,6 +9,7 @@ typedef struct TidyOptions {
     int opset;
     bool keep_weights;              /* no initializer may differ from its state_dict entry */
     bool target_ort;                /* wrap casts where ONNX Runtime's CPU has no kernel; false: pure ONNX */
+    bool functions;                 /* nodes know calls of modules that become functions */
     const char *dump_after;         /* pass name, or NULL */
     void (*dump)(void *user, const char *pass, Str text); void *dump_user;
 } TidyOptions;

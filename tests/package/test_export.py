@@ -91,7 +91,6 @@ def test_unknown_and_double_arguments_are_refused():
     ({"input_names": ["in", "in"]}, ValueError, "given twice"),
     ({"input_names": ["a", "b", "c", "d"]}, RuntimeError, r"number of input names provided \(4\) exceeded number of inputs \(3\)"),
     ({"output_names": ["a", "b"]}, RuntimeError, r"number of output names provided \(2\) exceeded number of outputs \(1\)"),
-    ({"export_modules_as_functions": True}, RuntimeError, "local functions"),
     ({"export_raw_ir": True}, RuntimeError, "RAW is not supported"),
     ({"aten": True, "operator_export_type": OperatorExportTypes.ONNX}, ValueError, "cannot be given together"),
     ({"names": "pytorch"}, ValueError, "tutorials"),

@@ -608,6 +608,67 @@ static void sizes_that_data_decides(void **state)
     assert_tidied(g, &newest, "NonZero(%x)\nShape(%2)\nGather<axis=0>(%5, {1}: int64[1])\nConstantOfShape(%7)\n");
 }
 
+/* ---- modules as functions ---- */
+
+/* op(x) in these calls of modules. */
+static Ox in_calls(Graph *g, const char *calls, const char *op, Ox x)
+{
+    Where here = { .kind = WHERE_CALLS, .name = str_of(g->cx, calls) };
+    g->cx->at = &here;
+    Ox y = ox_g(g, op, x);
+    g->cx->at = NULL;
+    return y;
+}
+
+static const TidyOptions functions = { .opset = ONNX_NEWEST, .functions = true };
+
+static void calls_of_modules_nest(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox y = in_calls(g, "1 m A a\n2 m B a.b", "Exp", in_calls(g, "1 m A a", "Abs", x));
+    graph_output(g, in_calls(g, "3 m B b", "Exp", y), str_of(*state, "y"));
+    assert_true(tidy(g, &functions));
+    assert_int_equal(g->nodes.n, 2);
+    assert_string_equal(g->nodes.at[0]->name->s, "A");
+    assert_string_equal(g->nodes.at[1]->name->s, "B");
+    assert_string_equal(g->outputs.at[0]->name->s, "y");
+    const Graph *body = node_attr(g->nodes.at[0], FUNCTION_BODY)->g;
+    assert_int_equal(body->nodes.n, 2);
+    assert_string_equal(body->nodes.at[0]->name->s, "Abs");
+    assert_string_equal(body->nodes.at[1]->name->s, "B");
+}
+
+/* What the call's nodes need comes before it, what needs them behind it. */
+static void others_make_room_for_a_call(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox a = in_calls(g, "1 m A a", "Abs", x), late = ox_g(g, "Neg", a), early = ox_g(g, "Exp", x);
+    graph_output(g, ox_g(g, "Add", in_calls(g, "1 m A a", "Sin", early), late), NULL);
+    assert_true(tidy(g, &functions));
+    static const char *const order[] = { "Exp", "A", "Neg", "Add" };
+    assert_int_equal(g->nodes.n, COUNT(order));
+    for (size_t i = 0; i < COUNT(order); i++)
+        assert_string_equal(g->nodes.at[i]->name->s, order[i]);
+}
+
+/* A way out of the call and back: it stays in place, what it calls is cut out all the same. */
+static void a_call_with_a_way_back_stays(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox back = ox_g(g, "Neg", in_calls(g, "1 m A a", "Abs", x));
+    graph_output(g, in_calls(g, "1 m A a\n2 m B a.b", "Sin", back), NULL);
+    assert_true(tidy(g, &functions));
+    assert_int_equal(g->nodes.n, 3);
+    assert_string_equal(g->nodes.at[0]->name->s, "Abs");
+    assert_string_equal(g->nodes.at[2]->name->s, "B");
+    assert_int_equal(cx->notes.n, 1);
+    assert_non_null(strstr(cx->notes.at[0].text->s, "the function A of module 'a'"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,6 +684,7 @@ int main(void)
         TEST(a_weight_that_is_used_in_parts_is_cut), TEST(a_weight_that_one_node_reads_twice_is_its_own), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
         TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
+        TEST(calls_of_modules_nest), TEST(others_make_room_for_a_call), TEST(a_call_with_a_way_back_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
