@@ -232,6 +232,14 @@ Ox ox_shape(Graph *g, Ox v)
     return ox_rank(v) >= 0 ? ox_dims(g, v->type->dim, (size_t)ox_rank(v)) : ox_g(g, "Shape", v);
 }
 
+bool ox_never_empty(Ctx *cx, Ox v)
+{
+    bool some = ox_rank(v) >= 0;
+    for (int i = 0; i < ox_rank(v); i++)
+        some &= dim_lt(cx, dim_int(cx, 0), ox_dim(v, i)) == YES;
+    return some;
+}
+
 bool ox_items(Ox v, const Dim **out, int64_t *n)
 {
     if (!v->items)

@@ -252,6 +252,7 @@ Ox ox_complex(Graph *g, Ox re, Ox im);                        /* of parts of one
 Ox ox_complex_number(Graph *g, DType t, double re, double im);
 Ox ox_cast_complex(Graph *g, Ox v, DType to);                 /* ox_cast to a complex type, of imaginary part 0; or to bool. To other real ones it fails */
 Ox ox_shape(Graph *g, Ox v);                                  /* its shape as OX_DIMS/OX_CONST; no node */
+bool ox_never_empty(Ctx *cx, Ox v);                           /* its rank is known, and that every axis has an element */
 /* Contents as ints / dims, when all are known. Any rank for const_ints of constants up to FOLD_NUMEL elements. */
 bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n);
 bool ox_items(Ox v, const Dim **out, int64_t *n);

@@ -94,21 +94,13 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     return ox(op, "Where", empty, zero, weights);
 }
 
-static bool never_empty(Op *op, Ox x)
-{
-    bool some = true;
-    for (int i = 0; i < ox_rank(x); i++)
-        some &= dim_lt(op->cx, dim_int(op->cx, 0), ox_dim(x, i)) == YES;
-    return some;
-}
-
 /* Attention of opset 23 takes rank 4 and a mask of whole rows and columns; ONNX Runtime's takes no empty tensor, and computes
  * doubles in float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
     if (op->g->target < 23 || !a->safe || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
         return false;
-    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 || !never_empty(op, a->q) || !never_empty(op, a->k))
+    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 || !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
         return false;
     if (!a->mask)
         return true;

@@ -12,15 +12,7 @@ enum { Q, K, V, MASK };
 
 static bool same(Ctx *cx, Ox a, int i, Ox b, int k) { return dim_eq(cx, ox_dim(a, i), ox_dim(b, k)) == YES; }
 
-static bool never_empty(Ctx *cx, Ox x)
-{
-    bool some = true;
-    for (int i = 0; i < ox_rank(x); i++)
-        some &= dim_lt(cx, dim_int(cx, 0), ox_dim(x, i)) == YES;
-    return some;
-}
-
-static bool is_plain(Ctx *cx, Ox x) { return ox_dtype(x) == DT_FLOAT && never_empty(cx, x); }
+static bool is_plain(Ctx *cx, Ox x) { return ox_dtype(x) == DT_FLOAT && ox_never_empty(cx, x); }
 
 /* Rows and columns stay; where batch and heads stand apart they are q's. */
 static bool only_joins(Ctx *cx, Ox from, Ox to, Ox q)
