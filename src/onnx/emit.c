@@ -76,10 +76,8 @@ static bool check_inputs(Graph *g, const OnnxOp *op, const OpVersion *ver, OxLis
 static bool check_attrs(Graph *g, const OnnxOp *op, const OpVersion *ver, const Node *n)
 {
     for (int i = 0; i < n->n_attr; i++) {
-        int k = 0;
-        while (k < ver->n_attr && strcmp(ver->attr[k].name, n->attr[i].name) != 0)
-            k++;
-        if (k == ver->n_attr || ver->attr[k].kind != n->attr[i].kind)
+        const FormalAttr *formal = onnx_attr(ver, n->attr[i].name);
+        if (!formal || formal->kind != n->attr[i].kind)
             return fail(g->cx, E_BUG, "%s has no attribute %s of this kind", op->name, n->attr[i].name);
     }
     for (int k = 0; k < ver->n_attr; k++)

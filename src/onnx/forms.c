@@ -175,36 +175,25 @@ static Ox lift_row(Graph *g, const FormRow *r, const Attr *a, Ox like)
 
 /* ---- attributes that came later: dropped where they say the default, refused where they say more ---- */
 
-static const FormalAttr *formal_attr(const OpVersion *v, const char *name)
+/* dilations and strides are ones where nothing is said */
+static bool are_usual_steps(const Attr *a)
 {
-    for (int i = 0; v && i < v->n_attr; i++)
-        if (strcmp(v->attr[i].name, name) == 0)
-            return &v->attr[i];
-    return NULL;
+    bool ones = a->kind == ATTR_INTS && (strcmp(a->name, "dilations") == 0 || strcmp(a->name, "strides") == 0);
+    for (size_t i = 0; ones && i < a->n; i++)
+        ones = a->ints[i] == 1;
+    return ones;
 }
 
-static bool says_default(const Attr *a, const FormalAttr *f)
+static bool says_default(Ctx *cx, const OpVersion *v, const Attr *a)
 {
-    if (!f)
-        return false;
-    const char *end;
-    switch (a->kind) {
-    case ATTR_INT: return f->deflt ? strtoll(f->deflt, NULL, 10) == a->i : false;
-    case ATTR_FLOAT: return f->deflt ? (float)parse_double(f->deflt, strlen(f->deflt), &end) == (float)a->f : false;
-    case ATTR_STRING: return f->deflt && str_is(a->s, f->deflt);
-    case ATTR_INTS:
-        for (size_t i = 0; i < a->n; i++)       /* dilations and strides are ones where nothing is said */
-            if (a->ints[i] != 1)
-                return false;
-        return strcmp(f->name, "dilations") == 0 || strcmp(f->name, "strides") == 0;
-    default: return false;
-    }
+    const FormalAttr *formal = onnx_attr(v, a->name);
+    return formal && (are_usual_steps(a) || onnx_says_default(cx, formal, a));
 }
 
 static int first_with_attr(const OnnxOp *op, const char *attr)
 {
     for (int i = 0; i < op->n_version; i++)
-        if (formal_attr(&op->version[i], attr))
+        if (onnx_attr(&op->version[i], attr))
             return op->version[i].since;
     return 0;
 }
@@ -214,9 +203,9 @@ static bool drop_later_attrs(Node *n, int target)
     const OpVersion *old = onnx_version(n->op, target), *newest = onnx_version(n->op, ONNX_NEWEST);
     for (int i = 0; i < n->n_attr;) {
         const Attr *a = &n->attr[i];
-        if (formal_attr(old, a->name)) {
+        if (onnx_attr(old, a->name)) {
             i++;
-        } else if (says_default(a, formal_attr(newest, a->name))) {
+        } else if (says_default(node_cx(n), newest, a)) {
             drop_attr(n, a->name);
         } else {
             int since = first_with_attr(n->op, a->name);

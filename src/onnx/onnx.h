@@ -304,6 +304,10 @@ const OpVersion *onnx_version(const OnnxOp *op, int opset);    /* the version in
 const OnnxOp *onnx_op_at(Ctx *cx, int i);                      /* all of them in name order; NULL past the end */
 /* Is t allowed for input i of op at opset? */
 bool onnx_takes(const OnnxOp *op, int opset, int i, DType t);
+const FormalAttr *onnx_attr(const OpVersion *v, const char *name);   /* NULL: no such attribute, or no version */
+/* What an attribute is where a node does not have it. ATTR_NONE: nothing is said, or a list. */
+Attr onnx_default(Ctx *cx, const FormalAttr *a);
+bool onnx_says_default(Ctx *cx, const FormalAttr *formal, const Attr *a);   /* as files hold it: floats are compared as float32 */
 
 /* For infer_*, fold_*, tidy, legalise: attributes by name, with the operator's own default where the node has none. */
 bool node_has(const Node *n, const char *attr);

@@ -4,6 +4,8 @@
  * fold_*.c, and a name that stands in neither has no inference, which `pt2onnx_tables` in tests lists. */
 #include "onnx/internal.h"
 
+#include <stdlib.h>
+
 static const InferRow *const infer_families[] = {
     infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text,
 };
@@ -94,4 +96,38 @@ bool onnx_takes(const OnnxOp *op, int opset, int i, DType t)
         if (strcmp(v->type[j].name, a->type) == 0)
             return v->type[j].dtypes >> t & 1;
     return false;
+}
+
+const FormalAttr *onnx_attr(const OpVersion *v, const char *name)
+{
+    for (int i = 0; v && i < v->n_attr; i++)
+        if (strcmp(v->attr[i].name, name) == 0)
+            return &v->attr[i];
+    return NULL;
+}
+
+Attr onnx_default(Ctx *cx, const FormalAttr *a)
+{
+    const char *text = a ? a->deflt : NULL, *end;
+    if (!text)
+        return NO_ATTR;
+    switch (a->kind) {
+    case ATTR_INT: return INT(a->name, strtoll(text, NULL, 10));
+    case ATTR_FLOAT: return FLOAT(a->name, parse_double(text, strlen(text), &end));
+    case ATTR_STRING: return STRING(a->name, str_of(cx, text));
+    default: return NO_ATTR;
+    }
+}
+
+bool onnx_says_default(Ctx *cx, const FormalAttr *formal, const Attr *a)
+{
+    Attr d = onnx_default(cx, formal);
+    if (d.kind != a->kind)
+        return false;
+    switch (d.kind) {
+    case ATTR_INT: return a->i == d.i;
+    case ATTR_FLOAT: return (float)a->f == (float)d.f;
+    case ATTR_STRING: return a->s == d.s;
+    default: return false;
+    }
 }

@@ -282,14 +282,6 @@ static bool spread(Run *run, const Tree *t, RuleVals *out)
     return true;
 }
 
-static AttrKind formal_attr(const OpVersion *v, Str name)
-{
-    for (int i = 0; v && i < v->n_attr; i++)
-        if (str_is(name, v->attr[i].name))
-            return v->attr[i].kind;
-    return ATTR_NONE;
-}
-
 /* An attribute takes the kind that the signature says; a custom operator's takes the value's own. */
 static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
 {
@@ -324,7 +316,8 @@ static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
 {
     *out = new_array(run->cx, Attr, t->n_attr + 1);
     for (size_t i = 0; i < t->n_attr; i++) {
-        AttrKind kind = formal_attr(v, t->attr[i].name);
+        const FormalAttr *formal = onnx_attr(v, t->attr[i].name->s);
+        AttrKind kind = formal ? formal->kind : ATTR_NONE;
         if (v && kind == ATTR_NONE)
             return !is_poison(wrong(run, t->attr[i].value, E_USAGE, str_fmt(run->cx, "%s has no attribute %s in opset %d", t->s->s, t->attr[i].name->s, ONNX_NEWEST)->s));
         if (!attribute(run, &t->attr[i], kind, &(*out)[i]))

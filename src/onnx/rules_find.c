@@ -107,14 +107,6 @@ static Bound *bound_to(Find *f, const Frame *at, Str name)
     return NULL;
 }
 
-static const FormalAttr *attribute(const Find *f, Str name)
-{
-    for (int i = 0; i < f->op->n_attr; i++)
-        if (str_is(name, f->op->attr[i].name))
-            return &f->op->attr[i];
-    return NULL;
-}
-
 static int param_of(const Rule *r, Str name)
 {
     for (size_t i = 0; i < r->n_params; i++)
@@ -167,36 +159,12 @@ static bool solve_name(Find *f, const Goal *g)
         return bind(f, g, v, let, g->at);
     if (param >= 0)
         return bind(f, g, v, g->at->call ? g->at->call->arg[param] : NULL, g->at->up);
-    if (g->at->call || !attribute(f, g->want->s) || !ox_known_scalar(f->g, g->v, &x))
+    if (g->at->call || !onnx_attr(f->op, g->want->s->s) || !ox_known_scalar(f->g, g->v, &x))
         return false;
     return bind(f, g, (RuleVal){ .tag = RV_FLOAT, .f = x }, NULL, NULL);
 }
 
 /* ---- nodes ---- */
-
-static bool is_default(const OpVersion *v, const Attr *a)
-{
-    for (int i = 0; v && i < v->n_attr; i++)
-        if (strcmp(v->attr[i].name, a->name) == 0 && v->attr[i].deflt) {
-            const char *text = v->attr[i].deflt, *end;
-            if (a->kind == ATTR_STRING)
-                return str_is(a->s, text);
-            double d = parse_double(text, strlen(text), &end);
-            return (a->kind == ATTR_INT && (double)a->i == d) || (a->kind == ATTR_FLOAT && a->f == d);
-        }
-    return false;
-}
-
-static Attr default_of(const OpVersion *v, const char *name)
-{
-    for (int i = 0; v && i < v->n_attr; i++)
-        if (strcmp(v->attr[i].name, name) == 0 && v->attr[i].deflt) {
-            const char *end;
-            double d = parse_double(v->attr[i].deflt, strlen(v->attr[i].deflt), &end);
-            return v->attr[i].kind == ATTR_INT ? INT(name, (int64_t)d) : FLOAT(name, d);
-        }
-    return NO_ATTR;
-}
 
 static bool ints_are(const Attr *a, const Tree *list)
 {
@@ -207,9 +175,9 @@ static bool ints_are(const Attr *a, const Tree *list)
 }
 
 /* Numbers, texts and lists of ints: what formulas are made of has no others. */
-static bool attr_is(const Node *n, const OpVersion *v, const Setting *s)
+static bool attr_is(Ctx *cx, const Node *n, const OpVersion *v, const Setting *s)
 {
-    const Attr *there = node_attr(n, s->name->s), a = there ? *there : default_of(v, s->name->s);
+    const Attr *there = node_attr(n, s->name->s), a = there ? *there : onnx_default(cx, onnx_attr(v, s->name->s));
     double want;
     if (s->value->kind == N_STR)
         return a.kind == ATTR_STRING && a.s == s->value->s;
@@ -224,17 +192,17 @@ static bool attr_is(const Node *n, const OpVersion *v, const Setting *s)
 }
 
 /* Those of the formula, and no others that matter. */
-static bool attrs_are(const Node *n, const Tree *t)
+static bool attrs_are(Ctx *cx, const Node *n, const Tree *t)
 {
     const OpVersion *v = onnx_version(n->op, ONNX_NEWEST);
     for (size_t i = 0; i < t->n_attr; i++)
-        if (!attr_is(n, v, &t->attr[i]))
+        if (!attr_is(cx, n, v, &t->attr[i]))
             return false;
     for (int k = 0; k < n->n_attr; k++) {
         bool told = false;
         for (size_t i = 0; i < t->n_attr; i++)
             told |= str_is(t->attr[i].name, n->attr[k].name);
-        if (!told && !is_default(v, &n->attr[k]))
+        if (!told && !onnx_says_default(cx, onnx_attr(v, n->attr[k].name), &n->attr[k]))
             return false;
     }
     return true;
@@ -263,7 +231,7 @@ static bool solve_node(Find *f, const Goal *g)
     if (!v || v->kind != OX_NODE || v->out != 0 || v->graph != f->root->graph || !node_is(v->node, t->s->s))
         return false;
     const Node *n = v->node;
-    if ((size_t)n->n_in > t->n_arg || t->n_arg > MAX_ARGS || !attrs_are(n, t))
+    if ((size_t)n->n_in > t->n_arg || t->n_arg > MAX_ARGS || !attrs_are(f->cx, n, t))
         return false;
     if (n != f->root)
         vec_push(f->cx, &f->inner, v);
@@ -358,7 +326,7 @@ static Attr attr_of(const FormalAttr *a, double v, Str text)
 /* `when approximate = "tanh"`: not a question but what the operator is told. */
 static const FormalAttr *told(const Find *f, const Guard *q)
 {
-    return q->kind == G_EQ && q->a->kind == N_NAME ? attribute(f, q->a->s) : NULL;
+    return q->kind == G_EQ && q->a->kind == N_NAME ? onnx_attr(f->op, q->a->s->s) : NULL;
 }
 
 static bool accepted(Find *f, const Frame *root)
@@ -370,7 +338,7 @@ static bool accepted(Find *f, const Frame *root)
     }
     for (size_t i = 0; i < f->bound.n; i++)
         if (f->bound.at[i].at == root && f->bound.at[i].v.tag == RV_FLOAT)
-            m.attr[m.n_attr++] = attr_of(attribute(f, f->bound.at[i].name), f->bound.at[i].v.f, NULL);
+            m.attr[m.n_attr++] = attr_of(onnx_attr(f->op, f->bound.at[i].name->s), f->bound.at[i].v.f, NULL);
     for (size_t i = 0; i < root->alt->guards.n; i++) {
         const Guard *q = root->alt->guards.at[i];
         const FormalAttr *a = told(f, q);

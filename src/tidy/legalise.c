@@ -403,24 +403,6 @@ static RuleVal val_of_attr(const Attr *a)
     }
 }
 
-/* An attribute that the node does not have, as its operator's default says. */
-static bool default_of(Ctx *cx, const FormalAttr *f, RuleVal *out)
-{
-    const char *end;
-    double v = f->deflt ? parse_double(f->deflt, strlen(f->deflt), &end) : 0;
-    if (!f->deflt)
-        *out = (RuleVal){ .tag = RV_NONE };
-    else if (f->kind == ATTR_INT)
-        *out = (RuleVal){ .tag = RV_INT, .i = (int64_t)v };
-    else if (f->kind == ATTR_FLOAT)
-        *out = (RuleVal){ .tag = RV_FLOAT, .f = v };
-    else if (f->kind == ATTR_STRING)
-        *out = (RuleVal){ .tag = RV_STR, .s = str_of(cx, f->deflt) };
-    else
-        return false;
-    return true;
-}
-
 static bool look_up(void *arg, Str name, RuleVal *out)
 {
     const Seen *seen = arg;
@@ -430,16 +412,10 @@ static bool look_up(void *arg, Str name, RuleVal *out)
             *out = v ? (RuleVal){ .tag = RV_OX, .ox = v } : (RuleVal){ .tag = RV_NONE };
             return true;
         }
-    const Attr *a = node_attr(seen->n, name->s);
-    if (a) {
-        *out = val_of_attr(a);
-        return true;
-    }
-    const OpVersion *v = onnx_version(seen->n->op, ONNX_NEWEST);
-    for (int i = 0; v && i < v->n_attr; i++)
-        if (strcmp(v->attr[i].name, name->s) == 0)
-            return default_of(seen->n->graph->cx, &v->attr[i], out);
-    return false;
+    const FormalAttr *formal = onnx_attr(onnx_version(seen->n->op, ONNX_NEWEST), name->s);
+    const Attr *there = node_attr(seen->n, name->s), a = there ? *there : onnx_default(seen->n->graph->cx, formal);
+    *out = val_of_attr(&a);
+    return there || (formal && (a.kind != ATTR_NONE || !formal->deflt));      /* a default that is a list: nobody reads it */
 }
 
 static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)

@@ -70,6 +70,26 @@ static void versions(void **state)
     assert_string_equal(gelu->attr[0].deflt, "none");
 }
 
+static void defaults(void **state)
+{
+    Ctx *cx = *state;
+    const OpVersion *leaky = onnx_version(onnx_op(cx, "LeakyRelu"), 16), *gemm = onnx_version(onnx_op(cx, "Gemm"), 13);
+    const OpVersion *gelu = onnx_version(onnx_op(cx, "Gelu"), 20), *conv = onnx_version(onnx_op(cx, "Conv"), 22);
+    assert_null(onnx_attr(gemm, "perm"));
+    assert_null(onnx_attr(NULL, "perm"));
+    assert_int_equal(onnx_default(cx, onnx_attr(gemm, "transA")).i, 0);
+    assert_true(onnx_default(cx, onnx_attr(gelu, "approximate")).s == str_of(cx, "none"));
+    assert_int_equal(onnx_default(cx, onnx_attr(conv, "strides")).kind, ATTR_NONE);
+    const FormalAttr *alpha = onnx_attr(leaky, "alpha"), *trans = onnx_attr(gemm, "transA"), *approximate = onnx_attr(gelu, "approximate");
+    assert_true(onnx_says_default(cx, alpha, &FLOAT("alpha", 0.01)));           /* ONNX says 0.00999999978 */
+    assert_false(onnx_says_default(cx, alpha, &FLOAT("alpha", 0.011)));
+    assert_false(onnx_says_default(cx, alpha, &INT("alpha", 0)));
+    assert_true(onnx_says_default(cx, trans, &INT("transA", 0)));
+    assert_false(onnx_says_default(cx, trans, &INT("transA", 1)));
+    assert_false(onnx_says_default(cx, approximate, &STRING("approximate", str_of(cx, "tanh"))));
+    assert_false(onnx_says_default(cx, NULL, &INT("transB", 0)));
+}
+
 static void types_taken(void **state)
 {
     Ctx *cx = *state;
@@ -86,7 +106,7 @@ static void types_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(complete_and_sorted), TEST(consistent), TEST(every_row_names_an_operator), TEST(versions), TEST(types_taken),
+        TEST(complete_and_sorted), TEST(consistent), TEST(every_row_names_an_operator), TEST(versions), TEST(defaults), TEST(types_taken),
     };
     return cmocka_run_group_tests_name("optable", tests, NULL, NULL);
 }
