@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-static Dim num(Op *op, int64_t v) { return dim_int(op->cx, v); }
 static Ox cast(Op *op, Ox x, DType t) { return ox_ok(x) ? ox_cast(op->g, x, t) : POISON; }
 
 /* How many borders of the last axis are not above each value, [.., values] of [.., borders] and [.., values]; int64. */
@@ -61,10 +60,10 @@ static bool segment_args(Op *op, Segments *s)
         return ox_ok(s->ends);
     }
     Dim all = s->count;
-    s->count = dim_sub(op->cx, all, num(op, 1));
-    s->start = slice_axis(op, given, s->axis, num(op, 0), num(op, 1), 1);
-    s->ends = slice_axis(op, given, s->axis, num(op, 1), all, 1);
-    s->lengths = ox(op, "Sub", s->ends, slice_axis(op, given, s->axis, num(op, 0), s->count, 1));
+    s->count = dim_sub(op->cx, all, dim_of(op, 1));
+    s->start = slice_axis(op, given, s->axis, dim_of(op, 0), dim_of(op, 1), 1);
+    s->ends = slice_axis(op, given, s->axis, dim_of(op, 1), all, 1);
+    s->lengths = ox(op, "Sub", s->ends, slice_axis(op, given, s->axis, dim_of(op, 0), s->count, 1));
     return ox_ok(s->lengths);
 }
 
@@ -100,13 +99,13 @@ static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const
     Dim dims[MAX_RANK];
     int rank = ox_rank(s->x);
     memcpy(dims, s->x->type->dim, (size_t)rank * sizeof *dims);
-    dims[s->axis] = dim_add(op->cx, s->count, num(op, 1));
+    dims[s->axis] = dim_add(op->cx, s->count, dim_of(op, 1));
     Ox filled = expand_dims(op, start, dims, rank);
     if (!ox_ok(numbers) || !ox_ok(filled) || !ox_ok(x))
         return POISON;
     const Value args[] = { val_tensor(op->cx, filled), val_int(s->axis), val_tensor(op->cx, numbers), val_tensor(op->cx, x), val_str(str_of(op->cx, how)) };
     Ox all = called(op, "aten::scatter_reduce", args, COUNT(args));
-    return slice_axis(op, all, s->axis, num(op, 0), s->count, 1);
+    return slice_axis(op, all, s->axis, dim_of(op, 0), s->count, 1);
 }
 
 static Ox lower_segment_reduce(Op *op)
@@ -139,7 +138,7 @@ static bool coordinates(Op *op, Ox x, int64_t *axes)
     Value bins = arg_value(op, "bins");
     if (!dim_known(size, axes) && bins.tag == V_TUPLE) {
         *axes = bins.tuple->n;
-        return dim_require(op->cx, size, num(op, *axes), "torch.histogramdd: bins for %lld coordinates", (long long)*axes);
+        return dim_require(op->cx, size, dim_of(op, *axes), "torch.histogramdd: bins for %lld coordinates", (long long)*axes);
     }
     return dim_known(size, axes) && *axes > 0 && *axes <= MOST_AXES;
 }
@@ -159,20 +158,20 @@ static bool points(Op *op, bool flat, Histogram *h)
         return op_refuse(op, "points of %s coordinates: their number must be known, and at most %d", dim_text(op->cx, ox_dim(x, rank - 1))->s, MOST_AXES), false;
     h->axes = (int)axes;
     h->n = dim_product(op->cx, x->type->dim, flat ? rank : rank - 1);
-    h->x = reshape_to(op, x, (const Dim[]){ h->n, num(op, axes) }, 2);
+    h->x = reshape_to(op, x, (const Dim[]){ h->n, dim_of(op, axes) }, 2);
     return ox_ok(h->x);
 }
 
 static Ox column(Op *op, const Histogram *h, int i)
 {
-    Ox one = slice_axis(op, h->x, 1, num(op, i), num(op, i + 1), 1);
+    Ox one = slice_axis(op, h->x, 1, dim_of(op, i), dim_of(op, i + 1), 1);
     return reshape_to(op, one, &h->n, 1);
 }
 
 /* The least or the largest value, and what PyTorch takes of none. */
 static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
 {
-    Ox far = reshape_to(op, number_like(op, largest ? -INFINITY : INFINITY, values), (const Dim[]){ num(op, 1) }, 1);
+    Ox far = reshape_to(op, number_like(op, largest ? -INFINITY : INFINITY, values), (const Dim[]){ dim_of(op, 1) }, 1);
     Ox all = concat_axis(op, (const Ox[]){ values, far }, 2, 0), found = ox_with(op, largest ? "ReduceMax" : "ReduceMin", INPUTS(all), INT("keepdims", 0));
     Ox count = ox_dim_value(op->g, h->n), none = ox(op, "Equal", count, ox_int(op->g, 0));
     return ox(op, "Where", none, number_like(op, largest, values), found);
@@ -255,7 +254,7 @@ static Ox bin_numbers(Op *op, const Histogram *h, int64_t all)
 {
     Ox number = NULL, inside = NULL;
     for (int i = 0; i < h->axes; i++) {
-        Ox values = column(op, h, i), passed = borders_passed(op, h->edges[i], values), last = slice_axis(op, h->edges[i], 0, num(op, h->bins[i]), num(op, h->bins[i] + 1), 1);
+        Ox values = column(op, h, i), passed = borders_passed(op, h->edges[i], values), last = slice_axis(op, h->edges[i], 0, dim_of(op, h->bins[i]), dim_of(op, h->bins[i] + 1), 1);
         Ox from = ox(op, "Greater", passed, ox_int(op->g, 0)), to = ox(op, "LessOrEqual", values, last), within = ox(op, "And", from, to);
         Ox bin = ox(op, "Min", ox(op, "Sub", passed, ox_int(op->g, 1)), ox_int(op->g, h->bins[i] - 1));
         inside = inside ? ox(op, "And", inside, within) : within;
@@ -270,8 +269,8 @@ static Ox density(Op *op, const Histogram *h, Ox counts)
 {
     Ox sum = ox_with(op, "ReduceSum", INPUTS(counts), INT("keepdims", 0)), out = ox(op, "Div", counts, sum);
     for (int i = 0; i < h->axes; i++) {
-        Dim n = num(op, h->bins[i]), one = num(op, 1);
-        Ox upper = slice_axis(op, h->edges[i], 0, one, dim_add(op->cx, n, one), 1), lower = slice_axis(op, h->edges[i], 0, num(op, 0), n, 1);
+        Dim n = dim_of(op, h->bins[i]), one = dim_of(op, 1);
+        Ox upper = slice_axis(op, h->edges[i], 0, one, dim_add(op->cx, n, one), 1), lower = slice_axis(op, h->edges[i], 0, dim_of(op, 0), n, 1);
         Ox size = ox(op, "Sub", upper, lower);
         for (int k = i + 1; k < h->axes; k++)
             size = unsqueeze_axis(op, size, k - i);
@@ -290,15 +289,15 @@ static Ox counted(Op *op, const Histogram *h)
         if (h->bins[i] && all > MOST_BINS / h->bins[i])
             return op_refuse(op, "more than %d bins", MOST_BINS);
         all *= h->bins[i];
-        dims[i] = num(op, h->bins[i]);
+        dims[i] = dim_of(op, h->bins[i]);
     }
     Ox weight = arg_opt(op, "weight"), one = number_like(op, 1, h->x), zero = number_like(op, 0, h->x);
-    Ox each = weight ? reshape_to(op, weight, &h->n, 1) : expand_dims(op, one, &h->n, 1), empty = expand_dims(op, zero, (const Dim[]){ num(op, all + 1) }, 1);
+    Ox each = weight ? reshape_to(op, weight, &h->n, 1) : expand_dims(op, one, &h->n, 1), empty = expand_dims(op, zero, (const Dim[]){ dim_of(op, all + 1) }, 1);
     Ox numbers = bin_numbers(op, h, all);
     if (!ox_ok(each) || !ox_ok(numbers))
         return POISON;
     const Value args[] = { val_tensor(op->cx, empty), val_int(0), val_tensor(op->cx, numbers), val_tensor(op->cx, each) };
-    Ox sums = slice_axis(op, called(op, "aten::scatter_add", args, COUNT(args)), 0, num(op, 0), num(op, all), 1), counts = reshape_to(op, sums, dims, h->axes);
+    Ox sums = slice_axis(op, called(op, "aten::scatter_add", args, COUNT(args)), 0, dim_of(op, 0), dim_of(op, all), 1), counts = reshape_to(op, sums, dims, h->axes);
     return arg_bool(op, "density") ? density(op, h, counts) : counts;
 }
 

@@ -18,7 +18,6 @@ typedef struct Ctc {
     Ox lead, skips;             /* [N, 1] -infinity; [N, L]: may a step come from s - 2? */
 } Ctc;
 
-static Dim num(Op *op, int64_t v) { return dim_int(op->cx, v); }
 static Ox never(Op *op, Ox like) { return number_like(op, -INFINITY, like); }
 
 /* A list of numbers, or a tensor. */
@@ -62,7 +61,7 @@ static Ox padded_labels(Op *op, const Ctc *c, Ox blank)
     Ox numbers = ox(op, "Range", zero, most, one), counts = unsqueeze_axis(op, c->count, 1), own = ox(op, "Less", numbers, counts);
     if (!joined)
         return ox(op, "Where", own, c->targets, blank);
-    Ox all = concat_axis(op, (const Ox[]){ c->targets, reshape_to(op, blank, (const Dim[]){ num(op, 1) }, 1) }, 2, 0);
+    Ox all = concat_axis(op, (const Ox[]){ c->targets, reshape_to(op, blank, (const Dim[]){ dim_of(op, 1) }, 1) }, 2, 0);
     Ox axis = zero, begin = ox_with(op, "CumSum", INPUTS(c->count, axis), INT("exclusive", 1));
     Ox place = ox(op, "Add", unsqueeze_axis(op, begin, 1), numbers), end = ox_dim_value(op->g, ox_dim(c->targets, 0));
     return ox(op, "Gather", all, ox(op, "Where", own, place, end));
@@ -72,16 +71,16 @@ static Ox padded_labels(Op *op, const Ctc *c, Ox blank)
 static Ox moved(Op *op, Ox x, Ox column, Dim length, int64_t from)
 {
     Ox wide = concat_axis(op, (const Ox[]){ column, column, x }, 3, 1);
-    return slice_axis(op, wide, 1, num(op, from), dim_add(op->cx, num(op, from), length), 1);
+    return slice_axis(op, wide, 1, dim_of(op, from), dim_add(op->cx, dim_of(op, from), length), 1);
 }
 
 static bool lay_out(Op *op, Ctc *c)
 {
-    Dim steps = ox_dim(c->probs, 0), batch = ox_dim(c->probs, 1), one = num(op, 1);
+    Dim steps = ox_dim(c->probs, 0), batch = ox_dim(c->probs, 1), one = dim_of(op, 1);
     Ox blank = ox_int(op->g, arg_int(op, "blank")), labels = padded_labels(op, c, blank);
     if (!ox_ok(labels))
         return false;
-    Dim count = ox_dim(labels, 1), twice = dim_mul(op->cx, num(op, 2), count), length = dim_add(op->cx, twice, one);
+    Dim count = ox_dim(labels, 1), twice = dim_mul(op->cx, dim_of(op, 2), count), length = dim_add(op->cx, twice, one);
     Ox third = unsqueeze_axis(op, labels, 2), blanks = expand_dims(op, blank, (const Dim[]){ batch, count, one }, 3);
     Ox pairs = reshape_to(op, concat_axis(op, (const Ox[]){ blanks, third }, 2, 2), (const Dim[]){ batch, twice }, 2);
     Ox column = expand_dims(op, blank, (const Dim[]){ batch, one }, 2);

@@ -123,6 +123,7 @@ MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
 #define ox(op, name, ...) ox_make((op)->g, (name), INPUTS(__VA_ARGS__), NULL, 0)
 #define ox_with(op, name, inputs, ...) ox_make((op)->g, (name), (inputs), ATTRS(__VA_ARGS__))
 #define ints(op, ...) ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+static inline Dim dim_of(Op *op, int64_t v) { return dim_int(op->cx, v); }
 Ox number_like(Op *op, double v, Ox like);          /* 0-d constant of like's type */
 Ox number_as(Op *op, Value v, DType t);             /* a Python number, symbolic ones included, or a tensor, as a value of type t */
 Ox number_stored(Op *op, Value v, DType t);         /* the same; one that t cannot hold is PyTorch's error */

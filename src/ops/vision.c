@@ -6,8 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-static Dim num(Op *op, int64_t v) { return dim_int(op->cx, v); }
-
 /* ---- suppression ---- */
 
 /* PyTorch compares a float32 overlap with a double, ONNX with a float32: the largest one that is not above the double decides the same. */
@@ -34,7 +32,7 @@ static Ox lower_nms(Op *op)
     scores = unsqueeze_axis(op, scores, 0);
     scores = unsqueeze_axis(op, scores, 0);
     Ox all = ints(op, INT64_MAX), overlap = ox_number(op->g, DT_FLOAT, threshold_below(arg_float(op, "iou_threshold")));
-    overlap = reshape_to(op, overlap, (const Dim[]){ num(op, 1) }, 1);
+    overlap = reshape_to(op, overlap, (const Dim[]){ dim_of(op, 1) }, 1);
     Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all, overlap);           /* [image, class, box] of each */
     Ox column = ox_integer(op->g, DT_INT64, 2);
     return ox_with(op, "Gather", INPUTS(chosen, column), INT("axis", 1));
@@ -59,7 +57,7 @@ static Ox region_align(Op *op, const char *x_name, bool aligned)
     int64_t samples = arg_int(op, "sampling_ratio");
     if (!region_ranks(op, x, rois) || (aligned && !need_opset(op, 16, "RoiAlign of aligned regions")))
         return POISON;
-    Ox corners = slice_axis(op, rois, 1, num(op, 1), num(op, 5), 1);
+    Ox corners = slice_axis(op, rois, 1, dim_of(op, 1), dim_of(op, 5), 1);
     Ox column = ox_integer(op->g, DT_INT64, 0);
     Ox image = ox_cast(op->g, ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1)), DT_INT64);
     return ox_with(op, "RoiAlign", INPUTS(x, corners, image),
@@ -89,7 +87,7 @@ static Ox channel_mapping(Op *op, Dim regions, int64_t channels, const int64_t *
     for (int64_t i = 0; at && i < n; i++)
         at[i] = (int32_t)i;
     Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT32, 4, dims, at)) : POISON;
-    return expand_dims(op, table, (const Dim[]){ regions, num(op, channels), num(op, pooled[0]), num(op, pooled[1]) }, 4);
+    return expand_dims(op, table, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
 }
 
 /* Bin i of channel c is bin i of what RoiAlign gives for channel c*bins + i: the diagonal. */
@@ -105,10 +103,10 @@ static Value lower_ps_roi_align(Op *op)
     for (int64_t i = 0; at && i < bins; i++)
         at[i] = i * (bins + 1);
     Dim regions = ox_dim(all, 0);
-    Ox flat = reshape_to(op, all, (const Dim[]){ regions, num(op, channels), num(op, bins * bins) }, 3);
+    Ox flat = reshape_to(op, all, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, bins * bins) }, 3);
     Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at)) : POISON;
     Ox own = ox_with(op, "Gather", INPUTS(flat, table), INT("axis", 2));
-    own = reshape_to(op, own, (const Dim[]){ regions, num(op, channels), num(op, pooled[0]), num(op, pooled[1]) }, 4);
+    own = reshape_to(op, own, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
     Ox mapping = channel_mapping(op, regions, channels, pooled);
     return result_tuple(op, (const Ox[]){ own, mapping }, 2);
 }
@@ -124,9 +122,9 @@ static Ox rounded_away(Op *op, Ox x)
 /* Where the bins of each region begin (end: end) along an image's height (i = 0) or width, [K, bins]. PyTorch's leave the last pixel out. */
 static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
 {
-    Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois), last = ox_dim_value(op->g, dim_sub(op->cx, size, num(op, 1)));
-    Ox from = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, num(op, 2 - i), num(op, 3 - i), 1), scale));
-    Ox to = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, num(op, 4 - i), num(op, 5 - i), 1), scale));
+    Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois), last = ox_dim_value(op->g, dim_sub(op->cx, size, dim_of(op, 1)));
+    Ox from = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 2 - i), dim_of(op, 3 - i), 1), scale));
+    Ox to = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 4 - i), dim_of(op, 5 - i), 1), scale));
     Ox length = ox(op, "Max", ox(op, "Sub", to, from), number_like(op, 1, rois)), bin = ox(op, "Div", length, number_like(op, (double)bins, rois));
     int64_t *at = new_array(op->cx, int64_t, bins + 1);
     for (int64_t k = 0; at && k < bins; k++)
@@ -158,14 +156,14 @@ static Value lower_ps_roi_pool(Op *op)
         return val_poison();
     if (pooled[0] < 1 || pooled[1] < 1 || !dim_known(ox_dim(x, 1), &wide) || wide % bins)
         return fail(op->cx, E_VALUE, "input channels must be a multiple of pooling height * pooling width"), val_poison();
-    Dim regions = ox_dim(rois, 0), one = num(op, 1), channels = num(op, wide / bins);
+    Dim regions = ox_dim(rois, 0), one = dim_of(op, 1), channels = dim_of(op, wide / bins);
     for (int i = 0; i < 2; i++)
         for (int end = 0; end < 2; end++) {
             Ox e = bin_edges(op, rois, i, pooled[i], ox_dim(x, 2 + i), end);
-            edge[i][end] = reshape_to(op, e, (const Dim[]){ regions, one, i ? one : num(op, pooled[0]), i ? num(op, pooled[1]) : one }, 4);
+            edge[i][end] = reshape_to(op, e, (const Dim[]){ regions, one, i ? one : dim_of(op, pooled[0]), i ? dim_of(op, pooled[1]) : one }, 4);
         }
     Ox sums = sums_before(op, x), mapping = channel_mapping(op, regions, wide / bins, pooled), height = ox_dim_value(op->g, ox_dim(x, 2));
-    Ox image = ox_cast(op->g, slice_axis(op, rois, 1, num(op, 0), one, 1), DT_INT64), first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
+    Ox image = ox_cast(op->g, slice_axis(op, rois, 1, dim_of(op, 0), one, 1), DT_INT64), first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
     Ox channel = ox_cast(op->g, mapping, DT_INT64), plane = ox(op, "Add", reshape_to(op, first, (const Dim[]){ regions, one, one, one }, 4), channel);
     Ox top = ox(op, "Mul", plane, height), width = ox_dim_value(op->g, ox_dim(x, 3)), corner[2][2];
     for (int i = 0; i < 2; i++)
@@ -178,7 +176,7 @@ static Value lower_ps_roi_pool(Op *op)
     Ox high = ox(op, "Greater", rows, zero), some = ox(op, "And", high, ox(op, "Greater", columns, zero)), area = ox(op, "Mul", rows, columns);
     Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1)), mean = ox(op, "Div", sum, ox_ok(safe) ? ox_cast(op->g, safe, DT_DOUBLE) : POISON);
     Ox out = ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
-    out = expand_dims(op, out, (const Dim[]){ regions, channels, num(op, pooled[0]), num(op, pooled[1]) }, 4);
+    out = expand_dims(op, out, (const Dim[]){ regions, channels, dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
     return ox_ok(out) ? result_tuple(op, (const Ox[]){ ox_cast(op->g, out, ox_dtype(x)), mapping }, 2) : val_poison();
 }
 
@@ -251,33 +249,33 @@ static Ox deform_by_grid(Op *op, const Deform *d)
     Ctx *cx = op->cx;
     int64_t taps = d->kernel[0] * d->kernel[1];
     Dim batch = ox_dim(d->x, 0), in = ox_dim(d->x, 1), height = ox_dim(d->offset, 2), width = ox_dim(d->offset, 3), out = ox_dim(d->weight, 0);
-    Dim og = num(op, d->offset_group), per_og, per_group, area = dim_mul(cx, height, width), images = dim_mul(cx, batch, og);
-    if (!dim_divide(cx, in, og, &per_og) || !dim_divide(cx, out, num(op, d->group), &per_group))
+    Dim og = dim_of(op, d->offset_group), per_og, per_group, area = dim_mul(cx, height, width), images = dim_mul(cx, batch, og);
+    if (!dim_divide(cx, in, og, &per_og) || !dim_divide(cx, out, dim_of(op, d->group), &per_group))
         return op_fail(op, E_VALUE, "channels must be divisible by the groups");
     /* offsets: [N, og, taps, 2, H, W], y before x */
-    Ox offset = reshape_to(op, d->offset, (const Dim[]){ images, num(op, taps), num(op, 2), height, width }, 5);
-    Ox y = reshape_to(op, slice_axis(op, offset, 2, num(op, 0), num(op, 1), 1), (const Dim[]){ images, num(op, taps), height, width }, 4);
-    Ox x = reshape_to(op, slice_axis(op, offset, 2, num(op, 1), num(op, 2), 1), (const Dim[]){ images, num(op, taps), height, width }, 4);
-    Ox base_y = reshape_to(op, positions(op, d, 0, height), (const Dim[]){ num(op, taps), height, num(op, 1) }, 3);
-    Ox base_x = reshape_to(op, positions(op, d, 1, width), (const Dim[]){ num(op, taps), num(op, 1), width }, 3);
+    Ox offset = reshape_to(op, d->offset, (const Dim[]){ images, dim_of(op, taps), dim_of(op, 2), height, width }, 5);
+    Ox y = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 0), dim_of(op, 1), 1), (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
+    Ox x = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 1), dim_of(op, 2), 1), (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
+    Ox base_y = reshape_to(op, positions(op, d, 0, height), (const Dim[]){ dim_of(op, taps), height, dim_of(op, 1) }, 3);
+    Ox base_x = reshape_to(op, positions(op, d, 1, width), (const Dim[]){ dim_of(op, taps), dim_of(op, 1), width }, 3);
     y = normalised(op, ox(op, "Add", y, base_y), d->x, ox_dim(d->x, 2));
     x = normalised(op, ox(op, "Add", x, base_x), d->x, ox_dim(d->x, 3));
-    const Dim points[] = { images, num(op, taps), area, num(op, 1) };
+    const Dim points[] = { images, dim_of(op, taps), area, dim_of(op, 1) };
     x = reshape_to(op, x, points, 4);
     y = reshape_to(op, y, points, 4);
     Ox grid = concat_axis(op, (const Ox[]){ x, y }, 2, 3);
     Ox planes = reshape_to(op, d->x, (const Dim[]){ images, per_og, ox_dim(d->x, 2), ox_dim(d->x, 3) }, 4);
     Ox seen = ox_with(op, "GridSample", INPUTS(planes, grid), INT("align_corners", 0), STRING("mode", str_of(cx, "linear")), STRING("padding_mode", str_of(cx, "zeros")));
     if (d->mask) {
-        Ox mask = reshape_to(op, d->mask, (const Dim[]){ images, num(op, 1), num(op, taps), area }, 4);
+        Ox mask = reshape_to(op, d->mask, (const Dim[]){ images, dim_of(op, 1), dim_of(op, taps), area }, 4);
         seen = ox(op, "Mul", seen, mask);
     }
     /* [N, groups, C/groups * taps, H*W] times [groups, out/groups, C/groups * taps] */
-    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), num(op, taps)), groups = num(op, d->group);
+    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), dim_of(op, taps)), groups = dim_of(op, d->group);
     seen = reshape_to(op, seen, (const Dim[]){ batch, groups, depth, area }, 4);
     Ox weight = reshape_to(op, d->weight, (const Dim[]){ groups, per_group, depth }, 3);
     Ox result = reshape_to(op, ox(op, "MatMul", weight, seen), (const Dim[]){ batch, out, height, width }, 4);
-    Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, num(op, 1), num(op, 1) }, 3);
+    Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, dim_of(op, 1), dim_of(op, 1) }, 3);
     return ox(op, "Add", result, bias);
 }
 
