@@ -111,8 +111,39 @@ def trace(model, args, counted=False):
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
     scopes = inlined(graph)
+    spread_by_copy(graph)
     torch._C._jit_pass_dce(graph)
     return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}, scopes
+
+
+def spread_by_copy(graph):
+    """x[:, k:] = v is recorded as x[:, k:].copy_(v.view(3).expand(2, 3)), with the sizes of the example: the view takes leading ones away. copy_
+    itself expands v, to the sizes of each run."""
+    for n in graph.findAllNodes("aten::copy_"):
+        target, value = list(n.inputs())[:2]
+        source = value
+        for kind in ("aten::expand", "aten::view"):
+            made = source.node()
+            if made.kind() == kind and is_literal(made.inputsAt(1)) and only_spreads(made, target.type().sizes()):
+                source = made.inputsAt(0)
+        if source is not value:
+            n.replaceInputWith(value, source)
+
+
+def only_spreads(node, target):
+    """Does a tensor of these sizes take the operand in the place of the view, or expansion, of it?"""
+    sizes, given = node.output().type().sizes(), node.inputsAt(0).type().sizes()
+    if None in (sizes, given, target) or len(given) > len(target):
+        return False
+    return node.kind() == "aten::expand" or without_leading_ones(sizes) == without_leading_ones(given)
+
+
+def without_leading_ones(sizes):
+    return sizes[next((k for k, d in enumerate(sizes) if d != 1), len(sizes)):]
+
+
+def is_literal(sizes):
+    return sizes.node().kind() == "prim::ListConstruct" and all(v.node().kind() == "prim::Constant" for v in sizes.node().inputs())
 
 
 def inlined(graph):
