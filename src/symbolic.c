@@ -99,12 +99,25 @@ static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to
     return fail(cx, E_USAGE, "attribute %s is of no known kind", from->name);
 }
 
+/* A list of tensors as an input of a node; NULL for any other argument. Made when a node first asks for it. */
+static Ox list_as_sequence(const struct pt2onnx_call *c, size_t i)
+{
+    size_t first;
+    int64_t n = pt2onnx_call_items(c, i, &first);
+    for (int64_t k = 0; k < n; k++)
+        if (!c->handle.at[first + (size_t)k])
+            return NULL;
+    return n > 0 ? ox_make(c->op->g, "SequenceConstruct", (OxList){ c->handle.at + first, (size_t)n }, NULL, 0) : NULL;
+}
+
 static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox *out)
 {
     for (size_t i = 0; i < n; i++) {
-        if (in[i] > c->handle.n || (in[i] && !c->handle.at[in[i] - 1]))
-            return fail(c->op->cx, E_USAGE, "handle %u is no tensor", in[i]);
-        out[i] = in[i] ? c->handle.at[in[i] - 1] : NULL;
+        out[i] = in[i] && in[i] <= c->handle.n ? c->handle.at[in[i] - 1] : NULL;
+        if (in[i] && !out[i])
+            out[i] = list_as_sequence(c, in[i] - 1);
+        if (in[i] && !out[i])
+            return ctx_failed(c->op->cx) ? false : fail(c->op->cx, E_USAGE, "argument %u is no tensor, number or list of such, and cannot be an input of a node", in[i]);
     }
     return true;
 }
@@ -294,6 +307,18 @@ static Ox list_as_tensor(struct pt2onnx_call *c, const Value *v)
     return n <= MAX_ITEMS ? ox_dims(c->op->g, items.at, items.n) : NULL;
 }
 
+/* A list of floats; NULL when there is none, or anything else. */
+static Ox floats_as_tensor(struct pt2onnx_call *c, const Value *v)
+{
+    VEC(double) items = { 0 };
+    for (int64_t i = 0; v->tag == V_LIST && i < v->list->n && v->list->at[i].v.tag == V_FLOAT; i++)
+        vec_push(c->op->cx, &items, v->list->at[i].v.f);
+    if (items.n == 0 || (int64_t)items.n < v->list->n)
+        return NULL;
+    const int64_t n = v->list->n;
+    return ox_const(c->op->g, const_make(c->op->cx, DT_DOUBLE, 1, &n, items.at));
+}
+
 /* What a value is as an input of a node; NULL for text, None and lists of tensors. */
 static Ox as_tensor(struct pt2onnx_call *c, const Value *v)
 {
@@ -306,7 +331,7 @@ static Ox as_tensor(struct pt2onnx_call *c, const Value *v)
     case V_SYMFLOAT: return v->ox;
     case V_BOOL: return ox_bool(g, v->b);
     case V_SYMBOOL: return symbool_ox(g, v->sb);
-    case V_LIST: case V_TUPLE: return list_as_tensor(c, v);
+    case V_LIST: case V_TUPLE: { Ox floats = floats_as_tensor(c, v); return floats ? floats : list_as_tensor(c, v); }
     default: return NULL;
     }
 }

@@ -15,7 +15,7 @@ from .versions import NEWEST_SYMBOLIC, SCALAR_TYPES, OperatorExportTypes
 ONNX, ATEN = OperatorExportTypes.ONNX, OperatorExportTypes.ONNX_ATEN
 FALLBACK, FALLTHROUGH = OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_FALLTHROUGH
 STRUCTURE = ("prim::", "onnx::")                        # never ATen nodes: lists, constants, control flow
-AS_IS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit", "aten::detach")
+AS_IS = ("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::ScalarImplicit", "aten::detach", "aten::size")
 
 
 def class_of(node):

@@ -428,6 +428,23 @@ def test_aten_only():
     assert [op for op in kept(OperatorExportTypes.ONNX_ATEN)[1] if op[1] != "Constant"] == [("org.pytorch.aten", "ATen")] * 2
 
 
+@pytest.mark.parametrize("function, operators", [
+    (lambda x: torch.cat((x, x), 1), ["SequenceConstruct", "Constant", "ATen"]),
+    (lambda x: torch.nn.functional.interpolate(x[None, None], scale_factor=2.0), ["Constant", "ATen"]),
+    (lambda x: x.reshape(x.shape[0], -1), ["Constant", "ATen"])])
+def test_lists_and_sizes_of_aten_nodes(function, operators):
+    model, found = kept(OperatorExportTypes.ONNX_ATEN, function)
+    last = model.graph.node[-1]
+    assert [op for _, op in found][-len(operators):] == operators and attributes(last)["operator"] and last.input[0]
+
+
+def test_a_list_of_tensors_handed_on_is_a_sequence(register):
+    register("aten::hstack", lambda g, tensors: g.op("SequenceAt", tensors, g.op("Constant", value_t=torch.tensor(1))), 11)
+    model = exported(lambda x, y: torch.hstack((x, y)), (ROWS, ROWS + 1), opset_version=11)
+    assert ops(model) == ["SequenceConstruct", "Constant", "SequenceAt"]
+    assert (run(model, ROWS, ROWS + 1)[0] == (ROWS + 1).numpy()).all()
+
+
 @pytest.mark.row("H03", "H21")
 def test_fall_through():
     model, found = kept(OperatorExportTypes.ONNX_FALLTHROUGH)
