@@ -32,6 +32,7 @@ UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %
                 "make sure you registered it with the right domain and version.\n%s")
 ASSUMED, ADDED, DROPPED, CHANGED = range(4)
 CONSTANT_INPUTS = re.compile(r"the input .*, because nothing uses it$")
+UPDATE = re.compile(r"the update of (.+): every run starts from the value in the file")
 
 
 def export(*positional, **keywords):
@@ -42,7 +43,7 @@ class Export:
     """One call of export."""
 
     def __init__(self, settings):
-        self.s, self.notes, self.text, self.borrowed = settings, [], "", set()
+        self.s, self.notes, self.text, self.borrowed, self.program = settings, [], "", set(), None
 
     # ---- the frame ----
 
@@ -84,7 +85,7 @@ class Export:
         s = self.s
         if s.f is not None and self.output_path() is None:
             self.write_into(s.f, path)
-        return Result(path, folder, self.example_names, self.notes, self.verification, self.report) if s.f is None or s.dynamo else None
+        return Result(path, folder, self.example_names, self.notes, self.verification, self.report, self.program) if s.f is None or s.dynamo else None
 
     def write_into(self, f, path):
         if os.path.exists(path + ".data"):
@@ -103,6 +104,7 @@ class Export:
         if self.wants_program():
             self.needs_trace()
             return self.from_program(path)
+        self.needs_program()
         if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
             self.needs_trace()
             return self.from_script(path)
@@ -111,6 +113,10 @@ class Export:
                 raise TypeError("pt2onnx.export: a %s is no model" % type(model).__name__)
             self.s.model = Function(model)
         return self.from_trace(path)
+
+    def needs_program(self):
+        if self.s.dump_exported_program:
+            raise RuntimeError("pt2onnx: dump_exported_program needs a program of torch.export: dynamo=True")
 
     def needs_trace(self):
         if self.s.functions:
@@ -222,11 +228,14 @@ class Export:
         s = self.s
         self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         if isinstance(s.model, torch.export.ExportedProgram):
-            program, names = s.model, []
+            self.program, names = s.model, []
         else:
-            program, names = self.program()
+            self.program, names = self.exported()
         saved = os.path.join(self.folder, "model.pt2")
-        torch.export.save(program, saved)
+        torch.export.save(self.program, saved)
+        if s.dump_exported_program:
+            os.makedirs(s.artifacts_dir, exist_ok=True)
+            shutil.copy(saved, os.path.join(s.artifacts_dir, "pt2onnx-program.pt2"))
         self.output_axes(self.axes_of_files(), s.output_names)
         self.example_names = None                       # this model has all inputs, in this order
         while True:
@@ -239,7 +248,7 @@ class Export:
                 if not self.borrow(e):
                     raise
 
-    def program(self):
+    def exported(self):
         """The module as torch.export has it, and the caller's names of its open sizes."""
         s = self.s
         model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
@@ -323,10 +332,15 @@ class Export:
     def tell(self):
         if self.s.verbose and not self.s.silent:
             print("Exported graph: " + self.text)
-        for kind, text in self.notes:
-            if self.s.on_note:
+        if self.s.on_note:
+            for kind, text in self.notes:
                 self.s.on_note(kind, text)
-            elif kind in (ASSUMED, DROPPED) and not CONSTANT_INPUTS.match(text):
+            return
+        updates = [UPDATE.match(text).group(1) for kind, text in self.notes if kind == DROPPED and UPDATE.match(text)]
+        if updates:
+            warn("dropped: the model changes %s as it runs; every run of the ONNX model starts from the values in the file" % some_of(updates), Warn)
+        for kind, text in self.notes:
+            if kind in (ASSUMED, DROPPED) and not CONSTANT_INPUTS.match(text) and not (kind == DROPPED and UPDATE.match(text)):
                 warn("%s: %s" % (_capi.NOTE_WORDS[kind], text), Warn)
 
     # ---- afterwards ----
@@ -339,13 +353,14 @@ class Export:
             start = time.perf_counter()
             self.verification = self.verified(path)
             self.times.append(("verification", time.perf_counter() - start))
-            if not self.verification.ok:
-                raise error_of("OnnxExporterError", str(self.verification))
         if s.report:
             self.report = render(type(s.model).__name__, s, os.path.getsize(path), self.text, self.notes, self.times, self.verification)
             where = os.path.splitext(path)[0] + ".md" if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
+            os.makedirs(os.path.dirname(where) or os.curdir, exist_ok=True)
             with open(where, "w") as f:
                 f.write(self.report)
+        if s.verify and not self.verification.ok:
+            raise error_of("OnnxExporterError", str(self.verification))
 
     def verified(self, path):
         from .verification import verify
@@ -370,6 +385,11 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def some_of(names):
+    """All of a few names; of many the first three."""
+    return ", ".join(names) if len(names) <= 4 else "%s and %d more of its buffers" % (", ".join(names[:3]), len(names) - 3)
 
 
 def functions_of(model, wanted):

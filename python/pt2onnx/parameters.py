@@ -79,15 +79,13 @@ def _check(s):
     s.functions = _functions(s)
     s.doc_strings = bool(s.verbose) or not s.strip_doc_string
     s.dynamo = s.dynamo is True
+    s.report = s.report or s.profile                    # the page has the times
 
 
 def _refuse(s):
     """Parameters that ask for something pt2onnx does not do."""
-    refused = {"profile": "report=True has the times", "dump_exported_program": "torch.export.save writes it",
-               "export_options": "give the options themselves"}
-    for name, reason in refused.items():
-        if getattr(s, name):
-            raise RuntimeError("pt2onnx: %s is not supported: %s" % (name, reason))
+    if s.export_options:
+        raise RuntimeError("pt2onnx: export_options is not supported: give the options themselves")
 
 
 def _check_mode(s):

@@ -7,13 +7,13 @@ import weakref
 
 class Result:
     """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`; called, it runs in ONNX Runtime.
-    `verification` and `report` are what verify=True and report=True have made."""
+    `verification` and `report` are what verify=True and report=True have made, `exported_program` is what torch.export gave (None: it was not asked)."""
 
-    def __init__(self, path, folder, example_names, notes, verification, report):
+    def __init__(self, path, folder, example_names, notes, verification, report, exported_program):
         """path: the model; folder: the temporary one that it may lie in, which lives as long as this object."""
         folder.kept = True
         self._path, self._folder, self._example_names = path, folder, example_names
-        self.notes, self.verification, self.report = notes, verification, report
+        self.notes, self.verification, self.report, self.exported_program = notes, verification, report, exported_program
         self.input_names, self.output_names = signature(path)
 
     @property
@@ -27,6 +27,12 @@ class Result:
         """The model as the onnx package has it."""
         import onnx
         return onnx.load(self._path)
+
+    @property
+    def model(self):
+        """The model as the onnx_ir package has it."""
+        import onnx_ir
+        return onnx_ir.load(self._path)
 
     def save(self, destination, *, include_initializers=True, keep_initializers_as_inputs=False, external_data=None):
         """Write the model to `destination`; external_data: True puts the weights into a file beside it, None only where one file is too small."""
@@ -48,6 +54,12 @@ class Result:
 
     def optimize(self):
         """ONNXProgram has it; this model is as good as pt2onnx makes it."""
+
+    def initialize_inference_session(self, initializer=None):
+        """ONNXProgram has it; here each call makes a session of its own."""
+
+    def release(self):
+        """ONNXProgram has it; no session is kept."""
 
     def __call__(self, *args, **kwargs):
         """What the model gives for these arguments of forward: a tuple of tensors."""

@@ -415,6 +415,14 @@ def test_state_is_told_and_left_out():
     assert len(model.graph.output) == 1
 
 
+@pytest.mark.parametrize("n, said", [(1, "0.running_mean, 0.running_var, 0.num_batches_tracked as"), (9, "0.running_mean, 0.running_var, 0.num_batches_tracked and 24 more")])
+def test_one_warning_for_all_state(n, said):
+    net = torch.nn.Sequential(*[torch.nn.BatchNorm1d(3) for _ in range(n)])
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning) as found:
+        exported(net, ROWS, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+    assert [said in str(w.message) for w in found] == [True]
+
+
 def test_what_is_only_printed_needs_no_translation(capsys):
     def prints(x):
         print(torch.nextafter(x, x + 1))
@@ -562,7 +570,7 @@ def test_a_training_mode_that_was_asked_for_normalises_by_the_batch():
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4, affine=False)).train()
     for options in ({"training": TrainingMode.TRAINING}, {"training": TrainingMode.PRESERVE}):
         for model in (net, torch.jit.script(net)):
-            with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="the update of 1.running_mean"):
+            with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="the model changes 1.running_mean"):
                 agrees(checked(model, IMAGE, **options), net, IMAGE)
     assert "ReduceMean" not in ops(checked(net, IMAGE)) and net[1].training
 

@@ -48,11 +48,29 @@ def test_programs_are_verified_too():
         pt2onnx.export(program, verify=True)
 
 
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_what_torch_export_gave_is_at_hand(tmp_path):
+    result = pt2onnx.export(torch.nn.Linear(3, 4), (ROWS,), dynamo=True, dump_exported_program=True, profile=True, artifacts_dir=str(tmp_path / "art"))
+    saved = torch.export.load(tmp_path / "art" / "pt2onnx-program.pt2")
+    torch.testing.assert_close(saved.module()(ROWS), result.exported_program.module()(ROWS))
+    assert "time, export" in (tmp_path / "art" / "pt2onnx-report.md").read_text()
+    from torch.onnx.verification import verify_onnx_program
+    found = verify_onnx_program(result)
+    assert len(found) == 1 and found[0].max_abs_diff < 1e-5 and result.model.graph.outputs[0].name == result.output_names[0]
+    assert pt2onnx.export(torch.nn.Linear(3, 4), (ROWS,)).exported_program is None
+
+
+def test_only_a_program_of_torch_export_can_be_kept(tmp_path):
+    with pytest.raises(RuntimeError, match="dump_exported_program"):
+        pt2onnx.export(torch.relu, ROWS, dump_exported_program=True)
+
+
 def test_a_difference_is_an_error(tmp_path):
     torch.onnx.register_custom_op_symbolic("aten::asinh", lambda g, x: g.op("Sinh", x), 9)
     try:
         with pytest.raises(RuntimeError, match="DIFFERENT\n  y: float32.*OUT OF TOLERANCE"):
-            pt2onnx.export(torch.asinh, ROWS, tmp_path / "m.onnx", output_names=["y"], verify=True)
+            pt2onnx.export(torch.asinh, ROWS, tmp_path / "m.onnx", output_names=["y"], verify=True, report=True)
+        assert "OUT OF TOLERANCE" in (tmp_path / "m.md").read_text()
         pt2onnx.export(torch.asinh, ROWS, verify=True, rtol=1e6)
     finally:
         torch.onnx.unregister_custom_op_symbolic("aten::asinh", 9)
