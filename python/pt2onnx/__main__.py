@@ -13,7 +13,11 @@ def main(argv):
     if not os.path.exists(argv[0]):
         print("pt2onnx: %s: there is no such script" % argv[0], file=sys.stderr)
         return 2
-    from .installing import install
+    try:
+        from .installing import install
+    except ModuleNotFoundError as e:
+        print("pt2onnx: %s: running a script needs PyTorch, of which %s is missing here" % (argv[0], e.name), file=sys.stderr)
+        return 2
     install()
     sys.argv[:] = argv
     sys.path[0] = os.path.dirname(os.path.abspath(argv[0]))

@@ -10,7 +10,9 @@ import torch
 import torch.onnx
 
 from . import symbolic, symbolic_registry, versions
+from .dynamo_export import ExportOptions, dynamo_export
 from .exporting import export, pretty_string, underscore_export
+from .results import Result
 
 _MISSING = object()
 _changed = []                   # (object or None for sys.modules, name, what was there)
@@ -73,8 +75,9 @@ def _replace():
 
 
 def _supply_names():
-    """Names that torch 1.8 to 1.13 had."""
+    """Names that torch 1.8 to 2.5 had."""
     _supply(torch.onnx, "SymbolicContext", symbolic.SymbolicContext)
+    _supply(torch.onnx, "OnnxExporterError", torch.onnx.errors.OnnxExporterError)
     _supply(torch.onnx.errors, "CheckerError", CheckerError)
     for name in ("CheckerError", "ONNXCheckerError"):
         _supply(torch.onnx, name, torch.onnx.errors.CheckerError)
@@ -84,8 +87,16 @@ def _supply_names():
     _supply(torch.onnx, "symbolic_caffe2", types.ModuleType("torch.onnx.symbolic_caffe2", "Caffe2 is gone; only `import` works."))
     if "torch.onnx.symbolic_caffe2" not in sys.modules:
         _set_module("torch.onnx.symbolic_caffe2", torch.onnx.symbolic_caffe2)
-    for name in ("enable_log", "disable_log"):
-        _supply(torch.onnx, name, lambda: None)
+    for name in ("enable_log", "disable_log", "log", "set_log_stream", "is_onnx_log_enabled"):
+        _supply(torch.onnx, name, lambda *_: None)
+    _supply(torch.onnx, "ONNX_ARCHIVE_MODEL_PROTO_NAME", "__MODEL_PROTO")
+    _supply(versions.utils, "is_in_onnx_export", torch.onnx.is_in_onnx_export)
+    _supply(versions.symbolic_helper, "_export_onnx_opset_version", versions.DEFAULT_OPSET)     # scratch.py sets it for each call
+    _supply(versions.symbolic_helper, "_default_onnx_opset_version", versions.DEFAULT_OPSET)
+    _supply(versions.symbolic_helper, "_set_opset_version", lambda opset: None)
+    for name, value in (("dynamo_export", dynamo_export), ("ExportOptions", ExportOptions), ("ExportOutput", Result)):
+        _supply(torch.onnx, name, value)
+    _set(torch.onnx, "ONNXProgram", Result)
 
 
 def uninstall():

@@ -8,7 +8,7 @@ import torch
 
 from . import _capi
 from .trace import tensor_record
-from .versions import GLOBALS, ONNX_DTYPES, SCALAR_TYPES, TORCH_DTYPES, jit_utils
+from .versions import GLOBALS, ONNX_DTYPES, SCALAR_TYPES, TORCH_DTYPES, jit_utils, symbolic_helper
 
 DOMAINS = {"aten": "org.pytorch.aten"}                  # torch.onnx writes its own operators into this domain
 
@@ -129,6 +129,8 @@ class Scratch:
     def run(self, function, arguments, keywords, name):
         before = GLOBALS.export_onnx_opset_version
         GLOBALS.export_onnx_opset_version = self.opset
+        if hasattr(symbolic_helper, "_export_onnx_opset_version"):      # install() has supplied it, for functions of torch 1.8 to 1.12
+            symbolic_helper._export_onnx_opset_version = self.opset
         try:
             results = function(self.context(), *arguments, **keywords)
         except TypeError as e:

@@ -83,6 +83,41 @@ def test_pretty_string(installed, capsys):
     assert "Gemm" in text and not capsys.readouterr().out
 
 
+def test_names_that_torch_has_dropped(installed):
+    from torch.onnx import ONNX_ARCHIVE_MODEL_PROTO_NAME, ExportOptions, ExportOutput, ONNXProgram, OnnxExporterError, dynamo_export
+    assert ONNX_ARCHIVE_MODEL_PROTO_NAME and ONNXProgram is not None and issubclass(OnnxExporterError, RuntimeError)
+    assert not torch.onnx.utils.is_in_onnx_export() and not torch.onnx.is_onnx_log_enabled()
+    if not TORCH_2:
+        with pytest.raises(RuntimeError, match="dynamo_export needs torch.export"):
+            dynamo_export(torch.nn.Linear(3, 4), ROWS)
+        return
+    result = dynamo_export(torch.nn.Linear(3, 4), ROWS)
+    assert isinstance(result, ExportOutput) and isinstance(result, ONNXProgram) and ops(result.model_proto) == ["Gemm"]
+    result.initialize_inference_session()
+    assert result(ROWS)[0].shape == (2, 4)
+    result.release()
+    net = torch.nn.Bilinear(3, 3, 2)
+    result = dynamo_export(net, ROWS, input2=ROWS + 1, export_options=ExportOptions(dynamic_shapes=True))
+    for n in (2, 5):
+        x = torch.rand(n, 3)
+        torch.testing.assert_close(result(x, input2=x)[0], net(x, x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="fake_context"):
+        ExportOptions(fake_context=object())
+
+
+def test_the_opset_as_functions_of_torch_1_8_ask_for_it(installed, register):
+    from torch.onnx import symbolic_helper
+    seen = []
+
+    def asinh(g, x):
+        seen.append(symbolic_helper._export_onnx_opset_version)
+        return g.op("Asinh", x)
+    symbolic_helper._set_opset_version(11)
+    register("aten::asinh", asinh, 9)
+    pt2onnx.export(torch.asinh, ROWS, opset_version=13)
+    assert seen == [13]
+
+
 def python(*arguments):
     env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "python")}
     return subprocess.run([sys.executable, "-W", "ignore", *arguments], env=env, capture_output=True, text=True, timeout=300)
@@ -102,6 +137,12 @@ def test_usage(tmp_path):
     assert python("-m", "pt2onnx", "--help").stdout.startswith("usage: python -m pt2onnx SCRIPT")
     done = python("-m", "pt2onnx", str(tmp_path / "none.py"))
     assert done.returncode == 2 and "there is no such script" in done.stderr
+
+
+def test_a_script_without_torch(tmp_path):
+    (tmp_path / "script.py").write_text("print(1)")
+    done = python("-c", "import sys; sys.modules['torch'] = None; from pt2onnx.__main__ import main; sys.exit(main([%r]))" % str(tmp_path / "script.py"))
+    assert done.returncode == 2 and "needs PyTorch" in done.stderr and not done.stdout
 
 
 def test_files_need_no_torch(tmp_path):
