@@ -195,8 +195,10 @@ uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_
     for (size_t i = 0; i < n_attr; i++)
         if (!read_attr(c, &attr[i], &attrs[i]))
             return 0;
-    if (!emit(c, op, ins, n_in, attrs, n_attr, outs, n_out))
+    if (!emit(c, op, ins, n_in, attrs, n_attr, outs, n_out)) {
+        fail_is_theirs(cx, str_of(cx, "a node of the caller's function"));
         return 0;
+    }
     uint32_t first = (uint32_t)c->handle.n + 1;
     for (size_t i = 0; i < n_out; i++)
         vec_push(cx, &c->handle, outs[i]);

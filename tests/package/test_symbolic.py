@@ -438,6 +438,15 @@ def test_lists_and_sizes_of_aten_nodes(function, operators):
     assert [op for _, op in found][-len(operators):] == operators and attributes(last)["operator"] and last.input[0]
 
 
+@pytest.mark.parametrize("make, text", [
+    (lambda g, x: g.op("Asinh", x, beta_i=1), "Asinh has no attribute beta"), (lambda g, x: g.op("Asinh", x, x, x), "Asinh: 3 inputs")])
+def test_invalid_nodes_are_the_functions_mistake(register, make, text):
+    register("aten::asinh", make, 9)
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match=text) as e:
+        pt2onnx.export(torch.asinh, ROWS)
+    assert "bug of pt2onnx" not in str(e.value)
+
+
 def test_a_list_of_tensors_handed_on_is_a_sequence(register):
     register("aten::hstack", lambda g, tensors: g.op("SequenceAt", tensors, g.op("Constant", value_t=torch.tensor(1))), 11)
     model = exported(lambda x, y: torch.hstack((x, y)), (ROWS, ROWS + 1), opset_version=11)
