@@ -46,17 +46,21 @@ def tolerance(op, dtype):
 
 def determined(op, results):
     """What the results of a decomposition have to say whatever vectors were chosen: the product, the values, that vectors are orthonormal.
-    None: of this operator every result is unique."""
+    None: of this operator every result is unique. Complex vectors are pairs, as the model gives them."""
     def turned(a):
-        return np.swapaxes(a, -1, -2)
+        return np.swapaxes(a, -1, -2).conj()
+
+    def joined(a, values):
+        return a[..., 0] + 1j * a[..., 1] if a.ndim == values.ndim + 2 else a
     if op in SINGULAR and len(results) == 3:
-        u, s, v = results
+        s = results[1]
+        u, v = joined(results[0], s), joined(results[2], s)
         v = v if op == "svd" else turned(v)
         k = s.shape[-1]
-        return [u[..., :k] * s[..., None, :] @ turned(v[..., :k]), s, turned(u) @ u, turned(v) @ v]
+        return [as_pairs(a) for a in (u[..., :k] * s[..., None, :] @ turned(v[..., :k]), s, turned(u) @ u, turned(v) @ v)]
     if op in EIGEN and len(results) == 2:
-        values, v = results
-        return [v * values[..., None, :] @ turned(v), values, turned(v) @ v]
+        values, v = results[0], joined(results[1], results[0])
+        return [as_pairs(a) for a in (v * values[..., None, :] @ turned(v), values, turned(v) @ v)]
     return None
 
 

@@ -23,6 +23,8 @@ static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
 {
     if (!ox_ok(x) || ctx_failed(op->cx))
         return POISON;
+    if (ox_is_complex(x))
+        x = each_size(op, x);
     if (!dtype_is_float(ox_dtype(x)))
         return op_fail(op, E_VALUE, "norm: Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
     for (int i = 0; i < axes->n && (p < 0 || p == INFINITY); i++)
@@ -93,7 +95,7 @@ static Ox norm_of_values(Op *op, Ox x, const char *reduction)
     if (ox_ok(norm) && !nothing && !strcmp(reduction, "ReduceMax") && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(values, n)) != YES)
         norm = ox(op, "Max", norm, number_like(op, 0, norm));
     norm = arg_bool(op, "keepdim") ? ox(op, "Unsqueeze", norm, axes) : norm;
-    return ox_ok(norm) ? ox_cast(op->g, norm, ox_dtype(x)) : POISON;
+    return ox_ok(norm) ? ox_cast(op->g, norm, dtype_of_parts(ox_dtype(x))) : POISON;
 }
 
 /* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf); of order 2 the largest or smallest singular value. */
@@ -110,8 +112,8 @@ static Ox matrix_norm(Op *op, Ox x, double p)
     bool columns = fabs(p) == 1;
     Axes inner = { .at = { columns ? a : b }, .n = 1 }, outer = { .at = { columns ? b : a }, .n = 1 };
     bool nothing = p > 0 && dim_is(ox_dim(x, outer.at[0]), 0);          /* the largest of no sums is 0 here */
-    Ox size = ox(op, "Abs", x), sums = reduce(op, "ReduceSum", size, &inner, true);
-    Ox most = reduce(op, nothing ? "ReduceSum" : p > 0 ? "ReduceMax" : "ReduceMin", sums, &outer, true), zero = number_like(op, 0, x);
+    Ox size = each_size(op, x), sums = reduce(op, "ReduceSum", size, &inner, true);
+    Ox most = reduce(op, nothing ? "ReduceSum" : p > 0 ? "ReduceMax" : "ReduceMin", sums, &outer, true), zero = number_like(op, 0, size);
     if (p > 0 && !nothing && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, outer.at[0])) != YES)
         most = ox(op, "Max", most, zero);
     Ox axes = ints(op, a < b ? a : b, a < b ? b : a);

@@ -1,8 +1,9 @@
 /* householder.c - QR decompositions by Householder's reflections, as LAPACK makes them.
  *
- * Step k reflects the rest of column k onto its first element, by H = 1 - tau v v^T with v = (0.., 1, tail). The tails and the taus
- * are kept below the diagonal of R, as geqrf gives them; Q is the product of all H. The sign of each diagonal element is
- * LAPACK's choice, opposite to that of the element it replaces, so results are PyTorch's. Computed in double. */
+ * Step k reflects the rest of column k onto its first element, by H = 1 - tau v v^H with v = (0.., 1, tail). The tails and the taus
+ * are kept below the diagonal of R, as geqrf gives them; Q is the product of all H, and H^H is what reflects (that of a complex H
+ * is another). The diagonal of R is real, and the sign of each of its elements LAPACK's choice, opposite to that of the element it replaces, so
+ * results are PyTorch's. Computed in double. */
 #include "ops/matrix.h"
 
 typedef struct Reflections {
@@ -20,11 +21,23 @@ static Ox reflector(Op *op, Ox row, Ox k, Ox tail)
     return ox(op, "Where", at, one_of(op, tail), rest);
 }
 
-/* (1 - tau v v^T) c */
+/* (1 - tau v v^H) c */
 static Ox reflected(Op *op, Ox c, Ox v, Ox tau)
 {
-    Ox across = ox(op, "MatMul", matrix_transposed(op, v), c), scaled = ox(op, "Mul", v, tau), part = ox(op, "MatMul", scaled, across);
-    return ox(op, "Sub", c, part);
+    Ox across = matrix_product(op, matrix_adjoint(op, v), c), scaled = each_mul(op, v, tau), part = matrix_product(op, scaled, across);
+    return each_sub(op, c, part);
+}
+
+static Ox negated(Op *op, Ox x) { return ox_is_complex(x) ? each_mul(op, x, real_like(op, -1, x)) : ox(op, "Neg", x); }
+
+/* Is there nothing to reflect: no tail (its squared length is `rest`), and a first element without an imaginary part? */
+static Ox on_axis(Op *op, Ox first, Ox rest)
+{
+    Ox none = ox(op, "Equal", rest, number_like(op, 0, rest));
+    if (!ox_is_complex(first))
+        return none;
+    Ox real = ox(op, "Equal", ox_part(op->g, first, 1), number_like(op, 0, rest));
+    return ox(op, "And", none, real);
 }
 
 /* states: what is reflected so far, the taus; data: neither */
@@ -34,13 +47,13 @@ static void reflect_column(Op *op, const void *data, Ox k, const Ox *state, Ox *
     Ox a = state[0], zero = zero_of(op, a), one = one_of(op, a), row = matrix_rows(op, a), number = matrix_columns(op, a);
     Ox column = matrix_pick(op, a, k, 1), first = matrix_pick(op, column, k, 2);
     Ox below = ox(op, "Greater", row, k), tail = ox(op, "Where", below, column, zero);
-    Ox rest = matrix_reduce(op, "ReduceSum", ox(op, "Mul", tail, tail), 2, true), done = ox(op, "Equal", rest, zero);
-    Ox norm = ox(op, "Sqrt", ox(op, "Add", ox(op, "Mul", first, first), rest)), negative = ox(op, "Less", first, zero);
+    Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true), done = on_axis(op, first, rest);
+    Ox norm = ox(op, "Sqrt", ox(op, "Add", each_square(op, first), rest)), real = each_real(op, first), negative = ox(op, "Less", real, real_like(op, 0, a));
     Ox onto = ox(op, "Where", negative, norm, ox(op, "Neg", norm));
-    Ox safe = ox(op, "Where", done, one, onto), away = ox(op, "Sub", first, onto), scale = ox(op, "Where", done, one, away);
-    Ox tau = ox(op, "Where", done, zero, ox(op, "Neg", ox(op, "Div", away, safe)));
-    Ox scaled = ox(op, "Div", tail, scale), v = reflector(op, row, k, scaled), all = reflected(op, a, v, tau);
-    Ox diagonal = ox(op, "Where", done, first, onto), at = ox(op, "Equal", row, k), under = ox(op, "Where", below, scaled, column);
+    Ox safe = ox(op, "Where", done, real_like(op, 1, a), onto), away = each_sub(op, first, onto), scale = ox(op, "Where", done, one, away);
+    Ox tau = ox(op, "Where", done, zero, negated(op, each_div(op, away, safe)));
+    Ox scaled = each_div(op, tail, scale), v = reflector(op, row, k, scaled), all = reflected(op, a, v, conjugate(op, tau));
+    Ox diagonal = ox(op, "Where", done, first, ox_cast(op->g, onto, ox_dtype(a))), at = ox(op, "Equal", row, k), under = ox(op, "Where", below, scaled, column);
     Ox own = ox(op, "Where", at, diagonal, under), later = ox(op, "Greater", number, k), now = ox(op, "Equal", number, k);
     Ox replaced = ox(op, "Where", now, own, a);
     next[0] = ox(op, "Where", later, all, replaced);
@@ -51,7 +64,7 @@ static bool decompose(Op *op, Ox a, Reflections *r)
 {
     if (!ox_ok(a))
         return false;
-    Ox wide = ox_cast(op->g, a, DT_DOUBLE), state[] = { wide, matrix_record(op, a, ox_number(op->g, DT_DOUBLE, 0), &r->count) };
+    Ox wide = ox_cast(op->g, a, in_double(a)), state[] = { wide, matrix_record(op, a, ox_number(op->g, in_double(a), 0), &r->count) };
     if (!op_loop(op, ox_dim_value(op->g, r->count), reflect_column, NULL, state, 2))
         return false;
     r->packed = state[0];
@@ -66,10 +79,11 @@ static void reflect_all(Op *op, const void *data, Ox i, const Ox *state, Ox *nex
     const Product *p = data;
     (void)go;
     Ox k = p->first_to_last ? i : ox(op, "Sub", p->last, i), v = reflector(op, matrix_rows(op, p->r->packed), k, matrix_pick(op, p->r->packed, k, 1));
-    next[0] = reflected(op, state[0], v, matrix_pick(op, p->r->tau, k, 1));
+    Ox tau = matrix_pick(op, p->r->tau, k, 1);
+    next[0] = reflected(op, state[0], v, p->first_to_last ? conjugate(op, tau) : tau);
 }
 
-/* Q c, or with `transpose` Q^T c */
+/* Q c, or with `transpose` Q^H c */
 static Ox times(Op *op, const Reflections *r, Ox c, bool transpose)
 {
     Product p = { .r = r, .first_to_last = transpose, .last = ox_dim_value(op->g, dim_sub(op->cx, r->count, dim_int(op->cx, 1))) };
@@ -141,8 +155,8 @@ static bool reflections_arg(Op *op, const char *packed, const char *tau, Reflect
     if (rank != ox_rank(a) - 1)
         return fail(op->cx, E_VALUE, "tau has one dimension less than the matrix, not %d", rank);
     r->count = ox_dim(t, rank - 1);
-    r->packed = ox_cast(op->g, a, DT_DOUBLE);
-    r->tau = unsqueeze_axis(op, ox_cast(op->g, t, DT_DOUBLE), rank - 1);
+    r->packed = ox_cast(op->g, a, in_double(a));
+    r->tau = unsqueeze_axis(op, ox_cast(op->g, t, in_double(a)), rank - 1);
     return ox_ok(r->packed) && ox_ok(r->tau);
 }
 
@@ -157,7 +171,7 @@ static Ox lower_orgqr(Op *op)
     return ox_ok(q) ? ox_cast(op->g, q, ox_dtype(arg(op, param[0].name->s))) : POISON;
 }
 
-/* Q c and c Q, or with Q^T; c Q = (Q^T c^T)^T */
+/* Q c and c Q, or with Q^H; c Q = (Q^H c^H)^H */
 static Ox lower_ormqr(Op *op)
 {
     Reflections r;
@@ -165,8 +179,8 @@ static Ox lower_ormqr(Op *op)
     bool left = arg_bool(op, "left"), turned = arg_bool(op, "transpose");
     if (!ox_ok(c) || !reflections_arg(op, "self", "input2", &r))
         return POISON;
-    Ox wide = ox_cast(op->g, c, DT_DOUBLE), from = left ? wide : matrix_transposed(op, wide), out = times(op, &r, from, left == turned);
-    return ox_ok(out) ? ox_cast(op->g, left ? out : matrix_transposed(op, out), ox_dtype(c)) : POISON;
+    Ox wide = ox_cast(op->g, c, in_double(c)), from = left ? wide : matrix_adjoint(op, wide), out = times(op, &r, from, left == turned);
+    return ox_ok(out) ? ox_cast(op->g, left ? out : matrix_adjoint(op, out), ox_dtype(c)) : POISON;
 }
 
 const OpRow ops_householder[] = {

@@ -114,6 +114,22 @@ Value written(Op *op, Ox v);
 /* May this call write to t, where one element may stand for several? (call.c) */
 MUST_USE bool may_write_copies(Op *op, Tensor *t);
 
+/* ---- arithmetic on elements that may be complex (each.c); a real tensor beside a complex one has no imaginary parts ---- */
+
+bool ox_is_complex(Ox x);
+Ox each_add(Op *op, Ox a, Ox b);
+Ox each_sub(Op *op, Ox a, Ox b);
+Ox each_mul(Op *op, Ox a, Ox b);
+Ox each_div(Op *op, Ox a, Ox b);
+Ox each_size(Op *op, Ox x);                             /* |x|, real */
+Ox each_pivot_size(Op *op, Ox x);                       /* by which LAPACK chooses a pivot: |re| + |im| */
+Ox each_square(Op *op, Ox x);                           /* |x|^2, real */
+Ox each_sign(Op *op, Ox x);                             /* x / |x|; 0 of 0 */
+Ox each_is_zero(Op *op, Ox x);
+Ox each_real(Op *op, Ox x);                             /* the real part; x itself when it is real */
+Ox real_like(Op *op, double v, Ox like);                /* 0-d, of the type of like's parts */
+DType in_double(Ox x);                                  /* float64 or complex128 */
+
 /* ---- complex tensors (complex.c) ---- */
 
 Ox conjugate(Op *op, Ox z);                             /* z itself when it is real */

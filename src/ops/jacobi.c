@@ -4,7 +4,8 @@
  * singular values. A step of the Loop rotates all neighbours (2i, 2i + 1), the next one (2i + 1, 2i + 2), and each pair changes
  * places, so that n steps bring every column together with every other. A symmetric matrix gets a multiple of 1 added, which makes its
  * eigenvalues singular values. Computed in double, for any size and a dynamic one. Vectors are unique up to their sign (and a
- * rotation where values are equal), which PyTorch leaves open as well. */
+ * rotation where values are equal; a complex number of size 1 where they are complex), which PyTorch leaves open as well. Of complex columns
+ * p and q the second is turned by p^H q / |p^H q| first, so that a real rotation makes them orthogonal. */
 #include "ops/matrix.h"
 
 #include <math.h>
@@ -35,6 +36,14 @@ static void angle(Op *op, Ox own, Ox other, Ox product, Ox lower, Ox *cosine, Ox
     *sine = ox(op, "Mul", tangent, *cosine);
 }
 
+/* What turns complex columns so that the product of each pair is real, z = own^H other and r its size: own by u, other by w. */
+static void turn(Op *op, Ox z, Ox r, Ox lower, Ox *u, Ox *w)
+{
+    Ox one = ox_number(op->g, ox_dtype(z), 1), none = ox(op, "Equal", r, num(op, 0)), phase = ox(op, "Where", none, one, each_sign(op, z));
+    *u = ox(op, "Where", lower, one, phase);
+    *w = ox(op, "Where", lower, conjugate(op, phase), one);
+}
+
 /* The column that column i is rotated with in step k, and itself at an end. */
 static Ox partners(Op *op, Ox number, Ox k, Ox count, Ox *lower)
 {
@@ -54,11 +63,18 @@ static void rotate(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox
     Ox with = partners(op, number, k, count, &lower), flat = ox(op, "Squeeze", with, flat_axis);
     Ox other = ox_with(op, "Gather", INPUTS(state[0], flat), INT("axis", last));
     Ox x = slice_axis(op, state[0], last - 1, dim_int(op->cx, 0), m, 1), y = slice_axis(op, other, last - 1, dim_int(op->cx, 0), m, 1);
-    Ox xx = matrix_reduce(op, "ReduceSum", ox(op, "Mul", x, x), 2, true), yy = matrix_reduce(op, "ReduceSum", ox(op, "Mul", y, y), 2, true);
-    Ox xy = matrix_reduce(op, "ReduceSum", ox(op, "Mul", x, y), 2, true), alone = ox(op, "Equal", with, number), cosine, sine;
+    Ox xx = matrix_reduce(op, "ReduceSum", each_square(op, x), 2, true), yy = matrix_reduce(op, "ReduceSum", each_square(op, y), 2, true);
+    Ox xy = matrix_reduce(op, "ReduceSum", each_mul(op, conjugate(op, x), y), 2, true), alone = ox(op, "Equal", with, number), cosine, sine, own = state[0];
+    if (ox_is_complex(xy)) {
+        Ox size = each_size(op, xy), u, w;
+        turn(op, xy, size, lower, &u, &w);
+        own = each_mul(op, own, u);
+        other = each_mul(op, other, w);
+        xy = size;
+    }
     angle(op, xx, yy, xy, lower, &cosine, &sine);
-    Ox own_part = ox(op, "Where", lower, sine, ox(op, "Neg", sine)), turned = ox(op, "Mul", state[0], own_part);
-    Ox moved = ox(op, "Add", ox(op, "Mul", other, cosine), turned);
+    Ox own_part = ox(op, "Where", lower, sine, ox(op, "Neg", sine)), turned = each_mul(op, own, own_part);
+    Ox moved = each_add(op, each_mul(op, other, cosine), turned);
     next[0] = ox(op, "Where", alone, state[0], moved);
     Ox limit = ox(op, "Mul", ox(op, "Sqrt", ox(op, "Mul", xx, yy)), num(op, ORTHOGONAL)), far = ox(op, "Greater", ox(op, "Abs", xy), limit);
     Ox open = ox(op, "And", far, ox(op, "Not", alone)), counted = ox_ok(open) ? ox_cast(op->g, open, DT_INT64) : POISON;
@@ -97,13 +113,13 @@ static bool orthogonalize(Op *op, Ox a, bool rising, Jacobi *j)
     Ox eye = matrix_eye(op, a, n, n), state[] = { concat_axis(op, (const Ox[]){ a, eye }, 2, rank - 2), ox_int(op->g, 0) };
     if (!op_loop(op, ox_dim_value(op->g, most), rotate, &m, state, 2))
         return false;
-    Ox b = slice_axis(op, state[0], rank - 2, dim_int(op->cx, 0), m, 1), squares = ox(op, "Mul", b, b);
+    Ox b = slice_axis(op, state[0], rank - 2, dim_int(op->cx, 0), m, 1), squares = each_square(op, b);
     return in_order(op, state[0], ox(op, "Sqrt", matrix_reduce(op, "ReduceSum", squares, 2, true)), m, rising, j);
 }
 
 /* ---- singular values ---- */
 
-typedef struct Svd { Ox b, v, sigma; Dim count; bool turned; } Svd;      /* of a, or of its transpose: a v = b; count: the smaller size */
+typedef struct Svd { Ox b, v, sigma; Dim count; bool turned; } Svd;      /* of a, or of its adjoint: a v = b; count: the smaller size */
 
 static bool decompose(Op *op, Ox a, Svd *s)
 {
@@ -114,7 +130,7 @@ static bool decompose(Op *op, Ox a, Svd *s)
     Jacobi j;
     s->count = dim_min(op->cx, m, n);
     s->turned = dim_lt(op->cx, m, n) == YES;                             /* fewer columns take fewer steps */
-    Ox wide = ox_cast(op->g, a, DT_DOUBLE), tall = s->turned ? matrix_transposed(op, wide) : wide;
+    Ox wide = ox_cast(op->g, a, in_double(a)), tall = s->turned ? matrix_adjoint(op, wide) : wide;
     if (!orthogonalize(op, tall, false, &j))
         return false;
     s->b = j.b;
@@ -123,10 +139,11 @@ static bool decompose(Op *op, Ox a, Svd *s)
     return ox_ok(s->sigma);
 }
 
+/* Singular values, and the eigenvalues of what is symmetric, are real. */
 static Ox as_values(Op *op, Ox sigma, DType t)
 {
     Ox axes = ints(op, -2), values = ox(op, "Squeeze", sigma, axes);
-    return ox_ok(values) ? ox_cast(op->g, values, t) : POISON;
+    return ox_ok(values) ? ox_cast(op->g, values, dtype_of_parts(t)) : POISON;
 }
 
 Ox matrix_singular_values(Op *op, Ox a)
@@ -141,11 +158,11 @@ static Ox unit_columns(Op *op, const Svd *s, bool complete)
     int rank = ox_rank(s->b);
     Dim zero = dim_int(op->cx, 0), m = ox_dim(s->b, rank - 2);
     Ox used = slice_axis(op, s->b, rank - 1, zero, s->count, 1), none = ox(op, "Equal", s->sigma, num(op, 0));
-    Ox length = ox(op, "Where", none, num(op, 1), s->sigma), units = ox(op, "Div", used, length), q, r;
+    Ox length = ox(op, "Where", none, num(op, 1), s->sigma), units = each_div(op, used, length), q, r;
     if (!ox_ok(units) || !matrix_qr(op, units, complete, &q, &r))
         return POISON;
     Ox top = slice_axis(op, r, rank - 2, zero, s->count, 1), eye = matrix_eye(op, r, s->count, s->count);
-    Ox diagonal = matrix_reduce(op, "ReduceSum", ox(op, "Mul", top, eye), 2, true), negative = ox(op, "Less", diagonal, num(op, 0));
+    Ox diagonal = each_real(op, matrix_reduce(op, "ReduceSum", each_mul(op, top, eye), 2, true)), negative = ox(op, "Less", diagonal, num(op, 0));
     Ox signs = ox(op, "Where", negative, num(op, -1), num(op, 1));
     if (complete && ox_ok(signs)) {
         Dim rest[MAX_RANK];
@@ -153,10 +170,10 @@ static Ox unit_columns(Op *op, const Svd *s, bool complete)
         rest[rank - 1] = dim_sub(op->cx, m, s->count);
         signs = concat_axis(op, (const Ox[]){ signs, expand_dims(op, num(op, 1), rest, rank) }, 2, rank - 1);
     }
-    return ox(op, "Mul", q, signs);
+    return each_mul(op, q, signs);
 }
 
-/* vectors: the last result is V^T (else V) */
+/* vectors: the last result is V^H (else V) */
 static Value svd(Op *op, Ox a, bool full, bool with_vectors, bool turn_last)
 {
     Svd s;
@@ -172,7 +189,7 @@ static Value svd(Op *op, Ox a, bool full, bool with_vectors, bool turn_last)
     Ox left = s.turned ? v : u, right = s.turned ? u : v;
     if (!ox_ok(left) || !ox_ok(right) || !ox_ok(sigma))
         return val_poison();
-    Ox out[] = { ox_cast(op->g, left, t), sigma, ox_cast(op->g, turn_last ? matrix_transposed(op, right) : right, t) };
+    Ox out[] = { ox_cast(op->g, left, t), sigma, ox_cast(op->g, turn_last ? matrix_adjoint(op, right) : right, t) };
     return result_tuple(op, out, 3);
 }
 
@@ -192,17 +209,19 @@ static Value lower_svd(Op *op)
 static Ox lower_svdvals(Op *op)
 {
     Ox a = matrix_float(op, "A"), values = matrix_singular_values(op, a);
-    return ox_ok(values) ? ox_cast(op->g, values, ox_dtype(a)) : POISON;
+    return ox_ok(values) ? ox_cast(op->g, values, dtype_of_parts(ox_dtype(a))) : POISON;
 }
 
-/* ---- eigenvalues of symmetric matrices ---- */
+/* ---- eigenvalues of symmetric matrices, and of Hermitian ones ---- */
 
-/* The matrix that one of its triangles stands for. */
+/* The matrix that one of its triangles stands for; imaginary parts on the diagonal are nothing to LAPACK. */
 static Ox symmetric(Op *op, Ox a, bool upper)
 {
     Ox k = ox_int(op->g, 0), beyond = ox_int(op->g, upper ? 1 : -1), own = ox_with(op, "Trilu", INPUTS(a, k), INT("upper", upper));
     Ox strict = ox_with(op, "Trilu", INPUTS(a, beyond), INT("upper", upper));
-    return ox(op, "Add", own, matrix_transposed(op, strict));
+    if (ox_is_complex(strict))
+        own = ox_complex(op->g, ox_part(op->g, own, 0), ox_part(op->g, strict, 1));
+    return each_add(op, own, matrix_adjoint(op, strict));
 }
 
 static bool square(Op *op, Ox a)
@@ -216,13 +235,13 @@ static bool eigen(Op *op, Ox a, bool upper, Ox *values, Ox *vectors)
     if (!square(op, a))
         return false;
     Jacobi j;
-    Ox s = symmetric(op, ox_cast(op->g, a, DT_DOUBLE), upper);
-    Ox squares = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", ox(op, "Mul", s, s), 1, true), 2, true), norm = ox(op, "Sqrt", squares);
-    Ox none = ox(op, "Equal", norm, num(op, 0)), safe = ox(op, "Where", none, num(op, 1), norm), unit = ox(op, "Div", s, safe);
+    Ox s = symmetric(op, ox_cast(op->g, a, in_double(a)), upper);
+    Ox squares = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", each_square(op, s), 1, true), 2, true), norm = ox(op, "Sqrt", squares);
+    Ox none = ox(op, "Equal", norm, num(op, 0)), safe = ox(op, "Where", none, num(op, 1), norm), unit = each_div(op, s, safe);
     Dim n = ox_dim(a, ox_rank(a) - 1);
-    if (!orthogonalize(op, ox(op, "Add", unit, matrix_eye(op, s, n, n)), true, &j))
+    if (!orthogonalize(op, each_add(op, unit, matrix_eye(op, s, n, n)), true, &j))
         return false;
-    Ox product = ox(op, "MatMul", s, j.v), each = ox(op, "Mul", j.v, product);
+    Ox product = matrix_product(op, s, j.v), each = each_real(op, each_mul(op, conjugate(op, j.v), product));
     *values = matrix_reduce(op, "ReduceSum", each, 2, true);
     *vectors = j.v;
     return ox_ok(*values) && ox_ok(*vectors);
@@ -275,7 +294,7 @@ static Ox usual_bound(Op *op, Ox a)
 {
     Dim most = dim_max(op->cx, ox_dim(a, ox_rank(a) - 1), ox_dim(a, ox_rank(a) - 2));
     Ox size = ox_cast(op->g, ox_dim_value(op->g, most), DT_DOUBLE);
-    return ox(op, "Mul", size, num(op, ox_dtype(a) == DT_DOUBLE ? 2.220446049250313e-16 : 1.1920928955078125e-07));
+    return ox(op, "Mul", size, num(op, dtype_of_parts(ox_dtype(a)) == DT_DOUBLE ? 2.220446049250313e-16 : 1.1920928955078125e-07));
 }
 
 /* What a singular value must exceed: the larger of atol and rtol times the first one. An atol above 0 alone is all there is. */
@@ -322,15 +341,15 @@ static Ox lower_matrix_rank(Op *op)
 
 /* ---- pseudo-inverses and least squares ---- */
 
-/* v b^T with each column divided by its squared length, but for those that do not count */
+/* v b^H with each column divided by its squared length, but for those that do not count */
 static Ox pseudo_inverse(Op *op, const Svd *s, Ox above)
 {
     int last = ox_rank(s->b) - 1;
     Dim zero = dim_int(op->cx, 0);
     Ox safe = ox(op, "Where", above, s->sigma, num(op, 1)), v = slice_axis(op, s->v, last, zero, s->count, 1), b = slice_axis(op, s->b, last, zero, s->count, 1);
-    Ox by_length = ox(op, "Div", v, safe), units = ox(op, "Div", b, safe), used = ox(op, "Where", above, by_length, num(op, 0));
-    Ox out = ox(op, "MatMul", used, matrix_transposed(op, units));
-    return s->turned ? matrix_transposed(op, out) : out;
+    Ox by_length = each_div(op, v, safe), units = each_div(op, b, safe), used = ox(op, "Where", above, by_length, number_like(op, 0, by_length));
+    Ox out = matrix_product(op, used, matrix_adjoint(op, units));
+    return s->turned ? matrix_adjoint(op, out) : out;
 }
 
 static Ox lower_pinv(Op *op)
@@ -352,12 +371,12 @@ static Value residuals(Op *op, Ox a, Ox x, Ox right, Str driver)
     int rank = ox_rank(a);
     Tri more = dim_lt(op->cx, ox_dim(a, rank - 1), ox_dim(a, rank - 2));
     if (!driver || str_is(driver, "gelsy") || more == NO)
-        return val_tensor(op->cx, matrix_empty(op, ox_dtype(a)));
+        return val_tensor(op->cx, matrix_empty(op, dtype_of_parts(ox_dtype(a))));
     if (!str_is(driver, "gels") || more != YES)
         return unread();
-    Ox wide = ox_cast(op->g, a, DT_DOUBLE), rest = ox(op, "Sub", ox(op, "MatMul", wide, x), right);
-    Ox sum = matrix_reduce(op, "ReduceSum", ox(op, "Mul", rest, rest), 2, false);
-    return ox_ok(sum) ? val_tensor(op->cx, ox_cast(op->g, sum, ox_dtype(a))) : val_poison();
+    Ox wide = ox_cast(op->g, a, in_double(a)), rest = each_sub(op, matrix_product(op, wide, x), right);
+    Ox sum = matrix_reduce(op, "ReduceSum", each_square(op, rest), 2, false);
+    return ox_ok(sum) ? val_tensor(op->cx, ox_cast(op->g, sum, dtype_of_parts(ox_dtype(a)))) : val_poison();
 }
 
 /* The shortest solution, by the pseudo-inverse. */
@@ -371,10 +390,10 @@ static Value lower_lstsq(Op *op)
     if (!ox_ok(a) || !need_rank(op, b, 2, &rank) || !decompose(op, a, &s) || !counts(op, a, &s, &above))
         return val_poison();
     bool vector = rank == ox_rank(a) - 1 && same_dims(op->cx, b, a->type->dim, rank);
-    Ox wide = ox_cast(op->g, b, DT_DOUBLE), right = vector ? unsqueeze_axis(op, wide, rank) : wide, axes = ints(op, -1);
-    Ox x = ox(op, "MatMul", pseudo_inverse(op, &s, above), right), solution = vector ? ox(op, "Squeeze", x, axes) : x;
+    Ox wide = ox_cast(op->g, b, in_double(a)), right = vector ? unsqueeze_axis(op, wide, rank) : wide, axes = ints(op, -1);
+    Ox x = matrix_product(op, pseudo_inverse(op, &s, above), right), solution = vector ? ox(op, "Squeeze", x, axes) : x;
     Value rest = residuals(op, a, x, right, driver);
-    Ox ranks = full_rank ? matrix_empty(op, DT_INT64) : rank_of(op, above), sigma = values ? as_values(op, s.sigma, ox_dtype(a)) : matrix_empty(op, ox_dtype(a));
+    Ox ranks = full_rank ? matrix_empty(op, DT_INT64) : rank_of(op, above), sigma = values ? as_values(op, s.sigma, ox_dtype(a)) : matrix_empty(op, dtype_of_parts(ox_dtype(a)));
     if (!ox_ok(solution) || !ox_ok(ranks) || !ox_ok(sigma) || !val_ok(rest))
         return val_poison();
     Value out[] = { val_tensor(op->cx, ox_cast(op->g, solution, ox_dtype(a))), rest, val_tensor(op->cx, ranks), val_tensor(op->cx, sigma) };

@@ -21,13 +21,13 @@ static Ox changed_rows(Op *op, Ox a, Ox row, Ox k, Ox p)
 static void eliminate_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
-    Ox row = matrix_rows(op, state[0]), number = matrix_columns(op, state[0]), none = number_like(op, -1, state[0]);
-    Ox size = ox(op, "Abs", matrix_pick(op, state[0], k, 1)), above = ox(op, "Less", row, k), free = ox(op, "Where", above, none, size);
+    Ox row = matrix_rows(op, state[0]), number = matrix_columns(op, state[0]), none = real_like(op, -1, state[0]);
+    Ox size = each_pivot_size(op, matrix_pick(op, state[0], k, 1)), above = ox(op, "Less", row, k), free = ox(op, "Where", above, none, size);
     Ox p = ox_ok(free) ? ox_with(op, "ArgMax", INPUTS(free), INT("axis", ox_rank(free) - 2), INT("keepdims", 1)) : POISON;
     Ox a = changed_rows(op, state[0], row, k, p), column = matrix_pick(op, a, k, 1), line = matrix_pick(op, a, k, 2), pivot = matrix_pick(op, column, k, 2);
-    Ox zero = zero_of(op, a), flat = ox(op, "Equal", pivot, zero), one = number_like(op, 1, a), safe = ox(op, "Where", flat, one, pivot);
-    Ox ratio = ox(op, "Div", column, safe), below = ox(op, "Greater", row, k), right = ox(op, "Greater", number, k), at = ox(op, "Equal", number, k);
-    Ox less = ox(op, "Sub", a, ox(op, "Mul", ratio, line)), rest = ox(op, "And", below, right), own = ox(op, "And", below, at);
+    Ox flat = each_is_zero(op, pivot), one = number_like(op, 1, a), safe = ox(op, "Where", flat, one, pivot);
+    Ox ratio = each_div(op, column, safe), below = ox(op, "Greater", row, k), right = ox(op, "Greater", number, k), at = ox(op, "Equal", number, k);
+    Ox less = each_sub(op, a, each_mul(op, ratio, line)), rest = ox(op, "And", below, right), own = ox(op, "And", below, at);
     Ox with_ratio = ox(op, "Where", own, ratio, a);
     next[0] = ox(op, "Where", rest, less, with_ratio);
     next[1] = matrix_recorded(op, state[1], k, p);
@@ -70,7 +70,7 @@ static Ox lower_part(Op *op, Ox packed, Dim count)
 {
     int rank = ox_rank(packed);
     Ox k = ox_int(op->g, -1), left = slice_axis(op, packed, rank - 1, dim_int(op->cx, 0), count, 1), strict = ox_with(op, "Trilu", INPUTS(left, k), INT("upper", 0));
-    return ox(op, "Add", strict, matrix_eye(op, packed, ox_dim(packed, rank - 2), count));
+    return each_add(op, strict, matrix_eye(op, packed, ox_dim(packed, rank - 2), count));
 }
 
 static Ox upper_part(Op *op, Ox packed, Dim count)
@@ -111,8 +111,8 @@ static Ox info_of(Op *op, const Lu *lu)
 {
     int rank = ox_rank(lu->packed);
     Ox square = slice_axis(op, lu->packed, rank - 2, dim_int(op->cx, 0), lu->count, 1), cut = slice_axis(op, square, rank - 1, dim_int(op->cx, 0), lu->count, 1);
-    Ox eye = matrix_eye(op, lu->packed, lu->count, lu->count), diagonal = matrix_reduce(op, "ReduceSum", ox(op, "Mul", cut, eye), 2, true);
-    Ox flat = ox(op, "Equal", diagonal, zero_of(op, diagonal)), axis = ox_int(op->g, rank - 1), count = ox_dim_value(op->g, lu->count);
+    Ox eye = matrix_eye(op, lu->packed, lu->count, lu->count), diagonal = matrix_reduce(op, "ReduceSum", each_mul(op, cut, eye), 2, true);
+    Ox flat = each_is_zero(op, diagonal), axis = ox_int(op->g, rank - 1), count = ox_dim_value(op->g, lu->count);
     Ox so_far = ox_ok(flat) ? ox(op, "CumSum", ox_cast(op->g, flat, DT_INT64), axis) : POISON, none = ox(op, "Equal", so_far, ox_int(op->g, 0));
     Ox counted = ox_ok(none) ? ox_cast(op->g, none, DT_INT64) : POISON, good = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", counted, 1, false), 1, false);
     Ox any = ox(op, "Less", good, count), number = ox(op, "Add", good, ox_int(op->g, 1)), out = ox(op, "Where", any, number, ox_int(op->g, 0));
@@ -175,8 +175,8 @@ static void substitute(Op *op, const void *data, Ox i, const Ox *state, Ox *next
     (void)go;
     Ox k = s->last ? ox(op, "Sub", s->last, i) : i, line = matrix_pick(op, s->a, k, 2), own = matrix_pick(op, line, k, 1);
     Ox now = ox(op, "Equal", matrix_rows(op, state[0]), k), here = ox(op, "Equal", matrix_columns(op, line), k), others = ox(op, "Where", here, zero_of(op, line), line);
-    Ox taken = ox(op, "MatMul", others, state[0]), rest = ox(op, "Sub", matrix_pick(op, s->b, k, 2), taken);
-    Ox value = s->unit ? rest : ox(op, "Div", rest, own);
+    Ox taken = matrix_product(op, others, state[0]), rest = each_sub(op, matrix_pick(op, s->b, k, 2), taken);
+    Ox value = s->unit ? rest : each_div(op, rest, own);
     next[0] = ox(op, "Where", now, value, state[0]);
 }
 
@@ -191,7 +191,7 @@ Ox matrix_triangle_solved(Op *op, Ox a, Ox b, bool upper, bool unit)
     return op_loop(op, ox_dim_value(op->g, n), substitute, &s, &x, 1) ? x : POISON;
 }
 
-/* a x = b for a = P L U, or with `adjoint` a^T x = b: then U^T, L^T and P come in the other order. */
+/* a x = b for a = P L U, or with `adjoint` a^H x = b: then U^H, L^H and P come in the other order. */
 static Ox solved(Op *op, Lu lu, Ox b, bool adjoint)
 {
     if (!matrix_same_batch(op, &lu.packed, &b) || !matrix_same_batch(op, &lu.pivots, &b))
@@ -200,7 +200,7 @@ static Ox solved(Op *op, Lu lu, Ox b, bool adjoint)
         Ox half = matrix_triangle_solved(op, lu.packed, exchanged(op, lu.pivots, lu.count, b, false), false, true);
         return matrix_triangle_solved(op, lu.packed, half, true, false);
     }
-    Ox turned = matrix_transposed(op, lu.packed), half = matrix_triangle_solved(op, turned, b, false, false);
+    Ox turned = matrix_adjoint(op, lu.packed), half = matrix_triangle_solved(op, turned, b, false, false);
     return exchanged(op, lu.pivots, lu.count, matrix_triangle_solved(op, turned, half, true, true), true);
 }
 
@@ -211,8 +211,8 @@ static Ox lower_linalg_lu_solve(Op *op)
     bool left = arg_bool(op, "left"), adjoint = arg_bool(op, "adjoint");
     if (!ox_ok(b) || !lu_args(op, "LU", "pivots", &lu))
         return POISON;
-    Ox x = solved(op, lu, left ? b : matrix_transposed(op, b), adjoint == left);
-    return left ? x : matrix_transposed(op, x);
+    Ox x = solved(op, lu, left ? b : matrix_adjoint(op, b), adjoint == left);
+    return left ? x : matrix_adjoint(op, x);
 }
 
 static Ox lower_lu_solve(Op *op)
@@ -241,8 +241,8 @@ bool matrix_pivots(Op *op, Ox a, Ox *diagonal, Ox *signs)
     if (!decompose(op, a, &lu))
         return false;
     Ox eye = matrix_eye(op, lu.packed, lu.count, lu.count), stays = ox(op, "Equal", lu.pivots, matrix_columns(op, lu.packed));
-    *diagonal = matrix_reduce(op, "ReduceSum", ox(op, "Mul", lu.packed, eye), 2, true);
-    *signs = ox(op, "Where", stays, number_like(op, 1, lu.packed), number_like(op, -1, lu.packed));
+    *diagonal = matrix_reduce(op, "ReduceSum", each_mul(op, lu.packed, eye), 2, true);
+    *signs = ox(op, "Where", stays, real_like(op, 1, lu.packed), real_like(op, -1, lu.packed));
     return ox_ok(*diagonal) && ox_ok(*signs);
 }
 

@@ -1,5 +1,20 @@
-/* matrix.c - rows and columns of matrices: see matrix.h. */
+/* matrix.c - rows and columns of matrices, and their products: see matrix.h. */
+#include "ops/complex.h"
 #include "ops/matrix.h"
+
+Ox matrix_product(Op *op, Ox a, Ox b)
+{
+    if (!ox_is_complex(a) && !ox_is_complex(b))
+        return ox(op, "MatMul", a, b);
+    Z x = z_parts(op, a), y = z_parts(op, b);
+    Ox rr = ox(op, "MatMul", x.re, y.re), ii = ox(op, "MatMul", x.im, y.im), ri = ox(op, "MatMul", x.re, y.im), ir = ox(op, "MatMul", x.im, y.re);
+    Ox re = less(op, rr, ii), im = sum(op, ri, ir);
+    return z_joined(op, (Z){ re, im });
+}
+
+Ox matrix_adjoint(Op *op, Ox x) { return conjugate(op, matrix_transposed(op, x)); }
+
+/* ---- rows and columns ---- */
 
 Ox matrix_transposed(Op *op, Ox x)
 {
@@ -12,7 +27,9 @@ Ox matrix_transposed(Op *op, Ox x)
 Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep)
 {
     Axes one = { .at = { (ox_ok(x) ? ox_rank(x) : from_end) - from_end }, .n = 1 };
-    return reduce(op, name, x, &one, keep);
+    if (!ox_is_complex(x))
+        return reduce(op, name, x, &one, keep);
+    return ox_of_pair(op->g, reduce(op, name, ox_pair(op->g, x), &one, keep));         /* the parts lie behind all axes */
 }
 
 static Ox numbers(Op *op, Dim n)
@@ -73,7 +90,7 @@ Ox matrix_float(Op *op, const char *name)
         return POISON;
     if (rank < 2)
         return op_fail(op, E_VALUE, "The input tensor A must have at least 2 dimensions.");
-    if (ox_dtype(a) != DT_FLOAT && ox_dtype(a) != DT_DOUBLE)
+    if (ox_dtype(a) != DT_FLOAT && ox_dtype(a) != DT_DOUBLE && !ox_is_complex(a))
         return op_fail(op, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(a)));
     return a;
 }

@@ -7,8 +7,13 @@
 
 #include "ops/internal.h"
 
+Ox matrix_product(Op *op, Ox a, Ox b);                  /* MatMul, of complex ones too */
+Ox matrix_adjoint(Op *op, Ox x);                        /* transposed, and conjugated when it is complex */
+
+/* ---- rows and columns ---- */
+
 Ox matrix_transposed(Op *op, Ox x);
-Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);      /* along the axis that is from_end-th from the end */
+Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);      /* along the axis that is from_end-th from the end; of complex ones ReduceSum */
 Ox matrix_rows(Op *op, Ox a);                           /* 0, 1, .. m - 1 as int64 [m, 1] */
 Ox matrix_columns(Op *op, Ox a);                        /* 0, 1, .. n - 1 as int64 [1, n] */
 Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);       /* column (from_end 1) or row (2) number k, as a matrix with one */
@@ -17,12 +22,12 @@ Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);           /* of like's type and ba
 Ox matrix_record(Op *op, Ox a, Ox start, Dim *count);
 Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v);      /* v [.., 1, 1] for column number k */
 Ox matrix_empty(Op *op, DType t);                       /* of shape [0] */
-/* Argument `name` of rank 2 or more, float32 or float64; POISON after an error. */
+/* Argument `name` of rank 2 or more, float32 or float64, or complex of such parts; POISON after an error. */
 Ox matrix_float(Op *op, const char *name);
 
 /* ---- decompositions ---- */
 
-/* a = q r in double, by householder.c; q NULL: not wanted. complete: q is square. */
+/* a = q r in double (complex128), by householder.c; q NULL: not wanted. complete: q is square. */
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
 /* [.., min(m, n)] in double, the largest first, by jacobi.c. */
 Ox matrix_singular_values(Op *op, Ox a);

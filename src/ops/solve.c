@@ -18,7 +18,7 @@ static bool square(Op *op, Ox x, int *n)
         return false;
     if (rank < 2 || dim_eq(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2)) == NO)
         return fail(op->cx, E_VALUE, "A must be batches of square matrices, but it is %s", type_text(op->cx, x->type)->s);
-    if (!dtype_is_float(ox_dtype(x)))
+    if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
         return fail(op->cx, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
     *n = dim_known(ox_dim(x, rank - 1), &rows) && rows <= MAX_SIZE ? (int)rows : LOOPED;
     return dim_require(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2), "A must be batches of square matrices");
@@ -68,18 +68,18 @@ static bool eliminate(Op *op, Ox a, int n, bool whole, Eliminated *e)
 {
     Ox pivots[MAX_SIZE], where[MAX_SIZE], taken = NULL;
     int rank = ox_rank(a);
-    Ox number = row_numbers(op, n, rank), none = number_like(op, -1, a), zero = number_like(op, 0, a);
+    Ox number = row_numbers(op, n, rank), none = real_like(op, -1, a), zero = number_like(op, 0, a);
     for (int k = 0; k < n; k++) {
-        Ox column = columns(op, a, k, k + 1), size = ox(op, "Abs", column), free = taken ? ox(op, "Where", taken, none, size) : size;
+        Ox column = columns(op, a, k, k + 1), size = each_pivot_size(op, column), free = taken ? ox(op, "Where", taken, none, size) : size;
         where[k] = ox_with(op, "ArgMax", INPUTS(free), INT("axis", rank - 2), INT("keepdims", 1));
         Ox chosen = ox(op, "Equal", number, where[k]), only = ox(op, "Where", chosen, a, zero), row = matrix_reduce(op, "ReduceSum", only, 2, true);
         pivots[k] = columns(op, row, k, k + 1);
-        Ox unit = whole ? ox(op, "Div", row, pivots[k]) : row, ratio = whole ? column : ox(op, "Div", column, pivots[k]);
+        Ox unit = whole ? each_div(op, row, pivots[k]) : row, ratio = whole ? column : each_div(op, column, pivots[k]);
         if (!whole) {                                                   /* a column of zeros leaves the others as they are */
-            Ox flat = ox(op, "Equal", pivots[k], zero);
+            Ox flat = each_is_zero(op, pivots[k]);
             ratio = ox(op, "Where", flat, zero, ratio);
         }
-        Ox part = ox(op, "Mul", ratio, unit), less = ox(op, "Sub", a, part);
+        Ox part = each_mul(op, ratio, unit), less = each_sub(op, a, part);
         a = ox(op, "Where", chosen, unit, less);
         taken = taken ? ox(op, "Or", taken, chosen) : chosen;
     }
@@ -108,7 +108,7 @@ static Ox sign_of_order(Op *op, const Eliminated *e, Ox like)
     Ox later = matrix_transposed(op, e->at), falls = ox(op, "Greater", later, e->at), k = ox_int(op->g, 1);
     Ox counts = ox_ok(falls) ? ox_cast(op->g, falls, DT_INT64) : POISON, pairs = ox_with(op, "Trilu", INPUTS(counts, k), INT("upper", 1));
     Ox count = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", pairs, 1, true), 2, true), two = ox_int(op->g, 2), odd = ox(op, "Mod", count, two);
-    Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON, minus = number_like(op, -1, like), one = number_like(op, 1, like);
+    Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON, minus = real_like(op, -1, like), one = real_like(op, 1, like);
     return ox(op, "Where", yes, minus, one);
 }
 
@@ -119,16 +119,25 @@ static Ox without_matrix(Op *op, Ox x)
     return matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", x, 1, false), 1, false);
 }
 
+/* The product along the last axis, which stays. */
+static Ox product(Op *op, Ox x)
+{
+    if (!ox_is_complex(x))
+        return matrix_reduce(op, "ReduceProd", x, 1, true);
+    Value args[] = { val_tensor(op->cx, x), val_int(-1), val_bool(true) }, v = call_op(op, "aten::prod", args, COUNT(args));
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}
+
 /* determinant() of a matrix that is not written out. */
 static bool looped_determinant(Op *op, Ox a, Ox *sign, Ox *log)
 {
     Ox pivots, signs;
     if (!matrix_pivots(op, a, &pivots, &signs))
         return false;
-    Ox factors = log ? ox(op, "Sign", pivots) : pivots;
-    *sign = without_matrix(op, matrix_reduce(op, "ReduceProd", ox(op, "Mul", factors, signs), 1, true));
+    Ox factors = log ? each_sign(op, pivots) : pivots;
+    *sign = without_matrix(op, product(op, each_mul(op, factors, signs)));
     if (log)
-        *log = without_matrix(op, ox(op, "Log", ox(op, "Abs", pivots)));
+        *log = without_matrix(op, ox(op, "Log", each_size(op, pivots)));
     return ox_ok(*sign);
 }
 
@@ -142,17 +151,17 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
     if (n == 0) {
         *sign = expand_dims(op, number_like(op, 1, a), a->type->dim, ox_rank(a) - 2);
         if (log)
-            *log = expand_dims(op, number_like(op, 0, a), a->type->dim, ox_rank(a) - 2);
+            *log = expand_dims(op, real_like(op, 0, a), a->type->dim, ox_rank(a) - 2);
         return ox_ok(*sign);
     }
     if (n == LOOPED)
         return looped_determinant(op, a, sign, log);
     if (!eliminate(op, a, n, false, &e))
         return false;
-    Ox order = sign_of_order(op, &e, a), factors = log ? ox(op, "Sign", e.pivot) : e.pivot, product = matrix_reduce(op, "ReduceProd", factors, 1, true);
-    *sign = without_matrix(op, ox(op, "Mul", order, product));
+    Ox order = sign_of_order(op, &e, a), factors = log ? each_sign(op, e.pivot) : e.pivot, all = product(op, factors);
+    *sign = without_matrix(op, each_mul(op, order, all));
     if (log) {
-        Ox size = ox(op, "Abs", e.pivot), each = ox(op, "Log", size);
+        Ox size = each_size(op, e.pivot), each = ox(op, "Log", size);
         *log = without_matrix(op, each);
     }
     return ox_ok(*sign);
@@ -189,7 +198,10 @@ static Value lower_slogdet(Op *op)
 static Ox lower_logdet(Op *op)
 {
     Ox det;
-    return determinant(op, matrix_arg(op), &det, NULL) ? ox(op, "Log", det) : POISON;
+    if (!determinant(op, matrix_arg(op), &det, NULL))
+        return POISON;
+    Value of = val_tensor(op->cx, det), v = call_op(op, "aten::log", &of, 1);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
 /* ---- inverses and systems of equations ---- */
@@ -200,7 +212,7 @@ static Ox info_of(Op *op, const Eliminated *e)
     int64_t number[MAX_SIZE];
     for (int i = 0; i < e->n; i++)
         number[i] = i + 1;
-    Ox zero = number_like(op, 0, e->pivot), flat = ox(op, "Equal", e->pivot, zero), which = ox_ints(op->g, number, (size_t)e->n), most = ox_int(op->g, MAX_SIZE + 1);
+    Ox flat = each_is_zero(op, e->pivot), which = ox_ints(op->g, number, (size_t)e->n), most = ox_int(op->g, MAX_SIZE + 1);
     Ox at = ox(op, "Where", flat, which, most), first = matrix_reduce(op, "ReduceMin", matrix_reduce(op, "ReduceMin", at, 1, false), 1, false);
     Ox all = ox(op, "Equal", first, most), none = ox_int(op->g, 0), out = ox(op, "Where", all, none, first);
     return ox_ok(out) ? ox_cast(op->g, out, DT_INT32) : POISON;
@@ -317,11 +329,11 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
         int r = upper ? n - 1 - i : i;
         Ox line = rows(op, a, r, r + 1), right = rows(op, b, r, r + 1);
         if (done) {
-            Ox before = upper ? columns(op, line, r + 1, n) : columns(op, line, 0, r), part = ox(op, "MatMul", before, done);
-            right = ox(op, "Sub", right, part);
+            Ox before = upper ? columns(op, line, r + 1, n) : columns(op, line, 0, r), part = matrix_product(op, before, done);
+            right = each_sub(op, right, part);
         }
         if (!unit)
-            right = ox(op, "Div", right, columns(op, line, r, r + 1));
+            right = each_div(op, right, columns(op, line, r, r + 1));
         if (!ox_ok(right))
             return POISON;
         done = done ? concat_axis(op, upper ? (const Ox[]){ right, done } : (const Ox[]){ done, right }, 2, ox_rank(right) - 2) : right;
@@ -377,17 +389,27 @@ static Value lower_triangular_solve(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* ---- Cholesky: a = l l^T, column by column, from the lower triangle ---- */
+/* ---- Cholesky: a = l l^H, column by column, from the lower triangle; pivots are real ---- */
+
+/* What is left of a's column k, by the pivot's root; on the diagonal the root itself, without an imaginary part. */
+static Ox by_root(Op *op, Ox own, Ox pivot, Ox row, Ox k)
+{
+    Ox root = ox(op, "Sqrt", pivot), scaled = each_div(op, own, root);
+    if (!ox_is_complex(own))
+        return scaled;
+    Ox here = ox(op, "Equal", row, k);
+    return ox(op, "Where", here, ox_cast(op->g, root, ox_dtype(own)), scaled);
+}
 
 /* states: what is left of a, l, and the number of the first pivot that is not above 0; column k of l is what is left of a's, by its root */
 static void cholesky_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
-    Ox row = matrix_rows(op, state[0]), own = matrix_pick(op, state[0], k, 1), pivot = matrix_pick(op, own, k, 2), zero = number_like(op, 0, own);
-    Ox scaled = ox(op, "Div", own, ox(op, "Sqrt", pivot)), above = ox(op, "Less", row, k), column = ox(op, "Where", above, zero, scaled);
-    next[0] = ox(op, "Sub", state[0], ox(op, "MatMul", column, matrix_transposed(op, column)));
+    Ox row = matrix_rows(op, state[0]), own = matrix_pick(op, state[0], k, 1), pivot = each_real(op, matrix_pick(op, own, k, 2));
+    Ox scaled = by_root(op, own, pivot, row, k), above = ox(op, "Less", row, k), column = ox(op, "Where", above, number_like(op, 0, own), scaled);
+    next[0] = each_sub(op, state[0], matrix_product(op, column, matrix_adjoint(op, column)));
     next[1] = ox(op, "Where", ox(op, "Equal", matrix_columns(op, state[1]), k), column, state[1]);
-    Ox good = ox(op, "Greater", pivot, zero), known = ox(op, "Greater", state[2], ox_int(op->g, 0)), stays = ox(op, "Or", good, known);
+    Ox good = ox(op, "Greater", pivot, real_like(op, 0, own)), known = ox(op, "Greater", state[2], ox_int(op->g, 0)), stays = ox(op, "Or", good, known);
     next[2] = ox(op, "Where", stays, state[2], ox(op, "Add", k, ox_int(op->g, 1)));
 }
 
@@ -400,7 +422,7 @@ static bool looped_cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     Ox none = expand_dims(op, ox_int(op->g, 0), one, rank), state[] = { a, expand_dims(op, number_like(op, 0, a), a->type->dim, rank), none };
     if (!op_loop(op, ox_dim_value(op->g, n), cholesky_column, NULL, state, 3))
         return false;
-    *l = upper ? matrix_transposed(op, state[1]) : state[1];
+    *l = upper ? matrix_adjoint(op, state[1]) : state[1];
     Ox bad = without_matrix(op, state[2]);
     if (info)
         *info = ox_ok(bad) ? ox_cast(op->g, bad, DT_INT32) : POISON;
@@ -412,7 +434,7 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     Ox column[MAX_SIZE], pivots[MAX_SIZE];
     int n;
     if (upper)
-        a = matrix_transposed(op, a);
+        a = matrix_adjoint(op, a);
     if (!square(op, a, &n))
         return false;
     if (n == 0) {
@@ -425,17 +447,17 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     Ox number = row_numbers(op, n, rank), zero = number_like(op, 0, a);
     for (int k = 0; k < n; k++) {
         Ox own = columns(op, a, k, k + 1), below = ox(op, "Less", number, ox_int(op->g, k));
-        pivots[k] = rows(op, own, k, k + 1);
-        Ox root = ox(op, "Sqrt", pivots[k]), scaled = ox(op, "Div", own, root);
+        pivots[k] = each_real(op, rows(op, own, k, k + 1));
+        Ox scaled = by_root(op, own, pivots[k], number, ox_int(op->g, k));
         column[k] = ox(op, "Where", below, zero, scaled);
-        Ox product = ox(op, "MatMul", column[k], matrix_transposed(op, column[k]));
-        a = k + 1 < n ? ox(op, "Sub", a, product) : a;
+        Ox product = matrix_product(op, column[k], matrix_adjoint(op, column[k]));
+        a = k + 1 < n ? each_sub(op, a, product) : a;
     }
     *l = concat_axis(op, column, (size_t)n, rank - 1);
-    *l = upper ? matrix_transposed(op, *l) : *l;
+    *l = upper ? matrix_adjoint(op, *l) : *l;
     if (info) {                                                         /* the first pivot that is not above 0 */
-        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), good = ox(op, "Greater", all, zero), one = number_like(op, 1, a);
-        Eliminated e = { .n = n, .pivot = ox(op, "Where", good, one, zero) };
+        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), none = real_like(op, 0, a), good = ox(op, "Greater", all, none), one = real_like(op, 1, a);
+        Eliminated e = { .n = n, .pivot = ox(op, "Where", good, one, none) };
         *info = info_of(op, &e);
     }
     return ox_ok(*l);
@@ -458,8 +480,8 @@ static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
 {
     if (!matrix_same_batch(op, &l, &b))
         return POISON;
-    Ox lower = upper ? matrix_transposed(op, l) : l, half = substitute(op, lower, b, false, false);
-    return substitute(op, matrix_transposed(op, lower), half, true, false);
+    Ox lower = upper ? matrix_adjoint(op, l) : l, half = substitute(op, lower, b, false, false);
+    return substitute(op, matrix_adjoint(op, lower), half, true, false);
 }
 
 static Ox lower_cholesky_solve(Op *op)
@@ -492,8 +514,8 @@ static Ox lower_matrix_power(Op *op)
         return POISON;
     for (uint64_t left = power < 0 ? 0 - (uint64_t)power : (uint64_t)power; left; left >>= 1) {
         if (left & 1)
-            out = out ? ox(op, "MatMul", out, a) : a;
-        a = left > 1 ? ox(op, "MatMul", a, a) : a;
+            out = out ? matrix_product(op, out, a) : a;
+        a = left > 1 ? matrix_product(op, a, a) : a;
     }
     return out;
 }
@@ -506,7 +528,7 @@ enum { TERMS = 18, SQUARINGS = 1100 };      /* 1/19! is below the last digit of 
 static void square_once(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     Ox times = *(const Ox *)data, one = ox_int(op->g, 1), k_next = ox(op, "Add", k, one), open = ox(op, "Less", k, times);
-    next[0] = ox(op, "Where", open, ox(op, "MatMul", state[0], state[0]), state[0]);
+    next[0] = ox(op, "Where", open, matrix_product(op, state[0], state[0]), state[0]);
     *go = any_of(op, ox(op, "Less", k_next, times));
 }
 
@@ -515,8 +537,8 @@ static Ox exp_of_small(Op *op, Ox a, Ox eye)
 {
     Ox sum = eye;
     for (int i = TERMS; i > 0 && ox_ok(a); i--) {
-        Ox part = ox(op, "Mul", a, ox_number(op->g, DT_DOUBLE, 1. / i));
-        sum = ox(op, "Add", eye, sum == eye ? part : ox(op, "MatMul", part, sum));
+        Ox part = each_mul(op, a, ox_number(op->g, DT_DOUBLE, 1. / i));
+        sum = each_add(op, eye, sum == eye ? part : matrix_product(op, part, sum));
     }
     return sum;
 }
@@ -525,7 +547,7 @@ static Ox exp_of_small(Op *op, Ox a, Ox eye)
 static Ox halvings(Op *op, Ox a)
 {
     Ox largest = ox_number(op->g, DT_DOUBLE, 1e300), one = ox_number(op->g, DT_DOUBLE, 1), zero = ox_number(op->g, DT_DOUBLE, 0);
-    Ox columns = matrix_reduce(op, "ReduceL2", a, 1, true), norm = matrix_reduce(op, "ReduceL2", columns, 2, true);
+    Ox columns = matrix_reduce(op, "ReduceL2", ox_is_complex(a) ? each_size(op, a) : a, 1, true), norm = matrix_reduce(op, "ReduceL2", columns, 2, true);
     Ox finite = ox(op, "Less", norm, largest), large = ox(op, "Greater", norm, one), both = ox(op, "And", finite, large);
     Ox twos = ox(op, "Mul", ox(op, "Log", ox(op, "Where", both, norm, one)), ox_number(op->g, DT_DOUBLE, 1.44269504088896340736));
     return ox(op, "Where", both, ox(op, "Ceil", twos), zero);
@@ -539,8 +561,8 @@ static Ox lower_matrix_exp(Op *op)
         return POISON;
     if (n == 0)
         return a;
-    Ox wide = ox_cast(op->g, a, DT_DOUBLE), often = halvings(op, wide), two = ox_number(op->g, DT_DOUBLE, 2);
-    Ox small = ox(op, "Div", wide, ox(op, "Pow", two, often)), times = ox_ok(often) ? ox_cast(op->g, often, DT_INT64) : POISON;
+    Ox wide = ox_cast(op->g, a, in_double(a)), often = halvings(op, wide), two = ox_number(op->g, DT_DOUBLE, 2);
+    Ox small = each_div(op, wide, ox(op, "Pow", two, often)), times = ox_ok(often) ? ox_cast(op->g, often, DT_INT64) : POISON;
     Ox state[] = { exp_of_small(op, small, identity(op, wide, n)) };
     if (!ox_ok(times) || !op_loop(op, ox_int(op->g, SQUARINGS), square_once, &times, state, 1))
         return POISON;
@@ -600,7 +622,7 @@ static Ox ratio_of_ends(Op *op, Ox a, bool inverted)
 {
     Ox values = matrix_singular_values(op, a), largest = matrix_reduce(op, "ReduceMax", values, 1, false), smallest = matrix_reduce(op, "ReduceMin", values, 1, false);
     Ox ratio = inverted ? ox(op, "Div", smallest, largest) : ox(op, "Div", largest, smallest);
-    return ox_ok(ratio) ? ox_cast(op->g, ratio, ox_dtype(a)) : POISON;
+    return ox_ok(ratio) ? ox_cast(op->g, ratio, dtype_of_parts(ox_dtype(a))) : POISON;
 }
 
 /* The norm of a times that of its inverse; of order 2 that is a ratio. */

@@ -86,6 +86,17 @@ def test_the_order_of_equal_elements_is_open_unless_the_sort_is_stable():
     assert not J.equal_found_first("argsort", sample, 0, None, numpy.int64([[1, 0, 2]]), torch)
 
 
+def test_vectors_may_be_turned_by_a_factor_of_size_1():
+    values, u, v = numpy.float64([3, 2]), numpy.eye(2) * [1j, -1], numpy.eye(2) * [1, 1j]
+    torch, other = [u, values, v.conj().T], [u * 1j, values, (v * 1j).conj().T]
+
+    def same(a, b):
+        told = [T.determined("linalg.svd", [T.as_pairs(x) for x in r]) for r in (a, b)]
+        return all(T.differs("linalg.svd", "float64", x, y) is None for x, y in zip(*told))
+    assert same(torch, other)
+    assert not same(torch, [u * 1j, values, v.conj().T]) and not same(torch, [u, values, v.T])
+
+
 def test_bfloat16_travels_as_its_bits():
     dtype, bits = J.unpacked(("bfloat16", (2,), numpy.uint16([0x3f80, 0xc000]).tobytes()))
     assert (dtype, J.widened(dtype, bits).tolist()) == ("bfloat16", [1.0, -2.0])
