@@ -155,6 +155,41 @@ static Ox lower_float_power(Op *op)
     return z_joined(op, z_pow(op, a, w));
 }
 
+static Ox lower_logaddexp(Op *op)
+{
+    Z a = z_arg(op, "self"), b = z_arg(op, "other");
+    return z_joined(op, z_log_sum(op, a, b));
+}
+
+/* The largest real part m taken out: m + log(sum exp(x - m)) */
+static Ox lower_logsumexp(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox most = reduce(op, "ReduceMax", each_real(op, x), &axes, true), infinite = ox(op, "IsInf", most), zero = number_like(op, 0, most);
+    Ox m = ox(op, "Where", infinite, zero, most);
+    Z z = z_parts(op, x), away = { less(op, z.re, m), z.im };
+    Ox total = reduce(op, "ReduceSum", z_joined(op, z_exp(op, away)), &axes, true);
+    Z out = z_log(op, z_parts(op, total));
+    Ox whole = z_joined(op, (Z){ sum(op, out.re, m), out.im });
+    int64_t at[MAX_RANK];
+    for (int i = 0; i < axes.n; i++)
+        at[i] = axes.at[i];
+    return keep || axes.n == 0 ? whole : ox(op, "Squeeze", whole, ox_ints(op->g, at, (size_t)axes.n));
+}
+
+/* sin(pi z) / (pi z); 1 at 0 */
+static Ox lower_sinc(Op *op)
+{
+    Z a = z_scale(op, z_arg(op, "self"), 3.14159265358979323846), one = z_number(op, 1, 0, a.re);
+    Ox zero = number_like(op, 0, a.re), none = ox(op, "Equal", a.re, zero), none_im = ox(op, "Equal", a.im, zero), at_zero = ox(op, "And", none, none_im);
+    Z by = z_where(op, at_zero, one, a);
+    return z_joined(op, z_where(op, at_zero, one, z_div(op, z_back(op, z_sinh(op, z_turn(op, a))), by)));
+}
+
 /* Of each part by itself. */
 static Ox lower_nan_to_num(Op *op)
 {
@@ -206,25 +241,12 @@ static Ox lower_isclose(Op *op)
 
 /* ---- reductions ---- */
 
-/* The parts lie on the last axis, out of the way of any other. */
-static Ox pair_sum(Op *op, Ox z, const char *onnx, const Axes *axes, bool keep)
-{
-    Axes all = *axes;
-    int rank = ox_rank(z);
-    if (!ox_ok(z))
-        return z;
-    for (int i = 0; all.n == 0 && i < rank; i++)
-        all.at[i] = i;
-    all.n = all.n ? all.n : rank;
-    return all.n ? ox_of_pair(op->g, reduce(op, onnx, ox_pair(op->g, z), &all, keep)) : z;
-}
-
 static Ox lower_sum(Op *op)
 {
     Ox x = arg(op, "self");
     Axes axes;
     bool keep;
-    return reduced_axes(op, x, &axes, &keep) ? pair_sum(op, x, op->row->text, &axes, keep) : POISON;
+    return reduced_axes(op, x, &axes, &keep) ? reduce(op, op->row->text, x, &axes, keep) : POISON;
 }
 
 typedef struct Product { Z of; int axis; } Product;
@@ -490,6 +512,10 @@ const OpRow ops_complex[] = {
     LOWER(lower_float_power, NULL, PLAIN, "complex::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
     OLDER("complex::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
     OLDER("complex::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+    LOWER(lower_logaddexp, BOTH, PLAIN, "complex::logaddexp(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_logsumexp, NULL, PLAIN, "complex::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    LOWER(lower_sinc, NULL, PLAIN, "complex::sinc(Tensor self) -> Tensor"),
+    LOWER(lower_sinc, NULL, PLAIN, "complex::special_sinc(Tensor self) -> Tensor"),
     LOWER(lower_nan_to_num, NULL, PLAIN, "complex::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
     FAMILY(lower_addcmul, 0, "default(self, tensor1, tensor2)", PLAIN, "complex::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
     FAMILY(lower_addcmul, 1, "default(self, tensor1, tensor2)", PLAIN, "complex::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),

@@ -42,5 +42,7 @@ Z z_tanh(Op *op, Z a);
 Z z_asinh(Op *op, Z a);
 Z z_acosh(Op *op, Z a);
 Z z_atanh(Op *op, Z a);
+Z z_where(Op *op, Ox yes, Z a, Z b);
+Z z_log_sum(Op *op, Z a, Z b);              /* log(exp(a) + exp(b)) without overflow */
 
 #endif

@@ -170,6 +170,22 @@ Z z_atanh(Op *op, Z a)
     return (Z){ re, im };
 }
 
+Z z_where(Op *op, Ox yes, Z a, Z b)
+{
+    Ox re = ox(op, "Where", yes, a.re, b.re), im = ox(op, "Where", yes, a.im, b.im);
+    return (Z){ re, im };
+}
+
+/* m + log(1 + exp(l - m)), m the one with the larger real part; what is exp'd to nothing stays so */
+Z z_log_sum(Op *op, Z a, Z b)
+{
+    Ox larger = ox(op, "GreaterOrEqual", a.re, b.re), least = number_like(op, -INFINITY, a.re);
+    Z m = z_where(op, larger, a, b), l = z_where(op, larger, b, a), one = z_number(op, 1, 0, a.re);
+    Z more = z_log(op, z_add(op, one, z_exp(op, z_sub(op, l, m))));
+    Ox nothing = ox(op, "Equal", m.re, least);
+    return z_where(op, nothing, m, z_add(op, m, more));
+}
+
 Z z_scale(Op *op, Z a, double by)
 {
     Ox re = scaled(op, a.re, by), im = scaled(op, a.im, by);

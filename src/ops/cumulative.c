@@ -2,7 +2,7 @@
  *
  * ONNX has CumSum, and CumProd from opset 26 on; everything else is a Scan whose body is one step in PyTorch's own order, so
  * that rounding, ties and not-a-number come out the same, at any length. */
-#include "ops/internal.h"
+#include "ops/complex.h"
 
 #include <math.h>
 
@@ -132,7 +132,7 @@ static Ox lower_cumsum(Op *op)
 static void multiply(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 {
     (void)at;
-    next[0] = ox(body, "Mul", state[0], x);
+    next[0] = each_mul(body, state[0], x);
 }
 
 static Ox lower_cumprod(Op *op)
@@ -163,6 +163,13 @@ static void add_logs(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
     next[0] = ox(body, "Where", stays, x, both);
 }
 
+static void add_complex_logs(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
+{
+    (void)at;
+    Z so_far = z_parts(body, state[0]), z = z_parts(body, x);
+    next[0] = z_joined(body, z_log_sum(body, so_far, z));
+}
+
 static Ox lower_logcumsumexp(Op *op)
 {
     Ox x;
@@ -170,10 +177,10 @@ static Ox lower_logcumsumexp(Op *op)
     bool alone;
     if (!along(op, &x, &axis, &alone))
         return POISON;
-    if (!dtype_is_float(ox_dtype(x)))
+    if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
         return op_fail(op, E_VALUE, "\"logcumsumexp_out_cpu\" not implemented for '%s'", torch_dtype_name(ox_dtype(x)));
     Running r = { .x = x, .axis = axis, .start = { number_like(op, -INFINITY, x) }, .n = 1 };
-    return alone ? x : scan_axis(op, &r, add_logs) ? r.out[0] : POISON;
+    return alone ? x : scan_axis(op, &r, ox_is_complex(x) ? add_complex_logs : add_logs) ? r.out[0] : POISON;
 }
 
 /* ---- extremes: of equal ones the last is named, and nothing replaces a not-a-number but the next one ---- */

@@ -177,7 +177,7 @@ static Axes last_axis(Ox x)
 
 static Ox lower_dist(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other"), away = ox(op, "Sub", x, y);
+    Ox x = arg(op, "self"), y = arg(op, "other"), away = each_sub(op, x, y);
     Axes all = { 0 };
     int rank;
     if (!need_rank(op, away, -1, &rank))
@@ -189,15 +189,15 @@ static Ox lower_dist(Op *op)
 
 static Ox lower_pairwise_distance(Op *op)
 {
-    Ox x = arg(op, "x1"), y = arg(op, "x2"), away = ox(op, "Sub", x, y);
+    Ox x = arg(op, "x1"), y = arg(op, "x2"), away = each_sub(op, x, y);
     int rank;
     if (!need_rank(op, away, 2, &rank))
         return POISON;
     if (rank == 0)
         return op_fail(op, E_VALUE, "pairwise_distance: a tensor of one dimension or more is needed");
-    if (!dtype_is_float(ox_dtype(away)))
+    if (!dtype_is_float(ox_dtype(away)) && !ox_is_complex(away))
         away = ox_cast(op->g, away, DT_FLOAT);                          /* PyTorch adds a float to it */
-    Ox eps = number_like(op, arg_float(op, "eps"), away), shifted = ox(op, "Add", away, eps);
+    Ox eps = number_like(op, arg_float(op, "eps"), away), shifted = each_add(op, away, eps);
     Axes last = last_axis(away);
     return norm_over(op, shifted, arg_float(op, "p"), &last, arg_bool(op, "keepdim"));
 }
@@ -316,10 +316,10 @@ static Ox lower_pdist(Op *op)
 /* x * min(1, most / (norm + 1e-7)), where norm > most */
 static Ox scaled_to(Op *op, Ox x, Ox norm, double most)
 {
-    Ox limit = number_like(op, most, x), one = number_like(op, 1, x), little = number_like(op, 1e-7, x);
+    Ox limit = real_like(op, most, x), one = real_like(op, 1, x), little = real_like(op, 1e-7, x);
     Ox safe = ox(op, "Add", norm, little), ratio = ox(op, "Div", limit, safe), over = ox(op, "Greater", norm, limit);
     Ox factor = ox(op, "Where", over, ratio, one);
-    return ox(op, "Mul", x, factor);
+    return each_mul(op, x, factor);
 }
 
 static Ox lower_renorm(Op *op)

@@ -1,5 +1,5 @@
 /* linalg.c - products of matrices and vectors. Rank 2 with a bias is Gemm, everything else MatMul. */
-#include "ops/internal.h"
+#include "ops/matrix.h"
 
 /* ---- helpers ---- */
 
@@ -19,6 +19,8 @@ static Ox transpose_last_two(Op *op, Ox x)
 static Ox product_of(Op *op, Ox a, Ox b)
 {
     DType t = ox_ok(a) ? ox_dtype(a) : DT_NONE;
+    if (ox_is_complex(a) || ox_is_complex(b))
+        return matrix_product(op, a, b);
     if (!dtype_is_int(t) || dtype_size(t) >= 4 || !ox_ok(b) || ox_dtype(b) != t)
         return ox(op, "MatMul", a, b);
     Ox x = ox_cast(op->g, a, DT_INT32), y = ox_cast(op->g, b, DT_INT32), product = ox(op, "MatMul", x, y);
@@ -30,8 +32,8 @@ static Ox times(Op *op, double k, Ox x)
 {
     if (k == 1 || !ox_ok(x))
         return x;
-    Ox factor = number_like(op, k, x);
-    return ox(op, "Mul", x, factor);
+    Ox factor = real_like(op, k, x);
+    return each_mul(op, x, factor);
 }
 
 /* The same of bools, where any factor but 0 is 1. */
@@ -41,13 +43,16 @@ static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
     return with_c ? ox(op, "Or", c, part) : part;
 }
 
+/* Is it a number that the model computes, or a complex one? */
+static bool is_no_double(Value v) { return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_COMPLEX; }
+
 /* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
     Value a = arg_value(op, "alpha"), b = arg_value(op, "beta");
-    if ((a.tag == V_SYMINT || a.tag == V_SYMFLOAT || b.tag == V_SYMINT || b.tag == V_SYMFLOAT) && ox_ok(product) && ox_ok(c)) {
-        Ox scaled = ox(op, "Mul", product, number_as(op, a, ox_dtype(product))), first = ox(op, "Mul", c, number_as(op, b, ox_dtype(c)));
-        return ox(op, "Add", first, scaled);                    /* numbers that the model computes */
+    if ((is_no_double(a) || is_no_double(b)) && ox_ok(product) && ox_ok(c)) {
+        Ox scaled = each_mul(op, product, number_as(op, a, ox_dtype(product))), first = each_mul(op, c, number_as(op, b, ox_dtype(c)));
+        return each_add(op, first, scaled);
     }
     double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
     if (ox_ok(product) && ox_dtype(product) == DT_BOOL && ox_ok(c))
@@ -56,7 +61,7 @@ static Ox scaled_sum(Op *op, Ox c, Ox product)
     if (beta == 0 && ox_ok(c))
         return scaled;
     Ox first = times(op, beta, c);
-    return ox(op, "Add", first, scaled);
+    return each_add(op, first, scaled);
 }
 
 static bool rank_is(Op *op, Ox x, const char *what, int want)
@@ -180,7 +185,7 @@ static Ox outer(Op *op, Ox a, Ox b, const char *b_name)
     if (!rank_is(op, a, "self", 1) || !rank_is(op, b, b_name, 1))
         return POISON;
     Ox column = unsqueeze_axis(op, a, 1), row = unsqueeze_axis(op, b, 0);
-    return ox(op, ox_dtype(a) == DT_BOOL ? "And" : "Mul", column, row);
+    return ox_dtype(a) == DT_BOOL ? ox(op, "And", column, row) : each_mul(op, column, row);
 }
 
 static Ox lower_outer(Op *op)
@@ -203,7 +208,7 @@ static Ox lower_inner(Op *op)
     if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
         return POISON;
     if (xr == 0 || yr == 0)
-        return ox(op, "Mul", x, y);
+        return each_mul(op, x, y);
     if (yr <= 2)
         return product_of(op, x, yr == 2 ? transpose_last_two(op, y) : y);
     Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];
@@ -347,8 +352,8 @@ static Ox lower_cross(Op *op)
     if (dim_eq(op->cx, ox_dim(x, axis), dim_int(op->cx, 3)) == NO || dim_eq(op->cx, ox_dim(y, axis), dim_int(op->cx, 3)) == NO)
         return op_fail(op, E_VALUE, "linalg.cross: inputs dimension %d must have length 3. Got %s and %s", axis, dim_text(op->cx, ox_dim(x, axis))->s, dim_text(op->cx, ox_dim(y, axis))->s);
     Ox x1 = turned_by(op, x, axis, 1), y2 = turned_by(op, y, axis, 2), x2 = turned_by(op, x, axis, 2), y1 = turned_by(op, y, axis, 1);
-    Ox first = ox(op, "Mul", x1, y2), second = ox(op, "Mul", x2, y1);
-    return ox(op, "Sub", first, second);
+    Ox first = each_mul(op, x1, y2), second = each_mul(op, x2, y1);
+    return each_sub(op, first, second);
 }
 
 /* Each axis of one beside that of the other, then both as one. */
@@ -374,18 +379,18 @@ static Ox lower_kron(Op *op)
         }
         at[k] = reshape_to(op, at[k], wide, 2 * rank);
     }
-    Ox product = ox(op, ox_ok(at[0]) && ox_dtype(at[0]) == DT_BOOL ? "And" : "Mul", at[0], at[1]);
+    Ox product = ox_ok(at[0]) && ox_dtype(at[0]) == DT_BOOL ? ox(op, "And", at[0], at[1]) : each_mul(op, at[0], at[1]);
     return reshape_to(op, product, out, rank);
 }
 
 static Ox lower_vecdot(Op *op)
 {
-    Ox x = arg(op, "x"), y = arg(op, "y"), product = ox(op, "Mul", x, y);
+    Ox x = conjugate(op, arg(op, "x")), y = arg(op, "y"), product = each_mul(op, x, y);
     Axes axis = { .n = 1 };
     int rank;
     if (!need_rank(op, product, 1, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
         return POISON;
-    if (!dtype_is_float(ox_dtype(product)))
+    if (!dtype_is_float(ox_dtype(product)) && !ox_is_complex(product))
         return op_fail(op, E_VALUE, "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(product)));
     return reduce(op, "ReduceSum", product, &axis, false);
 }
@@ -396,15 +401,16 @@ static Ox lower_vecdot(Op *op)
 static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
 {
     Ox often = arg_opt(op, "fweights"), weight = arg_opt(op, "aweights");
+    DType t = dtype_of_parts(ox_dtype(x));
     Axes all = { 0 };
     if (often)
-        often = ox_cast(op->g, often, ox_dtype(x));
+        often = ox_cast(op->g, often, t);
     if (weight)
-        weight = ox_cast(op->g, weight, ox_dtype(x));
+        weight = ox_cast(op->g, each_real(op, weight), t);
     *weights = often && weight ? ox(op, "Mul", often, weight) : often ? often : weight;
     if (!*weights) {
         Ox n = ox_dim_value(op->g, ox_dim(x, ox_rank(x) - 1));
-        *sum = *square = ox_ok(n) ? ox_cast(op->g, n, ox_dtype(x)) : POISON;
+        *sum = *square = ox_ok(n) ? ox_cast(op->g, n, t) : POISON;
         return ox_ok(*sum);
     }
     *sum = reduce(op, "ReduceSum", *weights, &all, false);
@@ -413,7 +419,7 @@ static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
     return ox_ok(*sum) && ox_ok(*square);
 }
 
-/* (x - mean) diag(w) (x - mean)^T / (sum w - correction * sum(w a) / sum w) */
+/* (x - mean) diag(w) (x - mean)^H / (sum w - correction * sum(w a) / sum w) */
 static Ox lower_cov(Op *op)
 {
     Ox x = arg(op, "self"), weights, sum, square;
@@ -428,15 +434,24 @@ static Ox lower_cov(Op *op)
     if (!ox_ok(table) || !observation_weights(op, table, &weights, &sum, &square))
         return POISON;
     Axes last = { .at = { 1 }, .n = 1 };
-    Ox counted = weights ? ox(op, "Mul", table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = ox(op, "Div", total, sum);
-    Ox away = ox(op, "Sub", table, mean), weighed = weights ? ox(op, "Mul", away, weights) : away, product = ox(op, "MatMul", weighed, transpose_last_two(op, away));
-    Ox by = number_like(op, less, x), zero = number_like(op, 0, x);
+    Ox counted = weights ? each_mul(op, table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = each_div(op, total, sum);
+    Ox away = each_sub(op, table, mean), weighed = weights ? each_mul(op, away, weights) : away, product = matrix_product(op, weighed, matrix_adjoint(op, away));
+    Ox by = real_like(op, less, x), zero = real_like(op, 0, x);
     Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum), left = ox(op, "Sub", sum, share), norm = ox(op, "Max", left, zero);
-    Ox out = ox(op, "Div", product, norm);
+    Ox out = each_div(op, product, norm);
     if (rank < 2 || !ox_ok(out))
         return reshape_to(op, out, NULL, 0);
     Value whole[] = { val_tensor(op->cx, out) }, v = call_op(op, "aten::squeeze", whole, 1);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+}
+
+/* x within -1 and 1, and so each part of a complex one. */
+static Ox within_one(Op *op, Ox x)
+{
+    Ox least = real_like(op, -1, x), most = real_like(op, 1, x);
+    if (!ox_is_complex(x))
+        return ox(op, "Clip", x, least, most);
+    return ox_of_pair(op->g, ox(op, "Clip", ox_pair(op->g, x), least, most));
 }
 
 /* Covariances divided by both deviations, within -1 and 1. */
@@ -447,11 +462,11 @@ static Ox lower_corrcoef(Op *op)
     if (!ox_ok(c))
         return POISON;
     if (ox_rank(c) == 0)
-        return ox(op, "Div", c, c);
+        return each_div(op, c, c);
     Value parts[] = { val_tensor(op->cx, c) }, d = call_op(op, "aten::diagonal_copy", parts, 1);
-    Ox deviation = ox(op, "Sqrt", val_ok(d) ? tensor_read(op->g, d.t) : POISON), column = unsqueeze_axis(op, deviation, 1);
-    Ox by_row = ox(op, "Div", c, column), both = ox(op, "Div", by_row, deviation), least = number_like(op, -1, c), most = number_like(op, 1, c);
-    return ox(op, "Clip", both, least, most);
+    Ox variance = each_real(op, val_ok(d) ? tensor_read(op->g, d.t) : POISON), deviation = ox(op, "Sqrt", variance), column = unsqueeze_axis(op, deviation, 1);
+    Ox by_row = each_div(op, c, column), both = each_div(op, by_row, deviation);
+    return within_one(op, both);
 }
 
 /* ---- bilinear ---- */

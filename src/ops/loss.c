@@ -55,7 +55,7 @@ static Ox log1p_of(Op *op, Ox x)
 static Ox difference(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, "target");
-    return ox(op, "Sub", x, y);
+    return each_sub(op, x, y);
 }
 
 static Ox lower_mse(Op *op)
@@ -64,7 +64,7 @@ static Ox lower_mse(Op *op)
     return reduced(op, ox(op, "Mul", d, d));
 }
 
-static Ox lower_l1(Op *op) { return reduced(op, ox(op, "Abs", difference(op))); }
+static Ox lower_l1(Op *op) { return reduced(op, each_size(op, difference(op))); }
 
 /* d^2 / (2 beta) below beta, d - beta / 2 from there on */
 static Ox lower_smooth_l1(Op *op)

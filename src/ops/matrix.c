@@ -27,9 +27,7 @@ Ox matrix_transposed(Op *op, Ox x)
 Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep)
 {
     Axes one = { .at = { (ox_ok(x) ? ox_rank(x) : from_end) - from_end }, .n = 1 };
-    if (!ox_is_complex(x))
-        return reduce(op, name, x, &one, keep);
-    return ox_of_pair(op->g, reduce(op, name, ox_pair(op->g, x), &one, keep));         /* the parts lie behind all axes */
+    return reduce(op, name, x, &one, keep);
 }
 
 static Ox numbers(Op *op, Dim n)

@@ -150,7 +150,10 @@ static Ox as_type(Op *op, Value v, DType t)
 {
     Graph *g = op->g;
     switch (v.tag) {
-    case V_TENSOR: return ox_cast(g, v.t == op->call->arg[0].t && op->base ? op->base : tensor_read(g, v.t), t);
+    case V_TENSOR: {
+        Ox x = v.t == op->call->arg[0].t && op->base ? op->base : tensor_read(g, v.t);
+        return ox_cast(g, dtype_is_complex(t) || t == DT_BOOL ? x : each_real(op, x), t);      /* dtype= asks for a real type */
+    }
     case V_BOOL: return t == DT_BOOL ? ox_bool(g, v.b) : ox_integer(g, t, v.b);
     case V_INT: return int_number(op, v.i, t);
     case V_FLOAT: return ox_number(g, t, v.f);

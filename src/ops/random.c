@@ -18,12 +18,27 @@ static Ox random_like(Op *op, const char *onnx, Ox like, DType t, const Attr *at
     return ox_cast(op->g, ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1), t);
 }
 
+static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr);
+
+/* Complex numbers: both parts are drawn; normal ones have a variance of 1 together. */
+static Ox random_pairs(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
+{
+    Dim pairs[MAX_RANK + 1];
+    for (size_t i = 0; i < rank; i++)
+        pairs[i] = dims[i];
+    pairs[rank] = dim_int(op->cx, 2);
+    Ox x = random_of(op, onnx, pairs, rank + 1, dtype_of_parts(t), attr, n_attr);
+    return ox_of_pair(op->g, strcmp(onnx, "RandomNormal") ? x : ox(op, "Mul", x, number_like(op, 0.70710678118654752440, x)));
+}
+
 static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
 {
     if (ctx_failed(op->cx))
         return POISON;
     int64_t known[MAX_RANK];
     bool fixed = true;
+    if (dtype_is_complex(t))
+        return random_pairs(op, onnx, dims, rank, t, attr, n_attr);
     for (size_t i = 0; i < rank; i++)
         fixed &= dim_known(dims[i], &known[i]);
     if (!fixed) {

@@ -12,6 +12,19 @@ static bool sums_in_32(const char *name, Ox x)
     return sums && ox_ok(x) && dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;
 }
 
+/* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of any other. */
+static Ox reduce_parts(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    Axes all = *axes;
+    int rank = ox_rank(x);
+    if (strcmp(name, "ReduceSum") && strcmp(name, "ReduceMean"))
+        return op_fail(op, E_UNSUPPORTED, "%s of complex numbers", name);
+    for (int i = 0; all.n == 0 && i < rank; i++)
+        all.at[i] = i;
+    all.n = all.n ? all.n : rank;
+    return all.n ? ox_of_pair(op->g, reduce(op, name, ox_pair(op->g, x), &all, keep)) : x;
+}
+
 Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     int64_t at[MAX_RANK];
@@ -19,6 +32,8 @@ Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
         Ox wide = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
         return ox_ok(wide) ? ox_cast(op->g, wide, ox_dtype(x)) : POISON;
     }
+    if (ox_is_complex(x))
+        return reduce_parts(op, name, x, axes, keep);
     Attr keepdims = INT("keepdims", keep);
     if (axes->n == ox_rank(x) || axes->n == 0)
         return ox_make(op->g, name, INPUTS(x), &keepdims, 1);

@@ -185,7 +185,7 @@ static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
 static Ox scaled(Op *op, Ox source)
 {
     if (ox_dtype(source) != DT_BOOL)
-        return ox(op, "Mul", source, scalar_of(op, "alpha", source));
+        return each_mul(op, source, scalar_of(op, "alpha", source));
     return ox(op, "And", source, scalar_of(op, "alpha", source));
 }
 

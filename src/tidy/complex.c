@@ -252,7 +252,7 @@ static bool shape(Rewrite *rw, Node *n)
 }
 
 static const Pairable pairables[] = {
-    { "Identity", as_it_is }, { "GatherND", as_it_is }, { "ScatterND", as_it_is }, { "If", as_it_is }, { "Loop", as_it_is },
+    { "Identity", as_it_is }, { "GatherND", as_it_is }, { "ScatterND", as_it_is }, { "If", as_it_is }, { "Loop", as_it_is }, { "Scan", as_it_is },
     { "Reshape", longer_shape }, { "Expand", longer_shape }, { "Tile", longer_shape }, { "Transpose", transpose },
     { "Concat", by_axis }, { "Gather", by_axis }, { "Split", by_axis },
     { "Squeeze", by_axes }, { "Unsqueeze", by_axes }, { "Slice", by_axes },
