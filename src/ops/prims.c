@@ -201,6 +201,5 @@ const OpRow ops_prims[] = {
     { .kind = ROW_CALL, .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor", .call = lower_fft, .text = "aten::_fft_c2r" },
     REFUSE("a resized tensor keeps memory that nobody has written", "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)"),
     REFUSE("it is for the strides of memory, which ONNX has not", "prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor(a!)"),
-    REFUSE("no runtime can exclusive-or along an axis", "prims::xor_sum(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"),
     OPS_END
 };

@@ -21,6 +21,7 @@
     ROWS(convert) \
     ROWS(reduce) \
     ROWS(cumulative) \
+    ROWS(hash) \
     ROWS(calculus) \
     ROWS(distance) \
     ROWS(view) \
