@@ -2,6 +2,7 @@
  * The formulas are in pointwise.rules. */
 #include "ops/internal.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Sizes that went through tensors: both sides a single dim, so the result is one too and no node is made. */
@@ -269,15 +270,62 @@ static Value lower_frexp(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* The next number is the next integer of the same bits, away from zero or towards it. */
+/* What one steps by from the numbers of a type, of `bits` significant ones: size * 2^-bits and a little is more than half of the distance to
+ * the next number on either side, and less than one and a half, so the sum is rounded to that. Numbers below 2 * least_normal have all the same
+ * distance; those a little above are scaled first, as what is added would lose its own bits. */
+typedef struct Steps { DType in; int bits, least_exponent; } Steps;
+
+static Ox stepped(Op *op, Ox x, Ox up, Steps s)
+{
+    double least = ldexp(1, s.least_exponent - s.bits + 1);
+    Ox size = ox(op, "Abs", x), low = ox(op, "Less", size, number_like(op, ldexp(1, s.least_exponent + 2 * s.bits), x));
+    Ox far = number_like(op, ldexp(1, 2 * s.bits), x), near = number_like(op, ldexp(1, -2 * s.bits), x), one = number_like(op, 1, x);
+    Ox by = ox(op, "Where", low, far, one), back = ox(op, "Where", low, near, one), scaled = ox(op, "Mul", x, by);
+    Ox step = ox(op, "Mul", ox(op, "Abs", scaled), number_like(op, ldexp(1, -s.bits) * (1 + ldexp(2, -s.bits)), x));
+    Ox signed_step = ox(op, "Where", up, step, ox(op, "Neg", step)), next = ox(op, "Mul", ox(op, "Add", scaled, signed_step), back);
+    Ox tiny = ox(op, "Where", up, number_like(op, least, x), number_like(op, -least, x)), from_tiny = ox(op, "Add", x, tiny);
+    Ox evenly = ox(op, "Less", size, number_like(op, ldexp(1, s.least_exponent + 1), x));
+    return ox(op, "Where", evenly, from_tiny, next);
+}
+
+/* Of half precision in float32: what is added to x lies between half a distance and a whole one, and the cast rounds. */
+static Ox stepped_half(Op *op, Ox x, Ox up, Steps s)
+{
+    Ox size = ox(op, "Abs", x), part = ox(op, "Mul", size, number_like(op, ldexp(1, -s.bits) * 1.00390625, x));
+    Ox least = number_like(op, ldexp(1, s.least_exponent - s.bits + 1), x), step = ox(op, "Max", part, least);
+    return ox(op, "Add", x, ox(op, "Where", up, step, ox(op, "Neg", step)));
+}
+
+/* The next number of x's type towards y, by its rounding. */
+static Ox next_by_rounding(Op *op, Ox x, Ox y)
+{
+    DType t = op->common;
+    bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
+    Steps s = t == DT_DOUBLE ? (Steps){ t, 53, -1022 } : t == DT_FLOAT ? (Steps){ t, 24, -126 } : t == DT_FLOAT16 ? (Steps){ DT_FLOAT, 11, -14 } : (Steps){ DT_FLOAT, 8, -126 };
+    double most = t == DT_DOUBLE ? DBL_MAX : t == DT_FLOAT ? FLT_MAX : t == DT_FLOAT16 ? 65504 : 0x1.fep127;
+    Ox a = ox_cast(op->g, x, s.in), b = ox_cast(op->g, y, s.in), up = ox(op, "Less", a, b), infinite = ox(op, "IsInf", a);
+    Ox next = half ? stepped_half(op, a, up, s) : stepped(op, a, up, s), zero = number_like(op, 0, a);
+    next = ox_ok(next) ? ox_cast(op->g, next, t) : POISON;
+    Ox none = ox(op, "Equal", next, number_like(op, 0, x)), signed_zero = ox(op, "Mul", x, number_like(op, 0, x));
+    next = ox(op, "Where", none, signed_zero, next);
+    Ox largest = ox(op, "Where", ox(op, "Less", a, zero), number_like(op, -most, x), number_like(op, most, x));
+    next = ox(op, "Where", infinite, largest, next);
+    Ox same = ox(op, "Equal", a, b), nan = ox(op, "IsNaN", a), nan_y = ox(op, "IsNaN", b), undefined = ox(op, "Or", nan, nan_y);
+    next = ox(op, "Where", same, y, next);
+    return ox(op, "Where", undefined, number_like(op, NAN, x), next);
+}
+
+/* The next number is the next integer of the same bits, away from zero or towards it; before BitCast, what rounding gives. */
 static Ox lower_nextafter(Op *op)
 {
     Ox x = arg(op, "self"), y = arg(op, "other");
-    if (!need_opset(op, 26, "the bits of a float") || !ox_ok(x) || !ox_ok(y))
-        return POISON;
     bool is_double = op->common == DT_DOUBLE;
-    if (!is_double && op->common != DT_FLOAT)
-        return op_refuse(op, "it is for float32 and float64");
+    if (!ox_ok(x) || !ox_ok(y))
+        return POISON;
+    if (!dtype_is_float(op->common))
+        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'", torch_dtype_name(op->common));
+    if (op->g->target < 26 || (!is_double && op->common != DT_FLOAT))
+        return next_by_rounding(op, x, y);
     DType whole = is_double ? DT_INT64 : DT_INT32;
     Ox bits = ox_with(op, "BitCast", INPUTS(x), INT("to", whole)), one = number_like(op, 1, bits), zero = number_like(op, 0, x);
     Ox rising = ox(op, "Less", x, y), positive = ox(op, "Greater", x, zero), differ = ox(op, "Xor", rising, positive);
@@ -399,7 +447,9 @@ static Ox lower_rrelu(Op *op)
     Ox slope = number_like(op, (low + high) / 2, x);
     if (arg_bool(op, "training")) {
         const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
-        slope = ox_make(op->g, "RandomUniformLike", INPUTS(x), range, 2);
+        bool wide = ox_dtype(x) == DT_BFLOAT16;                          /* which ONNX does not draw */
+        slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x), range, 2);
+        slope = ox_cast(op->g, slope, ox_dtype(x));
     }
     Ox zero = number_like(op, 0, x), negative = ox(op, "Less", x, zero), scaled = ox(op, "Mul", x, slope);
     return ox(op, "Where", negative, scaled, x);
