@@ -437,7 +437,20 @@ static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
     return sum.tag == V_TENSOR ? ox(op, "Squeeze", tensor_read(op->g, sum.t), axes) : POISON;
 }
 
-/* The inverse: each frame back and multiplied with the window, all summed and divided by the sum of the squared windows. */
+/* Real frames multiplied with the window, summed where they overlap and divided by the sum of the squared windows. */
+static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
+{
+    Dim one_row[3] = { dim_int(op->cx, 1), ox_ok(frames) ? ox_dim(frames, 1) : dim_int(op->cx, 1), dim_int(op->cx, n_fft) };
+    if (!ox_ok(frames) || !ox_ok(window))
+        return POISON;
+    if (arg_bool(op, "normalized"))
+        frames = divided(op, frames, dim_int(op->cx, n_fft), -0.5);
+    Ox squares = ox(op, "Mul", window, window);
+    Ox summed = overlapped(op, ox(op, "Mul", frames, window), n_fft, hop), weights = overlapped(op, expand_dims(op, squares, one_row, 3), n_fft, hop);
+    return ox(op, "Div", summed, weights);
+}
+
+/* The inverse: each frame back, and all put together. */
 static Ox lower_istft(Op *op)
 {
     Ctx *cx = op->cx;
@@ -449,22 +462,17 @@ static Ox lower_istft(Op *op)
         return POISON;
     if (!dtype_is_complex(ox_dtype(z)) || rank < 2 || rank > 3 || n_fft < 1 || hop < 1)
         return op_fail(op, E_VALUE, "istft: expected a tensor of complex numbers with 2 or 3 dimensions, but got %s", type_text(cx, z->type)->s);
-    if (arg_bool(op, "return_complex"))
-        return op_refuse(op, "return_complex=True");
+    bool as_complex = arg_bool(op, "return_complex"), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
+    if (as_complex && halved)
+        return op_fail(op, E_VALUE, "istft: cannot have onesided output if window or input is complex");
     Ox pair = ox_pair(op->g, rank == 2 ? unsqueeze_axis(op, z, 0) : z);
     pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
     Ox window = window_of(op, z, n_fft, dtype_of_parts(ox_dtype(z)));
-    if (ox_ok(pair))                            /* of a whole spectrum too PyTorch takes the first half */
+    if (ox_ok(pair) && !as_complex)             /* of a whole spectrum too PyTorch takes the first half */
         pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(cx, n_fft));
-    Ox frames = real_part(op, dft(op, pair, 2, true, false));
-    if (!ox_ok(frames) || !ox_ok(window))
-        return POISON;
-    if (arg_bool(op, "normalized"))
-        frames = divided(op, frames, dim_int(cx, n_fft), -0.5);
-    Ox squares = ox(op, "Mul", window, window);
-    Dim one_row[3] = { dim_int(cx, 1), ox_dim(frames, 1), dim_int(cx, n_fft) };
-    Ox summed = overlapped(op, ox(op, "Mul", frames, window), n_fft, hop), weights = overlapped(op, expand_dims(op, squares, one_row, 3), n_fft, hop);
-    Ox out = ox(op, "Div", summed, weights);
+    Ox spectrum = dft(op, pair, 2, true, false), out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
+    if (as_complex)
+        out = ox_complex(op->g, out, overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop));
     if (!ox_ok(out))
         return POISON;
     Dim start = dim_int(cx, center ? n_fft / 2 : 0), whole = ox_dim(out, 1), end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;
