@@ -234,6 +234,16 @@ static size_t cotangent_derivative(int n, double out[POLYGAMMA_MAX + 3])
     return (size_t)degree + 1;
 }
 
+/* Trigamma below 1/2: (pi / sin(pi x))^2 less its value at 1 - x, `right`. PyTorch rounds pi x to x's type, which decides what comes of the
+ * poles at whole numbers, and near them. */
+static Ox trigamma_left(Op *op, Ox x, Ox right)
+{
+    DType t = op->common == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    Ox angle = ox_ok(x) ? ox(op, "Mul", ox_cast(op->g, x, t), ox_number(op->g, t, PI)) : POISON;
+    Ox sine = ox(op, "Sin", ox_ok(angle) ? ox_cast(op->g, angle, DT_DOUBLE) : POISON);
+    return ox(op, "Sub", square(op, ox(op, "Div", num(op, PI), sine)), right);
+}
+
 /* (-1)^(n+1) n! zeta(n + 1, x). Below 1/2: psi_n(x) = (-1)^n psi_n(1 - x) - the nth derivative of pi cot(pi x). */
 static Ox polygamma_of(Op *op, Ox x, int n)
 {
@@ -242,6 +252,8 @@ static Ox polygamma_of(Op *op, Ox x, int n)
         factorial *= k;
     Ox left = below(op, x, 0.5), mirror = ox(op, "Sub", num(op, 1), x);
     Ox right = mul(op, zeta_right(op, pick(op, left, mirror, x), num(op, n + 1), false), n % 2 ? factorial : -factorial);
+    if (n == 1)
+        return pick(op, left, trigamma_left(op, x, right), right);
     size_t terms = cotangent_derivative(n, c);
     Ox turned = poly(op, cotangent(op, x), c, terms), reflected = ox(op, "Sub", mul(op, right, n % 2 ? -1 : 1), turned);
     Ox pole = num(op, n % 2 ? INFINITY : -INFINITY), value = pick(op, left, reflected, right);
