@@ -5,11 +5,11 @@
 
 /* ---- the common shape of a reduction ---- */
 
-/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same. */
+/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same. Nor does it compare those of 16. */
 static bool sums_in_32(const char *name, Ox x)
 {
-    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0;
-    return sums && ox_ok(x) && dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;
+    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0, most = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+    return ox_ok(x) && dtype_is_int(ox_dtype(x)) && ((sums && dtype_size(ox_dtype(x)) < 4) || (most && dtype_size(ox_dtype(x)) == 2));
 }
 
 /* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of any other. */

@@ -555,8 +555,11 @@ static Ox halvings(Op *op, Ox a)
 
 static Ox lower_matrix_exp(Op *op)
 {
-    Ox a = matrix_float(op, "self");
+    Ox a = arg(op, "self");
     int n;
+    if (ox_ok(a) && (ox_dtype(a) == DT_FLOAT16 || ox_dtype(a) == DT_BFLOAT16))
+        return op_refuse(op, "in half precision PyTorch's own result is infinite: compute it in float32");
+    a = matrix_float(op, "self");
     if (!ox_ok(a) || !square(op, a, &n))
         return POISON;
     if (n == 0)
