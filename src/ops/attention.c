@@ -98,7 +98,7 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
  * doubles in float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
-    if (op->g->target < 23 || !a->safe || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
+    if (op->g->target < 23 || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
         return false;
     if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 || !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
         return false;

@@ -52,14 +52,12 @@ static bool target_plain(Op *op, Target *t)
 /* What ONNX makes of n elements, in float32; PyTorch computes it in double. */
 static int64_t onnx_size(int64_t n, float scale) { return (int64_t)floorf((float)n * scale); }
 
-enum { SIZES_TRIED = 1 << 16 };                     /* sizes that are not known are taken to be smaller than this */
+enum { SIZES_TRIED = 1 << 16 };                     /* of a size that is not known, from the smallest on */
 
 static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
 {
     int64_t lo, hi;
     dim_range(cx, in, &lo, &hi);
-    if (hi >= SIZES_TRIED && lo < SIZES_TRIED)
-        hi = SIZES_TRIED - 1;
     for (int64_t n = lo; n <= hi && n - lo < SIZES_TRIED; n++)
         if (onnx_size(n, kept) != (int64_t)floor((double)n * scale))
             return false;

@@ -24,16 +24,14 @@ static bool square(Op *op, Ox x, int *n)
     return dim_require(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2), "A must be batches of square matrices");
 }
 
-/* Columns from..to of [.., n, m] */
-static Ox columns(Op *op, Ox x, int64_t from, int64_t to)
+/* from..to of the columns (from_end 1) or rows (2) of [.., n, m] */
+static Ox strip(Op *op, Ox x, int from_end, int64_t from, int64_t to)
 {
-    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - 1, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
+    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - from_end, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
 }
 
-static Ox rows(Op *op, Ox x, int64_t from, int64_t to)
-{
-    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - 2, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
-}
+static Ox columns(Op *op, Ox x, int64_t from, int64_t to) { return strip(op, x, 1, from, to); }
+static Ox rows(Op *op, Ox x, int64_t from, int64_t to) { return strip(op, x, 2, from, to); }
 
 /* 0, 1, .. as a column of rank `rank` */
 static Ox row_numbers(Op *op, int n, int rank)
@@ -628,6 +626,12 @@ static Ox ratio_of_ends(Op *op, Ox a, bool inverted)
     return ox_ok(ratio) ? ox_cast(op->g, ratio, dtype_of_parts(ox_dtype(a))) : POISON;
 }
 
+static Ox norm_of(Op *op, Ox a, Value order)
+{
+    Value args[] = { val_tensor(op->cx, a), order }, v = call_op(op, "aten::linalg_matrix_norm", args, 2);
+    return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+}
+
 /* The norm of a times that of its inverse; of order 2 that is a ratio. */
 static Ox lower_cond(Op *op)
 {
@@ -637,12 +641,8 @@ static Ox lower_cond(Op *op)
         return ratio_of_ends(op, a, arg_is_number(op, "p", -2));
     if (!inverse(op, a, &inverted, NULL))
         return POISON;
-    Value first[] = { val_tensor(op->cx, a), order }, second[] = { val_tensor(op->cx, inverted), order };
-    Value left = call_op(op, "aten::linalg_matrix_norm", first, 2), right = call_op(op, "aten::linalg_matrix_norm", second, 2);
-    if (!val_ok(left) || !val_ok(right))
-        return POISON;
-    Ox l = tensor_read(op->g, left.t), r = tensor_read(op->g, right.t);
-    return ox(op, "Mul", l, r);
+    Ox own = norm_of(op, a, order), its = norm_of(op, inverted, order);
+    return ox(op, "Mul", own, its);
 }
 
 #define NO_EIGENVALUES "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which is not written here: use linalg.eigh if it is symmetric"
