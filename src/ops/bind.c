@@ -214,13 +214,12 @@ static bool bind_defaults(Binder *b, const Schema *s, Value *bound, const bool *
     return true;
 }
 
-BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, bool **given, Str *why)
+BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, Str *why)
 {
     Binder b = { .g = g, .cx = g->cx, .convert = convert };
     *bound = new_array(g->cx, Value, s->n_param + 1);
-    *given = new_array(g->cx, bool, s->n_param + 1);
-    bool fits = bind_positional(&b, s, args, n, *bound, *given) && bind_keywords(&b, s, args, n, *bound, *given)
-             && bind_defaults(&b, s, *bound, *given);
+    bool *given = new_array(g->cx, bool, s->n_param + 1);
+    bool fits = bind_positional(&b, s, args, n, *bound, given) && bind_keywords(&b, s, args, n, *bound, given) && bind_defaults(&b, s, *bound, given);
     if (why)
         *why = b.why;
     return ctx_failed(g->cx) ? BIND_FAILED : fits ? BIND_DONE : BIND_NO_MATCH;
@@ -262,17 +261,17 @@ static Candidate *no_match(Ctx *cx, Entry *e, Str name, const OpArg *args, size_
     return NULL;
 }
 
-static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given)
+static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
 {
     Str why = NULL;
     Candidate *c = exact(g->cx, e, overload);
-    if (c && bind_try(g, c->schema, args, n, true, bound, given, &why) == BIND_DONE)
+    if (c && bind_try(g, c->schema, args, n, true, bound, &why) == BIND_DONE)
         return c;
     for (int convert = 0; convert < 2; convert++)
         for (size_t i = 0; i < e->at.n && !ctx_failed(g->cx); i++) {
             c = &e->at.at[i];
             const Schema *s = candidate_schema(g->cx, c);
-            if (s && bind_try(g, s, args, n, convert, bound, given, &why) == BIND_DONE)
+            if (s && bind_try(g, s, args, n, convert, bound, &why) == BIND_DONE)
                 return c;
         }
     return no_match(g->cx, e, e->name, args, n, why);
@@ -299,8 +298,8 @@ static Candidate *for_complex(Graph *g, Candidate *c, const Value *bound)
     return twin && twin->schema->n_param == c->schema->n_param ? twin : c;
 }
 
-Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given)
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
 {
-    Candidate *c = chosen(g, e, overload, args, n, bound, given);
+    Candidate *c = chosen(g, e, overload, args, n, bound);
     return c ? for_complex(g, c, *bound) : NULL;
 }

@@ -339,11 +339,10 @@ static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
     Schema *s = new(cx, Schema);
     OpCall *call = new(cx, OpCall);
     *s = (Schema){ .text = name, .name = name, .overload = str_of(cx, ""), .param = new_array(cx, Param, n + 1), .n_param = (int)n };
-    *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1), .given = new_array(cx, bool, n + 1) };
+    *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1) };
     for (size_t i = 0; i < n; i++) {
         s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i), .base = A_ANY };
         call->arg[i] = args[i].v;
-        call->given[i] = true;
     }
     return call;
 }
@@ -360,7 +359,7 @@ static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
 {
     OpCall *call = new(op->cx, OpCall);
-    Candidate *c = bind_choose(op->g, e, overload, args, n, &call->arg, &call->given);
+    Candidate *c = bind_choose(op->g, e, overload, args, n, &call->arg);
     if (!c)
         return val_poison();
     call->row = c->row;

@@ -42,9 +42,9 @@ Entry *table_resolve(Ctx *cx, Str name, CallForm *form);
 
 typedef enum { BIND_DONE, BIND_NO_MATCH, BIND_FAILED } BindOutcome;
 /* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason of a mismatch. */
-BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, bool **given, Str *why);
+BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, Str *why);
 /* The candidate that fits, and its bound arguments. NULL after an error that lists what was tried. */
-Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound, bool **given);
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound);
 
 /* Fill op->promoted and op->common as the column says; false after an error. */
 MUST_USE bool promote_args(Op *op, const char *column);

@@ -69,7 +69,7 @@ const Schema *schema_parse(Ctx *cx, const char *line);
 /* ---- a bound call ---- */
 
 /* What is kept of a call that made a view: schema and arguments, so that it can be read again on another base. */
-typedef struct OpCall { const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; bool *given; } OpCall;
+typedef struct OpCall { const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; } OpCall;
 
 struct Op {
     Graph *g;

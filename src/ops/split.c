@@ -7,7 +7,7 @@ static Value part_view(Op *op, int axis, Dim start, Dim end, Ox read)
     Entry *e = table_find(op->cx, str_of(op->cx, "aten::slice"));
     OpCall *call = new(op->cx, OpCall);
     OpArg args[] = { { NULL, op->call->arg[0] }, { NULL, val_int(axis) }, { NULL, val_dim(op->cx, start) }, { NULL, val_dim(op->cx, end) } };
-    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call->arg, &call->given);
+    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call->arg);
     if (!c || !ox_ok(read))
         return val_poison();
     call->row = c->row;

@@ -227,13 +227,12 @@ static const Candidate *served_by(Graph *g, const Call *call)
 {
     CallForm form;
     Value *bound;
-    bool *given;
     VEC(OpArg) args = { 0 };
     for (size_t i = 0; i < call->args.n; i++)
         if (!str_is(call->args.at[i].name, "out"))
             vec_push(g->cx, &args, call->args.at[i]);
     Entry *e = table_resolve(g->cx, call->name, &form);
-    return e ? bind_choose(g, e, call->overload, args.at, args.n, &bound, &given) : NULL;
+    return e ? bind_choose(g, e, call->overload, args.at, args.n, &bound) : NULL;
 }
 
 /* For the list of rows and rules without a case. */

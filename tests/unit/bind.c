@@ -19,10 +19,9 @@ static Value tensor(Graph *g, DType t, int rank)
 /* The overload that a call chooses, "none" when none fits. */
 static const char *chosen(Graph *g, const char *name, const char *overload, const OpArg *args, size_t n, Value **bound)
 {
-    bool *given;
     CallForm form;
     Entry *e = table_resolve(g->cx, str_of(g->cx, name), &form);
-    Candidate *c = bind_choose(g, e, overload ? str_of(g->cx, overload) : NULL, args, n, bound, &given);
+    Candidate *c = bind_choose(g, e, overload ? str_of(g->cx, overload) : NULL, args, n, bound);
     return c ? c->schema->overload->s : "none";
 }
 
@@ -59,6 +58,18 @@ static void an_exact_overload_is_taken(void **state)
     assert_string_equal(chosen(g, "aten::add", "Tensor", (OpArg[]){ POS(x), POS(val_int(1)) }, 2, &bound), "Tensor");
     assert_int_equal(bound[1].tag, V_TENSOR);
     assert_true(bound[1].t->number);
+}
+
+static void there_may_be_no_place(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    const Schema *s = schema_parse(cx, "my::f(*, int k) -> Tensor");
+    Value *bound;
+    Str why = NULL;
+    assert_int_equal(bind_try(g, s, (OpArg[]){ POS(val_int(1)) }, 1, true, &bound, &why), BIND_NO_MATCH);
+    assert_string_equal(why->s, "too many positional arguments");
+    assert_int_equal(bind_try(g, s, (OpArg[]){ KEY(cx, "k", val_int(1)) }, 1, true, &bound, &why), BIND_DONE);
 }
 
 static void implicit_conversions(void **state)
@@ -243,7 +254,7 @@ static void an_expanded_tensor_is_not_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(implicit_conversions),
+        TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(there_may_be_no_place), TEST(implicit_conversions),
         TEST(lists_are_snapshots), TEST(keywords_and_input_for_self), TEST(what_does_not_fit_is_said), TEST(what_fits_no_overload_is_said), TEST(unknown_operators_are_noted_not_fatal),
         TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(old_archives_keep_their_meaning), TEST(a_callback_stands_for_an_operator),
         TEST(a_write_goes_through_views), TEST(an_expanded_tensor_is_not_written),
