@@ -136,17 +136,27 @@ static void count(Op *op, Groups *groups, Value v)
     }
 }
 
-static Ox int_number(Op *op, int64_t v, DType t)
+/* As PyTorch's Scalar::to has it: a negative number of an unsigned type counts from its end. */
+static bool fits(int64_t v, DType t)
 {
     int bits = (int)dtype_size(t) * 8 - dtype_is_signed(t);
-    bool fits = !dtype_is_int(t) || bits >= 63 || (v < INT64_C(1) << bits && v >= (dtype_is_signed(t) ? -(INT64_C(1) << bits) : 0));
-    if (!fits)
+    if (!dtype_is_int(t) || bits >= 63)
+        return true;
+    int64_t beyond = INT64_C(1) << bits;
+    return v < beyond && v >= (dtype_is_signed(t) ? -beyond : 1 - beyond);
+}
+
+/* A number in the place of a tensor wraps around: uint8 == 256 asks for 0. Any other has to fit. */
+static Ox int_number(Op *op, const Param *p, int64_t v, DType t)
+{
+    bool operand = str_is(p->name, "self") || str_is(p->name, "other");
+    if (!operand && !fits(v, t))
         return op_fail(op, E_VALUE, "value %lld cannot be converted to type %s without overflow", (long long)v, torch_dtype_name(t));
     return t == DT_BOOL ? ox_bool(op->g, v != 0) : ox_integer(op->g, t, v);
 }
 
-/* A value as a tensor of type t; NULL for None. */
-static Ox as_type(Op *op, Value v, DType t)
+/* The value of p as a tensor of type t; NULL for None. */
+static Ox as_type(Op *op, const Param *p, Value v, DType t)
 {
     Graph *g = op->g;
     switch (v.tag) {
@@ -155,7 +165,7 @@ static Ox as_type(Op *op, Value v, DType t)
         return ox_cast(g, dtype_is_complex(t) || t == DT_BOOL ? x : each_real(op, x), t);      /* dtype= asks for a real type */
     }
     case V_BOOL: return t == DT_BOOL ? ox_bool(g, v.b) : ox_integer(g, t, v.b);
-    case V_INT: return int_number(op, v.i, t);
+    case V_INT: return int_number(op, p, v.i, t);
     case V_FLOAT: return ox_number(g, t, v.f);
     case V_COMPLEX: return number_as(op, v, t);
     case V_SYMINT: return ox_cast(g, ox_dim_value(g, v.dim), t);
@@ -170,7 +180,7 @@ static bool make_list(Op *op, int i, Value v)
 {
     Oxs list = { 0 };
     for (int64_t k = 0; k < v.tuple->n; k++) {
-        Ox x = as_type(op, v.tuple->at[k], op->common);
+        Ox x = as_type(op, &op->call->schema->param[i], v.tuple->at[k], op->common);
         if (x && !ox_ok(x))
             return false;
         vec_push(op->cx, &list, x);
@@ -248,7 +258,7 @@ bool promote_args(Op *op, const char *column)
     op->promoted_list = new_array(op->cx, Oxs, s->n_param + 1);
     for (int i = 0; i < n; i++) {
         Value v = op->call->arg[params[i]];
-        if (v.tag == V_TUPLE ? !make_list(op, params[i], v) : (op->promoted[params[i]] = as_type(op, v, op->common)) == POISON)
+        if (v.tag == V_TUPLE ? !make_list(op, params[i], v) : (op->promoted[params[i]] = as_type(op, &s->param[params[i]], v, op->common)) == POISON)
             return false;
     }
     return true;
