@@ -189,19 +189,23 @@ static bool make_list(Op *op, int i, Value v)
     return true;
 }
 
-/* The names between the parentheses of a column, as parameter indexes. */
+/* The next of the names between the parentheses of a column; NULL behind the last. */
+static Str next_name(Ctx *cx, const char **column)
+{
+    const char *p = *column + strspn(*column, "(, ");
+    size_t n = strcspn(p, ",) ");
+    *column = p + n;
+    return n ? str_n(cx, p, n) : NULL;
+}
+
+/* The parameters that a column names. */
 static bool column_params(Op *op, const char *column, int *out, int *n)
 {
     const char *p = strchr(column, '(');
-    for (*n = 0; p && *p && *p != ')'; ) {
-        p += strspn(p, "(, ");
-        size_t len = strcspn(p, ",) ");
-        int i = param_index(op->call->schema, str_n(op->cx, p, len));
-        if (i < 0)
+    *n = 0;
+    for (Str name; p && (name = next_name(op->cx, &p)); out[(*n)++] = param_index(op->call->schema, name))
+        if (param_index(op->call->schema, name) < 0)
             return fail(op->cx, E_BUG, "'%s' names no parameter of %s", column, op->call->schema->text->s);
-        out[(*n)++] = i;
-        p += len;
-    }
     return true;
 }
 
@@ -232,21 +236,18 @@ bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
         known |= n == strlen(names[i]) && strncmp(column, names[i], n) == 0;
     if (!known || column[strlen(column) - 1] != ')')
         return fail(cx, E_USAGE, "%s: 'promote %s' is none of default(..), int-to-float(..), always-bool(..), bool-to-long(..), complex-to-float(..)", place->s, column);
-    for (p++; *p && *p != ')'; ) {
-        size_t len = strcspn(p, " ,)");
-        if (len && param_index(s, str_n(cx, p, len)) < 0)
-            return fail(cx, E_USAGE, "%s: promote names no parameter '%.*s' of %s", place->s, (int)len, p, s->name->s);
-        p += len + strspn(p + len, " ,");
-    }
+    for (Str name; (name = next_name(cx, &p)); )
+        if (param_index(s, name) < 0)
+            return fail(cx, E_USAGE, "%s: promote names no parameter '%s' of %s", place->s, name->s, s->name->s);
     return true;
 }
 
 bool promote_args(Op *op, const char *column)
 {
     const Schema *s = op->call->schema;
-    int params[16], n;
+    int *params = new_array(op->cx, int, strlen(column)), n;            /* a user's rule may name any number */
     Groups groups = { 0 };
-    if (!column_params(op, column, params, &n))
+    if (!params || !column_params(op, column, params, &n))
         return false;
     for (int i = 0; i < n; i++)
         count(op, &groups, op->call->arg[params[i]]);

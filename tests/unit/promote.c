@@ -109,10 +109,42 @@ static void what_has_no_common_type_is_said(void **state)
     assert_string_equal(cx->error.text->s, "Promotion for UInt16 and Int is not supported");
 }
 
+static void columns_name_parameters(void **state)
+{
+    Ctx *cx = *state;
+    const Schema *s = schema_parse(cx, "my::f(Tensor a, Tensor b) -> Tensor");
+    Str place = str_of(cx, "my.rules:3");
+    assert_true(column_check(cx, s, "default(a, b)", place));
+    assert_true(column_check(cx, s, "int-to-float( b )", place));
+    assert_false(column_check(cx, s, "default(a, bb)", place));
+    assert_string_equal(cx->error.text->s, "my.rules:3: promote names no parameter 'bb' of my::f");
+}
+
+static DType common_type(Graph *g, const char *column, Value self, Value other)
+{
+    Value at[] = { self, other };
+    OpCall call = { .schema = schema_parse(g->cx, "my::f(Tensor self, Tensor other) -> Tensor"), .arg = at };
+    Op op = { .cx = g->cx, .g = g, .call = &call };
+    return promote_args(&op, column) ? op.common : DT_NONE;
+}
+
+static void a_column_may_name_many(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    Buf column = buf_new(cx);
+    buf_str(&column, "default(other");
+    for (int i = 0; i < 100; i++)
+        buf_str(&column, ", self");
+    buf_str(&column, ")");
+    assert_int_equal(common_type(g, buf_done(&column)->s, operand(g, DT_INT8, 1), operand(g, DT_INT64, 1)), DT_INT64);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(promote_types_is_pytorchs), TEST(complex_and_float8_are_pytorchs), TEST(values_of_a_fragment), TEST(groups_decide_in_order), TEST(the_number_flag_counts_as_a_number), TEST(what_has_no_common_type_is_said),
+        TEST(columns_name_parameters), TEST(a_column_may_name_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
