@@ -66,6 +66,37 @@ def nothing_kept(batch):
     return [[torch.randn_like(t) if t.is_floating_point() else t + 3 for t in layer._init_state(batch, torch.device("cpu"))] for layer in layers.emformer_layers]
 
 
+class Transducer(nn.Module):
+    """One step of a streaming transducer (RNN-T): a segment and the last token, joined to the logits of the next one. The caller keeps
+    what the transcriber, with a memory of earlier segments, and the predictor, layers of LSTM with norms, hand over."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = models.rnnt.emformer_rnnt_model(
+            input_dim=8, encoding_dim=16, num_symbols=12, segment_length=8, right_context_length=4, time_reduction_input_dim=6, time_reduction_stride=2,
+            transformer_num_heads=2, transformer_ffn_dim=24, transformer_num_layers=2, transformer_dropout=0.1, transformer_activation="gelu",
+            transformer_left_context_length=6, transformer_max_memory_size=2, transformer_weight_init_scale_strategy="depthwise", transformer_tanh_on_mem=True,
+            symbol_embedding_dim=10, num_lstm_layers=2, lstm_layer_norm=True, lstm_layer_norm_epsilon=1e-3, lstm_dropout=0.3)
+
+    def forward(self, segment, length, heard: List[List[torch.Tensor]], token, token_length, said: List[List[torch.Tensor]]):
+        source, source_length, heard = self.model.transcribe_streaming(segment, length, heard)
+        target, target_length, said = self.model.predict(token, token_length, said)
+        logits, source_length, target_length = self.model.join(source, source_length, target, target_length)
+        return logits, source_length, heard, said
+
+
+def transducer_step(batch, steps):
+    """What has been kept for so many steps."""
+    model = Transducer().model.eval()
+    segment, token = lambda: torch.randn(batch, 12, 8), lambda: torch.randint(0, 12, (batch, 1), dtype=torch.int32)
+    length, one = torch.full((batch,), 12), torch.ones(batch, dtype=torch.int32)
+    heard = [layer._init_state(batch, torch.device("cpu")) for layer in model.transcriber.transformer.emformer_layers]
+    said = [[torch.zeros(batch, layer.hidden_dim) for _ in range(2)] for layer in model.predictor.lstm_layers]
+    for _ in range(steps):
+        heard, said = model.transcribe_streaming(segment(), length, heard)[2], model.predict(token(), one, said)[2]
+    return segment(), length, heard, token(), one, said
+
+
 class Synthesis(nn.Module):
     """Tacotron2.infer: text to a spectrogram, a frame at a time until a gate closes or the limit is reached."""
 
@@ -97,6 +128,10 @@ RECIPES = [
            batches=[(2, 14), (3, 14)], dynamic={"input": {0: "batch=2..64"}, "lengths": {0: "batch"}}),
     Recipe("emformer_step", Segments, lambda b: (torch.randn(b, 6, 16), torch.full((b,), 6), nothing_kept(b)), SCRIPTED, batches=[2, 3],
            dynamic={"segment": {0: "batch=2..64"}, "length": {0: "batch"}, **{"kept.%d.%d" % (i, j): {1: "batch"} for i in range(2) for j in range(4)}}),
+    Recipe("transducer_step", Transducer, transducer_step, SCRIPTED, batches=[(2, 0), (2, 1), (2, 4), (3, 3)],
+           dynamic={**{name: {0: "batch=2..64"} for name in ("segment", "length", "token", "token_length")},
+                    **{"heard.%d.%d" % (i, j): {1: "batch=2..64"} for i in range(2) for j in range(4)},
+                    **{"said.%d.%d" % (i, j): {0: "batch=2..64"} for i in range(2) for j in range(2)}}),
     Recipe("deepspeech", lambda: models.DeepSpeech(8, n_hidden=16, n_class=7), lambda b, n: (torch.randn(b, 1, n, 8),), ["traced"],
            batches=[(2, 9), (3, 5), (1, 12)], dynamic={"x": {0: "batch", 2: "length"}}),
     Recipe("wav2letter", lambda: models.Wav2Letter(num_classes=7, input_type="mfcc", num_features=8), lambda b, n: (torch.randn(b, 8, n),), BOTH,
