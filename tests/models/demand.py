@@ -341,11 +341,11 @@ class graph_attention(nn.Module):
     def __init__(self):
         super().__init__()
         self.fc = nn.Linear(4, 6)
-        self.to, self.fro = nn.Parameter(torch.rand(2, 3)), nn.Parameter(torch.rand(2, 3))
+        self.source, self.target = nn.Parameter(torch.rand(2, 3)), nn.Parameter(torch.rand(2, 3))
 
     def forward(self, x, edges):
         h = self.fc(x).view(-1, 2, 3)
-        e = F.leaky_relu((h * self.fro).sum(-1)[edges[0]] + (h * self.to).sum(-1)[edges[1]], 0.2)
+        e = F.leaky_relu((h * self.source).sum(-1)[edges[0]] + (h * self.target).sum(-1)[edges[1]], 0.2)
         where = edges[1].unsqueeze(-1).expand_as(e)
         top = torch.zeros(x.size(0), 2).scatter_reduce(0, where, e, "amax", include_self=False)
         e = (e - top[edges[1]]).exp()
@@ -502,11 +502,11 @@ class deformable_attention(nn.Module):
     def forward(self, feature, query):
         n, c, h, w = feature.shape
         q = query.shape[1]
-        ry, rx = torch.meshgrid(torch.linspace(0.5, h - 0.5, h), torch.linspace(0.5, w - 0.5, w), indexing="ij")
-        reference = torch.stack((rx.reshape(-1) / w, ry.reshape(-1) / h), -1)[:q]
-        reference = reference.mean(0).expand(n, q, 2)
+        ry, rx = torch.meshgrid(torch.arange(h) + 0.5, torch.arange(w) + 0.5, indexing="ij")
+        reference = torch.stack((rx.reshape(-1) / w, ry.reshape(-1) / h), -1).mean(0).expand(n, q, 2)
         value = self.value(feature.flatten(2).transpose(1, 2)).view(n, h * w, 2, 4)
-        offsets = self.offsets(query).view(n, q, 2, 4, 2) / torch.tensor([w, h], dtype=query.dtype)
+        right, down = self.offsets(query).view(n, q, 2, 4, 2).unbind(-1)
+        offsets = torch.stack((right / w, down / h), -1)                # of torch.tensor([w, h]) and linspace torch.export makes fixed sizes
         weights = self.weights(query).view(n, q, 2, 4).softmax(-1)
         where = 2 * (reference[:, :, None, None, :] + offsets) - 1
         value = value.permute(0, 2, 3, 1).reshape(n * 2, 4, h, w)
