@@ -78,12 +78,6 @@ static Ox behind(Ox v)
     return v;
 }
 
-static void look_behind(void *arg, Ox *at)
-{
-    (void)arg;
-    *at = behind(*at);
-}
-
 /* The value behind a border takes over as an output; one that cannot be an output of g has an Identity in the border's place. */
 static void bare_output(Graph *g, Ox *at)
 {
@@ -107,8 +101,8 @@ static void drop_borders(Graph *g)
 {
     for (size_t i = 0; i < g->nodes.n; i++) {
         Node *n = g->nodes.at[i];
-        if (!is_border(n))
-            each_need(n, look_behind, NULL);
+        for (int k = 0; k < n->n_in && !is_border(n); k++)
+            n->in[k] = n->in[k] ? behind(n->in[k]) : NULL;
         for (int a = 0; a < n->n_attr; a++)
             if (n->attr[a].kind == ATTR_GRAPH)
                 drop_borders(n->attr[a].g);
@@ -123,12 +117,22 @@ static void drop_borders(Graph *g)
 /* ---- the nodes of a graph and their calls --------------------------------------------------------------------------- */
 
 typedef struct Item {
-    Node *n;
+    Node *n;                        /* NULL: what stood here has moved into a function */
     Str call;                       /* the outermost call that is not looked at yet, a line of pt2onnx_node.calls; NULL: none */
     const char *rest;               /* the lines behind it */
     int depth;                      /* how many lines are before it */
 } Item;
 typedef VEC(Item) Items;
+
+/* One graph. What is asked of all its items is counted once, so that the work for a call is that of the items from its first to its last. */
+typedef struct Outline {
+    Ctx *cx;
+    Graph *g;
+    Items items;
+    Map left;                       /* call -> how many items it has */
+    Map uses;                       /* value -> how often items and outputs of g need it */
+    Map given;                      /* value that is in a body by now -> the call's output, which stands for it in g */
+} Outline;
 
 static void next_call(Ctx *cx, Item *it)
 {
@@ -146,6 +150,33 @@ static Item item_of(Ctx *cx, Node *n, int depth)
     return it;
 }
 
+static Items items_of(const Graph *g, int depth)
+{
+    Items items = { 0 };
+    for (size_t i = 0; i < g->nodes.n; i++)
+        vec_push(g->cx, &items, item_of(g->cx, g->nodes.at[i], depth));
+    return items;
+}
+
+static void add(Ctx *cx, Map *counts, const void *key, int more)
+{
+    map_put(cx, counts, key, (void *)((intptr_t)map_get(counts, key) + more));
+}
+
+static void count_use(void *arg, Ox *at)
+{
+    Outline *o = arg;
+    if ((*at)->kind == OX_NODE && (*at)->graph == o->g)
+        add(o->cx, &o->uses, *at, 1);
+}
+
+static void take_given(void *arg, Ox *at)
+{
+    const Outline *o = arg;
+    Ox v = map_get(&o->given, *at);
+    *at = v ? v : *at;
+}
+
 /* "7 my.net Block layer1.0" */
 typedef struct Called { Str domain, name, path; } Called;
 
@@ -158,12 +189,15 @@ static Called called(Ctx *cx, Str line)
 /* ---- one call is cut out --------------------------------------------------------------------------------------------- */
 
 typedef struct Cut {
+    Outline *of;
     Ctx *cx;
-    Graph *g, *body;
+    Graph *body;
     Str call;
-    Called of;
-    Map inside, late;               /* its nodes; those of others that need them */
-    Map fed, wanted;                /* value of outside -> the body's input; value of the body that others need -> the call's output */
+    Called name;
+    Items before, mine, after;      /* what others need before it; its own; what needs it. All that was from `first` to `end` */
+    size_t first, end;
+    Map inside, late;               /* the nodes of mine, of after */
+    Map fed;                        /* value of outside -> the body's input */
     VEC(Ox) in;
     const Map *looked_for;
     bool found;
@@ -172,41 +206,42 @@ typedef struct Cut {
 static void look_for(void *arg, Ox *at)
 {
     Cut *c = arg;
-    c->found |= (*at)->kind == OX_NODE && map_find(c->looked_for, (*at)->node) != NULL;
+    Ox v = *at;
+    take_given(c->of, &v);
+    c->found |= v->kind == OX_NODE && map_find(c->looked_for, v->node) != NULL;
 }
 
 static bool needs(Cut *c, Node *n, const Map *some)
 {
     c->looked_for = some;
     c->found = false;
-    each_need(n, look_for, c);
+    if (some->n)
+        each_need(n, look_for, c);
     return c->found;
 }
 
-/* The items from first on up to the call's last: what others need before it, its own, what needs it. False: one of its own needs what needs it. */
-static bool part(Cut *c, const Items *items, size_t first, Items *before, Items *mine, Items *after)
+/* The items from the call's first to its last. False: one of its own needs what needs it. */
+static bool part(Cut *c)
 {
-    size_t end = first;
-    for (size_t i = first; i < items->n; i++)
-        if (items->at[i].call == c->call)
-            end = i + 1;
-    for (size_t i = first; i < end; i++) {
-        Item it = items->at[i];
+    intptr_t left = (intptr_t)map_get(&c->of->left, c->call);
+    for (c->end = c->first; left > 0; c->end++) {
+        Item it = c->of->items.at[c->end];
         bool is_late = needs(c, it.n, &c->late);
         if (it.call == c->call) {
             if (is_late)
                 return false;
+            left--;
             map_put(c->cx, &c->inside, it.n, NULL);
-            vec_push(c->cx, mine, it);
+            vec_push(c->cx, &c->mine, it);
         } else if (is_late || needs(c, it.n, &c->inside)) {
             map_put(c->cx, &c->late, it.n, NULL);
-            vec_push(c->cx, after, it);
+            vec_push(c->cx, &c->after, it);
         } else
-            vec_push(c->cx, before, it);
+            vec_push(c->cx, &c->before, it);
+        if (ctx_failed(c->cx))
+            return false;
     }
-    for (size_t i = end; i < items->n; i++)
-        vec_push(c->cx, after, items->at[i]);
-    return !ctx_failed(c->cx);
+    return true;
 }
 
 static bool stays_inside(const Const *k)
@@ -225,7 +260,10 @@ static Str input_name(Ox v)
 static void feed(void *arg, Ox *at)
 {
     Cut *c = arg;
+    take_given(c->of, at);
     Ox v = *at;
+    if (v->kind == OX_NODE && v->graph == c->body)
+        add(c->cx, &c->of->uses, v, -1);
     bool is_inside = v->kind == OX_CONST && stays_inside(v->k);
     for (const Graph *g = v->graph; g && !is_inside; g = g->up)
         is_inside = g == c->body;
@@ -263,77 +301,60 @@ static Node *moved(Graph *g, const Node *n)
     return m;
 }
 
-static void move_in(Cut *c, Items *mine)
+static void move_in(Cut *c)
 {
-    for (size_t i = 0; i < mine->n; i++) {
-        mine->at[i].n = moved(c->body, mine->at[i].n);
-        vec_push(c->cx, &c->body->nodes, mine->at[i].n);
+    for (size_t i = 0; i < c->mine.n; i++) {
+        Item *it = &c->mine.at[i];
+        it->n = moved(c->body, it->n);
+        it->depth++;
+        next_call(c->cx, it);
     }
-    for (size_t i = 0; i < mine->n && !ctx_failed(c->cx); i++)
-        each_need(mine->at[i].n, feed, c);
+    for (size_t i = 0; i < c->mine.n && !ctx_failed(c->cx); i++)
+        each_need(c->mine.at[i].n, feed, c);
 }
 
-static void want(void *arg, Ox *at)
+/* What others need of it is what it gives, in the order of making: that is the same for all calls. */
+static void find_outputs(Cut *c)
 {
-    Cut *c = arg;
-    if ((*at)->kind == OX_NODE && (*at)->graph == c->body)
-        map_put(c->cx, &c->wanted, *at, NULL);
-}
-
-static void take_output(void *arg, Ox *at)
-{
-    Cut *c = arg;
-    Ox v = map_get(&c->wanted, *at);
-    *at = v ? v : *at;
-}
-
-/* What others need of it, in the order of making: that is the same for all calls. */
-static Ox *results(Cut *c, const Items *mine, const Items *after, size_t *n)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < after->n; i++)
-        each_need(after->at[i].n, want, c);
-    for (size_t i = 0; i < c->g->outputs.n; i++)
-        want(c, &c->g->outputs.at[i]);
-    Ox *at = new_array(c->cx, Ox, c->wanted.n + 1);
-    for (size_t i = 0; at && i < mine->n; i++)
-        for (int k = 0; k < mine->at[i].n->n_out; k++)
-            if (mine->at[i].n->out[k] && map_find(&c->wanted, mine->at[i].n->out[k]))
-                at[most++] = mine->at[i].n->out[k];
-    *n = most;
-    return at;
+    for (size_t i = 0; i < c->mine.n; i++) {
+        const Node *n = c->mine.at[i].n;
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] && map_get(&c->of->uses, n->out[k]))
+                vec_push(c->cx, &c->body->outputs, n->out[k]);
+    }
 }
 
 /* The call stands where the module does. */
-static Node *make_call(Cut *c, Ox const *result, size_t n)
+static Node *make_call(Cut *c)
 {
     Ctx *cx = c->cx;
+    Graph *g = c->of->g;
+    size_t n = c->body->outputs.n;
     Ox *out = new_array(cx, Ox, n + 1);
     Type *types = new_array(cx, Type, n + 1);
-    Where *before = cx->at, here = { .up = before, .kind = WHERE_MODULE, .name = c->of.path, .type = str_fmt(cx, "%s.%s", c->of.domain->s, c->of.name->s) };
+    Where *before = cx->at, here = { .up = before, .kind = WHERE_MODULE, .name = c->name.path, .type = str_fmt(cx, "%s.%s", c->name.domain->s, c->name.name->s) };
     for (size_t i = 0; types && i < n; i++)
-        types[i] = result[i]->type;
+        types[i] = c->body->outputs.at[i]->type;
     cx->at = &here;
-    bool ok = out && types && ox_make_custom(c->g, c->of.domain, c->of.name, (OxList)LIST(c->in), ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
+    bool ok = out && types && ox_make_custom(g, c->name.domain, c->name.name, (OxList)LIST(c->in), ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
     cx->at = before;
     if (!ok)
         return NULL;
-    c->g->nodes.n--;                                        /* its place in the list is given by outline */
     for (size_t i = 0; i < n; i++) {
-        out[i]->name = result[i]->name;
-        out[i]->is_output = result[i]->is_output;
-        result[i]->name = NULL;
-        result[i]->is_output = true;
-        vec_push(cx, &c->body->outputs, result[i]);
-        map_put(cx, &c->wanted, result[i], out[i]);
+        Ox v = c->body->outputs.at[i];
+        out[i]->name = v->name;
+        out[i]->is_output = v->is_output;
+        v->name = NULL;
+        v->is_output = true;
+        map_put(cx, &c->of->given, v, out[i]);
     }
-    return out[0]->node;
+    return g->nodes.at[--g->nodes.n];                       /* its place in the list is given by put_back */
 }
 
 /* Without the module's path: "layer1.0.fc.weight" is "fc.weight" in layer1.0. */
 static void shorten_inputs(Cut *c)
 {
-    const Str path = c->of.path;
+    const Str path = c->name.path;
     for (size_t i = 0; path->len && i < c->body->inputs.n; i++) {
         Ox v = c->body->inputs.at[i];
         if (v->name && str_starts(v->name, path->s) && v->name->s[path->len] == '.')
@@ -341,70 +362,96 @@ static void shorten_inputs(Cut *c)
     }
 }
 
-static bool outline(Graph *g, int depth);
+static bool outline(Graph *g, Items items);
 
-/* The call of items.at[first] becomes one node. *done false: it cannot. */
-static bool cut_out(Graph *g, Items *items, size_t first, bool *done)
+/* In the place of its items: those before it, the call, those after it, against the end, so that what is still to be looked at has no gaps. */
+static size_t put_back(Cut *c, Node *call)
 {
-    Cut c = { .cx = g->cx, .g = g, .call = items->at[first].call, .of = called(g->cx, items->at[first].call) };
-    Items kept = { 0 }, mine = { 0 }, after = { 0 };
-    size_t n = 0;
-    for (size_t i = 0; i < first; i++)
-        vec_push(c.cx, &kept, items->at[i]);
-    *done = part(&c, items, first, &kept, &mine, &after);
-    if (!*done || ctx_failed(c.cx))
-        return !ctx_failed(c.cx);
-    c.body = graph_new(c.cx, g, c.of.name);
-    move_in(&c, &mine);
-    Ox *result = ctx_failed(c.cx) ? NULL : results(&c, &mine, &after, &n);
-    Node *call = ctx_failed(c.cx) ? NULL : make_call(&c, result, n);
-    if (!call || !outline(c.body, mine.at[0].depth + 1))
-        return false;
-    shorten_inputs(&c);
-    for (size_t i = 0; i < after.n; i++)
-        each_need(after.at[i].n, take_output, &c);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        take_output(&c, &g->outputs.at[i]);
-    vec_push(c.cx, &kept, ((Item){ .n = call, .rest = "" }));
-    for (size_t i = 0; i < after.n; i++)
-        vec_push(c.cx, &kept, after.at[i]);
-    *items = kept;
-    return !ctx_failed(c.cx);
+    Item *at = c->of->items.at;
+    size_t from = c->end - c->before.n - c->after.n - 1, k = from;
+    for (size_t i = c->first; i < from; i++)
+        at[i] = (Item){ .n = NULL };
+    for (size_t i = 0; i < c->before.n; i++)
+        at[k++] = c->before.at[i];
+    at[k++] = (Item){ .n = call, .rest = "" };
+    for (size_t i = 0; i < c->after.n; i++)
+        at[k++] = c->after.at[i];
+    return from;
 }
 
 /* The nodes of a call stay where they are; calls within it may still be cut out. */
-static void leave(Ctx *cx, Items *items, Str call)
+static void leave(Cut *c)
 {
-    Called of = called(cx, call);
-    note(cx, NOTE_DROPPED, "the function %s of module '%s': what its nodes need of others needs them, so they stand by themselves", of.name->s, of.path->s);
-    for (size_t i = 0; i < items->n; i++)
-        if (items->at[i].call == call) {
-            next_call(cx, &items->at[i]);
-            items->at[i].depth++;
-        }
+    Outline *o = c->of;
+    note(c->cx, NOTE_DROPPED, "the function %s of module '%s': what its nodes need of others needs them, so they stand by themselves", c->name.name->s, c->name.path->s);
+    for (size_t i = c->first, left = (size_t)map_get(&o->left, c->call); left > 0; i++) {
+        Item *it = &o->items.at[i];
+        if (it->call != c->call)
+            continue;
+        left--;
+        it->depth++;
+        next_call(c->cx, it);
+        if (it->call)
+            add(c->cx, &o->left, it->call, 1);
+    }
 }
 
-static bool outline(Graph *g, int depth)
+/* The call of items.at[*first] becomes one node, if it can; *first is the next item to look at. */
+static bool cut_out(Outline *o, size_t *first)
 {
-    Items items = { 0 };
-    for (size_t i = 0; i < g->nodes.n; i++)
-        vec_push(g->cx, &items, item_of(g->cx, g->nodes.at[i], depth));
+    Str call = o->items.at[*first].call;
+    Cut c = { .of = o, .cx = o->cx, .call = call, .name = called(o->cx, call), .first = *first };
+    if (!part(&c)) {
+        if (!ctx_failed(c.cx))
+            leave(&c);
+        return !ctx_failed(c.cx);
+    }
+    c.body = graph_new(c.cx, o->g, c.name.name);
+    move_in(&c);
+    find_outputs(&c);
+    Node *n = ctx_failed(c.cx) ? NULL : make_call(&c);
+    if (!n || !outline(c.body, c.mine))
+        return false;
+    shorten_inputs(&c);
+    *first = put_back(&c, n);
+    return !ctx_failed(c.cx);
+}
+
+/* The graphs inside what has stayed. */
+static bool outline_inside(const Item *it)
+{
+    for (int a = 0; a < it->n->n_attr; a++)
+        if (is_open(&it->n->attr[a]) && !outline(it->n->attr[a].g, items_of(it->n->attr[a].g, it->depth)))
+            return false;
+    return true;
+}
+
+/* Of g's nodes, as they stood. */
+static bool outline(Graph *g, Items items)
+{
+    Outline o = { .cx = g->cx, .g = g, .items = items };
+    for (size_t i = 0; i < items.n; i++) {
+        if (items.at[i].call)
+            add(o.cx, &o.left, items.at[i].call, 1);
+        each_need(items.at[i].n, count_use, &o);
+    }
+    for (size_t i = 0; i < g->outputs.n; i++)
+        count_use(&o, &g->outputs.at[i]);
     g->nodes.n = 0;
-    for (size_t i = 0; i < items.n; i++)
-        while (items.at[i].call) {
-            bool done;
-            Str call = items.at[i].call;
-            if (!cut_out(g, &items, i, &done))
+    for (size_t i = 0; i < items.n && !ctx_failed(g->cx); i++)
+        while (o.items.at[i].call)
+            if (!cut_out(&o, &i))
                 return false;
-            if (!done)
-                leave(g->cx, &items, call);
+    for (size_t i = 0; i < items.n && !ctx_failed(g->cx); i++)
+        if (o.items.at[i].n) {
+            each_need(o.items.at[i].n, take_given, &o);
+            vec_push(g->cx, &g->nodes, o.items.at[i].n);
         }
-    for (size_t i = 0; i < items.n; i++)
-        vec_push(g->cx, &g->nodes, items.at[i].n);
-    for (size_t i = 0; i < items.n; i++)
-        for (int a = 0; a < items.at[i].n->n_attr; a++)
-            if (is_open(&items.at[i].n->attr[a]) && !outline(items.at[i].n->attr[a].g, items.at[i].depth))
-                return false;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        take_given(&o, &g->outputs.at[i]);
+    for (size_t i = 0; i < items.n && !ctx_failed(g->cx); i++)
+        if (o.items.at[i].n && !outline_inside(&o.items.at[i]))
+            return false;
     return !ctx_failed(g->cx);
 }
 
@@ -413,5 +460,5 @@ bool pass_functions(Graph *g, const TidyOptions *o)
     if (!o->functions)
         return true;
     drop_borders(g);
-    return outline(g, 0);
+    return outline(g, items_of(g, 0));
 }

@@ -99,8 +99,8 @@ def write(path, code):
     return path
 
 
-def work(growth, model, out, *specs):
-    done = subprocess.run([growth, model, str(out), *specs], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+def work(growth, *arguments):
+    done = subprocess.run([growth, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     return int(done.stdout)
 
@@ -119,6 +119,14 @@ def test_chain_of_modules(growth, tmp_path):
     for n in (SMALL, LARGE):
         write_chain.write(str(tmp_path / "chain.pt"), n, 2)
         sizes.append(work(growth, str(tmp_path / "chain.pt"), tmp_path / "out.onnx", "x:float32[2,2]"))
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
+def test_modules_as_functions(growth, tmp_path):
+    sizes = [work(growth, "--calls", n, tmp_path / "out.onnx") for n in (SMALL, LARGE)]
+    model = onnx.load(tmp_path / "out.onnx")
+    net, = [f for f in model.functions if f.name == "Net"]
+    assert [len(model.functions), len(net.node), len(model.graph.output)] == [2, LARGE, LARGE]
     assert sizes[1] <= MOST * sizes[0], sizes
 
 
