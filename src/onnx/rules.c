@@ -353,23 +353,59 @@ static bool results(Reader *r, Alternative *a)
     return t != NULL;
 }
 
-static bool alternative(Reader *r, struct RuleBody *body)
+/* What stands before the result. */
+static bool conditions(Reader *r, Alternative *a)
 {
-    Alternative a = { 0 };
     if (take(r, "when")) {
         do {
             Guard *g = guard(r);
             if (!g)
                 return false;
-            vec_push(r->cx, &a.guards, g);
+            vec_push(r->cx, &a->guards, g);
         } while (take(r, "and"));
     }
     while (take(r, "let"))
-        if (!let(r, &a))
+        if (!let(r, a))
             return false;
-    if (!want(r, "=") || !results(r, &a))
+    return want(r, "=");
+}
+
+static bool alternative(Reader *r, struct RuleBody *body)
+{
+    Alternative a = { 0 };
+    if (!conditions(r, &a) || !results(r, &a))
         return false;
     vec_push(r->cx, &body->at, a);
+    return true;
+}
+
+/* Past Op<..>(..), of which the name has been taken; depth: how many brackets around it are open. */
+static void skip_call(Reader *r, int depth)
+{
+    for (char c; (c = peek(r)); ) {
+        if (c == '"') {
+            string(r);
+            continue;
+        }
+        depth += (c == '(' || c == '[' || c == '<') - (c == ')' || c == ']' || c == '>');
+        r->at++;
+        if (depth == 0 && peek(r) != '(')
+            return;
+    }
+}
+
+/* The outermost operators of a result, which is a call. */
+static bool top(Reader *r, RuleTops *out)
+{
+    int casts = 0;
+    for (; take(r, "cast"); casts++)
+        if (!vec_push(r->cx, out, str_of(r->cx, "Cast")) || !want(r, "("))
+            return false;
+    size_t start = (peek(r), r->at);
+    if (!name(r) || (take(r, ".") && !(name(r) && want(r, "::") && name(r))))
+        return false;
+    vec_push(r->cx, out, str_n(r->cx, r->text->at + start, r->at - start));
+    skip_call(r, casts);
     return true;
 }
 
@@ -546,6 +582,17 @@ bool rule_read(Ctx *cx, const Rule *rule)
     while (fine && peek(&r))
         fine = alternative(&r, body);
     keep_end(cx);
+    return fine && !r.failed && !ctx_failed(cx);
+}
+
+bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out)
+{
+    Reader r = { .cx = cx, .text = rule->text, .at = rule->body->start, .end = rule->end };
+    bool fine = true;
+    while (fine && peek(&r)) {
+        Alternative a = { 0 };
+        fine = conditions(&r, &a) && top(&r, out);
+    }
     return fine && !r.failed && !ctx_failed(cx);
 }
 

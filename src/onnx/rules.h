@@ -73,9 +73,9 @@ typedef struct RuleMatch {
     Attr attr[RULE_PARAMS]; size_t n_attr;      /* what the operator of the head is told */
     const Ox *inner; size_t n_inner;            /* values on the way to the result, each as often as the formula takes it */
 } RuleMatch;
-/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another way to read it. All rules have been read. */
+/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another way to read it. */
 bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
-/* Names of the operators whose result a match of r may be. */
-void rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
+/* Names of the operators whose result a match of r may be; r is not read for that. */
+MUST_USE bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
 
 #endif

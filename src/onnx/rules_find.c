@@ -245,6 +245,8 @@ static bool solve_form(Find *f, const Goal *g)
 {
     const Rule *r = map_get(f->forms, g->want->s);
     assert(r && r->n_params == g->want->n_arg);
+    if (!rule_read(f->cx, r))
+        return false;
     for (size_t i = 0; i < r->body->at.n; i++) {
         Frame inside = { r, &r->body->at.at[i], g->want, g->at };
         Goal first = { .want = inside.alt->results.at[0], .v = g->v, .at = &inside, .next = g->next };
@@ -383,6 +385,8 @@ static bool solve(Find *f, const Goal *g)
 bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out)
 {
     Ctx *cx = root->graph->cx;
+    if (!rule_read(cx, r))
+        return false;
     const OnnxOp *op = onnx_op(cx, r->head->s + strlen("onnx::"));
     Find f = { .cx = cx, .g = root->graph, .forms = forms, .root = root, .op = onnx_version(op, ONNX_NEWEST), .accept = accept, .arg = arg, .out = out };
     for (size_t i = 0; i < r->body->at.n; i++) {
@@ -394,16 +398,16 @@ bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*a
     return false;
 }
 
-void rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names)
+bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names)
 {
-    for (size_t i = 0; i < r->body->at.n; i++) {
-        const Tree *t = r->body->at.at[i].results.at[0];
-        for (; t->kind == N_CAST; t = t->arg[0])
-            map_add(cx, names, str_of(cx, "Cast"), NULL);
-        assert(t->kind == N_CALL);
-        if (t->domain)
-            rule_roots(cx, map_get(forms, t->s), forms, names);
+    static const char form[] = "one.of::";
+    RuleTops tops = { 0 };
+    bool fine = rule_tops(cx, r, &tops);
+    for (size_t i = 0; fine && i < tops.n; i++) {
+        if (str_starts(tops.at[i], form))
+            fine = rule_roots(cx, map_get(forms, str_of(cx, tops.at[i]->s + strlen(form))), forms, names);
         else
-            map_add(cx, names, t->s, NULL);
+            map_add(cx, names, tops.at[i], NULL);
     }
+    return fine;
 }

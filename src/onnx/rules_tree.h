@@ -26,6 +26,10 @@ typedef struct Alternative {
     VEC(Let) lets;
     VEC(Tree *) results;
 } Alternative;
+typedef VEC(Str) RuleTops;
+/* The outermost operators of its results, "Mul" or "one.of::square", casts around them too. Nothing else of the results is read. */
+MUST_USE bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out);
+
 struct RuleBody { VEC(Alternative) at; bool read; uint32_t start; };    /* read: `at` holds what the text says from `start` on */
 
 #endif

@@ -198,33 +198,35 @@ static void plan(Rewrite *rw, const Graph *g)
     find_in(f, g);
 }
 
-static void by_root(Finder *f, const Rule *r)
+static bool by_root(Finder *f, const Rule *r)
 {
     Map names = { 0 };
-    rule_roots(f->cx, r, &f->forms, &names);
-    for (size_t i = 0; i < names.n; i++) {
+    bool fine = rule_roots(f->cx, r, &f->forms, &names);
+    for (size_t i = 0; fine && i < names.n; i++) {
         Rules *rules = map_get(&f->by_root, names.at[i].key);
         if (!rules)
             map_put(f->cx, &f->by_root, names.at[i].key, rules = new(f->cx, Rules));
         if (rules)
             vec_push(f->cx, rules, r);
     }
+    return fine;
 }
 
-/* Those of operators that the target has. */
+/* Those of operators that the target has. A rule is read whole when a node may be its result: most models need few. */
 static bool read_rules(Finder *f, int opset)
 {
     Text *text = new(f->cx, Text);
     *text = (Text){ .name = str_of(f->cx, "find.rules"), .at = rules_tidy_find, .n = strlen(rules_tidy_find) };
     RuleList rules = { 0 };
-    if (!rules_parse(f->cx, text, &rules))
+    if (!rules_scan(f->cx, text, &rules))
         return false;
     for (size_t i = 0; i < rules.n; i++)
         if (str_starts(rules.at[i]->head, "one.of::"))
             map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")), rules.at[i]);
     for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
         if (form_of(rules.at[i]) && onnx_version(onnx_op(f->cx, operator_of(rules.at[i])), opset))
-            by_root(f, rules.at[i]);
+            if (!by_root(f, rules.at[i]))
+                return false;
     return !ctx_failed(f->cx);
 }
 

@@ -2,7 +2,7 @@
 #include "unit/test.h"
 
 #include "onnx/onnx.h"
-#include "onnx/rules.h"
+#include "onnx/rules_tree.h"
 
 typedef struct Env { Ctx *cx; Ox x, y; RuleVal n; } Env;
 
@@ -184,12 +184,53 @@ static void errors_while_applying_name_the_place(void **state)
     assert_string_equal(cx->error.text->s, "my.rules:2:12: 'z' is neither a parameter, a let nor a type");
 }
 
+/* What a result begins with, in a body that has been read. */
+static void add_tops(Ctx *cx, const Tree *t, RuleTops *out)
+{
+    for (; t->kind == N_CAST; t = t->arg[0])
+        vec_push(cx, out, str_of(cx, "Cast"));
+    vec_push(cx, out, t->domain ? str_fmt(cx, "%s::%s", t->domain->s, t->s->s) : t->s);
+}
+
+/* find.rules is read piece by piece, as a graph needs it: here it is read whole. */
+static void outermost_operators_without_the_rest(void **state)
+{
+    extern const char rules_tidy_find[];
+    Ctx *cx = *state;
+    RuleList rules = { 0 };
+    size_t calls = 0;
+    if (!rules_parse(cx, text_of(cx, rules_tidy_find), &rules))
+        fail_msg("%s", cx->error.text->s);
+    vec_push(cx, &rules, (Rule *)parse_one(cx, "one.of::a(X)\n  when axis = 1 and n = \"(\" let y = Abs(X)\n = cast(cast(one.of::B<mode=\"(\", at=[1]>(\n y, (1)), X), X)\n"
+                                               " = Add(X, 1) = Neg(X)\n"));
+    for (size_t i = 0; i < rules.n; i++) {
+        RuleTops want = { 0 }, got = { 0 };
+        const struct RuleBody *body = rules.at[i]->body;
+        bool is_call = true;
+        for (size_t k = 0; k < body->at.n; k++) {
+            const Tree *t = body->at.at[k].results.at[0];
+            is_call &= t->kind == N_CALL || t->kind == N_CAST;
+            if (is_call)
+                add_tops(cx, t, &want);
+        }
+        if (!is_call)
+            continue;
+        calls++;
+        assert_true(rule_tops(cx, rules.at[i], &got));
+        assert_int_equal(got.n, want.n);
+        for (size_t k = 0; k < got.n; k++)
+            assert_ptr_equal(got.at[k], want.at[k]);
+    }
+    assert_true(calls > 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(heads_and_clauses), TEST(alternatives_are_tried_in_order), TEST(no_alternative_is_no_match), TEST(lets_name_values_and_outputs),
         TEST(numbers_take_the_other_operands_type), TEST(a_custom_operator_keeps_its_domain), TEST(an_untold_custom_type_is_an_assumption),
         TEST(errors_name_the_place), TEST(deep_nesting_is_refused), TEST(errors_while_applying_name_the_place),
+        TEST(outermost_operators_without_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
