@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-enum { GATHER_TILE = 1 << 18 };                        /* bytes of source held at once */
+enum { GATHER_TILE = 1 << 20 };                        /* bytes of source held at once */
 
 int64_t const_numel(const Const *k)
 {
@@ -54,22 +54,42 @@ static uint64_t span(const Gather *g, int i)
     return n * g->size;
 }
 
-/* Two axes: in squares, so that the lines of memory on both sides are used up while they are in the cache. */
+/* Two axes: in squares, so that the lines of memory on both sides are used up while they are in the cache. Where the square is turned it
+ * passes through one of its own: rows of a matrix often lie a power of two apart, and of such lines a cache holds only a few. */
+enum { SQUARE = 32 };
 #define COPY_PLANE(NAME, T) \
+static inline void NAME##_turned(const uint8_t *from, int64_t rows, int64_t row, uint8_t *to, int64_t columns, int64_t column) \
+{ \
+    T square[SQUARE][SQUARE]; \
+    for (int64_t x = 0; x < rows; x++) \
+        for (int64_t y = 0; y < columns; y++) \
+            memcpy(&square[y][x], from + (x * row + y) * (int64_t)sizeof(T), sizeof(T)); \
+    for (int64_t y = 0; y < columns; y++) \
+        memcpy(to + y * column * (int64_t)sizeof(T), square[y], (size_t)rows * sizeof(T)); \
+} \
 static void NAME(Axis a, Axis b, const uint8_t *from, uint8_t *to) \
 { \
-    enum { SQUARE = 16 }; \
-    for (int64_t i = 0; i < a.n; i += SQUARE) \
-        for (int64_t k = 0; k < b.n; k += SQUARE) \
-            for (int64_t x = i; x < i + SQUARE && x < a.n; x++) \
-                for (int64_t y = k; y < k + SQUARE && y < b.n; y++) \
-                    memcpy(to + (x * a.to + y * b.to) * (int64_t)sizeof(T), from + (x * a.from + y * b.from) * (int64_t)sizeof(T), sizeof(T)); \
+    for (int64_t k = 0; k < b.n; k += SQUARE) \
+        for (int64_t i = 0; i < a.n; i += SQUARE) { \
+            int64_t rows = a.n - i < SQUARE ? a.n - i : SQUARE, columns = b.n - k < SQUARE ? b.n - k : SQUARE; \
+            const uint8_t *f = from + (i * a.from + k * b.from) * (int64_t)sizeof(T); \
+            uint8_t *t = to + (i * a.to + k * b.to) * (int64_t)sizeof(T); \
+            if (b.from == 1 && a.to == 1 && rows == SQUARE && columns == SQUARE) \
+                NAME##_turned(f, SQUARE, a.from, t, SQUARE, b.to); \
+            else if (b.from == 1 && a.to == 1) \
+                NAME##_turned(f, rows, a.from, t, columns, b.to); \
+            else \
+                for (int64_t x = 0; x < rows; x++) \
+                    for (int64_t y = 0; y < columns; y++) \
+                        memcpy(t + (x * a.to + y * b.to) * (int64_t)sizeof(T), f + (x * a.from + y * b.from) * (int64_t)sizeof(T), sizeof(T)); \
+        } \
 }
 COPY_PLANE(copy_plane_1, uint8_t)
 COPY_PLANE(copy_plane_2, uint16_t)
 COPY_PLANE(copy_plane_4, uint32_t)
 COPY_PLANE(copy_plane_8, uint64_t)
-COPY_PLANE(copy_plane_16, uint64_t[2])
+typedef struct Pair64 { uint64_t at[2]; } Pair64;
+COPY_PLANE(copy_plane_16, Pair64)
 
 static void copy_plane(size_t size, Axis a, Axis b, const uint8_t *from, uint8_t *to)
 {

@@ -79,7 +79,7 @@ static void views_of_a_constant(void **state)
 static void gathering_in_tiles(void **state)
 {
     Ctx *cx = *state;
-    enum { ROWS = 300, COLS = 1000 };
+    enum { ROWS = 1300, COLS = 1000 };
     int32_t *v = new_array(cx, int32_t, ROWS * COLS), *got = new_array(cx, int32_t, ROWS * COLS);
     for (int i = 0; i < ROWS * COLS; i++)
         v[i] = i;
@@ -92,6 +92,27 @@ static void gathering_in_tiles(void **state)
     assert_true(const_read(cx, odd, got));
     for (int i = 0; i < ROWS * COLS / 2; i++)
         assert_int_equal(got[i], 2 * i + 1);
+}
+
+/* Matrices of every width of element, with and without rest beside the squares that are turned at once. */
+static void turning_matrices(void **state)
+{
+    Ctx *cx = *state;
+    static const DType types[] = { DT_UINT8, DT_FLOAT16, DT_FLOAT, DT_DOUBLE, DT_COMPLEX128 };
+    static const int64_t sizes[] = { 1, 31, 32, 65 };
+    for (size_t t = 0; t < COUNT(types); t++)
+        for (size_t i = 0; i < COUNT(sizes) * COUNT(sizes); i++) {
+            int64_t rows = sizes[i / COUNT(sizes)], cols = sizes[i % COUNT(sizes)];
+            size_t size = dtype_size(types[t]), n = (size_t)(rows * cols) * size;
+            uint8_t *v = new_array(cx, uint8_t, n), *got = new_array(cx, uint8_t, n);
+            for (size_t k = 0; k < n; k++)
+                v[k] = (uint8_t)(k * 31 >> 3);
+            const Const *m = const_make(cx, types[t], 2, (int64_t[]){ rows, cols }, v);
+            assert_true(const_read(cx, const_permute(cx, m, (int[]){ 1, 0 }), got));
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t c = 0; c < cols; c++)
+                    assert_memory_equal(got + (size_t)(c * rows + r) * size, v + (size_t)(r * cols + c) * size, size);
+        }
 }
 
 static void a_graph_as_text(void **state)
@@ -121,7 +142,8 @@ static void a_graph_as_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(types_are_interned), TEST(dtypes), TEST(views_of_a_constant), TEST(gathering_in_tiles), TEST(a_graph_as_text),
+        TEST(types_are_interned), TEST(dtypes), TEST(views_of_a_constant), TEST(gathering_in_tiles), TEST(turning_matrices),
+        TEST(a_graph_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
