@@ -351,10 +351,10 @@ static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
     return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
 }
 
-/* What works on a container and not on its items: a poison item stays where it is. */
+/* What works on a container and not on its items: a poison item stays where it is. Nor are all items looked at for each. */
 static bool is_container_op(Str name)
 {
-    static const char *const names[] = { "aten::append", "aten::_set_item", "aten::insert", "aten::extend", "aten::len", "aten::__getitem__" };
+    static const char *const names[] = { "aten::append", "aten::_set_item", "aten::insert", "aten::extend", "aten::pop", "aten::len", "aten::__getitem__" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
@@ -383,7 +383,7 @@ static bool has_poison(const OpArg *args, size_t n)
 /* Is the result of this operator poison before it is called? */
 static bool poison_flows(Str name, const OpArg *args, size_t n)
 {
-    return n > 0 && (args[0].v.tag == V_POISON || (has_poison(args, n) && !is_container_op(name)));
+    return n > 0 && (args[0].v.tag == V_POISON || (!is_container_op(name) && has_poison(args, n)));
 }
 
 static bool args_are_set(Eval *ev, const OpArg *args, size_t n)

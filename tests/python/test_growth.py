@@ -65,6 +65,8 @@ PROGRAMS = {
                                          "return torch.cat(l, 0)"),
     "list_of_ints": lambda n: forward("l = annotate(List[int], [])", "for i in range(%d):" % n, "  _0 = torch.append(l, i)", "s = 0",
                                       "for j in range(torch.len(l)):", "  s = torch.add(s, l[j])", "return torch.add(x, s, alpha=1)"),
+    "list_that_changes": lambda n: forward("l = annotate(List[int], [])", "for i in range(%d):" % n, "  torch.insert(l, torch.len(l), i)", "  _0 = torch._set_item(l, i, torch.add(l[i], 1))",
+                                           "s = 0", "for j in range(%d):" % n, "  s = torch.add(s, torch.pop(l))", "return torch.add(x, s, alpha=1)"),
     "appends_behind_a_loop": lambda n: forward("l = annotate(List[Tensor], [])", "k = int(torch.select(torch.select(x, 0, 0), 0, 0))", "for i in range(k):",
                                                "  _a = torch.append(l, x)", *each(n, "_@ = torch.append(l, torch.add(x, @, alpha=1))"), "return torch.stack(l, 0)"),
     "lists_of_a_list": lambda n: forward("l = annotate(List[List[Tensor]], [])", "k = int(torch.select(torch.select(x, 0, 0), 0, 0))", "m = annotate(List[Tensor], [])",
