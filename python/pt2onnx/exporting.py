@@ -133,11 +133,12 @@ class Export:
 
     @contextlib.contextmanager
     def mode(self, model):
-        """Training or evaluation mode for the time of the export; each module gets its own back."""
-        before = [(m, m.training) for m in model.modules()] if isinstance(model, torch.nn.Module) else []
-        if self.s.training != TrainingMode.PRESERVE and before:
+        """Training or evaluation mode for the time of the export; each module gets its own back. A frozen script has no mode left."""
+        has_mode = isinstance(model, torch.nn.Module) and hasattr(model, "training")
+        before = [(m, m.training) for m in model.modules() if hasattr(m, "training")] if has_mode else []
+        if self.s.training != TrainingMode.PRESERVE and has_mode:
             model.train(self.s.training == TrainingMode.TRAINING)
-        GLOBALS.export_training = bool(before) and before[0][0].training
+        GLOBALS.export_training = has_mode and model.training
         try:
             yield
         finally:

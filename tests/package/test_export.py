@@ -566,6 +566,14 @@ def test_modes_of_modules_are_given_back():
         assert [m.training for m in net.modules()] == [True, False, True]
 
 
+@pytest.mark.parametrize("make", [torch.jit.script, lambda m: torch.jit.trace(m, ROWS)], ids=["scripted", "traced"])
+def test_frozen_scripts_have_no_mode(make):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout()).eval()
+    frozen = torch.jit.freeze(make(net))
+    for options in ({}, {"training": TrainingMode.PRESERVE}, {"verify": True}):
+        agrees(exported(frozen, ROWS, **options), net, ROWS)
+
+
 def test_a_training_mode_that_was_asked_for_normalises_by_the_batch():
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.BatchNorm2d(4, affine=False)).train()
     for options in ({"training": TrainingMode.TRAINING}, {"training": TrainingMode.PRESERVE}):
