@@ -184,7 +184,7 @@ static List *text_list(Builtin *b, Value *out)
 
 static int64_t find_in(const char *s, int64_t from, int64_t to, Str sub)
 {
-    for (int64_t i = from; i + (int64_t)sub->len <= to; i++)
+    for (int64_t i = from; i <= to - (int64_t)sub->len; i++)
         if (!memcmp(s + i, sub->s, sub->len))
             return i;
     return -1;
@@ -286,13 +286,13 @@ static bool partition(Builtin *b, Value *out)
 /* ---- searching ---- */
 
 /* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. When it ends before it starts,
- * PyTorch looks at the whole rest, but finds there nothing that is not empty; startswith and endswith do. */
+ * PyTorch looks at the whole rest, but finds there nothing that is not empty, and that behind the text too; startswith and endswith do. */
 static void window(const Builtin *b, int64_t *from, int64_t *to)
 {
     int64_t n = text_of(b, 0)->len, start = int_or(b, 2, 0), end = int_or(b, 3, -1);
     start = start < 0 ? (start + n < 0 ? 0 : start + n) : start;
     end = end < 0 ? (end + n + 1 < 0 ? 0 : end + n + 1) : end;
-    *from = start > n ? n + 1 : start;
+    *from = start;
     *to = end > n ? n : end;
 }
 
@@ -305,7 +305,7 @@ static bool search(Builtin *b, Value *out)
     window(b, &from, &to);
     Str s = text_of(b, 0), sub = text_of(b, 1);
     int64_t at = back ? rfind_in(s->s, from, to, sub) : find_in(s->s, from, to, sub);
-    if (to < from && from <= s->len && sub->len == 0)
+    if (to < from && sub->len == 0)
         at = from;
     if (at < 0 && required)
         return builtin_fail(b, "'%s' has no '%s' in it", s->s, sub->s);
@@ -332,7 +332,9 @@ static bool begins(Builtin *b, Value *out)
     int64_t from, to;
     Str s = text_of(b, 0), sub = text_of(b, 1);
     window(b, &from, &to);
-    if (to < from && from <= s->len)
+    if (from > s->len)
+        return builtin_fail(b, "%lld is behind the end of '%s'", (long long)from, s->s);
+    if (to < from)
         to = s->len;
     bool fits = to - from >= (int64_t)sub->len;
     *out = val_bool(fits && !memcmp(s->s + (b->row->datum ? to - sub->len : from), sub->s, sub->len));
@@ -418,7 +420,7 @@ static bool chr(Builtin *b, Value *out)
 {
     int64_t i = b->arg[0].v.i;
     char c = (char)(unsigned char)i;
-    if (i < 0 || i > 255)
+    if (i < 0)
         return builtin_fail(b, "chr() of %lld", (long long)i);
     *out = piece(b, &c, 1);
     return true;
