@@ -270,7 +270,7 @@ static const char *near_command(const char *word)
     const char *names[N_COMMANDS + 1] = { NULL };
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    return nearest(word, names);
+    return pt2onnx_nearest(word, names);
 }
 
 static int usage(const char *word, const char *message)

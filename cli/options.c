@@ -1,50 +1,12 @@
-/* options.c - reads and prints the rows of options.h. Knows nothing of pt2onnx. */
+/* options.c - reads and prints the rows of options.h. Of pt2onnx it knows how near two words are. */
 #include "options.h"
+#include "pt2onnx.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the nearest word ---- */
-
-static size_t distance(const char *a, const char *b)
-{
-    enum { LONGEST = 40 };
-    size_t row[LONGEST + 1], na = strlen(a), nb = strlen(b);
-    if (na > LONGEST || nb > LONGEST)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= na; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
-
-const char *nearest(const char *word, const char *const *words)
-{
-    const char *best = NULL;
-    size_t least = strlen(word) / 2 + 1;                    /* at most half of the word may differ */
-    for (; *words; words++) {
-        size_t d = distance(word, *words);
-        if (d < least) {
-            least = d;
-            best = *words;
-        }
-    }
-    return best;
-}
 
 /* ---- parsing ---- */
 
@@ -59,7 +21,7 @@ static bool unknown(const Line *l, const char *name, size_t n)
         names[count] = l->rows[count].name;
     names[count] = NULL;
     snprintf(word, sizeof word, "%.*s", (int)n, name);
-    const char *near = nearest(word, names);
+    const char *near = pt2onnx_nearest(word, names);
     fprintf(stderr, "%s: unknown option --%.*s", l->program, (int)n, name);
     if (near)
         fprintf(stderr, "; did you mean --%s?", near);
@@ -84,7 +46,7 @@ static bool set_choice(const Line *l, const Option *o, const char *value)
     for (int i = 0; o->words[i]; i++)
         fprintf(stderr, "%s %s", i ? "," : "", o->words[i]);
     fprintf(stderr, " is expected");
-    const char *near = nearest(value, o->words);
+    const char *near = pt2onnx_nearest(value, o->words);
     if (near)
         fprintf(stderr, "; did you mean %s?", near);
     fputc('\n', stderr);

@@ -32,7 +32,5 @@ typedef struct Option {
 bool options_parse(const char *program, const Option *rows, size_t n, int argc, char **argv, TextList *rest);
 /* Prints the rows to stdout: all with headings, or those of -h. The defaults shown are what the rows point to. */
 void options_print(const Option *rows, size_t n, bool all);
-/* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
-const char *nearest(const char *word, const char *const *words);
 
 #endif

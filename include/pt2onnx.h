@@ -115,6 +115,9 @@ PT2ONNX_API pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, v
 /* What the program knows: operators ("" all, "aten::asinh" one, "onnx::Resize" one of ONNX's), limits ("limits"). */
 PT2ONNX_API pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user, pt2onnx_error **e);
 
+/* "did you mean": the word of the list (NULL last) spelt most like this one; NULL when none is near. */
+PT2ONNX_API const char *pt2onnx_nearest(const char *word, const char *const *words);
+
 /* Remove the unfinished outputs of every conversion of the process: for a program's own handler of SIGINT and SIGTERM, as the
  * last thing before it dies. Async-signal-safe. The library installs no handler. */
 PT2ONNX_API void pt2onnx_remove_temporaries(void);

@@ -40,6 +40,7 @@ static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
     return e;
 }
 
+const char *pt2onnx_nearest(const char *word, const char *const *words) { return word_nearest(word, strlen(word), words); }
 void pt2onnx_remove_temporaries(void) { out_remove_all(); }
 
 /* ---- a session ---- */

@@ -8,13 +8,18 @@
 #include "ops/ops.h"
 #include "tidy/tidy.h"
 
-static const char *const limit_names[] = {
+static const char *const limit_names[LIMIT_COUNT + 1] = {
 #define X(id, name, deflt, why) [id] = name,
     PT2ONNX_LIMITS(X)
 #undef X
 };
 
-static const char *nth_limit(int i) { return i < LIMIT_COUNT ? limit_names[i] : NULL; }
+/* What a message ends with, when the word is like one of these (NULL last). */
+static const char *did_you_mean(Ctx *cx, const char *word, size_t n, const char *const *words)
+{
+    const char *near = word_nearest(word, n, words);
+    return near ? str_fmt(cx, "; did you mean %s?", near)->s : "";
+}
 
 /* "NAME=VALUE" */
 static bool read_limit(Ctx *cx, const char *text)
@@ -24,11 +29,8 @@ static bool read_limit(Ctx *cx, const char *text)
     int which = 0;
     while (which < LIMIT_COUNT && (strlen(limit_names[which]) != n || strncmp(limit_names[which], text, n) != 0))
         which++;
-    if (which == LIMIT_COUNT) {
-        const char *near = word_nearest(text, n, nth_limit);
-        return fail(cx, E_USAGE, "--limit %s: there is no limit of that name%s%s%s", text, near ? "; did you mean " : "",
-                    near ? near : "", near ? "?" : "");
-    }
+    if (which == LIMIT_COUNT)
+        return fail(cx, E_USAGE, "--limit %s: there is no limit of that name%s", text, did_you_mean(cx, text, n, limit_names));
     int64_t v = 0;
     const char *at = sep ? sep + 1 : text + n;
     bool ok = isdigit((unsigned char)*at);
@@ -125,19 +127,18 @@ static bool check_pairs(Ctx *cx, const char *what, const char *const *texts, siz
     return true;
 }
 
-static const char *nth_pass(int i) { return tidy_passes[i].name; }
-
 static bool check_pass(Ctx *cx, const char *name)
 {
     Buf all = buf_new(cx);
+    VEC(const char *) names = { 0 };
     for (const Pass *p = tidy_passes; p->name; p++) {
         if (strcmp(p->name, name) == 0)
             return true;
         buf_fmt(&all, "%s%s", all.n ? ", " : "", p->name);
+        vec_push(cx, &names, p->name);
     }
-    const char *near = word_nearest(name, strlen(name), nth_pass);
-    return fail(cx, E_USAGE, "--dump-after %s: the passes are %s%s%s%s", name, buf_done(&all)->s, near ? "; did you mean " : "",
-                near ? near : "", near ? "?" : "");
+    const char *near = vec_push(cx, &names, NULL) ? did_you_mean(cx, name, strlen(name), names.at) : "";
+    return fail(cx, E_USAGE, "--dump-after %s: the passes are %s%s", name, buf_done(&all)->s, near);
 }
 
 static void pass_dump(void *user, const char *pass, Str text)

@@ -67,6 +67,9 @@ bool str_is(Str s, const char *text);                          /* false for NULL
 bool str_starts(Str s, const char *prefix);
 bool str_ends(Str s, const char *suffix);
 
+/* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
+const char *word_nearest(const char *word, size_t n, const char *const *words);
+
 /* A piece of memory that somebody else owns. */
 typedef struct { const uint8_t *p; size_t n; } Slice;
 

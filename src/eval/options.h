@@ -45,7 +45,5 @@ typedef struct Options {
 
 /* Parse one SPEC; false after E_USAGE that quotes it with a caret at the place. */
 MUST_USE bool spec_parse(Ctx *cx, const char *text, InputSpec *out);
-/* The word of a list (nth(0), nth(1), .. NULL) that is spelt most like this one; NULL when none is near. */
-const char *word_nearest(const char *word, size_t n, const char *(*nth)(int i));
 
 #endif

@@ -36,44 +36,6 @@ static bool wrong(Reader *r, const char *place, const char *fmt, ...)
     return fail(r->cx, E_USAGE, "-i: %s\n    %s\n    %*s^", reason, r->text, columns(r->text, place), "");
 }
 
-/* Levenshtein's distance, for words of up to 31 bytes; longer ones are far from everything. */
-static size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
-{
-    size_t row[32];
-    if (na >= COUNT(row) || nb >= COUNT(row))
-        return SIZE_MAX;
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= na; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[nb];
-}
-
-const char *word_nearest(const char *word, size_t n, const char *(*nth)(int i))
-{
-    const char *best = NULL;
-    size_t least = n / 2 + 1;                            /* at most half of the word may differ */
-    for (int i = 0; nth(i); i++) {
-        size_t d = word_distance(word, n, nth(i), strlen(nth(i)));
-        if (d < least) {
-            least = d;
-            best = nth(i);
-        }
-    }
-    return best;
-}
-
 /* ---- words ---- */
 
 static bool is_name_start(char c) { return isalpha((unsigned char)c) || c == '_'; }
@@ -199,11 +161,6 @@ static bool read_sizes(Reader *r, InputSpec *out)
     }
 }
 
-static const char *nth_dtype(int i)
-{
-    return i + 1 < DT_COUNT ? dtype_name((DType)(i + 1)) : NULL;
-}
-
 /* The words of torch and C that are no numpy names. */
 static const char *numpy_word(Str word)
 {
@@ -216,7 +173,10 @@ static const char *numpy_word(Str word)
     for (size_t i = 0; i < COUNT(other); i++)
         if (str_is(word, other[i].word))
             return other[i].numpy;
-    return word_nearest(word->s, word->len, nth_dtype);
+    const char *names[DT_COUNT] = { NULL };
+    for (int t = DT_NONE + 1; t < DT_COUNT; t++)
+        names[t - 1] = dtype_name((DType)t);
+    return word_nearest(word->s, word->len, names);
 }
 
 /* A numpy name; quint8 and qint8 are torch's words for tensors that carry a scale. */

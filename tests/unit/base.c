@@ -54,6 +54,20 @@ static void a_long_text_grows(void **state)
     assert_int_equal(buf_done(&none)->len, 0);
 }
 
+static void the_nearest_word(void **state)
+{
+    (void)state;
+    static const char *const words[] = { "opset", "output", "input", "a-word-of-more-than-forty-bytes-is-near-to-none", NULL };
+    assert_string_equal(word_nearest("opst", 4, words), "opset");
+    assert_string_equal(word_nearest("imputs", 6, words), "input");
+    assert_string_equal(word_nearest("outputs=3", 7, words), "output");
+    assert_string_equal(word_nearest("put", 3, (const char *const[]){ "pat", "pet", NULL }), "pat");        /* the first of equals */
+    assert_null(word_nearest("op", 2, words));                                                            /* more than half differs */
+    assert_null(word_nearest("", 0, words));
+    assert_null(word_nearest(words[3], strlen(words[3]), words));
+    assert_null(word_nearest("opset", 5, words + 4));
+}
+
 static void map_keeps_insertion_order(void **state)
 {
     Ctx *cx = *state;
@@ -190,7 +204,7 @@ static void numbers_ignore_the_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(strings_are_interned), TEST(strings_outlive_a_restart), TEST(a_long_text_grows), TEST(map_keeps_insertion_order),
+        TEST(strings_are_interned), TEST(strings_outlive_a_restart), TEST(the_nearest_word), TEST(a_long_text_grows), TEST(map_keeps_insertion_order),
         TEST(vectors_grow), TEST(cursor_stays_failed), TEST(hashes_do_not_change), TEST(doubles_print_as_python_does),
         TEST(doubles_read_back), TEST(texts_that_are_partly_numbers), TEST(very_many_digits_round_right), TEST(numbers_ignore_the_locale),
     };

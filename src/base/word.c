@@ -1,0 +1,40 @@
+/* word.c - the word that somebody may have meant. */
+#include "base/base.h"
+
+enum { LONGEST = 40 };
+
+/* Levenshtein's distance; longer words are far from everything. */
+static size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[LONGEST + 1];
+    if (na > LONGEST || nb > LONGEST)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+const char *word_nearest(const char *word, size_t n, const char *const *words)
+{
+    const char *best = NULL;
+    size_t least = n / 2 + 1;                               /* at most half of the word may differ */
+    for (; *words; words++) {
+        size_t d = word_distance(word, n, *words, strlen(*words));
+        if (d < least) {
+            least = d;
+            best = *words;
+        }
+    }
+    return best;
+}
