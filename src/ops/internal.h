@@ -67,6 +67,7 @@ Value on_quantized_tensor(Op *op, bool in_place);
 Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);                    /* Reshape; x itself when that is its shape */
 Ox expand_dims(Op *op, Ox x, const Dim *dims, int n);                   /* Expand; x itself when that is its shape */
 Ox permute_to(Op *op, Ox x, const int *perm, int n);                    /* Transpose; x itself for the identity */
+Ox permute_back(Op *op, Ox x, const int *perm, int n);                  /* undoes it */
 Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);     /* 0 <= start <= end <= size, end exclusive */
 Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL items are left out */
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
@@ -76,7 +77,7 @@ typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
 /* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles, for which ONNX Runtime has no kernel. */
 bool needs_windows(Op *op, Ox x);
-/* base with these rows of an axis (int64, from the front) replaced by part's (view.c). */
+/* base with these rows of an axis (int64, from the front) replaced by part's (slice.c). */
 Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 /* x, or a 0-d x as one of a single element, which *scalar says; and back. */

@@ -25,6 +25,7 @@
     ROWS(calculus) \
     ROWS(distance) \
     ROWS(view) \
+    ROWS(slice) \
     ROWS(split) \
     ROWS(strided) \
     ROWS(shape) \
