@@ -1,13 +1,15 @@
 """transformer_more.py - further families of transformers: segmentation, detection, codecs, speech, images with text, the decoders of 2024
 to 2026. Rows as in transformer_families.py."""
 import copy
+import inspect
 
 import torch
 import transformers
 
 import transformer_families
+from recipe import Recipe
 from transformer_families import (DECODER, PAIR, PAIRED, RESNET, SEQUENCE, SOUND, TEXT, TOKENS, VIT, VOCABULARY, WAV, WIDTH, WORDS, Kind, Row, any_image, image, images,
-                                  tokens, words)
+                                  mask, tokens, words)
 
 FAMILIES = []
 
@@ -43,6 +45,19 @@ family("olmoe", "OlmoeForCausalLM", "OlmoeConfig", WORDS, num_experts=4, num_exp
 family("qwen3_next", "Qwen3NextForCausalLM", "Qwen3NextConfig", WORDS, still=("length",), head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24,
        shared_expert_intermediate_size=24, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=8,
        layer_types=["linear_attention", "full_attention"], **DECODER)
+DYNAMIC = ("pt2.dyn",)
+family("xlstm", "xLSTMForCausalLM", "xLSTMConfig", TOKENS, still=("length",), forms=DYNAMIC, vocab_size=VOCABULARY, hidden_size=32, embedding_dim=32, num_heads=4,
+       num_hidden_layers=2, num_blocks=2, chunk_size=4)
+family("recurrent_gemma", "RecurrentGemmaForCausalLM", "RecurrentGemmaConfig", WORDS, still=("length",), forms=DYNAMIC, lru_width=32, conv1d_width=4, attention_window_size=4,
+       block_types=["recurrent", "attention"], **DECODER)
+family("zamba2", "Zamba2ForCausalLM", "Zamba2Config", WORDS, still=("length",), forms=DYNAMIC, mamba_d_state=8, mamba_ngroups=1, n_mamba_heads=8, mamba_headdim=8, chunk_size=4,
+       num_mem_blocks=1, layers_block_type=["mamba", "hybrid"], hybrid_layer_ids=[1], use_mem_eff_path=False, attention_head_dim=16, attention_hidden_size=64,
+       **dict(DECODER, num_key_value_heads=4))
+family("minimax", "MiniMaxForCausalLM", "MiniMaxConfig", WORDS, still=("length",), forms=DYNAMIC, head_dim=8, num_local_experts=4, num_experts_per_tok=2, block_size=4,
+       layer_types=["linear_attention", "full_attention"], **DECODER)
+family("reformer", "ReformerModelWithLMHead", "ReformerConfig", WORDS, still=("length",), forms=DYNAMIC, attention_head_size=8, attn_layers=["local", "local"], axial_pos_embds=False,
+       chunk_size_lm_head=0, feed_forward_size=48, hidden_size=32, is_decoder=True, local_attn_chunk_length=4, max_position_embeddings=64, num_attention_heads=4,
+       vocab_size=VOCABULARY)
 
 # ---- encoders of text ----
 
@@ -62,6 +77,17 @@ family("long_t5", "LongT5ForConditionalGeneration", "LongT5Config",
             [(2, 8), (3, 8), (1, 8)]), vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, local_radius=3, relative_attention_num_buckets=8)
 family("flava_text", "FlavaTextModel", "FlavaTextConfig", WORDS, **TEXT)
 family("altclip_text", "AltCLIPTextModel", "AltCLIPTextConfig", WORDS, project_dim=16, **TEXT)
+family("luke", "LukeModel", "LukeConfig",
+       Kind(lambda b, n: dict(words(b, n), entity_ids=torch.randint(1, 20, (b, 3)), entity_position_ids=torch.tensor([[[0, 1, -1], [2, -1, -1], [3, 4, -1]]] * b),
+                              entity_attention_mask=torch.ones(b, 3, dtype=torch.int64)),
+            {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "entity_ids": {0: "batch"}, "entity_position_ids": {0: "batch"}, "entity_attention_mask": {0: "batch"}}, WORDS.sizes),
+       forms=DYNAMIC, entity_vocab_size=20, entity_emb_size=16, pad_token_id=0, **TEXT)
+family("tapas", "TapasModel", "TapasConfig",
+       Kind(lambda b, n: dict(words(b, n), token_type_ids=torch.randint(0, 2, (b, n, 7))), {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "token_type_ids": SEQUENCE}, WORDS.sizes),
+       forms=DYNAMIC, type_vocab_sizes=[3, 4, 4, 2, 4, 4, 4], reset_position_index_per_cell=True, **TEXT)
+family("big_bird_sparse", "BigBirdModel", "BigBirdConfig", Kind(words, {"input_ids": SEQUENCE, "attention_mask": SEQUENCE}, [(2, 32), (3, 32), (1, 32)]), still=("length",), forms=DYNAMIC,
+       attention_type="block_sparse", block_size=4, num_random_blocks=1, **TEXT)
+family("yoso", "YosoModel", "YosoConfig", WORDS, forms=DYNAMIC, use_expectation=True, **TEXT)
 
 # ---- images ----
 
@@ -197,12 +223,74 @@ family("visual_bert", "VisualBertModel", "VisualBertConfig",
             {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "visual_embeds": {0: "batch"}, "visual_attention_mask": {0: "batch"}}, WORDS.sizes),
        visual_embedding_dim=12, **TEXT)
 
+IMAGE = 90                          # a token that stands where a part of the image goes
+
+
+def pictured(parts, shape):
+    """An image a row, whose tokens stand before the words."""
+    def make(batch, length):
+        ids = torch.cat([torch.full((batch, parts), IMAGE), tokens(batch, length) % 80 + 3], 1)
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "pixel_values": torch.randn(batch, *shape)}
+    return Kind(make, {"input_ids": SEQUENCE, "attention_mask": SEQUENCE, "pixel_values": {0: "batch"}}, WORDS.sizes)
+
+
+def without_cache(config, **fields):
+    return dict(fields, model_type=config, use_cache=False)
+
+
+family("internvl", "InternVLForConditionalGeneration", "InternVLConfig", pictured(4, (3, 32, 32)), forms=DYNAMIC, text_config=without_cache("qwen2", **DECODER),
+       vision_config=dict(WIDTH, image_size=[32, 32], patch_size=[8, 8]), image_token_id=IMAGE, downsample_ratio=0.5)
+family("idefics3", "Idefics3ForConditionalGeneration", "Idefics3Config", pictured(4, (1, 3, 32, 32)), forms=("pt2",), text_config=without_cache("llama", **DECODER),
+       vision_config=dict(VIT), image_token_id=IMAGE, scale_factor=2)
+
+# ---- decoders whose cache is made of tensors that the caller keeps ----
+
+
+class Kept(torch.nn.Module):
+    """A layer of attention ("a") keeps keys and values, a linear one ("l") what a convolution and a recurrence go on from."""
+
+    def __init__(self, model, layers):
+        super().__init__()
+        self.model, self.layers = model, layers
+        self.name = "cache_params" if "cache_params" in inspect.signature(model.forward).parameters else "past_key_values"
+
+    def forward(self, input_ids, attention_mask, a0, b0, a1, b1):
+        cache = transformers.DynamicCache(config=self.model.config)
+        for i, (kind, a, b) in enumerate(zip(self.layers, (a0, a1), (b0, b1))):
+            if kind == "a":
+                cache.update(a, b, i)
+            else:
+                cache.update_conv_state(a, i)
+                cache.update_recurrent_state(b, i)
+        logits = self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=True, **{self.name: cache}).logits
+        left = [(layer.keys, layer.values) if kind == "a" else (layer.conv_states[0], layer.recurrent_states[0]) for kind, layer in zip(self.layers, cache.layers)]
+        return (logits, *left[0], *left[1])
+
+
+def kept(name, layers="aa", states=()):
+    """Several tokens after some others, or one where a layer is recurrent; states: the shapes of such a layer."""
+    row = next(r for r in transformer_families.FAMILIES + FAMILIES if r.name == name)
+
+    def inputs(batch, length, past):
+        given = {"input_ids": tokens(batch, length), "attention_mask": mask(batch, past + length)}
+        for i, kind in enumerate(layers):
+            shapes = [(row.heads, past, 8)] * 2 if kind == "a" else states
+            given.update({"%s%d" % (c, i): torch.randn(batch, *shape) for c, shape in zip("ab", shapes)})
+        return given
+    open_dims = {"input_ids": {0: "batch"} if states else SEQUENCE, "attention_mask": {0: "batch", 1: "total"}}
+    open_dims.update({"%s%d" % (c, i): {0: "batch", 2: "past"} if kind == "a" else {0: "batch"} for i, kind in enumerate(layers) for c in "ab"})
+    sizes = [(2, 1, 5), (3, 1, 7), (2, 1, 3)] if states else [(2, 3, 5), (3, 2, 7), (2, 4, 3)]
+    return Recipe(name + "_kept", lambda: Kept(row.make(use_cache=True), layers).eval(), inputs, ("pt2.dyn", "traced"), ["transformers", "trained"], sizes, dynamic=open_dims)
+
+
 RECIPES = [row.recipe() for row in FAMILIES]
+RECIPES += [kept("gemma3"), kept("mamba", "ll", [(64, 4), (64, 4)]), kept("qwen3_next", "la", [(64, 4), (4, 8, 8)])]
 
 # ---- as traces: what torch.jit.trace can take at all ----
 
 # torch.jit.trace fails in the first three, and takes a dict of results of one type only
 UNTRACED = {"bloom", "sew_d", "bark_fine"} | {"xlnet", "clip", "chinese_clip", "siglip", "rt_detr", "clipseg", "owlvit", "owlv2", "groupvit", "metaclip_2"}
+UNTRACED |= {"yoso", "reformer", "recurrent_gemma", "idefics3"}     # functions of Python, an index map of torch's tracer, splits by a list of numbers
 UNTRACED |= {"deformable_detr"}             # 85 places, sampled between pixels by random offsets: off by 1.04e-4
 
 
