@@ -230,6 +230,15 @@ Dim dim_sum_terms(Ctx *cx, Term *t, size_t n)
     return m > MAX_TERMS ? too_long(cx) : dim_make_sum(cx, t, m);
 }
 
+bool dim_sum_fits(Dim a, Dim b)
+{
+    Term one_a[1], one_b[1];
+    size_t na, nb;
+    dim_terms(a, one_a, &na);
+    dim_terms(b, one_b, &nb);
+    return na + nb <= MAX_TERMS;
+}
+
 /* a + k*b */
 Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
 {

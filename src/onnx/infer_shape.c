@@ -283,11 +283,11 @@ static bool infer_concat(Node *n)
     Ctx *cx = node_cx(n);
     Shape s = { .rank = -1 };
     int axis = 0;
-    bool open = false;
+    bool open = false;                                    /* a size along the axis is not known, or there are too many to add */
     for (int i = 0; i < n->n_in; i++) {
         Shape x = shape_of(n->in[i]);
         if (x.rank < 0) {
-            open = true;                                  /* its size along the axis is not known */
+            open = true;
             continue;
         }
         if (s.rank < 0) {
@@ -299,7 +299,9 @@ static bool infer_concat(Node *n)
         if (x.rank != s.rank)
             return node_fail(n, "Tensors must have same number of dimensions: got %d and %d", s.rank, x.rank);
         for (int k = 0; k < s.rank; k++)
-            if (k == axis)
+            if (k == axis && !dim_sum_fits(s.d[k], x.d[k]))
+                open = true;
+            else if (k == axis)
                 s.d[k] = dim_add(cx, s.d[k], x.d[k]);
             else if (!dim_require(cx, s.d[k], x.d[k],
                                   "Sizes of tensors must match except in dimension %d. Expected size %s but got size %s for tensor number %d in the list.",

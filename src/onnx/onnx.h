@@ -48,6 +48,7 @@ Dim dim_fresh(Ctx *cx, const char *prefix);    /* a symbol of a new name: "u0", 
 Dim dim_fresh_int(Ctx *cx, const char *prefix);    /* the same for a number that comes out of data: any sign */
 void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi);      /* narrows */
 Dim dim_add(Ctx *cx, Dim a, Dim b);
+bool dim_sum_fits(Dim a, Dim b);               /* may a + b be written: has an expression room for its terms? */
 Dim dim_sub(Ctx *cx, Dim a, Dim b);
 Dim dim_mul(Ctx *cx, Dim a, Dim b);
 Dim dim_floordiv(Ctx *cx, Dim a, Dim b);       /* Python's //; b known 0 is E_VALUE and returns NULL */

@@ -42,3 +42,19 @@ def test_a_slice_of_open_sizes(tmp_path):
 
 def test_an_index_that_data_tell_is_read_and_written(tmp_path):
     same(Row(), tmp_path, [(torch.rand(4, 4), torch.tensor(i)) for i in (1, -1, 0, -4, 3)], "-i", "x:float32[4,4]", "-i", "at:int64[]")
+
+
+class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(300, 4, 8))
+
+    def forward(self, x, ends):
+        return torch._grouped_mm(x, self.weight, offs=ends)
+
+
+def test_more_groups_of_rows_than_sizes_can_be_added(tmp_path):
+    """As many experts as the largest mixtures have: their groups are as long as data say."""
+    torch.manual_seed(5)
+    runs = [(torch.randn(n, 4), torch.randint(0, 2, (300,)).cumsum(0).clamp(max=n).index_fill(0, torch.tensor([299]), n).to(torch.int32)) for n in (200, 120)]
+    same(Experts(), tmp_path, runs, "-i", "x:float32[N,4]", "-i", "ends:int32[300]")

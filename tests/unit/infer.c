@@ -88,6 +88,21 @@ static void one_unknown_item_leaves_the_others(void **state)
     gives(ox_g(g, "Gather", mixed, ox_int(g, 1)), "int64[] = N");
 }
 
+/* As many as a mixture of 300 experts has groups of rows. */
+static void too_many_sizes_to_add_are_one_that_data_decides(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox part[300];
+    for (int i = 0; i < 300; i++) {
+        char name[8], shape[12];
+        snprintf(name, sizeof name, "x%d", i);
+        snprintf(shape, sizeof shape, "N%d;3", i);
+        part[i] = input(g, name, DT_FLOAT, shape);
+    }
+    gives(ox_g_with(g, "Concat", ((OxList){ part, 3 }), INT("axis", 0)), "float32[N0 + N1 + N2,3]");
+    gives(ox_g_with(g, "Concat", ((OxList){ part, 300 }), INT("axis", 0)), "float32[u0,3]");
+}
+
 static void numbers_wrap_like_int64(void **state)
 {
     Graph *g = graph_of(*state);
@@ -269,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_known_size_wins_over_one), TEST(sizes_that_differ_are_told_in_pytorchs_words), TEST(unknown_rank_stays_unknown),
         TEST(sizes_go_through_arithmetic), TEST(division_below_zero_is_not_guessed), TEST(one_unknown_item_leaves_the_others),
+        TEST(too_many_sizes_to_add_are_one_that_data_decides),
         TEST(numbers_wrap_like_int64), TEST(products_and_ranges), TEST(minus_one_is_what_is_left), TEST(a_wrong_count_is_refused),
         TEST(slices_of_symbolic_sizes), TEST(an_empty_axis_stays_empty), TEST(a_size_from_data_is_a_symbol_with_an_origin),
         TEST(a_convolution_keeps_symbols), TEST(channels_that_differ_are_an_error), TEST(an_unknown_channel_becomes_known),
