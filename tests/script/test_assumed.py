@@ -156,6 +156,43 @@ def test_other_conditions_are_refused(model, tmp_path):
     assert "ONNX decides between them" in refused(model(), tmp_path, *ROWS)
 
 
+# n is how many were found: what holds of every n but 0, what holds of 0 alone, and what neither says
+ANY = ["n > 0", "n >= 1", "n != 0", "0 < n", "1 <= n", "0 != n", "not (n == 0)"]
+NONE = ["n == 0", "n < 1", "n <= 0", "0 == n", "1 > n", "0 >= n"]
+OTHER = ["n > 1", "n >= 2", "n != 1", "n == 1", "n < 2", "n <= 1", "1 < n", "2 <= n", "1 >= n", "2 > n"]
+ASKED = """def forward(x):
+    y = x[x[:, 0] > 0]
+    n = y.size(0)
+    if {condition}:
+        y = y.{yes}
+    else:
+        y = y.{no}
+    return y.sum(-1)
+"""
+
+
+def asked(condition, path, yes="reshape(n, 2, 2)", no="clone()"):
+    program = torch.jit.CompilationUnit(ASKED.format(condition=condition, yes=yes, no=no)).forward
+    program.save(str(path))
+    return program
+
+
+@pytest.mark.parametrize("condition", ANY + NONE)
+def test_however_it_is_asked(condition, tmp_path):
+    path, out, arms = tmp_path / "model.pt", tmp_path / "model.onnx", ("reshape(n, 2, 2)", "clone()")
+    program = asked(condition, path, *(arms if condition in ANY else arms[::-1]))
+    done = oracle.converted(path, out, *ROWS)
+    assert done.stderr.count("is not 0 when the model runs") == 1
+    oracle.run(out, [([x.numpy()], [program(x).numpy()]) for (x,) in found(3, 1, 2)])
+
+
+@pytest.mark.parametrize("condition", OTHER)
+def test_other_numbers_are_refused(condition, tmp_path):
+    asked(condition, tmp_path / "model.pt")
+    done = oracle.convert(tmp_path / "model.pt", tmp_path / "model.onnx", *ROWS)
+    assert done.returncode == 1 and "ONNX decides between them" in done.stderr
+
+
 class Keywords(nn.Module):
     def forward(self, ids, mask, image):
         return ids * mask, image.flatten(1).sum(1) + ids.sum(1)
