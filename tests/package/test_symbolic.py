@@ -418,7 +418,7 @@ def test_aten_fallback():
     assert {domain for domain, _ in kept(OperatorExportTypes.ONNX_ATEN_FALLBACK, opset=14)[1]} == {""}
 
 
-def test_aten_fallback_of_what_pt2onnx_cannot_do():
+def test_aten_fallback_of_what_torch_has_no_symbolic_for():
     found = kept(OperatorExportTypes.ONNX_ATEN_FALLBACK, lambda x: torch.nextafter(x, x) * 2, ROWS.abs())[1]
     assert found[0] == ("org.pytorch.aten", "ATen") and ("", "Mul") in found
 
