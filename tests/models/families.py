@@ -113,7 +113,7 @@ def detector(name, size, **options):
     """Two images of different sizes, both open. Random weights score everything alike: no threshold, so that boxes are found at all."""
     build = getattr(models.detection, name)
     return Recipe(name, lambda: quieter(build(weights=None, weights_backbone=None, num_classes=5, **options)),
-                  lambda high: ([picture(high, size), picture(size, high + 16)],), ["scripted"], batches=(size, size + 40, size - 32),
+                  lambda high: ([picture(high, size), picture(size, high + 16)],), ["scripted"], tags=["discrete"], batches=(size, size + 40, size - 32),
                   dynamic={"images.0": {1: "H", 2: "W"}, "images.1": {1: "H1", 2: "W1"}})
 
 

@@ -181,9 +181,9 @@ def named_leaves(name, x, numbers=False):
     return [leaf for key, value in items for leaf in named_leaves("%s.%s" % (name, key), value, numbers)]
 
 
-def seeded_inputs(recipe, size):
+def seeded_inputs(recipe, size, attempt=0):
     sizes = size if isinstance(size, tuple) else (size,)
-    torch.manual_seed(zlib.crc32(("%s/%s" % (recipe.name, ",".join(map(str, sizes)))).encode()))
+    torch.manual_seed(zlib.crc32(("%s/%s" % (recipe.name, ",".join(map(str, sizes)))).encode()) + attempt)
     return recipe.inputs(*sizes)
 
 
@@ -215,14 +215,27 @@ def built(recipe):
 
 
 def run_all(recipe, fn, batches):
-    """Each run on fresh copies: a model may write into its input."""
-    runs = []
-    for batch in batches:
-        args = seeded_inputs(recipe, batch)
-        with torch.no_grad():
-            outs = flatten(call(fn, clone(args)))
-        runs.append((args, outs))
-    return runs
+    return [steady_run(recipe, fn, batch) if "discrete" in recipe.tags else run(fn, seeded_inputs(recipe, batch)) for batch in batches]
+
+
+def run(fn, args):
+    """(args, outputs) on fresh copies: a model may write into its input."""
+    with torch.no_grad():
+        return args, flatten(call(fn, clone(args)))
+
+
+def steady_run(recipe, fn, batch):
+    """A run that gives the same on one thread as on two. Where it does not, a rounding error has chosen between two boxes, and another
+    runtime may choose the other: the next inputs are tried then."""
+    for attempt in range(10):
+        args, outs = run(fn, seeded_inputs(recipe, batch, attempt))
+        threads = torch.get_num_threads()
+        torch.set_num_threads(3 - min(threads, 2))
+        again = run(fn, args)[1]
+        torch.set_num_threads(threads)
+        if all(a.shape == b.shape and numpy.allclose(a, b, rtol=1e-5, atol=1e-4) for a, b in zip(outs, again)):
+            return args, outs
+    raise ValueError("what it finds rests on rounding errors, with ten different inputs")
 
 
 def clone(x):
