@@ -22,7 +22,7 @@ struct DimRec {
     Dim now; uint32_t now_epoch;        /* the expression with all replacements done, as of that epoch */
     /* What was found out about it, as of `learned`: shared parts of a large expression are looked at once. */
     int64_t lo, hi; uint32_t range_learned;
-    bool nonneg; uint32_t nonneg_learned;
+    bool nonneg, nonneg_always; uint32_t nonneg_learned;
     union {
         struct { uint32_t n; const Term *term; } sum;
         struct { uint32_t n; const Dim *arg; } of;      /* DIV, MOD: 2; MIN, MAX: 2 or more, sorted by id */
@@ -49,6 +49,7 @@ struct Dims {
     struct DimRec **slot; size_t n_slot, n;
     uint32_t next_id, epoch;
     uint32_t learned;                   /* counts facts and narrowed ranges, from 1: what was found out before may be too little now */
+    uint32_t closed;                    /* `learned` when a scope last ended: what was proven in one before may hold no longer */
     int next_fresh;
     Map symbols;                        /* Str -> DimRec */
     VEC(Fact) facts;

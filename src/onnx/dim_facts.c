@@ -214,7 +214,7 @@ void dim_scope_close(Ctx *cx)
     ds->facts.n = s.facts;
     ds->pairs.n = s.pairs;
     ds->epoch++;
-    ds->learned++;
+    ds->closed = ++ds->learned;
 }
 
 void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }

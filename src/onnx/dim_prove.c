@@ -243,13 +243,15 @@ bool dim_nonneg(Ctx *cx, Dim e)
     if (!e || ctx_failed(cx))
         return false;
     struct DimRec *rec = (struct DimRec *)e;
+    const struct Dims *ds = dims_of(cx);
     if (dim_range_of(e).lo >= 0)
         return true;
-    if (e->nonneg_learned == dims_of(cx)->learned || (e->nonneg && e->nonneg_learned))
-        return e->nonneg;                       /* what is proven stays so: facts are only added */
+    if (e->nonneg_learned == ds->learned || (e->nonneg && (e->nonneg_always || e->nonneg_learned >= ds->closed)))
+        return e->nonneg;                       /* facts are only added until a scope ends */
     int budget = PROOF_BUDGET;
     rec->nonneg = prove(cx, e, PROOF_DEPTH, &budget);
-    rec->nonneg_learned = dims_of(cx)->learned;
+    rec->nonneg_always = ds->scopes.n == 0;
+    rec->nonneg_learned = ds->learned;
     forget_overflow(cx);
     return rec->nonneg;
 }

@@ -291,6 +291,12 @@ static void scopes(void **state)
     assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
     assert_int_equal(dim_eq(cx, dim_add(cx, n, k), dim_int(cx, 5)), UNKNOWN);
     assert_string_equal(dim_text(cx, dim_add(cx, n, m))->s, "N + M");
+    Dim rest = dim_mod(cx, n, dim_int(cx, 4)), one = dim_int(cx, 1);
+    dim_scope_open(cx);
+    assert_true(dim_assume(cx, REL_LT, rest, one));
+    assert_int_equal(dim_lt(cx, rest, one), YES);
+    dim_scope_close(cx);
+    assert_int_equal(dim_lt(cx, rest, one), UNKNOWN);
     assert_false(ctx_failed(cx));
     ctx_free(cx);
 }
