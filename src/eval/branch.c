@@ -85,25 +85,31 @@ static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth
 
 /* ---- arms that cannot be joined ---- */
 
+typedef struct Counted { Ctx *cx; bool data, negative; } Counted;
+
 static Dim look_for_data(void *arg, Dim sym)
 {
-    struct { Ctx *cx; bool found; } *l = arg;
+    Counted *c = arg;
+    int64_t least, most;
     Ox from;
     int axis;
-    l->found = l->found || (dim_origin(l->cx, sym, &from, &axis) && from->kind == OX_NODE);
+    dim_range(c->cx, sym, &least, &most);
+    c->data = c->data || (dim_origin(c->cx, sym, &from, &axis) && from->kind == OX_NODE);
+    c->negative = c->negative || least < 0;
     return NULL;
 }
 
-/* A size or count that no -i can tell: how many boxes were found. */
+/* A size or count that no -i can tell: how many boxes were found. What is made of numbers that may be negative counts nothing,
+ * though it may be 0 or more itself, as a remainder is. */
 static bool is_count_of_data(Ctx *cx, Dim d)
 {
-    struct { Ctx *cx; bool found; } l = { cx, false };
+    Counted c = { .cx = cx };
     int64_t least, most;
     if (dim_known(d, NULL))
         return false;
-    dim_replace(cx, d, look_for_data, &l);
+    dim_replace(cx, d, look_for_data, &c);
     dim_range(cx, d, &least, &most);
-    return l.found && least >= 0;
+    return c.data && !c.negative && least >= 0;
 }
 
 /* `a rel b` once such a count is 1 or more; the other side is a known number. */
