@@ -106,10 +106,10 @@ Ox stand_in(Graph *g, Ox like)
     return ox_g(g, "Expand", zero, shape);
 }
 
-/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. */
+/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such a y itself, of an inner branch. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
 {
-    if (from->st->born <= opened)
+    if (from->st->born <= opened || from->st->peers)
         tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
 }
 

@@ -232,16 +232,30 @@ static void log_list(Ctx *cx, List *l)
                                 .before_cap = l->cap, .before_stacked = l->stacked, .born = l->born });
 }
 
+/* l's peers, and theirs. */
+static void lose_lists(Ctx *cx, const List *l, Map *seen)
+{
+    for (const struct ListPeer *p = l->peers; p; p = p->next) {
+        if (map_find(seen, p->other))
+            continue;
+        map_put(cx, seen, p->other, NULL);
+        log_list(cx, p->other);
+        p->other->stacked = p->lost;
+        p->other->n = 0;
+        lose_lists(cx, p->other, seen);
+    }
+}
+
 /* Before each write. */
 static void touch_list(Ctx *cx, List *l)
 {
     log_list(cx, l);
     touch_mark(cx, l->mark);
-    for (const struct ListPeer *p = l->peers; p; p = p->next) {
-        log_list(cx, p->other);
-        p->other->stacked = p->lost;
-        p->other->n = 0;
-    }
+    if (!l->peers)
+        return;
+    Map seen = { 0 };
+    map_put(cx, &seen, l, NULL);
+    lose_lists(cx, l, &seen);
 }
 
 static void add_peer(Ctx *cx, List *l, List *other, struct Stacked *lost)
@@ -371,13 +385,28 @@ void dict_become(Ctx *cx, Dict *d, const Dict *from)
     d->unordered = d->unordered || from->unordered;
 }
 
+/* d's peers, and theirs. */
+static void lose_dicts(Ctx *cx, const Dict *d, Map *seen)
+{
+    for (const struct DictPeer *p = d->peers; p; p = p->next) {
+        if (map_find(seen, p->other))
+            continue;
+        map_put(cx, seen, p->other, NULL);
+        dict_lose(cx, p->other, p->why);
+        lose_dicts(cx, p->other, seen);
+    }
+}
+
 /* Before each write. */
 static void touch_dict(Ctx *cx, Dict *d)
 {
     log_dict(cx, d);
     touch_mark(cx, d->mark);
-    for (const struct DictPeer *p = d->peers; p; p = p->next)
-        dict_lose(cx, p->other, p->why);
+    if (!d->peers)
+        return;
+    Map seen = { 0 };
+    map_put(cx, &seen, d, NULL);
+    lose_dicts(cx, d, &seen);
 }
 
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why)

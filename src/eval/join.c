@@ -151,8 +151,10 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (a && b && a->kind != b->kind)
         return join_never(j, "the arms of a branch give tensors of different kinds");
     Ox x = a ? join_tensor_after(j, 0, a) : NULL, y = b ? join_tensor_after(j, 1, b) : NULL;
-    if ((x && !ox_ok(x)) || (y && !ox_ok(y)))
-        return val_poison();
+    if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
+        Str lost = x && !ox_ok(x) ? a->st->lost : b->st->lost;
+        return lost ? never(j, str_fmt(cx, "what this tensor holds cannot be told: %s, and one of them was written since", lost->s)) : val_poison();
+    }
     if (x && y && ox_dtype(x) != ox_dtype(y))
         return never(j, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
@@ -184,9 +186,16 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     return v;
 }
 
+/* What an inner branch joined may itself be something older. */
+static bool has_peers(Value v)
+{
+    const Tensor *mark = v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.obj->mark;
+    return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) || (v.tag == V_DICT && v.dict->peers);
+}
+
 void join_may_be(Join *j, int k, Value made, Value from, uint64_t born)
 {
-    if (j->walk == BUILD && born <= j->arm[k]->opened)
+    if (j->walk == BUILD && (born <= j->arm[k]->opened || has_peers(from)))
         vec_push(j->ev->cx, &j->same, (Same){ made, from });
 }
 

@@ -327,8 +327,8 @@ bool loop_found(Loop *l, const Change *c)
     enum { LEVELS = 32 };
     if ((now && !is_shallow(*now, LEVELS)) || !is_shallow(c->before, LEVELS))
         return loop_give_up(l, str_of(cx, "a variable holds an object that holds itself"));
-    if (c->kind == CHANGE_STORAGE && !c->before_ox && c->born > l->opened)
-        return true;                            /* of a list or object that an earlier run made: nobody sees it */
+    if (c->kind == CHANGE_STORAGE && (c->born > l->opened || (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
+        return true;                            /* of an earlier run, or an arm that has ended, and a peer of what this run writes: nobody sees it */
     l->again = true;
     if (c->kind == CHANGE_STORAGE && !c->before_ox)
         return vec_push(cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .born = c->born, .first = l->leaves.n, .mark = true });

@@ -4,12 +4,19 @@
  * becomes one tensor, a None that became a value is carried with whether it is there: each asks for one more run. */
 #include "eval/loop.h"
 
+/* No value, because an operator in the body is missing: those are the news. */
+static bool not_converted(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    return cx->refusals.n || ctx_failed(cx) ? refusals_fail(cx) : loop_give_up(l, str_of(cx, "what a variable holds after a trip cannot be told"));
+}
+
 static bool widen(Loop *l, Leaf *leaf, Ox after)
 {
     Ctx *cx = l->ev->cx;
     leaf->last = after;
     if (!ox_ok(after) || !ox_ok(leaf->init))
-        return !ctx_failed(cx);
+        return not_converted(l);
     if (ox_dtype(after) != leaf->dtype)
         return loop_give_up(l, str_fmt(l->ev->cx, "a value is %s before it and %s after a trip", dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
     if (ox_rank(after) != leaf->rank)
@@ -60,7 +67,7 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
     ItemType item, was;
     for (int64_t i = 0; !after->stacked && i < after->n; i++)
         if (!val_ok(after->at[i].v))
-            return refusals_fail(cx);
+            return not_converted(l);
     if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
         return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not alike: tensors or numbers of one type and rank, or tuples, dicts and "
                                         "objects of such"));
@@ -236,8 +243,10 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return found_optional(l, k, place, v);
     if (container_lost(v))
         return loop_give_up(l, container_lost(v));
-    if (!val_ok(v))                             /* an operator in the body is missing: those are the news */
-        return refusals_fail(l->ev->cx);
+    if (!val_ok(v))
+        return not_converted(l);
+    if (v.tag == V_UNINIT && v.any)
+        return loop_give_up(l, ((const Unset *)v.any)->why);
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);

@@ -595,6 +595,7 @@ bool tensor_become(Ctx *cx, Tensor *t, const OpCall *call, Ox read)
 static void lose_rest(Ctx *cx, Storage *st)
 {
     storage_set(cx, st, POISON);
+    storage_lose_peers(cx, st);
     st->lost = str_of(cx, "it shares memory with an out= tensor that was given another size");
 }
 

@@ -1,0 +1,186 @@
+"""Programs made at random (random_programs.py): whatever is converted is right, at every opset. And what such programs have found,
+made small. The long run: python tests/script/random_programs.py 0 10000 --form script"""
+from typing import Dict
+
+import pytest
+import torch
+from torch import Tensor
+
+import random_programs
+from scripted import refused, same
+
+OPSETS = (11, 13, 18, 26)
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("form", ["script", "training", "decomposed", "core"])
+def test_right_or_refused(form, first, tmp_path):
+    if form != "script" and first >= 10:
+        pytest.skip("fewer of these")
+    right = 0
+    for seed in range(first, first + 10):
+        text = random_programs.source(random_programs.make(seed, form), form != "script")
+        try:
+            random_programs.judge(text, form, str(tmp_path), [OPSETS[seed % 4]])
+            right += 1
+        except random_programs.Verdict as v:
+            assert v.kind in ("torch", "refused"), "seed %d: %s" % (seed, v.text)
+    assert right >= 3
+
+
+# ---- what they have found ----
+
+def runs():
+    return [(x.clone(), y.clone()) for x, y in random_programs.inputs()]
+
+
+SIZES = random_programs.SIZES
+
+
+class InnerJoin(torch.nn.Module):
+    """What the inner branch joins may be y: so may what the outer one joins."""
+    def forward(self, x: Tensor, y: Tensor):
+        b = y
+        if bool(x.sum() > 8):
+            b = b.clamp(-3.0, 3.0)
+        elif bool(y.sum() > 2):
+            b = b + 1
+        y[3] = 5.0
+        return b
+
+
+class InnerJoinOfLists(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        xs = [1, 2]
+        ys = xs
+        if bool(x.sum() > 8):
+            ys = [3, 4]
+        elif bool(y.sum() > 2):
+            ys = [5, 6]
+        xs[0] = 7
+        return ys[0]
+
+
+class InnerJoinOfDicts(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        d: Dict[str, Tensor] = {"a": y}
+        e = d
+        if bool(x.sum() > 8):
+            e = {"a": y + 1}
+        elif bool(y.sum() > 2):
+            e = {"a": y + 2}
+        d["a"] = y + 3
+        return e["a"]
+
+
+@pytest.mark.parametrize("module", [InnerJoin, InnerJoinOfLists, InnerJoinOfDicts])
+def test_what_an_inner_branch_joined_may_be_something_older(module, tmp_path):
+    assert "one arm of a branch" in refused(module(), tmp_path, *SIZES)
+
+
+class StateByAnotherName(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("s", torch.tensor([[1.0, 0.0, 2.0]] * 4))
+
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        for i in range(x.size(0)):
+            b = self.s
+            self.s[0:1] += 1
+        return b * 1
+
+
+class ReturnFromInnerLoop(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        d: Dict[str, Tensor] = {"a": a}
+        w = 0
+        while w < int(y.sum().item()) % 4 and int(y.sum().item()) % 2 == 0:
+            w += 1
+            if bool((x > 2).any()):
+                v = 0
+                while v < 3 and bool((y > 0).any()):
+                    v += 1
+                    torch.add(a[1:], 1, out=a[1:])
+                return d["b"] if "b" in d else d["a"]
+        return d["b"] if "b" in d else d["a"]
+
+
+@pytest.mark.parametrize("module", [StateByAnotherName, ReturnFromInnerLoop])
+def test_memory_of_arms_that_have_ended_is_not_carried(module, tmp_path):
+    same(module(), tmp_path, runs(), *SIZES)
+
+
+class Holder:
+    def __init__(self, t: Tensor):
+        self.t = t
+
+
+class LostInOneArm(torch.nn.Module):
+    """From the second trip on the write to a may be one to what the object holds."""
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        held = Holder(a)
+        w = 0
+        while w < 3 and bool(y.sum() < 5):
+            w += 1
+            if x.size(0) != 3:
+                held.t = a.clamp(-3.0, 3.0)
+            else:
+                a.copy_(a.abs())
+        return held.t
+
+
+def test_a_write_in_one_arm_that_loses_a_value_of_the_loop(tmp_path):
+    assert "what this tensor holds cannot be told" in refused(LostInOneArm(), tmp_path, *SIZES)
+
+
+class OutOfAnotherSize(torch.nn.Module):
+    """Behind the write to its last row nobody knows that a still has N rows, so out= may give it other memory, or not."""
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        xs = [a, a + 1]
+        a[-1][-1][0:1] += 1
+        if bool(x.sum() <= y.sum()):
+            xs.append(a)
+        torch.add(a, 1, out=a)
+        return torch.stack(xs).sum(0)
+
+
+def test_out_of_a_tensor_that_a_list_holds(tmp_path):
+    assert "what this list holds cannot be told" in refused(OutOfAnotherSize(), tmp_path, *SIZES)
+
+
+class ProvenInAnArm(torch.nn.Module):
+    """n < 1 holds in the arm, and nowhere behind it."""
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        n = int(y.sum().item()) % 4
+        if 1 > n and bool(y[0, 0] > 0):
+            a = a + 1
+        if 1 > n:
+            a = a + 2
+        return a
+
+
+def test_what_is_proven_in_an_arm_is_forgotten_behind_it(tmp_path):
+    same(ProvenInAnArm(), tmp_path, runs(), *SIZES)
+
+
+class Remainder(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        d: Dict[str, Tensor] = {"a": y}
+        if int(y.sum().item()) % 3 == 0:
+            y = y + 1
+        else:
+            for i in range(int(x.sum().item()) % 2 + 1):
+                d["c"] = y
+            y = y.abs()
+        return y
+
+
+def test_a_remainder_of_a_number_counts_nothing(tmp_path):
+    """So neither of its values is the usual one."""
+    done, _ = same(Remainder(), tmp_path, runs(), *SIZES)
+    assert "assumed" not in done.stderr
