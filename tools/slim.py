@@ -120,12 +120,24 @@ def is_happenstance(node, tensor):
     return bool((v == 0).all() or (weight and (v == 1).all()))
 
 
+def like_an_input(graph, node):
+    """RandomNormal and RandomUniform have no inputs: the tools draw once, for good. Here an input says the shape, as it does for RandomNormalLike."""
+    shape = next(a for a in node.attribute if a.name == "shape")
+    graph.input.append(onnx.helper.make_tensor_value_info(node.output[0] + ".like", onnx.TensorProto.FLOAT, shape.ints))
+    node.input.append(graph.input[-1].name)
+    node.attribute.remove(shape)
+    node.op_type += "Like"
+
+
 def shown(path, plain):
-    """The model as the tools are to see it: a value that it has for an input, its state, is no constant, and what is_happenstance is another number."""
+    """The model as the tools are to see it: a value that it has for an input, its state, is no constant, nor is noise, and what is_happenstance is
+    another number."""
     model = onnx.load(path)
     inputs = {i.name for i in model.graph.input}
     constants = {t.name: t for t in model.graph.initializer if t.name not in inputs}
     for node in everywhere(model.graph):
+        if not plain and node.op_type in ("RandomNormal", "RandomUniform"):
+            like_an_input(model.graph, node)
         for i, name in enumerate(node.input):
             if not plain and name in constants and is_happenstance(node, constants[name]):
                 v = onnx.numpy_helper.to_array(constants[name])
