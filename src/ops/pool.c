@@ -227,6 +227,20 @@ static bool averaged_by_windows(Op *op, const Pool *p)
     return needs_windows(op, p->x) && (known || dtype_is_int(ox_dtype(p->x)));
 }
 
+/* Before opset 10 there is no ceil_mode: how far the last windows reach beyond the end is padding there. False: it is there, or not asked for, or nobody
+ * knows how far that is. */
+static bool padded_for_ceil(Op *op, const Pool *p, int64_t *pads)
+{
+    int64_t count, unread;
+    for (int i = 0; i < p->n; i++)
+        if (!p->ceil || op->g->target >= 10 || !dim_known(ox_dim(p->x, 2 + i), NULL))
+            return false;
+    for (int i = 0; i < p->n; i++)
+        if (end_of_axis(op, p, i, &count, &unread) && unread < 0)
+            pads[p->n + i] -= unread;
+    return true;
+}
+
 /* ---- max ---- */
 
 /* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and channels. */
@@ -246,8 +260,9 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
         return ox_ok(out[0]);
     }
     both_sides(p, pads);
+    bool ceil = p->ceil && !padded_for_ceil(op, p, pads);
     if (!ox_make_n(op->g, "MaxPool", INPUTS(p->x),
-                   ATTRS(INT("ceil_mode", p->ceil), INT_LIST("dilations", p->dilation, n), INT_LIST("kernel_shape", p->kernel, n),
+                   ATTRS(INT("ceil_mode", ceil), INT_LIST("dilations", p->dilation, n), INT_LIST("kernel_shape", p->kernel, n),
                          INT_LIST("pads", pads, 2 * n), INT_LIST("strides", p->stride, n)), out, n_out))
         return false;
     if (n_out == 2)
@@ -295,7 +310,7 @@ static Ox window_sums(Op *op, const Pool *p)
  * divides by the whole window otherwise). Axes that need no ceil_mode end with their last window. */
 static Ox average_of_padded(Op *op, const Pool *p)
 {
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, count, unread;
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, behind[2 * MAX_RANK] = { 0 }, count, unread;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
         if (!end_of_axis(op, p, i, &count, &unread))
@@ -303,9 +318,10 @@ static Ox average_of_padded(Op *op, const Pool *p)
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = p->pad[i] - (unread > 0 ? unread : 0);
     }
+    bool ceil = !padded_for_ceil(op, p, behind);
     Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
-    return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", 1), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
-                   INT_LIST("strides", p->stride, (size_t)p->n));
+    return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", ceil), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
+                   ceil ? NO_ATTR : INT_LIST("pads", behind, 2 * (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
 }
 
 static Ox average(Op *op, Pool *p)
@@ -325,6 +341,7 @@ static Ox average(Op *op, Pool *p)
     if (known && ceil && counts)
         return average_of_padded(op, p);
     both_sides(p, pads);
+    ceil = ceil && !padded_for_ceil(op, p, pads);
     return ox_with(op, "AveragePool", INPUTS(p->x), INT("ceil_mode", ceil), INT("count_include_pad", counts), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
                    INT_LIST("pads", pads, 2 * (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
 }

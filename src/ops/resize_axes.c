@@ -1,7 +1,7 @@
 /* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of weights, or a Gather.
  *
- * That is Lanczos's filter, antialiasing with align_corners or before opset 18, float64 (a scale is float32 in ONNX, and ONNX Runtime has no kernel), and
- * uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
+ * That is Lanczos's filter, antialiasing with align_corners or before opset 18, all but nearest pixels of an enlarged image before opset 11, float64 (a
+ * scale is float32 in ONNX, and ONNX Runtime has no kernel), and uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
 #include "ops/resize.h"
 
 #include <math.h>
@@ -100,12 +100,20 @@ static Ox whole_product(Op *op, Ox x, const Axis *a, int i)
 
 /* ---- nearest ---- */
 
-/* PyTorch computes the place of a double's sample in double, and takes its floor in float32. */
+/* PyTorch computes the place of a double's sample in double, and takes its floor in float32; of any other type all in float32. */
+static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
+{
+    if (t == DT_DOUBLE)
+        return (int64_t)floorf((float)(((double)k + (exact ? 0.5 : 0)) * a->step));
+    float at = exact ? (float)k + 0.5f : (float)k, place = at * (float)a->step;
+    return (int64_t)floorf(place);
+}
+
 static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
 {
     int64_t *at = a->out > 0 ? new_array(op->cx, int64_t, a->out) : NULL;
     for (int64_t k = 0; at && k < a->out; k++) {
-        int64_t from = (int64_t)floorf((float)(((double)k + (exact ? 0.5 : 0)) * a->step));
+        int64_t from = nearest_to(a, ox_dtype(x), k, exact);
         at[k] = from < a->in ? from : a->in - 1;
     }
     Ox places = at ? ox_ints(op->g, at, (size_t)a->out) : POISON;
@@ -125,10 +133,22 @@ static bool axis_of(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners
     return true;
 }
 
-/* Does Resize say it? */
-static bool resize_takes(Op *op, DType t, ResizeMode mode, bool corners)
+/* Upsample, and Resize before opset 11, know a scale of 1 or more, and no other place of a sample than k / scale. */
+static bool upsample_takes(const Target *target, ResizeMode mode)
 {
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    bool enlarges = mode == NEAREST && target->scaled;
+    for (int i = 0; i < target->spatial && enlarges; i++)
+        enlarges = target->scale[i] >= 1;
+    return enlarges;
+}
+
+/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an open batch is left to it, too. */
+static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bool corners)
+{
+    bool nearest = mode == NEAREST || mode == NEAREST_EXACT, batch = dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, 0)) == YES;
+    DType t = ox_dtype(x);
+    if (op->g->target < 11 && (nearest || batch) && !upsample_takes(target, mode))
+        return false;
     return t != DT_DOUBLE && mode != LANCZOS_AA && (nearest || t != DT_UINT8) && (!is_antialiased(mode) || (!corners && op->g->target >= 18));
 }
 
@@ -146,7 +166,7 @@ Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
-    if (resize_takes(op, type, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
+    if (resize_takes(op, x, t, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
         return NULL;
     for (int i = 0; i < t->spatial; i++)
         if (!axis_of(op, x, t, mode, corners, i, &axis[i])) {
