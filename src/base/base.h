@@ -67,6 +67,8 @@ bool str_is(Str s, const char *text);                          /* false for NULL
 bool str_starts(Str s, const char *prefix);
 bool str_ends(Str s, const char *suffix);
 
+/* How many letters must be put in, left out or changed (Levenshtein); words of 64 letters and more are far from everything. */
+size_t word_distance(const char *a, size_t na, const char *b, size_t nb);
 /* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
 const char *word_nearest(const char *word, size_t n, const char *const *words);
 

@@ -1,13 +1,10 @@
 /* word.c - the word that somebody may have meant. */
 #include "base/base.h"
 
-enum { LONGEST = 40 };
-
-/* Levenshtein's distance; longer words are far from everything. */
-static size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
+size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
 {
-    size_t row[LONGEST + 1];
-    if (na > LONGEST || nb > LONGEST)
+    size_t row[64];
+    if (na >= COUNT(row) || nb >= COUNT(row))
         return SIZE_MAX;
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;

@@ -495,26 +495,7 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
 
 /* ---- all of them ---- */
 
-/* Levenshtein's distance; SIZE_MAX for long words, which are far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[64], nb = strlen(b);
-    if (nb >= COUNT(row))
-        return SIZE_MAX;
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= nb; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            corner = row[j];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-        }
-    }
-    return row[nb];
-}
+static size_t distance(Str a, Str b) { return word_distance(a->s, a->len, b->s, b->len); }
 
 static bool unknown_spec(Inputs *in, const InputSpec *s)
 {
@@ -524,7 +505,7 @@ static bool unknown_spec(Inputs *in, const InputSpec *s)
     for (size_t i = 0; i < in->names.n; i++) {
         Str name = in->names.at[i];
         buf_fmt(&all, "%s%s", i ? ", " : "", name->s);
-        if (s->path && (!nearest || distance(name->s, s->path->s) < distance(nearest->s, s->path->s)))
+        if (s->path && (!nearest || distance(name, s->path) < distance(nearest, s->path)))
             nearest = name;
     }
     if (!s->path)

@@ -57,7 +57,7 @@ static void a_long_text_grows(void **state)
 static void the_nearest_word(void **state)
 {
     (void)state;
-    static const char *const words[] = { "opset", "output", "input", "a-word-of-more-than-forty-bytes-is-near-to-none", NULL };
+    static const char *const words[] = { "opset", "output", "input", "a-word-of-sixty-four-letters-or-more-than-that-is-near-to-no-other-word", NULL };
     assert_string_equal(word_nearest("opst", 4, words), "opset");
     assert_string_equal(word_nearest("imputs", 6, words), "input");
     assert_string_equal(word_nearest("outputs=3", 7, words), "output");
