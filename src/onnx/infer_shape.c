@@ -566,15 +566,21 @@ static Dim divided(Node *n, Dim d, int64_t by)
     return dim_floordiv(node_cx(n), d, dim_int(node_cx(n), by));
 }
 
+static bool read_blocksize(Node *n, int64_t *b)
+{
+    *b = node_int(n, "blocksize", 1);
+    if (!need_rank_of(n, n->in[0], "the input", 4, 4))
+        return false;
+    return *b >= 1 && *b <= 1 << 15 ? true : node_fail(n, "blocksize %lld", (long long)*b);
+}
+
 static bool infer_depth_to_space(Node *n)
 {
     Shape x = shape_of(n->in[0]);
     Ctx *cx = node_cx(n);
-    int64_t b = node_int(n, "blocksize", 1);
-    if (!need_rank_of(n, n->in[0], "the input", 4, 4))
+    int64_t b;
+    if (!read_blocksize(n, &b))
         return false;
-    if (b < 1 || b > 1 << 15)
-        return node_fail(n, "blocksize %lld", (long long)b);
     if (x.rank == 4) {
         x.d[1] = divided(n, x.d[1], b * b);
         x.d[2] = dim_mul(cx, x.d[2], dim_int(cx, b));
@@ -586,11 +592,9 @@ static bool infer_depth_to_space(Node *n)
 static bool infer_space_to_depth(Node *n)
 {
     Shape x = shape_of(n->in[0]);
-    int64_t b = node_int(n, "blocksize", 1);
-    if (!need_rank_of(n, n->in[0], "the input", 4, 4))
+    int64_t b;
+    if (!read_blocksize(n, &b))
         return false;
-    if (b < 1 || b > 1 << 15)
-        return node_fail(n, "blocksize %lld", (long long)b);
     if (x.rank == 4) {
         x.d[1] = dim_mul(node_cx(n), x.d[1], dim_int(node_cx(n), b * b));
         x.d[2] = divided(n, x.d[2], b);
