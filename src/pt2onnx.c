@@ -431,13 +431,22 @@ static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char 
            out_commit(cx, files, n);
 }
 
+/* What is to be written of p (NULL after an error, and so is the result). */
+static Graph *finished(Session *s, Program *p, ModelInfo *info)
+{
+    Graph *g = p ? build(s, p) : NULL;
+    if (g)
+        *info = model_info(s, p, g);
+    return g;
+}
+
 /* out "-" is standard output */
 static bool convert_program(Session *s, Program *p, const char *out)
 {
-    Graph *g = p ? build(s, p) : NULL;
+    ModelInfo info;
+    Graph *g = finished(s, p, &info);
     if (!g)
         return false;
-    ModelInfo info = model_info(s, p, g);
     info.link_name = s->file ? base_name(s->file) : NULL;
     Sink sink = { .fd = STDOUT_FILENO };
     return strcmp(out, "-") == 0 ? write_stream(s, g, &info, &sink) : write_files(s, g, &info, out);
@@ -485,12 +494,9 @@ static bool convert_stream(Session *s, Sink *sink)
 {
     if (!check_link(s, NULL) || !open_file(s))
         return false;
-    Program *p = load(s);
-    Graph *g = p ? build(s, p) : NULL;
-    if (!g)
-        return false;
-    ModelInfo info = model_info(s, p, g);
-    return write_stream(s, g, &info, sink);
+    ModelInfo info;
+    Graph *g = finished(s, load(s), &info);
+    return g && write_stream(s, g, &info, sink);
 }
 
 pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e)
@@ -505,14 +511,9 @@ pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *
 /* Everything but the writing; measuring the file finds what the writer would refuse. */
 static bool check_file(Session *s)
 {
-    if (!open_file(s))
-        return false;
-    Program *p = load(s);
-    Graph *g = p ? build(s, p) : NULL;
-    if (!g)
-        return false;
-    ModelInfo info = model_info(s, p, g);
-    return wire_size(s->cx, g, &info) > 0 && !ctx_failed(s->cx);
+    ModelInfo info;
+    Graph *g = open_file(s) ? finished(s, load(s), &info) : NULL;
+    return g && wire_size(s->cx, g, &info) > 0 && !ctx_failed(s->cx);
 }
 
 pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onnx_error **e)
