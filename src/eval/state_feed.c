@@ -15,8 +15,7 @@ static Ox feed(Eval *ev, Str name, Ox now)
     Ox v = graph_input(ev->g, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
     graph_input_default(v, now->k);
     for (int i = 0; i < ox_rank(now); i++)
-        if (*loose >> i & 1)
-            dim_set_origin(ev->cx, dim[i], v, i);
+        dim_set_origin(ev->cx, dim[i], v, i);
     map_put(ev->cx, &ev->state->fed, name, v);
     vec_push(ev->cx, &ev->state->in, v);
     return v;
