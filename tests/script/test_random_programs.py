@@ -1,4 +1,4 @@
-"""Programs made at random (random_programs.py): whatever is converted is right, at every opset. And what such programs have found,
+"""Programs made at random (random_programs.py, random_maker.py): whatever is converted is right, at every opset. And what such programs have found,
 made small. The long run: python tests/script/random_programs.py 0 10000 --form script"""
 from typing import Dict
 
