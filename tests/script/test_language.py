@@ -1,4 +1,4 @@
-"""Programs as people script them: decoders, searches, post-processing, text; and what only the language has: enums, fork, hooks,
+"""Programs as people script them: decoders, searches, post-processing, text; and what only the language has: enums, fork, hooks, with,
 formatting, isinstance, methods other than forward."""
 import enum
 from typing import Any, Dict, List, Optional, Tuple
@@ -476,3 +476,58 @@ def test_texts_of_numbers_that_only_the_running_model_knows(tmp_path):
     said = refused(Hypotheses(), tmp_path, "-i", "x:float32[3,3]")
     assert "looks at a text that holds what only the running model knows" in said and "key = str([int(x[i].argmax())])" in said
     assert "look up the numbers themselves" in said and "--method" in said
+
+
+# ---- with ----
+
+@torch.jit.script
+class Scale:
+    """Counts who enters and leaves."""
+    def __init__(self, by: float):
+        self.by = by
+        self.log: List[str] = []
+
+    def __enter__(self):
+        self.log.append("in")
+        return self.by
+
+    def __exit__(self, kind: Any, value: Any, trace: Any):
+        self.by += 1.0
+        self.log.append("out")
+
+
+class WithObject(nn.Module):
+    def forward(self, x):
+        scale = Scale(2.0)
+        with scale as by:
+            x = x * by + len(scale.log)
+        with scale as by:
+            x = x * by + len(scale.log)
+        return x + len(scale.log)
+
+
+class WithNothing(nn.Module):
+    def forward(self, x):
+        with torch.no_grad():
+            y = x * 2
+        return y + 1
+
+
+class WithAutocast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.linear(x)
+            with torch.autocast("cpu", enabled=False):
+                z = self.linear(x)
+        return y.float().round(), z, self.linear(x)
+
+
+@pytest.mark.parametrize("model", [WithObject, WithNothing, WithAutocast], ids=lambda m: m.__name__)
+def test_with(model, tmp_path):
+    done, _ = same(model(), tmp_path, [(torch.ones(2, 4),), (torch.arange(12.).reshape(3, 4),)], "-i", "x:float32[N,4]")
+    assert done.stderr.count("an autocast region") == (model is WithAutocast)
