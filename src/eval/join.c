@@ -64,6 +64,32 @@ const After *join_after(const Arm *a, const void *what)
     return i ? &a->after.at[i - 1] : NULL;
 }
 
+const After *join_state(Join *j, int k, const void *what)
+{
+    const After *after = join_after(j->arm[k], what);
+    return after ? after : map_get(&j->before, what);
+}
+
+/* Joining changes things in place, and another name of one may be joined behind it. */
+static void keep_before(Join *j)
+{
+    Ctx *cx = j->ev->cx;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
+            const After *t = &j->arm[k]->after.at[i];
+            if (t->kind == CHANGE_STORAGE || join_after(j->arm[1 - k], t->what))
+                continue;
+            After *was = new(cx, After);
+            *was = (After){ .kind = t->kind, .what = t->what, .born = t->born };
+            if (t->kind == CHANGE_CELL)
+                was->v = ((const Cell *)t->what)->v;
+            else
+                was->items = t->kind == CHANGE_LIST ? list_values(cx, t->what, &was->n) : dict_values(cx, t->what, &was->n);
+            was->stacked = t->kind == CHANGE_LIST ? ((const List *)t->what)->stacked : NULL;
+            map_put(cx, &j->before, t->what, was);
+        }
+}
+
 /* Tensors that the arm did not put anywhere are read now: its state is the one before. */
 Ox join_tensor_after(Join *j, int k, Tensor *t)
 {
@@ -215,7 +241,7 @@ static void tell_same(Join *j)
 
 static Value slot_after(Join *j, int k, const Obj *o, int64_t i)
 {
-    const After *after = o ? join_after(j->arm[k], &o->slot[i]) : NULL;
+    const After *after = o ? join_state(j, k, &o->slot[i]) : NULL;
     return !o ? val_unset() : after ? after->v : o->slot[i].v;
 }
 
@@ -423,6 +449,7 @@ static bool make_if(Join *j)
 bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result)
 {
     Join j = { .ev = ev, .arm = { yes, no }, .condition = condition, .sizes = sizes };
+    keep_before(&j);
     if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
         return false;
     tell_same(&j);

@@ -18,6 +18,7 @@ typedef struct Join {
     Ox *made;                       /* BUILD: outputs of the If, in the same order */
     size_t next;
     Map pairs;                      /* what became of each pair of things with identity, so that it survives */
+    Map before;                     /* thing -> After: what only one arm changed, as the other one left it */
     VEC(Same) same;                 /* BUILD: lists, dicts and objects that were made for what may be another one */
 } Join;
 
@@ -25,6 +26,8 @@ typedef struct Join {
 static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT }; }
 /* What an arm that ended has made of `what`; NULL: it left it as it was. */
 const After *join_after(const Arm *a, const void *what);
+/* What `what` is at the end of arm k, also where it has been joined already; NULL: no arm changed it. */
+const After *join_state(Join *j, int k, const void *what);
 /* What t reads at the end of arm k. */
 Ox join_tensor_after(Join *j, int k, Tensor *t);
 /* Export a pair; BUILD gives the If's output. */

@@ -4,7 +4,7 @@
 /* Keys and values in turn, at the end of arm k. */
 static const Value *entries_after(Join *j, int k, const Dict *d, int64_t *n)
 {
-    const After *after = join_after(j->arm[k], d);
+    const After *after = join_state(j, k, d);
     if (!after)
         return dict_values(j->ev->cx, d, n);
     *n = after->n;

@@ -135,7 +135,7 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 
 static Side side_after(Join *j, int k, const List *l)
 {
-    const After *after = l ? join_after(j->arm[k], l) : NULL;
+    const After *after = l ? join_state(j, k, l) : NULL;
     return after ? (Side){ after->items, after->n, after->stacked, false } : side_of(j->ev->cx, l);
 }
 

@@ -168,6 +168,24 @@ def test_what_is_proven_in_an_arm_is_forgotten_behind_it(tmp_path):
     same(ProvenInAnArm(), tmp_path, runs(), *SIZES)
 
 
+class AnotherList(torch.nn.Module):
+    """The list that xs was is joined, and so is what xs is."""
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        xs = [b, b + 1]
+        d = {"a": b}
+        if x.size(0) == 1:
+            xs[0] = y
+            xs = [b, d["a"]]
+            b = b + 2
+        d["a"] = xs[0]
+        return xs[0] + 0, xs[1] + 0, b + 0, d["a"] + 0
+
+
+def test_a_list_that_is_changed_and_then_replaced_in_one_arm(tmp_path):
+    same(AnotherList(), tmp_path, runs(), *SIZES)
+
+
 class Remainder(torch.nn.Module):
     def forward(self, x: Tensor, y: Tensor):
         d: Dict[str, Tensor] = {"a": y}
