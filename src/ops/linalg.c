@@ -397,11 +397,12 @@ static Ox lower_vecdot(Op *op)
 
 /* ---- covariance: rows are variables, columns what was observed of them ---- */
 
-/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum with aweights once more. */
+/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum with aweights once more. PyTorch multiplies
+ * and adds them up in the type of aweights, which may be narrower than x's. */
 static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
 {
     Ox often = arg_opt(op, "fweights"), weight = arg_opt(op, "aweights");
-    DType t = dtype_of_parts(ox_dtype(x));
+    DType wide = dtype_of_parts(ox_dtype(x)), t = weight ? tensor_type(arg_tensor(op, "aweights"))->dtype : wide;
     Axes all = { 0 };
     if (often)
         often = ox_cast(op->g, often, t);
@@ -434,11 +435,13 @@ static Ox lower_cov(Op *op)
     if (!ox_ok(table) || !observation_weights(op, table, &weights, &sum, &square))
         return POISON;
     Axes last = { .at = { 1 }, .n = 1 };
-    Ox counted = weights ? each_mul(op, table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = each_div(op, total, sum);
+    DType wide = dtype_of_parts(ox_dtype(x));
+    weights = weights ? ox_cast(op->g, weights, wide) : NULL;
+    Ox counted = weights ? each_mul(op, table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = each_div(op, total, ox_cast(op->g, sum, wide));
     Ox away = each_sub(op, table, mean), weighed = weights ? each_mul(op, away, weights) : away, product = matrix_product(op, weighed, matrix_adjoint(op, away));
-    Ox by = real_like(op, less, x), zero = real_like(op, 0, x);
+    Ox by = number_like(op, less, sum), zero = number_like(op, 0, sum);
     Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum), left = ox(op, "Sub", sum, share), norm = ox(op, "Max", left, zero);
-    Ox out = each_div(op, product, norm);
+    Ox out = each_div(op, product, ox_ok(norm) ? ox_cast(op->g, norm, wide) : POISON);
     if (rank < 2 || !ox_ok(out))
         return reshape_to(op, out, NULL, 0);
     Value whole[] = { val_tensor(op->cx, out) }, v = call_op(op, "aten::squeeze", whole, 1);
