@@ -130,23 +130,6 @@ void trail_undo(Ctx *cx, TrailMark m)
     h->branches.n--;
 }
 
-/* The enclosing branch inherits the entries that it lacks and can see: its own older ones already hold its "before". */
-void trail_keep(Ctx *cx, TrailMark m)
-{
-    Heap *h = heap_of(cx);
-    Branch *b = branch_of(h, m);
-    if (!b)
-        return;
-    size_t from = b->first, n = h->trail.n;
-    h->trail.n = from;
-    h->branches.n--;
-    for (size_t i = from; i < n; i++) {
-        Change c = h->trail.at[i];
-        if (must_log(h, c.what, c.born))
-            log_change(cx, h, c);
-    }
-}
-
 /* ---- cells ---- */
 
 static void set_cell(Ctx *cx, Cell *c, uint64_t born, Value v)

@@ -219,7 +219,6 @@ TrailMark trail_open(Ctx *cx);
 bool trail_is_open(Ctx *cx);                                     /* is any branch open? */
 size_t trail_changes(Ctx *cx, TrailMark m, const Change **out);  /* since m; each `what` once, oldest `before` */
 void trail_undo(Ctx *cx, TrailMark m);                           /* back to the state at m; the branch is closed */
-void trail_keep(Ctx *cx, TrailMark m);                           /* close the branch, keep the writes (an enclosing branch still sees them) */
 
 /* ---- assumptions: what nothing tells. Recorded in cx->facts, then evaluation starts again (E_RESTART) ---- */
 

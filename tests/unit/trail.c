@@ -69,7 +69,7 @@ static void write_something(Ctx *cx, World *w, uint32_t *seed, Ox *values)
     }
 }
 
-/* Branches inside branches; each is undone (and must leave no trace) or kept. */
+/* Branches inside branches; each is undone and must leave no trace. */
 static void random_branch(Ctx *cx, World *w, uint32_t *seed, Ox *values, int depth)
 {
     Str before = picture(cx, w);
@@ -79,14 +79,8 @@ static void random_branch(Ctx *cx, World *w, uint32_t *seed, Ox *values, int dep
             random_branch(cx, w, seed, values, depth + 1);
         else
             write_something(cx, w, seed, values);
-    if (below(seed, 2)) {
-        trail_undo(cx, m);
-        assert_ptr_equal(picture(cx, w), before);
-    } else {
-        Str after = picture(cx, w);
-        trail_keep(cx, m);
-        assert_ptr_equal(picture(cx, w), after);
-    }
+    trail_undo(cx, m);
+    assert_ptr_equal(picture(cx, w), before);
 }
 
 static void an_undone_branch_leaves_no_trace(void **state)
@@ -122,20 +116,6 @@ static void a_thing_is_reported_once_with_its_oldest_value(void **state)
     assert_int_equal(changes[0].before.i, 1);
     trail_undo(cx, m);
     assert_int_equal(c.v.i, 1);
-}
-
-static void a_kept_branch_is_seen_by_the_one_around_it(void **state)
-{
-    Ctx *cx = *state;
-    Cell c = { 0 };
-    const Change *changes;
-    TrailMark outer = trail_open(cx), inner = trail_open(cx);
-    cell_set(cx, &c, val_int(5));
-    trail_keep(cx, inner);
-    assert_int_equal(trail_changes(cx, outer, &changes), 1);
-    assert_int_equal(c.v.i, 5);
-    trail_undo(cx, outer);
-    assert_int_equal(c.v.tag, V_POISON);
 }
 
 static void what_a_branch_made_costs_no_entry(void **state)
@@ -184,7 +164,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_undone_branch_leaves_no_trace),
         TEST(a_thing_is_reported_once_with_its_oldest_value),
-        TEST(a_kept_branch_is_seen_by_the_one_around_it),
         TEST(what_a_branch_made_costs_no_entry),
         TEST(versions_are_never_used_twice),
         TEST(writing_again_is_free),
