@@ -33,7 +33,7 @@ typedef struct Facts {
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
-    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; } *seen;
+    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; bool several_ranks; /* in a list */ } *seen;
 } Facts;
 
 static Facts *facts_of(Ctx *cx)
@@ -472,6 +472,15 @@ void rank_varies(Ctx *cx, Ox v, Type usual)
         map_put(cx, &facts_of(cx)->seen->usual, v, (void *)usual);
 }
 
+bool facts_lists_of_ranks(Ctx *cx)
+{
+    enum { IDENTITY_OF_SEQUENCES = 14 };
+    int target = cx->opt ? cx->opt->opset : ONNX_DEFAULT_TARGET;
+    if (!rank_may_vary(cx) || target < IDENTITY_OF_SEQUENCES)
+        return false;
+    return facts_of(cx)->seen->several_ranks = true;
+}
+
 Type facts_usual(Ctx *cx, Ox v)
 {
     DType dtype = ox_dtype(v);
@@ -491,7 +500,7 @@ Type facts_usual(Ctx *cx, Ox v)
 bool facts_decide_ranks(Ctx *cx)
 {
     Facts *f = facts_of(cx);
-    if (!f->seen || f->seen->usual.n == 0)
+    if (!f->seen || (f->seen->usual.n == 0 && !f->seen->several_ranks))
         return false;
     f->one_rank = true;
     cx->error = (Error){ .code = E_NONE };

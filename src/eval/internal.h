@@ -145,6 +145,9 @@ int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
 /* What the file says of an output whose rank differs between runs of the model (rank_varies), or NULL. */
 Type facts_usual(Ctx *cx, Ox v);
+/* May a list hold tensors of different ranks, as a sequence whose items nobody reads? Asked by who has such a list: the evaluation has values
+ * of several ranks from now on. */
+bool facts_lists_of_ranks(Ctx *cx);
 /* The evaluation has failed: does it have values of several ranks? They are decided from now on: a restart is asked for. */
 bool facts_decide_ranks(Ctx *cx);
 /* Nothing suggests v's rank, but the program asks: assume the usual one, and another when it raises for that. Returns false, as assume_rank. */

@@ -314,6 +314,15 @@ const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to)
     return s.at;
 }
 
+/* Nobody can say more about such tensors than their dtype. */
+static bool several_ranks(Ctx *cx, ItemType a, ItemType *out)
+{
+    if (strcmp(a.elem, "Tensor") || !facts_lists_of_ranks(cx))
+        return false;
+    *out = (ItemType){ .elem = a.elem, .type = type_tensor(cx, a.type->dtype, -1, NULL), .ragged = true };
+    return true;
+}
+
 bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
 {
     Dim dim[MAX_RANK];
@@ -329,8 +338,10 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
         out->ragged = true;
         return out->of;
     }
-    if ((a.of && strcmp(a.of->elem, b.of->elem)) || a.type->dtype != b.type->dtype || a.type->rank != b.type->rank)
+    if ((a.of && strcmp(a.of->elem, b.of->elem)) || a.type->dtype != b.type->dtype)
         return false;
+    if (a.type->rank != b.type->rank)
+        return several_ranks(cx, a, out);
     out->ragged = a.ragged || b.ragged || !sizes_alike(cx, a.type, b.type);
     if (!out->ragged)
         return true;

@@ -18,16 +18,17 @@ static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
 {
     bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]), t[1].elem && items_same_parts(cx, *item, t[1]) };
     if (!item->parts) {
-        item->ragged = t[0].ragged || t[1].ragged;
+        item->ragged = item_ranks_differ(*item) || t[0].ragged || t[1].ragged;
         return;
     }
     item->parts = items_copy(cx, item->parts);
     for (size_t i = 0; i < item->parts->n; i++)
-        item->parts->at[i].ragged = (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) || (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
+        item->parts->at[i].ragged = item_ranks_differ(item->parts->at[i]) || (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) ||
+                                    (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
 }
 
-/* What both sides hold, when it can be stacked: dtype and rank are the same. Sizes may differ between the sides; within one they make
- * the list a sequence. */
+/* What both sides hold, when it can be stacked: the dtype is the same. Sizes may differ between the sides; within one they make the list a
+ * sequence, and so do ranks anywhere. */
 static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 {
     ItemType t[2] = { { 0 }, { 0 } };

@@ -107,12 +107,14 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
-/* Is a part ragged that was not when the trip began, or a list one part? */
+static bool is_wider(ItemType was, ItemType item) { return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was)); }
+
+/* Is a part ragged, or of several ranks, that was not when the trip began, or a list one part? */
 static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
 {
     bool newly = !items_same_parts(cx, was, item);
     for (size_t i = 0; !newly && i < (item.parts ? item.parts->n : 1); i++)
-        newly = newly || (item_column(item, i).ragged && !item_column(was, i).ragged);
+        newly = newly || is_wider(item_column(was, i), item_column(item, i));
     return newly;
 }
 

@@ -229,13 +229,13 @@ Ox stacked_side_by_side(Graph *g, const Ox *column, size_t n, Ox any, ItemType i
     return item.ragged && ox_ok(whole) ? as_sequence(g, whole) : whole;
 }
 
-/* A sequence where it was one tensor. */
+/* A sequence where it was one tensor, or one of several ranks. */
 static Stacked *ragged(Eval *ev, Stacked *s, ItemType item)
 {
-    if (s->item.ragged || !item.ragged)
+    if (!item.ragged || (s->item.ragged && item_ranks_differ(s->item) == item_ranks_differ(item)))
         return s;
     Ox whole = stacked_whole(ev, s);
-    Ox parts = s->empty ? stack_values(ev->g, NULL, 0, item) : as_sequence(ev->g, whole);
+    Ox parts = s->item.ragged ? whole : s->empty ? stack_values(ev->g, NULL, 0, item) : as_sequence(ev->g, whole);
     if (!ox_ok(parts))
         return NULL;
     Stacked *made = stacked_new(ev->cx, item, parts);
@@ -413,6 +413,8 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
     Dim i;
     if (!val_dim_of(index, cx, &i))
         return fail(cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
+    if (item_ranks_differ(s->item))
+        return fail(cx, E_UNSUPPORTED, "an item is read of a list whose length only the running model knows, and whose items have several ranks");
     Ox whole = stacked_whole(ev, s);
     if (!ox_ok(whole))
         return false;

@@ -7,7 +7,8 @@
  * A list of tuples, dicts or objects is a list for each of their parts: structure of arrays. A list of lists is a list of the tensors that
  * those make, unless all have one length that is known.
  *
- * The last resort is an ONNX sequence: for tensors of one dtype and rank whose sizes differ (the list is *ragged*). */
+ * The last resort is an ONNX sequence: for tensors of one dtype whose sizes differ (the list is *ragged*). Where even their ranks do, nobody
+ * may read an item. */
 #ifndef PT2ONNX_EVAL_STACKED_H
 #define PT2ONNX_EVAL_STACKED_H
 
@@ -16,7 +17,7 @@
 typedef struct Parts Parts;
 typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool", "Tuple", ..; NULL: not known yet */ Type type; /* 0-d of numbers */
                           const struct ItemType *of; /* "List" without parts: what those lists hold; type is of the tensor that one makes */
-                          bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else */
+                          bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else; rank -1: ranks differ */
                           const Parts *parts; /* of tuples and the like, which have no type of their own; else NULL */ } ItemType;
 struct Parts { Value like; /* one of the items: its containers, and what is the same in all */ ItemType *at; size_t n; };
 typedef VEC(Value) Values;
@@ -51,6 +52,8 @@ const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to);
 ItemType item_list(Ctx *cx, ItemType of, Dim length);
 /* What one of the lists holds, of items that are lists. */
 ItemType item_inner(Ctx *cx, ItemType list);
+/* Tensors of several ranks. */
+static inline bool item_ranks_differ(ItemType item) { return item.type && item.type->rank < 0; }
 /* Parts with types of their own. */
 const Parts *items_copy(Ctx *cx, const Parts *p);
 /* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */

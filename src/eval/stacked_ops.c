@@ -1,10 +1,11 @@
 /* stacked_ops.c - what programs do with lists whose length ONNX decides: read, change and consume them by operators of ONNX.
  *
  * A row says for which lists an operator is known: of numbers, of tensors of one size (both one tensor to ONNX), of tensors whose
- * sizes differ (a sequence), or of lists (one or the other). Positions are Python's: they count from the end when negative, and slices clamp. What has no row is refused. */
+ * sizes differ (a sequence) or whose ranks do (a sequence too, but nobody reads an item), or of lists (one or the other). Positions are
+ * Python's: they count from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/branch.h"
 
-enum { NUMBERS = 1, TENSORS = 2, RAGGED = 4, LISTS = 8, STACKS = NUMBERS | TENSORS, ALL = STACKS | RAGGED | LISTS };
+enum { NUMBERS = 1, TENSORS = 2, RAGGED = 4, LISTS = 8, RANKS = 16, STACKS = NUMBERS | TENSORS, ALL = STACKS | RAGGED | LISTS | RANKS };
 
 typedef struct ListOp {
     Eval *ev;
@@ -655,7 +656,11 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
     return (*out = stacked_of(ev, at, count, item)) != NULL;
 }
 
-static int lists_of(const Stacked *s) { return s->item.of ? LISTS : s->item.ragged ? RAGGED : strcmp(s->item.elem, "Tensor") ? NUMBERS : TENSORS; }
+static int lists_of(const Stacked *s)
+{
+    bool tensors = !strcmp(s->item.elem, "Tensor");
+    return s->item.of ? LISTS : item_ranks_differ(s->item) ? RANKS : s->item.ragged ? RAGGED : tensors ? TENSORS : NUMBERS;
+}
 
 /* The argument that is an item, and not a list that the operator works on; 0: none. */
 static size_t item_argument(Str name)

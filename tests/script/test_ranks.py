@@ -1,6 +1,6 @@
 """Results that have another rank in other runs: squeeze of an open size, arms of a branch. The model may return them; whatever else asks
 for their rank makes them decided by an assumption, or is refused."""
-from typing import Tuple
+from typing import List, Tuple
 
 import onnx
 import pytest
@@ -144,3 +144,128 @@ def test_an_exported_program_holds_for_sizes_that_are_not_1(shape, dim, nodes, t
     done = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     assert "is not 1, squeeze keeps it" in done.stderr and "another rank" not in done.stderr
     assert kinds(tmp_path / "model.onnx") == nodes
+
+
+# ---- lists whose items have several ranks: sequences whose items have no stated shape ----
+
+class ListOfSeveralRanks(nn.Module):
+    """As PyTorch's own test of its exporter has it."""
+    def forward(self, x):
+        if x.shape[1] < 5:
+            if x.size(0) == 1:
+                x = x + 4
+            else:
+                rows = list(x)
+                rows.append(x)
+                return rows
+        return [x, x]
+
+
+class AskedForItsLength(nn.Module):
+    def forward(self, x):
+        rows: List[Tensor] = []
+        if bool(x.sum() > 0):
+            rows.append(x[0])
+        rows.append(x)
+        rows.insert(0, x[0, 0])
+        return rows, len(rows), len(rows + [x[0]])
+
+
+class OfEachArm(nn.Module):
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            rows = [x, x[0]]
+        else:
+            rows = [x[0, 0], x[0, 1], x]
+            if bool(x[0, 0] > -1):
+                rows.append(x)
+        rows.append(x + 1)
+        return rows
+
+
+class FilledInALoop(nn.Module):
+    def forward(self, x):
+        rows = [x]
+        for i in range(x.size(0)):
+            if bool(x[i].sum() > 0):
+                rows.append(x[i])
+        return rows
+
+
+class Changed(nn.Module):
+    """By all that does not read an item."""
+    def forward(self, x):
+        rows: List[Tensor] = []
+        if bool(x.sum() > 0):
+            rows.append(x[0])
+            rows.append(x[1])
+        rows.extend([x, x[0, 0]])
+        rows[0] = x[1, 1]
+        rows.reverse()
+        part = rows[1:]
+        rows.append(x * 2)
+        del rows[1]
+        other = list(rows)
+        rows.clear()
+        return part, other, len(rows)
+
+
+class InTuples(nn.Module):
+    def forward(self, x):
+        rows: List[Tuple[Tensor]] = []
+        if bool(x.sum() > 0):
+            rows.append((x[0],))
+        rows.append((x,))
+        return rows
+
+
+SIGNS = [(s * torch.rand(n, 4),) for s in (1.0, -1.0, -4.0) for n in (3, 2)]
+
+
+@pytest.mark.parametrize("opset", [14, 18, 26])
+@pytest.mark.parametrize("module, runs", [
+    (ListOfSeveralRanks, [(torch.ones(n, m),) for n, m in ((3, 4), (4, 6), (1, 4), (1, 6), (0, 4))]),
+    (AskedForItsLength, SIGNS), (OfEachArm, SIGNS), (Changed, SIGNS), (InTuples, SIGNS), (FilledInALoop, SIGNS + [(torch.randn(5, 3),)])])
+def test_a_list_of_several_ranks_is_a_sequence(module, runs, opset, tmp_path):
+    same(module(), tmp_path, runs, "-i", "x:float32[N,M]", "--opset", str(opset))
+    types = [v.type.sequence_type.elem_type.tensor_type for v in onnx.load(str(tmp_path / "model.onnx")).graph.output]
+    assert types[0].elem_type == onnx.TensorProto.FLOAT and not types[0].HasField("shape")
+
+
+class ReadsAnItem(nn.Module):
+    def forward(self, x):
+        rows: List[Tensor] = []
+        if bool(x.sum() > 0):
+            rows.append(x[0])
+        rows.append(x)
+        return rows[0] + 1
+
+
+class Concatenates(nn.Module):
+    def forward(self, x):
+        rows: List[Tensor] = []
+        if bool(x.sum() > 0):
+            rows.append(x[0])
+        rows.append(x)
+        return torch.cat(rows)
+
+
+class TakesAnItem(nn.Module):
+    def forward(self, x):
+        rows: List[Tensor] = []
+        if bool(x.sum() > 0):
+            rows.append(x[0])
+        rows.append(x)
+        return rows.pop()
+
+
+DIFFERENT = "a list whose length only the running model knows has items of different types: float32[M] and float32[N,M]"
+
+
+@pytest.mark.parametrize("module", [ReadsAnItem, Concatenates, TakesAnItem])
+def test_an_item_of_several_ranks_is_not_read(module, tmp_path):
+    assert DIFFERENT in refused(module(), tmp_path, "-i", "x:float32[N,M]")
+
+
+def test_a_list_of_several_ranks_needs_opset_14(tmp_path):
+    assert DIFFERENT in refused(ListOfSeveralRanks(), tmp_path, "-i", "x:float32[N,M]", "--opset", "13")
