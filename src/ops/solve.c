@@ -277,7 +277,7 @@ static bool solve_args(Op *op, Ox *x, Ox *info)
     int ar, br;
     if (!need_rank(op, a, 2, &ar) || !need_rank(op, b, 2, &br))
         return false;
-    bool vector = br == 1 || (ar - 1 == br && ar >= 2 && same_dims(op->cx, b, a->type->dim, br));
+    bool vector = br == 1 || (ar - 1 == br && same_dims(op->cx, b, a->type->dim, br));
     if (vector)
         b = unsqueeze_axis(op, b, br);
     if (vector && !left)
@@ -302,14 +302,15 @@ static Ox lower_solve(Op *op)
 }
 
 /* row->datum: 2 gives (result, info), 4 (result, LU, pivots, info), of which LU and pivots are for the backward pass */
+/* row->datum: how many results, of which the last is info and those in between are for the backward pass */
 static Value lower_solve_ex(Op *op)
 {
     Ox x, info;
     if (!solve_args(op, &x, &info) || !ox_ok(info))
         return val_poison();
-    Value result = val_tensor(op->cx, x), last = val_tensor(op->cx, info);
-    Value two[] = { result, last }, four[] = { result, unread(), unread(), last };
-    return op->row->datum == 2 ? val_tuple(op->cx, two, 2) : val_tuple(op->cx, four, 4);
+    Value out[] = { val_tensor(op->cx, x), unread(), unread(), unread() };
+    out[op->row->datum - 1] = val_tensor(op->cx, info);
+    return val_tuple(op->cx, out, op->row->datum);
 }
 
 /* ---- triangles ---- */
@@ -454,8 +455,8 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     *l = concat_axis(op, column, (size_t)n, rank - 1);
     *l = upper ? matrix_adjoint(op, *l) : *l;
     if (info) {                                                         /* the first pivot that is not above 0 */
-        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), none = real_like(op, 0, a), good = ox(op, "Greater", all, none), one = real_like(op, 1, a);
-        Eliminated e = { .n = n, .pivot = ox(op, "Where", good, one, none) };
+        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), good = ox(op, "Greater", all, real_like(op, 0, a));
+        Eliminated e = { .n = n, .pivot = ox_ok(good) ? ox_cast(op->g, good, ox_dtype(all)) : POISON };
         *info = info_of(op, &e);
     }
     return ox_ok(*l);
