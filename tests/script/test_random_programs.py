@@ -12,11 +12,8 @@ from scripted import refused, same
 OPSETS = (11, 13, 18, 26)
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
-@pytest.mark.parametrize("form", ["script", "training", "decomposed", "core"])
+@pytest.mark.parametrize("form, first", [("script", 0), ("script", 10), ("script", 20), ("script", 30), ("training", 0), ("decomposed", 0), ("core", 0)])
 def test_right_or_refused(form, first, tmp_path):
-    if form != "script" and first >= 10:
-        pytest.skip("fewer of these")
     right = 0
     for seed in range(first, first + 10):
         text = random_programs.source(random_programs.make(seed, form), form != "script")
