@@ -13,6 +13,9 @@ static void read_stacked(Eval *ev, Arm *a, Stacked *list)
     }
 }
 
+/* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind the branch. */
+static Ox read_one(const Arm *a, Tensor *t) { return tensor_is_lost(t) ? POISON : tensor_read(a->g, t); }
+
 /* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same outside. */
 static void read_tensors(Eval *ev, Arm *a, Value v)
 {
@@ -25,7 +28,7 @@ static void read_tensors(Eval *ev, Arm *a, Value v)
         return;
     if (map_find(&a->read, key))
         return;
-    map_put(ev->cx, &a->read, key, v.tag == V_TENSOR ? tensor_read(a->g, v.t) : NULL);
+    map_put(ev->cx, &a->read, key, v.tag == V_TENSOR ? read_one(a, v.t) : NULL);
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
         read_tensors(ev, a, v.tuple->at[i]);
     for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)

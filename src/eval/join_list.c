@@ -56,8 +56,10 @@ static Side side_after(Join *j, int k, const List *l);
 
 static Ox item_of_side(Join *j, int k, Value v, ItemType item)
 {
-    if (v.tag == V_TENSOR)
-        return join_tensor_after(j, k, v.t);
+    if (v.tag == V_TENSOR) {
+        Ox x = join_tensor_after(j, k, v.t);
+        return !ox_ok(x) && v.t->st->lost ? storage_fail_lost(j->ev->cx, v.t->st) : x;
+    }
     if (v.tag != V_LIST)
         return carry_ox(j->arm[k]->g, v);
     Side side = side_after(j, k, v.list);

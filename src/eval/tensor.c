@@ -101,12 +101,14 @@ void storage_lose_peers(Ctx *cx, Storage *st)
     lose_through(&l, PEER_WHOLE);
 }
 
-static Ox lost(Ctx *cx, const Storage *st)
+Ox storage_fail_lost(Ctx *cx, const Storage *st)
 {
     fail(cx, E_UNSUPPORTED, "what this tensor holds cannot be told: %s, and one of them was written since", st->lost->s);
     fail_hint(cx, "clone() the tensor before it is written in place, or write y = x + 1 instead of x.add_(1)");
     return POISON;
 }
+
+bool tensor_is_lost(const Tensor *t) { return t->st->lost && !ox_ok(t->st->now); }
 
 typedef VEC(Tensor *) TensorVec;
 
@@ -118,7 +120,7 @@ Ox tensor_read(Graph *g, Tensor *t)
         vec_push(g->cx, &stale, x);
     Ox v = x->base ? x->read : x->st->now;
     if (!ox_ok(v) && t->st->lost)
-        return lost(g->cx, t->st);
+        return storage_fail_lost(g->cx, t->st);
     for (size_t i = stale.n; i > 0; i--) {
         x = stale.at[i - 1];
         v = op_view_read(g, x->view, v);

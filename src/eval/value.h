@@ -112,6 +112,8 @@ MUST_USE bool tensor_become(Ctx *cx, Tensor *t, const struct OpCall *call, Ox re
 MUST_USE bool tensor_refill(Ctx *cx, Tensor *t, Ox v);
 /* set_: t itself becomes another tensor of source's memory. Views that were made of it stay what they are. */
 MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
+bool tensor_is_lost(const Tensor *t);                           /* reading it fails */
+Ox storage_fail_lost(Ctx *cx, const Storage *st);               /* why it does; POISON */
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);

@@ -199,3 +199,46 @@ def test_a_remainder_of_a_number_counts_nothing(tmp_path):
     """So neither of its values is the usual one."""
     done, _ = same(Remainder(), tmp_path, runs(), *SIZES)
     assert "assumed" not in done.stderr
+
+
+class LostAndReplaced(torch.nn.Module):
+    """Where b is written nobody knows whether a is b, and nobody looks at a before it is something else."""
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        b = x + 1
+        if bool(x.sum() > 8):
+            if bool(y.sum() > 2):
+                a = b
+            b.add_(1)
+        a = b + x
+        return a, b
+
+
+class LostAndReturned(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        b = x + 1
+        if bool(x.sum() > 8):
+            if bool(y.sum() > 2):
+                a = b
+            b.add_(1)
+        return a, b
+
+
+class LostInAList(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        a = x * 1
+        b = x + 1
+        xs = [b]
+        if bool(x.sum() > 8):
+            if bool(y.sum() > 2):
+                a = b
+            xs.append(a)
+            b.add_(1)
+        return xs[-1]
+
+
+def test_what_is_lost_in_an_arm_is_refused_only_where_it_is_read(tmp_path):
+    same(LostAndReplaced(), tmp_path, runs(), *SIZES)
+    for module in (LostAndReturned, LostInAList):
+        assert "what this tensor holds cannot be told" in refused(module(), tmp_path, *SIZES)
