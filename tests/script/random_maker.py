@@ -5,7 +5,7 @@ turns some kinds of statement off: what goes wrong often needs the rest to be ou
 import random
 
 KINDS = ("if", "for", "while", "list", "ints", "dict", "optional", "tuple", "object", "method", "state", "return", "break", "view", "write", "alias",
-         "mask", "loop_items", "rows")
+         "mask", "loop_items", "rows", "deep", "nested", "cells", "other")
 HEAD = """from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
@@ -60,7 +60,9 @@ class Maker:
         self.exported = exported
         self.kinds = {k for k in KINDS if self.r.random() < 0.75}
         if exported:
-            self.kinds -= {"object", "while", "return", "mask"}
+            self.kinds -= {"object", "while", "return", "mask", "cells"}
+        if "object" not in self.kinds:
+            self.kinds.discard("cells")
         self.count = 0
         self.methods = []
         self.budget = self.r.choice([8, 14, 24])
@@ -87,7 +89,7 @@ class Maker:
         if depth > 0:
             options += ["unary", "binary", "number", "int"]
             if shape in (BASE, PAGE):
-                options += [k for k in ("list", "dict", "optional", "tuple", "object", "method", "state") if k in self.kinds]
+                options += [k for k in ("list", "dict", "optional", "tuple", "object", "method", "state", "nested", "cells") if k in self.kinds]
             if shape == BASE:
                 options.append("broadcast")
         what = self.pick(*options)
@@ -132,6 +134,14 @@ class Maker:
             maybe = [n for n, t in env.items() if t == ("O", shape)]
             if maybe:
                 return "orelse(%s, %s)" % (self.r.choice(maybe), self.tensor(env, shape, 0))
+        if what == "nested":
+            rows = [n for n, t in env.items() if t == ("LL", shape)]
+            if rows:
+                return self.pick("{0}[0][0]", "{0}[-1][0]", "total({0})", "{0}[%s %% len({0})][-1]" % self.whole(env, 1)).format(self.r.choice(rows))
+        if what == "cells":
+            rows = [n for n, t in env.items() if t == ("LC", shape)]
+            if rows:
+                return self.pick("{0}[0].t", "{0}[-1].get()", "{0}[%s %% len({0})].t" % self.whole(env, 1)).format(self.r.choice(rows))
         if what == "tuple":
             tuples = [n for n, t in env.items() if t == ("P", shape)]
             if tuples:
@@ -282,6 +292,8 @@ class Maker:
 
     def views(self, name, shape, most):
         text, ok = name, True
+        if "deep" in self.kinds and self.r.random() < 0.3:
+            most += 2
         for _ in range(self.r.randint(0, most) if "view" in self.kinds else 0):
             text, shape, can = self.view(text, shape)
             ok = ok and can
@@ -429,6 +441,40 @@ class Maker:
         return self.pick("{0}.push({t}, {n})", "{0}.write({n})", "{0}.t = {t}", "{0}.n = {n}", "{0}.t.add_({0}.n)", "{0} = Cell({t}, {n})", "{0} = cell2", "{0}.t[0] = {n}").format(
             name, t=self.tensor(env, env[name][1], 1), n=self.whole(env, 1))
 
+    def nested(self, env):
+        """A list of lists, of which two may be one and the same."""
+        name = self.r.choice(self.of(env, "LL"))
+        shape = env[name][1]
+        t, n = self.tensor(env, shape, 1), self.whole(env, 1)
+        forms = ["{l}.append([{t}])", "{l}[0].append({t})", "{l}[-1].insert(0, {t})", "{l}[0] = {l}[-1]", "{l}[-1][0] = {t}", "{l}[0][-1].add_({n})", "{l}[-1][0][0:2][-1] = {n}",
+                 "{l} = [[{t}], {l}[0]]", "{l}[{n} % len({l})].append({t})", "n0 = len({l}[-1])", "{l}[0] = [e + 1 for e in {l}[-1]]", "{l}.append({l}[0])"]
+        lists = [n for n in self.of(env, "L") if env[n][1] == shape and n not in self.frozen]
+        if lists:
+            forms += ["{l}.append({x})", "{l}[0] = {x}", "{x} = {l}[-1]", "{x} = {l}[0]"]
+        if self.depth < 3 and self.r.random() < 0.2:
+            row, item = self.fresh("r"), self.fresh("e")
+            inner = dict(env)
+            inner[item] = ("T", shape)
+            self.in_loop += 1
+            body = self.body(inner, 2)
+            self.in_loop -= 1
+            return Block(("for %s in list(%s):" % (row, name), [Block(("for %s in list(%s):" % (item, row), body))]))
+        return self.r.choice(forms).format(l=name, t=t, n=n, x=self.r.choice(lists) if lists else "")
+
+    def cells(self, env):
+        name = self.r.choice(self.of(env, "LC"))
+        forms = ["{0}.append(Cell({t}, {n}))", "{0}[0].push({t}, {n})", "{0}[-1].write({n})", "{0}[-1] = cell", "cell = {0}[0]", "{0}[-1].t = {t}", "{0}[0].n += {n}", "{0}.append({0}[0])",
+                 "{0}[{n} % len({0})].n = {n}", "{0}.reverse()", "{0} = [cell2, {0}[0]]"]
+        if self.r.random() < 0.2:
+            item = self.fresh("c")
+            return Block(("for %s in list(%s):" % (item, name), ["%s.%s" % (item, self.pick("n += 1", "write(1)", "push(b.sum(), 1)" if env[name][1] == PAGE else "push(a, 1)"))]))
+        return self.r.choice(forms).format(name, t=self.tensor(env, env[name][1], 1), n=self.whole(env, 1))
+
+    def other(self, env):
+        """Another name for a list or a dict."""
+        names = [(a, b) for a, b in (("xs", "ys"), ("ys", "xs"), ("d", "d0"), ("d0", "d")) if a in env and b in env and a not in self.frozen]
+        return "%s = %s" % self.r.choice(names) if names else "pass"
+
     def state(self, env):
         t, n = self.tensor(env, PAGE, 1), self.whole(env, 1)
         forms = ["self.s.add_(%s)" % t, "self.s[0] = %s" % n, "self.s.copy_(%s)" % t, "b = b + self.s", "self.s.neg_()"]
@@ -439,7 +485,7 @@ class Maker:
     def statement(self, env, outer):
         options = ["assign"] * 3
         for kind, weight in (("write", 4), ("alias", 1), ("if", 2), ("for", 1), ("while", 1), ("list", 2), ("ints", 1), ("dict", 1), ("optional", 1), ("tuple", 1), ("object", 1),
-                             ("state", 1), ("mask", 1), ("rows", 1)):
+                             ("state", 1), ("mask", 1), ("rows", 1), ("nested", 2), ("cells", 1), ("other", 1)):
             if kind in self.kinds:
                 options += [kind] * weight
         if "break" in self.kinds and self.in_loop and not self.exported:
@@ -473,6 +519,12 @@ class Maker:
             return self.pair(env)
         if what == "object" and self.of(env, "C"):
             return self.cell(env)
+        if what == "nested" and self.of(env, "LL"):
+            return self.nested(env)
+        if what == "cells" and self.of(env, "LC"):
+            return self.cells(env)
+        if what == "other":
+            return self.other(env)
         if what == "state" and "self" in env and self.top:
             return self.state(env)
         if what == "mask":
@@ -490,7 +542,11 @@ class Maker:
         self.in_loop += 1
         if what == "while":
             n = self.fresh("w")
-            head = "while %s < %s and (%s):\n%s += 1" % (n, self.whole(env, 1) if self.r.random() < 0.5 else "3", self.condition(env), n)
+            most = self.whole(env, 1) if self.r.random() < 0.5 else "3"
+            if self.r.random() < 0.3:
+                head = "while True:\nif %s >= %s or (%s):\n    %s\n%s += 1" % (n, most, self.condition(env), "break", n)
+            else:
+                head = "while %s < %s and (%s):\n%s += 1" % (n, most, self.condition(env), n)
             body = self.body(inner)
             self.in_loop -= 1
             return Seq(["%s = 0" % n, Block((head, body))])
@@ -544,6 +600,15 @@ class Maker:
             shape = self.pick(BASE, PAGE)
             lines.append("xs: List[Tensor] = [%s]" % self.pick("a, a + 1" if shape == BASE else "b, b + 1", "a.clone()" if shape == BASE else "b.clone()"))
             env["xs"] = ("L", shape)
+            if "other" in self.kinds:
+                lines.append("ys = %s" % self.pick("xs", "[%s]" % ("x + 2" if shape == BASE else "y + 2")))
+                env["ys"] = ("L", shape)
+        if "nested" in self.kinds:
+            shape = self.pick(BASE, PAGE)
+            inner = [n for n in self.of(env, "L") if env[n][1] == shape]
+            lines.append("ls: List[List[Tensor]] = [[%s], %s]" % (("a", "[a, a + 1]") if shape == BASE else ("b", "[b + 1]")) if not inner else
+                         "ls = [%s, [%s]]" % (inner[0], "a" if shape == BASE else "b"))
+            env["ls"] = ("LL", shape)
         if "ints" in self.kinds:
             lines += ["ns: List[int] = [1, 2]", "nn: List[List[int]] = [[1], [2, 3]]"]
             env["ns"] = ("LI",)
@@ -551,6 +616,9 @@ class Maker:
             shape = self.pick(BASE, PAGE)
             lines.append('d: Dict[str, Tensor] = {"a": %s}' % ("a" if shape == BASE else "b"))
             env["d"] = ("D", shape)
+            if "other" in self.kinds:
+                lines.append("d0 = d")
+                env["d0"] = ("D", shape)
         if "optional" in self.kinds:
             shape = self.pick(BASE, PAGE)
             lines.append("o: Optional[Tensor] = %s" % self.pick("None", "x + 1" if shape == BASE else "y + 1"))
@@ -563,6 +631,9 @@ class Maker:
             shape = self.pick(BASE, PAGE)
             lines += ["cell = Cell(%s, 1)" % ("a" if shape == BASE else "b"), "cell2 = Cell(%s, 2)" % ("x + 0" if shape == BASE else "y + 0")]
             env["cell"] = env["cell2"] = ("C", shape)
+            if "cells" in self.kinds:
+                lines.append("cs = [cell, %s]" % self.pick("cell2", "Cell(%s, 3)" % ("a + 1" if shape == BASE else "b")))
+                env["cs"] = ("LC", shape)
         return lines
 
     def results(self, env):
@@ -571,6 +642,10 @@ class Maker:
         out += ["sum(ns)", "len(nn)", "sum(nn[0])"] if "ns" in env else []
         out += ['d["a"]', 'd["b"] if "b" in d else d["a"]', "len(d)"] if "d" in env else []
         out += ["orelse(o, %s)" % ("a" if env["o"][1] == BASE else "b")] if "o" in env else []
+        out += ["torch.stack(ys).sum(0)"] if "ys" in env else []
+        out += ["total(ls)", "len(ls)", "ls[-1][-1]"] if "ls" in env else []
+        out += ['d0["a"]'] if "d0" in env else []
+        out += ["cs[0].get()", "cs[-1].t", "len(cs)"] if "cs" in env else []
         out += ["p[0]", "p[1]"] if "p" in env else []
         out += ["cell.get()", "cell2.get()"] if "cell" in env else []
         out += ["x", "y"]
@@ -632,6 +707,8 @@ class Results:
 def source(tree, exported):
     lines = [HEAD, CELL] if not exported else [HEAD]
     lines += ["def orelse(o: Optional[Tensor], a: Tensor) -> Tensor:", "    if o is not None:", "        return o", "    return a", "", ""]
+    lines += ["def total(rows: List[List[Tensor]]) -> Tensor:", "    out = rows[0][0] + 0", "    for row in rows:", "        for e in row:", "            out = out + e",
+              "    return out", "", ""]
     lines += ["class Net(torch.nn.Module):", "    def __init__(self):", "        super().__init__()", '        self.register_buffer("s", torch.tensor([[1.0, 0.0, 2.0]] * 4))', "        self.k = 1", ""]
     for function in tree:
         lines += function.lines("    ") + [""]
