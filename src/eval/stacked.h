@@ -99,6 +99,8 @@ Str why_shared(Ctx *cx);
 
 /* stacked_parts.c. The same of s, whose items have parts. */
 MUST_USE bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out);
+/* stacked_sizes.c. Tensors of such sizes: mine is set when the operator `name` fills one. */
+MUST_USE bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 /* stacked_ops.c. Operators on a stacked list: mine is set when one of args is, or when a number only the model knows makes it one. */
 MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 

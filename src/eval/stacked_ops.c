@@ -688,6 +688,8 @@ bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Val
         return false;
     if (!s)
         return true;
+    if (!stacked_sizes_op(ev, s, name, args, n, mine, out) || *mine)
+        return !ctx_failed(ev->cx);
     *mine = true;
     if (s->item.parts)
         return stacked_parts_op(ev, s, name, args, n, out);

@@ -1,5 +1,5 @@
-"""Results that have another rank in other runs: squeeze of an open size, arms of a branch. The model may return them; whatever else asks
-for their rank makes them decided by an assumption, or is refused."""
+"""Results that have another rank in other runs: squeeze of an open size, arms of a branch, a list of sizes of open length. The model may
+return them; whatever else asks for their rank makes them decided by an assumption, or is refused."""
 from typing import List, Tuple
 
 import onnx
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from scripted import kinds, oracle, refused, same
+from scripted import kinds, oracle, refused, same, save
 
 OPEN = ("-i", "x:float32[N,M,K]")
 RUNS = [(torch.randn(*shape),) for shape in ((2, 1, 4), (2, 3, 4), (1, 1, 4), (1, 3, 1), (1, 1, 1), (1, 0, 2))]
@@ -269,3 +269,79 @@ def test_an_item_of_several_ranks_is_not_read(module, tmp_path):
 
 def test_a_list_of_several_ranks_needs_opset_14(tmp_path):
     assert DIFFERENT in refused(ListOfSeveralRanks(), tmp_path, "-i", "x:float32[N,M]", "--opset", "13")
+
+
+# ---- lists of sizes whose length only the running model knows ----
+
+class Filled(nn.Module):
+    def forward(self, x):
+        return x.new_zeros(x.shape[1:x.size(2)])
+
+
+class Fills(nn.Module):
+    def forward(self, x):
+        sizes = x.shape[:x.size(0)]
+        return (torch.zeros(sizes, dtype=torch.int64), torch.ones(sizes).neg() * 2, torch.full(sizes, x.size(1)), x.new_ones(sizes, dtype=torch.bool),
+                x.new_full(size=sizes, fill_value=0.5), torch.empty(sizes, dtype=torch.int64) * 0, x.new_empty(sizes, dtype=torch.int32) * 0)
+
+
+SIZES = [(torch.randn(*shape),) for shape in ((1, 2, 3, 4), (0, 5, 0, 2), (2, 3, 1, 4), (3, 1, 2, 2), (5, 2, 6, 1), (4, 0, 4, 1))]
+WIDE = ("-i", "x:float32[A,B,C,D]")
+
+
+@pytest.mark.parametrize("opset", ["11", "18", "26"])
+@pytest.mark.parametrize("module", [Filled, Fills])
+def test_sizes_whose_number_the_running_model_knows(module, opset, tmp_path):
+    done, _ = same(module(), tmp_path, SIZES, *WIDE, "--opset", opset)
+    assert "has another rank in some runs of the model" in done.stderr and "assumed" not in done.stderr
+
+
+def test_the_file_states_the_most_sizes(tmp_path):
+    same(Filled(), tmp_path, SIZES, *WIDE)
+    assert len(onnx.load(str(tmp_path / "model.onnx")).graph.output[0].type.tensor_type.shape.dim) == 3
+
+
+class Looked(nn.Module):
+    def forward(self, x):
+        return x.new_ones(x.shape[1:x.size(2)]).sum(-1)
+
+
+def test_what_asks_for_the_rank_has_the_most_sizes(tmp_path):
+    done, _ = same(Looked(), tmp_path, [SIZES[4], SIZES[5]], *WIDE)
+    assert "assumed: the list of sizes has 3 items, the most that it can have" in done.stderr
+
+
+class Complex(nn.Module):
+    def forward(self, x):
+        return torch.view_as_real(torch.zeros(x.shape[:x.size(0)], dtype=torch.complex64)), torch.ones(x.shape[:x.size(0)], dtype=torch.complex64)
+
+
+def test_complex_numbers_have_the_most_sizes(tmp_path):
+    save(Complex(), tmp_path)
+    done = oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", *WIDE)
+    oracle.check(tmp_path / "model.onnx")
+    assert "assumed: the list of sizes has 4 items" in done.stderr and "another rank" not in done.stderr
+    zeros, ones = oracle.session(tmp_path / "model.onnx").run(None, {"x": torch.randn(4, 1, 2, 3).numpy()})
+    assert zeros.shape == ones.shape == (4, 1, 2, 3, 2) and not zeros.any() and (ones == [1, 0]).all()
+
+
+class Arm(nn.Module):
+    def forward(self, x):
+        y = x
+        if x.size(1) > 1:
+            y = torch.ones(x.shape[:x.size(0)])
+        return y + 1
+
+
+def test_in_an_arm_too(tmp_path):
+    done, _ = same(Arm(), tmp_path, [(torch.randn(*shape),) for shape in ((4, 2, 2, 3), (5, 1, 2, 3), (4, 1, 1, 1))], *WIDE)
+    assert "assumed: the list of sizes has 4 items" in done.stderr
+
+
+class Unbounded(nn.Module):
+    def forward(self, x):
+        return x.new_zeros([x.size(1)] * x.size(0))
+
+
+def test_sizes_without_a_most_are_refused(tmp_path):
+    assert "new_zeros of a list of sizes of which nothing says how many it has at most" in refused(Unbounded(), tmp_path, *WIDE)
