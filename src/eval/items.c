@@ -331,6 +331,8 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
         return true;
     if (strcmp(a.elem, b.elem))
         return false;
+    if ((a.parts && !b.parts && !(b.of && b.type)) || (b.parts && !a.parts && !(a.of && a.type)))
+        return false;                           /* lists without a type of items: what their parts would be nobody knows */
     if (a.parts || b.parts)
         return join_parts(cx, as_parts(cx, &a), as_parts(cx, &b), out);
     if (!strcmp(a.elem, "List") && (!a.of || !b.of)) {

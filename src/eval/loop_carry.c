@@ -252,6 +252,8 @@ void leaf_make_input(Loop *l, Leaf *leaf)
 
 Str why_same_in_some_trips(Ctx *cx) { return str_of(cx, "two lists are one and the same in some trips of a loop only"); }
 
+static void tie_items(Ctx *cx, const List *made, const List *original);
+
 /* A list or dict that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
 static void tie_containers(Ctx *cx, Value made, Value original)
 {
@@ -265,6 +267,23 @@ static void tie_containers(Ctx *cx, Value made, Value original)
         tensor_maybe_shared(cx, container_mark(cx, made), container_mark(cx, original), str_of(cx, "two objects are one and the same in some trips of a loop only"));
     for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
         tie_containers(cx, made.tuple->at[i], original.tuple->at[i]);
+    if (made.tag == V_LIST)
+        tie_items(cx, made.list, original.list);
+    for (int64_t i = 0; made.tag == V_DICT && i < made.dict->n && i < original.dict->n; i++)
+        tie_containers(cx, made.dict->at[i].val.v, original.dict->at[i].val.v);
+    for (int64_t i = 0; is_plain_object(made) && made.obj != original.obj && i < made.obj->n; i++)
+        tie_containers(cx, made.obj->slot[i].v, original.obj->slot[i].v);
+}
+
+/* So are the containers in one: another name of theirs may be written. */
+static void tie_items(Ctx *cx, const List *made, const List *original)
+{
+    int64_t n;
+    const Value *at = list_values(cx, original, &n);
+    if (made->stacked && !original->stacked && at)
+        stacked_holds(cx, made->stacked, at, n, NULL);
+    for (int64_t i = 0; !made->stacked && !original->stacked && i < made->n && i < n; i++)
+        tie_containers(cx, made->at[i].v, at[i]);
 }
 
 void loop_set(Loop *l, const Carried *c, bool behind)
@@ -280,10 +299,14 @@ void loop_set(Loop *l, const Carried *c, bool behind)
         cell_put(cx, c->what, c->born, v);
         tie_containers(cx, v, c->original);
     }
-    else if (c->kind == CHANGE_LIST && v.tag == V_LIST)
+    else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
+        tie_items(cx, v.list, c->what);
         list_become(cx, c->what, v.list);
+    }
     else if (v.tag == V_DICT) {
         Dict *d = c->what;
+        for (int64_t i = 0; i < v.dict->n && i < d->n; i++)
+            tie_containers(cx, v.dict->at[i].val.v, d->at[i].val.v);
         for (int64_t i = 0; i < v.dict->n; i++)
             dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
         d->unordered = d->unordered || v.dict->unordered;
@@ -390,6 +413,9 @@ static bool stack_growing(Loop *l)
         Growing *grows = &l->growing.at[i];
         int64_t n;
         Value *at = list_values(cx, grows->list, &n);
+        ItemType was;
+        if (!grows->list->stacked && at && !(list_item_type(cx, at, n, &was) && items_join(cx, was, grows->item, &grows->item)))
+            return loop_give_up(l, str_of(cx, "a list changes its length, and so do the lists that it holds"));
         Stacked *known = grows->list->stacked, *s = known ? stacked_as(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
         if (!s)
             return false;
@@ -415,6 +441,11 @@ bool loop_first_values(Loop *l, size_t from)
         Carried *k = &l->carried.at[i];
         if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
             k->shape = containers_copy(l->ev->cx, k->original);
+        if (k->kind == CHANGE_LIST && !k->shape.list->stacked)
+            for (int64_t n = 0; n < k->shape.list->n; n++)
+                cell_init(&k->shape.list->at[n], containers_copy(l->ev->cx, ((const List *)k->what)->at[n].v));
+        for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
+            cell_init(&k->shape.dict->at[n].val, containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
     }
     if (!stack_growing(l))
         return false;

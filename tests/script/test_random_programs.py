@@ -1,6 +1,6 @@
 """Programs made at random (random_programs.py, random_maker.py): whatever is converted is right, at every opset. And what such programs have found,
 made small. The long run: python tests/script/random_programs.py 0 10000 --form script"""
-from typing import Dict
+from typing import Dict, List
 
 import pytest
 import torch
@@ -242,3 +242,78 @@ def test_what_is_lost_in_an_arm_is_refused_only_where_it_is_read(tmp_path):
     same(LostAndReplaced(), tmp_path, runs(), *SIZES)
     for module in (LostAndReturned, LostInAList):
         assert "what this tensor holds cannot be told" in refused(module(), tmp_path, *SIZES)
+
+
+class InnerListChanges(torch.nn.Module):
+    """ls[0] is xs, also after the trips."""
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        xs: List[Tensor] = [b, b + 1]
+        ls = [xs, [b]]
+        w = 0
+        while w < 3 and int(y.sum().item()) % 5 != w:
+            w += 1
+            ls.append([b])
+            xs[0] = b * 2
+        return len(ls), ls[0][0]
+
+
+class InnerListOfTheSameLength(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        xs: List[Tensor] = [b, b + 1]
+        ls = [xs, [b]]
+        w = 0
+        while w < 3 and int(y.sum().item()) % 5 != w:
+            w += 1
+            ls[1] = [b * 3]
+            xs[0] = xs[0] * 2
+        return ls[0][0], xs[0]
+
+
+class InnerObject(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        held = Holder(b)
+        cs = [held, Holder(b)]
+        w = 0
+        while w < 3 and int(y.sum().item()) % 5 != w:
+            w += 1
+            cs[0].t = held.t + 1
+            cs.reverse()
+        return cs[0].t, held.t
+
+
+class InnerObjectOfGrowing(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        held = Holder(b)
+        cs = [held]
+        w = 0
+        while w < 3 and int(y.sum().item()) % 5 != w:
+            w += 1
+            held.t = held.t + 1
+            cs.append(cs[0])
+        return cs[0].t
+
+
+@pytest.mark.parametrize("module", [InnerListChanges, InnerListOfTheSameLength, InnerObject, InnerObjectOfGrowing])
+def test_what_a_carried_list_holds_may_have_another_name(module, tmp_path):
+    refused(module(), tmp_path, *SIZES)
+
+
+class GrowsInOneArm(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        b = y + 1
+        xs: List[Tensor] = [b.clone()]
+        ls = [xs, [b]]
+        if bool(b.sum() <= y.sum()):
+            pass
+        elif int(b.sum().item()) % 3 == 0:
+            xs.extend([y, b - 2])
+            ls.append([b])
+        return ls[-1][-1]
+
+
+def test_a_list_of_lists_that_grow_in_one_arm(tmp_path):
+    refused(GrowsInOneArm(), tmp_path, *SIZES)
