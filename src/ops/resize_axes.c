@@ -1,6 +1,6 @@
 /* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of weights, or a Gather.
  *
- * That is Lanczos's filter, antialiasing with align_corners or before opset 18, all but nearest pixels of an enlarged image before opset 11, float64 (a
+ * That is Lanczos's filter, antialiasing with align_corners or before opset 18, nearest and linear pixels at sizes that Upsample cannot say before opset 11, float64 (a
  * scale is float32 in ONNX, and ONNX Runtime has no kernel), and uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
 #include "ops/resize.h"
 
@@ -142,12 +142,13 @@ static bool upsample_takes(const Target *target, ResizeMode mode)
     return enlarges;
 }
 
-/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an open batch is left to it, too. */
+/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an open batch is left to it, too; and so is what is cubic, which
+ * PyTorch's tutorials promise from opset 11 on. */
 static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bool corners)
 {
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT, batch = dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, 0)) == YES;
     DType t = ox_dtype(x);
-    if (op->g->target < 11 && (nearest || batch) && !upsample_takes(target, mode))
+    if (op->g->target < 11 && mode != CUBIC && (nearest || batch) && !upsample_takes(target, mode))
         return false;
     return t != DT_DOUBLE && mode != LANCZOS_AA && (nearest || t != DT_UINT8) && (!is_antialiased(mode) || (!corners && op->g->target >= 18));
 }
