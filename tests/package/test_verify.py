@@ -54,10 +54,16 @@ def test_what_torch_export_gave_is_at_hand(tmp_path):
     saved = torch.export.load(tmp_path / "art" / "pt2onnx-program.pt2")
     torch.testing.assert_close(saved.module()(ROWS), result.exported_program.module()(ROWS))
     assert "time, export" in (tmp_path / "art" / "pt2onnx-report.md").read_text()
+    assert pt2onnx.export(torch.nn.Linear(3, 4), (ROWS,)).exported_program is None
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_torchs_own_check_takes_the_result():
+    pytest.importorskip("onnx_ir", reason="it needs onnxscript")
     from torch.onnx.verification import verify_onnx_program
+    result = pt2onnx.export(torch.nn.Linear(3, 4), (ROWS,), dynamo=True)
     found = verify_onnx_program(result)
     assert len(found) == 1 and found[0].max_abs_diff < 1e-5 and result.model.graph.outputs[0].name == result.output_names[0]
-    assert pt2onnx.export(torch.nn.Linear(3, 4), (ROWS,)).exported_program is None
 
 
 def test_only_a_program_of_torch_export_can_be_kept(tmp_path):
