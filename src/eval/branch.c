@@ -85,31 +85,23 @@ static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth
 
 /* ---- arms that cannot be joined ---- */
 
-typedef struct Counted { Ctx *cx; bool data, negative; } Counted;
-
 static Dim look_for_data(void *arg, Dim sym)
 {
-    Counted *c = arg;
-    int64_t least, most;
+    struct { Ctx *cx; bool found; } *l = arg;
     Ox from;
     int axis;
-    dim_range(c->cx, sym, &least, &most);
-    c->data = c->data || (dim_origin(c->cx, sym, &from, &axis) && from->kind == OX_NODE);
-    c->negative = c->negative || least < 0;
+    l->found = l->found || (dim_origin(l->cx, sym, &from, &axis) && from->kind == OX_NODE);
     return NULL;
 }
 
-/* A size or count that no -i can tell: how many boxes were found. What is made of numbers that may be negative counts nothing,
- * though it may be 0 or more itself, as a remainder is. */
+/* A size or count that no -i can tell: how many boxes were found. */
 static bool is_count_of_data(Ctx *cx, Dim d)
 {
-    Counted c = { .cx = cx };
-    int64_t least, most;
-    if (dim_known(d, NULL))
+    struct { Ctx *cx; bool found; } l = { cx, false };
+    if (dim_known(d, NULL) || !dim_is_count(cx, d))
         return false;
-    dim_replace(cx, d, look_for_data, &c);
-    dim_range(cx, d, &least, &most);
-    return c.data && !c.negative && least >= 0;
+    dim_replace(cx, d, look_for_data, &l);
+    return l.found;
 }
 
 /* `a rel b` once such a count is 1 or more; the other side is a known number. */

@@ -127,6 +127,29 @@ void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
     *hi = r.hi;
 }
 
+/* Made of what is 0 or more? A quotient and a remainder are, only when what they divide is. */
+static bool counts(Dim e)
+{
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(e, one, &n);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < t[i].n; j++) {
+            Dim atom = t[i].atom[j];
+            bool divides = atom->kind == D_DIV || atom->kind == D_MOD;
+            if (dim_range_of(atom).lo < 0 || (divides && !counts(atom->of.arg[0])))
+                return false;
+        }
+    return true;
+}
+
+bool dim_is_count(Ctx *cx, Dim d)
+{
+    (void)cx;
+    Dim now = dim_now(d);
+    return dim_range_of(now).lo >= 0 && counts(now);
+}
+
 /* ---- proofs ----------------------------------------------------------------------------------------------- */
 
 /* e with the coefficient of one term changed by removing it: *rest = e - coef*atom, for a term that is one atom. */
