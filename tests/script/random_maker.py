@@ -542,7 +542,7 @@ class Maker:
         self.in_loop += 1
         if what == "while":
             n = self.fresh("w")
-            most = self.whole(env, 1) if self.r.random() < 0.5 else "3"
+            most = "%s %% 5" % self.whole(env, 1) if self.r.random() < 0.5 else "3"       # a trip may add to what it is
             if self.r.random() < 0.3:
                 head = "while True:\nif %s >= %s or (%s):\n    %s\n%s += 1" % (n, most, self.condition(env), "break", n)
             else:
@@ -555,12 +555,13 @@ class Maker:
             name, item = self.r.choice(lists), self.fresh("e")
             inner[item] = ("T", env[name][1])
             newly = name not in self.frozen
+            through = "list(%s)" % name if self.kinds & {"other", "nested"} else name       # another name of it may grow: no end
             self.frozen.add(name)
             if self.r.random() < 0.4:
                 inner[i] = ("I",)
-                head = "for %s, %s in enumerate(%s):" % (i, item, name)
+                head = "for %s, %s in enumerate(%s):" % (i, item, through)
             else:
-                head = "for %s in %s:" % (item, name)
+                head = "for %s in %s:" % (item, through)
             body = self.body(inner)
             if newly:
                 self.frozen.discard(name)
