@@ -1,18 +1,12 @@
 /* wire.c - writes the finished graph as an ONNX file (the protobuf wire format of onnx.proto).
  *
- * One idea: the same functions measure and write. The first walk has no sink: it adds up bytes and notes the length of each
- * nested message in one array, in the order in which messages open. The second walk writes, taking the lengths from that
- * array. So nothing is ever built in memory, and a weight is only a length until the kernel copies it (sink_copy) or, when
- * it is strided, gather() reads it piece by piece.
+ * One idea: the same functions measure and write. The first walk has no sink and only adds up lengths, the second writes them and the
+ * bytes (wire_put.c). So nothing is ever built in memory, weights least of all (wire_const.c).
  * Before both, wire_plan.c names every value and node.
  *
  * Does not: change the graph. What cannot be written as it stands is our own mistake (E_BUG), except a file over 2 GB. */
 #include "onnx/wire.h"
 #include "pt2onnx.h"
-
-#include <assert.h>
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian; so are all constants in memory");
 
 /* ---- what is where in onnx.proto ---- */
 
@@ -22,8 +16,6 @@ enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, 
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOC = 6, NODE_DOMAIN = 7, NODE_PROPS = 9 };
 enum { ATTR_F_NAME = 1, ATTR_F_F = 2, ATTR_F_I = 3, ATTR_F_S = 4, ATTR_F_T = 5, ATTR_F_G = 6, ATTR_F_FLOATS = 7, ATTR_F_INTS = 8,
        ATTR_F_STRINGS = 9, ATTR_F_TYPE_PROTO = 14, ATTR_F_KIND = 20 };
-enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
-enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 
 enum {
     IR_OF_FUNCTIONS = 8,            /* the first that has functions in a model */
@@ -32,8 +24,6 @@ enum {
     EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
     PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
     ALIGN = 64,                     /* of tensors in the data file that are not copied from a file */
-    ROOM = 16 << 20,                /* strided constants are gathered this many bytes at a time */
-    SMALL = 2048,                   /* constants up to this many bytes go through the buffer */
 };
 
 int onnx_ir_version(int opset)
@@ -45,248 +35,6 @@ int onnx_ir_version(int opset)
         if (opset >= first[i].opset)
             return first[i].ir;
     return 3;
-}
-
-/* ---- the writer ---- */
-
-static void flush(Wire *w)
-{
-    if (w->filled && !w->failed)
-        w->failed = !sink_write(w->cx, w->out, w->buf, w->filled);
-    w->filled = 0;
-}
-
-static void put_large(Wire *w, const void *p, size_t n)
-{
-    flush(w);
-    if (n > sizeof w->buf) {
-        w->failed = w->failed || !sink_write(w->cx, w->out, p, n);
-        return;
-    }
-    memcpy(w->buf, p, n);
-    w->filled = n;
-}
-
-/* A model is written in pieces of a few bytes, each of them twice. */
-static inline void put(Wire *w, const void *p, size_t n)
-{
-    if (!w->out) {
-        w->n += n;
-    } else if (n > sizeof w->buf - w->filled) {
-        put_large(w, p, n);
-    } else if (n) {
-        memcpy(w->buf + w->filled, p, n);
-        w->filled += n;
-    }
-}
-
-static size_t varint_size(uint64_t v)
-{
-    size_t n = 1;
-    for (; v > 0x7F; v >>= 7)
-        n++;
-    return n;
-}
-
-static void put_varint(Wire *w, uint64_t v)
-{
-    uint8_t b[10];
-    if (v <= 0x7F && w->out && w->filled < sizeof w->buf) {
-        w->buf[w->filled++] = (uint8_t)v;
-        return;
-    }
-    if (!w->out) {
-        w->n += varint_size(v);
-        return;
-    }
-    size_t n = 0;
-    for (; v > 0x7F; v >>= 7)
-        b[n++] = (uint8_t)(v | 0x80);
-    b[n++] = (uint8_t)v;
-    put(w, b, n);
-}
-
-static void put_tag(Wire *w, int field, int type) { put_varint(w, (uint64_t)field << 3 | (uint64_t)type); }
-
-static void put_int(Wire *w, int field, int64_t v)
-{
-    put_tag(w, field, WIRE_VARINT);
-    put_varint(w, (uint64_t)v);
-}
-
-static void put_float(Wire *w, int field, double v)
-{
-    float f = (float)v;                                     /* ONNX's float attributes are float32 */
-    put_tag(w, field, WIRE_FIXED32);
-    put(w, &f, sizeof f);
-}
-
-static void put_bytes(Wire *w, int field, const void *p, size_t n)
-{
-    put_tag(w, field, WIRE_LENGTH);
-    put_varint(w, n);
-    put(w, p, n);
-}
-
-static void put_text(Wire *w, int field, const char *s) { put_bytes(w, field, s, strlen(s)); }
-static void put_str(Wire *w, int field, Str s) { put_bytes(w, field, s->s, s->len); }
-
-/* A nested message: what is put between open and close is its body. */
-typedef struct Msg { int field; size_t slot; uint64_t outer; } Msg;
-
-static Msg open_msg(Wire *w, int field)
-{
-    Msg m = { .field = field, .slot = w->size.n, .outer = w->n };
-    if (!w->out) {
-        vec_push(w->cx, &w->size, 0);
-        w->n = 0;
-    } else {
-        put_tag(w, field, WIRE_LENGTH);
-        put_varint(w, w->size.at[w->next++]);
-    }
-    return m;
-}
-
-static void close_msg(Wire *w, Msg m)
-{
-    if (w->out)
-        return;
-    uint64_t body = w->n;
-    if (m.slot < w->size.n)
-        w->size.at[m.slot] = body;
-    w->n = m.outer + varint_size((uint64_t)m.field << 3) + varint_size(body) + body;
-}
-
-static void put_prop(Wire *w, int field, Str key, Str value)
-{
-    Msg m = open_msg(w, field);
-    put_str(w, 1, key);
-    put_str(w, 2, value);
-    close_msg(w, m);
-}
-
-/* ---- constants ---- */
-
-static uint64_t const_bytes(const Const *k) { return dtype_bytes(k->dtype, (uint64_t)const_numel(k)); }
-
-/* A strided constant, its first axes in as many pieces as make it fit the room. */
-static bool put_strided(Wire *w, const Const *k, uint8_t *room)
-{
-    int64_t dims[MAX_RANK], size = (int64_t)dtype_size(k->dtype), row = size;
-    for (int a = 1; a < k->rank; a++)
-        row *= k->dims[a];                                  /* cannot overflow: the whole has been measured */
-    int64_t most = row > ROOM ? 1 : ROOM / row;
-    Const part = *k;
-    for (int64_t i = 0; i < k->dims[0] && !w->failed; i += most) {
-        part.bytes.off = k->bytes.off + (uint64_t)(i * k->strides[0] * size);
-        part.bytes.len = k->bytes.len - (uint64_t)(i * k->strides[0] * size);
-        if (row > ROOM) {
-            part.rank = k->rank - 1;
-            part.dims = k->dims + 1;
-            part.strides = k->strides + 1;
-            w->failed = !put_strided(w, &part, room);
-            continue;
-        }
-        memcpy(dims, k->dims, (size_t)k->rank * sizeof *dims);
-        dims[0] = k->dims[0] - i < most ? k->dims[0] - i : most;
-        part.dims = dims;
-        w->failed = !const_read(w->cx, &part, room);
-        put(w, room, w->failed ? 0 : (size_t)(dims[0] * row));
-    }
-    return !w->failed;
-}
-
-/* Sources that cannot be read here and there (inflated, computed) are read whole. */
-static bool gather(Wire *w, const Const *k)
-{
-    int64_t last = 0;
-    for (int a = 0; a < k->rank; a++)
-        if (k->strides[a] < 0 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
-            return fail(w->cx, E_BUG, "a constant with this layout reached the writer");
-        else
-            last += (k->dims[a] - 1) * k->strides[a];
-    ArenaMark mark = arena_mark(w->cx->run);
-    Const whole = *k;
-    if (k->bytes.src->kind != SRC_FILE && k->bytes.src->kind != SRC_MEMORY) {
-        uint64_t span = ((uint64_t)last + 1) * dtype_size(k->dtype);
-        uint8_t *all = new_array(w->cx, uint8_t, span);
-        if (!all || !bytes_read(w->cx, k->bytes, 0, all, (size_t)span))
-            return false;
-        whole.bytes = (Bytes){ source_memory(w->cx, all, span), 0, span };
-    }
-    uint64_t size = const_bytes(k) < ROOM ? const_bytes(k) : ROOM;
-    uint8_t *room = room_take(w->cx, size);
-    bool ok = room ? put_strided(w, &whole, room) : fail(w->cx, E_MEMORY, "out of memory");
-    if (room)
-        room_give(w->cx, room, size);
-    arena_reset(w->cx->run, mark);
-    return ok;
-}
-
-/* The elements, straight to a sink: the kernel copies what is contiguous. */
-static void put_elements(Wire *w, const Const *k)
-{
-    uint64_t size = const_bytes(k);
-    if (!w->out) {
-        w->n += size;
-        return;
-    }
-    if (size == 0)
-        return;
-    if (!const_contiguous(k)) {
-        w->failed = w->failed || !gather(w, k);
-        return;
-    }
-    if (size <= SMALL) {                                    /* 10,000 small ones are not worth a system call each */
-        uint8_t data[SMALL];
-        w->failed = w->failed || !bytes_read(w->cx, k->bytes, 0, data, (size_t)size);
-        put(w, data, (size_t)size);
-        return;
-    }
-    flush(w);
-    w->failed = w->failed || !sink_copy(w->cx, w->out, (Bytes){ k->bytes.src, k->bytes.off, size });
-}
-
-static void put_external(Wire *w, const Init *init)
-{
-    Ctx *cx = w->cx;
-    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "location"), w->data_name);
-    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "offset"), str_fmt(cx, "%llu", (unsigned long long)init->offset));
-    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "length"), str_fmt(cx, "%llu", (unsigned long long)init->size));
-    put_int(w, TENSOR_LOCATION, 1);
-}
-
-/* A constant of strings holds one Str an element (onnx.h). */
-static void put_strings(Wire *w, const Const *k)
-{
-    assert(const_contiguous(k));
-    for (int64_t i = 0, n = const_numel(k); i < n; i++) {
-        Str s = NULL;
-        if (!bytes_read(w->cx, k->bytes, (uint64_t)i * sizeof s, &s, sizeof s))
-            return;
-        put_str(w, TENSOR_STRINGS, s);
-    }
-}
-
-/* TensorProto. init: where an initializer's bytes go; NULL for an attribute's tensor, which stays in place. */
-static void put_tensor(Wire *w, int field, const Const *k, Str name, const Init *init)
-{
-    Msg m = open_msg(w, field);
-    for (int a = 0; a < k->rank; a++)
-        put_int(w, TENSOR_DIMS, k->dims[a]);
-    put_int(w, TENSOR_DTYPE, k->dtype);
-    if (name)
-        put_str(w, TENSOR_NAME, name);
-    if (k->dtype == DT_STRING) {
-        put_strings(w, k);
-    } else if (init && init->external) {
-        put_external(w, init);
-    } else {
-        put_tag(w, TENSOR_RAW, WIRE_LENGTH);
-        put_varint(w, const_bytes(k));
-        put_elements(w, k);
-    }
-    close_msg(w, m);
 }
 
 /* ---- types ---- */
@@ -695,12 +443,12 @@ static bool write_data(Wire *w, Sink *data)
         const Init *init = &w->inits.at[i];
         if (!init->external)
             continue;
-        flush(w);
+        wire_flush(w);
         w->failed = w->failed || !sink_pad(w->cx, data, start + init->offset - data->at);
         put_elements(w, init->v->k);
         tell_progress(w->cx, "writing weights", (double)(i + 1) / (double)w->inits.n);
     }
-    flush(w);
+    wire_flush(w);
     w->out = model;
     return !w->failed;
 }
@@ -757,7 +505,7 @@ bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
     if (data && !write_data(w, data))
         return false;
     put_model(w, g);
-    flush(w);
+    wire_flush(w);
     if (w->failed || ctx_failed(cx))
         return false;
     return out->at - start == size || fail(cx, E_BUG, "wrote %llu bytes, measured %llu",

@@ -1,5 +1,4 @@
-/* wire.h - what is written, once it is decided: names, and the constants in use. Made by wire_plan.c, written by wire.c; nobody else
- * includes it. */
+/* wire.h - writing ONNX files: what wire_plan.c, wire.c, wire_const.c and wire_put.c share. Nobody else includes it. */
 #ifndef PT2ONNX_ONNX_WIRE_H
 #define PT2ONNX_ONNX_WIRE_H
 
@@ -10,6 +9,7 @@
 typedef struct Init { Ox v; bool external, is_node; const Node *user; uint64_t offset, size; } Init;
 typedef struct NodeProps { Str source, module, type; } NodeProps;
 
+/* What is written, once it is decided: names, and the constants in use. */
 typedef struct Wire {
     Ctx *cx;
     const ModelInfo *info;
@@ -47,9 +47,40 @@ static inline bool type_is_known(Type t)
     return t && t->dtype != DT_NONE;
 }
 
+/* ---- wire_plan.c: what is decided before a byte is written ---- */
+
 /* Ids, constants and names of the finished graph; NULL after an error. */
 Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info);
 /* The body of a custom node that is a function of the model; or NULL. */
 const Graph *wire_function_body(const Node *n);
+
+/* ---- wire_put.c: fields and nested messages ---- */
+
+enum { WIRE_VARINT = 0, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
+
+/* What is buffered goes to the sink. */
+void wire_flush(Wire *w);
+void put_raw(Wire *w, const void *p, size_t n);
+void put_varint(Wire *w, uint64_t v);
+void put_tag(Wire *w, int field, int type);
+void put_int(Wire *w, int field, int64_t v);
+void put_float(Wire *w, int field, double v);
+void put_text(Wire *w, int field, const char *s);
+void put_str(Wire *w, int field, Str s);
+
+/* A nested message: what is put between open and close is its body. */
+typedef struct Msg { int field; size_t slot; uint64_t outer; } Msg;
+Msg open_msg(Wire *w, int field);
+void close_msg(Wire *w, Msg m);
+/* A message of two texts: StringStringEntryProto. */
+void put_prop(Wire *w, int field, Str key, Str value);
+
+/* ---- wire_const.c: constants ---- */
+
+static inline uint64_t const_bytes(const Const *k) { return dtype_bytes(k->dtype, (uint64_t)const_numel(k)); }
+/* The elements, straight to a sink: the kernel copies what is contiguous. */
+void put_elements(Wire *w, const Const *k);
+/* TensorProto. init: where an initializer's bytes go; NULL for an attribute's tensor, which stays in place. */
+void put_tensor(Wire *w, int field, const Const *k, Str name, const Init *init);
 
 #endif
