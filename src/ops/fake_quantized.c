@@ -1,5 +1,6 @@
 /* fake_quantized.c - quantisation said with tensors alone: aten::fake_quantize_* of quantisation-aware training, and
- * quantized_decomposed::* of torch.export's quantisation. Tensors with a scale of their own are in quantized.c.
+ * quantized_decomposed::* of torch.export's quantisation. Those that make their scale from what they have seen are in observed.c, tensors with a
+ * scale of their own in quantized.c.
  *
  * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a Clip between for a narrower
  * range; everything else is the formula. PyTorch multiplies by the reciprocal of the scale where ONNX divides: a number that
@@ -146,6 +147,16 @@ static Ox within_range(Op *op, Ox x, const Steps *s)
     return ox(op, "And", above, below);
 }
 
+Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most, Ox *within)
+{
+    Steps s = { scale, zero_point, axis, least, most, type_for(least, most) };
+    if (!quantisable(op, x, &s))
+        return POISON;
+    if (within)
+        *within = within_range(op, x, &s);
+    return fake_quantized(op, x, &s);
+}
+
 /* -> the tensor, and the mask of what was not cut off */
 static Value lower_fake_quantize_cachemask(Op *op)
 {
@@ -205,10 +216,6 @@ static Ox lower_decomposed_fake_quant(Op *op)
     return from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s), &s);
 }
 
-#define OBSERVED(name, marks, ret) REFUSE("it makes its scale anew from the range that it has observed: save the model after convert, or with FakeQuantize for FusedMovingAvgObsFakeQuantize", \
-    "aten::" name "(Tensor self, Tensor observer_on, Tensor fake_quant_on, " marks ", float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> " ret)
-#define WRITTEN "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point"
-#define RETURNED "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point"
 #define FAKE(line)         FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
 #define QD "quantized_decomposed::"
 #define RANGE "int quant_min, int quant_max, ScalarType dtype"
@@ -226,8 +233,6 @@ const OpRow ops_fake_quantized[] = {
     FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
     FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN, QD "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE ") -> Tensor"),
     FAMILY(lower_decomposed_dequantize, 1, NULL, PLAIN, QD "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
-    OBSERVED("fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor"), OBSERVED("_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)"),
-    OBSERVED("_fused_moving_avg_obs_fq_helper_functional", RETURNED, "(Tensor output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)"),
     LOWER(lower_decomposed_fake_quant, NULL, PLAIN, QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor"),
     OPS_END
 };

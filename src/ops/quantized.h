@@ -18,6 +18,10 @@ Ox along_axis(Op *op, Ox p, int axis, int rank);
 /* What bytes that hold two numbers of 4 bits each say, as floats; the last axis becomes twice as long. */
 Ox four_bits(Op *op, Ox bytes);
 
+/* x as it comes back from the steps of a scale for all of it (axis -1) or for each index of an axis; zero_point is int32.
+ * *within, unless NULL: what was not cut off (fake_quantized.c). */
+Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most, Ox *within);
+
 /* Another operator on these, as one tensor. */
 Ox called(Op *op, const char *name, const Value *args, size_t n);
 /* y with the scale and zero point of these arguments, stored as `like` is. */

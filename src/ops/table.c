@@ -58,6 +58,7 @@
     ROWS(quantized_layers) \
     ROWS(quantized_blocks) \
     ROWS_AND_RULES(fake_quantized) \
+    ROWS(observed) \
     ROWS(prepacked) \
     ROWS(rnn) \
     ROWS(packed) \

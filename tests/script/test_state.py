@@ -432,3 +432,26 @@ def test_state_of_none_is_dropped_or_refused(tmp_path):
     said = oracle.converted(path, tmp_path / "model.onnx", *ROWS, "--state=constant").stderr
     assert "the update of context" in said and not state_of(tmp_path / "model.onnx")
     assert "the model changes its own state" in refused(Context(), tmp_path, *ROWS, "--state=refuse")
+
+
+def quantised_in_training(observes):
+    """A layer of quantisation-aware training, run once and saved without convert."""
+    torch.manual_seed(6)
+    quantiser = torch.ao.quantization.FusedMovingAvgObsFakeQuantize
+    of_channels = {"observer": torch.ao.quantization.MovingAveragePerChannelMinMaxObserver, "quant_min": -128, "quant_max": 127, "dtype": torch.qint8,
+                   "qscheme": torch.per_channel_symmetric}
+    model = torch.ao.nn.qat.Linear(3, 4, qconfig=torch.ao.quantization.QConfig(quantiser, quantiser.with_args(**of_channels)))
+    model = nn.Sequential(quantiser(averaging_constant=0.25), model).train()
+    model(torch.rand(2, 3))
+    if not observes:
+        model.apply(torch.ao.quantization.disable_observer)
+    return model.eval()
+
+
+@pytest.mark.parametrize("opset", [13, 18])
+def test_a_range_that_quantisation_observes(opset, tmp_path):
+    _, pairs = steps(save(quantised_in_training(True), tmp_path), tmp_path, rows(2, 3, 1, 5), (*ROWS, "--opset", str(opset)))
+    assert set(pairs) >= {"0.activation_post_process.min_val", "0.activation_post_process.max_val"} and len(pairs) == 4
+    _, pairs = steps(save(quantised_in_training(False), tmp_path), tmp_path, rows(2, 3), (*ROWS, "--opset", str(opset)))
+    assert not pairs
+    assert [n.op_type for n in onnx.load(str(tmp_path / "model.onnx")).graph.node][:2] == ["QuantizeLinear", "DequantizeLinear"]
