@@ -1,8 +1,8 @@
 /* legalise.c - the newest form taken down to the target opset.
  *
- * Three ways, tried in this order for each node: a rule of legal.rules, a function of legal_ops below, or the change of
- * form that onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is itself legalised.
- * Last come types: exact casts where the target's signature, or ONNX Runtime's kernel, does not take one (types.c).
+ * Three ways, tried in this order for each node: a rule of legal.rules; a function of legal_ops below, also where the rule has nothing to say of
+ * these types; or the change of form that onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is itself
+ * legalised. Last come types: exact casts where the target's signature, or ONNX Runtime's kernel, does not take one (types.c).
  * What an older opset cannot say at all is refused with the opset that could; all refusals are told, not only the first. */
 #include "tidy/internal.h"
 
@@ -288,6 +288,27 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
     return REFUSED;
 }
 
+/* Mod of floats before 10: long division in float64. While a quotient is below 2^28 its whole part is right, and so is what that times b leaves
+ * of a; so first b times 2^(28 k) is taken out, for the largest k that a type has quotients for. What is not finite gives no number, but b. */
+static Verdict legal_mod(Legal *l, Node *n, Ox *out)
+{
+    (void)l;
+    Graph *g = n->graph;
+    DType t = ox_dtype(n->in[0]);
+    if (t != DT_FLOAT && t != DT_FLOAT16)
+        return AS_IT_IS;
+    Ox a = ox_cast(g, n->in[0], DT_DOUBLE), b = ox_cast(g, n->in[1], DT_DOUBLE), rest = a;
+    for (int k = t == DT_FLOAT ? 9 : 1; k >= 0; k--) {                  /* quotients: 2^277 in float32, 2^40 in float16 */
+        Ox by = k ? ox_g(g, "Mul", b, ox_number(g, DT_DOUBLE, ldexp(1, 28 * k))) : b, quotient = ox_g(g, "Div", rest, by);
+        Ox size = ox_g(g, "Abs", quotient), down = ox_g(g, "Floor", size), sign = ox_g(g, "Sign", quotient);
+        Ox whole = ox_g(g, "Mul", down, sign), taken = ox_g(g, "Mul", whole, by);
+        rest = ox_g(g, "Sub", rest, taken);
+    }
+    Ox infinite = ox_g(g, "IsInf", b), left = ox_g(g, "Where", infinite, a, rest);
+    out[0] = ox_cast(g, left, t);
+    return CHANGED;
+}
+
 /* IsInf before 10: beyond the largest number of its type. */
 static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
 {
@@ -371,6 +392,7 @@ static const LegalOp legal_ops[] = {
     { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
     { "Min", 12, legal_extreme },
+    { "Mod", 10, legal_mod },
     { "Mul", ONNX_LAST_TARGET + 1, legal_mul },
     { "Pad", 11, legal_pad },
     { "Pow", 12, legal_pow },
@@ -444,8 +466,9 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
     const LegalOp *op = map_get(&l->ops, n->name);
     bool too_new = r && l->target < r->before, stuck = r && l->ort && !runs_somehow(n, l->target);
     bool inexact = loses_digits(n);
-    if (too_new || stuck || (r && inexact))
-        return by_rule(l, n, r, out);
+    Verdict v = too_new || stuck || (r && inexact) ? by_rule(l, n, r, out) : AS_IT_IS;
+    if (v != AS_IT_IS)
+        return v;
     if (l->ort && !runs_somehow(n, l->target) && (out[0] = double_form(n)))
         return CHANGED;
     return op && (l->target < op->before || inexact) ? op->fn(l, n, out) : AS_IT_IS;
