@@ -64,14 +64,16 @@ static Ox lower_isin(Op *op)
 
 static Ox nothing_of_ints(Op *op) { return ox_ints(op->g, NULL, 0); }
 
+/* ONNX's Unique and Compress take no bfloat16: as floats, which hold the same numbers. */
+static Ox widened(Op *op, Ox x) { return ox_dtype(x) == DT_BFLOAT16 ? ox_cast(op->g, x, DT_FLOAT) : x; }
+
 /* values, inverse, counts; axis -1: of the flattened tensor */
 static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
 {
-    bool narrow = ox_dtype(x) == DT_BOOL;
-    Ox made[4];
-    if (!ox_make_n(op->g, "Unique", INPUTS(narrow ? ox_cast(op->g, x, DT_INT8) : x), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)), made, 4))
+    Ox made[4], held = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : widened(op, x);
+    if (!ox_make_n(op->g, "Unique", INPUTS(held), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)), made, 4))
         return false;
-    out[0] = narrow ? ox_cast(op->g, made[0], DT_BOOL) : made[0];
+    out[0] = ox_cast(op->g, made[0], ox_dtype(x));
     out[1] = axis < 0 ? reshape_to(op, made[2], x->type->dim, ox_rank(x)) : made[2];
     out[2] = made[3];
     return true;
@@ -131,7 +133,10 @@ static Ox starts_run(Op *op, Ox x, int axis)
 
 static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 {
-    Ox starts = starts_run(op, x, axis), none = nothing_of_ints(op), out[3] = { ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis)), none, none };
+    DType t = ox_dtype(x);
+    x = widened(op, x);
+    Ox starts = starts_run(op, x, axis), none = nothing_of_ints(op), first = ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis));
+    Ox out[3] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON, none, none };
     if (inverse) {
         Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON, along = ox_int(op->g, 0), one = ox_int(op->g, 1);
         Ox sum = ox(op, "CumSum", number, along);
