@@ -414,6 +414,18 @@ static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt
     return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n, s && (n > 1 || s->unpack));
 }
 
+/* A node of a custom domain, or what a user's rule says, only gives results: an operator that is there for what it writes would be lost. */
+static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
+{
+    bool gives_nothing = s && s->kind == S_EXPR;
+    if ((!e->writes && !gives_nothing) || !op_only_gives(ev->cx, e->op))
+        return false;
+    fail(ev->cx, E_UNSUPPORTED, "%s %s, which neither a node nor a rule can", e->op->s,
+         e->writes ? "writes to its arguments" : "gives nothing, so it writes to its arguments or acts outside of the model");
+    fail_hint(ev->cx, "let %s return what it writes, and the program use that", e->op->s);
+    return true;
+}
+
 /* `x is None` of what the running model decides, and x once that has been asked. */
 static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
@@ -467,7 +479,10 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     BuiltinResult r = builtin_call(ev, e->op, args, n, out);
     if (r != BUILTIN_NOT_MINE)
         return r == BUILTIN_DONE && !ctx_failed(ev->cx);
-    if (ev->cx->opt && ev->cx->opt->unknown_custom && !op_exists(ev->cx, e->op)) {
+    bool exists = op_exists(ev->cx, e->op), custom = !exists && ev->cx->opt && ev->cx->opt->unknown_custom;
+    if ((exists || custom) && loses_writes(ev, e, recorded))
+        return false;
+    if (custom) {
         *out = call_unknown(ev, e, args, recorded);
         return !ctx_failed(ev->cx);
     }

@@ -294,7 +294,7 @@ static Flow run_kind(Eval *ev, const Stmt *s)
 {
     Value ignored;
     switch (s->kind) {
-    case S_EXPR: return done(ev, eval_expr(ev, s->value, &ignored));
+    case S_EXPR: return done(ev, s->value->kind == X_OP ? eval_op(ev, s->value, s, &ignored) : eval_expr(ev, s->value, &ignored));
     case S_ASSIGN: return done(ev, assign(ev, s));
     case S_SET_ATTR: return done(ev, set_attr(ev, s));
     case S_RETURN: return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);

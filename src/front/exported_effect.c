@@ -175,6 +175,7 @@ static bool write_functionalized(ExScope *s, ExNode *n)
         fail_hint(s->x->cx, "save the program as torch.export.export gives it, before run_decompositions");
         return false;
     }
+    op->writes = bases->n > 0;
     size_t own = r.targets.slot.n - bases->n;
     if (!copy_bases(s, bases, &copies) || !written_args(s, n, &copies, op))
         return false;

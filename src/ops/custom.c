@@ -100,6 +100,8 @@ static Type assumed_type(Passed *p)
 static Value passed_through(Passed *p, const Type *expect, size_t n_out, bool as_tuple)
 {
     const char *sep = strstr(p->name->s, "::");
+    if (!str_starts(p->name, "aten::"))
+        note(p->cx, NOTE_ASSUMED, "%s writes to none of its arguments", p->name->s);
     Type *types = new_array(p->cx, Type, n_out);
     Ox *out = new_array(p->cx, Ox, n_out);
     Value *v = new_array(p->cx, Value, n_out);

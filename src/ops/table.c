@@ -240,6 +240,13 @@ bool op_exists(Ctx *cx, Str name)
     return table_resolve(cx, name, &form) != NULL;
 }
 
+bool op_only_gives(Ctx *cx, Str name)
+{
+    CallForm form;
+    Entry *e = table_resolve(cx, name, &form);
+    return !e || (form == FORM_PLAIN && !e->callback && e->at.n > 0 && e->at.at[0].rule && e->at.at[0].rule->users);
+}
+
 const char *op_refused(Ctx *cx, Str name)
 {
     CallForm form;

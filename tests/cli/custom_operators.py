@@ -13,6 +13,7 @@ OPERATORS = [
     ("two(Tensor x, Tensor? mask, Tensor[] more, int k) -> (Tensor, Tensor)", lambda x, mask, more, k: (x + k, (x * 2).to(torch.int64))),
     ("each(Tensor x, int n) -> Tensor[]", lambda x, n: [x + i for i in range(n)]),
     ("fill_(Tensor(a!) x) -> Tensor(a!)", lambda x: x),
+    ("count(Tensor(a!) x) -> ()", lambda x: None),
 ]
 SOURCE = '''
 import torch
@@ -35,6 +36,12 @@ class Sums(torch.nn.Module):
 class Writes(torch.nn.Module):
     def forward(self, x, y):
         return torch.ops.mylib.fill_(x), y
+
+class Counts(torch.nn.Module):
+    def forward(self, x, y):
+        x = x * 2
+        torch.ops.mylib.count(x)
+        return x + y
 '''
 
 
@@ -52,7 +59,9 @@ def main():
     for name, model in (("custom", "Model"), ("custom_lists", "Lists"), ("custom_sums", "Sums")):
         program = torch.export.export(names[model]().eval(), (torch.rand(2, 3), torch.rand(2, 3)), dynamic_shapes=({0: size}, {0: size}))
         torch.export.save(program, os.path.join(FILES, name + ".pt2"))
-    for name, model in (("custom", "Model"), ("custom_writes", "Writes")):
+    program = torch.export.export(names["Counts"]().eval(), (torch.rand(2, 3), torch.rand(2, 3))).run_decompositions()
+    torch.export.save(program, os.path.join(FILES, "custom_counts.pt2"))
+    for name, model in (("custom", "Model"), ("custom_writes", "Writes"), ("custom_counts", "Counts")):
         torch.jit.script(names[model]().eval()).save(os.path.join(FILES, name + ".pt"))
 
 

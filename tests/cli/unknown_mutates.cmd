@@ -1,0 +1,1 @@
+pt2onnx custom_counts.pt2 --unknown=custom
