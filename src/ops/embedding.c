@@ -1,5 +1,7 @@
-/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8 and 4 bits; one_hot. */
+/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8, 4 and 2 bits; one_hot. */
 #include "ops/quantized.h"
+
+#include <math.h>
 
 static Ox lower_embedding(Op *op)
 {
@@ -101,12 +103,16 @@ static Value lower_embedding_bag(Op *op)
     return val_ok(out[0]) ? val_tuple(op->cx, out, COUNT(out)) : out[0];
 }
 
-/* ---- tables of 8 and 4 bits ----
+/* ---- tables of 8, 4 and 2 bits ----
  *
  * What PyTorch packs a table into is what it saved: (1, [weight], [], [bits]) in a file. The table stays as small as it is: indices pick integers, and the scale and
  * bias (-zero_point * scale) of their rows. Its kernel for 4 bits keeps both in float16. */
 
-typedef struct Table { Ox steps /* [rows, dim]; of 4 bits bytes of two */, scale, bias /* [rows, 1] */; bool halves; } Table;
+typedef struct Table {
+    Ox steps /* [rows, dim]; of 4 bits bytes of two */, scale, bias /* [rows, 1] */;
+    bool halves;
+    Ox bytes;                           /* or all of it, [rows, bytes]: see rows_of_bytes */
+} Table;
 
 static bool is_table(Value v) { return v.tag == V_TENSOR && v.t->kind == QUANT && v.t->quant && v.t->quant->axis == 0; }
 
@@ -129,9 +135,62 @@ static Value lower_table_unpack(Op *op) { return saved_table(op, "W_prepack"); }
 
 static Ox through_half(Op *op, Ox x) { return ox_ok(x) ? ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT) : x; }
 
+/* Floats of their bytes, [.., size] -> [.., 1]: 2 of float16, 4 of float32. The bits over the fraction's number a power of two. */
+static Ox floats_of_bytes(Op *op, Ox bytes, int size)
+{
+    static const int64_t weigh[] = { 1, 1 << 8, 1 << 16, 1 << 24 };
+    int fraction = size == 2 ? 10 : 23, exponents = size == 2 ? 1 << 5 : 1 << 8, bias = exponents / 2 - 1 + fraction;
+    float unit[512], leading[512];
+    for (int i = 0; i < 2 * exponents; i++) {
+        int e = i % exponents;
+        unit[i] = (i < exponents ? 1 : -1) * (e == exponents - 1 ? INFINITY : ldexpf(1, (e ? e : 1) - bias));
+        leading[i] = e ? (float)(1 << fraction) : 0;
+    }
+    const int64_t count = 2 * exponents;
+    Ox units = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, unit)), ones = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, leading));
+    Ox weights = ox_ints(op->g, weigh, (size_t)size), all = ox_int(op->g, 1 << fraction);
+    if (!ox_ok(bytes) || !ox_ok(units) || !ox_ok(ones))
+        return POISON;
+    Axes last = { .at = { ox_rank(bytes) - 1 }, .n = 1 };
+    Ox word = reduce(op, "ReduceSum", ox(op, "Mul", ox_cast(op->g, bytes, DT_INT64), weights), &last, true);
+    Ox low = ox(op, "Mod", word, all), high = ox(op, "Div", word, all), unit_of = ox(op, "Gather", units, high), leads = ox(op, "Gather", ones, high);
+    if (!ox_ok(low) || !ox_ok(leads))
+        return POISON;
+    Ox rest = ox_cast(op->g, low, DT_FLOAT), x = ox(op, "Mul", ox(op, "Add", leads, rest), unit_of);
+    Ox infinite = ox(op, "IsInf", x), some = ox(op, "Greater", rest, number_like(op, 0, rest)), no_number = ox(op, "And", infinite, some);
+    return ox(op, "Where", no_number, number_like(op, NAN, x), x);
+}
+
+/* Rows of numbers of 8, 4 or 2 bits, then scale and bias: their bytes as float32, or as float16 where the numbers are narrow. */
+static Ox rows_of_bytes(Op *op, Ox rows, int bits)
+{
+    int rank, size = bits == 8 ? 4 : 2;
+    if (!need_rank(op, rows, 2, &rank))
+        return POISON;
+    if (rank < 2 || ox_dtype(rows) != DT_UINT8)
+        return op_fail(op, E_VALUE, "it expects rows of bytes");
+    Dim end = ox_dim(rows, rank - 1), bias_at = dim_sub(op->cx, end, dim_int(op->cx, size)), scale_at = dim_sub(op->cx, bias_at, dim_int(op->cx, size));
+    if (dim_le(op->cx, dim_int(op->cx, 0), scale_at) == NO)
+        return op_fail(op, E_VALUE, "rows that are too short for their scale");
+    Ox numbers = slice_axis(op, rows, rank - 1, dim_int(op->cx, 0), scale_at, 1);
+    Ox scale = floats_of_bytes(op, slice_axis(op, rows, rank - 1, scale_at, bias_at, 1), size);
+    Ox bias = floats_of_bytes(op, slice_axis(op, rows, rank - 1, bias_at, end, 1), size);
+    if (!ox_ok(numbers) || !ox_ok(scale) || !ox_ok(bias))
+        return POISON;
+    Ox x = bits == 8 ? ox_cast(op->g, numbers, DT_FLOAT) : taken_apart(op, numbers, bits);
+    return ox(op, "Add", ox(op, "Mul", x, scale), bias);
+}
+
+static Ox lower_table_of_bytes(Op *op) { return rows_of_bytes(op, arg(op, "weight"), (int)op->row->datum); }
+
 /* row->datum: bits */
 static bool table_of(Op *op, Table *t)
 {
+    if (arg_value(op, "weight").tag == V_TENSOR) {
+        t->bytes = arg(op, "weight");
+        return ox_ok(t->bytes);
+    }
+    t->bytes = NULL;
     Value w = saved_table(op, "weight");
     if (!val_ok(w))
         return false;
@@ -154,6 +213,8 @@ static bool table_of(Op *op, Table *t)
 
 static Ox table_rows(Op *op, const Table *t, Ox indices)
 {
+    if (t->bytes)
+        return rows_of_bytes(op, ox_with(op, "Gather", INPUTS(t->bytes, indices), INT("axis", 0)), (int)op->row->datum);
     Ox steps = ox_with(op, "Gather", INPUTS(t->steps, indices), INT("axis", 0)), scale = ox_with(op, "Gather", INPUTS(t->scale, indices), INT("axis", 0));
     Ox bias = ox_with(op, "Gather", INPUTS(t->bias, indices), INT("axis", 0));
     if (!ox_ok(steps) || !ox_ok(bias))
@@ -170,8 +231,28 @@ static Ox lower_quantized_embedding(Op *op)
     return need_rank(op, indices, 1, &rank) && table_of(op, &t) ? table_rows(op, &t, indices) : POISON;
 }
 
-/* Each row of the indices is a bag. */
-static Ox bags_of_one_size(Op *op, const Table *t, Ox indices)
+/* Of a table of which rows were pruned: where the others lie, and which of the indices are of others (*kept; NULL: nothing was pruned). */
+static bool unpruned(Op *op, Ox *indices, Ox *kept)
+{
+    double only;
+    *kept = NULL;
+    if (!arg_bool(op, "pruned_weights"))
+        return true;
+    Ox mapping = arg_opt(op, "compressed_indices_mapping");
+    if (!mapping)
+        return fail(op->cx, E_VALUE, "a table of which rows were pruned needs compressed_indices_mapping");
+    if (!ox_ok(mapping) || ox_rank(mapping) != 1 || dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN)
+        return op_refuse(op, "a mapping of which nobody knows whether it is a single 0: that stands for none"), false;
+    if (ox_known_scalar(op->g, mapping, &only) && only == 0)
+        return true;
+    Ox least = ox_int(op->g, 0), row = ox_with(op, "Gather", INPUTS(ox_cast(op->g, mapping, DT_INT64), *indices), INT("axis", 0));
+    *kept = ox(op, "GreaterOrEqual", row, least);
+    *indices = ox(op, "Max", row, least);
+    return ox_ok(*indices);
+}
+
+/* Each row of the indices is a bag. kept: see unpruned. */
+static Ox bags_of_one_size(Op *op, const Table *t, Ox indices, Ox kept)
 {
     if (arg_given(op, "offsets"))
         return op_fail(op, E_VALUE, "input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.");
@@ -181,6 +262,8 @@ static Ox bags_of_one_size(Op *op, const Table *t, Ox indices)
     Ox rows = table_rows(op, t, indices), factor = arg_opt(op, "per_sample_weights");
     if (factor)
         rows = ox(op, "Mul", rows, unsqueeze_axis(op, reshape_to(op, factor, indices->type->dim, 2), 2));
+    if (kept)
+        rows = ox(op, "Where", unsqueeze_axis(op, kept, 2), rows, number_like(op, 0, rows));
     return reduce(op, "ReduceSum", rows, &second, false);
 }
 
@@ -190,16 +273,19 @@ static Ox lower_quantized_bag(Op *op)
     Table t;
     Bags b = { 0 };
     int rank;
-    Ox indices = arg_typed(op, "indices", DT_INT64);
+    Ox indices = arg_typed(op, "indices", DT_INT64), kept;
     if (!need_rank(op, indices, 1, &rank) || !table_of(op, &t))
         return POISON;
-    if (arg_bool(op, "pruned_weights"))
-        return op_refuse(op, "a table of which rows were pruned");
+    if (!unpruned(op, &indices, &kept))
+        return POISON;
     if (rank == 2)
-        return bags_of_one_size(op, &t, indices);
+        return bags_of_one_size(op, &t, indices, kept);
     if (!arg_given(op, "offsets"))
         return op_fail(op, E_VALUE, "it expects offsets to be set for 1D indices.");
-    return bags_of(op, NULL, &b) ? bag_vectors(op, &b, table_rows(op, &t, b.indices), BAG_SUM) : POISON;
+    if (!bags_of(op, NULL, &b))
+        return POISON;
+    b.kept = b.kept && kept ? ox(op, "And", b.kept, kept) : kept ? kept : b.kept;
+    return bag_vectors(op, &b, table_rows(op, &t, indices), BAG_SUM);
 }
 
 /* ---- one_hot ---- */
@@ -228,11 +314,12 @@ static Ox lower_one_hot(Op *op)
 #define BAG_ARGS "Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
     "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor"
 #define TABLE_BAG(bits, name) FAMILY(lower_quantized_bag, bits, NULL, PLAIN | QUANT, "quantized::" name "(" PACKED_TABLE " weight, " BAG_ARGS)
-/* Before packed parameters were objects: a tensor of bytes. */
-#define IN_BYTES(name, args) REFUSE("its rows hold their scale as the bytes of a float, which are not taken apart: save the model with nn.quantized.EmbeddingBag", "quantized::embedding_bag_" name args)
-#define IN_BYTES_OF(bits, more) \
-    IN_BYTES(bits "_prepack", "(Tensor weight" more ") -> Tensor"), IN_BYTES(bits "_prepack_with_rowwise_min_max", "(Tensor weight, Tensor rowwise_min_max" more ") -> Tensor"), \
-    IN_BYTES(bits "_unpack", "(Tensor weight) -> Tensor"), IN_BYTES(bits "_rowwise_offsets", "(Tensor weight, " BAG_ARGS)
+/* A tensor of bytes is the table: what was packed before the model was saved. */
+#define IN_BYTES(name, more) REFUSE("it takes floats apart into bytes: pack the table before the model is saved", "quantized::embedding_bag_" name more ") -> Tensor")
+#define IN_BYTES_OF(bits, name, more) \
+    FAMILY(lower_quantized_bag, bits, NULL, PLAIN, "quantized::embedding_bag_" name "_rowwise_offsets(Tensor weight, " BAG_ARGS), \
+    FAMILY(lower_table_of_bytes, bits, NULL, PLAIN, "quantized::embedding_bag_" name "_unpack(Tensor weight) -> Tensor"), \
+    IN_BYTES(name "_prepack", "(Tensor weight" more), IN_BYTES(name "_prepack_with_rowwise_min_max", "(Tensor weight, Tensor rowwise_min_max" more)
 #define NARROW ", bool optimized_qparams=False, int nbins=200, float ratio=0.16"
 #define BAGS "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
 
@@ -246,6 +333,6 @@ const OpRow ops_embedding[] = {
     TABLE_BAG(8, "embedding_bag_byte"), TABLE_BAG(4, "embedding_bag_4bit"), TABLE(8, "embedding_byte"), TABLE(4, "embedding_4bit"),
     CALL(lower_table_prepack, NULL, PLAIN | QUANT, "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
     CALL(lower_table_unpack, NULL, PLAIN | QUANT, "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
-    IN_BYTES_OF("byte", ""), IN_BYTES_OF("4bit", NARROW), IN_BYTES_OF("2bit", NARROW),
+    IN_BYTES_OF(8, "byte", ""), IN_BYTES_OF(4, "4bit", NARROW), IN_BYTES_OF(2, "2bit", NARROW),
     OPS_END
 };

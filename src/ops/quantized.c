@@ -23,18 +23,24 @@ Ox along_axis(Op *op, Ox p, int axis, int rank)
     return reshape_to(op, p, dims, rank);
 }
 
-Ox four_bits(Op *op, Ox bytes)
+Ox four_bits(Op *op, Ox bytes) { return taken_apart(op, bytes, 4); }
+
+Ox taken_apart(Op *op, Ox bytes, int bits)
 {
-    Ox x = ox_ok(bytes) ? ox_cast(op->g, bytes, DT_FLOAT) : bytes;
-    if (!ox_ok(x))
-        return x;
-    int rank = ox_rank(x);
+    Ox part[4], left = ox_ok(bytes) ? ox_cast(op->g, bytes, DT_FLOAT) : bytes;
+    if (!ox_ok(left))
+        return left;
+    int rank = ox_rank(left), n = 8 / bits, step = 1 << bits;
     Dim dims[MAX_RANK];
-    memcpy(dims, x->type->dim, (size_t)rank * sizeof *dims);
-    dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, 2));
-    Ox high = ox(op, "Floor", ox(op, "Mul", x, number_like(op, 1.0 / 16, x))), low = ox(op, "Sub", x, ox(op, "Mul", high, number_like(op, 16, x)));
-    const Ox half[] = { unsqueeze_axis(op, low, rank), unsqueeze_axis(op, high, rank) };
-    return reshape_to(op, concat_axis(op, half, 2, rank), dims, rank);
+    memcpy(dims, left->type->dim, (size_t)rank * sizeof *dims);
+    dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, n));
+    for (int i = 0; i < n - 1; i++) {
+        Ox above = ox(op, "Floor", ox(op, "Mul", left, number_like(op, 1.0 / step, left)));
+        part[i] = unsqueeze_axis(op, ox(op, "Sub", left, ox(op, "Mul", above, number_like(op, step, left))), rank);
+        left = above;
+    }
+    part[n - 1] = unsqueeze_axis(op, left, rank);
+    return reshape_to(op, concat_axis(op, part, (size_t)n, rank), dims, rank);
 }
 
 /* Zero points that need not be whole are added before the rounding; ONNX's operators take none. */

@@ -17,6 +17,8 @@ static inline bool eight_bits(DType t) { return t == DT_UINT8 || t == DT_INT8; }
 Ox along_axis(Op *op, Ox p, int axis, int rank);
 /* What bytes that hold two numbers of 4 bits each say, as floats; the last axis becomes twice as long. */
 Ox four_bits(Op *op, Ox bytes);
+/* The same of numbers of 2 or 4 bits, the lowest first. */
+Ox taken_apart(Op *op, Ox bytes, int bits);
 
 /* x as it comes back from the steps of a scale for all of it (axis -1) or for each index of an axis; zero_point is int32.
  * *within, unless NULL: what was not cut off (fake_quantized.c). */
