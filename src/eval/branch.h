@@ -71,6 +71,9 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
 static inline bool same_tensor(const Tensor *a, const Tensor *b) { return a == b || (a->st == b->st && a->base == b->base && a->view == b->view); }
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
+const char *container_name(Value v);                    /* "list", "dict", "object" */
+/* Nobody can tell whether these two are one list, dict or object: writing one loses the other. */
+void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why);
 /* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact. That two are equal does not: results
  * would get one's name in an arm and the other's in the other. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
@@ -106,6 +109,8 @@ bool val_is_plain_number(Value v);                      /* any of them */
 Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value);
 /* v with containers of its own, which nobody else changes. */
 Value containers_copy(Ctx *cx, Value v);
+/* v as it is now, for what may be v later: copies that are lost whenever the containers of v themselves are. */
+Value containers_under_mark(Ctx *cx, Value v);
 Ox carry_ox(Graph *g, Value v);                         /* an int, float or bool as a 0-d value: int64, double, bool */
 /* Does the block raise before it does anything else that matters? Only a hint which arm to try first. */
 bool raises_surely(const Block *b);

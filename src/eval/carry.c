@@ -92,6 +92,8 @@ bool assume_order(Ctx *cx, const SymBool *s, bool truth)
 Ox stand_in(Graph *g, Ox like)
 {
     Ctx *cx = g->cx;
+    if (!ox_ok(like))
+        return POISON;
     if (like->type->kind == T_SEQUENCE)
         return ox_g_with(g, "SequenceEmpty", (OxList){ 0 }, INT("dtype", ox_dtype(like)));
     Ox zero = ox_number(g, ox_dtype(like), 0);
@@ -113,36 +115,67 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
         tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
 }
 
-Value containers_copy(Ctx *cx, Value v)
+void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)
+{
+    Str reason = str_of(cx, why);
+    tensor_maybe_shared(cx, container_mark(cx, a), container_mark(cx, b), reason);
+    if (a.tag == V_LIST)
+        list_maybe_same(cx, a.list, b.list, stacked_lost(cx, reason));
+    if (a.tag == V_DICT)
+        dict_maybe_same(cx, a.dict, b.dict, reason);
+}
+
+static Value copy_of(Ctx *cx, Value v, bool marked);
+
+static Value copy_of_list(Ctx *cx, const List *l, bool marked)
+{
+    Value made = { .tag = V_LIST, .list = list_new(cx, l->n, l->elem) };
+    for (int64_t i = 0; i < l->n && !l->stacked; i++)
+        list_append(cx, made.list, copy_of(cx, l->at[i].v, marked));
+    if (l->stacked)
+        list_stack(cx, made.list, l->stacked);
+    return made;
+}
+
+static Value copy_of_dict(Ctx *cx, const Dict *d, bool marked)
+{
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
+    for (int64_t i = 0; i < d->n; i++)
+        dict_set(cx, made.dict, d->at[i].key, copy_of(cx, d->at[i].val.v, marked));
+    made.dict->unordered = d->unordered;
+    return made;
+}
+
+static Value copy_of_object(Ctx *cx, const Obj *o, bool marked)
+{
+    Value made = { .tag = V_OBJ, .obj = obj_new(cx, o->cls, o->n, o->names, NULL) };
+    for (int64_t i = 0; i < o->n; i++)
+        cell_init(&made.obj->slot[i], copy_of(cx, o->slot[i].v, marked));
+    return made;
+}
+
+static Value copy_of(Ctx *cx, Value v, bool marked)
 {
     Value made = v;
-    bool plain = v.tag == V_OBJ && !v.obj->path;
     if (v.tag == V_TUPLE) {
         made = val_tuple(cx, v.tuple->at, v.tuple->n);
         made.tuple->type = v.tuple->type;
         made.tuple->fields = v.tuple->fields;
         for (int64_t i = 0; i < v.tuple->n; i++)
-            made.tuple->at[i] = containers_copy(cx, v.tuple->at[i]);
+            made.tuple->at[i] = copy_of(cx, v.tuple->at[i], marked);
     }
-    if (v.tag == V_LIST) {
-        made.list = list_new(cx, v.list->n, v.list->elem);
-        for (int64_t i = 0; i < v.list->n && !v.list->stacked; i++)
-            list_append(cx, made.list, containers_copy(cx, v.list->at[i].v));
-        if (v.list->stacked)
-            list_stack(cx, made.list, v.list->stacked);
-    }
-    if (v.tag == V_DICT) {
-        made.dict = dict_new(cx, v.dict->type);
-        for (int64_t i = 0; i < v.dict->n; i++)
-            dict_set(cx, made.dict, v.dict->at[i].key, containers_copy(cx, v.dict->at[i].val.v));
-    }
-    if (plain)
-        made.obj = obj_new(cx, v.obj->cls, v.obj->n, v.obj->names, NULL);
-    for (int64_t i = 0; plain && i < v.obj->n; i++)
-        cell_init(&made.obj->slot[i], containers_copy(cx, v.obj->slot[i].v));
-    if (v.tag == V_DICT)
-        made.dict->unordered = v.dict->unordered;
     if (v.tag == V_MAYBE)
-        made = val_maybe_like(cx, v.maybe, v.maybe->present, containers_copy(cx, v.maybe->value));
+        made = val_maybe_like(cx, v.maybe, v.maybe->present, copy_of(cx, v.maybe->value, marked));
+    if (v.tag == V_LIST)
+        made = copy_of_list(cx, v.list, marked);
+    if (v.tag == V_DICT)
+        made = copy_of_dict(cx, v.dict, marked);
+    if (v.tag == V_OBJ && !v.obj->path)
+        made = copy_of_object(cx, v.obj, marked);
+    if (marked && made.any != v.any)
+        container_share_mark(cx, made, v);
     return made;
 }
+
+Value containers_copy(Ctx *cx, Value v) { return copy_of(cx, v, false); }
+Value containers_under_mark(Ctx *cx, Value v) { return copy_of(cx, v, true); }

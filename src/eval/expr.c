@@ -31,6 +31,8 @@ Value val_staged_text(Ctx *cx, Str text)
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
+const char *container_name(Value v) { return v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object"; }
+
 bool must_be_set(Eval *ev, Value v)
 {
     const Unset *u = v.any;
@@ -41,11 +43,9 @@ bool must_be_set(Eval *ev, Value v)
     }
     if (v.tag == V_CHOICE)
         return choice_fail(ev->cx, v.choice);
-    if (v.tag == V_DICT && v.dict->lost)
-        return fail(ev->cx, E_UNSUPPORTED, "what this dict holds cannot be told: %s", v.dict->lost->s);
-    if (container_lost(v)) {
-        fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since",
-             v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object", container_lost(v)->s);
+    Str lost = v.tag == V_DICT && v.dict->lost ? v.dict->lost : container_lost(v);
+    if (lost) {
+        fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since", container_name(v), lost->s);
         fail_hint(ev->cx, "make a new one in its place (l[i] = l[i] + [x]) instead of writing to it (l[i].append(x))");
         return false;
     }

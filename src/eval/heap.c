@@ -150,11 +150,13 @@ static void touch_mark(Ctx *cx, const Tensor *mark)
         storage_lose_peers(cx, mark->st);
 }
 
-static Tensor *mark_of(Ctx *cx, Tensor **mark)
+/* As old as what it marks, whoever asks for it first: an arm or a trip that loses it is undone. */
+static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t born)
 {
     if (!*mark) {
         *mark = new(cx, Tensor);
         **mark = (Tensor){ .st = storage_new(cx, NULL) };
+        (*mark)->st->born = born;
     }
     return *mark;
 }
@@ -162,16 +164,32 @@ static Tensor *mark_of(Ctx *cx, Tensor **mark)
 Tensor *container_mark(Ctx *cx, Value v)
 {
     switch (v.tag) {
-    case V_LIST: return mark_of(cx, &v.list->mark);
-    case V_DICT: return mark_of(cx, &v.dict->mark);
-    case V_OBJ:  return mark_of(cx, &v.obj->mark);
+    case V_LIST: return mark_of(cx, &v.list->mark, v.list->born);
+    case V_DICT: return mark_of(cx, &v.dict->mark, v.dict->born);
+    case V_OBJ:  return mark_of(cx, &v.obj->mark, v.obj->born);
     default:     return NULL;
     }
 }
 
+void container_share_mark(Ctx *cx, Value copy, Value v)
+{
+    Tensor *mark = container_mark(cx, v);
+    switch (v.tag) {
+    case V_LIST: copy.list->mark = mark; break;
+    case V_DICT: copy.dict->mark = mark; break;
+    case V_OBJ:  copy.obj->mark = mark; break;
+    default:     break;
+    }
+}
+
+const Tensor *container_marked(Value v)
+{
+    return v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.tag == V_OBJ ? v.obj->mark : NULL;
+}
+
 Str container_lost(Value v)
 {
-    const Tensor *mark = v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.tag == V_OBJ ? v.obj->mark : NULL;
+    const Tensor *mark = container_marked(v);
     return mark && mark->st->now && !ox_ok(mark->st->now) ? mark->st->lost : NULL;
 }
 

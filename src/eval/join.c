@@ -77,17 +77,32 @@ static void keep_before(Join *j)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < j->arm[k]->after.n; i++) {
             const After *t = &j->arm[k]->after.at[i];
-            if (t->kind == CHANGE_STORAGE || join_after(j->arm[1 - k], t->what))
+            if (join_after(j->arm[1 - k], t->what))
                 continue;
             After *was = new(cx, After);
             *was = (After){ .kind = t->kind, .what = t->what, .born = t->born };
-            if (t->kind == CHANGE_CELL)
+            if (t->kind == CHANGE_STORAGE)
+                was->ox = ((const Storage *)t->what)->now;
+            else if (t->kind == CHANGE_CELL)
                 was->v = ((const Cell *)t->what)->v;
             else
                 was->items = t->kind == CHANGE_LIST ? list_values(cx, t->what, &was->n) : dict_values(cx, t->what, &was->n);
             was->stacked = t->kind == CHANGE_LIST ? ((const List *)t->what)->stacked : NULL;
+            was->lost = t->kind == CHANGE_DICT ? ((const Dict *)t->what)->lost : NULL;
             map_put(cx, &j->before, t->what, was);
         }
+}
+
+Str join_lost(Join *j, int k, Value v)
+{
+    const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
+    const Stacked *stacked = v.tag != V_LIST ? NULL : after ? after->stacked : v.list->stacked;
+    Str lost = v.tag != V_DICT ? NULL : after ? after->lost : v.dict->lost;
+    const Tensor *mark = container_marked(v);
+    const After *marked = mark ? join_state(j, k, mark->st) : NULL;
+    if (stacked && stacked_is_lost(stacked))
+        return stacked->memory->st->lost;
+    return lost || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? lost : mark->st->lost;
 }
 
 /* Tensors that the arm did not put anywhere are read now: its state is the one before. */
@@ -215,7 +230,7 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
 /* What an inner branch joined may itself be something older. */
 static bool has_peers(Value v)
 {
-    const Tensor *mark = v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.obj->mark;
+    const Tensor *mark = container_marked(v);
     return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) || (v.tag == V_DICT && v.dict->peers);
 }
 
@@ -228,18 +243,14 @@ void join_may_be(Join *j, int k, Value made, Value from, uint64_t born)
 /* Once all is joined, so that writing the joined state is no write. */
 static void tell_same(Join *j)
 {
-    Ctx *cx = j->ev->cx;
     for (size_t i = 0; i < j->same.n; i++) {
         const Same *s = &j->same.at[i];
-        if (s->made.tag == V_LIST)
-            list_maybe_same(cx, s->made.list, s->from.list, stacked_lost(cx, str_of(cx, "two lists are one and the same after one arm of a branch only")));
-        else
-            tensor_maybe_shared(cx, container_mark(cx, s->made), container_mark(cx, s->from),
-                                str_of(cx, "two dicts or objects are one and the same after one arm of a branch only"));
+        containers_maybe_same(j->ev->cx, s->made, s->from, s->made.tag == V_LIST ? "two lists are one and the same after one arm of a branch only"
+                                                           : "two dicts or objects are one and the same after one arm of a branch only");
     }
 }
 
-static Value slot_after(Join *j, int k, const Obj *o, int64_t i)
+Value join_slot_after(Join *j, int k, const Obj *o, int64_t i)
 {
     const After *after = o ? join_state(j, k, &o->slot[i]) : NULL;
     return !o ? val_unset() : after ? after->v : o->slot[i].v;
@@ -257,7 +268,7 @@ static Value join_objects(Join *j, Obj *a, Obj *b)
     Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL) };
     j->depth++;
     for (int64_t i = 0; i < one->n; i++)
-        cell_init(&made.obj->slot[i], join_values(j, slot_after(j, 0, a, i), slot_after(j, 1, b, i)));
+        cell_init(&made.obj->slot[i], join_values(j, join_slot_after(j, 0, a, i), join_slot_after(j, 1, b, i)));
     j->depth--;
     for (int k = 0; k < 2; k++)
         if (from[k])
@@ -315,8 +326,6 @@ static Value join_pair(Join *j, Value a, Value b)
 {
     if (val_is_option(a) && val_is_option(b))
         return join_options(j, a, b);
-    if (container_lost(a) || container_lost(b))
-        return never(j, container_lost(a) ? container_lost(a) : container_lost(b));
     if (val_is_int(a) && val_is_int(b))
         return join_numbers(j, a, b);
     if (val_is_bool(a) && val_is_bool(b))
@@ -356,10 +365,16 @@ Value join_values(Join *j, Value a, Value b)
         return val_poison();
     if ((a.tag == V_UNINIT && a.any) || (b.tag == V_UNINIT && b.any))
         return join_unset(j, a, b);
-    if (a.tag == V_UNINIT || b.tag == V_UNINIT)
-        return a.tag == b.tag ? a : join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
-    if (same(j, a, b))
+    if (same(j, a, b) || (a.tag == V_UNINIT && b.tag == V_UNINIT))
         return a;
+    for (int k = 0; k < 2; k++) {
+        Value v = k == 0 ? a : b;
+        Str lost = join_lost(j, k, v);
+        if (lost)
+            return never(j, str_fmt(j->ev->cx, "what this %s holds cannot be told: %s, and one of them was written since", container_name(v), lost->s));
+    }
+    if (a.tag == V_UNINIT || b.tag == V_UNINIT)
+        return join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (val_is_optional(a) || val_is_optional(b))
         return join_optionals(j, a, b);
     bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);

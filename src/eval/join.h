@@ -30,6 +30,11 @@ const After *join_after(const Arm *a, const void *what);
 const After *join_state(Join *j, int k, const void *what);
 /* What t reads at the end of arm k. */
 Ox join_tensor_after(Join *j, int k, Tensor *t);
+/* Why nobody can tell what a list, dict or object holds at the end of arm k: one that may be the same was written there. NULL: it is told. */
+Str join_lost(Join *j, int k, Value v);
+/* Slot i of o then; keys and values of d in turn. */
+Value join_slot_after(Join *j, int k, const Obj *o, int64_t i);
+const Value *join_entries_after(Join *j, int k, const Dict *d, int64_t *n);
 /* Export a pair; BUILD gives the If's output. */
 Ox join_ox(Join *j, Ox a, Ox b);
 Value join_values(Join *j, Value a, Value b);

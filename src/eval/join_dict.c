@@ -1,8 +1,7 @@
 /* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be there (open_dict.c). */
 #include "eval/join.h"
 
-/* Keys and values in turn, at the end of arm k. */
-static const Value *entries_after(Join *j, int k, const Dict *d, int64_t *n)
+const Value *join_entries_after(Join *j, int k, const Dict *d, int64_t *n)
 {
     const After *after = join_state(j, k, d);
     if (!after)
@@ -80,7 +79,7 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
     int64_t n[2] = { 0, 0 };
     for (int k = 0; k < 2; k++)
         if (from[k])
-            at[k] = entries_after(j, k, from[k], &n[k]);
+            at[k] = join_entries_after(j, k, from[k], &n[k]);
     if (a && b && j->sizes && !same_keys(cx, at, n))
         return join_never(j, "the arms of a branch give dicts with other keys");
     Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };

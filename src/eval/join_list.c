@@ -2,8 +2,8 @@
  * model knows. */
 #include "eval/join.h"
 
-/* A list at the end of an arm; missing: the arm never set it. */
-typedef struct Side { const Value *at; int64_t n; Stacked *stacked; bool missing; } Side;
+/* A list at the end of an arm; missing: the arm never set it; lost: nobody can tell what it holds, or one of its items. */
+typedef struct Side { const Value *at; int64_t n; Stacked *stacked; bool missing; Str lost; } Side;
 
 static Side side_of(Ctx *cx, const List *l)
 {
@@ -139,7 +139,84 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 static Side side_after(Join *j, int k, const List *l)
 {
     const After *after = l ? join_state(j, k, l) : NULL;
-    return after ? (Side){ after->items, after->n, after->stacked, false } : side_of(j->ev->cx, l);
+    return after ? (Side){ .at = after->items, .n = after->n, .stacked = after->stacked } : side_of(j->ev->cx, l);
+}
+
+/* ---- items that are containers, as the arm has left them ---- */
+
+enum { MAX_LEVELS = 16 };
+
+static Value item_after(Join *j, int k, Value v, int depth, Str *lost);
+
+static Value list_item_after(Join *j, int k, List *l, int depth, Str *lost)
+{
+    Ctx *cx = j->ev->cx;
+    Side side = side_after(j, k, l);
+    Value made = { .tag = V_LIST, .list = list_new(cx, side.n, l->elem) };
+    for (int64_t i = 0; !side.stacked && i < side.n; i++)
+        list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, lost));
+    if (side.stacked)
+        list_stack(cx, made.list, side.stacked);
+    return made;
+}
+
+static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *lost)
+{
+    Ctx *cx = j->ev->cx;
+    int64_t n;
+    const Value *at = join_entries_after(j, k, d, &n);
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
+    made.dict->unordered = d->unordered;
+    for (int64_t i = 0; i < n; i += 2)
+        dict_set(cx, made.dict, at[i], item_after(j, k, at[i + 1], depth + 1, lost));
+    return made;
+}
+
+static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *lost)
+{
+    Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL) };
+    for (int64_t i = 0; i < o->n; i++)
+        cell_init(&made.obj->slot[i], item_after(j, k, join_slot_after(j, k, o, i), depth + 1, lost));
+    return made;
+}
+
+/* v at the end of arm k: a copy of its containers, under their marks, that other code can go through. */
+static Value item_after(Join *j, int k, Value v, int depth, Str *lost)
+{
+    Value made = v;
+    if (!*lost)
+        *lost = depth >= MAX_LEVELS ? str_of(j->ev->cx, "some item holds itself, or has very many levels") : join_lost(j, k, v);
+    if (*lost)
+        return v;
+    if (v.tag == V_TUPLE) {
+        made = val_tuple(j->ev->cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            made.tuple->at[i] = item_after(j, k, v.tuple->at[i], depth + 1, lost);
+    }
+    if (v.tag == V_LIST)
+        made = list_item_after(j, k, v.list, depth, lost);
+    if (v.tag == V_DICT)
+        made = dict_item_after(j, k, v.dict, depth, lost);
+    if (v.tag == V_OBJ && !v.obj->path)
+        made = object_item_after(j, k, v.obj, depth, lost);
+    if (made.any != v.any)
+        container_share_mark(j->ev->cx, made, v);
+    return made;
+}
+
+/* A side whose items are to be stacked. */
+static Side side_to_stack(Join *j, int k, Side side)
+{
+    Value *at = side.stacked || side.missing ? NULL : new_array(j->ev->cx, Value, side.n + 1);
+    if (side.stacked && stacked_is_lost(side.stacked))
+        side.lost = side.stacked->memory->st->lost;
+    for (int64_t i = 0; at && i < side.n; i++)
+        at[i] = item_after(j, k, side.at[i], 0, &side.lost);
+    if (at)
+        side.at = at;
+    return side;
 }
 
 /* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
@@ -150,6 +227,11 @@ Value join_lists(Join *j, List *a, List *b)
     List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
     ItemType item;
     if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
+        for (int k = 0; k < 2; k++)
+            side[k] = side_to_stack(j, k, side[k]);
+        if (side[0].lost || side[1].lost)
+            return join_never(j, str_fmt(cx, "what an item of this list holds cannot be told: %s, and one of them was written since",
+                                         side[0].lost ? side[0].lost->s : side[1].lost->s)->s);
         if (!sides_alike(cx, side, &item))
             return join_never(j, "the arms of a branch give lists of different lengths whose items differ in type");
         Stacked *s = join_sides(j, side, item);
@@ -168,10 +250,17 @@ Value join_lists(Join *j, List *a, List *b)
 
 /* ---- a list that both arms can see ---- */
 
-static bool join_list_stacked(Join *j, List *l, const Side side[2])
+static bool join_list_stacked(Join *j, List *l, Side side[2])
 {
     Ctx *cx = j->ev->cx;
     ItemType item;
+    for (int k = 0; k < 2; k++) {
+        side[k] = side_to_stack(j, k, side[k]);
+        if (side[k].lost && j->walk == BUILD)
+            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, side[k].lost) });
+        if (side[k].lost)
+            return true;                        /* an error once somebody reads it */
+    }
     if (!sides_alike(cx, side, &item))
         return join_disagree(j, str_fmt(cx, "a list has %lld items after one arm of a branch and %lld after the other, which are not of one type",
                                    (long long)side[0].n, (long long)side[1].n));
