@@ -61,6 +61,7 @@ static bool run_once(Loop *l)
     Dim counter = dim_fresh(cx, "i");
     dim_set_origin(cx, counter, trip, -1);
     bool begins = trip_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start, counter);
+    l->fed = (Map){ 0 };
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], false);
     l->run_opened = heap_now(cx);
@@ -69,6 +70,7 @@ static bool run_once(Loop *l)
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     for (size_t i = 0; ok && i < n; i++)
         ok = loop_check(l, &changes[i]);
+    ok = ok && loop_look_again(l);
     ev->staged--;
     ev->g = outside;
     dim_scope_close(cx);

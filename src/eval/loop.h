@@ -30,6 +30,8 @@ typedef struct Carried {
     Value original;                 /* CELL: the value before the loop */
     Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
     Value after_first;              /* CELL: what the first run's trip made of it */
+    Value after;                    /* CELL, LIST, DICT: what the last run's trip made of it, its containers under their marks */
+    bool tied;                      /* a run began with what it may be after a trip in mind */
     size_t first, n;                /* leaves */
     bool mark;                      /* STORAGE without contents of its own: lost in each trip, and behind them */
     bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
@@ -58,6 +60,7 @@ typedef struct Loop {
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;
     uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
+    Map fed;                        /* containers that this run's trip was given -> what of the Carried */
     Map seen;                       /* storages and containers that this run's trip left in carried things */
     bool again;                     /* this run found something new */
     TripStart start;                /* what the condition says when a trip begins */
@@ -80,6 +83,9 @@ void leaf_make_input(Loop *l, Leaf *leaf);
 /* Puts the body's inputs, or what the Loop gives, in the place of a carried thing. */
 void loop_set(Loop *l, const Carried *c, bool behind);
 Carried *loop_carried(Loop *l, const void *what);
+/* What a trip has left of it. */
+Value loop_after(const Carried *k);
+MUST_USE bool loop_is_shallow(Loop *l, Value v);
 /* A thing that the body was not known to change: carried from the next run on. */
 MUST_USE bool loop_found(Loop *l, const Change *c);
 /* The values before the loop of what the last run found: read once its writes are undone. */
@@ -92,5 +98,7 @@ Str why_same_in_some_trips(Ctx *cx);
 MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after);
 /* What a run of the body made of a thing: do the types hold? */
 MUST_USE bool loop_check(Loop *l, const Change *c);
+/* Once all are checked: does a list that is only appended to have a name that is looked at? */
+MUST_USE bool loop_look_again(Loop *l);
 
 #endif

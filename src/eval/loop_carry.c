@@ -252,38 +252,53 @@ void leaf_make_input(Loop *l, Leaf *leaf)
 
 Str why_same_in_some_trips(Ctx *cx) { return str_of(cx, "two lists are one and the same in some trips of a loop only"); }
 
-static void tie_items(Ctx *cx, const List *made, const List *original);
+static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
+static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
 
-/* A list or dict that a variable holds is carried as a copy: which of its writes are writes to the list itself nobody can tell. */
-static void tie_containers(Ctx *cx, Value made, Value original)
+/* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it was before the loop or after a trip,
+ * nobody can tell. */
+static void tie_containers(Loop *l, const Carried *c, Value made, Value original)
 {
-    if (made.tag != original.tag)
+    Ctx *cx = l->ev->cx;
+    if (made.tag == V_MAYBE)
+        tie_containers(l, c, made.maybe->value, original);
+    if (original.tag == V_MAYBE)
+        tie_containers(l, c, made, original.maybe->value);
+    if (made.tag != original.tag || made.tag == V_MAYBE || made.any == original.any)
         return;
+    if (made.tag == V_LIST || made.tag == V_DICT || is_plain_object(made)) {
+        const char *what = made.tag == V_LIST ? "lists" : made.tag == V_DICT ? "dicts" : "objects";
+        map_put(cx, &l->fed, made.any, c->what);
+        containers_maybe_same(cx, made, original, str_fmt(cx, "two %s are one and the same in some trips of a loop only", what)->s);
+    }
+    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n && i < original.tuple->n; i++)
+        tie_containers(l, c, made.tuple->at[i], original.tuple->at[i]);
+    if (made.tag == V_LIST)
+        tie_items(l, c, made.list, original.list);
     if (made.tag == V_DICT)
-        dict_maybe_same(cx, made.dict, original.dict, str_of(cx, "two dicts are one and the same in some trips of a loop only, and one of them was written since"));
-    if (made.tag == V_LIST)
-        list_maybe_same(cx, made.list, original.list, stacked_lost(cx, why_same_in_some_trips(cx)));
-    if (is_plain_object(made) && made.obj != original.obj)
-        tensor_maybe_shared(cx, container_mark(cx, made), container_mark(cx, original), str_of(cx, "two objects are one and the same in some trips of a loop only"));
-    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n; i++)
-        tie_containers(cx, made.tuple->at[i], original.tuple->at[i]);
-    if (made.tag == V_LIST)
-        tie_items(cx, made.list, original.list);
-    for (int64_t i = 0; made.tag == V_DICT && i < made.dict->n && i < original.dict->n; i++)
-        tie_containers(cx, made.dict->at[i].val.v, original.dict->at[i].val.v);
-    for (int64_t i = 0; is_plain_object(made) && made.obj != original.obj && i < made.obj->n; i++)
-        tie_containers(cx, made.obj->slot[i].v, original.obj->slot[i].v);
+        tie_entries(l, c, made.dict, original.dict);
+    for (int64_t i = 0; is_plain_object(made) && is_plain_object(original) && i < made.obj->n && i < original.obj->n; i++)
+        tie_containers(l, c, made.obj->slot[i].v, original.obj->slot[i].v);
 }
 
 /* So are the containers in one: another name of theirs may be written. */
-static void tie_items(Ctx *cx, const List *made, const List *original)
+static void tie_items(Loop *l, const Carried *c, const List *made, const List *original)
 {
     int64_t n;
-    const Value *at = list_values(cx, original, &n);
+    const Value *at = list_values(l->ev->cx, original, &n);
     if (made->stacked && !original->stacked && at)
-        stacked_holds(cx, made->stacked, at, n, NULL);
+        stacked_holds(l->ev->cx, made->stacked, at, n, NULL);
     for (int64_t i = 0; !made->stacked && !original->stacked && i < made->n && i < n; i++)
-        tie_containers(cx, made->at[i].v, at[i]);
+        tie_containers(l, c, made->at[i].v, at[i]);
+}
+
+static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original)
+{
+    for (int64_t i = 0; i < made->n; i++) {
+        const Cell *entry = dict_find(l->ev->cx, original, made->at[i].key);
+        if (entry)
+            tie_containers(l, c, made->at[i].val.v, entry->v);
+    }
 }
 
 void loop_set(Loop *l, const Carried *c, bool behind)
@@ -297,16 +312,18 @@ void loop_set(Loop *l, const Carried *c, bool behind)
     Value v = rebuild(l, c->shape, &next, behind);
     if (c->kind == CHANGE_CELL) {
         cell_put(cx, c->what, c->born, v);
-        tie_containers(cx, v, c->original);
+        tie_containers(l, c, v, c->original);
+        tie_containers(l, c, v, c->after);
     }
     else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
-        tie_items(cx, v.list, c->what);
+        tie_items(l, c, v.list, c->what);
+        tie_items(l, c, v.list, c->after.list);
         list_become(cx, c->what, v.list);
     }
     else if (v.tag == V_DICT) {
         Dict *d = c->what;
-        for (int64_t i = 0; i < v.dict->n && i < d->n; i++)
-            tie_containers(cx, v.dict->at[i].val.v, d->at[i].val.v);
+        tie_entries(l, c, v.dict, d);
+        tie_entries(l, c, v.dict, c->after.dict);
         for (int64_t i = 0; i < v.dict->n; i++)
             dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
         d->unordered = d->unordered || v.dict->unordered;
@@ -339,6 +356,22 @@ static Value shape_of(Ctx *cx, const Change *c)
     return containers_copy(cx, v);
 }
 
+Value loop_after(const Carried *k)
+{
+    switch (k->kind) {
+    case CHANGE_CELL: return ((const Cell *)k->what)->v;
+    case CHANGE_LIST: return (Value){ .tag = V_LIST, .list = k->what };
+    case CHANGE_DICT: return (Value){ .tag = V_DICT, .dict = k->what };
+    default:          return val_none();
+    }
+}
+
+bool loop_is_shallow(Loop *l, Value v)
+{
+    enum { LEVELS = 32 };
+    return is_shallow(v, LEVELS) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
+}
+
 bool loop_found(Loop *l, const Change *c)
 {
     Ctx *cx = l->ev->cx;
@@ -347,9 +380,8 @@ bool loop_found(Loop *l, const Change *c)
         return true;
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
         return true;                            /* h += x: the memory is carried, the variable stays what it is */
-    enum { LEVELS = 32 };
-    if ((now && !is_shallow(*now, LEVELS)) || !is_shallow(c->before, LEVELS))
-        return loop_give_up(l, str_of(cx, "a variable holds an object that holds itself"));
+    if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))
+        return false;
     if (c->kind == CHANGE_STORAGE && (c->born > l->opened || (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
         return true;                            /* of an earlier run, or an arm that has ended, and a peer of what this run writes: nobody sees it */
     l->again = true;
@@ -372,6 +404,7 @@ bool loop_found(Loop *l, const Change *c)
     if (!vec_push(cx, &l->carried, k))
         return false;
     Carried *added = &l->carried.at[l->carried.n - 1];
+    added->after = containers_under_mark(cx, loop_after(added));
     const List *list = c->what;
     if (c->kind == CHANGE_LIST && !added->shape.list->stacked && (list->stacked || list->n != added->shape.list->n))
         return loop_found_growing(l, added, added->shape.list, list);

@@ -107,6 +107,20 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
+/* A list that was only appended to, as it seemed, until another name of it was matched. */
+bool loop_look_again(Loop *l)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < l->leaves.n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        if (leaf->item && leaf->in->looked) {
+            leaf->item = NULL;
+            ok = widen(l, leaf, stacked_whole(l->ev, leaf->after));
+        }
+    }
+    return ok;
+}
+
 static bool is_wider(ItemType was, ItemType item) { return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was)); }
 
 /* Is a part ragged, or of several ranks, that was not when the trip began, or a list one part? */
@@ -123,12 +137,14 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     Eval *ev = l->ev;
     Stacked *was = before->stacked, *s = after->stacked;
     Leaf *leaf = &l->leaves.at[*next];
-    Stacked *in = was->column ? leaf->list_in : leaf->in;
     int64_t n;
     ItemType item;
     *next += stacked_n_columns(was);
-    if (!stacked_is_told(ev, in))
+    if (was->column && !stacked_is_told(ev, leaf->list_in))
         return false;
+    for (size_t i = 0; i < stacked_n_columns(was); i++)
+        if (!stacked_is_told(ev, leaf[i].in))
+            return false;
     Value *at = list_values(ev->cx, after, &n);
     if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
         return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
@@ -157,13 +173,16 @@ static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
     leaf->alias = t;
 }
 
-/* A list, dict or object must not be carried under two names: each would become one of its own. */
-static bool own_container(Loop *l, const Carried *k, const void *what, uint64_t born)
+/* Is this list, dict or object more than what the trip was given in k's place, or a new one? The next trip may write to it under
+ * another name: one more run with that in mind. */
+static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
 {
-    if (map_find(&l->seen, what) || (what != k->what && born <= l->opened))
-        return loop_give_up(l, str_of(l->ev->cx, "a list, dict or object has two names after a trip"));
-    map_put(l->ev->cx, &l->seen, what, NULL);
-    return true;
+    const MapEntry *fed = map_find(&l->fed, v.any);
+    const Tensor *mark = container_marked(v);
+    bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) || (mark && mark->st->peers && !(fed && fed->val == k->what));
+    map_put(l->ev->cx, &l->seen, v.any, NULL);
+    l->again = l->again || (another && !k->tied);
+    k->tied = k->tied || another;
 }
 
 static bool cannot_match(Loop *l, Value before, Value v)
@@ -269,8 +288,7 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return ok;
     }
     if (before.tag == V_LIST && v.tag == V_LIST) {
-        if (!own_container(l, k, v.list, v.list->born))
-            return false;
+        meet_container(l, k, v, v.list->born);
         if (before.list->stacked)
             return match_list(l, k, before.list, v.list, next);
         if (v.list->stacked || before.list->n != v.list->n)
@@ -279,10 +297,12 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
             ok = match(l, k, &before.list->at[i].v, v.list->at[i].v, next);
         return ok;
     }
-    if (before.tag == V_DICT && v.tag == V_DICT)
-        return own_container(l, k, v.dict, v.dict->born) && match_dict(l, k, before.dict, v.dict, next);
+    if (before.tag == V_DICT && v.tag == V_DICT) {
+        meet_container(l, k, v, v.dict->born);
+        return match_dict(l, k, before.dict, v.dict, next);
+    }
     if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path && before.obj->cls == v.obj->cls) {
-        ok = own_container(l, k, v.obj, v.obj->born);
+        meet_container(l, k, v, v.obj->born);
         for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
             ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
         return ok;
@@ -366,10 +386,8 @@ bool loop_check(Loop *l, const Change *c)
         k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
         return k->lost || widen(l, &l->leaves.at[next], st->now);
     }
-    Value now = { .tag = V_LIST, .list = c->what };
-    if (k->kind == CHANGE_DICT)
-        now = (Value){ .tag = V_DICT, .dict = c->what };
-    if (k->kind == CHANGE_CELL)
-        now = ((const Cell *)c->what)->v;
-    return match(l, k, &k->shape, now, &next);
+    if (!loop_is_shallow(l, loop_after(k)))
+        return false;
+    k->after = containers_under_mark(l->ev->cx, loop_after(k));
+    return match(l, k, &k->shape, loop_after(k), &next);
 }

@@ -404,7 +404,7 @@ class TwoNames(nn.Module):
 
 
 def test_a_list_with_two_names_is_refused(tmp_path):
-    assert "has two names" in refused(TwoNames(), tmp_path, *ROWS)
+    assert "what this list holds cannot be told" in refused(TwoNames(), tmp_path, *ROWS)
 
 
 # ---- changed in other ways than by append ----
