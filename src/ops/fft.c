@@ -354,6 +354,15 @@ static Ox lower_fftshift(Op *op)
 
 /* ---- short transforms ---- */
 
+static bool complex_window(Op *op) { return arg_given(op, "window") && ox_is_complex(arg(op, "window")); }
+
+/* Of the type that the window of x has: that of x's parts, or complex numbers of such. */
+static DType window_type(Op *op, Ox x)
+{
+    DType parts = dtype_of_parts(ox_dtype(x));
+    return complex_window(op) ? promote_types(parts, DT_COMPLEX64) : parts;
+}
+
 /* The window in the middle of n_fft zeros; ones where none is given. */
 static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
 {
@@ -363,8 +372,6 @@ static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
     Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
     if (!ox_ok(x) || length < 1 || length > n_fft)
         return ox_ok(x) ? op_fail(op, E_VALUE, "stft: expected 0 < win_length <= n_fft, but got win_length=%lld", (long long)length) : x;
-    if (window && ox_ok(window) && dtype_is_complex(ox_dtype(window)))
-        return op_refuse(op, "a complex window");
     Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
     if (length == n_fft)
         return middle;
@@ -385,6 +392,18 @@ static Ox frames_of(Op *op, Ox x, int64_t n_fft, int64_t hop)
     return ox_with(op, "Gather", INPUTS(x, at), INT("axis", 1));
 }
 
+/* The frames of x times the window, as pairs. */
+static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
+{
+    Ox frames = frames_of(op, x, n_fft, hop);
+    if (complex_window(op)) {
+        Ox window = window_of(op, x, n_fft, window_type(op, x));
+        return as_signal(op, each_mul(op, frames, window));
+    }
+    Ox pair = as_signal(op, frames), window = window_of(op, x, n_fft, window_type(op, x));
+    return ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
+}
+
 /* Both ends continued by n_fft / 2: the frame of a sample is centred at it. */
 static Ox centred(Op *op, Ox x, int64_t n_fft)
 {
@@ -402,19 +421,15 @@ static Value lower_stft(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
         return val_poison();
-    bool complex = dtype_is_complex(ox_dtype(x)), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
+    bool complex = dtype_is_complex(ox_dtype(x)) || complex_window(op), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
     if (rank < 1 || rank > 2 || n_fft < 1 || hop < 1 || (complex && halved))
         return val_tensor(op->cx, op_fail(op, E_VALUE, "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank, (long long)n_fft, (long long)hop));
-    if (arg_given(op, "window") && ox_ok(arg(op, "window")) && dtype_is_complex(ox_dtype(arg(op, "window"))))
-        return val_tensor(op->cx, op_refuse(op, "a complex window"));
     x = rank == 1 ? unsqueeze_axis(op, x, 0) : x;
     if (has_param(op, "center") && arg_bool(op, "center"))
         x = centred(op, x, n_fft);
     if (!ox_ok(x))
         return val_poison();
-    Ox pair = as_signal(op, frames_of(op, x, n_fft, hop)), window = window_of(op, x, n_fft, dtype_of_parts(ox_dtype(x)));
-    pair = ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
-    pair = dft(op, pair, 2, false, halved);
+    Ox pair = dft(op, windowed(op, x, n_fft, hop), 2, false, halved);
     if (arg_bool(op, "normalized") && ox_ok(pair))
         pair = divided(op, pair, dim_int(op->cx, n_fft), 0.5);
     pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
@@ -450,6 +465,23 @@ static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t h
     return ox(op, "Div", summed, weights);
 }
 
+static Ox overlapped_parts(Op *op, Ox frames, int64_t n, int64_t hop)
+{
+    Ox re = overlapped(op, ox_part(op->g, frames, 0), n, hop), im = overlapped(op, ox_part(op->g, frames, 1), n, hop);
+    return ox_complex(op->g, re, im);
+}
+
+/* The same of complex frames and a complex window, whose squares are complex too. */
+static Ox overlapped_by_complex(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
+{
+    if (!ox_ok(frames) || !ox_ok(window))
+        return POISON;
+    Dim one_row[3] = { dim_int(op->cx, 1), ox_dim(frames, 1), dim_int(op->cx, n_fft) };
+    Ox squares = expand_dims(op, each_mul(op, window, window), one_row, 3), product = each_mul(op, frames, window);
+    Ox summed = overlapped_parts(op, product, n_fft, hop), weights = overlapped_parts(op, squares, n_fft, hop), out = each_div(op, summed, weights);
+    return arg_bool(op, "normalized") && ox_ok(out) ? each_mul(op, out, real_like(op, sqrt((double)n_fft), out)) : out;
+}
+
 /* The inverse: each frame back, and all put together. */
 static Ox lower_istft(Op *op)
 {
@@ -465,14 +497,20 @@ static Ox lower_istft(Op *op)
     bool as_complex = arg_bool(op, "return_complex"), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
     if (as_complex && halved)
         return op_fail(op, E_VALUE, "istft: cannot have onesided output if window or input is complex");
+    if (!as_complex && complex_window(op))
+        return op_fail(op, E_VALUE, "istft: complex windows are incompatible with return_complex=False");
     Ox pair = ox_pair(op->g, rank == 2 ? unsqueeze_axis(op, z, 0) : z);
     pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
-    Ox window = window_of(op, z, n_fft, dtype_of_parts(ox_dtype(z)));
+    Ox window = window_of(op, z, n_fft, window_type(op, z));
     if (ox_ok(pair) && !as_complex)             /* of a whole spectrum too PyTorch takes the first half */
         pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(cx, n_fft));
-    Ox spectrum = dft(op, pair, 2, true, false), out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
-    if (as_complex)
-        out = ox_complex(op->g, out, overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop));
+    Ox spectrum = dft(op, pair, 2, true, false), out;
+    if (complex_window(op))
+        out = overlapped_by_complex(op, ox_of_pair(op->g, spectrum), window, n_fft, hop);
+    else {
+        out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
+        out = as_complex ? ox_complex(op->g, out, overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop)) : out;
+    }
     if (!ox_ok(out))
         return POISON;
     Dim start = dim_int(cx, center ? n_fft / 2 : 0), whole = ox_dim(out, 1), end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;

@@ -389,11 +389,25 @@ static double rms_eps(Op *op, Ox x)
 {
     if (arg_given(op, "eps"))
         return arg_float(op, "eps");
-    return ox_ok(x) && ox_dtype(x) == DT_DOUBLE ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+    return ox_ok(x) && dtype_of_parts(ox_dtype(x)) == DT_DOUBLE ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+}
+
+/* Of complex numbers too the mean is of squares, not of sizes. */
+static Ox complex_rms_norm(Op *op, Ox x, int axis, double eps)
+{
+    Axes axes = { 0 };
+    for (int i = axis; i < ox_rank(x); i++)
+        axes.at[axes.n++] = i, axes.has[i] = true;
+    Ox weight = arg_opt(op, "weight"), mean = reduce(op, "ReduceMean", each_mul(op, x, x), &axes, true), sum = each_add(op, mean, real_like(op, eps, x));
+    Value args[] = { val_tensor(op->cx, sum) }, by = call_op(op, "aten::rsqrt", args, 1);
+    Ox y = by.tag == V_TENSOR ? each_mul(op, x, tensor_read(op->g, by.t)) : POISON;
+    return weight ? each_mul(op, y, weight) : y;
 }
 
 static Ox rms_norm(Op *op, Ox x, Dims shape, int axis, double eps)
 {
+    if (ox_is_complex(x))
+        return complex_rms_norm(op, x, axis, eps);
     Ox weight = arg_opt(op, "weight"), raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
