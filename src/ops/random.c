@@ -267,9 +267,28 @@ static Ox drawn(Op *op, Ox x)
     return POISON;
 }
 
+/* PyTorch draws the parts as numbers of their own: normal ones have the mean each, and half of the variance. */
+static Ox complex_drawn(Op *op, Ox x)
+{
+    bool normal = op->row->datum == NORMAL;
+    int rank;
+    Dim pairs[MAX_RANK + 1];
+    if (!normal && op->row->datum != UNIFORM)
+        return op_fail(op, E_VALUE, "it is not implemented for complex numbers");
+    if (!need_rank(op, x, -1, &rank))
+        return POISON;
+    memcpy(pairs, x->type->dim, (size_t)rank * sizeof *pairs);
+    pairs[rank] = dim_int(op->cx, 2);
+    double by = normal ? arg_float(op, "std") * 0.70710678118654752440 : arg_float(op, "to") - arg_float(op, "from");
+    Ox parts = random_of(op, normal ? "RandomNormal" : "RandomUniform", pairs, (size_t)rank + 1, dtype_of_parts(ox_dtype(x)), NULL, 0);
+    return ox_of_pair(op->g, scaled(op, parts, by, arg_float(op, normal ? "mean" : "from")));
+}
+
 static Ox drawn_like_self(Op *op)
 {
     Ox x = arg(op, "self");
+    if (ox_is_complex(x))
+        return complex_drawn(op, x);
     return ox_ok(x) ? ox_cast(op->g, drawn(op, x), ox_dtype(x)) : POISON;
 }
 
