@@ -62,11 +62,14 @@ class Result:
         """ONNXProgram has it; no session is kept."""
 
     def __call__(self, *args, **kwargs):
-        """What the model gives for these arguments of forward: a tuple of tensors."""
+        """What the model gives for these arguments of forward: a tuple of tensors, with a list for a sequence and None for an empty optional."""
         import torch
         from .verification import flat, run_onnx
         outputs = run_onnx(self._path, flat([list(args), kwargs], given=True), self._example_names)
-        return tuple(torch.from_numpy(x) for x in outputs.values())
+
+        def as_torch(x):
+            return x if x is None else [as_torch(item) for item in x] if isinstance(x, list) else torch.from_numpy(x)
+        return tuple(as_torch(x) for x in outputs.values())
 
 
 class Folder:

@@ -89,11 +89,18 @@ def run_onnx(path, inputs, names):
     return dict(zip(outputs, session.run(outputs, {n: by_name[n] for n in wanted})))
 
 
+def parts(name, value):
+    """Tensors of an output, named: those of a sequence one by one, none of an optional that is empty."""
+    if isinstance(value, list):
+        return [part for i, item in enumerate(value) for part in parts("%s[%d]" % (name, i), item)]
+    return [] if value is None else [(name, value)]
+
+
 def verify(path, names, example, run_torch, rtol, atol):
     """run_torch() gives what the model in hand gives for the example."""
     inputs = flat(list(example), given=True)
     want = flat(run_torch())
-    got = run_onnx(path, inputs, names)
+    got = [part for name, value in run_onnx(path, inputs, names).items() for part in parts(name, value)]
     if len(want) != len(got):
         raise RuntimeError("verify: torch gives %d outputs, the ONNX model %d" % (len(want), len(got)))
-    return Verification([Output(name, w, g, rtol, atol) for (name, g), w in zip(got.items(), want)], rtol, atol)
+    return Verification([Output(name, w, g, rtol, atol) for (name, g), w in zip(got, want)], rtol, atol)

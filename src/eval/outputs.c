@@ -3,6 +3,8 @@
 
 typedef struct Outputs { Eval *ev; Map taken; size_t n; bool empty_lists; /* they are outputs too, since there is no other */ } Outputs;
 
+enum { OPTIONAL_OPSET = 16 };
+
 static bool make_output(Outputs *out, Value v, Str name, bool top);
 
 /* The name that this output gets: the user's, the file's, or where it lies in the result. */
@@ -187,6 +189,30 @@ static bool output_object(Outputs *out, const Obj *o, Str place)
     return true;
 }
 
+/* What is None in some runs is an optional of ONNX, which is empty then. If gives optionals from opset 16 on. */
+static bool output_optional(Outputs *out, const Maybe *m, Str place)
+{
+    Ctx *cx = out->ev->cx;
+    Graph *g = out->ev->g;
+    bool plain = m->value.tag == V_TENSOR && m->value.t->kind == PLAIN && !dtype_is_complex(tensor_type(m->value.t)->dtype);
+    if (!plain && !val_is_plain_number(m->value))
+        return fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and %s in others, and ONNX decides which", place->s, val_kind(m->value));
+    if (g->target < OPTIONAL_OPSET) {
+        fail(cx, E_UNSUPPORTED, "the output %s, which is None in some runs of the model, needs ONNX opset %d, the target is %d", place->s, OPTIONAL_OPSET, g->target);
+        fail_hint(cx, "--opset %d, or return an empty tensor instead of None", OPTIONAL_OPSET);
+        return false;
+    }
+    Ox value = plain ? tensor_read(g, m->value.t) : carry_ox(g, m->value), present = carry_ox(g, m->present);
+    Graph *yes = graph_new(cx, g, NULL), *no = graph_new(cx, g, NULL);
+    if (!ox_ok(value) || !yes || !no || !has_rank(cx, value, "output", place))
+        return !ctx_failed(cx);
+    Ox there = ox_g(yes, "Optional", value), none = ox_make(no, "Optional", (OxList){ NULL, 0 }, ATTRS(TYPE("type", value->type)));
+    graph_output(yes, there, NULL);
+    graph_output(no, none, NULL);
+    note(cx, NOTE_CHANGED, "the output %s is an ONNX optional, empty in the runs where it is None", place->s);
+    return output_ox(out, ox_g_with(g, "If", INPUTS(present), SUBGRAPH("then_branch", yes), SUBGRAPH("else_branch", no)), place);
+}
+
 static bool make_output(Outputs *out, Value v, Str place, bool top)
 {
     Eval *ev = out->ev;
@@ -214,10 +240,7 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
         if (!top)
             note(cx, NOTE_DROPPED, "%s, which is None", place->s);
         return true;
-    case V_MAYBE:
-        fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and a value in others, and ONNX decides which", place->s);
-        fail_hint(cx, "return an empty tensor instead of None");
-        return false;
+    case V_MAYBE: return output_optional(out, v.maybe, place);
     case V_UNINIT:
         if (v.any && ((const Unset *)v.any)->varies)
             return output_ox(out, ((const Unset *)v.any)->varies, place);

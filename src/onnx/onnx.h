@@ -221,6 +221,7 @@ typedef struct { const Ox *at; size_t n; } OxList;
 #define STRING(key, v) ((Attr){ .name = (key), .kind = ATTR_STRING, .s = (v) })
 #define INT_LIST(key, p, count) ((Attr){ .name = (key), .kind = ATTR_INTS, .n = (count), .ints = (p) })
 #define SUBGRAPH(key, v) ((Attr){ .name = (key), .kind = ATTR_GRAPH, .g = (v) })
+#define TYPE(key, v) ((Attr){ .name = (key), .kind = ATTR_TYPE, .type = (v) })
 #define FUNCTION_BODY "function body"              /* SUBGRAPH of a custom node: a function of its name that the model carries, no attribute in the file */
 #define NO_ATTR ((Attr){ .kind = ATTR_NONE })
 

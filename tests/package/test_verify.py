@@ -1,4 +1,5 @@
 """verify=True and report=True."""
+from typing import List, Optional, Tuple
 
 import pytest
 import torch
@@ -36,6 +37,28 @@ def test_every_output_is_compared(tmp_path):
 def test_scripts_are_verified_too(make):
     net = make(torch.nn.Linear(3, 4))
     assert pt2onnx.export(net, (ROWS,), verify=True).verification.ok
+
+
+class ListAndMaybe(torch.nn.Module):
+    def forward(self, x) -> Tuple[List[torch.Tensor], Optional[torch.Tensor]]:
+        some: Optional[torch.Tensor] = None
+        rows: List[torch.Tensor] = []
+        for i in range(x.size(0)):
+            rows.append(x[i] * 2)
+            if i > 1:
+                some = x[i]
+        return rows, some
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_sequences_and_optionals_are_verified_too(n):
+    x = torch.randn(n, 3)
+    result = pt2onnx.export(torch.jit.script(ListAndMaybe()), (x,), verify=True, input_names=["x"], dynamic_axes={"x": {0: "n"}}, opset_version=16,
+                            output_names=["rows", "some"])
+    assert [o.name for o in result.verification.outputs] == ["rows[%d]" % i for i in range(n)] + (["some"] if n > 2 else [])
+    rows, some = result(x)
+    torch.testing.assert_close(rows, [2 * r for r in x])
+    assert some is None if n < 3 else torch.equal(some, x[-1])
 
 
 @pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")

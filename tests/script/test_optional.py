@@ -1,11 +1,12 @@
 """Optionals that only the running model decides: None in one arm of a branch, before a loop's first trip, or once again in some trip."""
 from typing import Optional, Tuple
 
+import onnxruntime
 import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import refused, same
+from scripted import oracle, refused, same, save
 
 ROWS = ("-i", "x:float32[N,3]")
 
@@ -160,13 +161,6 @@ class Written(nn.Module):
         return z
 
 
-class GivesNone(nn.Module):
-    def forward(self, x) -> Optional[Tensor]:
-        if bool(x.sum() > 3):
-            return x
-        return None
-
-
 class RanksDiffer(nn.Module):
     def forward(self, x):
         m: Optional[Tensor] = None
@@ -177,7 +171,39 @@ class RanksDiffer(nn.Module):
         return x if m is None else m + x
 
 
-@pytest.mark.parametrize("model,why", [(Written, "same memory in one arm"), (GivesNone, "is None in some runs of the model and a value in others"),
-                                       (RanksDiffer, "the program must give both one rank")])
+@pytest.mark.parametrize("model,why", [(Written, "same memory in one arm"), (RanksDiffer, "the program must give both one rank")])
 def test_what_is_refused(model, why, tmp_path):
     assert why in refused(model(), tmp_path, *ROWS)
+
+
+class GivesNone(nn.Module):
+    def forward(self, x) -> Optional[Tensor]:
+        if bool(x.sum() > 3):
+            return x
+        return None
+
+
+class GivesNoneBehindLoop(nn.Module):
+    def forward(self, x) -> Tuple[Tensor, Optional[Tensor], Optional[int]]:
+        y: Optional[Tensor] = None
+        n: Optional[int] = None
+        for i in range(x.size(0) - 1):
+            y = x[i] * 2
+            n = i
+        return x + 1, y, n
+
+
+@pytest.mark.parametrize("model", [GivesNone, GivesNoneBehindLoop])
+def test_none_is_an_empty_optional(model, tmp_path):
+    path, out = save(model(), tmp_path), tmp_path / "model.onnx"
+    said = oracle.converted(path, out, *ROWS, "--opset", "16").stderr
+    assert "is an ONNX optional, empty in the runs where it is None" in said
+    oracle.check(out)
+    session = onnxruntime.InferenceSession(str(out))
+    for x, in rows(1, 2, 7):
+        wanted = torch.jit.load(str(path))(x)
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        for ours, theirs in zip(session.run(None, {"x": x.numpy()}), wanted, strict=True):
+            assert (ours is None) == (theirs is None)
+            assert theirs is None or torch.allclose(torch.as_tensor(ours), torch.as_tensor(theirs))
+    assert "--opset 16, or return an empty tensor" in refused(model(), tmp_path, *ROWS, "--opset", "15")
