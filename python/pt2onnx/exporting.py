@@ -30,6 +30,9 @@ from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
                 "make sure you registered it with the right domain and version.\n%s")
+NEEDS = re.compile(r"^ +(?:aten|prim|quantized)::(\w+): (.+) needs ONNX opset (\d+), the target is (\d+)$", re.M)
+UNSUPPORTED = "Unsupported: ONNX export of %s in opset %s. %s. Please try opset version %s."
+TORCH_WORDS = {"Pad whose pads are not known": ("Pad", "The sizes of the padding must be constant")}
 ASSUMED, ADDED, DROPPED, CHANGED = range(4)
 CONSTANT_INPUTS = re.compile(r"the input .*, because nothing uses it$")
 UPDATE = re.compile(r"the update of (.+): every run starts from the value in the file")
@@ -326,6 +329,7 @@ class Export:
         names = MISSING.findall(text)
         if not names:
             return error_of("OnnxExporterError", text) if e.status in (1, 2) else e
+        text = "\n".join([text] + in_torchs_words(text))
         if names[0].split("::")[0] not in ("aten", "prim", "quantized"):
             text = UNRECOGNIZED % (names[0], text)
         return error_of("UnsupportedOperatorError", text)
@@ -386,6 +390,15 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def in_torchs_words(text):
+    """What a later opset can say, as torch.onnx tells it and people search for it."""
+    found = {}
+    for name, why, later, target in NEEDS.findall(text):
+        op, reason = TORCH_WORDS.get(why, (name, why[:1].upper() + why[1:]))
+        found[UNSUPPORTED % (op, target, reason, later)] = None
+    return list(found)
 
 
 def some_of(names):

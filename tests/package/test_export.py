@@ -625,6 +625,17 @@ def test_an_operator_without_a_translation():
     assert "test_export.py:" in str(e.value) and isinstance(e.value, RuntimeError)
 
 
+class PadsBy(torch.nn.Module):
+    def forward(self, x, by):
+        return torch.nn.functional.pad(x, by)
+
+
+def test_what_a_later_opset_has_is_told_in_torchs_words_too():
+    with pytest.raises(RuntimeError, match=r"Unsupported: ONNX export of Pad in opset 9\. The sizes of the padding must be constant\. "
+                                           r"Please try opset version 11\."):
+        pt2onnx.export(PadsBy(), (torch.zeros(2, 3), [torch.tensor(1), torch.tensor(2)]), opset_version=9)
+
+
 def test_a_failed_export_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError):
         pt2onnx.export(untranslated, ROWS, tmp_path / "m.onnx")
