@@ -200,7 +200,9 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
         return never(j, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
         return different_ranks(j, x, y);
-    Ox v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
+    Ox v = x && y ? NULL : x ? x : y;                   /* what only one arm gives nobody reads behind the other: it needs no If when it was there before */
+    if (!v || !graph_sees(j->ev->g, v))
+        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
     Tensor *t = tensor_new(cx, v);
