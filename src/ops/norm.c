@@ -500,8 +500,8 @@ static Ox lower_alpha_dropout(Op *op)
         dims[i] = op->row->datum && i >= 2 ? dim_int(op->cx, 1) : ox_dim(x, i);
     double a = 1 / sqrt((least * least * p + 1) * (1 - p));
     Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank), kept = drop(op, ones, p);         /* 0 or 1 / (1 - p) */
-    Ox scale = ox(op, "Mul", kept, number_like(op, a * (1 - p), x)), shift = ox(op, "Mul", kept, number_like(op, least * a * (1 - p), x));
-    Ox moved = ox(op, "Add", shift, number_like(op, least * a * (p - 1), x)), scaled = ox(op, "Mul", x, scale);
+    Ox scale = ox(op, "Mul", kept, number_like(op, a * (1 - p), x)), shift = ox(op, "Mul", kept, number_like(op, least * a * (p - 1), x));
+    Ox moved = ox(op, "Add", shift, number_like(op, least * a * (1 - p), x)), scaled = ox(op, "Mul", x, scale);
     return ox(op, "Add", scaled, moved);
 }
 
