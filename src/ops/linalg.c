@@ -493,12 +493,13 @@ static Ox lower_scaled_mm(Op *op)
         return op_fail(op, E_VALUE, "_scaled_mm multiplies floats of 8 bits, got %s and %s", torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
     DType out = arg_dtype(op, "out_dtype", ox_dtype(a));
     int rank_a, rank_b;
-    if (!need_opset(op, 21, "floats of 8 bits") || !need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
+    if (!need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
         return POISON;
-    if (!(rank_a == 2 && rank_b == 2) && (!dim_is(type_numel(op->cx, scale_a->type), 1) || !dim_is(type_numel(op->cx, scale_b->type), 1)))
+    bool whole = dim_is(type_numel(op->cx, scale_a->type), 1) && dim_is(type_numel(op->cx, scale_b->type), 1);
+    if (!whole && !(rank_a == 2 && rank_b == 2 && dim_is(ox_dim(scale_a, 1), 1) && dim_is(ox_dim(scale_b, 0), 1)))
         return op_refuse(op, "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
-    if (rank_a == 2 && (!dim_is(ox_dim(scale_a, 1), 1) || !dim_is(ox_dim(scale_b, 0), 1)))
-        return op_refuse(op, "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
+    if (!need_opset(op, 21, "floats of 8 bits"))
+        return POISON;
     Ox wide_a = ox_cast(op->g, a, DT_FLOAT), y = ox(op, "MatMul", wide_a, ox_cast(op->g, b, DT_FLOAT)), scale = ox(op, "Mul", scale_a, scale_b);
     y = ox(op, "Mul", y, scale);
     if (bias)
