@@ -30,5 +30,10 @@ def test_quantised(path, opset, tmp_path):
     assert numpy.abs(got - run["y"]).max() < 1e-5                   # a step is at least 1/256
 
 
+def test_a_scale_for_each_channel_needs_opset_13(tmp_path):
+    done = oracle.convert(os.path.join(HERE, "..", "programs", "quantised", "images.pt"), tmp_path / "model.onnx", "--opset", "12")
+    assert done.returncode == 1 and "weights with a scale for each channel needs ONNX opset 13" in done.stderr
+
+
 def test_there_are_models():
     assert len(MODELS) == 5
