@@ -54,7 +54,7 @@ static Ox score_scale(Op *op, const Attention *a)
     int64_t e;
     Dim last = ox_dim(a->q, ox_rank(a->q) - 1);
     if (a->scale != 0 || dim_known(last, &e))
-        return number_like(op, a->scale != 0 ? a->scale : e > 0 ? 1 / sqrt((double)e) : 1, a->q);
+        return number_like(op, a->scale != 0 ? a->scale : 1 / sqrt((double)e), a->q);
     Ox size = ox_dim_value(op->g, last), root = ox_ok(size) ? ox(op, "Sqrt", ox_cast(op->g, size, ox_dtype(a->q))) : size;
     return ox(op, "Reciprocal", root);
 }

@@ -114,25 +114,25 @@ static Ox lower_airy_ai(Op *op)
     return rounded(op, pick(op, is(op, size, INFINITY), num(op, NAN), value));       /* PyTorch's own answer there */
 }
 
-#define BESSEL(fn, datum, line) FAMILY(fn, datum, "int-to-float(self)", PLAIN, line)
-#define BESSEL_X(fn, datum, line) FAMILY(fn, datum, "int-to-float(x)", PLAIN, line)
+#define BESSEL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line)
+#define SCALED(fn, line) FAMILY(fn, 1, "int-to-float(self)", PLAIN, line)
 
 const OpRow ops_bessel[] = {
-    BESSEL(lower_i0, 0, "aten::i0(Tensor self) -> Tensor"),
-    BESSEL(lower_i0, 0, "aten::special_i0(Tensor self) -> Tensor"),
-    BESSEL(lower_i0, 0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor"),
-    BESSEL(lower_i0, 1, "aten::special_i0e(Tensor self) -> Tensor"),
-    BESSEL(lower_i1, 0, "aten::special_i1(Tensor self) -> Tensor"),
-    BESSEL(lower_i1, 0, "aten::special_modified_bessel_i1(Tensor self) -> Tensor"),
-    BESSEL(lower_i1, 1, "aten::special_i1e(Tensor self) -> Tensor"),
-    BESSEL(lower_k0, 0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor"),
-    BESSEL(lower_k1, 0, "aten::special_modified_bessel_k1(Tensor self) -> Tensor"),
-    BESSEL_X(lower_k0, 1, "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
-    BESSEL_X(lower_k1, 1, "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
-    BESSEL(lower_j0, 0, "aten::special_bessel_j0(Tensor self) -> Tensor"),
-    BESSEL(lower_j1, 0, "aten::special_bessel_j1(Tensor self) -> Tensor"),
-    BESSEL(lower_y0, 0, "aten::special_bessel_y0(Tensor self) -> Tensor"),
-    BESSEL(lower_y1, 0, "aten::special_bessel_y1(Tensor self) -> Tensor"),
-    BESSEL_X(lower_airy_ai, 0, "aten::special_airy_ai(Tensor x) -> Tensor"),
+    BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor"),
+    BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor"),
+    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor"),
+    SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor"),
+    BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor"),
+    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor"),
+    SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor"),
+    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor"),
+    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor"),
+    FAMILY(lower_k0, 1, "int-to-float(x)", PLAIN, "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
+    FAMILY(lower_k1, 1, "int-to-float(x)", PLAIN, "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
+    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor"),
+    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor"),
+    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor"),
+    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor"),
+    LOWER(lower_airy_ai, "int-to-float(x)", PLAIN, "aten::special_airy_ai(Tensor x) -> Tensor"),
     OPS_END
 };

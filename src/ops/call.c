@@ -384,8 +384,8 @@ static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 /* An in-place schema calls its first parameter `self`, whatever the plain one calls it: dropout_(self=x), dropout(input=x). */
 static void self_by_place(OpArg *args, size_t n)
 {
-    if (n > 0 && args[0].name && str_is(args[0].name, "self"))
-        args[0].name = NULL;
+    if (n && str_is(args->name, "self"))
+        args->name = NULL;
 }
 
 /* What the archive calls means what it meant then; a lowering that calls another operator speaks today's language. */

@@ -310,7 +310,7 @@ static Ox lower_eye(Op *op)
 {
     Dim n = arg_dim_expr(op, "n");
     Dim m = op->row->datum ? arg_dim_expr(op, "m") : n;
-    return n && m ? eye(op, n, m) : POISON;
+    return eye(op, n, m);
 }
 
 /* ---- tensor(...) ---- */
@@ -352,7 +352,7 @@ static DType empty_list_dtype(Ctx *cx, Value v)
     while (v.tag == V_LIST && v.list->n > 0)
         v = v.list->at[0].v;
     Str elem = v.tag == V_LIST ? v.list->elem : NULL;
-    return elem && str_is(elem, "int") ? DT_INT64 : elem && str_is(elem, "bool") ? DT_BOOL : dtype_default(cx);
+    return str_is(elem, "int") ? DT_INT64 : str_is(elem, "bool") ? DT_BOOL : dtype_default(cx);
 }
 
 static Ox stack_leaves(Op *op, const Nest *n, DType t)

@@ -300,7 +300,7 @@ static Ox lower_pdist(Op *op)
         return op_refuse(op, "the number of rows (%s) must be known", dim_text(op->cx, ox_dim(x, 0))->s);
     int64_t pairs = n * (n - 1) / 2, at = 0;
     int64_t *first = new_array(op->cx, int64_t, pairs + 1), *second = new_array(op->cx, int64_t, pairs + 1);
-    if (!first || !second)
+    if (ctx_failed(op->cx))
         return POISON;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++)

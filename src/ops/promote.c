@@ -73,7 +73,7 @@ const char *torch_dtype_name(DType t)
         [DT_INT64] = "Long", [DT_BOOL] = "Bool", [DT_FLOAT16] = "Half", [DT_DOUBLE] = "Double", [DT_UINT32] = "UInt32", [DT_UINT64] = "UInt64",
         [DT_COMPLEX64] = "ComplexFloat", [DT_COMPLEX128] = "ComplexDouble", [DT_BFLOAT16] = "BFloat16",
     };
-    return t < DT_COUNT && names[t] ? names[t] : dtype_name(t);
+    return names[t] ? names[t] : dtype_name(t);
 }
 
 DType promote_values(OxList in)
@@ -92,15 +92,13 @@ DType promote_values(OxList in)
 
 /* ---- the operands of a call ---- */
 
-typedef struct Groups { DType dims, zero, number; bool failed; } Groups;
+typedef struct Groups { DType dims, zero, number; } Groups;
 
-static void join(Op *op, Groups *groups, DType *into, DType t)
+static void join(Op *op, DType *into, DType t)
 {
     DType both = promote_types(*into, t);
-    if (both == DT_NONE && t != DT_NONE) {
+    if (both == DT_NONE && t != DT_NONE)
         fail(op->cx, E_VALUE, "Promotion for %s and %s is not supported", torch_dtype_name(*into), torch_dtype_name(t));
-        groups->failed = true;
-    }
     *into = both;
 }
 
@@ -113,21 +111,21 @@ static void count_tensor(Op *op, Groups *groups, Tensor *t)
 {
     Type type = tensor_type(t);
     if (t->number)
-        join(op, groups, &groups->number, default_of(op->cx, type->dtype));
+        join(op, &groups->number, default_of(op->cx, type->dtype));
     else if (type->rank == 0)
-        join(op, groups, &groups->zero, type->dtype);
+        join(op, &groups->zero, type->dtype);
     else
-        join(op, groups, &groups->dims, type->dtype);
+        join(op, &groups->dims, type->dtype);
 }
 
 static void count(Op *op, Groups *groups, Value v)
 {
     switch (v.tag) {
     case V_TENSOR: count_tensor(op, groups, v.t); break;
-    case V_BOOL: case V_SYMBOOL: join(op, groups, &groups->number, DT_BOOL); break;
-    case V_INT: case V_SYMINT: join(op, groups, &groups->number, DT_INT64); break;
-    case V_FLOAT: case V_SYMFLOAT: join(op, groups, &groups->number, dtype_default(op->cx)); break;
-    case V_COMPLEX: join(op, groups, &groups->number, DT_COMPLEX64); break;
+    case V_BOOL: case V_SYMBOOL: join(op, &groups->number, DT_BOOL); break;
+    case V_INT: case V_SYMINT: join(op, &groups->number, DT_INT64); break;
+    case V_FLOAT: case V_SYMFLOAT: join(op, &groups->number, dtype_default(op->cx)); break;
+    case V_COMPLEX: join(op, &groups->number, DT_COMPLEX64); break;
     case V_TUPLE:
         for (int64_t i = 0; i < v.tuple->n; i++)
             count(op, groups, v.tuple->at[i]);
@@ -253,7 +251,7 @@ bool promote_args(Op *op, const char *column)
         count(op, &groups, op->call->arg[params[i]]);
     DType asked = asked_dtype(op);
     op->common = asked ? asked : column_type(op->cx, column, combine(groups.dims, combine(groups.zero, groups.number)));
-    if (groups.failed || ctx_failed(op->cx))
+    if (ctx_failed(op->cx))
         return false;
     op->promoted = new_array(op->cx, Ox, s->n_param + 1);
     op->promoted_list = new_array(op->cx, Oxs, s->n_param + 1);

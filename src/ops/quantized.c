@@ -109,7 +109,7 @@ Ox dequantized_arg(Op *op, Value v)
     if (v.tag != V_TENSOR)
         return POISON;
     Ox x = tensor_read(op->g, v.t);
-    return v.t->kind == QUANT && v.t->quant ? dequantize(op, x, v.t->quant) : x;
+    return v.t->quant ? dequantize(op, x, v.t->quant) : x;
 }
 
 /* ---- aten::quantize_*, dequantize, int_repr ---- */
