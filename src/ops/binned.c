@@ -155,7 +155,7 @@ static bool points(Op *op, bool flat, Histogram *h)
     if (!flat && rank < 2)
         return fail(op->cx, E_VALUE, "torch.histogramdd: input tensor should have at least 2 dimensions, but got %d", rank);
     if (!flat && !coordinates(op, x, &axes))
-        return op_refuse(op, "points of %s coordinates: their number must be known, and at most %d", dim_text(op->cx, ox_dim(x, rank - 1))->s, MOST_AXES), false;
+        return op_refuse(op, "points of %s coordinates: their number must be known, 1 to %d", dim_text(op->cx, ox_dim(x, rank - 1))->s, MOST_AXES), false;
     h->axes = (int)axes;
     h->n = dim_product(op->cx, x->type->dim, flat ? rank : rank - 1);
     h->x = reshape_to(op, x, (const Dim[]){ h->n, dim_of(op, axes) }, 2);
