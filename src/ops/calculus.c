@@ -203,21 +203,32 @@ static Value lower_gradient(Op *op)
 
 /* ---- vander: powers of points, the last axis from 0 up or down to it ---- */
 
-static Value vander(Op *op, int64_t n, bool increasing)
+/* 0 to n - 1, or down to 0: constants where n is known. */
+static Ox powers_to(Op *op, Dim size, bool up)
+{
+    int64_t n;
+    if (!dim_known(size, &n)) {
+        Ox from = ox_int(op->g, 0), by = ox_int(op->g, 1), end = ox_dim_value(op->g, size), all = ox(op, "Range", from, end, by);
+        return up ? all : ox(op, "Sub", ox_dim_value(op->g, dim_sub(op->cx, size, dim_int(op->cx, 1))), all);
+    }
+    int64_t *powers = new_array(op->cx, int64_t, n + 1);
+    for (int64_t i = 0; powers && i < n; i++)
+        powers[i] = up ? i : n - 1 - i;
+    return powers ? ox_ints(op->g, powers, (size_t)n) : POISON;
+}
+
+static Value vander(Op *op, Dim n, bool increasing)
 {
     bool scalar;
     Ox x = at_least_1d(op, arg(op, "x"), &scalar);
     int rank;
     if (!need_rank(op, x, 1, &rank) || ctx_failed(op->cx))
         return val_poison();
-    if (n < 0) {
+    if (dim_le(op->cx, dim_int(op->cx, 0), n) == NO) {
         fail(op->cx, E_VALUE, "vander: a number of columns from 0 up is needed");
         return val_poison();
     }
-    int64_t *powers = new_array(op->cx, int64_t, n + 1);
-    for (int64_t i = 0; powers && i < n; i++)
-        powers[i] = increasing ? i : n - 1 - i;
-    Ox row = powers ? ox_ints(op->g, powers, (size_t)n) : POISON;
+    Ox row = powers_to(op, n, increasing);
     if (ox_dtype(x) == DT_BOOL)
         x = ox_cast(op->g, x, DT_INT64);
     if (ox_ok(row) && ox_ok(x) && dtype_is_float(ox_dtype(x)))
@@ -229,7 +240,7 @@ static Value vander(Op *op, int64_t n, bool increasing)
 static Value lower_vander(Op *op)
 {
     Ox x = arg(op, "x");
-    int64_t size;
+    bool up = has_param(op, "increasing") ? arg_bool(op, "increasing") : true;
     int rank;
     if (!need_rank(op, x, 1, &rank))
         return val_poison();
@@ -238,12 +249,12 @@ static Value lower_vander(Op *op)
         return val_poison();
     }
     if (arg_given(op, "N"))
-        return vander(op, arg_int(op, "N"), has_param(op, "increasing") ? arg_bool(op, "increasing") : true);
-    if (rank == 0 || !dim_known(ox_dim(x, rank - 1), &size)) {
-        op_refuse(op, "the number of columns must be known");
+        return vander(op, arg_dim_expr(op, "N"), up);
+    if (rank == 0) {
+        fail(op->cx, E_VALUE, "linalg.vander: a number has no last dimension that would say how many columns there are");
         return val_poison();
     }
-    return vander(op, size, has_param(op, "increasing") ? arg_bool(op, "increasing") : true);
+    return vander(op, ox_dim(x, rank - 1), up);
 }
 
 const OpRow ops_calculus[] = {

@@ -291,21 +291,12 @@ static Ox lower_pdist(Op *op)
 {
     Ox x = arg(op, "self");
     int rank;
-    int64_t n;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
     if (rank != 2)
         return op_fail(op, E_VALUE, "pdist only supports 2D tensors, got: %dD", rank);
-    if (!dim_known(ox_dim(x, 0), &n))
-        return op_refuse(op, "the number of rows (%s) must be known", dim_text(op->cx, ox_dim(x, 0))->s);
-    int64_t pairs = n * (n - 1) / 2, at = 0;
-    int64_t *first = new_array(op->cx, int64_t, pairs + 1), *second = new_array(op->cx, int64_t, pairs + 1);
-    if (ctx_failed(op->cx))
-        return POISON;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++)
-            first[at] = i, second[at++] = j;
-    Ox a = ox_ints(op->g, first, (size_t)pairs), b = ox_ints(op->g, second, (size_t)pairs);
+    Ox pairs = combinations(op, ox_dim(x, 0), 2, false), first = ox_int(op->g, 0), second = ox_int(op->g, 1);
+    Ox a = ox_with(op, "Gather", INPUTS(pairs, first), INT("axis", 1)), b = ox_with(op, "Gather", INPUTS(pairs, second), INT("axis", 1));
     Ox from = ox_with(op, "Gather", INPUTS(x, a), INT("axis", 0)), to = ox_with(op, "Gather", INPUTS(x, b), INT("axis", 0)), away = ox(op, "Sub", from, to);
     Axes last = last_axis(x);
     return norm_over(op, away, arg_float(op, "p"), &last, false);

@@ -72,6 +72,8 @@ Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);     /* 
 Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL items are left out */
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
+/* Which r of n elements are taken, [ways, r] in order, each element once or again (join.c). */
+Ox combinations(Op *op, Dim n, int r, bool again);
 /* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (fold.c). */
 typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1d;
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);

@@ -260,6 +260,8 @@ static Ox lower_cartesian_prod(Op *op)
     return concat_axis(op, xs.at, xs.n, 1);
 }
 
+enum { LARGE_TABLE = 4096 };
+
 /* The next r numbers below n in order, each above the one before it, or not below it (again); false: these were the last. */
 static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
 {
@@ -274,30 +276,58 @@ static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
     return true;
 }
 
+/* The same where n is open, or would make a large table: the places of a grid of r axes at which each number is below the next. */
+static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
+{
+    Ctx *cx = op->cx;
+    Ox from = ox_int(op->g, 0), by = ox_int(op->g, 1), end = ox_dim_value(op->g, n), all = ox(op, "Range", from, end, by), ordered = NULL, before = NULL;
+    if (r == 1)
+        return unsqueeze_axis(op, all, 1);
+    for (int k = 0; k < r; k++) {
+        Dim dims[MAX_RANK];
+        for (int i = 0; i < r; i++)
+            dims[i] = i == k ? n : dim_int(cx, 1);
+        Ox here = reshape_to(op, all, dims, r), below = before ? ox(op, again ? "LessOrEqual" : "Less", before, here) : NULL;
+        ordered = ordered ? ox(op, "And", ordered, below) : below;
+        before = here;
+    }
+    Ox places = ox(op, "NonZero", ordered);
+    return ox_ok(places) ? permute_to(op, places, (int[]){ 1, 0 }, 2) : POISON;
+}
+
+Ox combinations(Op *op, Dim size, int r, bool again)
+{
+    int64_t n, at[MAX_RANK] = { 0 }, rows = 0;
+    VEC(int64_t) table = { 0 };
+    double count = 1;
+    bool known = dim_known(size, &n);
+    for (int i = 0; known && i < r; i++)
+        count *= (double)(n + (again ? i : -i)) / (i + 1);
+    if (!known || count * r > LARGE_TABLE)
+        return combinations_of_grid(op, size, r, again);
+    for (int i = 0; i < r; i++)
+        at[i] = again ? 0 : i;
+    bool more = again ? n > 0 : n >= r;
+    for (; more && !ctx_failed(op->cx); rows++) {
+        for (int i = 0; i < r; i++)
+            vec_push(op->cx, &table, at[i]);
+        more = next_combination(at, r, n, again);
+    }
+    return ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ rows, r }, table.at));
+}
+
 static Ox lower_combinations(Op *op)
 {
     Ox x = arg(op, "self");
-    int64_t r = arg_int(op, "r"), n, at[MAX_RANK] = { 0 }, rows = 0;
-    bool again = arg_bool(op, "with_replacement");
+    int64_t r = arg_int(op, "r");
     int rank;
-    VEC(int64_t) table = { 0 };
     if (!need_rank(op, x, 1, &rank) || ctx_failed(op->cx))
         return POISON;
     if (rank != 1 || r < 0 || r > MAX_RANK)
         return op_fail(op, E_VALUE, "combinations: a 1D vector and a length from 0 to %d are needed", MAX_RANK);
-    if (!dim_known(ox_dim(x, 0), &n))
-        return op_refuse(op, "the number of elements (%s) must be known", dim_text(op->cx, ox_dim(x, 0))->s);
     if (r == 0)
         return expand_dims(op, number_like(op, 0, x), (const Dim[]){ dim_int(op->cx, 0) }, 1);
-    for (int64_t i = 0; i < r; i++)
-        at[i] = again ? 0 : i;
-    bool more = again ? n > 0 : n >= r;
-    for (; more && !ctx_failed(op->cx); rows++) {
-        for (int64_t i = 0; i < r; i++)
-            vec_push(op->cx, &table, at[i]);
-        more = next_combination(at, r, n, again);
-    }
-    Ox index = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ rows, r }, table.at));
+    Ox index = combinations(op, ox_dim(x, 0), (int)r, arg_bool(op, "with_replacement"));
     return ox_with(op, "Gather", INPUTS(x, index), INT("axis", 0));
 }
 
