@@ -304,6 +304,10 @@ static Value join_one(Join *j, Value v, bool first)
         Value zero = v.tag == V_SYMINT ? val_int(0) : v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
         return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
     }
+    case V_MAYBE: {
+        Value present = join_one(j, v.maybe->present, first);
+        return val_maybe_like(j->ev->cx, v.maybe, present, join_one(j, v.maybe->value, first));
+    }
     case V_CHOICE:
         return val_choice(j->ev->cx, v.choice->at, v.choice->n, first ? join_numbers(j, v.choice->index, val_int(0)) : join_numbers(j, val_int(0), v.choice->index));
     default: return v;

@@ -1,6 +1,6 @@
 """Programs made at random (random_programs.py, random_maker.py): whatever is converted is right, at every opset. And what such programs have found,
 made small. The long run: python tests/script/random_programs.py 0 10000 --form script"""
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import pytest
 import torch
@@ -317,3 +317,21 @@ class GrowsInOneArm(torch.nn.Module):
 
 def test_a_list_of_lists_that_grow_in_one_arm(tmp_path):
     same(GrowsInOneArm(), tmp_path, runs(), *SIZES)
+
+
+class OptionalBesideReturn(torch.nn.Module):
+    """The arm that returns never set o; the other gives what a loop has made of it."""
+    def forward(self, x: Tensor, y: Tensor):
+        o: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if bool(x.sum() > 30):
+                return x
+            for j in range(int(y.sum().item()) % 2, 3):
+                o = x + 1
+        if o is not None:
+            return o
+        return x
+
+
+def test_an_optional_that_one_arm_never_set(tmp_path):
+    same(OptionalBesideReturn(), tmp_path, runs(), *SIZES)
