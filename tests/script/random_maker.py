@@ -4,300 +4,29 @@ Values are small whole numbers in float32, so every runtime gives the same ones 
 turns some kinds of statement off: what goes wrong often needs the rest to be out of its way."""
 import random
 
+from random_things import Things
+from random_tree import Block, Results, Seq, render
+from random_values import BASE, PAGE
+
 KINDS = ("if", "for", "while", "list", "ints", "dict", "optional", "tuple", "object", "method", "state", "return", "break", "view", "write", "alias",
-         "mask", "loop_items", "rows", "deep", "nested", "cells", "other")
-HEAD = """from typing import Dict, List, Optional, Tuple
-import torch
-from torch import Tensor
-
-"""
-CELL = """
-class Cell:
-    def __init__(self, t: Tensor, n: int):
-        self.t = t
-        self.n = n
-
-    def push(self, u: Tensor, n: int):
-        self.t = torch.maximum(self.t, u)
-        self.n += n
-
-    def write(self, n: int):
-        self.t.add_(n)
-
-    def get(self) -> Tensor:
-        return self.t + self.n
-
-"""
+         "mask", "loop_items", "rows", "deep", "nested", "cells", "other", "named", "dict_lists", "strings", "arithmetic", "dtype", "scatter", "calls", "floats",
+         "held_state", "unpack", "boxes", "pairs")
 
 
-class Block:
-    """Headers with a body each: if and else, for, while, def."""
-    def __init__(self, *parts):
-        self.parts = [[head, body] for head, body in parts]
-
-    def lines(self, indent):
-        out = []
-        for head, body in self.parts:
-            first, *rest = head.split("\n")                # a while counts its trips in what nobody takes away
-            out += [indent + first] + [indent + "    " + line for line in rest]
-            out += render(body, indent + "    ") or [indent + "    pass"]
-        return out
-
-
-def render(nodes, indent):
-    out = []
-    for node in nodes:
-        out += [indent + node] if isinstance(node, str) else node.lines(indent)
-    return out
-
-
-BASE, PAGE = ("N", 4, 3), (4, 3)
-
-
-class Maker:
+class Maker(Things):
     def __init__(self, seed, exported):
         self.r = random.Random(seed)
         self.exported = exported
         self.kinds = {k for k in KINDS if self.r.random() < 0.75}
         if exported:
-            self.kinds -= {"object", "while", "return", "mask", "cells"}
+            self.kinds -= {"object", "while", "return", "mask", "cells", "strings", "held_state"}
         if "object" not in self.kinds:
-            self.kinds.discard("cells")
+            self.kinds -= {"cells", "boxes"}
         self.count = 0
         self.methods = []
         self.budget = self.r.choice([8, 14, 24])
         self.in_loop = 0
         self.frozen = set()             # lists that a loop goes through
-
-    # ---- names and choices ----
-
-    def fresh(self, stem):
-        self.count += 1
-        return "%s%d" % (stem, self.count)
-
-    def pick(self, *choices):
-        return self.r.choice(choices)
-
-    def of(self, env, kind):
-        return [n for n, t in env.items() if t[0] == kind]
-
-    # ---- expressions ----
-
-    def tensor(self, env, shape, depth=2):
-        names = [n for n, t in env.items() if t == ("T", shape)]
-        options = ["var"] * 3
-        if depth > 0:
-            options += ["unary", "binary", "number", "int"]
-            if shape in (BASE, PAGE):
-                options += [k for k in ("list", "dict", "optional", "tuple", "object", "method", "state", "nested", "cells") if k in self.kinds]
-            if shape == BASE:
-                options.append("broadcast")
-        what = self.pick(*options)
-        if what == "unary":
-            return self.pick("({}).neg()", "({}).abs()", "torch.relu({})", "({}).clone()", "({}).clamp(-3.0, 3.0)", "({}).round()").format(
-                self.tensor(env, shape, depth - 1))
-        if what == "binary":
-            a, b = self.tensor(env, shape, depth - 1), self.tensor(env, shape, depth - 1)
-            return self.pick("({} + {})", "({} - {})", "torch.maximum({}, {})", "({} * {}).clamp(-9.0, 9.0)", "torch.where({0} > {1}, {1}, {0})").format(a, b)
-        if what == "number":
-            return "(%s + %d)" % (self.tensor(env, shape, depth - 1), self.r.randint(-3, 3))
-        if what == "int":
-            return "(%s + %s)" % (self.tensor(env, shape, depth - 1), self.whole(env, 1))
-        if what == "broadcast":
-            return "(%s + %s)" % (self.tensor(env, BASE, depth - 1), self.tensor(env, PAGE, depth - 1))
-        found = self.part(env, shape, what) if what != "var" else None
-        if found:
-            return found
-        if names:
-            return self.r.choice(names)
-        return "torch.zeros_like(%s)" % self.r.choice([n for n, t in env.items() if t == ("T", shape)]) if names else self.made(env, shape)
-
-    def made(self, env, shape):
-        sizes = ", ".join("x.size(0)" if d == "N" else str(d) for d in shape)
-        if all(isinstance(d, int) or d == "N" for d in shape):
-            return "torch.full([%s], %d.0)" % (sizes, self.r.randint(-2, 4))
-        return None
-
-    def part(self, env, shape, what):
-        """A tensor that something else holds."""
-        if what == "state" and shape == PAGE and "self" in env:
-            return "self.s"
-        if what == "list":
-            lists = [n for n, t in env.items() if t == ("L", shape)]
-            if lists:
-                return self.pick("{0}[0]", "{0}[-1]", "torch.stack({0}).sum(0)", "{0}[%s %% len({0})]" % self.whole(env, 1)).format(self.r.choice(lists))
-        if what == "dict":
-            dicts = [n for n, t in env.items() if t == ("D", shape)]
-            if dicts:
-                return '%s["%s"]' % (self.r.choice(dicts), "a")
-        if what == "optional":
-            maybe = [n for n, t in env.items() if t == ("O", shape)]
-            if maybe:
-                return "orelse(%s, %s)" % (self.r.choice(maybe), self.tensor(env, shape, 0))
-        if what == "nested":
-            rows = [n for n, t in env.items() if t == ("LL", shape)]
-            if rows:
-                return self.pick("{0}[0][0]", "{0}[-1][0]", "total({0})", "{0}[%s %% len({0})][-1]" % self.whole(env, 1)).format(self.r.choice(rows))
-        if what == "cells":
-            rows = [n for n, t in env.items() if t == ("LC", shape)]
-            if rows:
-                return self.pick("{0}[0].t", "{0}[-1].get()", "{0}[%s %% len({0})].t" % self.whole(env, 1)).format(self.r.choice(rows))
-        if what == "tuple":
-            tuples = [n for n, t in env.items() if t == ("P", shape)]
-            if tuples:
-                return "%s[0]" % self.r.choice(tuples)
-        if what == "object":
-            cells = [n for n, t in env.items() if t == ("C", shape)]
-            if cells:
-                return self.pick("%s.t", "%s.get()") % self.r.choice(cells)
-        if what == "method" and "self" in env and shape == BASE and self.methods:
-            name = self.r.choice(self.methods)
-            return "self.%s(%s, %s, %s)" % (name, self.tensor(env, BASE, 0), self.tensor(env, PAGE, 0), self.whole(env, 1))
-        return None
-
-    def any_tensor(self, env):
-        names = self.of(env, "T")
-        return self.r.choice(names)
-
-    def staged(self, env):
-        """A number that the data decide."""
-        name = self.any_tensor(env)
-        return self.pick("int({0}.sum().item())", "int({0}.max().item())" if env[name][1] in (BASE, PAGE) else "int({0}.sum().item())",
-                         "int(({0} > 1).sum())").format(name)
-
-    def whole(self, env, depth=2):
-        names = self.of(env, "I")
-        options = ["number"] + ["name"] * 3 * bool(names)
-        if depth > 0:
-            options += ["sum", "mod"] + ["size", "data"] * (not self.exported) + ["len"] * ("list" in self.kinds) + ["tuple"] * ("tuple" in self.kinds)
-        what = self.pick(*options)
-        if what == "name":
-            return self.r.choice(names)
-        if what == "sum":
-            return self.pick("({} + {})", "({} - {})", "max({}, {})", "min({}, {})").format(self.whole(env, depth - 1), self.whole(env, depth - 1))
-        if what == "mod":
-            return "(%s %% %d)" % (self.whole(env, depth - 1), self.r.randint(2, 5))
-        if what == "size":
-            return "x.size(0)"
-        if what == "data":
-            return "(%s %% %d)" % (self.staged(env), self.r.randint(2, 5))
-        if what == "len" and (self.of(env, "L") or self.of(env, "LI")):
-            return "len(%s)" % self.r.choice(self.of(env, "L") + self.of(env, "LI"))
-        if what == "tuple" and self.of(env, "P"):
-            return "%s[1]" % self.r.choice(self.of(env, "P"))
-        return str(self.r.randint(0, 4))
-
-    def condition(self, env):
-        options = ["int"]
-        if not self.exported:
-            options += ["data"] * 4 + ["size", "both"]
-        options += ["flag"] * bool(self.of(env, "B")) + ["none"] * bool(self.of(env, "O")) + ["key"] * bool(self.of(env, "D"))
-        what = self.pick(*options)
-        if what == "data":
-            name = self.any_tensor(env)
-            return self.pick("bool({0}.sum() > %d)" % self.r.randint(-4, 8), "bool(({0} > %d).any())" % self.r.randint(0, 5), "int({0}.sum().item()) %% %d == 0" % self.r.randint(2, 3),
-                             "bool({0}.sum() <= {1}.sum())").format(name, self.any_tensor(env))
-        if what == "size":
-            return "x.size(0) %s %d" % (self.pick(">", "<", "==", "!="), self.r.randint(1, 3))
-        if what == "both":
-            return "(%s) %s (%s)" % (self.condition(env), self.pick("and", "or"), self.condition(env))
-        if what == "flag":
-            return self.pick("%s", "not %s") % self.r.choice(self.of(env, "B"))
-        if what == "none":
-            return "%s is %sNone" % (self.r.choice(self.of(env, "O")), self.pick("", "not "))
-        if what == "key":
-            return '"%s" %s %s' % (self.pick("a", "b", "c"), self.pick("in", "not in"), self.r.choice(self.of(env, "D")))
-        return "%s %s %s" % (self.whole(env), self.pick(">", "<", "==", "<=", "!="), self.whole(env, 1))
-
-    # ---- views ----
-
-    def view(self, name, shape):
-        """(text, shape, writable) of a view of `name`."""
-        rank = len(shape)
-        fixed = [i for i, d in enumerate(shape) if isinstance(d, int) and d > 1]
-        options = ["unsqueeze", "detach"]
-        if rank:
-            options += ["select", "slice_open"]
-        if fixed:
-            options += ["slice", "narrow", "chunk", "split", "unbind", "step", "select_last"]
-        if rank > 1:
-            options += ["transpose"] * 2 + ["flatten", "permute", "index", "ellipsis", "reshape", "diagonal", "contiguous"]
-        if any(d == 1 for d in shape):
-            options += ["squeeze", "expand"]
-        what = self.pick(*options)
-        axis = self.r.randrange(rank) if rank else 0
-        without = shape[:axis] + shape[axis + 1:]
-        size = shape[axis] if rank else 1
-        if what == "unsqueeze":
-            axis = self.r.randint(0, rank)
-            return "%s.unsqueeze(%d)" % (name, axis), shape[:axis] + (1,) + shape[axis:], True
-        if what == "detach":
-            return self.pick("%s.detach()", "%s.view_as(%s)" % ("%s", name)) % name, shape, True
-        if what == "select":
-            at = self.pick(0, -1)
-            return self.pick("%s.select(%d, %d)" % (name, axis, at), "%s[%s%d]" % (name, ":, " * axis, at)), without, True
-        if what == "index":
-            return "%s[%s]" % (name, ", ".join(self.pick("0", "-1") for _ in range(2))), shape[2:], True
-        if what == "ellipsis":
-            return "%s[..., %d]" % (name, self.pick(0, -1)), shape[:-1], True
-        if what == "slice_open":
-            return "%s[%s1:]" % (name, ":, " * axis), shape[:axis] + ((size - 1) if isinstance(size, int) else size + "-1",) + shape[axis + 1:], True
-        if what in ("slice", "narrow", "chunk", "split", "unbind", "step", "select_last"):
-            axis = self.r.choice(fixed)
-            size = shape[axis]
-            before, behind, lead = shape[:axis], shape[axis + 1:], ":, " * axis
-            if what == "slice":
-                a = self.r.randrange(size)
-                b = self.r.randint(a + 1, size)
-                return "%s[%s%d:%d]" % (name, lead, a, b), before + (b - a,) + behind, True
-            if what == "narrow":
-                return "%s.narrow(%d, 1, %d)" % (name, axis, size - 1), before + (size - 1,) + behind, True
-            if what == "step":
-                return "%s[%s::2]" % (name, lead), before + ((size + 1) // 2,) + behind, True
-            if what == "chunk" and size == 4:
-                return "%s.chunk(2, %d)[%d]" % (name, axis, self.pick(0, 1)), before + (2,) + behind, True
-            if what == "split":
-                return "%s.split([1, %d], %d)[1]" % (name, size - 1, axis), before + (size - 1,) + behind, True
-            if what == "unbind":
-                return "%s.unbind(%d)[%d]" % (name, axis, self.r.randrange(size)), before + behind, True
-            return "%s.select(%d, %d)" % (name, axis, size - 1), before + behind, True
-        if what == "transpose":
-            a, b = self.r.sample(range(rank), 2)
-            out = list(shape)
-            out[a], out[b] = out[b], out[a]
-            return "%s.transpose(%d, %d)" % (name, a, b), tuple(out), True
-        if what == "permute":
-            order = self.r.sample(range(rank), rank)
-            return "%s.permute(%s)" % (name, ", ".join(map(str, order))), tuple(shape[i] for i in order), True
-        if what == "contiguous":
-            return "%s.contiguous()" % name, shape, True
-        if what in ("flatten", "reshape"):
-            at = self.r.randrange(rank - 1)
-            pair = shape[at:at + 2]
-            if all(isinstance(d, int) for d in pair):
-                out = shape[:at] + (pair[0] * pair[1],) + shape[at + 2:]
-                if what == "reshape" and all(isinstance(d, int) for d in out):
-                    return "%s.reshape(%s)" % (name, ", ".join(map(str, out))), out, True
-                return "%s.flatten(%d, %d)" % (name, at, at + 1), out, True
-        if what == "diagonal":
-            a, b = self.r.sample(range(rank), 2)
-            if isinstance(shape[a], int) and isinstance(shape[b], int):
-                return ("%s.diagonal(0, %d, %d)" % (name, a, b), tuple(d for i, d in enumerate(shape) if i not in (a, b)) + (min(shape[a], shape[b]),), True)
-        if what in ("squeeze", "expand"):
-            axis = shape.index(1)
-            if what == "squeeze":
-                return "%s.squeeze(%d)" % (name, axis), shape[:axis] + shape[axis + 1:], True
-            return "%s.expand(%s)" % (name, ", ".join("2" if i == axis else "-1" for i in range(rank))), shape[:axis] + (2,) + shape[axis + 1:], False
-        return "%s.unsqueeze(0)" % name, (1,) + shape, True
-
-    def views(self, name, shape, most):
-        text, ok = name, True
-        if "deep" in self.kinds and self.r.random() < 0.3:
-            most += 2
-        for _ in range(self.r.randint(0, most) if "view" in self.kinds else 0):
-            text, shape, can = self.view(text, shape)
-            ok = ok and can
-        return text, shape, ok
 
     # ---- statements ----
 
@@ -322,6 +51,17 @@ class Maker:
             forms += ["{v}.copy_(%s)" % self.tensor(env, shape, 1), "{v}.add_(%s)" % self.tensor(env, shape, 1)] * 2
         if shape:
             forms += ["{v}[...] = %d" % k, "{v}[0] = {n}" if shape[0] not in ("N-1",) else "{v}[:1] = {n}", "{v}[{v} > 1] = %d" % k, "{v}[0:1] = {v}[0:1] + 1"]
+        if "scatter" in self.kinds and shape and all(isinstance(d, int) for d in shape):
+            last = shape[0] - 1
+            forms += ["{v}.index_add_(0, torch.tensor([0, %d]), {v}[0:1].expand(2%s) * 1)" % (last, ", -1" * (len(shape) - 1)),
+                      "{v}[torch.tensor([%d])] = %d" % (last, k),
+                      "{v}.index_copy_(0, torch.tensor([%d]), {v}[0:1] + 1)" % last, "{v}.index_fill_(0, torch.tensor([0]), %d)" % k,
+                      "{v}.scatter_(0, torch.zeros_like({v}, dtype=torch.int64)[0:1], %d)" % k, "{v}.index_put_((torch.tensor([%d]),), {v}[0] + 1)" % last,
+                      "{v}.masked_scatter_({v} > 1, {v}.flatten() - 1)", "{v}.scatter_add_(0, torch.zeros_like({v}, dtype=torch.int64)[0:1], {v}[0:1] * 1)",
+                      "{v}.index_put_(({v} > 1,), torch.tensor(%d.0))" % k, "{v}.swapaxes(0, -1).add_(1)", "{v}.addcmul_({v}, {v}.sign())", "{v}.copy_({v}.flip(0))"]
+        if "dtype" in self.kinds:
+            forms += ["{v}.copy_(({v} > %d))" % k, "{v}.copy_({v}.long() // 2)", "{v}.remainder_(3)", "{v}.floor_divide_(2)", "{v}.add_({v} > 0)",
+                      "{v}.copy_(({v} * 0.5).round())"]
         if text.isidentifier():
             forms += ["{v} += %d" % k, "{v} -= {n}"]
         return self.r.choice(forms).format(v=text, n=self.whole(env, 1), s=self.any_tensor(env))
@@ -362,130 +102,13 @@ class Maker:
         same = [n for n in self.of(env, "T") if env[n] == env[a] and n != a]
         return "%s = %s" % (a, self.r.choice(same)) if same else "pass"
 
-    def items(self, env):
-        lists = [n for n in self.of(env, "L") if n not in self.frozen]
-        if not lists:
-            return "pass"
-        name = self.r.choice(lists)
-        shape = env[name][1]
-        t = self.tensor(env, shape)
-        what = self.pick("append", "append", "set", "pop", "insert", "extend", "swap", "rebuild", "clear", "take", "reverse", "comprehension", "plus", "slice")
-        if what == "append":
-            return "%s.append(%s)" % (name, t)
-        if what == "set":
-            return "%s[%s] = %s" % (name, self.pick("0", "-1", "%s %% len(%s)" % (self.whole(env, 1), name)), t)
-        if what == "pop":
-            return Block(("if len(%s) > 1:" % name, ["%s.pop(%s)" % (name, self.pick("", "0", "-1"))]))
-        if what == "insert":
-            return "%s.insert(0, %s)" % (name, t)
-        if what == "extend":
-            return "%s.extend([%s, %s])" % (name, t, self.tensor(env, shape, 1))
-        if what == "rebuild":
-            return "%s = [%s, %s]" % (name, t, self.tensor(env, shape, 1))
-        if what == "plus":
-            return "%s = %s + [%s]" % (name, name, t)
-        if what == "slice":
-            return "%s = %s[%s:] + [%s]" % (name, name, self.pick("0", "1"), t)
-        if what == "take":
-            got = self.fresh("t")
-            env[got] = ("T", shape)
-            return "%s = %s[%s]" % (got, name, self.pick("0", "-1"))
-        if what == "reverse":
-            return "%s.reverse()" % name
-        if what == "comprehension":
-            return "%s = [e + %s for e in %s]" % (name, self.pick("1", "e.sum()"), name)
-        return "%s[0] = %s[-1]" % (name, name)
-
-    def ints(self, env):
-        n = self.whole(env)
-        return self.pick("ns.append({n})", "ns[0] = {n}", "ns[-1] += {n}", "ns = ns + [{n}]", "ns.extend([{n}, 1])", "ns.insert(0, {n})", "n0 = ns[-1]", "n0 = sum(ns) % 7", "ns.reverse()",
-                         "nn.append([{n}])", "nn[0].append({n})", "nn.append([{n}, 2])", "n0 = len(nn[0])", "n0 = nn[-1][0] % 7", "nn[0] = ns + [1]", "ns = [e + 1 for e in ns]", "ns.sort()",
-                         "n0 = max(ns) % 7", "flag = {n} in ns").format(n=n)
-
-    def keys(self, env):
-        name = self.r.choice(self.of(env, "D") or ["d"])
-        key = self.pick("a", "b", "c")
-        t = self.tensor(env, env[name][1], 1)
-        return self.key(name, key, t, env)
-
-    def key(self, name, key, t, env):
-        what = self.r.randrange(7)
-        if what <= 2:
-            return '%s["%s"] = %s' % (name, key, t)
-        if what == 3:
-            return Block(('if "%s" in %s:' % (key, name), ['%s["%s"] = %s["%s"] + 1' % (name, key, name, key)]))
-        if what == 4:
-            return Block(('if "%s" in %s:' % (key, name), ['a = a + %s["%s"]' % (name, key)]))
-        if what == 5:
-            return "n0 = len(%s)" % name
-        return Block(('if "%s" in %s:' % (self.pick("b", "c"), name), ['%s["a"] = %s["a"] - 1' % (name, name)]), ("else:", ['%s["%s"] = %s' % (name, key, t)]))
-
-    def optional(self, env):
-        name = self.r.choice(self.of(env, "O"))
-        what = self.r.randrange(4)
-        if what == 0:
-            return "%s = None" % name
-        if what == 1:
-            return "%s = %s" % (name, self.tensor(env, env[name][1]))
-        return Block(("if %s is not None:" % name, [self.pick("a = a + {0}.sum()", "{0}.add_(1)", "a.copy_({0} + a)" if env[name][1] == BASE else "a.add_({0})", "b.add_({0}.sum())").format(name)]),
-                     ("else:", self.body(env, 1)))
-
-    def pair(self, env):
-        name = self.r.choice(self.of(env, "P"))
-        if self.r.random() < 0.5:
-            return "%s = (%s, %s)" % (name, self.tensor(env, env[name][1]), self.whole(env))
-        return self.pick("a, n0 = %s" % name if env[name][1] == BASE else "b, n0 = %s" % name, "%s = (%s[0] + 1, %s[1] + 1)" % (name, name, name), "%s[0].add_(%s[1])" % (name, name))
-
-    def cell(self, env):
-        name = self.r.choice(self.of(env, "C"))
-        return self.pick("{0}.push({t}, {n})", "{0}.write({n})", "{0}.t = {t}", "{0}.n = {n}", "{0}.t.add_({0}.n)", "{0} = Cell({t}, {n})", "{0} = cell2", "{0}.t[0] = {n}").format(
-            name, t=self.tensor(env, env[name][1], 1), n=self.whole(env, 1))
-
-    def nested(self, env):
-        """A list of lists, of which two may be one and the same."""
-        name = self.r.choice(self.of(env, "LL"))
-        shape = env[name][1]
-        t, n = self.tensor(env, shape, 1), self.whole(env, 1)
-        forms = ["{l}.append([{t}])", "{l}[0].append({t})", "{l}[-1].insert(0, {t})", "{l}[0] = {l}[-1]", "{l}[-1][0] = {t}", "{l}[0][-1].add_({n})", "{l}[-1][0][0:2][-1] = {n}",
-                 "{l} = [[{t}], {l}[0]]", "{l}[{n} % len({l})].append({t})", "n0 = len({l}[-1])", "{l}[0] = [e + 1 for e in {l}[-1]]", "{l}.append({l}[0])"]
-        lists = [n for n in self.of(env, "L") if env[n][1] == shape and n not in self.frozen]
-        if lists:
-            forms += ["{l}.append({x})", "{l}[0] = {x}", "{x} = {l}[-1]", "{x} = {l}[0]"]
-        if self.depth < 3 and self.r.random() < 0.2:
-            row, item = self.fresh("r"), self.fresh("e")
-            inner = dict(env)
-            inner[item] = ("T", shape)
-            self.in_loop += 1
-            body = self.body(inner, 2)
-            self.in_loop -= 1
-            return Block(("for %s in list(%s):" % (row, name), [Block(("for %s in list(%s):" % (item, row), body))]))
-        return self.r.choice(forms).format(l=name, t=t, n=n, x=self.r.choice(lists) if lists else "")
-
-    def cells(self, env):
-        name = self.r.choice(self.of(env, "LC"))
-        forms = ["{0}.append(Cell({t}, {n}))", "{0}[0].push({t}, {n})", "{0}[-1].write({n})", "{0}[-1] = cell", "cell = {0}[0]", "{0}[-1].t = {t}", "{0}[0].n += {n}", "{0}.append({0}[0])",
-                 "{0}[{n} % len({0})].n = {n}", "{0}.reverse()", "{0} = [cell2, {0}[0]]"]
-        if self.r.random() < 0.2:
-            item = self.fresh("c")
-            return Block(("for %s in list(%s):" % (item, name), ["%s.%s" % (item, self.pick("n += 1", "write(1)", "push(b.sum(), 1)" if env[name][1] == PAGE else "push(a, 1)"))]))
-        return self.r.choice(forms).format(name, t=self.tensor(env, env[name][1], 1), n=self.whole(env, 1))
-
-    def other(self, env):
-        """Another name for a list or a dict."""
-        names = [(a, b) for a, b in (("xs", "ys"), ("ys", "xs"), ("d", "d0"), ("d0", "d")) if a in env and b in env and a not in self.frozen]
-        return "%s = %s" % self.r.choice(names) if names else "pass"
-
-    def state(self, env):
-        t, n = self.tensor(env, PAGE, 1), self.whole(env, 1)
-        forms = ["self.s.add_(%s)" % t, "self.s[0] = %s" % n, "self.s.copy_(%s)" % t, "b = b + self.s", "self.s.neg_()"]
-        if not self.exported:
-            forms += ["self.k += 1", "self.k = %s %% 7" % n, "self.s = %s" % t, "n0 = self.k", "b = self.s"]
-        return self.r.choice(forms)
-
     def statement(self, env, outer):
         options = ["assign"] * 3
-        for kind, weight in (("write", 4), ("alias", 1), ("if", 2), ("for", 1), ("while", 1), ("list", 2), ("ints", 1), ("dict", 1), ("optional", 1), ("tuple", 1), ("object", 1),
-                             ("state", 1), ("mask", 1), ("rows", 1), ("nested", 2), ("cells", 1), ("other", 1)):
+        for kind, weight in (("write", 4), ("alias", 1), ("if", 2), ("for", 1), ("while", 1), ("list", 2), ("ints", 1), ("dict", 1), ("optional", 1),
+                             ("tuple", 1), ("object", 1),
+                             ("state", 1), ("mask", 1), ("rows", 1), ("nested", 2), ("cells", 1), ("other", 1), ("named", 1), ("dict_lists", 1), ("boxes",
+                                 2), ("pairs", 1), ("unpack", 1),
+                             ("floats", 1), ("strings", 1), ("held_state", 1)):
             if kind in self.kinds:
                 options += [kind] * weight
         if "break" in self.kinds and self.in_loop and not self.exported:
@@ -525,6 +148,22 @@ class Maker:
             return self.cells(env)
         if what == "other":
             return self.other(env)
+        if what == "named" and "nt" in env:
+            return self.named(env)
+        if what == "dict_lists" and "dl" in env:
+            return self.dict_lists(env)
+        if what == "boxes" and "box" in env:
+            return self.boxes(env)
+        if what == "pairs" and "ps" in env:
+            return self.pairs(env)
+        if what == "unpack" and "n2" in env:
+            return self.unpack(env)
+        if what == "floats" and "f" in env:
+            return self.scalar(env)
+        if what == "strings" and "mode" in env:
+            return self.text(env)
+        if what == "held_state" and "self" in env and self.top:
+            return self.held_state(env)
         if what == "state" and "self" in env and self.top:
             return self.state(env)
         if what == "mask":
@@ -574,7 +213,7 @@ class Maker:
             body = ["%s = %s[%s]" % (row, source, i)] + self.body(inner)
         else:
             inner[i] = ("I",)
-            head = "for %s in range(%s):" % (i, self.pick("3", "2", "%s %% 4" % self.whole(env)))
+            head = "for %s in range(%s):" % (i, self.pick("3", "2", "%s %% 4" % self.whole(env), "1, 4, 2", "2, -1, -1", "%s %% 3, 3" % self.whole(env, 1)))
             body = self.body(inner)
         self.in_loop -= 1
         return Block((head, body))
@@ -635,6 +274,31 @@ class Maker:
             if "cells" in self.kinds:
                 lines.append("cs = [cell, %s]" % self.pick("cell2", "Cell(%s, 3)" % ("a + 1" if shape == BASE else "b")))
                 env["cs"] = ("LC", shape)
+        shape = self.pick(BASE, PAGE)
+        base = "a" if shape == BASE else "b"
+        held = [n for n in self.of(env, "L") if env[n][1] == shape]
+        ts = held[0] if held and self.r.random() < 0.7 else "[%s, %s + 1]" % (base, base)
+        if "named" in self.kinds:
+            lines.append("nt = Named(%s, %s, 2)" % (base, ts))
+            env["nt"] = ("NT", shape)
+        if "dict_lists" in self.kinds:
+            lines.append('dl: Dict[str, List[Tensor]] = {"a": %s}' % ts)
+            env["dl"] = ("DL", shape)
+        if "boxes" in self.kinds:
+            shape = env["cell"][1]
+            held = [n for n in self.of(env, "L") if env[n][1] == shape]
+            lines += ["box = Box(cell, %s)" % (held[0] if held else "[cell.t]"), "box2 = Box(cell2, [cell.t])",
+                      "oc: Optional[Cell] = %s" % self.pick("None", "cell")]
+            env["box"] = env["box2"] = ("X", shape)
+        if "pairs" in self.kinds:
+            lines.append("ps: List[Tuple[Tensor, int]] = [(%s, 1), (%s + 1, n0)]" % (base, base))
+            env["ps"] = ("LP", BASE if base == "a" else PAGE)
+        if "floats" in self.kinds:
+            lines.append("f = %s" % self.pick("1.5", "float(n2)", "b.sum().item() / 2" if not self.exported else "0.5"))
+            env["f"] = ("F",)
+        if "strings" in self.kinds:
+            lines.append('mode = "a"')
+            env["mode"] = ("S",)
         return lines
 
     def results(self, env):
@@ -649,6 +313,12 @@ class Maker:
         out += ["cs[0].get()", "cs[-1].t", "len(cs)"] if "cs" in env else []
         out += ["p[0]", "p[1]"] if "p" in env else []
         out += ["cell.get()", "cell2.get()"] if "cell" in env else []
+        out += ["nt.t", "torch.stack(nt.ts).sum(0)", "nt.n"] if "nt" in env else []
+        out += ['torch.stack(dl["a"]).sum(0)', "len(dl)"] if "dl" in env else []
+        out += ["box.cell.get()", "torch.stack(box.ts).sum(0)", "box2.cell.t", "oc is None"] if "box" in env else []
+        out += ["ps[0][0]", "ps[-1][1]", "len(ps)"] if "ps" in env else []
+        out += ["f"] if "f" in env else []
+        out += ['1 if mode == "a" else 2'] if "mode" in env else []
         out += ["x", "y"]
         return out
 
@@ -668,7 +338,8 @@ class Maker:
                 env = {"x": ("T", BASE), "y": ("T", PAGE), "n": ("I",), "a": ("T", BASE), "b": ("T", PAGE), "n0": ("I",)}
                 name = "m%d" % i
                 self.budget = self.r.choice([3, 6])
-                body = self.function("def %s(self, x: Tensor, y: Tensor, n: int) -> Tensor:" % name, env, ["a = x", "b = y", "n0 = n"], "return a + b", self.r.randint(1, 3))
+                body = self.function("def %s(self, x: Tensor, y: Tensor, n: int) -> Tensor:" % name, env, ["a = x", "b = y", "n0 = n"], "return a + b",
+                                     self.r.randint(1, 3))
                 body.parts[0][1].append("return %s" % self.pick("a + b", "a", "x"))
                 out.append(body)
                 self.methods.append(name)
@@ -684,33 +355,3 @@ class Maker:
 
     def has_return(self, node):
         return any("return" in line for line in render([node], ""))
-
-
-class Seq:
-    """Statements that belong together."""
-    def __init__(self, nodes):
-        self.nodes = nodes
-
-    def lines(self, indent):
-        return render(self.nodes, indent)
-
-
-class Results:
-    """What forward returns, wherever it does. `dropped`: what it does not, any more."""
-    def __init__(self, items, dropped=None, more=()):
-        self.items, self.more, self.dropped = items, list(more), set() if dropped is None else dropped
-
-    def lines(self, indent):
-        left = [t for t in self.items + self.more if t not in self.dropped]
-        return [indent + "return " + ", ".join(left or ["x"])]
-
-
-def source(tree, exported):
-    lines = [HEAD, CELL] if not exported else [HEAD]
-    lines += ["def orelse(o: Optional[Tensor], a: Tensor) -> Tensor:", "    if o is not None:", "        return o", "    return a", "", ""]
-    lines += ["def total(rows: List[List[Tensor]]) -> Tensor:", "    out = rows[0][0] + 0", "    for row in rows:", "        for e in row:", "            out = out + e",
-              "    return out", "", ""]
-    lines += ["class Net(torch.nn.Module):", "    def __init__(self):", "        super().__init__()", '        self.register_buffer("s", torch.tensor([[1.0, 0.0, 2.0]] * 4))', "        self.k = 1", ""]
-    for function in tree:
-        lines += function.lines("    ") + [""]
-    return "\n".join(lines)

@@ -1,6 +1,6 @@
 """Programs made at random: torch's results against those of our ONNX, and wherever they differ the smallest program that still does.
 
-A program is a tree of statements (random_maker.py), which `smaller` can prune.
+A program is a tree of statements (random_tree.py, made by random_maker.py), which `smaller` can prune.
 
     python tests/script/random_programs.py 0 500            # seeds 0 to 499, scripted; --form training|decomposed|core for .pt2
     python tests/script/random_programs.py 17 18 --print    # the program of one seed
@@ -17,7 +17,8 @@ import warnings
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from random_maker import Block, Maker, Results, Seq, source           # noqa: E402
+from random_maker import Maker                                  # noqa: E402
+from random_tree import Block, Results, Seq, source                # noqa: E402
 from scripted import flat, oracle                                   # noqa: E402
 
 SIZES = ("-i", "x:float32[N,4,3]", "-i", "y:float32[4,3]")
@@ -175,7 +176,8 @@ def shrink(seed, form, folder, kind, opsets, same=None):
 
 
 def reason(text):
-    line = text.strip().splitlines()[0] if text.strip() else ""
+    lines = text.strip().splitlines() or [""]
+    line = next((line for line in lines if line.startswith("pt2onnx: ")), lines[0])          # behind the notes
     return line.split(": ", 2)[-1]
 
 
