@@ -324,14 +324,28 @@ static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* Whoever wants an opset before 13 may run an older ONNX Runtime, which compares and chooses no integers of 8 and 16 bits there: through int32. */
+static Verdict through_int32(Legal *l, Node *n, int first, Ox *out)
+{
+    Graph *g = n->graph;
+    DType t = ox_dtype(n->in[first]);
+    if (!l->ort || !dtype_is_int(t) || dtype_size(t) > 2)
+        return AS_IT_IS;
+    Ox a = ox_cast(g, n->in[first], DT_INT32), b = ox_cast(g, n->in[first + 1], DT_INT32);
+    out[0] = first ? ox_cast(g, ox_g(g, n->op->name, n->in[0], a, b), t) : ox_g(g, n->op->name, a, b);
+    return CHANGED;
+}
+
+static Verdict legal_comparison(Legal *l, Node *n, Ox *out) { return through_int32(l, n, 0, out); }
+static Verdict legal_where(Legal *l, Node *n, Ox *out) { return through_int32(l, n, 1, out); }
+
 /* Equal takes floats from 11 on; before that: neither less nor greater, and neither is NaN. */
 static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 {
-    (void)l;
     Graph *g = n->graph;
     Ox a = n->in[0], b = n->in[1];
-    if (!dtype_is_float(ox_dtype(a)))
-        return AS_IT_IS;
+    if (!dtype_is_float(ox_dtype(a)) || l->target >= 11)
+        return legal_comparison(l, n, out);
     Ox less = ox_g(g, "Less", a, b), more = ox_g(g, "Greater", a, b), differ = ox_g(g, "Or", less, more);
     Ox a_nan = ox_g(g, "IsNaN", a), b_nan = ox_g(g, "IsNaN", b), nan = ox_g(g, "Or", a_nan, b_nan);
     Ox either = ox_g(g, "Or", differ, nan);
@@ -381,13 +395,15 @@ static const LegalOp legal_ops[] = {
     { "DepthToSpace", 11, legal_depth_to_space },
     { "Div", ONNX_LAST_TARGET + 1, legal_div },
     { "Einsum", 12, legal_einsum },
-    { "Equal", 11, legal_equal },
+    { "Equal", 13, legal_equal },
     { "GatherElements", 11, legal_gather_elements },
     { "GatherND", 11, legal_gather_nd },
+    { "Greater", 13, legal_comparison },
     { "GroupNormalization", 21, legal_group_norm },
     { "Hardmax", 13, legal_softmax },
     { "IsInf", 10, legal_is_inf },
     { "LayerNormalization", 17, legal_layer_norm },
+    { "Less", 13, legal_comparison },
     { "LogSoftmax", 13, legal_softmax },
     { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
@@ -407,6 +423,7 @@ static const LegalOp legal_ops[] = {
     { "Split", 18, legal_split },
     { "TopK", 11, legal_topk },
     { "Trilu", 14, legal_trilu },
+    { "Where", 13, legal_where },
 };
 
 /* ---- rules ------------------------------------------------------------------------------------------------------------ */
