@@ -79,10 +79,10 @@ static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
     return true;
 }
 
-/* PyTorch 1.13 gives the inverse though nobody asks: has the file recorded result i as more than nothing? */
-static bool is_recorded(Op *op, int i)
+/* PyTorch 1.13 gives the inverse beside counts, though nobody asks: has the file recorded it as more than nothing? */
+static bool inverse_recorded(Op *op)
 {
-    Type t = i < op->n_expect ? op->expect[i] : NULL;
+    Type t = op->n_expect > 1 ? op->expect[1] : NULL;
     return t && t->rank == 1 && dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0);
 }
 
@@ -93,9 +93,9 @@ static Value lower_unique(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank) || !sorted_unique(op, x, -1, out))
         return val_poison();
-    if (!arg_bool(op, "return_inverse") && !is_recorded(op, 1))
+    if (!arg_bool(op, "return_inverse") && !inverse_recorded(op))
         out[1] = nothing_of_ints(op);
-    if (op->row->datum == 3 && !arg_bool(op, "return_counts") && !is_recorded(op, 2))
+    if (op->row->datum == 3 && !arg_bool(op, "return_counts"))
         out[2] = nothing_of_ints(op);
     return result_tuple(op, out, (size_t)op->row->datum);
 }
@@ -156,18 +156,21 @@ static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
     return result_tuple(op, out, 3);
 }
 
-/* Along a dim (row->datum: always) all three are given, asked for or not. */
+/* Along a dim (row->datum: always) all three are given, asked for or not, but of a vector only those that are. */
 static Value lower_unique_consecutive(Op *op)
 {
     Ox x = arg(op, "self");
-    bool flat = !arg_given(op, "dim");
+    bool along = arg_given(op, "dim");
     int rank, axis = 0;
-    if (!need_rank(op, x, -1, &rank) || (!flat && !arg_dim(op, "dim", rank, &axis)))
+    if (!need_rank(op, x, -1, &rank) || (along && !arg_dim(op, "dim", rank, &axis)))
         return val_poison();
-    flat |= rank == 0;
+    if (along && rank == 0) {
+        fail(op->cx, E_VALUE, "Dimension specified as %d but tensor has no dimensions", axis);
+        return val_poison();
+    }
+    bool flat = !along || rank == 1, all = op->row->datum || !flat;
     Ox list = flat ? flatten_to_1d(op, x) : x;
-    bool all = op->row->datum || !flat;
-    if (!flat)
+    if (along)
         op->n_expect = 0;                                               /* torch 2.13 records results of too many dims in a .pt2 */
     return ox_ok(list) ? runs(op, list, axis, flat, all || arg_bool(op, "return_inverse"), all || arg_bool(op, "return_counts")) : val_poison();
 }
