@@ -3029,6 +3029,7 @@ const OpLimit op_limits[] = {
     { "aten::upsample_nearest1d.vec", "no float32 gives the sizes that the scale 0.123457 gives for every size N: make the size static with -i" },
     { "aten::upsample_nearest1d.vec", "scale factors that are not known" },
     { "aten::upsample_nearest2d", "a scale for some of the axes only" },
+    { "aten::upsample_nearest2d.vec", "no float32 gives the sizes that the scale 0.123457 gives for every size N: make the size static with -i" },
     { "metal_prepack::conv2d_run", "the model was optimised for Metal, whose contexts hold weights in a layout of their own: convert it as it was before optimize_for_mobile" },
     { "metal_prepack::linear_run", "the model was optimised for Metal, whose contexts hold weights in a layout of their own: convert it as it was before optimize_for_mobile" },
     { "prepacked::linear_clamp_run", "a context of a form that is not known" },
