@@ -64,7 +64,7 @@ class Export:
         """The caller's path, None for a file or nothing."""
         if not isinstance(self.s.f, (str, bytes, os.PathLike)):
             return None
-        path = os.fspath(self.s.f)
+        path = os.fsdecode(self.s.f)
         folder = os.path.dirname(path) or os.curdir
         if not os.path.isdir(folder):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
@@ -113,7 +113,7 @@ class Export:
             return self.from_script(path)
         if not isinstance(model, torch.nn.Module):
             if not callable(model):
-                raise TypeError("pt2onnx.export: a %s is no model" % type(model).__name__)
+                raise TypeError("pt2onnx.export: model is of type %s: %s" % (type(model).__name__, instead_of(model)))
             self.s.model = Function(model)
         return self.from_trace(path)
 
@@ -390,6 +390,15 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def instead_of(model):
+    """What somebody may have meant who gives something that cannot be called."""
+    if isinstance(model, dict):
+        return "weights without a program; load them into their module, with load_state_dict, and export that"
+    if isinstance(model, (str, bytes, os.PathLike)):
+        return "pt2onnx.convert converts saved programs"
+    return "it cannot be called"
 
 
 def in_torchs_words(text):

@@ -1,5 +1,6 @@
 """pt2onnx.export: what it takes, what it returns, names, sizes, modes. Operators are tested elsewhere (tests/ops)."""
 import io
+import os
 import pathlib
 import warnings
 from typing import List
@@ -108,8 +109,8 @@ def test_default_opset_is_torchs_own():
 
 
 def test_path_file_and_result(tmp_path):
-    for f in (str(tmp_path / "a.onnx"), tmp_path / "b.onnx", pathlib.Path(tmp_path) / "c.onnx"):
-        assert pt2onnx.export(Net(), IMAGE, f) is None
+    for f in (str(tmp_path / "a.onnx"), tmp_path / "b.onnx", pathlib.Path(tmp_path) / "c.onnx", os.fsencode(tmp_path / "e.onnx")):
+        assert pt2onnx.export(Net(), IMAGE, f, verify=True) is None
     a, b = (tmp_path / "a.onnx").read_bytes(), (tmp_path / "b.onnx").read_bytes()
     assert len(a) == len(b) and b"conv.weight" in a
     result = pt2onnx.export(Net(), IMAGE, input_names=["in"], output_names=["out"])
@@ -157,8 +158,13 @@ def test_modules_give_one_graph(make):
 
 def test_callables():
     agrees(checked(lambda a, b: torch.matmul(a, b.t()), (ROWS, ROWS)), lambda a, b: torch.matmul(a, b.t()), ROWS, ROWS)
-    with pytest.raises(TypeError, match="is no model"):
-        exported(3, ROWS)
+
+
+@pytest.mark.parametrize("model,why", [(3, "it cannot be called"), (torch.nn.Linear(3, 4).state_dict(), "weights without a program; load them into their module"),
+                                       ("net.pt", "pt2onnx.convert converts saved programs")])
+def test_what_is_no_model(model, why):
+    with pytest.raises(TypeError, match="model is of type %s: %s" % (type(model).__name__, why)):
+        exported(model, ROWS)
 
 
 def test_script_functions():
