@@ -82,6 +82,7 @@ Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out);
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out);
 Verdict legal_slice(Legal *l, Node *n, Ox *out);
 Verdict legal_split(Legal *l, Node *n, Ox *out);
+Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out);
 Verdict legal_topk(Legal *l, Node *n, Ox *out);
 Verdict legal_trilu(Legal *l, Node *n, Ox *out);
 

@@ -1,5 +1,5 @@
 /* legal_parts.c - cutting and joining before opsets 10 (Slice with steps, or with bounds that data tells), 11 (Pad of integers), 12 (the
- * last of equal items, Einsum) and 13 (Split into sizes that nobody knows).
+ * last of equal items, Einsum) and 13 (Split into sizes that nobody knows), and a list of bools as a sequence.
  *
  * One idea: what an older operator has no words for is named item by item, as a Gather of counts. */
 #include "tidy/internal.h"
@@ -129,6 +129,34 @@ Verdict legal_split(Legal *l, Node *n, Ox *out)
         out[i] = ox_g(g, "Slice", x, from, to, one_axis(g, axis));
         from = to;
     }
+    return CHANGED;
+}
+
+/* Is x a value that a Loop carries, grown in its trips, and not one that it collects? */
+static bool is_carried(Ox x)
+{
+    return x->kind == OX_NODE && node_is(x->node, "Loop") && x->out < x->node->n_in - 2;
+}
+
+/* A list of bools that a Loop has grown, for releases of ONNX Runtime before 1.17, which do not split bools into a sequence: a Loop puts its items in
+ * one by one. It copies no items, where the first one has copied all of them in each trip. A Loop of sequences: 13. */
+Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ctx *cx = l->cx;
+    Ox x = n->in[0];
+    if (!l->ort || l->target < 13 || ox_dtype(x) != DT_BOOL || ox_rank(x) < 1 || in_of(n, 1) || node_int(n, "axis", 0) || node_int(n, "keepdims", 1) || !is_carried(x))
+        return AS_IT_IS;
+    Ox trips = ox_dim_value(g, ox_dim(x, 0)), none = ox_make(g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_BOOL)));
+    if (!ox_ok(trips) || !ox_ok(none))
+        return REFUSED;
+    Graph *body = graph_new(cx, g, NULL);
+    Ox k = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL)), go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    Ox before = graph_input(body, NULL, n->out[0]->type), one = ox_g_with(body, "Gather", INPUTS(x, k), INT("axis", 0));
+    Ox after = ox_g(body, "SequenceInsert", before, one), goes = ox_g(body, "Identity", go);
+    graph_output(body, goes, NULL);
+    graph_output(body, after, NULL);
+    out[0] = ox_make(g, "Loop", INPUTS(trips, NULL, none), ATTRS(SUBGRAPH("body", body)));
     return CHANGED;
 }
 

@@ -421,6 +421,7 @@ static const LegalOp legal_ops[] = {
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
     { "Split", 18, legal_split },
+    { "SplitToSequence", ONNX_LAST_TARGET + 1, legal_split_to_sequence },
     { "TopK", 11, legal_topk },
     { "Trilu", 14, legal_trilu },
     { "Where", 13, legal_where },

@@ -721,3 +721,27 @@ class IndexBySymbol(nn.Module):
 
 def test_an_index_that_the_model_knows(tmp_path):
     same(IndexBySymbol(), tmp_path, rows(2, 3), *ROWS)
+
+
+class Bools(nn.Module):
+    """The loop carries the list, as its arms add different items."""
+    def forward(self, x):
+        out: List[Tensor] = []
+        for i in range(x.size(0)):
+            if bool(x[i].sum() > 1.5):
+                out.append(x[i] > 0.5)
+            else:
+                out.append(x[i] < 0.5)
+        return out
+
+
+@pytest.mark.parametrize("opset,op", [(12, "SplitToSequence"), (13, "Loop"), (18, "Loop")])
+def test_bools_that_a_loop_has_grown_become_a_sequence_in_a_loop(opset, op, tmp_path):
+    path = tmp_path / "model.onnx"
+    oracle.converted(save(Bools(), tmp_path), path, *ROWS, "--opset", str(opset))
+    oracle.check(path)
+    graph = oracle.onnx.load(str(path)).graph
+    assert graph.node[-1].op_type == op and graph.output[0].type.sequence_type.elem_type.tensor_type.shape.dim[0].dim_value == 3
+    for x, in rows(3, 1):
+        got, = oracle.session(path).run(None, {"x": x.numpy()})
+        oracle.compare(got, [v.numpy() for v in Bools()(x)])
