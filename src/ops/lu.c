@@ -7,16 +7,6 @@
 
 static Ox zero_of(Op *op, Ox like) { return number_like(op, 0, like); }
 
-/* Rows k and p of a changed, by its index: where row i comes from. k is a number, p [.., 1, 1]. */
-static Ox changed_rows(Op *op, Ox a, Ox row, Ox k, Ox p)
-{
-    if (!ox_ok(a))
-        return POISON;
-    Ox is_k = ox(op, "Equal", row, k), is_p = ox(op, "Equal", row, p), to_k = ox(op, "Where", is_p, k, row), from = ox(op, "Where", is_k, p, to_k);
-    Ox index = expand_dims(op, from, a->type->dim, ox_rank(a));
-    return ox_with(op, "GatherElements", INPUTS(a, index), INT("axis", ox_rank(a) - 2));
-}
-
 /* states: the matrix, the pivots' rows [.., 1, k] */
 static void eliminate_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
@@ -24,7 +14,7 @@ static void eliminate_column(Op *op, const void *data, Ox k, const Ox *state, Ox
     Ox row = matrix_rows(op, state[0]), number = matrix_columns(op, state[0]), none = real_like(op, -1, state[0]);
     Ox size = each_pivot_size(op, matrix_pick(op, state[0], k, 1)), above = ox(op, "Less", row, k), free = ox(op, "Where", above, none, size);
     Ox p = ox_ok(free) ? ox_with(op, "ArgMax", INPUTS(free), INT("axis", ox_rank(free) - 2), INT("keepdims", 1)) : POISON;
-    Ox a = changed_rows(op, state[0], row, k, p), column = matrix_pick(op, a, k, 1), line = matrix_pick(op, a, k, 2), pivot = matrix_pick(op, column, k, 2);
+    Ox a = matrix_exchanged(op, state[0], k, p), column = matrix_pick(op, a, k, 1), line = matrix_pick(op, a, k, 2), pivot = matrix_pick(op, column, k, 2);
     Ox flat = each_is_zero(op, pivot), one = number_like(op, 1, a), safe = ox(op, "Where", flat, one, pivot);
     Ox ratio = each_div(op, column, safe), below = ox(op, "Greater", row, k), right = ox(op, "Greater", number, k), at = ox(op, "Equal", number, k);
     Ox less = each_sub(op, a, each_mul(op, ratio, line)), rest = ox(op, "And", below, right), own = ox(op, "And", below, at);
@@ -56,7 +46,7 @@ static void exchange(Op *op, const void *data, Ox i, const Ox *state, Ox *next, 
     const Exchange *e = data;
     (void)go;
     Ox k = e->last ? ox(op, "Sub", e->last, i) : i, p = matrix_pick(op, e->pivots, k, 1);
-    next[0] = changed_rows(op, state[0], matrix_rows(op, state[0]), k, p);
+    next[0] = matrix_exchanged(op, state[0], k, p);
 }
 
 /* The rows of b changed as the pivots were (P^T b), or back (P b). */

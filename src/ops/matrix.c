@@ -45,6 +45,15 @@ Ox matrix_pick(Op *op, Ox a, Ox k, int from_end)
     return ox_ok(a) ? ox_with(op, "Gather", INPUTS(a, at), INT("axis", ox_rank(a) - from_end)) : POISON;
 }
 
+Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p)
+{
+    if (!ox_ok(a))
+        return POISON;
+    Ox row = matrix_rows(op, a), is_k = ox(op, "Equal", row, k), is_p = ox(op, "Equal", row, p), to_k = ox(op, "Where", is_p, k, row), from = ox(op, "Where", is_k, p, to_k);
+    Ox index = expand_dims(op, from, a->type->dim, ox_rank(a));
+    return ox_with(op, "GatherElements", INPUTS(a, index), INT("axis", ox_rank(a) - 2));
+}
+
 Ox matrix_eye(Op *op, Ox like, Dim m, Dim n)
 {
     if (!ox_ok(like))

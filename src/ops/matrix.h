@@ -17,6 +17,7 @@ Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);      
 Ox matrix_rows(Op *op, Ox a);                           /* 0, 1, .. m - 1 as int64 [m, 1] */
 Ox matrix_columns(Op *op, Ox a);                        /* 0, 1, .. n - 1 as int64 [1, n] */
 Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);       /* column (from_end 1) or row (2) number k, as a matrix with one */
+Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p);          /* rows k and p: each a number, or [.., 1, 1] */
 Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);           /* of like's type and batch */
 /* What a decomposition of a notes of each of its min(m, n) columns: [.., 1, min(m, n)], all `start` (0-d) to begin with. */
 Ox matrix_record(Op *op, Ox a, Ox start, Dim *count);

@@ -647,7 +647,6 @@ static Ox lower_cond(Op *op)
 }
 
 #define NO_EIGENVALUES "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which is not written here: use linalg.eigh if it is symmetric"
-#define NO_LDL "the exchanges by blocks of LDL are not written here: use linalg.lu_factor, or linalg.solve"
 
 const OpRow ops_solve[] = {
     LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
@@ -679,9 +678,6 @@ const OpRow ops_solve[] = {
     REFUSE(NO_EIGENVALUES, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     REFUSE(NO_EIGENVALUES, "aten::linalg_eigvals(Tensor self) -> Tensor"),
     REFUSE(NO_EIGENVALUES, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
-    REFUSE(NO_LDL, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
-    REFUSE(NO_LDL, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
-    REFUSE(NO_LDL, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
     LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor"),
     LOWER(lower_matrix_exp, NULL, PLAIN, "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
     OPS_END

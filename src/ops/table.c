@@ -45,6 +45,7 @@
     ROWS(householder) \
     ROWS(jacobi) \
     ROWS(lu) \
+    ROWS(ldl) \
     ROWS(conv) \
     ROWS(pool) \
     ROWS(fractional) \

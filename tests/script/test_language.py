@@ -446,7 +446,7 @@ def test_a_complex_number_is_a_result(tmp_path):
 
 class MayFollow(nn.Module):
     def forward(self, x):
-        y = torch.linalg.ldl_factor(x @ x.t())[0]
+        y = x.to_sparse().to_dense()
         if y.size(0) > 3:
             y = torch.linalg.eigvals(y).real
         return y
@@ -455,7 +455,7 @@ class MayFollow(nn.Module):
 def test_what_may_follow_a_missing_operator_is_told_apart(tmp_path):
     """After a missing operator nobody knows which arms are taken."""
     said = refused(MayFollow(), tmp_path, "-i", "x:float32[3,3]")
-    assert "Exporting the operator 'aten::linalg_ldl_factor'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
+    assert "Exporting the operator 'aten::to_sparse'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
     assert "if the program gets there, aten::linalg_eigvals" in said
 
 
