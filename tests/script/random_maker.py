@@ -194,7 +194,7 @@ class Maker(Things):
             name, item = self.r.choice(lists), self.fresh("e")
             inner[item] = ("T", env[name][1])
             newly = name not in self.frozen
-            through = "list(%s)" % name if self.kinds & {"other", "nested"} else name       # another name of it may grow: no end
+            through = "list(%s)" % name if self.kinds & {"other", "nested", "named", "dict_lists", "boxes"} else name       # another name of it may grow: no end
             self.frozen.add(name)
             if self.r.random() < 0.4:
                 inner[i] = ("I",)
