@@ -388,9 +388,14 @@ static bool poison_flows(Str name, const OpArg *args, size_t n)
 
 static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        const List *l = args[i].v.tag == V_LIST ? args[i].v.list : NULL;
         if (!must_be_set(ev, args[i].v))
             return false;
+        for (int64_t k = 0; l && !l->stacked && k < l->n; k++)
+            if (l->at[k].v.tag == V_UNINIT && !must_be_set(ev, l->at[k].v))
+                return false;
+    }
     return true;
 }
 
@@ -432,6 +437,8 @@ static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *
     bool is = str_is(name, "aten::__is__"), is_not = str_is(name, "aten::__isnot__");
     if (n == 2 && (is || is_not) && args[0].v.tag == V_MAYBE && args[1].v.tag == V_NONE)
         *out = is_not ? val_present(args[0].v) : val_not(ev, val_present(args[0].v));
+    else if (n == 2 && (is || is_not) && args[0].v.tag == V_LIST && args[1].v.tag == V_NONE)
+        *out = val_bool(is_not);                /* also of a stacked list */
     else if (n == 1 && args[0].v.tag == V_MAYBE && (str_is(name, "aten::_unwrap_optional") || str_is(name, "prim::unchecked_unwrap_optional")))
         *out = args[0].v.maybe->value;
     else

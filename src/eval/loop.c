@@ -134,7 +134,7 @@ static bool make_loop(Loop *l)
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], true);
     for (size_t i = 0; i < l->lost.n; i++)
-        list_become(ev->cx, l->lost.at[i], &(List){ .stacked = stacked_lost(ev->cx, why_same_in_some_trips(ev->cx)) });
+        loop_lose(l, l->lost.at[i]);
     return !ctx_failed(ev->cx);
 }
 

@@ -56,7 +56,7 @@ typedef struct Loop {
     VEC(Growing) growing;
     VEC(OpenKey) keys;
     VEC(Wider) wider;
-    VEC(List *) lost;               /* lists that nobody may read behind the loop */
+    VEC(Value) lost;                /* lists and dicts that nobody may read behind the loop */
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;
     uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
@@ -90,7 +90,8 @@ MUST_USE bool loop_is_shallow(Loop *l, Value v);
 MUST_USE bool loop_found(Loop *l, const Change *c);
 /* The values before the loop of what the last run found: read once its writes are undone. */
 MUST_USE bool loop_first_values(Loop *l, size_t from);
-Str why_same_in_some_trips(Ctx *cx);
+/* Nobody may read this list or dict behind the loop: it is lost. */
+void loop_lose(Loop *l, Value v);
 
 /* ---- loop_match.c ---- */
 

@@ -2,6 +2,8 @@
  * memory (leaves), what the body gets in their place, and what stands there behind the loop. */
 #include "eval/loop.h"
 
+enum { LEVELS = 32 };
+
 /* ---- leaves: the tensors and numbers inside a value ---- */
 
 /* v is read in ev->g. */
@@ -202,10 +204,11 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
     return made;
 }
 
+static bool stand_in_container(Loop *l, Value v, Value *out);
+
 bool loop_stand_in(Loop *l, Value v, Value *out)
 {
     Ctx *cx = l->ev->cx;
-    bool ok = true;
     *out = v;
     if (v.tag == V_TENSOR) {
         *out = val_tensor(cx, stand_in(l->g->up, tensor_read(l->g, v.t)));
@@ -217,11 +220,29 @@ bool loop_stand_in(Loop *l, Value v, Value *out)
         *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);
         return true;
     }
-    if (v.tag != V_TUPLE)
-        return v.tag == V_STR || v.tag == V_NONE;
+    return v.tag == V_STR || v.tag == V_NONE || stand_in_container(l, v, out);
+}
+
+/* A list, dict, object, tuple or Optional with zeros in it. */
+static bool stand_in_container(Loop *l, Value v, Value *out)
+{
+    Ctx *cx = l->ev->cx;
+    Value in;
+    bool ok = v.tag == V_TUPLE || (v.tag == V_LIST && !v.list->stacked) || v.tag == V_DICT || is_plain_object(v);
+    if (!ok || !is_shallow(v, LEVELS))
+        return false;
     *out = containers_copy(cx, v);
-    for (int64_t i = 0; ok && i < v.tuple->n; i++)
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
         ok = loop_stand_in(l, v.tuple->at[i], &out->tuple->at[i]);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        if ((ok = loop_stand_in(l, v.list->at[i].v, &in)))
+            list_set(cx, out->list, i, in);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        if ((ok = loop_stand_in(l, v.dict->at[i].val.v, &in)))
+            dict_set(cx, out->dict, v.dict->at[i].key, in);
+    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
+        if ((ok = loop_stand_in(l, v.obj->slot[i].v, &in)))
+            cell_init(&out->obj->slot[i], in);
     return ok;
 }
 
@@ -250,7 +271,16 @@ void leaf_make_input(Loop *l, Leaf *leaf)
     leaf->input = v;
 }
 
-Str why_same_in_some_trips(Ctx *cx) { return str_of(cx, "two lists are one and the same in some trips of a loop only"); }
+static Str why_same(Ctx *cx, Value v) { return str_fmt(cx, "two %ss are one and the same in some trips of a loop only", container_name(v)); }
+
+void loop_lose(Loop *l, Value v)
+{
+    Ctx *cx = l->ev->cx;
+    if (v.tag == V_DICT)
+        dict_lose(cx, v.dict, why_same(cx, v));
+    else
+        list_become(cx, v.list, &(List){ .stacked = stacked_lost(cx, why_same(cx, v)) });
+}
 
 static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
 static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
@@ -267,9 +297,8 @@ static void tie_containers(Loop *l, const Carried *c, Value made, Value original
     if (made.tag != original.tag || made.tag == V_MAYBE || made.any == original.any)
         return;
     if (made.tag == V_LIST || made.tag == V_DICT || is_plain_object(made)) {
-        const char *what = made.tag == V_LIST ? "lists" : made.tag == V_DICT ? "dicts" : "objects";
         map_put(cx, &l->fed, made.any, c->what);
-        containers_maybe_same(cx, made, original, str_fmt(cx, "two %s are one and the same in some trips of a loop only", what)->s);
+        containers_maybe_same(cx, made, original, why_same(cx, made)->s);
     }
     for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n && i < original.tuple->n; i++)
         tie_containers(l, c, made.tuple->at[i], original.tuple->at[i]);
@@ -368,7 +397,6 @@ Value loop_after(const Carried *k)
 
 bool loop_is_shallow(Loop *l, Value v)
 {
-    enum { LEVELS = 32 };
     return is_shallow(v, LEVELS) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 

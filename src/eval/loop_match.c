@@ -374,9 +374,9 @@ bool loop_check(Loop *l, const Change *c)
     size_t next = k ? k->first : 0;
     List *list = c->what;
     if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
-        return vec_push(l->ev->cx, &l->lost, list);
+        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_LIST, .list = list });
     if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->lost)
-        return loop_give_up(l, ((const Dict *)c->what)->lost);
+        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_DICT, .dict = c->what });
     if (!k)
         return loop_found(l, c);
     if (k->mark)

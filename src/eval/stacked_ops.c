@@ -373,12 +373,17 @@ static bool item(ListOp *op) { return stacked_item(op->ev, op->s, op->arg[1].v, 
 
 static bool slice(ListOp *op)
 {
-    Dim bound[3] = { dim_int(op->cx, 0), dim_int(op->cx, INT64_MAX), dim_int(op->cx, 1) };
+    Dim bound[3] = { NULL, NULL, dim_int(op->cx, 1) };
     for (size_t i = 1; i < op->n && i < 4; i++)
         if (op->arg[i].v.tag != V_NONE && !dim_argument(op, i, &bound[i - 1]))
             return false;
-    if (dim_lt(op->cx, dim_int(op->cx, 0), bound[2]) != YES)
-        return fail(op->cx, E_UNSUPPORTED, "a slice that walks back through a list whose length only the running model knows");
+    Tri forth = dim_lt(op->cx, dim_int(op->cx, 0), bound[2]);
+    if (forth == UNKNOWN)
+        return fail(op->cx, E_UNSUPPORTED, "a slice with a step of which only the running model knows whether it goes back");
+    if (!bound[0])
+        bound[0] = dim_int(op->cx, forth == YES ? 0 : INT64_MAX);
+    if (!bound[1])
+        bound[1] = dim_int(op->cx, forth == YES ? INT64_MAX : INT64_MIN);
     Ox start = ox_dims(op->g, &bound[0], 1);
     Ox end = ox_dims(op->g, &bound[1], 1);
     Ox step = ox_dims(op->g, &bound[2], 1);

@@ -745,3 +745,33 @@ def test_bools_that_a_loop_has_grown_become_a_sequence_in_a_loop(opset, op, tmp_
     for x, in rows(3, 1):
         got, = oracle.session(path).run(None, {"x": x.numpy()})
         oracle.compare(got, [v.numpy() for v in Bools()(x)])
+
+
+class Backwards(nn.Module):
+    def forward(self, x):
+        rows, n = [x[0]], [1]
+        for i in range(x.size(0)):
+            rows.append(x[i])
+            n.append(i)
+            rows = rows[::-1]
+        part = rows[:0:-2]
+        return torch.stack(rows), sum(n[3:0:-1]), sum(n[-1:-3:-1]), torch.stack(part)
+
+
+def test_slices_that_walk_back(tmp_path):
+    same(Backwards(), tmp_path, rows(2, 5, 1), *ROWS)
+
+
+class ItemIsLost(nn.Module):
+    """The list's item may be x or not, and x is written."""
+    def forward(self, x):
+        x = x * 1
+        items = [x]
+        if bool(x.sum() > 3):
+            items = [x + 1]
+        x.add_(1)
+        return torch.cat(items)
+
+
+def test_an_item_that_nobody_can_tell(tmp_path):
+    assert "what this tensor holds cannot be told" in refused(ItemIsLost(), tmp_path, *ROWS)

@@ -310,3 +310,17 @@ class Returned(nn.Module):
 def test_what_is_not_known_is_refused(model, why, tmp_path):
     said = refused(model(), tmp_path, *ROWS)
     assert why in said and "try:" in said
+
+
+class WrittenAndReplaced(nn.Module):
+    """Nobody looks at the dict that a trip has written, once the trip has put a new one in its place."""
+    def forward(self, x):
+        d: Dict[str, int] = {"a": 1}
+        for i in range(x.size(0)):
+            d["a"] += i
+            d = {"a": i + d["a"]}
+        return d["a"]
+
+
+def test_a_dict_that_is_written_and_replaced_in_each_trip(tmp_path):
+    same(WrittenAndReplaced(), tmp_path, rows(2, 5, 0), *ROWS)

@@ -1,5 +1,5 @@
 """Optionals that only the running model decides: None in one arm of a branch, before a loop's first trip, or once again in some trip."""
-from typing import Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import onnxruntime
 import pytest
@@ -207,3 +207,67 @@ def test_none_is_an_empty_optional(model, tmp_path):
             assert (ours is None) == (theirs is None)
             assert theirs is None or torch.allclose(torch.as_tensor(ours), torch.as_tensor(theirs))
     assert "--opset 16, or return an empty tensor" in refused(model(), tmp_path, *ROWS, "--opset", "15")
+
+
+# ---- lists, dicts and objects that may be None ----
+
+class CacheOfLists(nn.Module):
+    def forward(self, x):
+        cache: Optional[List[Tensor]] = None
+        for i in range(x.size(0)):
+            if cache is not None:
+                cache = [cache[0] + x[i], cache[1] * 2]
+            else:
+                cache = [torch.ones(3), x[i]]
+        if cache is not None:
+            return cache[0], cache[1]
+        return torch.zeros(3), torch.zeros(3)
+
+
+class CacheOfDicts(nn.Module):
+    def forward(self, x):
+        cache: Optional[Dict[str, Tensor]] = None
+        for i in range(x.size(0)):
+            if cache is None:
+                cache = {"k": torch.ones(3), "v": x[i]}
+            else:
+                cache = {"k": cache["k"] + x[i], "v": cache["v"] * 2}
+        if cache is not None:
+            return cache["k"], cache["v"]
+        return torch.zeros(3), torch.zeros(3)
+
+
+class Kept:
+    def __init__(self, t: Tensor, n: int):
+        self.t = t
+        self.n = n
+
+
+class CacheOfObjects(nn.Module):
+    def forward(self, x):
+        cache: Optional[Kept] = None
+        for i in range(x.size(0)):
+            if cache is not None:
+                cache.t = cache.t + x[i]
+                cache.n += i
+            else:
+                cache = Kept(torch.ones(3), 3)
+        if cache is not None:
+            return cache.t, cache.n
+        return torch.zeros(3), 0
+
+
+class LongerInOneArm(nn.Module):
+    """A list is not None, however long it is."""
+    def forward(self, x):
+        v: Optional[List[Tensor]] = [x]
+        if bool(x.sum() > 3) and v is not None:
+            v.append(x + 1)
+        if v is not None:
+            return v[-1] + len(v)
+        return x
+
+
+@pytest.mark.parametrize("module", [CacheOfLists, CacheOfDicts, CacheOfObjects, LongerInOneArm])
+def test_what_may_be_none_is_a_list_or_dict_or_object(module, tmp_path):
+    same(module(), tmp_path, rows(2, 5, 1, 0), *ROWS)
