@@ -189,8 +189,9 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     const Tensor *one = a ? a : b;
     if (a && b && same_tensor(a, b))
         return (Value){ .tag = V_TENSOR, .t = a };
-    if (a && b && a->kind != b->kind)
-        return join_never(j, "the arms of a branch give tensors of different kinds");
+    if (a && b && !tensors_same_kind(cx, a, b))
+        return join_never(j, a->kind == b->kind ? "the arms of a branch give tensors that are quantised with different scales: dequantize them there"
+                                                : "the arms of a branch give tensors of different kinds");
     Ox x = a ? join_tensor_after(j, 0, a) : NULL, y = b ? join_tensor_after(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
         Str lost = x && !ox_ok(x) ? a->st->lost : b->st->lost;
@@ -206,7 +207,8 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (j->walk == COLLECT)
         return val_none();
     Tensor *t = tensor_new(cx, v);
-    t->kind = one->kind;
+    if (!tensor_set_kind(j->ev->g, t, one))
+        return join_never(j, "an arm of a branch gives a quantised tensor whose scale it computes: dequantize it there");
     t->contiguous = (!a || tensor_contiguous(cx, a) == YES) && (!b || tensor_contiguous(cx, b) == YES) ? YES : UNKNOWN;
     if (a)
         maybe_the_same(cx, t, a, j->arm[0]->opened);

@@ -92,7 +92,8 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
 {
     Ctx *cx = l->ev->cx;
     Tensor *t = tensor_new(cx, now);
-    t->kind = leaf->tensor->kind;
+    if (!tensor_set_kind(l->g->up, t, leaf->tensor))
+        return fail(cx, E_UNSUPPORTED, "a loop that sets a quantised tensor of 4 bits"), val_poison();
     t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
     if (leaf->alias)                            /* of the trip before */
@@ -212,9 +213,7 @@ bool loop_stand_in(Loop *l, Value v, Value *out)
     *out = v;
     if (v.tag == V_TENSOR) {
         *out = val_tensor(cx, stand_in(l->g->up, tensor_read(l->g, v.t)));
-        if (out->tag == V_TENSOR)
-            out->t->kind = v.t->kind;
-        return out->tag == V_TENSOR;
+        return out->tag == V_TENSOR && tensor_set_kind(l->g->up, out->t, v.t);
     }
     if (val_is_plain_number(v)) {
         *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);

@@ -271,6 +271,8 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);
+        if (!tensors_same_kind(l->ev->cx, before.t, v.t))
+            return loop_give_up(l, str_of(l->ev->cx, "a variable is quantised in another way after a trip than before it: dequantize it in the loop"));
         Leaf *leaf = &l->leaves.at[(*next)++];
         set_alias(l, leaf, v.t);
         return widen(l, leaf, tensor_read(g, v.t));

@@ -100,22 +100,12 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
     return vec_push(cx, &s->names, name);
 }
 
-/* Two constants of equal elements. */
-static bool same_constant(Ctx *cx, Ox a, Ox b)
-{
-    if (a->kind != OX_CONST || b->kind != OX_CONST || a->type != b->type || const_numel(a->k) > FOLD_NUMEL || ox_dtype(a) == DT_STRING)
-        return false;
-    size_t n = (size_t)dtype_bytes(ox_dtype(a), (uint64_t)const_numel(a->k));
-    uint8_t *x = mem_alloc(cx, n + 1), *y = mem_alloc(cx, n + 1);
-    return x && y && const_read(cx, a->k, x) && const_read(cx, b->k, y) && memcmp(x, y, n) == 0;
-}
-
 /* Set to a tensor that holds what it held: `self.anchors = [a.to(x.dtype) for a in self.anchors]`. What was written to the old one's
  * memory is that memory's own state. */
 static bool same_contents(Eval *ev, Tensor *before, Tensor *after)
 {
     Ox a = tensor_read(ev->g, before), b = tensor_read(ev->g, after);
-    return before->kind == after->kind && before->quant == after->quant && ox_ok(a) && ox_ok(b) && (a == b || same_constant(ev->cx, a, b));
+    return before->kind == after->kind && before->quant == after->quant && ox_ok(a) && ox_ok(b) && (a == b || val_same_constant(ev->cx, a, b));
 }
 
 static bool same_value(Value a, Value b)

@@ -180,6 +180,27 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
     return !ctx_failed(cx);
 }
 
+/* ---- kinds ---- */
+
+static bool same_part(Ctx *cx, Ox a, Ox b) { return a == b || (a && b && val_same_constant(cx, a, b)); }
+
+bool tensors_same_kind(Ctx *cx, const Tensor *a, const Tensor *b)
+{
+    const QuantInfo *p = a->quant, *q = b->quant;
+    if (a->kind != b->kind || p == q)
+        return a->kind == b->kind;
+    return p && q && p->axis == q->axis && p->dtype == q->dtype && !p->bytes && !q->bytes && same_part(cx, p->scale, q->scale) &&
+           same_part(cx, p->zero_point, q->zero_point);
+}
+
+bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one)
+{
+    const QuantInfo *q = one->quant;
+    t->kind = one->kind;
+    t->quant = q;
+    return !q || (graph_sees(g, q->scale) && (!q->zero_point || graph_sees(g, q->zero_point)) && !q->bytes);
+}
+
 /* ---- strides ---- */
 
 static bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])

@@ -57,6 +57,15 @@ static bool read_one(Ctx *cx, Ox v, void *out)
     return v->kind == OX_CONST && const_numel(v->k) == 1 && dtype_size(v->k->dtype) > 0 && const_read(cx, v->k, out);
 }
 
+bool val_same_constant(Ctx *cx, Ox a, Ox b)
+{
+    if (a->kind != OX_CONST || b->kind != OX_CONST || a->type != b->type || const_numel(a->k) > FOLD_NUMEL || ox_dtype(a) == DT_STRING)
+        return false;
+    size_t n = (size_t)dtype_bytes(ox_dtype(a), (uint64_t)const_numel(a->k));
+    uint8_t *x = mem_alloc(cx, n + 1), *y = mem_alloc(cx, n + 1);
+    return x && y && const_read(cx, a->k, x) && const_read(cx, b->k, y) && memcmp(x, y, n) == 0;
+}
+
 Value val_symbool(Ctx *cx, Ox b)
 {
     uint8_t byte;

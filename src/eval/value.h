@@ -131,7 +131,14 @@ void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 void storage_lose_peers(Ctx *cx, Storage *st);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 
+/* Are they of one kind, and quantised alike? Of 4 bits only the same tensor's are: its bytes lie beside its numbers. */
+bool tensors_same_kind(Ctx *cx, const Tensor *a, const Tensor *b);
+/* Becomes like `one`, plain or quantised, in g. False: its scale is computed deeper. */
+MUST_USE bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one);
+
 /* ---- making values ---- */
+
+bool val_same_constant(Ctx *cx, Ox a, Ox b);                    /* two constants of equal elements */
 
 static inline Value val_poison(void) { return (Value){ .tag = V_POISON }; }
 static inline Value val_none(void) { return (Value){ .tag = V_NONE }; }
