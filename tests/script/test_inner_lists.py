@@ -483,3 +483,33 @@ class ListsOfListsOfLists(nn.Module):
 
 def test_three_levels(tmp_path):
     assert "items are not alike" in refused(ListsOfListsOfLists(), tmp_path, *ROWS)
+
+
+class TuplesOfListsOfLists(nn.Module):
+    """Beside a list of an open length one whose length all items have."""
+    def forward(self, x):
+        q: List[Tuple[List[Tensor], List[Tensor]]] = [([x[0]], [x[0], x[0]])]
+        if bool(x.sum() > 4):
+            q.append(([x[0], x[1]], [x[0], x[1]]))
+        return q[-1][0][0] + q[-1][1][1], len(q[-1][0]), len(q)
+
+
+class DictsOfLists(nn.Module):
+    def forward(self, x):
+        q: List[Dict[str, List[Tensor]]] = [{"some": [x[0]], "two": [x[0], x[0]]}]
+        for i in range(x.size(0)):
+            q.append({"some": [x[i], x[0], x[i]], "two": [x[i], x[0]]})
+        return q[-1]["some"][0] + q[-1]["two"][1], len(q[-1]["some"]), len(q[0]["some"])
+
+
+class ListsBesideDicts(nn.Module):
+    def forward(self, x):
+        q: List[Tuple[List[Tensor], Dict[str, Tensor]]] = [([x[0]], {"a": x[0]})]
+        for i in range(x.size(0)):
+            q.append(([x[i], x[0], x[i]], {"a": x[i]}))
+        return q[-1][0][0] + q[-1][1]["a"], len(q[-1][0]), len(q[0][0])
+
+
+@pytest.mark.parametrize("model", [TuplesOfListsOfLists, DictsOfLists, ListsBesideDicts])
+def test_containers_beside_a_list_of_an_open_length(model, tmp_path):
+    same(model(), tmp_path, rows(2, 4, 7), *ROWS)
