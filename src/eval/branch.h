@@ -7,8 +7,23 @@
 
 typedef struct Liveness Liveness;
 
+/* What an arm has put in place i of a list, or into entry i of a dict. */
+typedef struct Placed { int64_t i; Value key, v; } Placed;
+
 /* What a thing was when an arm ended. */
-typedef struct After { int kind; /* of Change */ void *what; Value v; Ox ox; Value *items; int64_t n; Stacked *stacked; Str lost; /* DICT */ uint64_t born; } After;
+typedef struct After {
+    int kind;                       /* of Change */
+    void *what;
+    Value v;                        /* CELL */
+    Ox ox;                          /* STORAGE */
+    int64_t n;                      /* LIST, DICT: items, entries */
+    VEC(Placed) placed;             /* in their order: the others are as they were */
+    bool moved;                     /* not even that: all are in `items`, keys and values of a dict in turn */
+    Value *items;
+    Stacked *stacked;               /* LIST */
+    Str lost;                       /* DICT */
+    uint64_t born;
+} After;
 
 typedef struct Arm {
     const Block *block;             /* NULL when it is no block of the current frame */
@@ -21,6 +36,9 @@ typedef struct Arm {
     VEC(After) after; Map by_what;  /* thing -> place in after + 1 */
     Map read;                       /* Tensor, Stacked -> its value at the end */
 } Arm;
+
+/* What it has made of `what`; NULL: it left it as it was. */
+const After *arm_after(const Arm *a, const void *what);
 
 typedef Flow Step(Eval *ev, void *arg, Value *result);
 /* Run it in a graph of its own, capture what it changed, undo. */

@@ -5,21 +5,23 @@
  * made: a thing made inside the innermost branch needs no entry, because nothing outside has seen it. Writes while no branch
  * is open cost nothing.
  *
- * A list that a branch changes is copied once, at its first write there; undoing puts the items back into their old array, so
- * the cells keep their addresses. Versions of storages come from the clock too: an undone write never gives its number to
- * another one, which would make a stale view look fresh. */
+ * A list or dict that a branch changes keeps the array that it had: an item that is written there is logged by itself, and one
+ * whose items move to other places moves into an array of its own first. So a branch costs what it writes, however long the
+ * list, and undoing it leaves the cells at their addresses. Versions of storages come from the clock too: an undone write never
+ * gives its number to another one, which would make a stale view look fresh. */
 #include <assert.h>
 
 #include "eval/value.h"
 
 typedef struct Branch {
-    size_t first;                   /* of its entries in the trail */
+    size_t first, first_item;       /* of its entries in the trail, and of those in items */
     uint64_t opened;                /* the clock then */
-    Map logged;                     /* thing -> place in the trail + 1 */
+    Map logged;                     /* thing -> place in the trail + 1; an item's cell before the branch -> place in items + 1 */
 } Branch;
 
 typedef struct Heap {
     VEC(Change) trail;
+    VEC(ItemChange) items;
     VEC(Branch) branches;
     uint64_t clock;
 } Heap;
@@ -53,12 +55,37 @@ static void log_change(Ctx *cx, Heap *h, Change c)
     vec_push(cx, &h->trail, c);
 }
 
+/* What the innermost branch has logged of a list or dict; NULL: nothing, or no branch is open. */
+static Change *logged(Heap *h, const void *what)
+{
+    Map *m = h->branches.n ? &h->branches.at[h->branches.n - 1].logged : NULL;
+    uintptr_t i = m ? (uintptr_t)map_get(m, what) : 0;
+    return i ? &h->trail.at[i - 1] : NULL;
+}
+
+static Cell *cell_at(int kind, void *array, int64_t i) { return kind == CHANGE_LIST ? (Cell *)array + i : &((DictEntry *)array + i)->val; }
+
+/* Before item i of a list or dict is written, or given up: a branch inside this one may put a new one there. */
+static void log_item(Ctx *cx, const void *of, int64_t i)
+{
+    Heap *h = heap_of(cx);
+    const Change *c = logged(h, of);
+    if (!c || c->moved || i >= c->before_n)
+        return;
+    Cell *cell = cell_at(c->kind, c->before_home, i);
+    Map *m = &h->branches.at[h->branches.n - 1].logged;
+    if (map_find(m, cell))
+        return;
+    map_put(cx, m, cell, (void *)(uintptr_t)(h->items.n + 1));
+    vec_push(cx, &h->items, (ItemChange){ .of = c->what, .i = i, .cell = cell, .before = cell->v });
+}
+
 bool trail_is_open(Ctx *cx) { return heap_of(cx)->branches.n > 0; }
 
 TrailMark trail_open(Ctx *cx)
 {
     Heap *h = heap_of(cx);
-    return vec_push(cx, &h->branches, (Branch){ .first = h->trail.n, .opened = h->clock }) ? h->branches.n : 0;
+    return vec_push(cx, &h->branches, (Branch){ .first = h->trail.n, .first_item = h->items.n, .opened = h->clock }) ? h->branches.n : 0;
 }
 
 /* The innermost branch, which m must be. NULL when trail_open found no memory: the context has failed. */
@@ -78,25 +105,49 @@ size_t trail_changes(Ctx *cx, TrailMark m, const Change **out)
     return b ? h->trail.n - b->first : 0;
 }
 
+size_t trail_items(Ctx *cx, TrailMark m, const ItemChange **out)
+{
+    Heap *h = heap_of(cx);
+    Branch *b = branch_of(h, m);
+    *out = b && h->items.n > b->first_item ? h->items.at + b->first_item : NULL;
+    return b ? h->items.n - b->first_item : 0;
+}
+
+void *trail_before(Ctx *cx, const Change *c)
+{
+    Heap *h = heap_of(cx);
+    const Map *m = &h->branches.at[h->branches.n - 1].logged;
+    void *copy = c->before_n ? mem_copy(cx, c->before_home, (size_t)c->before_n * (c->kind == CHANGE_LIST ? sizeof(Cell) : sizeof(DictEntry))) : NULL;
+    for (int64_t i = 0; copy && i < c->before_n; i++) {
+        uintptr_t at = (uintptr_t)map_get(m, cell_at(c->kind, c->before_home, i));
+        if (at)
+            cell_at(c->kind, copy, i)->v = h->items.at[at - 1].before;
+    }
+    return copy;
+}
+
 static void restore_list(List *l, const Change *c)
 {
     l->at = c->before_home;
     l->n = c->before_n;
     l->cap = c->before_cap;
-    if (l->n)
-        memcpy(l->at, c->before_at, (size_t)l->n * sizeof *l->at);
+    l->front = c->before_front;
     l->stacked = c->before_stacked;
 }
 
+static void unindex_last(struct DictIndex *x, const Dict *d);
+
 static void restore_dict(Dict *d, const Change *c)
 {
+    if (c->moved)
+        d->index = NULL;                    /* dict_find makes it again */
+    for (; !c->moved && d->n > c->before_n; d->n--)
+        if (d->index)
+            unindex_last(d->index, d);
     d->at = c->before_home;
     d->n = c->before_n;
     d->cap = c->before_cap;
-    if (d->n)
-        memcpy(d->at, c->before_at, (size_t)d->n * sizeof *d->at);
     d->lost = c->before_lost;
-    d->index = NULL;                        /* dict_find makes it again */
 }
 
 static void restore(const Change *c)
@@ -126,7 +177,10 @@ void trail_undo(Ctx *cx, TrailMark m)
         return;
     for (size_t i = h->trail.n; i > b->first; i--)
         restore(&h->trail.at[i - 1]);
+    for (size_t i = h->items.n; i > b->first_item; i--)
+        h->items.at[i - 1].cell->v = h->items.at[i - 1].before;
     h->trail.n = b->first;
+    h->items.n = b->first_item;
     h->branches.n--;
 }
 
@@ -228,9 +282,16 @@ static void log_list(Ctx *cx, List *l)
     Heap *h = heap_of(cx);
     if (!must_log(h, l, l->born))
         return;
-    Cell *copy = l->n ? mem_copy(cx, l->at, (size_t)l->n * sizeof *l->at) : NULL;
-    log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_at = copy, .before_n = copy ? l->n : 0, .before_home = l->at,
-                                .before_cap = l->cap, .before_stacked = l->stacked, .born = l->born });
+    log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_home = l->at, .before_n = l->n, .before_cap = l->cap,
+                                .before_front = l->front, .before_stacked = l->stacked, .born = l->born });
+}
+
+/* The items stay where they are, for who undoes it. */
+static void stack(List *l, struct Stacked *s)
+{
+    l->stacked = s;
+    l->at = NULL;
+    l->n = l->cap = l->front = 0;
 }
 
 /* l's peers, and theirs. */
@@ -241,8 +302,7 @@ static void lose_lists(Ctx *cx, const List *l, Map *seen)
             continue;
         map_put(cx, seen, p->other, NULL);
         log_list(cx, p->other);
-        p->other->stacked = p->lost;
-        p->other->n = 0;
+        stack(p->other, p->lost);
         lose_lists(cx, p->other, seen);
     }
 }
@@ -291,37 +351,118 @@ static bool room(Ctx *cx, void **at, int64_t n, int64_t *cap, int64_t more, size
     return true;
 }
 
-void list_append(Ctx *cx, List *l, Value v) { list_insert(cx, l, l->n, v); }
+static bool list_room(Ctx *cx, List *l)
+{
+    const Cell *was = l->at;
+    bool ok = room(cx, (void **)&l->at, l->n, &l->cap, 1, sizeof *l->at);
+    l->front = l->at == was ? l->front : 0;
+    return ok;
+}
+
+/* Before items move to other places: not in the array that the list had before the branch. */
+static bool own_items(Ctx *cx, List *l)
+{
+    Change *c = logged(heap_of(cx), l);
+    if (!c || c->moved)
+        return true;
+    if (l->at == c->before_home) {
+        Cell *to = mem_array(cx, (size_t)l->cap + 1, sizeof *to);
+        if (!to)
+            return false;
+        if (l->n)
+            memcpy(to, l->at, (size_t)l->n * sizeof *to);
+        l->at = to;
+        l->front = 0;
+    }
+    c->moved = true;
+    return true;
+}
+
+/* Room for one more before the first: as much again, so that it is seldom asked for. */
+static bool room_in_front(Ctx *cx, List *l)
+{
+    if (l->front > 0)
+        return true;
+    int64_t front = l->n + 4;
+    Cell *to = mem_array(cx, (size_t)(front + l->cap), sizeof *to);
+    if (!to)
+        return false;
+    if (l->n)
+        memcpy(to + front, l->at, (size_t)l->n * sizeof *to);
+    l->at = to + front;
+    l->front = front;
+    return true;
+}
+
+void list_put(Ctx *cx, List *l, int64_t i, Value v)
+{
+    log_list(cx, l);
+    if (i == l->n && !list_room(cx, l))
+        return;
+    log_item(cx, l, i);
+    l->at[i].v = v;
+    l->n += i == l->n;
+}
+
+void list_cut(Ctx *cx, List *l, int64_t n)
+{
+    log_list(cx, l);
+    while (l->n > n)
+        log_item(cx, l, --l->n);
+}
+
+void list_append(Ctx *cx, List *l, Value v)
+{
+    touch_list(cx, l);
+    list_put(cx, l, l->n, v);
+}
+
+static void push_front(Ctx *cx, List *l, Value v)
+{
+    if (!room_in_front(cx, l))
+        return;
+    l->at--, l->front--, l->cap++, l->n++;
+    l->at[0].v = v;
+}
 
 void list_insert(Ctx *cx, List *l, int64_t i, Value v)
 {
     touch_list(cx, l);
-    if (!room(cx, (void **)&l->at, l->n, &l->cap, 1, sizeof *l->at))
+    if (i == l->n)
+        list_put(cx, l, i, v);
+    else if (!own_items(cx, l))
         return;
-    memmove(l->at + i + 1, l->at + i, (size_t)(l->n - i) * sizeof *l->at);
-    l->at[i].v = v;
-    l->n++;
+    else if (i == 0)
+        push_front(cx, l, v);
+    else if (list_room(cx, l)) {
+        memmove(l->at + i + 1, l->at + i, (size_t)(l->n - i) * sizeof *l->at);
+        l->at[i].v = v;
+        l->n++;
+    }
 }
 
 void list_set(Ctx *cx, List *l, int64_t i, Value v)
 {
     touch_list(cx, l);
-    l->at[i].v = v;
+    list_put(cx, l, i, v);
 }
 
 void list_stack(Ctx *cx, List *l, struct Stacked *s)
 {
     touch_list(cx, l);
-    l->stacked = s;
-    l->n = 0;
+    stack(l, s);
 }
 
 void list_become(Ctx *cx, List *l, const List *from)
 {
     log_list(cx, l);
+    Change *c = logged(heap_of(cx), l);
+    if (c)
+        c->moved = true;
     l->at = from->at;
     l->n = from->n;
     l->cap = from->cap;
+    l->front = from->front;
     l->stacked = from->stacked;
 }
 
@@ -329,7 +470,16 @@ Value list_remove(Ctx *cx, List *l, int64_t i)
 {
     touch_list(cx, l);
     Value v = l->at[i].v;
-    memmove(l->at + i, l->at + i + 1, (size_t)(l->n - i - 1) * sizeof *l->at);
+    if (i == l->n - 1) {
+        list_cut(cx, l, i);
+        return v;
+    }
+    if (!own_items(cx, l))
+        return val_poison();
+    if (i == 0)
+        l->at++, l->front++, l->cap--;
+    else
+        memmove(l->at + i, l->at + i + 1, (size_t)(l->n - i - 1) * sizeof *l->at);
     l->n--;
     return v;
 }
@@ -337,11 +487,9 @@ Value list_remove(Ctx *cx, List *l, int64_t i)
 void list_resize(Ctx *cx, List *l, int64_t n)
 {
     touch_list(cx, l);
-    if (n > l->n && !room(cx, (void **)&l->at, l->n, &l->cap, n - l->n, sizeof *l->at))
-        return;
-    for (int64_t i = l->n; i < n; i++)
-        l->at[i].v = val_none();
-    l->n = n;
+    list_cut(cx, l, n);
+    while (l->n < n && !ctx_failed(cx))
+        list_put(cx, l, l->n, val_none());
 }
 
 /* ---- dicts: entries in order of insertion, and an open-addressing index once there are more than a few ---- */
@@ -364,9 +512,8 @@ static void log_dict(Ctx *cx, Dict *d)
     Heap *h = heap_of(cx);
     if (!must_log(h, d, d->born))
         return;
-    DictEntry *copy = d->n ? mem_copy(cx, d->at, (size_t)d->n * sizeof *d->at) : NULL;
-    log_change(cx, h, (Change){ .kind = CHANGE_DICT, .what = d, .before_at = copy, .before_n = copy ? d->n : 0, .before_home = d->at,
-                                .before_cap = d->cap, .before_lost = d->lost, .born = d->born });
+    log_change(cx, h, (Change){ .kind = CHANGE_DICT, .what = d, .before_home = d->at, .before_n = d->n, .before_cap = d->cap,
+                                .before_lost = d->lost, .born = d->born });
 }
 
 void dict_lose(Ctx *cx, Dict *d, Str why)
@@ -378,6 +525,9 @@ void dict_lose(Ctx *cx, Dict *d, Str why)
 void dict_become(Ctx *cx, Dict *d, const Dict *from)
 {
     log_dict(cx, d);
+    Change *c = logged(heap_of(cx), d);
+    if (c)
+        c->moved = true;
     d->at = from->at;
     d->n = from->n;
     d->cap = from->cap;
@@ -439,6 +589,15 @@ static void index_entry(struct DictIndex *x, const Dict *d, int64_t i)
     x->slot[at] = (uint32_t)i + 1;
 }
 
+/* What came last is in nobody's way. */
+static void unindex_last(struct DictIndex *x, const Dict *d)
+{
+    uint32_t at = (uint32_t)hash_key(d->at[d->n - 1].key) & x->mask;
+    while (x->slot[at] && x->slot[at] != (uint32_t)d->n)
+        at = (at + 1) & x->mask;
+    x->slot[at] = 0;
+}
+
 /* NULL when there is no memory. Half empty at least. */
 static struct DictIndex *index_of(Ctx *cx, const Dict *d)
 {
@@ -478,14 +637,13 @@ const Cell *dict_find(Ctx *cx, Dict *d, Value key)
     return i < 0 ? NULL : &d->at[i].val;
 }
 
-void dict_set(Ctx *cx, Dict *d, Value key, Value v)
+void dict_enter(Ctx *cx, Dict *d, Value key, Value v)
 {
-    touch_dict(cx, d);
+    log_dict(cx, d);
     int64_t i = place_of(cx, d, key);
     d->some_open = d->some_open || val_is_maybe_key(v);
     if (i >= 0) {
-        bool stays = val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
-        d->unordered = d->unordered || !stays;          /* it may have come last just now */
+        log_item(cx, d, i);
         d->at[i].val.v = v;
         return;
     }
@@ -498,16 +656,51 @@ void dict_set(Ctx *cx, Dict *d, Value key, Value v)
         index_entry(d->index, d, d->n - 1);
 }
 
-bool dict_remove(Ctx *cx, Dict *d, Value key)
+void dict_set(Ctx *cx, Dict *d, Value key, Value v)
+{
+    touch_dict(cx, d);
+    int64_t i = place_of(cx, d, key);
+    bool stays = i < 0 || val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
+    d->unordered = d->unordered || !stays;              /* it may have come last just now */
+    dict_enter(cx, d, key, v);
+}
+
+static bool own_entries(Ctx *cx, Dict *d)
+{
+    Change *c = logged(heap_of(cx), d);
+    if (!c || c->moved)
+        return true;
+    if (d->at == c->before_home) {
+        DictEntry *to = mem_array(cx, (size_t)d->cap + 1, sizeof *to);
+        if (!to)
+            return false;
+        memcpy(to, d->at, (size_t)d->n * sizeof *to);
+        d->at = to;
+    }
+    c->moved = true;
+    return true;
+}
+
+bool dict_drop(Ctx *cx, Dict *d, Value key)
 {
     int64_t i = place_of(cx, d, key);
     if (i < 0)
         return false;
-    touch_dict(cx, d);
+    log_dict(cx, d);
+    if (!own_entries(cx, d))
+        return false;
     memmove(d->at + i, d->at + i + 1, (size_t)(d->n - i - 1) * sizeof *d->at);
     d->n--;
     d->index = NULL;
     return true;
+}
+
+bool dict_remove(Ctx *cx, Dict *d, Value key)
+{
+    if (place_of(cx, d, key) < 0)
+        return false;
+    touch_dict(cx, d);
+    return dict_drop(cx, d, key);
 }
 
 /* ---- storages ---- */

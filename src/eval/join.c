@@ -3,6 +3,8 @@
  * The union of what the arms changed is joined in two walks over the same values: the first collects pairs of values to export,
  * then the If is made, the second puts its outputs in their places. What cannot be joined (None or a tensor, different ranks) is
  * not an error yet, since most locals are never looked at again: reading it is. */
+#include <assert.h>
+
 #include "eval/join.h"
 
 Ox join_ox(Join *j, Ox a, Ox b)
@@ -58,15 +60,9 @@ static Value join_numbers(Join *j, Value a, Value b)
     return made;
 }
 
-const After *join_after(const Arm *a, const void *what)
-{
-    uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
-    return i ? &a->after.at[i - 1] : NULL;
-}
-
 const After *join_state(Join *j, int k, const void *what)
 {
-    const After *after = join_after(j->arm[k], what);
+    const After *after = arm_after(j->arm[k], what);
     return after ? after : map_get(&j->before, what);
 }
 
@@ -77,7 +73,7 @@ static void keep_before(Join *j)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < j->arm[k]->after.n; i++) {
             const After *t = &j->arm[k]->after.at[i];
-            if (join_after(j->arm[1 - k], t->what))
+            if (arm_after(j->arm[1 - k], t->what))
                 continue;
             After *was = new(cx, After);
             *was = (After){ .kind = t->kind, .what = t->what, .born = t->born };
@@ -85,12 +81,50 @@ static void keep_before(Join *j)
                 was->ox = ((const Storage *)t->what)->now;
             else if (t->kind == CHANGE_CELL)
                 was->v = ((const Cell *)t->what)->v;
-            else
-                was->items = t->kind == CHANGE_LIST ? list_values(cx, t->what, &was->n) : dict_values(cx, t->what, &was->n);
             was->stacked = t->kind == CHANGE_LIST ? ((const List *)t->what)->stacked : NULL;
             was->lost = t->kind == CHANGE_DICT ? ((const Dict *)t->what)->lost : NULL;
             map_put(cx, &j->before, t->what, was);
         }
+}
+
+/* Items as an arm leaves them: what it has put in some places lies over what was there before. */
+static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
+{
+    int64_t each = after->kind == CHANGE_DICT ? 2 : 1, kept = n_was < after->n ? n_was : after->n;
+    Value *at = new_array(cx, Value, each * after->n + 1);
+    if (!at)
+        return NULL;
+    memcpy(at, was, (size_t)(each * kept) * sizeof *at);
+    for (size_t i = 0; i < after->placed.n; i++) {
+        const Placed *p = &after->placed.at[i];
+        at[each * p->i] = each == 2 ? p->key : p->v;
+        at[each * p->i + each - 1] = p->v;
+    }
+    return at;
+}
+
+/* The first walk finds the thing as it was before the arms: what one of them has put there comes on top. */
+Side join_side(Join *j, int k, const List *l, const Dict *d)
+{
+    Ctx *cx = j->ev->cx;
+    const void *what = l ? (const void *)l : d;
+    if (!what)
+        return (Side){ .missing = true };
+    Side *s = map_get(&j->sides[k], what);
+    if (s)
+        return *s;
+    const After *after = arm_after(j->arm[k], what);
+    assert(j->walk == COLLECT || (!after && !arm_after(j->arm[1 - k], what)));
+    int64_t n;
+    Value *at = after && after->moved ? after->items : l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
+    n = after ? after->n : l ? l->n : d->n;
+    if (!(s = new(cx, Side)))
+        return (Side){ .missing = true };
+    if (after && after->placed.n)
+        at = placed_over(cx, at, l ? l->n : d->n, after);
+    *s = (Side){ .at = at, .n = d ? 2 * n : n, .stacked = after ? after->stacked : l ? l->stacked : NULL };
+    map_put(cx, &j->sides[k], what, s);
+    return *s;
 }
 
 Str join_lost(Join *j, int k, Value v)
@@ -110,14 +144,10 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
 {
     Arm *arm = j->arm[k];
     const MapEntry *known = map_find(&arm->read, t);
-    const After *written = join_after(arm, t->st);
+    const After *written = arm_after(arm, t->st);
     if (known)
         return known->val;
-    if (written && t->base) {
-        fail(j->ev->cx, E_UNSUPPORTED, "one arm of a branch writes to memory that a value of the other arm looks at through a view");
-        return POISON;
-    }
-    Ox v = written ? written->ox : tensor_read(arm->g, t);
+    Ox v = written ? tensor_read_as(arm->g, t, written->ox) : tensor_is_lost(t) ? POISON : tensor_read(arm->g, t);
     map_put(j->ev->cx, &arm->read, t, v);
     return v;
 }
@@ -400,7 +430,7 @@ Value join_values(Join *j, Value a, Value b)
 
 static bool join_cell(Join *j, Cell *c)
 {
-    const After *a = join_after(j->arm[0], c), *b = join_after(j->arm[1], c);
+    const After *a = arm_after(j->arm[0], c), *b = arm_after(j->arm[1], c);
     Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
     if (j->walk == BUILD)
         cell_put(j->ev->cx, c, (a ? a : b)->born, v);
@@ -409,7 +439,7 @@ static bool join_cell(Join *j, Cell *c)
 
 static bool join_storage(Join *j, Storage *st)
 {
-    const After *a = join_after(j->arm[0], st), *b = join_after(j->arm[1], st);
+    const After *a = arm_after(j->arm[0], st), *b = arm_after(j->arm[1], st);
     Ox x = a ? a->ox : st->now, y = b ? b->ox : st->now;
     if (!ox_ok(x) || !ox_ok(y)) {
         if (j->walk == BUILD)
@@ -445,7 +475,7 @@ static bool join_walk(Join *j, int walk, Value *result)
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < j->arm[k]->after.n; i++) {
             const After *t = &j->arm[k]->after.at[i];
-            if (k == 1 && join_after(j->arm[0], t->what))
+            if (k == 1 && arm_after(j->arm[0], t->what))
                 continue;
             if (!private_to(j, k, t) && !join_thing(j, t))
                 return false;

@@ -1,15 +1,6 @@
 /* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be there (open_dict.c). */
 #include "eval/join.h"
 
-const Value *join_entries_after(Join *j, int k, const Dict *d, int64_t *n)
-{
-    const After *after = join_state(j, k, d);
-    if (!after)
-        return dict_values(j->ev->cx, d, n);
-    *n = after->n;
-    return after->items;
-}
-
 /* Is the key there at the end of arm k? */
 static Value present_in(Join *j, int k, Value entry)
 {
@@ -75,11 +66,9 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
 {
     Ctx *cx = j->ev->cx;
     Dict *from[2] = { a, b };
-    const Value *at[2] = { NULL, NULL };
-    int64_t n[2] = { 0, 0 };
-    for (int k = 0; k < 2; k++)
-        if (from[k])
-            at[k] = join_entries_after(j, k, from[k], &n[k]);
+    const Side side[2] = { join_side(j, 0, NULL, a), join_side(j, 1, NULL, b) };
+    const Value *const at[2] = { side[0].at, side[1].at };
+    const int64_t n[2] = { side[0].n, side[1].n };
     if (a && b && j->sizes && !same_keys(cx, at, n))
         return join_never(j, "the arms of a branch give dicts with other keys");
     Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };
@@ -96,26 +85,62 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
 
 /* ---- a dict that both arms can see ---- */
 
+/* The entries of each arm that some arm has written, in their order: the others are as they were. */
+static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
+{
+    Ctx *cx = j->ev->cx;
+    size_t next[2] = { 0, 0 };
+    const Placed *p[2];
+    while (join_next_place(after, next, p)) {
+        int64_t i = (p[0] ? p[0] : p[1])->i;
+        for (int k = 0; k < 2; k++)
+            if (p[k] || i < d->n) {             /* else it is a key of the other arm */
+                vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
+                vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
+            }
+    }
+}
+
+/* What the join has made of them; a key that neither arm has left goes. */
+static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
+{
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < written[k].n; i += 2)
+            if (!dict_find(cx, joined, written[k].at[i]))
+                dict_drop(cx, d, written[k].at[i]);
+    for (int64_t i = 0; i < joined->n; i++)
+        dict_enter(cx, d, joined->at[i].key, joined->at[i].val.v);
+    d->unordered = joined->unordered;
+}
+
 bool join_dict(Join *j, Dict *d)
 {
     Ctx *cx = j->ev->cx;
-    const After *a = join_after(j->arm[0], d), *b = join_after(j->arm[1], d);
-    int64_t n;
-    Value *now = dict_values(cx, d, &n);
-    const Value *x = a ? a->items : now, *y = b ? b->items : now;
-    const Value *const at[2] = { x, y };
-    const int64_t na[2] = { a ? a->n : n, b ? b->n : n };
-    Str lost = a && a->lost ? a->lost : b && b->lost ? b->lost : NULL;
+    const After *const after[2] = { arm_after(j->arm[0], d), arm_after(j->arm[1], d) };
+    Str lost = after[0] && after[0]->lost ? after[0]->lost : after[1] && after[1]->lost ? after[1]->lost : NULL;
+    bool moved = (after[0] && after[0]->moved) || (after[1] && after[1]->moved);
     if (lost && j->walk == BUILD)
         dict_lose(cx, d, lost);
     if (lost)
         return true;
-    if (j->sizes && !same_keys(cx, at, na))
+    Values written[2] = { { 0 }, { 0 } };
+    const Value *at[2];
+    int64_t n[2];
+    if (!moved)
+        written_entries(j, d, after, written);
+    for (int k = 0; k < 2; k++) {
+        Side all = moved ? join_side(j, k, NULL, d) : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
+        at[k] = all.at;
+        n[k] = all.n;
+    }
+    if (j->sizes && !same_keys(cx, at, n))
         return join_disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
     Dict *joined = dict_new(cx, d->type);
     joined->unordered = d->unordered;
-    join_entries(j, at, na, joined);
-    if (j->walk == BUILD)
+    join_entries(j, at, n, joined);
+    if (j->walk == BUILD && moved)
         dict_become(cx, d, joined);
+    else if (j->walk == BUILD)
+        put_entries(cx, d, written, joined);
     return !ctx_failed(cx);
 }

@@ -2,17 +2,6 @@
  * model knows. */
 #include "eval/join.h"
 
-/* A list at the end of an arm; missing: the arm never set it; lost: nobody can tell what it holds, or one of its items. */
-typedef struct Side { const Value *at; int64_t n; Stacked *stacked; bool missing; Str lost; } Side;
-
-static Side side_of(Ctx *cx, const List *l)
-{
-    Side s = { .stacked = l ? l->stacked : NULL, .missing = !l };
-    if (l)
-        s.at = list_values(cx, l, &s.n);
-    return s;
-}
-
 /* Within one of the two, not only between them. */
 static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
 {
@@ -52,7 +41,6 @@ static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
 }
 
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
-static Side side_after(Join *j, int k, const List *l);
 
 static Ox item_of_side(Join *j, int k, Value v, ItemType item)
 {
@@ -62,7 +50,7 @@ static Ox item_of_side(Join *j, int k, Value v, ItemType item)
     }
     if (v.tag != V_LIST)
         return carry_ox(j->arm[k]->g, v);
-    Side side = side_after(j, k, v.list);
+    Side side = join_side(j, k, v.list, NULL);
     return item.of ? whole_of_side(j, k, &side, item_inner(j->ev->cx, item), 0) : POISON;
 }
 
@@ -136,12 +124,6 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
     return s;
 }
 
-static Side side_after(Join *j, int k, const List *l)
-{
-    const After *after = l ? join_state(j, k, l) : NULL;
-    return after ? (Side){ .at = after->items, .n = after->n, .stacked = after->stacked } : side_of(j->ev->cx, l);
-}
-
 /* ---- items that are containers, as the arm has left them ---- */
 
 enum { MAX_LEVELS = 16 };
@@ -151,7 +133,7 @@ static Value item_after(Join *j, int k, Value v, int depth, Str *lost);
 static Value list_item_after(Join *j, int k, List *l, int depth, Str *lost)
 {
     Ctx *cx = j->ev->cx;
-    Side side = side_after(j, k, l);
+    Side side = join_side(j, k, l, NULL);
     Value made = { .tag = V_LIST, .list = list_new(cx, side.n, l->elem) };
     for (int64_t i = 0; !side.stacked && i < side.n; i++)
         list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, lost));
@@ -163,12 +145,11 @@ static Value list_item_after(Join *j, int k, List *l, int depth, Str *lost)
 static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *lost)
 {
     Ctx *cx = j->ev->cx;
-    int64_t n;
-    const Value *at = join_entries_after(j, k, d, &n);
+    Side side = join_side(j, k, NULL, d);
     Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
     made.dict->unordered = d->unordered;
-    for (int64_t i = 0; i < n; i += 2)
-        dict_set(cx, made.dict, at[i], item_after(j, k, at[i + 1], depth + 1, lost));
+    for (int64_t i = 0; i < side.n; i += 2)
+        dict_set(cx, made.dict, side.at[i], item_after(j, k, side.at[i + 1], depth + 1, lost));
     return made;
 }
 
@@ -223,7 +204,7 @@ static Side side_to_stack(Join *j, int k, Side side)
 Value join_lists(Join *j, List *a, List *b)
 {
     Ctx *cx = j->ev->cx;
-    Side side[2] = { side_after(j, 0, a), side_after(j, 1, b) };
+    Side side[2] = { join_side(j, 0, a, NULL), join_side(j, 1, b, NULL) };
     List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
     ItemType item;
     if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
@@ -250,12 +231,13 @@ Value join_lists(Join *j, List *a, List *b)
 
 /* ---- a list that both arms can see ---- */
 
-static bool join_list_stacked(Join *j, List *l, Side side[2])
+static bool join_list_stacked(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
+    Side side[2];
     ItemType item;
     for (int k = 0; k < 2; k++) {
-        side[k] = side_to_stack(j, k, side[k]);
+        side[k] = side_to_stack(j, k, join_side(j, k, l, NULL));
         if (side[k].lost && j->walk == BUILD)
             list_become(cx, l, &(List){ .stacked = stacked_lost(cx, side[k].lost) });
         if (side[k].lost)
@@ -270,22 +252,69 @@ static bool join_list_stacked(Join *j, List *l, Side side[2])
     return !ctx_failed(cx);
 }
 
+/* Some items have other places than before: all are joined. */
+static void join_all_items(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    const Side a = join_side(j, 0, l, NULL), b = join_side(j, 1, l, NULL);
+    List *joined = list_new(cx, a.n, l->elem);
+    for (int64_t i = 0; i < a.n; i++)
+        list_append(cx, joined, join_values(j, a.at[i], b.at[i]));
+    if (j->walk == BUILD)
+        list_become(cx, l, joined);
+}
+
+bool join_next_place(const After *const after[2], size_t next[2], const Placed *p[2])
+{
+    int64_t first = INT64_MAX;
+    for (int k = 0; k < 2; k++) {
+        p[k] = after[k] && next[k] < after[k]->placed.n ? &after[k]->placed.at[next[k]] : NULL;
+        first = p[k] && p[k]->i < first ? p[k]->i : first;
+    }
+    for (int k = 0; k < 2; k++) {
+        p[k] = p[k] && p[k]->i == first ? p[k] : NULL;
+        next[k] += p[k] != NULL;
+    }
+    return p[0] || p[1];
+}
+
+/* Only what some arm has put there; n items stay. */
+static void join_placed(Join *j, List *l, const After *const after[2], int64_t n)
+{
+    size_t next[2] = { 0, 0 };
+    const Placed *p[2];
+    if (j->walk == BUILD && n < l->n)
+        list_cut(j->ev->cx, l, n);
+    while (join_next_place(after, next, p)) {
+        int64_t i = (p[0] ? p[0] : p[1])->i;
+        Value a = p[0] ? p[0]->v : l->at[i].v, b = p[1] ? p[1]->v : l->at[i].v, v = join_values(j, a, b);
+        if (j->walk == BUILD)
+            list_put(j->ev->cx, l, i, v);
+    }
+}
+
 bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
-    Side side[2] = { side_after(j, 0, l), side_after(j, 1, l) };
-    for (int k = 0; k < 2; k++)
-        if (side[k].stacked && stacked_is_lost(side[k].stacked)) {
-            if (j->walk == BUILD)
-                list_become(cx, l, &(List){ .stacked = side[k].stacked });
-            return true;                        /* an error once somebody reads it */
-        }
-    if (side[0].stacked || side[1].stacked || side[0].n != side[1].n)
-        return join_list_stacked(j, l, side);
-    List *joined = list_new(cx, side[0].n, l->elem);
-    for (int64_t i = 0; i < side[0].n; i++)
-        list_append(cx, joined, join_values(j, side[0].at[i], side[1].at[i]));
-    if (j->walk == BUILD)
-        list_become(cx, l, joined);
+    const After *after[2] = { arm_after(j->arm[0], l), arm_after(j->arm[1], l) };
+    Stacked *stacked[2];
+    int64_t n[2];
+    bool moved = l->stacked != NULL;                    /* and both have made it one with items of its own */
+    for (int k = 0; k < 2; k++) {
+        stacked[k] = after[k] ? after[k]->stacked : l->stacked;
+        n[k] = after[k] ? after[k]->n : l->n;
+        moved = moved || (after[k] && after[k]->moved);
+        if (!stacked[k] || !stacked_is_lost(stacked[k]))
+            continue;
+        if (j->walk == BUILD)
+            list_become(cx, l, &(List){ .stacked = stacked[k] });
+        return true;                            /* an error once somebody reads it */
+    }
+    if (stacked[0] || stacked[1] || n[0] != n[1])
+        return join_list_stacked(j, l);
+    if (moved)
+        join_all_items(j, l);
+    else
+        join_placed(j, l, after, n[0]);
     return !ctx_failed(cx);
 }

@@ -373,12 +373,12 @@ static Value shape_of(Ctx *cx, const Change *c)
 {
     Value v = c->before;
     if (c->kind == CHANGE_LIST) {
-        List before = { .at = c->before_at, .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
+        List before = { .at = trail_before(cx, c), .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
         return containers_copy(cx, (Value){ .tag = V_LIST, .list = &before });
     }
     if (c->kind == CHANGE_DICT) {
         const Dict *d = c->what;
-        Dict before = { .at = c->before_at, .n = c->before_n, .type = d->type, .unordered = d->unordered };
+        Dict before = { .at = trail_before(cx, c), .n = c->before_n, .type = d->type, .unordered = d->unordered };
         return containers_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
     }
     return containers_copy(cx, v);

@@ -112,6 +112,16 @@ bool tensor_is_lost(const Tensor *t) { return t->st->lost && !ox_ok(t->st->now);
 
 typedef VEC(Tensor *) TensorVec;
 
+Ox tensor_read_as(Graph *g, const Tensor *t, Ox whole)
+{
+    VEC(const Tensor *) chain = { 0 };
+    for (const Tensor *x = t; x->base; x = x->base)
+        vec_push(g->cx, &chain, x);
+    for (size_t i = chain.n; i > 0 && ox_ok(whole); i--)
+        whole = op_view_read(g, chain.at[i - 1]->view, whole);
+    return whole;
+}
+
 Ox tensor_read(Graph *g, Tensor *t)
 {
     TensorVec stale = { 0 };

@@ -53,7 +53,7 @@ struct Maybe { Value present; /* a bool */ Value value; /* zeros while it is Non
 typedef struct Cell { Value v; } Cell;          /* written by heap.c only */
 
 /* A list whose length ONNX decides is *stacked* (eval/stacked.h): `at` and `n` say nothing then, so whoever looks at a list asks first. */
-struct List { Cell *at; int64_t n, cap; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born;
+struct List { Cell *at; int64_t n, cap, front /* free cells before the first */; Str elem; /* "int", "Tensor": of empty ones; may be NULL */ struct Stacked *stacked; uint64_t born;
               struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */ Tensor *mark; /* container_mark */ };
 struct Tuple { int64_t n; Str type; /* NamedTuple's class or NULL */ const Str *fields; Value at[]; };
 typedef struct { Value key; Cell val; } DictEntry;
@@ -115,14 +115,13 @@ MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
 bool tensor_is_lost(const Tensor *t);                           /* reading it fails */
 Ox storage_fail_lost(Ctx *cx, const Storage *st);               /* why it does; POISON */
 Ox tensor_read(Graph *g, Tensor *t);                            /* the value now; views are recomputed when their storage has changed */
+Ox tensor_read_as(Graph *g, const Tensor *t, Ox whole);         /* what it would be if its storage held that */
 /* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False: refused. */
 MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
 Tri tensor_contiguous(Ctx *cx, Tensor *t);                      /* is_contiguous() */
 Tri tensor_repeats(Ctx *cx, Tensor *t);                         /* does one element of memory stand for several of t, as after expand? */
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]);     /* stride(); false: unknown */
 Type tensor_type(const Tensor *t);                              /* dtype and shape never change by writing */
-/* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the carried one of a loop. No write of the program's. */
-void list_become(Ctx *cx, List *l, const List *from);
 /* Nobody can tell whether a and b are the same memory: once one is written, reading the other is refused with `why`. */
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 /* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but not the other parts. */
@@ -193,12 +192,16 @@ Value list_remove(Ctx *cx, List *l, int64_t i);
 void list_resize(Ctx *cx, List *l, int64_t n);                  /* truncates, or grows with V_NONE */
 /* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the carried one of a loop. No write of the program's. */
 void list_become(Ctx *cx, List *l, const List *from);
+void list_put(Ctx *cx, List *l, int64_t i, Value v);            /* as list_become, of one item; i == n: one more */
+void list_cut(Ctx *cx, List *l, int64_t n);                     /* and with the first n items only */
 /* Nobody can tell whether a and b are one list: once one is written, the other is `lost`, which nobody can read. */
 void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost);
 const Cell *dict_find(Ctx *cx, Dict *d, Value key);             /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
 void dict_become(Ctx *cx, Dict *d, const Dict *from);            /* as list_become */
+void dict_enter(Ctx *cx, Dict *d, Value key, Value v);             /* of one key */
+bool dict_drop(Ctx *cx, Dict *d, Value key);
 void dict_lose(Ctx *cx, Dict *d, Str why);                      /* nobody may look at it */
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);       /* as list_maybe_same */
 /* A tensor without contents that counts as written whenever this list, dict or object is: for what holds it. NULL for other values. */
@@ -221,14 +224,18 @@ typedef struct Change {
     Ox before_ox; uint32_t before_version;   /* STORAGE */
     struct Stacked *before_stacked;          /* LIST */
     Str before_lost;                         /* DICT */
-    int64_t before_n; void *before_at;       /* LIST, DICT: items are copied on the first write in a branch */
-    void *before_home; int64_t before_cap;
+    void *before_home; int64_t before_n, before_cap, before_front;   /* LIST, DICT: the items themselves are in ItemChanges */
+    bool moved;                     /* LIST, DICT: items have other places than before; ItemChanges do not tell all */
     uint64_t born;
 } Change;
+/* Item i of a list, or entry i of a dict, was written. */
+typedef struct ItemChange { const void *of; int64_t i; Cell *cell; /* where it lay before */ Value before; } ItemChange;
 typedef size_t TrailMark;
 TrailMark trail_open(Ctx *cx);
 bool trail_is_open(Ctx *cx);                                     /* is any branch open? */
 size_t trail_changes(Ctx *cx, TrailMark m, const Change **out);  /* since m; each `what` once, oldest `before` */
+size_t trail_items(Ctx *cx, TrailMark m, const ItemChange **out); /* since m; each item once, if it was there before */
+void *trail_before(Ctx *cx, const Change *c);                    /* LIST, DICT, in the innermost branch: the Cells or DictEntries that it had */
 void trail_undo(Ctx *cx, TrailMark m);                           /* back to the state at m; the branch is closed */
 
 /* ---- assumptions: what nothing tells. Recorded in cx->facts, then evaluation starts again (E_RESTART) ---- */

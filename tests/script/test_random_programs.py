@@ -335,3 +335,22 @@ class OptionalBesideReturn(torch.nn.Module):
 
 def test_an_optional_that_one_arm_never_set(tmp_path):
     same(OptionalBesideReturn(), tmp_path, runs(), *SIZES)
+
+
+class ViewsInAList(torch.nn.Module):
+    """One arm writes what the list's items look at, the other puts something else into the list."""
+
+    def forward(self, x):
+        y = x.clone()
+        views, named = [y[0], y[1].view(-1), y[2:].t()], {"a": y[0], "b": y[1]}
+        if bool(x.sum() > 0):
+            y.mul_(2)
+        else:
+            views[0] = x[1] + 1
+            named["b"] = x[0] - 1
+        return y, views[0], views[1], views[2], named["a"], named["b"]
+
+
+def test_views_in_a_list_of_memory_that_one_arm_writes(tmp_path):
+    rows = torch.arange(12.0).reshape(4, 3)
+    same(ViewsInAList(), tmp_path, [(rows + 1,), (-rows - 1,), (rows - 8,), (8 - rows,)], "-i", "x:float32[N,3]")

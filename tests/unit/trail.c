@@ -159,6 +159,96 @@ static void writing_again_is_free(void **state)
     trail_undo(cx, m);
 }
 
+/* Items that a branch writes, adds and takes from the end of a long list are what it costs, and what it reports. */
+static void a_branch_costs_the_items_that_it_writes(void **state)
+{
+    Ctx *cx = *state;
+    enum { MANY = 100000 };
+    List *l = list_new(cx, 0, NULL);
+    Dict *d = dict_new(cx, NULL);
+    const Change *changes;
+    const ItemChange *items;
+    for (int i = 0; i < MANY; i++) {
+        list_append(cx, l, val_int(i));
+        dict_set(cx, d, val_int(i), val_int(i));
+    }
+    size_t before = arena_bytes(cx->run);
+    for (int i = 0; i < 1000; i++) {
+        TrailMark m = trail_open(cx);
+        list_set(cx, l, i, val_int(-1));
+        list_set(cx, l, i, val_int(-2));
+        list_remove(cx, l, MANY - 1);
+        list_append(cx, l, val_int(-3));
+        dict_set(cx, d, val_int(i), val_int(-1));
+        dict_set(cx, d, val_int(-1), val_int(-1));
+        assert_int_equal(trail_changes(cx, m, &changes), 2);
+        assert_int_equal(trail_items(cx, m, &items), 3);
+        assert_true(items[0].of == l && items[0].i == i && items[0].before.i == i && items[1].i == MANY - 1 && items[2].of == d && items[2].i == i);
+        trail_undo(cx, m);
+        assert_int_equal(l->at[i].v.i, i);
+        assert_null(dict_find(cx, d, val_int(-1)));
+    }
+    assert_int_equal(l->at[MANY - 1].v.i, MANY - 1);
+    assert_true(arena_bytes(cx->run) - before < (4 << 20));
+}
+
+/* What was there before can be asked for while the branch is open, whatever it has done. */
+static void what_was_before_is_told(void **state)
+{
+    Ctx *cx = *state;
+    const Change *changes;
+    for (uint32_t round = 1; round <= 200; round++) {
+        uint32_t seed = round;
+        List *l = list_new(cx, 0, NULL);
+        for (int i = 0; i < 10; i++)
+            list_append(cx, l, val_int(i));
+        TrailMark m = trail_open(cx);
+        for (int i = 0; i < 8; i++) {
+            Value v = val_int(100 + i);
+            switch (below(&seed, 5)) {
+            case 0: list_append(cx, l, v); break;
+            case 1: list_insert(cx, l, below(&seed, (uint32_t)l->n + 1), v); break;
+            case 2: list_remove(cx, l, below(&seed, (uint32_t)l->n)); break;
+            case 3: list_set(cx, l, below(&seed, (uint32_t)l->n), v); break;
+            case 4: list_resize(cx, l, 5 + below(&seed, 8)); break;
+            }
+            if (l->n == 0)
+                list_append(cx, l, v);
+        }
+        if (trail_changes(cx, m, &changes)) {
+            const Cell *was = trail_before(cx, &changes[0]);
+            for (int i = 0; i < 10; i++)
+                assert_int_equal(was[i].v.i, i);
+        }
+        trail_undo(cx, m);
+    }
+}
+
+/* A queue: however long it is, the items stay where they are. */
+static void the_first_item_comes_and_goes_at_no_cost(void **state)
+{
+    Ctx *cx = *state;
+    enum { MANY = 100000 };
+    List *l = list_new(cx, 0, NULL);
+    for (int i = 0; i < MANY; i++)
+        list_append(cx, l, val_int(i));
+    const Cell *last = &l->at[MANY - 1];
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(list_remove(cx, l, 0).i, i);
+    for (int i = 999; i >= 0; i--)
+        list_insert(cx, l, 0, val_int(i));
+    assert_ptr_equal(&l->at[MANY - 1], last);
+    list_insert(cx, l, 0, val_int(-1));
+    size_t before = arena_bytes(cx->run);
+    last = &l->at[MANY];
+    for (int i = 0; i < 1000; i++)
+        list_insert(cx, l, 0, val_int(-2 - i));
+    assert_ptr_equal(&l->at[MANY + 1000], last);
+    assert_int_equal(arena_bytes(cx->run), before);
+    for (int i = 0; i < l->n; i++)
+        assert_int_equal(l->at[i].v.i, i - 1001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +257,9 @@ int main(void)
         TEST(what_a_branch_made_costs_no_entry),
         TEST(versions_are_never_used_twice),
         TEST(writing_again_is_free),
+        TEST(a_branch_costs_the_items_that_it_writes),
+        TEST(what_was_before_is_told),
+        TEST(the_first_item_comes_and_goes_at_no_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
