@@ -227,6 +227,29 @@ static bool unstretched(Op *op, Term *a, Term *b)
     return known;
 }
 
+/* Of a type that Einsum does not take another; complex numbers by their parts. */
+static Ox einsum_node(Op *op, Ox a, Ox b, Str equation)
+{
+    if (ox_is_complex(a)) {
+        Ox a_re = ox_part(op->g, a, 0), a_im = ox_part(op->g, a, 1), b_re = each_real(op, b), b_im = ox_is_complex(b) ? ox_part(op->g, b, 1) : NULL;
+        Ox re = einsum_node(op, a_re, b_re, equation), im = einsum_node(op, a_im, b_re, equation);
+        if (b_im) {
+            re = ox(op, "Sub", re, einsum_node(op, a_im, b_im, equation));
+            im = ox(op, "Add", im, einsum_node(op, a_re, b_im, equation));
+        }
+        return ox_complex(op->g, re, im);
+    }
+    if (!ox_ok(a) || !ox_ok(b))
+        return POISON;
+    if (ox_is_complex(b)) {
+        Ox b_re = ox_part(op->g, b, 0), b_im = ox_part(op->g, b, 1), re = einsum_node(op, a, b_re, equation), im = einsum_node(op, a, b_im, equation);
+        return ox_complex(op->g, re, im);
+    }
+    DType t = ox_dtype(a), wide = t == DT_BFLOAT16 ? DT_FLOAT : t;
+    Ox x = ox_cast(op->g, a, wide), y = ox_cast(op->g, b, wide), out = ox_with(op, "Einsum", INPUTS(x, y), STRING("equation", equation));
+    return ox_ok(out) ? ox_cast(op->g, out, t) : POISON;
+}
+
 /* ONNX's Einsum has letters only, which are enough: each label is in two of the three terms. */
 static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
 {
@@ -247,9 +270,7 @@ static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
         }
         k += snprintf(text + k, 3, "%s", p == part ? "," : p == part + 1 ? "->" : "");
     }
-    DType t = ox_dtype(a->x), wide = t == DT_BFLOAT16 ? DT_FLOAT : t;       /* which Einsum does not take */
-    Ox x = ox_cast(op->g, a->x, wide), y = ox_cast(op->g, b->x, wide);
-    out.x = ox_cast(op->g, ox_with(op, "Einsum", INPUTS(x, y), STRING("equation", str_of(op->cx, text))), t);
+    out.x = einsum_node(op, a->x, b->x, str_of(op->cx, text));
     return out;
 }
 
