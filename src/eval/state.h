@@ -10,6 +10,9 @@ typedef struct Held { const Cell *cell; Value before; Str owner; const char *att
 typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Stacked *fed; /* a list that grows: its input */ Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
 
+/* The memory of a tensor that a run has left. written: it wrote to what the tensor before it held. */
+typedef struct Left { Str name; Storage *st; bool written; SourceId at; } Left;
+
 typedef struct Reach { Ctx *cx; Map seen; VEC(Ox) todo; } Reach;
 
 typedef struct State {
@@ -24,6 +27,7 @@ typedef struct State {
     Reach looked;                   /* after the run: reach_looked */
     VEC(Ox) in;                     /* those inputs, and what each is after the run */
     VEC(Ox) next; VEC(Str) names;
+    VEC(Left) left;
     VEC(Str) unlooked;              /* of names: nothing looks at what they were before the run */
     bool restart;                   /* something new was found */
 } State;

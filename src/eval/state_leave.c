@@ -87,6 +87,8 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
     if (ox_dtype(in) != ox_dtype(next) || ox_rank(in) != ox_rank(next))
         return no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", type_text(cx, in->type)->s, type_text(cx, next->type)->s));
     uint32_t loose = sizes_that_change(cx, in, next);
+    if (loose && known && (*known & loose) == loose)
+        return no_input(ev, at, name, str_fmt(cx, "it is %s after a run, and the model needs it to be %s", type_text(cx, next->type)->s, type_text(cx, in->type)->s));
     if (loose) {
         s->restart = true;
         return facts_add_state(cx, name, loose);
@@ -126,12 +128,34 @@ static bool check_sign(Eval *ev, Str name, Value after)
 
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at);
 
+/* Another dict with the same keys: each value is the old one's state. */
+static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str name, SourceId at)
+{
+    Ctx *cx = ev->cx;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < before->n; i++) {
+        const Cell *entry = dict_find(cx, after, before->at[i].key);
+        if (!entry || val_is_maybe_key(entry->v) || val_is_maybe_key(before->at[i].val.v) || before->n != after->n)
+            return no_input(ev, at, name, str_of(cx, "it is another dict after a run, with other keys"));
+        ok = leave_value(ev, before->at[i].val.v, entry->v, state_key(cx, name, before->at[i].key), at);
+    }
+    return ok;
+}
+
+/* A tensor in the place of another. */
+static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name, SourceId at)
+{
+    State *s = ev->state;
+    const Ox in = map_get(&s->fed, name);
+    return vec_push(ev->cx, &s->left, (Left){ name, after->st, in && before->st->now != in, at }) && leave(ev, name, tensor_read(ev->g, after), at);
+}
+
 /* What an optional holds after the run, None or not. */
 static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     bool ok = true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
-        return leave(ev, name, tensor_read(ev->g, after.t), at);
+        return leave_tensor(ev, before.t, after.t, name, at);
     if (before.tag == V_NONE && facts_state(ev->cx, name) && *facts_state(ev->cx, name) & UNLOOKED)
         return true;
     if (val_is_plain_number(before) && val_is_plain_number(after))
@@ -147,7 +171,10 @@ static bool leave_optional(Eval *ev, Value before, Value after, Str name, Source
 {
     Ctx *cx = ev->cx;
     Value value = after.tag == V_MAYBE ? after.maybe->value : after;
+    const uint32_t *known = facts_state(cx, state_is_set(cx, name));
     bool ok;
+    if (before.tag == V_NONE && known && *known & UNLOOKED)
+        return true;
     if (mode_decides(ev, at, name, &ok))
         return ok;
     if (before.tag == V_MAYBE)
@@ -293,7 +320,7 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
     if (same_value(before, after))
         return true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
-        return same_contents(ev, before.t, after.t) || leave(ev, before.t->st->name ? before.t->st->name : name, tensor_read(ev->g, after.t), at);
+        return same_contents(ev, before.t, after.t) || leave_tensor(ev, before.t, after.t, before.t->st->name ? before.t->st->name : name, at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
     if (before.tag == V_OBJ && after.tag == V_OBJ && !before.obj->path && !after.obj->path && before.obj->cls == after.obj->cls)
@@ -311,6 +338,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
+    if (before.tag == V_DICT && after.tag == V_DICT)
+        return mode_decides(ev, at, name, &ok) ? ok : leave_replaced_dict(ev, before.dict, after.dict, name, at);
     if (val_is_option(before) && val_is_option(after))
         return mode_decides(ev, at, name, &ok) ? ok : no_input(ev, at, name, str_of(cx, "it is a string or a member of an enum; an int in its place would do"));
     return mode_decides(ev, at, name, &ok) ? ok
@@ -349,6 +378,42 @@ static bool leave_storage(Eval *ev, const HeldStorage *h)
     return leave(ev, h->name, h->st->now, h->st->written);
 }
 
+/* ---- two states in one memory ---- */
+
+static bool share_memory(Eval *ev, const Left *l, Str other)
+{
+    fail_at(ev->cx, l->at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: after a run it is, or may be, the same "
+            "memory as %s, and a run writes to one of them in place", l->name->s, other->s);
+    fail_hint(ev->cx, "clone() what is kept under two names; --state=constant keeps the value in the file and drops the change");
+    return false;
+}
+
+/* The next run would write to both: inputs share no memory. */
+static bool check_memory(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    Map held = { 0 };
+    for (size_t i = 0; s->left.n && i < s->storages.n; i++)
+        map_put(cx, &held, s->storages.at[i].st, &s->storages.at[i]);
+    for (size_t i = 0; i < s->left.n; i++) {
+        const Left *l = &s->left.at[i];
+        Map same = { 0 };
+        storage_may_be(cx, l->st, &same);
+        for (size_t k = 0; k < s->left.n; k++) {
+            const Left *other = &s->left.at[k];
+            if (k != i && other->name != l->name && (l->written || other->written) && map_find(&same, other->st))
+                return share_memory(ev, l, other->name);
+        }
+        for (size_t k = 0; k < same.n; k++) {
+            const HeldStorage *h = map_get(&held, same.at[k].key);
+            if (h && h->name != l->name && (l->written || h->st->now != h->before))
+                return share_memory(ev, l, h->name);
+        }
+    }
+    return !ctx_failed(cx);
+}
+
 bool state_leave(Eval *ev)
 {
     State *s = ev->state;
@@ -359,5 +424,5 @@ bool state_leave(Eval *ev)
         ok = leave_items(ev, &s->lists.at[i]);
     for (size_t i = 0; ok && i < s->storages.n; i++)
         ok = leave_storage(ev, &s->storages.at[i]);
-    return ok;
+    return ok && (s->restart || check_memory(ev));
 }

@@ -101,6 +101,17 @@ void storage_lose_peers(Ctx *cx, Storage *st)
     lose_through(&l, PEER_WHOLE);
 }
 
+void storage_may_be(Ctx *cx, Storage *st, Map *out)
+{
+    VEC(Storage *) found = { 0 };
+    vec_push(cx, &found, st);
+    map_put(cx, out, st, NULL);
+    for (size_t i = 0; i < found.n; i++)
+        for (const Peer *p = found.at[i]->peers; p; p = p->next)
+            if (p->kind == PEER_SAME && map_add(cx, out, p->st, NULL))
+                vec_push(cx, &found, p->st);
+}
+
 Ox storage_fail_lost(Ctx *cx, const Storage *st)
 {
     fail(cx, E_UNSUPPORTED, "what this tensor holds cannot be told: %s, and one of them was written since", st->lost->s);

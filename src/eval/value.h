@@ -126,6 +126,8 @@ Type tensor_type(const Tensor *t);                              /* dtype and sha
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 /* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but not the other parts. */
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
+/* Adds to out, as keys, every storage that is or may be this very memory. */
+void storage_may_be(Ctx *cx, Storage *st, Map *out);
 /* st was written: what its peers hold, and theirs, nobody knows any more. */
 void storage_lose_peers(Ctx *cx, Storage *st);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */

@@ -1,0 +1,142 @@
+"""State in one memory: what a run keeps under two names is one thing to the next run, and two inputs of the model. So it is refused where a run
+writes to one of them in place. Beside it: a dict that a run puts in the place of another, and what a run sets without having looked."""
+from typing import Dict, List, Optional
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import refused, save
+from test_state import ROWS, rows, steps
+
+
+class Keeps(nn.Module):
+    on: Optional[Tensor]
+    hs: List[Tensor]
+    d: Dict[str, Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("s", torch.zeros(3))
+        self.hs = [torch.ones(3), torch.zeros(3)]
+        self.d = {"a": torch.ones(3)}
+        self.on = None
+
+
+class TwoItems(Keeps):
+    def forward(self, x):
+        self.hs[0].add_(1)
+        out = self.hs[1] + x
+        t = x[0] * 1
+        self.hs = [t, t]
+        return out
+
+
+class ItemAndBuffer(Keeps):
+    def forward(self, x):
+        self.s.add_(1)
+        out = self.hs[1] + self.s
+        self.hs[1] = self.s
+        return out
+
+
+class PartOfAnother(Keeps):
+    """Both are the same row of t."""
+    def forward(self, x):
+        self.hs[0].mul_(2)
+        out = self.hs[0] + self.s
+        t = x[:2] + 1
+        self.hs[0] = t[0]
+        self.s = t[0]
+        return out
+
+
+class InSomeTrips(Keeps):
+    def forward(self, x):
+        self.s.add_(1)
+        out = self.hs[1] + self.s
+        t = x[0] + 1
+        self.hs[1] = t
+        self.s = x[0] + 2
+        if bool(x.sum() > 3):
+            self.s = t
+        return out
+
+
+@pytest.mark.parametrize("model", [TwoItems, ItemAndBuffer, PartOfAnother, InSomeTrips])
+def test_two_names_of_what_a_run_writes_in_place(model, tmp_path):
+    assert "the same memory as" in refused(model(), tmp_path, *ROWS)
+
+
+class NothingInPlace(Keeps):
+    def forward(self, x):
+        out = self.hs[1] + self.hs[0] + self.s
+        t = x[0] * 1
+        self.hs = [t, t]
+        self.s = t
+        return out
+
+
+class Cloned(Keeps):
+    def forward(self, x):
+        out = self.hs[1] + self.s
+        self.hs[1] = self.s.clone()
+        self.s.add_(x[0])
+        return out
+
+
+class ReplacedDict(Keeps):
+    def forward(self, x):
+        out = self.d["a"] + 1
+        if bool(x.sum() > 3):
+            self.d["a"] = out + 5
+        else:
+            self.d = {"a": out}
+        return out, self.d["a"]
+
+
+class ReplacedInTrips(Keeps):
+    def forward(self, x):
+        before = self.d
+        for i in range(x.size(0)):
+            self.d = {"a": self.d["a"] + x[i]}
+        return before["a"], self.d["a"]
+
+
+class SetUnlooked(Keeps):
+    """Whether it was None before the run nobody asks."""
+    def forward(self, x):
+        if bool(x.sum() > 3):
+            self.on = x + 1
+        else:
+            self.on = None
+        held = self.on
+        if held is not None:
+            return held
+        return x
+
+
+@pytest.mark.parametrize("model", [NothingInPlace, Cloned, ReplacedDict, ReplacedInTrips, SetUnlooked])
+def test_is_right(model, tmp_path):
+    steps(save(model(), tmp_path), tmp_path, rows(2, 3, 2, 4), ROWS)
+
+
+class OtherKeys(Keeps):
+    def forward(self, x):
+        out = self.d["a"] + x
+        if bool(x.sum() > 3):
+            self.d = {"a": x[0], "b": x[1]}
+        return out
+
+
+class WrittenAndSmaller(Keeps):
+    def forward(self, x):
+        self.hs[0].add_(1)
+        out = self.hs[0] + self.hs[1].sum()
+        self.hs = [x[0, :2] * 1, x[0]]
+        return out
+
+
+@pytest.mark.parametrize("model, why", [(OtherKeys, "another dict after a run, with other keys"), (WrittenAndSmaller, "the model needs it to be")])
+def test_what_is_refused(model, why, tmp_path):
+    assert why in refused(model(), tmp_path, *ROWS)
