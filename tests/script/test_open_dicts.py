@@ -178,7 +178,7 @@ class Nested(nn.Module):
 
 class OrderKept(nn.Module):
     def forward(self, x):
-        d: Dict[str, int] = {"z": 1}
+        d: Dict[str, int] = {"z": 1, "y": 3}
         if bool(x.sum() > 3):
             d["a"] = 2
         d["a"] = 5
