@@ -54,13 +54,24 @@ class Prints(nn.Module):
         return y
 
 
+@torch.compiler.nested_compile_region
+def shifted(x, y):
+    return x.sin() - y
+
+
+class Nested(nn.Module):
+    """One compiled region, called twice."""
+    def forward(self, x):
+        return shifted(shifted(x, x + 1), x)
+
+
 def tensors(*sizes):
     return [(torch.rand(n) * sign,) for n in sizes for sign in (1, -1)]
 
 
 CASES = [(Cond, tensors(4), None, "If"), (CondOnSize, tensors(2, 4, 7), ({0: Dim("n", min=1, max=20)},), "If"),
          (While, [(torch.tensor(i), torch.rand(3)) for i in (1, 4, 9)], None, "Loop"), (NoGrad, tensors(3), None, None),
-         (Strict, tensors(3), None, None), (Prints, tensors(3), None, None)]
+         (Strict, tensors(3), None, None), (Prints, tensors(3), None, None), (Nested, tensors(3), None, None)]
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
