@@ -86,13 +86,13 @@ static bool run_once(Loop *l)
 static void forget_lists(Loop *l)
 {
     size_t n = 0;
-    for (size_t i = 0; i < l->g->inputs.n; i++) {
-        bool scanned = false;
-        for (size_t k = 0; k < l->leaves.n; k++)
-            scanned = scanned || (l->leaves.at[k].item && l->leaves.at[k].input == l->g->inputs.at[i]);
-        if (!scanned)
+    Map scanned = { 0 };
+    for (size_t i = 0; i < l->leaves.n; i++)
+        if (l->leaves.at[i].item)
+            map_put(l->ev->cx, &scanned, l->leaves.at[i].input, NULL);
+    for (size_t i = 0; i < l->g->inputs.n; i++)
+        if (!map_find(&scanned, l->g->inputs.at[i]))
             l->g->inputs.at[n++] = l->g->inputs.at[i];
-    }
     l->g->inputs.n = n;
 }
 

@@ -6,7 +6,10 @@
  * are shared as always, so each dimension is computed once a scope. */
 #include "onnx/internal.h"
 
-static Ox compute(Graph *g, Dim d);
+/* What one value has needed so far: a dimension may stand in many others, which would ask for it again and again. */
+typedef struct Known { Map scope, node; } Known;
+
+static Ox compute(Known *k, Graph *g, Dim d);
 
 static Ox plain(Graph *g, const char *op, Ox a, Ox b)
 {
@@ -78,7 +81,9 @@ static bool decided_elsewhere(Graph *g, Dim d, Ox from)
     return false;
 }
 
-static bool scope_of(Graph *g, Dim d, Graph **scope)
+static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope);
+
+static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
 {
     DimView v = dim_view(g->cx, d);
     Dim left, right;
@@ -91,12 +96,26 @@ static bool scope_of(Graph *g, Dim d, Graph **scope)
         return true;
     }
     if (v.shape == DIM_SYMBOL && dim_broadcast_of(d, &left, &right))
-        return scope_of(g, left, scope) && scope_of(g, right, scope);
+        return scope_of(k, g, left, scope) && scope_of(k, g, right, scope);
     if (v.shape == DIM_SYMBOL)
         return fail(g->cx, E_UNDECIDED, "the size %s is needed as a number, and no input or value has it", dim_text(g->cx, d)->s);
     for (uint32_t i = 0; i < v.n; i++)
-        if (!scope_of(g, v.arg[i], scope))
+        if (!scope_of(k, g, v.arg[i], scope))
             return false;
+    return true;
+}
+
+/* The scope for d and what *scope is for already. */
+static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope)
+{
+    Graph *own = map_get(&k->scope, d);
+    if (!own || deeper(g, own) != g) {
+        own = graph_root(g);
+        if (!find_scope(k, g, d, &own))
+            return false;
+        map_put(g->cx, &k->scope, d, own);
+    }
+    *scope = deeper(*scope, own);
     return true;
 }
 
@@ -108,7 +127,7 @@ static Ox as_list(Graph *g, Ox v)
     return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
 }
 
-static Ox symbol(Graph *g, Dim d)
+static Ox symbol(Known *k, Graph *g, Dim d)
 {
     SizeOf from;
     Dim left, right;
@@ -123,7 +142,7 @@ static Ox symbol(Graph *g, Dim d)
     }
     if (!dim_broadcast_of(d, &left, &right))
         return POISON;
-    Ox a = compute(g, left), b = compute(g, right);     /* equal, or one is 1: the other one */
+    Ox a = compute(k, g, left), b = compute(k, g, right);     /* equal, or one is 1: the other one */
     Ox one = plain(g, "Equal", a, number(g, 1));
     return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
 }
@@ -132,11 +151,11 @@ static Ox symbol(Graph *g, Dim d)
 
 /* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's.
  * 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of (1 / b) * z, of ints too. */
-static Ox quotient(Graph *g, Dim a, Dim b)
+static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
 {
     if (dim_is(a, 1))
-        return quotient(g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
-    Ox x = compute(g, a), y = compute(g, b), q = plain(g, "Div", x, y);
+        return quotient(k, g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
+    Ox x = compute(k, g, a), y = compute(k, g, b), q = plain(g, "Div", x, y);
     int64_t alo, ahi, blo, bhi;
     dim_range(g->cx, a, &alo, &ahi);
     dim_range(g->cx, b, &blo, &bhi);
@@ -150,9 +169,9 @@ static Ox quotient(Graph *g, Dim a, Dim b)
     return plain(g, "Sub", q, one);
 }
 
-static Ox remainder_of(Graph *g, Dim a, Dim b)
+static Ox remainder_of(Known *k, Graph *g, Dim a, Dim b)
 {
-    Ox q = quotient(g, a, b), x = compute(g, a), y = compute(g, b);
+    Ox q = quotient(k, g, a, b), x = compute(k, g, a), y = compute(k, g, b);
     Ox whole = plain(g, "Mul", q, y);
     return plain(g, "Sub", x, whole);
 }
@@ -164,9 +183,9 @@ static Ox lesser(Graph *g, Ox a, Ox b, bool least)
     return ox_make_plain(g, "Where", least ? INPUTS(less, a, b) : INPUTS(less, b, a), NULL, 0);
 }
 
-static Ox join(Graph *g, const DimView *v)
+static Ox join(Known *k, Graph *g, const DimView *v)
 {
-    Ox x = compute(g, v->arg[0]);
+    Ox x = compute(k, g, v->arg[0]);
     for (uint32_t i = 1; i < v->n && ox_ok(x); i++) {
         DimView term = dim_view(g->cx, v->arg[i]), first = { 0 };
         bool minus = false;
@@ -174,7 +193,7 @@ static Ox join(Graph *g, const DimView *v)
             first = term.shape == DIM_FACTORS ? dim_view(g->cx, term.arg[0]) : term;
             minus = first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
         }
-        Ox y = compute(g, minus ? dim_sub(g->cx, dim_int(g->cx, 0), v->arg[i]) : v->arg[i]);
+        Ox y = compute(k, g, minus ? dim_sub(g->cx, dim_int(g->cx, 0), v->arg[i]) : v->arg[i]);
         if (v->shape == DIM_TOTAL)
             x = plain(g, minus ? "Sub" : "Add", x, y);
         else if (v->shape == DIM_FACTORS)
@@ -185,28 +204,38 @@ static Ox join(Graph *g, const DimView *v)
     return x;
 }
 
+static Ox make(Known *k, Graph *scope, Dim d)
+{
+    DimView v = dim_view(scope->cx, d);
+    switch (v.shape) {
+    case DIM_NUMBER: return number(scope, v.number);
+    case DIM_SYMBOL: return symbol(k, scope, d);
+    case DIM_QUOTIENT: return quotient(k, scope, v.arg[0], v.arg[1]);
+    case DIM_REMAINDER: return remainder_of(k, scope, v.arg[0], v.arg[1]);
+    default: return join(k, scope, &v);
+    }
+}
+
 /* d as int64[1], in the outermost scope that can. */
-static Ox compute(Graph *g, Dim d)
+static Ox compute(Known *k, Graph *g, Dim d)
 {
     if (!d || ctx_failed(g->cx))
         return POISON;
+    Ox x = map_get(&k->node, d);
+    if (x && graph_sees(g, x))
+        return x;
     Graph *scope = graph_root(g);
-    if (!scope_of(g, d, &scope))
+    if (!scope_of(k, g, d, &scope))
         return POISON;
-    DimView v = dim_view(g->cx, d);
-    switch (v.shape) {
-    case DIM_NUMBER: return number(scope, v.number);
-    case DIM_SYMBOL: return symbol(scope, d);
-    case DIM_QUOTIENT: return quotient(scope, v.arg[0], v.arg[1]);
-    case DIM_REMAINDER: return remainder_of(scope, v.arg[0], v.arg[1]);
-    default: return join(scope, &v);
-    }
+    x = make(k, scope, d);
+    map_put(g->cx, &k->node, d, x);
+    return x;
 }
 
 /* ---- the whole value ------------------------------------------------------------------------------------------ */
 
 /* Items as one list: runs of numbers are one constant. */
-static Ox list(Graph *g, const Dim *items, int64_t n)
+static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
 {
     Ox part[MAX_ITEMS];
     size_t parts = 0;
@@ -215,7 +244,7 @@ static Ox list(Graph *g, const Dim *items, int64_t n)
         size_t m = 0;
         while (i < n && dim_known(items[i], &run[m]))
             m++, i++;
-        part[parts++] = m ? ox_ints(g, run, m) : compute(g, items[i++]);
+        part[parts++] = m ? ox_ints(g, run, m) : compute(k, g, items[i++]);
     }
     return parts == 1 ? part[0] : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
 }
@@ -230,11 +259,12 @@ Ox dims_to_nodes(Graph *g, Ox v)
 {
     if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
         return v;
+    Known known = { 0 }, *k = &known;
     Graph *scope = graph_root(g);
     for (int64_t i = 0; i < v->n_items; i++)
-        if (!scope_of(g, v->items[i], &scope))
+        if (!scope_of(k, g, v->items[i], &scope))
             return POISON;
-    Ox x = list(scope, v->items, v->n_items);
+    Ox x = list(k, scope, v->items, v->n_items);
     if (ox_rank(v) == 0)
         x = is_of_scalar(x) ? x->node->in[0] : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
