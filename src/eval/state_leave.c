@@ -128,6 +128,33 @@ static bool check_sign(Eval *ev, Str name, Value after)
 
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at);
 
+static Value held_container(const HeldList *h)
+{
+    return h->list ? (Value){ .tag = V_LIST, .list = (List *)h->list } : (Value){ .tag = V_DICT, .dict = (Dict *)h->dict };
+}
+
+/* Did the run write to this list or dict of the file? */
+static bool was_written(const HeldList *h)
+{
+    const Cell *cells = h->items;
+    const DictEntry *entries = h->items;
+    bool written = h->n != (h->list ? h->list->n : h->dict->n) || (h->list && h->list->stacked != h->fed);
+    for (int64_t i = 0; !written && i < h->n; i++)
+        written = h->list ? !same_value(cells[i].v, h->list->at[i].v) : !same_value(entries[i].val.v, h->dict->at[i].val.v);
+    return written;
+}
+
+/* Another list or dict in the place of `before`. */
+static void left_container(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    State *s = ev->state;
+    bool written = false;
+    for (size_t i = 0; i < s->lists.n; i++)
+        if (held_container(&s->lists.at[i]).any == before.any)
+            written = was_written(&s->lists.at[i]);
+    vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
+}
+
 /* Another dict with the same keys: each value is the old one's state. */
 static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str name, SourceId at)
 {
@@ -331,6 +358,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
+    if (before.tag == after.tag && (after.tag == V_LIST || after.tag == V_DICT))
+        left_container(ev, before, after, name, at);
     if (before.tag == V_LIST && after.tag == V_LIST && (after.list->stacked || before.list->stacked || before.list->n != after.list->n))
         return leave_list(ev, before.list, after.list, name, at);
     if (before.tag == V_LIST && after.tag == V_LIST) {
@@ -382,36 +411,59 @@ static bool leave_storage(Eval *ev, const HeldStorage *h)
 
 static bool share_memory(Eval *ev, const Left *l, Str other)
 {
-    fail_at(ev->cx, l->at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: after a run it is, or may be, the same "
-            "memory as %s, and a run writes to one of them in place", l->name->s, other->s);
-    fail_hint(ev->cx, "clone() what is kept under two names; --state=constant keeps the value in the file and drops the change");
+    fail_at(ev->cx, l->at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: "
+            "after a run it is, or may be, the same as %s, and a run writes to one of them in place", l->name->s, other->s);
+    fail_hint(ev->cx, "keep a copy (clone(), list(l)) under one of the names; --state=constant keeps the value in the file and drops the change");
     return false;
+}
+
+typedef struct Kept { Str name; bool written; } Kept;
+
+/* What the model still holds that a run may have written to: storages, and the marks of lists and dicts. */
+static Map kept_memory(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    Map left = { 0 }, kept = { 0 };
+    for (size_t i = 0; i < s->left.n; i++)
+        map_put(cx, &left, s->left.at[i].name, NULL);
+    for (size_t i = 0; s->left.n && i < s->storages.n; i++) {
+        const HeldStorage *h = &s->storages.at[i];
+        Kept k = { h->name, h->st->now != h->before };
+        if (!map_find(&left, h->name))
+            map_put(cx, &kept, h->st, mem_copy(cx, &k, sizeof k));
+    }
+    for (size_t i = 0; s->left.n && i < s->lists.n; i++) {
+        const HeldList *h = &s->lists.at[i];
+        const Tensor *mark = container_marked(held_container(h));
+        Kept k = { h->name, was_written(h) };
+        if (mark && !map_find(&left, h->name))
+            map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
+    }
+    return kept;
 }
 
 /* The next run would write to both: inputs share no memory. */
 static bool check_memory(Eval *ev)
 {
     State *s = ev->state;
-    Ctx *cx = ev->cx;
-    Map held = { 0 };
-    for (size_t i = 0; s->left.n && i < s->storages.n; i++)
-        map_put(cx, &held, s->storages.at[i].st, &s->storages.at[i]);
+    Map kept = kept_memory(ev);
     for (size_t i = 0; i < s->left.n; i++) {
         const Left *l = &s->left.at[i];
         Map same = { 0 };
-        storage_may_be(cx, l->st, &same);
-        for (size_t k = 0; k < s->left.n; k++) {
-            const Left *other = &s->left.at[k];
-            if (k != i && other->name != l->name && (l->written || other->written) && map_find(&same, other->st))
+        storage_may_be(ev->cx, l->st, &same);
+        for (size_t n = 0; n < s->left.n; n++) {
+            const Left *other = &s->left.at[n];
+            if (n != i && other->name != l->name && (l->written || other->written) && map_find(&same, other->st))
                 return share_memory(ev, l, other->name);
         }
-        for (size_t k = 0; k < same.n; k++) {
-            const HeldStorage *h = map_get(&held, same.at[k].key);
-            if (h && h->name != l->name && (l->written || h->st->now != h->before))
-                return share_memory(ev, l, h->name);
+        for (size_t n = 0; n < same.n; n++) {
+            const Kept *k = map_get(&kept, same.at[n].key);
+            if (k && k->name != l->name && (l->written || k->written))
+                return share_memory(ev, l, k->name);
         }
     }
-    return !ctx_failed(cx);
+    return !ctx_failed(ev->cx);
 }
 
 bool state_leave(Eval *ev)

@@ -139,7 +139,7 @@ class Things(Values):
             inner = dict(env)
             inner[item] = ("T", shape)
             self.in_loop += 1
-            body = self.body(inner, 2)
+            body = [self.write(inner), self.assign(inner, inner)]       # a list in it that grew here would grow without end
             self.in_loop -= 1
             return Block(("for %s in list(%s):" % (row, name), [Block(("for %s in list(%s):" % (item, row), body))]))
         return self.r.choice(forms).format(l=name, t=t, n=n, x=self.r.choice(lists) if lists else "")
