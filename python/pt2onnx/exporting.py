@@ -209,7 +209,7 @@ class Export:
         s = self.s
         saved = os.path.join(self.folder, "model.pt")
         with self.mode(s.model):
-            s.model.save(saved)
+            save_script(s.model, saved)
         specs, names, kept, renamed = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
         self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         known = self.axes_of_files()
@@ -421,6 +421,16 @@ def functions_of(model, wanted):
         return {}
     return {path: "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
             if not isinstance(m, Function) and (wanted is True or type(m) in wanted)}
+
+
+def save_script(model, path):
+    """With torch.onnx's words, too, for a call of a Python function, which TorchScript does not save."""
+    try:
+        model.save(path)
+    except RuntimeError as e:
+        if "Could not export Python function call" not in str(e):
+            raise
+        raise error_of("OnnxExporterError", "Couldn't export Python operator: " + str(e).strip()) from e
 
 
 def script_inputs(model, args, kwargs, known, names):

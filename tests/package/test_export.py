@@ -642,6 +642,21 @@ def test_what_a_later_opset_has_is_told_in_torchs_words_too():
         pt2onnx.export(PadsBy(), (torch.zeros(2, 3), [torch.tensor(1), torch.tensor(2)]), opset_version=9)
 
 
+@torch.jit.ignore
+def ignored(x):
+    return x.neg()
+
+
+class CallsPython(torch.nn.Module):
+    def forward(self, x):
+        return ignored(x) + x
+
+
+def test_a_call_of_python_in_a_script_is_told_in_torchs_words_too():
+    with pytest.raises(torch.onnx.errors.OnnxExporterError, match="Couldn't export Python operator: Could not export Python function call 'ignored'"):
+        pt2onnx.export(torch.jit.script(CallsPython()), ROWS)
+
+
 def test_a_failed_export_leaves_no_file(tmp_path):
     with pytest.raises(RuntimeError):
         pt2onnx.export(untranslated, ROWS, tmp_path / "m.onnx")
