@@ -36,29 +36,13 @@ Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
     return zero ? ox_with(op, "Reshape", INPUTS(x, shape), INT("allowzero", 1)) : ox(op, "Reshape", x, shape);
 }
 
-/* A tensor of no elements, NULL where these dims are not known to have none. */
-static Ox empty_of(Op *op, DType t, const Dim *dims, int n)
-{
-    int64_t at[MAX_RANK];
-    bool zero = false;
-    for (int i = 0; i < n; i++) {
-        if (!dim_known(dims[i], &at[i]))
-            return NULL;
-        zero |= at[i] == 0;
-    }
-    return zero && !dtype_is_complex(t) ? ox_const(op->g, const_make(op->cx, t, n, at, NULL)) : NULL;
-}
-
-/* Dims that x has already are written 1: they need no node. ONNX Runtime drops an Expand to a constant 0. */
+/* Dims that x has already are written 1: they need no node. */
 Ox expand_dims(Op *op, Ox x, const Dim *dims, int n)
 {
     Dim at[MAX_RANK];
     if (!ox_ok(x) || ctx_failed(op->cx) || same_dims(op->cx, x, dims, n))
         return ctx_failed(op->cx) ? POISON : x;
     int own = ox_rank(x);
-    Ox empty = n <= MAX_RANK ? empty_of(op, ox_dtype(x), dims, n) : NULL;
-    if (empty)
-        return empty;
     for (int i = 0; i < n; i++) {
         int k = i - (n - own);
         at[i] = k >= 0 && dim_eq(op->cx, ox_dim(x, k), dims[i]) == YES ? dim_int(op->cx, 1) : dims[i];
