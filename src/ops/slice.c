@@ -15,10 +15,7 @@ static Ox replace_span(Op *op, Ox base, Ox part, int axis, Dim start, Dim end)
 /* An index that may count from the end, as one that does not: i + size * (1 where i < 0, else 0). */
 static Dim from_front(Ctx *cx, Dim i, Dim size)
 {
-    int64_t lo, hi;
-    dim_range(cx, i, &lo, &hi);
-    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1);
-    Dim behind = lo >= 0 ? zero : hi < 0 ? one : dim_max(cx, zero, dim_min(cx, one, dim_sub(cx, zero, i)));
+    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1), behind = dim_max(cx, zero, dim_min(cx, one, dim_sub(cx, zero, i)));
     return dim_add(cx, i, dim_mul(cx, size, behind));
 }
 
