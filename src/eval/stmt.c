@@ -87,7 +87,7 @@ static bool set_attr(Eval *ev, const Stmt *s)
     if (o.tag == V_POISON)
         return true;
     if (o.tag != V_OBJ)
-        return fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
+        return must_be_set(ev, o) && fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
     int64_t i = slot_of(o.obj, s->attr);
     if (i < 0)
         return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", o.obj->cls ? o.obj->cls->plain->s : "this object", s->attr->s);

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import random_programs
-from scripted import same
+from scripted import refused, same
 
 HEAD = """from typing import Dict, List, Optional, Tuple
 import torch
@@ -207,3 +207,22 @@ class BoundInALoop(torch.nn.Module):
 @pytest.mark.parametrize("module", [GrowsAndIsWritten, ChosenAndWritten, BoundInALoop])
 def test_is_right(module, tmp_path):
     same(module(), tmp_path, [(x.clone(), y.clone()) for x, y in random_programs.inputs()], *random_programs.SIZES)
+
+
+class SetWhereLost(torch.nn.Module):
+    """Nobody knows whether cell is other, which one arm writes: what cell.t is then nobody knows either."""
+    def forward(self, x: Tensor, y: Tensor):
+        cell = Cell(y, 1)
+        other = cell
+        if bool(x.sum() > 8):
+            cell = Cell(y + 1, 2)
+        if bool(y.sum() > 2):
+            other.n = 5
+        else:
+            cell = Cell(y + 2, 2)
+        cell.n = 4
+        return cell.t
+
+
+def test_an_attribute_that_is_set_where_the_object_is_lost(tmp_path):
+    assert "what this object holds cannot be told" in refused(SetWhereLost(), tmp_path, *random_programs.SIZES)
