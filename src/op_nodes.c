@@ -2999,6 +2999,7 @@ const OpLimit op_limits[] = {
     { "aten::abs", "it does not handle quantised tensors" },
     { "aten::addcdiv", "no alternative of its rule fits these arguments" },
     { "aten::as_strided", "it reads memory beyond its argument's 4 elements" },
+    { "aten::as_strided", "what it reads depends on how its argument, a part of another tensor or one in another order, lies in memory" },
     { "aten::as_strided", "it reads memory beyond its argument's 2 elements" },
     { "aten::as_strided_", "a tensor that is laid over its own memory in place: use as_strided" },
     { "aten::avg_pool2d", "the windows along axis 2 cannot be counted, as its size is not known: give it with -i" },

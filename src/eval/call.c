@@ -258,6 +258,17 @@ static bool always_contiguous(Str name)
     return false;
 }
 
+/* Padding makes a new tensor, contiguous unless it has channels; what nothing is added to is a clone. */
+static bool is_padded(Str name, const OpArg *args, size_t n, const Tensor *result)
+{
+    bool pads = (str_is(name, "aten::pad") || str_is(name, "aten::constant_pad_nd")) && n >= 2 && args[1].v.tag == V_LIST && !args[1].v.list->stacked;
+    Type t = pads ? tensor_type(result) : NULL;
+    bool more = false;
+    for (int64_t i = 0; pads && i < args[1].v.list->n; i++)
+        more = more || (args[1].v.list->at[i].v.tag == V_INT && args[1].v.list->at[i].v.i > 0);
+    return more && t && t->rank >= 0 && t->rank < 4;
+}
+
 static bool surely_contiguous(Eval *ev, Tensor *t)
 {
     return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(ev->cx, t) == YES;
@@ -266,7 +277,7 @@ static bool surely_contiguous(Eval *ev, Tensor *t)
 /* Elementwise operators keep the layout of their arguments: after one that is not contiguous nobody knows. */
 static void layout_of_result(Eval *ev, Str name, const OpArg *args, size_t n, Value v)
 {
-    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || always_contiguous(name))
+    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || always_contiguous(name) || is_padded(name, args, n, v.t))
         return;
     for (size_t i = 0; i < n; i++)
         if (args[i].v.tag == V_TENSOR && args[i].v.t->st == v.t->st)

@@ -239,18 +239,56 @@ static Ox write_unfold(Op *op, Ox base, Ox part)
     return replace_rows(op, base, rows, u.axis, flatten_to_1d(op, unfold_table(op, &u)));
 }
 
-/* ---- as_strided: positions in memory, which must be that of one contiguous tensor ---- */
+/* ---- as_strided: positions in memory, which must be that of one tensor whose axes lie there in some order ---- */
 
-/* Does the tensor lie in memory element after element, with nothing of its storage before or behind it? */
-static bool is_whole(Op *op, Tensor *t)
+/* The axes of t from the slowest to the fastest, if its elements are all that the storage has, each once. */
+static bool memory_order(Op *op, Tensor *t, int *order)
 {
-    if (!t || tensor_contiguous(op->cx, t) != YES)
+    Ctx *cx = op->cx;
+    Dim stride[MAX_RANK], next = dim_int(cx, 1);
+    Type ty = t ? tensor_type(t) : NULL;
+    bool used[MAX_RANK] = { false };
+    if (!ty || ty->rank < 0 || (t->base && (!ox_ok(t->st->now) || dim_eq(cx, type_numel(cx, ty), type_numel(cx, t->st->now->type)) != YES)))
         return false;
-    return !t->base || (ox_ok(t->st->now) && dim_eq(op->cx, type_numel(op->cx, tensor_type(t)), type_numel(op->cx, t->st->now->type)) == YES);
+    bool in_order = tensor_contiguous(cx, t) == YES;
+    if (!in_order && (!t->base || !tensor_strides(cx, t, stride)))
+        return false;
+    for (int k = ty->rank - 1; k >= 0; k--) {
+        int axis = in_order ? k : -1;
+        for (int i = ty->rank - 1; i >= 0 && axis < 0; i--)
+            axis = !used[i] && (dim_is(ty->dim[i], 1) || dim_eq(cx, stride[i], next) == YES) ? i : -1;
+        if (axis < 0)
+            return false;
+        order[k] = axis;
+        used[axis] = true;
+        next = dim_mul(cx, next, ty->dim[axis]);
+    }
+    return true;
+}
+
+/* x, which is self, as its memory: 1-D. And back. */
+static Ox to_memory(Op *op, Ox x)
+{
+    int order[MAX_RANK];
+    return memory_order(op, arg_tensor(op, "self"), order) ? flatten_to_1d(op, permute_to(op, x, order, ox_rank(x))) : POISON;
+}
+
+static Ox from_memory(Op *op, Ox flat, Ox like)
+{
+    int order[MAX_RANK], back[MAX_RANK], rank = ox_rank(like);
+    Dim dims[MAX_RANK];
+    if (!memory_order(op, arg_tensor(op, "self"), order))
+        return POISON;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = ox_dim(like, order[i]);
+        back[order[i]] = i;
+    }
+    return permute_to(op, reshape_to(op, flat, dims, rank), back, rank);
 }
 
 static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
 {
+    int order[MAX_RANK];
     Dims size = arg_dims(op, "size"), stride = arg_dims(op, "stride");
     Dim last = arg_given(op, "storage_offset") ? arg_dim_expr(op, "storage_offset") : dim_int(op->cx, 0), one = dim_int(op->cx, 1);
     *rank = (int)size.n;
@@ -258,7 +296,7 @@ static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
         return POISON;
     if (size.n != stride.n || size.n > MAX_RANK)
         return op_fail(op, E_VALUE, "mismatch in length of strides and shape");
-    if (!is_whole(op, arg_tensor(op, "self")))
+    if (!memory_order(op, arg_tensor(op, "self"), order))
         return op_refuse(op, "what it reads depends on how its argument, a part of another tensor or one in another order, lies in memory");
     Ox at = ox_dim_value(op->g, last);
     bool empty = false;
@@ -280,7 +318,7 @@ static Ox lower_as_strided(Op *op)
     Dim sizes[MAX_RANK];
     int rank;
     Ox at = strided_index(op, x, sizes, &rank);
-    return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), at), INT("axis", 0));
+    return !ox_ok(at) ? POISON : ox_with(op, "Gather", INPUTS(to_memory(op, x), at), INT("axis", 0));
 }
 
 static Ox write_as_strided(Op *op, Ox base, Ox part)
@@ -290,9 +328,8 @@ static Ox write_as_strided(Op *op, Ox base, Ox part)
     Ox at = flatten_to_1d(op, strided_index(op, base, sizes, &rank));
     if (!ox_ok(at) || !ox_ok(part))
         return POISON;
-    Ox from = flatten_to_1d(op, expand_dims(op, part, sizes, rank)), flat = flatten_to_1d(op, base);
-    Ox out = ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0));
-    return reshape_to(op, out, base->type->dim, ox_rank(base));
+    Ox from = flatten_to_1d(op, expand_dims(op, part, sizes, rank)), flat = to_memory(op, base);
+    return from_memory(op, ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0)), base);
 }
 
 static Ox lower_as_strided_scatter(Op *op)

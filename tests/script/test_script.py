@@ -570,3 +570,20 @@ def test_a_model_without_forward(tmp_path):
     oracle.run(tmp_path / "out.onnx", [([x.numpy()], [(x - 1).numpy()])])
     done = oracle.convert(path, tmp_path / "out.onnx", "--method", "encoder")
     assert done.returncode == 2 and "has no method encoder" in done.stderr
+
+
+class Chunks(nn.Module):
+    """Windows that overlap, as longformer cuts them: out of memory whose axes were turned round, and out of padding."""
+
+    def forward(self, x):
+        q = x.view(x.size(0), x.size(1), 2, 2).transpose(0, 1).transpose(1, 2).reshape(x.size(1) * 2, x.size(0), 2)
+        q = q.view(q.size(0), q.size(1) // 4, 4, q.size(2))
+        size, stride = list(q.size()), list(q.stride())
+        size[1], stride[1] = size[1] * 2 - 1, stride[1] // 2
+        padded = nn.functional.pad(x.transpose(0, 1), [0, 0, 2, 2], value=-1.0)
+        s = padded.stride()
+        return q.as_strided(size, stride), padded.as_strided([x.size(1), x.size(0) // 2, 4, 4], [s[0], 2 * s[1], s[1], s[2]])
+
+
+def test_chunks_out_of_memory(tmp_path):
+    same(Chunks(), tmp_path, [(torch.randn(8, 3, 4),), (torch.randn(8, 5, 4),)], "-i", "x:float32[8,B,4]")
