@@ -251,7 +251,8 @@ static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
 static bool always_contiguous(Str name)
 {
     static const char *const names[] = { "aten::matmul", "aten::linear", "aten::bmm", "aten::mm", "aten::addmm", "aten::baddbmm",
-                                         "aten::layer_norm", "aten::embedding", "aten::index_select", "aten::gather" };
+                                         "aten::layer_norm", "aten::embedding", "aten::index_select", "aten::gather",
+                                         "aten::new_ones", "aten::new_zeros", "aten::new_full", "aten::new_empty" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
@@ -282,6 +283,8 @@ static void layout_of_result(Eval *ev, Str name, const OpArg *args, size_t n, Va
     for (size_t i = 0; i < n; i++)
         if (args[i].v.tag == V_TENSOR && args[i].v.t->st == v.t->st)
             return;                                     /* in place */
+    if (str_is(name, "aten::type_as") && n > 1)
+        n = 1;                                              /* the other one gives its type only */
     for (size_t i = 0; i < n; i++)
         if (args[i].v.tag == V_TENSOR && !surely_contiguous(ev, args[i].v.t))
             v.t->contiguous = UNKNOWN;
