@@ -93,8 +93,7 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
     if (!must_be_set(ev, (Value){ .tag = V_OBJ, .obj = o }))
         return false;
     if (i >= 0 && (o->slot[i].v.tag != V_UNINIT || o->slot[i].v.any)) {
-        if (o->path)
-            state_read(ev, o, i);
+        state_read(ev, o, i);
         *out = o->slot[i].v;
         return true;
     }

@@ -48,8 +48,6 @@ static bool add_list_leaves(Loop *l, Stacked *s)
     return ok;
 }
 
-static bool is_plain_object(Value v) { return v.tag == V_OBJ && !v.obj->path; }
-
 bool loop_add_leaves(Loop *l, Value v)
 {
     bool ok = true;

@@ -144,11 +144,22 @@ static bool was_written(const HeldList *h)
     return written;
 }
 
-/* Another list or dict in the place of `before`. */
+/* Did it set attributes of this object? */
+static bool object_was_written(const State *s, const Obj *o)
+{
+    for (size_t i = 0; i < s->attrs.n; i++) {
+        const Held *h = &s->attrs.at[i];
+        if (h->cell >= o->slot && h->cell < o->slot + o->n && !same_value(h->before, h->cell->v))
+            return true;
+    }
+    return false;
+}
+
+/* Another list, dict or object in the place of `before`. */
 static void left_container(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     State *s = ev->state;
-    bool written = false;
+    bool written = before.tag == V_OBJ && object_was_written(s, before.obj);
     for (size_t i = 0; i < s->lists.n; i++)
         if (held_container(&s->lists.at[i]).any == before.any)
             written = was_written(&s->lists.at[i]);
@@ -350,9 +361,11 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
         return same_contents(ev, before.t, after.t) || leave_tensor(ev, before.t, after.t, before.t->st->name ? before.t->st->name : name, at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
-    if (before.tag == V_OBJ && after.tag == V_OBJ && !before.obj->path && !after.obj->path && before.obj->cls == after.obj->cls)
+    if (is_plain_object(before) && is_plain_object(after) && before.obj->cls == after.obj->cls) {
+        left_container(ev, before, after, name, at);
         return is_shallow(after, LEVELS) ? leave_object(ev, before.obj, after.obj, name, at)
                                          : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
+    }
     if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
         for (int64_t i = 0; ok && i < before.tuple->n; i++)
             ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
@@ -413,13 +426,34 @@ static bool share_memory(Eval *ev, const Left *l, Str other)
 {
     fail_at(ev->cx, l->at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: "
             "after a run it is, or may be, the same as %s, and a run writes to one of them in place", l->name->s, other->s);
-    fail_hint(ev->cx, "keep a copy (clone(), list(l)) under one of the names; --state=constant keeps the value in the file and drops the change");
+    fail_hint(ev->cx, "keep a copy (clone(), list(l), another object) under one of the names; --state=constant keeps the value in the file and drops the change");
     return false;
 }
 
 typedef struct Kept { Str name; bool written; } Kept;
 
-/* What the model still holds that a run may have written to: storages, and the marks of lists and dicts. */
+/* v, where it was before the run, is a plain object: its mark, if it is still there. */
+static void keep_object(Eval *ev, Map *kept, const Map *left, Str name, Value v)
+{
+    const Tensor *mark = is_plain_object(v) ? container_marked(v) : NULL;
+    if (!mark || map_find(left, name))
+        return;
+    Kept k = { name, object_was_written(ev->state, v.obj) };
+    map_put(ev->cx, kept, mark->st, mem_copy(ev->cx, &k, sizeof k));
+}
+
+static void keep_items(Eval *ev, Map *kept, const Map *left, const HeldList *h)
+{
+    const Cell *cells = h->items;
+    const DictEntry *entries = h->items;
+    for (int64_t i = 0; i < h->n; i++)
+        if (h->dict)
+            keep_object(ev, kept, left, state_key(ev->cx, h->name, entries[i].key), entries[i].val.v);
+        else if (!h->fed)
+            keep_object(ev, kept, left, state_item(ev->cx, h->name, i), cells[i].v);
+}
+
+/* What the model still holds that a run may have written to: storages, and the marks of lists, dicts and objects. */
 static Map kept_memory(Eval *ev)
 {
     State *s = ev->state;
@@ -439,7 +473,11 @@ static Map kept_memory(Eval *ev)
         Kept k = { h->name, was_written(h) };
         if (mark && !map_find(&left, h->name))
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
+        keep_items(ev, &kept, &left, h);
     }
+    for (size_t i = 0; s->left.n && i < s->attrs.n; i++)
+        if (is_plain_object(s->attrs.at[i].before))
+            keep_object(ev, &kept, &left, held_name(cx, &s->attrs.at[i]), s->attrs.at[i].before);
     return kept;
 }
 

@@ -40,7 +40,7 @@ static void reach_value(Eval *ev, Value before, Value after)
         reach(r, carry_ox(ev->g, after.maybe->present));
         reach_value(ev, val_none(), after.maybe->value);
     }
-    for (int64_t i = 0; after.tag == V_OBJ && !after.obj->path && is_shallow(after, 32) && i < after.obj->n; i++)
+    for (int64_t i = 0; is_plain_object(after) && is_shallow(after, 32) && i < after.obj->n; i++)
         reach_value(ev, val_none(), after.obj->slot[i].v);
     for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
         reach_value(ev, val_none(), after.tuple->at[i]);

@@ -95,8 +95,7 @@ static bool set_attr(Eval *ev, const Stmt *s)
     if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, s->attr->s, &v))
         return false;
     obj_set(ev->cx, o.obj, i, v);
-    if (o.obj->path)
-        state_wrote(ev, o.obj, i);
+    state_wrote(ev, o.obj, i);
     return true;
 }
 

@@ -209,6 +209,8 @@ void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);       /* as list_maybe
 /* A tensor without contents that counts as written whenever this list, dict or object is: for what holds it. NULL for other values. */
 Tensor *container_mark(Ctx *cx, Value v);
 const Tensor *container_marked(Value v);                        /* the same; NULL where nobody has asked for it yet */
+/* An object that is no module. */
+static inline bool is_plain_object(Value v) { return v.tag == V_OBJ && !v.obj->path; }
 void container_share_mark(Ctx *cx, Value copy, Value v);         /* copy, which is new, counts as written whenever v is */
 /* Why nobody can tell what this list, dict or object holds: one that may be the same was written. NULL: it is told. */
 Str container_lost(Value v);
