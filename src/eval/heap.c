@@ -359,23 +359,30 @@ static bool list_room(Ctx *cx, List *l)
     return ok;
 }
 
-/* Before items move to other places: not in the array that the list had before the branch. */
-static bool own_items(Ctx *cx, List *l)
+/* Before items move to other places: not in the array that a list or dict had before the branch. */
+static bool own_array(Ctx *cx, const void *what, void **at, int64_t n, int64_t cap, size_t size)
 {
-    Change *c = logged(heap_of(cx), l);
+    Change *c = logged(heap_of(cx), what);
     if (!c || c->moved)
         return true;
-    if (l->at == c->before_home) {
-        Cell *to = mem_array(cx, (size_t)l->cap + 1, sizeof *to);
+    if (*at == c->before_home) {
+        void *to = mem_array(cx, (size_t)cap + 1, size);
         if (!to)
             return false;
-        if (l->n)
-            memcpy(to, l->at, (size_t)l->n * sizeof *to);
-        l->at = to;
-        l->front = 0;
+        if (n)
+            memcpy(to, *at, (size_t)n * size);
+        *at = to;
     }
     c->moved = true;
     return true;
+}
+
+static bool own_items(Ctx *cx, List *l)
+{
+    const Cell *was = l->at;
+    bool ok = own_array(cx, l, (void **)&l->at, l->n, l->cap, sizeof *l->at);
+    l->front = l->at == was ? l->front : 0;
+    return ok;
 }
 
 /* Room for one more before the first: as much again, so that it is seldom asked for. */
@@ -637,10 +644,10 @@ const Cell *dict_find(Ctx *cx, Dict *d, Value key)
     return i < 0 ? NULL : &d->at[i].val;
 }
 
-void dict_enter(Ctx *cx, Dict *d, Value key, Value v)
+/* i: where the key stands, or -1 */
+static void enter_at(Ctx *cx, Dict *d, int64_t i, Value key, Value v)
 {
     log_dict(cx, d);
-    int64_t i = place_of(cx, d, key);
     d->some_open = d->some_open || val_is_maybe_key(v);
     if (i >= 0) {
         log_item(cx, d, i);
@@ -656,38 +663,21 @@ void dict_enter(Ctx *cx, Dict *d, Value key, Value v)
         index_entry(d->index, d, d->n - 1);
 }
 
+void dict_enter(Ctx *cx, Dict *d, Value key, Value v) { enter_at(cx, d, place_of(cx, d, key), key, v); }
+
 void dict_set(Ctx *cx, Dict *d, Value key, Value v)
 {
     touch_dict(cx, d);
     int64_t i = place_of(cx, d, key);
     bool stays = i < 0 || val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
     d->unordered = d->unordered || !stays;              /* it may have come last just now */
-    dict_enter(cx, d, key, v);
+    enter_at(cx, d, i, key, v);
 }
 
-static bool own_entries(Ctx *cx, Dict *d)
+static bool drop_at(Ctx *cx, Dict *d, int64_t i)
 {
-    Change *c = logged(heap_of(cx), d);
-    if (!c || c->moved)
-        return true;
-    if (d->at == c->before_home) {
-        DictEntry *to = mem_array(cx, (size_t)d->cap + 1, sizeof *to);
-        if (!to)
-            return false;
-        memcpy(to, d->at, (size_t)d->n * sizeof *to);
-        d->at = to;
-    }
-    c->moved = true;
-    return true;
-}
-
-bool dict_drop(Ctx *cx, Dict *d, Value key)
-{
-    int64_t i = place_of(cx, d, key);
-    if (i < 0)
-        return false;
     log_dict(cx, d);
-    if (!own_entries(cx, d))
+    if (!own_array(cx, d, (void **)&d->at, d->n, d->cap, sizeof *d->at))
         return false;
     memmove(d->at + i, d->at + i + 1, (size_t)(d->n - i - 1) * sizeof *d->at);
     d->n--;
@@ -695,12 +685,19 @@ bool dict_drop(Ctx *cx, Dict *d, Value key)
     return true;
 }
 
+bool dict_drop(Ctx *cx, Dict *d, Value key)
+{
+    int64_t i = place_of(cx, d, key);
+    return i >= 0 && drop_at(cx, d, i);
+}
+
 bool dict_remove(Ctx *cx, Dict *d, Value key)
 {
-    if (place_of(cx, d, key) < 0)
+    int64_t i = place_of(cx, d, key);
+    if (i < 0)
         return false;
     touch_dict(cx, d);
-    return dict_drop(cx, d, key);
+    return drop_at(cx, d, i);
 }
 
 /* ---- storages ---- */
