@@ -130,7 +130,6 @@ static void capture(Eval *ev, Arm *a, TrailMark m)
     }
 }
 
-
 /* Items of a list; keys and values of a dict in turn. */
 Value *list_values(Ctx *cx, const List *l, int64_t *n)
 {

@@ -30,6 +30,7 @@ static void walk_object(Walk *w, Obj *o, Str name)
     o->held = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
+        w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
         vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
         Value v = o->slot[i].v;
         if (v.tag == V_TENSOR && v.t->st->name)
@@ -39,10 +40,18 @@ static void walk_object(Walk *w, Obj *o, Str name)
     }
 }
 
+/* A list or dict. */
+static void hold_items(Walk *w, HeldList h)
+{
+    State *s = w->s;
+    if (vec_push(w->ev->cx, &s->lists, h))
+        map_put(w->ev->cx, &s->seen, h.list ? (const void *)h.list : h.dict, (void *)(uintptr_t)s->lists.n);
+}
+
 static void walk_list(Walk *w, const List *l, Str name)
 {
     Ctx *cx = w->ev->cx;
-    vec_push(cx, &w->s->lists, (HeldList){ .list = l, .items = state_copy(cx, l->at, l->n, sizeof *l->at), .n = l->n, .name = name });
+    hold_items(w, (HeldList){ .list = l, .items = state_copy(cx, l->at, l->n, sizeof *l->at), .n = l->n, .name = name });
     for (int64_t i = 0; i < l->n; i++)
         walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
@@ -50,7 +59,7 @@ static void walk_list(Walk *w, const List *l, Str name)
 static void walk_dict(Walk *w, const Dict *d, Str name)
 {
     Ctx *cx = w->ev->cx;
-    vec_push(cx, &w->s->lists, (HeldList){ .dict = d, .items = state_copy(cx, d->at, d->n, sizeof *d->at), .n = d->n, .name = name });
+    hold_items(w, (HeldList){ .dict = d, .items = state_copy(cx, d->at, d->n, sizeof *d->at), .n = d->n, .name = name });
     for (int64_t i = 0; i < d->n; i++)
         walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }

@@ -5,7 +5,7 @@
 
 #include "eval/branch.h"
 
-typedef struct Used { SourceId wrote; bool read; } Used;       /* where the run set an attribute, and whether it looked at it */
+typedef struct Used { SourceId wrote; bool read; size_t attr; } Used;      /* where the run set attribute `attr`, and whether it looked at it */
 typedef struct Held { const Cell *cell; Value before; Str owner; const char *attr; size_t used; } Held;     /* an attribute */
 typedef struct HeldList { const List *list; const Dict *dict; const void *items; int64_t n; Stacked *fed; /* a list that grows: its input */ Str name; } HeldList;
 typedef struct HeldStorage { const Storage *st; Ox before; Str name; } HeldStorage;
@@ -20,7 +20,7 @@ typedef struct State {
     VEC(Used) used;                 /* of the attributes, those of an object from number `held` - 1 of it on */
     VEC(HeldList) lists;
     VEC(HeldStorage) storages;
-    Map seen;                       /* lists, dicts, tuples already walked */
+    Map seen;                       /* lists, dicts, tuples already walked -> one more than their place in `lists` */
     Map fed;                        /* names of state -> the input */
     Map positions;                  /* names of ints that are taken for 0 or more -> the dimension */
     VEC(HeldStorage) inputs;        /* the user's */

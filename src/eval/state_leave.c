@@ -147,9 +147,9 @@ static bool was_written(const HeldList *h)
 /* Did it set attributes of this object? */
 static bool object_was_written(const State *s, const Obj *o)
 {
-    for (size_t i = 0; i < s->attrs.n; i++) {
-        const Held *h = &s->attrs.at[i];
-        if (h->cell >= o->slot && h->cell < o->slot + o->n && !same_value(h->before, h->cell->v))
+    for (int64_t i = 0; o->held && i < o->n; i++) {
+        const Held *h = &s->attrs.at[s->used.at[o->held - 1 + (size_t)i].attr];
+        if (!same_value(h->before, h->cell->v))
             return true;
     }
     return false;
@@ -159,10 +159,8 @@ static bool object_was_written(const State *s, const Obj *o)
 static void left_container(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     State *s = ev->state;
-    bool written = before.tag == V_OBJ && object_was_written(s, before.obj);
-    for (size_t i = 0; i < s->lists.n; i++)
-        if (held_container(&s->lists.at[i]).any == before.any)
-            written = was_written(&s->lists.at[i]);
+    uintptr_t held = (uintptr_t)map_get(&s->seen, before.any);
+    bool written = before.tag == V_OBJ ? object_was_written(s, before.obj) : held && was_written(&s->lists.at[held - 1]);
     vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
 }
 
