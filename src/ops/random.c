@@ -274,7 +274,7 @@ static Ox complex_drawn(Op *op, Ox x)
     int rank;
     Dim pairs[MAX_RANK + 1];
     if (!normal && op->row->datum != UNIFORM)
-        return op_fail(op, E_VALUE, "it is not implemented for complex numbers");
+        return op_fail(op, E_VALUE, "PyTorch has it for real numbers only");
     if (!need_rank(op, x, -1, &rank))
         return POISON;
     memcpy(pairs, x->type->dim, (size_t)rank * sizeof *pairs);
