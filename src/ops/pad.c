@@ -14,10 +14,12 @@ static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
 {
     int n = (int)pad.n / 2;
     *p = (Padding){ .x = x, .mode = mode };
-    if (ctx_failed(op->cx) || !need_rank(op, x, n + 2 < 4 ? 4 : n + 2, &p->rank))
+    if (ctx_failed(op->cx) || !need_rank(op, x, mode == PAD_CONSTANT && n < 2 ? 4 : n + 2, &p->rank))
         return false;
     if (pad.n % 2 || n > p->rank)
         return fail(op->cx, E_VALUE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input");
+    if (mode != PAD_CONSTANT && p->rank != n + 1 && p->rank != n + 2)       /* what stands before is channels, and perhaps a batch */
+        return fail(op->cx, E_VALUE, "Padding size %zu is not supported for %dD input tensor.", pad.n, p->rank);
     for (int i = 0; i < p->rank; i++) {
         int k = p->rank - 1 - i;
         p->begin[i] = k < n ? pad.at[2 * k] : dim_int(op->cx, 0);
@@ -106,7 +108,7 @@ static Ox padded(Op *op, Ox x, Dims pad, PadMode mode, Ox value)
         return p.x;
     bool has_wrap = op->g->target >= 19 && known_positive && type_static(p.x->type, NULL);     /* ONNX Runtime's takes no empty tensor */
     if (mode == PAD_CIRCULAR && !has_wrap) {
-        for (int i = 0; i < p.rank && ox_ok(p.x); i++)
+        for (int i = 1; i < p.rank && ox_ok(p.x); i++)
             if (!unpadded(&p, i))
                 p.x = wrapped(op, &p, i);
         return p.x;

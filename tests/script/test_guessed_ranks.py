@@ -40,3 +40,13 @@ def test_states_of_packed_sequences(tmp_path):
     quantised = torch.ao.quantization.quantize_dynamic(Steps().eval(), {nn.LSTM}, dtype=torch.qint8)
     for model in (Steps(), quantised):
         same(model, tmp_path, runs, "-i", "x:float32[T,B,4]", "-i", "lengths:int64[B]")
+
+
+class Reflected(nn.Module):
+    def forward(self, x):
+        return nn.functional.pad(x, [1, 2], "reflect") * 2
+
+
+def test_what_is_reflected_along_one_axis_has_channels_and_a_batch(tmp_path):
+    done, _ = same(Reflected(), tmp_path, [(torch.rand(2, 3, 4),)])
+    assert "assumed: x has rank 3" in done.stderr
