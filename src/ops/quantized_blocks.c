@@ -43,11 +43,12 @@ static bool blocks_of(Op *op, Ox x, Dims size, Blocks *b)
 static bool groups_of(Op *op, Ox x, Ox scales, Blocks *b)
 {
     Dim group = arg_dim_expr(op, "group_size");
-    if (!ox_ok(x) || !ox_ok(scales) || !ranks_known(op, &scales, 1) || ctx_failed(op->cx))
+    int rank;
+    if (!need_rank(op, scales, 2, &rank) || ctx_failed(op->cx))
         return false;
     if (ox_rank(x) != 2)
         return fail(op->cx, E_VALUE, "input must be 2-dimensional");
-    if (dim_lt(op->cx, ox_dim(x, 1), group) == YES && ox_rank(scales) > 0 && dim_is(ox_dim(scales, ox_rank(scales) - 1), 1))
+    if (dim_lt(op->cx, ox_dim(x, 1), group) == YES && rank > 0 && dim_is(ox_dim(scales, rank - 1), 1))
         group = ox_dim(x, 1);
     Dim size[] = { dim_int(op->cx, 1), group };
     return blocks_of(op, x, (Dims){ .at = size, .n = 2 }, b);

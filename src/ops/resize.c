@@ -163,11 +163,10 @@ static Ox resize(Op *op, Ox x, const Target *t)
     return scales ? cut_to_size(op, y, t) : y;
 }
 
-/* Spatial rank by the digit in the name: upsample_bilinear2d, _upsample_nearest_exact1d */
+/* Spatial rank by the digit that each name has: upsample_bilinear2d, _upsample_nearest_exact1d */
 static int spatial_of(const Op *op)
 {
-    const char *digit = strpbrk(op->row->schema + strlen("aten::"), "123");
-    return digit ? *digit - '0' : 0;
+    return *strpbrk(op->row->schema, "123") - '0';
 }
 
 static Ox lower_upsample(Op *op)
