@@ -427,6 +427,7 @@ const OpNodes op_nodes[] = {
     { "aten::avg_pool3d", "float64", 9, false, "Div Gather Pad ReduceSum" },
     { "aten::avg_pool3d", "integers", 9, false, "Concat Div Gather ReduceSum" },
     { "aten::avg_pool3d", "integers", 11, false, "Div Gather Pad ReduceSum" },
+    { "aten::avg_pool3d", "open sizes", 9, false, "Div Gather ReduceSum" },
     { "aten::baddbmm", NULL, 9, false, "Add MatMul Mul" },
     { "aten::bartlett_window", NULL, 9, false, "" },
     { "aten::bartlett_window", "open sizes", 9, false, "Abs Add Cast Div Equal Expand Gather Less Mul NonZero Reshape Shape Squeeze Sub Where" },

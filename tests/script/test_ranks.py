@@ -69,6 +69,16 @@ def test_an_axis_of_one_row_or_none(tmp_path):
     same(Part(), tmp_path, RUNS + [(torch.randn(0, 1, 2),)], *OPEN)
 
 
+class First(nn.Module):
+    def forward(self, x):
+        return x[:1].squeeze(0) + 1
+
+
+def test_a_first_row_is_assumed_to_be_there(tmp_path):
+    done, nodes = same(First(), tmp_path, RUNS[:3], *OPEN)
+    assert "dimension 0 (min(N, 1)) is 1 and not 0, squeeze drops it" in done.stderr and nodes == ["Slice", "Squeeze", "Add"]
+
+
 def test_known_sizes_have_one_rank(tmp_path):
     done, nodes = same(One(), tmp_path, RUNS[:1], "-i", "x:float32[N,1,4]")
     assert done.stderr == "" and nodes == ["Squeeze"]

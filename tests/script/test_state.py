@@ -8,6 +8,7 @@ import onnx
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from scripted import flat, oracle, refused, save
 
@@ -322,6 +323,26 @@ def test_trace_with_state(tmp_path):
     torch.jit.save(torch.jit.trace(model, torch.rand(2, 3), check_trace=False), str(tmp_path / "model.pt"))
     _, pairs = steps(tmp_path / "model.pt", tmp_path, rows(2, 2, 2))
     assert sorted(pairs) == ["seen", "total"]
+
+
+class NormOfTheBatch(nn.Module):
+    """Training said by the program itself, so that evaluation mode does not change it."""
+    def __init__(self, own):
+        super().__init__()
+        self.own: bool = own
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+
+    def forward(self, x):
+        var = self.var if self.own else torch.ones(3)
+        return F.batch_norm(x, self.mean, var, training=True)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_statistics_move_where_training_is_asked_for(own, tmp_path):
+    assert "it is in training mode and would update its running statistics" in refused(NormOfTheBatch(own), tmp_path, *ROWS)
+    _, pairs = steps(save(NormOfTheBatch(own), tmp_path), tmp_path, rows(4, 2, 3), (*ROWS, "--mode=saved"))
+    assert sorted(pairs) == (["mean", "var"] if own else ["mean"])
 
 
 def test_one_session_starts_from_the_saved_value(tmp_path):

@@ -176,6 +176,42 @@ static void a_users_rule_comes_first(void **state)
     assert_string_equal(g->nodes.at[1]->name->s, "Mul");
 }
 
+/* A list of numbers is a tensor of their type, also of ints for float[]. */
+static void lists_reach_a_users_rule(void **state)
+{
+    Ctx *cx = *state;
+    static const char rules[] = "my::shift(Tensor x, float[] by) -> Tensor\n    = Add(x, by)\nmy::view(Tensor x, int[] size) -> Tensor\n    = Reshape(x, size)\n";
+    Text text = { .name = str_of(cx, "user.rules"), .at = rules, .n = sizeof rules - 1 };
+    assert_true(ops_add_rules(cx, &text));
+    Graph *g = graph_of(cx);
+    Value x = tensor(g, DT_FLOAT, 1), by[] = { val_float(2.5), val_int(3) }, size[] = { val_int(2), val_int(1) };
+    op_call(g, str_of(cx, "my::shift"), NULL, (OpArg[]){ POS(x), POS(val_tuple(cx, by, 2)) }, 2, NULL, 0);
+    op_call(g, str_of(cx, "my::view"), NULL, (OpArg[]){ POS(x), POS(val_tuple(cx, size, 2)) }, 2, NULL, 0);
+    float floats[2];
+    int64_t ints[2];
+    assert_int_equal(g->nodes.n, 2);
+    assert_int_equal(ox_dtype(g->nodes.at[0]->in[1]), DT_FLOAT);
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, floats));
+    assert_true(floats[0] == 2.5f && floats[1] == 3);
+    assert_int_equal(ox_dtype(g->nodes.at[1]->in[1]), DT_INT64);
+    assert_true(const_read(cx, g->nodes.at[1]->in[1]->k, ints));
+    assert_true(ints[0] == 2 && ints[1] == 1);
+}
+
+/* Only of these a statement that nobody reads would be lost. */
+static void a_users_rule_writes_nothing(void **state)
+{
+    Ctx *cx = *state;
+    static const char rules[] = "my::op(Tensor x) -> Tensor\n    = Neg(x)\n";
+    Text text = { .name = str_of(cx, "user.rules"), .at = rules, .n = sizeof rules - 1 };
+    assert_true(ops_add_rules(cx, &text));
+    static const struct { const char *name; bool only_gives; } ops[] = {
+        { "my::op", true }, { "my::op_", false }, { "my::unknown", true }, { "aten::heaviside", false }, { "aten::stack", false }, { "aten::stack_", false },
+    };
+    for (size_t i = 0; i < COUNT(ops); i++)
+        assert_int_equal(op_only_gives(cx, str_of(cx, ops[i].name)), ops[i].only_gives);
+}
+
 static DType quotient(Graph *g, const char *name)
 {
     OpArg args[] = { POS(tensor(g, DT_INT64, 1)), POS(tensor(g, DT_INT64, 1)) };
@@ -256,7 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(there_may_be_no_place), TEST(implicit_conversions),
         TEST(lists_are_snapshots), TEST(keywords_and_input_for_self), TEST(what_does_not_fit_is_said), TEST(what_fits_no_overload_is_said), TEST(unknown_operators_are_noted_not_fatal),
-        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(old_archives_keep_their_meaning), TEST(a_callback_stands_for_an_operator),
+        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(lists_reach_a_users_rule), TEST(a_users_rule_writes_nothing),
+        TEST(old_archives_keep_their_meaning), TEST(a_callback_stands_for_an_operator),
         TEST(a_write_goes_through_views), TEST(an_expanded_tensor_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,8 @@ static void what_has_no_common_type_is_said(void **state)
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
     assert_int_equal(sum_type(g, operand(g, DT_UINT16, 1), operand(g, DT_INT32, 1)), DT_NONE);
     assert_string_equal(cx->error.text->s, "Promotion for UInt16 and Int is not supported");
+    assert_int_equal(promote_types(DT_INT32, DT_UINT16), DT_NONE);
+    assert_int_equal(promote_types(DT_UINT16, DT_UINT8), DT_NONE);
 }
 
 static void columns_name_parameters(void **state)
