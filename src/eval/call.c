@@ -247,49 +247,6 @@ static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
     return true;
 }
 
-/* Operators whose result is contiguous whatever its arguments are. */
-static bool always_contiguous(Str name)
-{
-    static const char *const names[] = { "aten::matmul", "aten::linear", "aten::bmm", "aten::mm", "aten::addmm", "aten::baddbmm",
-                                         "aten::layer_norm", "aten::embedding", "aten::index_select", "aten::gather",
-                                         "aten::new_ones", "aten::new_zeros", "aten::new_full", "aten::new_empty" };
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (str_is(name, names[i]))
-            return true;
-    return false;
-}
-
-/* Padding makes a new tensor, contiguous unless it has channels; what nothing is added to is a clone. */
-static bool is_padded(Str name, const OpArg *args, size_t n, const Tensor *result)
-{
-    bool pads = (str_is(name, "aten::pad") || str_is(name, "aten::constant_pad_nd")) && n >= 2 && args[1].v.tag == V_LIST && !args[1].v.list->stacked;
-    Type t = pads ? tensor_type(result) : NULL;
-    bool more = false;
-    for (int64_t i = 0; pads && i < args[1].v.list->n; i++)
-        more = more || (args[1].v.list->at[i].v.tag == V_INT && args[1].v.list->at[i].v.i > 0);
-    return more && t && t->rank >= 0 && t->rank < 4;
-}
-
-static bool surely_contiguous(Eval *ev, Tensor *t)
-{
-    return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(ev->cx, t) == YES;
-}
-
-/* Elementwise operators keep the layout of their arguments: after one that is not contiguous nobody knows. */
-static void layout_of_result(Eval *ev, Str name, const OpArg *args, size_t n, Value v)
-{
-    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || always_contiguous(name) || is_padded(name, args, n, v.t))
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (args[i].v.tag == V_TENSOR && args[i].v.t->st == v.t->st)
-            return;                                     /* in place */
-    if (str_is(name, "aten::type_as") && n > 1)
-        n = 1;                                              /* the other one gives its type only */
-    for (size_t i = 0; i < n; i++)
-        if (args[i].v.tag == V_TENSOR && !surely_contiguous(ev, args[i].v.t))
-            v.t->contiguous = UNKNOWN;
-}
-
 /* What the file recorded about the results, as types; 0 when it recorded nothing that op_call can compare. */
 static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
 {
@@ -509,7 +466,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     }
     size_t n_expect = expected_types(ev, recorded, expect);
     *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
-    layout_of_result(ev, e->op, args, n, *out);
+    layout_of_results(ev, e->op, args, n, *out);
     return !ctx_failed(ev->cx);
 }
 

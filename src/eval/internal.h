@@ -194,6 +194,11 @@ void state_hold_input(Eval *ev, const Tensor *t, Str name);
 void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
 
+/* ---- layout.c ---- */
+
+/* Whether the new tensors among an operator's results are contiguous. */
+void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v);
+
 /* ---- parts.c ---- */
 
 /* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told. *mine false: an operator like others. */

@@ -592,8 +592,10 @@ static Tensor *like_base(Ctx *cx, const Tensor *base, Ox read)
 static Tensor *maybe_shared(Ctx *cx, Tensor *base, const OpCall *call, Ox read)
 {
     Tensor *t = like_base(cx, base, read);
-    tensor_maybe_shared(cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends on sizes that are not known "
-                                                 "(-i with sizes, or with bounds such as N=2..64, decides it)", call->schema->name->s));
+    const char *why = base->contiguous == UNKNOWN && !base->stride && !base->strides
+                    ? "on the order in which PyTorch lays that out (write to a clone() of one of them)"
+                    : "on sizes that are not known (-i with sizes, or with bounds such as N=2..64, decides it)";
+    tensor_maybe_shared(cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends %s", call->schema->name->s, why));
     return t;
 }
 

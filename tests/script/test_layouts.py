@@ -1,0 +1,85 @@
+"""Whether `contiguous` gives a tensor itself or a copy: a write to what it gives tells. As in PyTorch, or refused."""
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from scripted import flat, oracle
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+torch.manual_seed(0)
+X = torch.randn(4, 4) + 3 * torch.eye(4)
+LSTM, GRU = nn.LSTM(4, 3, batch_first=True).requires_grad_(False), nn.GRU(4, 3, batch_first=True).requires_grad_(False)
+
+
+def boxes(x):
+    return x.reshape(2, 2, 4)
+
+
+def image(x):
+    return x.reshape(1, 4, 2, 2)
+
+
+# What PyTorch lays out in another order than that of its axes.
+OWN_ORDER = {
+    "inv": torch.linalg.inv, "inverse": torch.inverse, "solve": lambda x: torch.linalg.solve(x, x),
+    "solve_triangular": lambda x: torch.linalg.solve_triangular(x.triu(), x, upper=True), "lstsq": lambda x: torch.linalg.lstsq(x, x).solution,
+    "cholesky": lambda x: torch.linalg.cholesky(x @ x.t() + torch.eye(4)), "cholesky_inverse": lambda x: torch.cholesky_inverse(x.tril()),
+    "qr": lambda x: torch.linalg.qr(x)[1], "lu_factor": lambda x: torch.linalg.lu_factor(x)[0], "matrix_power": lambda x: torch.linalg.matrix_power(x, -1),
+    "svd": lambda x: torch.linalg.svd(x)[0], "eigh": lambda x: torch.linalg.eigh(x + x.t())[1],
+    "nonzero": lambda x: torch.nonzero(x > 0), "argwhere": lambda x: torch.argwhere(x > 0), "rot90": lambda x: torch.rot90(x, 1, [0, 1]),
+    "fft": lambda x: torch.fft.fft(x, dim=0).abs(), "irfft": lambda x: torch.fft.irfft(torch.fft.rfft(x, dim=0), dim=0),
+    "stft": lambda x: torch.view_as_real(torch.stft(x.reshape(-1), 8, return_complex=True)), "einsum": lambda x: torch.einsum("bij,bkj->kbi", boxes(x), boxes(x)),
+    "unique_dim": lambda x: torch.unique(x > 0, dim=1), "lstm": lambda x: LSTM(boxes(x))[0], "gru": lambda x: GRU(boxes(x))[0],
+    "channels_last": lambda x: image(x).to(memory_format=torch.channels_last), "clone": lambda x: image(x).clone(memory_format=torch.channels_last),
+    "conv2d": lambda x: F.conv2d(image(x).to(memory_format=torch.channels_last), x.reshape(4, 4, 1, 1)),
+    "cat": lambda x: torch.cat([image(x).to(memory_format=torch.channels_last)] * 2, 1), "transposed": lambda x: x.t() + 1,
+    "slice_scatter": lambda x: torch.slice_scatter(x[:, :3], x[:1, :3], 0, 0, 1),
+}
+IN_ORDER = {
+    "matmul": lambda x: x.t() @ x.t(), "linear": lambda x: F.linear(x.t(), x.t()), "tensordot": lambda x: torch.tensordot(boxes(x), boxes(x), dims=([1], [1])),
+    "index": lambda x: x[:, torch.tensor([0, 2])], "sort": lambda x: torch.sort(x, dim=0)[0], "topk": lambda x: torch.topk(x, 2, dim=0)[0],
+    "group_norm": lambda x: F.group_norm(image(x), 2), "pixel_shuffle": lambda x: F.pixel_shuffle(image(x), 2), "unfold": lambda x: F.unfold(x.reshape(1, 1, 4, 4), 2),
+    "part": lambda x: x[1:, :3] + 1, "every_other": lambda x: x[:, ::2] * x[:, 1::2], "expanded": lambda x: x[:1].expand(3, 4).sigmoid(),
+    "expanded_inside": lambda x: torch.where(x[:, None].expand(4, 3, 4) > 0, x[:, None], torch.zeros(())), "one_column": lambda x: x[:, :1].t() + 1,
+    "clone": lambda x: x.t().clone(memory_format=torch.contiguous_format), "copied": lambda x: x.t().contiguous().relu(),
+}
+
+
+class Written(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.make = make
+
+    def forward(self, x):
+        y = self.make(x)
+        z = y.contiguous()
+        z.zero_()
+        return y
+
+
+def told(make, tmp_path):
+    """Why pt2onnx refuses what is written behind `make`; None: it gives PyTorch's result."""
+    path, out, module = str(tmp_path / "model.pt"), tmp_path / "model.onnx", Written(make).eval()
+    with torch.no_grad():
+        torch.jit.save(torch.jit.trace(module, (X,), check_trace=False), path)
+        wanted = [y.copy() for y in flat(module(X.clone()))]
+    done = oracle.convert(path, out)
+    if done.returncode:
+        assert done.returncode == 1, done.stderr
+        return done.stderr
+    oracle.run(out, [([X.numpy()], wanted)])
+    return None
+
+
+@pytest.mark.parametrize("name", OWN_ORDER)
+def test_an_order_of_its_own_is_not_guessed(name, tmp_path):
+    assert not OWN_ORDER[name](X).is_contiguous()
+    said = told(OWN_ORDER[name], tmp_path)
+    assert said is None or "aten::contiguous shares memory with its input depends on the order in which PyTorch lays that out" in said
+
+
+@pytest.mark.parametrize("name", IN_ORDER)
+def test_an_order_that_is_told_decides(name, tmp_path):
+    assert IN_ORDER[name](X).is_contiguous()
+    assert told(IN_ORDER[name], tmp_path) is None
