@@ -455,9 +455,9 @@ static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
 /* Real frames multiplied with the window, summed where they overlap and divided by the sum of the squared windows. */
 static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
 {
-    Dim one_row[3] = { dim_int(op->cx, 1), ox_ok(frames) ? ox_dim(frames, 1) : dim_int(op->cx, 1), dim_int(op->cx, n_fft) };
     if (!ox_ok(frames) || !ox_ok(window))
         return POISON;
+    Dim one_row[3] = { dim_int(op->cx, 1), ox_dim(frames, 1), dim_int(op->cx, n_fft) };
     if (arg_bool(op, "normalized"))
         frames = divided(op, frames, dim_int(op->cx, n_fft), -0.5);
     Ox squares = ox(op, "Mul", window, window);

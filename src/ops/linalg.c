@@ -209,8 +209,8 @@ static Ox lower_inner(Op *op)
         return POISON;
     if (xr == 0 || yr == 0)
         return each_mul(op, x, y);
-    if (yr <= 2)
-        return product_of(op, x, yr == 2 ? transpose_last_two(op, y) : y);
+    if (yr == 1)
+        return product_of(op, x, y);
     Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];
     Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2)), product = product_of(op, x, yt);
     int n = 0;

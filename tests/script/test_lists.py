@@ -775,3 +775,17 @@ class ItemIsLost(nn.Module):
 
 def test_an_item_that_nobody_can_tell(tmp_path):
     assert "what this tensor holds cannot be told" in refused(ItemIsLost(), tmp_path, *ROWS)
+
+
+class OfNothing(nn.Module):
+    """A list that is empty still says what its items would be."""
+
+    def forward(self, x):
+        ints: List[int] = []
+        bools: List[bool] = []
+        floats: List[float] = []
+        return x, torch.tensor(ints), torch.tensor(bools), torch.tensor(floats), torch.tensor([ints, ints])
+
+
+def test_tensors_of_empty_lists(tmp_path):
+    same(OfNothing(), tmp_path, [(torch.rand(2),)], "-i", "x:float32[N]")
