@@ -83,7 +83,7 @@ static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
 static bool inverse_recorded(Op *op)
 {
     Type t = op->n_expect > 1 ? op->expect[1] : NULL;
-    return t && t->rank == 1 && dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0);
+    return t && t->rank >= 0 && (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
 }
 
 /* _unique, _unique2: of 2 or 3 results (row->datum), those that are not asked for are empty. PyTorch sorts in any case. */
