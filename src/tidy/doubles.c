@@ -94,7 +94,7 @@ Ox double_factor(Ox v)
 {
     double s;
     Ox x;
-    if (!v || v->kind != OX_NODE || v->out != 0 || !v->node->op)
+    if (!v || v->kind != OX_NODE)
         return v;
     if (node_is(v->node, "Transpose")) {
         Ox from = double_factor(v->node->in[0]);

@@ -74,6 +74,8 @@ FOUND = {
     "hardswish": ("HardSwish", 14, lambda x: x * F.relu6(x + 3) / 6),
     "hardswish_by_sixth": ("HardSwish", 14, lambda x: x * (F.relu6(x + 3) * (1 / 6))),
     "hardswish_by_clamp": ("HardSwish", 14, lambda x: x * torch.clamp(3 + x, 0, 6) / 6),
+    "hardswish_by_minimum": ("HardSwish", 14, lambda x: x * torch.minimum(F.relu(x + 3), torch.tensor(6.)) / 6),
+    "hardswish_by_extremes": ("HardSwish", 14, lambda x: x * torch.minimum(torch.maximum(x + 3, torch.tensor(0.)), torch.tensor(6.)) / 6),
     "hardswish_by_hardsigmoid": ("HardSwish", 14, lambda x: F.hardsigmoid(x) * x),
 }
 

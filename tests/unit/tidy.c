@@ -337,6 +337,21 @@ static void conv_and_batch_norm_fuse(void **state)
     assert_true(b[0] == 0 && b[1] == (float)(2 - 2 * 1.41421356237309504880));
 }
 
+/* Half precision would round twice. */
+static void what_fuses_is_single_or_double(void **state)
+{
+    static const struct { DType t; size_t n; } cases[] = { { DT_DOUBLE, 1 }, { DT_FLOAT, 1 }, { DT_FLOAT16, 2 } };
+    static const uint8_t zeros[16];
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Graph *g = graph_of(*state);
+        Ox numbers = ox_const(g, const_make(*state, DT_FLOAT, DIMS(2), zeros)), w = ox_const(g, const_make(*state, cases[i].t, DIMS(2, 1, 1, 1), zeros));
+        Ox s = weight(g, "s", DIMS(2)), y = ox_g(g, "Conv", input(g, "x", cases[i].t, "N,1,4,4"), w);
+        graph_output(g, ox_g(g, "BatchNormalization", y, s, s, numbers, s), NULL);
+        assert_true(tidy(g, &newest));
+        assert_int_equal(g->nodes.n, cases[i].n);
+    }
+}
+
 /* A frozen batch norm, written out: Conv, Mul, Add. The weight is computed when it is written. */
 static void numbers_of_channels_go_into_the_weights(void **state)
 {
@@ -430,10 +445,13 @@ static void a_convolution_used_twice_does_not_fuse(void **state)
 static void matmul_and_add_are_gemm(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2, 3)), b = weight(g, "b", DIMS(3)), wide = input(g, "c", DT_FLOAT, "4,1,3");
+    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2, 3)), b = weight(g, "b", DIMS(3));
+    Ox wide = input(g, "c", DT_FLOAT, "4,1,3"), one = input(g, "d", DT_FLOAT, "1,N,3");
     graph_output(g, ox_g(g, "Add", b, ox_g(g, "MatMul", x, w)), NULL);
     graph_output(g, ox_g(g, "Add", ox_g(g, "MatMul", ox_g(g, "Neg", x), w), wide), NULL);
-    assert_tidied(g, &newest, "Gemm(%x, \"w\": float32[2,3], \"b\": float32[3])\nNeg(%x)\nMatMul(%7, \"w\": float32[2,3])\nAdd(%8, %c)\n");
+    graph_output(g, ox_g(g, "Add", ox_g(g, "MatMul", ox_g(g, "Abs", x), w), one), NULL);
+    assert_tidied(g, &newest, "Gemm(%x, \"w\": float32[2,3], \"b\": float32[3])\nNeg(%x)\nMatMul(%8, \"w\": float32[2,3])\nAdd(%9, %c)\n"
+                  "Abs(%x)\nMatMul(%11, \"w\": float32[2,3])\nAdd(%12, %d)\n");
 }
 
 static void a_transposed_weight_is_gathered(void **state)
@@ -677,7 +695,7 @@ int main(void)
         TEST(views_join), TEST(slices_join), TEST(heads_part_before_they_turn), TEST(windows_are_cut_before_they_turn), TEST(what_merges_stays_behind), TEST(an_axis_of_one_on_the_way_goes), TEST(views_all_the_way_back_go),
         TEST(linears_get_their_axes_back), TEST(a_choice_turned_round_is_one),
         TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
-        TEST(conv_and_batch_norm_fuse), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
+        TEST(conv_and_batch_norm_fuse), TEST(what_fuses_is_single_or_double), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
         TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
         TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
