@@ -709,6 +709,8 @@ Storage *storage_new(Ctx *cx, Ox v)
     return st;
 }
 
+void storage_was_there(Storage *st) { st->born = 0; }
+
 void storage_set(Ctx *cx, Storage *st, Ox v)
 {
     Heap *h = heap_of(cx);

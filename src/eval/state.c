@@ -133,8 +133,13 @@ bool state_begin(Eval *ev)
 void state_hold(Eval *ev, Value v)
 {
     Walk w = { ev, ev->state, 0 };
-    if (ev->state && v.tag == V_TENSOR && v.t->st->state)
-        walk(&w, v, v.t->st->name ? v.t->st->name : str_of(ev->cx, "a constant"));
+    if (!ev->state || v.tag != V_TENSOR || !v.t->st->state)
+        return;
+    size_t held = ev->state->storages.n;
+    walk(&w, v, v.t->st->name ? v.t->st->name : str_of(ev->cx, "a constant"));
+    if (facts_any_state(ev->cx))
+        state_feed_storages(ev, held);
+    storage_was_there(v.t->st);
 }
 
 void state_hold_input(Eval *ev, const Tensor *t, Str name)

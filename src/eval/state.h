@@ -44,6 +44,7 @@ static inline const void *state_copy(Ctx *cx, const void *at, int64_t n, size_t 
 
 /* Each state that the evaluation before found becomes an input. */
 void state_feed(Eval *ev);
+void state_feed_storages(Eval *ev, size_t from);        /* those held from number `from` on */
 /* All that outputs and the next run rest on. Asked only of state that is an input: constants fold. */
 void state_reach(Eval *ev);
 /* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the model warned already? */

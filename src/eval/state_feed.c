@@ -12,7 +12,7 @@ static Ox feed(Eval *ev, Str name, Ox now)
         return NULL;
     for (int i = 0; i < ox_rank(now); i++)
         dim[i] = *loose >> i & 1 ? loose_dim(ev->cx, name, i) : ox_dim(now, i);
-    Ox v = graph_input(ev->g, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
+    Ox v = graph_input(ev->p->graph, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
     graph_input_default(v, now->k);
     for (int i = 0; i < ox_rank(now); i++)
         dim_set_origin(ev->cx, dim[i], v, i);
@@ -153,17 +153,23 @@ static void feed_list(Eval *ev, List *l, Str name)
         list_stack(cx, l, stacked_new(cx, item, in));
 }
 
+void state_feed_storages(Eval *ev, size_t from)
+{
+    State *s = ev->state;
+    for (size_t i = from; i < s->storages.n; i++) {
+        HeldStorage *h = &s->storages.at[i];
+        Ox in = feed(ev, h->name, h->before);
+        if (in)
+            storage_set(ev->cx, (Storage *)h->st, in);
+        h->before = h->st->now;
+    }
+}
+
 void state_feed(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
-    for (size_t i = 0; i < s->storages.n; i++) {
-        HeldStorage *h = &s->storages.at[i];
-        Ox in = feed(ev, h->name, h->before);
-        if (in)
-            storage_set(cx, (Storage *)h->st, in);
-        h->before = h->st->now;
-    }
+    state_feed_storages(ev, 0);
     for (size_t i = 0; i < s->attrs.n; i++) {
         Held *h = &s->attrs.at[i];
         Value v = feed_item(ev, h->before, held_name(cx, h));

@@ -275,6 +275,8 @@ Tri tensor_repeats(Ctx *cx, Tensor *t)
     Type ty = tensor_type(t);
     bool told = tensor_strides(cx, t, stride), expanded = false;
     Tri any = NO;
+    if (told && dim_is(type_numel(cx, ty), 0))
+        return NO;
     for (int i = 0; told && i < ty->rank && any != YES; i++) {
         Tri single = dim_is(stride[i], 0) ? dim_eq(cx, ty->dim[i], dim_int(cx, 1)) : YES;
         any = single == NO ? YES : single == UNKNOWN ? UNKNOWN : any;

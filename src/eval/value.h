@@ -216,6 +216,7 @@ void container_share_mark(Ctx *cx, Value copy, Value v);         /* copy, which 
 Str container_lost(Value v);
 Storage *storage_new(Ctx *cx, Ox v);
 void storage_set(Ctx *cx, Storage *st, Ox v);
+void storage_was_there(Storage *st);                            /* before any branch, though it is first met in one: the file's */
 List *list_new(Ctx *cx, int64_t cap, Str elem);
 Dict *dict_new(Ctx *cx, Str type);
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path);

@@ -140,12 +140,21 @@ static Value run_itself(Op *op)
     return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) } : tensor_or_poison(op, v);
 }
 
+/* unbind_copy and the like: what the views of the list read, in memory of their own. */
+static Value copies(Op *op, Value list)
+{
+    Value *out = list.tag == V_LIST ? new_array(op->cx, Value, list.list->n + 1) : NULL;
+    for (int64_t i = 0; out && i < list.list->n; i++)
+        out[i] = val_tensor(op->cx, tensor_read(op->g, list.list->at[i].v.t));
+    return out ? val_list(op->cx, out, list.list->n, "Tensor") : list;
+}
+
 static Value run_row(Op *op, CallForm form)
 {
     switch (op->row->kind) {
     case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
     case ROW_ITSELF: return run_itself(op);
-    case ROW_CALL: return op->row->call(op);
+    case ROW_CALL: return form == FORM_COPY ? copies(op, op->row->call(op)) : op->row->call(op);
     case ROW_VIEW: return run_view(op, form);
     default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
     }

@@ -133,8 +133,8 @@ static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
     return ox(op, "Div", sum, count);
 }
 
-/* The opposite of expand: what that repeated is summed. */
-static Ox lower_sum_to_size(Op *op)
+/* The opposite of expand: what that repeated is summed. Of the size that it has it is the tensor itself, but for a single number. */
+static Ox summed_to_size(Op *op)
 {
     Ox x = arg(op, "self");
     Dims size = arg_dims(op, "size");
@@ -166,6 +166,13 @@ static Ox lower_sum_to_size(Op *op)
     if (in_front.n)
         sum = reduce(op, "ReduceSum", sum, &in_front, false);
     return complex ? ox_of_pair(op->g, sum) : sum;
+}
+
+static Value lower_sum_to_size(Op *op)
+{
+    Value self = arg_value(op, "self");
+    Ox sum = summed_to_size(op);
+    return arg_dims(op, "size").n > 0 && sum == arg(op, "self") ? self : val_tensor(op->cx, sum);
 }
 
 static Ox lower_mean(Op *op)
@@ -411,7 +418,7 @@ static Ox lower_safe_softmax(Op *op)
 const OpRow ops_reduce[] = {
     REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    ITSELF(lower_sum_to_size, 0, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
+    CALL(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
     REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
     OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),

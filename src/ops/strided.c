@@ -321,7 +321,30 @@ static Ox lower_as_strided(Op *op)
     return !ox_ok(at) ? POISON : ox_with(op, "Gather", INPUTS(to_memory(op, x), at), INT("axis", 0));
 }
 
-static Ox write_as_strided(Op *op, Ox base, Ox part)
+/* Does each index surely name another element? From the smallest step on, each is longer than all that lies below it. */
+static bool names_once(Op *op)
+{
+    Dims size = arg_dims(op, "size"), stride = arg_dims(op, "stride");
+    Dim below = dim_int(op->cx, 0), one = dim_int(op->cx, 1);
+    size_t by_step[MAX_RANK];
+    for (size_t i = 0; i < size.n; i++) {
+        size_t at = i;
+        for (; at > 0 && dim_lt(op->cx, stride.at[i], stride.at[by_step[at - 1]]) == YES; at--)
+            by_step[at] = by_step[at - 1];
+        by_step[at] = i;
+    }
+    for (size_t i = 0; i < size.n && below; i++) {
+        Dim n = size.at[by_step[i]], step = stride.at[by_step[i]];
+        if (dim_le(op->cx, n, one) == YES)
+            continue;
+        if (dim_lt(op->cx, below, step) != YES)
+            return false;
+        below = dim_add(op->cx, below, dim_mul(op->cx, dim_sub(op->cx, n, one), step));
+    }
+    return true;
+}
+
+static Ox scatter_strided(Op *op, Ox base, Ox part)
 {
     Dim sizes[MAX_RANK];
     int rank;
@@ -332,10 +355,17 @@ static Ox write_as_strided(Op *op, Ox base, Ox part)
     return from_memory(op, ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0)), base);
 }
 
+static Ox write_as_strided(Op *op, Ox base, Ox part)
+{
+    if (!names_once(op))
+        return op_fail(op, E_UNSUPPORTED, "a write to a tensor whose elements overlap: PyTorch does not say which of an element's copies counts");
+    return scatter_strided(op, base, part);
+}
+
 static Ox lower_as_strided_scatter(Op *op)
 {
     Ox self = arg(op, "self"), src = arg(op, "src");
-    return ox_ok(self) && ox_ok(src) ? write_as_strided(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
+    return ox_ok(self) && ox_ok(src) ? scatter_strided(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
 }
 
 /* self is source from here on, under both names. */

@@ -570,6 +570,25 @@ static Value lower_atleast_all(Op *op)
     return out ? val_list(op->cx, out, list.tuple->n, "Tensor") : val_poison();
 }
 
+/* ---- the same bits as another type ---- */
+
+/* ONNX's Cast keeps the low bits of whole numbers. */
+static Ox bits_as(Op *op, Ox x, DType to)
+{
+    DType from = ox_ok(x) ? ox_dtype(x) : DT_NONE;
+    bool whole = dtype_is_int(from) && dtype_is_int(to);
+    if (from == DT_NONE || from == to)
+        return ox_ok(x) ? x : POISON;
+    if (dtype_size(from) != dtype_size(to) || dtype_is_complex(from) || dtype_is_complex(to) || from == DT_BOOL || to == DT_BOOL)
+        return op_refuse(op, "the bits of %s as %s: only numbers of one size are converted", torch_dtype_name(from), torch_dtype_name(to));
+    if (!whole && !need_opset(op, 26, "the bits of a float"))
+        return POISON;
+    return whole ? ox_cast(op->g, x, to) : ox_with(op, "BitCast", INPUTS(x), INT("to", to));
+}
+
+static Ox lower_view_dtype(Op *op) { return bits_as(op, arg(op, "self"), arg_dtype(op, "dtype", DT_NONE)); }
+static Ox write_view_dtype(Op *op, Ox base, Ox part) { return bits_as(op, part, ox_dtype(base)); }
+
 /* ---- the same values ---- */
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
@@ -579,6 +598,7 @@ static Value lower_detach_(Op *op) { return arg_value(op, "self"); }
 
 const OpRow ops_view[] = {
     VIEW(lower_view, as_base, PLAIN, "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    VIEW(lower_view_dtype, write_view_dtype, PLAIN, "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"),
     VIEW(lower_view, as_base, PLAIN, "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
     VIEW(lower_reshape, as_base, PLAIN, "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
     VIEW(lower_view, as_base, PLAIN, "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),

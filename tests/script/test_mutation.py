@@ -102,7 +102,8 @@ GIVEN_BACK = {
     "conj": "torch.conj(b)", "conj_physical": "torch.conj_physical(b)", "resolve_neg": "torch.resolve_neg(b)", "to_dense": "b.to_dense()",
     "sum_to_size": "b.sum_to_size([b.size(0), 4, 3])", "einsum": "torch.einsum('ijk->kij', [b])", "broadcast": "torch.broadcast_tensors([b, x])[0]",
     "meshgrid": "torch.meshgrid([b[0, 0], b[0, 1]])[0]", "product": "torch.cartesian_prod([b.view(-1)])", "to": "b.to(x)", "atleast": "torch.atleast_2d([b])[0]",
-    "copied": "torch.cat([b])", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)", "repeated": "b.repeat([1, 1, 1])",
+    "copied": "torch.cat([b])", "unbound_copies": "torch.unbind_copy(b, 1)[0]", "split_copies": "torch.split_copy(b, 2, 1)[0]",
+    "one_number": "b[0, 0, 0].sum_to_size(torch.jit.annotate(List[int], []))", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)", "repeated": "b.repeat([1, 1, 1])",
 }
 
 
@@ -232,3 +233,15 @@ def test_shape_in_place_in_an_arm(tmp_path):
     program.save(str(tmp_path / "model.pt"))
     done = oracle.convert(tmp_path / "model.pt", tmp_path / "model.onnx", *SIZES)
     assert done.returncode == 1 and "changes its shape in place, inside a branch or loop" in done.stderr
+
+
+def test_a_write_to_elements_that_overlap(tmp_path, monkeypatch):
+    monkeypatch.setattr("test_mutation.runs", one_run)
+    said = cell("b.as_strided([2, 2], [1, 1])", WRITES["add_"], "alone", tmp_path, ("-i", "x:float32[5,4,3]"))
+    assert "a write to a tensor whose elements overlap" in said
+    assert cell("b.as_strided([2, 2, 1], [1, 2, 1])", WRITES["add_"], "alone", tmp_path, ("-i", "x:float32[5,4,3]")) in (None, "torch")
+
+
+def test_a_write_to_no_elements(tmp_path, monkeypatch):
+    monkeypatch.setattr("test_mutation.runs", one_run)
+    assert cell("b[:0].flip([1])", WRITES["add_"], "alone", tmp_path, ("-i", "x:float32[5,4,3]")) is None

@@ -325,6 +325,35 @@ def test_trace_with_state(tmp_path):
     assert sorted(pairs) == ["seen", "total"]
 
 
+TOTAL = torch.ones(3)
+ADDS = torch.jit.trace(lambda x: x + TOTAL.add_(x), torch.ones(3), check_trace=False)
+
+
+class Adds(nn.Module):
+    """A trace that writes to one of its constants, first called in an arm."""
+    def __init__(self):
+        super().__init__()
+        self.adds = ADDS
+
+    def forward(self, x):
+        y = self.adds(x) if bool(x.sum() > 0) else x * 2
+        return self.adds(y), y
+
+
+class AddsInALoop(Adds):
+    def forward(self, x):
+        for _ in range(int(x.sum() > 0) * 3):
+            x = self.adds(x)
+        return x
+
+
+@pytest.mark.parametrize("model", [Adds, AddsInALoop])
+def test_a_constant_that_is_written_is_state(model, tmp_path):
+    x = torch.tensor([0.5, -0.25, 1.0])
+    _, pairs = steps(save(model(), tmp_path), tmp_path, [(x,), (-x,), (x,), (x,)], ("-i", "x:float32[3]"))
+    assert list(pairs) == ["CONSTANTS.c0"]
+
+
 class NormOfTheBatch(nn.Module):
     """Training said by the program itself, so that evaluation mode does not change it."""
     def __init__(self, own):
