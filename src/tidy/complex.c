@@ -24,15 +24,14 @@ static int rank_of(Ox pair) { return ox_rank(pair) - 1; }
 
 /* ---- making a node again ---- */
 
-enum { MANY = 64 };
-typedef struct Again { Ox in[MANY]; Attr attr[8]; size_t n_in, n_attr; } Again;
+enum { MORE = 4 };      /* inputs, and attributes, that are set besides the node's own: at most */
+typedef struct Again { Ox *in; Attr *attr; size_t n_in, n_attr; } Again;
 
 static bool begin_again(Rewrite *rw, Node *n, Again *a)
 {
-    if (n->n_in > MANY || n->n_attr > (int)COUNT(a->attr) - 1)
-        return fail(rw->cx, E_UNSUPPORTED, "%s of more than %d complex tensors", n->name->s, MANY);
-    a->n_in = n->n_in;
-    a->n_attr = n->n_attr;
+    *a = (Again){ .in = new_array(rw->cx, Ox, n->n_in + MORE), .attr = new_array(rw->cx, Attr, n->n_attr + MORE), .n_in = n->n_in, .n_attr = n->n_attr };
+    if (!a->in || !a->attr)
+        return false;
     for (size_t i = 0; i < a->n_in; i++)
         a->in[i] = n->in[i] ? pair_of(rw, n->graph, n->in[i]) : NULL;
     for (size_t i = 0; i < a->n_attr; i++)
