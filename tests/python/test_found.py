@@ -143,6 +143,16 @@ def test_nearly(tmp_path, name):
     assert operator not in got, got
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.702])
+def test_swish_is_written_where_nobody_asks_for_a_kernel(tmp_path, alpha):
+    torch.jit.save(torch.jit.trace(Function(lambda x: x * torch.sigmoid(alpha * x)), numbers(2, 4)), tmp_path / "m.pt")
+    for target, wanted in (("onnx", ["Swish"]), ("ort", ["Sigmoid", "Mul"] if alpha == 1 else ["Mul", "Sigmoid", "Mul"])):
+        oracle.converted(tmp_path / "m.pt", tmp_path / "m.onnx", "--opset=24", "--target=" + target)
+        nodes = onnx.load(str(tmp_path / "m.onnx")).graph.node
+        assert [n.op_type for n in nodes] == wanted
+        assert target == "ort" or [round(a.f, 6) for a in nodes[0].attribute] == ([] if alpha == 1 else [alpha])
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", ["rms_as_llama", "rms_as_gemma", "rms_as_t5", "gelu", "hardswish", "norm_by_hand"])
 def test_other_types(tmp_path, name, dtype):
