@@ -1768,6 +1768,7 @@ const OpNodes op_nodes[] = {
     { "aten::polygamma", "float64", 9, false, "Add And Cast Cos Div Floor Greater IsNaN Less Log Loop Mul Neg Not Or Pow Reciprocal ReduceSum Sin Sub Where" },
     { "aten::polygamma", "float64", 11, false, "Add And Cast Cos Div Equal Floor Less Log Loop Mul Neg Or Pow Reciprocal ReduceSum Sin Sub Where" },
     { "aten::polygamma", "float64", 12, false, "Add And Cast Cos Div Equal Floor Less LessOrEqual Log Loop Mul Neg Pow Reciprocal ReduceSum Sin Sub Where" },
+    { "aten::polygamma_", NULL, 9, false, "Add Div Less Mul Pow Reciprocal Sin Sub Where" },
     { "aten::positive", NULL, 9, false, "" },
     { "aten::pow.Tensor_Tensor", NULL, 9, false, "Pow" },
     { "aten::pow.Tensor_Tensor", "integers", 9, false, "Add And Cast Div Equal Greater Less Mul Or Pow Sub Where" },

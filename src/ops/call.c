@@ -4,6 +4,8 @@
  * it; `view_copy` is the view without its aliasing. What a row returns is compared with what the file recorded. */
 #include "ops/internal.h"
 
+enum { MAX_OUTS = 4 };            /* results that are written to tensors of the caller: linalg_lstsq has four */
+
 /* ---- running a row or a rule ---- */
 
 static Value tensor_or_poison(Op *op, Ox v)
@@ -303,6 +305,48 @@ static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size
     return out;
 }
 
+typedef struct Outs { Tensor *at[MAX_OUTS]; size_t n; } Outs;
+
+static bool is_parameter(Ctx *cx, Entry *e, Str name)
+{
+    for (size_t i = 0; i < e->at.n; i++) {
+        const Schema *s = candidate_schema(cx, &e->at.at[i]);
+        if (!s || param_index(s, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Take what else the results are written to, one for each: topk(x, 2, values=v, indices=i). Their names are the results', in order. */
+static Outs take_outs(Ctx *cx, Entry *e, const OpArg *args, size_t *n)
+{
+    Outs outs = { .n = 0 };
+    size_t from = *n;
+    while (from > 0 && *n - from < MAX_OUTS && args[from - 1].name && args[from - 1].v.tag == V_TENSOR && !is_parameter(cx, e, args[from - 1].name))
+        from--;
+    if (*n - from < 2)
+        return outs;
+    for (size_t i = from; i < *n; i++)
+        outs.at[outs.n++] = args[i].v.t;
+    *n = from;
+    return outs;
+}
+
+static Value store_in_outs(Op *op, Outs outs, Value results)
+{
+    if (results.tag != V_TUPLE || results.tuple->n < (int64_t)outs.n) {
+        fail(op->cx, E_VALUE, "it has not as many results as there are tensors to write them to");
+        return val_poison();
+    }
+    Value written = val_tuple(op->cx, results.tuple->at, (int64_t)outs.n);
+    for (size_t i = 0; i < outs.n; i++) {
+        written.tuple->at[i] = store_in_out(op, outs.at[i], results.tuple->at[i]);
+        if (!val_ok(written.tuple->at[i]))
+            return val_poison();
+    }
+    return written;
+}
+
 /* ---- the guard: what the file recorded ---- */
 
 static bool same_type(Ctx *cx, Type a, Type b)
@@ -421,7 +465,10 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     }
     if (form == FORM_IN_PLACE)
         self_by_place(rest, n_rest);
-    Value v = call_form(op, e, form, overload, rest, n_rest);
+    Outs outs = take_outs(op->cx, e, rest, &n_rest);
+    Value v = call_form(op, e, form, outs.n ? NULL : overload, rest, n_rest);
+    if (outs.n && val_ok(v))
+        return store_in_outs(op, outs, v);
     return out && val_ok(v) ? store_in_out(op, out, v) : v;
 }
 

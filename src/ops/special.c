@@ -279,6 +279,13 @@ static Ox lower_polygamma(Op *op)
     return rounded(op, n == 0 ? digamma_of(op, x) : polygamma_of(op, x, (int)n));
 }
 
+/* The one in-place form that has its operands the other way round. */
+static Value lower_polygamma_(Op *op)
+{
+    Value args[] = { arg_value(op, "self"), val_tensor(op->cx, lower_polygamma(op)) };
+    return val_ok(args[1]) ? call_op(op, "aten::copy_", args, COUNT(args)) : args[1];
+}
+
 #define SPECIAL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line)
 
 const OpRow ops_special[] = {
@@ -295,6 +302,7 @@ const OpRow ops_special[] = {
     SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor"),
     SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor"),
     SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor"),
+    CALL(lower_polygamma_, "int-to-float(self)", PLAIN, "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
     SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
     LOWER(lower_zeta, "int-to-float(self, other)", PLAIN, "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),

@@ -245,3 +245,34 @@ def test_a_write_to_elements_that_overlap(tmp_path, monkeypatch):
 def test_a_write_to_no_elements(tmp_path, monkeypatch):
     monkeypatch.setattr("test_mutation.runs", one_run)
     assert cell("b[:0].flip([1])", WRITES["add_"], "alone", tmp_path, ("-i", "x:float32[5,4,3]")) is None
+
+
+def traced(function, tmp_path):
+    """What the trace of a function of one tensor gives is what its ONNX model gives."""
+    path, out, (x,) = tmp_path / "model.pt", tmp_path / "model.onnx", one_run()
+    torch.jit.save(torch.jit.trace(function, x, check_trace=False), str(path))
+    done = oracle.converted(path, out, "-i", "x:float32[5,4,3]")
+    oracle.run(out, [([x.numpy()], [y.numpy().copy() for y in function(x.clone())])])
+    return done
+
+
+# written to parts of larger tensors, which are returned
+SEVERAL = {
+    "topk": lambda x, outs: torch.topk(x, 2, out=outs), "sort": lambda x, outs: torch.sort(x, descending=True, out=outs), "max": lambda x, outs: torch.max(x, 1, out=outs),
+    "cummin": lambda x, outs: torch.cummin(x, 0, out=outs), "qr": lambda x, outs: torch.linalg.qr(x, out=outs), "slogdet": lambda x, outs: torch.linalg.slogdet(x[:, :3], out=outs),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_results_written_to_tensors_of_the_caller(name, tmp_path):
+    def function(x):
+        x = x[:, :, :3] + 1
+        kinds = SEVERAL[name](x, None)
+        larger = [torch.zeros((2, *k.shape), dtype=k.dtype) for k in kinds]
+        SEVERAL[name](x, tuple(t[1] for t in larger))
+        return tuple(larger)
+    traced(function, tmp_path)
+
+
+def test_polygamma_in_place(tmp_path):
+    traced(lambda x: (torch.stack([x, x + 1])[1].polygamma_(1),), tmp_path)
