@@ -531,3 +531,14 @@ class WithAutocast(nn.Module):
 def test_with(model, tmp_path):
     done, _ = same(model(), tmp_path, [(torch.ones(2, 4),), (torch.arange(12.).reshape(3, 4),)], "-i", "x:float32[N,4]")
     assert done.stderr.count("an autocast region") == (model is WithAutocast)
+
+
+class NumberOfNothing(nn.Module):
+    def forward(self, x):
+        n = float(torch.linalg.eigvals(x).real.sum())
+        return x * n, torch.linalg.eig(x + n)[0]
+
+
+def test_what_is_made_of_a_refused_result_is_no_mistake_of_its_own(tmp_path):
+    said = refused(NumberOfNothing(), tmp_path, "-i", "x:float32[N,3]")
+    assert "Exporting the operator 'aten::linalg_eig'" in said and "no form of" not in said

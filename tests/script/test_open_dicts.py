@@ -324,3 +324,30 @@ class WrittenAndReplaced(nn.Module):
 
 def test_a_dict_that_is_written_and_replaced_in_each_trip(tmp_path):
     same(WrittenAndReplaced(), tmp_path, rows(2, 5, 0), *ROWS)
+
+
+class WrittenOfTheFirstArm(nn.Module):
+    def forward(self, x):
+        a: Dict[str, Tensor] = {"x": x[0], "y": x[0] * 2}
+        if bool(x.sum() > 3):
+            b = a
+        else:
+            b = {"x": x[0] + 1, "y": x[0]}
+        b["x"] = x[0] * 3
+        return a["x"], b["x"]
+
+
+class WrittenOfTheSecondArm(nn.Module):
+    def forward(self, x):
+        a: Dict[str, Tensor] = {"x": x[0], "y": x[0] * 2}
+        if bool(x.sum() > 3):
+            b = {"x": x[0] + 1, "y": x[0]}
+        else:
+            b = a
+        b["x"] = x[0] * 3
+        return a["x"], b["x"]
+
+
+@pytest.mark.parametrize("model", [WrittenOfTheFirstArm, WrittenOfTheSecondArm])
+def test_a_dict_that_may_be_another_is_not_read_once_that_is_written(model, tmp_path):
+    assert "two dicts or objects are one and the same after one arm" in refused(model(), tmp_path, "-i", "x:float32[N,3]")
