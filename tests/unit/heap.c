@@ -58,6 +58,23 @@ static void keys_that_are_equal_numbers_are_one_key(void **state)
     assert_null(dict_find(cx, d, val_str(str_of(cx, "3"))));
 }
 
+/* What stands behind a dict's entries is not its own. */
+static void a_key_that_goes_moves_its_own_dict_only(void **state)
+{
+    Ctx *cx = *state;
+    Dict *d = dict_new(cx, NULL);
+    for (int i = 0; i < 8; i++)
+        dict_set(cx, d, val_int(i), val_int(i));
+    int64_t *behind = new_array(cx, int64_t, 256);
+    for (int64_t i = 0; i < 256; i++)
+        behind[i] = i;
+    assert_true(dict_remove(cx, d, val_int(6)));
+    assert_int_equal(d->n, 7);
+    assert_int_equal(d->at[6].key.i, 7);
+    for (int64_t i = 0; i < 256; i++)
+        assert_int_equal(behind[i], i);
+}
+
 static void an_object_starts_without_values(void **state)
 {
     Ctx *cx = *state;
@@ -74,6 +91,7 @@ int main(void)
         TEST(a_list_inserts_removes_and_resizes),
         TEST(a_dict_keeps_the_order_of_insertion),
         TEST(keys_that_are_equal_numbers_are_one_key),
+        TEST(a_key_that_goes_moves_its_own_dict_only),
         TEST(an_object_starts_without_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
