@@ -192,6 +192,12 @@ family("vits_stochastic", "VitsModel", "VitsConfig", WORDS, forms=("pt2",), use_
 # a trace has counted the frames of its example
 family("encodec", "EncodecModel", "EncodecConfig", SAMPLES, forms=TRACED, still=("batch", "samples"), num_filters=4, upsampling_ratios=[4, 2], hidden_size=16, codebook_size=16,
        codebook_dim=16, num_lstm_layers=1, target_bandwidths=[8.0, 16.0], sampling_rate=8000)
+# a trace has the strides of its example
+family("longformer", "LongformerModel", "LongformerConfig", Kind(words, {"input_ids": SEQUENCE, "attention_mask": SEQUENCE}, [(2, 12)]), still=("batch", "length"),
+       forms=TRACED, attention_window=[4, 4], **TEXT)
+family("led", "LEDModel", "LEDConfig", Kind(words, {"input_ids": SEQUENCE, "attention_mask": SEQUENCE}, [(2, 12)]), still=("batch", "length"), forms=TRACED,
+       vocab_size=VOCABULARY, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
+       attention_window=[4, 4], max_encoder_position_embeddings=64, max_decoder_position_embeddings=64)
 
 # ---- images and text ----
 
