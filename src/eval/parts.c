@@ -38,12 +38,15 @@ static bool find_cut(Eval *ev, const OpArg *args, size_t n, Value dim, uint32_t 
     return out->size != NULL;
 }
 
-static bool in_list(const Cut *c, ItemType item, Ox whole, Value *out)
+/* each: NULL of unbind */
+static bool in_list(const Cut *c, ItemType item, Dim each, Ox whole, Value *out)
 {
     Ctx *cx = c->ev->cx;
     if (!ox_ok(whole))
         return false;
     Stacked *s = stacked_new(cx, item, whole);
+    PartsOf of = { tensor_alias(cx, c->t), c->axis, each, each ? dim_ceildiv(cx, c->size, each) : c->size };
+    s->parts_of = mem_copy(cx, &of, sizeof of);
     tensor_maybe_shared(cx, c->t, s->memory, why_shared(cx));
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, "Tensor")) };
     list_stack(cx, out->list, s);
@@ -61,6 +64,23 @@ static Type part_type(const Cut *c, bool without)
     return type_tensor(c->ev->cx, ox_dtype(c->x), rank, dim);
 }
 
+bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out)
+{
+    Ctx *cx = ev->cx;
+    Dim zero = dim_int(cx, 0);
+    bool there = dim_is(i, 0) || dim_is(i, -1);             /* split gives one part at least, of no size if there is nothing */
+    if (dim_lt(cx, i, zero) == YES)
+        i = dim_add(cx, i, p->count);
+    *mine = !p->each || there || (dim_le(cx, zero, i) == YES && dim_lt(cx, i, p->count) == YES);     /* a slice beyond the end is no error */
+    if (!*mine || ctx_failed(cx))
+        return !ctx_failed(cx);
+    Dim start = p->each ? dim_mul(cx, i, p->each) : i;
+    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = p->t } }, { NULL, val_int(p->axis) }, { NULL, val_dim(cx, start) },
+                     { NULL, p->each ? val_dim(cx, dim_add(cx, start, p->each)) : val_none() } };
+    *out = op_call(ev->g, str_of(cx, p->each ? "aten::slice" : "aten::select"), NULL, args, p->each ? 4 : 3, NULL, 0);
+    return !ctx_failed(cx);
+}
+
 /* ---- unbind: as many as the axis is long ---- */
 
 static bool unbind_all(const Cut *c, Value *out)
@@ -71,7 +91,7 @@ static bool unbind_all(const Cut *c, Value *out)
         if (i != c->axis)
             perm[k++] = i;
     Ox whole = c->axis == 0 ? c->x : ox_g_with(c->ev->g, "Transpose", INPUTS(c->x), INT_LIST("perm", perm, (size_t)rank));
-    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, true) }, whole, out);
+    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, true) }, NULL, whole, out);
 }
 
 static bool unbind_some(const Cut *c, Value *out)
@@ -97,7 +117,7 @@ static bool cut_all(const Cut *c, Dim each, Value *out)
         note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs: the parts of nothing are none", dim_text(cx, c->size)->s);
     Ox length = ox_dim_value(c->ev->g, each);
     Ox whole = ox_g_with(c->ev->g, "SplitToSequence", INPUTS(c->x, length), INT("axis", c->axis));
-    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, false), .ragged = true }, whole, out);
+    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, false), .ragged = true }, each, whole, out);
 }
 
 /* The last one has all that is left. */

@@ -363,6 +363,8 @@ Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
 
 Dim stacked_length(Eval *ev, Stacked *s)
 {
+    if (s->parts_of)
+        return s->parts_of->count;
     if (s->column)
         return stacked_is_told(ev, s) ? stacked_length(ev, s->column[0]) : NULL;
     Ox whole = stacked_whole(ev, s);
@@ -415,6 +417,9 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
         return fail(cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
     if (item_ranks_differ(s->item))
         return fail(cx, E_UNSUPPORTED, "an item is read of a list whose length only the running model knows, and whose items have several ranks");
+    bool mine = false;
+    if (s->parts_of && (!part_of_tensor(ev, s->parts_of, i, &mine, out) || mine))
+        return mine && !ctx_failed(cx);
     Ox whole = stacked_whole(ev, s);
     if (!ox_ok(whole))
         return false;

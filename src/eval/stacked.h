@@ -22,6 +22,9 @@ typedef struct ItemType { const char *elem; /* "Tensor", "int", "float", "bool",
 struct Parts { Value like; /* one of the items: its containers, and what is the same in all */ ItemType *at; size_t n; };
 typedef VEC(Value) Values;
 
+/* A list of all parts of a tensor: of unbind (each NULL), or of split, `each` long but for the last. */
+typedef struct PartsOf { Tensor *t; int axis; Dim each, count; } PartsOf;
+
 typedef struct Stacked {
     ItemType item;
     Ox whole;                       /* NULL: nobody has looked yet at `from` with `last` behind it */
@@ -30,6 +33,7 @@ typedef struct Stacked {
     Tensor *memory;                 /* stands for what the items share: lost once an item is written through another name */
     bool looked;
     bool empty;                     /* surely without items */
+    const PartsOf *parts_of;        /* its items are views of that; else NULL */
     struct Stacked **column;        /* item.parts: a list of each part instead; whole, from and last are theirs */
 } Stacked;
 
@@ -96,6 +100,9 @@ MUST_USE bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out);
 /* An item of a list with parts, which are these; writing to its containers loses the list. */
 Value stacked_rebuilt(Ctx *cx, Stacked *s, const Value *part);
 Str why_shared(Ctx *cx);
+
+/* parts.c. Part number i as the view of the tensor that it is; mine false: nobody can tell where it lies. */
+MUST_USE bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out);
 
 /* stacked_parts.c. The same of s, whose items have parts. */
 MUST_USE bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out);

@@ -15,7 +15,7 @@ VIEWS = {
     "permute": "b.permute(2, 0, 1)", "view": "b.view(-1, 3)", "flatten": "b.flatten(1)", "reshape": "b.reshape(-1)",
     "reshape_copy": "b.transpose(0, 1).reshape(-1, 3)", "expand": "b.unsqueeze(0).expand(2, -1, -1, -1)", "narrow": "b.narrow(1, 1, 2)",
     "unbind": "b.unbind(1)[2]", "diagonal": "b.diagonal(0, 1, 2)", "unsqueeze": "b.unsqueeze(-1)", "squeeze": "b[:1].squeeze(0)",
-    "chunk": "b.chunk(2, 1)[1]", "split": "torch.split(b, [1, 2], 2)[1]", "detach": "b.detach()", "data": "b.data", "contiguous": "b.transpose(0, 1).contiguous()",
+    "open_unbind": "b.unbind(0)[-1]", "open_chunk": "b.chunk(2, 0)[0]", "open_split": "b.split(2, 0)[0]", "chunk": "b.chunk(2, 1)[1]", "split": "torch.split(b, [1, 2], 2)[1]", "detach": "b.detach()", "data": "b.data", "contiguous": "b.transpose(0, 1).contiguous()",
     "mask": "b[b > 0.5]", "index_list": "b[:, [0, 2]]", "movedim": "b.movedim(0, 2)", "mT": "b.mT", "to": "b.to(torch.float32)",
     "unfold": "b.unfold(1, 2, 1)", "as_strided": "b.as_strided([2, 3], [3, 1])", "view_as": "b.view_as(x)",
     "unfold_apart": "b.unfold(1, 2, 2)", "expand_same": "b.expand(-1, 4, 3)", "T": "b[0].T", "ravel": "b.ravel()", "unflatten": "b.unflatten(1, [2, 2])", "tensor_split": "b.tensor_split(2, 1)[0]",
@@ -114,7 +114,7 @@ def test_what_is_given_back(view, tmp_path):
 
 
 SOME_VIEWS = ["itself", "slice", "step", "select", "transpose", "permute", "view", "reshape", "expand", "narrow", "unbind", "diagonal", "mask",
-              "index_list"]
+              "index_list", "open_unbind", "open_split"]
 SOME_WRITES = ["add_", "copy_", "zero_", "assign", "mask", "masked_fill_", "index_put", "out", "augmented", "scatter_"]
 
 
