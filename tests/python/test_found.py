@@ -153,6 +153,13 @@ def test_swish_is_written_where_nobody_asks_for_a_kernel(tmp_path, alpha):
         assert target == "ort" or [round(a.f, 6) for a in nodes[0].attribute] == ([] if alpha == 1 else [alpha])
 
 
+@pytest.mark.parametrize("dtype, wanted", [(torch.float64, ["Swish"]), (torch.float16, ["Sigmoid", "Mul"])])
+def test_swish_of_other_types(tmp_path, dtype, wanted):
+    torch.jit.save(torch.jit.trace(Function(lambda x: x * torch.sigmoid(x)), numbers(2, 4).to(dtype)), tmp_path / "m.pt")
+    oracle.converted(tmp_path / "m.pt", tmp_path / "m.onnx", "--opset=24", "--target=onnx")
+    assert [n.op_type for n in onnx.load(str(tmp_path / "m.onnx")).graph.node] == wanted
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", ["rms_as_llama", "rms_as_gemma", "rms_as_t5", "gelu", "hardswish", "norm_by_hand"])
 def test_other_types(tmp_path, name, dtype):

@@ -559,6 +559,34 @@ static void what_a_where_does_not_take_may_be_undefined(void **state)
 }
 
 /* A larger constant is no gain by itself. What is made of it may be small, or take enough nodes along. */
+/* The Cast and seven nodes behind it. */
+static void what_few_nodes_make_of_it_is_taken_along(void **state)
+{
+    for (int sums = 7; sums <= 8; sums++) {
+        Graph *g = graph_of(*state);
+        Ox x = input(g, "x", DT_INT64, "N,3"), far = weight(g, "far", DIMS(3)), one = ox_number(g, DT_FLOAT, 1), at = ox_g(g, "Sub", far, one);
+        Ox side = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
+        for (int i = 0; i < sums; i++)
+            side = ox_g(g, "Add", side, ox_int(g, i + 1));
+        graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", ox_g(g, "Less", at, one), ox_int(g, 7), side)), NULL);
+        assert_true(tidy(g, &newest));
+        assert_int_equal(g->nodes.n, sums == 7 ? 1 : 11);
+    }
+}
+
+/* However large the weight is. Its numbers are not there: they are not read before the model is written. */
+static void a_single_node_of_a_weight_is_a_recipe(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Const *k = mem_copy(cx, weight(g, "w", DIMS(2, 2))->k, sizeof *k);
+    k->dims = mem_copy(cx, (int64_t[]){ 1 << 14, 1 << 13 }, 2 * sizeof *k->dims);
+    Ox x = input(g, "x", DT_FLOAT, "N,8192"), t = ox_g_with(g, "Transpose", INPUTS(ox_const(g, k)), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
+    graph_output(g, ox_g(g, "MatMul", x, t), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 1);
+}
+
 static void a_large_constant_waits_for_what_is_made_of_it(void **state)
 {
     Graph *g = graph_of(*state);
@@ -700,7 +728,8 @@ int main(void)
         TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
         TEST(a_weight_that_is_used_in_parts_is_cut), TEST(a_weight_that_one_node_reads_twice_is_its_own), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
-        TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
+        TEST(what_a_where_does_not_take_may_be_undefined), TEST(what_few_nodes_make_of_it_is_taken_along), TEST(a_single_node_of_a_weight_is_a_recipe),
+        TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
         TEST(calls_of_modules_nest), TEST(others_make_room_for_a_call), TEST(a_call_with_a_way_back_stays),
     };
