@@ -74,6 +74,17 @@ static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
     return false;
 }
 
+bool resize_scale(Op *op, Ox x, const Target *t, int i, float *out)
+{
+    int64_t from, to;
+    if (t->scaled)
+        return float_scale(op->cx, ox_dim(x, 2 + i), t->scale[i], out);
+    if (!dim_known(ox_dim(x, 2 + i), &from) || !dim_known(t->size.at[i], &to) || from == 0)
+        return false;
+    *out = (float)to / (float)from;
+    return true;
+}
+
 static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
 {
     float all[MAX_RANK] = { 1, 1 };

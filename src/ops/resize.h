@@ -12,6 +12,8 @@ static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 /* The sizes, or scales by which they are multiplied; a scale that is given also says where samples are taken. */
 typedef struct Target { int spatial; bool scaled; double scale[3]; Dims size; } Target;
 
+/* The scale of spatial axis i that ONNX is told, a float32 as in ONNX Runtime; false: nobody can tell it. */
+bool resize_scale(Op *op, Ox x, const Target *t, int i, float *out);
 /* What PyTorch makes of spatial axis i. */
 bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out);
 /* Axis by axis, by matrices of weights; NULL where Resize says it. */

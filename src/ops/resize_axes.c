@@ -1,6 +1,6 @@
 /* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of weights, or a Gather.
  *
- * That is Lanczos's filter, antialiasing with align_corners or before opset 18, nearest and linear pixels at sizes that Upsample cannot say before opset 11, float64 (a
+ * That is nearest pixels where ONNX Runtime rounds to another than PyTorch, Lanczos's filter, antialiasing with align_corners or before opset 18, nearest and linear pixels at sizes that Upsample cannot say before opset 11, float64 (a
  * scale is float32 in ONNX, and ONNX Runtime has no kernel), and uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis rounded to uint8 again. Sizes must be known. */
 #include "ops/resize.h"
 
@@ -109,13 +109,61 @@ static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
     return (int64_t)floorf(place);
 }
 
+/* What ONNX Runtime's Resize takes: it divides by the scale where PyTorch multiplies by its reciprocal, and 9 / 0.6 is just below 15. */
+static int64_t runtime_nearest_to(float scale, int64_t k, bool exact)
+{
+    float place = exact ? ((float)k + 0.5f) / scale - 0.5f : (float)k / scale;
+    return (int64_t)(exact ? roundf(place) : floorf(place));
+}
+
+enum { PIXELS_TRIED = 1 << 16 };                    /* of a size that is not known */
+
+/* Would Resize take another pixel than PyTorch? Of a fixed size made from an open one it may. */
+static bool resize_misses(Op *op, Ox x, const Target *t, ResizeMode mode, int i)
+{
+    float scale;
+    bool exact = mode == NEAREST_EXACT, open = !dim_known(ox_dim(x, 2 + i), NULL);
+    int64_t in = INT64_MAX, out = PIXELS_TRIED;
+    if ((mode != NEAREST && !exact) || ox_dtype(x) == DT_DOUBLE)
+        return false;
+    if (!resize_scale(op, x, t, i, &scale))
+        return !t->scaled && open && dim_known(t->size.at[i], NULL);
+    if (!open && dim_known(ox_dim(x, 2 + i), &in) && !(t->size.n && dim_known(t->size.at[i], &out)))
+        out = (int64_t)floor((double)in * t->scale[i]);
+    Axis a = { .step = t->scaled ? 1 / t->scale[i] : (double)in / (double)out };
+    for (int64_t k = 0; k < out; k++) {
+        int64_t theirs = nearest_to(&a, DT_FLOAT, k, exact), ours = runtime_nearest_to(scale, k, exact);
+        if ((theirs < in ? theirs : in - 1) != (ours < 0 ? 0 : ours < in ? ours : in - 1))
+            return true;
+    }
+    return false;
+}
+
+/* In PyTorch's float32, where the sizes are only known when the model runs. */
+static Ox nearest_computed(Op *op, Ox x, const Target *t, bool exact, int i)
+{
+    Dim in = ox_dim(x, 2 + i), out;
+    if (!resized_size(op, x, t, i, &out))
+        return POISON;
+    Ox n = ox_cast(op->g, ox_dim_value(op->g, in), DT_FLOAT), m = ox_cast(op->g, ox_dim_value(op->g, out), DT_FLOAT);
+    Ox step = t->scaled ? ox_number(op->g, DT_FLOAT, 1 / t->scale[i]) : ox(op, "Div", n, m);
+    Ox k = ox_cast(op->g, ox(op, "Range", ox_int(op->g, 0), ox_dim_value(op->g, out), ox_int(op->g, 1)), DT_FLOAT);
+    Ox from = ox(op, "Floor", ox(op, "Mul", exact ? ox(op, "Add", k, ox_number(op->g, DT_FLOAT, 0.5)) : k, step));
+    Ox last = ox_dim_value(op->g, dim_sub(op->cx, in, dim_int(op->cx, 1)));
+    return ox_with(op, "Gather", INPUTS(x, ox(op, "Min", ox_cast(op->g, from, DT_INT64), last)), INT("axis", 2 + i));
+}
+
 static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
 {
     int64_t *at = a->out > 0 ? new_array(op->cx, int64_t, a->out) : NULL;
+    bool all = a->in == a->out;
     for (int64_t k = 0; at && k < a->out; k++) {
         int64_t from = nearest_to(a, ox_dtype(x), k, exact);
         at[k] = from < a->in ? from : a->in - 1;
+        all = all && at[k] == k;
     }
+    if (at && all)
+        return x;
     Ox places = at ? ox_ints(op->g, at, (size_t)a->out) : POISON;
     return ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
 }
@@ -163,10 +211,24 @@ static bool keeps_an_axis(Op *op, Ox x, const Target *t, ResizeMode mode, bool c
     return false;
 }
 
+static Ox all_nearest(Op *op, Ox x, const Target *t, ResizeMode mode)
+{
+    Axis a;
+    bool exact = mode == NEAREST_EXACT;
+    for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--)
+        x = axis_of(op, x, t, mode, false, i, &a) ? nearest_along(op, x, &a, exact, i) : nearest_computed(op, x, t, exact, i);
+    return x;
+}
+
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
+    bool misses = false;
+    for (int i = 0; i < t->spatial; i++)
+        misses = misses || resize_misses(op, x, t, mode, i);
+    if (misses)
+        return all_nearest(op, x, t, mode);
     if (resize_takes(op, x, t, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
         return NULL;
     for (int i = 0; i < t->spatial; i++)
