@@ -559,6 +559,17 @@ static void what_a_where_does_not_take_may_be_undefined(void **state)
 }
 
 /* A larger constant is no gain by itself. What is made of it may be small, or take enough nodes along. */
+/* One condition for all of them: which it takes is not looked at. */
+static void a_condition_of_another_size_tells_nothing(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_INT64, "N,3"), at = ox_g(g, "Sub", weight(g, "far", DIMS(3)), ox_number(g, DT_FLOAT, 1));
+    Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64)), never = ox_g(g, "Less", weight(g, "w", DIMS(1)), ox_number(g, DT_FLOAT, 1));
+    graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", never, cut, ox_int(g, 5))), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 3);                    /* Cast, Where, Add */
+}
+
 /* The Cast and seven nodes behind it. */
 static void what_few_nodes_make_of_it_is_taken_along(void **state)
 {
@@ -728,7 +739,7 @@ int main(void)
         TEST(a_convolution_used_twice_does_not_fuse),
         TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
         TEST(a_weight_that_is_used_in_parts_is_cut), TEST(a_weight_that_one_node_reads_twice_is_its_own), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
-        TEST(what_a_where_does_not_take_may_be_undefined), TEST(what_few_nodes_make_of_it_is_taken_along), TEST(a_single_node_of_a_weight_is_a_recipe),
+        TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_condition_of_another_size_tells_nothing), TEST(what_few_nodes_make_of_it_is_taken_along), TEST(a_single_node_of_a_weight_is_a_recipe),
         TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
         TEST(calls_of_modules_nest), TEST(others_make_room_for_a_call), TEST(a_call_with_a_way_back_stays),
