@@ -64,19 +64,34 @@ static Ox floor_floats(Op *op, Ox a, Ox b)
     return ox(op, "Where", by_zero, plain, whole);
 }
 
+/* A number by which PyTorch divides float16 or bfloat16 in float32, as it is and not rounded to that type first: where the quotient is
+ * rounded to whole numbers that shows. NULL: no number. */
+static Ox wide_number(Op *op, const char *name)
+{
+    Value v = arg_value(op, name);
+    if (op->common != DT_FLOAT16 && op->common != DT_BFLOAT16)
+        return NULL;
+    if (v.tag == V_FLOAT || v.tag == V_INT)
+        return ox_number(op->g, DT_FLOAT, v.tag == V_FLOAT ? v.f : (double)v.i);
+    Ox x = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : NULL;
+    return x && ox_ok(x) && ox_rank(x) == 0 ? ox_cast(op->g, x, DT_FLOAT) : NULL;
+}
+
 static Ox lower_floor_divide(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other");
+    Ox a = arg(op, "self"), b = arg(op, "other"), number = wide_number(op, "other");
+    if (number)
+        return ox_cast(op->g, floor_floats(op, ox_cast(op->g, a, DT_FLOAT), number), op->common);
     return dtype_is_float(op->common) ? floor_floats(op, a, b) : floor_ints(op, a, b);
 }
 
 static Ox truncated(Op *op, Ox a, Ox b)
 {
-    Ox q = ox(op, "Div", a, b);
+    Ox number = wide_number(op, "other"), q = number ? ox(op, "Div", ox_cast(op->g, a, DT_FLOAT), number) : ox(op, "Div", a, b);
     if (!dtype_is_float(op->common))
         return q;
-    Ox sign = ox(op, "Sign", q), size = ox(op, "Abs", q), whole = ox(op, "Floor", size);
-    return ox(op, "Mul", sign, whole);
+    Ox sign = ox(op, "Sign", q), size = ox(op, "Abs", q), whole = ox(op, "Floor", size), signed_whole = ox(op, "Mul", sign, whole);
+    return number ? ox_cast(op->g, signed_whole, op->common) : signed_whole;
 }
 
 /* True division has int-to-float's result type, the rounding modes the common one. */
