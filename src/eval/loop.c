@@ -174,7 +174,7 @@ bool run_loop(Eval *ev, const LoopPlan *plan)
 static bool statement_body(Eval *ev, void *arg, Value trip)
 {
     const Stmt *s = arg;
-    if (s->kind == S_FOR && s->n_target)
+    if (s->n_target)                                    /* of a for */
         assign_slot(ev, s->target[0], trip);
     Flow flow = run_block(ev, &s->body);
     if (flow == FLOW_RETURN)

@@ -162,6 +162,29 @@ static void a_recorded_type_that_differs_is_an_error(void **state)
     assert_string_equal(cx->error.text->s, "aten::relu: the file records int64[2] for result 0, pt2onnx computed float32[2]");
 }
 
+/* PyTorch 1.13's _unique2 gives the inverse beside counts: the rank and size of that result, as the file records it. */
+static Type inverse_beside_counts(Graph *g, int rank, Type recorded)
+{
+    Type counts = type_tensor(g->cx, DT_INT64, -1, NULL), want[3] = { counts, recorded, counts };
+    OpArg args[] = { POS(tensor(g, DT_INT64, rank)), POS(val_bool(true)), POS(val_bool(false)), POS(val_bool(true)) };
+    Value v = op_call(g, str_of(g->cx, "aten::_unique2"), NULL, args, 4, want, 3);
+    assert_int_equal(v.tag, V_TUPLE);
+    return tensor_type(v.tuple->at[1].t);
+}
+
+static void a_recorded_type_tells_of_the_inverse(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Dim open = dim_fresh(cx, "r");
+    Type asked = inverse_beside_counts(g, 2, type_of_ints(cx, DT_INT64, 2, (int64_t[]){ 2, 3 })), number = inverse_beside_counts(g, 0, type_tensor(cx, DT_INT64, 0, NULL));
+    Type none = inverse_beside_counts(g, 1, type_of_ints(cx, DT_INT64, 1, (int64_t[]){ 0 })), nobody_tells = inverse_beside_counts(g, 1, type_tensor(cx, DT_INT64, 1, &open));
+    assert_int_equal(asked->rank, 2);
+    assert_int_equal(number->rank, 0);
+    assert_true(dim_is(none->dim[0], 0) && dim_is(nobody_tells->dim[0], 0));
+    assert_true(dim_is(inverse_beside_counts(g, 1, type_of_ints(cx, DT_INT64, 1, (int64_t[]){ 2 }))->dim[0], 2));
+}
+
 static void a_users_rule_comes_first(void **state)
 {
     Ctx *cx = *state;
@@ -292,7 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(kinds_choose_the_overload), TEST(to_is_told_apart), TEST(an_exact_overload_is_taken), TEST(there_may_be_no_place), TEST(implicit_conversions),
         TEST(lists_are_snapshots), TEST(keywords_and_input_for_self), TEST(what_does_not_fit_is_said), TEST(what_fits_no_overload_is_said), TEST(unknown_operators_are_noted_not_fatal),
-        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_users_rule_comes_first), TEST(lists_reach_a_users_rule), TEST(a_users_rule_writes_nothing),
+        TEST(a_recorded_type_that_differs_is_an_error), TEST(a_recorded_type_tells_of_the_inverse), TEST(a_users_rule_comes_first), TEST(lists_reach_a_users_rule), TEST(a_users_rule_writes_nothing),
         TEST(old_archives_keep_their_meaning), TEST(a_callback_stands_for_an_operator),
         TEST(a_write_goes_through_views), TEST(an_expanded_tensor_is_not_written),
     };
