@@ -62,8 +62,24 @@ class Layers(nn.Module):
         return x
 
 
-def test_a_loop_that_onnx_cannot_run_is_unrolled_with_a_note(tmp_path):
-    done, found = same(Layers(), tmp_path, [(torch.rand(2, 3),)], "-i", "x:float32[N,3]", "--loops=keep")
+class Deeper(nn.Module):
+    def forward(self, x):
+        for _ in range(2):
+            x = x.unsqueeze(0)
+        return x
+
+
+class Texts(nn.Module):
+    def forward(self, x):
+        names: List[str] = []
+        for i in range(3):
+            names.append("a%d" % i)
+        return x + (1 if "a2" in names else 0)
+
+
+@pytest.mark.parametrize("model", [Layers, Deeper, Texts])
+def test_a_loop_that_onnx_cannot_run_is_unrolled_with_a_note(model, tmp_path):
+    done, found = same(model(), tmp_path, [(torch.rand(2, 3),)], "-i", "x:float32[N,3]", "--loops=keep")
     assert "Loop" not in found and "is unrolled, because ONNX cannot run it" in done.stderr and "test_loops.py:" in done.stderr
 
 
