@@ -54,6 +54,7 @@ typedef struct LoopPlan {
     bool (*condition)(Eval *ev, void *arg, Value *out);     /* NULL: a for loop */
     const Stmt *text;               /* a while statement; or NULL */
     void *arg;
+    Obj *state;                     /* what the body writes beside the frame's locals; or NULL */
     Value start;                    /* trips of a for loop; the condition before the first trip of a while loop */
 } LoopPlan;
 MUST_USE bool run_loop(Eval *ev, const LoopPlan *plan);

@@ -47,6 +47,7 @@ typedef struct Eval {
     Map names;                      /* dotted path -> Value*: what it names */
     Map constants;                  /* number + 1 -> Value*: CONSTANTS.cN */
     Map liveness;                   /* Function* -> liveness.c's table of where locals are used */
+    struct Findings *findings;      /* of the loop whose body is run; NULL: of none (loop_again.c) */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */

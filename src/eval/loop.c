@@ -66,11 +66,13 @@ static bool run_once(Loop *l)
         loop_set(l, &l->carried.at[i], false);
     l->run_opened = heap_now(cx);
     l->seen = (Map){ 0 };
+    Findings *around = loop_enter_body(l);
     bool ok = begins && l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     for (size_t i = 0; ok && i < n; i++)
         ok = loop_check(l, &changes[i]);
     ok = ok && loop_look_again(l);
+    ev->findings = around;
     ev->staged--;
     ev->g = outside;
     dim_scope_close(cx);
@@ -156,14 +158,19 @@ static bool suppose_limits(Loop *l)
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
     Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx), .start.first = plan->condition ? plan->start : val_none() };
+    bool begun;
+    if (!loop_suppose_findings(&l, &begun) || (begun && l.start.known.n == 0 && !suppose_limits(&l)))
+        return false;
     for (int run = 0; run < MAX_RUNS; run++) {
         for (size_t i = 0; i < l.leaves.n; i++)
             l.leaves.at[i].last = l.leaves.at[i].item = NULL;
         if (!run_once(&l))
             return false;
-        if (!l.again)
+        if (!l.again) {
+            loop_keep_findings(&l);
             return make_loop(&l);
-        if (run == 0 && !suppose_limits(&l))
+        }
+        if (run == 0 && !begun && !suppose_limits(&l))
             return false;
     }
     return loop_give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));

@@ -1,5 +1,5 @@
 /* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that a trip hands to the next; loop_match.c: what a run
- * of the body made of them; loop.c: the runs, and the node. */
+ * of the body made of them; loop_again.c: what they were the last time; loop.c: the runs, and the node. */
 #ifndef PT2ONNX_EVAL_LOOP_H
 #define PT2ONNX_EVAL_LOOP_H
 
@@ -48,6 +48,8 @@ typedef struct OpenKey { Dict *dict; Value key, entry; } OpenKey;
 /* Something inside a carried thing's shape, which is more than it was from the next run on: None or a value, one of several strings. */
 typedef struct Wider { Cell *place; Value v; } Wider;
 
+typedef struct Findings Findings;
+
 typedef struct Loop {
     Eval *ev;
     const LoopPlan *plan;
@@ -64,6 +66,7 @@ typedef struct Loop {
     Map seen;                       /* storages and containers that this run's trip left in carried things */
     bool again;                     /* this run found something new */
     TripStart start;                /* what the condition says when a trip begins */
+    Findings *findings;             /* what its runs find, for the next time (loop_again.c) */
 } Loop;
 
 /* An error about the loop; false. */
@@ -86,6 +89,11 @@ Carried *loop_carried(Loop *l, const void *what);
 /* What a trip has left of it. */
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
+bool loop_may_carry(Value v);                           /* the same, without a word */
+/* Leaves for a thing that is carried, as it is before the loop. */
+MUST_USE bool loop_first_leaves(Loop *l, Carried *k);
+/* Is it one whole number, surely 0 or more before the loop? */
+bool loop_begins_natural(Loop *l, const Carried *k);
 /* A thing that the body was not known to change: carried from the next run on. */
 MUST_USE bool loop_found(Loop *l, const Change *c);
 /* The values before the loop of what the last run found: read once its writes are undone. */
@@ -101,5 +109,14 @@ MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *a
 MUST_USE bool loop_check(Loop *l, const Change *c);
 /* Once all are checked: does a list that is only appended to have a name that is looked at? */
 MUST_USE bool loop_look_again(Loop *l);
+
+/* ---- loop_again.c ---- */
+
+/* Before the first run: carry what was carried the last time. *begun: there was something. */
+MUST_USE bool loop_suppose_findings(Loop *l, bool *begun);
+/* The body runs from here on; what the body around it had found, which ev->findings becomes again behind it. */
+Findings *loop_enter_body(Loop *l);
+/* After the last run. */
+void loop_keep_findings(Loop *l);
 
 #endif

@@ -392,9 +392,11 @@ Value loop_after(const Carried *k)
     }
 }
 
+bool loop_may_carry(Value v) { return is_shallow(v, LEVELS); }
+
 bool loop_is_shallow(Loop *l, Value v)
 {
-    return is_shallow(v, LEVELS) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
+    return loop_may_carry(v) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 
 bool loop_found(Loop *l, const Change *c)
@@ -450,17 +452,23 @@ static void set_stand_ins(Loop *l, const Carried *k)
     }
 }
 
-/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
-static void suppose_counting(Loop *l, const Carried *k)
+bool loop_begins_natural(Loop *l, const Carried *k)
 {
     Ctx *cx = l->ev->cx;
     Leaf *leaf = k->n == 1 ? &l->leaves.at[k->first] : NULL;
+    return leaf && leaf->form == LEAF_INT && !k->unset && k->kind == CHANGE_CELL && val_dim_of(k->shape, cx, &leaf->first) &&
+           dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
+}
+
+/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
+static void suppose_counting(Loop *l, const Carried *k)
+{
     Dim d;
-    if (!leaf || leaf->form != LEAF_INT || k->unset || k->kind != CHANGE_CELL || !val_dim_of(k->shape, cx, &leaf->first) || !val_dim_of(k->after_first, cx, &d))
+    if (!loop_begins_natural(l, k) || !val_dim_of(k->after_first, l->ev->cx, &d))
         return;
-    bool from_0 = dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
-    leaf->counts = from_0 && dim_known(dim_sub(cx, d, leaf->first), &leaf->step) && leaf->step > 0;
-    leaf->natural = from_0 && !leaf->counts;
+    Leaf *leaf = &l->leaves.at[k->first];
+    leaf->counts = dim_known(dim_sub(l->ev->cx, d, leaf->first), &leaf->step) && leaf->step > 0;
+    leaf->natural = !leaf->counts;
 }
 
 /* Lists whose length changes: from now on one tensor. */
@@ -493,6 +501,15 @@ static void widen_shapes(Loop *l)
     l->keys.n = l->wider.n = 0;
 }
 
+bool loop_first_leaves(Loop *l, Carried *k)
+{
+    k->first = l->leaves.n;
+    const Storage *st = k->what;
+    bool ok = k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : loop_add_leaves(l, k->shape);
+    k->n = l->leaves.n - k->first;
+    return ok;
+}
+
 bool loop_first_values(Loop *l, size_t from)
 {
     for (size_t i = from; i < l->carried.n; i++) {
@@ -510,7 +527,6 @@ bool loop_first_values(Loop *l, size_t from)
     widen_shapes(l);
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
-        Storage *st = k->what;
         if (k->mark || (i < from && !k->reshaped))
             continue;
         if (k->unset && !k->reshaped) {
@@ -520,10 +536,8 @@ bool loop_first_values(Loop *l, size_t from)
         for (size_t n = 0; n < k->n; n++)
             l->leaves.at[k->first + n].dead = true;
         k->reshaped = false;
-        k->first = l->leaves.n;
-        if (!(k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : loop_add_leaves(l, k->shape)))
+        if (!loop_first_leaves(l, k))
             return false;
-        k->n = l->leaves.n - k->first;
         if (i >= from)
             suppose_counting(l, k);
     }

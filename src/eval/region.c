@@ -83,7 +83,7 @@ static bool run_while_loop(Eval *ev, const OpArg *args, size_t n, Value *out)
     if (n < 3)
         return fail(ev->cx, E_FORMAT, "while_loop takes two graphs and carried values");
     WhileLoop w = { args[0].v, args[1].v, n > 3 ? args[3].v : val_none(), obj_new(ev->cx, NULL, 1, NULL, NULL) };
-    LoopPlan plan = { .body = graph_body, .condition = graph_condition, .arg = &w };
+    LoopPlan plan = { .body = graph_body, .condition = graph_condition, .arg = &w, .state = w.state };
     obj_set(ev->cx, w.state, 0, as_tuple(ev->cx, args[2].v));
     for (;;) {
         if (!step(ev) || !graph_condition(ev, &w, &plan.start))

@@ -40,6 +40,14 @@ def nested(n):
     return forward(*lines, "return y")
 
 
+def nested_loops(depth):
+    """Loops in loops that ONNX runs, each of as many trips as the data say."""
+    lines = ["y = x"]
+    for i in range(depth):
+        lines += ["  " * i + line for line in ("for _%d in range(int(torch.select(torch.select(x, 0, %d), 0, 0))):" % (i, i), "  y = torch.add(y, %d, alpha=1)" % i)]
+    return forward(*lines, "return y")
+
+
 PROGRAMS = {
     "statements": lambda n: forward("y = x", *each(n, "y = torch.where(torch.gt(y, @), y, torch.neg(y))"), "return y"),
     "one_line": lambda n: forward("return torch.cat([%s], 0)" % ", ".join(each(n, "torch.add(x, @, alpha=1)"))),
@@ -127,6 +135,12 @@ def test_program(name, growth, tmp_path):
         model = write(str(tmp_path / "net.pt"), PROGRAMS[name](n))
         sizes.append(work(growth, model, tmp_path / "out.onnx", "x:float32[N,3]" if name in DYNAMIC else "x:float32[%d,3]" % n))
     assert sizes[1] <= MOST * sizes[0], sizes
+
+
+def test_nested_loops(growth, tmp_path):
+    """With the square of their depth, of which Python's text allows 20: what the body of each holds, every level around it looks at."""
+    works = [work(growth, write(str(tmp_path / "net.pt"), nested_loops(depth)), tmp_path / "out.onnx", "x:float32[20,3]") for depth in (0, 5, 20)]
+    assert works[2] - works[0] <= 16 * (works[1] - works[0]), works
 
 
 def test_chain_of_modules(growth, tmp_path):
