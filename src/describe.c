@@ -78,7 +78,7 @@ static void put_recorded(Listing *l, const char *schema)
 /* A row with the older forms that follow it. */
 static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *row)
 {
-    static const char *const how[] = { [ROW_LOWER] = "a C function", [ROW_ITSELF] = "a C function", [ROW_CALL] = "a C function", [ROW_VIEW] = "a view: a C function" };
+    static const char *const how[] = { [ROW_LOWER] = "a C function", [ROW_ITSELF] = "a C function", [ROW_CALL] = "a C function", [ROW_EACH] = "a C function", [ROW_VIEW] = "a view: a C function" };
     const OpRow *owner = row;
     size_t before = l->n;
     do {

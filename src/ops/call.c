@@ -157,6 +157,7 @@ static Value run_row(Op *op, CallForm form)
     case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
     case ROW_ITSELF: return run_itself(op);
     case ROW_CALL: return form == FORM_COPY ? copies(op, op->row->call(op)) : op->row->call(op);
+    case ROW_EACH: return op->row->call(op);
     case ROW_VIEW: return run_view(op, form);
     default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
     }
@@ -254,8 +255,8 @@ static Value store(Op *op, Tensor *dest, Value result)
 static Value store_in_self(Op *op, Value result)
 {
     Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
-    if (op->row && op->row->kind == ROW_VIEW)
-        return result;                                                  /* self is that view already */
+    if (op->row && (op->row->kind == ROW_VIEW || op->row->kind == ROW_EACH))
+        return result;                                                  /* self is that view already; its items are written */
     if (self.tag != V_TENSOR) {
         fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported", op->call->schema->name->s);
         return val_poison();
@@ -420,6 +421,7 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     call->schema = c->schema;
     op->call = call;
     op->row = c->row;
+    op->in_place = form == FORM_IN_PLACE;
     Value v = run(op, c, form);
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }

@@ -309,7 +309,11 @@ static Value of_sizes(Op *op)
     Value *args = new_array(op->cx, Value, op->call->schema->n_param + 1);
     for (int i = 0; args && i < op->call->schema->n_param; i++)
         args[i] = op->call->arg[i];
-    args[0] = val_tensor(op->cx, z_abs(op, z_arg(op, "self")));
+    Z z = z_arg(op, "self");
+    DType to = has_param(op, "dtype") ? arg_dtype(op, "dtype", DT_NONE) : DT_NONE;
+    if (to == DT_COMPLEX128 && ox_ok(z.re) && ox_ok(z.im))
+        z = (Z){ ox_cast(op->g, z.re, DT_DOUBLE), ox_cast(op->g, z.im, DT_DOUBLE) };
+    args[0] = val_tensor(op->cx, z_abs(op, z));
     return val_ok(args[0]) ? call_op(op, op->row->text, args, (size_t)op->row->datum) : val_poison();
 }
 

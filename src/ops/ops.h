@@ -20,7 +20,7 @@ typedef Value (*CallFn)(Op *op);        /* anything else: several tensors, lists
 /* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the call that made the view. */
 typedef Ox (*WriteFn)(Op *op, Ox base, Ox part);
 
-typedef enum { ROW_LOWER, ROW_ITSELF, ROW_CALL, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
+typedef enum { ROW_LOWER, ROW_ITSELF, ROW_CALL, ROW_EACH, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
 struct OpRow {
     RowKind kind;
     const char *schema;             /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
@@ -80,6 +80,7 @@ struct Op {
     struct OxVec *promoted_list;     /* of Tensor[] parameters, by index */
     DType common;                   /* after promotion; DT_NONE when the row has none */
     Ox base;                        /* a view that is read or written again: what its first argument is now; else NULL */
+    bool in_place;                  /* of an EACH row, which does its own writing: the call is of the form `add_` */
     Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
 };
 

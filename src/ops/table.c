@@ -8,6 +8,7 @@
 #define FAMILIES(ROWS, ROWS_AND_RULES) \
     ROWS_AND_RULES(pointwise) \
     ROWS_AND_RULES(special) \
+    ROWS(foreach) \
     ROWS(polynomial) \
     ROWS(gamma) \
     ROWS(bessel) \
