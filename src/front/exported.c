@@ -344,7 +344,16 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     return true;
 }
 
-/* What torch.export found it relies on and the ranges do not say, in Python: (L['x'].size()[0] % 4) == 0 */
+/* (L['x'].size()[0] % 4) == 0: sizes for which it is not so took another way through the source. Most guards are bounds, and that sizes are not 1. */
+static bool asks_for_a_number(Str guard)
+{
+    const char *rest = NULL;
+    for (const char *at = guard->s; (at = strstr(at, " == ")) != NULL; at++)
+        rest = at + strlen(" == ");
+    return rest && rest[strspn(rest, "0123456789")] == '\0';
+}
+
+/* What torch.export found it relies on and the ranges do not say, in Python. */
 static bool read_guards(Exported *x, Json *j)
 {
     Str guard;
@@ -356,7 +365,7 @@ static bool read_guards(Exported *x, Json *j)
         if (!json_str(j, &guard))
             return false;
         if (guard)
-            note(x->cx, NOTE_INFO, "the program was exported for inputs of which this is true: %s", guard->s);
+            note(x->cx, asks_for_a_number(guard) ? NOTE_ASSUMED : NOTE_INFO, "the program was exported for inputs of which this is true: %s", guard->s);
     }
     return !j->failed;
 }

@@ -154,3 +154,15 @@ def test_the_same_model(make, runs, options, major, exports, tmp_path):
     state = {n: b.clone().numpy() for n, b in model.named_buffers()} if "state" in options else {}
     wanted = [(flat([a for a in run if isinstance(a, (torch.Tensor, list))]), flat(model(*run))) for run in runs]
     oracle.run(tmp_path / "old.onnx", wanted, state)
+
+
+class EvenOrOdd(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.shape[0] % 2 == 0 else x - 1
+
+
+def test_a_guard_that_the_model_does_not_check_is_told(tmp_path):
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(EvenOrOdd(), (torch.rand(4, 3),), dynamic_shapes=({0: Dim.DYNAMIC},), strict=False), str(path))
+    said = oracle.converted(path, tmp_path / "model.onnx").stderr
+    assert "assumed: the program was exported for inputs of which this is true: (L['x'].size()[0] % 2) == 0" in said
