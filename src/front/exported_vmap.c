@@ -81,6 +81,29 @@ static bool remove_dim(ExScope *s, ExNode *n)
     return vec_push(x->cx, &s->fn->body, st) && vec_push(x->cx, &s->vmap->results, y);
 }
 
+/* What a vmap over no samples gives: nobody has computed what could be stacked, but the file says of what type it is. */
+static Expr *nothing_stacked(Exported *x, const Recorded *r)
+{
+    Expr *sizes = ex_expr(x, X_LIST), *dtype = ex_expr(x, X_VALUE);
+    sizes->items = new_array(x->cx, Expr *, (size_t)r->rank + 1);
+    for (int i = 0; sizes->items && i < r->rank; i++)
+        sizes->items[sizes->n++] = ex_int(x, r->dim[i].known);
+    dtype->value = (Value){ .tag = V_DTYPE, .dtype = r->dtype };
+    Expr *zeros = ex_op(x, "aten::zeros", sizes, dtype, NULL);
+    if (zeros->n_args == 2)
+        zeros->args[1].name = str_of(x->cx, "dtype");
+    return zeros;
+}
+
+static bool is_known_to_be_empty(const ExVmap *v, const Stacked *y)
+{
+    const Recorded *r = y->targets.type.n ? &y->targets.type.at[0] : NULL;
+    bool empty = v->count->kind == X_INT && v->count->i == 0 && r && !r->what;
+    for (int i = 0; empty && i < r->rank; i++)
+        empty = r->dim[i].known >= 0;
+    return empty;
+}
+
 static bool end(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
@@ -99,7 +122,8 @@ static bool end(ExScope *s, ExNode *n)
     vec_push(x->cx, &s->fn->body, loop);
     for (size_t k = 0; k < v->results.n; k++) {
         const Stacked *y = &v->results.at[k];
-        ex_place(x, ex_assign(s, ex_op(x, "aten::stack", ex_local(x, y->samples), y->dim, NULL), &y->targets, false), &y->node);
+        Expr *all = is_known_to_be_empty(v, y) ? nothing_stacked(x, &y->targets.type.at[0]) : ex_op(x, "aten::stack", ex_local(x, y->samples), y->dim, NULL);
+        ex_place(x, ex_assign(s, all, &y->targets, false), &y->node);
     }
     return !ctx_failed(x->cx);
 }

@@ -7,6 +7,7 @@ import onnx
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.hints_wrap import hints_wrapper
 from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
@@ -218,3 +219,21 @@ def test_tensor_subclass(tmp_path):
     torch.export.save(program.run_decompositions({}), str(tmp_path / "model.pt2"))
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [(x @ w.t()).numpy() for w in (model.w.a.detach(), model.w.b.detach())])])
+
+
+class Recurrence(nn.Module):
+    """Its halves of the halves end in a vmap over no samples."""
+    def forward(self, x):
+        def combine(a, b):
+            return a[0] * b[0], a[1] * b[0] + b[1]
+        return associative_scan(combine, (x.sigmoid(), x), 0, combine_mode="generic")
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8])
+def test_associative_scan(length, tmp_path):
+    x = torch.randn(length, 3)
+    program = export(Recurrence(), (x,), strict=False)
+    path, out = tmp_path / "model.pt2", tmp_path / "model.onnx"
+    torch.export.save(program, str(path))
+    oracle.converted(path, out)
+    oracle.run(out, [([x.numpy()], [y.numpy() for y in program.module()(x)])])
