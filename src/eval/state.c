@@ -26,7 +26,8 @@ static void walk_object(Walk *w, Obj *o, Str name)
     const ClassDef *c = o->cls;
     size_t used = w->s->used.n;
     for (int64_t i = 0; i < o->n; i++)
-        vec_push(w->ev->cx, &w->s->used, (Used){ 0 });
+        if (!vec_push(w->ev->cx, &w->s->used, (Used){ 0 }))
+            return;
     o->held = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";

@@ -286,10 +286,10 @@ static void a_vmap_is_a_loop(void **state)
 static void what_the_export_relies_on_is_told(void **state)
 {
     Ctx *cx = *state;
-    assert_non_null(load(cx, &(Parts){ .nodes = NODE("torch.ops.aten.relu.default", ARG("self", TENSOR("x")), TENSOR("y")), .guards = "\"(L['x'].size()[0] % 4) == 0\"" }));
+    assert_non_null(load(cx, &(Parts){ .nodes = NODE("torch.ops.aten.relu.default", ARG("self", TENSOR("x")), TENSOR("y")), .guards = "\"(L['x'].size()[0] % 4) == 0\", \"(L['x'].size()[0] // 4) != 1\", \"L['x'].size()[0] == L['x'].size()[1]\"" }));
     ctx_restart(cx);
-    assert_int_equal(cx->notes.n, 1);
-    assert_true(cx->notes.at[0].kind == NOTE_INFO);
+    assert_int_equal(cx->notes.n, 3);
+    assert_true(cx->notes.at[0].kind == NOTE_ASSUMED && cx->notes.at[1].kind == NOTE_INFO && cx->notes.at[2].kind == NOTE_INFO);
     assert_string_equal(cx->notes.at[0].text->s, "the program was exported for inputs of which this is true: (L['x'].size()[0] % 4) == 0");
 }
 
