@@ -25,7 +25,8 @@ def run(*command, **env):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check", "-w", str(folder), oracle.TOP)
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check", "-w", str(folder),
+        "-C", "build-dir=%s" % (folder / "build"), oracle.TOP)         # not the checkout's own: two workers may build
     found = sorted(folder.glob("*.whl"))
     assert len(found) == 1
     return found[0]
