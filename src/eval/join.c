@@ -127,6 +127,12 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     return *s;
 }
 
+Str join_stacked_lost(Join *j, int k, const Stacked *s)
+{
+    const After *after = join_state(j, k, s->memory->st);
+    return ox_ok(after ? after->ox : s->memory->st->now) ? NULL : s->memory->st->lost;
+}
+
 Str join_lost(Join *j, int k, Value v)
 {
     const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
@@ -134,8 +140,8 @@ Str join_lost(Join *j, int k, Value v)
     Str lost = v.tag != V_DICT ? NULL : after ? after->lost : v.dict->lost;
     const Tensor *mark = container_marked(v);
     const After *marked = mark ? join_state(j, k, mark->st) : NULL;
-    if (stacked && stacked_is_lost(stacked))
-        return stacked->memory->st->lost;
+    if (!lost && stacked)
+        lost = join_stacked_lost(j, k, stacked);
     return lost || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? lost : mark->st->lost;
 }
 

@@ -37,6 +37,8 @@ Side join_side(Join *j, int k, const List *l, const Dict *d);
 Ox join_tensor_after(Join *j, int k, Tensor *t);
 /* Why nobody can tell what a list, dict or object holds at the end of arm k: one that may be the same was written there. NULL: it is told. */
 Str join_lost(Join *j, int k, Value v);
+/* The same of a list whose length ONNX decides, where s is what it holds then. */
+Str join_stacked_lost(Join *j, int k, const Stacked *s);
 /* Slot i of o then; keys and values of d in turn. */
 Value join_slot_after(Join *j, int k, const Obj *o, int64_t i);
 /* Export a pair; BUILD gives the If's output. */

@@ -191,8 +191,8 @@ static Value item_after(Join *j, int k, Value v, int depth, Str *lost)
 static Side side_to_stack(Join *j, int k, Side side)
 {
     Value *at = side.stacked || side.missing ? NULL : new_array(j->ev->cx, Value, side.n + 1);
-    if (side.stacked && stacked_is_lost(side.stacked))
-        side.lost = side.stacked->memory->st->lost;
+    if (side.stacked)
+        side.lost = join_stacked_lost(j, k, side.stacked);
     for (int64_t i = 0; at && i < side.n; i++)
         at[i] = item_after(j, k, side.at[i], 0, &side.lost);
     if (at)
@@ -304,10 +304,11 @@ bool join_list(Join *j, List *l)
         stacked[k] = after[k] ? after[k]->stacked : l->stacked;
         n[k] = after[k] ? after[k]->n : l->n;
         moved = moved || (after[k] && after[k]->moved);
-        if (!stacked[k] || !stacked_is_lost(stacked[k]))
+        Str lost = stacked[k] ? join_stacked_lost(j, k, stacked[k]) : NULL;
+        if (!lost)
             continue;
         if (j->walk == BUILD)
-            list_become(cx, l, &(List){ .stacked = stacked[k] });
+            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, lost) });
         return true;                            /* an error once somebody reads it */
     }
     if (stacked[0] || stacked[1] || n[0] != n[1])

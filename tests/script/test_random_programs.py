@@ -244,6 +244,56 @@ def test_what_is_lost_in_an_arm_is_refused_only_where_it_is_read(tmp_path):
         assert "what this tensor holds cannot be told" in refused(module(), tmp_path, *SIZES)
 
 
+class GrownListInOneArm(torch.nn.Module):
+    """zs may be xs, whose second item the same arm has written."""
+    def forward(self, x: Tensor, y: Tensor):
+        b = y * 1
+        xs: List[Tensor] = [y, b]
+        for i in range(int(x.sum().item()) % 4):
+            xs = xs + [y]
+        if bool(x.sum() > 8):
+            zs = [y]
+        else:
+            b[0] = 2.0
+            zs = xs
+        return torch.stack(zs).sum(0), b
+
+
+class GrownListBehindReturn(torch.nn.Module):
+    """Only one arm has a list at all, and that one writes to an item of it."""
+    def forward(self, x: Tensor, y: Tensor):
+        b = y * 1
+        n = 1
+        xs: List[Tensor] = [y, b]
+        for i in range(n):
+            for j in range(int(x.sum().item()) % 4):
+                xs = xs + [y]
+                if bool((x[0] > 2).any()) and n == 3:
+                    return y, b
+            b[0] = 2.0
+        return torch.stack(xs).sum(0), b
+
+
+class GrownListInTheOtherArm(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        b = y * 1
+        xs: List[Tensor] = [y, b]
+        for i in range(int(x.sum().item()) % 4):
+            xs = xs + [y]
+        zs = [y]
+        if bool(x.sum() > 8):
+            b[0] = 2.0
+        else:
+            zs = xs
+        return torch.stack(zs).sum(0), b
+
+
+def test_a_grown_list_is_lost_in_the_arm_that_writes_an_item(tmp_path):
+    for module in (GrownListInOneArm, GrownListBehindReturn):
+        assert "under several names, and one of them was written since" in refused(module(), tmp_path, *SIZES)
+    same(GrownListInTheOtherArm(), tmp_path, runs(), *SIZES)
+
+
 class InnerListChanges(torch.nn.Module):
     """ls[0] is xs, also after the trips."""
     def forward(self, x: Tensor, y: Tensor):
