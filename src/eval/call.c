@@ -390,16 +390,36 @@ static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt
     return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n, s && (n > 1 || s->unpack));
 }
 
-/* A node of a custom domain, or what a user's rule says, only gives results: an operator that is there for what it writes would be lost. */
+static bool gives_nothing(const Stmt *s) { return s && s->kind == S_EXPR; }
+
+/* A node of a custom domain, or a rule that names nothing as written, only gives results: what the operator is there for would be lost. */
+static bool loses_all_writes(Eval *ev, const Expr *e, const Stmt *s)
+{
+    bool custom = !op_exists(ev->cx, e->op);
+    if ((!e->writes && !gives_nothing(s)) || !op_only_gives(ev->cx, e->op))
+        return false;
+    fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->s,
+         e->writes ? "writes to its arguments" : "gives nothing, so it writes to its arguments or acts outside of the model",
+         custom ? "a node cannot" : "the head of its rule does not say");
+    if (custom)
+        fail_hint(ev->cx, "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", e->op->s);
+    else
+        fail_hint(ev->cx, "write Tensor(a!) for the argument there, and what it becomes behind the results (docs/rules.md)");
+    return true;
+}
+
 static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
 {
-    bool gives_nothing = s && s->kind == S_EXPR;
-    if ((!e->writes && !gives_nothing) || !op_only_gives(ev->cx, e->op))
-        return false;
-    fail(ev->cx, E_UNSUPPORTED, "%s %s, which neither a node nor a rule can", e->op->s,
-         e->writes ? "writes to its arguments" : "gives nothing, so it writes to its arguments or acts outside of the model");
-    fail_hint(ev->cx, "let %s return what it writes, and the program use that", e->op->s);
-    return true;
+    if (loses_all_writes(ev, e, s))
+        return true;
+    for (const Str *w = e->writes; w && *w; w++) {
+        if (op_writes_to(ev->cx, e->op, *w))
+            continue;
+        fail(ev->cx, E_UNSUPPORTED, "%s writes to its argument %s, which its rule does not say", e->op->s, (*w)->s);
+        fail_hint(ev->cx, "write Tensor(a!) for the argument in the head, and what it becomes behind the results (docs/rules.md)");
+        return true;
+    }
+    return false;
 }
 
 /* `x is None` of what the running model decides, and x once that has been asked. */
@@ -462,6 +482,10 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return false;
     if (custom) {
         *out = call_unknown(ev, e, args, recorded);
+        return !ctx_failed(ev->cx);
+    }
+    if (!exists && (e->writes || gives_nothing(recorded))) {
+        *out = op_unknown_writer(ev->g, e->op, e->writes != NULL);
         return !ctx_failed(ev->cx);
     }
     size_t n_expect = expected_types(ev, recorded, expect);

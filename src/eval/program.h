@@ -43,7 +43,7 @@ struct Expr {
         struct { Expr *a, *b; Str name; int64_t lo, hi; };      /* ATTR, INDEX, TUPLE_SLICE, NEG, BINARY, NAME (name) */
         struct {                                                /* CALL, OP */
             Expr *callee; Str op, overload; Arg *args; uint32_t n_args;
-            bool writes;            /* OP: the file says that it writes to its arguments; not every file says so of every operator */
+            const Str *writes;      /* OP: the arguments that the file says it writes to, then NULL; not every file says so of every operator */
             const TypeExpr *type; void *cache;
         };
         struct { Expr **items; uint32_t n; };                   /* TUPLE, LIST, DICT (key, value, key, value..) */

@@ -4,6 +4,7 @@
  *   auto_functionalized_v2(op, arguments by name, _x_base_index=i, _all_bases=[..]) -> results, bases
  *                                                               op writes to its argument x: to a copy of base i, the new base.
  *     _x_alias=True; _x_slice_dim, _x_slice_start, _x_slice_end; or _x_size, _x_stride, _x_storage_offset: to that view of it
+ *     _x_length=n: x is a list, whose items are described as if they were arguments x_0, x_1, ..
  *
  * Both become the operator itself, which may then be unknown by its own name, or be taught by a rule. */
 #include "front/exported.h"
@@ -52,11 +53,10 @@ static bool write_effect(ExScope *s, ExNode *n)
 /* ---- writes ---- */
 
 /* `_x_base_index` is argument x. NULL: another name. */
-static Str written_argument(Ctx *cx, Str name)
+static Str written_argument(Ctx *cx, Str name, const char *suffix)
 {
-    static const char suffix[] = "_base_index";
-    bool is = name->s[0] == '_' && str_ends(name, suffix) && name->len > sizeof suffix;
-    return is ? str_n(cx, name->s + 1, name->len - sizeof suffix) : NULL;
+    size_t n = strlen(suffix);
+    return str_ends(name, suffix) && name->len > n + 1 ? str_n(cx, name->s + 1, name->len - n - 1) : NULL;
 }
 
 static Expr *named_arg(const ExNode *n, const char *name)
@@ -136,30 +136,74 @@ static bool copy_bases(ExScope *s, const Expr *bases, ExOperands *out)
     return true;
 }
 
+/* Argument, or item, x: a view of the copy of base `index`, which is None for what is not given. */
+static bool written_value(ExScope *s, const ExNode *n, const ExOperands *copies, Str x, const Expr *index, Expr **out)
+{
+    *out = ex_expr(s->x, X_NONE);
+    if (index->kind != X_INT)
+        return true;
+    if (index->i < 0 || (uint64_t)index->i >= copies->n)
+        return ex_bad(s->x, &n->inputs, "a base that is not there");
+    *out = written_view(s, n, x, copies->at[index->i]);
+    return true;
+}
+
+/* `_x_length=2, _x_0_base_index=.., _x_1_base_index=..`: the items of a list. */
+static bool written_items(ExScope *s, const ExNode *n, const ExOperands *copies, Str x, const Expr *length, Expr **out)
+{
+    Ctx *cx = s->x->cx;
+    *out = ex_expr(s->x, length->kind == X_INT ? X_LIST : X_NONE);
+    if (length->kind != X_INT)
+        return true;
+    if (length->i < 0 || (uint64_t)length->i > n->args.n)
+        return ex_bad(s->x, &n->inputs, "a list without its items");
+    (*out)->items = new_array(cx, Expr *, (size_t)length->i + 1);
+    for (int64_t i = 0; (*out)->items && i < length->i; i++) {
+        Str item = str_fmt(cx, "%s_%lld", x->s, (long long)i);
+        const Expr *index = view_part(cx, n, item, "base_index");
+        if (!index || !written_value(s, n, copies, item, index, &(*out)->items[(*out)->n++]))
+            return index ? false : ex_bad(s->x, &n->inputs, "a list without its items");
+    }
+    return !ctx_failed(cx);
+}
+
+/* Is `_x_3_base_index`, or what describes that view, about an item of a list x, of which `_x_length` tells? */
+static bool tells_item(Ctx *cx, const ExNode *n, Str name)
+{
+    for (size_t i = 2; i < name->len; i++)
+        if (name->s[i] == '_' && name->s[i + 1] >= '0' && name->s[i + 1] <= '9' && view_part(cx, n, str_n(cx, name->s + 1, i - 1), "length"))
+            return true;
+    return false;
+}
+
 /* The operator's arguments: those given, and those it writes to. */
 static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, Expr *op)
 {
-    op->args = new_array(s->x->cx, Arg, n->args.n);
-    for (size_t i = 1; op->args && i < n->args.n; i++) {
+    Ctx *cx = s->x->cx;
+    Str *written = new_array(cx, Str, n->args.n + 1);
+    size_t n_written = 0;
+    op->args = new_array(cx, Arg, n->args.n);
+    for (size_t i = 1; op->args && written && i < n->args.n; i++) {
         Arg a = n->args.at[i];
-        Str written = a.name ? written_argument(s->x->cx, a.name) : NULL;
-        if (a.name && (str_is(a.name, "_all_bases") || tells_view(s->x->cx, n, a.name)))
+        bool about = a.name && a.name->s[0] == '_';
+        if (about && (str_is(a.name, "_all_bases") || tells_item(cx, n, a.name) || tells_view(cx, n, a.name)))
             continue;
-        if (a.name && a.name->s[0] == '_' && !written) {
-            fail(s->x->cx, E_UNSUPPORTED, "what %s writes to is described in another way than torch does (%s)", n->args.at[0].value->s->s, a.name->s);
-            fail_hint(s->x->cx, "save the program as torch.export.export gives it, before run_decompositions");
+        Str one = about ? written_argument(cx, a.name, "_base_index") : NULL, list = about ? written_argument(cx, a.name, "_length") : NULL;
+        if (about && !one && !list) {
+            fail(cx, E_UNSUPPORTED, "what %s writes to is described in another way than torch does (%s)", n->args.at[0].value->s->s, a.name->s);
+            fail_hint(cx, "save the program as torch.export.export gives it, before run_decompositions");
             return false;
         }
-        if (written && a.value->kind == X_INT) {
-            if (a.value->i < 0 || (uint64_t)a.value->i >= copies->n)
-                return ex_bad(s->x, &n->inputs, "a base that is not there");
-            a.value = written_view(s, n, written, copies->at[a.value->i]);
-        }
-        if (written)
-            a.name = written;
+        if (!(one ? written_value(s, n, copies, one, a.value, &a.value) : !list || written_items(s, n, copies, list, a.value, &a.value)))
+            return false;
+        if (one || list)
+            a.name = one ? one : list;
+        if ((one || list) && a.value->kind != X_NONE)
+            written[n_written++] = a.name;
         op->args[op->n_args++] = a;
     }
-    return op->args != NULL;
+    op->writes = n_written ? written : NULL;
+    return op->args && written;
 }
 
 static bool write_functionalized(ExScope *s, ExNode *n)
@@ -175,7 +219,6 @@ static bool write_functionalized(ExScope *s, ExNode *n)
         fail_hint(s->x->cx, "save the program as torch.export.export gives it, before run_decompositions");
         return false;
     }
-    op->writes = bases->n > 0;
     size_t own = r.targets.slot.n - bases->n;
     if (!copy_bases(s, bases, &copies) || !written_args(s, n, &copies, op))
         return false;

@@ -98,14 +98,54 @@ static Ox nothing_fits(Op *op)
                        : op_refuse(op, "no alternative of its rule fits these arguments");
 }
 
-static Value run_rule(Op *op)
+/* What a rule says: the results but those that are arguments, then what each tensor becomes that is written to. */
+typedef struct RuleParts { size_t fresh, written; } RuleParts;
+
+static RuleParts rule_parts(const Op *op)
 {
     const Schema *s = op->call->schema;
+    RuleParts n = { 0 };
+    for (int i = 0; i < s->n_ret; i++)
+        n.fresh += schema_itself(s, i) < 0;
+    for (int i = 0; i < s->n_param; i++)
+        n.written += s->param[i].writes && op->call->arg[i].tag == V_TENSOR;
+    n.fresh += !n.fresh && !n.written;
+    return n;
+}
+
+static Value store(Op *op, Tensor *dest, Value result);
+
+static bool store_written(Op *op, const Ox *out)
+{
+    const Schema *s = op->call->schema;
+    for (int i = 0; i < s->n_param; i++)
+        if (s->param[i].writes && op->call->arg[i].tag == V_TENSOR && !val_ok(store(op, op->call->arg[i].t, tensor_or_poison(op, *out++))))
+            return false;
+    return true;
+}
+
+static Value results_and_arguments(Op *op, const Ox *out)
+{
+    const Schema *s = op->call->schema;
+    Value *at = new_array(op->cx, Value, (size_t)s->n_ret + 1);
+    for (int i = 0; at && i < s->n_ret; i++) {
+        int p = schema_itself(s, i);
+        at[i] = p >= 0 ? op->call->arg[p] : tensor_or_poison(op, *out++);
+    }
+    return !at ? val_poison() : s->n_ret == 0 ? val_none() : s->n_ret == 1 ? at[0] : val_tuple(op->cx, at, s->n_ret);
+}
+
+static Value run_rule(Op *op)
+{
     RuleEnv env = { .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op) };
-    size_t n = s->n_ret > 0 ? (size_t)s->n_ret : 1;
+    RuleParts parts = rule_parts(op);
+    size_t n = parts.fresh + parts.written;
     Ox *out = new_array(op->cx, Ox, n);
     switch (op->call->rule->function ? rule_function(op, &env, out, n) : rule_apply(op->call->rule, &env, out, n)) {
-    case RULE_DONE: return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
+    case RULE_DONE:
+        if (parts.written)
+            return store_written(op, out + parts.fresh) ? results_and_arguments(op, out) : val_poison();
+        return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
     case RULE_NO_MATCH: return tensor_or_poison(op, nothing_fits(op));
     default: return val_poison();
     }
@@ -379,11 +419,23 @@ static bool check_expect(Op *op, Str name, Value v)
 
 /* ---- the call ---- */
 
+static bool is_in_place(Str name) { return str_ends(name, "_") && !str_ends(name, "__"); }
+
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
-    bool in_place = str_ends(name, "_") && !str_ends(name, "__");          /* follows from the plain one */
+    bool in_place = is_in_place(name);          /* follows from the plain one */
     refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom", (int)(name->len - in_place), name->s);
+    return val_poison();
+}
+
+Value op_unknown_writer(Graph *g, Str name, bool writes)
+{
+    if (is_in_place(name))
+        return unknown(g, name);
+    refuse(g->cx, where_intern(g->cx), name, writes ? "pt2onnx does not know this operator, which writes to its arguments"
+                                                    : "pt2onnx does not know this operator, which gives nothing, so it writes to its arguments or acts outside of the model");
+    refuse_hint(g->cx, "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", name->s);
     return val_poison();
 }
 

@@ -26,6 +26,7 @@ typedef struct Entry {
 
 Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
 const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
+int schema_itself(const Schema *s, int i);      /* the parameter that result i of an operator that writes is; -1: none */
 
 const Schema *schema_parse_at(Ctx *cx, const char *line, Str place);    /* a user's: errors begin with the place, "my.rules:3" */
 /* Is this a promote column, and does it name parameters of the schema? E_USAGE at the place when not. */

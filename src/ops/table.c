@@ -242,11 +242,32 @@ bool op_exists(Ctx *cx, Str name)
     return table_resolve(cx, name, &form) != NULL;
 }
 
+static bool users_rule(const Entry *e) { return e->at.n > 0 && e->at.at[0].rule && e->at.at[0].rule->users; }
+
+static bool writes_any(const Schema *s)
+{
+    bool any = false;
+    for (int i = 0; s && i < s->n_param; i++)
+        any |= s->param[i].writes;
+    return any;
+}
+
 bool op_only_gives(Ctx *cx, Str name)
 {
     CallForm form;
     Entry *e = table_resolve(cx, name, &form);
-    return !e || (form == FORM_PLAIN && !e->callback && e->at.n > 0 && e->at.at[0].rule && e->at.at[0].rule->users);
+    return !e || (form == FORM_PLAIN && !e->callback && users_rule(e) && !writes_any(candidate_schema(cx, &e->at.at[0])));
+}
+
+bool op_writes_to(Ctx *cx, Str name, Str arg)
+{
+    CallForm form;
+    Entry *e = table_resolve(cx, name, &form);
+    if (!e || e->callback || !users_rule(e))
+        return e != NULL;
+    const Schema *s = candidate_schema(cx, &e->at.at[0]);
+    int i = s ? param_index(s, arg) : -1;
+    return form == FORM_IN_PLACE ? i == 0 || str_is(arg, "self") : i >= 0 && s->param[i].writes;
 }
 
 const char *op_refused(Ctx *cx, Str name)
@@ -271,17 +292,39 @@ static void override(Ctx *cx, Entry *e, Candidate c)
         e->at.at[0] = c;
 }
 
-/* A rule gives a result, and nothing it could say would be written anywhere: `mut_` follows from the rule for `mut`. */
-static bool refuse_writing(Ctx *cx, const Rule *r)
+/* `mut_` follows from the rule for `mut`, or its own head says what it writes to. */
+static bool refuse_in_place(Ctx *cx, const Rule *r)
 {
     Str name = line_name(cx, r->head->s);
-    bool in_place = str_ends(name, "_") && !str_ends(name, "__");
-    if (!in_place && !strchr(r->head->s, '!'))
+    if (!str_ends(name, "_") || str_ends(name, "__") || strchr(r->head->s, '!'))
         return true;
-    fail(cx, E_USAGE, "%s: %s writes to its argument, which a rule cannot say", rule_position(cx, r, r->start)->s, name->s);
-    if (in_place)
-        fail_hint(cx, "a rule for %.*s: its result is what %s writes", (int)(name->len - 1), name->s, name->s);
+    fail(cx, E_USAGE, "%s: %s writes to its argument, which this head does not say", rule_position(cx, r, r->start)->s, name->s);
+    fail_hint(cx, "a rule for %.*s: its result is what %s writes; or Tensor(a!) for the argument", (int)(name->len - 1), name->s, name->s);
     return false;
+}
+
+/* The parameter that result i is itself, Tensor(a!) for Tensor(a!); -1: it is none, or nobody can tell which. */
+int schema_itself(const Schema *s, int i)
+{
+    int found = -1, n = 0;
+    for (int p = 0; p < s->n_param && s->ret[i].writes; p++)
+        if (s->param[p].writes && s->param[p].alias == s->ret[i].alias)
+            found = p, n++;
+    return n == 1 ? found : -1;
+}
+
+/* What is written is a result more of the rule, but a list is as long as the call's. */
+static bool check_writes(Ctx *cx, const Rule *r, const Schema *s)
+{
+    const char *place = rule_position(cx, r, r->start)->s;
+    for (int i = 0; i < s->n_param; i++)
+        if (s->param[i].writes && (s->param[i].list || s->param[i].base != A_TENSOR))
+            return fail(cx, E_USAGE, "%s: %s writes to the tensors of a list, '%s': a rule can only say what a single tensor becomes", place, s->name->s, s->param[i].name->s);
+    for (int i = 0; i < s->n_ret; i++)
+        if (writes_any(s) && (s->ret[i].list || (s->ret[i].alias && schema_itself(s, i) < 0)))
+            return fail(cx, E_USAGE, "%s: %s writes, and gives %s, which a rule cannot say beside that", place, s->name->s,
+                        s->ret[i].list ? "a list" : "a part of an argument, or one of several");
+    return true;
 }
 
 /* What a user may have mistyped beside what the rule reader has seen. */
@@ -290,13 +333,13 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
     const char *kinds = r->kinds ? r->kinds->s : "";
     if (str_starts(r->head, "onnx::"))
         return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", rule_position(cx, r, r->start)->s, r->head->s);
-    if (!refuse_writing(cx, r))
+    if (!refuse_in_place(cx, r))
         return false;
     for (size_t n; (n = strcspn(kinds, " \t")) || *kinds; kinds += n + strspn(kinds + n, " \t"))
         if (n && !kinds_of(str_n(cx, kinds, n), false))
             return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed", rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
     c->schema = schema_parse_at(cx, c->line, rule_place(cx, r));
-    return c->schema && (!c->promote || column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
+    return c->schema && check_writes(cx, r, c->schema) && (!c->promote || column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
 }
 
 /* From the last to the first, so that the file's own order is kept in front. */

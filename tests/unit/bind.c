@@ -225,14 +225,21 @@ static void lists_reach_a_users_rule(void **state)
 static void a_users_rule_writes_nothing(void **state)
 {
     Ctx *cx = *state;
-    static const char rules[] = "my::op(Tensor x) -> Tensor\n    = Neg(x)\n";
+    static const char rules[] = "my::op(Tensor x) -> Tensor\n    = Neg(x)\nmy::writer(Tensor(a!) x, Tensor y) -> ()\n    = Neg(x)\n";
     Text text = { .name = str_of(cx, "user.rules"), .at = rules, .n = sizeof rules - 1 };
     assert_true(ops_add_rules(cx, &text));
     static const struct { const char *name; bool only_gives; } ops[] = {
         { "my::op", true }, { "my::op_", false }, { "my::unknown", true }, { "aten::heaviside", false }, { "aten::stack", false }, { "aten::stack_", false },
+        { "my::writer", false },
     };
     for (size_t i = 0; i < COUNT(ops); i++)
         assert_int_equal(op_only_gives(cx, str_of(cx, ops[i].name)), ops[i].only_gives);
+    static const struct { const char *name, *arg; bool writes; } args[] = {
+        { "my::op", "x", false }, { "my::op_", "x", true }, { "my::op_", "self", true }, { "my::op_", "y", false }, { "my::unknown", "x", false },
+        { "my::writer", "x", true }, { "my::writer", "y", false }, { "my::writer", "z", false }, { "aten::stack", "tensors", true },
+    };
+    for (size_t i = 0; i < COUNT(args); i++)
+        assert_int_equal(op_writes_to(cx, str_of(cx, args[i].name), str_of(cx, args[i].arg)), args[i].writes);
 }
 
 static DType quotient(Graph *g, const char *name)
