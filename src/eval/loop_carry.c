@@ -405,6 +405,8 @@ bool loop_found(Loop *l, const Change *c)
     const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
     if (now && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
         return true;
+    if (now && now->tag == V_UNINIT && !now->any && c->before.tag == V_UNINIT)
+        return true;                            /* what `return` in a loop will give, in a trip that does not return */
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
         return true;                            /* h += x: the memory is carried, the variable stays what it is */
     if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))

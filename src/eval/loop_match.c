@@ -268,6 +268,10 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return not_converted(l);
     if (v.tag == V_UNINIT && v.any)
         return loop_give_up(l, ((const Unset *)v.any)->why);
+    if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
+        *next += count_leaves(before);          /* nothing reads it behind this trip: it stays what it was */
+        return true;
+    }
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);

@@ -104,6 +104,37 @@ class ReturnFromInnerLoop(torch.nn.Module):
         return d["b"] if "b" in d else d["a"]
 
 
+class ReturnsInNoFirstTrip(torch.nn.Module):
+    """The first trip surely does not return: what a later one returns is found out then."""
+    def forward(self, x: Tensor, y: Tensor):
+        a = x[0] * 1
+        xs = [a]
+        for i in range(int(x.sum().item()) % 4):
+            a = a + 1
+            if bool(y.sum() > 2) and i == 2:
+                return a * 1, len(xs), a + y
+            xs.append(a)
+        return a * 2, len(xs), xs[-1] - y
+
+
+class ReturnsInTheFirstTripOnly(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        a = x[0] * 1
+        for i in range(int(x.sum().item()) % 4):
+            for j in range(int(y.sum().item()) % 3):
+                a = a + 1
+                if i == 0 and j == 1:
+                    return a * 3, j
+            a = a - y
+        return a * 2, 7
+
+
+@pytest.mark.parametrize("module", [ReturnsInNoFirstTrip, ReturnsInTheFirstTripOnly])
+def test_a_loop_that_returns_only_in_some_trip(module, tmp_path):
+    more = [(x + k, y + k % 2) for x, y in runs() for k in range(4)]
+    same(module(), tmp_path, runs() + more, *SIZES)
+
+
 @pytest.mark.parametrize("module", [StateByAnotherName, ReturnFromInnerLoop])
 def test_memory_of_arms_that_have_ended_is_not_carried(module, tmp_path):
     same(module(), tmp_path, runs(), *SIZES)
