@@ -24,6 +24,7 @@ typedef struct Heap {
     VEC(ItemChange) items;
     VEC(Branch) branches;
     uint64_t clock;
+    uint64_t shared_writes;
 } Heap;
 
 static Heap *heap_of(Ctx *cx)
@@ -36,6 +37,9 @@ static Heap *heap_of(Ctx *cx)
 }
 
 static uint64_t tick(Ctx *cx) { return ++heap_of(cx)->clock; }
+
+uint64_t heap_shared_writes(Ctx *cx) { return heap_of(cx)->shared_writes; }
+void heap_note_shared_write(Ctx *cx) { heap_of(cx)->shared_writes++; }
 
 /* ---- the trail ---- */
 

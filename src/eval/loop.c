@@ -39,6 +39,19 @@ static bool keep_going(Loop *l)
     return ox_ok(l->keep_going) && trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
 }
 
+/* Has this run written to a tensor that is older than it, that it was given, or that another name may reach? */
+static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t shared_before)
+{
+    bool written = heap_shared_writes(l->ev->cx) > shared_before;
+    for (size_t i = 0; !written && i < n; i++)
+        written = changes[i].kind == CHANGE_STORAGE && changes[i].before_ox;
+    for (size_t i = 0; !written && i < l->leaves.n; i++) {
+        const Leaf *leaf = &l->leaves.at[i];
+        written = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->fed && leaf->fed->st->now != leaf->input;
+    }
+    return written;
+}
+
 static bool run_once(Loop *l)
 {
     Eval *ev = l->ev;
@@ -66,9 +79,11 @@ static bool run_once(Loop *l)
         loop_set(l, &l->carried.at[i], false);
     l->run_opened = heap_now(cx);
     l->seen = (Map){ 0 };
+    uint64_t shared_writes = heap_shared_writes(cx);
     Findings *around = loop_enter_body(l);
     bool ok = begins && l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
+    l->writes = ok && has_written(l, changes, n, shared_writes);
     for (size_t i = 0; ok && i < n; i++)
         ok = loop_check(l, &changes[i]);
     ok = ok && loop_look_again(l);

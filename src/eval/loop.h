@@ -65,6 +65,7 @@ typedef struct Loop {
     Map fed;                        /* containers that this run's trip was given -> what of the Carried */
     Map seen;                       /* storages and containers that this run's trip left in carried things */
     bool again;                     /* this run found something new */
+    bool writes;                    /* it wrote to a tensor in place that is not its own alone */
     TripStart start;                /* what the condition says when a trip begins */
     Findings *findings;             /* what its runs find, for the next time (loop_again.c) */
 } Loop;
@@ -90,6 +91,8 @@ Carried *loop_carried(Loop *l, const void *what);
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
 bool loop_may_carry(Value v);                           /* the same, without a word */
+/* What was found inside of shapes becomes part of them. */
+MUST_USE bool loop_reshape(Loop *l);
 /* Leaves for a thing that is carried, as it is before the loop. */
 MUST_USE bool loop_first_leaves(Loop *l, Carried *k);
 /* Is it one whole number, surely 0 or more before the loop? */

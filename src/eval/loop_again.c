@@ -25,6 +25,7 @@ typedef struct Found {
     uint64_t born;
     ValTag tag;                     /* CELL: of the value before the loop */
     bool mark;
+    Value shape;                    /* its containers: which lists have become one tensor, which keys may be there, what may be None */
     LeafFound *leaf;
     size_t n;
 } Found;
@@ -161,7 +162,7 @@ static LeafFound leaf_found(const Leaf *leaf)
 static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
 {
     Ctx *cx = l->ev->cx;
-    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .tag = k->original.tag, .mark = k->mark, .n = k->n };
+    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .tag = k->original.tag, .mark = k->mark, .shape = k->shape, .n = k->n };
     f.what = k->born <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
     if (!f.leaf || (!f.way && !f.what))
@@ -183,6 +184,56 @@ void loop_keep_findings(Loop *l)
 }
 
 /* ---- supposing it ---- */
+
+/* An item's type as it was found, here: sizes that only that run of the body around knew are others now. False: they were all the same size. */
+static bool item_here(Loop *l, ItemType *item)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    Dim dim[MAX_RANK];
+    if (item->parts) {
+        item->parts = items_copy(cx, item->parts);
+        for (size_t i = 0; ok && i < item->parts->n; i++)
+            ok = item_here(l, &item->parts->at[i]);
+        return ok;
+    }
+    for (int i = 0; ok && item->type && i < item->type->rank; i++) {
+        bool known = dim_is_outside(l->ev, item->type->dim[i]);
+        dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
+        ok = known || item->ragged;
+    }
+    if (ok && item->type && item->type->rank > 0)
+        item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
+    return ok && item->type;
+}
+
+/* A list that was one tensor: so it is from the first run on, if it is empty or holds nothing else. */
+static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
+{
+    Ctx *cx = l->ev->cx;
+    ItemType item = was->item, own;
+    int64_t n;
+    Value *at = list_values(cx, now, &n);
+    if (now->stacked || !at || !item.elem || !item_here(l, &item))
+        return now->stacked;
+    if (n > 0 && (item.parts || item.of || !list_item_type(cx, at, n, &own) || own.parts || own.of || strcmp(own.elem, item.elem) ||
+                  own.type->dtype != item.type->dtype || own.type->rank != item.type->rank))
+        return false;
+    return vec_push(cx, &l->growing, (Growing){ now, item });
+}
+
+/* The shape as it was found, for the value that stands there now. */
+static bool suppose_shape(Loop *l, Value now, Value was)
+{
+    bool same = now.tag == was.tag;
+    if (same && was.tag == V_LIST && was.list->stacked)
+        return suppose_stacked(l, now.list, was.list->stacked);
+    if (same && (was.tag == V_TUPLE || was.tag == V_LIST || was.tag == V_DICT || is_plain_object(was)))
+        same = n_items(now) == n_items(was);
+    for (int64_t i = 0; same && i < n_items(was); i++)
+        same = suppose_shape(l, item_of(now, i), item_of(was, i));
+    return same;
+}
 
 /* Its leaves as they were, or not at all. */
 static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
@@ -232,9 +283,11 @@ static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
         k.after = loop_after(&k);
     if (k.kind != CHANGE_STORAGE)
         k.shape = containers_copy(cx, loop_after(&k));
-    if (!k.mark && !loop_first_leaves(l, &k))
-        return false;
-    *same = k.original.tag == f->tag && suppose_leaves(l, &k, f);
+    *same = k.original.tag == f->tag && suppose_shape(l, k.shape, f->shape);
+    l->growing.n = *same ? l->growing.n : 0;
+    if (!*same || !loop_reshape(l) || (!k.mark && !loop_first_leaves(l, &k)))
+        return !*same && !ctx_failed(cx);
+    *same = suppose_leaves(l, &k, f);
     if (*same)
         return vec_push(cx, &l->carried, k);
     l->leaves.n = k.first;

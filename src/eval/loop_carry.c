@@ -503,6 +503,14 @@ static void widen_shapes(Loop *l)
     l->keys.n = l->wider.n = 0;
 }
 
+bool loop_reshape(Loop *l)
+{
+    if (!stack_growing(l))
+        return false;
+    widen_shapes(l);
+    return true;
+}
+
 bool loop_first_leaves(Loop *l, Carried *k)
 {
     k->first = l->leaves.n;
@@ -524,9 +532,8 @@ bool loop_first_values(Loop *l, size_t from)
         for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
             cell_init(&k->shape.dict->at[n].val, containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
     }
-    if (!stack_growing(l))
+    if (!loop_reshape(l))
         return false;
-    widen_shapes(l);
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
         if (k->mark || (i < from && !k->reshaped))

@@ -86,12 +86,29 @@ static void widen_items(Loop *l, Leaf *leaf, Type item)
         }
 }
 
+static bool holds_container(Value like)
+{
+    bool any = like.tag == V_LIST || like.tag == V_DICT || like.tag == V_OBJ;
+    for (int64_t i = 0; !any && like.tag == V_TUPLE && i < like.tuple->n; i++)
+        any = holds_container(like.tuple->at[i]);
+    return any;
+}
+
+/* May the next trip write to what this one has left in the list, under another name? Lists, dicts and objects count as written. */
+static bool may_be_written(const Loop *l, ItemType item)
+{
+    bool any = item.of || (item.parts ? holds_container(item.parts->like) : l->writes && !strcmp(item.elem, "Tensor"));
+    for (size_t i = 0; !any && item.parts && i < item.parts->n; i++)
+        any = may_be_written(l, item.parts->at[i]);
+    return any;
+}
+
 /* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
  * was written in this trip would have to change there too. */
-static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
+static bool match_column(Loop *l, Leaf *leaf, Stacked *s, bool written)
 {
     Eval *ev = l->ev;
-    l->again = l->again || !leaf->after;                        /* the next trip finds these items in the list */
+    l->again = l->again || (written && !leaf->after);           /* the next trip finds these items in the list */
     leaf->after = s;
     if (!s->item.ragged && s->from == leaf->in && !leaf->in->looked) {
         leaf->item = stacked_item_ox(ev, s->last, s->item);
@@ -157,8 +174,9 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
         return false;
     if (s->column)
         leaf->list_after = s;
+    bool written = may_be_written(l, s->item);
     for (size_t i = 0; i < stacked_n_columns(s); i++)
-        if (!match_column(l, &leaf[i], stacked_column(s, i)))
+        if (!match_column(l, &leaf[i], stacked_column(s, i), written))
             return false;
     return true;
 }

@@ -95,6 +95,8 @@ void storage_lose_peers(Ctx *cx, Storage *st)
     Losing l = { .cx = cx };
     if (!st->peers)
         return;
+    if (st->now)                                        /* not the mark of a list, dict or object */
+        heap_note_shared_write(cx);
     map_put(cx, &l.seen, st, NULL);
     vec_push(cx, &l.found, st);
     lose_through(&l, PEER_PART);

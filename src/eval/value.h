@@ -130,6 +130,9 @@ void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 void storage_may_be(Ctx *cx, Storage *st, Map *out);
 /* st was written: what its peers hold, and theirs, nobody knows any more. */
 void storage_lose_peers(Ctx *cx, Storage *st);
+/* How often that was a tensor's memory that has peers. */
+uint64_t heap_shared_writes(Ctx *cx);
+void heap_note_shared_write(Ctx *cx);
 Tensor *tensor_alias(Ctx *cx, Tensor *t);                       /* detach: same storage, same view, another identity */
 
 /* Are they of one kind, and quantised alike? Of 4 bits only the same tensor's are: its bytes lie beside its numbers. */
