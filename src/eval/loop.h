@@ -80,7 +80,7 @@ size_t count_leaves(Value v);
 static inline bool leaf_is_ragged(const Leaf *leaf) { return leaf->form == LEAF_LIST && leaf->before->item.ragged; }
 /* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
 MUST_USE bool loop_add_leaves(Loop *l, Value v);
-/* Zeros in the place of v, outside of the loop. False: nothing that a loop carries. */
+/* Zeros in the place of v, outside of the loop; before its first run v may be of another time. False: nothing that a loop carries. */
 MUST_USE bool loop_stand_in(Loop *l, Value v, Value *out);
 Dim leaf_counted(const Loop *l, const Leaf *leaf);
 void leaf_make_input(Loop *l, Leaf *leaf);

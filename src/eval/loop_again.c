@@ -6,7 +6,8 @@
  * it is found as ever.
  *
  * A thing is remembered as itself when it is older than the outermost loop, else by the way to it from the frame's locals: runs of the
- * loops around make such things anew. Where one is not as it was (a list that has not become one tensor yet), no more is supposed. */
+ * loops around make such things anew. What its shape had become is done to it before the first run: a list is one tensor, a None may be a
+ * value. Where that cannot be (items whose sizes only the last run of the loop around knew), no more is supposed. */
 #include "eval/loop.h"
 
 enum { MOST_VALUES = 2000 };        /* that are gone through for the ways to things */
@@ -23,7 +24,6 @@ typedef struct Found {
     const Way *way;                 /* NULL: there is none */
     void *what;                     /* NULL: younger than the outermost loop */
     uint64_t born;
-    ValTag tag;                     /* CELL: of the value before the loop */
     bool mark;
     Value shape;                    /* its containers: which lists have become one tensor, which keys may be there, what may be None */
     LeafFound *leaf;
@@ -41,15 +41,22 @@ struct Findings {
 
 /* ---- ways ---- */
 
-static Value item_of(Value v, int64_t i)
+/* NULL: there is no such item. */
+static Value *place_of(Value v, int64_t i)
 {
     switch (v.tag) {
-    case V_TUPLE: return i < v.tuple->n ? v.tuple->at[i] : val_none();
-    case V_LIST:  return i < v.list->n ? v.list->at[i].v : val_none();
-    case V_DICT:  return i < v.dict->n ? v.dict->at[i].val.v : val_none();
-    case V_OBJ:   return is_plain_object(v) && i < v.obj->n ? v.obj->slot[i].v : val_none();
-    default:      return v.tag == V_MAYBE ? v.maybe->value : val_none();
+    case V_TUPLE: return i < v.tuple->n ? &v.tuple->at[i] : NULL;
+    case V_LIST:  return i < v.list->n ? &v.list->at[i].v : NULL;
+    case V_DICT:  return i < v.dict->n ? &v.dict->at[i].val.v : NULL;
+    case V_OBJ:   return is_plain_object(v) && i < v.obj->n ? &v.obj->slot[i].v : NULL;
+    default:      return v.tag == V_MAYBE ? (Value *)&v.maybe->value : NULL;
     }
+}
+
+static Value item_of(Value v, int64_t i)
+{
+    const Value *at = place_of(v, i);
+    return at ? *at : val_none();
 }
 
 static int64_t n_items(Value v)
@@ -162,7 +169,7 @@ static LeafFound leaf_found(const Leaf *leaf)
 static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
 {
     Ctx *cx = l->ev->cx;
-    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .tag = k->original.tag, .mark = k->mark, .shape = k->shape, .n = k->n };
+    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .mark = k->mark, .shape = k->shape, .n = k->n };
     f.what = k->born <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
     if (!f.leaf || (!f.way && !f.what))
@@ -222,16 +229,63 @@ static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
     return vec_push(cx, &l->growing, (Growing){ now, item });
 }
 
-/* The shape as it was found, for the value that stands there now. */
-static bool suppose_shape(Loop *l, Value now, Value was)
+static bool suppose_shape(Loop *l, Value *place, Value was);
+
+static bool suppose_optional(Loop *l, Value *place, const Maybe *was)
 {
-    bool same = now.tag == was.tag;
-    if (same && was.tag == V_LIST && was.list->stacked)
+    Value value = *place;
+    if (!val_ok(value) || (value.tag == V_NONE && !loop_stand_in(l, was->value, &value)))
+        return false;
+    *place = val_maybe(l->ev->cx, val_bool(place->tag != V_NONE), value);
+    return true;
+}
+
+static bool suppose_option(Loop *l, Value *place, Value was)
+{
+    Values all;
+    if (!val_is_option(*place) || !options_join(l->ev->cx, was, *place, &all) || (int64_t)all.n != was.choice->n)
+        return false;
+    *place = val_choice(l->ev->cx, all.at, (int64_t)all.n, option_index(l->ev->g, *place, &all));
+    return true;
+}
+
+/* Keys that may be there. */
+static bool suppose_keys(Loop *l, Dict *now, const Dict *was)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < was->n; i++) {
+        Value entry = was->at[i].val.v, value;
+        const Cell *there = dict_find(cx, now, was->at[i].key);
+        if (!val_is_maybe_key(entry) || (there && val_is_maybe_key(there->v)))
+            continue;
+        value = there ? there->v : entry.maybe->value;
+        ok = there || loop_stand_in(l, value, &value);
+        if (ok)
+            dict_set(cx, now, was->at[i].key, val_maybe_key(cx, val_bool(there != NULL), value));
+    }
+    now->unordered = now->unordered || was->unordered;
+    return ok && now->n == was->n;
+}
+
+/* The shape as it was found, for the value that stands there now, in containers of the loop's own. */
+static bool suppose_shape(Loop *l, Value *place, Value was)
+{
+    bool same = true;
+    if (was.tag == V_MAYBE && place->tag != V_MAYBE)
+        same = suppose_optional(l, place, was.maybe);
+    if (was.tag == V_CHOICE)
+        return suppose_option(l, place, was);
+    Value now = *place;
+    if (!same || now.tag != was.tag)
+        return false;
+    if (was.tag == V_LIST && was.list->stacked)
         return suppose_stacked(l, now.list, was.list->stacked);
-    if (same && (was.tag == V_TUPLE || was.tag == V_LIST || was.tag == V_DICT || is_plain_object(was)))
-        same = n_items(now) == n_items(was);
+    if (was.tag == V_DICT)
+        same = suppose_keys(l, now.dict, was.dict);
+    same = same && n_items(now) == n_items(was);
     for (int64_t i = 0; same && i < n_items(was); i++)
-        same = suppose_shape(l, item_of(now, i), item_of(was, i));
+        same = suppose_shape(l, place_of(now, i), item_of(was, i));
     return same;
 }
 
@@ -283,7 +337,7 @@ static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
         k.after = loop_after(&k);
     if (k.kind != CHANGE_STORAGE)
         k.shape = containers_copy(cx, loop_after(&k));
-    *same = k.original.tag == f->tag && suppose_shape(l, k.shape, f->shape);
+    *same = suppose_shape(l, &k.shape, f->shape);
     l->growing.n = *same ? l->growing.n : 0;
     if (!*same || !loop_reshape(l) || (!k.mark && !loop_first_leaves(l, &k)))
         return !*same && !ctx_failed(cx);

@@ -208,10 +208,11 @@ static bool stand_in_container(Loop *l, Value v, Value *out);
 bool loop_stand_in(Loop *l, Value v, Value *out)
 {
     Ctx *cx = l->ev->cx;
+    Graph *outside = l->g ? l->g->up : l->ev->g;
     *out = v;
     if (v.tag == V_TENSOR) {
-        *out = val_tensor(cx, stand_in(l->g->up, tensor_read(l->g, v.t)));
-        return out->tag == V_TENSOR && tensor_set_kind(l->g->up, out->t, v.t);
+        *out = val_tensor(cx, stand_in(outside, l->g ? tensor_read(l->g, v.t) : v.t->read));
+        return out->tag == V_TENSOR && tensor_set_kind(outside, out->t, v.t);
     }
     if (val_is_plain_number(v)) {
         *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);

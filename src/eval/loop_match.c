@@ -181,12 +181,13 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     return true;
 }
 
-/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind. */
+/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind, if a trip
+ * writes at all. */
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
     bool known = map_find(&l->seen, t->st) || (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
     map_put(l->ev->cx, &l->seen, t->st, NULL);
-    if (known && !leaf->alias)
+    if (known && !leaf->alias && l->writes)
         l->again = true;
     leaf->alias = t;
 }

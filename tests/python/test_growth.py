@@ -48,6 +48,34 @@ def nested_loops(depth):
     return forward(*lines, "return y")
 
 
+# What the loops of a nest find out anew each time they are met, unless it is remembered: lines before a level's loop, in it, and behind the loops inside.
+LEVELS = {
+    "lists": (["l@ = annotate(List[Tensor], [])"], ["_a@ = torch.append(l@, torch.add(x, @, alpha=1))"], ["y = torch.add(y, torch.len(l@), alpha=1)"]),
+    "one_list": ([], ["_a@ = torch.append(l, torch.add(x, @, alpha=1))"], ["  _b@ = torch.append(l, torch.neg(y))"]),
+    "lists_of_steps": (["l@ = annotate(List[Tensor], [])", "h@ = y"], ["h@ = torch.tanh(h@)", "_a@ = torch.append(l@, h@)"], ["y = torch.add(y, torch.len(l@), alpha=1)"]),
+    "lists_of_tuples": (["l@ = annotate(List[Tuple[Tensor, int]], [])"], ["_a@ = torch.append(l@, (torch.add(x, @, alpha=1), _@))"],
+                        ["y = torch.add(y, torch.len(l@), alpha=1)"]),
+    "items_read": (["l@ = [y]"], ["_a@ = torch.append(l@, torch.neg(l@[-1]))"], ["y = torch.add(y, torch.sum(torch.stack(l@, 0)), alpha=1)"]),
+    "sizes": (["l@ = annotate(List[Tensor], [])", "h@ = y"], ["h@ = torch.cat([h@, x], 0)", "_a@ = torch.append(l@, h@)"], ["y = torch.add(x, torch.len(l@), alpha=1)"]),
+    "keys": (["d@ = annotate(Dict[str, Tensor], {})"], ["torch._set_item(d@, \"a\", torch.add(x, @, alpha=1))"], ["y = torch.add(y, torch.len(d@), alpha=1)"]),
+    "optionals": (["o@ = annotate(Optional[Tensor], None)"], ["o@ = torch.add(x, @, alpha=1)"],
+                  ["if torch.__isnot__(o@, None):", "  y@ = torch.add(y, unchecked_cast(Tensor, o@), alpha=1)", "else:", "  y@ = y", "y = y@"]),
+    "strings": (["s@ = \"p\""], ["s@ = \"q\""], ["if torch.eq(s@, \"q\"):", "  y@ = torch.neg(y)", "else:", "  y@ = y", "y = y@"]),
+    "names": (["h@ = torch.clone(y)", "g@ = torch.clone(y)"], ["h@, g@ = g@, h@"], ["y = torch.add(y, h@, alpha=1)"]),
+    "writes": (["h@ = torch.clone(y)"], ["_w@ = torch.add_(h@, 1)"], ["y = torch.add(y, h@, alpha=1)"]),
+}
+
+
+def nested_levels(depth, before, inside, behind):
+    lines = ["y = x", "l = annotate(List[Tensor], [])"]
+    for i in range(depth):
+        trips = "for _%d in range(int(torch.select(torch.select(x, 0, %d), 0, 0))):" % (i, i)
+        lines += ["  " * i + line.replace("@", str(i)) for line in [*before, trips, *("  " + line for line in inside)]]
+    for i in reversed(range(depth)):
+        lines += ["  " * i + line.replace("@", str(i)) for line in behind]
+    return forward(*lines, "return torch.add(y, torch.len(l), alpha=1)")
+
+
 PROGRAMS = {
     "statements": lambda n: forward("y = x", *each(n, "y = torch.where(torch.gt(y, @), y, torch.neg(y))"), "return y"),
     "one_line": lambda n: forward("return torch.cat([%s], 0)" % ", ".join(each(n, "torch.add(x, @, alpha=1)"))),
@@ -141,6 +169,13 @@ def test_nested_loops(growth, tmp_path):
     """With the square of their depth, of which Python's text allows 20: what the body of each holds, every level around it looks at."""
     works = [work(growth, write(str(tmp_path / "net.pt"), nested_loops(depth)), tmp_path / "out.onnx", "x:float32[20,3]") for depth in (0, 5, 20)]
     assert works[2] - works[0] <= 16 * (works[1] - works[0]), works
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_nested_levels(name, growth, tmp_path):
+    """The same where each level changes the kind of something: a list becomes one tensor, None a value."""
+    works = [work(growth, write(str(tmp_path / "net.pt"), nested_levels(depth, *LEVELS[name])), tmp_path / "out.onnx", "x:float32[20,3]") for depth in (0, 4, 16)]
+    assert works[2] - works[0] <= 20 * (works[1] - works[0]), works
 
 
 def test_chain_of_modules(growth, tmp_path):
