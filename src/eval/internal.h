@@ -67,8 +67,6 @@ BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, siz
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
 /* A value that is about to be looked at: false when it is one that was never set, with the reason. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
-/* A value that may be passed around, and is an error with this reason, at this place, once it is looked at. */
-Value val_never(Ctx *cx, Str why);
 /* A text about what only the running model knows, in which that stands by name: it may be printed, raised, and put into other texts. */
 Value val_staged_text(Ctx *cx, Str text);
 /* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum members. */

@@ -163,6 +163,8 @@ Value val_tuple(Ctx *cx, const Value *at, int64_t n);
 Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem);
 Value val_complex(Ctx *cx, double re, double im);
 Value val_maybe(Ctx *cx, Value present, Value value);
+/* A value that may be passed around, and is an error with this reason, at this place, once it is looked at. */
+Value val_never(Ctx *cx, Str why);
 Value val_maybe_key(Ctx *cx, Value present, Value value);       /* open_dict.c */
 bool val_is_maybe_key(Value v);
 bool dict_is_open(const Dict *d);                               /* only the running model knows its keys, or their order */

@@ -99,7 +99,8 @@ static Value lower_embedding_bag(Op *op)
         return val_poison();
     }
     Ox rows = ox_with(op, "Gather", INPUTS(weight, b.indices), INT("axis", 0));
-    Value unread = { .tag = V_UNINIT }, out[] = { val_tensor(op->cx, bag_vectors(op, &b, rows, mode)), unread, unread, unread };
+    Value unread = val_never(op->cx, str_of(op->cx, "the bags that embedding_bag counted are there for a backward pass only"));
+    Value out[] = { val_tensor(op->cx, bag_vectors(op, &b, rows, mode)), unread, unread, unread };
     return val_ok(out[0]) ? val_tuple(op->cx, out, COUNT(out)) : out[0];
 }
 

@@ -362,21 +362,42 @@ static Ox lower_pinv(Op *op)
     return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(a)) : POISON;
 }
 
-/* A result that cannot be told: reading it is refused. */
-static Value unread(void) { return (Value){ .tag = V_UNINIT }; }
+/* x in runs in which this holds, else f[0]: what has more axes than one has another rank then. */
+static Value or_empty(Op *op, Ox x, Ox holds)
+{
+    int rank = ox_rank(x);
+    if (rank > 1 && (op->g->up || !rank_may_vary(op->cx)))
+        return val_never(op->cx, str_of(op->cx, "the residuals of a batch have another rank in some runs of the model (torch: none unless there are more equations than unknowns), "
+                                                "and something asks for it: return them as they are, or compute them from the solution"));
+    Ox flat = flatten_to_1d(op, x), nothing = ints(op, 0), sizes = ox_shape(op->g, x), count = ox_shape(op->g, flat);
+    Ox kept = ox(op, "Slice", flat, nothing, ox(op, "Where", holds, count, nothing), nothing);
+    if (rank <= 1)
+        return ox_ok(kept) ? val_tensor(op->cx, kept) : val_poison();
+    Ox last = ints(op, rank - 1), end = ints(op, rank), start = ox(op, "Where", holds, nothing, last), zeroed = ox(op, "Where", holds, sizes, nothing);
+    Ox y = ox_with(op, "Reshape", INPUTS(kept, ox(op, "Slice", zeroed, start, end, nothing)), INT("allowzero", 1));
+    rank_varies(op->cx, y, op->n_expect > 1 && op->expect[1] ? op->expect[1] : x->type);
+    return ox_ok(y) ? val_tensor(op->cx, y) : val_poison();
+}
 
-/* Of more equations than unknowns; only where the matrix has full rank, which gels takes for granted and the others find out. */
-static Value residuals(Op *op, Ox a, Ox x, Ox right, Str driver)
+/* Of more equations than unknowns; only where every matrix has full rank, which gels takes for granted and the others find out. */
+static Value residuals(Op *op, Ox a, Ox x, Ox right, Ox above, Str driver)
 {
     int rank = ox_rank(a);
-    Tri more = dim_lt(op->cx, ox_dim(a, rank - 1), ox_dim(a, rank - 2));
-    if (!driver || str_is(driver, "gelsy") || more == NO)
+    Value more = val_rel(op->cx, REL_LT, ox_dim(a, rank - 1), ox_dim(a, rank - 2));
+    if (!driver || str_is(driver, "gelsy") || (more.tag == V_BOOL && !more.b))
         return val_tensor(op->cx, matrix_empty(op, dtype_of_parts(ox_dtype(a))));
-    if (!str_is(driver, "gels") || more != YES)
-        return unread();
     Ox wide = ox_cast(op->g, a, in_double(a)), rest = each_sub(op, matrix_product(op, wide, x), right);
-    Ox sum = matrix_reduce(op, "ReduceSum", each_square(op, rest), 2, false);
-    return ox_ok(sum) ? val_tensor(op->cx, ox_cast(op->g, sum, dtype_of_parts(ox_dtype(a)))) : val_poison();
+    Ox sum = ox_cast(op->g, matrix_reduce(op, "ReduceSum", each_square(op, rest), 2, false), dtype_of_parts(ox_dtype(a)));
+    Ox holds = more.tag == V_SYMBOOL ? symbool_ox(op->g, more.sb) : ox_bool(op->g, true);
+    if (!ox_ok(sum) || (str_is(driver, "gels") && more.tag == V_BOOL))
+        return ox_ok(sum) ? val_tensor(op->cx, sum) : val_poison();
+    if (!str_is(driver, "gels")) {
+        Ox columns = ox_dim_value(op->g, ox_dim(a, rank - 1)), less = ox(op, "Less", rank_of(op, above), columns);
+        Ox count = ox_with(op, "ReduceSum", INPUTS(ox_cast(op->g, less, DT_INT64)), INT("keepdims", 0)), none = ox_int(op->g, 0);
+        Ox full = ox(op, "Equal", count, none);
+        holds = ox(op, "And", holds, full);
+    }
+    return or_empty(op, sum, holds);
 }
 
 /* The shortest solution, by the pseudo-inverse. */
@@ -392,7 +413,7 @@ static Value lower_lstsq(Op *op)
     bool vector = rank == ox_rank(a) - 1 && same_dims(op->cx, b, a->type->dim, rank);
     Ox wide = ox_cast(op->g, b, in_double(a)), right = vector ? unsqueeze_axis(op, wide, rank) : wide, axes = ints(op, -1);
     Ox x = matrix_product(op, pseudo_inverse(op, &s, above), right), solution = vector ? ox(op, "Squeeze", x, axes) : x;
-    Value rest = residuals(op, a, x, right, driver);
+    Value rest = residuals(op, a, x, right, above, driver);
     Ox ranks = full_rank ? matrix_empty(op, DT_INT64) : rank_of(op, above), sigma = values ? as_values(op, s.sigma, ox_dtype(a)) : matrix_empty(op, dtype_of_parts(ox_dtype(a)));
     if (!ox_ok(solution) || !ox_ok(ranks) || !ox_ok(sigma) || !val_ok(rest))
         return val_poison();

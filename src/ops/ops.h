@@ -171,6 +171,8 @@ void ops_set_version(Ctx *cx, int version);
 /* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set: float32. */
 void ops_set_default(Ctx *cx, DType t);
 DType dtype_default(Ctx *cx);
+/* Was a result recorded that torch itself does not give? What follows from it is recorded wrong, too. */
+bool record_erred(Ctx *cx);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);

@@ -171,15 +171,17 @@ static Ox lower_det(Op *op)
     return determinant(op, matrix_arg(op), &det, NULL) ? det : POISON;
 }
 
-/* A result that only a backward pass reads. */
-static Value unread(void) { return (Value){ .tag = V_UNINIT }; }
+static Value unread(Op *op)
+{
+    return val_never(op->cx, str_of(op->cx, "this result is there for a backward pass only: compute it with torch.linalg.lu_factor"));
+}
 
 static Value lower_linalg_det(Op *op)
 {
     Ox det;
     if (!determinant(op, matrix_arg(op), &det, NULL))
         return val_poison();
-    Value out[] = { val_tensor(op->cx, det), unread(), unread() };
+    Value out[] = { val_tensor(op->cx, det), unread(op), unread(op) };
     return val_tuple(op->cx, out, 3);
 }
 
@@ -189,7 +191,7 @@ static Value lower_slogdet(Op *op)
     Ox sign, log;
     if (!determinant(op, matrix_arg(op), &sign, &log) || !ox_ok(log))
         return val_poison();
-    Value out[] = { val_tensor(op->cx, sign), val_tensor(op->cx, log), unread(), unread() };
+    Value out[] = { val_tensor(op->cx, sign), val_tensor(op->cx, log), unread(op), unread(op) };
     return val_tuple(op->cx, out, op->row->datum);
 }
 
@@ -301,14 +303,13 @@ static Ox lower_solve(Op *op)
     return solve_args(op, &x, NULL) ? x : POISON;
 }
 
-/* row->datum: 2 gives (result, info), 4 (result, LU, pivots, info), of which LU and pivots are for the backward pass */
 /* row->datum: how many results, of which the last is info and those in between are for the backward pass */
 static Value lower_solve_ex(Op *op)
 {
     Ox x, info;
     if (!solve_args(op, &x, &info) || !ox_ok(info))
         return val_poison();
-    Value out[] = { val_tensor(op->cx, x), unread(), unread(), unread() };
+    Value out[] = { val_tensor(op->cx, x), unread(op), unread(op), unread(op) };
     out[op->row->datum - 1] = val_tensor(op->cx, info);
     return val_tuple(op->cx, out, op->row->datum);
 }

@@ -78,7 +78,7 @@ const OpFamily op_families[] = {
     { NULL, NULL, NULL },
 };
 
-struct OpTable { Map entries; int version; DType default_dtype; };
+struct OpTable { Map entries; int version; DType default_dtype; bool record_errs; };
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
@@ -194,6 +194,14 @@ static const struct { const char *name; int last; const char *row; UpgradeInto i
 void ops_set_default(Ctx *cx, DType t) { table(cx)->default_dtype = t; }
 
 DType dtype_default(Ctx *cx) { return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT; }
+
+void record_errs(Op *op)
+{
+    op->n_expect = 0;
+    table(op->cx)->record_errs = true;
+}
+
+bool record_erred(Ctx *cx) { return table(cx)->record_errs; }
 
 void ops_set_version(Ctx *cx, int version)
 {

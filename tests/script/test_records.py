@@ -1,0 +1,70 @@
+"""What a .pt2 has recorded of a result and torch itself does not give: pt2onnx gives what the program computes when it runs."""
+import pytest
+import torch
+from torch import nn
+
+from scripted import oracle, refused, same
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Power(nn.Module):
+    def __init__(self, exponent):
+        super().__init__()
+        self.exponent = exponent
+
+    def forward(self, x):
+        y = x ** self.exponent
+        return y, y * True, y + x.sum(), torch.pow(y, True) | x
+
+
+class Unique(nn.Module):
+    def forward(self, x):
+        return torch.unique_consecutive(x, dim=0) + 1
+
+
+@pytest.mark.parametrize("module, x", [(Power(True), torch.tensor([True, False])), (Power(False), torch.tensor([True, False])), (Unique(), torch.tensor([[1, 2], [1, 2], [3, 4]]))])
+def test_what_runs_counts(module, x, tmp_path):
+    program = torch.export.export(module, (x,), strict=False)
+    path, out = tmp_path / "model.pt2", tmp_path / "model.onnx"
+    torch.export.save(program, str(path))
+    oracle.converted(path, out)
+    want = program.module()(x)
+    oracle.run(out, [([x.numpy()], [t.numpy() for t in (want if isinstance(want, tuple) else (want,))])])
+
+
+class Squares(nn.Module):
+    def __init__(self, driver):
+        super().__init__()
+        self.driver = driver
+
+    def forward(self, a, b):
+        return torch.linalg.lstsq(a, b, driver=self.driver)
+
+
+def system(*shape, full=True):
+    a, b = torch.randn(*shape), torch.randn(*shape[:-1], 2)
+    if not full:
+        a[..., 1] = 2 * a[..., 0]
+    return a, b
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss"])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_residuals_as_the_run_has_them(driver, batch, tmp_path):
+    runs = [system(*batch, 5, 3), system(*batch, 3, 3), system(*batch, 2, 4)] + [system(*batch, 5, 3, full=False)] * (driver != "gels")
+    sizes = "".join("2," for _ in batch)
+    done, _ = same(Squares(driver), tmp_path, runs, "-i", f"a:float32[{sizes}M,N]", "-i", f"b:float32[{sizes}M,2]")
+    assert ("has another rank in some runs" in done.stderr) == bool(batch)
+
+
+class Asks(Squares):
+    def forward(self, a, b):
+        y = b
+        if a.sum() > 0:
+            y = torch.linalg.lstsq(a, b, driver="gels")[1].unsqueeze(0)
+        return y
+
+
+def test_an_arm_that_asks_for_their_rank_is_refused(tmp_path):
+    assert "the residuals of a batch have another rank in some runs of the model" in refused(Asks("gels"), tmp_path, "-i", "a:float32[2,M,N]", "-i", "b:float32[2,M,2]")
