@@ -640,7 +640,24 @@ static bool holds_symbolic(const List *l)
     return found;
 }
 
-/* A list with items of its own, changed or cut at a place that only the running model knows, as long as that says, or sorted by such numbers. */
+/* Is a number sought in a list of numbers, and what is compared first that may be equal is only known when the model runs? */
+static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, size_t n)
+{
+    static const char *const names[] = { "aten::__contains__", "aten::index", "aten::count", "aten::remove" };
+    bool seeks = false, all = str_is(name, "aten::count"), found = false, symbolic = false, numbers = l && n == 2 && val_is_plain_number(args[1].v);
+    for (size_t i = 0; i < COUNT(names); i++)
+        seeks = seeks || str_is(name, names[i]);
+    for (int64_t i = 0; seeks && numbers && i < l->n; i++) {
+        Value v = l->at[i].v;
+        numbers = val_is_plain_number(v);
+        symbolic = symbolic || (!found && (is_symbolic(args[1].v) || is_symbolic(v)));
+        found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
+    }
+    return seeks && numbers && symbolic;
+}
+
+/* A list with items of its own, changed or cut at a place that only the running model knows, as long as that says, or sorted by such numbers,
+ * or in which such a number is sought. */
 static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
 {
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop", "aten::Delete", "aten::slice", "aten::mul" };
@@ -653,7 +670,8 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
         known = known || str_is(name, names[i]);
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
-    if (!list || list->stacked || !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic)))
+    if (!list || list->stacked || !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic) ||
+                                    seeks_symbolic(ev->cx, name, list, args, n)))
         return true;
     Value *at = list_values(ev->cx, list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))

@@ -723,6 +723,31 @@ def test_an_index_that_the_model_knows(tmp_path):
     same(IndexBySymbol(), tmp_path, rows(2, 3), *ROWS)
 
 
+class Sought(nn.Module):
+    """What a list of a length that is known is searched for, or holds, only the running model knows."""
+    def forward(self, x):
+        n = x.size(0)
+        m = int(x.sum().item())
+        l = [3, m, 1, 3]
+        floats = [2.0, float(x[0, 0].item())]
+        found = int(n in l) + 2 * int(7 in l) + 4 * int(2 in [n, 5]) + 8 * int(0.5 in floats)
+        k = l.index(3) + 10 * l.index(1)
+        l.remove(1)
+        if 3 in l and l.index(3) == 0:              # known
+            k = k + 100 * [bool(m > 2), False].count(True)
+        steps = [2, 4]
+        for i in range(n):
+            if k % 5 in steps:
+                k = k + i
+            k = k + 1
+        return found, k, len(l), l.count(3), l[1]
+
+
+def test_a_number_that_the_model_knows_is_sought(tmp_path):
+    runs = [(torch.full((n, 3), v),) for n, v in ((1, 0.), (2, .5), (3, 1.), (5, 2.))]
+    same(Sought(), tmp_path, runs, "-i", "x:float32[N,3]")
+
+
 class Bools(nn.Module):
     """The loop carries the list, as its arms add different items."""
     def forward(self, x):
