@@ -1,5 +1,5 @@
 """What changes its kind inside a tuple, list, dict or object that a loop carries: another string, a value where None was."""
-from typing import Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import pytest
 import torch
@@ -94,7 +94,60 @@ class NoneInTuple(nn.Module):
         return x[0] if a is None else a, t[1]
 
 
+class EachLevelMakesItsOwn(nn.Module):
+    """What an inner loop makes of a list, a None, a dict and a string is met again in each trip around it."""
+    def forward(self, x):
+        u = x[0] * 0
+        for i in range(x.size(0)):
+            l1: List[Tensor] = []
+            o: Optional[Tensor] = None
+            d: Dict[str, Tensor] = {}
+            s = "p"
+            for j in range(i):
+                l2: List[Tuple[Tensor, int]] = []
+                for k in range(i):
+                    l2.append((x[0] + k, k))
+                    if k == 1:
+                        o = x[j] * k
+                        d["a"] = x[0] - j
+                        s = "q"
+                    h = x[0]
+                    for m in range(j):
+                        l3: List[Tensor] = [h * 2]
+                        for q in range(m + 1):
+                            h = h + 1
+                            l3.append(h)
+                            l1.append(h * q)
+                        u = u + l3[-1] * len(l3)
+                if len(l2) > 1:
+                    u = u + l2[-1][0] * l2[0][1]
+            u = u + len(l1)
+            u = u if o is None else u + o
+            if "a" in d:
+                u = u + d["a"] * 2
+            if s == "q":
+                u = u - 1
+        return u
+
+
+class NamesSwappedInside(nn.Module):
+    """No trip writes: what the swapped names share with the list nobody can see. Behind the loops a write is refused (see test_lists)."""
+    def forward(self, x):
+        u = x[0] * 0
+        for i in range(x.size(0)):
+            a, b = x[0] + i, x[0] - i
+            l: List[Tensor] = []
+            for j in range(i + 1):
+                a, b = b, a
+                for k in range(i):
+                    l.append(a)
+                    a, b = b, a + 1
+                u = u + a
+            u = u + torch.stack(l).sum(0) if len(l) > 0 else u + b
+        return u
+
+
 @pytest.mark.parametrize("opset", [11, 18, 26])
-@pytest.mark.parametrize("model", [StrInTuple, StrInDict, StrInList, InAnObject, NoneInTuple])
+@pytest.mark.parametrize("model", [EachLevelMakesItsOwn, NamesSwappedInside, StrInTuple, StrInDict, StrInList, InAnObject, NoneInTuple])
 def test_program(model, opset, tmp_path):
     same(model(), tmp_path, rows(1, 2, 5, 7), *ROWS, "--opset", str(opset))
