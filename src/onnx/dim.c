@@ -436,6 +436,8 @@ bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
 {
     (void)cx;
     if (sym->kind != D_SYM || !sym->sym.origin)
+        sym = dim_now(sym);                     /* min(u0, 3*N), since u0 <= 3*N has been learnt: u0 */
+    if (sym->kind != D_SYM || !sym->sym.origin)
         return false;
     *v = sym->sym.origin;
     *axis = sym->sym.axis;
