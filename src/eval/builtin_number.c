@@ -455,24 +455,36 @@ static bool complex_arith(Builtin *b, Value *out)
 
 /* ---- loops over ranges ---- */
 
-static bool range_length(Builtin *b, Value *out)
+/* How many steps of this size, forth or back, lie between the two. */
+static bool open_range_length(Builtin *b, Value *out)
 {
     Ctx *cx = b->cx;
-    Dim lo, hi;
+    Dim lo, hi, step, none = dim_int(cx, 0);
+    if (!val_dim_of(b->arg[0].v, cx, &lo) || !val_dim_of(b->arg[1].v, cx, &hi) || !val_dim_of(b->arg[2].v, cx, &step) || dim_is(step, INT64_MIN))
+        return builtin_fail(b, "range() of values that are no ints");
+    if (dim_is(step, 0))
+        return builtin_fail(b, "range() with step 0");
+    bool forth = dim_lt(cx, none, step) == YES;
+    if (!forth && dim_lt(cx, step, none) != YES) {
+        fail(cx, E_UNSUPPORTED, "range() with a step of which only the running model knows whether it goes back");
+        fail_hint(cx, "max(step, 1) says that it goes forth");
+        return false;
+    }
+    Dim length = dim_ceildiv(cx, forth ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi), forth ? step : dim_sub(cx, none, step));
+    return give_dim(b, length ? dim_max(cx, length, none) : NULL, out);
+}
+
+static bool range_length(Builtin *b, Value *out)
+{
     int64_t step = b->arg[2].v.i;
+    if (b->arg[0].v.tag != V_INT || b->arg[1].v.tag != V_INT || b->arg[2].v.tag != V_INT)
+        return open_range_length(b, out);
     if (step == 0)
         return builtin_fail(b, "range() with step 0");
-    if (b->arg[0].v.tag == V_INT && b->arg[1].v.tag == V_INT) {
-        int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i, to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
-        uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-        *out = val_int(from < to ? (int64_t)(((uint64_t)to - (uint64_t)from - 1) / stride + 1) : 0);
-        return true;
-    }
-    if (!val_dim_of(b->arg[0].v, cx, &lo) || !val_dim_of(b->arg[1].v, cx, &hi) || step == INT64_MIN)
-        return builtin_fail(b, "range() of values that are no ints");
-    Dim span = step > 0 ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi);
-    Dim length = dim_ceildiv(cx, span, dim_int(cx, step > 0 ? step : -step));
-    return give_dim(b, length ? dim_max(cx, length, dim_int(cx, 0)) : NULL, out);
+    int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i, to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
+    uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    *out = val_int(from < to ? (int64_t)(((uint64_t)to - (uint64_t)from - 1) / stride + 1) : 0);
+    return true;
 }
 
 /* start + i * step */
@@ -513,7 +525,7 @@ const BuiltinRow builtin_numbers[] = {
     { .name = "aten::round", .kinds = "n", .fn = round_number },
     { .name = "aten::divmod", .kinds = "nn", .fn = div_mod },
 
-    { .name = "aten::__range_length", .kinds = "iiI", .fn = range_length },
+    { .name = "aten::__range_length", .kinds = "iii", .fn = range_length },
     { .name = "aten::__derive_index", .kinds = "iii", .fn = derive_index },
     { 0 }
 };

@@ -250,6 +250,38 @@ def test_numbers_that_count(module, runs, spec, opset, tmp_path):
     same(module(), tmp_path, runs, "-i", spec, "--opset", str(opset))
 
 
+class StepsOfTheModel(nn.Module):
+    """range() with a step that only the running model knows, but not its sign."""
+    def forward(self, x):
+        n = x.size(0)
+        step = int(x.sum().item()) % 3
+        trail: List[int] = []
+        for i in range(1, n * 3, max(step, 1)):
+            trail.append(i)
+        for i in range(9, -n, -n):
+            trail.append(i)
+        for i in range(n, 0, n):
+            trail.append(i)
+        for i in range(1, n):
+            for j in range(i, 7, i + 1):
+                trail.append(j * i)
+        return x + len(trail), torch.tensor(trail)
+
+
+class StepOfAnySign(nn.Module):
+    def forward(self, x):
+        y = x
+        for i in range(1, 9, int(x.sum().item())):
+            y = y + i
+        return y
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_steps_of_the_model(opset, tmp_path):
+    same(StepsOfTheModel(), tmp_path, [(torch.full((n, 1), v),) for n, v in ((1, 1.), (2, 1.), (3, 2.), (5, 1.), (12, 1.))], "-i", "x:float32[N=1..64,1]", "--opset", str(opset))
+    assert "max(step, 1) says" in refused(StepOfAnySign(), tmp_path, "-i", "x:float32[N,1]")
+
+
 def test_the_choice_is_checked(tmp_path):
     done = oracle.convert(save(Steps(), tmp_path), tmp_path / "model.onnx", "--loops=some")
     assert done.returncode == 2 and "one of auto, keep, unroll" in done.stderr
