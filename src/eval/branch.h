@@ -105,6 +105,8 @@ MUST_USE bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool
 
 /* ---- choice.c ---- */
 
+/* Strings or members of one enum, looked up by a place that only the running model knows; poison: they are something else. */
+Value option_at(Eval *ev, const Value *at, int64_t n, Value index);
 bool val_is_option(Value v);                            /* a string or a member of an enum, known or one of several */
 Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
 /* All that either may be. False: they are of different kinds. */

@@ -62,6 +62,21 @@ Value option_index(Graph *g, Value v, const Values *all)
     return val_number_of(g, ox_g_with(g, "Gather", INPUTS(table, at), INT("axis", 0)));
 }
 
+Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
+{
+    Ctx *cx = ev->cx;
+    Values all = { 0 };
+    Dim d;
+    bool ok = n > 0 && val_dim_of(index, cx, &d);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = (at[i].tag == V_STR || at[i].tag == V_ENUM) && add_option(cx, &all, at[i]);
+    if (!ok)
+        return val_poison();
+    if (dim_le(cx, dim_int(cx, 0), d) != YES)
+        d = dim_mod(cx, d, dim_int(cx, n));             /* -1 is the last */
+    return val_choice(cx, all.at, (int64_t)all.n, option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
+}
+
 /* What was computed for each option, as one value. *mine false: nothing that ONNX can choose among. */
 static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Value *out)
 {
@@ -95,6 +110,17 @@ static bool only_looks(Str name, const OpArg *args, size_t n)
     return !container;
 }
 
+/* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises, so the model may give anything. */
+static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
+{
+    const Choice *c = args[which].v.choice;
+    bool looks = str_is(name, "aten::__getitem__") && which == 1 && args[0].v.tag == V_DICT;
+    for (int64_t i = 0; looks && i < c->n; i++)
+        if (dict_find(cx, args[0].v.dict, c->at[i]))
+            return c->at[i];
+    return val_poison();
+}
+
 bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
 {
     size_t which = n;
@@ -107,10 +133,11 @@ bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Valu
     const Choice *c = args[which].v.choice;
     Value *made = new_array(ev->cx, Value, c->n);
     OpArg *with = mem_copy(ev->cx, args, n * sizeof *args);
+    Value some = key_of_dict(ev->cx, name, args, which);
     for (int64_t i = 0; i < c->n; i++) {
         if (!made || !with)
             return false;
-        with[which].v = c->at[i];
+        with[which].v = val_ok(some) && !dict_find(ev->cx, args[0].v.dict, c->at[i]) ? some : c->at[i];
         BuiltinResult r = builtin_call(ev, name, with, n, &made[i]);
         if (r != BUILTIN_DONE)
             return r == BUILTIN_NOT_MINE;

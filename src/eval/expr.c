@@ -167,8 +167,9 @@ static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
 static bool item_at_symbol(Eval *ev, const Value *at, int64_t n, Value index, Value *out)
 {
     ItemType item;
-    if (n == 0 || !list_item_type(ev->cx, at, n, &item))
-        return false;
+    *out = option_at(ev, at, n, index);
+    if (val_ok(*out) || n == 0 || !list_item_type(ev->cx, at, n, &item))
+        return val_ok(*out);
     Stacked *s = stacked_of(ev, at, n, item);
     return s && stacked_item(ev, s, index, out);
 }

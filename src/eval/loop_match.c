@@ -277,6 +277,12 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
     Graph *g = l->g;
     Value before = *place;
     bool ok = true;
+    if (v.tag == V_UNINIT && v.any)
+        return loop_give_up(l, ((const Unset *)v.any)->why);
+    if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
+        *next += count_leaves(before);          /* nothing reads it behind this trip: it stays what it was */
+        return true;
+    }
     if (before.tag == V_MAYBE)
         return match_maybe(l, k, before.maybe, v, next);
     if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)))
@@ -285,12 +291,6 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return loop_give_up(l, container_lost(v));
     if (!val_ok(v))
         return not_converted(l);
-    if (v.tag == V_UNINIT && v.any)
-        return loop_give_up(l, ((const Unset *)v.any)->why);
-    if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
-        *next += count_leaves(before);          /* nothing reads it behind this trip: it stays what it was */
-        return true;
-    }
     if (before.tag == V_TENSOR) {
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);

@@ -109,8 +109,51 @@ class Passed(nn.Module):
         return self.scale(x, mode), self.scale(x, "b"), n
 
 
+class ByPlace(nn.Module):
+    """An item of a list of strings, at a place that the running model knows."""
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+
+    def forward(self, x):
+        names = ["a", "b", "c", "a"]
+        weights = {"a": 2.0, "b": 3.0, "c": 5.0}
+        y = x
+        for i in range(x.size(0) % 4):
+            if names[i] == "a":
+                y = self.a(y)
+            elif names[-1 - i] != "c":
+                y = self.b(y) + weights[names[i]]
+        k = int(x.sum().item()) % 4
+        return y, weights[names[k - 4]], names[k - 2] == "a"
+
+
+class UntilOneIs(nn.Module):
+    """What only some trip of an inner loop does, and then leaves the function with nothing."""
+    def note(self, seen: Dict[str, Tensor], x: Tensor):
+        for i in range(3):
+            if bool(x.sum() > i):
+                return
+            seen["a"] = seen["a"] + i + x
+
+    def first(self, d: Dict[str, Tensor], k: int) -> Tensor:
+        for key in ["c", "b", "a"]:
+            if key in d and bool(d[key].sum() > k):
+                return d[key] + 1
+        return d["a"]
+
+    def forward(self, x):
+        seen = {"a": torch.zeros(4), "b": x.sum(0)}
+        y = torch.zeros(4)
+        for i in range(x.size(0)):
+            self.note(seen, x[i])
+            y = y + self.first(seen, i)
+        return y, seen["a"]
+
+
 @pytest.mark.parametrize("opset", ["11", "18", "26"])
-@pytest.mark.parametrize("module", [Mode(), Members(), Machine(), Looked(), Perhaps(), Passed()], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("module", [Mode(), Members(), Machine(), Looked(), Perhaps(), Passed(), ByPlace(), UntilOneIs()], ids=lambda m: type(m).__name__)
 def test_program(module, opset, tmp_path):
     scripted.same(module, tmp_path, ROWS, *SPEC, "--opset", opset)
 
