@@ -308,7 +308,8 @@ static bool arith_dims(Builtin *b, Arith op, Value *out)
             return div_by_zero(b);
         if (dim_le(cx, zero, x) == YES && dim_lt(cx, zero, y) == YES)
             return give_dim(b, dim_floordiv(cx, x, y), out);
-        return fail(cx, E_UNDECIDED, "a division that rounds toward zero, of a dimension whose sign is not known");
+        Ox top = ox_dim_value(b->g, x), bottom = ox_dim_value(b->g, y);
+        return give_ox(b, ox_g(b->g, "Div", top, bottom), out);         /* of ints it rounds so */
     default:
         return builtin_fail(b, "no such operation on these numbers");
     }

@@ -41,22 +41,34 @@ static Ox as_double(Op *op, Value v)
     return op_fail(op, E_VALUE, "a number is expected, not %s", val_kind(v));
 }
 
-static Value refused(Op *op, const char *what)
+/* What no dimension can say is computed of tensors without dims, as the operator of tensors does. */
+static Value of_tensors(Op *op, const char *name, Dim a, Dim b)
 {
-    return val_tensor(op->cx, op_refuse(op, "%s of sizes that are not known before the model runs", what));
+    Ox x = ox_dim_value(op->g, a), y = ox_dim_value(op->g, b);
+    Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, y) }, out = call_op(op, name, args, 2);
+    return out.tag == V_TENSOR ? val_number_of(op->g, tensor_read(op->g, out.t)) : val_poison();
 }
 
 /* ---- arithmetic ---- */
 
+static Value of_staged(Op *op, Arith what, Ox a, Ox b);
+
 static Value power_of_dim(Op *op, Dim a, Dim b)
 {
+    Ctx *cx = op->cx;
     int64_t n;
-    if (!dim_known(b, &n) || n < 0 || n > POWER_MAX)
-        return refused(op, "this power");
-    Dim out = dim_int(op->cx, 1);
+    if (dim_known(b, &n) && n < 0)
+        return of_staged(op, N_POW, as_double(op, val_dim(cx, a)), ox_number(op->g, DT_DOUBLE, (double)n));
+    if (!dim_known(b, &n) && dim_le(cx, dim_int(cx, 0), b) != YES)
+        note(cx, NOTE_ASSUMED, "%s is not negative: a power of it is an int then", dim_text(cx, b)->s);
+    if (dim_is(a, 2) && !dim_known(b, NULL))
+        return of_tensors(op, "aten::__lshift__", dim_int(cx, 1), b);
+    if (!dim_known(b, &n) || n > POWER_MAX)
+        return of_tensors(op, "aten::pow", a, b);
+    Dim out = dim_int(cx, 1);
     while (n-- > 0)
-        out = dim_mul(op->cx, out, a);
-    return val_dim(op->cx, out);
+        out = dim_mul(cx, out, a);
+    return val_dim(cx, out);
 }
 
 /* a << n is a * 2^n; a >> n is a // 2^n */
@@ -64,7 +76,7 @@ static Value shift_of_dim(Op *op, Dim a, Dim b, bool left)
 {
     int64_t n;
     if (!dim_known(b, &n) || n < 0 || n > 62)
-        return refused(op, "this shift");
+        return of_tensors(op, left ? "aten::__lshift__" : "aten::__rshift__", a, b);
     Dim power = dim_int(op->cx, (int64_t)1 << n);
     return val_dim(op->cx, left ? dim_mul(op->cx, a, power) : dim_floordiv(op->cx, a, power));
 }
@@ -126,8 +138,10 @@ static Value of_floats(Op *op, Arith what, double a, double b)
 static Value of_staged(Op *op, Arith what, Ox a, Ox b)
 {
     static const char *const names[] = { [N_ADD] = "Add", [N_SUB] = "Sub", [N_MUL] = "Mul", [N_TRUEDIV] = "Div", [N_POW] = "Pow", [N_MIN] = "Min", [N_MAX] = "Max" };
-    if (what == N_LSHIFT || what == N_RSHIFT)
-        return refused(op, "a shift");
+    if (what == N_LSHIFT || what == N_RSHIFT) {
+        fail(op->cx, E_VALUE, "a float cannot be shifted");
+        return val_poison();
+    }
     if (what != N_FLOORDIV && what != N_MOD)
         return val_number_of(op->g, ox_make(op->g, names[what], INPUTS(a, b), NULL, 0));
     Ox floors = ox(op, "Floor", ox(op, "Div", a, b));
@@ -227,14 +241,15 @@ static Value lower_logic(Op *op)
 {
     Value a = arg_value(op, "a"), b = arg_value(op, "b");
     bool is_or = op->row->datum;
+    Dim x, y;
     if (a.tag == V_INT && b.tag == V_INT)
         return val_int(is_or ? a.i | b.i : a.i & b.i);
-    if (a.tag == V_BOOL)
+    if (a.tag == V_BOOL && (b.tag == V_BOOL || b.tag == V_SYMBOOL))
         return a.b == is_or ? a : b;
-    if (b.tag == V_BOOL)
+    if (b.tag == V_BOOL && a.tag == V_SYMBOOL)
         return b.b == is_or ? b : a;
-    if (is_int(a) || is_int(b))
-        return refused(op, "bitwise operators");
+    if (is_int(a) && is_int(b) && val_dim_of(a, op->cx, &x) && val_dim_of(b, op->cx, &y))
+        return of_tensors(op, is_or ? "aten::bitwise_or" : "aten::bitwise_and", x, y);
     Ox left = as_bool(op, a), right = as_bool(op, b);
     return !ox_ok(left) || !ox_ok(right) ? val_poison() : is_or ? val_symbool(op->cx, ox(op, "Or", left, right)) : val_both(op->g, a, b);
 }

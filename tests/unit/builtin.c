@@ -189,6 +189,9 @@ static void ints_stay_dims(void **state)
     assert_dim(call2(&s, "aten::add", s.n, val_int(1)), "N + 1");
     assert_dim(call2(&s, "aten::floordiv", s.n, val_int(2)), "N//2");
     assert_dim(call2(&s, "aten::__round_to_zero_floordiv", s.n, val_int(2)), "N//2");
+    Value cut = call2(&s, "aten::__round_to_zero_floordiv", call2(&s, "aten::sub", s.n, val_int(5)), val_int(2));       /* of any sign: a node */
+    assert_dim(cut, dim_text(cx, cut.dim)->s);
+    assert_int_equal(dim_eq(cx, cut.dim, dim_floordiv(cx, dim_sub(cx, s.n.dim, dim_int(cx, 5)), dim_int(cx, 2))), UNKNOWN);
     assert_dim(call2(&s, "aten::remainder", s.n, val_int(3)), "N%3");
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).i, 0);
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).tag, V_INT);
