@@ -955,7 +955,9 @@ const OpNodes op_nodes[] = {
     { "aten::frexp.Tensor", NULL, 12, false, "Abs Add Cast Div Equal Floor GreaterOrEqual IsInf IsNaN Less Log Mul Or Pow Sub Where" },
     { "aten::frobenius_norm.dim", NULL, 9, false, "ReduceL2" },
     { "aten::full", NULL, 9, false, "" },
-    { "aten::full", "open sizes", 9, false, "Expand Gather Shape" },
+    { "aten::full", "open sizes", 9, false, "Add And Cast Concat Div Expand Gather Greater Less MatMul Mul Or Reshape Shape Sub Unsqueeze Where" },
+    { "aten::full", "open sizes", 10, false, "And Cast Concat Div Expand Gather Greater Less MatMul Mod Or Reshape Shape Sub Unsqueeze Where" },
+    { "aten::full", "open sizes", 18, false, "BitwiseAnd Expand Gather Greater Less Or Reshape Shape Where" },
     { "aten::full_like", NULL, 9, false, "" },
     { "aten::full_like", "open sizes", 9, false, "Concat Expand Gather Shape" },
     { "aten::fused_moving_avg_obs_fake_quant", NULL, 9, false, NULL },
@@ -3058,10 +3060,6 @@ const OpNodes op_nodes[] = {
 };
 
 const OpLimit op_limits[] = {
-    { "_operator::and_", "bitwise operators of sizes that are not known before the model runs" },
-    { "_operator::lshift", "a shift of sizes that are not known before the model runs" },
-    { "_operator::pow", "this power of sizes that are not known before the model runs" },
-    { "_operator::rshift", "this shift of sizes that are not known before the model runs" },
     { "aten::_convert_weight_to_int4pack_for_cpu", "its result is laid out for a kernel of one CPU; weights of 4 bits are written by quantize_per_channel_group" },
     { "aten::_foreach_norm.Scalar", "of the order -inf PyTorch gives not-a-number" },
     { "aten::_grouped_mm", "only groups of rows, [S,K] by [E,K,N], are handled" },
