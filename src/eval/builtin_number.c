@@ -315,19 +315,26 @@ static bool arith_dims(Builtin *b, Arith op, Value *out)
     }
 }
 
-/* floor(a/b) * b is taken off: the remainder has b's sign. */
+static Ox fmod_ox(Graph *g, Ox x, Ox y) { return ox_g_with(g, "Mod", INPUTS(x, y), INT("fmod", 1)); }
+
+/* With b's sign; what arith_floats does, in the same steps. */
 static Ox remainder_ox(Graph *g, Ox x, Ox y)
 {
-    Ox quotient = ox_g(g, "Div", x, y);
-    Ox whole = ox_g(g, "Floor", quotient);
-    Ox taken = ox_g(g, "Mul", whole, y);
-    return ox_g(g, "Sub", x, taken);
+    Ox shifted = ox_g(g, "Add", y, fmod_ox(g, x, y));
+    return fmod_ox(g, shifted, y);
+}
+
+/* ONNX's Min and Max give NaN for it on either side; this gives y. */
+static Ox lesser_or_greater_ox(Graph *g, Ox x, Ox y, const char *relation)
+{
+    Ox first = ox_g(g, relation, x, y);
+    return ox_g(g, "Where", first, x, y);
 }
 
 static bool arith_nodes(Builtin *b, Arith op, Value *out)
 {
     static const char *const names[] = { [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow",
-                                         [OP_MIN] = "Min", [OP_MAX] = "Max", [OP_LOG] = NULL };
+                                         [OP_LOG] = NULL };
     Ox x = double_of(b->g, b->arg[0].v);
     Ox y = double_of(b->g, b->arg[1].v);
     if (op == OP_REMAINDER)
@@ -335,7 +342,9 @@ static bool arith_nodes(Builtin *b, Arith op, Value *out)
     if (op == OP_FLOORDIV)
         return give_ox(b, ox_g(b->g, "Floor", ox_g(b->g, "Div", x, y)), out);
     if (op == OP_FMOD)
-        return give_ox(b, ox_g_with(b->g, "Mod", INPUTS(x, y), INT("fmod", 1)), out);
+        return give_ox(b, fmod_ox(b->g, x, y), out);
+    if (op == OP_MIN || op == OP_MAX)
+        return give_ox(b, lesser_or_greater_ox(b->g, x, y, op == OP_MIN ? "Less" : "Greater"), out);
     if ((size_t)op >= COUNT(names) || !names[op])
         return fail(b->cx, E_UNSUPPORTED, "%s of numbers that are only known when the model runs", b->row->name);
     return give_ox(b, ox_g(b->g, names[op], x, y), out);
@@ -418,18 +427,46 @@ static bool round_number(Builtin *b, Value *out)
     return true;
 }
 
-static bool div_mod(Builtin *b, Value *out)
+/* The rest of a division of floats, with b's sign, is what the quotient is made of: x // y may be another number. */
+static bool div_mod_floats(Builtin *b, Value *quotient, Value *rest)
+{
+    double x = real_of(b->arg[0].v), y = real_of(b->arg[1].v), r = fmod(x, y);
+    r = r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    *quotient = val_float((x - r) / y);
+    *rest = val_float(r);
+    return true;
+}
+
+static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
+{
+    Graph *g = b->g;
+    Ox x = double_of(g, b->arg[0].v), y = double_of(g, b->arg[1].v), zero = ox_number(g, DT_DOUBLE, 0);
+    Ox r = fmod_ox(g, x, y);
+    Ox signs = ox_g(g, "Xor", ox_g(g, "Less", r, zero), ox_g(g, "Less", y, zero));
+    Ox some = ox_g(g, "Not", ox_g(g, "Equal", r, zero));
+    Ox shifted = ox_g(g, "Add", r, y);
+    r = ox_g(g, "Where", ox_g(g, "And", some, signs), shifted, r);
+    Ox whole = ox_g(g, "Sub", x, r);
+    return give_ox(b, ox_g(g, "Div", whole, y), quotient) && give_ox(b, r, rest);
+}
+
+static bool div_mod_ints(Builtin *b, Value *quotient, Value *rest)
 {
     Builtin parts = *b;
     BuiltinRow div = { .name = "aten::floordiv", .datum = OP_FLOORDIV }, mod = { .name = "aten::remainder", .datum = OP_REMAINDER };
-    Value both[2];
-    if ((b->arg[1].v.tag == V_FLOAT && b->arg[1].v.f == 0) || (b->arg[1].v.tag == V_INT && b->arg[1].v.i == 0))
-        return div_by_zero(b);
     parts.row = &div;
-    if (!arith(&parts, &both[0]))
+    if (!arith(&parts, quotient))
         return false;
     parts.row = &mod;
-    if (!arith(&parts, &both[1]))
+    return arith(&parts, rest);
+}
+
+static bool div_mod(Builtin *b, Value *out)
+{
+    Value both[2], by = b->arg[1].v;
+    if ((by.tag == V_FLOAT && by.f == 0) || (by.tag == V_INT && by.i == 0))
+        return div_by_zero(b);
+    if (!(all_int(b) ? div_mod_ints : any_symbolic(b) ? div_mod_nodes : div_mod_floats)(b, &both[0], &both[1]))
         return false;
     *out = val_tuple(b->cx, both, 2);
     return true;

@@ -1,11 +1,12 @@
 """Every builtin of TorchScript on values that are not tensors, as PyTorch lists them: each overload is called once on concrete values,
 all in one program, and gives what torch gives, or is known not to."""
+import math
 import re
 
 import pytest
 import torch
 
-from scripted import oracle
+from scripted import oracle, same
 
 VALUES = {"int": ["7", "2", "3"], "float": ["0.5", "1.5", "0.25"], "bool": ["1", "0", "1"], "str": ['"a b"', '"xay"', '"a"'], "Scalar": ["7", "2", "3"]}
 OTHER_TYPES = re.compile(r"Tensor|Generator|Storage|Stream|__torch__|RRef|Future|Await|QScheme|Layout|MemoryFormat|Dimname|SymInt|Device|Any|Tuple")
@@ -113,3 +114,25 @@ def test_every_builtin(tmp_path):
     assert len(got) == len(want)
     for a, b in zip(got, want):
         assert type(a) is type(b) and (a == pytest.approx(b, rel=1e-12, nan_ok=True) if not isinstance(b, str) else a == b)
+
+
+class FloatsOfTheRun(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        a, b = float(x[0].item()), float(x[1].item())
+        q, r = divmod(a, b)
+        return a % b, q, r, min(a, b), max(a, b), math.fmod(a, b), a // b
+
+
+class FloatsOfTheProgram(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        q, r = divmod(5.5, 0.1)
+        q1, r1 = divmod(-1.5, float("inf"))
+        return x, q, r, q1, r1, 5.5 % 0.1, 5.5 // 0.1
+
+
+def test_the_rest_of_a_division_of_floats_is_exact(tmp_path):
+    """5.5 // 0.1 is 55, and divmod(5.5, 0.1) is (54, 0.0999..)."""
+    pairs = [(5.5, 0.1), (-5.5, 0.1), (5.5, -0.1), (1e17, 3.0), (6.0, 3.0), (-6.0, 3.0), (0.0, math.inf), (2.5, math.inf), (-1.5, math.inf), (math.inf, 2.0),
+             (math.nan, 1.0), (1.0, math.nan)]
+    same(FloatsOfTheRun(), tmp_path, [(torch.tensor(p, dtype=torch.float64),) for p in pairs], "-i", "x:float64[2]")
+    same(FloatsOfTheProgram(), tmp_path, [(torch.ones(2),)], "-i", "x:float32[2]")
