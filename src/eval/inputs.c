@@ -326,7 +326,11 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     if (p && p->deflt)
         return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
     fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program", path->s, type_expr_text(ev->cx, t)->s);
-    fail_hint(ev->cx, "-i %s=VALUE", path->s);
+    const char *dtype = is(t, "int") ? "int64" : is(t, "float") ? "float64" : is(t, "bool") ? "bool" : NULL;
+    if (dtype)
+        fail_hint(ev->cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model", path->s, path->s, dtype);
+    else
+        fail_hint(ev->cx, "-i %s=VALUE", path->s);
     return false;
 }
 
