@@ -312,9 +312,12 @@ Ox stacked_whole(Eval *ev, Stacked *s)
     return s->whole = s->item.ragged ? more : ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
 }
 
-static Stacked *cannot_append(Ctx *cx, ItemType item, Value v)
+static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
 {
-    ItemType other;
+    Ctx *cx = ev->cx;
+    ItemType other, item = s->item;
+    if (!stacked_is_told(ev, s))
+        return NULL;                                        /* nor of what it is */
     if (!item_type(cx, v, &other) || strcmp(item.elem, other.elem))
         fail(cx, E_UNSUPPORTED, "%s is appended to a list of %s whose length only the running model knows", val_kind(v), item.elem);
     else if (item.parts || other.parts)
@@ -348,7 +351,7 @@ Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
     if (!val_ok(v))
         return refusals_fail(ev->cx), NULL;
     if (!item_type(ev->cx, v, &item) || !items_join(ev->cx, s->item, item, &item))
-        return cannot_append(ev->cx, s->item, v);
+        return cannot_append(ev, s, v);
     if ((item.ragged || !items_same_parts(ev->cx, s->item, item)) && !(s = stacked_as(ev, s, item)))
         return NULL;
     if (item.parts)

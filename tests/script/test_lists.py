@@ -568,6 +568,28 @@ def test_a_list_that_may_be_another_is_not_read_once_that_is_written(model, tmp_
 
 # ---- the last resort: a sequence ----
 
+@torch.jit.script
+class Crate:
+    def __init__(self, x: Tensor):
+        self.x = x
+
+
+class OfObjectsAppendedToAgain(nn.Module):
+    """What it holds nobody knows, nor that these are objects."""
+    def forward(self, x):
+        o = [Crate(x)]
+        h = o
+        if bool(x.sum() > 2):
+            h = [Crate(x + 1)]
+        h.append(Crate(x))
+        o.append(Crate(x))
+        return len(o), len(h)
+
+
+def test_a_list_that_may_be_another_says_so_when_it_is_appended_to(tmp_path):
+    assert "what this list holds cannot be told" in refused(OfObjectsAppendedToAgain(), tmp_path, *ROWS)
+
+
 class ItemsDiffer(nn.Module):
     def forward(self, x):
         out: List[Tensor] = []
