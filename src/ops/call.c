@@ -115,12 +115,25 @@ static RuleParts rule_parts(const Op *op)
 
 static Value store(Op *op, Tensor *dest, Value result);
 
+/* It keeps its sizes, which a node of a custom domain need not say again. */
+static Ox of_its_sizes(Op *op, Tensor *dest, Ox v)
+{
+    Type t = tensor_type(dest);
+    if (v && ox_ok(v) && ox_rank(v) < 0 && t->rank >= 0)
+        v->type = type_tensor(op->cx, ox_dtype(v), t->rank, t->dim);
+    return v;
+}
+
 static bool store_written(Op *op, const Ox *out)
 {
     const Schema *s = op->call->schema;
-    for (int i = 0; i < s->n_param; i++)
-        if (s->param[i].writes && op->call->arg[i].tag == V_TENSOR && !val_ok(store(op, op->call->arg[i].t, tensor_or_poison(op, *out++))))
+    for (int i = 0; i < s->n_param; i++) {
+        if (!s->param[i].writes || op->call->arg[i].tag != V_TENSOR)
+            continue;
+        Tensor *dest = op->call->arg[i].t;
+        if (!val_ok(store(op, dest, tensor_or_poison(op, of_its_sizes(op, dest, *out++)))))
             return false;
+    }
     return true;
 }
 

@@ -3,6 +3,7 @@ import os
 import sys
 from typing import List, Optional
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -160,6 +161,17 @@ def test_function_that_writes(tmp_path):
     oracle.converted(path, tmp_path / "model.onnx", *with_rules(tmp_path, RULES.replace("    = (Mul(a", "    function my.domain::Two\n    = (Mul(a")))
     oracle.check(tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [(inputs, results)])
+
+
+@pytest.mark.parametrize("form", ["training", "decomposed"])
+@pytest.mark.parametrize("model", [Whole, Rows])
+def test_node_of_a_custom_domain(model, form, tmp_path):
+    """What is written has the sizes that it had, also where the node's own are not told."""
+    path = saved(model, form, tmp_path)[0]
+    oracle.converted(path, tmp_path / "model.onnx", *with_rules(tmp_path, "writers::two(Tensor(a!) a, Tensor(b!) b) -> ()\n    = (my.domain::Up(a), my.domain::Up(b))\n"))
+    graph = onnx.load(str(tmp_path / "model.onnx")).graph
+    assert [n.op_type for n in graph.node].count("Up") == 2
+    assert [[d.dim_value for d in o.type.tensor_type.shape.dim] for o in graph.output] == [[2, 3], [2, 3] if model is Whole else [3, 2]]
 
 
 def test_what_the_file_says_is_written(tmp_path):
