@@ -4,12 +4,13 @@ condition is refused."""
 import json
 from typing import List, Optional
 
+import numpy as np
 import onnx
 import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import oracle, refused, same
+from scripted import flat, oracle, refused, same
 
 ROWS = ("-i", "x:float32[N,4]")
 
@@ -218,3 +219,17 @@ def test_examples_in_another_order(tmp_path):
     assert "in another order than forward's parameters" in done.stderr
     runs = [(torch.randint(0, 9, (n, t)), torch.rand(n, t), torch.rand(n, 3, 4, 4)) for n, t in ((2, 5), (3, 1))]
     oracle.run(out, [([x.numpy() for x in xs], [y.numpy() for y in Keywords()(*xs)]) for xs in runs])
+
+
+class Power(torch.nn.Module):
+    def forward(self, x, n: int):
+        return x ** n, abs(n - 3)
+
+
+def test_a_number_that_nobody_gives_may_be_made_an_input(tmp_path):
+    assert "-i n=VALUE makes it a constant, -i n:int64[] an input of the ONNX model" in refused(Power(), tmp_path, "-i", "x:float32[2]")
+    done, _ = same(Power(), tmp_path, [], "-i", "x:float32[2]", "-i", "n=2")
+    x = torch.tensor([2.0, 3.0])
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], flat((x ** 2, 1)))])
+    oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[2]", "-i", "n:int64[]")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy(), np.asarray(n)], flat((x ** n, abs(n - 3)))) for n in (0, 1, 5)])

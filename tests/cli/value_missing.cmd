@@ -1,1 +1,0 @@
-pt2onnx scripted.pt -i 'x:float32[1,3]' -q
