@@ -1,6 +1,6 @@
 """Lists whose length ONNX decides: filled by a loop that stays, or longer after one arm of a branch than after the other. What
 another name of an item's memory writes must be seen in the list, or refused."""
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import pytest
 import torch
@@ -572,18 +572,26 @@ def test_a_list_that_may_be_another_is_not_read_once_that_is_written(model, tmp_
 class Crate:
     def __init__(self, x: Tensor):
         self.x = x
+        self.n = 1
 
 
 class OfObjectsAppendedToAgain(nn.Module):
     """What it holds nobody knows, nor that these are objects."""
     def forward(self, x):
-        o = [Crate(x)]
-        h = o
-        if bool(x.sum() > 2):
-            h = [Crate(x + 1)]
-        h.append(Crate(x))
-        o.append(Crate(x))
-        return len(o), len(h)
+        l = [Crate(x)]
+        first = torch.jit.annotate(Optional[Crate], None)
+        k = 0
+        while k < 2 and x.size(0) > 2:
+            k += 1
+            if first is not None:
+                l.append(first)
+                first.n += 1
+            if first is not None:
+                l.append(first)
+                first.n += 1
+            if first is None:
+                first = l[0]
+        return x if first is None else first.x * first.n
 
 
 def test_a_list_that_may_be_another_says_so_when_it_is_appended_to(tmp_path):
