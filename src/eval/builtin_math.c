@@ -1,6 +1,7 @@
 /* builtin_math.c - the functions of Python's math module, on numbers. Of a float that only the running model knows: a node in double,
- * where ONNX has the function. */
+ * or what the operator on tensors gives. */
 #include <math.h>
+#include <string.h>
 
 #include "eval/builtin.h"
 
@@ -26,7 +27,7 @@ static double unary_of(Unary f, double x)
     return x;
 }
 
-/* text: the ONNX operator, where there is one */
+/* text: the operator of ONNX, or on tensors, where there is one */
 static bool unary(Builtin *b, Value *out)
 {
     Value v = b->arg[0].v;
@@ -36,6 +37,8 @@ static bool unary(Builtin *b, Value *out)
     }
     if (!b->row->text)
         return fail(b->cx, E_UNSUPPORTED, "%s of a number that is only known when the model runs", b->row->name);
+    if (strchr(b->row->text, ':'))
+        return float_of_operator(b, b->row->text, out);
     return give_ox(b, ox_g(b->g, b->row->text, double_of(b->g, v)), out);
 }
 
@@ -126,12 +129,13 @@ static bool angle(Builtin *b, Value *out)
 #define FN(word, f, onnx) { .name = "aten::" word, .kinds = "n", .fn = unary, .datum = f, .text = onnx }
 
 const BuiltinRow builtin_math[] = {
-    FN("sqrt", F_SQRT, "Sqrt"), FN("exp", F_EXP, "Exp"), FN("log", F_LOG, "Log"), FN("log10", F_LOG10, NULL), FN("log1p", F_LOG1P, NULL),
-    FN("expm1", F_EXPM1, NULL), FN("sin", F_SIN, "Sin"), FN("cos", F_COS, "Cos"), FN("tan", F_TAN, "Tan"), FN("asin", F_ASIN, "Asin"),
-    FN("acos", F_ACOS, "Acos"), FN("atan", F_ATAN, "Atan"), FN("sinh", F_SINH, "Sinh"), FN("cosh", F_COSH, "Cosh"),
-    FN("tanh", F_TANH, "Tanh"), FN("asinh", F_ASINH, "Asinh"), FN("acosh", F_ACOSH, "Acosh"), FN("atanh", F_ATANH, "Atanh"),
-    FN("gamma", F_GAMMA, NULL), FN("lgamma", F_LGAMMA, NULL), FN("erf", F_ERF, "Erf"), FN("erfc", F_ERFC, NULL),
-    FN("fabs", F_FABS, "Abs"), FN("degrees", F_DEGREES, NULL), FN("radians", F_RADIANS, NULL),
+    FN("sqrt", F_SQRT, "Sqrt"), FN("exp", F_EXP, "Exp"), FN("log", F_LOG, "Log"), FN("log10", F_LOG10, "aten::log10"),
+    FN("log1p", F_LOG1P, "aten::log1p"), FN("expm1", F_EXPM1, "aten::expm1"), FN("sin", F_SIN, "Sin"), FN("cos", F_COS, "Cos"),
+    FN("tan", F_TAN, "Tan"), FN("asin", F_ASIN, "Asin"), FN("acos", F_ACOS, "Acos"), FN("atan", F_ATAN, "Atan"), FN("sinh", F_SINH, "Sinh"),
+    FN("cosh", F_COSH, "Cosh"), FN("tanh", F_TANH, "Tanh"), FN("asinh", F_ASINH, "Asinh"), FN("acosh", F_ACOSH, "Acosh"),
+    FN("atanh", F_ATANH, "Atanh"), FN("gamma", F_GAMMA, NULL), FN("lgamma", F_LGAMMA, "aten::lgamma"), FN("erf", F_ERF, "Erf"),
+    FN("erfc", F_ERFC, "aten::erfc"), FN("fabs", F_FABS, "Abs"), FN("degrees", F_DEGREES, "aten::rad2deg"),
+    FN("radians", F_RADIANS, "aten::deg2rad"),
     { .name = "aten::isnan", .kinds = "C", .fn = float_test, .datum = IS_NAN },
     { .name = "aten::isinf", .kinds = "C", .fn = float_test, .datum = IS_INF },
     { .name = "aten::isfinite", .kinds = "C", .fn = float_test, .datum = IS_FINITE },

@@ -20,6 +20,16 @@ Ox double_of(Graph *g, Value v)
     return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : POISON;
 }
 
+bool float_of_operator(Builtin *b, const char *operator_name, Value *out)
+{
+    OpArg *arg = new_array(b->cx, OpArg, b->n);
+    for (size_t i = 0; arg && i < b->n; i++)
+        arg[i] = (OpArg){ .v = val_tensor(b->cx, double_of(b->g, b->arg[i].v)) };
+    Value made = arg ? op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0) : val_poison();
+    *out = made;
+    return made.tag == V_TENSOR ? give_ox(b, tensor_read(b->g, made.t), out) : !ctx_failed(b->cx);
+}
+
 static bool give_dim(Builtin *b, Dim d, Value *out)
 {
     *out = val_dim(b->cx, d);
@@ -333,8 +343,9 @@ static Ox lesser_or_greater_ox(Graph *g, Ox x, Ox y, const char *relation)
 
 static bool arith_nodes(Builtin *b, Arith op, Value *out)
 {
-    static const char *const names[] = { [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow",
-                                         [OP_LOG] = NULL };
+    static const char *const names[] = { [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow" };
+    if (op == OP_ATAN2 || op == OP_COPYSIGN)
+        return float_of_operator(b, b->row->name, out);
     Ox x = double_of(b->g, b->arg[0].v);
     Ox y = double_of(b->g, b->arg[1].v);
     if (op == OP_REMAINDER)
@@ -345,6 +356,8 @@ static bool arith_nodes(Builtin *b, Arith op, Value *out)
         return give_ox(b, fmod_ox(b->g, x, y), out);
     if (op == OP_MIN || op == OP_MAX)
         return give_ox(b, lesser_or_greater_ox(b->g, x, y, op == OP_MIN ? "Less" : "Greater"), out);
+    if (op == OP_LOG)
+        return give_ox(b, ox_g(b->g, "Div", ox_g(b->g, "Log", x), ox_g(b->g, "Log", y)), out);
     if ((size_t)op >= COUNT(names) || !names[op])
         return fail(b->cx, E_UNSUPPORTED, "%s of numbers that are only known when the model runs", b->row->name);
     return give_ox(b, ox_g(b->g, names[op], x, y), out);
@@ -450,6 +463,25 @@ static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
     return give_ox(b, ox_g(g, "Div", whole, y), quotient) && give_ox(b, r, rest);
 }
 
+/* An int and a float: PyTorch does it in float32, and the rest as one step from there. */
+static bool div_mod_mixed(Builtin *b, Value *quotient, Value *rest)
+{
+    float x = (float)real_of(b->arg[0].v), y = (float)real_of(b->arg[1].v), whole = floorf(x / y);
+    *quotient = val_float(whole);
+    *rest = val_float(fmaf(-whole, y, x));
+    return true;
+}
+
+static bool div_mod_mixed_nodes(Builtin *b, Value *quotient, Value *rest)
+{
+    Graph *g = b->g;
+    Ox x = ox_cast(g, double_of(g, b->arg[0].v), DT_FLOAT), y = ox_cast(g, double_of(g, b->arg[1].v), DT_FLOAT);
+    Ox whole = ox_cast(g, ox_g(g, "Floor", ox_g(g, "Div", x, y)), DT_DOUBLE);
+    Ox taken = ox_g(g, "Mul", whole, ox_cast(g, y, DT_DOUBLE));
+    Ox left = ox_cast(g, ox_g(g, "Sub", ox_cast(g, x, DT_DOUBLE), taken), DT_FLOAT);
+    return give_ox(b, whole, quotient) && give_ox(b, ox_cast(g, left, DT_DOUBLE), rest);
+}
+
 static bool div_mod_ints(Builtin *b, Value *quotient, Value *rest)
 {
     Builtin parts = *b;
@@ -466,7 +498,8 @@ static bool div_mod(Builtin *b, Value *out)
     Value both[2], by = b->arg[1].v;
     if ((by.tag == V_FLOAT && by.f == 0) || (by.tag == V_INT && by.i == 0))
         return div_by_zero(b);
-    if (!(all_int(b) ? div_mod_ints : any_symbolic(b) ? div_mod_nodes : div_mod_floats)(b, &both[0], &both[1]))
+    static bool (*const of_floats[2][2])(Builtin *, Value *, Value *) = { { div_mod_floats, div_mod_nodes }, { div_mod_mixed, div_mod_mixed_nodes } };
+    if (!(all_int(b) ? div_mod_ints : of_floats[any_is(b, is_int)][any_symbolic(b)])(b, &both[0], &both[1]))
         return false;
     *out = val_tuple(b->cx, both, 2);
     return true;

@@ -123,11 +123,29 @@ class FloatsOfTheRun(torch.nn.Module):
         return a % b, q, r, min(a, b), max(a, b), math.fmod(a, b), a // b
 
 
+class IntsAndFloatsOfTheRun(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: torch.Tensor):
+        a, k = float(x[0].item()), int(n.item())
+        q, r = divmod(a, k)
+        q1, r1 = divmod(k, a)
+        q2, r2 = divmod(7, a)
+        return q, r, q1, r1, q2, r2
+
+
+class FunctionsOfTheRun(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        a, b = float(x[0].item()), float(x[1].item())
+        return (math.atan2(a, b), math.copysign(b, a), math.log(b, 3.0), math.log(b, b + 1), math.log10(b), math.log1p(b), math.expm1(a), math.lgamma(b),
+                math.erfc(a), math.degrees(a), math.radians(a))
+
+
 class FloatsOfTheProgram(torch.nn.Module):
     def forward(self, x: torch.Tensor):
         q, r = divmod(5.5, 0.1)
         q1, r1 = divmod(-1.5, float("inf"))
-        return x, q, r, q1, r1, 5.5 % 0.1, 5.5 // 0.1
+        q2, r2 = divmod(5, 0.1)
+        q3, r3 = divmod(-0.3, 1)
+        return x, q, r, q1, r1, 5.5 % 0.1, 5.5 // 0.1, q2, r2, q3, r3
 
 
 def test_the_rest_of_a_division_of_floats_is_exact(tmp_path):
@@ -135,4 +153,11 @@ def test_the_rest_of_a_division_of_floats_is_exact(tmp_path):
     pairs = [(5.5, 0.1), (-5.5, 0.1), (5.5, -0.1), (1e17, 3.0), (6.0, 3.0), (-6.0, 3.0), (0.0, math.inf), (2.5, math.inf), (-1.5, math.inf), (math.inf, 2.0),
              (math.nan, 1.0), (1.0, math.nan)]
     same(FloatsOfTheRun(), tmp_path, [(torch.tensor(p, dtype=torch.float64),) for p in pairs], "-i", "x:float64[2]")
+    mixed = [(torch.tensor([a], dtype=torch.float64), torch.tensor(k)) for a in (0.1, -0.3, 5.5, 1e7) for k in (1, -1, 3, 5)]
+    same(IntsAndFloatsOfTheRun(), tmp_path, mixed, "-i", "x:float64[1]", "-i", "n:int64[]")
     same(FloatsOfTheProgram(), tmp_path, [(torch.ones(2),)], "-i", "x:float32[2]")
+
+
+def test_functions_of_a_number_that_only_the_running_model_knows(tmp_path):
+    pairs = [(0.5, 2.5), (-0.5, 0.25), (0.0, 1.5), (-0.0, 3.5), (2.5, 1e-3), (-3.0, 40.0)]
+    same(FunctionsOfTheRun(), tmp_path, [(torch.tensor(p, dtype=torch.float64),) for p in pairs], "-i", "x:float64[2]")
