@@ -27,7 +27,7 @@ static Ox lower_diff(Op *op)
     if (rank == 0 || n < 0)
         return op_fail(op, E_VALUE, rank ? "order must be non-negative but got %lld" : "diff expects input to be at least one-dimensional", (long long)n);
     if (n == 0)
-        return x;                                                       /* not even joined */
+        return tensor_read(op->g, arg_tensor(op, "self"));              /* not even joined */
     if (before || after)
         x = concat_axis(op, (const Ox[]){ before, x, after }, 3, axis);
     for (int64_t i = 0; i < n && ox_ok(x) && !dim_is(ox_dim(x, axis), 0); i++)

@@ -225,6 +225,10 @@ static Ox lower_cosine_similarity(Op *op)
     Axes axis = { 0 };
     Dim both[MAX_RANK];
     int rank;
+    if (!ox_ok(at[0]) || !ox_ok(at[1]))
+        return POISON;
+    DType t = promote_types(ox_dtype(at[0]), ox_dtype(at[1]));          /* a tensor without dims counts as the other does */
+    at[0] = ox_cast(op->g, at[0], t), at[1] = ox_cast(op->g, at[1], t);
     if (!common_shape(op, at[0], at[1], both, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
         return POISON;
     if (!dtype_is_float(ox_dtype(at[0])))
@@ -359,7 +363,7 @@ const OpRow ops_distance[] = {
     OLDER("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"),
     LOWER(lower_dist, "default(self, other)", PLAIN, "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     LOWER(lower_pairwise_distance, "default(x1, x2)", PLAIN, "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"),
-    LOWER(lower_cosine_similarity, "default(x1, x2)", PLAIN, "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
+    LOWER(lower_cosine_similarity, NULL, PLAIN, "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
     LOWER(lower_cdist, NULL, PLAIN, "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"),
     LOWER(lower_cdist, NULL, PLAIN, "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"),
     LOWER(lower_pdist, NULL, PLAIN, "aten::pdist(Tensor self, float p=2) -> Tensor"),

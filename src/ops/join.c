@@ -51,12 +51,23 @@ static Ox at_least(Op *op, Ox x, int rank)
 }
 
 /* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
+/* PyTorch gives the tensors their axes first: one without counts as the others do. */
+static void make_one_type(Op *op, Oxs xs)
+{
+    DType t = DT_NONE;
+    for (size_t i = 0; i < xs.n; i++)
+        t = promote_types(t, ox_dtype(xs.at[i]));
+    for (size_t i = 0; i < xs.n; i++)
+        xs.at[i] = ox_cast(op->g, xs.at[i], t);
+}
+
 static Ox lower_nstack(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
     int least = (int)op->row->datum, rank;
     if (xs.n == 0)
         return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    make_one_type(op, xs);
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;
@@ -75,6 +86,7 @@ static Ox lower_column_stack(Op *op)
     int rank;
     if (xs.n == 0)
         return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
+    make_one_type(op, xs);
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;
@@ -338,14 +350,14 @@ const OpRow ops_join[] = {
     LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor"),
     LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
     LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
-    FAMILY(lower_nstack, 1, TENSORS, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 3, TENSORS, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 1, NULL, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 3, NULL, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
     CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
-    FAMILY(lower_nstack, 2, TENSORS, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_column_stack, TENSORS, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_column_stack, NULL, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor"),
     LOWER(lower_chunk_cat, TENSORS, PLAIN, "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
     LOWER(lower_pad_sequence, NULL, PLAIN, "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor"),

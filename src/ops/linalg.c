@@ -197,6 +197,10 @@ static Ox lower_outer(Op *op)
 static Ox lower_addr(Op *op)
 {
     Ox a = arg(op, "vec1"), b = arg(op, "vec2"), c = arg(op, "self");
+    if (!ox_ok(a) || !ox_ok(b) || !ox_ok(c))
+        return POISON;
+    DType t = promote_types(ox_dtype(c), promote_types(ox_dtype(a), ox_dtype(b)));      /* a tensor without dims counts as the others do */
+    a = ox_cast(op->g, a, t), b = ox_cast(op->g, b, t), c = ox_cast(op->g, c, t);
     return scaled_sum(op, c, outer(op, a, b, "vec2"));
 }
 
@@ -207,8 +211,10 @@ static Ox lower_inner(Op *op)
     int xr, yr;
     if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
         return POISON;
-    if (xr == 0 || yr == 0)
-        return each_mul(op, x, y);
+    if (xr == 0 || yr == 0) {
+        Value product[] = { arg_value(op, "self"), arg_value(op, "other") }, v = call_op(op, "aten::mul", product, 2);
+        return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    }
     if (yr == 1)
         return product_of(op, x, y);
     Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];

@@ -44,6 +44,16 @@ static Ox reduced(Op *op, Ox each)
     }
 }
 
+/* a and b made one type */
+static Ox promoted(Op *op, const char *name, Ox a, Ox b)
+{
+    if (!ox_ok(a) || !ox_ok(b))
+        return POISON;
+    DType t = promote_types(ox_dtype(a), ox_dtype(b));
+    Ox x = ox_cast(op->g, a, t), y = ox_cast(op->g, b, t);
+    return ox_make(op->g, name, INPUTS(x, y), NULL, 0);
+}
+
 static Ox log1p_of(Op *op, Ox x)
 {
     Value v = val_tensor(op->cx, x), out = val_ok(v) ? call_op(op, "aten::log1p", &v, 1) : v;
@@ -88,7 +98,8 @@ static Ox lower_huber(Op *op)
         return op_fail(op, E_VALUE, "huber_loss does not support non-positive values for delta.");
     Ox near = ox(op, "LessOrEqual", d, number_like(op, delta, d)), square = mul(op, ox(op, "Mul", d, d), 0.5);
     Ox line = mul(op, add(op, d, -0.5 * delta), delta);
-    return reduced(op, ox(op, "Where", near, square, line));
+    Ox each = ox(op, "Where", near, square, line);
+    return ox_ok(each) ? reduced(op, ox_cast(op->g, each, tensor_type(arg_tensor(op, "self"))->dtype)) : POISON;     /* self's type, whatever target's is */
 }
 
 /* ---- of probabilities ---- */
@@ -217,8 +228,8 @@ static Ox lower_triplet_margin(Op *op)
 {
     Ox near = distance(op, "anchor", "positive"), far = distance(op, "anchor", "negative");
     if (arg_bool(op, "swap"))
-        far = ox(op, "Min", far, distance(op, "positive", "negative"));
-    Ox d = ox(op, "Sub", near, far);
+        far = promoted(op, "Min", far, distance(op, "positive", "negative"));
+    Ox d = promoted(op, "Sub", near, far);
     return reduced(op, at_least(op, add(op, d, arg_float(op, "margin")), 0));
 }
 
@@ -389,14 +400,14 @@ static Ox weight_along(Op *op, Ox weight, int axis, int rank)
 /* -sum of t log softmax(x) over the classes; label smoothing mixes t with the same share for all. The mean counts samples. */
 static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
 {
-    Ox t = arg(op, "target"), weight = arg_opt(op, "weight"), classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, axis)), ox_dtype(logits));
+    Ox t = arg(op, "target"), weight = arg_opt(op, "weight"), classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, axis)), ox_dtype(t));
     if (smoothing > 0) {
-        Ox share = ox(op, "Div", number_like(op, smoothing, logits), classes);
+        Ox share = ox(op, "Div", number_like(op, smoothing, t), classes);
         t = ox(op, "Add", mul(op, t, 1 - smoothing), share);
     }
-    Ox product = ox(op, "Mul", logits, t);
+    Ox product = promoted(op, "Mul", logits, t);
     if (weight)
-        product = ox(op, "Mul", product, weight_along(op, weight, axis, ox_rank(logits)));
+        product = promoted(op, "Mul", product, weight_along(op, weight, axis, ox_rank(logits)));
     Ox each = ox(op, "Neg", sum_over(op, product, axis));
     return reduced(op, each);
 }
