@@ -194,13 +194,19 @@ static Ox lower_outer(Op *op)
     return outer(op, a, b, "vec2");
 }
 
+/* A real tensor beside complex ones stays real. */
+static Ox of_type(Op *op, Ox x, DType t)
+{
+    return ox_cast(op->g, x, dtype_is_complex(t) && !dtype_is_complex(ox_dtype(x)) ? dtype_of_parts(t) : t);
+}
+
 static Ox lower_addr(Op *op)
 {
     Ox a = arg(op, "vec1"), b = arg(op, "vec2"), c = arg(op, "self");
     if (!ox_ok(a) || !ox_ok(b) || !ox_ok(c))
         return POISON;
     DType t = promote_types(ox_dtype(c), promote_types(ox_dtype(a), ox_dtype(b)));      /* a tensor without dims counts as the others do */
-    a = ox_cast(op->g, a, t), b = ox_cast(op->g, b, t), c = ox_cast(op->g, c, t);
+    a = of_type(op, a, t), b = of_type(op, b, t), c = of_type(op, c, t);
     return scaled_sum(op, c, outer(op, a, b, "vec2"));
 }
 
