@@ -413,10 +413,10 @@ static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
     if (loses_all_writes(ev, e, s))
         return true;
     for (const Str *w = e->writes; w && *w; w++) {
-        if (op_writes_to(ev->cx, e->op, *w))
+        if (op_writes_to(ev->cx, e->op, *w, w == e->writes))
             continue;
-        fail(ev->cx, E_UNSUPPORTED, "%s writes to its argument %s, which its rule does not say", e->op->s, (*w)->s);
-        fail_hint(ev->cx, "write Tensor(a!) for the argument in the head, and what it becomes behind the results (docs/rules.md)");
+        fail(ev->cx, E_UNSUPPORTED, "%s writes to its argument %s, which its rule, or the function registered for it, does not say", e->op->s, (*w)->s);
+        fail_hint(ev->cx, "in a rule write Tensor(a!) for the argument in the head, and what it becomes behind the results (docs/rules.md)");
         return true;
     }
     return false;

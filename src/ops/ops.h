@@ -162,7 +162,8 @@ Value op_unknown_writer(Graph *g, Str name, bool writes);
 Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_out, bool as_tuple);
 bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, in-place or REFUSE */
 bool op_only_gives(Ctx *cx, Str name);              /* unknown, or known by a user's rule: it gives results, and could not write to its arguments */
-bool op_writes_to(Ctx *cx, Str name, Str arg);      /* false: a user's rule that says nothing about what is written to this argument */
+/* false: a user's rule or function that says nothing about what is written to this argument, `first` of those that are. */
+bool op_writes_to(Ctx *cx, Str name, Str arg, bool first);
 const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
 MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */
 /* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators that meant something else

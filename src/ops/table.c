@@ -267,12 +267,14 @@ bool op_only_gives(Ctx *cx, Str name)
     return !e || (form == FORM_PLAIN && !e->callback && users_rule(e) && !writes_any(candidate_schema(cx, &e->at.at[0])));
 }
 
-bool op_writes_to(Ctx *cx, Str name, Str arg)
+bool op_writes_to(Ctx *cx, Str name, Str arg, bool first)
 {
     CallForm form;
     Entry *e = table_resolve(cx, name, &form);
-    if (!e || e->callback || !users_rule(e))
+    if (!e || (!e->callback && !users_rule(e)))
         return e != NULL;
+    if (e->callback)
+        return form == FORM_IN_PLACE && first;
     const Schema *s = candidate_schema(cx, &e->at.at[0]);
     int i = s ? param_index(s, arg) : -1;
     return form == FORM_IN_PLACE ? i == 0 || str_is(arg, "self") : i >= 0 && s->param[i].writes;

@@ -531,3 +531,19 @@ def test_a_translation_table_of_onnxscript(dynamo):
     model = onnx.load_model_from_string(f.getvalue())
     assert "Relu" not in ops(model) and ops(model).count("ReduceSum") == 2 and ops(model)[-1] == "Max"
     agrees(model, Net(), ROWS)
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_a_function_gives_results_and_cannot_say_what_an_exported_operator_writes(register):
+    two = torch.library.custom_op("pt2onnx_test::two", lambda a, b: (a.mul_(b), None)[1], mutates_args=("a",), schema="(Tensor(a!) a, Tensor b) -> ()")
+
+    class Writes(torch.nn.Module):
+        def forward(self, x, y):
+            held = x * 1
+            two(held, y)
+            return held
+
+    program = torch.export.export(Writes(), (ROWS, ROWS)).run_decompositions({})
+    register("pt2onnx_test::two", lambda g, a, b: g.op("Mul", a, b), 18)
+    with pytest.raises(Exception, match="writes to its argument a, which its rule, or the function registered for it, does not say"):
+        exported(program, (), opset_version=18)

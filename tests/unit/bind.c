@@ -239,7 +239,8 @@ static void a_users_rule_writes_nothing(void **state)
         { "my::writer", "x", true }, { "my::writer", "y", false }, { "my::writer", "z", false }, { "aten::stack", "tensors", true },
     };
     for (size_t i = 0; i < COUNT(args); i++)
-        assert_int_equal(op_writes_to(cx, str_of(cx, args[i].name), str_of(cx, args[i].arg)), args[i].writes);
+        assert_int_equal(op_writes_to(cx, str_of(cx, args[i].name), str_of(cx, args[i].arg), true), args[i].writes);
+    assert_true(op_writes_to(cx, str_of(cx, "my::op_"), str_of(cx, "x"), false));
 }
 
 static DType quotient(Graph *g, const char *name)
