@@ -3095,6 +3095,7 @@ const OpLimit op_limits[] = {
     { "aten::fmod.Tensor", "ONNX's Mod does not take complex64[1] for A" },
     { "aten::fused_moving_avg_obs_fake_quant", "it has observed nothing yet: run the model once before it is saved" },
     { "aten::hash_tensor", "mode 1" },
+    { "aten::hinge_embedding_loss", "of whole numbers: convert them to float first" },
     { "aten::histogram.bins_tensor", "bins must be a row of borders whose number is known, got float32[N]" },
     { "aten::histogramdd", "points of 0 coordinates: their number must be known, 1 to 16" },
     { "aten::histogramdd.int_bins", "points of N coordinates: their number must be known, 1 to 16" },

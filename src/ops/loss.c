@@ -188,6 +188,9 @@ static Ox lower_margin_ranking(Op *op)
 /* x where t is 1, max(0, margin - x) where it is -1, both for anything else */
 static Ox lower_hinge_embedding(Op *op)
 {
+    Value given = arg_value(op, "self");
+    if (given.tag == V_TENSOR && !dtype_is_float(tensor_type(given.t)->dtype))
+        return op_refuse(op, "of whole numbers: convert them to float first");
     Ox x = arg(op, "self"), t = arg(op, "target"), far = at_least(op, from(op, arg_float(op, "margin"), x), 0);
     Ox one = is(op, t, 1), minus = is(op, t, -1), zero = number_like(op, 0, x);
     Ox a = ox(op, "Where", one, zero, far), b = ox(op, "Where", minus, zero, x);
