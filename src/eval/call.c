@@ -422,6 +422,16 @@ static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
     return false;
 }
 
+/* What a user's function gives for an operator that gives nothing goes nowhere. */
+static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
+{
+    if (!gives_nothing(s) || v.tag == V_NONE || !val_ok(v) || !op_is_callback(ev->cx, e->op))
+        return false;
+    fail(ev->cx, E_UNSUPPORTED, "%s gives nothing, and the function registered for it gives a value, which would be lost", e->op->s);
+    fail_hint(ev->cx, "--rules FILE instead, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", e->op->s);
+    return true;
+}
+
 /* `x is None` of what the running model decides, and x once that has been asked. */
 static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
@@ -490,6 +500,8 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     }
     size_t n_expect = expected_types(ev, recorded, expect);
     *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
+    if (loses_result(ev, e, recorded, *out))
+        return false;
     layout_of_results(ev, e->op, args, n, *out);
     return !ctx_failed(ev->cx);
 }

@@ -491,10 +491,13 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }
 
-/* A callback for the plain form serves the one in place too, also where that has a row of its own. */
+/* A callback for the plain form serves the one in place too, also where that has a row of its own; one for the form in place by that name
+ * gives what is written. */
 static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 {
-    Entry *e = str_ends(name, "_") && !str_ends(name, "__") ? table_find(cx, str_n(cx, name->s, name->len - 1)) : NULL;
+    Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
+    if (is_in_place(name) && !(e && e->callback))
+        e = table_find(cx, str_n(cx, name->s, name->len - 1));
     if (!e || !e->callback)
         return NULL;
     *form = FORM_IN_PLACE;

@@ -164,6 +164,7 @@ bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, i
 bool op_only_gives(Ctx *cx, Str name);              /* unknown, or known by a user's rule: it gives results, and could not write to its arguments */
 /* false: a user's rule or function that says nothing about what is written to this argument, `first` of those that are. */
 bool op_writes_to(Ctx *cx, Str name, Str arg, bool first);
+bool op_is_callback(Ctx *cx, Str name);             /* a user's function says what it gives, and could not write to its arguments */
 const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
 MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */
 /* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators that meant something else

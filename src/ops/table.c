@@ -280,6 +280,13 @@ bool op_writes_to(Ctx *cx, Str name, Str arg, bool first)
     return form == FORM_IN_PLACE ? i == 0 || str_is(arg, "self") : i >= 0 && s->param[i].writes;
 }
 
+bool op_is_callback(Ctx *cx, Str name)
+{
+    CallForm form;
+    Entry *e = table_resolve(cx, name, &form);
+    return e && e->callback && form == FORM_PLAIN && !str_ends(name, "_");
+}
+
 const char *op_refused(Ctx *cx, Str name)
 {
     CallForm form;

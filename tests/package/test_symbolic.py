@@ -17,6 +17,10 @@ ROWS = torch.randn(2, 3)
 
 library = torch.library.Library("pt2onnx_test", "DEF")
 library.define("foo(Tensor a, Tensor b, float x, int y, int[] ints, bool flag, str text) -> Tensor")
+library.define("scale_(Tensor(a!) a, float s) -> Tensor(a!)")
+library.impl("scale_", lambda a, s: a.mul_(s), "CompositeExplicitAutograd")
+library.define("scales(Tensor(a!) a) -> ()")
+library.impl("scales", lambda a: (a.mul_(2), None)[1], "CompositeExplicitAutograd")
 library.define("pair(Tensor a, Tensor[] more) -> (Tensor, Tensor)")
 for kind in ("CPU", "Meta"):
     library.impl("foo", lambda a, b, x, y, ints, flag, text: a + b, kind)
@@ -547,3 +551,31 @@ def test_a_function_gives_results_and_cannot_say_what_an_exported_operator_write
     register("pt2onnx_test::two", lambda g, a, b: g.op("Mul", a, b), 18)
     with pytest.raises(Exception, match="writes to its argument a, which its rule, or the function registered for it, does not say"):
         exported(program, (), opset_version=18)
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x):
+        y = x * 1
+        torch.ops.pt2onnx_test.scale_(y, 2.0)
+        return y
+
+
+class ScaledBySomething(torch.nn.Module):
+    def forward(self, x):
+        y = x * 1
+        torch.ops.pt2onnx_test.scales(y)
+        return y
+
+
+@pytest.mark.parametrize("name", ["scale_", "scale"])
+@pytest.mark.parametrize("form", [lambda m: m, torch.jit.script])
+def test_a_function_for_an_operator_in_place_gives_what_is_written(register, name, form):
+    register("pt2onnx_test::" + name, lambda g, a, s: g.op("Mul", a, g.op("Constant", value_t=torch.tensor(2.0))), 13)
+    model = checked(form(Scaled()), (ROWS,), opset_version=13)
+    numpy.testing.assert_array_equal(run(model, ROWS.numpy())[0], ROWS.numpy() * 2)
+
+
+def test_what_a_function_gives_for_an_operator_that_gives_nothing_is_not_lost(register):
+    register("pt2onnx_test::scales", lambda g, a: g.op("Add", a, a), 13)
+    with pytest.raises(Exception, match="the function registered for it gives a value, which would be lost"):
+        exported(torch.jit.script(ScaledBySomething()), (ROWS,), opset_version=13)
