@@ -127,7 +127,7 @@ void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
     *hi = r.hi;
 }
 
-/* Made of what is 0 or more? A quotient and a remainder are, only when what they divide is. */
+/* Made of what is 0 or more? A quotient is, when what it divides is; a remainder says nothing about how many there are. */
 static bool counts(Dim e)
 {
     Term one[1];
@@ -136,8 +136,7 @@ static bool counts(Dim e)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < t[i].n; j++) {
             Dim atom = t[i].atom[j];
-            bool divides = atom->kind == D_DIV || atom->kind == D_MOD;
-            if (dim_range_of(atom).lo < 0 || (divides && !counts(atom->of.arg[0])))
+            if (dim_range_of(atom).lo < 0 || atom->kind == D_MOD || (atom->kind == D_DIV && !counts(atom->of.arg[0])))
                 return false;
         }
     return true;

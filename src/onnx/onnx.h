@@ -61,7 +61,7 @@ Dim dim_product(Ctx *cx, const Dim *d, int n); /* 1 for n = 0 */
 bool dim_known(Dim d, int64_t *out);           /* a constant? (out may be NULL) */
 bool dim_is(Dim d, int64_t v);                 /* known to be v */
 void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi);
-bool dim_is_count(Ctx *cx, Dim d);             /* 0 or more, and made of such: no remainder or square of a number that may be negative */
+bool dim_is_count(Ctx *cx, Dim d);             /* 0 or more, and made of such: no remainder, no square of a number that may be negative */
 Tri dim_eq(Ctx *cx, Dim a, Dim b);
 Tri dim_le(Ctx *cx, Dim a, Dim b);
 Tri dim_lt(Ctx *cx, Dim a, Dim b);

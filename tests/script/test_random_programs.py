@@ -226,9 +226,21 @@ class Remainder(torch.nn.Module):
         return y
 
 
-def test_a_remainder_of_a_number_counts_nothing(tmp_path):
+class RemainderOfACount(torch.nn.Module):
+    def forward(self, x: Tensor, y: Tensor):
+        n = 1
+        d: Dict[str, Tensor] = {"a": y}
+        for i in range(x.size(0) - 1):
+            n = 2
+        if n % 2 == 0:
+            d["n"] = y
+        return len(d), n
+
+
+@pytest.mark.parametrize("module", [Remainder, RemainderOfACount])
+def test_a_remainder_of_a_number_counts_nothing(module, tmp_path):
     """So neither of its values is the usual one."""
-    done, _ = same(Remainder(), tmp_path, runs(), *SIZES)
+    done, _ = same(module(), tmp_path, runs(), *SIZES)
     assert "assumed" not in done.stderr
 
 
