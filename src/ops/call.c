@@ -432,8 +432,6 @@ static bool check_expect(Op *op, Str name, Value v)
 
 /* ---- the call ---- */
 
-static bool is_in_place(Str name) { return str_ends(name, "_") && !str_ends(name, "__"); }
-
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");

@@ -24,6 +24,7 @@ typedef struct Entry {
     OpCallback callback; void *user;
 } Entry;
 
+bool is_in_place(Str name);                             /* add_, not __and__ */
 Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
 const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
 int schema_itself(const Schema *s, int i);      /* the parameter that result i of an operator that writes is; -1: none */

@@ -244,6 +244,8 @@ Entry *table_resolve(Ctx *cx, Str name, CallForm *form)
     return e;
 }
 
+bool is_in_place(Str name) { return str_ends(name, "_") && !str_ends(name, "__"); }
+
 bool op_exists(Ctx *cx, Str name)
 {
     CallForm form;
@@ -284,7 +286,7 @@ bool op_is_callback(Ctx *cx, Str name)
 {
     CallForm form;
     Entry *e = table_resolve(cx, name, &form);
-    return e && e->callback && form == FORM_PLAIN && !str_ends(name, "_");
+    return e && e->callback && form == FORM_PLAIN && !is_in_place(name);
 }
 
 const char *op_refused(Ctx *cx, Str name)
@@ -313,7 +315,7 @@ static void override(Ctx *cx, Entry *e, Candidate c)
 static bool refuse_in_place(Ctx *cx, const Rule *r)
 {
     Str name = line_name(cx, r->head->s);
-    if (!str_ends(name, "_") || str_ends(name, "__") || strchr(r->head->s, '!'))
+    if (!is_in_place(name) || strchr(r->head->s, '!'))
         return true;
     fail(cx, E_USAGE, "%s: %s writes to its argument, which this head does not say", rule_position(cx, r, r->start)->s, name->s);
     fail_hint(cx, "a rule for %.*s: its result is what %s writes; or Tensor(a!) for the argument", (int)(name->len - 1), name->s, name->s);
