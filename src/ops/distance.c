@@ -225,11 +225,7 @@ static Ox lower_cosine_similarity(Op *op)
     Axes axis = { 0 };
     Dim both[MAX_RANK];
     int rank;
-    if (!ox_ok(at[0]) || !ox_ok(at[1]))
-        return POISON;
-    DType t = promote_types(ox_dtype(at[0]), ox_dtype(at[1]));          /* a tensor without dims counts as the other does */
-    at[0] = ox_cast(op->g, at[0], t), at[1] = ox_cast(op->g, at[1], t);
-    if (!common_shape(op, at[0], at[1], both, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
+    if (!one_type(op, at, 2) || !common_shape(op, at[0], at[1], both, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
         return POISON;
     if (!dtype_is_float(ox_dtype(at[0])))
         return op_fail(op, E_VALUE, "expected common dtype to be floating point, yet common dtype is %s", torch_dtype_name(ox_dtype(at[0])));

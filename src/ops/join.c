@@ -51,23 +51,14 @@ static Ox at_least(Op *op, Ox x, int rank)
 }
 
 /* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
-/* PyTorch gives the tensors their axes first: one without counts as the others do. */
-static void make_one_type(Op *op, Oxs xs)
-{
-    DType t = DT_NONE;
-    for (size_t i = 0; i < xs.n; i++)
-        t = promote_types(t, ox_dtype(xs.at[i]));
-    for (size_t i = 0; i < xs.n; i++)
-        xs.at[i] = ox_cast(op->g, xs.at[i], t);
-}
-
 static Ox lower_nstack(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
     int least = (int)op->row->datum, rank;
     if (xs.n == 0)
         return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    make_one_type(op, xs);
+    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;
@@ -86,7 +77,8 @@ static Ox lower_column_stack(Op *op)
     int rank;
     if (xs.n == 0)
         return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
-    make_one_type(op, xs);
+    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;

@@ -205,7 +205,7 @@ static Ox lower_addr(Op *op)
     Ox a = arg(op, "vec1"), b = arg(op, "vec2"), c = arg(op, "self");
     if (!ox_ok(a) || !ox_ok(b) || !ox_ok(c))
         return POISON;
-    DType t = promote_types(ox_dtype(c), promote_types(ox_dtype(a), ox_dtype(b)));      /* a tensor without dims counts as the others do */
+    DType t = type_of_all((const Ox[]){ a, b, c }, 3);
     a = of_type(op, a, t), b = of_type(op, b, t), c = of_type(op, c, t);
     return scaled_sum(op, c, outer(op, a, b, "vec2"));
 }

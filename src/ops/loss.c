@@ -47,11 +47,8 @@ static Ox reduced(Op *op, Ox each)
 /* a and b made one type */
 static Ox promoted(Op *op, const char *name, Ox a, Ox b)
 {
-    if (!ox_ok(a) || !ox_ok(b))
-        return POISON;
-    DType t = promote_types(ox_dtype(a), ox_dtype(b));
-    Ox x = ox_cast(op->g, a, t), y = ox_cast(op->g, b, t);
-    return ox_make(op->g, name, INPUTS(x, y), NULL, 0);
+    Ox both[2] = { a, b };
+    return one_type(op, both, 2) ? ox(op, name, both[0], both[1]) : POISON;
 }
 
 static Ox log1p_of(Op *op, Ox x)
@@ -466,7 +463,7 @@ const OpRow ops_loss[] = {
     LOWER(lower_soft_margin, BOTH, PLAIN, "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
     LOWER(lower_margin_ranking, "default(input1, input2, target)", PLAIN,
           "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"),
-    LOWER(lower_hinge_embedding, "int-to-float(self)", PLAIN, "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"),
+    LOWER(lower_hinge_embedding, NULL, PLAIN, "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"),
     LOWER(lower_cosine_embedding, "int-to-float(input1, input2)", PLAIN,
           "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"),
     LOWER(lower_triplet_margin, NULL, PLAIN, "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., "

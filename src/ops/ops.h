@@ -147,6 +147,9 @@ Value call_op(Op *op, const char *name, const Value *args, size_t n);
 
 /* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities: promote.c. */
 DType promote_types(DType a, DType b);
+/* The type of them all, where a tensor without dims counts as the others do; and all made that type, false if one is poison. */
+DType type_of_all(const Ox *at, size_t n);
+bool one_type(Op *op, Ox *at, size_t n);
 /* the common type of values as a fragment of nodes has them: 0-d constants are numbers */
 DType promote_values(OxList in);
 

@@ -52,6 +52,25 @@ DType promote_types(DType a, DType b)
     return x == CAT_INT ? promote_ints(a, b) : promote_floats(a, b);
 }
 
+DType type_of_all(const Ox *at, size_t n)
+{
+    DType t = DT_NONE;
+    for (size_t i = 0; i < n; i++)
+        t = promote_types(t, ox_dtype(at[i]));
+    return t;
+}
+
+bool one_type(Op *op, Ox *at, size_t n)
+{
+    DType t = type_of_all(at, n);
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = ox_cast(op->g, at[i], t);
+        ok = ok && ox_ok(at[i]);
+    }
+    return ok;
+}
+
 /* The group above decides unless the one below is of a higher category. */
 static DType combine(DType above, DType below)
 {
