@@ -34,7 +34,7 @@ static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
     for (int k = 0; same && k < ours->rank; k++)
         same = dim_eq(cx, ours->dim[k], theirs->dim[k]) != NO;
     if (!same)
-        return record_erred(cx) || differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
+        return record_erred(cx, tensor_read(ev->g, t)) || differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
     for (int k = 0; k < ours->rank; k++)
         if (s->recorded[i].dim[k].expr && !same_number(ev, ours->dim[k], theirs->dim[k], t->read, k))
             return false;

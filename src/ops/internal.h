@@ -37,8 +37,8 @@ MUST_USE bool column_check(Ctx *cx, const Schema *s, const char *column, Str pla
  * out: the element type of out=, or DT_NONE. */
 Str table_upgraded(Ctx *cx, Str name, DType out);
 
-/* What this call gives is not what the file recorded, and rightly so: torch's record is wrong. Nothing is compared with a record from here on. */
-void record_errs(Op *op);
+/* This value is not what the file recorded, and rightly so: torch's record is wrong. What follows from it is recorded wrong, too. */
+void record_note_erred(Ctx *cx, Ox v);
 
 /* How the name of a call relates to the rows that lower it. */
 typedef enum { FORM_PLAIN, FORM_IN_PLACE, FORM_COPY } CallForm;

@@ -82,6 +82,7 @@ struct Op {
     Ox base;                        /* a view that is read or written again: what its first argument is now; else NULL */
     bool in_place;                  /* of an EACH row, which does its own writing: the call is of the form `add_` */
     Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
+    bool record_errs;               /* set by a lowering: its results are not what the file tells, and rightly so */
 };
 
 /* For tensor_read and tensor_write: what the view made by `call` reads when the tensor it was made from is `base`, and the
@@ -176,8 +177,8 @@ void ops_set_version(Ctx *cx, int version);
 /* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set: float32. */
 void ops_set_default(Ctx *cx, DType t);
 DType dtype_default(Ctx *cx);
-/* Was a result recorded that torch itself does not give? What follows from it is recorded wrong, too. */
-bool record_erred(Ctx *cx);
+/* Was this value, or one that it follows from, recorded as torch itself does not give it? */
+bool record_erred(Ctx *cx, Ox v);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);

@@ -78,7 +78,7 @@ const OpFamily op_families[] = {
     { NULL, NULL, NULL },
 };
 
-struct OpTable { Map entries; int version; DType default_dtype; bool record_errs; };
+struct OpTable { Map entries; int version; DType default_dtype; Map erred; };
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
@@ -195,13 +195,48 @@ void ops_set_default(Ctx *cx, DType t) { table(cx)->default_dtype = t; }
 
 DType dtype_default(Ctx *cx) { return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT; }
 
-void record_errs(Op *op)
+/* ---- results that torch has recorded wrong ---- */
+
+void record_note_erred(Ctx *cx, Ox v)
 {
-    op->n_expect = 0;
-    table(op->cx)->record_errs = true;
+    map_add(cx, &table(cx)->erred, v, NULL);
 }
 
-bool record_erred(Ctx *cx) { return table(cx)->record_errs; }
+static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
+{
+    if (v && map_add(cx, seen, v, NULL))
+        vec_push(cx, todo, v);
+}
+
+/* What the node of `v` takes, and what its arms or trips give for it. */
+static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
+{
+    const Node *n = v->kind == OX_NODE ? v->node : NULL;
+    for (int i = 0; n && i < n->n_in; i++)
+        push_once(cx, n->in[i], seen, todo);
+    for (int i = 0; n && i < n->n_attr; i++)
+        for (size_t k = 0; n->attr[i].kind == ATTR_GRAPH && k < n->attr[i].g->outputs.n; k++)
+            push_once(cx, n->attr[i].g->outputs.at[k], seen, todo);
+}
+
+/* Asked only where a record differs. What is found is noted too, so that no later question goes so far back. */
+bool record_erred(Ctx *cx, Ox v)
+{
+    Map *erred = &table(cx)->erred, seen = { 0 };
+    Oxs todo = { 0 };
+    bool found = false;
+    if (erred->n == 0 || !v || !ox_ok(v))
+        return false;
+    vec_push(cx, &todo, v);
+    while (todo.n > 0 && !found) {
+        Ox from = todo.at[--todo.n];
+        found = map_find(erred, from) != NULL;
+        push_sources(cx, from, &seen, &todo);
+    }
+    if (found)
+        record_note_erred(cx, v);
+    return found;
+}
 
 void ops_set_version(Ctx *cx, int version)
 {

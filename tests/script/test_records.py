@@ -1,4 +1,7 @@
 """What a .pt2 has recorded of a result and torch itself does not give: pt2onnx gives what the program computes when it runs."""
+import json
+import zipfile
+
 import pytest
 import torch
 from torch import nn
@@ -31,6 +34,37 @@ def test_what_runs_counts(module, x, tmp_path):
     oracle.converted(path, out)
     want = program.module()(x)
     oracle.run(out, [([x.numpy()], [t.numpy() for t in (want if isinstance(want, tuple) else (want,))])])
+
+
+class Beside(nn.Module):
+    def forward(self, x, w):
+        y = x ** True
+        return y.reshape(-1), (y & x).t(), w * 2
+
+
+def forged(path, out, *name):
+    """The archive with the recorded types of these values changed: float64, and a dim more."""
+    with zipfile.ZipFile(path) as a, zipfile.ZipFile(out, "w") as b:
+        for item in a.infolist():
+            data = a.read(item)
+            if item.filename.endswith("models/model.json"):
+                program = json.loads(data)
+                for n in name:
+                    of = program["graph_module"]["graph"]["tensor_values"][n]
+                    of["dtype"], of["sizes"], of["strides"] = 8, of["sizes"] + [{"as_int": 3}], of["strides"] + [{"as_int": 1}]
+                data = json.dumps(program).encode()
+            b.writestr(item, data)
+
+
+def test_what_does_not_follow_from_a_wrong_record_is_held_against_its_own(tmp_path):
+    path, wrong = tmp_path / "model.pt2", tmp_path / "forged.pt2"
+    program = torch.export.export(Beside(), (torch.ones(2, 2, dtype=torch.bool), torch.ones(2)), strict=False)
+    torch.export.save(program, str(path))
+    oracle.converted(path, tmp_path / "model.onnx")
+    forged(path, wrong, "reshape", "and_1", "t")
+    oracle.converted(wrong, tmp_path / "model.onnx")
+    forged(path, wrong, "mul")
+    assert "aten::mul: the file records float64[2,3] for result 0, pt2onnx computed float32[2]" in oracle.convert(wrong, tmp_path / "model.onnx").stderr
 
 
 class Squares(nn.Module):
