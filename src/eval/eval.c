@@ -168,6 +168,7 @@ static Graph *run_once(Ctx *cx, Program *p)
     ev.g->ort = cx->opt && cx->opt->target_ort;
     cx->steps = 0;
     bool ok = evaluate(&ev) && !ctx_failed(cx);
+    ok = !facts_of_loops(cx) && ok;
     if (cx->error.code != E_RESTART && cx->refusals.n > 0)
         scan_unsupported(&ev);
     p->eval = NULL;

@@ -17,7 +17,7 @@ typedef struct InputFact {
 
 typedef struct StateFact { Str name; uint32_t loose; } StateFact;
 typedef struct KeyFact { Str name; Value key; } KeyFact;
-typedef struct LoopRow { const Stmt *s; LoopFact how; Str told; } LoopRow;
+typedef struct LoopRow { LoopFact how; Str told; } LoopRow;
 typedef struct BranchRow { Str place, why; } BranchRow;
 typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
 typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
@@ -29,11 +29,11 @@ typedef struct Facts {
     VEC(StateFact) states;
     VEC(StateShape) shapes;
     VEC(KeyFact) keys;
-    VEC(LoopRow) loops;
+    Map loops;                      /* Stmt -> LoopRow */
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
-    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; bool several_ranks; /* in a list */ } *seen;
+    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; bool several_ranks; /* in a list */ bool of_loops; } *seen;
 } Facts;
 
 static Facts *facts_of(Ctx *cx)
@@ -151,38 +151,33 @@ bool facts_add_state_key(Ctx *cx, Str name, Value key)
     return added;
 }
 
-static LoopRow *loop_row(Ctx *cx, const Stmt *s)
-{
-    Facts *f = facts_of(cx);
-    for (size_t i = 0; i < f->loops.n; i++)
-        if (f->loops.at[i].s == s)
-            return &f->loops.at[i];
-    return NULL;
-}
-
 LoopFact facts_loop_of(Ctx *cx, const Stmt *s)
 {
-    const LoopRow *row = loop_row(cx, s);
+    const LoopRow *row = map_get(&facts_of(cx)->loops, s);
     return row ? row->how : LOOP_AS_ASKED;
 }
 
-bool facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
+void facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
 {
     Pos pos;
     bool shown = place_pos(cx, where_intern(cx), &pos) && pos.file;
-    Str told = !why ? NULL : shown ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s", pos.file->s, pos.line, why->s)
-                                   : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
-    LoopRow *row = loop_row(cx, s);
     keep_begin(cx);
-    bool made = row || vec_push(cx, &facts_of(cx)->loops, (LoopRow){ .s = s });
-    keep_end(cx);
-    if (!made)
-        return false;
-    row = loop_row(cx, s);
+    LoopRow *row = new(cx, LoopRow);
     row->how = how;
-    row->told = told;
-    cx->error = (Error){ .code = E_NONE };          /* what a kept loop failed with is answered by unrolling it */
-    return fail(cx, E_RESTART, "a loop is %s", how == LOOP_KEPT ? "kept" : "unrolled");
+    row->told = !why ? NULL : shown ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s", pos.file->s, pos.line, why->s)
+                                    : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
+    map_put(cx, &facts_of(cx)->loops, s, row);
+    keep_end(cx);
+    facts_of(cx)->seen->of_loops = true;
+}
+
+bool facts_of_loops(Ctx *cx)
+{
+    const struct Seen *seen = facts_of(cx)->seen;
+    if (!seen || !seen->of_loops)
+        return false;
+    cx->error = (Error){ .code = E_NONE };
+    return !fail(cx, E_RESTART, "loops are kept or unrolled");
 }
 
 /* A place as text: SourceIds are another evaluation's. */
@@ -536,9 +531,12 @@ bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
 /* One line for each input that something was assumed about, with the option that decides it. */
 void facts_tell(Ctx *cx)
 {
-    for (size_t i = 0; i < facts_of(cx)->loops.n; i++)
-        if (facts_of(cx)->loops.at[i].told)
-            note(cx, NOTE_CHANGED, "%s", facts_of(cx)->loops.at[i].told->s);
+    const Map *loops = &facts_of(cx)->loops;
+    for (size_t i = 0; i < loops->n; i++) {
+        const LoopRow *row = loops->at[i].val;
+        if (row->told)
+            note(cx, NOTE_CHANGED, "%s", row->told->s);
+    }
     const struct Seen *seen = facts_of(cx)->seen;
     for (size_t i = 0; seen && i < seen->inputs.n; i++) {
         const Input *in = &seen->inputs.at[i];

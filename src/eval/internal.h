@@ -173,10 +173,13 @@ bool facts_add_state_shape(Ctx *cx, StateShape shape);
 /* A key of the dict `name` that some run sets or removes; NULL: no more of them. */
 const Value *facts_state_key(Ctx *cx, Str name, size_t i);
 bool facts_add_state_key(Ctx *cx, Str name, Value key);
-/* Is the loop `s` kept, unrolled, or as the options say? facts_loop asks for a restart; why: what a kept loop failed with, for a note. */
+/* Is the loop `s` kept, unrolled, or as the options say? facts_loop: from the next evaluation on, which there will be when this one is
+ * done; why: what a kept loop failed with, for a note, or NULL. */
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
 LoopFact facts_loop_of(Ctx *cx, const Stmt *s);
-bool facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why);
+void facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why);
+/* Has this evaluation learnt of a loop? What it comes to is forgotten: true, a restart is asked for. */
+bool facts_of_loops(Ctx *cx);
 /* The branch at this place is decided by an assumption about its condition: because of this; NULL: it is not. */
 Str facts_branch(Ctx *cx, SourceId at);
 /* It is from now on: false, a restart is asked for. */

@@ -186,21 +186,25 @@ static Flow not_unrolled(Eval *ev)
     return FLOW_FAIL;
 }
 
-/* ONNX runs a loop whose trips are known. Where it cannot (an index of modules, types that change), the loop is unrolled. */
-static Flow keep_known_loop(Eval *ev, const Stmt *s, Value count)
-{
-    Ctx *cx = ev->cx;
-    Flow flow = run_staged_loop(ev, s, count);
-    ErrorCode e = cx->error.code;
-    if (flow == FLOW_FAIL && (e == E_UNSUPPORTED || e == E_UNDECIDED || e == E_VALUE))
-        facts_loop(cx, s, LOOP_UNROLLED, cx->error.text);
-    return flow;
-}
-
 static bool is_kept(Eval *ev, const Stmt *s)
 {
     LoopFact fact = facts_loop_of(ev->cx, s);
     return fact == LOOP_KEPT || (fact == LOOP_AS_ASKED && ev->cx->opt && ev->cx->opt->loops == LOOPS_KEEP);
+}
+
+/* ONNX runs all of it, though its first trips are known. False: it cannot (an index of modules, types that change), and they are unrolled. */
+static bool run_kept_loop(Eval *ev, const Stmt *s, Value start, bool tell, Flow *flow)
+{
+    Ctx *cx = ev->cx;
+    *flow = run_staged_loop(ev, s, start);
+    ErrorCode e = cx->error.code;
+    if (*flow != FLOW_FAIL || (e != E_UNSUPPORTED && e != E_UNDECIDED && e != E_VALUE))
+        return true;
+    facts_loop(cx, s, LOOP_UNROLLED, tell ? cx->error.text : NULL);
+    cx->error = (Error){ .code = E_NONE };
+    ev->raised = NULL;
+    *flow = FLOW_NEXT;
+    return false;
 }
 
 /* Two trips are done: are all of them too many nodes? */
@@ -230,12 +234,13 @@ static Flow run_for(Eval *ev, const Stmt *s)
         fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
         return FLOW_FAIL;
     }
-    if (count.i > 0 && is_kept(ev, s))
-        return keep_known_loop(ev, s, count);
+    if (count.i > 0 && is_kept(ev, s) && run_kept_loop(ev, s, count, true, &flow))
+        return flow;
     size_t nodes = ev->g->nodes.n;
     for (int64_t i = 0; i < count.i; i++) {
         if (i == 2 && too_large(ev, s, (int64_t)(ev->g->nodes.n - nodes), count.i)) {
             facts_loop(ev->cx, s, LOOP_KEPT, NULL);
+            fail(ev->cx, E_RESTART, "a loop is kept");
             return FLOW_FAIL;
         }
         if (s->n_target)
@@ -246,18 +251,43 @@ static Flow run_for(Eval *ev, const Stmt *s)
     return flow;
 }
 
+/* It goes on while a number is below one that only the running model knows. */
+static bool is_open(Eval *ev, const Stmt *s)
+{
+    Limit limit[MAX_LIMITS];
+    int64_t known;
+    bool open = false;
+    for (int i = limits_of(ev, s, limit); i > 0 && !open; i--)
+        open = !dim_known(limit[i - 1].bound, &known);
+    return open && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED;
+}
+
+/* Only the running model knows how many trips there are. Where the first are known, none of them stands before the Loop: so from the next evaluation on. */
+static Flow run_open_while(Eval *ev, const Stmt *s, Value c, bool first)
+{
+    if (ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL)
+        return not_unrolled(ev);
+    if (!first && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED)
+        facts_loop(ev->cx, s, LOOP_KEPT, NULL);
+    return run_staged_loop(ev, s, c);
+}
+
 static Flow run_while(Eval *ev, const Stmt *s)
 {
     Value c;
     Flow flow = FLOW_NEXT;
+    bool first = true;
     do {
         if (!eval_condition(ev, s->value, &c))
             return flow_of_failure(ev);
         Tri t = val_truth(ev->cx, c);
         if (t == UNKNOWN && c.tag == V_SYMBOOL)
-            return ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL ? not_unrolled(ev) : run_staged_loop(ev, s, c);
+            return run_open_while(ev, s, c, first);
         if (t != YES)
             break;
+        if (first && (is_kept(ev, s) || is_open(ev, s)) && run_kept_loop(ev, s, c, facts_loop_of(ev->cx, s) == LOOP_AS_ASKED, &flow))
+            return flow;
+        first = false;
     } while (one_trip(ev, s, &flow));
     return flow;
 }

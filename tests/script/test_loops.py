@@ -132,7 +132,75 @@ class EarlyExits(nn.Module):
 def test_early_exits(how, opset, tmp_path):
     torch.manual_seed(1)
     runs = [(torch.rand(4, 3) * k,) for k in (1, 0.1, 60)] + [(-torch.rand(4, 3),), (torch.randn(4, 3),)]
-    same(EarlyExits(), tmp_path, runs, "-i", "x:float32[4,3]", "--loops=" + how, "--opset", str(opset))
+    found = same(EarlyExits(), tmp_path, runs, "-i", "x:float32[4,3]", "--loops=" + how, "--opset", str(opset))[1]
+    assert found.count("Loop") == 1 and found.count("ReduceSum") == 3
+
+
+class Until(nn.Module):
+    """The condition of the first trips is known, that of the others the model's."""
+    def __init__(self, least):
+        super().__init__()
+        self.least = least
+        self.conv = nn.Conv2d(2, 2, 3, padding=1)
+
+    def forward(self, x):
+        i = 0
+        while i < self.least or bool(x.sum() > 1):
+            x = torch.relu(self.conv(x)) * 0.5
+            i += 1
+        return x, i
+
+
+@pytest.mark.parametrize("least", [1, 2, 5])
+def test_trips_that_are_known_stand_in_the_loop_with_the_others(least, tmp_path):
+    torch.manual_seed(3)
+    found = same(Until(least), tmp_path, IMAGES + [(torch.zeros(1, 2, 3, 3),), (torch.ones(1, 2, 30, 30),)], *SIZES)[1]
+    assert found.count("Conv") == found.count("Loop") == 1
+
+
+class Settles(nn.Module):
+    """Another rank from the first trip on: that one stands before the loop."""
+    def forward(self, x):
+        y = x.sum(0)
+        i = 0
+        while i < 1 or bool(y.sum() < 10):
+            y = y + x
+            i += 1
+        return y
+
+
+class SettlesInside(nn.Module):
+    def forward(self, x):
+        z = x
+        for _ in range(x.size(0)):
+            y = x.sum(0)
+            i = 0
+            while i < 1 or bool(y.sum() < 10):
+                y = y + x
+                i += 1
+            z = z + y
+        return z
+
+
+@pytest.mark.parametrize("model", [Settles, SettlesInside])
+def test_a_first_trip_unlike_the_others(model, tmp_path):
+    done, found = same(model(), tmp_path, [(torch.full((n, 3), v),) for n, v in ((2, 3.), (2, 1.), (1, 0.4), (5, 0.1))], "-i", "x:float32[N,3]")
+    assert found.count("Loop") == (2 if model is SettlesInside else 1) and "unrolled" not in done.stderr
+
+
+class Known(nn.Module):
+    def forward(self, x):
+        i = 1
+        while i < 6:
+            x = x * i - 1
+            i *= 2
+        return x
+
+
+def test_a_known_while_is_kept_where_that_is_asked_for(tmp_path):
+    for how, loops, products in (("auto", 0, 3), ("unroll", 0, 3), ("keep", 1, 1)):
+        found = same(Known(), tmp_path, [(torch.rand(2, 3),)], "-i", "x:float32[2,3]", "--loops=" + how)[1]
+        assert found.count("Loop") == loops and (loops or found.count("Mul") + found.count("Sub") >= products)
 
 
 # ---- numbers that a loop counts: known not to be negative, and below the loop's end, in each trip ----
