@@ -60,7 +60,7 @@ static bool run_once(Loop *l)
     const Change *changes;
     size_t known = l->carried.n;
     l->again = false;
-    l->lost.n = 0;
+    l->lost.n = l->left.n = 0;
     l->g = graph_new(cx, outside, NULL);
     Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));

@@ -48,6 +48,9 @@ typedef struct OpenKey { Dict *dict; Value key, entry; } OpenKey;
 /* Something inside a carried thing's shape, which is more than it was from the next run on: None or a value, one of several strings. */
 typedef struct Wider { Cell *place; Value v; } Wider;
 
+/* A list whose items the next trip may write to, as this trip found it and as it left it. */
+typedef struct Left { Stacked *after, *in; } Left;
+
 typedef struct Findings Findings;
 
 typedef struct Loop {
@@ -58,6 +61,7 @@ typedef struct Loop {
     VEC(Growing) growing;
     VEC(OpenKey) keys;
     VEC(Wider) wider;
+    VEC(Left) left;                 /* of the first run that leaves them: later ones begin with them in mind */
     VEC(Value) lost;                /* lists and dicts that nobody may read behind the loop */
     Graph *g;                       /* the body */
     Ox keep_going, cond_in;
@@ -110,7 +114,7 @@ void loop_lose(Loop *l, Value v);
 MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after);
 /* What a run of the body made of a thing: do the types hold? */
 MUST_USE bool loop_check(Loop *l, const Change *c);
-/* Once all are checked: does a list that is only appended to have a name that is looked at? */
+/* Once all are checked: does a list that is only appended to have a name that is looked at? Is what a list holds reached in another way? */
 MUST_USE bool loop_look_again(Loop *l);
 
 /* ---- loop_again.c ---- */

@@ -105,10 +105,9 @@ static bool may_be_written(const Loop *l, ItemType item)
 
 /* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
  * was written in this trip would have to change there too. */
-static bool match_column(Loop *l, Leaf *leaf, Stacked *s, bool written)
+static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
 {
     Eval *ev = l->ev;
-    l->again = l->again || (written && !leaf->after);           /* the next trip finds these items in the list */
     leaf->after = s;
     if (!s->item.ragged && s->from == leaf->in && !leaf->in->looked) {
         leaf->item = stacked_item_ox(ev, s->last, s->item);
@@ -124,10 +123,39 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s, bool written)
     return ox_ok(whole);
 }
 
-/* A list that was only appended to, as it seemed, until another name of it was matched. */
+/* Does the next trip reach any of what the list holds in another way too: is it older than this trip, left in a variable, or in another list? */
+static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists, const Stacked *list)
+{
+    Map parts = { 0 };
+    bool reached = false;
+    map_put(l->ev->cx, &parts, in->st, NULL);                   /* what it held before, this run knows */
+    storage_parts(l->ev->cx, after->st, &parts);
+    for (size_t i = 1; i < parts.n && !reached; i++) {
+        const Storage *st = parts.at[i].key;
+        bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) && map_get(lists, st) != list;
+        reached = (l->writes || !st->now) && (in_another || st->born <= l->run_opened || map_find(&l->seen, st));
+    }
+    return reached;
+}
+
+static bool any_is_reached(Loop *l)
+{
+    Map lists = { 0 };
+    bool reached = false;
+    for (size_t i = 0; i < l->left.n && !reached; i++) {
+        Stacked *after = l->left.at[i].after, *in = l->left.at[i].in;
+        reached = after->column && is_reached(l, after->memory, in->memory, &lists, after);
+        for (size_t k = 0; k < stacked_n_columns(after) && !reached; k++)
+            reached = is_reached(l, stacked_column(after, k)->memory, stacked_column(in, k)->memory, &lists, after);
+    }
+    return reached;
+}
+
+/* Once all is matched: a list that was only appended to, as it seemed, until another name of it was; and what else reaches what lists hold. */
 bool loop_look_again(Loop *l)
 {
     bool ok = true;
+    l->again = l->again || any_is_reached(l);
     for (size_t i = 0; ok && i < l->leaves.n; i++) {
         Leaf *leaf = &l->leaves.at[i];
         if (leaf->item && leaf->in->looked) {
@@ -174,9 +202,10 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
         return false;
     if (s->column)
         leaf->list_after = s;
-    bool written = may_be_written(l, s->item);
+    if (!leaf->after && may_be_written(l, s->item))
+        vec_push(ev->cx, &l->left, (Left){ s, s->column ? leaf->list_in : leaf->in });
     for (size_t i = 0; i < stacked_n_columns(s); i++)
-        if (!match_column(l, &leaf[i], stacked_column(s, i), written))
+        if (!match_column(l, &leaf[i], stacked_column(s, i)))
             return false;
     return true;
 }
@@ -200,6 +229,8 @@ static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
     const Tensor *mark = container_marked(v);
     bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) || (mark && mark->st->peers && !(fed && fed->val == k->what));
     map_put(l->ev->cx, &l->seen, v.any, NULL);
+    if (mark)
+        map_put(l->ev->cx, &l->seen, mark->st, NULL);
     l->again = l->again || (another && !k->tied);
     k->tied = k->tied || another;
 }

@@ -114,6 +114,17 @@ void storage_may_be(Ctx *cx, Storage *st, Map *out)
                 vec_push(cx, &found, p->st);
 }
 
+void storage_parts(Ctx *cx, Storage *st, Map *out)
+{
+    VEC(Storage *) found = { 0 };
+    if (map_add(cx, out, st, NULL))
+        vec_push(cx, &found, st);
+    for (size_t i = 0; i < found.n; i++)
+        for (const Peer *p = found.at[i]->peers; p; p = p->next)
+            if (p->kind != PEER_WHOLE && map_add(cx, out, p->st, NULL))
+                vec_push(cx, &found, p->st);
+}
+
 Ox storage_fail_lost(Ctx *cx, const Storage *st)
 {
     fail(cx, E_UNSUPPORTED, "what this tensor holds cannot be told: %s, and one of them was written since", st->lost->s);

@@ -128,6 +128,8 @@ void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 /* Adds to out, as keys, every storage that is or may be this very memory. */
 void storage_may_be(Ctx *cx, Storage *st, Map *out);
+/* Adds it, what it holds, and what may be the same memory as any of these. What is in out already is not gone through. */
+void storage_parts(Ctx *cx, Storage *st, Map *out);
 /* st was written: what its peers hold, and theirs, nobody knows any more. */
 void storage_lose_peers(Ctx *cx, Storage *st);
 /* How often that was a tensor's memory that has peers. */
