@@ -47,17 +47,23 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg);
  * takes one arm by assumption (facts_take_branch); else it is an error. */
 MUST_USE bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result);
 
-/* A loop that ONNX runs. */
+/* A loop. */
 typedef struct LoopPlan {
+    const void *which;              /* of the program: its statement or expression */
     const Block *block;             /* NULL: not a block of the current frame */
-    bool (*body)(Eval *ev, void *arg, Value trip);
+    Flow (*body)(Eval *ev, void *arg, Value trip);
     bool (*condition)(Eval *ev, void *arg, Value *out);     /* NULL: a for loop */
-    const Stmt *text;               /* a while statement; or NULL */
+    const Stmt *text;               /* or NULL: its body and condition are graphs */
     void *arg;
     Obj *state;                     /* what the body writes beside the frame's locals; or NULL */
-    Value start;                    /* trips of a for loop; the condition before the first trip of a while loop */
+    Value start;                    /* trips of a for loop, an int; the condition before the first trip of a while loop */
+    int64_t done;                   /* trips that have run already: the next one's number */
 } LoopPlan;
+/* ONNX runs it: one Loop. */
 MUST_USE bool run_loop(Eval *ev, const LoopPlan *plan);
+/* Unrolled as far as its trips are known, and wanted (unroll.c). */
+Flow run_counted_loop(Eval *ev, LoopPlan *plan);
+Flow run_conditional_loop(Eval *ev, LoopPlan *plan);
 
 /* trips.c: what holds whenever a trip of a staged loop begins, because its condition said so. */
 typedef struct Known { Rel rel; Dim a, b; } Known;

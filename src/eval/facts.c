@@ -29,7 +29,7 @@ typedef struct Facts {
     VEC(StateFact) states;
     VEC(StateShape) shapes;
     VEC(KeyFact) keys;
-    Map loops;                      /* Stmt -> LoopRow */
+    Map loops;                      /* statement or expression -> LoopRow */
     VEC(BranchRow) branches;
     Map pinned;                     /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
@@ -151,13 +151,13 @@ bool facts_add_state_key(Ctx *cx, Str name, Value key)
     return added;
 }
 
-LoopFact facts_loop_of(Ctx *cx, const Stmt *s)
+LoopFact facts_loop_of(Ctx *cx, const void *which)
 {
-    const LoopRow *row = map_get(&facts_of(cx)->loops, s);
+    const LoopRow *row = map_get(&facts_of(cx)->loops, which);
     return row ? row->how : LOOP_AS_ASKED;
 }
 
-void facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
+void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
 {
     Pos pos;
     bool shown = place_pos(cx, where_intern(cx), &pos) && pos.file;
@@ -166,7 +166,7 @@ void facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why)
     row->how = how;
     row->told = !why ? NULL : shown ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s", pos.file->s, pos.line, why->s)
                                     : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
-    map_put(cx, &facts_of(cx)->loops, s, row);
+    map_put(cx, &facts_of(cx)->loops, which, row);
     keep_end(cx);
     facts_of(cx)->seen->of_loops = true;
 }

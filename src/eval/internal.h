@@ -108,8 +108,6 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
 /* ---- branch.c, loop.c: where ONNX decides ---- */
 
 Flow run_branch(Eval *ev, const Stmt *s, Value condition);
-/* A loop whose trip count or condition is symbolic, from here on. trips: FOR's count. */
-Flow run_staged_loop(Eval *ev, const Stmt *s, Value count_or_condition);
 /* The value that says `not v`. */
 Value val_not(Eval *ev, Value v);
 MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out);
@@ -173,11 +171,11 @@ bool facts_add_state_shape(Ctx *cx, StateShape shape);
 /* A key of the dict `name` that some run sets or removes; NULL: no more of them. */
 const Value *facts_state_key(Ctx *cx, Str name, size_t i);
 bool facts_add_state_key(Ctx *cx, Str name, Value key);
-/* Is the loop `s` kept, unrolled, or as the options say? facts_loop: from the next evaluation on, which there will be when this one is
+/* Is the loop kept, unrolled, or as the options say? facts_loop: from the next evaluation on, which there will be when this one is
  * done; why: what a kept loop failed with, for a note, or NULL. */
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
-LoopFact facts_loop_of(Ctx *cx, const Stmt *s);
-void facts_loop(Ctx *cx, const Stmt *s, LoopFact how, Str why);
+LoopFact facts_loop_of(Ctx *cx, const void *which);
+void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why);
 /* Has this evaluation learnt of a loop? What it comes to is forgotten: true, a restart is asked for. */
 bool facts_of_loops(Ctx *cx);
 /* The branch at this place is decided by an assumption about its condition: because of this; NULL: it is not. */

@@ -39,6 +39,14 @@ static bool keep_going(Loop *l)
     return ox_ok(l->keep_going) && trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
 }
 
+static bool run_body(Loop *l, Dim trip)
+{
+    Flow flow = l->plan->body(l->ev, l->plan->arg, val_dim(l->ev->cx, trip));
+    if (flow == FLOW_RETURN)
+        return fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
+    return flow == FLOW_NEXT;
+}
+
 /* Has this run written to a tensor that is older than it, that it was given, or that another name may reach? */
 static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t shared_before)
 {
@@ -81,7 +89,7 @@ static bool run_once(Loop *l)
     l->seen = (Map){ 0 };
     uint64_t shared_writes = heap_shared_writes(cx);
     Findings *around = loop_enter_body(l);
-    bool ok = begins && l->plan->body(ev, l->plan->arg, val_dim(cx, counter)) && keep_going(l);
+    bool ok = begins && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) && keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     l->writes = ok && has_written(l, changes, n, shared_writes);
     for (size_t i = 0; ok && i < n; i++)
@@ -160,7 +168,7 @@ static bool suppose_limits(Loop *l)
 {
     Ctx *cx = l->ev->cx;
     Limit limit[MAX_LIMITS];
-    int n = l->plan->text ? limits_of(l->ev, l->plan->text, limit) : 0;
+    int n = l->plan->condition && l->plan->text ? limits_of(l->ev, l->plan->text, limit) : 0;
     for (int i = 0; i < n; i++) {
         const Carried *k = loop_carried(l, limit[i].number);
         const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
@@ -170,8 +178,16 @@ static bool suppose_limits(Loop *l)
     return !ctx_failed(cx);
 }
 
+/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets it. */
+static void forget_variable(Eval *ev, const Stmt *s)
+{
+    if (s && s->kind == S_FOR && s->n_target)
+        assign_slot(ev, s->target[0], val_never(ev->cx, str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
+}
+
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
+    forget_variable(ev, plan->text);
     Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx), .start.first = plan->condition ? plan->start : val_none() };
     bool begun;
     if (!loop_suppose_findings(&l, &begun) || (begun && l.start.known.n == 0 && !suppose_limits(&l)))
@@ -189,34 +205,4 @@ bool run_loop(Eval *ev, const LoopPlan *plan)
             return false;
     }
     return loop_give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));
-}
-
-/* ---- for and while ---- */
-
-static bool statement_body(Eval *ev, void *arg, Value trip)
-{
-    const Stmt *s = arg;
-    if (s->n_target)                                    /* of a for */
-        assign_slot(ev, s->target[0], trip);
-    Flow flow = run_block(ev, &s->body);
-    if (flow == FLOW_RETURN)
-        return fail(ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
-    return flow == FLOW_NEXT;
-}
-
-static bool statement_condition(Eval *ev, void *arg, Value *out) { return eval_condition(ev, ((const Stmt *)arg)->value, out); }
-
-/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets it. */
-static void forget_variable(Eval *ev, const Stmt *s)
-{
-    if (s->kind == S_FOR && s->n_target)
-        assign_slot(ev, s->target[0], val_never(ev->cx, str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
-}
-
-Flow run_staged_loop(Eval *ev, const Stmt *s, Value v)
-{
-    LoopPlan plan = { .block = &s->body, .body = statement_body, .condition = s->kind == S_WHILE ? statement_condition : NULL,
-                      .text = s->kind == S_WHILE ? s : NULL, .arg = (void *)s, .start = v };
-    forget_variable(ev, s);
-    return run_loop(ev, &plan) ? FLOW_NEXT : FLOW_FAIL;
 }

@@ -52,7 +52,7 @@ static Value as_tuple(Ctx *cx, Value v)
     return v.tag == V_LIST ? val_tuple(cx, items, n) : v.tag == V_TUPLE ? v : val_tuple(cx, &v, 1);
 }
 
-static bool graph_body(Eval *ev, void *arg, Value trip)
+static Flow graph_body(Eval *ev, void *arg, Value trip)
 {
     WhileLoop *w = arg;
     OpArg *args;
@@ -60,9 +60,9 @@ static bool graph_body(Eval *ev, void *arg, Value trip)
     Value v;
     (void)trip;
     if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) || !call_value(ev, w->body, args, n, &v))
-        return false;
+        return flow_of_failure(ev);
     obj_set(ev->cx, w->state, 0, as_tuple(ev->cx, v));
-    return true;
+    return FLOW_NEXT;
 }
 
 static bool graph_condition(Eval *ev, void *arg, Value *out)
@@ -78,26 +78,16 @@ static bool graph_condition(Eval *ev, void *arg, Value *out)
     return condition_of(ev, v, out);
 }
 
-static bool run_while_loop(Eval *ev, const OpArg *args, size_t n, Value *out)
+static bool run_while_loop(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out)
 {
     if (n < 3)
         return fail(ev->cx, E_FORMAT, "while_loop takes two graphs and carried values");
     WhileLoop w = { args[0].v, args[1].v, n > 3 ? args[3].v : val_none(), obj_new(ev->cx, NULL, 1, NULL, NULL) };
-    LoopPlan plan = { .body = graph_body, .condition = graph_condition, .arg = &w, .state = w.state };
+    LoopPlan plan = { .which = e, .body = graph_body, .condition = graph_condition, .arg = &w, .state = w.state };
     obj_set(ev->cx, w.state, 0, as_tuple(ev->cx, args[2].v));
-    for (;;) {
-        if (!step(ev) || !graph_condition(ev, &w, &plan.start))
-            return false;
-        Tri t = val_truth(ev->cx, plan.start);
-        if (t == UNKNOWN && !run_loop(ev, &plan))
-            return false;
-        if (t != YES)
-            break;
-        if (!graph_body(ev, &w, val_none()))
-            return false;
-    }
+    Flow flow = run_conditional_loop(ev, &plan);
     *out = w.state->slot[0].v;
-    return true;
+    return flow == FLOW_NEXT;
 }
 
 static bool inline_graph(Eval *ev, const OpArg *args, size_t n, size_t graph, Value *out)
@@ -111,7 +101,7 @@ bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mi
     if (str_is(e->op, "higher_order::cond"))
         return run_cond(ev, args, n, out);
     if (str_is(e->op, "higher_order::while_loop"))
-        return run_while_loop(ev, args, n, out);
+        return run_while_loop(ev, e, args, n, out);
     if (str_is(e->op, "higher_order::wrap_with_set_grad_enabled"))
         return inline_graph(ev, args, n, 1, out);
     if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL) {

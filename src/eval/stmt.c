@@ -168,128 +168,35 @@ static Flow run_if(Eval *ev, const Stmt *s)
     return FLOW_FAIL;
 }
 
-/* Run the body once; true: go on with the next trip. */
-static bool one_trip(Eval *ev, const Stmt *s, Flow *flow)
+static Flow statement_body(Eval *ev, void *arg, Value trip)
 {
-    if (!step(ev)) {
-        *flow = FLOW_FAIL;
-        return false;
-    }
-    *flow = run_block(ev, &s->body);
-    return *flow == FLOW_NEXT;
+    const Stmt *s = arg;
+    if (s->n_target)                                    /* of a for */
+        assign_slot(ev, s->target[0], trip);
+    return run_block(ev, &s->body);
 }
 
-static Flow not_unrolled(Eval *ev)
-{
-    fail(ev->cx, E_UNDECIDED, "how often a loop runs is not known, so it cannot be unrolled (--loops=unroll)");
-    fail_hint(ev->cx, "give the sizes that the loop runs over with -i, or let ONNX run it: --loops=auto");
-    return FLOW_FAIL;
-}
-
-static bool is_kept(Eval *ev, const Stmt *s)
-{
-    LoopFact fact = facts_loop_of(ev->cx, s);
-    return fact == LOOP_KEPT || (fact == LOOP_AS_ASKED && ev->cx->opt && ev->cx->opt->loops == LOOPS_KEEP);
-}
-
-/* ONNX runs all of it, though its first trips are known. False: it cannot (an index of modules, types that change), and they are unrolled. */
-static bool run_kept_loop(Eval *ev, const Stmt *s, Value start, bool tell, Flow *flow)
-{
-    Ctx *cx = ev->cx;
-    *flow = run_staged_loop(ev, s, start);
-    ErrorCode e = cx->error.code;
-    if (*flow != FLOW_FAIL || (e != E_UNSUPPORTED && e != E_UNDECIDED && e != E_VALUE))
-        return true;
-    facts_loop(cx, s, LOOP_UNROLLED, tell ? cx->error.text : NULL);
-    cx->error = (Error){ .code = E_NONE };
-    ev->raised = NULL;
-    *flow = FLOW_NEXT;
-    return false;
-}
-
-/* Two trips are done: are all of them too many nodes? */
-static bool too_large(Eval *ev, const Stmt *s, int64_t made, int64_t trips)
-{
-    LoopsMode mode = ev->cx->opt ? ev->cx->opt->loops : LOOPS_AUTO;
-    int64_t all;
-    return mode == LOOPS_AUTO && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED &&
-           (!mul_ok(made / 2, trips, &all) || all > ev->cx->limit[LIMIT_UNROLL]);
-}
+static bool statement_condition(Eval *ev, void *arg, Value *out) { return eval_condition(ev, ((const Stmt *)arg)->value, out); }
 
 static Flow run_for(Eval *ev, const Stmt *s)
 {
     Value count;
-    Flow flow = FLOW_NEXT;
     if (!eval_expr(ev, s->value, &count) || !must_be_set(ev, count))
         return flow_of_failure(ev);
     if (count.tag == V_TENSOR)
         count = val_number_of(ev->g, tensor_read(ev->g, count.t));
-    if (count.tag == V_SYMINT && ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL)
-        return not_unrolled(ev);
-    if (count.tag == V_SYMINT)
-        return run_staged_loop(ev, s, count);
     if (count.tag == V_POISON)
         return FLOW_NEXT;
-    if (count.tag != V_INT) {
+    if (count.tag != V_SYMINT && count.tag != V_INT) {
         fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
         return FLOW_FAIL;
     }
-    if (count.i > 0 && is_kept(ev, s) && run_kept_loop(ev, s, count, true, &flow))
-        return flow;
-    size_t nodes = ev->g->nodes.n;
-    for (int64_t i = 0; i < count.i; i++) {
-        if (i == 2 && too_large(ev, s, (int64_t)(ev->g->nodes.n - nodes), count.i)) {
-            facts_loop(ev->cx, s, LOOP_KEPT, NULL);
-            fail(ev->cx, E_RESTART, "a loop is kept");
-            return FLOW_FAIL;
-        }
-        if (s->n_target)
-            assign_slot(ev, s->target[0], val_int(i));
-        if (!one_trip(ev, s, &flow))
-            break;
-    }
-    return flow;
-}
-
-/* It goes on while a number is below one that only the running model knows. */
-static bool is_open(Eval *ev, const Stmt *s)
-{
-    Limit limit[MAX_LIMITS];
-    int64_t known;
-    bool open = false;
-    for (int i = limits_of(ev, s, limit); i > 0 && !open; i--)
-        open = !dim_known(limit[i - 1].bound, &known);
-    return open && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED;
-}
-
-/* Only the running model knows how many trips there are. Where the first are known, none of them stands before the Loop: so from the next evaluation on. */
-static Flow run_open_while(Eval *ev, const Stmt *s, Value c, bool first)
-{
-    if (ev->cx->opt && ev->cx->opt->loops == LOOPS_UNROLL)
-        return not_unrolled(ev);
-    if (!first && facts_loop_of(ev->cx, s) == LOOP_AS_ASKED)
-        facts_loop(ev->cx, s, LOOP_KEPT, NULL);
-    return run_staged_loop(ev, s, c);
+    return run_counted_loop(ev, &(LoopPlan){ .which = s, .text = s, .block = &s->body, .body = statement_body, .arg = (void *)s, .start = count });
 }
 
 static Flow run_while(Eval *ev, const Stmt *s)
 {
-    Value c;
-    Flow flow = FLOW_NEXT;
-    bool first = true;
-    do {
-        if (!eval_condition(ev, s->value, &c))
-            return flow_of_failure(ev);
-        Tri t = val_truth(ev->cx, c);
-        if (t == UNKNOWN && c.tag == V_SYMBOOL)
-            return run_open_while(ev, s, c, first);
-        if (t != YES)
-            break;
-        if (first && (is_kept(ev, s) || is_open(ev, s)) && run_kept_loop(ev, s, c, facts_loop_of(ev->cx, s) == LOOP_AS_ASKED, &flow))
-            return flow;
-        first = false;
-    } while (one_trip(ev, s, &flow));
-    return flow;
+    return run_conditional_loop(ev, &(LoopPlan){ .which = s, .text = s, .block = &s->body, .body = statement_body, .condition = statement_condition, .arg = (void *)s });
 }
 
 static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value *out)

@@ -125,6 +125,7 @@ PROGRAMS = {
                                                "return torch.cat([%s], 0)" % ", ".join(each(n, "v@"))),
     "kept_loops": lambda n: forward("y = x", "k = int(torch.select(torch.select(x, 0, 0), 0, 0))",
                                     *each(n, "for _@ in range(k):", "  y = torch.add(y, @, alpha=1)"), "return y"),
+    "large_loops": lambda n: forward("y = x", *each(n, "for _@ in range(1000000):", "  y = torch.add(y, @, alpha=1)"), "return y"),
     "list_of_tensors": lambda n: forward("l = annotate(List[Tensor], [])", *each(n, "_@ = torch.append(l, torch.add(x, @, alpha=1))"),
                                          "return torch.cat(l, 0)"),
     "list_of_ints": lambda n: forward("l = annotate(List[int], [])", "for i in range(%d):" % n, "  _0 = torch.append(l, i)", "s = 0",

@@ -45,6 +45,32 @@ def test_what_would_unroll_to_too_much_is_kept(tmp_path):
     assert found.count("Loop") == 1 and found.count("Conv") == 1
 
 
+class RepeatsWhile(Repeats):
+    def forward(self, x):
+        i = 0
+        while i < self.n:
+            x = torch.relu(self.conv(x)) + i
+            i += 1
+        return x, i
+
+
+class RepeatsNumbered(Repeats):
+    """So many large loops that each could not be an evaluation of its own."""
+    def forward(self, x):
+        total = 0
+        for k in range(70):
+            for i in range(self.n):
+                x = torch.relu(x * 0.5 - i) + k
+                total += i
+        return x, total
+
+
+@pytest.mark.parametrize("model, node", [(RepeatsWhile, "Conv"), (RepeatsNumbered, "Relu")])
+def test_other_loops_that_would_unroll_to_too_much(model, node, tmp_path):
+    found = same(model(60), tmp_path, IMAGES, *SIZES, "--limit", "unroll=100")[1]
+    assert found.count(node) == 1
+
+
 class Parts(nn.Module):
     """The loop's number chooses an item, and ONNX has no type for all of them."""
     def forward(self, x):

@@ -92,6 +92,28 @@ def test_region(model, runs, sizes, node, decomposed, tmp_path):
     assert (node in found) if node else not {"If", "Loop"} & set(found)
 
 
+class KnownWhile(nn.Module):
+    """How many trips there are is known; or that there is a first one."""
+    def __init__(self, open_end):
+        super().__init__()
+        self.open_end = open_end
+
+    def forward(self, x):
+        more = (lambda i, x: (i < 2) | (x.sum() > 1)) if self.open_end else (lambda i, x: i < 40)
+        return while_loop(more, lambda i, x: (i + 1, torch.tanh(x) * 0.9), (torch.tensor(0), x))
+
+
+@pytest.mark.parametrize("open_end, options, trips", [(False, (), 40), (False, ("--loops=keep",), 1), (False, ("--limit", "unroll=30"), 1), (True, (), 1), (True, ("--loops=keep",), 1)])
+def test_which_trips_are_unrolled(open_end, options, trips, tmp_path):
+    torch.manual_seed(5)
+    program = export(KnownWhile(open_end), (torch.rand(3),))
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", *options)
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [t.numpy() for t in program.module()(x)]) for x in (torch.rand(3), torch.ones(3) * 4, -torch.ones(3))])
+    found = [n.op_type for g in oracle.graphs(onnx.load(str(tmp_path / "model.onnx")).graph) for n in g.node]
+    assert found.count("Tanh") == trips and found.count("Loop") == (trips == 1)
+
+
 def edited(source, to, *pairs):
     """The program's JSON with each text of a pair replaced; it must be there."""
     with zipfile.ZipFile(str(source)) as z, zipfile.ZipFile(str(to), "w") as out:
