@@ -311,7 +311,10 @@ static bool multilabel_margin(Op *op, Ox *out)
 static Ox lower_multilabel_margin(Op *op)
 {
     Ox out[2];
-    return multilabel_margin(op, out) ? out[0] : POISON;
+    bool ok = multilabel_margin(op, out);
+    if (ok && ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] && op->expect[0]->rank == 1)
+        op->record_errs = true;                                 /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
+    return ok ? out[0] : POISON;
 }
 
 static Value lower_multilabel_margin_forward(Op *op)
@@ -447,6 +450,33 @@ static Ox lower_cross_entropy(Op *op)
     return ox(op, "Add", main, others);
 }
 
+/* A gradient that was not asked for has no elements; one that was is None, so that using it is an error. */
+static Value no_gradient(Op *op, const char *asked, int rank)
+{
+    Dim none = dim_int(op->cx, 0);
+    return arg_bool(op, asked) ? val_none() : val_tensor(op->cx, expand_dims(op, number_like(op, 0, arg(op, "input")), (Dim[]){ none, none }, rank));
+}
+
+/* nn.LinearCrossEntropyLoss, which computes a few samples at a time: the loss of a linear layer. */
+static Value lower_linear_cross_entropy(Op *op)
+{
+    static const char *const reductions[] = { "none", "mean", "sum" };
+    Value layer[] = { arg_value(op, "input"), arg_value(op, "linear_weight"), arg_value(op, "linear_bias") };
+    bool each = !has_param(op, "reduction");
+    int reduction = 0;
+    for (int i = 0; !each && i < 3; i++)
+        reduction = str_is(arg_str(op, "reduction"), reductions[i]) ? i : reduction;
+    Value smoothing = each ? val_float(0) : arg_value(op, "label_smoothing");
+    Value loss[] = { call_op(op, "aten::linear", layer, 3), arg_value(op, "target"), arg_value(op, "weight"), val_int(reduction), arg_value(op, "ignore_index"), smoothing };
+    Value out[4] = { call_op(op, "aten::cross_entropy_loss", loss, 6) };
+    if (each || !val_ok(out[0]))
+        return out[0];
+    out[1] = no_gradient(op, "compute_input_grad", 2);
+    out[2] = no_gradient(op, "compute_linear_weight_grad", 2);
+    out[3] = no_gradient(op, "compute_linear_bias_grad", 1);
+    return val_tuple(op->cx, out, 4);
+}
+
 #define BOTH "default(self, target)"
 
 const OpRow ops_loss[] = {
@@ -480,5 +510,10 @@ const OpRow ops_loss[] = {
          "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
     LOWER(lower_cross_entropy, NULL, PLAIN, "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
           "SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"),
+    CALL(lower_linear_cross_entropy, NULL, PLAIN, "torch_nn::_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, "
+         "Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt batch_chunk_size, str acc_policy, ScalarType acc_dtype, bool allow_retain_graph, "
+         "bool compute_input_grad, bool compute_linear_weight_grad, bool compute_linear_bias_grad) -> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL(lower_linear_cross_entropy, NULL, PLAIN, "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor linear_weight, Tensor target, "
+         "Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str acc_policy, ScalarType acc_dtype) -> Tensor"),
     OPS_END
 };

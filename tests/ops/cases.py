@@ -262,6 +262,12 @@ def is_torch(name):
     if name.startswith("quantized_decomposed::"):
         import torch.ao.quantization.fx._decomposed                     # noqa: F401
         return True
+    if name.startswith("torch_nn::"):                                   # of torch 2.13
+        try:
+            import torch.nn.modules.linear_cross_entropy                # noqa: F401
+        except ImportError:
+            return False
+        return True
     if name.startswith("prepacked::"):                                  # a build for phones, or Debian's
         import torch
         return hasattr(torch.ops.prepacked, "linear_clamp_run")
