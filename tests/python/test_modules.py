@@ -1,4 +1,4 @@
-"""Every module of torch.nn, with the samples that PyTorch's own tests make of it (module_db), traced and exported: the same results as in torch."""
+"""Every module of torch.nn, with the samples that PyTorch's own tests make of it (module_db), traced, exported and decomposed: the same results as in torch."""
 import warnings
 
 import pytest
@@ -55,7 +55,11 @@ def exported(called, tensors, path):
     torch.export.save(torch.export.export(called, tensors), path)
 
 
-@pytest.mark.parametrize("save, name", [(traced, "model.pt"), (exported, "model.pt2")], ids=["traced", "exported"])
+def decomposed(called, tensors, path):
+    torch.export.save(torch.export.export(called, tensors).run_decompositions({}), path)
+
+
+@pytest.mark.parametrize("save, name", [(traced, "model.pt"), (exported, "model.pt2"), (decomposed, "model.pt2")], ids=["traced", "exported", "decomposed"])
 @pytest.mark.parametrize("info", [i for i in module_db if i.name not in NOT_RUN], ids=lambda i: i.name)
 @pytest.mark.filterwarnings("ignore")
 def test_module(info, save, name, tmp_path):
@@ -71,4 +75,4 @@ def test_module(info, save, name, tmp_path):
         oracle.converted(path, tmp_path / "model.onnx")
         oracle.run(tmp_path / "model.onnx", [([t.numpy() for t in tensors], [v.detach().numpy() for v in pytree.tree_leaves(want)])])
         ran += 1
-    assert ran or save is exported
+    assert ran or save is not traced
