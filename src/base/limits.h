@@ -15,7 +15,7 @@
     X(LIMIT_OBJECTS,  "objects",    20000000,         "pickled values") \
     X(LIMIT_HEAP,     "heap",       4294967296,       "bytes of memory for everything but weights") \
     X(LIMIT_TEXT,     "text",       2147483647,       "bytes of one record of code, pickle or JSON; also bounds what a deflated one may grow to") \
-    X(LIMIT_RESTARTS, "restarts",   64,               "evaluations: each restart has learnt one new fact")
+    X(LIMIT_RESTARTS, "restarts",   64,               "evaluations, and 4 more for each input: each restart has learnt one new fact")
 
 enum {
 #define X(id, name, deflt, why) id,

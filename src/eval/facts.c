@@ -6,6 +6,8 @@
 
 #include <ctype.h>
 
+enum { FACTS_OF_AN_INPUT = 4 };         /* that a usual one asks for: its rank, its type, a size that the program pins */
+
 typedef struct InputFact {
     Str path;
     int rank;                       /* -1: nothing assumed */
@@ -211,8 +213,9 @@ bool facts_take_branch(Ctx *cx, SourceId at, Str why)
 bool facts_may_restart(Ctx *cx)
 {
     Facts *f = facts_of(cx);
+    int64_t inputs = f->seen ? (int64_t)f->seen->inputs.n : 0;
     f->seen = NULL;
-    if (++f->restarts <= cx->limit[LIMIT_RESTARTS])
+    if (++f->restarts <= cx->limit[LIMIT_RESTARTS] || f->restarts - cx->limit[LIMIT_RESTARTS] <= FACTS_OF_AN_INPUT * inputs)
         return true;
     fail(cx, E_LIMIT, "the program was evaluated %d times and still needs something to be assumed", f->restarts);
     fail_hint(cx, "describe the inputs with -i, or --limit restarts=N raises this limit");

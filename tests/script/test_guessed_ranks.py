@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from scripted import same
+from test_places import module
 
 
 class States(nn.Module):
@@ -50,3 +51,26 @@ class Reflected(nn.Module):
 def test_what_is_reflected_along_one_axis_has_channels_and_a_batch(tmp_path):
     done, _ = same(Reflected(), tmp_path, [(torch.rand(2, 3, 4),)])
     assert "assumed: x has rank 3" in done.stderr
+
+
+MANY = """
+import torch
+from torch import nn
+
+class Program(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 1, 1)
+
+    def forward(self, %s):
+        y = self.conv(x0)
+%s        return y
+"""
+
+
+def test_ranks_of_many_inputs(tmp_path):
+    """More than there are evaluations for a program without any."""
+    names = ["x%d" % i for i in range(100)]
+    model = module(MANY % (", ".join(names), "".join("        y = y + self.conv(%s)\n" % n for n in names)), tmp_path, "many")
+    done, _ = same(model, tmp_path, [tuple(torch.rand(2, 1, 3, 4) for _ in names)])
+    assert "x99 has rank 4" in done.stderr
