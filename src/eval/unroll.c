@@ -95,15 +95,16 @@ Flow run_conditional_loop(Eval *ev, LoopPlan *plan)
     for (plan->done = 0; flow == FLOW_NEXT; plan->done++) {
         if (!plan->condition(ev, plan->arg, &plan->start))
             return flow_of_failure(ev);
-        Tri t = val_truth(ev->cx, plan->start);
-        bool first = plan->done == 0, large = too_large(ev, plan, ev->g->nodes.n - nodes, 1), open = t == UNKNOWN && plan->start.tag == V_SYMBOOL;
-        if (!first && (open || large) && facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED)
+        Tri goes_on = val_truth(ev->cx, plan->start);
+        bool open = goes_on == UNKNOWN && plan->start.tag == V_SYMBOOL, large = too_large(ev, plan, ev->g->nodes.n - nodes, 1);
+        if (plan->done > 0 && (open || large) && facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED)
             facts_loop(ev->cx, plan->which, LOOP_KEPT, NULL);
         if (open)
             return run_staged(ev, plan);
-        if (t != YES)
+        if (goes_on != YES)
             return FLOW_NEXT;
-        if ((large || (first && (is_kept(ev, plan) || is_open(ev, plan)))) && run_kept(ev, plan, mode_of(ev) == LOOPS_KEEP, &flow))
+        bool kept = large || (plan->done == 0 && (is_kept(ev, plan) || is_open(ev, plan)));
+        if (kept && run_kept(ev, plan, mode_of(ev) == LOOPS_KEEP, &flow))
             return flow;
         one_trip(ev, plan, &flow);
     }
