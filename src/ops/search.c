@@ -170,7 +170,7 @@ static Value lower_unique_consecutive(Op *op)
     }
     bool flat = !along || rank == 1, all = op->row->datum || !flat;
     Ox list = flat ? flatten_to_1d(op, x) : x;
-    if (along && op->n_expect && op->expect[0] && op->expect[0]->rank != rank)
+    if (along && op->expect[0] && op->expect[0]->rank != rank)
         op->record_errs = true;                                         /* torch 2.13 records results of too many dims in a .pt2 */
     if (along)
         op->n_expect = 0;                                               /* and wrong sizes */

@@ -67,6 +67,28 @@ def test_what_does_not_follow_from_a_wrong_record_is_held_against_its_own(tmp_pa
     assert "aten::mul: the file records float64[2,3] for result 0, pt2onnx computed float32[2]" in oracle.convert(wrong, tmp_path / "model.onnx").stderr
 
 
+class Runs(nn.Module):
+    """Along a dim that is counted from the end torch records too many dims."""
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, x):
+        return torch.unique_consecutive(x, dim=self.dim).abs()
+
+
+@pytest.mark.parametrize("dim, excused", [(None, False), (0, False), (1, False), (-1, True)])
+def test_only_wrong_records_of_runs_excuse(dim, excused, tmp_path):
+    path, wrong = tmp_path / "model.pt2", tmp_path / "forged.pt2"
+    x = torch.tensor([[1, 1, -2], [3, 3, 4]])
+    program = torch.export.export(Runs(dim), (x,), strict=False)
+    torch.export.save(program, str(path))
+    oracle.converted(path, tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [program.module()(x).numpy()])])
+    forged(path, wrong, "abs_1")
+    assert (oracle.convert(wrong, tmp_path / "model.onnx").returncode == 0) == excused
+
+
 class Squares(nn.Module):
     def __init__(self, driver):
         super().__init__()
