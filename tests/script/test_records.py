@@ -2,6 +2,7 @@
 import json
 import zipfile
 
+import numpy
 import pytest
 import torch
 from torch import nn
@@ -42,16 +43,20 @@ class Beside(nn.Module):
         return y.reshape(-1), (y & x).t(), w * 2
 
 
-def forged(path, out, *name):
-    """The archive with the recorded types of these values changed: float64, and a dim more."""
+def wider(of):
+    """float64, and a dim more."""
+    of["dtype"], of["sizes"], of["strides"] = 8, of["sizes"] + [{"as_int": 3}], of["strides"] + [{"as_int": 1}]
+
+
+def forged(path, out, *name, change=wider):
+    """The archive with the recorded types of these values changed."""
     with zipfile.ZipFile(path) as a, zipfile.ZipFile(out, "w") as b:
         for item in a.infolist():
             data = a.read(item)
             if item.filename.endswith("models/model.json"):
                 program = json.loads(data)
                 for n in name:
-                    of = program["graph_module"]["graph"]["tensor_values"][n]
-                    of["dtype"], of["sizes"], of["strides"] = 8, of["sizes"] + [{"as_int": 3}], of["strides"] + [{"as_int": 1}]
+                    change(program["graph_module"]["graph"]["tensor_values"][n])
                 data = json.dumps(program).encode()
             b.writestr(item, data)
 
@@ -89,6 +94,22 @@ def test_only_wrong_records_of_runs_excuse(dim, excused, tmp_path):
     assert (oracle.convert(wrong, tmp_path / "model.onnx").returncode == 0) == excused
 
 
+class Counts(nn.Module):
+    def forward(self, x):
+        return torch._unique2(x, True, False, True)
+
+
+def test_an_inverse_that_nobody_asked_for(tmp_path):
+    """PyTorch 1.13 gives it beside counts, and records its size; 2.13 gives nothing."""
+    path, older = tmp_path / "model.pt2", tmp_path / "older.pt2"
+    x = torch.tensor([3, 1, 3, 2])
+    torch.export.save(torch.export.export(Counts(), (x,)), str(path))
+    forged(path, older, "getitem_1", change=lambda of: of.update(sizes=[{"as_int": 4}]))
+    for program, inverse in ((path, []), (older, [2, 0, 2, 1])):
+        oracle.converted(program, tmp_path / "model.onnx")
+        oracle.run(tmp_path / "model.onnx", [([x.numpy()], [numpy.array(v) for v in ([1, 2, 3], numpy.array(inverse, numpy.int64), [1, 1, 2])])])
+
+
 class Squares(nn.Module):
     def __init__(self, driver):
         super().__init__()
@@ -108,6 +129,7 @@ def system(*shape, full=True):
 @pytest.mark.parametrize("driver", ["gels", "gelsd", "gelss"])
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_residuals_as_the_run_has_them(driver, batch, tmp_path):
+    torch.manual_seed(2)
     runs = [system(*batch, 5, 3), system(*batch, 3, 3), system(*batch, 2, 4)] + [system(*batch, 5, 3, full=False)] * (driver != "gels")
     sizes = "".join("2," for _ in batch)
     done, _ = same(Squares(driver), tmp_path, runs, "-i", f"a:float32[{sizes}M,N]", "-i", f"b:float32[{sizes}M,2]")
