@@ -26,6 +26,7 @@ typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
 
 typedef struct Facts {
     int restarts;
+    size_t n_inputs;                /* of the latest evaluation */
     bool one_rank;                  /* an evaluation with values of several ranks has failed */
     VEC(InputFact) facts;
     VEC(StateFact) states;
@@ -213,9 +214,8 @@ bool facts_take_branch(Ctx *cx, SourceId at, Str why)
 bool facts_may_restart(Ctx *cx)
 {
     Facts *f = facts_of(cx);
-    int64_t inputs = f->seen ? (int64_t)f->seen->inputs.n : 0;
     f->seen = NULL;
-    if (++f->restarts <= cx->limit[LIMIT_RESTARTS] || f->restarts - cx->limit[LIMIT_RESTARTS] <= FACTS_OF_AN_INPUT * inputs)
+    if (++f->restarts - FACTS_OF_AN_INPUT * (int64_t)f->n_inputs <= cx->limit[LIMIT_RESTARTS])
         return true;
     fail(cx, E_LIMIT, "the program was evaluated %d times and still needs something to be assumed", f->restarts);
     fail_hint(cx, "describe the inputs with -i, or --limit restarts=N raises this limit");
@@ -235,6 +235,7 @@ void facts_begin(Eval *ev)
 void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told)
 {
     vec_push(cx, &facts_of(cx)->seen->inputs, (Input){ v, path, rank_told, dtype_told });
+    facts_of(cx)->n_inputs = facts_of(cx)->seen->inputs.n;
 }
 
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested)
