@@ -183,7 +183,7 @@ static const char *numpy_word(Str word)
 static void read_dtype(const char *word, size_t n, InputSpec *out)
 {
     out->dtype = dtype_named(word, n);
-    if (out->dtype != DT_NONE || n < 2 || word[0] != 'q')
+    if (word[0] != 'q')
         return;
     DType stored = dtype_named(word + 1, n - 1);
     out->quantised = stored == DT_UINT8 || stored == DT_INT8;
