@@ -2,7 +2,6 @@
 import json
 import zipfile
 
-import numpy
 import pytest
 import torch
 from torch import nn
@@ -99,15 +98,16 @@ class Counts(nn.Module):
         return torch._unique2(x, True, False, True)
 
 
-def test_an_inverse_that_nobody_asked_for(tmp_path):
+@pytest.mark.parametrize("x", [torch.tensor([3, 1, 3, 2]), torch.tensor([5]), torch.tensor(7)], ids=["some", "one", "number"])
+def test_an_inverse_that_nobody_asked_for(x, tmp_path):
     """PyTorch 1.13 gives it beside counts, and records its size; 2.13 gives nothing."""
     path, older = tmp_path / "model.pt2", tmp_path / "older.pt2"
-    x = torch.tensor([3, 1, 3, 2])
     torch.export.save(torch.export.export(Counts(), (x,)), str(path))
-    forged(path, older, "getitem_1", change=lambda of: of.update(sizes=[{"as_int": 4}]))
-    for program, inverse in ((path, []), (older, [2, 0, 2, 1])):
+    forged(path, older, "getitem_1", change=lambda of: of.update(sizes=[{"as_int": n} for n in x.shape], strides=[{"as_int": 1} for _ in x.shape]))
+    values, inverse, counts = torch._unique2(x, True, True, True)
+    for program, given in ((path, torch.zeros(0, dtype=torch.int64)), (older, inverse)):
         oracle.converted(program, tmp_path / "model.onnx")
-        oracle.run(tmp_path / "model.onnx", [([x.numpy()], [numpy.array(v) for v in ([1, 2, 3], numpy.array(inverse, numpy.int64), [1, 1, 2])])])
+        oracle.run(tmp_path / "model.onnx", [([x.numpy()], [v.numpy() for v in (values, given, counts)])])
 
 
 class Squares(nn.Module):
