@@ -91,7 +91,7 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
         buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n", owner->text ? owner->text : "ONNX cannot say it");
         return row;
     }
-    buf_fmt(l->out, l->only ? "    %s of ops/%s.c" : "        %s", how[owner->kind], family->name);
+    buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner->kind], family->folder, family->name);
     buf_str(l->out, l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex" : "");
     put_kinds(l->out, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
     buf_str(l->out, l->only ? "\n" : "");
@@ -123,7 +123,7 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
     const Rule *last = rules->at[at - 1];
     if (l->n == before)
         return at;
-    buf_fmt(l->out, l->only ? "    a rule of ops/%s.rules" : "        a rule", family->name);
+    buf_fmt(l->out, l->only ? "    a rule of ops/%s/%s.rules" : "        a rule", family->folder, family->name);
     const char *kinds = last->kinds ? last->kinds->s : "";
     put_kinds(l->out, strstr(kinds, "quant"), strstr(kinds, "packed"));
     if (l->only) {

@@ -132,6 +132,6 @@ bool describe_form(const char *name, Buf *out)
         buf_str(out, "\n");
     }
     if (family)
-        buf_fmt(out, "    a builtin of eval/%s.c: computed while the model is converted\n", family);
+        buf_fmt(out, "    a builtin of eval/builtin/%s.c: computed while the model is converted\n", family);
     return family != NULL;
 }

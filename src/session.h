@@ -4,7 +4,7 @@
 #define PT2ONNX_SESSION_H
 
 #include "archive/archive.h"
-#include "eval/options.h"
+#include "value/options.h"
 #include "eval/program.h"
 #include "pt2onnx.h"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Write src/tidy/ort_kernels.c: which element types ONNX Runtime's CPU kernels take, as its own registry tells.
+"""Write src/tidy/legal/ort_kernels.c: which element types ONNX Runtime's CPU kernels take, as its own registry tells.
 
-    python3 tools/gen-ort-kernels.py > src/tidy/ort_kernels.c
+    python3 tools/gen-ort-kernels.py > src/tidy/legal/ort_kernels.c
 
 Run it with a Python that has the onnxruntime package of the release wanted. A row is an operator, the opset versions that a
 kernel serves, a type name of the operator's signature, and the types; several kernels of one range are joined.

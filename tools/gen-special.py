@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Write the polynomials of src/ops/special.c, src/ops/bessel.c and src/tidy/doubles.c, and the points of src/ops/gamma.c.
+"""Write the polynomials of src/ops/elementwise/special.c, src/ops/elementwise/bessel.c and src/tidy/legal/doubles.c, and the points of src/ops/elementwise/gamma.c.
 
-    python tools/gen-special.py special > src/ops/special_data.h        (needs mpmath; takes a minute)
-    python tools/gen-special.py bessel > src/ops/bessel_data.h
-    python tools/gen-special.py gamma > src/ops/gamma_data.h
-    python tools/gen-special.py doubles > src/tidy/doubles_data.h
-    python tools/gen-special.py erfcx > src/onnx/erfcx_data.h           (for both)
+    python tools/gen-special.py special > src/ops/elementwise/special_data.h        (needs mpmath; takes a minute)
+    python tools/gen-special.py bessel > src/ops/elementwise/bessel_data.h
+    python tools/gen-special.py gamma > src/ops/elementwise/gamma_data.h
+    python tools/gen-special.py doubles > src/tidy/legal/doubles_data.h
+    python tools/gen-special.py erfcx > src/onnx/fold/erfcx_data.h           (for both)
 
 Each is a Chebyshev fit over t in [-1, 1] with as many terms as double precision can use; the file that reads it says what t is.
 """

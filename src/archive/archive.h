@@ -5,7 +5,7 @@
 #define PT2ONNX_ARCHIVE_H
 
 #include "base/base.h"
-#include "archive/limits.h"
+#include "archive/caps.h"
 
 /* ---- what a file is (kind.c), by content, never by name ---- */
 

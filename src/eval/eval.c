@@ -151,7 +151,7 @@ static bool evaluate(Eval *ev)
     Program *p = ev->p;
     Value *inputs, result;
     size_t n;
-    facts_begin(ev);
+    facts_begin(ev->cx);
     p->graph = ev->g;
     p->eval = ev;
     p->run_setstate = run_setstate;

@@ -1,7 +1,7 @@
 /* expr.c - expressions: literals, names, attributes, indexing, containers. Calls are in call.c.
  *
  * Evaluation is strict and left to right, as in Python; order matters because operators write in place. */
-#include "eval/branch.h"
+#include "eval/branch/branch.h"
 
 bool step(Eval *ev)
 {
@@ -15,13 +15,6 @@ bool step(Eval *ev)
     fail(cx, E_LIMIT, "more than %lld statements and operators were executed", (long long)cx->limit[LIMIT_STEPS]);
     fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");
     return false;
-}
-
-Value val_never(Ctx *cx, Str why)
-{
-    Unset *u = new(cx, Unset);
-    *u = (Unset){ .why = why, .at = where_intern(cx) };
-    return (Value){ .tag = V_UNINIT, .any = u };
 }
 
 Value val_staged_text(Ctx *cx, Str text)

@@ -7,17 +7,14 @@
 #define PT2ONNX_EVAL_INTERNAL_H
 
 #include "base/limits.h"
-#include "eval/options.h"
 #include "eval/program.h"
-#include "eval/value.h"
+#include "value/facts.h"
+#include "value/heap.h"
+#include "value/options.h"
 #include "ops/ops.h"
 
 /* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX decides, or is an error. */
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
-
-/* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
-typedef struct Unset { Str why; SourceId at; Str text; /* of val_staged_text */ bool branch; /* `at` is a branch that an assumption decides */
-                       Ox varies; /* a tensor that has another rank in each arm: the model may return it, and do nothing else with it */ } Unset;
 
 typedef struct Frame {
     struct Frame *up;               /* the caller */
@@ -47,7 +44,7 @@ typedef struct Eval {
     Map names;                      /* dotted path -> Value*: what it names */
     Map constants;                  /* number + 1 -> Value*: CONSTANTS.cN */
     Map liveness;                   /* Function* -> liveness.c's table of where locals are used */
-    struct Findings *findings;      /* of the loop whose body is run; NULL: of none (loop_again.c) */
+    struct Findings *findings;      /* of the loop whose body is run; NULL: of none (loop_nested.c) */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */
@@ -98,7 +95,7 @@ MUST_USE bool resolve_name(Eval *ev, Str path, Value *out);
 bool eval_raise(Eval *ev, Str message);
 bool is_autocast(const ClassDef *c);
 
-/* ---- convert.c ---- */
+/* ---- coerce.c ---- */
 
 /* v as a parameter of declared type t takes it. False after an error that names `what`. */
 MUST_USE bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out);
@@ -131,60 +128,6 @@ Dim recorded_dim(Ctx *cx, const RecordedDim *d);         /* NULL: not as an expr
 /* Holds the results of an assignment against what the file recorded; sizes that we do not know become the file's. */
 MUST_USE bool recorded_agree(Eval *ev, const Stmt *s);
 
-/* ---- facts.c ---- */
-
-void facts_begin(Eval *ev);                              /* before each evaluation */
-/* A restart has been asked for: may we? Counts; false after E_LIMIT. */
-MUST_USE bool facts_may_restart(Ctx *cx);
-void facts_tell(Ctx *cx);                                /* one note for each assumption */
-/* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
-int facts_rank(Ctx *cx, Str path);
-DType facts_dtype(Ctx *cx, Str path);
-/* What the file says of an output whose rank differs between runs of the model (rank_varies), or NULL. */
-Type facts_usual(Ctx *cx, Ox v);
-/* May a list hold tensors of different ranks, as a sequence whose items nobody reads? Asked by who has such a list: the evaluation has values
- * of several ranks from now on. */
-bool facts_lists_of_ranks(Ctx *cx);
-/* The evaluation has failed: does it have values of several ranks? They are decided from now on: a restart is asked for. */
-bool facts_decide_ranks(Ctx *cx);
-/* Nothing suggests v's rank, but the program asks: assume the usual one, and another when it raises for that. Returns false, as assume_rank. */
-bool facts_guess_rank(Ctx *cx, Ox v, const char *why);
-/* The model raises: is another guess left? Then a restart is asked for. */
-bool facts_other_rank(Ctx *cx, Str raised);
-/* The program says so itself (it raises for any other rank): no assumption. True when nothing is new; else asks for a restart. */
-MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
-/* An input's dimension that something pinned: its replacement, else `sym` itself. */
-Dim facts_dim(Ctx *cx, Dim sym);
-/* From here on the file's symbol `sym` is the user's dimension `d`. */
-void facts_rename(Ctx *cx, Dim sym, Dim d);
-void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
-/* State `name` of the model is an input: which of its axes have another size after a run (a bit each). NULL: it is none. */
-const uint32_t *facts_state(Ctx *cx, Str name);
-bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
-bool facts_any_state(Ctx *cx);
-/* What state that is not in the file, or grows, holds after a run: a tensor (a size that only the run knows is -1), a number, a list of such, or a
- * tuple of so many of them, named NAME.0, NAME.1, ... */
-enum { STATE_TENSOR = -1, STATE_NUMBER = -2, STATE_TENSORS = -3, STATE_NUMBERS = -4 };
-typedef struct StateShape { Str name; int items; /* or one of those */ DType dtype; int rank; int64_t dim[MAX_RANK]; } StateShape;
-const StateShape *facts_state_shape(Ctx *cx, Str name);
-bool facts_add_state_shape(Ctx *cx, StateShape shape);
-/* A key of the dict `name` that some run sets or removes; NULL: no more of them. */
-const Value *facts_state_key(Ctx *cx, Str name, size_t i);
-bool facts_add_state_key(Ctx *cx, Str name, Value key);
-/* Is the loop kept, unrolled, or as the options say? facts_loop: from the next evaluation on, which there will be when this one is
- * done; why: what a kept loop failed with, for a note, or NULL. */
-typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
-LoopFact facts_loop_of(Ctx *cx, const void *which);
-void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why);
-/* Has this evaluation learnt of a loop? What it comes to is forgotten: true, a restart is asked for. */
-bool facts_of_loops(Ctx *cx);
-/* The branch at this place is decided by an assumption about its condition: because of this; NULL: it is not. */
-Str facts_branch(Ctx *cx, SourceId at);
-/* It is from now on: false, a restart is asked for. */
-bool facts_take_branch(Ctx *cx, SourceId at, Str why);
-/* A symbol of an input; requested: the user named it. */
-void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
-
 /* ---- state.c ---- */
 
 MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
@@ -199,7 +142,7 @@ MUST_USE bool state_check(Eval *ev);                     /* after the run: what 
 /* Whether the new tensors among an operator's results are contiguous. */
 void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v);
 
-/* ---- parts.c ---- */
+/* ---- dynamic_parts.c ---- */
 
 /* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told. *mine false: an operator like others. */
 MUST_USE bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine, Value *out);

@@ -1,7 +1,7 @@
 /* method.c - methods of values that are no objects of a class. PyTorch prints tensor methods as operators; tolist() is the one
  * that stays a method. The others here are for files edited by hand: x.f(y) is aten::f(x, y). */
-#include "eval/builtin.h"
-#include "eval/stacked.h"
+#include "eval/builtin/builtin.h"
+#include "eval/lists/stacked.h"
 
 /* A list of numbers, or of lists of them, whose length ONNX decides. */
 static bool numbers_of(Eval *ev, Ox v, Value *out)

@@ -5,7 +5,7 @@
 #ifndef PT2ONNX_PROGRAM_H
 #define PT2ONNX_PROGRAM_H
 
-#include "eval/value.h"
+#include "value/heap.h"
 
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
@@ -79,7 +79,7 @@ struct Stmt {
     Str calls;                      /* the calls of modules that it stands in and that become functions (pt2onnx_node), or NULL */
 };
 
-/* dims are texts in .pt2 form already parsed to Dims by front/exported.c on each evaluation: see recorded_type. */
+/* dims are texts in .pt2 form already parsed to Dims by front/exported/exported.c on each evaluation: see recorded_type. */
 typedef struct Recorded { DType dtype; int rank; const struct RecordedDim *dim; Str what; /* "float", "int": non-tensors */ } Recorded;
 typedef struct RecordedDim { int64_t known; /* -1: expr, or symbol, or neither */ Str expr, symbol; /* one of any name */ } RecordedDim;
 
@@ -152,7 +152,7 @@ typedef struct Program {
     void *front;                    /* the front end's own */
 } Program;
 
-/* ---- text.c ---- */
+/* ---- code_text.c ---- */
 
 /* As the source of a code record, which parsing gives back; or for show: every operator as aten::elu(...). */
 typedef enum { TEXT_SOURCE, TEXT_SHOW } TextStyle;
@@ -162,6 +162,7 @@ Str expr_text(Ctx *cx, const Function *fn, const Expr *e);
 void type_expr_print(Buf *b, const TypeExpr *t);
 void expr_print(Buf *b, const Function *fn, const Expr *e, TextStyle style);    /* fn NULL: a constant outside functions */
 void string_print(Buf *b, Str s);               /* quoted, with TorchScript's escapes */
+Str val_text(Ctx *cx, Value v);                           /* as str() and format() give it in TorchScript */
 void float_print(Buf *b, const char *fmt, double v);    /* printf's %e %f %g with a point in any locale */
 void function_print(Buf *b, const Function *f, int indent, TextStyle style);
 
@@ -172,7 +173,7 @@ struct InputSpec;
 Graph *eval_program(Ctx *cx, Program *p);
 
 /* The builtins, which work on values that are no tensors, for a list of what is known (builtin.c): the i-th row, false behind the
- * last. `kinds` is what eval/builtin.h calls so; `family` its file. */
+ * last. `kinds` is what eval/builtin/builtin.h calls so; `family` its file. */
 typedef struct BuiltinInfo { const char *name, *kinds, *family; } BuiltinInfo;
 bool builtin_nth(size_t i, BuiltinInfo *out);
 /* A word of Python as the operator that it is: aten::Int of int; NULL for any other. */

@@ -1,5 +1,5 @@
 /* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take over. */
-#include "eval/branch.h"
+#include "eval/branch/branch.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
 

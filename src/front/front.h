@@ -19,7 +19,7 @@ typedef struct CodeFile { const Text *text; VEC(ClassDef *) classes; VEC(Functio
 CodeFile *torchscript_parse(Ctx *cx, const Text *text);
 Str torchscript_print(Ctx *cx, const CodeFile *file);
 
-/* Dtype numbers differ: c10's in TorchScript (eval/value.h has those), the schema's in .pt2. DT_NONE for one that names none. */
+/* Dtype numbers differ: c10's in TorchScript (value/value.h has those), the schema's in .pt2. DT_NONE for one that names none. */
 DType dtype_of_pt2(int64_t code);
 
 #endif

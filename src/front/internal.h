@@ -53,7 +53,7 @@ bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32
 /* A type by itself, as pickles carry them: "List[Optional[Tensor]]". NULL after an error. */
 const TypeExpr *torchscript_parse_type(Ctx *cx, Str text);
 
-/* ---- dtype.c ---- */
+/* ---- saved_dtype.c ---- */
 
 DType dtype_of_storage(Str global, bool *quantised);    /* "FloatStorage"; DT_NONE when ONNX has no such type */
 

@@ -25,7 +25,7 @@ bool dim_is_origin(Ox v);
 /* A constant's elements as contiguous memory: reads the whole. For small ones, and in recipes. */
 const void *const_data(Ctx *cx, const Const *k);
 
-/* The domain of Pair and OfPair (onnx/complex.c), which tidy/complex.c removes. */
+/* The domain of Pair and OfPair (onnx/complex_parts.c), which tidy/split_complex.c removes. */
 #define COMPLEX_DOMAIN "complex"
 
 #endif

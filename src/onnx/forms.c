@@ -2,7 +2,7 @@
  *
  * One table serves both ways. form_lower takes a node from the newest form to the target's, in place and without making
  * nodes; form_lift emits a user's fragment, written in the target's form, as newest nodes. What an older form cannot say is
- * refused with the opset that can. Changes of meaning (Softmax before 13) are tidy/legalise.c's, not ours. */
+ * refused with the opset that can. Changes of meaning (Softmax before 13) are tidy/legal/legalise.c's, not ours. */
 #include "onnx/edit.h"
 #include "onnx/internal.h"
 

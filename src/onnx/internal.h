@@ -74,7 +74,7 @@ void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size
 /* Is an equal node as good as n? */
 bool node_sharable(const Node *n);
 
-/* ---- dims, taken apart: what dimnodes.c turns into nodes ------------------------------------------ */
+/* ---- dims, taken apart: what dim_nodes.c turns into nodes ------------------------------------------ */
 
 typedef enum { DIM_NUMBER, DIM_SYMBOL, DIM_TOTAL, DIM_FACTORS, DIM_QUOTIENT, DIM_REMAINDER, DIM_LEAST, DIM_GREATEST } DimShape;
 typedef struct DimView { DimShape shape; int64_t number; uint32_t n; const Dim *arg; } DimView;
@@ -135,6 +135,6 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n);
 /* A node even where contents or folding would need none: what dims_to_nodes is made of. Shared as any other. */
 Ox ox_make_plain(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr);
 
-/* Text that is the same for graphs with the same nodes, constants and wiring (text.c). */
+/* Text that is the same for graphs with the same nodes, constants and wiring (graph_text.c). */
 Str graph_key(Ctx *cx, const Graph *g);
 #endif

@@ -2,7 +2,7 @@
  *
  * One idea: the graph is built by expressions. `ox_g(g, "Add", a, b)` checks types, infers, folds small constants,
  * shares an equal node, appends - and returns a typed value. All of it speaks *one pinned newest form*, opset 26;
- * tidy/legalise.c takes the finished graph down to the target. Values given POISON return POISON and add nothing.
+ * tidy/legal/legalise.c takes the finished graph down to the target. Values given POISON return POISON and add nothing.
  *
  * Nobody outside onnx/dim*.c compares dimensions: equal pointer means equal, a different pointer means nothing. */
 #ifndef PT2ONNX_ONNX_H
@@ -245,9 +245,9 @@ Ox ox_dims(Graph *g, const Dim *d, size_t n);                 /* 1-D int64 of di
 Ox ox_dim_value(Graph *g, Dim d);                             /* 0-d int64 */
 Ox ox_cast(Graph *g, Ox v, DType to);                         /* v itself when it is of that type */
 
-/* Complex values (complex.c). While the program runs they have a complex type and the shape that PyTorch gives them, so that views,
+/* Complex values (complex_parts.c). While the program runs they have a complex type and the shape that PyTorch gives them, so that views,
  * shapes and writing work as for any other; ONNX's operators on shapes take them. Arithmetic goes through their parts. In the end
- * tidy/complex.c makes each a float tensor with a last axis of 2, and nothing complex reaches the file. */
+ * tidy/split_complex.c makes each a float tensor with a last axis of 2, and nothing complex reaches the file. */
 Ox ox_pair(Graph *g, Ox z);                                   /* the real tensor with that last axis */
 Ox ox_of_pair(Graph *g, Ox pair);                             /* and back; the last axis must be 2 */
 Ox ox_part(Graph *g, Ox z, int part);                         /* 0: the real part, 1: the imaginary one */

@@ -91,7 +91,7 @@ static bool items(Binder *b, const Param *p, Value v, Value *out)
         *out = v;
         return true;
     }
-    if (!tuple && v.list->stacked)                  /* of a length that only the running model knows: eval/stacked.c has its operators */
+    if (!tuple && v.list->stacked)                  /* of a length that only the running model knows: eval/lists/stacked.c has its operators */
         return false;
     if (n == 0 && !tuple && !empty_fits(p->base, v.list->elem))
         return false;

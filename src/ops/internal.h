@@ -1,12 +1,15 @@
 /* internal.h - inside src/ops only: the table of candidates, binding, promotion, the choice of a lowering.
  *
- * The way of a call, op_call in call.c: look the name up (table.c), choose a schema and match arguments to it (bind.c),
+ * The way of a call, op_call in dispatch.c: look the name up (table.c), choose a schema and match arguments to it (bind.c),
  * make equal types (promote.c), run the row or the rule, guard the result with what the file recorded. op_call pushes
  * the WHERE_OP record itself, so an evaluator pushes none for operators. */
 #ifndef PT2ONNX_OPS_INTERNAL_H
 #define PT2ONNX_OPS_INTERNAL_H
 
 #include "ops/ops.h"
+#include "value/facts.h"
+#include "value/heap.h"
+#include "value/options.h"
 
 /* One schema line and what lowers it. */
 typedef struct Candidate {
@@ -51,6 +54,11 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
 /* The candidate that fits, and its bound arguments. NULL after an error that lists what was tried. */
 Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound);
 
+/* The call is of this candidate's row or rule. */
+void call_set_row(OpCall *call, const Candidate *c);
+/* Run a view row: a view, the argument itself, or a copy (view_call.c). */
+Value call_view(Op *op, CallForm form);
+
 /* Fill op->promoted and op->common as the column says; false after an error. */
 MUST_USE bool promote_args(Op *op, const char *column);
 /* Can a result of dtype `from` be stored into a tensor of dtype `to`? PyTorch's canCast: the category must not fall. */
@@ -77,9 +85,9 @@ Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);     /* 
 Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL items are left out */
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
-/* Which r of n elements are taken, [ways, r] in order, each element once or again (join.c). */
+/* Which r of n elements are taken, [ways, r] in order, each element once or again (concat.c). */
 Ox combinations(Op *op, Dim n, int r, bool again);
-/* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (fold.c). */
+/* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (im2col.c). */
 typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1d;
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
 /* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles, for which ONNX Runtime has no kernel. */
@@ -91,7 +99,7 @@ bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
 Ox at_least_1d(Op *op, Ox x, bool *scalar);
 Ox scalar_again(Op *op, Ox x, bool scalar);
 
-/* ---- Loops (loop.c) ---- */
+/* ---- Loops (loop_body.c) ---- */
 
 /* One step, inside the body: the states after it, and in *go whether another follows (left alone: always). k counts from 0. */
 typedef void (*LoopStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
@@ -119,10 +127,10 @@ Ox product_along(Op *op, Ox x, Ox m, int axis);
 /* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */
 Value written(Op *op, Ox v);
 
-/* May this call write to t, where one element may stand for several? (call.c) */
+/* May this call write to t, where one element may stand for several? (dispatch.c) */
 MUST_USE bool may_write_copies(Op *op, Tensor *t);
 
-/* ---- arithmetic on elements that may be complex (each.c); a real tensor beside a complex one has no imaginary parts ---- */
+/* ---- arithmetic on elements that may be complex (arithmetic.c); a real tensor beside a complex one has no imaginary parts ---- */
 
 bool ox_is_complex(Ox x);
 Ox each_add(Op *op, Ox a, Ox b);

@@ -9,16 +9,23 @@
 #ifndef PT2ONNX_OPS_H
 #define PT2ONNX_OPS_H
 
-#include "eval/value.h"
-#include "onnx/rules.h"
+#include "value/tensor.h"
+#include "onnx/rules/rules.h"
 
 typedef struct Op Op;
 typedef struct OpRow OpRow;
+typedef struct OpCall OpCall;
 
 typedef Ox (*LowerFn)(Op *op);          /* one tensor */
 typedef Value (*CallFn)(Op *op);        /* anything else: several tensors, lists, numbers, None */
 /* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the call that made the view. */
 typedef Ox (*WriteFn)(Op *op, Ox base, Ox part);
+/* Of a view row: how its strides follow from its base's (ViewKind in value/tensor.h). */
+typedef bool (*StridesFn)(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out);
+/* Of a view row: one call that does what two of that row do, one after the other, to a base of this rank; or NULL. */
+typedef const OpCall *(*JoinFn)(Ctx *cx, const OpCall *first, const OpCall *second, int rank);
+/* Of a view row: does the result, which reads `read`, share base's memory here, as PyTorch's would? */
+typedef Tri (*SharesFn)(Op *op, Tensor *base, Ox read);
 
 typedef enum { ROW_LOWER, ROW_ITSELF, ROW_CALL, ROW_EACH, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
 struct OpRow {
@@ -26,7 +33,13 @@ struct OpRow {
     const char *schema;             /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
     const char *promote;            /* "default(self, other)", NULL none */
     unsigned kinds;                 /* Kinds; 0 means PLAIN */
-    LowerFn lower; CallFn call; WriteFn write;
+    LowerFn lower; CallFn call;
+    WriteFn write;                  /* of a view, as what follows. NULL: it cannot be written through */
+    StridesFn strides;              /* NULL: nobody knows them */
+    SharesFn shares;                /* NULL: always */
+    bool gives_itself;              /* where it shares memory it is its argument, not another view of it */
+    bool repeats;                   /* an element of its base may stand for several of its own */
+    JoinFn join;                    /* NULL: never */
     int64_t datum;                  /* members of a family differ by this */
     const char *text;               /* ONNX operator of a family, or why it is refused */
 };
@@ -41,7 +54,17 @@ struct OpRow {
 #define ITSELF(fn, d, k, line)           { .kind = ROW_ITSELF, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d) }
 #define CALL(fn, promo, k, line)         { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
 #define CALL_FAMILY(fn, d, promo, k, line) { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn), .datum = (d) }
-#define VIEW(fn, wr, k, line)            { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr) }
+/* A view: what it reads, what its base becomes when it is written, and how its strides follow. */
+#define VIEW(fn, wr, st, k, line)        { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st) }
+#define VIEW_FAMILY(fn, d, wr, st, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d), .write = (wr), .strides = (st) }
+/* A view whose elements may stand for several of its own: expand. */
+#define REPEATING_VIEW(fn, wr, st, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .repeats = true }
+/* A view, of which several in a row are one. */
+#define JOINED_VIEW(fn, wr, st, jn, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .join = (jn) }
+/* A view of its argument where that is possible, else a copy: reshape. */
+#define VIEW_OR_COPY(fn, wr, st, sh, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .shares = (sh) }
+/* Its argument itself where nothing is to do, else a copy: contiguous, to. */
+#define ITSELF_OR_COPY(fn, sh, k, line)  { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .shares = (sh), .gives_itself = true }
 #define OLDER(line)                      { .kind = ROW_OLDER, .schema = (line) }     /* one more schema of the row above */
 #define REFUSE(why, line)                { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
 #define OPS_END                          { .kind = ROW_END }
@@ -68,8 +91,8 @@ const Schema *schema_parse(Ctx *cx, const char *line);
 
 /* ---- a bound call ---- */
 
-/* What is kept of a call that made a view: schema and arguments, so that it can be read again on another base. */
-typedef struct OpCall { const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; } OpCall;
+/* A bound call. One that made a view is kept, so that it can be read again on another base: its `view` is what tensors see of it. */
+struct OpCall { View view; const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; };
 
 struct Op {
     Graph *g;
@@ -84,11 +107,6 @@ struct Op {
     Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
     bool record_errs;               /* set by a lowering: its results are not what the file tells, and rightly so */
 };
-
-/* For tensor_read and tensor_write: what the view made by `call` reads when the tensor it was made from is `base`, and the
- * base's new value once the view reads `part`. POISON after an error; a view that cannot be written through is E_UNSUPPORTED. */
-Ox op_view_read(Graph *g, const OpCall *call, Ox base);
-Ox op_view_write(Graph *g, const OpCall *call, Ox base, Ox part);
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */
 
@@ -119,6 +137,9 @@ MUST_USE bool arg_axes(Op *op, const char *name, int rank, Axes *out);
 Tensor *arg_tensor(Op *op, const char *name);       /* the tensor itself: storage, number flag, strides; NULL for None */
 /* x's rank, when it must be known: else assumes `usual` for the input it comes from and restarts (false). usual -1: fail. */
 MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
+
+/* torch.memory_format, as the file writes it */
+enum { FORMAT_CONTIGUOUS, FORMAT_PRESERVE };
 
 /* ---- building ---- */
 
@@ -184,7 +205,7 @@ typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);
 
 /* Every family, by name; table.c lists them. */
-typedef struct OpFamily { const char *name; const OpRow *rows; const char *rules; /* embedded text or NULL */ } OpFamily;
+typedef struct OpFamily { const char *folder, *name; const OpRow *rows; const char *rules; /* embedded text or NULL */ } OpFamily;
 extern const OpFamily op_families[];                /* ends with name NULL */
 
 #endif

@@ -4,78 +4,78 @@
  * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-/* One line a family: its rows, ops_NAME of NAME.c, and NAME.rules where it has one. */
+/* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one. */
 #define FAMILIES(ROWS, ROWS_AND_RULES) \
-    ROWS_AND_RULES(pointwise) \
-    ROWS_AND_RULES(special) \
-    ROWS(foreach) \
-    ROWS(polynomial) \
-    ROWS(gamma) \
-    ROWS(bessel) \
-    ROWS(loss) \
-    ROWS(ctc) \
-    ROWS_AND_RULES(prims) \
-    ROWS(complex) \
-    ROWS(fft) \
-    ROWS(random) \
-    ROWS(window) \
-    ROWS(convert) \
-    ROWS(reduce) \
-    ROWS(cumulative) \
-    ROWS(hash) \
-    ROWS(calculus) \
-    ROWS(distance) \
-    ROWS(view) \
-    ROWS(slice) \
-    ROWS(split) \
-    ROWS(strided) \
-    ROWS(shape) \
-    ROWS(join) \
-    ROWS(pad) \
-    ROWS(index) \
-    ROWS(scatter) \
-    ROWS(embedding) \
-    ROWS(sort) \
-    ROWS(search) \
-    ROWS(binned) \
-    ROWS(create) \
-    ROWS(einsum) \
-    ROWS(linalg) \
-    ROWS(grouped) \
-    ROWS(solve) \
-    ROWS(householder) \
-    ROWS(jacobi) \
-    ROWS(lu) \
-    ROWS(ldl) \
-    ROWS(conv) \
-    ROWS(pool) \
-    ROWS(fractional) \
-    ROWS(norm) \
-    ROWS(resize) \
-    ROWS(interpolate) \
-    ROWS(grid) \
-    ROWS(fold) \
-    ROWS(attention) \
-    ROWS(quantized) \
-    ROWS(quantized_layers) \
-    ROWS(quantized_blocks) \
-    ROWS_AND_RULES(fake_quantized) \
-    ROWS(observed) \
-    ROWS(prepacked) \
-    ROWS(rnn) \
-    ROWS(packed) \
-    ROWS(symbolic) \
-    ROWS(vision) \
+    ROWS_AND_RULES(elementwise, pointwise) \
+    ROWS_AND_RULES(elementwise, special) \
+    ROWS(elementwise, foreach) \
+    ROWS(elementwise, polynomial) \
+    ROWS(elementwise, gamma) \
+    ROWS(elementwise, bessel) \
+    ROWS(nn, loss) \
+    ROWS(nn, ctc) \
+    ROWS_AND_RULES(elementwise, prims) \
+    ROWS(elementwise, complex) \
+    ROWS(signal, fft) \
+    ROWS(create, random) \
+    ROWS(signal, window) \
+    ROWS(create, convert) \
+    ROWS(reduce, reduce) \
+    ROWS(reduce, cumulative) \
+    ROWS(reduce, hash) \
+    ROWS(reduce, calculus) \
+    ROWS(reduce, norm) \
+    ROWS(shape, view) \
+    ROWS(shape, slice) \
+    ROWS(shape, split) \
+    ROWS(shape, strided) \
+    ROWS(shape, shape) \
+    ROWS(shape, concat) \
+    ROWS(shape, pad) \
+    ROWS(index, index) \
+    ROWS(index, scatter) \
+    ROWS(nn, embedding) \
+    ROWS(index, sort) \
+    ROWS(index, search) \
+    ROWS(index, binned) \
+    ROWS(create, create) \
+    ROWS(linalg, einsum) \
+    ROWS(linalg, linalg) \
+    ROWS(linalg, grouped) \
+    ROWS(linalg, solve) \
+    ROWS(linalg, householder) \
+    ROWS(linalg, jacobi) \
+    ROWS(linalg, lu) \
+    ROWS(linalg, ldl) \
+    ROWS(nn, conv) \
+    ROWS(nn, pool) \
+    ROWS(nn, fractional) \
+    ROWS(nn, normalization) \
+    ROWS(nn, resize) \
+    ROWS(nn, interpolate) \
+    ROWS(nn, grid) \
+    ROWS(nn, im2col) \
+    ROWS(nn, attention) \
+    ROWS(quantized, quantized) \
+    ROWS(quantized, quantized_layers) \
+    ROWS(quantized, quantized_blocks) \
+    ROWS_AND_RULES(quantized, fake_quantized) \
+    ROWS(quantized, observed) \
+    ROWS(nn, prepacked) \
+    ROWS(nn, rnn) \
+    ROWS(nn, packed) \
+    ROWS(shape, symint) \
+    ROWS(nn, vision) \
 
-#define DECLARE(name) extern const OpRow ops_##name[];
-#define DECLARE_BOTH(name) extern const OpRow ops_##name[]; extern const char rules_ops_##name[];
+#define DECLARE(folder, name) extern const OpRow ops_##name[];
+#define DECLARE_BOTH(folder, name) extern const OpRow ops_##name[]; extern const char rules_##name[];
 FAMILIES(DECLARE, DECLARE_BOTH)
 
-#define FAMILY_OF_ROWS(name) { #name, ops_##name, NULL },
-#define FAMILY_OF_BOTH(name) { #name, ops_##name, rules_ops_##name },
+#define FAMILY_OF_ROWS(folder, name) { #folder, #name, ops_##name, NULL },
+#define FAMILY_OF_BOTH(folder, name) { #folder, #name, ops_##name, rules_##name },
 const OpFamily op_families[] = {
     FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH)
-    { NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL },
 };
 
 struct OpTable { Map entries; int version; DType default_dtype; Map erred; };

@@ -7,7 +7,7 @@
 #define PT2ONNX_TIDY_INTERNAL_H
 
 #include "onnx/edit.h"
-#include "onnx/rules.h"
+#include "onnx/rules/rules.h"
 #include "tidy/tidy.h"
 
 typedef struct Rewrite Rewrite;
@@ -86,7 +86,7 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out);
 Verdict legal_topk(Legal *l, Node *n, Ox *out);
 Verdict legal_trilu(Legal *l, Node *n, Ox *out);
 
-/* ---- types (types.c) ---- */
+/* ---- types (legal_types.c) ---- */
 
 typedef struct OrtKernel { const char *op; uint8_t first, last; const char *type; uint32_t dtypes; } OrtKernel;
 extern const OrtKernel ort_kernels[];
@@ -104,7 +104,7 @@ Ox double_scale(const Node *n);
 /* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
 Ox double_factor(Ox v);
 
-/* ---- finding operators (find.c, rotary.c, attention.c, columns.c) ---- */
+/* ---- finding operators (find.c, find_rotary.c, find_attention.c, find_col2im.c) ---- */
 
 /* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been rewritten since hides it: NULL. */
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m);

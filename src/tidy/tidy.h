@@ -1,4 +1,4 @@
-/* tidy.h - graph to graph. tidy.c lists the passes in order; passes of a kind share a file (drop.c, join.c, fuse.c). legalise.c
+/* tidy.h - graph to graph. tidy.c lists the passes in order; passes of a kind share a file (drop.c, combine.c, fuse.c). legalise.c
  * and legal.rules come near the end and take the newest form down to the target opset and to types that the target runs. */
 #ifndef PT2ONNX_TIDY_H
 #define PT2ONNX_TIDY_H

@@ -15,6 +15,7 @@
  * all that it gives, an argument each; and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0, 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the nodes of each, --nodes those of its
  * finished model at each opset (tools/gen-operators). --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
  * and the opset that the message names must do. A family whose rows or rules lack a case fails. --stop ends at the first failure. */
+#include "eval/program.h"
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 

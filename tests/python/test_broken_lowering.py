@@ -48,7 +48,7 @@ def cases(top):
 
 
 def find(top, pattern):
-    for path in sorted(glob.glob(os.path.join(top, "src", "ops", "*.rules")) + glob.glob(os.path.join(top, "src", "ops", "*.c"))):
+    for path in sorted(p for ending in ("rules", "c") for p in glob.glob(os.path.join(top, "src", "ops", "**", "*." + ending), recursive=True)):
         with open(path) as f:
             text = f.read()
         if re.search(pattern, text):

@@ -1,4 +1,4 @@
-"""test_found.py - what a program writes out in parts is one ONNX operator from the opset on that has it (src/tidy/find.rules): traced, as
+"""test_found.py - what a program writes out in parts is one ONNX operator from the opset on that has it (src/tidy/find/find.rules): traced, as
 torch.export writes it and in core ATen. What only looks like it stays as it is. ONNX Runtime agrees with torch in every form."""
 import math
 

@@ -2,7 +2,7 @@
  * usage: legal_samples CASES DIR. A refused case prints "NAME OPSET: the message | the hint" instead.
  *
  *     NAME FIRST: x:float32[N,3] k:int64[] = EXPR          EXPR in the rule language, over the inputs */
-#include "onnx/rules.h"
+#include "onnx/rules/rules.h"
 #include "tidy/tidy.h"
 
 #include <stdio.h>

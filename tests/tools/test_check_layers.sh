@@ -25,7 +25,7 @@ must_fail src/base/a.c    '#include "onnx/onnx.h"'
 must_fail src/onnx/a.c    '#include "archive/archive.h"'
 must_fail src/ops/a.c     '#include "eval/program.h"'
 must_fail src/ops/a.c     '#include "onnx/internal.h"'
-must_fail src/tidy/a.c    '#include "eval/value.h"'
+must_fail src/tidy/a.c    '#include "value/value.h"'
 must_fail cli/a.c         '#include "base/base.h"'
 must_fail src/onnx/a.c    'void *f(void) { return malloc(3); }'
 must_fail src/front/a.c   'int f(void) { return open("x", 0); }'
@@ -35,9 +35,30 @@ must_fail src/eval/expr.c 'void f(List *l) { l->n++; }'
 must_fail src/front/a.c   'void f(Obj *self, Value v) { self->slot[3].v = v; }'
 must_fail src/ops/a.c     'void f(Storage *st, Ox v) { st->now = v; }'
 must_fail src/nowhere/a.c 'int x;'
-must_pass src/eval/heap.c 'void f(Cell *c, Value v) { c->v = v; }'
+must_pass src/value/heap.c 'void f(Cell *c, Value v) { c->v = v; }'
 must_pass src/eval/expr.c 'bool f(Cell *c, OpArg *a, Value v) { a->v = v; return c->v.tag == V_INT; }'
 must_pass src/onnx/a.c    '/* malloc(3) */ const char *s = "open(x)";'
 must_pass src/base/a.c    'void *f(void) { return malloc(3); }'
-must_pass src/ops/a.c     '#include "eval/value.h"'
+must_pass src/ops/a.c     '#include "value/value.h"'
+# linked FILE TEXT FILE TEXT: two objects, as a build leaves them
+linked() {
+    objects=$tree/build/CMakeFiles/objects.dir/src
+    rm -rf "$tree/src" "$tree/build"
+    for i in 1 2; do
+        mkdir -p "$objects/$(dirname "$1")" "$tree/src/$(dirname "$1")"
+        printf '%s\n' "$2" > "$tree/src/$1"
+        "${CC:-cc}" -c -o "$objects/$1.o" "$tree/src/$1" || failed=1
+        shift 2
+    done
+    "$check" --objects "$tree/build" "$tree" > "$tree/out"
+}
+if linked onnx/a.c 'int b(void); int a(void) { return b(); }' value/b.c 'int a(void); int b(void) { return a(); }'; then
+    echo "two folders that need each other were not noticed"; failed=1
+fi
+if linked tidy/a.c 'int b(void); int a(void) { return b(); }' tidy/b.c 'int a(void); int b(void) { return a(); }'; then
+    echo "a new knot inside a folder was not noticed"; failed=1
+fi
+if ! linked onnx/a.c 'int a(void) { return 1; }' value/b.c 'int a(void); int b(void) { return a(); }'; then
+    echo "an arrow that points down was reported"; cat "$tree/out"; failed=1
+fi
 exit $failed

@@ -1,7 +1,7 @@
 /* The builtins against what PyTorch says of them (builtin.txt), and on symbolic numbers, which PyTorch does not have. */
 #include "unit/test.h"
 
-#include "eval/builtin.h"
+#include "eval/builtin/builtin.h"
 #include "front/front.h"
 
 /* Just enough of an evaluator to run one case: names, literals and calls. */

@@ -1,7 +1,7 @@
 /* heap.c - lists, dicts and objects: what Python's do. */
 #include "unit/test.h"
 
-#include "eval/value.h"
+#include "value/heap.h"
 
 static void a_list_inserts_removes_and_resizes(void **state)
 {

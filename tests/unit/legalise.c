@@ -1,4 +1,4 @@
-/* Unit tests of tidy/legalise.c and types.c: what is left of a node, who is refused and how. That all opsets agree in ONNX
+/* Unit tests of tidy/legal/legalise.c and types.c: what is left of a node, who is refused and how. That all opsets agree in ONNX
  * Runtime is tests/python/test_legalise.py's. */
 #include "unit/test.h"
 

@@ -1,8 +1,8 @@
-/* Unit tests of onnx/rules.c: what a rule file may say, where its errors point, and what applying a rule emits. */
+/* Unit tests of onnx/rules/rules.c: what a rule file may say, where its errors point, and what applying a rule emits. */
 #include "unit/test.h"
 
 #include "onnx/onnx.h"
-#include "onnx/rules_tree.h"
+#include "onnx/rules/rules_tree.h"
 
 typedef struct Env { Ctx *cx; Ox x, y; RuleVal n; } Env;
 
@@ -195,11 +195,11 @@ static void add_tops(Ctx *cx, const Tree *t, RuleTops *out)
 /* find.rules is read piece by piece, as a graph needs it: here it is read whole. */
 static void outermost_operators_without_the_rest(void **state)
 {
-    extern const char rules_tidy_find[];
+    extern const char rules_find[];
     Ctx *cx = *state;
     RuleList rules = { 0 };
     size_t calls = 0;
-    if (!rules_parse(cx, text_of(cx, rules_tidy_find), &rules))
+    if (!rules_parse(cx, text_of(cx, rules_find), &rules))
         fail_msg("%s", cx->error.text->s);
     vec_push(cx, &rules, (Rule *)parse_one(cx, "one.of::a(X)\n  when axis = 1 and n = \"(\" let y = Abs(X)\n = cast(cast(one.of::B<mode=\"(\", at=[1]>(\n y, (1)), X), X)\n"
                                                " = Add(X, 1) = Neg(X)\n"));

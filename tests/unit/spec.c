@@ -1,7 +1,7 @@
-/* -i SPEC: what src/eval/spec.c reads, and what it says about what it cannot. */
+/* -i SPEC: what src/value/spec.c reads, and what it says about what it cannot. */
 #include "test.h"
 
-#include "eval/options.h"
+#include "value/options.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* trail.c - the undo trail: an undone branch leaves no trace, a kept one stays, and nested ones do both. */
 #include "unit/test.h"
 
-#include "eval/value.h"
+#include "value/heap.h"
 
 enum { CELLS = 6, LISTS = 4, DICTS = 3, STORAGES = 3, KEYS = 12 };
 

@@ -2,6 +2,7 @@
 #include "unit/test.h"
 
 #include "ops/ops.h"
+#include "value/heap.h"
 
 static Value slice(Graph *g, Value x, int64_t start)
 {

@@ -1,0 +1,178 @@
+/* branch.c - a condition that ONNX decides: both arms run from the same state (branch_run.c), and If joins what differs (join.c).
+ *
+ * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a note. Where arms cannot be joined
+ * and the condition asks whether anything was found (a size that data tell, 0 or not), the arm for something is taken: an assumption,
+ * made in a restart (facts.c), told and kept in the metadata. */
+#include "eval/branch/branch.h"
+
+/* ---- arms that raise ---- */
+
+/* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others nobody would see. */
+static bool told_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
+{
+    static const char *const sign[] = { [REL_EQ] = "==", [REL_NE] = "!=", [REL_LT] = "<", [REL_LE] = "<=" };
+    if (ev->staged == 0)
+        note(ev->cx, NOTE_ASSUMED, "%s %s %s: the model raises otherwise (%s)", dim_text(ev->cx, a)->s, sign[rel], dim_text(ev->cx, b)->s, raised);
+    return !ctx_failed(ev->cx);
+}
+
+/* From here on the condition is known to be `truth`: the other arm raises. */
+static bool learn(Eval *ev, Value condition, bool truth)
+{
+    const SymBool *s = condition.sb;
+    Pos pos;
+    if (s->ox) {
+        bool known = place_pos(ev->cx, where_intern(ev->cx), &pos) && pos.file;
+        note(ev->cx, NOTE_DROPPED, "a check that depends on data (%s%s%s): %s", known ? pos.file->s : "", known ? ":" : "",
+             known ? str_fmt(ev->cx, "%u", pos.line)->s : "in the model", ev->raised ? ev->raised->s : "it raises");
+        return true;
+    }
+    Rel rel = s->rel;
+    Dim a = s->a, b = s->b;
+    if (!truth)
+        rel_not(&rel, &a, &b);
+    const char *raised = ev->raised ? ev->raised->s : "";
+    if (!told_as_assumption(ev, rel, a, b, raised))
+        return false;
+    if (rel == REL_EQ)
+        return dim_require(ev->cx, a, b, "the model raises otherwise: %s", raised);
+    return dim_assume(ev->cx, rel, a, b) || ctx_failed(ev->cx) ||
+           fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", raised);
+}
+
+bool raises_surely(const Block *b)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->at[i]->value && b->at[i]->value->kind == X_OP && str_is(b->at[i]->value->op, "prim::RaiseException"))
+            return true;
+    return false;
+}
+
+/* Both arms raise: so does the branch. */
+static Flow raise_again(Eval *ev)
+{
+    if (ev->staged > 0)
+        return FLOW_RAISE;
+    fail_at(ev->cx, ev->raised_at, E_VALUE, "the model raises an error: %s", ev->raised->s);
+    return FLOW_FAIL;
+}
+
+/* ---- both arms ---- */
+
+static Flow run_arm_block(Eval *ev, void *arg, Value *result)
+{
+    Flow flow = run_block(ev, arg);
+    if (flow == FLOW_RETURN)
+        *result = ev->frame->result;
+    return flow;
+}
+
+/* One arm raises: the other is what happens, right here. */
+static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth)
+{
+    Str raised = ev->raised;
+    bool ok = learn(ev, condition, truth);
+    ev->raised = NULL;
+    if (!ok)
+        return FLOW_FAIL;
+    Flow flow = run_block(ev, other);
+    if (flow == FLOW_RAISE && ev->staged == 0) {
+        ev->raised = ev->raised ? ev->raised : raised;
+        return raise_again(ev);
+    }
+    return flow;
+}
+
+/* ---- arms that cannot be joined ---- */
+
+static Dim look_for_data(void *arg, Dim sym)
+{
+    struct { Ctx *cx; bool found; } *l = arg;
+    Ox from;
+    int axis;
+    l->found = l->found || (dim_origin(l->cx, sym, &from, &axis) && from->kind == OX_NODE);
+    return NULL;
+}
+
+/* A size or count that no -i can tell: how many boxes were found. */
+static bool is_count_of_data(Ctx *cx, Dim d)
+{
+    struct { Ctx *cx; bool found; } l = { cx, false };
+    if (dim_known(d, NULL) || !dim_is_count(cx, d))
+        return false;
+    dim_replace(cx, d, look_for_data, &l);
+    return l.found;
+}
+
+/* `a rel b` once such a count is 1 or more; the other side is a known number. */
+static Tri for_any_found(Ctx *cx, const SymBool *s)
+{
+    int64_t n;
+    bool first = dim_known(s->a, &n);
+    if ((!first && !dim_known(s->b, &n)) || !is_count_of_data(cx, first ? s->b : s->a))
+        return UNKNOWN;
+    switch (s->rel) {
+    case REL_EQ: return n < 1 ? NO : UNKNOWN;
+    case REL_NE: return n < 1 ? YES : UNKNOWN;
+    case REL_LT: return first ? (n < 1 ? YES : UNKNOWN) : n <= 1 ? NO : UNKNOWN;
+    case REL_LE: return first ? (n <= 1 ? YES : UNKNOWN) : n < 1 ? NO : UNKNOWN;
+    }
+    return UNKNOWN;
+}
+
+/* " (net.py:12, if n > 0)" */
+static Str this_line(Ctx *cx)
+{
+    Pos pos;
+    if (!place_pos(cx, where_intern(cx), &pos) || !pos.file)
+        return str_of(cx, "");
+    const char *line = pos.source ? pos.source->s + strspn(pos.source->s, " \t") : "";
+    size_t n = strcspn(line, "\n");
+    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, n ? ", " : "", (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
+}
+
+/* The arm of the usual case: there is something. Never silently. */
+static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, Str why)
+{
+    Ctx *cx = ev->cx;
+    Dim size = dim_known(c->a, NULL) ? c->b : c->a;
+    Str text = dim_text(cx, size);
+    note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs%s, since ONNX cannot join the two arms: %s", text->len < 60 ? text->s : "what is asked for",
+         this_line(cx)->s, why->s);
+    if (!dim_assume(cx, REL_LT, dim_int(cx, 0), size) && !ctx_failed(cx))
+        fail(cx, E_UNSUPPORTED, "%s", why->s);
+    return ctx_failed(cx) ? FLOW_FAIL : run_block(ev, truth ? &s->body : &s->other);
+}
+
+/* ---- the statement ---- */
+
+Flow run_branch(Eval *ev, const Stmt *s, Value condition)
+{
+    Tri found = condition.sb->ox ? UNKNOWN : for_any_found(ev->cx, condition.sb);
+    Str why = found != UNKNOWN ? facts_branch(ev->cx, where_intern(ev->cx)) : NULL;
+    if (why)
+        return take_assumed(ev, s, condition.sb, found == YES, why);
+    const Block *block[2] = { &s->body, &s->other };
+    Arm arm[2] = { { .block = block[0], .condition = condition, .truth = true }, { .block = block[1], .condition = condition } };
+    int first = raises_surely(block[1]) ? 1 : 0;
+    for (int i = 0; i < 2; i++) {
+        int k = i == 0 ? first : 1 - first;
+        Flow flow = run_arm(ev, &arm[k], run_arm_block, (void *)block[k]);
+        if (flow == FLOW_FAIL)
+            return flow;
+        if (flow == FLOW_RAISE)
+            return take_other(ev, condition, block[1 - k], k == 1);
+    }
+    if (arm[0].flow != arm[1].flow) {
+        Str differ = str_of(ev->cx, "one arm of a branch returns and the other goes on");
+        if (found == UNKNOWN || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
+            fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
+        return FLOW_FAIL;
+    }
+    Value result;
+    if (!join_arms(ev, condition, found != UNKNOWN, &arm[0], &arm[1], &result))
+        return FLOW_FAIL;
+    if (arm[0].flow == FLOW_RETURN)
+        ev->frame->result = result;
+    return arm[0].flow;
+}

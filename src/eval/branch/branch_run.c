@@ -1,0 +1,181 @@
+/* branch_run.c - run a piece of the program aside: in a graph of its own, while a branch of the trail is open. What it changed is
+ * captured, tensors read while its state still holds, then undone. */
+#include <stdlib.h>
+
+#include "eval/branch/branch.h"
+
+uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->born; }
+
+static void read_stacked(Eval *ev, Arm *a, Stacked *list)
+{
+    for (size_t i = 0; i < stacked_n_columns(list) && !stacked_is_lost(list); i++) {
+        Stacked *s = stacked_column(list, i);
+        if (!map_find(&a->read, s) && !stacked_is_lost(s))
+            map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
+    }
+}
+
+/* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind the branch. */
+static Ox read_one(const Arm *a, Tensor *t) { return tensor_is_lost(t) ? POISON : tensor_read(a->g, t); }
+
+/* What the arm has put there is captured by itself, and the rest is read when it is asked for (join_tensor_after). */
+static bool is_older(const Arm *a, Value v)
+{
+    return v.tag == V_LIST ? v.list->born <= a->opened && !v.list->stacked : v.tag == V_DICT && v.dict->born <= a->opened;
+}
+
+/* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same outside. */
+static void read_tensors(Eval *ev, Arm *a, Value v)
+{
+    const void *key = v.any;
+    if (v.tag == V_MAYBE) {
+        read_tensors(ev, a, v.maybe->value);
+        return;
+    }
+    if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT && (v.tag != V_OBJ || v.obj->path))
+        return;
+    if (is_older(a, v) || map_find(&a->read, key))
+        return;
+    map_put(ev->cx, &a->read, key, v.tag == V_TENSOR ? read_one(a, v.t) : NULL);
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        read_tensors(ev, a, v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)
+        read_tensors(ev, a, v.list->at[i].v);
+    if (v.tag == V_LIST && v.list->stacked)
+        read_stacked(ev, a, v.list->stacked);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        read_tensors(ev, a, v.dict->at[i].val.v);
+    for (int64_t i = 0; v.tag == V_OBJ && i < v.obj->n; i++)
+        read_tensors(ev, a, v.obj->slot[i].v);
+}
+
+static After *after_of(const Arm *a, const void *what)
+{
+    uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
+    return i ? &a->after.at[i - 1] : NULL;
+}
+
+const After *arm_after(const Arm *a, const void *what) { return after_of(a, what); }
+
+static void capture_item(Ctx *cx, After *after, int64_t i)
+{
+    const DictEntry *e = after->kind == CHANGE_DICT ? &((const Dict *)after->what)->at[i] : NULL;
+    vec_push(cx, &after->placed, (Placed){ i, e ? e->key : val_none(), e ? e->val.v : ((const List *)after->what)->at[i].v });
+}
+
+/* A list or dict: what was added. */
+static void capture_items(Ctx *cx, After *after, const Change *c)
+{
+    const List *l = c->kind == CHANGE_LIST ? c->what : NULL;
+    const Dict *d = c->kind == CHANGE_DICT ? c->what : NULL;
+    int64_t n;
+    after->n = l ? l->n : d->n;
+    after->moved = c->moved;
+    after->stacked = l ? l->stacked : NULL;
+    after->lost = d ? d->lost : NULL;
+    if (c->moved)
+        after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
+    for (int64_t i = c->before_n; !c->moved && i < after->n; i++)
+        capture_item(cx, after, i);
+}
+
+static void capture_one(Eval *ev, Arm *a, const Change *c)
+{
+    After after = { .kind = c->kind, .what = c->what, .born = c->born };
+    if (c->kind == CHANGE_CELL)
+        after.v = ((const Cell *)c->what)->v;
+    else if (c->kind == CHANGE_STORAGE)
+        after.ox = ((const Storage *)c->what)->now;
+    else
+        capture_items(ev->cx, &after, c);
+    map_put(ev->cx, &a->by_what, c->what, (void *)(uintptr_t)(a->after.n + 1));
+    vec_push(ev->cx, &a->after, after);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    int64_t x = ((const Placed *)a)->i, y = ((const Placed *)b)->i;
+    return (x > y) - (x < y);
+}
+
+static void read_after(Eval *ev, Arm *a, const After *after)
+{
+    if (after->stacked)
+        read_stacked(ev, a, after->stacked);
+    if (after->kind == CHANGE_CELL && !local_to_block(ev, a->block, after->what))
+        read_tensors(ev, a, after->v);
+    for (size_t i = 0; i < after->placed.n; i++)
+        read_tensors(ev, a, after->placed.at[i].v);
+    for (int64_t i = 0, n = after->kind == CHANGE_DICT ? 2 * after->n : after->n; after->items && i < n; i++)
+        read_tensors(ev, a, after->items[i]);
+}
+
+static void capture(Eval *ev, Arm *a, TrailMark m)
+{
+    const Change *changes;
+    const ItemChange *items;
+    size_t n = trail_changes(ev->cx, m, &changes), n_items = trail_items(ev->cx, m, &items);
+    for (size_t i = 0; i < n; i++)
+        capture_one(ev, a, &changes[i]);
+    for (size_t i = 0; i < n_items; i++) {
+        After *after = after_of(a, items[i].of);
+        if (after && !after->moved && items[i].i < after->n)
+            capture_item(ev->cx, after, items[i].i);
+    }
+    for (size_t i = 0; i < a->after.n; i++) {
+        After *after = &a->after.at[i];
+        if (after->placed.n)
+            qsort(after->placed.at, after->placed.n, sizeof *after->placed.at, by_place);
+        read_after(ev, a, after);
+    }
+}
+
+/* Items of a list; keys and values of a dict in turn. */
+Value *list_values(Ctx *cx, const List *l, int64_t *n)
+{
+    Value *v = new_array(cx, Value, l->n + 1);
+    *n = v ? l->n : 0;
+    for (int64_t i = 0; i < *n; i++)
+        v[i] = l->at[i].v;
+    return v;
+}
+
+Value *dict_values(Ctx *cx, const Dict *d, int64_t *n)
+{
+    Value *v = new_array(cx, Value, 2 * d->n + 1);
+    *n = v ? 2 * d->n : 0;
+    for (int64_t i = 0; i < *n; i++)
+        v[i] = i % 2 ? d->at[i / 2].val.v : d->at[i / 2].key;
+    return v;
+}
+
+Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
+{
+    Graph *outside = ev->g;
+    size_t refused = ev->cx->refusals.n;
+    a->g = graph_new(ev->cx, outside, NULL);
+    a->opened = heap_now(ev->cx);
+    a->result = val_none();
+    TrailMark m = trail_open(ev->cx);
+    Told told = { a->condition, a->truth, ev->told };
+    dim_scope_open(ev->cx);
+    ev->g = a->g;
+    ev->told = &told;
+    ev->staged++;
+    /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
+    if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) && ctx_failed(ev->cx))
+        a->flow = FLOW_FAIL;
+    else
+        a->flow = run(ev, arg, &a->result);
+    if (a->flow != FLOW_FAIL && a->flow != FLOW_RAISE)
+        capture(ev, a, m);
+    read_tensors(ev, a, a->result);
+    if (a->flow == FLOW_RAISE)
+        ev->cx->refusals.n = refused;                                  /* an arm that raises needs no operators */
+    ev->staged--;
+    ev->told = told.up;
+    ev->g = outside;
+    dim_scope_close(ev->cx);
+    trail_undo(ev->cx, m);
+    return ctx_failed(ev->cx) ? FLOW_FAIL : a->flow;
+}

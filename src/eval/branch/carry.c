@@ -1,0 +1,181 @@
+/* carry.c - values that cross the border of a subgraph: Python numbers as 0-d tensors, sizes that are known on both sides,
+ * stand-ins for what was never set, and memory that may be shared from then on. */
+#include "eval/branch/branch.h"
+
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
+{
+    return like->key ? val_maybe_key(cx, present, value) : val_maybe(cx, present, value);
+}
+
+/* Is everything in d's expression known outside of the arms? */
+static Dim look_inside(void *arg, Dim sym)
+{
+    struct { Eval *ev; bool inner; } *l = arg;
+    Ox from;
+    int axis;
+    if (dim_origin(l->ev->cx, sym, &from, &axis) && !graph_sees(l->ev->g, from))
+        l->inner = true;
+    return NULL;
+}
+
+bool dim_is_outside(Eval *ev, Dim d)
+{
+    struct { Eval *ev; bool inner; } l = { ev, false };
+    if (!dim_known(d, NULL))
+        dim_replace(ev->cx, d, look_inside, &l);
+    return !l.inner;
+}
+
+static Ox int_ox(Graph *g, Value v)
+{
+    Dim d = NULL;
+    return val_dim_of(v, g->cx, &d) ? ox_dim_value(g, d) : POISON;
+}
+
+static Ox bool_ox(Graph *g, Value v) { return v.tag == V_BOOL ? ox_bool(g, v.b) : symbool_ox(g, v.sb); }
+
+static Ox float_ox(Graph *g, Value v)
+{
+    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
+}
+
+Ox carry_ox(Graph *g, Value v)
+{
+    if (v.tag == V_BOOL || v.tag == V_SYMBOOL)
+        return bool_ox(g, v);
+    return v.tag == V_INT || v.tag == V_SYMINT ? int_ox(g, v) : float_ox(g, v);
+}
+
+bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
+bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
+bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
+bool val_is_plain_number(Value v) { return val_is_int(v) || val_is_bool(v) || val_is_float(v); }
+
+bool is_shallow(Value v, int levels)
+{
+    bool ok = levels > 0;
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = is_shallow(v.tuple->at[i], levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = is_shallow(v.list->at[i].v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = is_shallow(v.dict->at[i].val.v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_OBJ && !v.obj->path && i < v.obj->n; i++)
+        ok = is_shallow(v.obj->slot[i].v, levels - 1);
+    return ok;
+}
+
+Value val_not(Eval *ev, Value v)
+{
+    if (v.tag == V_BOOL)
+        return val_bool(!v.b);
+    const SymBool *s = v.sb;
+    if (s->ox)
+        return val_symbool(ev->cx, ox_g(ev->g, "Not", s->ox));
+    SymBool opposite = *s;
+    rel_not(&opposite.rel, &opposite.a, &opposite.b);
+    return val_rel(ev->cx, opposite.rel, opposite.a, opposite.b);
+}
+
+bool assume_order(Ctx *cx, const SymBool *s, bool truth)
+{
+    if (s->left && truth)
+        return assume_order(cx, s->left, true) && assume_order(cx, s->right, true);
+    if (s->ox)
+        return true;
+    SymBool holds = *s;
+    if (!truth)
+        rel_not(&holds.rel, &holds.a, &holds.b);
+    return holds.rel == REL_EQ || dim_assume(cx, holds.rel, holds.a, holds.b);
+}
+
+Ox stand_in(Graph *g, Ox like)
+{
+    Ctx *cx = g->cx;
+    if (!ox_ok(like))
+        return POISON;
+    if (like->type->kind == T_SEQUENCE)
+        return ox_g_with(g, "SequenceEmpty", (OxList){ 0 }, INT("dtype", ox_dtype(like)));
+    Ox zero = ox_number(g, ox_dtype(like), 0);
+    Dim dim[MAX_RANK];
+    int rank = ox_rank(like);
+    Eval scope = { .cx = cx, .g = g };
+    for (int i = 0; i < rank; i++)
+        dim[i] = dim_is_outside(&scope, ox_dim(like, i)) ? ox_dim(like, i) : dim_int(cx, 1);
+    if (rank <= 0)
+        return zero;
+    Ox shape = ox_dims(g, dim, (size_t)rank);
+    return ox_g(g, "Expand", zero, shape);
+}
+
+/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such a y itself, of an inner branch. */
+void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
+{
+    if (from->st->born <= opened || from->st->peers)
+        tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
+}
+
+void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)
+{
+    Str reason = str_of(cx, why);
+    tensor_maybe_shared(cx, container_mark(cx, a), container_mark(cx, b), reason);
+    if (a.tag == V_LIST)
+        list_maybe_same(cx, a.list, b.list, stacked_lost(cx, reason));
+    if (a.tag == V_DICT)
+        dict_maybe_same(cx, a.dict, b.dict, reason);
+}
+
+static Value copy_of(Ctx *cx, Value v, bool marked);
+
+static Value copy_of_list(Ctx *cx, const List *l, bool marked)
+{
+    Value made = { .tag = V_LIST, .list = list_new(cx, l->n, l->elem) };
+    for (int64_t i = 0; i < l->n && !l->stacked; i++)
+        list_append(cx, made.list, copy_of(cx, l->at[i].v, marked));
+    if (l->stacked)
+        list_stack(cx, made.list, l->stacked);
+    return made;
+}
+
+static Value copy_of_dict(Ctx *cx, const Dict *d, bool marked)
+{
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
+    for (int64_t i = 0; i < d->n; i++)
+        dict_set(cx, made.dict, d->at[i].key, copy_of(cx, d->at[i].val.v, marked));
+    made.dict->unordered = d->unordered;
+    return made;
+}
+
+static Value copy_of_object(Ctx *cx, const Obj *o, bool marked)
+{
+    Value made = { .tag = V_OBJ, .obj = obj_new(cx, o->cls, o->n, o->names, NULL) };
+    for (int64_t i = 0; i < o->n; i++)
+        cell_init(&made.obj->slot[i], copy_of(cx, o->slot[i].v, marked));
+    return made;
+}
+
+static Value copy_of(Ctx *cx, Value v, bool marked)
+{
+    Value made = v;
+    if (v.tag == V_TUPLE) {
+        made = val_tuple(cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            made.tuple->at[i] = copy_of(cx, v.tuple->at[i], marked);
+    }
+    if (v.tag == V_MAYBE)
+        made = val_maybe_like(cx, v.maybe, v.maybe->present, copy_of(cx, v.maybe->value, marked));
+    if (v.tag == V_LIST)
+        made = copy_of_list(cx, v.list, marked);
+    if (v.tag == V_DICT)
+        made = copy_of_dict(cx, v.dict, marked);
+    if (v.tag == V_OBJ && !v.obj->path)
+        made = copy_of_object(cx, v.obj, marked);
+    if (marked && made.any != v.any)
+        container_share_mark(cx, made, v);
+    return made;
+}
+
+Value containers_copy(Ctx *cx, Value v) { return copy_of(cx, v, false); }
+Value containers_under_mark(Ctx *cx, Value v) { return copy_of(cx, v, true); }

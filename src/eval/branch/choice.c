@@ -1,0 +1,188 @@
+/* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one arm of a branch, "b" in the other.
+ *
+ * It is a set of known values and the place of the one that holds, an int. Operators that only look at it run once for each value while the
+ * model is converted; what they give is chosen by the same int. So `mode == "a"` is a table of bools and a Gather. */
+#include "eval/branch/branch.h"
+
+bool val_is_option(Value v) { return v.tag == V_STR || v.tag == V_ENUM || v.tag == V_CHOICE; }
+
+Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index)
+{
+    Choice *c = new(cx, Choice);
+    *c = (Choice){ at, n, index };
+    return (Value){ .tag = V_CHOICE, .choice = c };
+}
+
+static int64_t place_among(Ctx *cx, const Values *all, Value v)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (val_equal(cx, all->at[i], v))
+            return (int64_t)i;
+    return -1;
+}
+
+static bool add_option(Ctx *cx, Values *all, Value v)
+{
+    bool fits = all->n == 0 || (all->at[0].tag == v.tag && (v.tag != V_ENUM || all->at[0].e->cls == v.e->cls));
+    return fits && (place_among(cx, all, v) >= 0 || vec_push(cx, all, v));
+}
+
+bool options_join(Ctx *cx, Value a, Value b, Values *all)
+{
+    Value both[2] = { a, b };
+    bool ok = true;
+    *all = (Values){ 0 };
+    for (int k = 0; k < 2; k++) {
+        for (int64_t i = 0; both[k].tag == V_CHOICE && ok && i < both[k].choice->n; i++)
+            ok = add_option(cx, all, both[k].choice->at[i]);
+        if (both[k].tag != V_CHOICE)
+            ok = ok && add_option(cx, all, both[k]);
+    }
+    return ok;
+}
+
+Value option_index(Graph *g, Value v, const Values *all)
+{
+    Ctx *cx = g->cx;
+    if (v.tag != V_CHOICE)
+        return val_int(place_among(cx, all, v));
+    const Choice *c = v.choice;
+    int64_t *place = new_array(cx, int64_t, c->n);
+    bool same = true;
+    for (int64_t i = 0; place && i < c->n; i++) {
+        place[i] = place_among(cx, all, c->at[i]);
+        same = same && place[i] == i;
+    }
+    if (!place || same)
+        return place ? c->index : val_poison();
+    if (c->index.tag == V_INT)
+        return val_int(place[c->index.i]);
+    Ox table = ox_ints(g, place, (size_t)c->n);
+    Ox at = ox_dim_value(g, c->index.dim);
+    return val_number_of(g, ox_g_with(g, "Gather", INPUTS(table, at), INT("axis", 0)));
+}
+
+Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
+{
+    Ctx *cx = ev->cx;
+    Values all = { 0 };
+    Dim d;
+    bool ok = n > 0 && val_dim_of(index, cx, &d);
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = (at[i].tag == V_STR || at[i].tag == V_ENUM) && add_option(cx, &all, at[i]);
+    if (!ok)
+        return val_poison();
+    if (dim_le(cx, dim_int(cx, 0), d) != YES)
+        d = dim_mod(cx, d, dim_int(cx, n));             /* -1 is the last */
+    return val_choice(cx, all.at, (int64_t)all.n, option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
+}
+
+/* What was computed for each option, as one value. *mine false: nothing that ONNX can choose among. */
+static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Value *out)
+{
+    Ctx *cx = ev->cx;
+    ItemType item;
+    bool equal = true, options = true;
+    for (int64_t i = 0; i < c->n; i++) {
+        options = options && (made[i].tag == V_STR || made[i].tag == V_ENUM);
+        equal = equal && made[i].tag == made[0].tag && made[i].tag != V_CHOICE && val_equal(cx, made[i], made[0]);
+    }
+    *mine = true;
+    if (equal || options) {
+        *out = equal ? made[0] : val_choice(cx, made, c->n, c->index);
+        return !ctx_failed(cx);
+    }
+    *mine = list_item_type(cx, made, c->n, &item);
+    Stacked *s = *mine ? stacked_of(ev, made, c->n, item) : NULL;
+    return !*mine || (s && stacked_item(ev, s, c->index, out));
+}
+
+/* May it run once for each option? Not when it changes something. */
+static bool only_looks(Str name, const OpArg *args, size_t n)
+{
+    static const char *const names[] = { "aten::__contains__", "aten::__getitem__", "aten::get", "aten::index", "aten::count", "aten::eq", "aten::ne" };
+    bool container = false;
+    for (size_t i = 0; i < n; i++)
+        container = container || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT || args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
+    for (size_t i = 0; container && i < COUNT(names); i++)
+        if (str_is(name, names[i]))
+            return true;
+    return !container;
+}
+
+/* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises, so the model may give anything. */
+static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
+{
+    const Choice *c = args[which].v.choice;
+    bool looks = str_is(name, "aten::__getitem__") && which == 1 && args[0].v.tag == V_DICT;
+    for (int64_t i = 0; looks && i < c->n; i++)
+        if (dict_find(cx, args[0].v.dict, c->at[i]))
+            return c->at[i];
+    return val_poison();
+}
+
+bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+{
+    size_t which = n;
+    *mine = false;
+    for (size_t i = 0; i < n; i++)
+        if (args[i].v.tag == V_CHOICE)
+            which = which == n ? i : n + 1;
+    if (which >= n || !only_looks(name, args, n))
+        return true;
+    const Choice *c = args[which].v.choice;
+    Value *made = new_array(ev->cx, Value, c->n);
+    OpArg *with = mem_copy(ev->cx, args, n * sizeof *args);
+    Value some = key_of_dict(ev->cx, name, args, which);
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!made || !with)
+            return false;
+        with[which].v = val_ok(some) && !dict_find(ev->cx, args[0].v.dict, c->at[i]) ? some : c->at[i];
+        BuiltinResult r = builtin_call(ev, name, with, n, &made[i]);
+        if (r != BUILTIN_DONE)
+            return r == BUILTIN_NOT_MINE;
+    }
+    return chosen(ev, c, made, mine, out);
+}
+
+bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out)
+{
+    bool mine = false;
+    Value *made = new_array(ev->cx, Value, c->n);
+    for (int64_t i = 0; i < c->n; i++)
+        if (!made || !get_attr(ev, c->at[i], name, &made[i]))
+            return false;
+    return made && chosen(ev, c, made, &mine, out) &&
+           (mine || fail(ev->cx, E_UNSUPPORTED, "%s of an enum's member that the running model chooses: the values are not of one type", name->s));
+}
+
+/* " ('a', 'b')" */
+static Str options_text(Ctx *cx, const Choice *c)
+{
+    Buf b = buf_new(cx);
+    for (int64_t i = 0; i < c->n && i < 8; i++)
+        buf_fmt(&b, "%s%s", i ? ", " : "", val_text(cx, c->at[i])->s);
+    buf_str(&b, c->n > 8 ? ", .." : "");
+    return buf_done(&b);
+}
+
+bool choice_fail(Ctx *cx, const Choice *c)
+{
+    fail(cx, E_UNSUPPORTED, "which %s this is only the running model knows (one of %s), and what is done with it ONNX cannot say",
+         c->at[0].tag == V_STR ? "string" : "member of an enum", options_text(cx, c)->s);
+    fail_hint(cx, "comparing it with == or !=, looking it up in a dict and returning it can be converted; elsewhere branch on it first: if mode == \"a\": ..");
+    return false;
+}
+
+Ox choice_ox(Graph *g, const Choice *c)
+{
+    Ox *text = new_array(g->cx, Ox, c->n);
+    Ox axis = ox_ints(g, (int64_t[]){ 0 }, 1);
+    for (int64_t i = 0; text && i < c->n; i++) {
+        Ox one = ox_string(g, c->at[i].s);
+        text[i] = ox_g(g, "Unsqueeze", one, axis);
+    }
+    Ox all = text ? ox_make(g, "Concat", (OxList){ text, (size_t)c->n }, ATTRS(INT("axis", 0))) : POISON;
+    Ox at = ox_dim_value(g, c->index.dim);
+    return ox_g_with(g, "Gather", INPUTS(all, at), INT("axis", 0));
+}

@@ -1,0 +1,516 @@
+/* join.c - both arms of a branch have run: If joins what differs.
+ *
+ * The union of what the arms changed is joined in two walks over the same values: the first collects pairs of values to export,
+ * then the If is made, the second puts its outputs in their places. What cannot be joined (None or a tensor, different ranks) is
+ * not an error yet, since most locals are never looked at again: reading it is. */
+#include <assert.h>
+
+#include "eval/branch/join.h"
+
+Ox join_ox(Join *j, Ox a, Ox b)
+{
+    Ctx *cx = j->ev->cx;
+    if (j->walk == BUILD)
+        return j->made[j->next++];
+    vec_push(cx, &j->out[0], a);
+    vec_push(cx, &j->out[1], b);
+    return a;
+}
+
+static Value number_value(Eval *ev, Value like, Ox v)
+{
+    if (!val_is_float(like))
+        return val_number_of(ev->g, v);
+    double f;
+    return ox_known_scalar(ev->g, v, &f) ? val_float(f) : (Value){ .tag = V_SYMFLOAT, .ox = v };
+}
+
+/* What is joined lies in the range of both. */
+static Value within_both(Ctx *cx, Value v, Value a, Value b)
+{
+    Dim d, x, y;
+    int64_t lo, hi, lo_b, hi_b;
+    if (v.tag != V_SYMINT || !val_dim_of(v, cx, &d) || !dim_is_sym(d, NULL) || !val_dim_of(a, cx, &x) || !val_dim_of(b, cx, &y))
+        return v;
+    dim_range(cx, x, &lo, &hi);
+    dim_range(cx, y, &lo_b, &hi_b);
+    dim_set_range(cx, d, lo < lo_b ? lo : lo_b, hi > hi_b ? hi : hi_b);
+    return v;
+}
+
+static Value join_numbers(Join *j, Value a, Value b)
+{
+    Eval *ev = j->ev;
+    if (a.tag == V_BOOL && b.tag == V_BOOL)                            /* they differ: this is the condition itself */
+        return a.b ? j->condition : val_not(ev, j->condition);
+    if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL && b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
+        if (j->walk == COLLECT)
+            return a;
+        Ox x = carry_ox(ev->g, a);
+        Ox y = carry_ox(ev->g, b);
+        Ox c = carry_ox(ev->g, j->condition);
+        return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
+    }
+    Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
+    Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
+    Ox v = join_ox(j, x, y);
+    Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
+    if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b && j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
+        made = val_implying(ev->cx, made, j->condition, a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox) ? a : j->condition);
+    return made;
+}
+
+const After *join_state(Join *j, int k, const void *what)
+{
+    const After *after = arm_after(j->arm[k], what);
+    return after ? after : map_get(&j->before, what);
+}
+
+/* Joining changes things in place, and another name of one may be joined behind it. */
+static void keep_before(Join *j)
+{
+    Ctx *cx = j->ev->cx;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
+            const After *t = &j->arm[k]->after.at[i];
+            if (arm_after(j->arm[1 - k], t->what))
+                continue;
+            After *was = new(cx, After);
+            *was = (After){ .kind = t->kind, .what = t->what, .born = t->born };
+            if (t->kind == CHANGE_STORAGE)
+                was->ox = ((const Storage *)t->what)->now;
+            else if (t->kind == CHANGE_CELL)
+                was->v = ((const Cell *)t->what)->v;
+            was->stacked = t->kind == CHANGE_LIST ? ((const List *)t->what)->stacked : NULL;
+            was->lost = t->kind == CHANGE_DICT ? ((const Dict *)t->what)->lost : NULL;
+            map_put(cx, &j->before, t->what, was);
+        }
+}
+
+/* Items as an arm leaves them: what it has put in some places lies over what was there before. */
+static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
+{
+    int64_t each = after->kind == CHANGE_DICT ? 2 : 1, kept = n_was < after->n ? n_was : after->n;
+    Value *at = new_array(cx, Value, each * after->n + 1);
+    if (!at)
+        return NULL;
+    memcpy(at, was, (size_t)(each * kept) * sizeof *at);
+    for (size_t i = 0; i < after->placed.n; i++) {
+        const Placed *p = &after->placed.at[i];
+        at[each * p->i] = each == 2 ? p->key : p->v;
+        at[each * p->i + each - 1] = p->v;
+    }
+    return at;
+}
+
+/* The first walk finds the thing as it was before the arms: what one of them has put there comes on top. */
+Side join_side(Join *j, int k, const List *l, const Dict *d)
+{
+    Ctx *cx = j->ev->cx;
+    const void *what = l ? (const void *)l : d;
+    if (!what)
+        return (Side){ .missing = true };
+    Side *s = map_get(&j->sides[k], what);
+    if (s)
+        return *s;
+    const After *after = arm_after(j->arm[k], what);
+    assert(j->walk == COLLECT || (!after && !arm_after(j->arm[1 - k], what)));
+    int64_t n;
+    Value *at = after && after->moved ? after->items : l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
+    n = after ? after->n : l ? l->n : d->n;
+    if (!(s = new(cx, Side)))
+        return (Side){ .missing = true };
+    if (after && after->placed.n)
+        at = placed_over(cx, at, l ? l->n : d->n, after);
+    *s = (Side){ .at = at, .n = d ? 2 * n : n, .stacked = after ? after->stacked : l ? l->stacked : NULL };
+    map_put(cx, &j->sides[k], what, s);
+    return *s;
+}
+
+Str join_stacked_lost(Join *j, int k, const Stacked *s)
+{
+    const After *after = join_state(j, k, s->memory->st);
+    return ox_ok(after ? after->ox : s->memory->st->now) ? NULL : s->memory->st->lost;
+}
+
+Str join_lost(Join *j, int k, Value v)
+{
+    const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
+    const Stacked *stacked = v.tag != V_LIST ? NULL : after ? after->stacked : v.list->stacked;
+    Str lost = v.tag != V_DICT ? NULL : after ? after->lost : v.dict->lost;
+    const Tensor *mark = container_marked(v);
+    const After *marked = mark ? join_state(j, k, mark->st) : NULL;
+    if (!lost && stacked)
+        lost = join_stacked_lost(j, k, stacked);
+    return lost || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? lost : mark->st->lost;
+}
+
+/* Tensors that the arm did not put anywhere are read now: its state is the one before. */
+Ox join_tensor_after(Join *j, int k, Tensor *t)
+{
+    Arm *arm = j->arm[k];
+    const MapEntry *known = map_find(&arm->read, t);
+    const After *written = arm_after(arm, t->st);
+    if (known)
+        return known->val;
+    Ox v = written ? tensor_read_as(arm->g, t, written->ox) : tensor_is_lost(t) ? POISON : tensor_read(arm->g, t);
+    map_put(j->ev->cx, &arm->read, t, v);
+    return v;
+}
+
+/* A value that the arms do not agree about. */
+static Value never(const Join *j, Str why)
+{
+    Value v = val_never(j->ev->cx, why);
+    ((Unset *)v.any)->branch = j->sizes;
+    return v;
+}
+
+Value join_never(const Join *j, const char *why) { return never(j, str_of(j->ev->cx, why)); }
+
+bool join_disagree(const Join *j, Str why)
+{
+    Ctx *cx = j->ev->cx;
+    return j->sizes ? facts_take_branch(cx, where_intern(cx), why) : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
+}
+
+/* The If gives one of x and y: a value that may be returned, while any other use is what `never` says. */
+static Value varying(Join *j, Value never, Ox x, Ox y)
+{
+    Ctx *cx = j->ev->cx;
+    if (!rank_may_vary(cx))
+        return never;
+    Ox v = join_ox(j, x, y);
+    if (j->walk == BUILD) {
+        rank_varies(cx, v, ox_rank(x) < 0 ? facts_usual(cx, x) : x->type);
+        ((Unset *)never.any)->varies = v;
+    }
+    return never;
+}
+
+static Value different_ranks(Join *j, Ox x, Ox y)
+{
+    Ctx *cx = j->ev->cx;
+    bool data = j->condition.tag == V_SYMBOOL && j->condition.sb->ox;
+    if (j->sizes)
+        return varying(j, never(j, str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d", ox_rank(x), ox_rank(y))), x, y);
+    Str why = str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s", type_text(cx, x->type)->s,
+                      type_text(cx, y->type)->s,
+                      data ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+                           : "fix the sizes that the condition rests on with -i");
+    return varying(j, never(j, why), x, y);
+}
+
+/* The tensor behind v at the end of arm k, of one rank or of several; NULL: it is none. */
+static Ox any_rank(Join *j, int k, Value v)
+{
+    const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
+    return v.tag == V_TENSOR && v.t->kind == PLAIN ? join_tensor_after(j, k, v.t) : u ? u->varies : NULL;
+}
+
+/* One of the two has several ranks, or is nothing that could be joined. */
+static Value join_unset(Join *j, Value a, Value b)
+{
+    Value why = a.tag == V_UNINIT && a.any ? a : b;
+    Ox x = any_rank(j, 0, a), y = any_rank(j, 1, b);
+    if (!x || !y || !ox_ok(x) || !ox_ok(y) || ox_dtype(x) != ox_dtype(y))
+        return why;
+    Unset *u = mem_copy(j->ev->cx, why.any, sizeof *u);
+    return u ? varying(j, (Value){ .tag = V_UNINIT, .any = u }, x, y) : val_poison();
+}
+
+static Value join_tensors(Join *j, Tensor *a, Tensor *b)
+{
+    Ctx *cx = j->ev->cx;
+    const Tensor *one = a ? a : b;
+    if (a && b && same_tensor(a, b))
+        return (Value){ .tag = V_TENSOR, .t = a };
+    if (a && b && !tensors_same_kind(cx, a, b))
+        return join_never(j, a->kind == b->kind ? "the arms of a branch give tensors that are quantised with different scales: dequantize them there"
+                                                : "the arms of a branch give tensors of different kinds");
+    Ox x = a ? join_tensor_after(j, 0, a) : NULL, y = b ? join_tensor_after(j, 1, b) : NULL;
+    if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
+        Str lost = x && !ox_ok(x) ? a->st->lost : b->st->lost;
+        return lost ? never(j, str_fmt(cx, "what this tensor holds cannot be told: %s, and one of them was written since", lost->s)) : val_poison();
+    }
+    if (x && y && ox_dtype(x) != ox_dtype(y))
+        return never(j, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
+    if (x && y && ox_rank(x) != ox_rank(y))
+        return different_ranks(j, x, y);
+    Ox v = x && y ? NULL : x ? x : y;                   /* what only one arm gives nobody reads behind the other: it needs no If when it was there before */
+    if (!v || !graph_sees(j->ev->g, v))
+        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
+    if (j->walk == COLLECT)
+        return val_none();
+    Tensor *t = tensor_new(cx, v);
+    if (!tensor_set_kind(j->ev->g, t, one))
+        return join_never(j, "an arm of a branch gives a quantised tensor whose scale it computes: dequantize it there");
+    t->contiguous = (!a || tensor_contiguous(cx, a) == YES) && (!b || tensor_contiguous(cx, b) == YES) ? YES : UNKNOWN;
+    if (a)
+        maybe_the_same(cx, t, a, j->arm[0]->opened);
+    if (b)
+        maybe_the_same(cx, t, b, j->arm[1]->opened);
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
+{
+    const Tuple *one = a ? a : b;
+    Value *items = new_array(j->ev->cx, Value, one->n + 1);
+    if (!items)
+        return val_poison();
+    for (int64_t i = 0; i < one->n; i++)
+        items[i] = join_values(j, a ? a->at[i] : val_unset(), b ? b->at[i] : val_unset());
+    Value v = val_tuple(j->ev->cx, items, one->n);
+    v.tuple->type = one->type;
+    v.tuple->fields = one->fields;
+    return v;
+}
+
+/* What an inner branch joined may itself be something older. */
+static bool has_peers(Value v)
+{
+    const Tensor *mark = container_marked(v);
+    return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) || (v.tag == V_DICT && v.dict->peers);
+}
+
+void join_may_be(Join *j, int k, Value made, Value from, uint64_t born)
+{
+    if (j->walk == BUILD && (born <= j->arm[k]->opened || has_peers(from)))
+        vec_push(j->ev->cx, &j->same, (Same){ made, from });
+}
+
+/* Once all is joined, so that writing the joined state is no write. */
+static void tell_same(Join *j)
+{
+    for (size_t i = 0; i < j->same.n; i++) {
+        const Same *s = &j->same.at[i];
+        containers_maybe_same(j->ev->cx, s->made, s->from, s->made.tag == V_LIST ? "two lists are one and the same after one arm of a branch only"
+                                                           : "two dicts or objects are one and the same after one arm of a branch only");
+    }
+}
+
+Value join_slot_after(Join *j, int k, const Obj *o, int64_t i)
+{
+    const After *after = o ? join_state(j, k, &o->slot[i]) : NULL;
+    return !o ? val_unset() : after ? after->v : o->slot[i].v;
+}
+
+enum { MAX_DEPTH = 64 };                        /* an object may hold itself */
+
+/* Objects of one class, attribute by attribute. */
+static Value join_objects(Join *j, Obj *a, Obj *b)
+{
+    Obj *from[2] = { a, b };
+    const Obj *one = a ? a : b;
+    if ((a && a->path) || (b && b->path) || (a && b && a->cls != b->cls) || j->depth >= MAX_DEPTH)
+        return join_never(j, "the arms of a branch give different objects");
+    Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL) };
+    j->depth++;
+    for (int64_t i = 0; i < one->n; i++)
+        cell_init(&made.obj->slot[i], join_values(j, join_slot_after(j, 0, a, i), join_slot_after(j, 1, b, i)));
+    j->depth--;
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            join_may_be(j, k, made, (Value){ .tag = V_OBJ, .obj = from[k] }, from[k]->born);
+    return made;
+}
+
+static bool same(Join *j, Value a, Value b)
+{
+    if (a.tag != b.tag)
+        return false;
+    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || a.tag == V_SYMFLOAT || a.tag == V_CHOICE)
+        return a.any == b.any;
+    if (a.tag == V_SYMBOOL)
+        return a.any == b.any && (!a.sb->ox || graph_sees(j->ev->g, a.sb->ox));
+    if (a.tag == V_SYMINT)
+        return dim_eq(j->ev->cx, a.dim, b.dim) == YES && dim_is_outside(j->ev, a.dim);
+    return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
+}
+
+/* One arm never set it: the other's value, exported if it is the arm's own. */
+static Value join_one(Join *j, Value v, bool first)
+{
+    switch (v.tag) {
+    case V_TENSOR: return join_tensors(j, first ? v.t : NULL, first ? NULL : v.t);
+    case V_TUPLE: return join_tuples(j, first ? v.tuple : NULL, first ? NULL : v.tuple);
+    case V_LIST: return join_lists(j, first ? v.list : NULL, first ? NULL : v.list);
+    case V_DICT: return join_dicts(j, first ? v.dict : NULL, first ? NULL : v.dict);
+    case V_OBJ: return v.obj->path ? v : join_objects(j, first ? v.obj : NULL, first ? NULL : v.obj);
+    case V_SYMINT: case V_SYMBOOL: case V_SYMFLOAT: {
+        Value zero = v.tag == V_SYMINT ? val_int(0) : v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
+        return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
+    }
+    case V_MAYBE: {
+        Value present = join_one(j, v.maybe->present, first);
+        return val_maybe_like(j->ev->cx, v.maybe, present, join_one(j, v.maybe->value, first));
+    }
+    case V_CHOICE:
+        return val_choice(j->ev->cx, v.choice->at, v.choice->n, first ? join_numbers(j, v.choice->index, val_int(0)) : join_numbers(j, val_int(0), v.choice->index));
+    default: return v;
+    }
+}
+
+/* Different strings, or members of an enum: which of them is one more number that the arms give. */
+static Value join_options(Join *j, Value a, Value b)
+{
+    Ctx *cx = j->ev->cx;
+    Values all;
+    Value in[2] = { a, b };
+    if (!options_join(cx, a, b, &all))
+        return join_never(j, "the arms of a branch give a string and an enum's member, or members of two enums");
+    for (int k = 0; k < 2; k++)                                        /* in the second walk only the kind of number counts */
+        in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE ? option_index(j->arm[k]->g, in[k], &all) : in[k].choice->index;
+    Value index = join_numbers(j, in[0], in[1]);
+    return index.tag == V_INT ? all.at[index.i] : val_choice(cx, all.at, (int64_t)all.n, index);
+}
+
+static Value join_pair(Join *j, Value a, Value b)
+{
+    if (val_is_option(a) && val_is_option(b))
+        return join_options(j, a, b);
+    if (val_is_int(a) && val_is_int(b))
+        return join_numbers(j, a, b);
+    if (val_is_bool(a) && val_is_bool(b))
+        return join_numbers(j, a, b);
+    if (val_is_float(a) && val_is_float(b))
+        return join_numbers(j, a, b);
+    if (a.tag == V_TENSOR && b.tag == V_TENSOR)
+        return join_tensors(j, a.t, b.t);
+    if (a.tag == V_TUPLE && b.tag == V_TUPLE && a.tuple->n == b.tuple->n)
+        return join_tuples(j, a.tuple, b.tuple);
+    if (a.tag == V_LIST && b.tag == V_LIST)
+        return join_lists(j, a.list, b.list);
+    if (a.tag == V_DICT && b.tag == V_DICT)
+        return join_dicts(j, a.dict, b.dict);
+    if (a.tag == V_OBJ && b.tag == V_OBJ)
+        return join_objects(j, a.obj, b.obj);
+    return never(j, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other%s", val_kind(a), val_kind(b),
+                            j->sizes ? "" : ", and ONNX decides between them"));
+}
+
+/* None, or a value, of which one is None at least: whether it is there is one more thing that the arms give. */
+static Value join_optionals(Join *j, Value a, Value b)
+{
+    Value in[2] = { a, b }, v, present;
+    for (int k = 0; k < 2; k++)
+        in[k] = in[k].tag == V_NONE ? val_unset() : in[k].tag == V_MAYBE ? in[k].maybe->value : in[k];
+    v = join_values(j, in[0], in[1]);
+    present = join_values(j, val_present(a), val_present(b));
+    if (present.tag == V_BOOL || v.tag == V_UNINIT)
+        return present.tag != V_BOOL || present.b ? v : val_none();
+    return val_maybe(j->ev->cx, present, v);
+}
+
+Value join_values(Join *j, Value a, Value b)
+{
+    if (!val_ok(a) || !val_ok(b))
+        return val_poison();
+    if ((a.tag == V_UNINIT && a.any) || (b.tag == V_UNINIT && b.any))
+        return join_unset(j, a, b);
+    if (same(j, a, b) || (a.tag == V_UNINIT && b.tag == V_UNINIT))
+        return a;
+    for (int k = 0; k < 2; k++) {
+        Value v = k == 0 ? a : b;
+        Str lost = join_lost(j, k, v);
+        if (lost)
+            return never(j, str_fmt(j->ev->cx, "what this %s holds cannot be told: %s, and one of them was written since", container_name(v), lost->s));
+    }
+    if (a.tag == V_UNINIT || b.tag == V_UNINIT)
+        return join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
+    if (val_is_optional(a) || val_is_optional(b))
+        return join_optionals(j, a, b);
+    bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
+    Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
+    const Value *known = shared ? map_get(&j->pairs, key) : NULL;
+    if (known)
+        return *known;
+    Value v = join_pair(j, a, b);
+    if (shared)
+        map_put(j->ev->cx, &j->pairs, key, mem_copy(j->ev->cx, &v, sizeof v));
+    return v;
+}
+
+/* ---- joining things ---- */
+
+static bool join_cell(Join *j, Cell *c)
+{
+    const After *a = arm_after(j->arm[0], c), *b = arm_after(j->arm[1], c);
+    Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
+    if (j->walk == BUILD)
+        cell_put(j->ev->cx, c, (a ? a : b)->born, v);
+    return true;
+}
+
+static bool join_storage(Join *j, Storage *st)
+{
+    const After *a = arm_after(j->arm[0], st), *b = arm_after(j->arm[1], st);
+    Ox x = a ? a->ox : st->now, y = b ? b->ox : st->now;
+    if (!ox_ok(x) || !ox_ok(y)) {
+        if (j->walk == BUILD)
+            storage_set(j->ev->cx, st, POISON);
+        return true;
+    }
+    Ox v = join_ox(j, x, y);
+    if (j->walk == BUILD)
+        storage_set(j->ev->cx, st, v);
+    return true;
+}
+
+static bool join_thing(Join *j, const After *t)
+{
+    switch (t->kind) {
+    case CHANGE_CELL: return join_cell(j, t->what);
+    case CHANGE_STORAGE: return join_storage(j, t->what);
+    case CHANGE_LIST: return join_list(j, t->what);
+    case CHANGE_DICT: return join_dict(j, t->what);
+    }
+    return false;
+}
+
+/* Is this cell a local that only arm k ever looks at? */
+static bool private_to(Join *j, int k, const After *t)
+{
+    return t->kind == CHANGE_CELL && local_to_block(j->ev, j->arm[k]->block, t->what);
+}
+
+static bool join_walk(Join *j, int walk, Value *result)
+{
+    j->walk = walk;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
+            const After *t = &j->arm[k]->after.at[i];
+            if (k == 1 && arm_after(j->arm[0], t->what))
+                continue;
+            if (!private_to(j, k, t) && !join_thing(j, t))
+                return false;
+        }
+    *result = join_values(j, j->arm[0]->result, j->arm[1]->result);
+    return !ctx_failed(j->ev->cx);
+}
+
+static bool make_if(Join *j)
+{
+    Eval *ev = j->ev;
+    size_t n = j->out[0].n;
+    j->made = new_array(ev->cx, Ox, n + 1);
+    if (!j->made || n == 0)
+        return j->made != NULL;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < n; i++)
+            graph_output(j->arm[k]->g, j->out[k].at[i], NULL);
+    Ox c = carry_ox(ev->g, j->condition);
+    Attr arms[2] = { SUBGRAPH("then_branch", j->arm[0]->g), SUBGRAPH("else_branch", j->arm[1]->g) };
+    return ox_make_n(ev->g, "If", INPUTS(c), arms, 2, j->made, n);
+}
+
+bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result)
+{
+    Join j = { .ev = ev, .arm = { yes, no }, .condition = condition, .sizes = sizes };
+    keep_before(&j);
+    if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
+        return false;
+    tell_same(&j);
+    return !ctx_failed(ev->cx);
+}

@@ -1,0 +1,146 @@
+/* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be there (dynamic_dict.c). */
+#include "eval/branch/join.h"
+
+/* Is the key there at the end of arm k? */
+static Value present_in(Join *j, int k, Value entry)
+{
+    if (!val_is_maybe_key(entry))
+        return val_bool(entry.tag != V_UNINIT || entry.any);
+    Tri told = condition_tells(j->ev->cx, j->condition, k == 0, entry.maybe->present);
+    return told == UNKNOWN ? entry.maybe->present : val_bool(told == YES);
+}
+
+/* What a key has after both arms; V_UNINIT: it is not there. */
+static Value join_entry(Join *j, Value a, Value b)
+{
+    Value in[2] = { a, b }, present[2];
+    if (!val_is_maybe_key(a) && !val_is_maybe_key(b) && (a.tag != V_UNINIT || a.any) && (b.tag != V_UNINIT || b.any))
+        return join_values(j, a, b);
+    for (int k = 0; k < 2; k++) {
+        present[k] = present_in(j, k, in[k]);
+        in[k] = present[k].tag == V_BOOL && !present[k].b ? val_unset() : val_is_maybe_key(in[k]) ? in[k].maybe->value : in[k];
+    }
+    Value v = val_is_optional(in[0]) || val_is_optional(in[1]) ? join_never(j, "the value of a key is None in one arm of a branch, and the key is not there in the other")
+                                                               : join_values(j, in[0], in[1]);
+    Value there = join_values(j, present[0], present[1]);
+    return there.tag != V_BOOL ? val_maybe_key(j->ev->cx, there, v) : there.b ? v : val_unset();
+}
+
+static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
+{
+    bool same = n[0] == n[1];
+    for (int64_t i = 0; same && i < n[0]; i += 2)
+        same = val_equal(cx, at[0][i], at[1][i]);
+    return same;
+}
+
+/* Keys that are there in one arm only come where that arm has them. The order holds as long as each arm's keys come in it. */
+static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
+{
+    Ctx *cx = j->ev->cx;
+    Dict *in[2];
+    for (int k = 0; k < 2; k++) {
+        in[k] = dict_new(cx, NULL);
+        for (int64_t i = 0; i < n[k]; i += 2)
+            dict_set(cx, in[k], at[k][i], at[k][i + 1]);
+    }
+    int64_t last = 0;                           /* how far the second arm's keys have been met in the first's order */
+    bool ordered = same_keys(cx, at, n);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < n[k]; i += 2) {
+            const Cell *a = dict_find(cx, in[0], at[k][i]), *b = dict_find(cx, in[1], at[k][i]);
+            if (k == 1 && a)
+                continue;
+            Value v = join_entry(j, a ? a->v : val_unset(), b ? b->v : val_unset());
+            if (v.tag != V_UNINIT || v.any)
+                dict_set(cx, out, at[k][i], v);
+        }
+    for (int64_t i = 0; !ordered && last < n[1] && i < n[0]; i += 2)
+        last += val_equal(cx, at[0][i], at[1][last]) ? 2 : 0;
+    for (; !ordered && last < n[1] && !dict_find(cx, in[0], at[1][last]); last += 2)
+        ;
+    out->unordered = out->unordered || (!ordered && last < n[1]);
+}
+
+Value join_dicts(Join *j, Dict *a, Dict *b)
+{
+    Ctx *cx = j->ev->cx;
+    Dict *from[2] = { a, b };
+    const Side side[2] = { join_side(j, 0, NULL, a), join_side(j, 1, NULL, b) };
+    const Value *const at[2] = { side[0].at, side[1].at };
+    const int64_t n[2] = { side[0].n, side[1].n };
+    if (a && b && j->sizes && !same_keys(cx, at, n))
+        return join_never(j, "the arms of a branch give dicts with other keys");
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };
+    made.dict->unordered = (a && a->unordered) || (b && b->unordered);
+    if (a && b)
+        join_entries(j, at, n, made.dict);
+    for (int64_t i = 0; (!a || !b) && i < (a ? n[0] : n[1]); i += 2)
+        dict_set(cx, made.dict, (a ? at[0] : at[1])[i], join_values(j, a ? at[0][i + 1] : val_unset(), b ? at[1][i + 1] : val_unset()));
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            join_may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->born);
+    return made;
+}
+
+/* ---- a dict that both arms can see ---- */
+
+/* The entries of each arm that some arm has written, in their order: the others are as they were. */
+static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
+{
+    Ctx *cx = j->ev->cx;
+    size_t next[2] = { 0, 0 };
+    const Placed *p[2];
+    while (join_next_place(after, next, p)) {
+        int64_t i = (p[0] ? p[0] : p[1])->i;
+        for (int k = 0; k < 2; k++)
+            if (p[k] || i < d->n) {             /* else it is a key of the other arm */
+                vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
+                vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
+            }
+    }
+}
+
+/* What the join has made of them; a key that neither arm has left goes. */
+static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
+{
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < written[k].n; i += 2)
+            if (!dict_find(cx, joined, written[k].at[i]))
+                dict_drop(cx, d, written[k].at[i]);
+    for (int64_t i = 0; i < joined->n; i++)
+        dict_enter(cx, d, joined->at[i].key, joined->at[i].val.v);
+    d->unordered = joined->unordered;
+}
+
+bool join_dict(Join *j, Dict *d)
+{
+    Ctx *cx = j->ev->cx;
+    const After *const after[2] = { arm_after(j->arm[0], d), arm_after(j->arm[1], d) };
+    Str lost = after[0] && after[0]->lost ? after[0]->lost : after[1] && after[1]->lost ? after[1]->lost : NULL;
+    bool moved = (after[0] && after[0]->moved) || (after[1] && after[1]->moved);
+    if (lost && j->walk == BUILD)
+        dict_lose(cx, d, lost);
+    if (lost)
+        return true;
+    Values written[2] = { { 0 }, { 0 } };
+    const Value *at[2];
+    int64_t n[2];
+    if (!moved)
+        written_entries(j, d, after, written);
+    for (int k = 0; k < 2; k++) {
+        Side all = moved ? join_side(j, k, NULL, d) : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
+        at[k] = all.at;
+        n[k] = all.n;
+    }
+    if (j->sizes && !same_keys(cx, at, n))
+        return join_disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+    Dict *joined = dict_new(cx, d->type);
+    joined->unordered = d->unordered;
+    join_entries(j, at, n, joined);
+    if (j->walk == BUILD && moved)
+        dict_become(cx, d, joined);
+    else if (j->walk == BUILD)
+        put_entries(cx, d, written, joined);
+    return !ctx_failed(cx);
+}

@@ -1,0 +1,321 @@
+/* join_list.c - lists after two arms of a branch: item by item where both have as many, else one stacked list whose length the running
+ * model knows. */
+#include "eval/branch/join.h"
+
+/* Within one of the two, not only between them. */
+static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
+{
+    bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]), t[1].elem && items_same_parts(cx, *item, t[1]) };
+    if (!item->parts) {
+        item->ragged = item_ranks_differ(*item) || t[0].ragged || t[1].ragged;
+        return;
+    }
+    item->parts = items_copy(cx, item->parts);
+    for (size_t i = 0; i < item->parts->n; i++)
+        item->parts->at[i].ragged = item_ranks_differ(item->parts->at[i]) || (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) ||
+                                    (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
+}
+
+/* What both sides hold, when it can be stacked: the dtype is the same. Sizes may differ between the sides; within one they make the list a
+ * sequence, and so do ranks anywhere. */
+static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
+{
+    ItemType t[2] = { { 0 }, { 0 } };
+    for (int k = 0; k < 2; k++) {
+        if (side[k].stacked)
+            t[k] = side[k].stacked->item;
+        else if (!side[k].missing && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+            return false;
+    }
+    if (!items_join(cx, t[0], t[1], item) || !item->elem)
+        return false;
+    set_ragged(cx, item, t);
+    return true;
+}
+
+/* A side's part i. */
+static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
+{
+    Values part;
+    return !item.parts ? v : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+}
+
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
+
+static Ox item_of_side(Join *j, int k, Value v, ItemType item)
+{
+    if (v.tag == V_TENSOR) {
+        Ox x = join_tensor_after(j, k, v.t);
+        return !ox_ok(x) && v.t->st->lost ? storage_fail_lost(j->ev->cx, v.t->st) : x;
+    }
+    if (v.tag != V_LIST)
+        return carry_ox(j->arm[k]->g, v);
+    Side side = join_side(j, k, v.list, NULL);
+    return item.of ? whole_of_side(j, k, &side, item_inner(j->ev->cx, item), 0) : POISON;
+}
+
+static Ox column_of_side(Join *j, int k, Stacked *s, size_t i)
+{
+    Stacked *column = stacked_column(s, i);
+    const MapEntry *known = map_find(&j->arm[k]->read, column);
+    return known ? known->val : stacked_whole(j->ev, column);
+}
+
+static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
+{
+    ItemType type = item_column(item, i);
+    Graph *g = j->arm[k]->g;
+    const MadeOf *from = items_made_of(j->ev->cx, s->item, item);
+    Ox *at = from ? new_array(j->ev->cx, Ox, from[i].n + 1) : NULL;
+    if (!at)
+        return POISON;
+    for (size_t n = 0; n < from[i].n; n++)
+        at[n] = column_of_side(j, k, s, from[i].first + n);
+    if (from[i].whole)
+        return stacked_side_by_side(g, at, from[i].n, column_of_side(j, k, s, 0), type);
+    return type.ragged && !stacked_column(s, from[i].first)->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(at[0]), INT("axis", 0), INT("keepdims", 0)) : at[0];
+}
+
+/* Column i of one side as a tensor or sequence that arm k gives. */
+static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
+{
+    Graph *g = j->arm[k]->g;
+    ItemType type = item_column(item, i);
+    if (s->stacked)
+        return stacked_of_side(j, k, s->stacked, item, i);
+    Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
+    for (int64_t n = 0; at && n < s->n; n++)
+        at[n] = item_of_side(j, k, part_of(j->ev->cx, s->at[n], item, i), type);
+    return at ? stack_values(g, at, (size_t)s->n, type) : POISON;
+}
+
+/* One column of both sides. NULL in the first walk. */
+static Stacked *join_column(Join *j, const Side side[2], ItemType item, size_t i)
+{
+    Ctx *cx = j->ev->cx;
+    Ox x = j->walk == COLLECT ? whole_of_side(j, 0, &side[0], item, i) : NULL;
+    Ox y = j->walk == COLLECT ? whole_of_side(j, 1, &side[1], item, i) : NULL;
+    Ox made = join_ox(j, x, y);
+    ItemType type = item_column(item, i);
+    if (j->walk == COLLECT || !ox_ok(made))
+        return NULL;
+    type.type = type.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
+    return stacked_new(cx, type, made);
+}
+
+/* Lists of different lengths become one value each, and so one list whose length the running model knows. NULL in the first walk. */
+static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
+{
+    Ctx *cx = j->ev->cx;
+    size_t n = item.parts ? item.parts->n : 1;
+    Stacked **column = new_array(cx, Stacked *, n);
+    bool made = column != NULL;
+    if (item.parts)
+        item.parts = items_copy(cx, item.parts);
+    for (size_t i = 0; column && i < n; i++) {
+        column[i] = join_column(j, side, item, i);
+        made = made && column[i];
+        if (column[i] && item.parts)
+            item.parts->at[i] = column[i]->item;
+    }
+    Stacked *s = !made ? NULL : item.parts ? stacked_of_columns(cx, item, column) : column[0];
+    for (int k = 0; k < 2 && s; k++)
+        stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
+    return s;
+}
+
+/* ---- items that are containers, as the arm has left them ---- */
+
+enum { MAX_LEVELS = 16 };
+
+static Value item_after(Join *j, int k, Value v, int depth, Str *lost);
+
+static Value list_item_after(Join *j, int k, List *l, int depth, Str *lost)
+{
+    Ctx *cx = j->ev->cx;
+    Side side = join_side(j, k, l, NULL);
+    Value made = { .tag = V_LIST, .list = list_new(cx, side.n, l->elem) };
+    for (int64_t i = 0; !side.stacked && i < side.n; i++)
+        list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, lost));
+    if (side.stacked)
+        list_stack(cx, made.list, side.stacked);
+    return made;
+}
+
+static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *lost)
+{
+    Ctx *cx = j->ev->cx;
+    Side side = join_side(j, k, NULL, d);
+    Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
+    made.dict->unordered = d->unordered;
+    for (int64_t i = 0; i < side.n; i += 2)
+        dict_set(cx, made.dict, side.at[i], item_after(j, k, side.at[i + 1], depth + 1, lost));
+    return made;
+}
+
+static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *lost)
+{
+    Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL) };
+    for (int64_t i = 0; i < o->n; i++)
+        cell_init(&made.obj->slot[i], item_after(j, k, join_slot_after(j, k, o, i), depth + 1, lost));
+    return made;
+}
+
+/* v at the end of arm k: a copy of its containers, under their marks, that other code can go through. */
+static Value item_after(Join *j, int k, Value v, int depth, Str *lost)
+{
+    Value made = v;
+    if (!*lost)
+        *lost = depth >= MAX_LEVELS ? str_of(j->ev->cx, "some item holds itself, or has very many levels") : join_lost(j, k, v);
+    if (*lost)
+        return v;
+    if (v.tag == V_TUPLE) {
+        made = val_tuple(j->ev->cx, v.tuple->at, v.tuple->n);
+        made.tuple->type = v.tuple->type;
+        made.tuple->fields = v.tuple->fields;
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            made.tuple->at[i] = item_after(j, k, v.tuple->at[i], depth + 1, lost);
+    }
+    if (v.tag == V_LIST)
+        made = list_item_after(j, k, v.list, depth, lost);
+    if (v.tag == V_DICT)
+        made = dict_item_after(j, k, v.dict, depth, lost);
+    if (v.tag == V_OBJ && !v.obj->path)
+        made = object_item_after(j, k, v.obj, depth, lost);
+    if (made.any != v.any)
+        container_share_mark(j->ev->cx, made, v);
+    return made;
+}
+
+/* A side whose items are to be stacked. */
+static Side side_to_stack(Join *j, int k, Side side)
+{
+    Value *at = side.stacked || side.missing ? NULL : new_array(j->ev->cx, Value, side.n + 1);
+    if (side.stacked)
+        side.lost = join_stacked_lost(j, k, side.stacked);
+    for (int64_t i = 0; at && i < side.n; i++)
+        at[i] = item_after(j, k, side.at[i], 0, &side.lost);
+    if (at)
+        side.at = at;
+    return side;
+}
+
+/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
+Value join_lists(Join *j, List *a, List *b)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2] = { join_side(j, 0, a, NULL), join_side(j, 1, b, NULL) };
+    List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
+    ItemType item;
+    if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
+        for (int k = 0; k < 2; k++)
+            side[k] = side_to_stack(j, k, side[k]);
+        if (side[0].lost || side[1].lost)
+            return join_never(j, str_fmt(cx, "what an item of this list holds cannot be told: %s, and one of them was written since",
+                                         side[0].lost ? side[0].lost->s : side[1].lost->s)->s);
+        if (!sides_alike(cx, side, &item))
+            return join_never(j, "the arms of a branch give lists of different lengths whose items differ in type");
+        Stacked *s = join_sides(j, side, item);
+        if (s)
+            list_stack(cx, l, s);
+    } else {
+        for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
+            list_append(cx, l, join_values(j, a ? side[0].at[i] : val_unset(), b ? side[1].at[i] : val_unset()));
+    }
+    Value made = { .tag = V_LIST, .list = l };
+    for (int k = 0; k < 2; k++)
+        if (from[k])
+            join_may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->born);
+    return made;
+}
+
+/* ---- a list that both arms can see ---- */
+
+static bool join_list_stacked(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    Side side[2];
+    ItemType item;
+    for (int k = 0; k < 2; k++) {
+        side[k] = side_to_stack(j, k, join_side(j, k, l, NULL));
+        if (side[k].lost && j->walk == BUILD)
+            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, side[k].lost) });
+        if (side[k].lost)
+            return true;                        /* an error once somebody reads it */
+    }
+    if (!sides_alike(cx, side, &item))
+        return join_disagree(j, str_fmt(cx, "a list has %lld items after one arm of a branch and %lld after the other, which are not of one type",
+                                   (long long)side[0].n, (long long)side[1].n));
+    Stacked *s = join_sides(j, side, item);
+    if (s)
+        list_become(cx, l, &(List){ .stacked = s });
+    return !ctx_failed(cx);
+}
+
+/* Some items have other places than before: all are joined. */
+static void join_all_items(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    const Side a = join_side(j, 0, l, NULL), b = join_side(j, 1, l, NULL);
+    List *joined = list_new(cx, a.n, l->elem);
+    for (int64_t i = 0; i < a.n; i++)
+        list_append(cx, joined, join_values(j, a.at[i], b.at[i]));
+    if (j->walk == BUILD)
+        list_become(cx, l, joined);
+}
+
+bool join_next_place(const After *const after[2], size_t next[2], const Placed *p[2])
+{
+    int64_t first = INT64_MAX;
+    for (int k = 0; k < 2; k++) {
+        p[k] = after[k] && next[k] < after[k]->placed.n ? &after[k]->placed.at[next[k]] : NULL;
+        first = p[k] && p[k]->i < first ? p[k]->i : first;
+    }
+    for (int k = 0; k < 2; k++) {
+        p[k] = p[k] && p[k]->i == first ? p[k] : NULL;
+        next[k] += p[k] != NULL;
+    }
+    return p[0] || p[1];
+}
+
+/* Only what some arm has put there; n items stay. */
+static void join_placed(Join *j, List *l, const After *const after[2], int64_t n)
+{
+    size_t next[2] = { 0, 0 };
+    const Placed *p[2];
+    if (j->walk == BUILD && n < l->n)
+        list_cut(j->ev->cx, l, n);
+    while (join_next_place(after, next, p)) {
+        int64_t i = (p[0] ? p[0] : p[1])->i;
+        Value a = p[0] ? p[0]->v : l->at[i].v, b = p[1] ? p[1]->v : l->at[i].v, v = join_values(j, a, b);
+        if (j->walk == BUILD)
+            list_put(j->ev->cx, l, i, v);
+    }
+}
+
+bool join_list(Join *j, List *l)
+{
+    Ctx *cx = j->ev->cx;
+    const After *after[2] = { arm_after(j->arm[0], l), arm_after(j->arm[1], l) };
+    Stacked *stacked[2];
+    int64_t n[2];
+    bool moved = l->stacked != NULL;                    /* and both have made it one with items of its own */
+    for (int k = 0; k < 2; k++) {
+        stacked[k] = after[k] ? after[k]->stacked : l->stacked;
+        n[k] = after[k] ? after[k]->n : l->n;
+        moved = moved || (after[k] && after[k]->moved);
+        Str lost = stacked[k] ? join_stacked_lost(j, k, stacked[k]) : NULL;
+        if (!lost)
+            continue;
+        if (j->walk == BUILD)
+            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, lost) });
+        return true;                            /* an error once somebody reads it */
+    }
+    if (stacked[0] || stacked[1] || n[0] != n[1])
+        return join_list_stacked(j, l);
+    if (moved)
+        join_all_items(j, l);
+    else
+        join_placed(j, l, after, n[0]);
+    return !ctx_failed(cx);
+}

@@ -1,0 +1,208 @@
+/* builtin.c - which builtin a call means: by name, then by the kinds of its arguments.
+ *
+ * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c).
+ * A name that also is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
+#include "eval/branch/branch.h"
+#include "eval/builtin/builtin.h"
+
+static const BuiltinRow *const families[] = { builtin_numbers, builtin_math, builtin_compare, builtin_lists, builtin_strings, builtin_tensors };
+
+/* Python's own words, as operators. */
+static const struct { const char *word, *op; } words[] = {
+    { "int", "aten::Int" }, { "float", "aten::Float" }, { "bool", "aten::Bool" }, { "complex", "aten::Complex" }, { "str", "aten::str" },
+    { "print", "prim::Print" }, { "sorted", "aten::sorted" }, { "len", "aten::len" }, { "hex", "aten::hex" }, { "oct", "aten::oct" },
+    { "bin", "aten::bin" }, { "round", "aten::round" }, { "hash", "aten::hash" }, { "min", "prim::min" }, { "max", "prim::max" },
+    { "abs", "prim::abs" }, { "all", "aten::all" }, { "any", "aten::any" }, { "divmod", "aten::divmod" }, { "sum", "aten::sum" },
+    { "list", "aten::list" }, { "dict", "aten::dict" }, { "ord", "aten::ord" }, { "chr", "aten::chr" }, { "pow", "aten::pow" },
+};
+
+typedef VEC(const BuiltinRow *) Rows;
+struct Builtins { Map by_name; };       /* Str -> Rows * */
+
+static void index_row(Ctx *cx, Map *by_name, const char *name, const BuiltinRow *row)
+{
+    Str key = str_of(cx, name);
+    Rows *rows = map_get(by_name, key);
+    if (!rows) {
+        rows = new(cx, Rows);
+        map_put(cx, by_name, key, rows);
+    }
+    vec_push(cx, rows, row);
+}
+
+static const Map *index_of_rows(Ctx *cx)
+{
+    if (cx->builtins)
+        return &cx->builtins->by_name;
+    keep_begin(cx);
+    cx->builtins = new(cx, struct Builtins);
+    Map *m = &cx->builtins->by_name;
+    for (size_t f = 0; f < COUNT(families); f++)
+        for (const BuiltinRow *r = families[f]; r->name; r++)
+            index_row(cx, m, r->name, r);
+    for (size_t i = 0; i < COUNT(words); i++)
+        map_put(cx, m, str_of(cx, words[i].word), map_get(m, str_of(cx, words[i].op)));
+    keep_end(cx);
+    return m;
+}
+
+bool builtin_nth(size_t i, BuiltinInfo *out)
+{
+    static const char *const files[] = { "builtin_number", "builtin_math", "builtin_compare", "builtin_list", "builtin_string", "builtin_tensor" };
+    for (size_t f = 0; f < COUNT(families); f++)
+        for (const BuiltinRow *r = families[f]; r->name; r++)
+            if (i-- == 0) {
+                *out = (BuiltinInfo){ r->name, r->kinds, files[f] };
+                return true;
+            }
+    return false;
+}
+
+const char *builtin_of_word(const char *word)
+{
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(words[i].word, word) == 0)
+            return words[i].op;
+    return NULL;
+}
+
+bool builtin_exists(Ctx *cx, Str name) { return map_get(index_of_rows(cx), name) != NULL; }
+
+/* ---- kinds ---- */
+
+static bool is_kind(Value v, char kind)
+{
+    ValTag t = v.tag;
+    switch (kind) {
+    case 'i': return t == V_INT || t == V_SYMINT;
+    case 'I': return t == V_INT;
+    case 'n': return t == V_INT || t == V_FLOAT || t == V_SYMINT || t == V_SYMFLOAT;
+    case 'N': return t == V_INT || t == V_FLOAT;
+    case 'f': return t == V_FLOAT;
+    case 'b': return t == V_BOOL || t == V_SYMBOOL;
+    case 'B': return t == V_BOOL;
+    case 'c': return t == V_COMPLEX;
+    case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX;
+    case 's': return t == V_STR;
+    case 'l': return t == V_LIST && !v.list->stacked;
+    case 'd': return t == V_DICT && !v.dict->lost && !dict_is_open(v.dict);
+    case 't': return t == V_TUPLE;
+    case 'T': return t == V_TENSOR;
+    case 'D': return t == V_DEVICE;
+    case 'e': return t == V_ENUM;
+    case '*': return true;
+    }
+    return false;
+}
+
+/* Do the arguments fit the kinds, in order? */
+static bool kinds_fit(const char *k, const OpArg *args, size_t n)
+{
+    size_t i = 0;
+    bool optional = false;
+    for (; *k && *k != '+'; k++) {
+        if (*k == '|') {
+            optional = true;
+            continue;
+        }
+        bool or_none = k[1] == '?';
+        if (i < n ? !is_kind(args[i].v, *k) && !((or_none || optional) && args[i].v.tag == V_NONE) : !optional)
+            return false;
+        i++;
+        k += or_none;
+    }
+    return i >= n || *k == '+';
+}
+
+/* Which argument of "a,b,c" is called `name`; -1: none. */
+static int place_of_name(const char *names, Str name)
+{
+    int place = 0;
+    for (const char *s = names; s && *s; place++) {
+        size_t n = strcspn(s, ",");
+        if (n == name->len && !memcmp(s, name->s, n))
+            return place;
+        s += n + (s[n] == ',');
+    }
+    return -1;
+}
+
+/* Named arguments to their places; those between read as None. False: a name that the row does not have. */
+static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n, const OpArg **out, size_t *n_out)
+{
+    enum { MOST = 8 };
+    OpArg *placed = NULL;
+    *out = args;
+    *n_out = n;
+    for (size_t i = 0; i < n; i++) {
+        if (!args[i].name)
+            continue;
+        int place = place_of_name(row->names, args[i].name);
+        if (place < (int)i || place >= MOST)
+            return false;
+        if (!placed) {
+            placed = new_array(cx, OpArg, MOST);
+            for (size_t k = 0; k < MOST; k++)
+                placed[k].v = k < i ? args[k].v : val_none();
+            *n_out = i;
+        }
+        placed[place].v = args[i].v;
+        *n_out = (size_t)place + 1 > *n_out ? (size_t)place + 1 : *n_out;
+    }
+    if (placed)
+        *out = placed;
+    return true;
+}
+
+/* ---- calls ---- */
+
+static bool is_tensor_like(Value v)
+{
+    return v.tag == V_TENSOR || (v.tag == V_LIST && v.list->n > 0 && v.list->at[0].v.tag == V_TENSOR) || (v.tag == V_LIST && v.list->stacked);
+}
+
+static bool is_symbolic(Value v)
+{
+    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
+}
+
+/* Nobody takes these arguments: say which they are, and what would decide when one is symbolic. */
+static BuiltinResult no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
+{
+    Buf kinds = buf_new(cx);
+    bool symbolic = false;
+    for (size_t i = 0; i < n; i++) {
+        if (is_tensor_like(args[i].v))
+            return BUILTIN_NOT_MINE;
+        symbolic = symbolic || is_symbolic(args[i].v);
+        buf_fmt(&kinds, "%s%s", i ? ", " : "", val_kind(args[i].v));
+    }
+    if (op_exists(cx, name))
+        return BUILTIN_NOT_MINE;
+    if (symbolic) {
+        fail(cx, E_UNDECIDED, "%s needs concrete values, and got (%s) of which one depends on a dynamic dimension or on data", name->s,
+             buf_done(&kinds)->s);
+        fail_hint(cx, "make the dimension static with -i");
+    } else {
+        fail(cx, E_VALUE, "%s does not take (%s)", name->s, buf_done(&kinds)->s);
+    }
+    return BUILTIN_FAILED;
+}
+
+BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+{
+    const Rows *rows = map_get(index_of_rows(ev->cx), name);
+    bool mine;
+    if (!rows)
+        return BUILTIN_NOT_MINE;
+    if (!open_dict_op(ev, name, args, n, &mine, out) || mine)
+        return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
+    for (size_t i = 0; i < rows->n; i++) {
+        Builtin b = { .ev = ev, .cx = ev->cx, .g = ev->g, .row = rows->at[i] };
+        if (!in_order(ev->cx, b.row, args, n, &b.arg, &b.n) || !kinds_fit(b.row->kinds, b.arg, b.n))
+            continue;
+        *out = val_none();
+        return b.row->fn(&b, out) && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
+    }
+    return no_row(ev->cx, name, args, n);
+}

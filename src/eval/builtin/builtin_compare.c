@@ -1,0 +1,238 @@
+/* builtin_compare.c - comparison, identity and logic of values. Of sizes that stays a relation of dims, which later questions can use;
+ * of other numbers that only the running model knows it is a node. */
+#include "eval/builtin/builtin.h"
+
+/* ---- comparison ---- */
+
+bool less_than(Value a, Value b, bool *known)
+{
+    *known = true;
+    if (a.tag == V_INT && b.tag == V_INT)
+        return a.i < b.i;
+    if (is_real(a) && is_real(b))
+        return real_of(a) < real_of(b);
+    if (a.tag == V_STR && b.tag == V_STR) {
+        size_t n = a.s->len < b.s->len ? a.s->len : b.s->len;
+        int c = memcmp(a.s->s, b.s->s, n);
+        return c ? c < 0 : a.s->len < b.s->len;
+    }
+    *known = false;
+    return false;
+}
+
+typedef enum { CMP_EQ, CMP_NE, CMP_LT, CMP_GT, CMP_LE, CMP_GE } Compare;
+
+static bool compare_dims(Builtin *b, Compare c, Value *out)
+{
+    Dim x, y;
+    if (!val_dim_of(b->arg[0].v, b->cx, &x) || !val_dim_of(b->arg[1].v, b->cx, &y))
+        return builtin_fail(b, "these numbers cannot be compared");
+    switch (c) {
+    case CMP_EQ: *out = val_rel(b->cx, REL_EQ, x, y); break;
+    case CMP_NE: *out = val_rel(b->cx, REL_NE, x, y); break;
+    case CMP_LT: *out = val_rel(b->cx, REL_LT, x, y); break;
+    case CMP_GT: *out = val_rel(b->cx, REL_LT, y, x); break;
+    case CMP_LE: *out = val_rel(b->cx, REL_LE, x, y); break;
+    case CMP_GE: *out = val_rel(b->cx, REL_LE, y, x); break;
+    }
+    return !ctx_failed(b->cx);
+}
+
+static bool compare_nodes(Builtin *b, Compare c, Value *out)
+{
+    static const char *const names[] = { "Equal", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual" };
+    Ox x = double_of(b->g, b->arg[0].v);
+    Ox y = double_of(b->g, b->arg[1].v);
+    Ox v = ox_g(b->g, names[c], x, y);
+    *out = val_symbool(b->cx, c == CMP_NE ? ox_g(b->g, "Not", v) : v);
+    return !ctx_failed(b->cx);
+}
+
+static bool compare_ordered(Compare c, bool less, bool greater)
+{
+    switch (c) {
+    case CMP_EQ: return !less && !greater;
+    case CMP_NE: return less || greater;
+    case CMP_LT: return less;
+    case CMP_GT: return greater;
+    case CMP_LE: return !greater;
+    case CMP_GE: return !less;
+    }
+    return false;
+}
+
+static bool compare_floats(Compare c, double x, double y)
+{
+    switch (c) {                                            /* nothing but != holds of a NaN */
+    case CMP_EQ: return x == y;
+    case CMP_NE: return x != y;
+    case CMP_LT: return x < y;
+    case CMP_GT: return x > y;
+    case CMP_LE: return x <= y;
+    case CMP_GE: return x >= y;
+    }
+    return false;
+}
+
+static bool compare_numbers(Builtin *b, Value *out)
+{
+    Compare c = (Compare)b->row->datum;
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    if (any_symbolic(b))
+        return all_int(b) ? compare_dims(b, c, out) : compare_nodes(b, c, out);
+    *out = val_bool(all_int(b) ? compare_ordered(c, x.i < y.i, x.i > y.i) : compare_floats(c, real_of(x), real_of(y)));
+    return true;
+}
+
+static bool compare_texts(Builtin *b, Value *out)
+{
+    bool known;
+    bool less = less_than(b->arg[0].v, b->arg[1].v, &known), greater = less_than(b->arg[1].v, b->arg[0].v, &known);
+    *out = val_bool(compare_ordered((Compare)b->row->datum, less, greater));
+    return true;
+}
+
+static bool same_bool(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool differ = b->row->datum == CMP_NE;
+    if (x.tag == V_BOOL && y.tag == V_BOOL) {
+        *out = val_bool((x.b == y.b) != differ);
+        return true;
+    }
+    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
+    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
+    Ox same = ox_g(b->g, "Equal", p, q);
+    *out = val_symbool(b->cx, differ ? ox_g(b->g, "Not", same) : same);
+    return !ctx_failed(b->cx);
+}
+
+static bool has_symbolic(Value v)
+{
+    if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n; i++)
+            if (has_symbolic(v.list->at[i].v))
+                return true;
+    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
+}
+
+/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked together. */
+static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
+{
+    *out = val_bool(x->n == y->n);
+    for (int64_t i = 0; i < x->n && (out->tag != V_BOOL || out->b); i++) {
+        Dim p, q;
+        if (!val_dim_of(x->at[i].v, b->cx, &p) || !val_dim_of(y->at[i].v, b->cx, &q))
+            return builtin_fail(b, "lists of values that are only known when the model runs cannot be compared");
+        Tri t = dim_eq(b->cx, p, q);
+        *out = t == NO ? val_bool(false) : t == YES ? *out : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
+    }
+    return !ctx_failed(b->cx);
+}
+
+static bool same_value(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool differ = b->row->datum == CMP_NE;
+    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
+        if (!equal_symbolic_lists(b, x.list, y.list, out))
+            return false;
+        *out = differ ? val_not(b->ev, *out) : *out;
+        return !ctx_failed(b->cx);
+    }
+    *out = val_bool(val_equal(b->cx, x, y) != differ);
+    return true;
+}
+
+static bool same_device(Builtin *b, Value *out)
+{
+    Str x = b->arg[0].v.s, y = b->arg[1].v.s;
+    *out = val_bool((x == y) != (b->row->datum == CMP_NE));
+    return true;
+}
+
+/* `is`: identity of what has one, value of what has not, and None only with None. */
+static bool identical(Builtin *b, Value *out)
+{
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    bool same;
+    if (x.tag != y.tag)
+        same = false;
+    else if (x.tag == V_LIST || x.tag == V_DICT || x.tag == V_OBJ || x.tag == V_TENSOR)
+        same = x.any == y.any;
+    else
+        same = val_equal(b->cx, x, y);
+    *out = val_bool(same == (b->row->datum == CMP_EQ));
+    return true;
+}
+
+/* ---- logic and bits ---- */
+
+typedef enum { BIT_AND, BIT_OR, BIT_XOR, BIT_SHL, BIT_SHR } Bits;
+
+static bool bits(Builtin *b, Value *out)
+{
+    int64_t x = b->arg[0].v.i, y = b->arg[1].v.i;
+    switch ((Bits)b->row->datum) {
+    case BIT_AND: *out = val_int(x & y); break;
+    case BIT_OR:  *out = val_int(x | y); break;
+    case BIT_XOR: *out = val_int(x ^ y); break;
+    case BIT_SHL: *out = val_int((int64_t)((uint64_t)x << (y & 63))); break;
+    case BIT_SHR: *out = val_int(x >> (y & 63)); break;
+    }
+    return true;
+}
+
+static bool logic(Builtin *b, Value *out)
+{
+    Bits op = (Bits)b->row->datum;
+    Value x = b->arg[0].v, y = b->arg[1].v;
+    if (x.tag == V_BOOL && y.tag == V_BOOL) {
+        *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
+        return true;
+    }
+    if (op == BIT_AND) {
+        *out = val_both(b->g, x, y);
+        return !ctx_failed(b->cx);
+    }
+    Value known = x.tag == V_BOOL ? x : y, other = x.tag == V_BOOL ? y : x;
+    if (known.tag == V_BOOL && op == BIT_OR) {              /* False or q is q; True or q is True */
+        *out = known.b ? known : other;
+        return true;
+    }
+    Ox p = x.tag == V_BOOL ? ox_bool(b->g, x.b) : symbool_ox(b->g, x.sb);
+    Ox q = y.tag == V_BOOL ? ox_bool(b->g, y.b) : symbool_ox(b->g, y.sb);
+    *out = val_symbool(b->cx, ox_g(b->g, op == BIT_OR ? "Or" : "Xor", p, q));
+    return !ctx_failed(b->cx);
+}
+
+static bool negate_bool(Builtin *b, Value *out)
+{
+    *out = val_not(b->ev, b->arg[0].v);
+    return !ctx_failed(b->cx);
+}
+
+#define COMPARE(word, c) { .name = "aten::" word, .kinds = "nn", .fn = compare_numbers, .datum = c }, \
+                         { .name = "aten::" word, .kinds = "ss", .fn = compare_texts, .datum = c }
+#define SAME(word, c) { .name = "aten::" word, .kinds = "bb", .fn = same_bool, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "CC", .fn = same_value, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "DD", .fn = same_device, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "ee", .fn = same_value, .datum = c }, \
+                      { .name = "aten::" word, .kinds = "ll", .fn = same_value, .datum = c }
+
+const BuiltinRow builtin_compare[] = {
+    { .name = "aten::__and__", .kinds = "bb", .fn = logic, .datum = BIT_AND },
+    { .name = "aten::__or__", .kinds = "bb", .fn = logic, .datum = BIT_OR },
+    { .name = "aten::__xor__", .kinds = "bb", .fn = logic, .datum = BIT_XOR },
+    { .name = "aten::__and__", .kinds = "II", .fn = bits, .datum = BIT_AND },
+    { .name = "aten::__or__", .kinds = "II", .fn = bits, .datum = BIT_OR },
+    { .name = "aten::__xor__", .kinds = "II", .fn = bits, .datum = BIT_XOR },
+    { .name = "aten::__lshift__", .kinds = "II", .fn = bits, .datum = BIT_SHL },
+    { .name = "aten::__rshift__", .kinds = "II", .fn = bits, .datum = BIT_SHR },
+    { .name = "aten::__not__", .kinds = "b", .fn = negate_bool },
+    COMPARE("eq", CMP_EQ), COMPARE("ne", CMP_NE), COMPARE("lt", CMP_LT), COMPARE("gt", CMP_GT), COMPARE("le", CMP_LE), COMPARE("ge", CMP_GE),
+    SAME("eq", CMP_EQ), SAME("ne", CMP_NE),
+    { .name = "aten::__is__", .kinds = "**", .fn = identical, .datum = CMP_EQ },
+    { .name = "aten::__isnot__", .kinds = "**", .fn = identical, .datum = CMP_NE },
+    { 0 }
+};

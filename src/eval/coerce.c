@@ -1,0 +1,196 @@
+/* coerce.c - declared types: what a parameter makes of the value that it is given, and isinstance.
+ *
+ * Types are printed by PyTorch next to every parameter; values carry their own kind. So only TorchScript's few implicit
+ * conversions happen here, and a type that we do not know is never an error. */
+#include "eval/lists/stacked.h"
+
+static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }
+
+static Value to_float(Eval *ev, Value v)
+{
+    if (v.tag == V_INT)
+        return val_float((double)v.i);
+    if (v.tag == V_BOOL)
+        return val_float(v.b);
+    if (v.tag != V_SYMINT)
+        return v;
+    Ox n = ox_dim_value(ev->g, v.dim);
+    Ox f = ox_cast(ev->g, n, DT_DOUBLE);
+    return ox_ok(f) ? (Value){ .tag = V_SYMFLOAT, .ox = f } : val_poison();
+}
+
+static bool scalar_of_tensor(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
+{
+    Ox x = tensor_read(ev->g, v.t);
+    if (ox_ok(x) && ox_rank(x) > 0 && !dim_is(type_numel(ev->cx, x->type), 1))
+        return fail(ev->cx, E_VALUE, "%s: a tensor of type %s cannot become a %s", what, type_text(ev->cx, x->type)->s, t->name->s);
+    Value n = val_number_of(ev->g, x);
+    *out = is(t, "float") ? to_float(ev, n) : n;
+    return !ctx_failed(ev->cx);
+}
+
+/* int where a list of fixed length is declared; a tuple where a list is. */
+static bool to_list(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
+{
+    const TypeExpr *elem = t->n ? t->args[0] : NULL;
+    size_t stem = strlen("BroadcastingList");
+    Value copies[6];
+    if (str_starts(t->name, "BroadcastingList") && t->name->len == stem + 1 && (v.tag == V_INT || v.tag == V_FLOAT)) {
+        int64_t n = t->name->s[stem] - '0';
+        for (int64_t i = 0; i < n && i < 6; i++)
+            copies[i] = v;
+        *out = val_list(ev->cx, copies, n < 6 ? n : 6, NULL);
+        return true;
+    }
+    if (v.tag == V_TUPLE)
+        v = val_list(ev->cx, v.tuple->at, v.tuple->n, NULL);
+    *out = v;
+    if (v.tag != V_LIST || !elem)
+        return true;
+    if (!v.list->elem)
+        v.list->elem = type_expr_text(ev->cx, elem);
+    for (int64_t i = 0; i < v.list->n && is(elem, "float"); i++) {
+        Value item;
+        if (v.list->at[i].v.tag != V_INT)
+            continue;
+        if (!convert_to(ev, v.list->at[i].v, elem, what, &item))
+            return false;
+        list_set(ev->cx, v.list, i, item);
+    }
+    return true;
+}
+
+static bool to_tuple(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
+{
+    *out = v;
+    if (v.tag != V_TUPLE || v.tuple->n != t->n || v.tuple->type)
+        return true;
+    Value *items = mem_copy(ev->cx, v.tuple->at, (size_t)v.tuple->n * sizeof *items);
+    bool changed = false;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (!convert_to(ev, v.tuple->at[i], t->args[i], what, &items[i]))
+            return false;
+        changed |= items[i].tag != v.tuple->at[i].tag || items[i].any != v.tuple->at[i].any;
+    }
+    if (changed)
+        *out = val_tuple(ev->cx, items, v.tuple->n);
+    return true;
+}
+
+/* A pickled NamedTuple is a plain tuple; the declared type says which it was. */
+static bool to_named_tuple(Eval *ev, Value v, const TypeExpr *t, Value *out)
+{
+    *out = v;
+    const ClassDef *c = ev->p->find_class ? ev->p->find_class(ev->cx, ev->p, t->name) : NULL;
+    if (!c || c->kind != CLASS_NAMEDTUPLE || (int64_t)c->n_field != v.tuple->n)
+        return !ctx_failed(ev->cx);
+    Str *names = new_array(ev->cx, Str, c->n_field + 1);
+    if (!names)
+        return false;
+    for (uint32_t i = 0; i < c->n_field; i++)
+        names[i] = c->field[i].name;
+    *out = val_tuple(ev->cx, v.tuple->at, v.tuple->n);
+    out->tuple->type = c->plain;
+    out->tuple->fields = names;
+    return true;
+}
+
+bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
+{
+    *out = v;
+    if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE || v.tag == V_CHOICE)
+        return true;
+    if (is(t, "Optional"))
+        return v.tag == V_NONE || t->n == 0 ? true : convert_to(ev, v, t->args[0], what, out);
+    if (v.tag == V_TENSOR && (is(t, "int") || is(t, "float") || is(t, "number") || is(t, "complex")))
+        return scalar_of_tensor(ev, v, t, what, out);
+    if (is(t, "float")) {
+        *out = to_float(ev, v);
+        return true;
+    }
+    if (is(t, "List") || str_starts(t->name, "BroadcastingList"))
+        return to_list(ev, v, t, what, out);
+    if (is(t, "Tuple"))
+        return to_tuple(ev, v, t, what, out);
+    if (v.tag == V_DICT && is(t, "Dict") && !v.dict->type)
+        v.dict->type = type_expr_text(ev->cx, t);
+    if (v.tag == V_STR && is(t, "Device"))
+        *out = (Value){ .tag = V_DEVICE, .s = v.s };
+    if (v.tag == V_TUPLE && !v.tuple->type && strchr(t->name->s, '.'))
+        return to_named_tuple(ev, v, t, out);
+    return true;
+}
+
+/* ---- isinstance ---- */
+
+static bool item_is_a(const ItemType *item, const TypeExpr *t)
+{
+    return is(t, item->elem) && (!item->of || t->n == 0 || item_is_a(item->of, t->args[0]));
+}
+
+static bool list_is_a(Eval *ev, const List *l, const TypeExpr *t)
+{
+    if (t->n == 0)
+        return true;
+    if (l->stacked && l->stacked->item.parts)
+        return val_is_a(ev, l->stacked->item.parts->like, t->args[0]);
+    if (l->stacked)
+        return item_is_a(&l->stacked->item, t->args[0]);
+    if (l->n == 0)
+        return !l->elem || l->elem == type_expr_text(ev->cx, t->args[0]);
+    for (int64_t i = 0; i < l->n; i++)
+        if (!val_is_a(ev, l->at[i].v, t->args[0]))
+            return false;
+    return true;
+}
+
+static bool tuple_is_a(Eval *ev, const Tuple *tuple, const TypeExpr *t)
+{
+    if (t->n == 0)
+        return is(t, "tuple") || tuple->n == 0;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (tuple->n != t->n || !val_is_a(ev, tuple->at[i], t->args[i]))
+            return false;
+    return true;
+}
+
+static bool dict_is_a(Eval *ev, const Dict *d, const TypeExpr *t)
+{
+    for (int64_t i = 0; t->n == 2 && i < d->n; i++)
+        if (!val_is_a(ev, d->at[i].key, t->args[0]) || !val_is_a(ev, d->at[i].val.v, t->args[1]))
+            return false;
+    return true;
+}
+
+bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
+{
+    if (v.tag == V_CHOICE)
+        v = v.choice->at[0];
+    if (is(t, "Any"))
+        return true;
+    if (is(t, "Optional") && v.tag == V_NONE)
+        return true;
+    if (is(t, "Optional") || is(t, "Union")) {
+        for (uint32_t i = 0; i < t->n; i++)
+            if (val_is_a(ev, v, t->args[i]))
+                return true;
+        return false;
+    }
+    switch (v.tag) {
+    case V_NONE: return is(t, "None") || is(t, "NoneType");
+    case V_BOOL: case V_SYMBOOL: return is(t, "bool");
+    case V_INT: case V_SYMINT: return is(t, "int") || is(t, "number");
+    case V_FLOAT: case V_SYMFLOAT: return is(t, "float") || is(t, "number");
+    case V_COMPLEX: return is(t, "complex") || is(t, "number");
+    case V_STR: return is(t, "str");
+    case V_DEVICE: return is(t, "Device");
+    case V_TENSOR: return is(t, "Tensor") || str_ends(t->name, "Tensor");
+    case V_LIST: return (is(t, "List") || is(t, "list")) && list_is_a(ev, v.list, t);
+    case V_TUPLE: return v.tuple->type ? v.tuple->type == t->name : (is(t, "Tuple") || is(t, "tuple")) && tuple_is_a(ev, v.tuple, t);
+    case V_DICT: return (is(t, "Dict") || is(t, "dict")) && dict_is_a(ev, v.dict, t);
+    case V_OBJ: return v.obj->cls && (v.obj->cls->qualname == t->name || v.obj->cls->plain == t->name);
+    case V_ENUM: return v.e->cls->qualname == t->name || v.e->cls->plain == t->name;
+    case V_FUTURE: return is(t, "Future");
+    default: return false;
+    }
+}

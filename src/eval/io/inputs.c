@@ -1,0 +1,619 @@
+/* inputs.c - the graph's inputs: what -i says, what the file recorded, what the program's signature says.
+ *
+ * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the parameter's name; lists,
+ * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
+ * the default. Sources in order: -i; sizes recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown
+ * rank and float32. Names in -i are the program's, or else, when one of them is not, the user's own: then they go by position.
+ * Every -i must find its place: one that does not is an error that offers the nearest name. */
+#include <stdlib.h>
+
+#include "eval/internal.h"
+
+typedef VEC(Str) Strs;
+
+typedef struct Inputs {
+    Eval *ev;
+    bool *used;                     /* by position in opt->input */
+    bool by_position;               /* tensors take the SPECs in order, and their names */
+    bool misled;                    /* the examples that the file records are not of these inputs */
+    size_t next;                    /* by_position: no SPEC before this one is free */
+    Map spec, told;                 /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
+    Map decl;                       /* path -> InputDecl of the file */
+    Map child;                      /* path -> Strs: what comes below it, in order of mention */
+    Strs names;                     /* every path that an -i could have meant */
+} Inputs;
+
+static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
+
+const Options *options_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt : &no_options; }
+
+/* ---- finding what is told about a path ---- */
+
+static const InputSpec *use_spec(Inputs *in, size_t i)
+{
+    in->used[i] = true;
+    return &options_of(in->ev)->input[i];
+}
+
+static const InputSpec *spec_at(Inputs *in, Str path)
+{
+    uintptr_t i = (uintptr_t)map_get(&in->spec, path);
+    return i ? use_spec(in, i - 1) : NULL;
+}
+
+/* The short form, 1x3x224x224, and names of the user's own: the next tensor that has no SPEC of its own. */
+static const InputSpec *unnamed_spec(Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (; in->next < o->n_input; in->next++) {
+        const InputSpec *s = &o->input[in->next];
+        if (!in->used[in->next] && (!s->path || (in->by_position && !s->is_value)))
+            return use_spec(in, in->next);
+    }
+    return NULL;
+}
+
+static const InputDecl *decl_at(const Inputs *in, Str path) { return map_get(&in->decl, path); }
+
+/* The name of the leaf below path at place k among those that -i or the file mention; NULL past the last. */
+static Str child_at(const Inputs *in, Str path, size_t k)
+{
+    const Strs *found = map_get(&in->child, path);
+    return found && k < found->n ? found->at[k] : NULL;
+}
+
+/* batch.image.0: `image` is below batch, `0` below batch.image. */
+static void index_children(Inputs *in, Map *seen, Str name)
+{
+    Ctx *cx = in->ev->cx;
+    for (const char *dot = strchr(name->s, '.'); dot && dot[1]; dot = strchr(dot + 1, '.')) {
+        const char *next = strchr(dot + 1, '.');
+        Str path = str_n(cx, name->s, (size_t)(dot - name->s)), whole = next ? str_n(cx, name->s, (size_t)(next - name->s)) : name;
+        if (dot == name->s || !map_add(cx, seen, whole, NULL))
+            continue;
+        Strs *children = map_get(&in->child, path);
+        if (!children)
+            map_put(cx, &in->child, path, children = (Strs *)new(cx, Strs));
+        vec_push(cx, children, str_n(cx, dot + 1, next ? (size_t)(next - dot - 1) : strlen(dot + 1)));
+    }
+}
+
+/* Programs with thousands of inputs exist: each path is looked up, never searched for. */
+static void index_paths(Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    const Program *p = in->ev->p;
+    Ctx *cx = in->ev->cx;
+    Map seen = { 0 };
+    for (uint32_t i = 0; i < p->n_input; i++) {
+        map_add(cx, &in->decl, p->input[i].name, &p->input[i]);
+        index_children(in, &seen, p->input[i].name);
+    }
+    for (size_t i = 0; i < o->n_input; i++) {
+        if (!o->input[i].path)
+            continue;
+        map_add(cx, &in->told, o->input[i].path, (void *)(i + 1));
+        index_children(in, &seen, o->input[i].path);
+    }
+}
+
+/* Once it is known whose names these are. */
+static void index_specs(Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input; i++)
+        if (o->input[i].path && (o->input[i].is_value || !in->by_position))
+            map_add(in->ev->cx, &in->spec, o->input[i].path, (void *)(i + 1));
+}
+
+/* ---- one tensor ---- */
+
+/* A symbol for an axis that nobody named: batch.image, axis 1 -> batch_image_1. */
+static Dim free_dim(Inputs *in, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    Buf b = buf_new(cx);
+    for (uint32_t i = 0; i < path->len; i++)
+        buf_fmt(&b, "%c", path->s[i] == '.' || path->s[i] == '-' ? '_' : path->s[i]);
+    buf_fmt(&b, "_%d", axis);
+    Dim sym = dim_sym(cx, buf_done(&b));
+    facts_symbol(cx, sym, path, axis, false);
+    return facts_dim(cx, sym);
+}
+
+static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    if (d->kind == SPEC_SIZE)
+        return dim_int(cx, d->size);
+    if (d->kind == SPEC_UNNAMED)
+        return free_dim(in, path, axis);
+    Dim sym = dim_sym(cx, d->name);
+    if (d->lo > 0 || d->hi < DIM_MAX)
+        dim_set_range(cx, sym, d->lo, d->hi);
+    facts_symbol(cx, sym, path, axis, !options_of(in->ev)->soft_sizes);
+    return facts_dim(cx, sym);
+}
+
+static Dim look_at_fact(void *arg, Dim sym)
+{
+    Dim d = facts_dim(arg, sym);
+    return d == sym ? NULL : d;
+}
+
+Dim recorded_dim(Ctx *cx, const RecordedDim *d)
+{
+    if (d->known >= 0 || (!d->expr && !d->symbol))
+        return d->known >= 0 ? dim_int(cx, d->known) : NULL;
+    if (d->symbol)
+        return facts_dim(cx, dim_sym(cx, d->symbol));
+    Dim e = dim_parse(cx, d->expr->s, d->expr->len);
+    return e ? dim_replace(cx, e, look_at_fact, cx) : NULL;
+}
+
+Type recorded_type(Ctx *cx, const Recorded *r)
+{
+    Dim dim[MAX_RANK];
+    if (r->what || r->dtype == DT_NONE)
+        return NULL;
+    for (int i = 0; i < r->rank && i < MAX_RANK; i++) {
+        dim[i] = recorded_dim(cx, &r->dim[i]);
+        if (!dim[i])
+            dim[i] = dim_fresh(cx, "r");                /* recorded, but not as an expression: equal to anything */
+    }
+    return type_tensor(cx, r->dtype, r->rank, r->rank > 0 ? dim : NULL);
+}
+
+/* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they are that everywhere. */
+static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    if (d->known >= 0 && options_of(in->ev)->dynamic)
+        return free_dim(in, path, axis);
+    if (d->symbol)
+        facts_symbol(cx, dim_sym(cx, d->symbol), path, axis, false);
+    Dim e = recorded_dim(cx, d);
+    if (!e)
+        return free_dim(in, path, axis);
+    facts_symbol(cx, e, path, axis, false);
+    return e;
+}
+
+static bool is_recorded(const Inputs *in, const InputDecl *d) { return d && d->known && !(d->example && in->misled); }
+
+static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
+{
+    Dim dim[MAX_RANK];
+    Ctx *cx = in->ev->cx;
+    if (is_recorded(in, d) && (d->rank != s->rank || d->dtype != s->dtype)) {
+        fail(cx, E_USAGE, "-i %s: the file records %s with rank %d for this input", s->text->s, dtype_name(d->dtype), d->rank);
+        return NULL;
+    }
+    for (int i = 0; i < s->rank; i++) {
+        dim[i] = spec_dim(in, &s->dim[i], path, i);
+        Dim told = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
+        Str name;
+        if (told && dim_is_sym(told, &name) && dim_eq(cx, told, dim[i]) != YES)
+            facts_rename(cx, told, dim[i]);
+    }
+    return type_tensor(cx, s->dtype, s->rank, s->rank ? dim : NULL);
+}
+
+static Type type_of_decl(Inputs *in, const InputDecl *d, Str path)
+{
+    Dim dim[MAX_RANK];
+    for (int i = 0; i < d->rank; i++)
+        dim[i] = decl_dim(in, &d->dim[i], path, i);
+    return type_tensor(in->ev->cx, d->dtype, d->rank, d->rank > 0 ? dim : NULL);
+}
+
+static Type type_of_facts(Inputs *in, Str path)
+{
+    Dim dim[MAX_RANK];
+    Ctx *cx = in->ev->cx;
+    int rank = facts_rank(cx, path);
+    DType t = facts_dtype(cx, path);
+    for (int i = 0; i < rank; i++)
+        dim[i] = free_dim(in, path, i);
+    return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
+}
+
+/* A quantised tensor is three inputs: its integers, the scale (float64) and the zero point (int64), as torch.onnx has them. */
+static bool make_quantised(Inputs *in, Str name, Tensor *t)
+{
+    Ctx *cx = in->ev->cx;
+    Graph *g = in->ev->g;
+    QuantInfo *q = new(cx, QuantInfo);
+    Ox scale = graph_input(g, str_fmt(cx, "%s.scale", name->s), type_tensor(cx, DT_DOUBLE, 0, NULL));
+    Ox zero = graph_input(g, str_fmt(cx, "%s.zero_point", name->s), type_tensor(cx, DT_INT64, 0, NULL));
+    if (!q || ctx_failed(cx))
+        return false;
+    *q = (QuantInfo){ .scale = ox_cast(g, scale, DT_FLOAT), .zero_point = ox_cast(g, zero, tensor_type(t)->dtype), .axis = -1, .dtype = tensor_type(t)->dtype };
+    t->kind = QUANT;
+    t->quant = q;
+    note(cx, NOTE_CHANGED, "the quantised input %s is three: its integers, %s.scale and %s.zero_point", name->s, name->s, name->s);
+    return !ctx_failed(cx);
+}
+
+static bool make_tensor(Inputs *in, Str path, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    const InputDecl *d = decl_at(in, path);
+    const InputSpec *s = spec_at(in, path);
+    if (!s)
+        s = unnamed_spec(in);
+    if (s && s->is_value)
+        return fail(cx, E_USAGE, "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]", s->text->s, path->s, path->s);
+    Type t = s ? type_of_spec(in, s, d, path) : is_recorded(in, d) ? type_of_decl(in, d, path) : type_of_facts(in, path);
+    if (!t)
+        return false;
+    Str name = s && s->path ? s->path : path;
+    Ox v = graph_input(in->ev->g, name, t);
+    for (int i = 0; i < t->rank; i++) {
+        Str name;
+        if (dim_is_sym(t->dim[i], &name))
+            dim_set_origin(cx, t->dim[i], v, i);
+    }
+    facts_input(cx, v, path, s || is_recorded(in, d), s || is_recorded(in, d));
+    *out = val_tensor(cx, v);
+    out->t->st->input = true;
+    out->t->st->name = path;
+    state_hold_input(in->ev, out->t, path);
+    if (dtype_is_complex(t->dtype))             /* tidy/split_complex.c */
+        note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(dtype_of_parts(t->dtype)));
+    return s && s->quantised ? make_quantised(in, name, out->t) : !ctx_failed(cx);
+}
+
+/* ---- by type ---- */
+
+static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out);
+
+static bool is(const TypeExpr *t, const char *name) { return t && str_is(t->name, name); }
+
+static Value value_of_spec(const InputSpec *s)
+{
+    switch (s->value_kind) {
+    case SPEC_INT: return val_int(s->i);
+    case SPEC_FLOAT: return val_float(s->f);
+    case SPEC_BOOL: return val_bool(s->i != 0);
+    case SPEC_STR: return val_str(s->s);
+    case SPEC_NONE: break;
+    }
+    return val_none();
+}
+
+/* A number that the file left open when it was made: a scalar input, and the symbol that sizes made of it know. */
+static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out)
+{
+    Eval *ev = in->ev;
+    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, d->dtype, 0, NULL));
+    Dim sym = d->dim ? recorded_dim(ev->cx, d->dim) : NULL;
+    if (sym && dim_is_sym(sym, NULL) && d->dtype == DT_INT64) {
+        dim_set_origin(ev->cx, sym, v, -1);
+        *out = val_dim(ev->cx, sym);
+        return !ctx_failed(ev->cx);
+    }
+    *out = val_number_of(ev->g, v);
+    return !ctx_failed(ev->cx);
+}
+
+/* A number of the program: a value from -i, a scalar input if -i gives it a type or the file left it open, or the default. */
+static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    Eval *ev = in->ev;
+    const InputSpec *s = spec_at(in, path);
+    const InputDecl *d = decl_at(in, path);
+    if (s && s->is_value) {
+        *out = value_of_spec(s);
+        if (!val_is_a(ev, *out, t) && !(is(t, "float") && out->tag == V_INT))
+            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s, type_expr_text(ev->cx, t)->s);
+        return convert_to(ev, *out, t, path->s, out);
+    }
+    if (s) {
+        if (s->rank != 0)
+            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])", s->text->s, path->s,
+                        type_expr_text(ev->cx, t)->s, path->s, path->s);
+        Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
+        *out = val_number_of(ev->g, v);
+        return convert_to(ev, *out, t, path->s, out);
+    }
+    if (is_recorded(in, d) && d->rank == 0)
+        return recorded_scalar(in, path, d, out);
+    if (d && d->has_default) {
+        *out = d->deflt;
+        return true;
+    }
+    if (p && p->deflt)
+        return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
+    fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program", path->s, type_expr_text(ev->cx, t)->s);
+    const char *dtype = is(t, "int") ? "int64" : is(t, "float") ? "float64" : is(t, "bool") ? "bool" : NULL;
+    if (dtype)
+        fail_hint(ev->cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model", path->s, path->s, dtype);
+    else
+        fail_hint(ev->cx, "-i %s=VALUE", path->s);
+    return false;
+}
+
+static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
+{
+    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s, kind);
+    fail_hint(in->ev->cx, "-i %s.%s:float32[N,3,224,224], one -i for each", path->s, example);
+    return false;
+}
+
+/* A list of numbers as one input, which torch.onnx makes of it: a sequence of scalars, as many as there are SPECs. */
+static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Graph *g = in->ev->g;
+    DType t = is(elem, "int") ? DT_INT64 : is(elem, "float") ? DT_DOUBLE : DT_BOOL;
+    Ox all = graph_input(g, path, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, t, 0, NULL)));
+    List *l = list_new(cx, 0, elem->name);
+    Str child;
+    for (int64_t i = 0; (child = child_at(in, path, (size_t)i)); i++) {
+        (void)spec_at(in, path_of(cx, path, child));
+        list_append(cx, l, val_number_of(g, ox_g(g, "SequenceAt", all, ox_int(g, i))));
+    }
+    note(cx, NOTE_ASSUMED, "%s has %lld items: it is one input, a sequence", path->s, (long long)l->n);
+    *out = (Value){ .tag = V_LIST, .list = l };
+    return !ctx_failed(cx);
+}
+
+/* Does -i give the type of every item, and none's value? */
+static bool is_sequence(Inputs *in, Str path, const TypeExpr *elem)
+{
+    Str child;
+    bool all = options_of(in->ev)->sequence_lists && elem && (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
+    for (size_t i = 0; all && (child = child_at(in, path, i)); i++) {
+        uintptr_t k = (uintptr_t)map_get(&in->told, path_of(in->ev->cx, path, child));
+        all = k && !options_of(in->ev)->input[k - 1].is_value;
+    }
+    return all;
+}
+
+static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
+{
+    VEC(Value) items = { 0 };
+    Ctx *cx = in->ev->cx;
+    Str child;
+    Value v;
+    if (is_sequence(in, path, elem))
+        return make_sequence(in, path, elem, out);
+    while (child_at(in, path, items.n)) {
+        child = str_fmt(cx, "%zu", items.n);            /* in order of number, however the -i are written */
+        if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
+            return false;
+        vec_push(cx, &items, v);
+    }
+    if (items.n == 0)
+        return no_leaves(in, path, "list", "0");
+    *out = val_list(cx, items.at, (int64_t)items.n, elem ? elem->name->s : "Tensor");
+    return true;
+}
+
+static bool make_tuple(Inputs *in, Str path, const TypeExpr *t, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Value *items = new_array(cx, Value, t->n + 1);
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!make_value(in, str_fmt(cx, "%s.%u", path->s, i), t->args[i], NULL, &items[i]))
+            return false;
+    *out = val_tuple(cx, items, t->n);
+    return true;
+}
+
+static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Dict *d = dict_new(cx, type_expr_text(cx, t));
+    bool by_int = t->n == 2 && is(t->args[0], "int");
+    Str child;
+    Value v;
+    for (size_t k = 0; (child = child_at(in, path, k)); k++) {
+        if (!make_value(in, path_of(cx, path, child), t->n == 2 ? t->args[1] : NULL, NULL, &v))
+            return false;
+        dict_set(cx, d, by_int ? val_int(strtoll(child->s, NULL, 10)) : val_str(child), v);
+    }
+    if (d->n == 0)
+        return no_leaves(in, path, "dict", "KEY");
+    *out = (Value){ .tag = V_DICT, .dict = d };
+    return true;
+}
+
+static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Value *items = new_array(cx, Value, c->n_field + 1);
+    Str *names = new_array(cx, Str, c->n_field + 1);
+    if (!items || !names)
+        return false;
+    for (uint32_t i = 0; i < c->n_field; i++) {
+        names[i] = c->field[i].name;
+        if (!make_value(in, path_of(cx, path, names[i]), c->field[i].type, NULL, &items[i]))
+            return false;
+    }
+    *out = val_tuple(cx, items, c->n_field);
+    out->tuple->type = c->plain;
+    out->tuple->fields = names;
+    return true;
+}
+
+/* Something is told about path itself or about a leaf below it. */
+static bool is_told(Inputs *in, Str path)
+{
+    const InputDecl *d = decl_at(in, path);
+    return map_get(&in->told, path) || (d && d->known) || child_at(in, path, 0);
+}
+
+static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    uintptr_t i = (uintptr_t)map_get(&in->told, path);
+    const InputSpec *s = i ? &options_of(in->ev)->input[i - 1] : NULL;
+    if (s && s->is_value && s->value_kind == SPEC_NONE) {
+        use_spec(in, i - 1);
+        *out = val_none();
+        return true;
+    }
+    if (is_told(in, path))
+        return make_value(in, path, t->args[0], p, out);
+    if (p && p->deflt)
+        return eval_expr(in->ev, p->deflt, out);
+    note(in->ev->cx, NOTE_ASSUMED, "%s is None; -i %s:TYPE[SIZES] decides it", path->s, path->s);
+    *out = val_none();
+    return true;
+}
+
+static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    const InputDecl *d = decl_at(in, path);
+    vec_push(cx, &in->names, path);
+    if (!t && d)
+        t = d->type;
+    if (!t && d && d->has_default && !d->known) {
+        *out = d->deflt;
+        return true;
+    }
+    if (!t || is(t, "Tensor") || str_ends(t->name, "Tensor"))
+        return make_tensor(in, path, out);
+    if (is(t, "Optional") && t->n == 1)
+        return make_optional(in, path, t, p, out);
+    if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") || is(t, "Device") || is(t, "complex") ||
+        is(t, "NoneType") || is(t, "None"))
+        return make_scalar(in, path, t, p, out);
+    if (p && p->deflt && !is_told(in, path))
+        return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
+    if (is(t, "List"))
+        return make_list(in, path, t->n ? t->args[0] : NULL, out);
+    if (is(t, "Tuple"))
+        return make_tuple(in, path, t, out);
+    if (is(t, "Dict"))
+        return make_dict(in, path, t, out);
+    const ClassDef *c = in->ev->p->find_class ? in->ev->p->find_class(cx, in->ev->p, t->name) : NULL;
+    if (c && c->kind == CLASS_NAMEDTUPLE)
+        return make_named_tuple(in, path, c, out);
+    return ctx_failed(cx) ? false : fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s, type_expr_text(cx, t)->s);
+}
+
+/* ---- all of them ---- */
+
+static size_t distance(Str a, Str b) { return word_distance(a->s, a->len, b->s, b->len); }
+
+static bool unknown_spec(Inputs *in, const InputSpec *s)
+{
+    Ctx *cx = in->ev->cx;
+    Buf all = buf_new(cx);
+    Str nearest = NULL;
+    for (size_t i = 0; i < in->names.n; i++) {
+        Str name = in->names.at[i];
+        buf_fmt(&all, "%s%s", i ? ", " : "", name->s);
+        if (s->path && (!nearest || distance(name, s->path) < distance(nearest, s->path)))
+            nearest = name;
+    }
+    if (!s->path)
+        return fail(cx, E_USAGE, "-i %s: every tensor input has sizes already", s->text->s);
+    fail(cx, E_USAGE, "-i %s: the model has no input '%s'; its inputs are %s", s->text->s, s->path->s, in->names.n ? buf_done(&all)->s : "none");
+    if (nearest)
+        fail_hint(cx, "did you mean '%s'?", nearest->s);
+    return false;
+}
+
+static void declare_symbols(Eval *ev)
+{
+    for (uint32_t i = 0; i < ev->p->n_symbol; i++) {
+        const SymbolDecl *s = &ev->p->symbol[i];
+        dim_set_range(ev->cx, dim_sym(ev->cx, s->name), s->lo, s->hi);
+    }
+}
+
+static bool no_symbol(Eval *ev, const DimName *d)
+{
+    Buf all = buf_new(ev->cx);
+    for (uint32_t i = 0; i < ev->p->n_symbol; i++)
+        buf_fmt(&all, "%s%s", i ? ", " : "", ev->p->symbol[i].name->s);
+    return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has no size %s; its sizes are %s", d->from->s, d->to->s, d->from->s,
+                ev->p->n_symbol ? buf_done(&all)->s : "numbers, or have no name");
+}
+
+/* --dim s77=batch, with the range of s77. A name that the file uses for another size would make two sizes one. */
+static bool rename_symbols(Eval *ev)
+{
+    const Options *o = options_of(ev);
+    for (size_t i = 0; i < o->n_dim; i++) {
+        const DimName *d = &o->dim[i];
+        const SymbolDecl *s = NULL;
+        for (uint32_t k = 0; k < ev->p->n_symbol; k++) {
+            if (ev->p->symbol[k].name == d->from)
+                s = &ev->p->symbol[k];
+            if (ev->p->symbol[k].name == d->to && d->to != d->from)
+                return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has a size %s already", d->from->s, d->to->s, d->to->s);
+        }
+        if (!s)
+            return no_symbol(ev, d);
+        Dim to = dim_sym(ev->cx, d->to);
+        dim_set_range(ev->cx, to, s->lo, s->hi);
+        facts_rename(ev->cx, dim_sym(ev->cx, d->from), to);
+    }
+    return !ctx_failed(ev->cx);
+}
+
+/* Does -i name a tensor as the program does not? Then all names of tensors are the user's own. */
+static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
+{
+    const Options *o = options_of(in->ev);
+    Ctx *cx = in->ev->cx;
+    Map param = { 0 };
+    for (uint32_t k = self; k < fn->n_param; k++)
+        map_put(cx, &param, fn->param[k].name, NULL);
+    for (size_t i = 0; i < o->n_input; i++) {
+        const InputSpec *s = &o->input[i];
+        if (!s->is_value && s->path && !decl_at(in, s->path) && !map_find(&param, str_n(cx, s->path->s, strcspn(s->path->s, "."))))
+            return true;
+    }
+    return false;
+}
+
+/* Is an input of another type than the example at its place? Then the examples are in another order than the parameters. */
+static bool examples_mislead(const Inputs *in)
+{
+    const Options *o = options_of(in->ev);
+    for (size_t i = 0; i < o->n_input && !in->by_position; i++) {
+        const InputSpec *s = &o->input[i];
+        const InputDecl *d = s->path && !s->is_value ? decl_at(in, s->path) : NULL;
+        if (d && d->known && d->example && (d->rank != s->rank || d->dtype != s->dtype))
+            return true;
+    }
+    return false;
+}
+
+bool make_inputs(Eval *ev, Value **args, size_t *n)
+{
+    const Options *o = options_of(ev);
+    const Function *fn = ev->p->entry;
+    uint32_t self = ev->p->root.tag == V_OBJ ? 1 : 0;
+    Inputs in = { .ev = ev, .used = new_array(ev->cx, bool, o->n_input + 1) };
+    *n = fn->n_param > self ? fn->n_param - self : 0;
+    *args = new_array(ev->cx, Value, *n + 1);
+    if (!*args || !in.used)
+        return false;
+    declare_symbols(ev);
+    if (!rename_symbols(ev))
+        return false;
+    index_paths(&in);
+    in.by_position = names_are_new(&in, fn, self);
+    index_specs(&in);
+    in.misled = examples_mislead(&in);
+    if (in.misled)
+        note(ev->cx, NOTE_DROPPED, "the sizes and types of the example inputs, which are in another order than forward's parameters, or of other types");
+    for (size_t i = 0; i < *n; i++) {
+        const ParamDecl *p = &fn->param[i + self];
+        if (!make_value(&in, p->name, p->type, p, &(*args)[i]))
+            return false;
+    }
+    for (size_t i = 0; i < o->n_input; i++)
+        if (!in.used[i])
+            return unknown_spec(&in, &o->input[i]);
+    return true;
+}

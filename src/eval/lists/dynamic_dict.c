@@ -1,0 +1,222 @@
+/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one arm of a branch sets a key, or a run before this one has.
+ *
+ * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d` gives that; d[k] may be asked for where a
+ * condition has told it. The order of the keys may be open too, so what goes through them is refused, as is every other operator. */
+#include "eval/branch/branch.h"
+
+/* ---- what the conditions around tell of one of them ---- */
+
+static bool same_condition(Ctx *cx, const SymBool *a, const SymBool *b)
+{
+    if (a == b || a->ox || b->ox)
+        return a == b || (a->ox && a->ox == b->ox);
+    return a->rel == b->rel && dim_eq(cx, a->a, b->a) == YES && dim_eq(cx, a->b, b->b) == YES;
+}
+
+static bool ox_is_not(Ox a, Ox b)
+{
+    return a->kind == OX_NODE && str_is(a->node->name, "Not") && a->node->in[0] == b;
+}
+
+static bool opposite_condition(Ctx *cx, const SymBool *a, const SymBool *b)
+{
+    SymBool not = *b;
+    if (a->ox || b->ox)
+        return a->ox && b->ox && (ox_is_not(a->ox, b->ox) || ox_is_not(b->ox, a->ox));
+    rel_not(&not.rel, &not.a, &not.b);
+    return same_condition(cx, a, &not);
+}
+
+static Tri told_by(Ctx *cx, const SymBool *c, bool truth, const SymBool *asked)
+{
+    if (same_condition(cx, c, asked))
+        return truth ? YES : NO;
+    if (opposite_condition(cx, c, asked))
+        return truth ? NO : YES;
+    Tri t = c->left && truth ? told_by(cx, c->left, true, asked) : UNKNOWN;
+    return c->left && truth && t == UNKNOWN ? told_by(cx, c->right, true, asked) : t;
+}
+
+Tri condition_tells(Ctx *cx, Value condition, bool truth, Value asked)
+{
+    if (asked.tag == V_BOOL)
+        return asked.b ? YES : NO;
+    return condition.tag == V_SYMBOOL && asked.tag == V_SYMBOOL ? told_by(cx, condition.sb, truth, asked.sb) : UNKNOWN;
+}
+
+/* In the arms that we are in. */
+static Tri is_there(Eval *ev, Value present)
+{
+    Tri t = condition_tells(ev->cx, val_none(), true, present);
+    for (const Told *told = ev->told; told && t == UNKNOWN; told = told->up)
+        t = condition_tells(ev->cx, told->condition, told->truth, present);
+    return t;
+}
+
+/* ---- operators ---- */
+
+typedef struct DictOp { Eval *ev; Dict *d; const OpArg *arg; size_t n; Value *out; } DictOp;
+
+static bool wants_key(DictOp *op)
+{
+    Value key = op->arg[1].v;
+    bool known = key.tag == V_STR || key.tag == V_INT || key.tag == V_FLOAT || key.tag == V_BOOL || key.tag == V_ENUM;
+    return must_be_set(op->ev, key) && (known || fail(op->ev->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
+}
+
+static bool not_asked(DictOp *op)
+{
+    Value k = op->arg[1].v;
+    Str key = k.tag == V_STR ? str_fmt(op->ev->cx, "\"%s\"", k.s->s) : val_text(op->ev->cx, k);
+    fail(op->ev->cx, E_UNSUPPORTED, "the key %s is in this dict in some runs of the model only, and nothing has asked whether it is", key->s);
+    fail_hint(op->ev->cx, "ask `if %s in d:` around it, or set the key in both arms of the branch", key->s);
+    return false;
+}
+
+/* The value of the key at hand; UNKNOWN gives the entry as it is. */
+static Tri look_up(DictOp *op, Value *out)
+{
+    const Cell *c = dict_find(op->ev->cx, op->d, op->arg[1].v);
+    *out = c ? c->v : val_none();
+    if (!c)
+        return NO;
+    Tri there = val_is_maybe_key(c->v) ? is_there(op->ev, c->v.maybe->present) : YES;
+    if (there == YES && val_is_maybe_key(c->v))
+        *out = c->v.maybe->value;
+    return there;
+}
+
+static bool contains(DictOp *op)
+{
+    Value v;
+    if (!wants_key(op))
+        return false;
+    Tri there = look_up(op, &v);
+    *op->out = there == UNKNOWN ? v.maybe->present : val_bool(there == YES);
+    return true;
+}
+
+static bool item(DictOp *op)
+{
+    if (!wants_key(op))
+        return false;
+    Tri there = look_up(op, op->out);
+    if (there == NO)
+        return fail(op->ev->cx, E_VALUE, "the dict has no key %s", val_text(op->ev->cx, op->arg[1].v)->s);
+    return there == YES || not_asked(op);
+}
+
+/* get(k): None where it is not there. */
+static bool get(DictOp *op)
+{
+    Value v;
+    if (!wants_key(op))
+        return false;
+    Tri there = look_up(op, &v);
+    Value other = op->n > 2 ? op->arg[2].v : val_none();
+    if (there == UNKNOWN && (other.tag != V_NONE || val_is_optional(v.maybe->value)))
+        return not_asked(op);
+    *op->out = there == YES ? v : there == NO ? other : val_maybe(op->ev->cx, v.maybe->present, v.maybe->value);
+    return true;
+}
+
+static bool put(DictOp *op)
+{
+    *op->out = val_none();
+    if (!wants_key(op))
+        return false;
+    dict_set(op->ev->cx, op->d, op->arg[1].v, op->arg[2].v);
+    return true;
+}
+
+static bool take(DictOp *op)
+{
+    if (!wants_key(op))
+        return false;
+    Tri there = look_up(op, op->out);
+    if (there == UNKNOWN)
+        return not_asked(op);
+    if (there == NO && op->n < 3)
+        return fail(op->ev->cx, E_VALUE, "the dict has no key %s", val_text(op->ev->cx, op->arg[1].v)->s);
+    if (there == NO)
+        *op->out = op->arg[2].v;
+    dict_remove(op->ev->cx, op->d, op->arg[1].v);
+    return true;
+}
+
+static bool delete(DictOp *op)
+{
+    bool ok = take(op);
+    *op->out = val_none();
+    return ok;
+}
+
+static bool setdefault(DictOp *op)
+{
+    if (!wants_key(op))
+        return false;
+    Tri there = look_up(op, op->out);
+    if (there == UNKNOWN)
+        return not_asked(op);
+    if (there == NO) {
+        *op->out = op->arg[2].v;
+        dict_set(op->ev->cx, op->d, op->arg[1].v, op->arg[2].v);
+    }
+    return true;
+}
+
+static bool clear(DictOp *op)
+{
+    while (op->d->n > 0)
+        dict_remove(op->ev->cx, op->d, op->d->at[op->d->n - 1].key);
+    *op->out = val_none();
+    return true;
+}
+
+static bool len(DictOp *op)
+{
+    Ctx *cx = op->ev->cx;
+    Graph *g = op->ev->g;
+    Ox n = ox_int(g, 0);
+    for (int64_t i = 0; i < op->d->n; i++) {
+        Value v = op->d->at[i].val.v;
+        Ox one = val_is_maybe_key(v) ? carry_ox(g, v.maybe->present) : ox_bool(g, true);
+        Ox counted = ox_cast(g, one, DT_INT64);
+        n = ox_g(g, "Add", n, counted);
+    }
+    *op->out = val_number_of(g, n);
+    return !ctx_failed(cx);
+}
+
+static bool copy(DictOp *op)
+{
+    Ctx *cx = op->ev->cx;
+    Dict *made = dict_new(cx, op->d->type);
+    for (int64_t i = 0; i < op->d->n; i++)
+        dict_set(cx, made, op->d->at[i].key, op->d->at[i].val.v);
+    made->unordered = op->d->unordered;
+    *op->out = (Value){ .tag = V_DICT, .dict = made };
+    return true;
+}
+
+static const struct { const char *name; size_t least, most; bool (*fn)(DictOp *op); } rows[] = {
+    { "aten::__contains__", 2, 2, contains }, { "aten::__getitem__", 2, 2, item }, { "aten::get", 2, 3, get }, { "aten::_set_item", 3, 3, put },
+    { "aten::pop", 2, 3, take }, { "aten::Delete", 2, 2, delete }, { "aten::setdefault", 3, 3, setdefault }, { "aten::clear", 1, 1, clear },
+    { "aten::len", 1, 1, len }, { "aten::copy", 1, 1, copy }, { "aten::dict", 1, 1, copy }, { "len", 1, 1, len },
+};
+
+bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+{
+    bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->lost && dict_is_open(args[0].v.dict);
+    bool second = str_is(name, "aten::update") && n == 2 && args[1].v.tag == V_DICT && dict_is_open(args[1].v.dict);
+    DictOp op = { ev, first ? args[0].v.dict : NULL, args, n, out };
+    *mine = first || second;
+    if (!*mine)
+        return true;
+    for (size_t i = 0; first && i < COUNT(rows); i++)
+        if (str_is(name, rows[i].name) && n >= rows[i].least && n <= rows[i].most)
+            return rows[i].fn(&op) && !ctx_failed(ev->cx);
+    fail(ev->cx, E_UNSUPPORTED, "%s of a dict of which only the running model knows what keys it has, or their order", name->s);
+    fail_hint(ev->cx, "set the same keys in both arms of a branch, and in __init__ those that are kept between runs");
+    return false;
+}

@@ -1,0 +1,74 @@
+/* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the running model knows how long it is: zeros(l),
+ * x.new_full(l, 2). Their rank differs between runs, so the model may return them; where somebody looks, the list is as long as it can be. */
+#include "eval/lists/stacked.h"
+
+static bool is_filling(Str name)
+{
+    static const char *const names[] = {
+        "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty",
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
+/* The fewest items that n is surely not more than; -1: nothing tells. */
+static int most_items(Ctx *cx, Dim n)
+{
+    for (int most = 0; most <= MAX_RANK; most++)
+        if (dim_le(cx, n, dim_int(cx, most)) == YES)
+            return most;
+    return -1;
+}
+
+/* The number as PyTorch stores it: a tensor without sizes, made by the operator itself. */
+static Ox filling_of(Eval *ev, Str name, const OpArg *args, size_t n)
+{
+    OpArg *plain = new_array(ev->cx, OpArg, n);
+    for (size_t i = 0; plain && i < n; i++) {
+        plain[i] = args[i];
+        if (args[i].v.tag == V_LIST && args[i].v.list->stacked)
+            plain[i].v = val_list(ev->cx, NULL, 0, "int");
+    }
+    Value made = plain ? op_call(ev->g, name, NULL, plain, n, NULL, 0) : val_poison();
+    return made.tag == V_TENSOR ? tensor_read(ev->g, made.t) : POISON;
+}
+
+/* The running model's list decides the rank; the file states the most that it can be. */
+static Ox filled_as_it_runs(Eval *ev, Ox filling, Ox sizes, int most)
+{
+    Dim open[MAX_RANK];
+    Ox made = ox_g(ev->g, "Expand", filling, sizes);
+    for (int i = 0; i < most; i++)
+        open[i] = dim_fresh(ev->cx, "u");
+    rank_varies(ev->cx, made, type_tensor(ev->cx, ox_dtype(filling), most, open));
+    return made;
+}
+
+/* The list has as many items as it can. */
+static Ox filled_to_the_most(Eval *ev, Ox filling, Ox sizes, int most)
+{
+    note(ev->cx, NOTE_ASSUMED, "the list of sizes has %d items, the most that it can have", most);
+    Ox count = ox_ints(ev->g, (int64_t[]){ most }, 1);      /* Reshape tells the graph that there are so many */
+    Ox all = ox_g(ev->g, "Reshape", sizes, count);
+    return ox_g(ev->g, "Expand", filling, all);
+}
+
+bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+{
+    Ctx *cx = ev->cx;
+    if (!is_filling(name) || !s->item.elem || !str_is(str_of(cx, s->item.elem), "int"))
+        return true;
+    *mine = true;
+    Dim length = stacked_length(ev, s);
+    Ox filling = filling_of(ev, name, args, n), sizes = stacked_whole(ev, s);
+    if (!length || !ox_ok(filling) || !ox_ok(sizes))
+        return refusals_fail(cx);
+    int most = most_items(cx, length);
+    if (most < 0)
+        return fail(cx, E_UNDECIDED, "%s of a list of sizes of which nothing says how many it has at most", name->s);
+    bool varies = !ev->g->up && rank_may_vary(cx) && !dtype_is_complex(ox_dtype(filling));      /* complex has an axis of parts behind those it knows */
+    *out = val_tensor(cx, varies ? filled_as_it_runs(ev, filling, sizes, most) : filled_to_the_most(ev, filling, sizes, most));
+    return !ctx_failed(cx);
+}

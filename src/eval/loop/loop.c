@@ -1,0 +1,208 @@
+/* loop.c - a loop whose trip count or condition ONNX decides: one Loop node.
+ *
+ * What the body changes is carried. Which things those are, and what types hold for every trip, is found by running the body
+ * aside until nothing new turns up: a changed value starts with the type it has before the loop; where a trip ends with another
+ * size, that size becomes a symbol; a Python number that changes becomes symbolic. Each run starts from the same state
+ * (the trail is undone) with the carried things generalised. The last run's graph is the body.
+ *
+ * A whole number that each trip changes by the same amount (the i of `for i in range(n)` with a break, which is saved as a while) is
+ * counted: in the body it is `first + step * trip`, so that it is known not to be negative; one that changes in another way may still never be. What the condition says about such
+ * numbers holds in the trip that follows; both are supposed, run, and seen to hold again at the end of the run.
+ *
+ * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one item and never looks at the
+ * list, which the run itself tells, the tensor is not carried either: the items are a scan output. */
+#include "eval/loop/loop.h"
+
+enum { MAX_RUNS = 24 };                         /* each run finds a new carried thing, or widens a size: nets of loops stay under 8 */
+
+bool loop_give_up(Loop *l, Str why)
+{
+    fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs: %s", why->s);
+    fail_hint(l->ev->cx, "a fixed number of trips is unrolled instead: give the sizes that the loop runs over with -i");
+    return false;
+}
+
+/* ---- one run of the body ---- */
+
+static bool keep_going(Loop *l)
+{
+    Value c;
+    if (!l->plan->condition) {
+        l->keep_going = l->cond_in;
+        return true;
+    }
+    if (!l->plan->condition(l->ev, l->plan->arg, &c))
+        return false;
+    if (!val_is_plain_number(c))
+        return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
+    l->keep_going = carry_ox(l->g, c);
+    return ox_ok(l->keep_going) && trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
+}
+
+static bool run_body(Loop *l, Dim trip)
+{
+    Flow flow = l->plan->body(l->ev, l->plan->arg, val_dim(l->ev->cx, trip));
+    if (flow == FLOW_RETURN)
+        return fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
+    return flow == FLOW_NEXT;
+}
+
+/* Has this run written to a tensor that is older than it, that it was given, or that another name may reach? */
+static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t shared_before)
+{
+    bool written = heap_shared_writes(l->ev->cx) > shared_before;
+    for (size_t i = 0; !written && i < n; i++)
+        written = changes[i].kind == CHANGE_STORAGE && changes[i].before_ox;
+    for (size_t i = 0; !written && i < l->leaves.n; i++) {
+        const Leaf *leaf = &l->leaves.at[i];
+        written = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->fed && leaf->fed->st->now != leaf->input;
+    }
+    return written;
+}
+
+static bool run_once(Loop *l)
+{
+    Eval *ev = l->ev;
+    Ctx *cx = ev->cx;
+    Graph *outside = ev->g;
+    const Change *changes;
+    size_t known = l->carried.n;
+    l->again = false;
+    l->lost.n = l->left.n = 0;
+    l->g = graph_new(cx, outside, NULL);
+    Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    for (size_t i = 0; i < l->leaves.n; i++)
+        if (!l->leaves.at[i].dead)
+            leaf_make_input(l, &l->leaves.at[i]);
+    TrailMark m = trail_open(cx);
+    dim_scope_open(cx);
+    ev->g = l->g;
+    ev->staged++;
+    Dim counter = dim_fresh(cx, "i");
+    dim_set_origin(cx, counter, trip, -1);
+    bool begins = trip_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start, counter);
+    l->fed = (Map){ 0 };
+    for (size_t i = 0; i < l->carried.n; i++)
+        loop_set(l, &l->carried.at[i], false);
+    l->run_opened = heap_now(cx);
+    l->seen = (Map){ 0 };
+    uint64_t shared_writes = heap_shared_writes(cx);
+    Findings *around = loop_enter_body(l);
+    bool ok = begins && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) && keep_going(l);
+    size_t n = ok ? trail_changes(cx, m, &changes) : 0;
+    l->writes = ok && has_written(l, changes, n, shared_writes);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = loop_check(l, &changes[i]);
+    ok = ok && loop_look_again(l);
+    ev->findings = around;
+    ev->staged--;
+    ev->g = outside;
+    dim_scope_close(cx);
+    trail_undo(cx, m);
+    if (!ok && ev->raised && !ctx_failed(cx))
+        fail_at(cx, ev->raised_at, E_UNSUPPORTED, "a loop that ONNX runs raises an error: %s", ev->raised->s);
+    return ok && loop_first_values(l, known) && !ctx_failed(cx);
+}
+
+/* ---- the node ---- */
+
+/* A list that is only appended to is no value of the body. */
+static void forget_lists(Loop *l)
+{
+    size_t n = 0;
+    Map scanned = { 0 };
+    for (size_t i = 0; i < l->leaves.n; i++)
+        if (l->leaves.at[i].item)
+            map_put(l->ev->cx, &scanned, l->leaves.at[i].input, NULL);
+    for (size_t i = 0; i < l->g->inputs.n; i++)
+        if (!map_find(&scanned, l->g->inputs.at[i]))
+            l->g->inputs.at[n++] = l->g->inputs.at[i];
+    l->g->inputs.n = n;
+}
+
+static bool is_carried(const Leaf *leaf) { return !leaf->dead && !leaf->item; }
+
+static bool make_loop(Loop *l)
+{
+    Eval *ev = l->ev;
+    Graph *g = ev->g;
+    VEC(Ox) in = { 0 };
+    VEC(Leaf *) made = { 0 };
+    vec_push(ev->cx, &in, l->plan->condition ? NULL : carry_ox(g, l->plan->start));
+    vec_push(ev->cx, &in, l->plan->condition ? carry_ox(g, l->plan->start) : NULL);
+    graph_output(l->g, l->keep_going, NULL);
+    for (size_t i = 0; i < l->leaves.n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        if (!is_carried(leaf))
+            continue;
+        vec_push(ev->cx, &in, leaf->init);
+        graph_output(l->g, leaf->last ? leaf->last : leaf->input, NULL);
+        vec_push(ev->cx, &made, leaf);
+    }
+    if (made.n == 0 && !l->plan->condition)
+        in.at[1] = ox_bool(g, true);                    /* Loop has two inputs at least */
+    for (size_t i = 0; i < l->leaves.n; i++)
+        if (l->leaves.at[i].item) {
+            graph_output(l->g, l->leaves.at[i].item, NULL);
+            vec_push(ev->cx, &made, &l->leaves.at[i]);
+        }
+    forget_lists(l);
+    Ox *out = new_array(ev->cx, Ox, made.n + 1);
+    Attr body = SUBGRAPH("body", l->g);
+    if (!out || (made.n && !ox_make_n(g, "Loop", LIST(in), &body, 1, out, made.n)))
+        return false;
+    for (size_t i = 0; i < made.n; i++) {
+        Leaf *leaf = made.at[i];
+        leaf->made = leaf->item && !leaf->before->empty ? ox_g_with(g, "Concat", INPUTS(leaf->init, out[i]), INT("axis", 0)) : out[i];
+    }
+    for (size_t i = 0; i < l->carried.n; i++)
+        loop_set(l, &l->carried.at[i], true);
+    for (size_t i = 0; i < l->lost.n; i++)
+        loop_lose(l, l->lost.at[i]);
+    return !ctx_failed(ev->cx);
+}
+
+/* `i < n` of the condition, for an i that counts: it holds when a trip begins. */
+static bool suppose_limits(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    Limit limit[MAX_LIMITS];
+    int n = l->plan->condition && l->plan->text ? limits_of(l->ev, l->plan->text, limit) : 0;
+    for (int i = 0; i < n; i++) {
+        const Carried *k = loop_carried(l, limit[i].number);
+        const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
+        if (leaf && leaf->counts && !trip_start_add(l->ev, &l->start, (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
+            return false;
+    }
+    return !ctx_failed(cx);
+}
+
+/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets it. */
+static void forget_variable(Eval *ev, const Stmt *s)
+{
+    if (s && s->kind == S_FOR && s->n_target)
+        assign_slot(ev, s->target[0], val_never(ev->cx, str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
+}
+
+bool run_loop(Eval *ev, const LoopPlan *plan)
+{
+    forget_variable(ev, plan->text);
+    Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx), .start.first = plan->condition ? plan->start : val_none() };
+    bool begun;
+    if (!loop_suppose_findings(&l, &begun) || (begun && l.start.known.n == 0 && !suppose_limits(&l)))
+        return false;
+    for (int run = 0; run < MAX_RUNS; run++) {
+        for (size_t i = 0; i < l.leaves.n; i++)
+            l.leaves.at[i].last = l.leaves.at[i].item = NULL;
+        if (!run_once(&l))
+            return false;
+        if (!l.again) {
+            loop_keep_findings(&l);
+            return make_loop(&l);
+        }
+        if (run == 0 && !begun && !suppose_limits(&l))
+            return false;
+    }
+    return loop_give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));
+}

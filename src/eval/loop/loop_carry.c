@@ -1,0 +1,555 @@
+/* loop_carry.c - what a trip of a loop that ONNX runs hands to the next: the tensors and numbers inside variables, lists, dicts and
+ * memory (leaves), what the body gets in their place, and what stands there behind the loop. */
+#include "eval/loop/loop.h"
+
+enum { LEVELS = 32 };
+
+/* ---- leaves: the tensors and numbers inside a value ---- */
+
+/* v is read in ev->g. */
+static bool add_leaf(Loop *l, Value v)
+{
+    Leaf leaf = { .rank = 0, .dtype = DT_NONE };
+    Graph *g = l->ev->g;
+    if (v.tag == V_TENSOR) {
+        leaf.init = tensor_read(g, v.t);
+        leaf.form = LEAF_TENSOR;
+        leaf.tensor = v.t;
+    } else {
+        leaf.init = carry_ox(g, v);
+        leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT : v.tag == V_FLOAT || v.tag == V_SYMFLOAT ? LEAF_FLOAT : LEAF_BOOL;
+    }
+    if (!ox_ok(leaf.init))
+        return !ctx_failed(l->ev->cx);
+    leaf.dtype = ox_dtype(leaf.init);
+    leaf.rank = ox_rank(leaf.init);
+    for (int i = 0; i < leaf.rank; i++)
+        leaf.dim[i] = ox_dim(leaf.init, i);
+    return vec_push(l->ev->cx, &l->leaves, leaf);
+}
+
+static bool add_list_leaf(Loop *l, Stacked *s)
+{
+    Leaf leaf = { .form = LEAF_LIST, .before = s, .init = stacked_whole(l->ev, s) };
+    if (!ox_ok(leaf.init))
+        return !ctx_failed(l->ev->cx);
+    leaf.dtype = s->item.type->dtype;
+    leaf.rank = s->item.type->rank + 1;
+    for (int i = 1; i < leaf.rank; i++)
+        leaf.dim[i] = s->item.type->dim[i - 1];
+    return vec_push(l->ev->cx, &l->leaves, leaf);
+}
+
+static bool add_list_leaves(Loop *l, Stacked *s)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < stacked_n_columns(s); i++)
+        ok = add_list_leaf(l, stacked_column(s, i));
+    return ok;
+}
+
+bool loop_add_leaves(Loop *l, Value v)
+{
+    bool ok = true;
+    if (v.tag == V_TENSOR || val_is_plain_number(v))
+        return add_leaf(l, v);
+    if (v.tag == V_LIST && v.list->stacked)
+        return add_list_leaves(l, v.list->stacked);
+    if (v.tag == V_CHOICE)
+        return add_leaf(l, v.choice->index);
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = loop_add_leaves(l, v.tuple->at[i]);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = loop_add_leaves(l, v.list->at[i].v);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = loop_add_leaves(l, v.dict->at[i].val.v);
+    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
+        ok = loop_add_leaves(l, v.obj->slot[i].v);
+    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value) : ok;
+}
+
+size_t count_leaves(Value v)
+{
+    size_t n = 0;
+    if (v.tag == V_LIST && v.list->stacked)
+        return stacked_n_columns(v.list->stacked);
+    if (v.tag == V_TENSOR || val_is_plain_number(v) || v.tag == V_CHOICE)
+        return 1;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        n += count_leaves(v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        n += count_leaves(v.list->at[i].v);
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        n += count_leaves(v.dict->at[i].val.v);
+    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
+        n += count_leaves(v.obj->slot[i].v);
+    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
+}
+
+static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
+{
+    Ctx *cx = l->ev->cx;
+    Tensor *t = tensor_new(cx, now);
+    if (!tensor_set_kind(l->g->up, t, leaf->tensor))
+        return fail(cx, E_UNSUPPORTED, "a loop that sets a quantised tensor of 4 bits"), val_poison();
+    t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
+    maybe_the_same(cx, t, leaf->tensor, l->opened);
+    if (leaf->alias)                            /* of the trip before */
+        maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
+    leaf->fed = t;
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Ox now = behind ? leaf->made : leaf->input;
+    if (!ox_ok(now))
+        return NULL;
+    Type type = leaf_is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
+    ItemType item = { .elem = leaf->before->item.elem, .of = leaf->before->item.of, .type = type, .ragged = leaf_is_ragged(leaf) };
+    Stacked *s = stacked_new(cx, item, now);
+    stacked_holds(cx, s, NULL, 0, leaf->before);
+    if (leaf->after)
+        stacked_holds(cx, s, NULL, 0, leaf->after);
+    if (!behind)
+        leaf->in = s;
+    return s;
+}
+
+static Stacked *rebuild_columns(Loop *l, const Stacked *was, Leaf *leaf, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    size_t n = was->item.parts->n;
+    Stacked **column = new_array(cx, Stacked *, n);
+    const Parts *parts = items_copy(cx, was->item.parts);
+    for (size_t i = 0; i < n; i++) {
+        if (!column || !(column[i] = rebuild_column(l, &leaf[i], behind)))
+            return NULL;
+        parts->at[i] = column[i]->item;
+    }
+    Stacked *s = stacked_of_columns(cx, (ItemType){ .elem = was->item.elem, .parts = parts }, column);
+    tensor_holds(cx, s->memory, was->memory, why_shared(cx));
+    if (leaf->list_after)
+        tensor_holds(cx, s->memory, leaf->list_after->memory, why_shared(cx));
+    if (!behind)
+        leaf->list_in = s;
+    return s;
+}
+
+static Value rebuild_list(Loop *l, Stacked *was, size_t *next, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Leaf *leaf = &l->leaves.at[*next];
+    Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, was->item.elem)) };
+    *next += stacked_n_columns(was);
+    Stacked *s = was->column ? rebuild_columns(l, was, leaf, behind) : rebuild_column(l, leaf, behind);
+    if (!s)
+        return val_poison();
+    list_stack(cx, made.list, s);
+    return made;
+}
+
+Dim leaf_counted(const Loop *l, const Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    return dim_add(cx, leaf->first, dim_mul(cx, dim_int(cx, leaf->step), l->start.counter));
+}
+
+static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    Value made = val_number_of(l->ev->g, now);
+    if (leaf->counts && !behind)
+        made = val_dim(cx, leaf_counted(l, leaf));
+    if (!val_dim_of(made, cx, &leaf->now))
+        leaf->now = NULL;
+    Dim least = leaf->natural ? dim_int(cx, 0) : leaf->first;
+    if (leaf->now && (leaf->natural || (leaf->counts && behind)) && !dim_assume(cx, REL_LE, least, leaf->now))
+        return val_poison();
+    return made;
+}
+
+/* v with its leaves replaced by `made` values: inputs of the body, or outputs of the Loop. */
+static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    if (v.tag == V_LIST && v.list->stacked)
+        return rebuild_list(l, v.list->stacked, next, behind);
+    if (v.tag == V_TENSOR || val_is_plain_number(v)) {
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        Ox now = behind ? leaf->made : leaf->input;
+        if (!ox_ok(now))
+            return val_poison();
+        if (leaf->form == LEAF_TENSOR)
+            return rebuild_tensor(l, leaf, now);
+        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
+    }
+    if (v.tag == V_CHOICE)
+        return val_choice(l->ev->cx, v.choice->at, v.choice->n, rebuild(l, v.choice->index, next, behind));
+    if (v.tag == V_MAYBE) {
+        Value present = rebuild(l, v.maybe->present, next, behind);
+        return val_maybe_like(cx, v.maybe, present, rebuild(l, v.maybe->value, next, behind));
+    }
+    Value made = containers_copy(cx, v);
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
+        list_set(cx, made.list, i, rebuild(l, v.list->at[i].v, next, behind));
+    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
+        dict_set(cx, made.dict, v.dict->at[i].key, rebuild(l, v.dict->at[i].val.v, next, behind));
+    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
+        cell_init(&made.obj->slot[i], rebuild(l, v.obj->slot[i].v, next, behind));
+    return made;
+}
+
+static bool stand_in_container(Loop *l, Value v, Value *out);
+
+bool loop_stand_in(Loop *l, Value v, Value *out)
+{
+    Ctx *cx = l->ev->cx;
+    Graph *outside = l->g ? l->g->up : l->ev->g;
+    *out = v;
+    if (v.tag == V_TENSOR) {
+        *out = val_tensor(cx, stand_in(outside, l->g ? tensor_read(l->g, v.t) : v.t->read));
+        return out->tag == V_TENSOR && tensor_set_kind(outside, out->t, v.t);
+    }
+    if (val_is_plain_number(v)) {
+        *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);
+        return true;
+    }
+    return v.tag == V_STR || v.tag == V_NONE || stand_in_container(l, v, out);
+}
+
+/* A list, dict, object, tuple or Optional with zeros in it. */
+static bool stand_in_container(Loop *l, Value v, Value *out)
+{
+    Ctx *cx = l->ev->cx;
+    Value in;
+    bool ok = v.tag == V_TUPLE || (v.tag == V_LIST && !v.list->stacked) || v.tag == V_DICT || is_plain_object(v);
+    if (!ok || !is_shallow(v, LEVELS))
+        return false;
+    *out = containers_copy(cx, v);
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = loop_stand_in(l, v.tuple->at[i], &out->tuple->at[i]);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        if ((ok = loop_stand_in(l, v.list->at[i].v, &in)))
+            list_set(cx, out->list, i, in);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        if ((ok = loop_stand_in(l, v.dict->at[i].val.v, &in)))
+            dict_set(cx, out->dict, v.dict->at[i].key, in);
+    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
+        if ((ok = loop_stand_in(l, v.obj->slot[i].v, &in)))
+            cell_init(&out->obj->slot[i], in);
+    return ok;
+}
+
+/* ---- what the body gets, and what is behind the loop ---- */
+
+static Type leaf_type(Loop *l, const Leaf *leaf, Dim fresh[MAX_RANK])
+{
+    for (int i = 0; i < leaf->rank; i++)
+        fresh[i] = leaf->dim[i] ? leaf->dim[i] : dim_fresh(l->ev->cx, "d");
+    return type_tensor(l->ev->cx, leaf->dtype, leaf->rank, leaf->rank > 0 ? fresh : NULL);
+}
+
+void leaf_make_input(Loop *l, Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    Dim dim[MAX_RANK];
+    Type t = leaf_type(l, leaf, dim);
+    if (leaf_is_ragged(leaf)) {
+        leaf->input = graph_input(l->g, NULL, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, leaf->dtype, leaf->rank - 1, dim + 1)));
+        return;
+    }
+    Ox v = graph_input(l->g, NULL, t);
+    for (int i = 0; i < leaf->rank; i++)
+        if (!leaf->dim[i])
+            dim_set_origin(cx, dim[i], v, i);
+    leaf->input = v;
+}
+
+static Str why_same(Ctx *cx, Value v) { return str_fmt(cx, "two %ss are one and the same in some trips of a loop only", container_name(v)); }
+
+void loop_lose(Loop *l, Value v)
+{
+    Ctx *cx = l->ev->cx;
+    if (v.tag == V_DICT)
+        dict_lose(cx, v.dict, why_same(cx, v));
+    else
+        list_become(cx, v.list, &(List){ .stacked = stacked_lost(cx, why_same(cx, v)) });
+}
+
+static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
+static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
+
+/* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it was before the loop or after a trip,
+ * nobody can tell. */
+static void tie_containers(Loop *l, const Carried *c, Value made, Value original)
+{
+    Ctx *cx = l->ev->cx;
+    if (made.tag == V_MAYBE)
+        tie_containers(l, c, made.maybe->value, original);
+    if (original.tag == V_MAYBE)
+        tie_containers(l, c, made, original.maybe->value);
+    if (made.tag != original.tag || made.tag == V_MAYBE || made.any == original.any)
+        return;
+    if (made.tag == V_LIST || made.tag == V_DICT || is_plain_object(made)) {
+        map_put(cx, &l->fed, made.any, c->what);
+        containers_maybe_same(cx, made, original, why_same(cx, made)->s);
+    }
+    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n && i < original.tuple->n; i++)
+        tie_containers(l, c, made.tuple->at[i], original.tuple->at[i]);
+    if (made.tag == V_LIST)
+        tie_items(l, c, made.list, original.list);
+    if (made.tag == V_DICT)
+        tie_entries(l, c, made.dict, original.dict);
+    for (int64_t i = 0; is_plain_object(made) && is_plain_object(original) && i < made.obj->n && i < original.obj->n; i++)
+        tie_containers(l, c, made.obj->slot[i].v, original.obj->slot[i].v);
+}
+
+/* So are the containers in one: another name of theirs may be written. */
+static void tie_items(Loop *l, const Carried *c, const List *made, const List *original)
+{
+    int64_t n;
+    const Value *at = list_values(l->ev->cx, original, &n);
+    if (made->stacked && !original->stacked && at)
+        stacked_holds(l->ev->cx, made->stacked, at, n, NULL);
+    for (int64_t i = 0; !made->stacked && !original->stacked && i < made->n && i < n; i++)
+        tie_containers(l, c, made->at[i].v, at[i]);
+}
+
+static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original)
+{
+    for (int64_t i = 0; i < made->n; i++) {
+        const Cell *entry = dict_find(l->ev->cx, original, made->at[i].key);
+        if (entry)
+            tie_containers(l, c, made->at[i].val.v, entry->v);
+    }
+}
+
+void loop_set(Loop *l, const Carried *c, bool behind)
+{
+    Ctx *cx = l->ev->cx;
+    size_t next = c->first;
+    if (c->kind == CHANGE_STORAGE) {
+        storage_set(cx, c->what, c->mark || (behind && c->lost) ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
+        return;
+    }
+    Value v = rebuild(l, c->shape, &next, behind);
+    if (c->kind == CHANGE_CELL) {
+        cell_put(cx, c->what, c->born, v);
+        tie_containers(l, c, v, c->original);
+        tie_containers(l, c, v, c->after);
+    }
+    else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
+        tie_items(l, c, v.list, c->what);
+        tie_items(l, c, v.list, c->after.list);
+        list_become(cx, c->what, v.list);
+    }
+    else if (v.tag == V_DICT) {
+        Dict *d = c->what;
+        tie_entries(l, c, v.dict, d);
+        tie_entries(l, c, v.dict, c->after.dict);
+        for (int64_t i = 0; i < v.dict->n; i++)
+            dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
+        d->unordered = d->unordered || v.dict->unordered;
+    }
+}
+
+/* ---- what is carried ---- */
+
+Carried *loop_carried(Loop *l, const void *what)
+{
+    for (size_t i = 0; i < l->carried.n; i++)
+        if (l->carried.at[i].what == what)
+            return &l->carried.at[i];
+    return NULL;
+}
+
+/* The value before the loop. */
+static Value shape_of(Ctx *cx, const Change *c)
+{
+    Value v = c->before;
+    if (c->kind == CHANGE_LIST) {
+        List before = { .at = trail_before(cx, c), .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
+        return containers_copy(cx, (Value){ .tag = V_LIST, .list = &before });
+    }
+    if (c->kind == CHANGE_DICT) {
+        const Dict *d = c->what;
+        Dict before = { .at = trail_before(cx, c), .n = c->before_n, .type = d->type, .unordered = d->unordered };
+        return containers_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
+    }
+    return containers_copy(cx, v);
+}
+
+Value loop_after(const Carried *k)
+{
+    switch (k->kind) {
+    case CHANGE_CELL: return ((const Cell *)k->what)->v;
+    case CHANGE_LIST: return (Value){ .tag = V_LIST, .list = k->what };
+    case CHANGE_DICT: return (Value){ .tag = V_DICT, .dict = k->what };
+    default:          return val_none();
+    }
+}
+
+bool loop_may_carry(Value v) { return is_shallow(v, LEVELS); }
+
+bool loop_is_shallow(Loop *l, Value v)
+{
+    return loop_may_carry(v) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
+}
+
+bool loop_found(Loop *l, const Change *c)
+{
+    Ctx *cx = l->ev->cx;
+    const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
+    if (now && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
+        return true;
+    if (now && now->tag == V_UNINIT && !now->any && c->before.tag == V_UNINIT)
+        return true;                            /* what `return` in a loop will give, in a trip that does not return */
+    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
+        return true;                            /* h += x: the memory is carried, the variable stays what it is */
+    if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))
+        return false;
+    if (c->kind == CHANGE_STORAGE && (c->born > l->opened || (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
+        return true;                            /* of an earlier run, or an arm that has ended, and a peer of what this run writes: nobody sees it */
+    l->again = true;
+    if (c->kind == CHANGE_STORAGE && !c->before_ox)
+        return vec_push(cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .born = c->born, .first = l->leaves.n, .mark = true });
+    Carried k = { .kind = c->kind, .what = c->what, .born = c->born, .original = c->before, .first = l->leaves.n };
+    if (c->kind != CHANGE_STORAGE)
+        k.shape = shape_of(cx, c);
+    if (now)
+        k.after_first = *now;
+    k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
+    if (k.unset) {
+        k.shape = containers_copy(cx, ((const Cell *)c->what)->v);
+        if (!val_ok(k.shape))
+            return refusals_fail(cx);
+        if (!loop_add_leaves(l, k.shape))            /* of the body: loop_first_values replaces them */
+            return false;
+    }
+    k.n = l->leaves.n - k.first;
+    if (!vec_push(cx, &l->carried, k))
+        return false;
+    Carried *added = &l->carried.at[l->carried.n - 1];
+    added->after = containers_under_mark(cx, loop_after(added));
+    const List *list = c->what;
+    if (c->kind == CHANGE_LIST && !added->shape.list->stacked && (list->stacked || list->n != added->shape.list->n))
+        return loop_found_growing(l, added, added->shape.list, list);
+    return true;
+}
+
+/* Sizes that only the body knows are other ones in each trip. */
+static void set_stand_ins(Loop *l, const Carried *k)
+{
+    for (size_t i = k->first; i < k->first + k->n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        for (int axis = 0; axis < leaf->rank; axis++)
+            if (leaf->dim[axis] && !dim_is_outside(l->ev, leaf->dim[axis]))
+                leaf->dim[axis] = NULL;
+        leaf->init = stand_in(l->ev->g, leaf->init);
+        if (leaf->form == LEAF_LIST)
+            leaf->before = stacked_new(l->ev->cx, leaf->before->item, leaf->init);
+    }
+}
+
+bool loop_begins_natural(Loop *l, const Carried *k)
+{
+    Ctx *cx = l->ev->cx;
+    Leaf *leaf = k->n == 1 ? &l->leaves.at[k->first] : NULL;
+    return leaf && leaf->form == LEAF_INT && !k->unset && k->kind == CHANGE_CELL && val_dim_of(k->shape, cx, &leaf->first) &&
+           dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
+}
+
+/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
+static void suppose_counting(Loop *l, const Carried *k)
+{
+    Dim d;
+    if (!loop_begins_natural(l, k) || !val_dim_of(k->after_first, l->ev->cx, &d))
+        return;
+    Leaf *leaf = &l->leaves.at[k->first];
+    leaf->counts = dim_known(dim_sub(l->ev->cx, d, leaf->first), &leaf->step) && leaf->step > 0;
+    leaf->natural = !leaf->counts;
+}
+
+/* Lists whose length changes: from now on one tensor. */
+static bool stack_growing(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    for (size_t i = 0; i < l->growing.n; i++) {
+        Growing *grows = &l->growing.at[i];
+        int64_t n;
+        Value *at = list_values(cx, grows->list, &n);
+        ItemType was;
+        if (!grows->list->stacked && at && !(list_item_type(cx, at, n, &was) && items_join(cx, was, grows->item, &grows->item)))
+            return loop_give_up(l, str_of(cx, "a list changes its length, and so do the lists that it holds"));
+        Stacked *known = grows->list->stacked, *s = known ? stacked_as(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        if (!s)
+            return false;
+        list_stack(cx, grows->list, s);
+    }
+    l->growing.n = 0;
+    return true;
+}
+
+/* What the run found inside of shapes. */
+static void widen_shapes(Loop *l)
+{
+    for (size_t i = 0; i < l->keys.n; i++)
+        dict_set(l->ev->cx, l->keys.at[i].dict, l->keys.at[i].key, l->keys.at[i].entry);
+    for (size_t i = 0; i < l->wider.n; i++)
+        cell_init(l->wider.at[i].place, l->wider.at[i].v);
+    l->keys.n = l->wider.n = 0;
+}
+
+bool loop_reshape(Loop *l)
+{
+    if (!stack_growing(l))
+        return false;
+    widen_shapes(l);
+    return true;
+}
+
+bool loop_first_leaves(Loop *l, Carried *k)
+{
+    k->first = l->leaves.n;
+    const Storage *st = k->what;
+    bool ok = k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : loop_add_leaves(l, k->shape);
+    k->n = l->leaves.n - k->first;
+    return ok;
+}
+
+bool loop_first_values(Loop *l, size_t from)
+{
+    for (size_t i = from; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
+            k->shape = containers_copy(l->ev->cx, k->original);
+        if (k->kind == CHANGE_LIST && !k->shape.list->stacked)
+            for (int64_t n = 0; n < k->shape.list->n; n++)
+                cell_init(&k->shape.list->at[n], containers_copy(l->ev->cx, ((const List *)k->what)->at[n].v));
+        for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
+            cell_init(&k->shape.dict->at[n].val, containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
+    }
+    if (!loop_reshape(l))
+        return false;
+    for (size_t i = 0; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        if (k->mark || (i < from && !k->reshaped))
+            continue;
+        if (k->unset && !k->reshaped) {
+            set_stand_ins(l, k);
+            continue;
+        }
+        for (size_t n = 0; n < k->n; n++)
+            l->leaves.at[k->first + n].dead = true;
+        k->reshaped = false;
+        if (!loop_first_leaves(l, k))
+            return false;
+        if (i >= from)
+            suppose_counting(l, k);
+    }
+    return true;
+}

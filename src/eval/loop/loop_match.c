@@ -1,0 +1,449 @@
+/* loop_match.c - after a run of the body: do the types that it was given still hold?
+ *
+ * What a variable holds now is gone through along what it held before. A size that differs opens up, a list whose length differs
+ * becomes one tensor, a None that became a value is carried with whether it is there: each asks for one more run. */
+#include "eval/loop/loop.h"
+
+/* No value, because an operator in the body is missing: those are the news. */
+static bool not_converted(Loop *l)
+{
+    Ctx *cx = l->ev->cx;
+    return cx->refusals.n || ctx_failed(cx) ? refusals_fail(cx) : loop_give_up(l, str_of(cx, "what a variable holds after a trip cannot be told"));
+}
+
+static bool widen(Loop *l, Leaf *leaf, Ox after)
+{
+    Ctx *cx = l->ev->cx;
+    leaf->last = after;
+    if (!ox_ok(after) || !ox_ok(leaf->init))
+        return not_converted(l);
+    if (ox_dtype(after) != leaf->dtype)
+        return loop_give_up(l, str_fmt(l->ev->cx, "a value is %s before it and %s after a trip", dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
+    if (ox_rank(after) != leaf->rank)
+        return loop_give_up(l, str_fmt(cx, "a tensor has another rank after a trip (%s, %s)", type_text(cx, leaf->init->type)->s, type_text(cx, after->type)->s));
+    for (int i = 0; i < leaf->rank; i++)
+        if (leaf->dim[i] && dim_eq(cx, leaf->dim[i], ox_dim(after, i)) != YES) {
+            leaf->dim[i] = NULL;
+            l->again = true;
+        }
+    return true;
+}
+
+/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a ragged list. */
+static void open_sizes(Loop *l, ItemType *item)
+{
+    Ctx *cx = l->ev->cx;
+    if (item->parts) {
+        item->parts = items_copy(cx, item->parts);
+        for (size_t i = 0; i < item->parts->n; i++)
+            open_sizes(l, &item->parts->at[i]);
+        return;
+    }
+    Eval outside = { .cx = cx, .g = l->g->up };
+    Dim dim[MAX_RANK];
+    bool open = false;
+    for (int i = 0; i < item->type->rank; i++) {
+        bool known = dim_is_outside(&outside, item->type->dim[i]);
+        dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
+        open = open || !known;
+    }
+    item->ragged = item->ragged || open;
+    if (open)
+        item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
+}
+
+static bool type_of_list(Ctx *cx, const List *l, ItemType *out)
+{
+    int64_t n;
+    Value *at = list_values(cx, l, &n);
+    if (l->stacked)
+        *out = l->stacked->item;
+    return l->stacked || (at && list_item_type(cx, at, n, out));
+}
+
+bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
+{
+    Ctx *cx = l->ev->cx;
+    ItemType item, was;
+    for (int64_t i = 0; !after->stacked && i < after->n; i++)
+        if (!val_ok(after->at[i].v))
+            return not_converted(l);
+    if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
+        return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not alike: tensors or numbers of one type and rank, or tuples, dicts and "
+                                        "objects of such"));
+    open_sizes(l, &item);
+    k->reshaped = l->again = true;
+    return vec_push(cx, &l->growing, (Growing){ shape, item });
+}
+
+/* Sizes in which the items differ open up. */
+static void widen_items(Loop *l, Leaf *leaf, Type item)
+{
+    for (int i = 1; i < leaf->rank; i++)
+        if (leaf->dim[i] && dim_eq(l->ev->cx, leaf->dim[i], item->dim[i - 1]) != YES) {
+            leaf->dim[i] = NULL;
+            l->again = true;
+        }
+}
+
+static bool holds_container(Value like)
+{
+    bool any = like.tag == V_LIST || like.tag == V_DICT || like.tag == V_OBJ;
+    for (int64_t i = 0; !any && like.tag == V_TUPLE && i < like.tuple->n; i++)
+        any = holds_container(like.tuple->at[i]);
+    return any;
+}
+
+/* May the next trip write to what this one has left in the list, under another name? Lists, dicts and objects count as written. */
+static bool may_be_written(const Loop *l, ItemType item)
+{
+    bool any = item.of || (item.parts ? holds_container(item.parts->like) : l->writes && !strcmp(item.elem, "Tensor"));
+    for (size_t i = 0; !any && item.parts && i < item.parts->n; i++)
+        any = may_be_written(l, item.parts->at[i]);
+    return any;
+}
+
+/* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
+ * was written in this trip would have to change there too. */
+static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
+{
+    Eval *ev = l->ev;
+    leaf->after = s;
+    if (!s->item.ragged && s->from == leaf->in && !leaf->in->looked) {
+        leaf->item = stacked_item_ox(ev, s->last, s->item);
+        stacked_holds(ev->cx, s, &s->last, 1, s->from);
+    }
+    if (leaf->item)
+        return ox_ok(leaf->item);
+    Ox whole = stacked_whole(ev, s);
+    if (!s->item.ragged)
+        return widen(l, leaf, whole);
+    leaf->last = whole;
+    widen_items(l, leaf, s->item.type);
+    return ox_ok(whole);
+}
+
+/* Does the next trip reach any of what the list holds in another way too: is it older than this trip, left in a variable, or in another list? */
+static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists, const Stacked *list)
+{
+    Map parts = { 0 };
+    bool reached = false;
+    map_put(l->ev->cx, &parts, in->st, NULL);                   /* what it held before, this run knows */
+    storage_parts(l->ev->cx, after->st, &parts);
+    for (size_t i = 1; i < parts.n && !reached; i++) {
+        const Storage *st = parts.at[i].key;
+        bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) && map_get(lists, st) != list;
+        reached = (l->writes || !st->now) && (in_another || st->born <= l->run_opened || map_find(&l->seen, st));
+    }
+    return reached;
+}
+
+static bool any_is_reached(Loop *l)
+{
+    Map lists = { 0 };
+    bool reached = false;
+    for (size_t i = 0; i < l->left.n && !reached; i++) {
+        Stacked *after = l->left.at[i].after, *in = l->left.at[i].in;
+        reached = after->column && is_reached(l, after->memory, in->memory, &lists, after);
+        for (size_t k = 0; k < stacked_n_columns(after) && !reached; k++)
+            reached = is_reached(l, stacked_column(after, k)->memory, stacked_column(in, k)->memory, &lists, after);
+    }
+    return reached;
+}
+
+/* Once all is matched: a list that was only appended to, as it seemed, until another name of it was; and what else reaches what lists hold. */
+bool loop_look_again(Loop *l)
+{
+    bool ok = true;
+    l->again = l->again || any_is_reached(l);
+    for (size_t i = 0; ok && i < l->leaves.n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        if (leaf->item && leaf->in->looked) {
+            leaf->item = NULL;
+            ok = widen(l, leaf, stacked_whole(l->ev, leaf->after));
+        }
+    }
+    return ok;
+}
+
+static bool is_wider(ItemType was, ItemType item) { return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was)); }
+
+/* Is a part ragged, or of several ranks, that was not when the trip began, or a list one part? */
+static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
+{
+    bool newly = !items_same_parts(cx, was, item);
+    for (size_t i = 0; !newly && i < (item.parts ? item.parts->n : 1); i++)
+        newly = newly || is_wider(item_column(was, i), item_column(item, i));
+    return newly;
+}
+
+static bool match_list(Loop *l, Carried *k, List *before, const List *after, size_t *next)
+{
+    Eval *ev = l->ev;
+    Stacked *was = before->stacked, *s = after->stacked;
+    Leaf *leaf = &l->leaves.at[*next];
+    int64_t n;
+    ItemType item;
+    *next += stacked_n_columns(was);
+    if (was->column && !stacked_is_told(ev, leaf->list_in))
+        return false;
+    for (size_t i = 0; i < stacked_n_columns(was); i++)
+        if (!stacked_is_told(ev, leaf[i].in))
+            return false;
+    Value *at = list_values(ev->cx, after, &n);
+    if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
+        return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
+    if (is_newly_ragged(ev->cx, was->item, item))
+        return loop_found_growing(l, k, before, after);
+    s = s ? s : stacked_of(ev, at, n, item);
+    if (s && is_newly_ragged(ev->cx, s->item, item))
+        s = stacked_as(ev, s, item);
+    if (!s)
+        return false;
+    if (s->column)
+        leaf->list_after = s;
+    if (!leaf->after && may_be_written(l, s->item))
+        vec_push(ev->cx, &l->left, (Left){ s, s->column ? leaf->list_in : leaf->in });
+    for (size_t i = 0; i < stacked_n_columns(s); i++)
+        if (!match_column(l, &leaf[i], stacked_column(s, i)))
+            return false;
+    return true;
+}
+
+/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind, if a trip
+ * writes at all. */
+static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
+{
+    bool known = map_find(&l->seen, t->st) || (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
+    map_put(l->ev->cx, &l->seen, t->st, NULL);
+    if (known && !leaf->alias && l->writes)
+        l->again = true;
+    leaf->alias = t;
+}
+
+/* Is this list, dict or object more than what the trip was given in k's place, or a new one? The next trip may write to it under
+ * another name: one more run with that in mind. */
+static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
+{
+    const MapEntry *fed = map_find(&l->fed, v.any);
+    const Tensor *mark = container_marked(v);
+    bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) || (mark && mark->st->peers && !(fed && fed->val == k->what));
+    map_put(l->ev->cx, &l->seen, v.any, NULL);
+    if (mark)
+        map_put(l->ev->cx, &l->seen, mark->st, NULL);
+    l->again = l->again || (another && !k->tied);
+    k->tied = k->tied || another;
+}
+
+static bool cannot_match(Loop *l, Value before, Value v)
+{
+    return loop_give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
+}
+
+/* Did the trip change the number as it was supposed to? */
+static void check_counting(Loop *l, Leaf *leaf, Value after)
+{
+    Ctx *cx = l->ev->cx;
+    Dim d;
+    int64_t step;
+    bool known = leaf->now && val_dim_of(after, cx, &d);
+    if (leaf->counts && !(known && dim_known(dim_sub(cx, d, leaf->now), &step) && step == leaf->step)) {
+        leaf->counts = false;
+        leaf->natural = l->again = true;
+    } else if (leaf->natural && !(known && dim_le(cx, dim_int(cx, 0), d) == YES)) {
+        leaf->natural = false;
+        l->again = true;
+    }
+}
+
+/* From the next run on *place, in k's shape, is v. What lies in a container there is set once this run is undone. */
+static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
+{
+    k->reshaped = l->again = true;
+    if (place != &k->shape)
+        return vec_push(l->ev->cx, &l->wider, (Wider){ (Cell *)place, v });
+    k->shape = v;
+    return true;
+}
+
+/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
+static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
+{
+    Value before = *place, value = before;
+    if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
+        return loop_give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+    return make_wider(l, k, place, val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value));
+}
+
+static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next);
+
+static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
+{
+    if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, val_present(v))))
+        return false;
+    if (v.tag != V_NONE)
+        return match(l, k, (Value *)&before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
+    *next += count_leaves(before->value);       /* they stay what they are */
+    return true;
+}
+
+/* A string before the loop, another one after a trip: from the next run on which of all these it is is carried. */
+static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *next)
+{
+    Ctx *cx = l->ev->cx;
+    Value before = *place;
+    Values all;
+    if (!options_join(cx, before, v, &all))
+        return cannot_match(l, before, v);
+    if (before.tag == V_CHOICE && (int64_t)all.n == before.choice->n)
+        return widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, option_index(l->g, v, &all)));
+    return make_wider(l, k, place, val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all)));
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
+
+/* Go through v, the value after the body, along the value before it. */
+static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
+{
+    Graph *g = l->g;
+    Value before = *place;
+    bool ok = true;
+    if (v.tag == V_UNINIT && v.any)
+        return loop_give_up(l, ((const Unset *)v.any)->why);
+    if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
+        *next += count_leaves(before);          /* nothing reads it behind this trip: it stays what it was */
+        return true;
+    }
+    if (before.tag == V_MAYBE)
+        return match_maybe(l, k, before.maybe, v, next);
+    if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)))
+        return found_optional(l, k, place, v);
+    if (container_lost(v))
+        return loop_give_up(l, container_lost(v));
+    if (!val_ok(v))
+        return not_converted(l);
+    if (before.tag == V_TENSOR) {
+        if (v.tag != V_TENSOR)
+            return cannot_match(l, before, v);
+        if (!tensors_same_kind(l->ev->cx, before.t, v.t))
+            return loop_give_up(l, str_of(l->ev->cx, "a variable is quantised in another way after a trip than before it: dequantize it in the loop"));
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        set_alias(l, leaf, v.t);
+        return widen(l, leaf, tensor_read(g, v.t));
+    }
+    if (val_is_plain_number(before)) {
+        if (!val_is_plain_number(v))
+            return cannot_match(l, before, v);
+        Leaf *leaf = &l->leaves.at[(*next)++];
+        check_counting(l, leaf, v);
+        return widen(l, leaf, carry_ox(g, v));
+    }
+    if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
+        for (int64_t i = 0; ok && !k->reshaped && i < v.tuple->n; i++)
+            ok = match(l, k, &before.tuple->at[i], v.tuple->at[i], next);
+        return ok;
+    }
+    if (before.tag == V_LIST && v.tag == V_LIST) {
+        meet_container(l, k, v, v.list->born);
+        if (before.list->stacked)
+            return match_list(l, k, before.list, v.list, next);
+        if (v.list->stacked || before.list->n != v.list->n)
+            return loop_found_growing(l, k, before.list, v.list);
+        for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
+            ok = match(l, k, &before.list->at[i].v, v.list->at[i].v, next);
+        return ok;
+    }
+    if (before.tag == V_DICT && v.tag == V_DICT) {
+        meet_container(l, k, v, v.dict->born);
+        return match_dict(l, k, before.dict, v.dict, next);
+    }
+    if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path && before.obj->cls == v.obj->cls) {
+        meet_container(l, k, v, v.obj->born);
+        for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
+            ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
+        return ok;
+    }
+    if (val_is_option(before) && val_is_option(v) && (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
+        return match_option(l, k, place, v, next);
+    if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
+        return true;
+    return cannot_match(l, before, v);
+}
+
+/* From the next run on whether the key is there is carried too. */
+static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool there)
+{
+    Ctx *cx = l->ev->cx;
+    Value value = val_is_maybe_key(v) ? v.maybe->value : v;
+    if (!there && !loop_stand_in(l, value, &value))
+        return loop_give_up(l, str_fmt(cx, "a dict gets a key whose value is %s", val_kind(v)));
+    k->reshaped = l->again = true;
+    return vec_push(cx, &l->keys, (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
+}
+
+/* A key that may be there; after: what a trip left of it, NULL: nothing. */
+static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
+{
+    Value present = !after ? val_bool(false) : val_is_maybe_key(after->v) ? after->v.maybe->present : val_bool(true);
+    if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
+        return false;
+    if (after)
+        return match(l, k, (Value *)&before->value, val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
+    *next += count_leaves(before->value);       /* they stay what they are */
+    return true;
+}
+
+/* Do v's keys come in the order of the shape's? */
+static bool keys_in_order(Ctx *cx, const Dict *shape, const Dict *v)
+{
+    int64_t met = 0;
+    for (int64_t i = 0; met < v->n && i < shape->n; i++)
+        met += val_equal(cx, shape->at[i].key, v->at[met].key);
+    return met == v->n && !v->unordered;
+}
+
+static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    for (int64_t i = 0; ok && !k->reshaped && i < before->n; i++) {
+        Value key = before->at[i].key, was = before->at[i].val.v;
+        const Cell *after = dict_find(cx, v, key);
+        if (val_is_maybe_key(was))
+            ok = match_key(l, k, was.maybe, after, next);
+        else if (!after || val_is_maybe_key(after->v))
+            ok = found_key(l, k, before, key, was, true);
+        else
+            ok = match(l, k, &before->at[i].val.v, after->v, next);
+    }
+    for (int64_t i = 0; ok && i < v->n; i++)
+        if (!dict_find(cx, before, v->at[i].key))
+            ok = found_key(l, k, before, v->at[i].key, v->at[i].val.v, false);
+    if (ok && !before->unordered && !keys_in_order(cx, before, v))
+        before->unordered = k->reshaped = l->again = true;
+    return ok;
+}
+
+bool loop_check(Loop *l, const Change *c)
+{
+    Carried *k = loop_carried(l, c->what);
+    size_t next = k ? k->first : 0;
+    List *list = c->what;
+    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
+        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_LIST, .list = list });
+    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->lost)
+        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_DICT, .dict = c->what });
+    if (!k)
+        return loop_found(l, c);
+    if (k->mark)
+        return true;
+    if (k->kind == CHANGE_STORAGE) {
+        const Storage *st = c->what;
+        k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
+        return k->lost || widen(l, &l->leaves.at[next], st->now);
+    }
+    if (!loop_is_shallow(l, loop_after(k)))
+        return false;
+    k->after = containers_under_mark(l->ev->cx, loop_after(k));
+    return match(l, k, &k->shape, loop_after(k), &next);
+}

@@ -1,0 +1,414 @@
+/* loop_nested.c - a loop inside a loop: each run of the outer body comes to it again, and it begins with what its runs found the last time.
+ *
+ * Without that each level of a nest would find out anew in each run of the level around it, and the work would double, or worse, with
+ * every level. What is remembered is no result but a supposition, of the kind that a loop's own runs begin with: which things a trip
+ * changes, which of their sizes differ, which numbers count. The run that begins with it is checked as every run is, and what is not in
+ * it is found as ever.
+ *
+ * A thing is remembered as itself when it is older than the outermost loop, else by the way to it from the frame's locals: runs of the
+ * loops around make such things anew. What its shape had become is done to it before the first run: a list is one tensor, a None may be a
+ * value. Where that cannot be (items whose sizes only the last run of the loop around knew), no more is supposed. */
+#include "eval/loop/loop.h"
+
+enum { MOST_VALUES = 2000 };        /* that are gone through for the ways to things */
+
+/* The locals or the plan's state; an item of the value there; the mark of that, or the memory of its column i. */
+typedef struct Way { enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } kind; const struct Way *of; int64_t i; } Way;
+
+/* Of a leaf. open: a bit for each size that differs from trip to trip. */
+typedef struct LeafFound { int form; DType dtype; int rank; uint32_t open; bool ragged, counts, natural; int64_t step; } LeafFound;
+
+/* Of a thing that is carried. */
+typedef struct Found {
+    int kind;                       /* of Change */
+    const Way *way;                 /* NULL: there is none */
+    void *what;                     /* NULL: younger than the outermost loop */
+    uint64_t born;
+    bool mark;
+    Value shape;                    /* its containers: which lists have become one tensor, which keys may be there, what may be None */
+    LeafFound *leaf;
+    size_t n;
+} Found;
+
+struct Findings {
+    SourceId at;                    /* the loop */
+    uint64_t opened;                /* the heap's clock when the outermost loop began */
+    VEC(Found) found;
+    TripStart start;
+    VEC(Findings *) inside, before; /* of the loops in the body: of this run, and of the run before */
+    size_t next;                    /* of `before` */
+};
+
+/* ---- ways ---- */
+
+/* NULL: there is no such item. */
+static Value *place_of(Value v, int64_t i)
+{
+    switch (v.tag) {
+    case V_TUPLE: return i < v.tuple->n ? &v.tuple->at[i] : NULL;
+    case V_LIST:  return i < v.list->n ? &v.list->at[i].v : NULL;
+    case V_DICT:  return i < v.dict->n ? &v.dict->at[i].val.v : NULL;
+    case V_OBJ:   return is_plain_object(v) && i < v.obj->n ? &v.obj->slot[i].v : NULL;
+    default:      return v.tag == V_MAYBE ? (Value *)&v.maybe->value : NULL;
+    }
+}
+
+static Value item_of(Value v, int64_t i)
+{
+    const Value *at = place_of(v, i);
+    return at ? *at : val_none();
+}
+
+static int64_t n_items(Value v)
+{
+    return v.tag == V_TUPLE ? v.tuple->n : v.tag == V_LIST ? v.list->n : v.tag == V_DICT ? v.dict->n : is_plain_object(v) ? v.obj->n : v.tag == V_MAYBE;
+}
+
+static Value root(const Loop *l, int64_t i)
+{
+    Obj *o = i ? l->plan->state : l->ev->frame ? l->ev->frame->locals : NULL;
+    return o ? (Value){ .tag = V_OBJ, .obj = o } : val_none();
+}
+
+static Value value_at(const Loop *l, const Way *w) { return w->kind == WAY_ROOT ? root(l, w->i) : item_of(value_at(l, w->of), w->i); }
+
+typedef struct Stop { Value v; const Way *way; } Stop;
+
+/* Gone through level by level: most things are a local, or what one holds. */
+typedef struct Search {
+    Ctx *cx;
+    Map wanted;                     /* thing -> Way, NULL until it is met */
+    size_t missing;
+    VEC(Stop) todo;
+    Map seen;
+} Search;
+
+static const Way *way_new(Ctx *cx, int kind, const Way *of, int64_t i)
+{
+    Way *w = new(cx, Way);
+    *w = (Way){ kind, of, i };
+    return w;
+}
+
+static void meet(Search *s, const void *what, int kind, const Way *of, int64_t i)
+{
+    MapEntry *e = what ? map_find(&s->wanted, what) : NULL;
+    if (!e || e->val)
+        return;
+    e->val = (void *)way_new(s->cx, kind, of, i);
+    s->missing--;
+}
+
+static void meet_inside(Search *s, Value v, const Way *way)
+{
+    const Tensor *mark = container_marked(v);
+    meet(s, mark ? mark->st : NULL, WAY_MARK, way, 0);
+    for (size_t i = 0; v.tag == V_LIST && v.list->stacked && i < stacked_n_columns(v.list->stacked); i++)
+        meet(s, stacked_column(v.list->stacked, i)->memory->st, WAY_MEMORY, way, (int64_t)i);
+    for (int64_t i = 0; s->missing && i < n_items(v); i++) {
+        Value item = item_of(v, i);
+        bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT || item.tag == V_MAYBE || is_plain_object(item);
+        if (v.tag == V_OBJ)
+            meet(s, &v.obj->slot[i], WAY_ITEM, way, i);
+        if (item.tag == V_TENSOR || item.tag == V_LIST || item.tag == V_DICT)
+            meet(s, item.tag == V_TENSOR ? (const void *)item.t->st : item.any, WAY_ITEM, way, i);
+        if (holds && s->todo.n < MOST_VALUES && map_add(s->cx, &s->seen, item.any, NULL))
+            vec_push(s->cx, &s->todo, (Stop){ item, way_new(s->cx, WAY_ITEM, way, i) });
+    }
+}
+
+/* The way to each thing of the loop, as all is before it. A local of a frame that is older than the outermost loop needs none. */
+static Map find_ways(Loop *l, uint64_t opened)
+{
+    Search s = { .cx = l->ev->cx };
+    for (size_t i = 0; i < l->carried.n; i++) {
+        const Carried *k = &l->carried.at[i];
+        s.missing += (k->kind != CHANGE_CELL || k->born > opened) && map_add(s.cx, &s.wanted, k->what, NULL);
+    }
+    for (int64_t i = 0; s.missing && i < 2; i++)
+        vec_push(s.cx, &s.todo, (Stop){ root(l, i), way_new(s.cx, WAY_ROOT, NULL, i) });
+    for (size_t i = 0; s.missing && i < s.todo.n; i++)
+        meet_inside(&s, s.todo.at[i].v, s.todo.at[i].way);
+    return s.wanted;
+}
+
+/* What is there now, in place of what was found. */
+static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
+{
+    Ctx *cx = l->ev->cx;
+    const Way *w = f->way;
+    Value of = w->of ? value_at(l, w->of) : val_none(), v = value_at(l, w);
+    const Tensor *t = NULL;
+    if (f->kind == CHANGE_CELL && is_plain_object(of) && w->i < of.obj->n)
+        return *what = &of.obj->slot[w->i], *born = of.obj->born, true;
+    if (f->kind == CHANGE_LIST && v.tag == V_LIST)
+        return *what = v.list, *born = v.list->born, true;
+    if (f->kind == CHANGE_DICT && v.tag == V_DICT)
+        return *what = v.dict, *born = v.dict->born, true;
+    if (f->kind != CHANGE_STORAGE)
+        return false;
+    if (w->kind == WAY_MARK)
+        t = container_mark(cx, of);
+    else if (w->kind == WAY_MEMORY)
+        t = of.tag == V_LIST && of.list->stacked && (size_t)w->i < stacked_n_columns(of.list->stacked) ? stacked_column(of.list->stacked, (size_t)w->i)->memory : NULL;
+    else
+        t = v.tag == V_TENSOR ? v.t : NULL;
+    return t ? *what = t->st, *born = t->st->born, true : false;
+}
+
+/* ---- what was found ---- */
+
+static LeafFound leaf_found(const Leaf *leaf)
+{
+    LeafFound f = { leaf->form, leaf->dtype, leaf->rank, 0, leaf_is_ragged(leaf), leaf->counts, leaf->natural, leaf->step };
+    for (int i = 0; i < leaf->rank; i++)
+        f.open |= (uint32_t)!leaf->dim[i] << i;
+    return f;
+}
+
+static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
+{
+    Ctx *cx = l->ev->cx;
+    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .mark = k->mark, .shape = k->shape, .n = k->n };
+    f.what = k->born <= l->findings->opened ? k->what : NULL;
+    f.leaf = new_array(cx, LeafFound, k->n + 1);
+    if (!f.leaf || (!f.way && !f.what))
+        return false;
+    for (size_t i = 0; i < k->n; i++)
+        f.leaf[i] = leaf_found(&l->leaves.at[k->first + i]);
+    return vec_push(cx, &l->findings->found, f);
+}
+
+void loop_keep_findings(Loop *l)
+{
+    Map ways = { 0 };
+    if (!l->ev->findings)
+        return;
+    ways = find_ways(l, l->findings->opened);
+    l->findings->start = l->start;
+    for (size_t i = 0; i < l->carried.n && keep_thing(l, &l->carried.at[i], &ways); i++)
+        ;
+}
+
+/* ---- supposing it ---- */
+
+/* An item's type as it was found, here: sizes that only that run of the body around knew are others now. False: they were all the same size. */
+static bool item_here(Loop *l, ItemType *item)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    Dim dim[MAX_RANK];
+    if (item->parts) {
+        item->parts = items_copy(cx, item->parts);
+        for (size_t i = 0; ok && i < item->parts->n; i++)
+            ok = item_here(l, &item->parts->at[i]);
+        return ok;
+    }
+    for (int i = 0; ok && item->type && i < item->type->rank; i++) {
+        bool known = dim_is_outside(l->ev, item->type->dim[i]);
+        dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
+        ok = known || item->ragged;
+    }
+    if (ok && item->type && item->type->rank > 0)
+        item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
+    return ok && item->type;
+}
+
+/* A list that was one tensor: so it is from the first run on, if it is empty or holds nothing else. */
+static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
+{
+    Ctx *cx = l->ev->cx;
+    ItemType item = was->item, own;
+    int64_t n;
+    Value *at = list_values(cx, now, &n);
+    if (now->stacked || !at || !item.elem || !item_here(l, &item))
+        return now->stacked;
+    if (n > 0 && (item.parts || item.of || !list_item_type(cx, at, n, &own) || own.parts || own.of || strcmp(own.elem, item.elem) ||
+                  own.type->dtype != item.type->dtype || own.type->rank != item.type->rank))
+        return false;
+    return vec_push(cx, &l->growing, (Growing){ now, item });
+}
+
+static bool suppose_shape(Loop *l, Value *place, Value was);
+
+static bool suppose_optional(Loop *l, Value *place, const Maybe *was)
+{
+    Value value = *place;
+    if (!val_ok(value) || (value.tag == V_NONE && !loop_stand_in(l, was->value, &value)))
+        return false;
+    *place = val_maybe(l->ev->cx, val_bool(place->tag != V_NONE), value);
+    return true;
+}
+
+static bool suppose_option(Loop *l, Value *place, Value was)
+{
+    Values all;
+    if (!val_is_option(*place) || !options_join(l->ev->cx, was, *place, &all) || (int64_t)all.n != was.choice->n)
+        return false;
+    *place = val_choice(l->ev->cx, all.at, (int64_t)all.n, option_index(l->ev->g, *place, &all));
+    return true;
+}
+
+/* Keys that may be there. */
+static bool suppose_keys(Loop *l, Dict *now, const Dict *was)
+{
+    Ctx *cx = l->ev->cx;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < was->n; i++) {
+        Value entry = was->at[i].val.v, value;
+        const Cell *there = dict_find(cx, now, was->at[i].key);
+        if (!val_is_maybe_key(entry) || (there && val_is_maybe_key(there->v)))
+            continue;
+        value = there ? there->v : entry.maybe->value;
+        ok = there || loop_stand_in(l, value, &value);
+        if (ok)
+            dict_set(cx, now, was->at[i].key, val_maybe_key(cx, val_bool(there != NULL), value));
+    }
+    now->unordered = now->unordered || was->unordered;
+    return ok && now->n == was->n;
+}
+
+/* The shape as it was found, for the value that stands there now, in containers of the loop's own. */
+static bool suppose_shape(Loop *l, Value *place, Value was)
+{
+    bool same = true;
+    if (was.tag == V_MAYBE && place->tag != V_MAYBE)
+        same = suppose_optional(l, place, was.maybe);
+    if (was.tag == V_CHOICE)
+        return suppose_option(l, place, was);
+    Value now = *place;
+    if (!same || now.tag != was.tag)
+        return false;
+    if (was.tag == V_LIST && was.list->stacked)
+        return suppose_stacked(l, now.list, was.list->stacked);
+    if (was.tag == V_DICT)
+        same = suppose_keys(l, now.dict, was.dict);
+    same = same && n_items(now) == n_items(was);
+    for (int64_t i = 0; same && i < n_items(was); i++)
+        same = suppose_shape(l, place_of(now, i), item_of(was, i));
+    return same;
+}
+
+/* Its leaves as they were, or not at all. */
+static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
+{
+    bool same = k->n == f->n;
+    for (size_t i = 0; same && i < f->n; i++) {
+        LeafFound was = f->leaf[i], now = leaf_found(&l->leaves.at[k->first + i]);
+        same = was.form == now.form && was.dtype == now.dtype && was.rank == now.rank && was.ragged == now.ragged;
+    }
+    for (size_t i = 0; same && i < f->n; i++) {
+        Leaf *leaf = &l->leaves.at[k->first + i];
+        for (int axis = 0; axis < leaf->rank; axis++)
+            if (f->leaf[i].open >> axis & 1)
+                leaf->dim[axis] = NULL;
+    }
+    if (same && f->n == 1 && loop_begins_natural(l, k)) {
+        Leaf *leaf = &l->leaves.at[k->first];
+        leaf->counts = f->leaf[0].counts;
+        leaf->natural = f->leaf[0].natural;
+        leaf->step = f->leaf[0].step;
+    }
+    return same;
+}
+
+/* Is there something that a trip could be given? */
+static bool is_told(const Loop *l, const Carried *k)
+{
+    const Storage *st = k->what;
+    Value now = loop_after(k);
+    if (k->kind == CHANGE_STORAGE)
+        return k->mark ? !st->now : k->born <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
+    return val_ok(now) && !container_lost(now) && !(now.tag == V_LIST && now.list->stacked && stacked_is_lost(now.list->stacked)) &&
+           !(now.tag == V_DICT && now.dict->lost) && loop_may_carry(now);
+}
+
+/* *same: it is as it was. */
+static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
+{
+    Ctx *cx = l->ev->cx;
+    *same = is_told(l, &k);
+    if (!*same)
+        return true;
+    k.first = l->leaves.n;
+    if (k.kind == CHANGE_CELL)
+        k.original = loop_after(&k);
+    if (k.kind == CHANGE_LIST || k.kind == CHANGE_DICT)
+        k.after = loop_after(&k);
+    if (k.kind != CHANGE_STORAGE)
+        k.shape = containers_copy(cx, loop_after(&k));
+    *same = suppose_shape(l, &k.shape, f->shape);
+    l->growing.n = *same ? l->growing.n : 0;
+    if (!*same || !loop_reshape(l) || (!k.mark && !loop_first_leaves(l, &k)))
+        return !*same && !ctx_failed(cx);
+    *same = suppose_leaves(l, &k, f);
+    if (*same)
+        return vec_push(cx, &l->carried, k);
+    l->leaves.n = k.first;
+    return !ctx_failed(cx);
+}
+
+/* What stands where it was found, and for memory also what stood there: what is written to the one may be written to the other. */
+static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
+{
+    Carried there = { .kind = f->kind, .mark = f->mark }, itself = there;
+    bool moved = f->way && at_way(l, f, &there.what, &there.born) && there.what != f->what;
+    itself.what = f->what;
+    itself.born = f->born;
+    *same = moved || f->what;
+    if (moved && map_add(l->ev->cx, met, there.what, NULL) && !suppose_thing(l, f, there, same))
+        return false;
+    if (!*same || !f->what || (moved && f->kind != CHANGE_STORAGE) || !map_add(l->ev->cx, met, f->what, NULL))
+        return !ctx_failed(l->ev->cx);
+    return suppose_thing(l, f, itself, same);
+}
+
+/* The same loop as it was in the last run of the body around: they come in the same order. */
+static const Findings *last_time(Findings *around, SourceId at)
+{
+    for (size_t i = around->next; i < around->before.n; i++)
+        if (around->before.at[i]->at == at) {
+            around->next = i + 1;
+            return around->before.at[i];
+        }
+    return NULL;
+}
+
+bool loop_suppose_findings(Loop *l, bool *begun)
+{
+    Ctx *cx = l->ev->cx;
+    Findings *around = l->ev->findings;
+    Map met = { 0 };
+    bool more = true;
+    *begun = false;
+    l->findings = new(cx, Findings);
+    *l->findings = (Findings){ .at = where_intern(cx), .opened = around ? around->opened : l->opened };
+    const Findings *last = around ? last_time(around, l->findings->at) : NULL;
+    if (around && !vec_push(cx, &around->inside, l->findings))
+        return false;
+    if (!last)
+        return !ctx_failed(cx);
+    for (size_t i = 0; i < last->inside.n; i++)
+        vec_push(cx, &l->findings->inside, last->inside.at[i]);
+    for (size_t i = 0; more && i < last->found.n; i++)
+        if (!suppose_found(l, &last->found.at[i], &met, &more))
+            return false;
+    l->start.counter = last->start.counter;
+    l->start.wrong = last->start.wrong;
+    for (size_t i = 0; i < last->start.known.n; i++)
+        if (!trip_start_add(l->ev, &l->start, last->start.known.at[i]))
+            return false;
+    *begun = l->carried.n > 0;
+    return !ctx_failed(cx);
+}
+
+Findings *loop_enter_body(Loop *l)
+{
+    Findings *f = l->findings, *around = l->ev->findings;
+    f->before.n = f->next = 0;
+    for (size_t i = 0; i < f->inside.n; i++)
+        vec_push(l->ev->cx, &f->before, f->inside.at[i]);
+    f->inside.n = 0;
+    l->ev->findings = f;
+    return around;
+}

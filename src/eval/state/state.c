@@ -1,0 +1,246 @@
+/* state.c - the saved model's own state: what it holds before the run, and what the run leaves for the next one.
+ *
+ * A converted model is a function: it keeps nothing from one run to the next. So a buffer or attribute that the model writes is an
+ * input, whose default is the value in the file, and an output NAME.next (--state=io). Which these are shows only at the end of
+ * an evaluation: then it starts again with those inputs (facts.c keeps their names, and which axes have another size after a
+ * run). What a run sets before it looks at it is no state. */
+#include "eval/state/state.h"
+
+typedef struct Walk { Eval *ev; State *s; int depth; } Walk;
+
+static void walk(Walk *w, Value v, Str name);
+
+Str state_child(Ctx *cx, Str parent, const char *child)
+{
+    return parent->len ? str_cat(cx, parent->s, ".", child) : str_of(cx, child);
+}
+
+/* Can somebody else hold it too, and write to it? */
+static bool has_identity(Value v)
+{
+    return v.tag == V_OBJ || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_TENSOR || v.tag == V_TUPLE;
+}
+
+static void walk_object(Walk *w, Obj *o, Str name)
+{
+    const ClassDef *c = o->cls;
+    size_t used = w->s->used.n;
+    for (int64_t i = 0; i < o->n; i++)
+        if (!vec_push(w->ev->cx, &w->s->used, (Used){ 0 }))
+            return;
+    o->held = used + 1;
+    for (int64_t i = 0; i < o->n; i++) {
+        const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
+        w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
+        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
+        Value v = o->slot[i].v;
+        if (v.tag == V_TENSOR && v.t->st->name)
+            walk(w, v, v.t->st->name);
+        else if (has_identity(v))
+            walk(w, v, state_child(w->ev->cx, name, attr));
+    }
+}
+
+/* A list or dict. */
+static void hold_items(Walk *w, HeldList h)
+{
+    State *s = w->s;
+    if (vec_push(w->ev->cx, &s->lists, h))
+        map_put(w->ev->cx, &s->seen, h.list ? (const void *)h.list : h.dict, (void *)(uintptr_t)s->lists.n);
+}
+
+static void walk_list(Walk *w, const List *l, Str name)
+{
+    Ctx *cx = w->ev->cx;
+    hold_items(w, (HeldList){ .list = l, .items = state_copy(cx, l->at, l->n, sizeof *l->at), .n = l->n, .name = name });
+    for (int64_t i = 0; i < l->n; i++)
+        walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
+}
+
+static void walk_dict(Walk *w, const Dict *d, Str name)
+{
+    Ctx *cx = w->ev->cx;
+    hold_items(w, (HeldList){ .dict = d, .items = state_copy(cx, d->at, d->n, sizeof *d->at), .n = d->n, .name = name });
+    for (int64_t i = 0; i < d->n; i++)
+        walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
+}
+
+/* For the first time? Objects and storages, of which there are many, know it themselves. */
+static bool first_visit(Walk *w, Value v)
+{
+    if (v.tag == V_OBJ)
+        return v.obj->held == 0;
+    if (v.tag != V_TENSOR)
+        return map_add(w->ev->cx, &w->s->seen, v.any, NULL);
+    bool held = v.t->st->held;
+    v.t->st->held = true;
+    return !held;
+}
+
+static void walk(Walk *w, Value v, Str name)
+{
+    Ctx *cx = w->ev->cx;
+    if (!has_identity(v) || w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4 || !first_visit(w, v))
+        return;
+    w->depth++;
+    if (v.tag == V_OBJ)
+        walk_object(w, v.obj, name);
+    else if (v.tag == V_TENSOR)
+        vec_push(cx, &w->s->storages, (HeldStorage){ v.t->st, v.t->st->now, v.t->st->name ? v.t->st->name : name });
+    else if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            walk(w, v.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i));
+    else if (v.tag == V_LIST)
+        walk_list(w, v.list, name);
+    else
+        walk_dict(w, v.dict, name);
+    w->depth--;
+}
+
+/* --mode=eval: what model.eval() does. */
+static int64_t set_eval_mode(Eval *ev, const State *s)
+{
+    int64_t changed = 0;
+    for (size_t i = 0; i < s->attrs.n; i++) {
+        Held *h = &s->attrs.at[i];
+        if (strcmp(h->attr, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
+            cell_set(ev->cx, (Cell *)h->cell, val_bool(false));
+            h->before = val_bool(false);
+            changed++;
+        }
+    }
+    return changed;
+}
+
+bool state_begin(Eval *ev)
+{
+    State *s = new(ev->cx, State);
+    Walk w = { ev, s, 0 };
+    ev->state = s;
+    walk(&w, ev->p->root, str_of(ev->cx, ""));
+    if (!training_is_meant(ev->cx)) {
+        int64_t n = set_eval_mode(ev, s);
+        if (n)
+            note(ev->cx, NOTE_CHANGED, "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved keeps it", (long long)n,
+                 n == 1 ? " was" : "s were");
+    }
+    if (facts_any_state(ev->cx))            /* names are made for this alone, and a model has many attributes */
+        state_feed(ev);
+    return !ctx_failed(ev->cx);
+}
+
+void state_hold(Eval *ev, Value v)
+{
+    Walk w = { ev, ev->state, 0 };
+    if (!ev->state || v.tag != V_TENSOR || !v.t->st->state)
+        return;
+    size_t held = ev->state->storages.n;
+    walk(&w, v, v.t->st->name ? v.t->st->name : str_of(ev->cx, "a constant"));
+    if (facts_any_state(ev->cx))
+        state_feed_storages(ev, held);
+    storage_was_there(v.t->st);
+}
+
+void state_hold_input(Eval *ev, const Tensor *t, Str name)
+{
+    vec_push(ev->cx, &ev->state->inputs, (HeldStorage){ t->st, t->st->now, name });
+}
+
+/* NULL for an attribute of an object that the run made. */
+static Used *used_of(const State *s, const Obj *o, int64_t slot)
+{
+    size_t i = o->held + (size_t)slot;
+    return s && o->held && i <= s->used.n ? &s->used.at[i - 1] : NULL;
+}
+
+void state_read(Eval *ev, const Obj *o, int64_t slot)
+{
+    Used *u = used_of(ev->state, o, slot);
+    if (u)
+        u->read = true;
+}
+
+void state_wrote(Eval *ev, const Obj *o, int64_t slot)
+{
+    Used *u = used_of(ev->state, o, slot);
+    if (u)
+        u->wrote = where_intern(ev->cx);
+}
+
+/* ---- after the run ---- */
+
+/* ONNX inputs do not change. */
+static void tell_written_inputs(Eval *ev)
+{
+    for (size_t i = 0; i < ev->state->inputs.n; i++) {
+        const HeldStorage *h = &ev->state->inputs.at[i];
+        if (h->st->now != h->before)
+            note(ev->cx, NOTE_DROPPED, "the model writes to its input %s: the caller's array does not change; return it to have its value", h->name->s);
+    }
+}
+
+/* The model's inputs first, then its state, by names that nobody else has. */
+static void order_inputs(Eval *ev)
+{
+    Graph *g = ev->g;
+    State *s = ev->state;
+    VEC(Ox) in = { 0 };
+    Map own = { 0 };
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (map_get(&s->fed, g->inputs.at[i]->name) != g->inputs.at[i]) {
+            vec_push(ev->cx, &in, g->inputs.at[i]);
+            map_put(ev->cx, &own, g->inputs.at[i]->name, NULL);
+        }
+    for (size_t i = 0; i < s->in.n; i++) {
+        Ox v = s->in.at[i];
+        if (map_find(&own, v->name))
+            graph_input_name(v, str_cat(ev->cx, v->name->s, "", ".state"));
+        vec_push(ev->cx, &in, v);
+    }
+    if (in.n == g->inputs.n)
+        memcpy(g->inputs.at, in.at, in.n * sizeof *in.at);
+}
+
+static bool make_state_outputs(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    Buf names = buf_new(cx);
+    ev->p->state = new_array(cx, StatePair, s->names.n + 1);
+    ev->p->n_state = ev->p->state ? (uint32_t)s->names.n : 0;
+    order_inputs(ev);
+    for (size_t i = 0; i < ev->p->n_state; i++) {
+        Str next = str_cat(cx, s->names.at[i]->s, "", ".next");
+        ev->p->state[i] = (StatePair){ ((Ox)map_get(&s->fed, s->names.at[i]))->name, next };
+        graph_output(ev->g, s->next.at[i], next);
+        buf_fmt(&names, "%s%s", i ? ", " : "", ev->p->state[i].input->s);
+    }
+    if (names.n)
+        note(cx, NOTE_ADDED, "state, each an input NAME (by default the value in the file) and an output NAME.next for the next run: %s; "
+             "--state=constant leaves it out", buf_done(&names)->s);
+    return !ctx_failed(cx);
+}
+
+/* Only once all other state is known: what is found later may look at it. */
+static void forget_unlooked(Eval *ev)
+{
+    State *s = ev->state;
+    bool all_known = !s->restart;
+    for (size_t i = 0; all_known && i < s->unlooked.n; i++)
+        s->restart = facts_add_state(ev->cx, s->unlooked.at[i], UNLOOKED);
+}
+
+bool state_check(Eval *ev)
+{
+    State *s = ev->state;
+    if (s->fed.n)
+        state_reach(ev);
+    bool ok = state_leave(ev);
+    if (ok)
+        forget_unlooked(ev);
+    if (ok && s->restart && !ctx_failed(ev->cx))
+        return fail(ev->cx, E_RESTART, "the model has state");
+    if (ok)
+        tell_written_inputs(ev);
+    return ok && make_state_outputs(ev);
+}

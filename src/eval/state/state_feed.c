@@ -1,0 +1,199 @@
+/* state_feed.c - before a run: state that an earlier evaluation found is an input, whose default is the value in the file. */
+#include "eval/state/state.h"
+
+static Dim loose_dim(Ctx *cx, Str name, int axis) { return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis)); }
+
+/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value in the file. */
+static Ox feed(Eval *ev, Str name, Ox now)
+{
+    Dim dim[MAX_RANK];
+    const uint32_t *loose = facts_state(ev->cx, name);
+    if (!loose || *loose & UNLOOKED || !ox_ok(now) || now->kind != OX_CONST)
+        return NULL;
+    for (int i = 0; i < ox_rank(now); i++)
+        dim[i] = *loose >> i & 1 ? loose_dim(ev->cx, name, i) : ox_dim(now, i);
+    Ox v = graph_input(ev->p->graph, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
+    graph_input_default(v, now->k);
+    for (int i = 0; i < ox_rank(now); i++)
+        dim_set_origin(ev->cx, dim[i], v, i);
+    map_put(ev->cx, &ev->state->fed, name, v);
+    vec_push(ev->cx, &ev->state->in, v);
+    return v;
+}
+
+/* Never negative in the file and after any run that began so: a position, a counter. Until an evaluation shows otherwise. */
+static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
+{
+    if (first < 0 || *facts_state(ev->cx, name) & ANY_SIGN)
+        return val_number_of(ev->g, in);
+    Dim d = dim_fresh(ev->cx, "u");
+    dim_set_origin(ev->cx, d, in, -1);
+    map_put(ev->cx, &ev->state->positions, name, (void *)d);
+    return val_dim(ev->cx, d);
+}
+
+/* v with the numbers in it that are state as inputs. Tensors have their storages. */
+static Value feed_numbers(Eval *ev, Value v, Str name)
+{
+    if (val_is_plain_number(v)) {
+        Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
+        return !in ? v : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in } : v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
+    }
+    if (v.tag != V_TUPLE)
+        return v;
+    Value made = val_tuple(ev->cx, v.tuple->at, v.tuple->n);
+    made.tuple->type = v.tuple->type;
+    made.tuple->fields = v.tuple->fields;
+    bool same = true;
+    for (int64_t i = 0; i < v.tuple->n; i++) {
+        made.tuple->at[i] = feed_numbers(ev, v.tuple->at[i], str_fmt(ev->cx, "%s.%lld", name->s, (long long)i));
+        same = same && made.tuple->at[i].any == v.tuple->at[i].any;
+    }
+    return same ? v : made;
+}
+
+/* ---- state that is None in the file: a value, and whether it is there ---- */
+
+static Value number_fed(Eval *ev, Ox in)
+{
+    return ox_dtype(in) == DT_DOUBLE ? (Value){ .tag = V_SYMFLOAT, .ox = in } : val_number_of(ev->g, in);
+}
+
+/* Its default are zeros, which nobody reads. */
+static Value feed_zeros(Eval *ev, const StateShape *shape)
+{
+    int64_t dim[MAX_RANK], n = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        dim[i] = shape->dim[i] < 0 ? 0 : shape->dim[i];
+        n *= dim[i];
+    }
+    const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
+    const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
+    Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
+    return !in ? val_none() : shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
+}
+
+static Value feed_shape(Eval *ev, Str name)
+{
+    const StateShape *shape = facts_state_shape(ev->cx, name);
+    if (!shape || shape->items < 0)
+        return shape ? feed_zeros(ev, shape) : val_none();
+    Value *items = new_array(ev->cx, Value, shape->items + 1);
+    for (int i = 0; items && i < shape->items; i++)
+        items[i] = feed_shape(ev, state_item(ev->cx, name, i));
+    return items ? val_tuple(ev->cx, items, shape->items) : val_none();
+}
+
+static Value feed_none(Eval *ev, Str name)
+{
+    if (!facts_state_shape(ev->cx, name))
+        return val_none();
+    Ox present = feed(ev, state_is_set(ev->cx, name), ox_bool(ev->g, false));
+    Value value = feed_shape(ev, name);
+    return present ? val_maybe(ev->cx, val_number_of(ev->g, present), value) : val_none();
+}
+
+static Value feed_item(Eval *ev, Value v, Str name) { return v.tag == V_NONE ? feed_none(ev, name) : feed_numbers(ev, v, name); }
+
+/* ---- what grows ---- */
+
+/* Keys that a run sets are there in some runs; those that a run removes are in the file. */
+static void feed_keys(Eval *ev, Dict *d, Str name)
+{
+    Ctx *cx = ev->cx;
+    const Value *key;
+    int64_t in_file = d->n;
+    for (size_t i = 0; (key = facts_state_key(cx, name, i)); i++) {
+        Str child = state_key(cx, name, *key);
+        const Cell *c = dict_find(cx, d, *key);
+        Ox present = feed(ev, state_is_set(cx, child), ox_bool(ev->g, c != NULL));
+        Value value = c ? c->v : feed_shape(ev, child);
+        if (present)
+            dict_set(cx, d, *key, val_maybe_key(cx, val_number_of(ev->g, present), value));
+    }
+    d->unordered = d->unordered || d->n > in_file + 1;         /* which of them came first the file does not say */
+}
+
+/* The list of the file as one tensor; NULL: some of it is told before each run. */
+static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
+{
+    Ctx *cx = ev->cx;
+    int64_t dim[MAX_RANK] = { l->n }, numel = 1;
+    for (int i = 0; i < item.type->rank; i++) {
+        if (i + 1 == MAX_RANK || !dim_known(item.type->dim[i], &dim[i + 1]))
+            return NULL;
+        numel *= dim[i + 1];
+    }
+    size_t each = (size_t)dtype_bytes(item.type->dtype, (uint64_t)numel);
+    uint8_t *all = new_array(cx, uint8_t, (size_t)l->n * each + 1);
+    for (int64_t i = 0; i < l->n; i++) {
+        Ox v = stacked_item_ox(ev, l->at[i].v, item);
+        if (!all || !ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype || const_numel(v->k) != numel || !const_read(cx, v->k, all + (size_t)i * each))
+            return NULL;
+    }
+    return all ? const_make(cx, item.type->dtype, item.type->rank + 1, dim, all) : NULL;
+}
+
+/* A list that gets longer or shorter is one tensor. */
+static void feed_list(Eval *ev, List *l, Str name)
+{
+    Ctx *cx = ev->cx;
+    const StateShape *shape = facts_state_shape(cx, name);
+    Dim dim[MAX_RANK];
+    ItemType item;
+    if (!shape || (shape->items != STATE_TENSORS && shape->items != STATE_NUMBERS))
+        return;
+    for (int i = 0; i < shape->rank; i++)
+        dim[i] = dim_int(cx, shape->dim[i]);
+    item = (ItemType){ .elem = shape->items == STATE_TENSORS ? "Tensor" : shape->dtype == DT_DOUBLE ? "float" : shape->dtype == DT_BOOL ? "bool" : "int",
+                       .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
+    const Const *file = list_in_file(ev, l, item);
+    Ox in = file ? feed(ev, name, ox_const(ev->g, file)) : NULL;
+    if (in)
+        list_stack(cx, l, stacked_new(cx, item, in));
+}
+
+void state_feed_storages(Eval *ev, size_t from)
+{
+    State *s = ev->state;
+    for (size_t i = from; i < s->storages.n; i++) {
+        HeldStorage *h = &s->storages.at[i];
+        Ox in = feed(ev, h->name, h->before);
+        if (in)
+            storage_set(ev->cx, (Storage *)h->st, in);
+        h->before = h->st->now;
+    }
+}
+
+void state_feed(Eval *ev)
+{
+    State *s = ev->state;
+    Ctx *cx = ev->cx;
+    state_feed_storages(ev, 0);
+    for (size_t i = 0; i < s->attrs.n; i++) {
+        Held *h = &s->attrs.at[i];
+        Value v = feed_item(ev, h->before, held_name(cx, h));
+        if (v.tag != h->before.tag || v.any != h->before.any)
+            cell_set(cx, (Cell *)h->cell, v);
+        h->before = v;
+    }
+    for (size_t i = 0; i < s->lists.n; i++) {
+        HeldList *h = &s->lists.at[i];
+        for (int64_t k = 0; h->list && k < h->n; k++)
+            list_set(cx, (List *)h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+        for (int64_t k = 0; h->dict && k < h->n; k++) {
+            DictEntry e = h->dict->at[k];
+            dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
+        }
+        if (h->dict)
+            feed_keys(ev, (Dict *)h->dict, h->name);
+        else
+            feed_list(ev, (List *)h->list, h->name);
+        h->fed = h->list ? h->list->stacked : NULL;
+        h->n = h->list ? h->list->n : h->dict->n;
+        if (h->list)
+            h->items = state_copy(cx, h->list->at, h->n, sizeof *h->list->at);
+        else
+            h->items = state_copy(cx, h->dict->at, h->n, sizeof *h->dict->at);
+    }
+}

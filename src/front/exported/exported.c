@@ -1,0 +1,635 @@
+/* exported.c - a .pt2 (torch.export archive) as a Program.
+ *
+ * The graph becomes one function, forward(self, inputs..): weights are attributes of a flat root object, and what is written to
+ * at the end (a mutated buffer or input) is an in-place copy_, so that the evaluator has one rule for state in both formats. The
+ * file records the type of every value; they go with the statements and are compared with ours. */
+#include "value/options.h"
+#include "front/exported/exported.h"
+
+/* Of the program's schema: torch 2.2 wrote 2, 2.3 and later 5 to 8; no release wrote 3 and 4. */
+enum { OLDEST_MAJOR = 2, SECOND_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
+
+/* One input_spec or output_spec. */
+typedef struct Spec { Str tag, target; bool persistent; } Spec;
+typedef VEC(Spec) Specs;
+
+/* What stands beside the graph. */
+typedef struct Signature {
+    Specs inputs, outputs;
+    Str in_spec, out_spec;
+    Map tuples;                     /* name of a NamedTuple -> ExNames, its fields */
+    VEC(Str) arg_names;
+} Signature;
+
+/* ---- finding the program ---- */
+
+static bool byte_order(Exported *x)
+{
+    const ZipEntry *e = zip_find_in_root(x->cx, x->zip, "byteorder");
+    Slice s;
+    if (!e)
+        return true;
+    if (!zip_slice(x->cx, x->zip, e, &s))
+        return false;
+    return !(s.n >= 3 && memcmp(s.p, "big", 3) == 0) || fail(x->cx, E_UNSUPPORTED, "the file was saved on a big-endian machine; save it on a little-endian one");
+}
+
+static bool archive_version(Exported *x)
+{
+    const ZipEntry *e = zip_find_in_root(x->cx, x->zip, "archive_version");
+    Slice s;
+    if (!e)
+        return true;
+    if (!zip_slice(x->cx, x->zip, e, &s))
+        return false;
+    if (s.n >= 1 && s.p[0] == '0' && (s.n == 1 || s.p[1] == '\n'))
+        return true;
+    return fail(x->cx, E_UNSUPPORTED, "the archive has version %.*s, newer than what is known here", s.n < 20 ? (int)s.n : 20, (const char *)s.p);
+}
+
+/* The NAME of models/NAME.json; it may have slashes. NULL: the record is no program. */
+static Str model_of(Exported *x, const ZipEntry *e)
+{
+    static const char folder[] = "models/", ending[] = ".json";
+    size_t from = x->zip->root->len + sizeof folder - 1, to = e->name->len - (sizeof ending - 1);
+    if (!str_starts(e->name, x->zip->root->s) || strncmp(e->name->s + x->zip->root->len, folder, sizeof folder - 1) || !str_ends(e->name, ending) || to <= from)
+        return NULL;
+    return str_n(x->cx, e->name->s + from, to - from);
+}
+
+static const ZipEntry *which_model(Exported *x, Str wanted, size_t n, Buf *names)
+{
+    if (wanted)
+        fail(x->cx, E_USAGE, "--model %s: the package holds no such program, but %s", wanted->s, n ? buf_done(names)->s : "none at all");
+    else
+        fail(x->cx, E_UNDECIDED, "the package holds %zu programs: %s", n, buf_done(names)->s);
+    if (!wanted)
+        fail_hint(x->cx, "--model NAME");
+    return NULL;
+}
+
+/* The program that --model names, or else the only one. */
+static const ZipEntry *find_model(Exported *x)
+{
+    const Options *o = x->cx->opt;
+    Str wanted = o ? o->model : NULL;
+    Buf names = buf_new(x->cx);
+    const ZipEntry *found = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < x->zip->n; i++) {
+        Str name = model_of(x, &x->zip->entry[i]);
+        if (!name)
+            continue;
+        buf_fmt(&names, "%s%s", n++ ? ", " : "", name->s);
+        if (!wanted || name == wanted) {
+            found = &x->zip->entry[i];
+            x->model = name;
+        }
+    }
+    return (wanted ? !found : n > 1) ? which_model(x, wanted, n, &names) : found;
+}
+
+static const ZipEntry *find_program(Exported *x)
+{
+    if (x->generation != FILE_PT2_OLD)
+        return byte_order(x) && archive_version(x) ? find_model(x) : NULL;
+    if (x->cx->opt && x->cx->opt->model) {
+        fail(x->cx, E_USAGE, "--model %s: this package is older than packages of several programs", x->cx->opt->model->s);
+        return NULL;
+    }
+    return zip_find_in_root(x->cx, x->zip, "serialized_exported_program.json");
+}
+
+/* ---- around the graph ---- */
+
+/* {"major": 8, "minor": 20}, or the major alone. */
+static bool read_version(Exported *x, Json *j)
+{
+    Str key;
+    int64_t major = -1;
+    if (json_peek(j) == J_INT) {
+        if (!json_int(j, &major))
+            return false;
+    } else {
+        if (!json_enter_object(j))
+            return false;
+        while (json_key(j, &key))
+            if (!(str_is(key, "major") ? json_int(j, &major) : json_skip(j)))
+                return false;
+        if (j->failed)
+            return false;
+    }
+    if (major == OLDEST_MAJOR || (major >= SECOND_MAJOR && major <= NEWEST_MAJOR))
+        return true;
+    fail(x->cx, E_UNSUPPORTED, "the program is written in schema %lld, and schemas %d and %d to %d are read", (long long)major, OLDEST_MAJOR, SECOND_MAJOR, NEWEST_MAJOR);
+    if (major < SECOND_MAJOR)
+        fail_hint(x->cx, "load it with the torch that saved it, export the model again with torch 2.6 or later");
+    return false;
+}
+
+static bool dialect_ok(Exported *x, Str d, Str *dialect)
+{
+    *dialect = d;
+    if (str_is(d, "TRAINING") || str_is(d, "ATEN"))
+        return true;
+    fail(x->cx, E_UNSUPPORTED, "the program is in the dialect %s, not one of torch.export's own (TRAINING, ATEN)", d ? d->s : "null");
+    fail_hint(x->cx, "save the program before it is lowered: torch.export.save(torch.export.export(model, args), \"net.pt2\")");
+    return false;
+}
+
+static bool read_verifiers(Exported *x, Json *j, Str *dialect)
+{
+    Str d;
+    if (json_peek(j) == J_STRING)
+        return json_str(j, &d) && dialect_ok(x, d, dialect);
+    if (!json_enter_array(j))
+        return false;
+    while (json_more(j))
+        if (!json_str(j, &d) || !dialect_ok(x, d, dialect))
+            return false;
+    return !j->failed;
+}
+
+/* null, a huge number and Infinity all mean no bound. */
+static bool read_bound(Json *j, int64_t none, int64_t *out)
+{
+    *out = none;
+    if (json_peek(j) != J_INT)
+        return json_skip(j);
+    if (!json_int(j, out))
+        return false;
+    if (*out >= INT64_MAX - 1)
+        *out = none;
+    return true;
+}
+
+static bool is_symbol(Str s)
+{
+    for (uint32_t i = 0; i < s->len; i++) {
+        char c = s->s[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+            return false;
+    }
+    return s->len > 0;
+}
+
+/* Keys that are expressions repeat what the sizes say. */
+static bool read_ranges(Exported *x, Json *j)
+{
+    Str name, key;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &name)) {
+        SymbolDecl d = { name, INT64_MIN, DIM_MAX };
+        if (!json_enter_object(j))
+            return false;
+        while (json_key(j, &key))
+            if (!(str_is(key, "min_val") ? read_bound(j, INT64_MIN, &d.lo) : str_is(key, "max_val") ? read_bound(j, DIM_MAX, &d.hi) : json_skip(j)))
+                return false;
+        if (is_symbol(name) && !str_starts(name, "zuf") && d.lo >= 0)       /* zuf0 is a float from data, no size */
+            vec_push(x->cx, &x->symbols, d);
+    }
+    x->p->symbol = x->symbols.at;
+    x->p->n_symbol = (uint32_t)x->symbols.n;
+    return !j->failed;
+}
+
+/* ---- the signature ---- */
+
+/* {"arg": .., "parameter_name": n, ..}: whatever name it has that is not the argument's. */
+static bool read_spec_fields(Json *j, Spec *s)
+{
+    static const char *const names[] = { "parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name", "user_input_name" };
+    Str key;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &key)) {
+        bool target = false;
+        for (size_t i = 0; i < COUNT(names); i++)
+            target |= str_is(key, names[i]);
+        bool persistent = str_is(key, "persistent") && json_peek(j) != J_NULL;
+        if (!(target ? json_str(j, &s->target) : persistent ? json_bool(j, &s->persistent) : json_skip(j)))
+            return false;
+    }
+    return !j->failed;
+}
+
+static bool read_specs(Exported *x, Json *j, Specs *out)
+{
+    if (!json_enter_array(j))
+        return false;
+    while (json_more(j)) {
+        Spec s = { .persistent = true };
+        Json value;
+        if (!ex_union(x, j, &s.tag, &value) || !read_spec_fields(&value, &s))
+            return false;
+        vec_push(x->cx, out, s);
+    }
+    return !j->failed;
+}
+
+static bool read_signature(Exported *x, Json *j, Signature *s)
+{
+    Str key;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &key))
+        if (!(str_is(key, "input_specs") ? read_specs(x, j, &s->inputs) : str_is(key, "output_specs") ? read_specs(x, j, &s->outputs) : json_skip(j)))
+            return false;
+    return !j->failed;
+}
+
+static bool read_arg_names(Exported *x, Json *j, Signature *s)
+{
+    Str name;
+    if (json_peek(j) == J_NULL)
+        return json_skip(j);
+    if (!json_enter_array(j))
+        return false;
+    while (json_more(j))
+        if (!json_str(j, &name) || !vec_push(x->cx, &s->arg_names, name))
+            return false;
+    return !j->failed;
+}
+
+static bool read_call_signature(Exported *x, Json *j, Signature *s)
+{
+    Str key;
+    if (json_peek(j) == J_NULL)
+        return json_skip(j);
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &key)) {
+        bool ok = str_is(key, "in_spec") ? json_str(j, &s->in_spec) : str_is(key, "out_spec") ? json_str(j, &s->out_spec)
+                : str_is(key, "forward_arg_names") ? read_arg_names(x, j, s) : json_skip(j);
+        if (!ok)
+            return false;
+    }
+    return !j->failed;
+}
+
+/* The first entry is the whole model; the others are its modules. */
+static bool read_call_graph(Exported *x, Json *j, Signature *s)
+{
+    Str key;
+    if (!json_enter_array(j))
+        return false;
+    for (bool first = true; json_more(j); first = false) {
+        if (!first) {
+            if (!json_skip(j))
+                return false;
+            continue;
+        }
+        if (!json_enter_object(j))
+            return false;
+        while (json_key(j, &key))
+            if (!(str_is(key, "signature") ? read_call_signature(x, j, s) : json_skip(j)))
+                return false;
+    }
+    return !j->failed;
+}
+
+/* {"my.Point": {"field_names": ["x", "y"]}} */
+static bool read_tuples(Exported *x, Json *j, Signature *s)
+{
+    Str name, key, field;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &name)) {
+        ExNames *fields = new(x->cx, ExNames);
+        if (!json_enter_object(j))
+            return false;
+        while (json_key(j, &key)) {
+            if (!str_is(key, "field_names")) {
+                if (!json_skip(j))
+                    return false;
+                continue;
+            }
+            if (!json_enter_array(j))
+                return false;
+            while (json_more(j))
+                if (!json_str(j, &field) || !vec_push(x->cx, fields, field))
+                    return false;
+        }
+        map_put(x->cx, &s->tuples, name, fields);
+    }
+    return !j->failed;
+}
+
+static bool read_graph_module(Exported *x, Json *j, Signature *s)
+{
+    Str key;
+    bool graph = false, signature = false;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &key)) {
+        graph |= str_is(key, "graph");
+        signature |= str_is(key, "signature");
+        if (str_is(key, "graph")) {
+            Json at = *j;
+            if (!ex_graph(x, &at) || !json_skip(j))
+                return false;
+        } else if (!(str_is(key, "signature") ? read_signature(x, j, s) : str_is(key, "module_call_graph") ? read_call_graph(x, j, s)
+                     : str_is(key, "treespec_namedtuple_fields") ? read_tuples(x, j, s) : json_skip(j))) {
+            return false;
+        }
+    }
+    if (j->failed)
+        return false;
+    if (!graph || !signature)
+        return fail(x->cx, E_FORMAT, "%s: the program has no graph or no signature", j->record);
+    if (s->inputs.n != x->inputs.n || s->outputs.n != x->outputs.n)
+        return fail(x->cx, E_FORMAT, "%s: the signature has %zu inputs and %zu outputs, the graph %zu and %zu", j->record, s->inputs.n, s->outputs.n,
+                    x->inputs.n, x->outputs.n);
+    return true;
+}
+
+/* (L['x'].size()[0] % 4) == 0: sizes for which it is not so took another way through the source. Most guards are bounds, and that sizes are not 1. */
+static bool asks_for_a_number(Str guard)
+{
+    const char *rest = NULL;
+    for (const char *at = guard->s; (at = strstr(at, " == ")) != NULL; at++)
+        rest = at + strlen(" == ");
+    return rest && rest[strspn(rest, "0123456789")] == '\0';
+}
+
+/* What torch.export found it relies on and the ranges do not say, in Python. */
+static bool read_guards(Exported *x, Json *j)
+{
+    Str guard;
+    if (json_peek(j) == J_NULL)
+        return json_skip(j);
+    if (!json_enter_array(j))
+        return false;
+    while (json_more(j)) {
+        if (!json_str(j, &guard))
+            return false;
+        if (guard)
+            note(x->cx, asks_for_a_number(guard) ? NOTE_ASSUMED : NOTE_INFO, "the program was exported for inputs of which this is true: %s", guard->s);
+    }
+    return !j->failed;
+}
+
+static bool read_program(Exported *x, Json *j, Signature *s)
+{
+    Str key, torch = NULL, dialect = NULL;
+    if (!json_enter_object(j))
+        return false;
+    Json first = *j;
+    while (json_key(&first, &key))                   /* the version and the symbols decide how the rest is read */
+        if (!(str_is(key, "schema_version") ? read_version(x, &first) : str_is(key, "verifiers") || str_is(key, "dialect") ? read_verifiers(x, &first, &dialect)
+              : str_is(key, "torch_version") ? json_str(&first, &torch) : str_is(key, "range_constraints") ? read_ranges(x, &first) : json_skip(&first)))
+            return false;
+    while (json_key(j, &key))
+        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : str_is(key, "guards_code") ? read_guards(x, j) : json_skip(j)))
+            return false;
+    if (j->failed || first.failed)
+        return false;
+    if (!x->fn)
+        return fail(x->cx, E_FORMAT, "%s: there is no graph_module", j->record);
+    if (json_next(j) != J_END)
+        return fail(x->cx, E_FORMAT, "%s: more text follows the program", j->record);
+    x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)", torch ? torch->s : "2.4 or older", dialect ? dialect->s : "?");
+    return true;
+}
+
+/* ---- inputs ---- */
+
+static Stmt *statement(Exported *x, StmtKind kind, Expr *value)
+{
+    Stmt *s = new(x->cx, Stmt);
+    s->kind = kind;
+    s->value = value;
+    return s;
+}
+
+static Expr *attribute(Exported *x, Str name)
+{
+    Expr *e = ex_expr(x, X_ATTR);
+    e->a = ex_expr(x, X_LOCAL);                     /* slot 0: self */
+    e->name = name;
+    return e;
+}
+
+/* p_fc_weight = self.fc.weight */
+static bool load_state(Exported *x, const Spec *s, const ExArg *input, ExStore store)
+{
+    size_t index;
+    if (!s->target || !input->name)
+        return fail(x->cx, E_FORMAT, "an input of the kind %s has no name", s->tag->s);
+    if (!ex_state(x, store, s->target, str_is(s->tag, "parameter"), s->persistent, &index))
+        return false;
+    Stmt *st = statement(x, S_ASSIGN, attribute(x, s->target));
+    st->target = mem_copy(x->cx, &input->value->slot, sizeof *st->target);
+    st->n_target = 1;
+    ex_prologue(x, st);
+    return true;
+}
+
+static const TypeExpr *type_named(Exported *x, const char *name)
+{
+    TypeExpr *t = new(x->cx, TypeExpr);
+    t->name = str_of(x->cx, name);
+    return t;
+}
+
+typedef struct Params { VEC(ParamDecl) param; VEC(InputDecl) input; } Params;
+
+/* A number that was open to begin with and that the program, as exported, holds for one value only. */
+static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
+{
+    Expr *e = ex_expr(x, X_INT);
+    e->i = value;
+    Stmt *st = statement(x, S_ASSIGN, e);
+    st->target = mem_copy(x->cx, &in->value->slot, sizeof *st->target);
+    st->n_target = 1;
+    ex_prologue(x, st);
+    note(x->cx, NOTE_DROPPED, "the input %s: torch.export made the program for %s = %lld only", path->s, path->s, (long long)value);
+    return !ctx_failed(x->cx);
+}
+
+static bool add_input(Exported *x, Params *ps, const ExArg *in, Str path)
+{
+    const Recorded *r = map_get(&x->input_types, in->name);
+    bool number = r && r->what;
+    if (number && r->dim && r->dim->known >= 0)
+        return add_pinned(x, in, path, r->dim->known);
+    const TypeExpr *type = number ? type_named(x, r->what->s) : NULL;
+    vec_push(x->cx, &ps->param, (ParamDecl){ .name = path, .type = type, .slot = in->value->slot });
+    InputDecl d = { .name = path, .type = type, .known = r != NULL };
+    if (r) {
+        d.dtype = number ? DT_INT64 : r->dtype;
+        d.rank = r->rank;
+        d.dim = r->dim;
+    }
+    return vec_push(x->cx, &ps->input, d);
+}
+
+static bool is_leaf(const Spec *s) { return str_is(s->tag, "user_input") || str_is(s->tag, "constant_input"); }
+
+/* Paths of the leaves in their order; NULL when the nesting is not known, then placeholders' own names are used. */
+static const Str *leaf_paths(Exported *x, const Signature *s)
+{
+    size_t n = 0;
+    ExPaths paths = { 0 };
+    for (size_t i = 0; i < s->inputs.n; i++)
+        n += is_leaf(&s->inputs.at[i]);
+    bool ok = s->in_spec && ex_input_paths(x->cx, s->in_spec, s->arg_names.at, s->arg_names.n, &s->tuples, &paths);
+    return ok && paths.n == n ? paths.at : NULL;
+}
+
+static bool read_inputs(Exported *x, const Signature *s, Params *ps)
+{
+    const Str *paths = leaf_paths(x, s);
+    size_t leaf = 0;
+    vec_push(x->cx, &ps->param, (ParamDecl){ .name = str_of(x->cx, "self") });
+    for (size_t i = 0; i < s->inputs.n; i++) {
+        const Spec *spec = &s->inputs.at[i];
+        const ExArg *in = &x->inputs.at[i];
+        bool ok = true;
+        if (is_leaf(spec)) {
+            if (in->name && str_is(spec->tag, "user_input"))
+                ok = add_input(x, ps, in, paths ? paths[leaf] : in->name);
+            leaf++;
+        } else if (str_is(spec->tag, "parameter") || str_is(spec->tag, "buffer")) {
+            ok = load_state(x, spec, in, spec->persistent ? EX_WEIGHTS : EX_CONSTANTS);
+        } else if (str_is(spec->tag, "tensor_constant")) {
+            ok = load_state(x, spec, in, EX_CONSTANTS);
+        } else if (!str_is(spec->tag, "token")) {
+            ok = fail(x->cx, E_UNSUPPORTED, "the program takes an input of the kind %s, which ONNX has no place for", spec->tag->s);
+        }
+        if (!ok)
+            return false;
+    }
+    x->p->input = ps->input.at;
+    x->p->n_input = (uint32_t)ps->input.n;
+    return true;
+}
+
+/* ---- outputs ---- */
+
+/* What a mutation writes to: a buffer, a parameter, an input. NULL: the spec is no mutation. */
+static Expr *mutated(Exported *x, const Spec *s)
+{
+    if (!s->target)
+        return NULL;
+    if (str_is(s->tag, "buffer_mutation") || str_is(s->tag, "parameter_mutation"))
+        return map_find(&x->state_by_name, s->target) ? attribute(x, s->target) : NULL;
+    for (size_t i = 0; i < x->inputs.n; i++)
+        if (x->inputs.at[i].name == s->target)
+            return x->inputs.at[i].value;
+    return NULL;
+}
+
+static bool write_back(Exported *x, const Spec *s, Expr *value)
+{
+    Expr *to = mutated(x, s);
+    if (!to)
+        return fail(x->cx, E_FORMAT, "an output of the kind %s changes what the program does not have", s->tag->s);
+    Expr *copy = ex_expr(x, X_OP);
+    copy->op = str_of(x->cx, "aten::copy_");
+    copy->overload = str_of(x->cx, "");
+    copy->args = new_array(x->cx, Arg, 2);
+    copy->n_args = 2;
+    copy->args[0].value = to;
+    copy->args[1].value = value;
+    ex_epilogue(x, statement(x, S_EXPR, copy));
+    return true;
+}
+
+/* A path of numbers only says no more than the position. */
+static bool tells(Str path)
+{
+    for (uint32_t i = 0; i < path->len; i++)
+        if (path->s[i] != '.' && (path->s[i] < '0' || path->s[i] > '9'))
+            return true;
+    return false;
+}
+
+typedef struct Outputs { VEC(Expr *) value; VEC(Str) name; } Outputs;
+
+static bool read_output(Exported *x, const Spec *s, const ExArg *a, const ExPaths *paths, size_t leaf, Outputs *out)
+{
+    if (str_is(s->tag, "user_output")) {
+        Str path = leaf < paths->n && tells(paths->at[leaf]) ? paths->at[leaf] : NULL;
+        if (a->value->kind == X_NONE)
+            return true;
+        return vec_push(x->cx, &out->value, a->value) && vec_push(x->cx, &out->name, path);
+    }
+    if (str_is(s->tag, "buffer_mutation") || str_is(s->tag, "parameter_mutation") || str_is(s->tag, "user_input_mutation"))
+        return write_back(x, s, a->value);
+    if (str_is(s->tag, "token"))
+        return true;
+    return fail(x->cx, E_UNSUPPORTED, "the program is a training graph: it has an output of the kind %s", s->tag->s);
+}
+
+static bool read_outputs(Exported *x, const Signature *s)
+{
+    ExPaths paths = { 0 };
+    Outputs out = { 0 };
+    size_t leaf = 0, leaves = 0;
+    for (size_t i = 0; i < s->outputs.n; i++)
+        leaves += str_is(s->outputs.at[i].tag, "user_output");
+    if (!s->out_spec || !ex_output_paths(x->cx, s->out_spec, &s->tuples, &paths) || paths.n != leaves)
+        paths.n = 0;
+    for (size_t i = 0; i < s->outputs.n; i++) {
+        if (!read_output(x, &s->outputs.at[i], &x->outputs.at[i], &paths, leaf, &out))
+            return false;
+        leaf += str_is(s->outputs.at[i].tag, "user_output");
+    }
+    Expr *all = ex_expr(x, X_TUPLE);
+    all->items = out.value.at;
+    all->n = (uint32_t)out.value.n;
+    ex_epilogue(x, statement(x, S_RETURN, out.value.n == 1 ? out.value.at[0] : all));
+    x->p->output_name = out.name.at;
+    x->p->n_output_name = (uint32_t)out.name.n;
+    return !ctx_failed(x->cx);
+}
+
+/* ---- the program ---- */
+
+static ClassDef *root_class(Exported *x)
+{
+    ClassDef *c = new(x->cx, ClassDef);
+    c->qualname = c->plain = str_of(x->cx, "ExportedProgram");
+    c->kind = CLASS_MODULE;
+    return c;
+}
+
+static bool load(Exported *x)
+{
+    Slice text;
+    Signature s = { 0 };
+    Params ps = { 0 };
+    const ZipEntry *e = find_program(x);
+    if (!e)
+        return ctx_failed(x->cx) ? false : fail(x->cx, E_FORMAT, "the package holds no program");
+    if (!zip_slice(x->cx, x->zip, e, &text))
+        return false;
+    Json j = json_over(x->cx, e->name->s, text);
+    j.nan_words = true;
+    if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
+        return false;
+    x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
+    map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
+    if (x->n_assertions)
+        note(x->cx, NOTE_DROPPED, "%zu assertion%s about sizes and values, which ONNX cannot say", x->n_assertions, x->n_assertions == 1 ? "" : "s");
+    return !ctx_failed(x->cx);
+}
+
+Program *exported_load(Ctx *cx, Zip *zip, FileKind generation)
+{
+    keep_begin(cx);
+    Exported *x = new(cx, Exported);
+    Program *p = new(cx, Program);
+    *x = (Exported){ .cx = cx, .p = p, .zip = zip, .generation = generation };
+    x->cls = root_class(x);
+    p->file = zip->src->name ? zip->src->name : str_of(cx, "model");
+    p->op_version = OPERATORS_VERSION;
+    p->traced = true;
+    p->build_root = ex_build_root;
+    p->front = x;
+    bool ok = load(x);
+    keep_end(cx);
+    return ok ? p : NULL;
+}

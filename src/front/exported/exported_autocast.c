@@ -1,0 +1,82 @@
+/* exported_autocast.c - the casts of an autocast region.
+ *
+ * Autocast casts when the model runs, so a TRAINING graph does not show it: linear of float32 inputs, recorded bfloat16. Two
+ * rules, both PyTorch's. Products and convolutions take their floating operands in the region's type, if the recorded result
+ * has it. Any other operator whose result is recorded float32 though an operand is of a lower type gets that operand as
+ * float32, which is exact. float64 is never cast. Whatever else the region changes shows as a difference between recorded
+ * types and ours, which is an error. */
+#include "front/exported/exported.h"
+
+static bool is_lowered(Str op)
+{
+    static const char *const names[] = {
+        "linear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "addr", "addbmm", "baddbmm", "chain_matmul", "linalg_multi_dot", "linalg_vecdot", "einsum",
+        "tensordot", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "_convolution", "prelu",
+        "scaled_dot_product_attention",
+    };
+    if (!str_starts(op, "aten::"))
+        return false;
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(op->s + strlen("aten::"), names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Tensors of float64 are left alone. */
+static bool is_castable(DType t) { return t == DT_FLOAT || t == DT_FLOAT16 || t == DT_BFLOAT16; }
+
+static DType recorded_dtype(const ExScope *s, const Expr *e)
+{
+    return e->kind == X_LOCAL && e->slot < s->fn->slots.n ? ex_type_of(s, s->fn->slots.at[e->slot])->dtype : DT_NONE;
+}
+
+static Expr *cast_to(ExScope *s, Expr *value, DType t)
+{
+    Exported *x = s->x;
+    Expr *e = ex_expr(x, X_OP), *dtype = ex_expr(x, X_VALUE);
+    dtype->value = (Value){ .tag = V_DTYPE, .dtype = t };
+    e->op = str_of(x->cx, "aten::to");
+    e->overload = str_of(x->cx, "dtype");
+    e->args = new_array(x->cx, Arg, 2);
+    if (!e->args)
+        return value;
+    e->args[e->n_args++] = (Arg){ str_of(x->cx, "self"), value };
+    e->args[e->n_args++] = (Arg){ str_of(x->cx, "dtype"), dtype };
+    return e;
+}
+
+static void cast_operand(ExScope *s, Expr **at, DType t)
+{
+    Expr *e = *at;
+    DType now = recorded_dtype(s, e);
+    if (is_castable(now) && now != t)
+        *at = cast_to(s, e, t);
+    for (uint32_t i = 0; (e->kind == X_LIST || e->kind == X_TUPLE) && i < e->n; i++)
+        cast_operand(s, &e->items[i], t);
+}
+
+void ex_autocast(ExScope *s, Expr *op, const ExTargets *results)
+{
+    DType result = results->type.n ? results->type.at[0].dtype : DT_NONE;
+    bool lower = is_lowered(op->op) && result == s->autocast;
+    if (!lower && result != DT_FLOAT)
+        return;
+    for (uint32_t i = 0; i < op->n_args; i++)
+        cast_operand(s, &op->args[i].value, lower ? s->autocast : DT_FLOAT);
+}
+
+/* wrap_with_autocast(device, dtype, enabled, ..): a dtype of None is the device's own. */
+bool ex_autocast_of(Exported *x, const ExNode *n, DType *out)
+{
+    const Expr *device = n->args.at[0].value, *dtype = n->args.at[1].value, *enabled = n->args.at[2].value;
+    *out = DT_NONE;
+    if (enabled->kind == X_FALSE)
+        return true;
+    if (enabled->kind != X_TRUE || device->kind != X_STR)
+        return ex_bad(x, &n->inputs, "an autocast region of an unknown form");
+    if (dtype->kind == X_NONE)
+        *out = str_is(device->s, "cpu") ? DT_BFLOAT16 : DT_FLOAT16;
+    else if (dtype->kind == X_VALUE && dtype->value.tag == V_DTYPE)
+        *out = dtype->value.dtype;
+    return is_castable(*out) || ex_bad(x, &n->inputs, "an autocast region of an unknown type");
+}

@@ -1,0 +1,273 @@
+/* dim_nodes.c - dimensions as nodes: where an operator truly needs the number.
+ *
+ * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators that every opset
+ * from 9 on has. A node goes into the outermost scope that knows all its leaves: the root for dims of inputs, so that
+ * both arms of an If share it. It is appended there, which is before the node that holds the scope we are in. Equal nodes
+ * are shared as always, so each dimension is computed once a scope. */
+#include "onnx/internal.h"
+
+/* What one value has needed so far: a dimension may stand in many others, which would ask for it again and again. */
+typedef struct Known { Map scope, node; } Known;
+
+static Ox compute(Known *k, Graph *g, Dim d);
+
+static Ox plain(Graph *g, const char *op, Ox a, Ox b)
+{
+    return ox_make_plain(g, op, INPUTS(a, b), NULL, 0);
+}
+
+static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
+
+/* ---- where a symbol's number is ------------------------------------------------------------------------ */
+
+/* The number of a symbol: (extent - shift) / scale, of an extent of v; axis < 0: v itself. */
+typedef struct SizeOf { Ox v; int axis; int64_t scale, shift; } SizeOf;
+
+/* Is d, an extent such as 2*N + 1, a symbol times a number plus a number? */
+static bool affine(Ctx *cx, Dim d, Dim sym, int64_t *scale, int64_t *shift)
+{
+    DimView sum = dim_view(cx, d);
+    bool is_sum = sum.shape == DIM_TOTAL;
+    *scale = 1;
+    for (uint32_t i = 0; i < (is_sum ? sum.n : 1); i++) {
+        Dim term = is_sum ? sum.arg[i] : d;
+        DimView v = dim_view(cx, term);
+        if (v.shape == DIM_FACTORS && v.n == 2)
+            for (int k = 0; k < 2; k++)
+                if (dim_eq(cx, v.arg[k], sym) == YES && dim_known(v.arg[1 - k], scale))
+                    break;
+    }
+    return *scale > 0 && dim_known(dim_sub(cx, d, dim_mul(cx, sym, dim_int(cx, *scale))), shift);
+}
+
+/* The first input that has the symbol as a dimension, or one that is made of it, of this scope or of one around it. */
+static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
+{
+    for (Graph *scope = g; scope; scope = scope->up)
+        for (size_t i = 0; i < scope->inputs.n; i++) {
+            Ox x = scope->inputs.at[i];
+            *out = (SizeOf){ x, 0, 1, 0 };
+            for (int k = 0; k < ox_rank(x); k++) {
+                out->axis = k;
+                if (itself ? dim_eq(g->cx, ox_dim(x, k), sym) == YES : affine(g->cx, ox_dim(x, k), sym, &out->scale, &out->shift))
+                    return true;
+            }
+        }
+    return false;
+}
+
+/* Its origin; else an input's dimension. */
+static bool find_symbol(Graph *g, Dim sym, SizeOf *out)
+{
+    *out = (SizeOf){ .scale = 1 };
+    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, true, out) || find_extent(g, sym, false, out);
+}
+
+/* The scope, out from g, in which a value is made. */
+static Graph *deeper(Graph *a, Graph *b)
+{
+    for (Graph *g = a; g; g = g->up)
+        if (g == b)
+            return a;
+    return b;
+}
+
+/* The line is that of the operator whose result decides the size: where the number is asked for the program may not say at all. */
+static bool decided_elsewhere(Graph *g, Dim d, Ox from)
+{
+    SourceId at = from->kind == OX_NODE ? from->node->at : where_intern(g->cx);
+    fail_at(g->cx, at, E_UNSUPPORTED, "the size %s is decided here, inside a branch or loop that ONNX runs, and needed as a number outside of it", dim_text(g->cx, d)->s);
+    fail_hint(g->cx, "fix the sizes that the branch or loop rests on with -i, so that it is decided or unrolled; or keep the number in a variable that is set there");
+    return false;
+}
+
+static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope);
+
+static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
+{
+    DimView v = dim_view(g->cx, d);
+    Dim left, right;
+    SizeOf from;
+    if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from)) {
+        if (!graph_sees(g, from.v))
+            return decided_elsewhere(g, d, from.v);
+        if (from.v->graph)
+            *scope = deeper(*scope, from.v->graph);
+        return true;
+    }
+    if (v.shape == DIM_SYMBOL && dim_broadcast_of(d, &left, &right))
+        return scope_of(k, g, left, scope) && scope_of(k, g, right, scope);
+    if (v.shape == DIM_SYMBOL)
+        return fail(g->cx, E_UNDECIDED, "the size %s is needed as a number, and no input or value has it", dim_text(g->cx, d)->s);
+    for (uint32_t i = 0; i < v.n; i++)
+        if (!scope_of(k, g, v.arg[i], scope))
+            return false;
+    return true;
+}
+
+/* The scope for d and what *scope is for already. */
+static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope)
+{
+    Graph *own = map_get(&k->scope, d);
+    if (!own || deeper(g, own) != g) {
+        own = graph_root(g);
+        if (!find_scope(k, g, d, &own))
+            return false;
+        map_put(g->cx, &k->scope, d, own);
+    }
+    *scope = deeper(*scope, own);
+    return true;
+}
+
+/* A number that comes out of data as a list: the one that it was taken from, where that is one. */
+static Ox as_list(Graph *g, Ox v)
+{
+    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape")) ? v->node : NULL;
+    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 && dim_is(ox_dim(n->in[0], 0), 1);
+    return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
+}
+
+static Ox symbol(Known *k, Graph *g, Dim d)
+{
+    SizeOf from;
+    Dim left, right;
+    if (find_symbol(g, d, &from)) {
+        if (from.axis < 0)
+            return as_list(g, from.v);
+        Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0), at = number(g, from.axis);
+        Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
+        if (from.shift)
+            x = plain(g, "Sub", x, number(g, from.shift));
+        return from.scale > 1 ? plain(g, "Div", x, number(g, from.scale)) : x;
+    }
+    if (!dim_broadcast_of(d, &left, &right))
+        return POISON;
+    Ox a = compute(k, g, left), b = compute(k, g, right);     /* equal, or one is 1: the other one */
+    Ox one = plain(g, "Equal", a, number(g, 1));
+    return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
+}
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------- */
+
+/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's.
+ * 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of (1 / b) * z, of ints too. */
+static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
+{
+    if (dim_is(a, 1))
+        return quotient(k, g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
+    Ox x = compute(k, g, a), y = compute(k, g, b), q = plain(g, "Div", x, y);
+    int64_t alo, ahi, blo, bhi;
+    dim_range(g->cx, a, &alo, &ahi);
+    dim_range(g->cx, b, &blo, &bhi);
+    if (alo >= 0 && blo > 0)
+        return q;
+    Ox whole = plain(g, "Mul", q, y), r = plain(g, "Sub", x, whole);
+    if (blo <= 0)
+        r = plain(g, "Mul", r, y);
+    Ox low = plain(g, "Less", r, number(g, 0));
+    Ox one = ox_make_plain(g, "Cast", INPUTS(low), ATTRS(INT("to", DT_INT64)));
+    return plain(g, "Sub", q, one);
+}
+
+static Ox remainder_of(Known *k, Graph *g, Dim a, Dim b)
+{
+    Ox q = quotient(k, g, a, b), x = compute(k, g, a), y = compute(k, g, b);
+    Ox whole = plain(g, "Mul", q, y);
+    return plain(g, "Sub", x, whole);
+}
+
+/* Min and Max take int64 from opset 12 on only. */
+static Ox lesser(Graph *g, Ox a, Ox b, bool least)
+{
+    Ox less = plain(g, "Less", a, b);
+    return ox_make_plain(g, "Where", least ? INPUTS(less, a, b) : INPUTS(less, b, a), NULL, 0);
+}
+
+static Ox join(Known *k, Graph *g, const DimView *v)
+{
+    Ox x = compute(k, g, v->arg[0]);
+    for (uint32_t i = 1; i < v->n && ox_ok(x); i++) {
+        DimView term = dim_view(g->cx, v->arg[i]), first = { 0 };
+        bool minus = false;
+        if (v->shape == DIM_TOTAL) {            /* a - 3 reads better than a + -3 */
+            first = term.shape == DIM_FACTORS ? dim_view(g->cx, term.arg[0]) : term;
+            minus = first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
+        }
+        Ox y = compute(k, g, minus ? dim_sub(g->cx, dim_int(g->cx, 0), v->arg[i]) : v->arg[i]);
+        if (v->shape == DIM_TOTAL)
+            x = plain(g, minus ? "Sub" : "Add", x, y);
+        else if (v->shape == DIM_FACTORS)
+            x = plain(g, "Mul", x, y);
+        else
+            x = lesser(g, x, y, v->shape == DIM_LEAST);
+    }
+    return x;
+}
+
+static Ox make(Known *k, Graph *scope, Dim d)
+{
+    DimView v = dim_view(scope->cx, d);
+    switch (v.shape) {
+    case DIM_NUMBER: return number(scope, v.number);
+    case DIM_SYMBOL: return symbol(k, scope, d);
+    case DIM_QUOTIENT: return quotient(k, scope, v.arg[0], v.arg[1]);
+    case DIM_REMAINDER: return remainder_of(k, scope, v.arg[0], v.arg[1]);
+    default: return join(k, scope, &v);
+    }
+}
+
+/* d as int64[1], in the outermost scope that can. */
+static Ox compute(Known *k, Graph *g, Dim d)
+{
+    if (!d || ctx_failed(g->cx))
+        return POISON;
+    Ox x = map_get(&k->node, d);
+    if (x && graph_sees(g, x))
+        return x;
+    Graph *scope = graph_root(g);
+    if (!scope_of(k, g, d, &scope))
+        return POISON;
+    x = make(k, scope, d);
+    map_put(g->cx, &k->node, d, x);
+    return x;
+}
+
+/* ---- the whole value ------------------------------------------------------------------------------------------ */
+
+/* Items as one list: runs of numbers are one constant. */
+static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
+{
+    Ox part[MAX_ITEMS];
+    size_t parts = 0;
+    for (int64_t i = 0; i < n; ) {
+        int64_t run[MAX_ITEMS];
+        size_t m = 0;
+        while (i < n && dim_known(items[i], &run[m]))
+            m++, i++;
+        part[parts++] = m ? ox_ints(g, run, m) : compute(k, g, items[i++]);
+    }
+    return parts == 1 ? part[0] : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
+}
+
+/* A number that comes out of data, made a list: it is there as it was. */
+static bool is_of_scalar(Ox x)
+{
+    return x->kind == OX_NODE && node_is(x->node, "Reshape") && ox_rank(x->node->in[0]) == 0 && ox_dtype(x->node->in[0]) == DT_INT64;
+}
+
+Ox dims_to_nodes(Graph *g, Ox v)
+{
+    if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
+        return v;
+    Known known = { 0 }, *k = &known;
+    Graph *scope = graph_root(g);
+    for (int64_t i = 0; i < v->n_items; i++)
+        if (!scope_of(k, g, v->items[i], &scope))
+            return POISON;
+    Ox x = list(k, scope, v->items, v->n_items);
+    if (ox_rank(v) == 0)
+        x = is_of_scalar(x) ? x->node->in[0] : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
+    if (ox_ok(x) && ox_dtype(v) != DT_INT64)
+        x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
+    return x;
+}

@@ -1,0 +1,570 @@
+/* dispatch.c - one operator call: from a name and values to a value.
+ *
+ * The plain form runs its row or rule. `add_` and out= run the plain form, cast to the destination's type and write through
+ * it; `view_copy` is the view without its aliasing. What a row returns is compared with what the file recorded. */
+#include "ops/internal.h"
+
+enum { MAX_OUTS = 4 };            /* results that are written to tensors of the caller: linalg_lstsq has four */
+
+/* ---- running a row or a rule ---- */
+
+static Value tensor_or_poison(Op *op, Ox v)
+{
+    return v && ox_ok(v) ? val_tensor(op->cx, v) : val_poison();
+}
+
+static RuleVal rule_value(Op *op, const Param *p, Value v);
+
+static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    RuleVal out = { .tag = p->base == A_TENSOR ? RV_OXS : p->base == A_FLOAT ? RV_FLOATS : RV_INTS };
+    Ox *oxs = new_array(op->cx, Ox, n + 1);
+    int64_t *is = new_array(op->cx, int64_t, n + 1);
+    double *fs = new_array(op->cx, double, n + 1);
+    Dim *dims = new_array(op->cx, Dim, n + 1);
+    bool symbolic = false;
+    for (size_t i = 0; i < n; i++) {
+        Value v = t->at[i];
+        if (p->base == A_TENSOR)
+            oxs[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : NULL;
+        else if (v.tag == V_FLOAT)
+            fs[i] = v.f;
+        else if (val_dim_of(v, op->cx, &dims[i]))
+            symbolic |= !dim_known(dims[i], &is[i]);
+    }
+    if (symbolic)
+        return (RuleVal){ .tag = RV_OX, .ox = ox_dims(op->g, dims, n) };
+    switch (out.tag) {
+    case RV_OXS: out.oxs.at = oxs, out.oxs.n = n; break;
+    case RV_FLOATS: out.floats.at = fs, out.floats.n = n; break;
+    default: out.ints.at = is, out.ints.n = n; break;
+    }
+    return out;
+}
+
+static RuleVal rule_value(Op *op, const Param *p, Value v)
+{
+    if (p->base == A_DTYPE && v.tag != V_NONE)
+        return (RuleVal){ .tag = RV_INT, .i = arg_dtype(op, p->name->s, DT_NONE) };
+    switch (v.tag) {
+    case V_TENSOR: return (RuleVal){ .tag = RV_OX, .ox = arg(op, p->name->s) };
+    case V_BOOL: return (RuleVal){ .tag = RV_BOOL, .b = v.b };
+    case V_INT: return (RuleVal){ .tag = RV_INT, .i = v.i };
+    case V_FLOAT: return (RuleVal){ .tag = RV_FLOAT, .f = v.f };
+    case V_STR: return (RuleVal){ .tag = RV_STR, .s = v.s };
+    case V_SYMINT: return (RuleVal){ .tag = RV_OX, .ox = ox_dim_value(op->g, v.dim) };
+    case V_SYMFLOAT: return (RuleVal){ .tag = RV_OX, .ox = v.ox };
+    case V_SYMBOOL: return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
+    case V_TUPLE: return rule_list(op, p, v.tuple);
+    default: return (RuleVal){ .tag = RV_NONE };
+    }
+}
+
+static bool rule_lookup(void *ctx, Str name, RuleVal *out)
+{
+    Op *op = ctx;
+    int i = param_index(op->call->schema, name);
+    if (i < 0)
+        return false;
+    const Param *p = &op->call->schema->param[i];
+    if (op->promoted && op->promoted_list[i].n > 0)
+        *out = (RuleVal){ .tag = RV_OXS, .oxs = { op->promoted_list[i].at, op->promoted_list[i].n } };
+    else if (op->promoted && op->promoted[i])
+        *out = (RuleVal){ .tag = RV_OX, .ox = op->promoted[i] };
+    else
+        *out = rule_value(op, p, op->call->arg[i]);
+    return true;
+}
+
+/* The operand whose type a number takes when its operator does not tell: the first promoted one, else the first tensor. */
+static Ox rule_like(Op *op)
+{
+    const Schema *s = op->call->schema;
+    for (int i = 0; op->promoted && i < s->n_param; i++)
+        if (op->promoted[i])
+            return op->promoted[i];
+    for (int i = 0; i < s->n_param; i++)
+        if (op->call->arg[i].tag == V_TENSOR)
+            return arg(op, s->param[i].name->s);
+    return NULL;
+}
+
+/* A user is told where the rule stands. */
+static Ox nothing_fits(Op *op)
+{
+    const Rule *rule = op->call->rule;
+    return rule->users ? op_refuse(op, "no alternative of its rule fits these arguments: %s", rule_place(op->cx, rule)->s)
+                       : op_refuse(op, "no alternative of its rule fits these arguments");
+}
+
+/* What a rule says: the results but those that are arguments, then what each tensor becomes that is written to. */
+typedef struct RuleParts { size_t fresh, written; } RuleParts;
+
+static RuleParts rule_parts(const Op *op)
+{
+    const Schema *s = op->call->schema;
+    RuleParts n = { 0 };
+    for (int i = 0; i < s->n_ret; i++)
+        n.fresh += schema_itself(s, i) < 0;
+    for (int i = 0; i < s->n_param; i++)
+        n.written += s->param[i].writes && op->call->arg[i].tag == V_TENSOR;
+    n.fresh += !n.fresh && !n.written;
+    return n;
+}
+
+static Value store(Op *op, Tensor *dest, Value result);
+
+/* It keeps its sizes, which a node of a custom domain need not say again. */
+static Ox of_its_sizes(Op *op, Tensor *dest, Ox v)
+{
+    Type t = tensor_type(dest);
+    if (v && ox_ok(v) && ox_rank(v) < 0 && t->rank >= 0)
+        v->type = type_tensor(op->cx, ox_dtype(v), t->rank, t->dim);
+    return v;
+}
+
+static bool store_written(Op *op, const Ox *out)
+{
+    const Schema *s = op->call->schema;
+    for (int i = 0; i < s->n_param; i++) {
+        if (!s->param[i].writes || op->call->arg[i].tag != V_TENSOR)
+            continue;
+        Tensor *dest = op->call->arg[i].t;
+        if (!val_ok(store(op, dest, tensor_or_poison(op, of_its_sizes(op, dest, *out++)))))
+            return false;
+    }
+    return true;
+}
+
+static Value results_and_arguments(Op *op, const Ox *out)
+{
+    const Schema *s = op->call->schema;
+    Value *at = new_array(op->cx, Value, (size_t)s->n_ret + 1);
+    for (int i = 0; at && i < s->n_ret; i++) {
+        int p = schema_itself(s, i);
+        at[i] = p >= 0 ? op->call->arg[p] : tensor_or_poison(op, *out++);
+    }
+    return !at ? val_poison() : s->n_ret == 0 ? val_none() : s->n_ret == 1 ? at[0] : val_tuple(op->cx, at, s->n_ret);
+}
+
+static Value run_rule(Op *op)
+{
+    RuleEnv env = { .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op) };
+    RuleParts parts = rule_parts(op);
+    size_t n = parts.fresh + parts.written;
+    Ox *out = new_array(op->cx, Ox, n);
+    switch (op->call->rule->function ? rule_function(op, &env, out, n) : rule_apply(op->call->rule, &env, out, n)) {
+    case RULE_DONE:
+        if (parts.written)
+            return store_written(op, out + parts.fresh) ? results_and_arguments(op, out) : val_poison();
+        return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
+    case RULE_NO_MATCH: return tensor_or_poison(op, nothing_fits(op));
+    default: return val_poison();
+    }
+}
+
+/* The argument that reads v; NULL: none does. */
+static Tensor *read_as(Op *op, Value arg, Ox v)
+{
+    Tensor *found = arg.tag == V_TENSOR && tensor_read(op->g, arg.t) == v ? arg.t : NULL;
+    for (int64_t i = 0; arg.tag == V_TUPLE && i < arg.tuple->n && !found; i++)
+        found = read_as(op, arg.tuple->at[i], v);
+    return found;
+}
+
+/* dropout(x, 0.5, False) is x itself. */
+static Value run_itself(Op *op)
+{
+    Ox v = op->row->lower(op);
+    Tensor *same = NULL;
+    for (int i = 0; v && ox_ok(v) && i < op->call->schema->n_param && !same; i++)
+        same = read_as(op, op->call->arg[i], v);
+    return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) } : tensor_or_poison(op, v);
+}
+
+/* unbind_copy and the like: what the views of the list read, in memory of their own. */
+static Value copies(Op *op, Value list)
+{
+    Value *out = list.tag == V_LIST ? new_array(op->cx, Value, list.list->n + 1) : NULL;
+    for (int64_t i = 0; out && i < list.list->n; i++)
+        out[i] = val_tensor(op->cx, tensor_read(op->g, list.list->at[i].v.t));
+    return out ? val_list(op->cx, out, list.list->n, "Tensor") : list;
+}
+
+static Value run_row(Op *op, CallForm form)
+{
+    switch (op->row->kind) {
+    case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
+    case ROW_ITSELF: return run_itself(op);
+    case ROW_CALL: return form == FORM_COPY ? copies(op, op->row->call(op)) : op->row->call(op);
+    case ROW_EACH: return op->row->call(op);
+    case ROW_VIEW: return call_view(op, form);
+    default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
+    }
+}
+
+static const char *kind_name(Kinds k)
+{
+    return k == QUANT ? "quantised" : k == PACKED_SEQUENCE ? "packed" : "plain";
+}
+
+static bool check_kind(Op *op, Value v, unsigned kinds)
+{
+    if (v.tag == V_TENSOR && v.t->kind && !(v.t->kind & kinds))
+        return op_refuse(op, "it does not handle %s tensors", kind_name(v.t->kind)), false;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        if (!check_kind(op, v.tuple->at[i], kinds))
+            return false;
+    return true;
+}
+
+static bool is_quantised(Value v)
+{
+    bool any = v.tag == V_TENSOR && v.t->kind == QUANT;
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        any |= is_quantised(v.tuple->at[i]);
+    return any;
+}
+
+/* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as anything. */
+static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
+{
+    bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY, meets = false;
+    for (int i = 0; i < op->call->schema->n_param && !(c->kinds & QUANT); i++) {
+        Value v = op->call->arg[i];
+        meets |= is_quantised(v) && !(view && v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0);
+    }
+    return meets;
+}
+
+static Value run(Op *op, const Candidate *c, CallForm form)
+{
+    bool refused = c->row && c->row->kind == ROW_REFUSE, view = c->row && c->row->kind == ROW_VIEW;
+    if (!refused && meets_quantised(op, c, form))
+        return on_quantized_tensor(op, form == FORM_IN_PLACE);
+    for (int i = 0; i < op->call->schema->n_param && !refused; i++)
+        if (!check_kind(op, op->call->arg[i], c->kinds | (view ? QUANT : 0)))
+            return val_poison();
+    if (c->promote && !promote_args(op, c->promote))
+        return val_poison();
+    return c->rule ? run_rule(op) : run_row(op, form);
+}
+
+/* ---- in-place and out= ---- */
+
+/* PyTorch writes to a tensor that names an element several times only where all of these writes agree: it knows those to. */
+bool may_write_copies(Op *op, Tensor *t)
+{
+    static const char *const fills[] = { "aten::masked_fill", "aten::index_fill", "aten::index_put", "aten::tril", "aten::triu" };
+    Tri repeats = tensor_repeats(op->cx, t);
+    bool fill = false, sums = has_param(op, "accumulate") && arg_bool(op, "accumulate");
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+        fill |= str_is(op->call->schema->name, fills[i]);
+    if (repeats == NO || (!sums && (fill || repeats == UNKNOWN)))
+        return true;
+    fail(op->cx, E_VALUE, "more than one element of the written-to tensor refers to a single memory location");
+    fail_hint(op->cx, "clone() the tensor before it is written");
+    return false;
+}
+
+/* The result becomes the destination's contents: cast, of exactly its shape, through whatever view it is. */
+static Value store(Op *op, Tensor *dest, Value result)
+{
+    if (result.tag != V_TENSOR)
+        return val_ok(result) ? (fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s), val_poison()) : result;
+    Type want = tensor_type(dest);
+    Ox v = tensor_read(op->g, result.t);
+    if (!ox_ok(v))
+        return val_poison();
+    if (!dtype_can_store(ox_dtype(v), want->dtype)) {
+        fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s", torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
+        return val_poison();
+    }
+    if (want->rank >= 0 && ox_rank(v) >= 0 && want->rank != ox_rank(v)) {
+        fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s", type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
+        return val_poison();
+    }
+    for (int i = 0; i < want->rank && ox_rank(v) >= 0; i++)
+        if (!dim_require(op->cx, want->dim[i], ox_dim(v, i), "dimension %d of the tensor that is written has another size than the result", i))
+            return val_poison();
+    if (!may_write_copies(op, dest) || !tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
+        return val_poison();
+    return (Value){ .tag = V_TENSOR, .t = dest };
+}
+
+static Value store_in_self(Op *op, Value result)
+{
+    Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
+    if (op->row && (op->row->kind == ROW_VIEW || op->row->kind == ROW_EACH))
+        return result;                                                  /* self is that view already; its items are written */
+    if (self.tag != V_TENSOR) {
+        fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported", op->call->schema->name->s);
+        return val_poison();
+    }
+    return val_ok(result) ? store(op, self.t, result) : result;
+}
+
+/* Has a the shape of b? A tensor of no elements never has: it holds nothing that could show through another name. */
+static bool same_shape(Ctx *cx, Type a, Type b)
+{
+    if (a->rank != b->rank || dim_is(type_numel(cx, a), 0))
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (dim_eq(cx, a->dim[i], b->dim[i]) != YES)
+            return false;
+    return true;
+}
+
+/* Is it of memory that others know too: a view, the model's own, or one that an arm writes to? It must keep its shape then. */
+static bool keeps_shape(Ctx *cx, const Tensor *t)
+{
+    bool empty = dim_is(type_numel(cx, tensor_type(t)), 0);
+    return t->base || (!empty && (t->st->state || t->st->input || trail_is_open(cx)));
+}
+
+/* A tensor of another shape takes that of what is written to it. */
+static Value store_in_out(Op *op, Tensor *out, Value result)
+{
+    Type want = tensor_type(out);
+    Ox v = result.tag == V_TENSOR && want->rank >= 0 && !keeps_shape(op->cx, out) ? tensor_read(op->g, result.t) : NULL;
+    if (!v || !ox_ok(v) || ox_rank(v) < 0 || same_shape(op->cx, want, v->type) || !dtype_can_store(ox_dtype(v), want->dtype))
+        return store(op, out, result);
+    return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype)) ? (Value){ .tag = V_TENSOR, .t = out } : val_poison();
+}
+
+/* Take `out=` from the arguments. */
+static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size_t *n_rest)
+{
+    Tensor *out = NULL;
+    *rest = new_array(cx, OpArg, n + 1);
+    *n_rest = 0;
+    for (size_t i = 0; *rest && i < n; i++)
+        if (args[i].name && str_is(args[i].name, "out") && args[i].v.tag == V_TENSOR)
+            out = args[i].v.t;
+        else
+            (*rest)[(*n_rest)++] = args[i];
+    return out;
+}
+
+typedef struct Outs { Tensor *at[MAX_OUTS]; size_t n; } Outs;
+
+static bool is_parameter(Ctx *cx, Entry *e, Str name)
+{
+    for (size_t i = 0; i < e->at.n; i++) {
+        const Schema *s = candidate_schema(cx, &e->at.at[i]);
+        if (!s || param_index(s, name) >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Take what else the results are written to, one for each: topk(x, 2, values=v, indices=i). Their names are the results', in order. */
+static Outs take_outs(Ctx *cx, Entry *e, const OpArg *args, size_t *n)
+{
+    Outs outs = { .n = 0 };
+    size_t from = *n;
+    while (from > 0 && *n - from < MAX_OUTS && args[from - 1].name && args[from - 1].v.tag == V_TENSOR && !is_parameter(cx, e, args[from - 1].name))
+        from--;
+    if (*n - from < 2)
+        return outs;
+    for (size_t i = from; i < *n; i++)
+        outs.at[outs.n++] = args[i].v.t;
+    *n = from;
+    return outs;
+}
+
+static Value store_in_outs(Op *op, Outs outs, Value results)
+{
+    if (results.tag != V_TUPLE || results.tuple->n < (int64_t)outs.n) {
+        fail(op->cx, E_VALUE, "it has not as many results as there are tensors to write them to");
+        return val_poison();
+    }
+    Value written = val_tuple(op->cx, results.tuple->at, (int64_t)outs.n);
+    for (size_t i = 0; i < outs.n; i++) {
+        written.tuple->at[i] = store_in_out(op, outs.at[i], results.tuple->at[i]);
+        if (!val_ok(written.tuple->at[i]))
+            return val_poison();
+    }
+    return written;
+}
+
+/* ---- the guard: what the file recorded ---- */
+
+static bool same_type(Ctx *cx, Type a, Type b)
+{
+    if (a->dtype != DT_NONE && b->dtype != DT_NONE && a->dtype != b->dtype)
+        return false;
+    if (a->rank < 0 || b->rank < 0)
+        return true;
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (dim_eq(cx, a->dim[i], b->dim[i]) == NO)
+            return false;
+    return true;
+}
+
+static bool check_expect(Op *op, Str name, Value v)
+{
+    const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
+    int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
+    for (int64_t i = 0; op->record_errs && i < n; i++)
+        if (at[i].tag == V_TENSOR)
+            record_note_erred(op->cx, tensor_read(op->g, at[i].t));
+    for (int64_t i = 0; i < n && i < op->n_expect; i++)
+        if (at[i].tag == V_TENSOR && op->expect[i] && !same_type(op->cx, op->expect[i], tensor_type(at[i].t))
+            && !record_erred(op->cx, tensor_read(op->g, at[i].t)))
+            return fail(op->cx, E_BUG, "%s: the file records %s for result %d, pt2onnx computed %s", name->s,
+                        type_text(op->cx, op->expect[i])->s, (int)i, type_text(op->cx, tensor_type(at[i].t))->s);
+    return true;
+}
+
+/* ---- the call ---- */
+
+static Value unknown(Graph *g, Str name)
+{
+    refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
+    bool in_place = is_in_place(name);          /* follows from the plain one */
+    refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom", (int)(name->len - in_place), name->s);
+    return val_poison();
+}
+
+Value op_unknown_writer(Graph *g, Str name, bool writes)
+{
+    if (is_in_place(name))
+        return unknown(g, name);
+    refuse(g->cx, where_intern(g->cx), name, writes ? "pt2onnx does not know this operator, which writes to its arguments"
+                                                    : "pt2onnx does not know this operator, which gives nothing, so it writes to its arguments or acts outside of the model");
+    refuse_hint(g->cx, "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", name->s);
+    return val_poison();
+}
+
+/* A callback for a name without a schema sees its arguments as "0", "1", .. or by keyword. */
+static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
+{
+    Schema *s = new(cx, Schema);
+    OpCall *call = new(cx, OpCall);
+    *s = (Schema){ .text = name, .name = name, .overload = str_of(cx, ""), .param = new_array(cx, Param, n + 1), .n_param = (int)n };
+    *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1) };
+    for (size_t i = 0; i < n; i++) {
+        s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i), .base = A_ANY };
+        call->arg[i] = args[i].v;
+    }
+    return call;
+}
+
+static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
+{
+    Value v = val_poison();
+    op->call = loose_call(op->cx, e->name, args, n);
+    if (!e->callback(e->user, op, &v) && !ctx_failed(op->cx))
+        fail(op->cx, E_BUG, "the function registered for %s failed without an error", e->name->s);
+    return ctx_failed(op->cx) ? val_poison() : v;
+}
+
+static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
+{
+    OpCall *call = new(op->cx, OpCall);
+    Candidate *c = bind_choose(op->g, e, overload, args, n, &call->arg);
+    if (!c)
+        return val_poison();
+    call_set_row(call, c);
+    op->call = call;
+    op->row = c->row;
+    op->in_place = form == FORM_IN_PLACE;
+    Value v = run(op, c, form);
+    return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
+}
+
+/* A callback for the plain form serves the one in place too, also where that has a row of its own; one for the form in place by that name
+ * gives what is written. */
+static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
+{
+    Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
+    if (is_in_place(name) && !(e && e->callback))
+        e = table_find(cx, str_n(cx, name->s, name->len - 1));
+    if (!e || !e->callback)
+        return NULL;
+    *form = FORM_IN_PLACE;
+    return e;
+}
+
+/* An in-place schema calls its first parameter `self`, whatever the plain one calls it: dropout_(self=x), dropout(input=x). */
+static void self_by_place(OpArg *args, size_t n)
+{
+    if (n && str_is(args->name, "self"))
+        args->name = NULL;
+}
+
+/* What the archive calls means what it meant then; a lowering that calls another operator speaks today's language. */
+static Str meant(Op *op, Str name, Tensor *out)
+{
+    const Where *caller = op->cx->at->up;
+    return caller && caller->kind == WHERE_OP ? name : table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
+}
+
+static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
+{
+    CallForm form;
+    OpArg *rest;
+    size_t n_rest;
+    Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
+    Entry *e = callback_in_place(op->cx, name, &form);
+    if (!e)
+        e = table_resolve(op->cx, meant(op, name, out), &form);
+    if (!e)
+        return unknown(op->g, name);
+    if (e->callback && form != FORM_COPY) {
+        Value v = run_callback(op, e, args, n);
+        return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
+    }
+    if (form == FORM_IN_PLACE)
+        self_by_place(rest, n_rest);
+    Outs outs = take_outs(op->cx, e, rest, &n_rest);
+    Value v = call_form(op, e, form, outs.n ? NULL : overload, rest, n_rest);
+    if (outs.n && val_ok(v))
+        return store_in_outs(op, outs, v);
+    return out && val_ok(v) ? store_in_out(op, out, v) : v;
+}
+
+/* Poison, or a list or tuple with a poisoned item: an operator before this one was refused. */
+static bool is_poisoned(Value v)
+{
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            if (is_poisoned(v.tuple->at[i]))
+                return true;
+    if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n && v.list->at; i++)
+            if (!val_ok(v.list->at[i].v))
+                return true;
+    return !val_ok(v);
+}
+
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_poisoned(args[i].v))
+            return val_poison();
+    if (ctx_failed(g->cx))
+        return val_poison();
+    Where here = { .up = g->cx->at, .kind = WHERE_OP, .name = name };
+    Op op = { .g = g, .cx = g->cx };
+    for (size_t i = 0; i < n_expect && i < COUNT(op.expect); i++)
+        op.expect[op.n_expect++] = expect[i];
+    g->cx->at = &here;
+    Value v = call_named(&op, name, overload, args, n);
+    if (ctx_failed(g->cx) || !check_expect(&op, name, v))
+        v = val_poison();
+    g->cx->at = here.up;
+    return v;
+}
+
+Value call_op(Op *op, const char *name, const Value *args, size_t n)
+{
+    OpArg *named = new_array(op->cx, OpArg, n + 1);
+    for (size_t i = 0; i < n; i++)
+        named[i] = (OpArg){ .v = args[i] };
+    return op_call(op->g, str_of(op->cx, name), NULL, named, n, NULL, 0);
+}

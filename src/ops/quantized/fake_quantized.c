@@ -1,0 +1,238 @@
+/* fake_quantized.c - quantisation said with tensors alone: aten::fake_quantize_* of quantisation-aware training, and
+ * quantized_decomposed::* of torch.export's quantisation. Those that make their scale from what they have seen are in observed.c, tensors with a
+ * scale of their own in quantized.c.
+ *
+ * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a Clip between for a narrower
+ * range; everything else is the formula. PyTorch multiplies by the reciprocal of the scale where ONNX divides: a number that
+ * lies between two steps to the last bit may go to the other one. Zero points of channels may be floats (those of a learnable
+ * quantiser): they need not be whole, and are added before the rounding; a whole one is added after it. */
+#include "ops/quantized/quantized.h"
+
+typedef struct Steps { Ox scale, zero_point; int axis; int64_t least, most; DType type; } Steps;      /* zero_point NULL: 0 */
+
+/* The 8-bit type that holds the range; DT_NONE. */
+static DType type_for(int64_t least, int64_t most)
+{
+    return least >= 0 && most <= 255 ? DT_UINT8 : least >= -128 && most <= 127 ? DT_INT8 : DT_NONE;
+}
+
+static bool whole_range(const Steps *s)
+{
+    return s->type == DT_UINT8 ? s->least <= 0 && s->most >= 255 : s->least <= -128 && s->most >= 127;
+}
+
+static Ox bound(Op *op, Ox v, int64_t least, int64_t most)
+{
+    DType t = ox_ok(v) ? ox_dtype(v) : DT_FLOAT;
+    Ox low = ox_number(op->g, t, (double)least), high = ox_number(op->g, t, (double)most);
+    return ox(op, "Clip", v, low, high);
+}
+
+static QuantInfo info_of(Op *op, const Steps *s)
+{
+    Ox zero = s->zero_point ? ox_cast(op->g, s->zero_point, s->type) : NULL;
+    return (QuantInfo){ .scale = s->scale, .zero_point = zero, .axis = s->axis, .dtype = s->type };
+}
+
+static bool is_learnt(Ox zero_point) { return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point)); }
+
+/* The number of steps from zero, not yet cut off. */
+static Ox rounded(Op *op, Ox x, Ox scale, Ox zero)
+{
+    Ox v = ox(op, "Div", x, scale);
+    if (is_learnt(zero))
+        return ox(op, "Round", ox(op, "Add", v, zero));
+    v = ox(op, "Round", v);
+    return zero ? ox(op, "Add", v, ox_cast(op->g, zero, DT_FLOAT)) : v;
+}
+
+/* The steps as ints of the type. */
+static Ox to_steps(Op *op, Ox x, const Steps *s)
+{
+    if (eight_bits(s->type)) {
+        QuantInfo q = info_of(op, s);
+        Ox v = quantize(op, x, &q);
+        return whole_range(s) ? v : bound(op, v, s->least, s->most);
+    }
+    Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
+    Ox v = bound(op, rounded(op, x, scale, zero), s->least, s->most);
+    return ox_ok(v) && s->type != DT_NONE ? ox_cast(op->g, v, s->type) : v;
+}
+
+static Ox from_steps(Op *op, Ox v, const Steps *s)
+{
+    if (eight_bits(s->type)) {
+        QuantInfo q = info_of(op, s);
+        return dequantize(op, v, &q);
+    }
+    Ox x = ox_ok(v) ? ox_cast(op->g, v, DT_FLOAT) : v, scale = along_axis(op, s->scale, s->axis, ox_rank(v)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(v));
+    if (zero)
+        x = ox(op, "Sub", x, ox_cast(op->g, zero, DT_FLOAT));
+    return ox(op, "Mul", x, scale);
+}
+
+/* ---- arguments ---- */
+
+/* A number or a tensor of one element, 0-d. */
+static Ox scalar_arg(Op *op, const char *name, DType t)
+{
+    Value v = arg_value(op, name);
+    if (v.tag != V_TENSOR)
+        return number_as(op, v, t);
+    Ox x = arg(op, name);
+    return ox_ok(x) ? ox_cast(op->g, reshape_to(op, x, NULL, 0), t) : x;
+}
+
+static bool quantisable(Op *op, Ox x, const Steps *s)
+{
+    if (!ox_ok(x) || !ox_ok(s->scale) || (s->zero_point && !ox_ok(s->zero_point)) || ctx_failed(op->cx))
+        return false;
+    if (s->least > s->most)
+        return fail(op->cx, E_VALUE, "`quant_min` should be less than or equal to `quant_max`.");
+    if (ox_rank(x) < 0)
+        return fail(op->cx, E_UNDECIDED, "the rank of what is quantised is not known");
+    return s->axis < 0 || need_opset(op, 13, "a scale for each channel");
+}
+
+/* per_channel: scales and zero points along an axis. Types of the stored ints are the caller's. */
+static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const char *zero, Steps *s)
+{
+    *s = (Steps){ .axis = -1, .least = arg_int(op, "quant_min"), .most = arg_int(op, "quant_max") };
+    if (!per_channel) {
+        s->scale = scalar_arg(op, scale, DT_FLOAT);
+        s->zero_point = scalar_arg(op, zero, DT_INT32);
+        return quantisable(op, x, s);
+    }
+    int rank;
+    if (!need_rank(op, x, 4, &rank) || !arg_dim(op, "axis", rank, &s->axis))
+        return false;
+    Ox scales = arg(op, scale), zeros = arg_opt(op, zero);
+    s->scale = ox_ok(scales) ? ox_cast(op->g, scales, DT_FLOAT) : scales;
+    s->zero_point = zeros && ox_ok(zeros) ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32) : zeros;
+    return quantisable(op, x, s);
+}
+
+/* ---- aten::fake_quantize_* ---- */
+
+/* row->datum: a scale for each channel */
+static bool fake_args(Op *op, Ox *x, Steps *s)
+{
+    *x = arg(op, "self");
+    if (!steps_args(op, *x, op->row->datum != 0, "scale", "zero_point", s))
+        return false;
+    s->type = is_learnt(s->zero_point) ? DT_NONE : type_for(s->least, s->most);
+    return true;
+}
+
+static Ox fake_quantized(Op *op, Ox x, const Steps *s)
+{
+    Ox y = from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), s), s);
+    return ox_ok(y) ? ox_cast(op->g, y, ox_dtype(x)) : y;
+}
+
+static Ox lower_fake_quantize(Op *op)
+{
+    Ox x;
+    Steps s;
+    return fake_args(op, &x, &s) ? fake_quantized(op, x, &s) : POISON;
+}
+
+/* Which steps lie in the range, so that nothing was cut off. */
+static Ox within_range(Op *op, Ox x, const Steps *s)
+{
+    Ox wide = ox_cast(op->g, x, DT_FLOAT), scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
+    Ox v = rounded(op, wide, scale, zero);
+    Ox low = number_like(op, (double)s->least, v), high = number_like(op, (double)s->most, v);
+    Ox above = ox(op, "GreaterOrEqual", v, low), below = ox(op, "LessOrEqual", v, high);
+    return ox(op, "And", above, below);
+}
+
+Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most, Ox *within)
+{
+    Steps s = { scale, zero_point, axis, least, most, type_for(least, most) };
+    if (!quantisable(op, x, &s))
+        return POISON;
+    if (within)
+        *within = within_range(op, x, &s);
+    return fake_quantized(op, x, &s);
+}
+
+/* -> the tensor, and the mask of what was not cut off */
+static Value lower_fake_quantize_cachemask(Op *op)
+{
+    Ox out[2], x;
+    Steps s;
+    if (!fake_args(op, &x, &s))
+        return val_poison();
+    out[0] = fake_quantized(op, x, &s);
+    out[1] = within_range(op, x, &s);
+    if (has_param(op, "fake_quant_enabled")) {
+        Ox one = ox_int(op->g, 1), flag = scalar_arg(op, "fake_quant_enabled", DT_INT64), on = ox(op, "Equal", flag, one), off = ox(op, "Not", on);
+        out[0] = ox(op, "Where", on, out[0], x);
+        out[1] = ox(op, "Or", out[1], off);
+    }
+    return result_tuple(op, out, 2);
+}
+
+/* ---- quantized_decomposed::* ---- */
+
+static bool decomposed_args(Op *op, Ox x, Steps *s)
+{
+    bool per_channel = op->row->datum != 0;
+    if (!steps_args(op, x, per_channel, per_channel ? "scales" : "scale", per_channel ? "zero_points" : "zero_point", s))
+        return false;
+    s->type = arg_dtype(op, "dtype", DT_NONE);
+    return !ctx_failed(op->cx);
+}
+
+static Ox lower_decomposed_quantize(Op *op)
+{
+    Ox x = arg(op, "input");
+    Steps s;
+    if (!decomposed_args(op, x, &s))
+        return POISON;
+    return to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s);
+}
+
+static Ox lower_decomposed_dequantize(Op *op)
+{
+    Ox v = arg(op, "input");
+    Steps s;
+    if (!decomposed_args(op, v, &s))
+        return POISON;
+    if (ox_dtype(v) != s.type)
+        return op_fail(op, E_VALUE, "Expecting input to have dtype: %s, but got %s", dtype_name(s.type), dtype_name(ox_dtype(v)));
+    Ox x = from_steps(op, v, &s);
+    return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "out_dtype", DT_FLOAT)) : x;
+}
+
+static Ox lower_decomposed_fake_quant(Op *op)
+{
+    Ox x = arg(op, "input");
+    Steps s;
+    if (!steps_args(op, x, true, "scales", "zero_points", &s))
+        return POISON;
+    s.type = type_for(s.least, s.most);
+    return from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s), &s);
+}
+
+#define FAKE(line)         FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
+#define QD "quantized_decomposed::"
+#define RANGE "int quant_min, int quant_max, ScalarType dtype"
+
+const OpRow ops_fake_quantized[] = {
+    FAKE("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor"),
+    FAKE("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor"),
+    FAMILY(lower_fake_quantize, 1, NULL, PLAIN, "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor"),
+    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN, "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN, "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+    CALL_FAMILY(lower_fake_quantize_cachemask, 1, NULL, PLAIN, "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN, QD "quantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE ") -> Tensor"),
+    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN, QD "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ") -> Tensor"),
+    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
+    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
+    FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN, QD "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE ") -> Tensor"),
+    FAMILY(lower_decomposed_dequantize, 1, NULL, PLAIN, QD "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
+    LOWER(lower_decomposed_fake_quant, NULL, PLAIN, QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor"),
+    OPS_END
+};

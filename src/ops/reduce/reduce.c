@@ -1,0 +1,471 @@
+/* reduce.c - over one axis, some or all: sums, extremes, variance; softmax along an axis. Norms are in norm.c. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+/* ---- the common shape of a reduction ---- */
+
+/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same. Nor does it compare those of 16. */
+static bool sums_in_32(const char *name, Ox x)
+{
+    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0, most = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+    return ox_ok(x) && dtype_is_int(ox_dtype(x)) && ((sums && dtype_size(ox_dtype(x)) < 4) || (most && dtype_size(ox_dtype(x)) == 2));
+}
+
+/* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of any other. */
+static Ox reduce_parts(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    Axes all = *axes;
+    int rank = ox_rank(x);
+    if (strcmp(name, "ReduceSum") && strcmp(name, "ReduceMean"))
+        return op_fail(op, E_UNSUPPORTED, "%s of complex numbers", name);
+    for (int i = 0; all.n == 0 && i < rank; i++)
+        all.at[i] = i;
+    all.n = all.n ? all.n : rank;
+    return all.n ? ox_of_pair(op->g, reduce(op, name, ox_pair(op->g, x), &all, keep)) : x;
+}
+
+Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    int64_t at[MAX_RANK];
+    if (sums_in_32(name, x)) {
+        Ox wide = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
+        return ox_ok(wide) ? ox_cast(op->g, wide, ox_dtype(x)) : POISON;
+    }
+    if (ox_is_complex(x))
+        return reduce_parts(op, name, x, axes, keep);
+    Attr keepdims = INT("keepdims", keep);
+    if (axes->n == ox_rank(x) || axes->n == 0)
+        return ox_make(op->g, name, INPUTS(x), &keepdims, 1);
+    for (int i = 0; i < axes->n; i++)
+        at[i] = axes->at[i];
+    Ox list = ox_ints(op->g, at, (size_t)axes->n);
+    return ox_make(op->g, name, INPUTS(x, list), &keepdims, 1);
+}
+
+bool has_param(Op *op, const char *name)
+{
+    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
+}
+
+bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
+{
+    int rank;
+    *keep = has_param(op, "keepdim") && arg_bool(op, "keepdim");
+    *axes = (Axes){ 0 };
+    if (!has_param(op, "dim") && ox_ok(x) && ox_rank(x) < 0)
+        return true;
+    if (!need_rank(op, x, -1, &rank))
+        return false;
+    if (has_param(op, "dim"))
+        return arg_axes(op, "dim", rank, axes);
+    for (int i = 0; i < rank; i++)
+        axes->at[axes->n++] = i, axes->has[i] = true;
+    return true;
+}
+
+Ox outdone(Op *op, Ox x, bool max)
+{
+    static const struct { DType t; int64_t lo, hi; } range[] = {
+        { DT_INT8, INT8_MIN, INT8_MAX }, { DT_UINT8, 0, UINT8_MAX }, { DT_INT16, INT16_MIN, INT16_MAX },
+        { DT_INT32, INT32_MIN, INT32_MAX }, { DT_INT64, INT64_MIN, INT64_MAX },
+    };
+    for (size_t i = 0; i < COUNT(range); i++)
+        if (ox_dtype(x) == range[i].t)
+            return ox_integer(op->g, range[i].t, max ? range[i].lo : range[i].hi);
+    return number_like(op, max ? -INFINITY : INFINITY, x);
+}
+
+/* How many elements each result is made of. */
+static Dim count_over(Op *op, Ox x, const Axes *axes)
+{
+    Dim n = dim_int(op->cx, 1);
+    for (int i = 0; i < axes->n; i++)
+        n = dim_mul(op->cx, n, ox_dim(x, axes->at[i]));
+    return n;
+}
+
+/* What is made of nothing, as ONNX says from opset 20 on, and ONNX Runtime does from 1.18 on. NULL: there is something, or may be. */
+static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
+{
+    static const struct { const char *op; double value; } neutral[] = { { "ReduceSum", 0 }, { "ReduceProd", 1 }, { "ReduceLogSumExp", -INFINITY } };
+    Dim dims[MAX_RANK];
+    int rank = 0;
+    size_t k = 0;
+    while (k < COUNT(neutral) && strcmp(op->row->text, neutral[k].op) != 0)
+        k++;
+    if (k == COUNT(neutral) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)) || !dim_is(count_over(op, x, axes), 0))
+        return NULL;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (keep || !axes->has[i])
+            dims[rank++] = axes->has[i] ? dim_int(op->cx, 1) : ox_dim(x, i);
+    return expand_dims(op, number_like(op, neutral[k].value, x), dims, rank);
+}
+
+/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. dtype= may ask for a sum or product of bools: then it is whether any is
+ * true, or all are. */
+static Ox lower_reduce(Op *op)
+{
+    Ox x = arg(op, "self");
+    bool keep, narrow = ox_ok(x) && ox_dtype(x) == DT_BOOL;
+    Axes axes;
+    if (!reduced_axes(op, x, &axes, &keep) || !ox_ok(x))
+        return POISON;
+    x = narrow ? ox_cast(op->g, x, DT_INT32) : x;
+    Ox nothing = reduced_nothing(op, x, &axes, keep), out = nothing ? nothing : reduce(op, op->row->text, x, &axes, keep);
+    return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
+}
+
+static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
+{
+    Ox v = ox_dim_value(op->g, count_over(op, x, axes));
+    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
+}
+
+/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX: ReduceMean only where there is something,
+ * or where nobody knows and the caller takes that. */
+static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
+{
+    Dim n = ox_ok(x) && axes->n ? count_over(op, x, axes) : NULL;
+    if (!n || dim_le(op->cx, dim_int(op->cx, 1), n) == YES || !(exact || dim_is(n, 0)))
+        return reduce(op, "ReduceMean", x, axes, keep);
+    Ox sum = reduce(op, "ReduceSum", x, axes, keep), count = count_of(op, x, axes, ox_dtype(x));
+    return ox(op, "Div", sum, count);
+}
+
+/* The opposite of expand: what that repeated is summed. Of the size that it has it is the tensor itself, but for a single number. */
+static Ox summed_to_size(Op *op)
+{
+    Ox x = arg(op, "self");
+    Dims size = arg_dims(op, "size");
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || ctx_failed(op->cx))
+        return POISON;
+    int lead = rank - (int)size.n;
+    bool summed = size.n == 0 || lead > 0;
+    for (size_t i = 0; i < size.n && lead >= 0; i++)
+        summed |= dim_is(size.at[i], 1) && !dim_is(ox_dim(x, lead + (int)i), 1);
+    bool complex = dtype_is_complex(ox_dtype(x));
+    if (summed && !dtype_is_float(ox_dtype(x)) && !complex)
+        x = ox_cast(op->g, x, DT_INT64);                                /* a sum of ints is one of int64 */
+    if (lead < 0)
+        return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n, type_text(op->cx, x->type)->s);
+    Axes in_front = { 0 }, others = { 0 };
+    for (int i = 0; i < rank; i++) {
+        Dim want = i < lead ? NULL : size.at[i - lead];
+        if (!want)
+            in_front.at[in_front.n++] = i;
+        else if (dim_is(want, 1) && !dim_is(ox_dim(x, i), 1))
+            others.at[others.n++] = i;
+        else if (!dim_require(op->cx, ox_dim(x, i), want, "sum_to_size: dimension %d is not expandable", i))
+            return POISON;
+    }
+    Ox sum = complex ? ox_pair(op->g, x) : x;                           /* the parts lie behind all axes */
+    if (others.n)
+        sum = reduce(op, "ReduceSum", sum, &others, true);
+    if (in_front.n)
+        sum = reduce(op, "ReduceSum", sum, &in_front, false);
+    return complex ? ox_of_pair(op->g, sum) : sum;
+}
+
+static Value lower_sum_to_size(Op *op)
+{
+    Value self = arg_value(op, "self");
+    Ox sum = summed_to_size(op);
+    return arg_dims(op, "size").n > 0 && sum == arg(op, "self") ? self : val_tensor(op->cx, sum);
+}
+
+static Ox lower_mean(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x)));
+    return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep, false) : POISON;
+}
+
+/* bool has no extremes in ONNX before opset 20, int32 always had. */
+static Ox extreme(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
+{
+    if (!ox_ok(x) || ox_dtype(x) != DT_BOOL)
+        return reduce(op, name, x, axes, keep);
+    Ox out = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
+    return ox_ok(out) ? ox_cast(op->g, out, DT_BOOL) : POISON;
+}
+
+static Ox lower_extreme(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
+}
+
+/* any, all: of bools, as 0 and 1; a uint8 tensor gives uint8, PyTorch's heritage. The largest of no ints is the lowest there is,
+ * and the least the highest: above 0 means any as well as all. */
+static Ox lower_any_all(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox some = ox_cast(op->g, x, DT_BOOL), one = ox_ok(some) ? ox_cast(op->g, some, DT_INT32) : POISON;
+    Ox most = reduce(op, op->row->text, one, &axes, keep), zero = number_like(op, 0, one), out = ox(op, "Greater", most, zero);
+    return ox_ok(out) && ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
+}
+
+static Ox lower_count_nonzero(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    Ox some = ox_cast(op->g, x, DT_BOOL);
+    return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes, keep);
+}
+
+/* Not-a-numbers count as 0; among ints there are none. */
+static Ox without_nan(Op *op, Ox x)
+{
+    if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
+        return x;
+    Ox nan = ox(op, "IsNaN", x), zero = number_like(op, 0, x);
+    return ox(op, "Where", nan, zero, x);
+}
+
+static Ox lower_nansum(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    return reduced_axes(op, x, &axes, &keep) ? reduce(op, "ReduceSum", without_nan(op, x), &axes, keep) : POISON;
+}
+
+static Ox lower_nanmean(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "nanmean(): expected input to have floating point or complex dtype but got %s", torch_dtype_name(ox_dtype(x)));
+    Ox nan = ox(op, "IsNaN", x), real = ox(op, "Not", nan), one = ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON;
+    Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep), count = reduce(op, "ReduceSum", one, &axes, keep);
+    return ox(op, "Div", sum, count);
+}
+
+/* ---- which element is the extreme ---- */
+
+static Ox arg_extreme(Op *op, const char *name, Ox x, int axis, bool keep)
+{
+    if (ox_ok(x) && ox_dtype(x) == DT_BOOL)
+        x = ox_cast(op->g, x, DT_INT32);
+    return ox_make(op->g, name, INPUTS(x), ATTRS(INT("axis", axis), INT("keepdims", keep)));
+}
+
+/* A scalar has one element: index 0. */
+static Ox zero_index(Op *op) { return ox_int(op->g, 0); }
+
+static Ox lower_arg_extreme(Op *op)
+{
+    Ox x = arg(op, "self");
+    bool keep = arg_bool(op, "keepdim");
+    int rank, axis = 0;
+    if (!need_rank(op, x, -1, &rank) || (arg_given(op, "dim") && !arg_dim(op, "dim", rank, &axis)))
+        return POISON;
+    if (rank == 0)
+        return zero_index(op);
+    if (arg_given(op, "dim"))
+        return arg_extreme(op, op->row->text, x, axis, keep);
+    Ox at = arg_extreme(op, op->row->text, flatten_to_1d(op, x), 0, false);
+    Dim ones[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        ones[i] = dim_int(op->cx, 1);
+    return keep ? reshape_to(op, at, ones, rank) : at;
+}
+
+/* max(x, dim) -> (values, indices); row->datum: 0 max, 1 min */
+static Value lower_extreme_dim(Op *op)
+{
+    Ox x = arg(op, "self"), out[2];
+    bool keep = arg_bool(op, "keepdim"), min = op->row->datum;
+    Axes one = { .n = 1 };
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &one.at[0]))
+        return val_poison();
+    out[0] = rank == 0 ? x : extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
+    out[1] = rank == 0 ? zero_index(op) : arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+    return result_tuple(op, out, 2);
+}
+
+static Value lower_aminmax(Op *op)
+{
+    Ox x = arg(op, "self"), out[2];
+    Axes axes;
+    bool keep;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return val_poison();
+    out[0] = extreme(op, "ReduceMin", x, &axes, keep);
+    out[1] = extreme(op, "ReduceMax", x, &axes, keep);
+    return result_tuple(op, out, 2);
+}
+
+/* ---- variance ---- */
+
+/* What is taken from the count: correction=, unbiased=, or 1. */
+static double correction(Op *op)
+{
+    if (has_param(op, "correction"))
+        return arg_given(op, "correction") ? arg_float(op, "correction") : 1;
+    return arg_bool(op, "unbiased");
+}
+
+/* mean((x - mean(x))^2) * n / max(0, n - correction) */
+static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less, Ox *var, Ox *mean)
+{
+    Ox middle = reduce(op, "ReduceMean", x, axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
+    if (mean)
+        *mean = mean_over(op, x, axes, keep, true);
+    if (less == 0)
+        return (*var = mean_over(op, square, axes, keep, true)) != POISON;
+    Ox n = count_of(op, x, axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
+    Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, axes, keep);
+    *var = ox(op, "Div", sum, divisor);
+    return ox_ok(*var);
+}
+
+/* That of complex numbers is real: the sum of their parts' variances. */
+static bool variance(Op *op, Ox *var, Ox *mean)
+{
+    Ox x = arg(op, "self"), part_var[2], part_mean[2];
+    Axes axes;
+    bool keep;
+    double less = correction(op);
+    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
+        return false;
+    if (!dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
+        return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
+    if (!dtype_is_complex(ox_dtype(x)))
+        return real_variance(op, x, &axes, keep, less, var, mean);
+    for (int i = 0; i < 2; i++)
+        if (!real_variance(op, ox_part(op->g, x, i), &axes, keep, less, &part_var[i], mean ? &part_mean[i] : NULL))
+            return false;
+    *var = ox(op, "Add", part_var[0], part_var[1]);
+    if (mean)
+        *mean = ox_complex(op->g, part_mean[0], part_mean[1]);
+    return ox_ok(*var);
+}
+
+/* row->datum: 1 takes the root */
+static Ox lower_var(Op *op)
+{
+    Ox var;
+    if (!variance(op, &var, NULL))
+        return POISON;
+    return op->row->datum ? ox(op, "Sqrt", var) : var;
+}
+
+static Value lower_var_mean(Op *op)
+{
+    Ox out[2];
+    if (!variance(op, &out[0], &out[1]))
+        return val_poison();
+    if (op->row->datum)
+        out[0] = ox(op, "Sqrt", out[0]);
+    return result_tuple(op, out, 2);
+}
+
+/* ---- along an axis ---- */
+
+/* Softmax, LogSoftmax: row->text. A scalar is treated as one element. */
+static Ox lower_softmax(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    if (rank > 0)
+        return ox_make(op->g, op->row->text, INPUTS(x), ATTRS(INT("axis", axis)));
+    Ox one = ox_make(op->g, op->row->text, INPUTS(unsqueeze_axis(op, x, 0)), ATTRS(INT("axis", 0)));
+    return reshape_to(op, one, NULL, 0);
+}
+
+/* A row that is -inf throughout gives zeros, not not-a-number. */
+static Ox lower_safe_softmax(Op *op)
+{
+    Ox x = arg(op, "self");
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    Value args[] = { val_tensor(op->cx, x), val_int(axis) };
+    Value v = call_op(op, "aten::softmax", args, 2);
+    Axes one = { .at = { axis }, .n = rank ? 1 : 0 };
+    Ox lowest = number_like(op, -INFINITY, x), masked = ox(op, "Equal", x, lowest), as_int = ox_ok(masked) ? ox_cast(op->g, masked, DT_INT32) : POISON;
+    Ox least = reduce(op, "ReduceMin", as_int, &one, true), nothing = ox_ok(least) ? ox_cast(op->g, least, DT_BOOL) : POISON;
+    Ox zero = number_like(op, 0, x), soft = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+    return ox(op, "Where", nothing, zero, soft);
+}
+
+#define REDUCE(onnx, promo, line) UNARY(lower_reduce, onnx, promo, PLAIN, line)
+#define EXTREME(onnx, line) UNARY(lower_extreme, onnx, NULL, PLAIN, line)
+#define LONG "bool-to-long(self)"
+#define SELF "default(self)"
+
+const OpRow ops_reduce[] = {
+    REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    CALL(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
+    REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_nansum, LONG, PLAIN, "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_nanmean, SELF, PLAIN, "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    EXTREME("ReduceMax", "aten::max(Tensor self) -> Tensor"),
+    EXTREME("ReduceMin", "aten::min(Tensor self) -> Tensor"),
+    CALL_FAMILY(lower_extreme_dim, 0, NULL, PLAIN, "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL_FAMILY(lower_extreme_dim, 1, NULL, PLAIN, "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL(lower_aminmax, NULL, PLAIN, "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
+    UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN, "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN, "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    CALL(lower_aminmax, NULL, PLAIN, "aten::_aminmax(Tensor self) -> (Tensor, Tensor)"),
+    OLDER("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)"),
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::_is_any_true(Tensor self) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::_is_all_true(Tensor self) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::any(Tensor self) -> Tensor"),
+    OLDER("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::all(Tensor self) -> Tensor"),
+    OLDER("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
+    LOWER(lower_count_nonzero, NULL, PLAIN, "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),
+    OLDER("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"),
+    FAMILY(lower_var, 1, NULL, PLAIN, "aten::std(Tensor self, bool unbiased=True) -> Tensor"),
+    OLDER("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    OLDER("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    FAMILY(lower_var, 0, NULL, PLAIN, "aten::var(Tensor self, bool unbiased=True) -> Tensor"),
+    OLDER("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    OLDER("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    CALL_FAMILY(lower_var_mean, 1, NULL, PLAIN, "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
+    OLDER("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN, "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
+    OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_safe_softmax, SELF, PLAIN, "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    OPS_END
+};

@@ -1,0 +1,359 @@
+/* concat.c - several tensors: joined, stacked, brought to one shape, combined. */
+#include "ops/internal.h"
+
+/* ---- cat and stack ---- */
+
+/* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a list. */
+static bool is_legacy_empty(Ox x, int rank)
+{
+    return ox_rank(x) == 1 && rank != 1 && dim_is(ox_dim(x, 0), 0);
+}
+
+static Ox lower_cat(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors"), kept = { 0 };
+    int rank = 1, axis, each;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &each))
+            return POISON;
+        if (each == 0)
+            return op_fail(op, E_VALUE, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
+        rank = each > rank ? each : rank;
+    }
+    for (size_t i = 0; i < xs.n; i++)
+        if (!is_legacy_empty(xs.at[i], rank))
+            vec_push(op->cx, &kept, xs.at[i]);
+    return arg_dim(op, "dim", rank, &axis) ? concat_axis(op, kept.at, kept.n, axis) : POISON;
+}
+
+/* Concat once each tensor has the new axis. dim counts in the result, one rank up. */
+static Ox lower_stack(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    int rank, axis;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    if (!need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
+        return POISON;
+    Ox *at = new_array(op->cx, Ox, xs.n);
+    for (size_t i = 0; at && i < xs.n; i++)
+        at[i] = unsqueeze_axis(op, xs.at[i], axis);
+    return at ? concat_axis(op, at, xs.n, axis) : POISON;
+}
+
+static Ox at_least(Op *op, Ox x, int rank)
+{
+    while (ox_ok(x) && ox_rank(x) < rank)
+        x = unsqueeze_axis(op, x, ox_rank(x) == 2 ? 2 : 0);     /* dstack adds its third axis at the end */
+    return x;
+}
+
+/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
+static Ox lower_nstack(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    int least = (int)op->row->datum, rank;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return POISON;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &rank))
+            return POISON;
+        xs.at[i] = at_least(op, xs.at[i], least);
+    }
+    if (!ox_ok(xs.at[0]))
+        return POISON;
+    int axis = least == 1 ? (ox_rank(xs.at[0]) == 1 ? 0 : 1) : least - 2 + (least == 3);
+    return concat_axis(op, xs.at, xs.n, axis);
+}
+
+/* column_stack: vectors become columns. */
+static Ox lower_column_stack(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    int rank;
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
+    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return POISON;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &rank))
+            return POISON;
+        Dim column[2] = { rank < 2 ? type_numel(op->cx, xs.at[i]->type) : NULL, dim_int(op->cx, 1) };
+        if (rank < 2)
+            xs.at[i] = reshape_to(op, xs.at[i], column, 2);
+    }
+    return concat_axis(op, xs.at, xs.n, 1);
+}
+
+static Ox zeros_of(Op *op, Ox like, Dim rows, Dim cols)
+{
+    return expand_dims(op, number_like(op, 0, like), (const Dim[]){ rows, cols }, 2);
+}
+
+/* Matrices along the diagonal, zeros elsewhere; a vector is one row. */
+static Ox lower_block_diag(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Dim zero = dim_int(op->cx, 0), one = dim_int(op->cx, 1), cols = zero, before = zero;
+    int rank;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], 2, &rank))
+            return POISON;
+        if (rank > 2)
+            return op_fail(op, E_VALUE, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %zu has %d dimensions", i, rank);
+        if (rank < 2)
+            xs.at[i] = reshape_to(op, xs.at[i], (const Dim[]){ one, type_numel(op->cx, xs.at[i]->type) }, 2);
+        if (!ox_ok(xs.at[i]))
+            return POISON;
+        cols = dim_add(op->cx, cols, ox_dim(xs.at[i], 1));
+    }
+    for (size_t i = 0; i < xs.n; i++) {
+        Dim rows = ox_dim(xs.at[i], 0), own = ox_dim(xs.at[i], 1), after = dim_sub(op->cx, dim_sub(op->cx, cols, before), own);
+        Ox left = dim_is(before, 0) ? NULL : zeros_of(op, xs.at[i], rows, before), right = dim_is(after, 0) ? NULL : zeros_of(op, xs.at[i], rows, after);
+        before = dim_add(op->cx, before, own);
+        xs.at[i] = concat_axis(op, (const Ox[]){ left, xs.at[i], right }, 3, 1);
+    }
+    return xs.n ? concat_axis(op, xs.at, xs.n, 0) : op_refuse(op, "of no tensors");
+}
+
+/* Sequences of different lengths, filled up to the longest. */
+static Ox lower_pad_sequence(Op *op)
+{
+    Oxs xs = arg_list(op, "sequences");
+    Dim longest = dim_int(op->cx, 0);
+    int rank, axis = arg_bool(op, "batch_first") ? 0 : 1;
+    bool left = has_param(op, "padding_side") && str_is(arg_str(op, "padding_side"), "left");
+    if (xs.n == 0)
+        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "received an empty list of sequences");
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &rank))
+            return POISON;
+        if (rank == 0)
+            return op_fail(op, E_VALUE, "pad_sequence: a sequence has at least one dimension");
+        longest = dim_max(op->cx, longest, ox_dim(xs.at[i], 0));
+    }
+    for (size_t i = 0; i < xs.n; i++) {
+        Dim dims[MAX_RANK];
+        memcpy(dims, xs.at[i]->type->dim, (size_t)ox_rank(xs.at[i]) * sizeof *dims);
+        dims[0] = dim_sub(op->cx, longest, dims[0]);
+        Ox fill = dim_is(dims[0], 0) ? NULL : expand_dims(op, number_like(op, arg_float(op, "padding_value"), xs.at[i]), dims, ox_rank(xs.at[i]));
+        Ox whole = concat_axis(op, left ? (const Ox[]){ fill, xs.at[i] } : (const Ox[]){ xs.at[i], fill }, 2, 0);
+        xs.at[i] = unsqueeze_axis(op, whole, axis);
+    }
+    return concat_axis(op, xs.at, xs.n, axis);
+}
+
+/* Each tensor's axis is cut into equal chunks, the last filled up with zeros; chunk by chunk all are joined, flattened. */
+static Ox lower_chunk_cat(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Dim chunks = dim_int(op->cx, arg_int(op, "num_chunks"));
+    int rank, axis = 0;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+            return POISON;
+        Dim dims[MAX_RANK + 1], size = ox_dim(xs.at[i], axis), whole = dim_mul(op->cx, dim_ceildiv(op->cx, size, chunks), chunks);
+        memcpy(dims, xs.at[i]->type->dim, (size_t)rank * sizeof *dims);
+        dims[axis] = dim_sub(op->cx, whole, size);
+        Ox fill = dim_is(dims[axis], 0) ? NULL : expand_dims(op, number_like(op, 0, xs.at[i]), dims, rank);
+        Ox full = concat_axis(op, (const Ox[]){ xs.at[i], fill }, 2, axis);
+        Dim rest = dim_ceildiv(op->cx, size, chunks);
+        for (int k = axis + 1; k < rank; k++)
+            rest = dim_mul(op->cx, rest, dims[k]);
+        dims[axis] = chunks;
+        dims[axis + 1] = rest;
+        xs.at[i] = reshape_to(op, full, dims, axis + 2);
+    }
+    return xs.n ? concat_axis(op, xs.at, xs.n, axis + 1) : ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "_chunk_cat expects a non-empty input tensor list");
+}
+
+/* ---- several tensors of one shape ---- */
+
+/* `dims` as an argument of a call. */
+static Value sizes_of(Ctx *cx, const Dim *dims, int n)
+{
+    Value at[MAX_RANK];
+    for (int i = 0; i < n; i++)
+        at[i] = val_dim(cx, dims[i]);
+    return val_tuple(cx, at, n);
+}
+
+/* A view of item i of the argument `tensors`, so that what is written to one shows in the other. */
+static Value item_as(Op *op, Value item, const char *view, const Dim *dims, int n)
+{
+    Value args[] = { item, sizes_of(op->cx, dims, n) };
+    return val_ok(item) ? call_op(op, view, args, 2) : item;
+}
+
+static Value lower_broadcast_tensors(Op *op)
+{
+    Value list = arg_value(op, "tensors"), *out;
+    Oxs xs = arg_list(op, "tensors");
+    Dim dims[MAX_RANK];
+    int rank = 0, each;
+    for (size_t i = 0; i < xs.n; i++) {
+        if (!need_rank(op, xs.at[i], -1, &each))
+            return val_poison();
+        rank = each > rank ? each : rank;
+    }
+    for (int i = 0; i < rank; i++)
+        dims[i] = dim_int(op->cx, 1);
+    for (size_t i = 0; i < xs.n; i++)
+        for (int k = 0, r = ox_rank(xs.at[i]); k < r; k++)
+            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k), &dims[rank - r + k])) {
+                fail(op->cx, E_VALUE, "The size of tensor %zu does not match the others at dimension %d", i, rank - r + k);
+                return val_poison();
+            }
+    out = new_array(op->cx, Value, xs.n + 1);
+    for (size_t i = 0; out && i < xs.n; i++)
+        out[i] = item_as(op, list.tuple->at[i], "aten::expand", dims, rank);
+    return out && !ctx_failed(op->cx) ? val_list(op->cx, out, (int64_t)xs.n, "Tensor") : val_poison();
+}
+
+/* indexing="xy" swaps the first two axes of the result. */
+static Value lower_meshgrid(Op *op)
+{
+    Value list = arg_value(op, "tensors"), out[MAX_RANK];
+    Oxs xs = arg_list(op, "tensors");
+    Dim dims[MAX_RANK];
+    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 && str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
+    int rank, n = (int)xs.n;
+    for (int i = 0; i < n; i++) {
+        if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
+            return val_poison();
+        dims[i] = rank == 0 ? dim_int(op->cx, 1) : ox_dim(xs.at[i], 0);
+    }
+    for (int i = 0; i < n; i++) {
+        Dim shape[MAX_RANK];
+        for (int k = 0; k < n; k++)
+            shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
+        out[i] = item_as(op, item_as(op, list.tuple->at[i], "aten::view", shape, n), "aten::expand", dims, n);
+        Value swap[] = { out[i], val_int(0), val_int(1) };
+        if (xy && val_ok(out[i]))
+            out[i] = call_op(op, "aten::transpose", swap, 3);
+    }
+    return ctx_failed(op->cx) ? val_poison() : val_list(op->cx, out, n, "Tensor");
+}
+
+/* Every combination of one element of each: a row. */
+static Ox lower_cartesian_prod(Op *op)
+{
+    Oxs xs = arg_list(op, "tensors");
+    Dim dims[MAX_RANK];
+    int rank, n = (int)xs.n;
+    for (int i = 0; i < n; i++) {
+        if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
+            return POISON;
+        if (rank != 1)
+            return op_fail(op, E_VALUE, "Expect a 1D vector, but got shape %s", type_text(op->cx, xs.at[i]->type)->s);
+        dims[i] = ox_dim(xs.at[i], 0);
+    }
+    if (n < 2)
+        return n ? xs.at[0] : ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "cartesian_prod: a tensor is needed");
+    Dim column[2] = { dim_product(op->cx, dims, n), dim_int(op->cx, 1) };
+    for (int i = 0; i < n; i++) {
+        Dim shape[MAX_RANK];
+        for (int k = 0; k < n; k++)
+            shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
+        xs.at[i] = reshape_to(op, expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n), column, 2);
+    }
+    return concat_axis(op, xs.at, xs.n, 1);
+}
+
+enum { LARGE_TABLE = 4096 };
+
+/* The next r numbers below n in order, each above the one before it, or not below it (again); false: these were the last. */
+static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
+{
+    int64_t i = r - 1;
+    while (i >= 0 && at[i] == (again ? n - 1 : n - r + i))
+        i--;
+    if (i < 0)
+        return false;
+    at[i]++;
+    for (int64_t k = i + 1; k < r; k++)
+        at[k] = at[k - 1] + !again;
+    return true;
+}
+
+/* The same where n is open, or would make a large table: the places of a grid of r axes at which each number is below the next. */
+static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
+{
+    Ctx *cx = op->cx;
+    Ox from = ox_int(op->g, 0), by = ox_int(op->g, 1), end = ox_dim_value(op->g, n), all = ox(op, "Range", from, end, by), ordered = NULL, before = NULL;
+    if (r == 1)
+        return unsqueeze_axis(op, all, 1);
+    for (int k = 0; k < r; k++) {
+        Dim dims[MAX_RANK];
+        for (int i = 0; i < r; i++)
+            dims[i] = i == k ? n : dim_int(cx, 1);
+        Ox here = reshape_to(op, all, dims, r), below = before ? ox(op, again ? "LessOrEqual" : "Less", before, here) : NULL;
+        ordered = ordered ? ox(op, "And", ordered, below) : below;
+        before = here;
+    }
+    Ox places = ox(op, "NonZero", ordered);
+    return ox_ok(places) ? permute_to(op, places, (int[]){ 1, 0 }, 2) : POISON;
+}
+
+Ox combinations(Op *op, Dim size, int r, bool again)
+{
+    int64_t n, at[MAX_RANK] = { 0 }, rows = 0;
+    VEC(int64_t) table = { 0 };
+    double count = 1;
+    bool known = dim_known(size, &n);
+    for (int i = 0; known && i < r; i++)
+        count *= (double)(n + (again ? i : -i)) / (i + 1);
+    if (!known || count * r > LARGE_TABLE)
+        return combinations_of_grid(op, size, r, again);
+    for (int i = 0; i < r; i++)
+        at[i] = again ? 0 : i;
+    bool more = again ? n > 0 : n >= r;
+    for (; more && !ctx_failed(op->cx); rows++) {
+        for (int i = 0; i < r; i++)
+            vec_push(op->cx, &table, at[i]);
+        more = next_combination(at, r, n, again);
+    }
+    return ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ rows, r }, table.at));
+}
+
+static Ox lower_combinations(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t r = arg_int(op, "r");
+    int rank;
+    if (!need_rank(op, x, 1, &rank) || ctx_failed(op->cx))
+        return POISON;
+    if (rank != 1 || r < 0 || r > MAX_RANK)
+        return op_fail(op, E_VALUE, "combinations: a 1D vector and a length from 0 to %d are needed", MAX_RANK);
+    if (r == 0)
+        return expand_dims(op, number_like(op, 0, x), (const Dim[]){ dim_int(op->cx, 0) }, 1);
+    Ox index = combinations(op, ox_dim(x, 0), (int)r, arg_bool(op, "with_replacement"));
+    return ox_with(op, "Gather", INPUTS(x, index), INT("axis", 0));
+}
+
+#define TENSORS "default(tensors)"
+
+const OpRow ops_concat[] = {
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::cat(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
+    LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
+    FAMILY(lower_nstack, 1, NULL, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
+    FAMILY(lower_nstack, 3, NULL, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
+    CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_column_stack, NULL, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_chunk_cat, TENSORS, PLAIN, "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
+    LOWER(lower_pad_sequence, NULL, PLAIN, "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor"),
+    ITSELF(lower_cartesian_prod, 0, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_combinations, NULL, PLAIN, "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
+    OPS_END
+};

@@ -1,0 +1,216 @@
+/* view_strides.c - how the strides of a view follow from those of its base: the column `strides` of view rows.
+ *
+ * A function fills `out`, an entry for each axis of the view (type `to`), from `from`, those of its base (type `old`), in elements; false: the
+ * arguments do not tell. No error is ever made here: the call itself has been checked. */
+#include "ops/shape/view_strides.h"
+
+static Value call_arg(const OpCall *call, const char *name)
+{
+    for (int i = 0; i < call->schema->n_param; i++)
+        if (str_is(call->schema->param[i].name, name))
+            return call->arg[i];
+    return val_none();
+}
+
+static bool call_axis(const OpCall *call, const char *name, int rank, int *axis)
+{
+    Value v = call_arg(call, name);
+    if (v.tag != V_INT || v.i < -rank || v.i >= rank)
+        return false;
+    *axis = (int)(v.i < 0 ? v.i + rank : v.i);
+    return true;
+}
+
+bool strides_permute(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)to;
+    Value dims = call_arg(call, "dims");
+    if (dims.tag != V_TUPLE || dims.tuple->n != old->rank)           /* bound lists are snapshots: ops/bind.c */
+        return false;
+    for (int i = 0; i < old->rank; i++) {
+        Value v = dims.tuple->at[i];
+        if (v.tag != V_INT || v.i < -old->rank || v.i >= old->rank)
+            return false;
+        out[i] = from[v.i < 0 ? v.i + old->rank : v.i];
+    }
+    return true;
+}
+
+static bool swapped(int rank, int a, int b, const Dim *from, Dim *out)
+{
+    memcpy(out, from, (size_t)rank * sizeof *out);
+    if (rank) {
+        out[a] = from[b];
+        out[b] = from[a];
+    }
+    return true;
+}
+
+bool strides_transpose(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)to;
+    int a, b;
+    return call_axis(call, "dim0", old->rank, &a) && call_axis(call, "dim1", old->rank, &b) && swapped(old->rank, a, b, from, out);
+}
+
+bool strides_t(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)call, (void)to;
+    return old->rank <= 2 && swapped(old->rank, 0, old->rank - 1, from, out);
+}
+
+bool strides_m_t(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)call, (void)to;
+    return swapped(old->rank, old->rank < 2 ? 0 : old->rank - 2, old->rank - 1, from, out);
+}
+
+bool strides_slice(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)to;
+    int axis;
+    Value step = call_arg(call, "step");
+    if (!call_axis(call, "dim", old->rank, &axis) || (step.tag != V_INT && step.tag != V_NONE))
+        return false;
+    memcpy(out, from, (size_t)old->rank * sizeof *out);
+    if (step.tag == V_INT)
+        out[axis] = dim_mul(cx, from[axis], dim_int(cx, step.i));
+    return out[axis] != NULL;
+}
+
+bool strides_select(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)to;
+    int axis;
+    if (!call_axis(call, "dim", old->rank, &axis))
+        return false;
+    for (int i = 0, o = 0; i < old->rank; i++)
+        if (i != axis)
+            out[o++] = from[i];
+    return true;
+}
+
+/* The other axes, then the one that steps along both. */
+bool strides_diagonal(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)to;
+    int a, b, o = 0;
+    if (!call_axis(call, "dim1", old->rank, &a) || !call_axis(call, "dim2", old->rank, &b))
+        return false;
+    for (int i = 0; i < old->rank; i++)
+        if (i != a && i != b)
+            out[o++] = from[i];
+    out[o] = dim_add(cx, from[a], from[b]);
+    return out[o] != NULL;
+}
+
+/* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer depends on it. */
+bool strides_unsqueeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)to;
+    int axis;
+    if (!call_axis(call, "dim", old->rank + 1, &axis))
+        return false;
+    for (int i = 0; i <= old->rank; i++)
+        out[i] = i < axis ? from[i] : i > axis ? from[i - 1] : axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis]) : dim_int(cx, 1);
+    return out[axis] != NULL;
+}
+
+/* squeeze of axes whose size is 1 in `old`: those that the result lacks, when the sizes tell which. */
+bool strides_squeeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)call;
+    int o = 0;
+    for (int i = 0; i < old->rank; i++) {
+        bool single = dim_is(old->dim[i], 1);
+        if (single && o + (old->rank - i) > to->rank)
+            continue;
+        if (o >= to->rank)
+            return false;
+        out[o++] = from[i];
+    }
+    return o == to->rank;
+}
+
+bool strides_expand(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)call;
+    int added = to->rank - old->rank;
+    for (int i = 0; i < to->rank; i++) {
+        bool same = i >= added && dim_eq(cx, old->dim[i - added], to->dim[i]) == YES;
+        if (i >= added && !same && !dim_is(old->dim[i - added], 1))
+            return false;
+        out[i] = same ? from[i - added] : dim_int(cx, 0);
+    }
+    return added >= 0;
+}
+
+bool strides_same(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)cx, (void)call, (void)to;
+    memcpy(out, from, (size_t)old->rank * sizeof *out);
+    return true;
+}
+
+bool strides_view(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
+{
+    (void)call;
+    return view_strides(cx, old, from, to, out) == YES;
+}
+
+/* ---- a slice of a slice is one slice ---- */
+
+typedef struct SliceArgs { int axis; int64_t start, end, step; } SliceArgs;
+
+static bool slice_args(const OpCall *call, int rank, SliceArgs *out)
+{
+    Value start = call_arg(call, "start"), end = call_arg(call, "end"), step = call_arg(call, "step");
+    if (!call_axis(call, "dim", rank, &out->axis))
+        return false;
+    if ((start.tag != V_INT && start.tag != V_NONE) || (end.tag != V_INT && end.tag != V_NONE) || step.tag != V_INT)
+        return false;
+    out->start = start.tag == V_INT ? start.i : 0;
+    out->end = end.tag == V_INT ? end.i : INT64_MAX;
+    out->step = step.i;
+    return out->start >= 0 && out->end >= 0 && out->step >= 1;      /* counted from the end: needs the size */
+}
+
+/* b after a. Indices are a.start + a.step*(b.start + b.step*i), below both ends. */
+static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
+{
+    int64_t end;
+    if (a.axis != b.axis || !mul_ok(b.start, a.step, &out->start) || !add_ok(out->start, a.start, &out->start) ||
+        !mul_ok(a.step, b.step, &out->step))
+        return false;
+    if (!mul_ok(b.end, a.step, &end) || !add_ok(end, a.start, &end))
+        end = INT64_MAX;
+    out->end = end < a.end ? end : a.end;
+    out->axis = a.axis;
+    return true;
+}
+
+static const OpCall *slice_call(Ctx *cx, const OpCall *like, SliceArgs s)
+{
+    OpCall *c = mem_copy(cx, like, sizeof *like);
+    c->arg = mem_copy(cx, like->arg, (size_t)like->schema->n_param * sizeof *like->arg);
+    for (int i = 0; i < c->schema->n_param; i++) {
+        Str name = c->schema->param[i].name;
+        if (str_is(name, "dim"))
+            c->arg[i] = val_int(s.axis);
+        else if (str_is(name, "start"))
+            c->arg[i] = val_int(s.start);
+        else if (str_is(name, "end"))
+            c->arg[i] = val_int(s.end);
+        else if (str_is(name, "step"))
+            c->arg[i] = val_int(s.step);
+    }
+    return c;
+}
+
+const OpCall *join_slices(Ctx *cx, const OpCall *first, const OpCall *second, int rank)
+{
+    SliceArgs a, b, both;
+    if (!slice_args(first, rank, &a) || !slice_args(second, rank, &b) || !slice_join(a, b, &both))
+        return NULL;
+    return slice_call(cx, second, both);
+}

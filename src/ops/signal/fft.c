@@ -1,0 +1,552 @@
+/* fft.c - Fourier transforms, by ONNX's DFT over one axis after the other; short ones over frames.
+ *
+ * DFT takes a real tensor whose last axis holds the parts: exactly what onnx/complex_parts.c gives. It knows no normalisation but 1/n of an
+ * inverse one; PyTorch names three. `signal` dims that are halved (rfft) come last in `dim` and are done first. */
+#include "ops/internal.h"
+
+#include <math.h>
+
+#define PI 3.14159265358979323846
+
+/* ---- one transform ---- */
+
+typedef enum { BY_NONE, BY_ROOT_N, BY_N } Norm;      /* PyTorch's numbers in _fft_c2c: what the result is divided by */
+
+/* cos and sin of 2 pi j k / n, j and k from 0 to n - 1 (k to n/2 of a halved one), in x's type. j k mod n is exact, however large. */
+static void turns(Op *op, Ox x, Dim n, Dim columns, Ox *cosines, Ox *sines)
+{
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, n), width = ox_dim_value(op->g, columns);
+    Ox j = unsqueeze_axis(op, ox(op, "Range", zero, size, one), 1), k = ox(op, "Range", zero, width, one);
+    Ox at = ox_cast(op->g, ox(op, "Mod", ox(op, "Mul", j, k), size), DT_DOUBLE), whole = ox_cast(op->g, size, DT_DOUBLE);
+    Ox angle = ox(op, "Mul", ox(op, "Div", at, whole), ox_number(op->g, DT_DOUBLE, 2 * PI));
+    *cosines = ox_cast(op->g, ox(op, "Cos", angle), ox_dtype(x));
+    *sines = ox_cast(op->g, ox(op, "Sin", angle), ox_dtype(x));
+}
+
+static Ox part_of(Op *op, Ox pair, int part)
+{
+    Ox at = ox_int(op->g, part);
+    return ox_with(op, "Gather", INPUTS(pair, at), INT("axis", -1));
+}
+
+/* x with axis last, and back */
+static Ox moved(Op *op, Ox x, int axis)
+{
+    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : 0;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    if (rank) {
+        perm[axis] = rank - 1;
+        perm[rank - 1] = axis;
+    }
+    return ox_ok(x) ? permute_to(op, x, perm, rank) : x;
+}
+
+/* The sum over j of x[j] (cos - i sin), as products with matrices. */
+static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
+{
+    Ctx *cx = op->cx;
+    if (!ox_ok(pair))
+        return pair;
+    Dim n = ox_dim(pair, axis), columns = halved ? dim_add(cx, dim_floordiv(cx, n, dim_int(cx, 2)), dim_int(cx, 1)) : n;
+    bool real = dim_is(ox_dim(pair, ox_rank(pair) - 1), 1);
+    Ox c, s, re = moved(op, part_of(op, pair, 0), axis), im = real ? NULL : moved(op, part_of(op, pair, 1), axis);
+    turns(op, pair, n, columns, &c, &s);
+    Ox rc = ox(op, "MatMul", re, c), rs = ox(op, "MatMul", re, s);
+    Ox out_re = rc, out_im = inverse ? rs : ox(op, "Neg", rs);
+    if (im) {
+        Ox ic = ox(op, "MatMul", im, c), is = ox(op, "MatMul", im, s);
+        out_re = ox_make(op->g, inverse ? "Sub" : "Add", INPUTS(rc, is), NULL, 0);
+        out_im = ox_make(op->g, inverse ? "Add" : "Sub", INPUTS(ic, rs), NULL, 0);
+    }
+    if (inverse) {
+        Ox count = ox_cast(op->g, ox_dim_value(op->g, n), ox_dtype(pair));
+        out_re = ox(op, "Div", out_re, count);
+        out_im = ox(op, "Div", out_im, count);
+    }
+    out_re = moved(op, out_re, axis);
+    return ox_pair(op->g, ox_complex(op->g, out_re, moved(op, out_im, axis)));
+}
+
+/* Of one axis of a pair. ONNX Runtime computes DFT with angles of float32, and opsets before 17 have none: then it is a product of matrices. */
+static Ox dft(Op *op, Ox pair, int axis, bool inverse, bool halved)
+{
+    if (ox_ok(pair) && (ox_dtype(pair) == DT_DOUBLE || op->g->target < 17))
+        return dft_by_matrix(op, pair, axis, inverse, halved);
+    Ox at = ox_int(op->g, axis);
+    return ox_with(op, "DFT", INPUTS(pair, NULL, at), INT("inverse", inverse), INT("onesided", halved));
+}
+
+static Dim numel_over(Op *op, Ox x, const int *dims, size_t n)
+{
+    Dim total = dim_int(op->cx, 1);
+    for (size_t i = 0; i < n; i++)
+        total = dim_mul(op->cx, total, ox_dim(x, dims[i]));
+    return total;
+}
+
+/* by: what remains to divide by, as a power of n: 1, 1/2, 0, or -1, which multiplies */
+static Ox divided(Op *op, Ox x, Dim n, double power)
+{
+    int64_t known;
+    if (power == 0 || !ox_ok(x))
+        return x;
+    if (dim_known(n, &known))
+        return ox(op, "Mul", x, number_like(op, pow((double)known, -power), x));
+    Ox count = ox_cast(op->g, ox_dim_value(op->g, n), ox_dtype(x));
+    Ox by = power == 1 || power == -1 ? count : ox(op, "Sqrt", count);
+    return ox_make(op->g, power < 0 ? "Mul" : "Div", INPUTS(x, by), NULL, 0);
+}
+
+static double power_of(Norm norm) { return norm == BY_N ? 1 : norm == BY_ROOT_N ? 0.5 : 0; }
+
+/* Over all dims. An inverse DFT has divided by n already. */
+static Ox transformed(Op *op, Ox pair, const int *dims, size_t n, bool inverse, Norm norm)
+{
+    for (size_t i = 0; i < n; i++)
+        pair = dft(op, pair, dims[i], inverse, false);
+    return ox_ok(pair) ? divided(op, pair, numel_over(op, pair, dims, n), power_of(norm) - (inverse ? 1 : 0)) : pair;
+}
+
+/* The last bins + 1 .. of a transform of a real signal, by symmetry: element k is the conjugate of element n - k, in the other dims too. */
+static Ox whole_spectrum(Op *op, Ox pair, const int *dims, size_t n_dims, Dim size)
+{
+    Ctx *cx = op->cx;
+    int axis = dims[n_dims - 1];
+    Dim one = dim_int(cx, 1), half = dim_add(cx, dim_floordiv(cx, size, dim_int(cx, 2)), one), rest = dim_sub(cx, size, half);
+    Ox left = slice_axis(op, pair, axis, dim_int(cx, 0), half, 1);
+    Ox start = ox_dims(op->g, &rest, 1), stop = ints(op, 0), at = ints(op, axis), step = ints(op, -1);
+    Ox right = ox(op, "Slice", pair, start, stop, at, step);            /* rest, .. 1 */
+    for (size_t i = 0; i + 1 < n_dims; i++) {                           /* 0, n - 1, .. 1 of the others */
+        Ox at_i = ints(op, dims[i]), last = ints(op, -1), first = slice_axis(op, right, dims[i], dim_int(cx, 0), one, 1);
+        Ox turned = ox(op, "Slice", right, last, stop, at_i, step), both[2] = { first, turned };
+        right = concat_axis(op, both, 2, dims[i]);
+    }
+    int64_t sign[2] = { 1, -1 }, two = 2;
+    Ox conjugate = ox_cast(op->g, ox_const(op->g, const_make(cx, DT_INT64, 1, &two, sign)), ox_ok(pair) ? ox_dtype(pair) : DT_FLOAT);
+    Ox parts[2] = { left, ox(op, "Mul", right, conjugate) };
+    return concat_axis(op, parts, 2, axis);
+}
+
+static Ox real_part(Op *op, Ox pair) { return part_of(op, pair, 0); }
+
+/* A real or complex tensor with a last axis of parts: 1 of a real one. */
+static Ox as_signal(Op *op, Ox x)
+{
+    if (!ox_ok(x) || dtype_is_complex(ox_dtype(x)))
+        return ox_ok(x) ? ox_pair(op->g, x) : x;
+    return unsqueeze_axis(op, x, ox_rank(x));
+}
+
+/* ---- aten::_fft_* ---- */
+
+static bool read_dims(Op *op, Ox x, const char *name, int *dims, size_t *n)
+{
+    Ints given = arg_ints(op, name);
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || ctx_failed(op->cx))
+        return false;
+    for (*n = 0; *n < given.n; ++*n) {
+        int64_t d = given.at[*n];
+        if (d < -rank || d >= rank || *n >= MAX_RANK)
+            return fail(op->cx, E_VALUE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -rank, rank - 1, (long long)d);
+        dims[*n] = (int)(d < 0 ? d + rank : d);
+    }
+    return true;
+}
+
+static Ox lower_c2c(Op *op)
+{
+    Ox x = arg(op, "self");
+    int dims[MAX_RANK];
+    size_t n;
+    if (!read_dims(op, x, "dim", dims, &n))
+        return POISON;
+    return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), dims, n, !arg_bool(op, "forward"), (Norm)arg_int(op, "normalization")));
+}
+
+static Ox r2c(Op *op, Ox x, const int *dims, size_t n, Norm norm, bool halved)
+{
+    Dim total = numel_over(op, x, dims, n);
+    Ox pair = as_signal(op, x);
+    if (n == 0)
+        return ox_cast(op->g, x, ox_dtype(x) == DT_DOUBLE ? DT_COMPLEX128 : DT_COMPLEX64);
+    pair = dft(op, pair, dims[n - 1], false, halved);
+    for (size_t i = 0; i + 1 < n; i++)
+        pair = dft(op, pair, dims[i], false, false);
+    return ox_of_pair(op->g, divided(op, pair, total, power_of(norm)));
+}
+
+static Ox lower_r2c(Op *op)
+{
+    Ox x = arg(op, "self");
+    int dims[MAX_RANK];
+    size_t n;
+    if (!read_dims(op, x, "dim", dims, &n))
+        return POISON;
+    return r2c(op, x, dims, n, (Norm)arg_int(op, "normalization"), arg_bool(op, "onesided"));
+}
+
+static Ox c2r(Op *op, Ox z, const int *dims, size_t n, Norm norm, Dim last)
+{
+    if (n == 0)
+        return real_part(op, ox_pair(op->g, z));
+    Ox pair = whole_spectrum(op, ox_pair(op->g, z), dims, n, last);
+    return real_part(op, transformed(op, pair, dims, n, true, norm));
+}
+
+static Ox lower_c2r(Op *op)
+{
+    Ox x = arg(op, "self");
+    int dims[MAX_RANK];
+    size_t n;
+    if (!read_dims(op, x, "dim", dims, &n))
+        return POISON;
+    return c2r(op, x, dims, n, (Norm)arg_int(op, "normalization"), arg_dim_expr(op, "last_dim_size"));
+}
+
+/* ---- aten::fft_* : sizes by cutting and padding, names of normalisations, real arguments ---- */
+
+enum { INVERSE = 1, REAL_IN = 2, REAL_OUT = 4, HERMITIAN = 8 };        /* row->datum */
+
+static bool norm_of(Op *op, bool inverse, Norm *out)
+{
+    Str mode = arg_str(op, "norm");
+    if (mode && str_is(mode, "ortho"))
+        *out = BY_ROOT_N;
+    else if (!mode || str_is(mode, "backward"))
+        *out = inverse ? BY_N : BY_NONE;
+    else if (str_is(mode, "forward"))
+        *out = inverse ? BY_NONE : BY_N;
+    else
+        return fail(op->cx, E_VALUE, "Invalid normalization mode: \"%s\"", mode->s);
+    return true;
+}
+
+/* The first n elements along axis, zeros behind where there are fewer. */
+static Ox resized(Op *op, Ox x, int axis, Dim n)
+{
+    Ctx *cx = op->cx;
+    Dim have = ox_dim(x, axis), zero = dim_int(cx, 0);
+    if (dim_eq(cx, have, n) == YES)
+        return x;
+    if (dim_le(cx, n, have) == YES)
+        return slice_axis(op, x, axis, zero, n, 1);
+    Dim kept = dim_min(cx, have, n), dims[MAX_RANK];
+    Ox cut = dim_le(cx, have, n) == YES ? x : slice_axis(op, x, axis, zero, kept, 1);
+    for (int i = 0; i < ox_rank(x); i++)
+        dims[i] = i == axis ? dim_sub(cx, n, kept) : ox_dim(x, i);
+    Ox nothing = expand_dims(op, number_like(op, 0, x), dims, ox_rank(x)), parts[2] = { cut, nothing };
+    return concat_axis(op, parts, 2, axis);
+}
+
+typedef struct Plan { int dims[MAX_RANK]; Dim sizes[MAX_RANK]; size_t n; Norm norm; } Plan;     /* sizes: NULL for the tensor's own */
+
+static bool plan_dim(Op *op, Plan *p, int64_t d, Dim size, int rank)
+{
+    if (d < -rank || d >= rank)
+        return fail(op->cx, E_VALUE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -rank, rank - 1, (long long)d);
+    int64_t known;
+    p->dims[p->n] = (int)(d < 0 ? d + rank : d);
+    p->sizes[p->n++] = size && dim_known(size, &known) && known == -1 ? NULL : size;
+    return true;
+}
+
+/* n and dim of the transforms over one dim, s and dim of the others. */
+static bool make_plan(Op *op, Ox x, Plan *p)
+{
+    int rank;
+    p->n = 0;
+    if (!need_rank(op, x, -1, &rank))
+        return false;
+    if (has_param(op, "n"))
+        return plan_dim(op, p, arg_int(op, "dim"), arg_given(op, "n") ? arg_dim_expr(op, "n") : NULL, rank);
+    Dims s = arg_given(op, "s") ? arg_dims(op, "s") : (Dims){ NULL, 0 };
+    Ints dims = arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ NULL, 0 };
+    bool has_dims = arg_given(op, "dim"), has_s = arg_given(op, "s");
+    size_t n = has_dims ? dims.n : has_s ? s.n : (size_t)rank;
+    if (ctx_failed(op->cx) || n > MAX_RANK || (has_dims && has_s && s.n != dims.n) || (!has_dims && n > (size_t)rank))
+        return fail(op->cx, E_VALUE, "When given, dim and shape arguments must have the same length");
+    for (size_t i = 0; i < n; i++)
+        if (!plan_dim(op, p, has_dims ? dims.at[i] : (int64_t)i - (int64_t)n, has_s ? s.at[i] : NULL, rank))
+            return false;
+    return true;
+}
+
+/* Ints and bools become float32; real tensors complex where a complex one is transformed. */
+static Ox lower_fft(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t how = op->row->datum;
+    bool inverse = how & INVERSE, back = how & REAL_OUT;
+    Plan p;
+    if (ox_ok(x) && !dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
+        x = ox_cast(op->g, x, DT_FLOAT);
+    if (!make_plan(op, x, &p) || !norm_of(op, inverse, &p.norm))
+        return POISON;
+    if ((how & REAL_IN) && dtype_is_complex(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "%s expects a real input tensor, but got %s", op->call->schema->name->s, torch_dtype_name(ox_dtype(x)));
+    if (ox_dtype(x) == DT_FLOAT16 || ox_dtype(x) == DT_BFLOAT16)
+        return op_refuse(op, "complex numbers of %s parts", dtype_name(ox_dtype(x)));
+    if (p.n == 0 && !(how & (REAL_IN | REAL_OUT)))
+        return ox_cast(op->g, x, promote_types(ox_dtype(x), DT_COMPLEX64));
+    if (p.n == 0)
+        return op_fail(op, E_VALUE, "%s must transform at least one axis", op->call->schema->name->s);
+    Dim last = back ? p.sizes[p.n - 1] : NULL;
+    if (back && !last)
+        last = dim_mul(op->cx, dim_int(op->cx, 2), dim_sub(op->cx, ox_dim(x, p.dims[p.n - 1]), dim_int(op->cx, 1)));
+    for (size_t i = 0; i < p.n; i++) {
+        Dim size = p.sizes[i];
+        if (back && i + 1 == p.n)
+            size = last ? dim_add(op->cx, dim_floordiv(op->cx, last, dim_int(op->cx, 2)), dim_int(op->cx, 1)) : NULL;
+        if (size)
+            x = resized(op, x, p.dims[i], size);
+        if (!ox_ok(x))
+            return POISON;
+    }
+    DType z = promote_types(ox_dtype(x), DT_COMPLEX64);
+    if (how & REAL_IN) {
+        Ox out = r2c(op, x, p.dims, p.n, p.norm, true);
+        Value v = val_tensor(op->cx, out), turned = (how & HERMITIAN) && val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
+        return turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
+    }
+    x = ox_cast(op->g, x, z);
+    if (back && (how & HERMITIAN)) {
+        Value v = val_tensor(op->cx, x), turned = val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
+        x = turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
+    }
+    if (back)
+        return ox_ok(x) && last ? c2r(op, x, p.dims, p.n, p.norm, last) : POISON;
+    return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), p.dims, p.n, inverse, p.norm));
+}
+
+/* ---- frequencies and their order ---- */
+
+/* k / (n d): 0, 1, .. then the negative ones; row->datum: 1 is rfftfreq, without those */
+static Ox lower_fftfreq(Op *op)
+{
+    int64_t n = arg_int(op, "n"), half = op->row->datum ? n / 2 + 1 : n;
+    double d = arg_float(op, "d");
+    if (ctx_failed(op->cx) || n < 0 || n > (1 << 24))
+        return op_fail(op, E_VALUE, "fftfreq of %lld elements", (long long)n);
+    double *v = new_array(op->cx, double, half + 1);
+    for (int64_t i = 0; v && i < half; i++)
+        v[i] = (double)(op->row->datum || i < (n + 1) / 2 ? i : i - n) / ((double)n * d);
+    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)), arg_dtype(op, "dtype", dtype_default(op->cx))) : POISON;
+}
+
+/* Rolls each dim by half of it; row->datum: 1 back, which differs for odd sizes */
+static Ox lower_fftshift(Op *op)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    int rank;
+    if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dim", rank, &axes))
+        return POISON;
+    for (int i = 0; i < axes.n && ox_ok(x); i++) {
+        Dim n = ox_dim(x, axes.at[i]), two = dim_int(op->cx, 2), half = dim_floordiv(op->cx, n, two);
+        Dim at = op->row->datum ? half : dim_sub(op->cx, n, half);
+        Ox tail = slice_axis(op, x, axes.at[i], at, n, 1), head = slice_axis(op, x, axes.at[i], dim_int(op->cx, 0), at, 1), both[2] = { tail, head };
+        x = concat_axis(op, both, 2, axes.at[i]);
+    }
+    return x;
+}
+
+/* ---- short transforms ---- */
+
+static bool complex_window(Op *op) { return arg_given(op, "window") && ox_is_complex(arg(op, "window")); }
+
+/* Of the type that the window of x has: that of x's parts, or complex numbers of such. */
+static DType window_type(Op *op, Ox x)
+{
+    DType parts = dtype_of_parts(ox_dtype(x));
+    return complex_window(op) ? promote_types(parts, DT_COMPLEX64) : parts;
+}
+
+/* The window in the middle of n_fft zeros; ones where none is given. */
+static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
+{
+    Ctx *cx = op->cx;
+    Ox window = arg_opt(op, "window"), one = ox_number(op->g, t, 1), zero = ox_number(op->g, t, 0);
+    int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft, left = (n_fft - length) / 2;
+    Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
+    if (!ox_ok(x) || length < 1 || length > n_fft)
+        return ox_ok(x) ? op_fail(op, E_VALUE, "stft: expected 0 < win_length <= n_fft, but got win_length=%lld", (long long)length) : x;
+    Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
+    if (length == n_fft)
+        return middle;
+    Ox before = expand_dims(op, zero, &lengths[0], 1), after = expand_dims(op, zero, &lengths[2], 1), parts[3] = { before, middle, after };
+    return concat_axis(op, parts, 3, 0);
+}
+
+static int64_t hop_of(Op *op, int64_t n_fft) { return arg_given(op, "hop_length") ? arg_int(op, "hop_length") : n_fft / 4; }
+
+/* Frames of n_fft, hop apart: (batch, time) -> (batch, frames, n_fft) */
+static Ox frames_of(Op *op, Ox x, int64_t n_fft, int64_t hop)
+{
+    Ctx *cx = op->cx;
+    Dim width = dim_int(cx, n_fft), count = dim_add(cx, dim_floordiv(cx, dim_sub(cx, ox_dim(x, 1), width), dim_int(cx, hop)), dim_int(cx, 1));
+    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), frames = ox_dim_value(op->g, count), size = ox_int(op->g, n_fft), by = ox_int(op->g, hop);
+    Ox start = unsqueeze_axis(op, ox(op, "Mul", ox(op, "Range", zero, frames, one), by), 1), within = ox(op, "Range", zero, size, one);
+    Ox at = ox(op, "Add", start, within);
+    return ox_with(op, "Gather", INPUTS(x, at), INT("axis", 1));
+}
+
+/* The frames of x times the window, as pairs. */
+static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
+{
+    Ox frames = frames_of(op, x, n_fft, hop);
+    if (complex_window(op)) {
+        Ox window = window_of(op, x, n_fft, window_type(op, x));
+        return as_signal(op, each_mul(op, frames, window));
+    }
+    Ox pair = as_signal(op, frames), window = window_of(op, x, n_fft, window_type(op, x));
+    return ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
+}
+
+/* Both ends continued by n_fft / 2: the frame of a sample is centred at it. */
+static Ox centred(Op *op, Ox x, int64_t n_fft)
+{
+    Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1)), sides[] = { val_int(n_fft / 2), val_int(n_fft / 2) };
+    Value args[] = { three, val_list(op->cx, sides, 2, "int"), val_str(arg_str(op, "pad_mode")) };
+    Value v = val_ok(three) ? call_op(op, "aten::pad", args, 3) : three;
+    Ox axes = ints(op, 1), padded = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return ox(op, "Squeeze", padded, axes);
+}
+
+static Value lower_stft(Op *op)
+{
+    Ox x = arg(op, "self");
+    int64_t n_fft = arg_int(op, "n_fft"), hop = hop_of(op, n_fft);
+    int rank;
+    if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
+        return val_poison();
+    bool complex = dtype_is_complex(ox_dtype(x)) || complex_window(op), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
+    if (rank < 1 || rank > 2 || n_fft < 1 || hop < 1 || (complex && halved))
+        return val_tensor(op->cx, op_fail(op, E_VALUE, "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank, (long long)n_fft, (long long)hop));
+    x = rank == 1 ? unsqueeze_axis(op, x, 0) : x;
+    if (has_param(op, "center") && arg_bool(op, "center"))
+        x = centred(op, x, n_fft);
+    if (!ox_ok(x))
+        return val_poison();
+    Ox pair = dft(op, windowed(op, x, n_fft, hop), 2, false, halved);
+    if (arg_bool(op, "normalized") && ox_ok(pair))
+        pair = divided(op, pair, dim_int(op->cx, n_fft), 0.5);
+    pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
+    if (rank == 1) {
+        Ox axes = ints(op, 0);
+        pair = ox(op, "Squeeze", pair, axes);
+    }
+    bool as_complex = arg_given(op, "return_complex") ? arg_bool(op, "return_complex") : complex;
+    return val_tensor(op->cx, as_complex ? ox_of_pair(op->g, pair) : pair);
+}
+
+/* Frames laid over each other, hop apart, and summed: (batch, frames, n) -> (batch, time). A transposed convolution with each
+ * element as a channel of its own. */
+static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
+{
+    Ox channels = ox_ok(frames) ? permute_to(op, frames, (int[]){ 0, 2, 1 }, 3) : POISON, zero = ox_ok(frames) ? number_like(op, 0, frames) : POISON;
+    Ox kernel = unsqueeze_axis(op, ox(op, "EyeLike", expand_dims(op, zero, (Dim[]){ dim_int(op->cx, n), dim_int(op->cx, n) }, 2)), 1), axes = ints(op, 1);
+    Value stride = val_int(hop), args[] = { val_tensor(op->cx, channels), val_tensor(op->cx, kernel), val_none(), val_list(op->cx, &stride, 1, "int") };
+    Value sum = call_op(op, "aten::conv_transpose1d", args, 4);
+    return sum.tag == V_TENSOR ? ox(op, "Squeeze", tensor_read(op->g, sum.t), axes) : POISON;
+}
+
+/* Real frames multiplied with the window, summed where they overlap and divided by the sum of the squared windows. */
+static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
+{
+    if (!ox_ok(frames) || !ox_ok(window))
+        return POISON;
+    Dim one_row[3] = { dim_int(op->cx, 1), ox_dim(frames, 1), dim_int(op->cx, n_fft) };
+    if (arg_bool(op, "normalized"))
+        frames = divided(op, frames, dim_int(op->cx, n_fft), -0.5);
+    Ox squares = ox(op, "Mul", window, window);
+    Ox summed = overlapped(op, ox(op, "Mul", frames, window), n_fft, hop), weights = overlapped(op, expand_dims(op, squares, one_row, 3), n_fft, hop);
+    return ox(op, "Div", summed, weights);
+}
+
+static Ox overlapped_parts(Op *op, Ox frames, int64_t n, int64_t hop)
+{
+    Ox re = overlapped(op, ox_part(op->g, frames, 0), n, hop), im = overlapped(op, ox_part(op->g, frames, 1), n, hop);
+    return ox_complex(op->g, re, im);
+}
+
+/* The same of complex frames and a complex window, whose squares are complex too. */
+static Ox overlapped_by_complex(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
+{
+    if (!ox_ok(frames) || !ox_ok(window))
+        return POISON;
+    Dim one_row[3] = { dim_int(op->cx, 1), ox_dim(frames, 1), dim_int(op->cx, n_fft) };
+    Ox squares = expand_dims(op, each_mul(op, window, window), one_row, 3), product = each_mul(op, frames, window);
+    Ox summed = overlapped_parts(op, product, n_fft, hop), weights = overlapped_parts(op, squares, n_fft, hop), out = each_div(op, summed, weights);
+    return arg_bool(op, "normalized") && ox_ok(out) ? each_mul(op, out, real_like(op, sqrt((double)n_fft), out)) : out;
+}
+
+/* The inverse: each frame back, and all put together. */
+static Ox lower_istft(Op *op)
+{
+    Ctx *cx = op->cx;
+    Ox z = arg(op, "self");
+    int64_t n_fft = arg_int(op, "n_fft"), hop = hop_of(op, n_fft);
+    bool center = arg_bool(op, "center");
+    int rank;
+    if (!need_rank(op, z, 3, &rank) || ctx_failed(cx))
+        return POISON;
+    if (!dtype_is_complex(ox_dtype(z)) || rank < 2 || rank > 3 || n_fft < 1 || hop < 1)
+        return op_fail(op, E_VALUE, "istft: expected a tensor of complex numbers with 2 or 3 dimensions, but got %s", type_text(cx, z->type)->s);
+    bool as_complex = arg_bool(op, "return_complex"), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
+    if (as_complex && halved)
+        return op_fail(op, E_VALUE, "istft: cannot have onesided output if window or input is complex");
+    if (!as_complex && complex_window(op))
+        return op_fail(op, E_VALUE, "istft: complex windows are incompatible with return_complex=False");
+    Ox pair = ox_pair(op->g, rank == 2 ? unsqueeze_axis(op, z, 0) : z);
+    pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
+    Ox window = window_of(op, z, n_fft, window_type(op, z));
+    if (ox_ok(pair) && !as_complex)             /* of a whole spectrum too PyTorch takes the first half */
+        pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(cx, n_fft));
+    Ox spectrum = dft(op, pair, 2, true, false), out;
+    if (complex_window(op))
+        out = overlapped_by_complex(op, ox_of_pair(op->g, spectrum), window, n_fft, hop);
+    else {
+        out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
+        out = as_complex ? ox_complex(op->g, out, overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop)) : out;
+    }
+    if (!ox_ok(out))
+        return POISON;
+    Dim start = dim_int(cx, center ? n_fft / 2 : 0), whole = ox_dim(out, 1), end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;
+    if (arg_given(op, "length")) {
+        Dim wanted = dim_add(cx, start, arg_dim_expr(op, "length"));
+        if (dim_le(cx, wanted, whole) != YES)
+            return op_refuse(op, "a length of which is not known that the frames fill it");
+        end = wanted;
+    }
+    out = slice_axis(op, out, 1, start, end, 1);
+    Ox axes = ints(op, 0);
+    return rank == 2 ? ox(op, "Squeeze", out, axes) : out;
+}
+
+#define FFT_ONE(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor")
+#define FFT_TWO(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor")
+#define FFT_ALL(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor")
+#define FFTS(how, name) FFT_ONE(how, name), FFT_TWO(how, name "2"), FFT_ALL(how, name "n")
+#define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+const OpRow ops_fft[] = {
+    LOWER(lower_c2c, NULL, PLAIN, "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"),
+    LOWER(lower_r2c, NULL, PLAIN, "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"),
+    LOWER(lower_c2r, NULL, PLAIN, "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"),
+    FFTS(0, "fft"), FFTS(INVERSE, "ifft"), FFTS(REAL_IN, "rfft"), FFTS(INVERSE | REAL_OUT, "irfft"),
+    /* hfft is irfft of the conjugate, scaled the other way round; ihfft the conjugate of rfft */
+    FFTS(REAL_OUT | HERMITIAN, "hfft"), FFTS(INVERSE | REAL_IN | HERMITIAN, "ihfft"),
+    FAMILY(lower_fftfreq, 0, NULL, PLAIN, "aten::fft_fftfreq(int n, float d=1., " HOW ") -> Tensor"),
+    FAMILY(lower_fftfreq, 1, NULL, PLAIN, "aten::fft_rfftfreq(int n, float d=1., " HOW ") -> Tensor"),
+    FAMILY(lower_fftshift, 0, NULL, PLAIN, "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"),
+    FAMILY(lower_fftshift, 1, NULL, PLAIN, "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"),
+    CALL(lower_stft, NULL, PLAIN, "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+         "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"),
+    OLDER("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+          "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"),
+    LOWER(lower_istft, NULL, PLAIN, "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+          "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"),
+    OPS_END
+};

@@ -1,0 +1,232 @@
+/* combine.c - two nodes that one can say.
+ *
+ *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
+ *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
+ *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape
+ *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)          of different axes: x[:, ::2, 1::2]
+ *     Where(Not(c), x, y)            ->  Where(c, y, x) */
+#include "tidy/internal.h"
+
+static bool perm_of(const Node *n, int64_t *perm, int *rank)
+{
+    const int64_t *told;
+    size_t count;
+    *rank = ox_rank(n->out[0]);
+    if (*rank < 0)
+        return false;
+    bool has = node_ints(n, "perm", &told, &count);
+    for (int i = 0; i < *rank; i++)
+        perm[i] = has ? told[i] : *rank - 1 - i;
+    return true;
+}
+
+static bool join_transpose(Rewrite *rw, Node *n)
+{
+    int64_t first[MAX_RANK], second[MAX_RANK], both[MAX_RANK];
+    int rank, same;
+    Node *inner = node_is(n, "Transpose") ? made_by(n->in[0], "Transpose") : NULL;
+    if (!inner || !perm_of(inner, first, &rank) || !perm_of(n, second, &same))
+        return true;
+    bool straight = true;
+    for (int i = 0; i < rank; i++) {
+        both[i] = first[second[i]];
+        straight &= both[i] == i;
+    }
+    Ox x = inner->in[0];
+    if (!straight)
+        x = ox_g_with(n->graph, "Transpose", INPUTS(x), INT_LIST("perm", both, (size_t)rank));
+    if (ox_ok(x))
+        replace(rw, n->out[0], x);
+    return ox_ok(x);
+}
+
+/* v's shape as a Reshape's constant one: at most one size may be open, and none 0. */
+static bool constant_shape(Ox v, int64_t *shape)
+{
+    int open = 0;
+    if (ox_rank(v) < 0)
+        return false;
+    for (int i = 0; i < ox_rank(v); i++) {
+        bool known = dim_known(ox_dim(v, i), &shape[i]);
+        if (known && shape[i] == 0)
+            return false;
+        shape[i] = known ? shape[i] : -1;
+        open += !known;
+    }
+    return open <= 1;
+}
+
+/* The elements stay in order: a Reshape says it, which others join. */
+static bool moves_nothing(const Node *n)
+{
+    int64_t perm[MAX_RANK], last = -1;
+    int rank;
+    if (!node_is(n, "Transpose") || !perm_of(n, perm, &rank))
+        return false;
+    for (int i = 0; i < rank; i++) {
+        if (dim_is(ox_dim(n->out[0], i), 1))
+            continue;
+        if (perm[i] < last)
+            return false;
+        last = perm[i];
+    }
+    return true;
+}
+
+static bool say_transpose(Rewrite *rw, Node *n)
+{
+    int64_t shape[MAX_RANK];
+    if (!moves_nothing(n) || !constant_shape(n->out[0], shape))
+        return join_transpose(rw, n);
+    Ox y = ox_g(n->graph, "Reshape", n->in[0], ox_ints(n->graph, shape, (size_t)ox_rank(n->out[0])));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL); }
+
+/* The axes of a Squeeze or Unsqueeze as marks of those of its larger side. */
+static bool marked_axes(const Node *n, Ox larger, bool *marked)
+{
+    const int64_t *axes;
+    int64_t count;
+    int rank = ox_rank(larger);
+    if (rank < 0 || !in_of(n, 1) || !ox_known_ints(n->graph, n->in[1], &axes, &count))
+        return false;
+    for (int i = 0; i < rank; i++)
+        marked[i] = false;
+    for (int64_t i = 0; i < count; i++)
+        marked[axes[i] < 0 ? axes[i] + rank : axes[i]] = true;
+    return true;
+}
+
+/* Where both say the same of axes: those of the one at the larger side, and those of the other one among the rest. */
+static bool join_axes(Rewrite *rw, Node *n, const char *op)
+{
+    bool wide[MAX_RANK], narrow[MAX_RANK];
+    int64_t axes[MAX_RANK];
+    size_t count = 0;
+    Node *first = node_is(n, op) ? made_by(n->in[0], op) : NULL;
+    bool adds = first && ox_rank(n->out[0]) > ox_rank(first->in[0]);
+    Ox larger = !first ? NULL : adds ? n->out[0] : first->in[0];
+    if (!first || !marked_axes(adds ? n : first, larger, wide) || !marked_axes(adds ? first : n, first->out[0], narrow))
+        return true;
+    for (int i = 0, k = 0; i < ox_rank(larger); i++)
+        if (wide[i] || narrow[k++])
+            axes[count++] = i;
+    Ox y = ox_g(n->graph, op, first->in[0], ox_ints(n->graph, axes, count));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+static bool join_unsqueeze(Rewrite *rw, Node *n) { return join_axes(rw, n, "Unsqueeze"); }
+static bool join_squeeze(Rewrite *rw, Node *n) { return join_axes(rw, n, "Squeeze"); }
+
+bool pass_unsqueezes(Graph *g, const TidyOptions *o)
+{
+    return (!graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL)) && (!graph_has(g, "Squeeze") || rewrite(g, o, join_squeeze, NULL));
+}
+
+bool is_reshape(const Node *n)
+{
+    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+}
+
+/* A 0 in the shape copies a dimension of the very input that would change. */
+static bool says_all(Ctx *cx, Ox shape)
+{
+    const Dim *items;
+    int64_t n;
+    if (!ox_items(shape, &items, &n))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (dim_eq(cx, items[i], dim_int(cx, 0)) == YES)
+            return false;
+    return true;
+}
+
+static bool join_reshape(Rewrite *rw, Node *n)
+{
+    int64_t shape[MAX_RANK];
+    Ox x = is_reshape(n) ? n->in[0] : NULL, y = NULL;
+    if (!x)
+        return true;
+    Graph *g = n->graph;
+    bool joins = x->kind == OX_NODE && x->out == 0 && is_reshape(x->node);
+    Ox from = joins ? x->node->in[0] : x;
+    if (same_shape(rw->cx, from, n->out[0]))
+        y = from;
+    else if (!joins)
+        return true;
+    else if (node_is(n, "Reshape") && says_all(rw->cx, n->in[1]))
+        y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
+    else if (!node_is(n, "Reshape") && constant_shape(n->out[0], shape))
+        y = ox_g(g, "Reshape", from, ox_ints(g, shape, (size_t)ox_rank(n->out[0])));
+    if (y && ox_ok(y))
+        replace(rw, n->out[0], y);
+    return !y || ox_ok(y);
+}
+
+static bool has_reshapes(const Graph *g)
+{
+    return graph_has(g, "Reshape") || graph_has(g, "Squeeze") || graph_has(g, "Unsqueeze") || graph_has(g, "Flatten");
+}
+
+bool pass_reshapes(Graph *g, const TidyOptions *o) { return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL); }
+
+/* Where a Slice begins and ends, along which axis and how far apart: what is not known as numbers or sizes is not joined. */
+typedef struct Cuts { Dim start[MAX_RANK], end[MAX_RANK]; int64_t axis[MAX_RANK], step[MAX_RANK]; int64_t n; } Cuts;
+
+static bool add_cuts(const Node *n, Cuts *c)
+{
+    const Dim *start, *end;
+    const int64_t *axes, *steps = NULL;
+    int64_t count, others, n_axes;
+    if (!in_of(n, 3) || !ox_items(n->in[1], &start, &count) || !ox_items(n->in[2], &end, &others) || others != count ||
+        !ox_known_ints(n->graph, n->in[3], &axes, &n_axes) || n_axes != count || (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
+        return false;
+    for (int64_t i = 0; i < count; i++, c->n++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + ox_rank(n->out[0]) : axes[i];
+        for (int64_t k = 0; k < c->n; k++)
+            if (c->axis[k] == axis)
+                return false;
+        c->start[c->n] = start[i];
+        c->end[c->n] = end[i];
+        c->axis[c->n] = axis;
+        c->step[c->n] = steps ? steps[i] : 1;
+    }
+    return true;
+}
+
+static bool join_slice(Rewrite *rw, Node *n)
+{
+    Cuts c = { .n = 0 };
+    Node *first = node_is(n, "Slice") ? made_by(n->in[0], "Slice") : NULL;
+    if (!first || ox_rank(n->out[0]) < 0 || !add_cuts(first, &c) || !add_cuts(n, &c))
+        return true;
+    Graph *g = n->graph;
+    Ox start = ox_dims(g, c.start, (size_t)c.n), end = ox_dims(g, c.end, (size_t)c.n);
+    Ox axes = ox_ints(g, c.axis, (size_t)c.n), steps = ox_ints(g, c.step, (size_t)c.n);
+    Ox y = ox_g(g, "Slice", first->in[0], start, end, axes, steps);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_slices(Graph *g, const TidyOptions *o) { return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL); }
+
+static bool join_not(Rewrite *rw, Node *n)
+{
+    Node *turned = node_is(n, "Where") ? made_by(n->in[0], "Not") : NULL;
+    if (!turned)
+        return true;
+    Ox y = ox_g(n->graph, "Where", turned->in[0], n->in[2], n->in[1]);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_nots(Graph *g, const TidyOptions *o) { return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL); }

@@ -1,0 +1,241 @@
+/* find.c - one operator where the program has written out its parts: find.rules says which formulas are looked for.
+ *
+ *     Mul(X, Tanh(Softplus(X)))  ->  Mish(X)                   from opset 18 on
+ *
+ * Nothing is guessed: constants, axes and types are those of the formula, and what is computed on the way is wanted by nobody else. All
+ * matches are made before anything changes, from the last node to the first, so that a formula is found whole before a part of it is. */
+#include "tidy/internal.h"
+
+extern const char rules_find[];
+
+typedef VEC(const Rule *) Rules;
+typedef struct Finder {
+    Ctx *cx;
+    const Rewrite *rw;
+    RuleForms forms;
+    Map by_root;                    /* operator's name -> Rules whose result it may be */
+    Map found;                      /* node -> RuleMatch */
+    Map inside;                     /* nodes that a match has taken */
+} Finder;
+
+static const char *operator_of(const Rule *r) { return r->head->s + strlen("onnx::"); }
+
+/* ---- is it right to write it? ---- */
+
+/* A parameter along the last axis of x: ONNX Runtime takes no other. */
+static bool along_last(Ctx *cx, Ox p, Ox x)
+{
+    return ox_rank(p) == 1 && ox_rank(x) > 0 && dim_eq(cx, ox_dim(p, 0), ox_dim(x, ox_rank(x) - 1)) == YES && ox_dtype(p) == ox_dtype(x);
+}
+
+static bool norm_fits(Finder *f, const RuleMatch *m)
+{
+    int64_t size;
+    Ox x = m->param[0];
+    if (ox_dtype(x) == DT_DOUBLE)           /* that was computed in float32 */
+        return false;
+    if (ox_dtype(x) == DT_BFLOAT16 && f->rw->o->target_ort)         /* as float32 there: what is rounded before the scale would not be */
+        return false;
+    bool known = ox_rank(x) > 0 && dim_known(ox_dim(x, ox_rank(x) - 1), &size) && size > 0 && size <= FOLD_NUMEL;
+    if (!m->param[1])
+        return known;
+    return along_last(f->cx, m->param[1], x) && (!m->param[2] || along_last(f->cx, m->param[2], x));
+}
+
+static bool activation_fits(Finder *f, const RuleMatch *m)
+{
+    (void)f;
+    return ox_dtype(m->param[0]) == DT_FLOAT || ox_dtype(m->param[0]) == DT_DOUBLE;
+}
+
+/* ---- writing it ---- */
+
+/* A scale of ones where the program has none. */
+static Ox with_scale(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    Ox x = in[0];
+    int64_t n = 1;
+    dim_known(ox_dim(x, ox_rank(x) - 1), &n);
+    float *ones = in[1] ? NULL : new_array(g->cx, float, n);
+    for (int64_t i = 0; ones && i < n; i++)
+        ones[i] = 1;
+    if (!in[1] && !ones)
+        return POISON;
+    if (!in[1])
+        in[1] = ox_cast(g, ox_const(g, const_make(g->cx, DT_FLOAT, 1, &n, ones)), ox_dtype(x));
+    return ox_make(g, operator_of(m->rule), INPUTS(in[0], in[1], in[2]), m->attr, m->n_attr);
+}
+
+static Ox as_it_is(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    return ox_make(g, operator_of(m->rule), (OxList){ in, m->rule->n_params }, m->attr, m->n_attr);
+}
+
+static bool positions_fit(Finder *f, const RuleMatch *m) { return rotary_fits(f->rw, m); }
+
+static Ox with_positions(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    return rotary_write(f->rw, g, m, in);
+}
+
+static bool heads_fit(Finder *f, const RuleMatch *m) { return attention_fits(f->rw, m); }
+
+static Ox with_heads(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    return attention_write(g, m, in);
+}
+
+static bool places_fit(Finder *f, const RuleMatch *m)
+{
+    (void)f;
+    return columns_fit(m->result->graph, m);
+}
+
+static Ox with_places(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
+{
+    (void)f;
+    return columns_write(g, m, in);
+}
+
+/* fits: what the formula does not say. write: NULL when it cannot be written after all. */
+static const struct Form {
+    const char *op;
+    bool (*fits)(Finder *f, const RuleMatch *m);
+    Ox (*write)(Finder *f, Graph *g, const RuleMatch *m, Ox *in);
+} forms[] = {
+    { "onnx::Attention", heads_fit, with_heads },
+    { "onnx::Col2Im", places_fit, with_places },
+    { "onnx::Gelu", activation_fits, as_it_is },
+    { "onnx::HardSwish", activation_fits, as_it_is },
+    { "onnx::LayerNormalization", norm_fits, with_scale },
+    { "onnx::Mish", activation_fits, as_it_is },
+    { "onnx::RMSNormalization", norm_fits, with_scale },
+    { "onnx::RotaryEmbedding", positions_fit, with_positions },
+    { "onnx::Swish", activation_fits, as_it_is },
+};
+
+static const struct Form *form_of(const Rule *r)
+{
+    for (size_t i = 0; i < COUNT(forms); i++)
+        if (str_is(r->head, forms[i].op))
+            return &forms[i];
+    return NULL;
+}
+
+/* ---- finding ---- */
+
+/* Does nobody but the formula want what is computed on the way? */
+static bool only_ours(const Finder *f, const RuleMatch *m)
+{
+    for (size_t i = 0; i < m->n_inner; i++) {
+        uint32_t times = 0;
+        for (size_t k = 0; k < m->n_inner; k++)
+            times += m->inner[k] == m->inner[i];
+        if (times != uses_of(f->rw, m->inner[i]) || m->inner[i]->node->n_out > 1 || dim_is_origin(m->inner[i]) || map_find(&f->inside, m->inner[i]->node))
+            return false;
+    }
+    return true;
+}
+
+static bool accept(void *arg, const RuleMatch *m)
+{
+    Finder *f = arg;
+    return only_ours(f, m) && form_of(m->rule)->fits(f, m);
+}
+
+static void find_at(Finder *f, Node *n)
+{
+    const Rules *rules = n->op ? map_get(&f->by_root, n->name) : NULL;
+    RuleMatch *m = rules ? new(f->cx, RuleMatch) : NULL;
+    for (size_t i = 0; m && i < rules->n; i++) {
+        if (!rule_find(rules->at[i], &f->forms, n, accept, f, m))
+            continue;
+        map_put(f->cx, &f->found, n, m);
+        for (size_t k = 0; k < m->n_inner; k++)
+            map_put(f->cx, &f->inside, m->inner[k]->node, NULL);
+        return;
+    }
+}
+
+static void find_in(Finder *f, const Graph *g)
+{
+    for (size_t i = g->nodes.n; i-- > 0; ) {
+        Node *n = g->nodes.at[i];
+        for (int k = 0; !n->dead && k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                find_in(f, n->attr[k].g);
+        if (!n->dead && n->n_out == 1 && !map_find(&f->inside, n))
+            find_at(f, n);
+    }
+}
+
+static bool find_step(Rewrite *rw, Node *n)
+{
+    Finder *f = rw->arg;
+    Ox in[RULE_PARAMS];
+    const RuleMatch *m = map_get(&f->found, n);
+    if (!m)
+        return true;
+    for (size_t i = 0; i < COUNT(in); i++)
+        in[i] = current(rw, m->param[i]);
+    Ox y = form_of(m->rule)->write(f, n->graph, m, in);
+    if (!y)
+        return true;
+    if (ox_ok(y) && same_shape(rw->cx, y, n->out[0]))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+/* ---- the pass ---- */
+
+static void plan(Rewrite *rw, const Graph *g)
+{
+    Finder *f = rw->arg;
+    f->rw = rw;
+    find_in(f, g);
+}
+
+static bool by_root(Finder *f, const Rule *r)
+{
+    Map names = { 0 };
+    bool fine = rule_roots(f->cx, r, &f->forms, &names);
+    for (size_t i = 0; fine && i < names.n; i++) {
+        Rules *rules = map_get(&f->by_root, names.at[i].key);
+        if (!rules)
+            map_put(f->cx, &f->by_root, names.at[i].key, rules = new(f->cx, Rules));
+        if (rules)
+            vec_push(f->cx, rules, r);
+    }
+    return fine;
+}
+
+/* Those of operators that the target has. A rule is read whole when a node may be its result: most models need few. */
+static bool read_rules(Finder *f, int opset)
+{
+    Text *text = new(f->cx, Text);
+    *text = (Text){ .name = str_of(f->cx, "find.rules"), .at = rules_find, .n = strlen(rules_find) };
+    RuleList rules = { 0 };
+    if (!rules_scan(f->cx, text, &rules))
+        return false;
+    for (size_t i = 0; i < rules.n; i++)
+        if (str_starts(rules.at[i]->head, "one.of::"))
+            map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")), rules.at[i]);
+    for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
+        if (form_of(rules.at[i]) && onnx_version(onnx_op(f->cx, operator_of(rules.at[i])), opset))
+            if (!by_root(f, rules.at[i]))
+                return false;
+    return !ctx_failed(f->cx);
+}
+
+bool pass_find(Graph *g, const TidyOptions *o)
+{
+    Finder f = { .cx = g->cx };
+    if (!pass_unused(g, o))                 /* what other passes have left would count as a use */
+        return false;
+    if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) || !rewrite_planned(g, o, plan, find_step, &f))
+        return false;
+    return f.found.n == 0 || pass_unused(g, o);
+}

@@ -1,0 +1,120 @@
+/* strides.c - how tensors lie in memory: strides, what is contiguous, and which shapes are views of the same memory.
+ *
+ * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous share memory here, as
+ * PyTorch's would? */
+#include "value/tensor.h"
+
+bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
+{
+    Dim step = dim_int(cx, 1);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        out[i] = step;
+        step = dim_mul(cx, step, t->dim[i]);
+        if (!step)
+            return false;
+    }
+    return true;
+}
+
+bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
+{
+    Type ty = tensor_type(t);
+    if (!ty || ty->rank < 0)
+        return false;
+    if (!t->stride && !t->strides)
+        return t->contiguous == YES && contiguous_strides(cx, ty, out);
+    for (int i = 0; i < ty->rank; i++)
+        out[i] = t->stride ? t->stride[i] : dim_int(cx, t->strides[i]);
+    return true;
+}
+
+Tri tensor_contiguous(Ctx *cx, Tensor *t)
+{
+    Dim stride[MAX_RANK], expected = dim_int(cx, 1), one = expected;
+    Type ty = tensor_type(t);
+    if ((!t->stride && !t->strides) || !tensor_strides(cx, t, stride))
+        return t->contiguous;
+    Tri all = YES;
+    for (int i = ty->rank - 1; i >= 0; i--) {
+        Tri single = dim_eq(cx, ty->dim[i], one), same = dim_eq(cx, stride[i], expected);
+        if (single != YES && same != YES) {
+            if (single == NO && same == NO)
+                return dim_is(type_numel(cx, ty), 0) ? YES : NO;
+            all = UNKNOWN;
+        }
+        expected = dim_mul(cx, expected, ty->dim[i]);
+        if (!expected)
+            return UNKNOWN;
+    }
+    return all;
+}
+
+Tri tensor_repeats(Ctx *cx, Tensor *t)
+{
+    Dim stride[MAX_RANK];
+    Type ty = tensor_type(t);
+    bool told = tensor_strides(cx, t, stride), expanded = false;
+    Tri any = NO;
+    if (told && dim_is(type_numel(cx, ty), 0))
+        return NO;
+    for (int i = 0; told && i < ty->rank && any != YES; i++) {
+        Tri single = dim_is(stride[i], 0) ? dim_eq(cx, ty->dim[i], dim_int(cx, 1)) : YES;
+        any = single == NO ? YES : single == UNKNOWN ? UNKNOWN : any;
+    }
+    for (Tensor *x = t; !told && x->base && !expanded; x = x->base)
+        expanded = x->view->kind->repeats(x->view);
+    return expanded ? UNKNOWN : any;
+}
+
+/* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk before d. */
+static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
+{
+    if (d == 0)
+        return YES;
+    Tri follows = dim_eq(cx, stride[d - 1], step);
+    if (follows == YES)
+        return NO;
+    Tri single = dim_eq(cx, old->dim[d - 1], dim_int(cx, 1));
+    return single == YES ? NO : single == NO && follows == NO ? YES : UNKNOWN;
+}
+
+/* Old axes fall into chunks that lie in memory one behind the other; each chunk must be
+ * a product of new axes. UNKNOWN when the sizes do not tell. */
+Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK])
+{
+    Dim one = dim_int(cx, 1), base = old->rank ? stride[old->rank - 1] : one, have = one, made = one;
+    bool exact = type_static(old, NULL) && type_static(to, NULL);
+    int v = to->rank - 1;
+    if (old->rank == 0 || (exact && dim_is(type_numel(cx, old), 0)))
+        return contiguous_strides(cx, to, out) ? YES : UNKNOWN;
+    for (int d = old->rank - 1; d >= 0; d--) {
+        have = dim_mul(cx, have, old->dim[d]);
+        Tri ends = have ? chunk_ends(cx, old, stride, d, dim_mul(cx, have, base)) : UNKNOWN;
+        if (ends == UNKNOWN)
+            return UNKNOWN;
+        if (ends == NO)
+            continue;
+        while (v >= 0 && (dim_eq(cx, made, have) != YES || dim_is(to->dim[v], 1))) {
+            out[v] = dim_mul(cx, made, base);
+            made = dim_mul(cx, made, to->dim[v--]);
+            if (!made || (exact && dim_lt(cx, have, made) == YES))
+                return made ? NO : UNKNOWN;
+        }
+        if (dim_eq(cx, made, have) != YES)
+            return exact ? NO : dim_eq(cx, made, have);
+        base = d > 0 ? stride[d - 1] : base;
+        have = made = one;
+    }
+    return v < 0 ? YES : exact ? NO : UNKNOWN;
+}
+
+Tri tensor_can_view(Ctx *cx, Tensor *base, Type to)
+{
+    Dim from[MAX_RANK], out[MAX_RANK];
+    Type old = tensor_type(base);
+    if (base->contiguous == YES && !base->stride && !base->strides)
+        return YES;
+    if (old->rank < 0 || to->rank < 0 || !tensor_strides(cx, base, from))
+        return UNKNOWN;
+    return view_strides(cx, old, from, to, out);
+}

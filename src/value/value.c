@@ -1,0 +1,358 @@
+/* value.c - making values and asking about them: what is a number, what is symbolic, what is equal.
+ *
+ * A number that comes out of a tensor is concrete whenever the tensor's contents are known (shape arithmetic in traces goes
+ * through tensors and back); else an int becomes a Dim: the item itself, or a fresh symbol whose origin is the tensor. */
+#include "value/heap.h"
+
+Value val_dim(Ctx *cx, Dim d)
+{
+    int64_t v;
+    (void)cx;
+    if (!d)
+        return val_poison();
+    return dim_known(d, &v) ? val_int(v) : (Value){ .tag = V_SYMINT, .dim = d };
+}
+
+static Value symbool(Ctx *cx, SymBool b)
+{
+    SymBool *made = new(cx, SymBool);
+    *made = b;
+    return (Value){ .tag = V_SYMBOOL, .sb = made };
+}
+
+static Tri decide(Ctx *cx, Rel rel, Dim a, Dim b)
+{
+    Tri eq;
+    switch (rel) {
+    case REL_EQ: return dim_eq(cx, a, b);
+    case REL_LT: return dim_lt(cx, a, b);
+    case REL_LE: return dim_le(cx, a, b);
+    case REL_NE: break;
+    }
+    eq = dim_eq(cx, a, b);
+    return eq == UNKNOWN ? UNKNOWN : eq == YES ? NO : YES;
+}
+
+void rel_not(Rel *rel, Dim *a, Dim *b)
+{
+    static const Rel opposite[] = { [REL_EQ] = REL_NE, [REL_NE] = REL_EQ, [REL_LT] = REL_LE, [REL_LE] = REL_LT };
+    bool is_order = *rel == REL_LT || *rel == REL_LE;
+    Dim left = *a;
+    *rel = opposite[*rel];
+    *a = is_order ? *b : left;
+    *b = is_order ? left : *b;
+}
+
+Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b)
+{
+    if (!a || !b)
+        return val_poison();
+    Tri t = decide(cx, rel, a, b);
+    return t == UNKNOWN ? symbool(cx, (SymBool){ .rel = rel, .a = a, .b = b }) : val_bool(t == YES);
+}
+
+/* The one element of a small constant, as bytes; false when v is none. */
+static bool read_one(Ctx *cx, Ox v, void *out)
+{
+    return v->kind == OX_CONST && const_numel(v->k) == 1 && dtype_size(v->k->dtype) > 0 && const_read(cx, v->k, out);
+}
+
+bool val_same_constant(Ctx *cx, Ox a, Ox b)
+{
+    if (a->kind != OX_CONST || b->kind != OX_CONST || a->type != b->type || const_numel(a->k) > FOLD_NUMEL || ox_dtype(a) == DT_STRING)
+        return false;
+    size_t n = (size_t)dtype_bytes(ox_dtype(a), (uint64_t)const_numel(a->k));
+    uint8_t *x = mem_alloc(cx, n + 1), *y = mem_alloc(cx, n + 1);
+    return x && y && const_read(cx, a->k, x) && const_read(cx, b->k, y) && memcmp(x, y, n) == 0;
+}
+
+Value val_symbool(Ctx *cx, Ox b)
+{
+    uint8_t byte;
+    if (!ox_ok(b))
+        return val_poison();
+    if (ox_dtype(b) == DT_BOOL && read_one(cx, b, &byte))
+        return val_bool(byte != 0);
+    return symbool(cx, (SymBool){ .ox = b });
+}
+
+/* A one-element value of any rank as a 0-d one. */
+static Ox to_scalar(Graph *g, Ox v)
+{
+    if (ox_rank(v) == 0)
+        return v;
+    Ox none = ox_ints(g, NULL, 0);
+    return ox_g(g, "Reshape", v, none);
+}
+
+static Value int_of(Graph *g, Ox v)
+{
+    const Dim *item;
+    int64_t n, known;
+    double f;
+    if (ox_items(v, &item, &n) && n == 1)
+        return val_dim(g->cx, item[0]);
+    if (ox_dtype(v) == DT_INT64 && read_one(g->cx, v, &known))
+        return val_int(known);
+    if (ox_known_scalar(g, v, &f))              /* narrower ints are exact in double */
+        return val_int((int64_t)f);
+    Ox wide = ox_cast(g, to_scalar(g, v), DT_INT64);
+    if (!ox_ok(wide))
+        return val_poison();
+    Dim sym = dim_fresh_int(g->cx, "u");
+    dim_set_origin(g->cx, sym, wide, -1);
+    return val_dim(g->cx, sym);
+}
+
+Value val_number_of(Graph *g, Ox v)
+{
+    double f;
+    if (!ox_ok(v))
+        return val_poison();
+    DType t = ox_dtype(v);
+    if (t == DT_BOOL)
+        return val_symbool(g->cx, to_scalar(g, v));
+    if (dtype_is_int(t))
+        return int_of(g, v);
+    if (!dtype_is_float(t)) {
+        fail(g->cx, E_UNSUPPORTED, "a number of type %s cannot leave its tensor", dtype_name(t));
+        return val_poison();
+    }
+    if (ox_known_scalar(g, v, &f))
+        return val_float(f);
+    Ox s = to_scalar(g, v);
+    return ox_ok(s) ? (Value){ .tag = V_SYMFLOAT, .ox = s } : val_poison();
+}
+
+Value val_tensor(Ctx *cx, Ox v)
+{
+    return ox_ok(v) ? (Value){ .tag = V_TENSOR, .t = tensor_new(cx, v) } : val_poison();
+}
+
+Value val_tuple(Ctx *cx, const Value *at, int64_t n)
+{
+    Tuple *t = mem_alloc(cx, sizeof *t + (size_t)n * sizeof *at);
+    t->n = n;
+    if (n)
+        memcpy(t->at, at, (size_t)n * sizeof *at);
+    return (Value){ .tag = V_TUPLE, .tuple = t };
+}
+
+Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem)
+{
+    List *l = list_new(cx, n, elem ? str_of(cx, elem) : NULL);
+    for (int64_t i = 0; i < n; i++)
+        list_append(cx, l, at[i]);
+    return (Value){ .tag = V_LIST, .list = l };
+}
+
+Value val_maybe(Ctx *cx, Value present, Value value)
+{
+    Maybe *m = new(cx, Maybe);
+    *m = (Maybe){ .present = present, .value = value };
+    return (Value){ .tag = V_MAYBE, .maybe = m };
+}
+
+bool val_is_maybe_key(Value v) { return v.tag == V_MAYBE && v.maybe->key; }
+
+Value val_maybe_key(Ctx *cx, Value present, Value value)
+{
+    Value v = val_maybe(cx, present, value);
+    ((Maybe *)v.maybe)->key = true;
+    return v;
+}
+
+bool dict_is_open(const Dict *d)
+{
+    bool open = d->unordered;
+    for (int64_t i = 0; d->some_open && !open && i < d->n; i++)
+        open = val_is_maybe_key(d->at[i].val.v);
+    return open;
+}
+
+Value val_never(Ctx *cx, Str why)
+{
+    Unset *u = new(cx, Unset);
+    *u = (Unset){ .why = why, .at = where_intern(cx) };
+    return (Value){ .tag = V_UNINIT, .any = u };
+}
+
+Value val_implying(Ctx *cx, Value v, Value one, Value other)
+{
+    SymBool *s = new(cx, SymBool);
+    *s = (SymBool){ .ox = v.sb->ox, .left = one.sb, .right = other.sb };
+    return (Value){ .tag = V_SYMBOOL, .sb = s };
+}
+
+Value val_complex(Ctx *cx, double re, double im)
+{
+    double c[2] = { re, im };
+    return (Value){ .tag = V_COMPLEX, .c = mem_copy(cx, c, sizeof c) };
+}
+
+bool val_dim_of(Value v, Ctx *cx, Dim *out)
+{
+    if (v.tag == V_INT || v.tag == V_BOOL)
+        *out = dim_int(cx, v.tag == V_INT ? v.i : v.b);
+    else if (v.tag == V_SYMINT)
+        *out = v.dim;
+    else
+        return false;
+    return true;
+}
+
+/* ---- equality, truth ---- */
+
+static bool number_of(Value v, double *out)
+{
+    *out = v.tag == V_INT ? (double)v.i : v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : 0;
+    return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL;
+}
+
+static bool numbers_equal(Value a, Value b, double x, double y)
+{
+    return a.tag == V_INT && b.tag == V_INT ? a.i == b.i : x == y;
+}
+
+static bool lists_equal(Ctx *cx, const List *a, const List *b)
+{
+    if ((a->stacked || b->stacked) && a != b)
+        return fail(cx, E_UNDECIDED, "lists are compared, and the length of one is only known when the model runs");
+    if (a->n != b->n)
+        return false;
+    for (int64_t i = 0; i < a->n; i++)
+        if (!val_equal(cx, a->at[i].v, b->at[i].v))
+            return false;
+    return true;
+}
+
+static bool tuples_equal(Ctx *cx, const Tuple *a, const Tuple *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (int64_t i = 0; i < a->n; i++)
+        if (!val_equal(cx, a->at[i], b->at[i]))
+            return false;
+    return true;
+}
+
+static bool dicts_equal(Ctx *cx, Dict *a, Dict *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (int64_t i = 0; i < a->n; i++) {
+        const Cell *other = dict_find(cx, b, a->at[i].key);
+        if (!other || !val_equal(cx, a->at[i].val.v, other->v))
+            return false;
+    }
+    return true;
+}
+
+bool val_equal(Ctx *cx, Value a, Value b)
+{
+    double x, y;
+    if ((a.tag == V_CHOICE || b.tag == V_CHOICE) && (a.tag != b.tag || a.any != b.any))
+        return fail(cx, E_UNDECIDED, "a value that the running model chooses among several is compared inside a list, tuple or dict");
+    if (number_of(a, &x) && number_of(b, &y))
+        return numbers_equal(a, b, x, y);
+    if (a.tag != b.tag)
+        return false;
+    switch (a.tag) {
+    case V_NONE: return true;
+    case V_STR: case V_DEVICE: return a.s == b.s;
+    case V_DTYPE: return a.dtype == b.dtype;
+    case V_COMPLEX: return a.c[0] == b.c[0] && a.c[1] == b.c[1];
+    case V_SYMINT: return dim_eq(cx, a.dim, b.dim) == YES;
+    case V_LIST: return lists_equal(cx, a.list, b.list);
+    case V_TUPLE: return tuples_equal(cx, a.tuple, b.tuple);
+    case V_DICT: return dicts_equal(cx, a.dict, b.dict);
+    case V_ENUM: return a.e->cls == b.e->cls && a.e->name == b.e->name;
+    default: return a.any == b.any;
+    }
+}
+
+static Tri tri_of(bool b) { return b ? YES : NO; }
+
+Tri val_truth(Ctx *cx, Value v)
+{
+    Tri t;
+    switch (v.tag) {
+    case V_NONE: return NO;
+    case V_BOOL: return tri_of(v.b);
+    case V_INT: return tri_of(v.i != 0);
+    case V_FLOAT: return tri_of(v.f != 0);
+    case V_STR: return tri_of(v.s->len > 0);
+    case V_LIST: return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
+    case V_DICT: return dict_is_open(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
+    case V_TUPLE: return tri_of(v.tuple->n > 0);
+    case V_SYMINT:
+        t = dim_eq(cx, v.dim, dim_int(cx, 0));
+        return t == UNKNOWN ? UNKNOWN : tri_of(t == NO);
+    case V_SYMBOOL: return v.sb->ox ? UNKNOWN : decide(cx, v.sb->rel, v.sb->a, v.sb->b);
+    default: return UNKNOWN;
+    }
+}
+
+Value val_both(Graph *g, Value x, Value y)
+{
+    if (x.tag == V_BOOL)                                    /* True and y is y */
+        return x.b ? y : x;
+    if (y.tag == V_BOOL)
+        return y.b ? x : y;
+    Ox left = symbool_ox(g, x.sb), right = symbool_ox(g, y.sb), both = ox_g(g, "And", left, right);
+    return ox_ok(both) ? symbool(g->cx, (SymBool){ .ox = both, .left = x.sb, .right = y.sb }) : val_poison();
+}
+
+Ox symbool_ox(Graph *g, const SymBool *b)
+{
+    if (b->ox)
+        return b->ox;
+    Ox x = ox_dim_value(g, b->a);
+    Ox y = ox_dim_value(g, b->b);
+    if (b->rel == REL_EQ || b->rel == REL_NE) {
+        Ox same = ox_g(g, "Equal", x, y);
+        return b->rel == REL_EQ ? same : ox_g(g, "Not", same);
+    }
+    return b->rel == REL_LT ? ox_g(g, "Less", x, y) : ox_g(g, "LessOrEqual", x, y);
+}
+
+const char *val_kind(Value v)
+{
+    switch (v.tag) {
+    case V_POISON: return "a value that an earlier error left out";
+    case V_NONE: return "None";
+    case V_BOOL: case V_SYMBOOL: return "bool";
+    case V_INT: case V_SYMINT: return "int";
+    case V_FLOAT: case V_SYMFLOAT: return "float";
+    case V_COMPLEX: return "complex";
+    case V_STR: return "str";
+    case V_DEVICE: return "Device";
+    case V_DTYPE: return "dtype";
+    case V_TENSOR: return "Tensor";
+    case V_LIST:
+        if (v.list->n == 0 && !v.list->stacked)
+            return "an empty List";
+        if (v.list->stacked)
+            return "a List of a length that is not known";
+        switch (v.list->at[0].v.tag) {
+        case V_INT: case V_SYMINT: return "List[int]";
+        case V_FLOAT: case V_SYMFLOAT: return "List[float]";
+        case V_BOOL: case V_SYMBOOL: return "List[bool]";
+        case V_STR: return "List[str]";
+        case V_TENSOR: return "List[Tensor]";
+        default: return "List";
+        }
+    case V_TUPLE: return "Tuple";
+    case V_DICT: return "Dict";
+    case V_OBJ: return "an object of a class";
+    case V_ENUM: return "Enum";
+    case V_FUTURE: return "Future";
+    case V_CLASS: return "a class";
+    case V_FUNCTION: return "a function";
+    case V_NAMESPACE: return "a namespace";
+    case V_CHOICE: return val_kind(v.choice->at[0]);
+    case V_UNINIT: return "a value that was never set";
+    case V_MAYBE: return "None or a value, as the running model decides,";
+    }
+    return "?";
+}
