@@ -21,10 +21,18 @@ static const char *const target_words[] = { "ort", "onnx", NULL };
 
 typedef enum { DO_CONVERT, DO_CHECK, DO_SHOW, DO_OPS, DO_LIMITS } Action;
 
-static const struct Command { const char *name, *argument; bool needs_argument; const char *help; Action action; } commands[] = {
-    { "check", "MODEL", true, "convert, write nothing, list everything that is not supported", DO_CHECK },
-    { "show", "FILE", true, "print inputs, modules, weights and program of a .pt, .pt2 or .onnx", DO_SHOW },
-    { "ops", "[NAME]", false, "the operators that can be converted, or one of them: aten::gelu, onnx::Resize", DO_OPS },
+static const struct Command {
+    const char *name, *argument;
+    bool needs_argument;
+    const char *help;
+    Action action;
+} commands[] = {
+    { "check", "MODEL", true, "convert, write nothing, list everything that is not supported",
+      DO_CHECK },
+    { "show", "FILE", true, "print inputs, modules, weights and program of a .pt, .pt2 or .onnx",
+      DO_SHOW },
+    { "ops", "[NAME]", false,
+      "the operators that can be converted, or one of them: aten::gelu, onnx::Resize", DO_OPS },
     { "limits", "", false, "what --limit can raise", DO_LIMITS },
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -39,7 +47,9 @@ typedef struct Line {
 static Line line_defaults(void)
 {
     pt2onnx_options o = PT2ONNX_OPTIONS;
-    return (Line){ .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target };
+    return (Line){
+        .opset = o.opset, .mode = (int)o.mode, .weights = (int)o.weights, .target = (int)o.target
+    };
 }
 
 enum { N_OPTIONS = 25 };
@@ -47,29 +57,65 @@ enum { N_OPTIONS = 25 };
 static void make_rows(Line *l, Option *rows)
 {
     const Option all[N_OPTIONS] = {
-        { "Output", 'o', "output", OPT_TEXT, &l->output, "FILE", "write the model to FILE, - is standard output (default: MODEL with .onnx for its suffix)", NULL, true },
-        { NULL, 0, "opset", OPT_NUMBER, &l->opset, "N", "the ONNX opset to write, 9 to 28", NULL, true },
-        { NULL, 0, "output-names", OPT_COMMAS, &l->output_names, "A,B", "names of the outputs, in order", NULL, true },
-        { NULL, 0, "target", OPT_CHOICE, &l->target, "NAME", "ort: add casts where ONNX Runtime lacks a kernel for a type; onnx: only what ONNX asks for", target_words, false },
-        { "Input", 'i', "input", OPT_LIST, &l->inputs, "SPEC", "type and shape of an input, or the value of an argument; once for each: x:float32[N,3,224,224] x:int64[N=1..64,?] 1x3x224x224 sr=16000 mode=\"fast\" batch.image:float32[4]", NULL, true },
-        { NULL, 0, "dynamic", OPT_FLAG, &l->dynamic, NULL, "make the sizes that a trace has recorded dynamic", NULL, true },
-        { NULL, 0, "dim", OPT_LIST, &l->dims, "OLD=NEW", "another name for a size of a torch.export program: s77=batch", NULL, false },
-        { NULL, 0, "model", OPT_TEXT, &l->model_name, "NAME", "which program, when a torch.export package holds several", NULL, false },
-        { NULL, 0, "mode", OPT_CHOICE, &l->mode, "MODE", "eval: as after model.eval(); saved: as the file says", mode_words, true },
-        { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW", "buffers and attributes that the model writes; io: each is an input NAME and an output NAME.next; constant: they stay as saved; refuse", state_words, true },
-        { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW", "loops whose trips are known; auto: unrolled unless that gets large; keep: a Loop where ONNX can say it; unroll: all, any other is an error", loops_words, false },
-        { NULL, 0, "module", OPT_TEXT, &l->module, "PATH", "convert this part of the model: encoder.layers.0", NULL, false },
-        { NULL, 0, "method", OPT_TEXT, &l->method, "NAME", "convert this method instead of forward", NULL, false },
-        { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL, true },
-        { NULL, 0, "unknown", OPT_CHOICE, &l->unknown, "HOW", "operators that nobody knows; refuse; custom: each is a node of the domain that is its namespace", unknown_words, false },
-        { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE", "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external over 2 GB", weights_words, true },
-        { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL, "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
-        { NULL, 0, "check-crc", OPT_FLAG, &l->check_crc, NULL, "verify the checksum of every record first", NULL, false },
+        { "Output", 'o', "output", OPT_TEXT, &l->output, "FILE",
+          "write the model to FILE, - is standard output (default: MODEL with .onnx for its "
+          "suffix)",
+          NULL, true },
+        { NULL, 0, "opset", OPT_NUMBER, &l->opset, "N", "the ONNX opset to write, 9 to 28", NULL,
+          true },
+        { NULL, 0, "output-names", OPT_COMMAS, &l->output_names, "A,B",
+          "names of the outputs, in order", NULL, true },
+        { NULL, 0, "target", OPT_CHOICE, &l->target, "NAME",
+          "ort: add casts where ONNX Runtime lacks a kernel for a type; onnx: only what ONNX asks "
+          "for",
+          target_words, false },
+        { "Input", 'i', "input", OPT_LIST, &l->inputs, "SPEC",
+          "type and shape of an input, or the value of an argument; once for each: "
+          "x:float32[N,3,224,224] x:int64[N=1..64,?] 1x3x224x224 sr=16000 mode=\"fast\" "
+          "batch.image:float32[4]",
+          NULL, true },
+        { NULL, 0, "dynamic", OPT_FLAG, &l->dynamic, NULL,
+          "make the sizes that a trace has recorded dynamic", NULL, true },
+        { NULL, 0, "dim", OPT_LIST, &l->dims, "OLD=NEW",
+          "another name for a size of a torch.export program: s77=batch", NULL, false },
+        { NULL, 0, "model", OPT_TEXT, &l->model_name, "NAME",
+          "which program, when a torch.export package holds several", NULL, false },
+        { NULL, 0, "mode", OPT_CHOICE, &l->mode, "MODE",
+          "eval: as after model.eval(); saved: as the file says", mode_words, true },
+        { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW",
+          "buffers and attributes that the model writes; io: each is an input NAME and an output "
+          "NAME.next; constant: they stay as saved; refuse",
+          state_words, true },
+        { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW",
+          "loops whose trips are known; auto: unrolled unless that gets large; keep: a Loop where "
+          "ONNX can say it; unroll: all, any other is an error",
+          loops_words, false },
+        { NULL, 0, "module", OPT_TEXT, &l->module, "PATH",
+          "convert this part of the model: encoder.layers.0", NULL, false },
+        { NULL, 0, "method", OPT_TEXT, &l->method, "NAME", "convert this method instead of forward",
+          NULL, false },
+        { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL,
+          true },
+        { NULL, 0, "unknown", OPT_CHOICE, &l->unknown, "HOW",
+          "operators that nobody knows; refuse; custom: each is a node of the domain that is its "
+          "namespace",
+          unknown_words, false },
+        { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE",
+          "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external "
+          "over 2 GB",
+          weights_words, true },
+        { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL,
+          "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
+        { NULL, 0, "check-crc", OPT_FLAG, &l->check_crc, NULL,
+          "verify the checksum of every record first", NULL, false },
         { "Messages", 'q', "quiet", OPT_FLAG, &l->quiet, NULL, "errors only", NULL, true },
         { NULL, 'v', "verbose", OPT_FLAG, &l->verbose, NULL, "say more", NULL, true },
-        { NULL, 0, "dump-after", OPT_TEXT, &l->dump_after, "PASS", "print the graph as text after that pass", NULL, false },
-        { "Other", 0, "limit", OPT_LIST, &l->limits, "NAME=VALUE", "raise a limit on what a file may ask for; `pt2onnx limits` lists them", NULL, false },
-        { NULL, 'h', "short-help", OPT_FLAG, &l->help, NULL, "the usual options on one screen", NULL, false },
+        { NULL, 0, "dump-after", OPT_TEXT, &l->dump_after, "PASS",
+          "print the graph as text after that pass", NULL, false },
+        { "Other", 0, "limit", OPT_LIST, &l->limits, "NAME=VALUE",
+          "raise a limit on what a file may ask for; `pt2onnx limits` lists them", NULL, false },
+        { NULL, 'h', "short-help", OPT_FLAG, &l->help, NULL, "the usual options on one screen",
+          NULL, false },
         { NULL, 0, "help", OPT_FLAG, &l->help_all, NULL, "all options", NULL, true },
         { NULL, 0, "version", OPT_FLAG, &l->version, NULL, "the version", NULL, false },
     };
@@ -84,15 +130,18 @@ static int print_help(bool all)
     printf("Usage: %s [OPTIONS] MODEL\n", program);
     printf("Convert a saved PyTorch program (TorchScript .pt, torch.export .pt2) to ONNX.\n\n"
            "  %s model.pt                                          # writes model.onnx\n"
-           "  %s model.pt -o out.onnx -i x:float32[N,3,224,224]    # N is a dynamic dimension\n\n", program, program);
+           "  %s model.pt -o out.onnx -i x:float32[N,3,224,224]    # N is a dynamic dimension\n\n",
+           program, program);
     if (all) {
         printf("Commands (a model of such a name is written ./check):\n");
         for (int i = 0; i < N_COMMANDS; i++)
-            printf("  %s %-6s %-8s       %s\n", program, commands[i].name, commands[i].argument, commands[i].help);
+            printf("  %s %-6s %-8s       %s\n", program, commands[i].name, commands[i].argument,
+                   commands[i].help);
     }
     options_print(rows, N_OPTIONS, all);
     if (all)
-        printf("\nExit codes: 0 done, 1 cannot convert, 2 usage, 3 unreadable, damaged or over a limit, 4 our bug.\n");
+        printf("\nExit codes: 0 done, 1 cannot convert, 2 usage, 3 unreadable, damaged or over a "
+               "limit, 4 our bug.\n");
     else
         printf("Also: %s check MODEL, %s show FILE, %s ops [NAME]\n", program, program, program);
     return PT2ONNX_OK;
@@ -103,7 +152,7 @@ static int print_help(bool all)
 typedef struct Teller {
     bool quiet, verbose, on_terminal, line_open;
     struct timespec start;
-    double said;                    /* when the last progress line was, in seconds since the start */
+    double said; /* when the last progress line was, in seconds since the start */
     FILE *dump;
 } Teller;
 
@@ -138,8 +187,11 @@ static void on_progress(void *user, const char *stage, double share)
 
 static void on_note(void *user, pt2onnx_note kind, const char *text)
 {
-    static const char *const word[] = { [PT2ONNX_ASSUMED] = "assumed", [PT2ONNX_ADDED] = "added", [PT2ONNX_DROPPED] = "dropped",
-                                        [PT2ONNX_CHANGED] = "changed", [PT2ONNX_INFO] = "info" };
+    static const char *const word[] = { [PT2ONNX_ASSUMED] = "assumed",
+                                        [PT2ONNX_ADDED] = "added",
+                                        [PT2ONNX_DROPPED] = "dropped",
+                                        [PT2ONNX_CHANGED] = "changed",
+                                        [PT2ONNX_INFO] = "info" };
     Teller *t = user;
     if (t->quiet || (kind == PT2ONNX_INFO && !t->verbose))
         return;
@@ -206,7 +258,9 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
 /* MODEL with its last suffix replaced: "a.b/net.v1.pt" -> "a.b/net.v1.onnx" */
 static char *default_output(const char *model)
 {
-    const char *slash = strrchr(model, '/'), *base = slash ? slash + 1 : model, *dot = strrchr(base, '.');
+    const char *slash = strrchr(model, '/');
+    const char *base = slash ? slash + 1 : model;
+    const char *dot = strrchr(base, '.');
     size_t n = dot && dot > base ? (size_t)(dot - model) : strlen(model);
     char *out = malloc(n + sizeof ".onnx");
     if (out)
@@ -214,7 +268,8 @@ static char *default_output(const char *model)
     return out;
 }
 
-static pt2onnx_status convert(const Line *l, const char *model, const pt2onnx_options *o, Teller *t, pt2onnx_error **e)
+static pt2onnx_status convert(const Line *l, const char *model, const pt2onnx_options *o, Teller *t,
+                              pt2onnx_error **e)
 {
     char *beside = l->output ? NULL : default_output(model);
     const char *out = l->output ? l->output : beside;
@@ -232,17 +287,20 @@ static pt2onnx_status convert(const Line *l, const char *model, const pt2onnx_op
 
 static int run(const Line *l, Action action, const char *subject)
 {
-    Teller t = { .quiet = l->quiet, .verbose = l->verbose, .on_terminal = isatty(STDERR_FILENO), .dump = stdout };
+    Teller t = { .quiet = l->quiet,
+                 .verbose = l->verbose,
+                 .on_terminal = isatty(STDERR_FILENO),
+                 .dump = stdout };
     clock_gettime(CLOCK_MONOTONIC, &t.start);
     pt2onnx_options o = library_options(l, &t);
     pt2onnx_error *e = NULL;
     pt2onnx_status status = PT2ONNX_BUG;
     switch (action) {
     case DO_CONVERT: status = convert(l, subject, &o, &t, &e); break;
-    case DO_CHECK: status = pt2onnx_check(subject, &o, &e); break;
-    case DO_SHOW: status = pt2onnx_show(subject, to_stdout, NULL, &o, &e); break;
-    case DO_OPS: status = pt2onnx_describe(subject, to_stdout, NULL, &e); break;
-    case DO_LIMITS: status = pt2onnx_describe("limits", to_stdout, NULL, &e); break;
+    case DO_CHECK:   status = pt2onnx_check(subject, &o, &e); break;
+    case DO_SHOW:    status = pt2onnx_show(subject, to_stdout, NULL, &o, &e); break;
+    case DO_OPS:     status = pt2onnx_describe(subject, to_stdout, NULL, &e); break;
+    case DO_LIMITS:  status = pt2onnx_describe("limits", to_stdout, NULL, &e); break;
     }
     clear_progress(&t);
     if (e)
@@ -275,7 +333,8 @@ static const char *near_command(const char *word)
 
 static int usage(const char *word, const char *message)
 {
-    fprintf(stderr, "%s: %s%s%s\n  try: %s -h\n", program, word, *word ? ": " : "", message, program);
+    fprintf(stderr, "%s: %s%s%s\n  try: %s -h\n", program, word, *word ? ": " : "", message,
+            program);
     return PT2ONNX_USAGE;
 }
 
@@ -284,7 +343,8 @@ static int too_many(const TextList *rest, bool is_command)
 {
     const char *near = is_command ? NULL : near_command(rest->at[0]);
     if (near && rest->n == 2) {
-        fprintf(stderr, "%s: there is no command %s; did you mean %s?\n", program, rest->at[0], near);
+        fprintf(stderr, "%s: there is no command %s; did you mean %s?\n", program, rest->at[0],
+                near);
         return PT2ONNX_USAGE;
     }
     return usage(rest->at[rest->n - 1], "one argument too many; one file at a time");
@@ -343,7 +403,8 @@ int main(int argc, char **argv)
     signal(SIGTERM, on_signal);
     signal(SIGHUP, on_signal);
     make_rows(&l, rows);
-    int status = options_parse(program, rows, N_OPTIONS, argc, argv, &l.rest) ? run_line(&l) : PT2ONNX_USAGE;
+    int status = options_parse(program, rows, N_OPTIONS, argc, argv, &l.rest) ? run_line(&l)
+                                                                              : PT2ONNX_USAGE;
     free(room);
     return status;
 }

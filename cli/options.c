@@ -1,4 +1,5 @@
-/* options.c - reads and prints the rows of options.h. Of pt2onnx it knows how near two words are. */
+/* options.c - reads and prints the rows of options.h. Of pt2onnx it knows how near two words
+ * are. */
 #include "options.h"
 #include "pt2onnx.h"
 
@@ -10,7 +11,14 @@
 
 /* ---- parsing ---- */
 
-typedef struct Line { const char *program; const Option *rows; size_t n; int argc; char **argv; int at; } Line;
+typedef struct Line {
+    const char *program;
+    const Option *rows;
+    size_t n;
+    int argc;
+    char **argv;
+    int at;
+} Line;
 
 static bool unknown(const Line *l, const char *name, size_t n)
 {
@@ -69,11 +77,11 @@ static void add(TextList *list, const char *item) { list->at[list->n++] = item; 
 static bool set(const Line *l, const Option *o, char *value)
 {
     switch (o->kind) {
-    case OPT_FLAG: *(int *)o->to = 1; return true;
-    case OPT_TEXT: *(const char **)o->to = value; return true;
+    case OPT_FLAG:   *(int *)o->to = 1; return true;
+    case OPT_TEXT:   *(const char **)o->to = value; return true;
     case OPT_NUMBER: return set_number(l, o, value);
     case OPT_CHOICE: return set_choice(l, o, value);
-    case OPT_LIST: add(o->to, value); return true;
+    case OPT_LIST:   add(o->to, value); return true;
     case OPT_COMMAS:
         for (char *comma; (comma = strchr(value, ',')); value = comma + 1) {
             *comma = '\0';
@@ -92,7 +100,8 @@ static bool take_value(Line *l, const Option *o, char *here)
         return set(l, o, NULL);
     if (!here) {
         if (l->at + 1 >= l->argc) {
-            fprintf(stderr, "%s: --%s needs a value: --%s %s\n", l->program, o->name, o->name, o->argument);
+            fprintf(stderr, "%s: --%s needs a value: --%s %s\n", l->program, o->name, o->name,
+                    o->argument);
             return false;
         }
         here = l->argv[++l->at];
@@ -118,11 +127,13 @@ static bool parse_long(Line *l, char *word)
 static bool parse_letters(Line *l, char *word)
 {
     for (; *word; word++) {
-        const Option *o = l->rows, *end = l->rows + l->n;
+        const Option *o = l->rows;
+        const Option *end = l->rows + l->n;
         while (o < end && o->letter != *word)
             o++;
         if (o == end) {
-            fprintf(stderr, "%s: unknown option -%c\n  try: %s --help\n", l->program, *word, l->program);
+            fprintf(stderr, "%s: unknown option -%c\n  try: %s --help\n", l->program, *word,
+                    l->program);
             return false;
         }
         if (o->kind != OPT_FLAG)
@@ -133,7 +144,8 @@ static bool parse_letters(Line *l, char *word)
     return true;
 }
 
-bool options_parse(const char *program, const Option *rows, size_t n, int argc, char **argv, TextList *rest)
+bool options_parse(const char *program, const Option *rows, size_t n, int argc, char **argv,
+                   TextList *rest)
 {
     Line l = { program, rows, n, argc, argv, 1 };
     bool ended = false;
@@ -177,7 +189,8 @@ static void print_row(const Option *o)
     char letter[8] = "    ", left[64], text[512];
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+    int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                     o->argument ? o->argument : "");
     if (o->kind == OPT_NUMBER)
         snprintf(text, sizeof text, "%s (default: %d)", o->help, *(const int *)o->to);
     else if (o->kind == OPT_CHOICE)

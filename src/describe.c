@@ -1,5 +1,5 @@
-/* describe.c - what the program knows, printed from its tables, so it cannot be out of date: operators, ONNX's operators,
- * limits. */
+/* describe.c - what the program knows, printed from its tables, so it cannot be out of date:
+ * operators, ONNX's operators, limits. */
 #include "session.h"
 
 #include "base/limits.h"
@@ -14,7 +14,13 @@ static Str schema_name(Ctx *cx, const char *schema)
 }
 
 /* All operators, or with `only` one of them in full. */
-typedef struct Listing { Ctx *cx; Buf *out; Str only; size_t n; bool titled; } Listing;
+typedef struct Listing {
+    Ctx *cx;
+    Buf *out;
+    Str only;
+    size_t n;
+    bool titled;
+} Listing;
 
 static bool is_listed(const Listing *l, const char *schema)
 {
@@ -40,13 +46,15 @@ static void put_kinds(Buf *out, bool quant, bool packed)
 
 static bool same_table(const OpNodes *a, const OpNodes *b)
 {
-    return a->op && b->op && strcmp(a->op, b->op) == 0 && strcmp(a->of ? a->of : "", b->of ? b->of : "") == 0;
+    return a->op && b->op && strcmp(a->op, b->op) == 0 &&
+        strcmp(a->of ? a->of : "", b->of ? b->of : "") == 0;
 }
 
 /* "opset 9 to 19: Add Mul", "opset 9 to 26, integers: Add Cast Mul" */
 static void put_opsets(Listing *l, const OpNodes *n)
 {
-    bool more = same_table(n, n + 1), always = n->from == ONNX_OLDEST_TARGET && !more;
+    bool more = same_table(n, n + 1);
+    bool always = n->from == ONNX_OLDEST_TARGET && !more;
     int to = more ? n[1].from - 1 : ONNX_NEWEST;
     buf_str(l->out, l->only ? "    " : "; ");
     if (l->only || !always) {
@@ -54,10 +62,12 @@ static void put_opsets(Listing *l, const OpNodes *n)
         buf_fmt(l->out, l->only && n->of ? ", %s: " : "%s: ", l->only && n->of ? n->of : "");
     }
     buf_str(l->out, !n->nodes ? "refused" : *n->nodes ? n->nodes : "no node");
-    buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "", l->only ? "\n" : "");
+    buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "",
+            l->only ? "\n" : "");
 }
 
-/* What the cases have of the schemas that share a row or a rule, by the first of them: of the usual call; in full also of types that need others. */
+/* What the cases have of the schemas that share a row or a rule, by the first of them: of the usual
+ * call; in full also of types that need others. */
 static void put_recorded(Listing *l, const char *schema)
 {
     const char *key = str_n(l->cx, schema, strcspn(schema, "("))->s;
@@ -78,7 +88,11 @@ static void put_recorded(Listing *l, const char *schema)
 /* A row with the older forms that follow it. */
 static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *row)
 {
-    static const char *const how[] = { [ROW_LOWER] = "a C function", [ROW_ITSELF] = "a C function", [ROW_CALL] = "a C function", [ROW_EACH] = "a C function", [ROW_VIEW] = "a view: a C function" };
+    static const char *const how[] = { [ROW_LOWER] = "a C function",
+                                       [ROW_ITSELF] = "a C function",
+                                       [ROW_CALL] = "a C function",
+                                       [ROW_EACH] = "a C function",
+                                       [ROW_VIEW] = "a view: a C function" };
     const OpRow *owner = row;
     size_t before = l->n;
     do {
@@ -88,11 +102,15 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
     if (l->n == before)
         return row;
     if (owner->kind == ROW_REFUSE) {
-        buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n", owner->text ? owner->text : "ONNX cannot say it");
+        buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n",
+                owner->text ? owner->text : "ONNX cannot say it");
         return row;
     }
-    buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner->kind], family->folder, family->name);
-    buf_str(l->out, l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex" : "");
+    buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner->kind],
+            family->folder, family->name);
+    buf_str(l->out,
+            l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex"
+                                                                   : "");
     put_kinds(l->out, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
     buf_str(l->out, l->only ? "\n" : "");
     if (l->only && owner->promote)
@@ -123,7 +141,8 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
     const Rule *last = rules->at[at - 1];
     if (l->n == before)
         return at;
-    buf_fmt(l->out, l->only ? "    a rule of ops/%s/%s.rules" : "        a rule", family->folder, family->name);
+    buf_fmt(l->out, l->only ? "    a rule of ops/%s/%s.rules" : "        a rule", family->folder,
+            family->name);
     const char *kinds = last->kinds ? last->kinds->s : "";
     put_kinds(l->out, strstr(kinds, "quant"), strstr(kinds, "packed"));
     if (l->only) {
@@ -137,16 +156,18 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
 static bool list_family(Listing *l, const OpFamily *family)
 {
     l->titled = false;
-    for (const OpRow *row = family->rows; row && row->kind != ROW_END; )
+    for (const OpRow *row = family->rows; row && row->kind != ROW_END;)
         row = list_row(l, family, row);
     if (!family->rules)
         return true;
     Text *text = new(l->cx, Text);
-    *text = (Text){ .name = str_fmt(l->cx, "%s.rules", family->name), .at = family->rules, .n = strlen(family->rules) };
+    *text = (Text){ .name = str_fmt(l->cx, "%s.rules", family->name),
+                    .at = family->rules,
+                    .n = strlen(family->rules) };
     RuleList rules = { 0 };
     if (!rules_scan(l->cx, text, &rules))
         return false;
-    for (size_t i = 0; i < rules.n; )
+    for (size_t i = 0; i < rules.n;)
         i = list_rules(l, family, &rules, i);
     return true;
 }
@@ -170,14 +191,19 @@ static bool describe_name(Ctx *cx, Str name, Buf *out)
     return any;
 }
 
-/* The forms that follow from a plain operator: aten::add_ from aten::add, aten::view_copy from aten::view. */
+/* The forms that follow from a plain operator: aten::add_ from aten::add, aten::view_copy from
+ * aten::view. */
 static bool describe_derived(Ctx *cx, const char *name, Buf *out)
 {
-    static const struct { const char *suffix, *what; } forms[] = {
-        { "_copy", "its result is a copy" }, { "_", "the result is written to the first argument" },
+    static const struct {
+        const char *suffix, *what;
+    } forms[] = {
+        { "_copy", "its result is a copy" },
+        { "_", "the result is written to the first argument" },
     };
     for (size_t i = 0; i < COUNT(forms); i++) {
-        size_t n = strlen(name), k = strlen(forms[i].suffix);
+        size_t n = strlen(name);
+        size_t k = strlen(forms[i].suffix);
         if (n <= k || strcmp(name + n - k, forms[i].suffix) != 0)
             continue;
         Str plain = str_n(cx, name, n - k);
@@ -199,7 +225,8 @@ static bool describe_operators(Ctx *cx, const char *what, Buf *out)
         return true;
     }
     Str name = schema_name(cx, what);
-    bool form = describe_form(what, out) || (name->s != what && describe_form(name->s, out)), rows = describe_name(cx, name, out);
+    bool form = describe_form(what, out) || (name->s != what && describe_form(name->s, out));
+    bool rows = describe_name(cx, name, out);
     if (form || rows || describe_derived(cx, name->s, out))
         return true;
     fail(cx, E_USAGE, "no operator %s is known", what);
@@ -209,7 +236,8 @@ static bool describe_operators(Ctx *cx, const char *what, Buf *out)
 
 /* ---- ONNX's operators ---- */
 
-/* at_least: how many of all of them there must be, of which a variadic one, the last, has the rest. */
+/* at_least: how many of all of them there must be, of which a variadic one, the last, has the
+ * rest. */
 static void put_formals(Buf *out, const char *title, const FormalArg *at, int n, int at_least)
 {
     for (int i = 0; i < n; i++) {
@@ -226,7 +254,8 @@ static void put_formals(Buf *out, const char *title, const FormalArg *at, int n,
 
 static void put_attrs(Buf *out, const FormalAttr *at, int n)
 {
-    static const char *const kinds[] = { "int", "float", "string", "ints", "floats", "strings", "tensor", "graph", "type", "sparse tensor" };
+    static const char *const kinds[] = { "int",     "float",  "string", "ints", "floats",
+                                         "strings", "tensor", "graph",  "type", "sparse tensor" };
     for (int i = 0; i < n; i++) {
         buf_fmt(out, "    %-11s%s: %s", i ? "" : "attributes", at[i].name, kinds[at[i].kind]);
         if (at[i].deflt)
@@ -235,7 +264,8 @@ static void put_attrs(Buf *out, const FormalAttr *at, int n)
     }
 }
 
-/* "float32 int64; sequences of the same": what is behind a "; " already when there is something before it */
+/* "float32 int64; sequences of the same": what is behind a "; " already when there is something
+ * before it */
 static void put_elements(Buf *out, const char *made, uint32_t set, uint32_t tensors, bool *some)
 {
     if (!set)
@@ -257,7 +287,7 @@ static void put_types(Buf *out, const FormalType *at, int n)
     bool titled = false;
     for (int i = 0; i < n; i++) {
         bool some = false;
-        if (strchr(at[i].name, '('))            /* tensor(float): no variable */
+        if (strchr(at[i].name, '(')) /* tensor(float): no variable */
             continue;
         buf_fmt(out, "    %-11s%s:", titled ? "" : "types", at[i].name);
         titled = true;
@@ -277,8 +307,9 @@ static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
     buf_fmt(out, "onnx::%s changed in opset", op->name);
     for (int i = 0; i < op->n_version; i++)
         buf_fmt(out, "%s %d", i ? "," : "", op->version[i].since);
-    buf_fmt(out, "\nshape inference: %s, folding of constants: %s\n", op->infer ? "yes" : "no", op->fold ? "yes" : "no");
-    for (int i = op->n_version; i-- > 0; ) {
+    buf_fmt(out, "\nshape inference: %s, folding of constants: %s\n", op->infer ? "yes" : "no",
+            op->fold ? "yes" : "no");
+    for (int i = op->n_version; i-- > 0;) {
         const OpVersion *v = &op->version[i];
         buf_fmt(out, "\nopset %d%s\n", v->since, v->deprecated ? ": deprecated" : "");
         put_formals(out, "inputs", v->in, v->n_in, v->min_in);

@@ -1,12 +1,16 @@
-/* describe_forms.c - what `pt2onnx ops` says of names that are no operators on tensors: the builtins of the language, which are computed while
- * a program is converted, and the forms of the file formats (prim::If, higher_order::cond, assertions).
+/* describe_forms.c - what `pt2onnx ops` says of names that are no operators on tensors: the
+ * builtins of the language, which are computed while a program is converted, and the forms of the
+ * file formats (prim::If, higher_order::cond, assertions).
  *
- * The builtins are printed from their own table. The forms are recognised one by one by the readers and the evaluator, so what they become
- * is said here. */
+ * The builtins are printed from their own table. The forms are recognised one by one by the readers
+ * and the evaluator, so what they become is said here. */
 #include "session.h"
 
 /* refused: why nothing can be made of it. */
-static const struct { const char *name, *what; bool refused; } forms[] = {
+static const struct {
+    const char *name, *what;
+    bool refused;
+} forms[] = {
     { "prim::If", "a branch: the arm that is taken, or If where the model decides", false },
     { "prim::Loop", "a loop: unrolled, or Loop where the model decides", false },
     { "prim::Constant", "a constant of a trace graph", false },
@@ -16,8 +20,11 @@ static const struct { const char *name, *what; bool refused; } forms[] = {
     { "prim::TupleUnpack", "the items of a tuple", false },
     { "prim::Uninitialized", "a value that nobody reads", false },
     { "prim::unchecked_cast", "its argument", false },
-    { "prim::PythonOp", "the call of an autograd.Function: its symbolic, or what the trace has recorded of it", false },
-    { "prim::RaiseException", "raise: an arm that raises is not taken, and says what holds behind it", false },
+    { "prim::PythonOp",
+      "the call of an autograd.Function: its symbolic, or what the trace has recorded of it",
+      false },
+    { "prim::RaiseException",
+      "raise: an arm that raises is not taken, and says what holds behind it", false },
     { "annotate", "its argument, as the type that is named", false },
     { "unchecked_cast", "its argument", false },
     { "uninitialized", "a value that nobody reads", false },
@@ -40,31 +47,44 @@ static const struct { const char *name, *what; bool refused; } forms[] = {
     { "higher_order::wrap_with_set_grad_enabled", "the graph itself", false },
     { "higher_order::wrap_with_autocast", "the graph itself, with the casts of autocast", false },
     { "higher_order::invoke_subgraph", "the graph itself", false },
-    { "higher_order::auto_functionalized_v2", "the operator that it holds, and what that writes", false },
+    { "higher_order::auto_functionalized_v2", "the operator that it holds, and what that writes",
+      false },
     { "higher_order::with_effects", "the operator that it holds", false },
-    { "_operator::getitem", "one of several results: read with the operator that gives them", false },
+    { "_operator::getitem", "one of several results: read with the operator that gives them",
+      false },
     { "prim::tolist", "the items of a tensor of known size, as numbers", false },
-    { "prim::ConstantChunk", "aten::chunk, as a fuser writes it while a program runs: no file holds it", true },
-    { "prim::ConstantSplit", "aten::split, as torch.onnx writes it in its own graph: no file holds it", true },
+    { "prim::ConstantChunk",
+      "aten::chunk, as a fuser writes it while a program runs: no file holds it", true },
+    { "prim::ConstantSplit",
+      "aten::split, as torch.onnx writes it in its own graph: no file holds it", true },
     { "onnx::Placeholder", "a mark in torch.onnx's own graph: no file holds it", true },
     { "aten::_floor_divide", "a function of torch.onnx, no operator", true },
     { "aten::get_pool_ceil_padding", "a function of torch.onnx, no operator", true },
     { "aten::getitem", "a function of torchlib, no operator", true },
     { "aten::scan", "a name in torch.onnx, no operator", true },
-    { "torch._functorch.predispatch._add_batch_dim", "a sample of torch.vmap: one item along the dim, in a trip of its loop", false },
-    { "torch._functorch.predispatch._remove_batch_dim", "the samples of torch.vmap, stacked behind its loop", false },
-    { "torch._functorch.predispatch._vmap_increment_nesting", "the beginning of torch.vmap: a Loop, or unrolled", false },
-    { "torch._functorch.predispatch._vmap_decrement_nesting", "the end of torch.vmap's loop", false },
-    { "torch._functorch.predispatch.lazy_load_decompositions", "dropped: it has no meaning in a file", false },
+    { "torch._functorch.predispatch._add_batch_dim",
+      "a sample of torch.vmap: one item along the dim, in a trip of its loop", false },
+    { "torch._functorch.predispatch._remove_batch_dim",
+      "the samples of torch.vmap, stacked behind its loop", false },
+    { "torch._functorch.predispatch._vmap_increment_nesting",
+      "the beginning of torch.vmap: a Loop, or unrolled", false },
+    { "torch._functorch.predispatch._vmap_decrement_nesting", "the end of torch.vmap's loop",
+      false },
+    { "torch._functorch.predispatch.lazy_load_decompositions",
+      "dropped: it has no meaning in a file", false },
 };
 
 static const char *kind_word(char kind)
 {
     switch (kind) {
-    case 'i': case 'I': return "int";
-    case 'n': case 'N': case 'C': return "number";
+    case 'i':
+    case 'I': return "int";
+    case 'n':
+    case 'N':
+    case 'C': return "number";
     case 'f': return "float";
-    case 'b': case 'B': return "bool";
+    case 'b':
+    case 'B': return "bool";
     case 'c': return "complex";
     case 's': return "str";
     case 'l': return "list";
@@ -73,20 +93,22 @@ static const char *kind_word(char kind)
     case 'T': return "Tensor";
     case 'D': return "device";
     case 'e': return "enum";
-    default: return "any";
+    default:  return "any";
     }
 }
 
 /* "T|I?": (Tensor, int=None) */
 static void put_builtin(Buf *out, const BuiltinInfo *b)
 {
-    bool optional = false, first = true;
+    bool optional = false;
+    bool first = true;
     buf_fmt(out, "%s(", b->name);
     for (const char *k = b->kinds ? b->kinds : ""; *k; k++) {
         optional |= *k == '|';
         if (*k == '|' || *k == '?')
             continue;
-        buf_fmt(out, "%s%s%s", first ? "" : ", ", *k == '+' ? ".." : kind_word(*k), optional || k[1] == '?' ? "=None" : "");
+        buf_fmt(out, "%s%s%s", first ? "" : ", ", *k == '+' ? ".." : kind_word(*k),
+                optional || k[1] == '?' ? "=None" : "");
         first = false;
     }
     buf_str(out, ")");
@@ -98,7 +120,8 @@ static void list_builtins(Buf *out)
     const char *family = NULL;
     for (size_t i = 0; builtin_nth(i, &b); i++) {
         if (!family || strcmp(family, b.family) != 0)
-            buf_fmt(out, "%s%s\n", family ? "        computed while the model is converted\n" : "", b.family);
+            buf_fmt(out, "%s%s\n", family ? "        computed while the model is converted\n" : "",
+                    b.family);
         family = b.family;
         buf_str(out, "    ");
         put_builtin(out, &b);
@@ -112,16 +135,19 @@ void describe_forms(Buf *out)
     list_builtins(out);
     buf_str(out, "forms\n");
     for (size_t i = 0; i < COUNT(forms); i++)
-        buf_fmt(out, "    %s\n        %s%s\n", forms[i].name, forms[i].refused ? "refused: " : "", forms[i].what);
+        buf_fmt(out, "    %s\n        %s%s\n", forms[i].name, forms[i].refused ? "refused: " : "",
+                forms[i].what);
 }
 
 bool describe_form(const char *name, Buf *out)
 {
-    const char *op = builtin_of_word(name), *family = NULL;
+    const char *op = builtin_of_word(name);
+    const char *family = NULL;
     BuiltinInfo b;
     for (size_t i = 0; i < COUNT(forms); i++)
         if (strcmp(forms[i].name, name) == 0) {
-            buf_fmt(out, "%s\n    %s%s\n", name, forms[i].refused ? "refused: " : "", forms[i].what);
+            buf_fmt(out, "%s\n    %s%s\n", name, forms[i].refused ? "refused: " : "",
+                    forms[i].what);
             return true;
         }
     for (size_t i = 0; builtin_nth(i, &b); i++) {
@@ -132,6 +158,7 @@ bool describe_form(const char *name, Buf *out)
         buf_str(out, "\n");
     }
     if (family)
-        buf_fmt(out, "    a builtin of eval/builtin/%s.c: computed while the model is converted\n", family);
+        buf_fmt(out, "    a builtin of eval/builtin/%s.c: computed while the model is converted\n",
+                family);
     return family != NULL;
 }

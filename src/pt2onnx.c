@@ -1,7 +1,8 @@
-/* pt2onnx.c - the public functions: what the file is, its front end, the evaluator, tidy, legalise, the writer.
+/* pt2onnx.c - the public functions: what the file is, its front end, the evaluator, tidy, legalise,
+ * the writer.
  *
- * Each call owns one context and frees it whole. Outputs are made under temporary names and renamed when everything has
- * gone well, so a failure at any step leaves nothing behind. */
+ * Each call owns one context and frees it whole. Outputs are made under temporary names and renamed
+ * when everything has gone well, so a failure at any step leaves nothing behind. */
 #include "session.h"
 
 #include <stdlib.h>
@@ -13,7 +14,11 @@
 
 /* ---- errors that outlive their context ---- */
 
-struct pt2onnx_error { Arena *arena; pt2onnx_status status; const char *text; };
+struct pt2onnx_error {
+    Arena *arena;
+    pt2onnx_status status;
+    const char *text;
+};
 
 static const pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory" };
 
@@ -23,7 +28,7 @@ pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e) { return e ? e->stat
 void pt2onnx_error_free(pt2onnx_error *e)
 {
     if (e && e->arena)
-        arena_free(e->arena);                               /* e lies in it */
+        arena_free(e->arena); /* e lies in it */
 }
 
 static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
@@ -40,7 +45,10 @@ static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
     return e;
 }
 
-const char *pt2onnx_nearest(const char *word, const char *const *words) { return word_nearest(word, strlen(word), words); }
+const char *pt2onnx_nearest(const char *word, const char *const *words)
+{
+    return word_nearest(word, strlen(word), words);
+}
 void pt2onnx_remove_temporaries(void) { out_remove_all(); }
 
 /* ---- a session ---- */
@@ -53,8 +61,11 @@ static bool session_begin(Session *s, const char *file, const pt2onnx_options *o
 
 static void tell_notes(const Session *s)
 {
-    static const pt2onnx_note kind[] = { [NOTE_ASSUMED] = PT2ONNX_ASSUMED, [NOTE_ADDED] = PT2ONNX_ADDED, [NOTE_DROPPED] = PT2ONNX_DROPPED,
-                                         [NOTE_CHANGED] = PT2ONNX_CHANGED, [NOTE_INFO] = PT2ONNX_INFO };
+    static const pt2onnx_note kind[] = { [NOTE_ASSUMED] = PT2ONNX_ASSUMED,
+                                         [NOTE_ADDED] = PT2ONNX_ADDED,
+                                         [NOTE_DROPPED] = PT2ONNX_DROPPED,
+                                         [NOTE_CHANGED] = PT2ONNX_CHANGED,
+                                         [NOTE_INFO] = PT2ONNX_INFO };
     for (size_t i = 0; s->o.on_note && i < s->cx->notes.n; i++)
         s->o.on_note(s->o.user, kind[s->cx->notes.at[i].kind], s->cx->notes.at[i].text->s);
 }
@@ -71,12 +82,13 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
     }
     if (!ok && !ctx_failed(s->cx))
         fail(s->cx, E_BUG, "failed without a reason");
-    tell_notes(s);                                          /* of a failure too: what was assumed may explain it */
+    tell_notes(s); /* of a failure too: what was assumed may explain it */
     pt2onnx_status status = PT2ONNX_OK;
     if (ctx_failed(s->cx)) {
         status = (pt2onnx_status)error_exit_code(s->cx->error.code);
         if (e)
-            *e = error_keep(status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->subject));
+            *e = error_keep(
+                status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->subject));
     }
     ctx_free(s->cx);
     return status;
@@ -109,20 +121,23 @@ static Program *load(Session *s)
         return NULL;
     }
     if (s->kind == FILE_TORCHSCRIPT && s->opt.model) {
-        fail(s->cx, E_USAGE, "--model %s: a TorchScript archive holds one program", s->opt.model->s);
+        fail(s->cx, E_USAGE, "--model %s: a TorchScript archive holds one program",
+             s->opt.model->s);
         return NULL;
     }
     if (s->opt.check_crc && !check_crcs(s))
         return NULL;
     keep_begin(s->cx);
-    Program *p = s->kind == FILE_TORCHSCRIPT ? torchscript_load(s->cx, s->zip) : exported_load(s->cx, s->zip, s->kind);
+    Program *p = s->kind == FILE_TORCHSCRIPT ? torchscript_load(s->cx, s->zip)
+                                             : exported_load(s->cx, s->zip, s->kind);
     keep_end(s->cx);
     return ctx_failed(s->cx) ? NULL : p;
 }
 
 /* ---- from program to graph ---- */
 
-/* All refusals at once. The first lines are PyTorch's own words, because that is what people search for. */
+/* All refusals at once. The first lines are PyTorch's own words, because that is what people search
+ * for. */
 static bool report_refusals(Ctx *cx, int opset)
 {
     if (ctx_failed(cx) || cx->refusals.n == 0)
@@ -134,9 +149,11 @@ static bool report_refusals(Ctx *cx, int opset)
         if (!op || cx->refusals.at[i].unreached || map_find(&said, op))
             continue;
         map_put(cx, &said, op, NULL);
-        buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported", b.n ? "\n" : "", op->s, opset);
+        buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported",
+                b.n ? "\n" : "", op->s, opset);
     }
-    return fail(cx, E_UNSUPPORTED, "%s", b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");
+    return fail(cx, E_UNSUPPORTED, "%s",
+                b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");
 }
 
 /* ---- inputs that nothing uses ---- */
@@ -178,10 +195,12 @@ static void drop_inputs(const Session *s, Graph *g)
 
 /* ---- names that the caller has for inputs and outputs, whatever the program calls them ---- */
 
-static bool rename_values(Ctx *cx, const char *what, const char *const *names, size_t n, Ox *at, size_t count)
+static bool rename_values(Ctx *cx, const char *what, const char *const *names, size_t n, Ox *at,
+                          size_t count)
 {
     if (n > count)
-        return fail(cx, E_USAGE, "number of %s names provided (%zu) exceeded number of %ss (%zu)", what, n, what, count);
+        return fail(cx, E_USAGE, "number of %s names provided (%zu) exceeded number of %ss (%zu)",
+                    what, n, what, count);
     for (size_t i = 0; i < n; i++)
         if (names[i][0])
             at[i]->name = str_of(cx, names[i]);
@@ -194,7 +213,8 @@ static void lay_bare(Ctx *cx, Graph *g)
     Map used = { 0 };
     for (size_t i = 0; i < g->outputs.n; i++) {
         Ox v = g->outputs.at[i];
-        if (v->kind != OX_NODE || !node_is(v->node, "Identity") || v->node->in[0]->kind != OX_CONST || map_find(&used, v->node->in[0]))
+        if (v->kind != OX_NODE || !node_is(v->node, "Identity") ||
+            v->node->in[0]->kind != OX_CONST || map_find(&used, v->node->in[0]))
             continue;
         Ox k = v->node->in[0];
         if (k->name || k->k->name || k->k->derived || k->k->storage)
@@ -209,14 +229,13 @@ static void lay_bare(Ctx *cx, Graph *g)
 static bool rename_all(Session *s, Graph *g)
 {
     Ctx *cx = s->cx;
-    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, g->inputs.at, g->inputs.n) &&
-           rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, g->outputs.at, g->outputs.n);
+    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, g->inputs.at,
+                         g->inputs.n) &&
+        rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, g->outputs.at,
+                      g->outputs.n);
 }
 
-static bool is_number(Str s)
-{
-    return s->len > 0 && strspn(s->s, "0123456789") == s->len;
-}
+static bool is_number(Str s) { return s->len > 0 && strspn(s->s, "0123456789") == s->len; }
 
 /* "0" -> "onnx::Asinh_0": the first operator that takes it. */
 static void name_as_torch(Ctx *cx, Graph *g)
@@ -224,7 +243,8 @@ static void name_as_torch(Ctx *cx, Graph *g)
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
         for (int i = 0; !n->dead && i < n->n_in; i++)
-            if (n->in[i] && n->in[i]->kind == OX_INPUT && n->in[i]->name && is_number(n->in[i]->name))
+            if (n->in[i] && n->in[i]->kind == OX_INPUT && n->in[i]->name &&
+                is_number(n->in[i]->name))
                 n->in[i]->name = str_fmt(cx, "onnx::%s_%s", n->name->s, n->in[i]->name->s);
     }
 }
@@ -235,9 +255,14 @@ static Graph *build(Session *s, Program *p)
     Graph *g = eval_program(cx, p);
     if (!report_refusals(cx, s->opt.opset) || !g)
         return NULL;
-    TidyOptions t = { .opset = s->opt.opset, .keep_weights = s->opt.keep_weights, .target_ort = s->opt.target_ort, .functions = p->has_calls,
-                      .dump_after = s->opt.dump_after, .dump = s->opt.dump, .dump_user = s->opt.dump_user };
-    bool ok = tidy(g, &t);                                  /* tidy ends with legalise */
+    TidyOptions t = { .opset = s->opt.opset,
+                      .keep_weights = s->opt.keep_weights,
+                      .target_ort = s->opt.target_ort,
+                      .functions = p->has_calls,
+                      .dump_after = s->opt.dump_after,
+                      .dump = s->opt.dump,
+                      .dump_user = s->opt.dump_user };
+    bool ok = tidy(g, &t); /* tidy ends with legalise */
     if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))
         return NULL;
     if (s->o.torch_names)
@@ -270,8 +295,10 @@ static void find_domains(Ctx *cx, const Graph *g, Map *seen, ModelInfo *info)
 /* Notes as metadata: one entry a kind, one line a note. */
 static void add_notes(Ctx *cx, ModelInfo *info)
 {
-    static const char *const key[] = { [NOTE_ASSUMED] = "pt2onnx.assumed", [NOTE_ADDED] = "pt2onnx.added",
-                                       [NOTE_DROPPED] = "pt2onnx.dropped", [NOTE_CHANGED] = "pt2onnx.changed" };
+    static const char *const key[] = { [NOTE_ASSUMED] = "pt2onnx.assumed",
+                                       [NOTE_ADDED] = "pt2onnx.added",
+                                       [NOTE_DROPPED] = "pt2onnx.dropped",
+                                       [NOTE_CHANGED] = "pt2onnx.changed" };
     for (size_t kind = 0; kind < COUNT(key); kind++) {
         Buf b = buf_new(cx);
         for (size_t i = 0; i < cx->notes.n; i++)
@@ -295,7 +322,8 @@ static void json_quote(Buf *b, Str s)
     buf_str(b, "\"");
 }
 
-/* {"total": "total.next"}: inputs with a default, and the outputs that are their values for the next run. */
+/* {"total": "total.next"}: inputs with a default, and the outputs that are their values for the
+ * next run. */
 static void add_state(Ctx *cx, const Program *p, ModelInfo *info)
 {
     Buf b = buf_new(cx);
@@ -342,16 +370,22 @@ static void set_versions(Session *s, ModelInfo *info)
 static void set_output_dims(Session *s, ModelInfo *info)
 {
     for (size_t i = 0; i < s->o.n_output_dims; i++) {
-        const char *text = s->o.output_dims[i], *sep = strchr(text, '=');
+        const char *text = s->o.output_dims[i];
+        const char *sep = strchr(text, '=');
         if (sep)
-            map_put(s->cx, &info->dim_names, str_n(s->cx, text, (size_t)(sep - text)), (void *)str_of(s->cx, sep + 1));
+            map_put(s->cx, &info->dim_names, str_n(s->cx, text, (size_t)(sep - text)),
+                    (void *)str_of(s->cx, sep + 1));
     }
 }
 
 static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 {
-    ModelInfo info = { .opset = s->opt.opset, .graph_name = graph_name(s->cx, p), .weights = s->opt.weights, .node_props = true,
-                       .constant_nodes = s->o.constant_nodes != 0, .initializers_as_inputs = s->o.initializers_as_inputs != 0,
+    ModelInfo info = { .opset = s->opt.opset,
+                       .graph_name = graph_name(s->cx, p),
+                       .weights = s->opt.weights,
+                       .node_props = true,
+                       .constant_nodes = s->o.constant_nodes != 0,
+                       .initializers_as_inputs = s->o.initializers_as_inputs != 0,
                        .doc_strings = s->o.doc_strings != 0 };
     Map seen = { 0 };
     find_domains(s->cx, g, &seen, &info);
@@ -375,14 +409,17 @@ static bool same_folder(Ctx *cx, const char *a, const char *b)
     struct stat sa, sb;
     const char *dir_a = base_name(a) == a ? "." : str_n(cx, a, (size_t)(base_name(a) - a))->s;
     const char *dir_b = base_name(b) == b ? "." : str_n(cx, b, (size_t)(base_name(b) - b))->s;
-    return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+        sa.st_ino == sb.st_ino;
 }
 
 static bool check_output(Session *s, const char *out)
 {
     struct stat a, b;
-    bool same = stat(s->file, &a) == 0 && stat(out, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-    return !same || fail(s->cx, E_USAGE, "the output %s is the model itself; -o names another", out);
+    bool same = stat(s->file, &a) == 0 && stat(out, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino;
+    return !same ||
+        fail(s->cx, E_USAGE, "the output %s is the model itself; -o names another", out);
 }
 
 /* Linked weights stay in the archive: runtimes open nothing outside the model's own folder. */
@@ -393,14 +430,17 @@ static bool check_link(Session *s, const char *out)
     if (!out)
         return fail(s->cx, E_USAGE, "--weights=link needs a file as output, beside the archive");
     return same_folder(s->cx, s->file, out) ||
-           fail(s->cx, E_USAGE, "--weights=link: %s must lie in the same folder as %s, because runtimes open no other", out, s->file);
+        fail(s->cx, E_USAGE,
+             "--weights=link: %s must lie in the same "
+             "folder as %s, because runtimes open no other",
+             out, s->file);
 }
 
 /* Must the weights go to a file of their own? auto: only when one file cannot hold the model. */
 static bool wants_data(Session *s, Graph *g, const ModelInfo *info)
 {
     return s->opt.weights == WEIGHTS_EXTERNAL ||
-           (s->opt.weights == WEIGHTS_AUTO && !wire_fits(s->cx, g, info));
+        (s->opt.weights == WEIGHTS_AUTO && !wire_fits(s->cx, g, info));
 }
 
 static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink)
@@ -415,7 +455,7 @@ static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink
 static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char *out)
 {
     Ctx *cx = s->cx;
-    OutFile *files[2];                                      /* the model last: see out_commit */
+    OutFile *files[2]; /* the model last: see out_commit */
     size_t n = 0;
     Str data = NULL;
     if (wants_data(s, g, info)) {
@@ -427,8 +467,9 @@ static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char 
     files[n] = ctx_failed(cx) ? NULL : out_open(cx, out);
     if (!files[n++])
         return false;
-    return wire_write(cx, g, info, out_sink(files[n - 1]), data ? out_sink(files[0]) : NULL, data ? base_name(data->s) : NULL) &&
-           out_commit(cx, files, n);
+    return wire_write(cx, g, info, out_sink(files[n - 1]), data ? out_sink(files[0]) : NULL,
+                      data ? base_name(data->s) : NULL) &&
+        out_commit(cx, files, n);
 }
 
 /* What is to be written of p (NULL after an error, and so is the result). */
@@ -455,10 +496,12 @@ static bool convert_program(Session *s, Program *p, const char *out)
 static bool convert_file(Session *s, const char *out)
 {
     bool to_stdout = strcmp(out, "-") == 0;
-    return check_link(s, to_stdout ? NULL : out) && (to_stdout || check_output(s, out)) && open_file(s) && convert_program(s, load(s), out);
+    return check_link(s, to_stdout ? NULL : out) && (to_stdout || check_output(s, out)) &&
+        open_file(s) && convert_program(s, load(s), out);
 }
 
-pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o, pt2onnx_error **e)
+pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o,
+                               pt2onnx_error **e)
 {
     Session s;
     bool ok = session_begin(&s, model, o) && convert_file(&s, out);
@@ -470,19 +513,24 @@ static bool convert_trace(Session *s, const pt2onnx_trace *t, const char *out)
     if (s->opt.weights == WEIGHTS_LINK)
         return fail(s->cx, E_USAGE, "weights=link needs an archive; a trace has none");
     keep_begin(s->cx);
-    Program *p = handed_load(s->cx, t, s->o.symbolic_names, s->o.symbolic ? s->o.n_symbolic_names : 0);
+    Program *p = handed_load(s->cx, t, s->o.symbolic_names,
+                             s->o.symbolic ? s->o.n_symbolic_names : 0);
     keep_end(s->cx);
     return convert_program(s, p, out);
 }
 
-pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out, const pt2onnx_options *o, pt2onnx_error **e)
+pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out,
+                                     const pt2onnx_options *o, pt2onnx_error **e)
 {
     Session s;
     bool ok = session_begin(&s, NULL, o) && convert_trace(&s, t, out);
     return session_end(&s, ok, e);
 }
 
-typedef struct Callback { pt2onnx_write write; void *user; } Callback;
+typedef struct Callback {
+    pt2onnx_write write;
+    void *user;
+} Callback;
 
 static bool call_write(void *user, const void *p, size_t n)
 {
@@ -499,7 +547,8 @@ static bool convert_stream(Session *s, Sink *sink)
     return g && write_stream(s, g, &info, sink);
 }
 
-pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e)
+pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user,
+                                  const pt2onnx_options *o, pt2onnx_error **e)
 {
     Session s;
     Callback c = { write, write_user };
@@ -527,7 +576,8 @@ pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onn
 
 static bool send(Ctx *cx, const Buf *b, pt2onnx_write write, void *user)
 {
-    return !ctx_failed(cx) && (b->n == 0 || write(user, b->s, b->n) == 0 || fail(cx, E_IO, "the output was refused"));
+    return !ctx_failed(cx) &&
+        (b->n == 0 || write(user, b->s, b->n) == 0 || fail(cx, E_IO, "the output was refused"));
 }
 
 static bool show_file(Session *s, pt2onnx_write write, void *user)
@@ -541,14 +591,16 @@ static bool show_file(Session *s, pt2onnx_write write, void *user)
     return p && show_program(s, p, &b) && send(s->cx, &b, write, user);
 }
 
-pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user, const pt2onnx_options *o, pt2onnx_error **e)
+pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user,
+                            const pt2onnx_options *o, pt2onnx_error **e)
 {
     Session s;
     bool ok = session_begin(&s, file, o) && show_file(&s, write, write_user);
     return session_end(&s, ok, e);
 }
 
-pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user, pt2onnx_error **e)
+pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user,
+                                pt2onnx_error **e)
 {
     Session s;
     bool ok = session_begin(&s, NULL, NULL);

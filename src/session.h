@@ -1,5 +1,5 @@
-/* session.h - one call of the library: its context, its options, the file it reads. Shared by pt2onnx.c, settings.c, symbolic.c, show.c
- * and describe.c, which are the public functions. */
+/* session.h - one call of the library: its context, its options, the file it reads. Shared by
+ * pt2onnx.c, settings.c, symbolic.c, show.c and describe.c, which are the public functions. */
 #ifndef PT2ONNX_SESSION_H
 #define PT2ONNX_SESSION_H
 
@@ -9,11 +9,11 @@
 #include "pt2onnx.h"
 
 typedef struct Session {
-    Ctx *cx;                        /* NULL when there was no memory at all */
-    const char *file;               /* the model, as the user named it; NULL for describe */
-    const char *subject;            /* the file that messages are about: the model, or a rule file */
-    pt2onnx_options o;              /* the caller's, with defaults for what an older caller does not know */
-    Options opt;                    /* the same, parsed and checked; cx->opt */
+    Ctx *cx;             /* NULL when there was no memory at all */
+    const char *file;    /* the model, as the user named it; NULL for describe */
+    const char *subject; /* the file that messages are about: the model, or a rule file */
+    pt2onnx_options o;   /* the caller's, with defaults for what an older caller does not know */
+    Options opt;         /* the same, parsed and checked; cx->opt */
     Source *src;
     Zip *zip;
     FileKind kind;
@@ -28,11 +28,19 @@ void symbolics_register(Session *s);
 /* show.c */
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);
 MUST_USE bool show_onnx(Session *s, Buf *out);
-/* op_nodes.c, generated: what the cases of tests/ops have of each operator, in the order of its name; both end with a NULL. A row holds from its
- * opset to that of the next; nodes NULL: refused; partly: some calls are. `of` NULL: the usual call, float32 or what comes next to it; then
- * those that need other nodes, "integers", "open sizes". */
-typedef struct OpNodes { const char *op, *of; int from; bool partly; const char *nodes; } OpNodes;
-typedef struct OpLimit { const char *op, *why; } OpLimit;
+/* op_nodes.c, generated: what the cases of tests/ops have of each operator, in the order of its
+ * name; both end with a NULL. A row holds from its opset to that of the next; nodes NULL: refused;
+ * partly: some calls are. `of` NULL: the usual call, float32 or what comes next to it; then those
+ * that need other nodes, "integers", "open sizes". */
+typedef struct OpNodes {
+    const char *op, *of;
+    int from;
+    bool partly;
+    const char *nodes;
+} OpNodes;
+typedef struct OpLimit {
+    const char *op, *why;
+} OpLimit;
 extern const OpNodes op_nodes[];
 extern const OpLimit op_limits[];
 

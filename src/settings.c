@@ -1,5 +1,6 @@
-/* settings.c - the caller's options, checked once: numbers in range, SPECs parsed, limits raised, rules and symbolics
- * registered. An older caller's struct is shorter than ours (its `size` says so): what it lacks has its default. */
+/* settings.c - the caller's options, checked once: numbers in range, SPECs parsed, limits raised,
+ * rules and symbolics registered. An older caller's struct is shorter than ours (its `size` says
+ * so): what it lacks has its default. */
 #include "session.h"
 
 #include <ctype.h>
@@ -27,17 +28,20 @@ static bool read_limit(Ctx *cx, const char *text)
     const char *sep = strchr(text, '=');
     size_t n = sep ? (size_t)(sep - text) : strlen(text);
     int which = 0;
-    while (which < LIMIT_COUNT && (strlen(limit_names[which]) != n || strncmp(limit_names[which], text, n) != 0))
+    while (which < LIMIT_COUNT &&
+           (strlen(limit_names[which]) != n || strncmp(limit_names[which], text, n) != 0))
         which++;
     if (which == LIMIT_COUNT)
-        return fail(cx, E_USAGE, "--limit %s: there is no limit of that name%s", text, did_you_mean(cx, text, n, limit_names));
+        return fail(cx, E_USAGE, "--limit %s: there is no limit of that name%s", text,
+                    did_you_mean(cx, text, n, limit_names));
     int64_t v = 0;
     const char *at = sep ? sep + 1 : text + n;
     bool ok = isdigit((unsigned char)*at);
     for (; ok && isdigit((unsigned char)*at); at++)
         ok = mul_ok(v, 10, &v) && add_ok(v, *at - '0', &v);
     if (!ok || *at)
-        return fail(cx, E_USAGE, "--limit %s: a whole number is expected: --limit %s=1000000", text, limit_names[which]);
+        return fail(cx, E_USAGE, "--limit %s: a whole number is expected: --limit %s=1000000", text,
+                    limit_names[which]);
     cx->limit[which] = v;
     return true;
 }
@@ -53,7 +57,8 @@ static bool read_rules(Session *s, const char *path)
     Text *text = new(cx, Text);
     char *at = new_array(cx, char, src->size + 1);
     *text = (Text){ .name = str_of(cx, path), .at = at, .n = (size_t)src->size };
-    bool ok = at && bytes_read(cx, (Bytes){ src, 0, src->size }, 0, at, text->n) && ops_add_rules(cx, text);
+    bool ok = at && bytes_read(cx, (Bytes){ src, 0, src->size }, 0, at, text->n) &&
+        ops_add_rules(cx, text);
     keep_end(cx);
     s->subject = ok ? s->file : path;
     return ok;
@@ -88,7 +93,8 @@ static bool read_output_names(Session *s)
             return fail(s->cx, E_USAGE, "--output-names: name %zu is empty", i + 1);
         for (size_t k = 0; k < i; k++)
             if (s->opt.output_name[k] == s->opt.output_name[i])
-                return fail(s->cx, E_USAGE, "--output-names: %s is given twice", s->o.output_names[i]);
+                return fail(s->cx, E_USAGE, "--output-names: %s is given twice",
+                            s->o.output_names[i]);
     }
     return true;
 }
@@ -106,10 +112,13 @@ static bool read_dims(Session *s)
     if (!s->opt.dim)
         return false;
     for (size_t i = 0; i < s->o.n_dims; i++) {
-        const char *text = s->o.dims[i], *eq = strchr(text, '=');
+        const char *text = s->o.dims[i];
+        const char *eq = strchr(text, '=');
         DimName *d = &s->opt.dim[i];
         if (!eq || !is_name(eq + 1))
-            return fail(s->cx, E_USAGE, "--dim %s: the file's name and the new one are expected, like s77=batch", text);
+            return fail(s->cx, E_USAGE,
+                        "--dim %s: the file's name and the new one are expected, like s77=batch",
+                        text);
         *d = (DimName){ str_n(s->cx, text, (size_t)(eq - text)), str_of(s->cx, eq + 1) };
         for (size_t k = 0; k < i; k++)
             if (s->opt.dim[k].from == d->from)
@@ -137,7 +146,8 @@ static bool check_pass(Ctx *cx, const char *name)
         buf_fmt(&all, "%s%s", all.n ? ", " : "", p->name);
         vec_push(cx, &names, p->name);
     }
-    const char *near = vec_push(cx, &names, NULL) ? did_you_mean(cx, name, strlen(name), names.at) : "";
+    const char *near = vec_push(cx, &names, NULL) ? did_you_mean(cx, name, strlen(name), names.at)
+                                                  : "";
     return fail(cx, E_USAGE, "--dump-after %s: the passes are %s%s", name, buf_done(&all)->s, near);
 }
 
@@ -152,23 +162,31 @@ static bool read_scalars(Session *s)
 {
     const pt2onnx_options *o = &s->o;
     if (o->opset < ONNX_OLDEST_TARGET || o->opset > ONNX_LAST_TARGET)
-        return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d", o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
-    if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK || (unsigned)o->target > PT2ONNX_TARGET_ONNX ||
-        (unsigned)o->state > PT2ONNX_STATE_REFUSE || (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL || (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM)
-        return fail(s->cx, E_USAGE, "mode, weights, target, state, loops or unknown is out of range");
-    if (o->default_dtype != 0 && o->default_dtype != DT_FLOAT && o->default_dtype != DT_DOUBLE && o->default_dtype != DT_FLOAT16 && o->default_dtype != DT_BFLOAT16)
-        return fail(s->cx, E_USAGE, "default_dtype is a float type of PyTorch: %d is none", o->default_dtype);
+        return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d",
+                    o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
+    if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK ||
+        (unsigned)o->target > PT2ONNX_TARGET_ONNX || (unsigned)o->state > PT2ONNX_STATE_REFUSE ||
+        (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL || (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM)
+        return fail(s->cx, E_USAGE,
+                    "mode, weights, target, state, loops or unknown is out of range");
+    if (o->default_dtype != 0 && o->default_dtype != DT_FLOAT && o->default_dtype != DT_DOUBLE &&
+        o->default_dtype != DT_FLOAT16 && o->default_dtype != DT_BFLOAT16)
+        return fail(s->cx, E_USAGE, "default_dtype is a float type of PyTorch: %d is none",
+                    o->default_dtype);
     if (o->dump_after && !check_pass(s->cx, o->dump_after))
         return false;
     static const LoopsMode loops[] = { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL };
     static const StateMode state[] = { STATE_IO, STATE_CONSTANT, STATE_REFUSE };
-    static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK };
+    static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL,
+                                           WEIGHTS_LINK };
     s->opt = (Options){
         .opset = o->opset,
         .state = state[o->state],
         .module = o->module ? str_of(s->cx, o->module) : NULL,
         .method = o->method ? str_of(s->cx, o->method) : NULL,
-        .mode_saved = o->mode == PT2ONNX_MODE_SAVED, .soft_sizes = o->soft_sizes, .sequence_lists = o->sequence_lists,
+        .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
+        .soft_sizes = o->soft_sizes,
+        .sequence_lists = o->sequence_lists,
         .keep_weights = o->keep_weights || o->weights == PT2ONNX_WEIGHTS_LINK,
         .dynamic = o->dynamic != 0,
         .unknown_custom = o->unknown == PT2ONNX_UNKNOWN_CUSTOM,
@@ -202,7 +220,7 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     if (!check_pairs(s->cx, "domains", s->o.domains, s->o.n_domains) ||
         !check_pairs(s->cx, "output_dims", s->o.output_dims, s->o.n_output_dims))
         return false;
-    keep_begin(s->cx);                                      /* SPECs outlive restarts */
+    keep_begin(s->cx); /* SPECs outlive restarts */
     bool ok = read_inputs(s) && read_output_names(s) && read_dims(s);
     s->opt.model = s->o.model_name ? str_of(s->cx, s->o.model_name) : NULL;
     keep_end(s->cx);

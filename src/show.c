@@ -1,5 +1,5 @@
-/* show.c - a saved program or an ONNX model as text, for people: what goes in and out, the modules, the weights, the
- * program. Nothing is evaluated: what stands here is what the file says. */
+/* show.c - a saved program or an ONNX model as text, for people: what goes in and out, the modules,
+ * the weights, the program. Nothing is evaluated: what stands here is what the file says. */
 #include "session.h"
 
 static void put_heading(Buf *b, const char *title, size_t n)
@@ -61,15 +61,23 @@ static void put_outputs(Ctx *cx, Buf *b, const Program *p)
         buf_fmt(b, "  %s\n", p->output_name[i] ? p->output_name[i]->s : "?");
 }
 
-typedef struct Modules { Ctx *cx; Buf text; Map seen; size_t n; int depth; } Modules;
+typedef struct Modules {
+    Ctx *cx;
+    Buf text;
+    Map seen;
+    size_t n;
+    int depth;
+} Modules;
 
 static void list_modules(Modules *m, const Obj *o)
 {
-    if (map_find(&m->seen, o) || m->depth > 200)            /* a shared module is shown where it stands first */
+    if (map_find(&m->seen, o) ||
+        m->depth > 200) /* a shared module is shown where it stands first */
         return;
     map_put(m->cx, &m->seen, o, NULL);
     if (o->path && o->cls) {
-        buf_fmt(&m->text, "  %s: %s\n", o->path->len ? o->path->s : "(root)", o->cls->plain ? o->cls->plain->s : o->cls->qualname->s);
+        buf_fmt(&m->text, "  %s: %s\n", o->path->len ? o->path->s : "(root)",
+                o->cls->plain ? o->cls->plain->s : o->cls->qualname->s);
         m->n++;
     }
     m->depth++;
@@ -81,7 +89,8 @@ static void list_modules(Modules *m, const Obj *o)
 
 static bool put_modules(Ctx *cx, Buf *b, Program *p)
 {
-    p->graph = graph_new(cx, NULL, NULL);                   /* where the constants go that the objects hold; not kept */
+    p->graph = graph_new(cx, NULL,
+                         NULL); /* where the constants go that the objects hold; not kept */
     if (p->build_root && !p->build_root(cx, p, &p->root))
         return false;
     if (p->root.tag != V_OBJ)
@@ -100,7 +109,10 @@ static void put_weights(Buf *b, const Program *p)
         const Weight *w = &p->weights.at[i];
         buf_fmt(b, "  %s: ", w->name->s);
         put_const(b, w->k);
-        buf_fmt(b, "%s\n", w->parameter ? "" : w->persistent ? " (buffer)" : " (buffer, not in the state_dict)");
+        buf_fmt(b, "%s\n",
+                w->parameter        ? ""
+                    : w->persistent ? " (buffer)"
+                                    : " (buffer, not in the state_dict)");
     }
 }
 
@@ -126,7 +138,8 @@ static void put_values(Ctx *cx, Buf *b, const char *title, const Ox *at, size_t 
 {
     put_heading(b, title, n);
     for (size_t i = 0; i < n; i++)
-        buf_fmt(b, "  %s: %s%s\n", at[i]->name ? at[i]->name->s : "?", type_text(cx, at[i]->type)->s,
+        buf_fmt(b, "  %s: %s%s\n", at[i]->name ? at[i]->name->s : "?",
+                type_text(cx, at[i]->type)->s,
                 at[i]->kind == OX_INPUT && at[i]->k ? " (by default the value in the file)" : "");
 }
 
@@ -157,7 +170,8 @@ bool show_onnx(Session *s, Buf *out)
         return false;
     buf_fmt(out, "%s: ONNX model, opset %d", s->file, info.opset);
     for (size_t i = 0; i < info.domains.n; i++)
-        buf_fmt(out, ", %s %lld", info.domains.at[i].domain->s, (long long)info.domains.at[i].version);
+        buf_fmt(out, ", %s %lld", info.domains.at[i].domain->s,
+                (long long)info.domains.at[i].version);
     buf_str(out, "\n");
     put_values(s->cx, out, "inputs", g->inputs.at, g->inputs.n);
     put_values(s->cx, out, "outputs", g->outputs.at, g->outputs.n);
@@ -167,7 +181,8 @@ bool show_onnx(Session *s, Buf *out)
     put_heading(out, "initializers", seen.n);
     buf_add(out, constants.s, constants.n);
     for (size_t i = 0; i < info.props.n; i++)
-        buf_fmt(out, "%s%s: %s\n", i ? "" : "\nmetadata\n", info.props.at[i].key->s, info.props.at[i].value->s);
+        buf_fmt(out, "%s%s: %s\n", i ? "" : "\nmetadata\n", info.props.at[i].key->s,
+                info.props.at[i].value->s);
     buf_str(out, "\ngraph\n");
     buf_str(out, graph_text(g)->s);
     return !ctx_failed(s->cx);

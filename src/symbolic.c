@@ -1,7 +1,9 @@
-/* symbolic.c - operators that the caller lowers itself: the callback of pt2onnx_options.symbolic and what it may ask and emit.
+/* symbolic.c - operators that the caller lowers itself: the callback of pt2onnx_options.symbolic
+ * and what it may ask and emit.
  *
- * The table of operators calls run_symbolic with the arguments as the program wrote them. The callback emits nodes in
- * the form of symbolic_opset; they are lifted to the newest form, inferred and appended like any others. */
+ * The table of operators calls run_symbolic with the arguments as the program wrote them. The
+ * callback emits nodes in the form of symbolic_opset; they are lifted to the newest form, inferred
+ * and appended like any others. */
 #include "session.h"
 
 #include "front/front.h"
@@ -11,13 +13,15 @@ struct pt2onnx_call {
     Session *s;
     Op *op;
     uint32_t node;
-    size_t n_in;                    /* arguments, without the node's number */
-    VEC(Value) input;               /* the arguments, then the items of those that are lists or tuples */
-    VEC(size_t) first;              /* by argument: its first item in `input` */
-    VEC(Ox) handle;                 /* handle h is at[h - 1]: inputs (NULL for what has no tensor form), then emitted values */
+    size_t n_in;       /* arguments, without the node's number */
+    VEC(Value) input;  /* the arguments, then the items of those that are lists or tuples */
+    VEC(size_t) first; /* by argument: its first item in `input` */
+    VEC(Ox)
+    handle; /* handle h is at[h - 1]: inputs (NULL for what has no tensor form), then emitted
+               values */
     VEC(Ox) result;
-    VEC(Graph *) block;             /* finished subgraphs: number b is at[b - 1] */
-    size_t n_open;                  /* subgraphs that have begun and not ended: op->g is the innermost */
+    VEC(Graph *) block; /* finished subgraphs: number b is at[b - 1] */
+    size_t n_open;      /* subgraphs that have begun and not ended: op->g is the innermost */
 };
 
 /* ---- what the callback asks ---- */
@@ -30,18 +34,22 @@ static int tensor_in(const struct pt2onnx_call *c, Ox v, pt2onnx_type *type, con
 {
     Ctx *cx = c->op->cx;
     int64_t *dims = new_array(cx, int64_t, MAX_RANK);
-    *type = (pt2onnx_type){ .dtype = (int)ox_dtype(v), .rank = ox_rank(v), .dims = dims, .kind = "Tensor" };
+    *type = (pt2onnx_type){
+        .dtype = (int)ox_dtype(v), .rank = ox_rank(v), .dims = dims, .kind = "Tensor"
+    };
     for (int a = 0; dims && a < type->rank; a++)
         if (!dim_known(ox_dim(v, a), &dims[a]))
             dims[a] = -1;
     if (v->kind == OX_CONST && const_numel(v->k) <= FOLD_NUMEL) {
-        void *data = new_array(cx, uint8_t, dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k)) + 1);
+        void *data = new_array(cx, uint8_t,
+                               dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k)) + 1);
         *constant = data && const_read(cx, v->k, data) ? data : NULL;
     }
     return dims != NULL;
 }
 
-int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, const void **constant)
+int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type,
+                    const void **constant)
 {
     if (i >= c->input.n)
         return 0;
@@ -52,11 +60,11 @@ int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type, 
         return tensor_in(c, c->handle.at[i], type, constant);
     *type = (pt2onnx_type){ .rank = -1, .kind = val_kind(*v) };
     switch (v->tag) {
-    case V_INT: *constant = &v->i; break;
+    case V_INT:   *constant = &v->i; break;
     case V_FLOAT: *constant = &v->f; break;
-    case V_BOOL: *constant = &v->b; break;
-    case V_STR: *constant = v->s->s; break;
-    default: break;
+    case V_BOOL:  *constant = &v->b; break;
+    case V_STR:   *constant = v->s->s; break;
+    default:      break;
     }
     return 1;
 }
@@ -73,9 +81,13 @@ int64_t pt2onnx_call_items(const struct pt2onnx_call *c, size_t i, size_t *first
 
 static const Const *const_of_attr(Ctx *cx, const pt2onnx_tensor *t)
 {
-    if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT || t->rank < 0 || t->rank > MAX_RANK || t->strides)
-        return fail(cx, E_USAGE, "a tensor attribute must be contiguous and of a type that ONNX has"), NULL;
-    return const_make(cx, (DType)t->dtype, t->rank, t->dims, t->data);  /* copied: the caller's may go */
+    if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT || t->rank < 0 || t->rank > MAX_RANK ||
+        t->strides)
+        return fail(cx, E_USAGE,
+                    "a tensor attribute must be contiguous and of a type that ONNX has"),
+               NULL;
+    return const_make(cx, (DType)t->dtype, t->rank, t->dims,
+                      t->data); /* copied: the caller's may go */
 }
 
 static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to)
@@ -83,15 +95,34 @@ static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to
     Ctx *cx = c->op->cx;
     *to = (Attr){ .name = str_of(cx, from->name)->s, .n = from->n };
     switch (from->kind) {
-    case PT2ONNX_ATTR_INT: to->kind = ATTR_INT; to->i = from->i; return true;
-    case PT2ONNX_ATTR_FLOAT: to->kind = ATTR_FLOAT; to->f = from->f; return true;
-    case PT2ONNX_ATTR_STRING: to->kind = ATTR_STRING; to->s = str_of(cx, from->s); return true;
-    case PT2ONNX_ATTR_INTS: to->kind = ATTR_INTS; to->ints = mem_copy(cx, from->ints, from->n * sizeof *from->ints); return true;
-    case PT2ONNX_ATTR_FLOATS: to->kind = ATTR_FLOATS; to->floats = mem_copy(cx, from->floats, from->n * sizeof *from->floats); return true;
-    case PT2ONNX_ATTR_TENSOR: to->kind = ATTR_TENSOR; to->t = const_of_attr(cx, from->t); return to->t != NULL;
+    case PT2ONNX_ATTR_INT:
+        to->kind = ATTR_INT;
+        to->i = from->i;
+        return true;
+    case PT2ONNX_ATTR_FLOAT:
+        to->kind = ATTR_FLOAT;
+        to->f = from->f;
+        return true;
+    case PT2ONNX_ATTR_STRING:
+        to->kind = ATTR_STRING;
+        to->s = str_of(cx, from->s);
+        return true;
+    case PT2ONNX_ATTR_INTS:
+        to->kind = ATTR_INTS;
+        to->ints = mem_copy(cx, from->ints, from->n * sizeof *from->ints);
+        return true;
+    case PT2ONNX_ATTR_FLOATS:
+        to->kind = ATTR_FLOATS;
+        to->floats = mem_copy(cx, from->floats, from->n * sizeof *from->floats);
+        return true;
+    case PT2ONNX_ATTR_TENSOR:
+        to->kind = ATTR_TENSOR;
+        to->t = const_of_attr(cx, from->t);
+        return to->t != NULL;
     case PT2ONNX_ATTR_GRAPH:
         if (from->i < 1 || (uint64_t)from->i > c->block.n)
-            return fail(cx, E_USAGE, "attribute %s: there is no subgraph %lld", from->name, (long long)from->i);
+            return fail(cx, E_USAGE, "attribute %s: there is no subgraph %lld", from->name,
+                        (long long)from->i);
         to->kind = ATTR_GRAPH;
         to->g = c->block.at[from->i - 1];
         return true;
@@ -99,7 +130,8 @@ static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to
     return fail(cx, E_USAGE, "attribute %s is of no known kind", from->name);
 }
 
-/* A list of tensors as an input of a node; NULL for any other argument. Made when a node first asks for it. */
+/* A list of tensors as an input of a node; NULL for any other argument. Made when a node first asks
+ * for it. */
 static Ox list_as_sequence(const struct pt2onnx_call *c, size_t i)
 {
     size_t first;
@@ -107,7 +139,9 @@ static Ox list_as_sequence(const struct pt2onnx_call *c, size_t i)
     for (int64_t k = 0; k < n; k++)
         if (!c->handle.at[first + (size_t)k])
             return NULL;
-    return n > 0 ? ox_make(c->op->g, "SequenceConstruct", (OxList){ c->handle.at + first, (size_t)n }, NULL, 0) : NULL;
+    return n > 0 ? ox_make(c->op->g, "SequenceConstruct",
+                           (OxList){ c->handle.at + first, (size_t)n }, NULL, 0)
+                 : NULL;
 }
 
 static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox *out)
@@ -117,7 +151,11 @@ static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox
         if (in[i] && !out[i])
             out[i] = list_as_sequence(c, in[i] - 1);
         if (in[i] && !out[i])
-            return ctx_failed(c->op->cx) ? false : fail(c->op->cx, E_USAGE, "argument %u is no tensor, number or list of such, and cannot be an input of a node", in[i]);
+            return ctx_failed(c->op->cx) ? false
+                                         : fail(c->op->cx, E_USAGE,
+                                                "argument %u is no tensor, number or list of such, "
+                                                "and cannot be an input of a node",
+                                                in[i]);
     }
     return true;
 }
@@ -125,8 +163,10 @@ static bool read_inputs(struct pt2onnx_call *c, const uint32_t *in, size_t n, Ox
 /* Operators whose inputs torch.onnx brings to one type after a symbolic function has made them. */
 static bool wants_one_type(const char *op)
 {
-    static const char *const names[] = { "Add", "Sub", "Mul", "Div", "Gemm", "Min", "Max", "Mod", "Pow", "Concat", "Equal", "Greater", "Less",
-                                         "GreaterOrEqual", "LessOrEqual" };
+    static const char *const names[] = {
+        "Add",    "Sub",   "Mul",     "Div",  "Gemm",           "Min",        "Max", "Mod", "Pow",
+        "Concat", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"
+    };
     for (size_t i = 0; i < COUNT(names); i++)
         if (strcmp(op, names[i]) == 0)
             return true;
@@ -142,33 +182,39 @@ static void make_one_type(struct pt2onnx_call *c, Ox *in, size_t n)
 }
 
 /* "my.domain::Foo" is an operator of that domain: its types are not known here. */
-static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const Attr *attr,
+                        size_t n_attr, Ox *out, size_t n_out)
 {
     Ctx *cx = c->op->cx;
     const char *sep = strstr(op, "::");
     Type *types = new_array(cx, Type, n_out + 1);
     for (size_t i = 0; types && i < n_out; i++)
         types[i] = type_tensor(cx, in.n && in.at[0] ? ox_dtype(in.at[0]) : DT_FLOAT, -1, NULL);
-    return types && ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr, n_attr, types, out, n_out);
+    return types &&
+        ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr,
+                       n_attr, types, out, n_out);
 }
 
-/* g.op("Constant", value_t=..), value_s, value_f, value_i: torch's attribute is called `value` whatever its kind. */
+/* g.op("Constant", value_t=..), value_s, value_f, value_i: torch's attribute is called `value`
+ * whatever its kind. */
 static Ox constant_of(Graph *g, const Attr *a)
 {
     Ctx *cx = g->cx;
     switch (a->kind) {
     case ATTR_TENSOR: return ox_const(g, a->t);
     case ATTR_STRING: return ox_string(g, a->s);
-    case ATTR_INT: return ox_int(g, a->i);
-    case ATTR_FLOAT: return ox_number(g, DT_FLOAT, a->f);
-    case ATTR_INTS: return ox_ints(g, a->ints, a->n);
-    default: break;
+    case ATTR_INT:    return ox_int(g, a->i);
+    case ATTR_FLOAT:  return ox_number(g, DT_FLOAT, a->f);
+    case ATTR_INTS:   return ox_ints(g, a->ints, a->n);
+    default:          break;
     }
-    fail(cx, E_UNSUPPORTED, "a Constant with a value of this kind: give it as a tensor, value_t=torch.tensor(..)");
+    fail(cx, E_UNSUPPORTED,
+         "a Constant with a value of this kind: give it as a tensor, value_t=torch.tensor(..)");
     return POISON;
 }
 
-static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, const Attr *attr,
+                 size_t n_attr, Ox *out, size_t n_out)
 {
     if (strncmp(op, "onnx::", 6) == 0)
         op += 6;
@@ -176,19 +222,22 @@ static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, co
         return emit_custom(c, op, (OxList){ in, n_in }, attr, n_attr, out, n_out);
     if (wants_one_type(op))
         make_one_type(c, in, n_in);
-    if (strcmp(op, "Constant") == 0 && n_attr == 1 && n_out == 1 && strcmp(attr[0].name, "value") == 0) {
+    if (strcmp(op, "Constant") == 0 && n_attr == 1 && n_out == 1 &&
+        strcmp(attr[0].name, "value") == 0) {
         out[0] = constant_of(c->op->g, &attr[0]);
         return ox_ok(out[0]);
     }
     int opset = c->s->o.symbolic_opset ? c->s->o.symbolic_opset : c->s->opt.opset;
-    return form_lift(c->op->g, str_of(c->op->cx, op), opset, (OxList){ in, n_in }, attr, n_attr, out, n_out);
+    return form_lift(c->op->g, str_of(c->op->cx, op), opset, (OxList){ in, n_in }, attr, n_attr,
+                     out, n_out);
 }
 
-uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in, const pt2onnx_attr *attr, size_t n_attr,
-                           size_t n_out)
+uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in,
+                           const pt2onnx_attr *attr, size_t n_attr, size_t n_out)
 {
     Ctx *cx = c->op->cx;
-    Ox *ins = new_array(cx, Ox, n_in + 1), *outs = new_array(cx, Ox, n_out + 1);
+    Ox *ins = new_array(cx, Ox, n_in + 1);
+    Ox *outs = new_array(cx, Ox, n_out + 1);
     Attr *attrs = new_array(cx, Attr, n_attr + 1);
     if (!ins || !outs || !attrs || ctx_failed(cx) || !read_inputs(c, in, n_in, ins))
         return 0;
@@ -211,7 +260,9 @@ static Type type_told(Ctx *cx, const pt2onnx_type *t)
 {
     Dim dim[MAX_RANK];
     if (t->rank > MAX_RANK || t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
-        return fail(cx, E_USAGE, "a subgraph's input has an element type or a rank that ONNX does not have"), NULL;
+        return fail(cx, E_USAGE,
+                    "a subgraph's input has an element type or a rank that ONNX does not have"),
+               NULL;
     for (int a = 0; a < t->rank; a++)
         dim[a] = t->dims[a] >= 0 ? dim_int(cx, t->dims[a]) : dim_fresh(cx, "u");
     return type_tensor(cx, (DType)t->dtype, t->rank, t->rank > 0 ? dim : NULL);
@@ -223,7 +274,7 @@ uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, si
     Graph *g = graph_new(cx, c->op->g, NULL);
     if (!g || ctx_failed(cx))
         return 0;
-    dim_scope_open(cx);                     /* what is learnt inside may hold there only */
+    dim_scope_open(cx); /* what is learnt inside may hold there only */
     c->op->g = g;
     c->n_open++;
     uint32_t first = (uint32_t)c->handle.n + 1;
@@ -256,7 +307,8 @@ uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, siz
         if (!values[i])
             return fail(cx, E_USAGE, "output %zu of a subgraph is nothing", i), 0;
         bool own = values[i]->kind == OX_NODE && values[i]->graph == g;
-        graph_output(g, own ? values[i] : ox_g(g, "Identity", values[i]), NULL);       /* ONNX wants outputs made inside */
+        graph_output(g, own ? values[i] : ox_g(g, "Identity", values[i]),
+                     NULL); /* ONNX wants outputs made inside */
     }
     leave_block(c);
     vec_push(cx, &c->block, g);
@@ -273,10 +325,11 @@ void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_ty
         return;
     }
     if (v->kind != OX_NODE || v->node->op)
-        return;                                             /* ONNX's own operators know theirs */
+        return; /* ONNX's own operators know theirs */
     for (int a = 0; a < type->rank; a++)
         dim[a] = type->dims[a] >= 0 ? dim_int(cx, type->dims[a]) : dim_fresh(cx, "u");
-    set_out_type(v->node, v->out, type_tensor(cx, (DType)type->dtype, type->rank, type->rank > 0 ? dim : NULL));
+    set_out_type(v->node, v->out,
+                 type_tensor(cx, (DType)type->dtype, type->rank, type->rank > 0 ? dim : NULL));
 }
 
 void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_out)
@@ -291,7 +344,10 @@ void pt2onnx_call_result(struct pt2onnx_call *c, const uint32_t *out, size_t n_o
     }
 }
 
-void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text) { fail(c->op->cx, E_UNSUPPORTED, "%s", text); }
+void pt2onnx_call_fail(struct pt2onnx_call *c, const char *text)
+{
+    fail(c->op->cx, E_UNSUPPORTED, "%s", text);
+}
 
 /* ---- the operator table's side ---- */
 
@@ -326,14 +382,18 @@ static Ox as_tensor(struct pt2onnx_call *c, const Value *v)
 {
     Graph *g = c->op->g;
     switch (v->tag) {
-    case V_TENSOR: return tensor_read(g, v->t);
-    case V_INT: return ox_int(g, v->i);
-    case V_SYMINT: return ox_dim_value(g, v->dim);
-    case V_FLOAT: return ox_number(g, DT_DOUBLE, v->f);
+    case V_TENSOR:   return tensor_read(g, v->t);
+    case V_INT:      return ox_int(g, v->i);
+    case V_SYMINT:   return ox_dim_value(g, v->dim);
+    case V_FLOAT:    return ox_number(g, DT_DOUBLE, v->f);
     case V_SYMFLOAT: return v->ox;
-    case V_BOOL: return ox_bool(g, v->b);
-    case V_SYMBOOL: return symbool_ox(g, v->sb);
-    case V_LIST: case V_TUPLE: { Ox floats = floats_as_tensor(c, v); return floats ? floats : list_as_tensor(c, v); }
+    case V_BOOL:     return ox_bool(g, v->b);
+    case V_SYMBOOL:  return symbool_ox(g, v->sb);
+    case V_LIST:
+    case V_TUPLE:    {
+        Ox floats = floats_as_tensor(c, v);
+        return floats ? floats : list_as_tensor(c, v);
+    }
     default: return NULL;
     }
 }
@@ -350,7 +410,8 @@ static void take_arguments(struct pt2onnx_call *c)
     const OpCall *call = c->op->call;
     for (int i = 0; i < call->schema->n_param; i++)
         if (str_is(call->schema->param[i].name, NODE_ARGUMENT))
-            c->node = (uint32_t)call->arg[i].i;             /* the last: arguments before it keep their places */
+            c->node = (uint32_t)call->arg[i]
+                          .i; /* the last: arguments before it keep their places */
         else
             take_input(c, call->arg[i]);
     c->n_in = c->input.n;
@@ -385,17 +446,20 @@ static bool run_symbolic(void *user, Op *op, Value *result)
     if (ctx_failed(op->cx))
         return false;
     int answer = s->o.symbolic(s->o.user, &c);
-    while (c.n_open)                                        /* it has failed inside a subgraph */
+    while (c.n_open) /* it has failed inside a subgraph */
         leave_block(&c);
     if (answer > 0)
         return run_built_in(s, op, c.n_in, result);
     if (answer < 0 && !ctx_failed(op->cx))
-        return fail(op->cx, E_UNSUPPORTED, "the caller's function for %s failed", op->call->schema->name->s);
+        return fail(op->cx, E_UNSUPPORTED, "the caller's function for %s failed",
+                    op->call->schema->name->s);
     if (answer < 0 || ctx_failed(op->cx))
         return false;
     if (c.result.n == 0)
-        return fail(op->cx, E_USAGE, "the caller's function for %s gave no result", op->call->schema->name->s);
-    *result = c.result.n == 1 ? val_tensor(op->cx, c.result.at[0]) : result_tuple(op, c.result.at, c.result.n);
+        return fail(op->cx, E_USAGE, "the caller's function for %s gave no result",
+                    op->call->schema->name->s);
+    *result = c.result.n == 1 ? val_tensor(op->cx, c.result.at[0])
+                              : result_tuple(op, c.result.at, c.result.n);
     return val_ok(*result);
 }
 

@@ -1,6 +1,7 @@
 /* archive.h - bytes to plain data: ZIP, pickle, JSON. Nothing here knows PyTorch programs or ONNX.
  *
- * Trusts no byte: every length, offset, count and depth is checked before use, against base/limits.h. */
+ * Trusts no byte: every length, offset, count and depth is checked before use, against
+ * base/limits.h. */
 #ifndef PT2ONNX_ARCHIVE_H
 #define PT2ONNX_ARCHIVE_H
 
@@ -10,91 +11,148 @@
 /* ---- what a file is (kind.c), by content, never by name ---- */
 
 typedef enum {
-    FILE_TORCHSCRIPT, FILE_PT2, FILE_PT2_OLD /* generation A: flat zip */, FILE_ONNX,
-    FILE_OTHER      /* everything else: kind_of has failed with the message that says what it is and how to save the right one */
+    FILE_TORCHSCRIPT,
+    FILE_PT2,
+    FILE_PT2_OLD /* generation A: flat zip */,
+    FILE_ONNX,
+    FILE_OTHER /* everything else: kind_of has failed with the message that says what it is and how
+                  to save the right one */
 } FileKind;
 
 typedef struct ZipEntry {
     Str name;
-    uint64_t at;                    /* of the data, from the start of the source; 0 until zip_bytes looked (local headers are read late) */
+    uint64_t at; /* of the data, from the start of the source; 0 until zip_bytes looked (local
+                    headers are read late) */
     uint64_t header, packed, size;
     uint32_t crc;
-    uint16_t method;                /* 0 stored, 8 deflated */
+    uint16_t method; /* 0 stored, 8 deflated */
 } ZipEntry;
 
 typedef struct Zip {
     Source *src;
-    uint64_t off, size;             /* where the archive lies in src (nested archives) */
-    uint64_t directory;             /* where the central directory begins: no record reaches beyond */
-    ZipEntry *entry; size_t n;      /* in the order of the central directory; keep arena */
+    uint64_t off, size; /* where the archive lies in src (nested archives) */
+    uint64_t directory; /* where the central directory begins: no record reaches beyond */
+    ZipEntry *entry;
+    size_t n; /* in the order of the central directory; keep arena */
     Map by_name;
-    const ZipEntry *last;           /* found: records are mostly asked for in their order */
-    Str root;                       /* the common top folder with its slash, "" when there is none */
+    const ZipEntry *last; /* found: records are mostly asked for in their order */
+    Str root;             /* the common top folder with its slash, "" when there is none */
 } Zip;
 
-/* Reads the central directory only. NULL after an error (not a zip, cut short, overlapping, zip64 nonsense, duplicate names). */
+/* Reads the central directory only. NULL after an error (not a zip, cut short, overlapping, zip64
+ * nonsense, duplicate names). */
 Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size);
-const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name);          /* full name; NULL: not there */
-const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest);        /* root + rest */
-MUST_USE bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *e, Bytes *out);    /* lazy content; deflated ones get a SRC_DEFLATED */
-MUST_USE bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out);    /* all of it in memory (mapping, or inflated into keep): code, pickles, JSON */
+const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name); /* full name; NULL: not there */
+const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest); /* root + rest */
+MUST_USE bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *e,
+                        Bytes *out); /* lazy content; deflated ones get a SRC_DEFLATED */
+MUST_USE bool zip_slice(
+    Ctx *cx, Zip *z, const ZipEntry *e,
+    Slice *out); /* all of it in memory (mapping, or inflated into keep): code, pickles, JSON */
 MUST_USE bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e);
 
-FileKind kind_of(Ctx *cx, Source *src, Zip **zip);  /* *zip for the archive kinds. FILE_OTHER after an error */
+FileKind kind_of(Ctx *cx, Source *src,
+                 Zip **zip); /* *zip for the archive kinds. FILE_OTHER after an error */
 
 /* ---- pickle (pickle.c): the subset that torch writes, as data. Nothing is imported or called ----
  *
- * The result has no cycle and is nested at most LIMIT_DEPTH deep; but it is a DAG, and a hostile one can have exponentially
- * many paths: visit each id once. collections.OrderedDict() is a P_DICT; what BUILD sets on one (`_metadata`) is dropped. */
+ * The result has no cycle and is nested at most LIMIT_DEPTH deep; but it is a DAG, and a hostile
+ * one can have exponentially many paths: visit each id once. collections.OrderedDict() is a P_DICT;
+ * what BUILD sets on one (`_metadata`) is dropped. */
 
-typedef enum { P_NONE, P_BOOL, P_INT, P_FLOAT, P_STR, P_TUPLE, P_LIST, P_DICT, P_GLOBAL, P_CALL /* REDUCE */, P_OBJECT /* NEWOBJ */, P_PERSISTENT } PickleTag;
+typedef enum {
+    P_NONE,
+    P_BOOL,
+    P_INT,
+    P_FLOAT,
+    P_STR,
+    P_TUPLE,
+    P_LIST,
+    P_DICT,
+    P_GLOBAL,
+    P_CALL /* REDUCE */,
+    P_OBJECT /* NEWOBJ */,
+    P_PERSISTENT
+} PickleTag;
 typedef struct Pickle Pickle;
 struct Pickle {
     PickleTag tag;
-    uint32_t id;                    /* order of making: shared references are equal pointers */
+    uint32_t id; /* order of making: shared references are equal pointers */
     union {
-        bool b; int64_t i; double f; Str s;
-        struct { Pickle **at; size_t n; } seq;              /* TUPLE, LIST; DICT: key, value, key, value.. */
-        struct { Str module, name; } global;
-        struct { Pickle *fn, *args, *state; };              /* CALL: GLOBAL and args (a tuple; an enum's bare value); OBJECT: class GLOBAL, state set by BUILD or NULL */
-        Pickle *pid;                                        /* PERSISTENT: the tuple */
+        bool b;
+        int64_t i;
+        double f;
+        Str s;
+        struct {
+            Pickle **at;
+            size_t n;
+        } seq; /* TUPLE, LIST; DICT: key, value, key, value.. */
+        struct {
+            Str module, name;
+        } global;
+        struct {
+            Pickle *fn, *args, *state;
+        }; /* CALL: GLOBAL and args (a tuple; an enum's bare value); OBJECT: class GLOBAL, state set
+              by BUILD or NULL */
+        Pickle *pid; /* PERSISTENT: the tuple */
     };
 };
-/* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front end's: "torch._utils _rebuild_tensor_v2".
- * A pattern may end in '*'. Any other global is E_FORMAT naming it. `data` must outlive nothing: all text is copied. */
+/* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front
+ * end's: "torch._utils _rebuild_tensor_v2". A pattern may end in '*'. Any other global is E_FORMAT
+ * naming it. `data` must outlive nothing: all text is copied. */
 Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed);
 
 /* ---- JSON (json.c): a pull reader over a slice; no tree ----
  *
- * Strict RFC 8259 text in valid UTF-8, nested to LIMIT_DEPTH. An integer beyond int64 is J_FLOAT (so json_int refuses it);
- * a number beyond double is an error. An escaped surrogate without its other half decodes to U+FFFD. */
+ * Strict RFC 8259 text in valid UTF-8, nested to LIMIT_DEPTH. An integer beyond int64 is J_FLOAT
+ * (so json_int refuses it); a number beyond double is an error. An escaped surrogate without its
+ * other half decodes to U+FFFD. */
 
-typedef enum { J_END, J_NULL, J_TRUE, J_FALSE, J_INT, J_FLOAT, J_STRING, J_ARRAY, J_OBJECT, J_ARRAY_END, J_OBJECT_END, J_ERROR } JsonTag;
+typedef enum {
+    J_END,
+    J_NULL,
+    J_TRUE,
+    J_FALSE,
+    J_INT,
+    J_FLOAT,
+    J_STRING,
+    J_ARRAY,
+    J_OBJECT,
+    J_ARRAY_END,
+    J_OBJECT_END,
+    J_ERROR
+} JsonTag;
 typedef struct Json {
     Ctx *cx;
-    const char *record;             /* for messages */
-    Slice text; size_t at;
+    const char *record; /* for messages */
+    Slice text;
+    size_t at;
     int depth;
-    bool nan_words;                 /* accept NaN, Infinity, -Infinity as bare words */
+    bool nan_words; /* accept NaN, Infinity, -Infinity as bare words */
     uint8_t stack[JSON_DEPTH_MAX / 8 + 1];
     bool first, failed;
-    bool key;                       /* the next string is an object's key */
-    int64_t i; double f; Slice raw; /* of the last scalar; raw of a string: undecoded, between the quotes */
+    bool key; /* the next string is an object's key */
+    int64_t i;
+    double f;
+    Slice raw; /* of the last scalar; raw of a string: undecoded, between the quotes */
 } Json;
 Json json_over(Ctx *cx, const char *record, Slice text);
-JsonTag json_next(Json *j);         /* in an object: key string, then its value, .. OBJECT_END */
-Str json_string(Json *j);           /* the last J_STRING, unescaped and interned */
-MUST_USE bool json_skip(Json *j);   /* the value that comes next, whole */
+JsonTag json_next(Json *j);       /* in an object: key string, then its value, .. OBJECT_END */
+Str json_string(Json *j);         /* the last J_STRING, unescaped and interned */
+MUST_USE bool json_skip(Json *j); /* the value that comes next, whole */
 /* Typed helpers: false after an error that names record, byte and what was expected. */
 MUST_USE bool json_enter_object(Json *j);
 MUST_USE bool json_enter_array(Json *j);
-bool json_key(Json *j, Str *key);   /* next key; false at the object's end or on error (see failed) */
-bool json_more(Json *j);            /* another item of the array follows? false at its end (consumed) or on error */
+bool json_key(Json *j, Str *key); /* next key; false at the object's end or on error (see failed) */
+bool json_more(
+    Json *j); /* another item of the array follows? false at its end (consumed) or on error */
 MUST_USE bool json_int(Json *j, int64_t *out);
 MUST_USE bool json_bool(Json *j, bool *out);
-MUST_USE bool json_float(Json *j, double *out);     /* also ints, and the strings "Infinity", "-Infinity", "NaN" */
-MUST_USE bool json_str(Json *j, Str *out);          /* NULL for null */
-size_t json_mark(const Json *j);                    /* the byte position, for messages. To come back, copy the whole Json */
+MUST_USE bool json_float(
+    Json *j, double *out); /* also ints, and the strings "Infinity", "-Infinity", "NaN" */
+MUST_USE bool json_str(Json *j, Str *out); /* NULL for null */
+size_t json_mark(
+    const Json *j); /* the byte position, for messages. To come back, copy the whole Json */
 JsonTag json_peek(Json *j);
 
 #endif

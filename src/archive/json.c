@@ -1,7 +1,9 @@
-/* json.c - a pull reader of JSON: no tree, no recursion; the only state is a position and one bit per open bracket.
+/* json.c - a pull reader of JSON: no tree, no recursion; the only state is a position and one bit
+ * per open bracket.
  *
- * A program of 100 MB is read straight into its own form. Strings are checked when they are met and decoded only when
- * asked for. What is accepted beyond RFC 8259 stands in archive.h; nothing else is. */
+ * A program of 100 MB is read straight into its own form. Strings are checked when they are met and
+ * decoded only when asked for. What is accepted beyond RFC 8259 stands in archive.h; nothing else
+ * is. */
 #include "archive/archive.h"
 
 #include <math.h>
@@ -29,11 +31,13 @@ static bool in_object(const Json *j)
 
 static JsonTag enter(Json *j, bool object)
 {
-    if (j->depth >= JSON_DEPTH_MAX || !limit_ok(j->cx, LIMIT_DEPTH, (uint64_t)j->depth + 1, "nested brackets of JSON")) {
+    if (j->depth >= JSON_DEPTH_MAX ||
+        !limit_ok(j->cx, LIMIT_DEPTH, (uint64_t)j->depth + 1, "nested brackets of JSON")) {
         j->failed = true;
         return J_ERROR;
     }
-    uint8_t bit = (uint8_t)(1 << j->depth % 8), *byte = &j->stack[j->depth / 8];
+    uint8_t bit = (uint8_t)(1 << j->depth % 8);
+    uint8_t *byte = &j->stack[j->depth / 8];
     *byte = object ? *byte | bit : *byte & (uint8_t)~bit;
     j->depth++;
     j->at++;
@@ -71,7 +75,10 @@ static int hex4(const uint8_t *p)
 {
     int v = 0;
     for (int i = 0; i < 4; i++) {
-        int c = p[i], d = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        int c = p[i];
+        int d = c >= '0' && c <= '9'             ? c - '0'
+            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                 : -1;
         if (d < 0)
             return -1;
         v = v * 16 + d;
@@ -79,18 +86,23 @@ static int hex4(const uint8_t *p)
     return v;
 }
 
-/* Length of the UTF-8 sequence at p, 0 when it is not one: no overlong forms, no surrogates, nothing past U+10FFFF. */
+/* Length of the UTF-8 sequence at p, 0 when it is not one: no overlong forms, no surrogates,
+ * nothing past U+10FFFF. */
 static size_t utf8_length(const uint8_t *p, size_t n)
 {
     if (p[0] < 0x80)
         return 1;
-    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : p[0] >= 0xe0 && p[0] <= 0xef ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2
+        : p[0] >= 0xe0 && p[0] <= 0xef        ? 3
+        : p[0] >= 0xf0 && p[0] <= 0xf4        ? 4
+                                              : 0;
     if (len == 0 || len > n)
         return 0;
     for (size_t i = 1; i < len; i++)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
-    bool wrong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
+    bool wrong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f);
     return wrong ? 0 : len;
 }
 
@@ -209,7 +221,10 @@ static JsonTag scan_words(Json *j)
         return J_TRUE;
     if (scan_word(j, "false"))
         return J_FALSE;
-    static const struct { const char *word; double v; } special[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+    static const struct {
+        const char *word;
+        double v;
+    } special[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
     for (size_t i = 0; j->nan_words && i < COUNT(special); i++)
         if (scan_word(j, special[i].word)) {
             j->f = special[i].v;
@@ -238,7 +253,7 @@ static JsonTag scan_key(Json *j)
         return bad(j, "a colon is expected after the key");
     j->at++;
     j->key = false;
-    j->first = true;            /* no comma before the value */
+    j->first = true; /* no comma before the value */
     return J_STRING;
 }
 
@@ -288,9 +303,11 @@ static void put_utf8(Buf *b, uint32_t c)
     else if (c < 0x800)
         s[0] = (uint8_t)(0xc0 | c >> 6), s[1] = (uint8_t)(0x80 | (c & 63)), n = 2;
     else if (c < 0x10000)
-        s[0] = (uint8_t)(0xe0 | c >> 12), s[1] = (uint8_t)(0x80 | (c >> 6 & 63)), s[2] = (uint8_t)(0x80 | (c & 63)), n = 3;
+        s[0] = (uint8_t)(0xe0 | c >> 12), s[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
+        s[2] = (uint8_t)(0x80 | (c & 63)), n = 3;
     else
-        s[0] = (uint8_t)(0xf0 | c >> 18), s[1] = (uint8_t)(0x80 | (c >> 12 & 63)), s[2] = (uint8_t)(0x80 | (c >> 6 & 63)), s[3] = (uint8_t)(0x80 | (c & 63)), n = 4;
+        s[0] = (uint8_t)(0xf0 | c >> 18), s[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
+        s[2] = (uint8_t)(0x80 | (c >> 6 & 63)), s[3] = (uint8_t)(0x80 | (c & 63)), n = 4;
     buf_add(b, s, n);
 }
 
@@ -298,7 +315,8 @@ static void put_utf8(Buf *b, uint32_t c)
 static size_t decode_escape(Buf *b, const uint8_t *p, size_t left)
 {
     if (p[1] != 'u') {
-        static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+        static const char from[] = "\"\\/bfnrt";
+        static const char to[] = "\"\\/\b\f\n\r\t";
         buf_add(b, &to[strchr(from, p[1]) - from], 1);
         return 2;
     }
@@ -338,14 +356,17 @@ Str json_string(Json *j)
 
 static const char *tag_name(JsonTag t)
 {
-    static const char *const names[] = { "the end", "null", "true", "false", "an integer", "a number", "a string", "an array", "an object", "]", "}", "an error" };
+    static const char *const names[] = { "the end",    "null",     "true",     "false",
+                                         "an integer", "a number", "a string", "an array",
+                                         "an object",  "]",        "}",        "an error" };
     return names[t];
 }
 
 static bool expected(Json *j, const char *what, JsonTag got)
 {
     if (!j->failed)
-        fail(j->cx, E_FORMAT, "%s: byte %zu: %s is expected, not %s", j->record, j->at, what, tag_name(got));
+        fail(j->cx, E_FORMAT, "%s: byte %zu: %s is expected, not %s", j->record, j->at, what,
+             tag_name(got));
     j->failed = true;
     return false;
 }
@@ -413,7 +434,10 @@ bool json_bool(Json *j, bool *out)
 
 bool json_float(Json *j, double *out)
 {
-    static const struct { const char *text; double v; } words[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+    static const struct {
+        const char *text;
+        double v;
+    } words[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
     JsonTag t = json_next(j);
     *out = j->f;
     if (t == J_INT || t == J_FLOAT)

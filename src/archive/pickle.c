@@ -1,9 +1,10 @@
 /* pickle.c - the subset of pickle protocol 2 that torch writes, as plain data.
  *
- * Nothing is ever imported or called: GLOBAL, REDUCE and NEWOBJ build records that front/ may recognise; a class that the
- * caller does not expect is an error naming it. The writer of TorchScript archives puts a value into the memo once it is
- * complete; Python's own puts lists and dicts there first and fills them afterwards, so a stream can describe a cycle: that
- * is looked for when all is read. */
+ * Nothing is ever imported or called: GLOBAL, REDUCE and NEWOBJ build records that front/ may
+ * recognise; a class that the caller does not expect is an error naming it. The writer of
+ * TorchScript archives puts a value into the memo once it is complete; Python's own puts lists and
+ * dicts there first and fills them afterwards, so a stream can describe a cycle: that is looked for
+ * when all is read. */
 #include "archive/archive.h"
 
 enum { SMALL_INTS = 64 };
@@ -16,8 +17,8 @@ typedef struct Reader {
     const char *const *allowed;
     Pickles stack, memo;
     VEC(size_t) marks;
-    Map classes;                    /* the two lines of a GLOBAL -> the Pickle that it gave before */
-    Pickle *none, *yes, *no, *small[SMALL_INTS];    /* of values that come by the thousand, one each */
+    Map classes; /* the two lines of a GLOBAL -> the Pickle that it gave before */
+    Pickle *none, *yes, *no, *small[SMALL_INTS]; /* of values that come by the thousand, one each */
     uint32_t made;
 } Reader;
 
@@ -92,7 +93,8 @@ static bool push_float(Reader *r, double v)
 
 /* ---- sequences ---- */
 
-/* Room grows by doubling, and is known from n alone: the power of two at or above it, at least 4. */
+/* Room grows by doubling, and is known from n alone: the power of two at or above it, at least
+ * 4. */
 static size_t room_for(size_t n)
 {
     size_t room = 4;
@@ -107,7 +109,8 @@ static bool seq_extend(Reader *r, Pickle *p, Pickle *const *items, size_t n)
         return true;
     size_t all = p->seq.n + n;
     if (p->seq.n == 0 || all > room_for(p->seq.n)) {
-        Pickle **at = new_array(r->cx, Pickle *, p->tag == P_TUPLE ? all : room_for(all));      /* a tuple never grows */
+        Pickle **at = new_array(r->cx, Pickle *,
+                                p->tag == P_TUPLE ? all : room_for(all)); /* a tuple never grows */
         if (!at)
             return false;
         if (p->seq.n)
@@ -119,7 +122,10 @@ static bool seq_extend(Reader *r, Pickle *p, Pickle *const *items, size_t n)
     return true;
 }
 
-static Pickle *const *top_values(const Reader *r, size_t n) { return n ? &r->stack.at[r->stack.n - n] : NULL; }
+static Pickle *const *top_values(const Reader *r, size_t n)
+{
+    return n ? &r->stack.at[r->stack.n - n] : NULL;
+}
 
 /* The top n values as a new sequence. */
 static bool gather(Reader *r, PickleTag tag, size_t n)
@@ -160,7 +166,9 @@ static bool add_items(Reader *r, PickleTag tag, size_t n)
         return bad(r, "too few values are on the stack");
     Pickle *into = r->stack.at[r->stack.n - n - 1];
     if (into->tag != tag)
-        return bad(r, tag == P_LIST ? "items are added to what is no list" : "items are added to what is no dict");
+        return bad(r,
+                   tag == P_LIST ? "items are added to what is no list"
+                                 : "items are added to what is no dict");
     if (tag == P_DICT && n % 2)
         return bad(r, "a dict has a key without a value");
     if (!seq_extend(r, into, top_values(r, n), n))
@@ -182,7 +190,7 @@ static bool read_text(Reader *r)
     uint32_t n = cur_u32(&r->c);
     Slice s = cur_take(&r->c, n);
     if (r->c.failed)
-        return true;                            /* the loop says that the pickle is cut short */
+        return true; /* the loop says that the pickle is cut short */
     Pickle *p = make(r, P_STR);
     if (p)
         p->s = str_n(r->cx, s.p, s.n);
@@ -201,7 +209,8 @@ static bool read_long(Reader *r)
     return push_int(r, (int64_t)v);
 }
 
-/* Both writers number from 0 without gaps, so an index beyond the next free one is a lie about memory. */
+/* Both writers number from 0 without gaps, so an index beyond the next free one is a lie about
+ * memory. */
 static bool memo_put(Reader *r, uint32_t i)
 {
     if (r->c.failed)
@@ -232,7 +241,8 @@ static bool is_allowed(const Reader *r, Str name)
         return true;
     for (const char *const *p = r->allowed; *p; p++) {
         size_t n = strlen(*p);
-        if (n > 0 && (*p)[n - 1] == '*' ? name->len >= n - 1 && memcmp(name->s, *p, n - 1) == 0 : str_is(name, *p))
+        if (n > 0 && (*p)[n - 1] == '*' ? name->len >= n - 1 && memcmp(name->s, *p, n - 1) == 0
+                                        : str_is(name, *p))
             return true;
     }
     return false;
@@ -240,7 +250,8 @@ static bool is_allowed(const Reader *r, Str name)
 
 static bool take_line(Reader *r, Slice *out)
 {
-    const uint8_t *from = r->c.base + r->c.at, *end = cur_left(&r->c) ? memchr(from, '\n', cur_left(&r->c)) : NULL;
+    const uint8_t *from = r->c.base + r->c.at;
+    const uint8_t *end = cur_left(&r->c) ? memchr(from, '\n', cur_left(&r->c)) : NULL;
     if (!end)
         return bad(r, "a class name without an end");
     *out = cur_take(&r->c, (size_t)(end - from));
@@ -268,9 +279,11 @@ static bool read_global(Reader *r)
     Pickle *known = map_get(&r->classes, lines);
     if (known)
         return push(r, known);
-    Str both = str_fmt(r->cx, "%.*s %.*s", (int)module.n, (const char *)module.p, (int)name.n, (const char *)name.p);
+    Str both = str_fmt(r->cx, "%.*s %.*s", (int)module.n, (const char *)module.p, (int)name.n,
+                       (const char *)name.p);
     if (!is_allowed(r, both))
-        return fail(r->cx, E_FORMAT, "the pickle names the class %.*s.%.*s, which such a file does not hold",
+        return fail(r->cx, E_FORMAT,
+                    "the pickle names the class %.*s.%.*s, which such a file does not hold",
                     (int)module.n, (const char *)module.p, (int)name.n, (const char *)name.p);
     if (!push_global(r, str_n(r->cx, module.p, module.n), str_n(r->cx, name.p, name.n)))
         return false;
@@ -280,7 +293,8 @@ static bool read_global(Reader *r)
 
 static bool is_ordered_dict(const Pickle *fn, const Pickle *args)
 {
-    return str_is(fn->global.module, "collections") && str_is(fn->global.name, "OrderedDict") && args->tag == P_TUPLE && args->seq.n == 0;
+    return str_is(fn->global.module, "collections") && str_is(fn->global.name, "OrderedDict") &&
+        args->tag == P_TUPLE && args->seq.n == 0;
 }
 
 /* class, args -> a record of the call. */
@@ -308,7 +322,7 @@ static bool read_build(Reader *r)
         return bad(r, "nothing is on the stack");
     Pickle *p = r->stack.at[r->stack.n - 1];
     if (p->tag == P_DICT)
-        return true;                            /* torch's state_dict()._metadata */
+        return true; /* torch's state_dict()._metadata */
     if (p->tag != P_OBJECT && p->tag != P_CALL)
         return bad(r, "state is set on what is no object");
     p->state = state;
@@ -364,7 +378,9 @@ static bool step(Reader *r, uint8_t op)
     case 'h':  return memo_get(r, cur_u8(&r->c));
     case 'j':  return memo_get(r, cur_u32(&r->c));
     }
-    return fail(r->cx, E_FORMAT, "byte %zu of the pickle: opcode 0x%02x is not one that torch writes", r->c.at - 1, op);
+    return fail(r->cx, E_FORMAT,
+                "byte %zu of the pickle: opcode 0x%02x is not one that torch writes", r->c.at - 1,
+                op);
 }
 
 static Pickle *run(Reader *r)
@@ -392,21 +408,24 @@ static Pickle *run(Reader *r)
 static Pickle *child(const Pickle *p, size_t i)
 {
     switch (p->tag) {
-    case P_TUPLE: case P_LIST: case P_DICT:
-        return i < p->seq.n ? p->seq.at[i] : NULL;
-    case P_CALL: case P_OBJECT:
-        return i == 0 ? p->fn : i == 1 ? p->args : i == 2 ? p->state : NULL;
-    case P_PERSISTENT:
-        return i == 0 ? p->pid : NULL;
-    default:
-        return NULL;
+    case P_TUPLE:
+    case P_LIST:
+    case P_DICT:       return i < p->seq.n ? p->seq.at[i] : NULL;
+    case P_CALL:
+    case P_OBJECT:     return i == 0 ? p->fn : i == 1 ? p->args : i == 2 ? p->state : NULL;
+    case P_PERSISTENT: return i == 0 ? p->pid : NULL;
+    default:           return NULL;
     }
 }
 
-/* Depth first with a stack of our own. state[id]: 0 new, 1 open, otherwise 1 + the height of what hangs below. */
+/* Depth first with a stack of our own. state[id]: 0 new, 1 open, otherwise 1 + the height of what
+ * hangs below. */
 static bool check_shape(Reader *r, Pickle *root)
 {
-    typedef struct { Pickle *p; size_t next; } Open;
+    typedef struct {
+        Pickle *p;
+        size_t next;
+    } Open;
     VEC(Open) open = { 0 };
     uint32_t *state = new_array(r->cx, uint32_t, r->made);
     if (!state || !vec_push(r->cx, &open, (Open){ root, 0 }))

@@ -1,23 +1,38 @@
-/* zip.c - ZIP archives: what lies where. The central directory is the only truth; local headers are opened late, when
- * somebody wants a record's bytes, and only to learn where the data begins.
+/* zip.c - ZIP archives: what lies where. The central directory is the only truth; local headers are
+ * opened late, when somebody wants a record's bytes, and only to learn where the data begins.
  *
  *     [local header, data] ... [central directory] [zip64 end, locator] [end record, comment]
  *
- * No record is unpacked here but code, pickles and JSON (zip_slice); weights stay where they are. Zip64, data descriptors
- * and archives inside archives are normal; encryption, several disks and methods other than stored and deflate are refused. */
+ * No record is unpacked here but code, pickles and JSON (zip_slice); weights stay where they are.
+ * Zip64, data descriptors and archives inside archives are normal; encryption, several disks and
+ * methods other than stored and deflate are refused. */
 #include "archive/archive.h"
 
 #include <stdlib.h>
 #include <zlib.h>
 
 enum {
-    END_SIZE = 22, COMMENT_MAX = 65535, LOCATOR_SIZE = 20, END64_SIZE = 56, CENTRAL_SIZE = 46, LOCAL_SIZE = 30,
-    SIG_LOCAL = 0x04034b50, SIG_CENTRAL = 0x02014b50, SIG_END = 0x06054b50, SIG_END64 = 0x06064b50, SIG_LOCATOR = 0x07064b50,
-    EXTRA_ZIP64 = 1, FLAG_ENCRYPTED = 1, STORED = 0, DEFLATED = 8,
-    DEFLATE_RATIO = 1032,       /* deflate cannot do better: a size beyond is a lie */
+    END_SIZE = 22,
+    COMMENT_MAX = 65535,
+    LOCATOR_SIZE = 20,
+    END64_SIZE = 56,
+    CENTRAL_SIZE = 46,
+    LOCAL_SIZE = 30,
+    SIG_LOCAL = 0x04034b50,
+    SIG_CENTRAL = 0x02014b50,
+    SIG_END = 0x06054b50,
+    SIG_END64 = 0x06064b50,
+    SIG_LOCATOR = 0x07064b50,
+    EXTRA_ZIP64 = 1,
+    FLAG_ENCRYPTED = 1,
+    STORED = 0,
+    DEFLATED = 8,
+    DEFLATE_RATIO = 1032, /* deflate cannot do better: a size beyond is a lie */
 };
 
-typedef struct End { uint64_t at, n, size, directory; } End;       /* at: where the end records begin */
+typedef struct End {
+    uint64_t at, n, size, directory;
+} End; /* at: where the end records begin */
 
 static bool read_at(Ctx *cx, const Zip *z, uint64_t at, void *out, size_t n)
 {
@@ -62,8 +77,9 @@ static bool read_end64(Ctx *cx, const Zip *z, End *e, uint64_t end_at)
     c = cur_over(buf, END64_SIZE);
     if (cur_u32(&c) != SIG_END64)
         return fail(cx, E_FORMAT, "the ZIP64 end record is damaged");
-    cur_take(&c, 8 + 4);                        /* its own size, versions */
-    uint32_t this_disk = cur_u32(&c), first_disk = cur_u32(&c);
+    cur_take(&c, 8 + 4); /* its own size, versions */
+    uint32_t this_disk = cur_u32(&c);
+    uint32_t first_disk = cur_u32(&c);
     uint64_t n_here = cur_u64(&c);
     e->n = cur_u64(&c);
     e->size = cur_u64(&c);
@@ -82,8 +98,12 @@ static bool read_end(Ctx *cx, const Zip *z, End *e)
         return false;
     Cursor c = cur_over(tail + at, n - at);
     cur_u32(&c);
-    uint16_t this_disk = cur_u16(&c), first_disk = cur_u16(&c), n_here = cur_u16(&c), n_all = cur_u16(&c);
-    uint32_t size = cur_u32(&c), directory = cur_u32(&c);
+    uint16_t this_disk = cur_u16(&c);
+    uint16_t first_disk = cur_u16(&c);
+    uint16_t n_here = cur_u16(&c);
+    uint16_t n_all = cur_u16(&c);
+    uint32_t size = cur_u32(&c);
+    uint32_t directory = cur_u32(&c);
     uint64_t end_at = z->size - n + at;
     *e = (End){ end_at, n_all, size, directory };
     if (!read_end64(cx, z, e, end_at))
@@ -100,14 +120,16 @@ static bool read_end(Ctx *cx, const Zip *z, End *e)
 
 /* ---- the central directory ---- */
 
-/* Field id 1 holds, in this order, whichever of size, packed size and offset did not fit 32 bits. */
+/* Field id 1 holds, in this order, whichever of size, packed size and offset did not fit 32
+ * bits. */
 static bool widen(ZipEntry *e, Slice extra)
 {
     if (e->size != 0xffffffff && e->packed != 0xffffffff && e->header != 0xffffffff)
         return true;
     Cursor c = cur_over(extra.p, extra.n);
     while (cur_left(&c) >= 4) {
-        uint16_t id = cur_u16(&c), n = cur_u16(&c);
+        uint16_t id = cur_u16(&c);
+        uint16_t n = cur_u16(&c);
         Slice field = cur_take(&c, n);
         if (id != EXTRA_ZIP64)
             continue;
@@ -118,19 +140,21 @@ static bool widen(ZipEntry *e, Slice extra)
                 *wide[i] = cur_u64(&f);
         return !f.failed;
     }
-    return true;                /* exactly 2^32 - 1 bytes: no lie by itself, bounds are checked below */
+    return true; /* exactly 2^32 - 1 bytes: no lie by itself, bounds are checked below */
 }
 
 static bool entry_fits(Ctx *cx, const Zip *z, const ZipEntry *e)
 {
     uint64_t begins, ends;
-    if (!uadd_ok(e->header, LOCAL_SIZE + (uint64_t)e->name->len, &begins) || !uadd_ok(begins, e->packed, &ends) || ends > z->directory)
+    if (!uadd_ok(e->header, LOCAL_SIZE + (uint64_t)e->name->len, &begins) ||
+        !uadd_ok(begins, e->packed, &ends) || ends > z->directory)
         return fail(cx, E_FORMAT, "record %s lies outside the archive", e->name->s);
     if (e->method == STORED && e->packed != e->size)
         return fail(cx, E_FORMAT, "record %s is stored, but its two sizes differ", e->name->s);
     if (e->method == DEFLATED && e->size / DEFLATE_RATIO > e->packed)
-        return fail(cx, E_FORMAT, "record %s claims to unpack %llu bytes to %llu, which deflate cannot", e->name->s,
-                    (unsigned long long)e->packed, (unsigned long long)e->size);
+        return fail(cx, E_FORMAT,
+                    "record %s claims to unpack %llu bytes to %llu, which deflate cannot",
+                    e->name->s, (unsigned long long)e->packed, (unsigned long long)e->size);
     return true;
 }
 
@@ -138,17 +162,20 @@ static bool entry_fits(Ctx *cx, const Zip *z, const ZipEntry *e)
 static bool read_entry(Ctx *cx, const Zip *z, Cursor *c, size_t i, ZipEntry *e)
 {
     uint32_t sig = cur_u32(c);
-    cur_take(c, 4);                             /* versions */
+    cur_take(c, 4); /* versions */
     uint16_t flags = cur_u16(c);
     e->method = cur_u16(c);
-    cur_take(c, 4);                             /* time and date */
+    cur_take(c, 4); /* time and date */
     e->crc = cur_u32(c);
     e->packed = cur_u32(c);
     e->size = cur_u32(c);
-    uint16_t name_len = cur_u16(c), extra_len = cur_u16(c), comment_len = cur_u16(c);
-    cur_take(c, 8);                             /* disk, attributes */
+    uint16_t name_len = cur_u16(c);
+    uint16_t extra_len = cur_u16(c);
+    uint16_t comment_len = cur_u16(c);
+    cur_take(c, 8); /* disk, attributes */
     e->header = cur_u32(c);
-    Slice name = cur_take(c, name_len), extra = cur_take(c, extra_len);
+    Slice name = cur_take(c, name_len);
+    Slice extra = cur_take(c, extra_len);
     cur_take(c, comment_len);
     if (c->failed || sig != SIG_CENTRAL)
         return fail(cx, E_FORMAT, "entry %zu of the ZIP archive's directory is damaged", i);
@@ -170,7 +197,8 @@ static bool read_entry(Ctx *cx, const Zip *z, Cursor *c, size_t i, ZipEntry *e)
 
 static int by_header(const void *a, const void *b)
 {
-    const ZipEntry *x = *(const ZipEntry *const *)a, *y = *(const ZipEntry *const *)b;
+    const ZipEntry *x = *(const ZipEntry *const *)a;
+    const ZipEntry *y = *(const ZipEntry *const *)b;
     if (x->header != y->header)
         return x->header < y->header ? -1 : 1;
     return x < y ? -1 : x > y;
@@ -186,7 +214,8 @@ static bool check_overlap(Ctx *cx, const Zip *z)
         order[i] = &z->entry[i];
     qsort(order, z->n, sizeof *order, by_header);
     for (size_t i = 1; i < z->n; i++) {
-        const ZipEntry *a = order[i - 1], *b = order[i];
+        const ZipEntry *a = order[i - 1];
+        const ZipEntry *b = order[i];
         if (a->header + LOCAL_SIZE + a->name->len + a->packed > b->header)
             return fail(cx, E_FORMAT, "records %s and %s overlap", a->name->s, b->name->s);
     }
@@ -223,7 +252,8 @@ static bool read_directory(Ctx *cx, Zip *z)
     if (!read_end(cx, z, &end) || !limit_ok(cx, LIMIT_RECORDS, end.n, "records"))
         return false;
     if (end.n * CENTRAL_SIZE > end.size)
-        return fail(cx, E_FORMAT, "the ZIP archive's directory is too small for its %llu records", (unsigned long long)end.n);
+        return fail(cx, E_FORMAT, "the ZIP archive's directory is too small for its %llu records",
+                    (unsigned long long)end.n);
     z->directory = end.directory;
     uint8_t *text = new_array(cx, uint8_t, end.size);
     z->entry = new_array(cx, ZipEntry, end.n);
@@ -244,8 +274,9 @@ Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size)
     keep_begin(cx);
     Zip *z = new(cx, Zip);
     *z = (Zip){ .src = src, .off = off, .size = size };
-    bool ok = off <= src->size && size <= src->size - off ? read_directory(cx, z)
-                                                          : fail(cx, E_FORMAT, "a ZIP archive lies outside its file");
+    bool ok = off <= src->size && size <= src->size - off
+        ? read_directory(cx, z)
+        : fail(cx, E_FORMAT, "a ZIP archive lies outside its file");
     if (ok)
         z->root = common_root(cx, z);
     keep_end(cx);
@@ -264,12 +295,15 @@ static bool is_next(const Zip *z, const char *rest)
 {
     const ZipEntry *next = z->last ? z->last + 1 : z->entry;
     size_t n = strlen(rest);
-    return next < z->entry + z->n && next->name->len == z->root->len + n && memcmp(next->name->s + z->root->len, rest, n) == 0;
+    return next < z->entry + z->n && next->name->len == z->root->len + n &&
+        memcmp(next->name->s + z->root->len, rest, n) == 0;
 }
 
 const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest)
 {
-    const ZipEntry *e = !is_next(z, rest) ? map_get(&z->by_name, str_cat(cx, z->root->s, rest, "")) : z->last ? z->last + 1 : z->entry;
+    const ZipEntry *e = !is_next(z, rest) ? map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""))
+        : z->last                         ? z->last + 1
+                                          : z->entry;
     if (e)
         z->last = e;
     return e;
@@ -284,7 +318,8 @@ static bool find_data(Ctx *cx, Zip *z, ZipEntry *e)
     Cursor c = cur_over(buf, sizeof buf);
     uint32_t sig = cur_u32(&c);
     cur_take(&c, 22);
-    uint16_t name_len = cur_u16(&c), extra_len = cur_u16(&c);
+    uint16_t name_len = cur_u16(&c);
+    uint16_t extra_len = cur_u16(&c);
     uint64_t at = e->header + LOCAL_SIZE + name_len + extra_len;
     if (sig != SIG_LOCAL || name_len != e->name->len)
         return fail(cx, E_FORMAT, "record %s has a damaged header", e->name->s);
@@ -298,7 +333,10 @@ bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *entry, Bytes *out)
 {
     ZipEntry *e = &z->entry[entry - z->entry];
     if (e->method != STORED && e->method != DEFLATED)
-        return fail(cx, E_FORMAT, "record %s is packed by method %d; only stored and deflate are read: pack the archive again", e->name->s, e->method);
+        return fail(cx, E_FORMAT,
+                    "record %s is packed by method %d; only stored and deflate are read: pack the "
+                    "archive again",
+                    e->name->s, e->method);
     if (e->at == 0 && !find_data(cx, z, e))
         return false;
     if (e->method == STORED)
@@ -310,7 +348,9 @@ bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *entry, Bytes *out)
 
 static bool crc_is(Ctx *cx, const ZipEntry *e, uint32_t crc)
 {
-    return crc == e->crc || fail(cx, E_FORMAT, "record %s is damaged: its checksum is %08x, not %08x", e->name->s, crc, e->crc);
+    return crc == e->crc ||
+        fail(cx, E_FORMAT, "record %s is damaged: its checksum is %08x, not %08x", e->name->s, crc,
+             e->crc);
 }
 
 bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out)
@@ -319,7 +359,7 @@ bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out)
     if (!limit_ok(cx, LIMIT_TEXT, e->size, "bytes in one record") || !zip_bytes(cx, z, e, &b))
         return false;
     keep_begin(cx);
-    uint8_t *p = new_array(cx, uint8_t, b.len + 1);     /* and a NUL, for those who look for text */
+    uint8_t *p = new_array(cx, uint8_t, b.len + 1); /* and a NUL, for those who look for text */
     keep_end(cx);
     if (!p || !bytes_read(cx, b, 0, p, (size_t)b.len))
         return false;

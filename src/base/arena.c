@@ -1,12 +1,13 @@
 /* arena.c - memory: arenas, freed whole; the two arenas of a context.
  *
- * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has one of its own, so that
- * it can grow where it stands (pages.c) and go when it is outgrown. The chunks of an evaluation that has restarted serve the
- * next one.
+ * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has
+ * one of its own, so that it can grow where it stands (pages.c) and go when it is outgrown. The
+ * chunks of an evaluation that has restarted serve the next one.
  *
- * A small allocation never fails, so that code need not test each one: when malloc refuses, an arena falls back on a
- * reserve made with it, and the context has failed. The reserve is never touched before, so it costs address space
- * only. A run of code that uses it up has gone on for 1 MB without looking at ctx_failed(): that is our bug. */
+ * A small allocation never fails, so that code need not test each one: when malloc refuses, an
+ * arena falls back on a reserve made with it, and the context has failed. The reserve is never
+ * touched before, so it costs address space only. A run of code that uses it up has gone on for 1
+ * MB without looking at ctx_failed(): that is our bug. */
 #include "base/internal.h"
 #include "base/limits.h"
 
@@ -14,52 +15,56 @@
 
 enum {
     ALIGN = 16,
-    SMALL_MAX = 64 << 10,       /* up to here an allocation never fails */
+    SMALL_MAX = 64 << 10, /* up to here an allocation never fails */
 #ifdef PT2ONNX_FAULTS
-    CHUNK_MIN = 8 << 10,        /* many small chunks: many places where memory can run out */
+    CHUNK_MIN = 8 << 10, /* many small chunks: many places where memory can run out */
     CHUNK_MAX = 8 << 10,
     DENSE = 1 << 10,
 #else
-    CHUNK_MIN = 64 << 10,       /* chunks double from this ... */
-    CHUNK_MAX = 4 << 20,        /* ... to this */
-    DENSE = 8 << 10,            /* a piece for dense things */
+    CHUNK_MIN = 64 << 10, /* chunks double from this ... */
+    CHUNK_MAX = 4 << 20,  /* ... to this */
+    DENSE = 8 << 10,      /* a piece for dense things */
 #endif
 #ifdef __SANITIZE_ADDRESS__
-    BLOCK_MIN = 64,             /* whoever still looks at an array that is outgrown is found */
+    BLOCK_MIN = 64, /* whoever still looks at an array that is outgrown is found */
 #else
-    BLOCK_MIN = 16 << 10,       /* arrays from this size on are blocks */
+    BLOCK_MIN = 16 << 10, /* arrays from this size on are blocks */
 #endif
     RESERVE = 1 << 20,
 };
 
 typedef struct Chunk {
     struct Chunk *older;
-    size_t size, used;          /* without this head */
-    size_t clean;               /* from here on nothing was ever written: it is zero */
+    size_t size, used; /* without this head */
+    size_t clean;      /* from here on nothing was ever written: it is zero */
     _Alignas(ALIGN) uint8_t at[];
 } Chunk;
 
 typedef struct Block {
     struct Block *newer, *older;
     Arena *of;
-    size_t size;                /* without this head */
-    uint64_t number;            /* in order of making */
+    size_t size;     /* without this head */
+    uint64_t number; /* in order of making */
     _Alignas(ALIGN) uint8_t at[];
 } Block;
 
 /* Where mem_dense puts things: a piece of the chunk `in`. */
-typedef struct Dense { Chunk *in; uint8_t *at; size_t left; } Dense;
+typedef struct Dense {
+    Chunk *in;
+    uint8_t *at;
+    size_t left;
+} Dense;
 
 struct Arena {
     Chunk *newest, *reserve;
     Dense dense;
-    Chunk *spare;               /* to be used again, empty */
-    Block *blocks;              /* newest first */
-    uint64_t n_block;           /* made so far */
-    size_t bytes;               /* of chunks in use and blocks, but for the untouched reserve */
+    Chunk *spare;     /* to be used again, empty */
+    Block *blocks;    /* newest first */
+    uint64_t n_block; /* made so far */
+    size_t bytes;     /* of chunks in use and blocks, but for the untouched reserve */
     size_t next_size;
     bool spent;
-    bool no_block;              /* malloc has refused one: an array of that size may lie in a chunk */
+    bool no_block; /* malloc has refused one: an array of that size may lie in a chunk */
 };
 
 /* ---- chunks ---- */
@@ -239,7 +244,7 @@ static void *in_chunk(Arena *a, size_t size)
 {
     void *p = bump(a, size);
     if (!p && !make_room(a, size + ALIGN))
-        abort();            /* the reserve is used up: see the head of this file */
+        abort(); /* the reserve is used up: see the head of this file */
     return p ? p : bump(a, size);
 }
 
@@ -280,7 +285,8 @@ static void check_memory(Ctx *cx, size_t before, const Arena *a)
     if (arena_spent(a))
         fail(cx, E_MEMORY, "out of memory");
     else if (arena_bytes(a) != before && !ctx_failed(cx))
-        (void)!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep), "bytes of memory");
+        (void)!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep),
+                        "bytes of memory");
 }
 
 void *mem_alloc(Ctx *cx, size_t size)
@@ -320,7 +326,8 @@ void *mem_dense(Ctx *cx, size_t size)
 static bool size_ok(Ctx *cx, size_t n, size_t size, uint64_t *bytes)
 {
     if (!umul_ok(n, size, bytes))
-        return fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n, size);
+        return fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n,
+                    size);
     return *bytes <= SMALL_MAX || limit_ok(cx, LIMIT_HEAP, *bytes, "bytes of memory");
 }
 
@@ -345,10 +352,12 @@ void mem_give(Ctx *cx, void *p, size_t n)
         block_free(b);
 }
 
-/* Whatever fails fails before the block moves: a failure is told with strings and places, which may lie in it. */
+/* Whatever fails fails before the block moves: a failure is told with strings and places, which may
+ * lie in it. */
 static void *block_grow(Ctx *cx, Block *b, size_t size)
 {
-    if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size), "bytes of memory"))
+    if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size),
+                  "bytes of memory"))
         return NULL;
     Block *grown = pages_grow(b, sizeof *b, b->size, size);
     if (!grown) {
@@ -379,7 +388,4 @@ void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size)
 
 void keep_begin(Ctx *cx) { cx->keeping++; }
 
-void keep_end(Ctx *cx)
-{
-    cx->keeping--;
-}
+void keep_end(Ctx *cx) { cx->keeping--; }

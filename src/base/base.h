@@ -1,13 +1,13 @@
-/* base.h - what every layer stands on: memory, strings, vectors, maps, checked arithmetic, a bounded
- * cursor, byte sources. Errors and positions are in base/error.h, included at the foot.
+/* base.h - what every layer stands on: memory, strings, vectors, maps, checked arithmetic, a
+ * bounded cursor, byte sources. Errors and positions are in base/error.h, included at the foot.
  *
- * Only src/base calls malloc, mmap, open, read or write. Everything a conversion makes lies in one of two
- * arenas of its Ctx and is freed whole; nothing is freed one by one.
+ * Only src/base calls malloc, mmap, open, read or write. Everything a conversion makes lies in one
+ * of two arenas of its Ctx and is freed whole; nothing is freed one by one.
  *
- * Running out of memory: a small allocation never fails. Each arena keeps a reserve that is touched only
- * once malloc has refused; from then on the context has failed (E_MEMORY, sticky), and every step - a
- * statement, an operator, a pickle opcode, a node - looks at ctx_failed() first. An allocation whose size
- * comes from a file goes through new_array and may be NULL: check it. */
+ * Running out of memory: a small allocation never fails. Each arena keeps a reserve that is touched
+ * only once malloc has refused; from then on the context has failed (E_MEMORY, sticky), and every
+ * step - a statement, an operator, a pickle opcode, a node - looks at ctx_failed() first. An
+ * allocation whose size comes from a file goes through new_array and may be NULL: check it. */
 #ifndef PT2ONNX_BASE_H
 #define PT2ONNX_BASE_H
 
@@ -18,188 +18,273 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MUST_USE __attribute__((warn_unused_result))
+#define MUST_USE               __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define COUNT(a)               (sizeof(a) / sizeof((a)[0]))
 
 typedef struct Ctx Ctx;
 
-/* ---- arenas ------------------------------------------------------------------------------------ */
+/* ---- arenas
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct Arena Arena;
-typedef struct { void *chunk; size_t used; uint64_t n_block; } ArenaMark;
+typedef struct {
+    void *chunk;
+    size_t used;
+    uint64_t n_block;
+} ArenaMark;
 
-Arena *arena_new(void);                       /* NULL when there is no memory at all */
-void arena_free(Arena *a);                    /* NULL is fine */
-void *arena_alloc(Arena *a, size_t size);     /* zeroed, aligned to 16; NULL only for sizes over 64 KB */
+Arena *arena_new(void);    /* NULL when there is no memory at all */
+void arena_free(Arena *a); /* NULL is fine */
+void *arena_alloc(Arena *a,
+                  size_t size); /* zeroed, aligned to 16; NULL only for sizes over 64 KB */
 ArenaMark arena_mark(const Arena *a);
-void arena_reset(Arena *a, ArenaMark m);      /* everything allocated since the mark is gone */
-size_t arena_bytes(const Arena *a);           /* bytes held, for statistics and --limit heap */
+void arena_reset(Arena *a, ArenaMark m); /* everything allocated since the mark is gone */
+size_t arena_bytes(const Arena *a);      /* bytes held, for statistics and --limit heap */
 
 /* Memory of one evaluation: gone after a restart. Zeroed. */
 void *mem_alloc(Ctx *cx, size_t size);
-void *mem_dense(Ctx *cx, size_t size);                /* of few bytes, beside others of its kind: nodes, strings. What is gone through often, in order of making */
-void *mem_array(Ctx *cx, size_t n, size_t size);      /* NULL (E_MEMORY or E_LIMIT set) when n*size is too much */
-#define new(cx, T) ((T *)mem_alloc((cx), sizeof(T)))
+void *mem_dense(Ctx *cx, size_t size); /* of few bytes, beside others of its kind: nodes, strings.
+                                          What is gone through often, in order of making */
+void *mem_array(Ctx *cx, size_t n,
+                size_t size); /* NULL (E_MEMORY or E_LIMIT set) when n*size is too much */
+#define new(cx, T)          ((T *)mem_alloc((cx), sizeof(T)))
 #define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
 void *mem_copy(Ctx *cx, const void *from, size_t n);
-/* Of an array that is all its holder's own: `more` items instead of n, the first n are the same, the others anything; NULL as
- * mem_array. And an array of so many bytes that nobody will look at again. */
+/* Of an array that is all its holder's own: `more` items instead of n, the first n are the same,
+ * the others anything; NULL as mem_array. And an array of so many bytes that nobody will look at
+ * again. */
 void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);
 void mem_give(Ctx *cx, void *p, size_t bytes);
 
-/* Memory of the whole conversion, across restarts: the archive's index, parsed programs, strings, facts.
- * keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */
+/* Memory of the whole conversion, across restarts: the archive's index, parsed programs, strings,
+ * facts. keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */
 void keep_begin(Ctx *cx);
 void keep_end(Ctx *cx);
 
-/* ---- strings ----------------------------------------------------------------------------------- */
+/* ---- strings
+ * ----------------------------------------------------------------------------------- */
 
-/* An interned string lives as long as its Ctx: equal text is equal pointer. May hold NUL bytes; s[len] is 0. Those of a context
- * are numbered in order of making, from 1 on; "" is 0. */
-typedef struct StrRec { uint32_t id, len; char s[]; } const *Str;
+/* An interned string lives as long as its Ctx: equal text is equal pointer. May hold NUL bytes;
+ * s[len] is 0. Those of a context are numbered in order of making, from 1 on; "" is 0. */
+typedef struct StrRec {
+    uint32_t id, len;
+    char s[];
+} const *Str;
 
-Str str_of(Ctx *cx, const char *text);                         /* NUL-terminated */
+Str str_of(Ctx *cx, const char *text); /* NUL-terminated */
 Str str_n(Ctx *cx, const void *text, size_t n);
 Str str_fmt(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
-Str str_cat(Ctx *cx, const char *a, const char *b, const char *c);     /* one after the other: for names, made by the thousand */
-bool str_is(Str s, const char *text);                          /* false for NULL */
+Str str_cat(Ctx *cx, const char *a, const char *b,
+            const char *c);           /* one after the other: for names, made by the thousand */
+bool str_is(Str s, const char *text); /* false for NULL */
 bool str_starts(Str s, const char *prefix);
 bool str_ends(Str s, const char *suffix);
 
-/* How many letters must be put in, left out or changed (Levenshtein); words of 64 letters and more are far from everything. */
+/* How many letters must be put in, left out or changed (Levenshtein); words of 64 letters and more
+ * are far from everything. */
 size_t word_distance(const char *a, size_t na, const char *b, size_t nb);
 /* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
 const char *word_nearest(const char *word, size_t n, const char *const *words);
 
 /* A piece of memory that somebody else owns. */
-typedef struct { const uint8_t *p; size_t n; } Slice;
+typedef struct {
+    const uint8_t *p;
+    size_t n;
+} Slice;
 
 /* Text that grows: messages, printed programs, JSON. Lies in the arena. */
-typedef struct { Ctx *cx; char *s; size_t n, cap; } Buf;
+typedef struct {
+    Ctx *cx;
+    char *s;
+    size_t n, cap;
+} Buf;
 Buf buf_new(Ctx *cx);
 void buf_add(Buf *b, const void *p, size_t n);
 void buf_str(Buf *b, const char *s);
 void buf_fmt(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-Str buf_done(Buf *b);                                          /* interned */
+Str buf_done(Buf *b); /* interned */
 
-/* The shortest decimal text that reads back as v, spelt as Python's repr but without ".0": "1", "0.1", "1e-05", "inf",
- * "-inf", "nan"; locale-independent. Returns its length. Messages print doubles with this, never with %g. */
+/* The shortest decimal text that reads back as v, spelt as Python's repr but without ".0": "1",
+ * "0.1", "1e-05", "inf",
+ * "-inf", "nan"; locale-independent. Returns its length. Messages print doubles with this, never
+ * with %g. */
 int format_double(char out[32], double v);
-/* strtod in the C locale whatever the process's locale is: decimal, "inf", "infinity", "nan"; no spaces, no hex. *end as in
- * strtod (s when there is no number); stops at s+n. */
+/* strtod in the C locale whatever the process's locale is: decimal, "inf", "infinity", "nan"; no
+ * spaces, no hex. *end as in strtod (s when there is no number); stops at s+n. */
 double parse_double(const char *s, size_t n, const char **end);
 
-/* ---- vectors ----------------------------------------------------------------------------------- */
+/* ---- vectors
+ * ----------------------------------------------------------------------------------- */
 
-/* VEC(T) v = {0};  vec_push(cx, &v, item);  v.at[i], v.n.  A push that finds no memory drops the item: the context has failed. */
-#define VEC(T) struct { T *at; size_t n, cap; }
-#define vec_push(cx, v, ...) \
-    (vec_room((cx), (void **)&(v)->at, (v)->n, &(v)->cap, sizeof *(v)->at) ? ((v)->at[(v)->n++] = (__VA_ARGS__), true) : false)
+/* VEC(T) v = {0};  vec_push(cx, &v, item);  v.at[i], v.n.  A push that finds no memory drops the
+ * item: the context has failed. */
+#define VEC(T)         \
+    struct {           \
+        T *at;         \
+        size_t n, cap; \
+    }
+#define vec_push(cx, v, ...)                                               \
+    (vec_room((cx), (void **)&(v)->at, (v)->n, &(v)->cap, sizeof *(v)->at) \
+         ? ((v)->at[(v)->n++] = (__VA_ARGS__), true)                       \
+         : false)
 bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size);
 
-/* ---- maps -------------------------------------------------------------------------------------- */
+/* ---- maps
+ * -------------------------------------------------------------------------------------- */
 
-/* Pointer (or integer cast to one) to pointer, in insertion order. Keys are compared by pointer: intern strings.
- * NULL is a legal value; map_find tells absence from it. Zero-initialise. */
-typedef struct { const void *key; void *val; } MapEntry;
-typedef struct { uint32_t entry, hash; } MapSlot;             /* 0: free, else one more than its number */
-typedef struct { MapEntry *at; size_t n, cap; MapSlot *slot; size_t nslot; size_t next; } Map;      /* next: map.c's guess */
-void *map_get(const Map *m, const void *key);                  /* NULL when absent */
-MapEntry *map_find(const Map *m, const void *key);             /* NULL when absent */
-void map_put(Ctx *cx, Map *m, const void *key, void *val);     /* replaces; a replaced key keeps its place */
-void map_give(Ctx *cx, Map *m);                                /* its memory may be used for others; the map is empty */
-bool map_add(Ctx *cx, Map *m, const void *key, void *val);     /* only when it is absent: false when it is there */
+/* Pointer (or integer cast to one) to pointer, in insertion order. Keys are compared by pointer:
+ * intern strings. NULL is a legal value; map_find tells absence from it. Zero-initialise. */
+typedef struct {
+    const void *key;
+    void *val;
+} MapEntry;
+typedef struct {
+    uint32_t entry, hash;
+} MapSlot; /* 0: free, else one more than its number */
+typedef struct {
+    MapEntry *at;
+    size_t n, cap;
+    MapSlot *slot;
+    size_t nslot;
+    size_t next;
+} Map;                                             /* next: map.c's guess */
+void *map_get(const Map *m, const void *key);      /* NULL when absent */
+MapEntry *map_find(const Map *m, const void *key); /* NULL when absent */
+void map_put(Ctx *cx, Map *m, const void *key,
+             void *val);        /* replaces; a replaced key keeps its place */
+void map_give(Ctx *cx, Map *m); /* its memory may be used for others; the map is empty */
+bool map_add(Ctx *cx, Map *m, const void *key,
+             void *val); /* only when it is absent: false when it is there */
 
-uint64_t hash_bytes(const void *p, size_t n, uint64_t seed);   /* the same on every machine */
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* the same on every machine */
 
-/* ---- checked arithmetic: false on overflow, *out then unspecified ------------------------------ */
+/* ---- checked arithmetic: false on overflow, *out then unspecified
+ * ------------------------------ */
 
-static inline MUST_USE bool add_ok(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline MUST_USE bool sub_ok(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
-static inline MUST_USE bool mul_ok(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline MUST_USE bool uadd_ok(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline MUST_USE bool umul_ok(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline MUST_USE bool add_ok(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline MUST_USE bool sub_ok(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_sub_overflow(a, b, out);
+}
+static inline MUST_USE bool mul_ok(int64_t a, int64_t b, int64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline MUST_USE bool uadd_ok(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline MUST_USE bool umul_ok(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
 
-/* ---- bounded cursor ---------------------------------------------------------------------------- */
+/* ---- bounded cursor
+ * ---------------------------------------------------------------------------- */
 
-/* Reads little-endian data; cannot overrun. After the first short read it stays failed and returns zeros. */
-typedef struct { const uint8_t *base; size_t n, at; bool failed; } Cursor;
+/* Reads little-endian data; cannot overrun. After the first short read it stays failed and returns
+ * zeros. */
+typedef struct {
+    const uint8_t *base;
+    size_t n, at;
+    bool failed;
+} Cursor;
 Cursor cur_over(const void *p, size_t n);
 uint8_t cur_u8(Cursor *c);
 uint16_t cur_u16(Cursor *c);
 uint32_t cur_u32(Cursor *c);
 uint64_t cur_u64(Cursor *c);
-double cur_f64be(Cursor *c);                                   /* pickle's BINFLOAT is big-endian */
-Slice cur_take(Cursor *c, size_t n);                           /* {NULL, 0} when short */
+double cur_f64be(Cursor *c);         /* pickle's BINFLOAT is big-endian */
+Slice cur_take(Cursor *c, size_t n); /* {NULL, 0} when short */
 static inline size_t cur_left(const Cursor *c) { return c->failed ? 0 : c->n - c->at; }
 
-/* ---- byte sources: weights never pass through the heap ----------------------------------------- */
+/* ---- byte sources: weights never pass through the heap
+ * ----------------------------------------- */
 
 typedef struct Source Source;
 typedef enum {
-    SRC_FILE,      /* a file kept open until the model is written; read with pread, copied by the kernel */
-    SRC_MEMORY,    /* arena bytes, or a foreign address (a tensor Python keeps alive) */
-    SRC_DEFLATED,  /* a deflated range of a file: inflated as it is read, forward */
-    SRC_RECIPE,    /* computed when read, whole: Conv+BN, gate order */
+    SRC_FILE,     /* a file kept open until the model is written; read with pread, copied by the
+                     kernel */
+    SRC_MEMORY,   /* arena bytes, or a foreign address (a tensor Python keeps alive) */
+    SRC_DEFLATED, /* a deflated range of a file: inflated as it is read, forward */
+    SRC_RECIPE,   /* computed when read, whole: Conv+BN, gate order */
 } SourceKind;
 
-/* A recipe computes `size` bytes into out; called at write time, once per write. arg is the maker's. */
+/* A recipe computes `size` bytes into out; called at write time, once per write. arg is the
+ * maker's. */
 typedef bool (*RecipeFn)(Ctx *cx, const void *arg, uint8_t *out, uint64_t size);
 
 struct Source {
     SourceKind kind;
-    uint64_t size;                        /* bytes that can be read */
-    int fd;                               /* SRC_FILE */
-    Str name;                             /* SRC_FILE: for messages; the name the user gave */
-    uint8_t *window; uint64_t window_at;  /* SRC_FILE: what was read last around small reads; source.c */
+    uint64_t size; /* bytes that can be read */
+    int fd;        /* SRC_FILE */
+    Str name;      /* SRC_FILE: for messages; the name the user gave */
+    uint8_t *window;
+    uint64_t window_at; /* SRC_FILE: what was read last around small reads; source.c */
     size_t window_n;
-    const uint8_t *mem;                   /* SRC_MEMORY only. Files are never mapped: one that shrinks meanwhile is an error, not a SIGBUS */
-    Source *inner; uint64_t off, packed;  /* SRC_DEFLATED: `packed` bytes at `off` of inner */
-    RecipeFn recipe; const void *arg;     /* SRC_RECIPE */
-    Source *next;                         /* of this context, for ctx_free */
+    const uint8_t *mem; /* SRC_MEMORY only. Files are never mapped: one that shrinks meanwhile is an
+                           error, not a SIGBUS */
+    Source *inner;
+    uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
+    RecipeFn recipe;
+    const void *arg; /* SRC_RECIPE */
+    Source *next;    /* of this context, for ctx_free */
 };
 
-typedef struct Bytes { Source *src; uint64_t off, len; } Bytes;
+typedef struct Bytes {
+    Source *src;
+    uint64_t off, len;
+} Bytes;
 
-Source *source_file(Ctx *cx, const char *path);                /* NULL and E_IO; closed with the context */
-bool source_grows(const Source *s);                            /* is somebody still writing it? Looks twice, a quarter second apart */
-Source *source_memory(Ctx *cx, const void *p, uint64_t n);     /* not copied: p outlives the context */
+Source *source_file(Ctx *cx, const char *path); /* NULL and E_IO; closed with the context */
+bool source_grows(
+    const Source *s); /* is somebody still writing it? Looks twice, a quarter second apart */
+Source *source_memory(Ctx *cx, const void *p, uint64_t n); /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
 
-/* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an error, when there is none. */
+/* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an
+ * error, when there is none. */
 uint8_t *room_take(Ctx *cx, uint64_t size);
 void room_give(Ctx *cx, uint8_t *room, uint64_t size);
 
-/* Read n bytes that start `at` bytes into b. The only way to look inside a weight. False and an error when short. */
+/* Read n bytes that start `at` bytes into b. The only way to look inside a weight. False and an
+ * error when short. */
 MUST_USE bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n);
 
-/* An output being written: positions are ours, so no seeking. fd is -1 when bytes go to a callback. */
+/* An output being written: positions are ours, so no seeking. fd is -1 when bytes go to a
+ * callback. */
 typedef struct Sink {
     int fd;
-    bool (*write)(void *user, const void *p, size_t n);        /* used when fd is -1 */
+    bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1 */
     void *user;
-    uint64_t at;                                               /* bytes written so far */
+    uint64_t at; /* bytes written so far */
 } Sink;
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
-/* Copy all of b: copy_file_range, then sendfile, then a 1 MB buffer; a recipe is computed whole, written, freed. */
+/* Copy all of b: copy_file_range, then sendfile, then a 1 MB buffer; a recipe is computed whole,
+ * written, freed. */
 MUST_USE bool sink_copy(Ctx *cx, Sink *s, Bytes b);
 /* n bytes of zeros */
 MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);
 
-/* Files that appear whole or not at all. out_open makes a temporary beside path (removed on failure, on signals and by
- * ctx_free); out_commit of several renames them into place in order. */
+/* Files that appear whole or not at all. out_open makes a temporary beside path (removed on
+ * failure, on signals and by ctx_free); out_commit of several renames them into place in order. */
 typedef struct OutFile OutFile;
-OutFile *out_open(Ctx *cx, const char *path);                  /* NULL and E_IO */
+OutFile *out_open(Ctx *cx, const char *path); /* NULL and E_IO */
 Sink *out_sink(OutFile *f);
-MUST_USE bool out_commit(Ctx *cx, OutFile **files, size_t n);  /* removes the last file's old version first when n > 1 */
-/* Removes the temporaries of every context of the process. Async-signal-safe: for a program's own signal handler, as the
- * last thing before it dies. The library itself installs no handler. */
+MUST_USE bool out_commit(Ctx *cx, OutFile **files,
+                         size_t n); /* removes the last file's old version first when n > 1 */
+/* Removes the temporaries of every context of the process. Async-signal-safe: for a program's own
+ * signal handler, as the last thing before it dies. The library itself installs no handler. */
 void out_remove_all(void);
 
 #ifdef PT2ONNX_FAULTS
-/* For tests: the next n allocations of this thread succeed, every later one fails; negative: none fails. */
+/* For tests: the next n allocations of this thread succeed, every later one fails; negative: none
+ * fails. */
 void fault_after(long n);
 /* And the basic blocks that this thread has run. */
 uint64_t work_done(void);

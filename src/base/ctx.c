@@ -4,7 +4,8 @@
 
 Ctx *ctx_new(void)
 {
-    Arena *keep = arena_new(), *run = arena_new();
+    Arena *keep = arena_new();
+    Arena *run = arena_new();
     Ctx *cx = keep && run ? base_malloc(sizeof *cx) : NULL;
     if (!cx) {
         arena_free(keep);

@@ -1,5 +1,5 @@
-/* cursor.c - a bounded reader of little-endian data. After the first short read it stays failed and gives zeros, so a
- * record is read straight through and checked once. */
+/* cursor.c - a bounded reader of little-endian data. After the first short read it stays failed and
+ * gives zeros, so a record is read straight through and checked once. */
 #include "base/base.h"
 
 #include <endian.h>
@@ -17,7 +17,8 @@ Slice cur_take(Cursor *c, size_t n)
     return s;
 }
 
-/* One load each: a pickle and a ZIP directory are read in numbers, hundreds of thousands of them. */
+/* One load each: a pickle and a ZIP directory are read in numbers, hundreds of thousands of
+ * them. */
 static inline void load(Cursor *c, void *out, size_t n)
 {
     Slice s = cur_take(c, n);

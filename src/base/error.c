@@ -1,20 +1,27 @@
 /* error.c - failing, and saying where.
  *
- * A position is a chain of Where records on the C stack. What outlives the stack - an error, a node - keeps the chain
- * interned: a Place is its innermost record and the number of the rest, so equal chains are one number. */
+ * A position is a chain of Where records on the C stack. What outlives the stack - an error, a node
+ * - keeps the chain interned: a Place is its innermost record and the number of the rest, so equal
+ * chains are one number. */
 #include "base/internal.h"
 #include "base/limits.h"
 
 /* ---- places ---- */
 
-/* The hash beside the number: places that are not the one looked for are not touched, nor those that move. */
-typedef struct PlaceSlot { SourceId id; uint32_t hash; } PlaceSlot;
+/* The hash beside the number: places that are not the one looked for are not touched, nor those
+ * that move. */
+typedef struct PlaceSlot {
+    SourceId id;
+    uint32_t hash;
+} PlaceSlot;
 
 typedef struct Places {
-    VEC(Place) at;                  /* number n is at[n - 1] */
-    PlaceSlot *slot; size_t nslot;
-    SourceId last[16];              /* of the chain interned last, outermost first: the next one begins like it */
-    Map lines;                      /* Text -> the lines that end before each block of it */
+    VEC(Place) at; /* number n is at[n - 1] */
+    PlaceSlot *slot;
+    size_t nslot;
+    SourceId
+        last[16]; /* of the chain interned last, outermost first: the next one begins like it */
+    Map lines;    /* Text -> the lines that end before each block of it */
 } Places;
 
 static Places *places(Ctx *cx)
@@ -42,13 +49,15 @@ void places_forget(Ctx *cx)
 
 static bool place_same(const Place *a, const Place *b)
 {
-    return a->up == b->up && a->kind == b->kind && a->name == b->name && a->type == b->type && a->text == b->text &&
-           a->start == b->start && a->end == b->end;
+    return a->up == b->up && a->kind == b->kind && a->name == b->name && a->type == b->type &&
+        a->text == b->text && a->start == b->start && a->end == b->end;
 }
 
 static uint32_t place_hash(const Place *p)
 {
-    uint64_t words[] = { p->up, p->kind, (uintptr_t)p->name, (uintptr_t)p->type, (uintptr_t)p->text, p->start, p->end };
+    uint64_t words[] = {
+        p->up, p->kind, (uintptr_t)p->name, (uintptr_t)p->type, (uintptr_t)p->text, p->start, p->end
+    };
     return (uint32_t)hash_bytes(words, sizeof words, 0);
 }
 
@@ -74,8 +83,9 @@ static bool grow(Ctx *cx, Places *ps)
     if ((ps->at.n + 1) * 3 <= ps->nslot * 2)
         return true;
     size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
-    PlaceSlot *slot = new_array(cx, PlaceSlot, nslot), *old = ps->slot;
-    size_t old_n = ps->nslot;                   /* a failure just now was at a place */
+    PlaceSlot *slot = new_array(cx, PlaceSlot, nslot);
+    PlaceSlot *old = ps->slot;
+    size_t old_n = ps->nslot; /* a failure just now was at a place */
     if (!slot || old_n >= nslot)
         return old_n >= nslot;
     ps->slot = slot;
@@ -99,7 +109,8 @@ static SourceId place_intern(Ctx *cx, Place p)
     return slot->id ? slot->id : p.up;
 }
 
-/* The stack is walked outermost first, by reversing the list in place for a moment: calls nest deeper than C should. */
+/* The stack is walked outermost first, by reversing the list in place for a moment: calls nest
+ * deeper than C should. */
 static Where *reversed(Where *w)
 {
     Where *back = NULL;
@@ -160,7 +171,8 @@ static uint32_t count_lines(const char *at, size_t n)
     return lines;
 }
 
-/* NULL when there is no memory. Counted once per text: places come in any order, arms and bodies before what is around them. */
+/* NULL when there is no memory. Counted once per text: places come in any order, arms and bodies
+ * before what is around them. */
 static const uint32_t *lines_of(Ctx *cx, const Text *t)
 {
     Places *p = places(cx);
@@ -182,7 +194,8 @@ static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
 {
     const uint32_t *before = lines_of(cx, t);
     size_t block = from / LINE_BLOCK;
-    return before ? 1 + before[block] + count_lines(t->at + block * LINE_BLOCK, from % LINE_BLOCK) : 1;
+    return before ? 1 + before[block] + count_lines(t->at + block * LINE_BLOCK, from % LINE_BLOCK)
+                  : 1;
 }
 
 static size_t line_start(const Text *t, size_t at)
@@ -197,7 +210,10 @@ static bool pos_in_text(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Po
     size_t from = line_start(t, start);
     const char *newline = memchr(t->at + start, '\n', t->n - start);
     size_t to = newline ? (size_t)(newline - t->at) : t->n;
-    *out = (Pos){ .file = t->name, .line = line_at(cx, t, from), .col = 1, .source = str_n(cx, t->at + from, to - from) };
+    *out = (Pos){ .file = t->name,
+                  .line = line_at(cx, t, from),
+                  .col = 1,
+                  .source = str_n(cx, t->at + from, to - from) };
     for (size_t i = from; i < to && i < end; i++) {
         bool starts = ((unsigned char)t->at[i] & 0xc0) != 0x80;
         out->col += starts && i < start;
@@ -245,8 +261,10 @@ static Str text_of(Ctx *cx, const char *fmt, va_list ap)
     return str_n(cx, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-/* The first error wins. The code is set first: what follows may run out of memory and fail again. */
-static void record(Ctx *cx, SourceId at, const char *file, int line, ErrorCode code, const char *fmt, va_list ap)
+/* The first error wins. The code is set first: what follows may run out of memory and fail
+ * again. */
+static void record(Ctx *cx, SourceId at, const char *file, int line, ErrorCode code,
+                   const char *fmt, va_list ap)
 {
     if (ctx_failed(cx)) {
         cx->error.latest = false;
@@ -302,7 +320,8 @@ bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
     };
     if (n <= (uint64_t)cx->limit[limit])
         return true;
-    fail(cx, E_LIMIT, "%llu %s are over the limit of %lld", (unsigned long long)n, what, (long long)cx->limit[limit]);
+    fail(cx, E_LIMIT, "%llu %s are over the limit of %lld", (unsigned long long)n, what,
+         (long long)cx->limit[limit]);
     fail_hint(cx, "--limit %s=%llu, if you trust the file", names[limit], (unsigned long long)n);
     return false;
 }
@@ -345,7 +364,9 @@ bool refusals_fail(Ctx *cx)
 {
     if (cx->refusals.n == 0)
         return !ctx_failed(cx);
-    return fail_at(cx, cx->refusals.at[0].at, E_UNSUPPORTED, "%zu operator call%s cannot be converted", cx->refusals.n, cx->refusals.n == 1 ? "" : "s");
+    return fail_at(cx, cx->refusals.at[0].at, E_UNSUPPORTED,
+                   "%zu operator call%s cannot be converted", cx->refusals.n,
+                   cx->refusals.n == 1 ? "" : "s");
 }
 
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
@@ -363,7 +384,8 @@ void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
     keep_end(cx);
     if (!kept || !pushed)
         return;
-    Note *at = cx->notes.at + cx->kept_notes, added = cx->notes.at[cx->notes.n - 1];      /* before those that a restart forgets */
+    Note *at = cx->notes.at + cx->kept_notes;
+    Note added = cx->notes.at[cx->notes.n - 1]; /* before those that a restart forgets */
     memmove(at + 1, at, (cx->notes.n - 1 - cx->kept_notes) * sizeof *at);
     *at = added;
     cx->kept_notes++;
@@ -372,16 +394,17 @@ void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
 int error_exit_code(ErrorCode code)
 {
     switch (code) {
-    case E_NONE:
-        return 0;
-    case E_VALUE: case E_UNSUPPORTED: case E_UNDECIDED:
-        return 1;
-    case E_USAGE:
-        return 2;
-    case E_FORMAT: case E_LIMIT: case E_IO: case E_MEMORY:
-        return 3;
-    case E_BUG: case E_RESTART:
-        return 4;
+    case E_NONE:        return 0;
+    case E_VALUE:
+    case E_UNSUPPORTED:
+    case E_UNDECIDED:   return 1;
+    case E_USAGE:       return 2;
+    case E_FORMAT:
+    case E_LIMIT:
+    case E_IO:
+    case E_MEMORY:      return 3;
+    case E_BUG:
+    case E_RESTART:     return 4;
     }
     return 4;
 }

@@ -1,8 +1,9 @@
 /* error.h - the context of one conversion, how a failure is told, and where it happened.
  *
- * Whoever fails states only the reason: `return fail(cx, E_VALUE, "dim %d is out of range", d);`. The position is
- * the chain of Where records on the C stack, pushed one per record, function, statement, module and operator.
- * The first error wins and is sticky. No longjmp, no exit, no abort. `assert` is for our own mistakes only. */
+ * Whoever fails states only the reason: `return fail(cx, E_VALUE, "dim %d is out of range", d);`.
+ * The position is the chain of Where records on the C stack, pushed one per record, function,
+ * statement, module and operator. The first error wins and is sticky. No longjmp, no exit, no
+ * abort. `assert` is for our own mistakes only. */
 #ifndef PT2ONNX_ERROR_H
 #define PT2ONNX_ERROR_H
 
@@ -10,112 +11,164 @@
 
 typedef enum {
     E_NONE,
-    E_VALUE,        /* the user's program does something PyTorch itself would refuse */
-    E_UNSUPPORTED,  /* ONNX, or pt2onnx, cannot say it */
-    E_UNDECIDED,    /* needs something the file does not tell: the message names the option */
-    E_USAGE,        /* options */
-    E_FORMAT,       /* damaged, or not what it should be */
-    E_LIMIT,        /* over a limit of base/limits.h */
+    E_VALUE,       /* the user's program does something PyTorch itself would refuse */
+    E_UNSUPPORTED, /* ONNX, or pt2onnx, cannot say it */
+    E_UNDECIDED,   /* needs something the file does not tell: the message names the option */
+    E_USAGE,       /* options */
+    E_FORMAT,      /* damaged, or not what it should be */
+    E_LIMIT,       /* over a limit of base/limits.h */
     E_IO,
     E_MEMORY,
-    E_BUG,          /* ours */
-    E_RESTART,      /* not an error: an assumption was recorded, evaluate again (eval only) */
+    E_BUG,     /* ours */
+    E_RESTART, /* not an error: an assumption was recorded, evaluate again (eval only) */
 } ErrorCode;
 
-/* Text that positions point into: a code record, a rule file. `locate` turns an offset into the *user's* line when the
- * text knows it (debug records, a .pt2's stack_trace); NULL means this text is itself what to show. */
-typedef struct Pos { Str file; uint32_t line, col, len; Str source; /* the line's text or NULL */ Str function; /* or NULL */ } Pos;
+/* Text that positions point into: a code record, a rule file. `locate` turns an offset into the
+ * *user's* line when the text knows it (debug records, a .pt2's stack_trace); NULL means this text
+ * is itself what to show. */
+typedef struct Pos {
+    Str file;
+    uint32_t line, col, len;
+    Str source;   /* the line's text or NULL */
+    Str function; /* or NULL */
+} Pos;
 typedef struct Text {
-    Str name;                                    /* "code/__torch__/net.py" */
-    const char *at; size_t n;                    /* NULL, 0 for a text that is not at hand */
+    Str name; /* "code/__torch__/net.py" */
+    const char *at;
+    size_t n; /* NULL, 0 for a text that is not at hand */
     bool (*locate)(Ctx *cx, const struct Text *t, uint32_t start, uint32_t end, Pos *out);
     void *locate_arg;
 } Text;
 
-typedef enum { WHERE_RECORD, WHERE_FUNCTION, WHERE_MODULE, WHERE_NAMES /* what names of nodes begin with, instead of the module's path */, WHERE_CALLS /* of modules that become functions (tidy/modules.c) */, WHERE_STATEMENT, WHERE_OP } WhereKind;
+typedef enum {
+    WHERE_RECORD,
+    WHERE_FUNCTION,
+    WHERE_MODULE,
+    WHERE_NAMES /* what names of nodes begin with, instead of the module's path */,
+    WHERE_CALLS /* of modules that become functions (tidy/modules.c) */,
+    WHERE_STATEMENT,
+    WHERE_OP
+} WhereKind;
 typedef struct Where {
     struct Where *up;
     WhereKind kind;
-    Str name;                       /* a record, "Net.forward", "features.3", "aten::conv2d"; NULL for a statement */
-    Str type;                       /* WHERE_MODULE: the class, "torchvision.models.resnet.BasicBlock"; else NULL */
-    const Text *text; uint32_t start, end;
+    Str name; /* a record, "Net.forward", "features.3", "aten::conv2d"; NULL for a statement */
+    Str type; /* WHERE_MODULE: the class, "torchvision.models.resnet.BasicBlock"; else NULL */
+    const Text *text;
+    uint32_t start, end;
 } Where;
 
 /* An interned chain: what a node remembers of where it came from. 0 is "nowhere". */
 typedef uint32_t SourceId;
-typedef struct Place { SourceId up; WhereKind kind; Str name, type; const Text *text; uint32_t start, end; } Place;
+typedef struct Place {
+    SourceId up;
+    WhereKind kind;
+    Str name, type;
+    const Text *text;
+    uint32_t start, end;
+} Place;
 
-SourceId where_intern(Ctx *cx);                        /* the chain at cx->at; equal chains get equal ids */
-const Place *place(Ctx *cx, SourceId id);              /* NULL for 0 */
-Str place_module(Ctx *cx, SourceId id);                /* "layer1.0.conv1": innermost module path, NULL outside */
-Str place_names(Ctx *cx, SourceId id);                 /* "/layer1/layer1.0": innermost WHERE_NAMES, NULL when there is none */
-Str place_calls(Ctx *cx, SourceId id);                 /* innermost WHERE_CALLS, NULL when there is none */
-bool place_pos(Ctx *cx, SourceId id, Pos *out);        /* the innermost position that can be shown */
-bool place_line(Ctx *cx, SourceId id, Pos *out);       /* the same, but file and line only */
+SourceId where_intern(Ctx *cx);           /* the chain at cx->at; equal chains get equal ids */
+const Place *place(Ctx *cx, SourceId id); /* NULL for 0 */
+Str place_module(Ctx *cx, SourceId id); /* "layer1.0.conv1": innermost module path, NULL outside */
+Str place_names(
+    Ctx *cx, SourceId id); /* "/layer1/layer1.0": innermost WHERE_NAMES, NULL when there is none */
+Str place_calls(Ctx *cx, SourceId id);          /* innermost WHERE_CALLS, NULL when there is none */
+bool place_pos(Ctx *cx, SourceId id, Pos *out); /* the innermost position that can be shown */
+bool place_line(Ctx *cx, SourceId id, Pos *out); /* the same, but file and line only */
 
 /* Fails; returns false. The position is cx->at, or `id` in fail_at. */
-#define fail(cx, code, ...) (__extension__({ fail_here((cx), __FILE__, __LINE__, (code), __VA_ARGS__); false; }))  /* false in sight of the optimiser, which then sees that results are set */
-bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(5, 6);
+#define fail(cx, code, ...)                                       \
+    (__extension__({                                              \
+        fail_here((cx), __FILE__, __LINE__, (code), __VA_ARGS__); \
+        false;                                                    \
+    })) /* false in sight of the optimiser, which then sees that results are set */
+bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
 bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* One more line under the error that was just made: "try: --opset 20". Nothing if there is no error. */
-/* An error that a user's text has asked for, at `where` in it, is not our mistake: E_BUG becomes E_USAGE. */
+/* One more line under the error that was just made: "try: --opset 20". Nothing if there is no
+ * error. */
+/* An error that a user's text has asked for, at `where` in it, is not our mistake: E_BUG becomes
+ * E_USAGE. */
 void fail_is_theirs(Ctx *cx, Str where);
 void fail_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* An unsupported operator: noted (all of them, each once per place), evaluation goes on with a placeholder. Makes
- * the conversion fail at its end with the whole list. `op` is the operator's name as users search for it. */
+/* An unsupported operator: noted (all of them, each once per place), evaluation goes on with a
+ * placeholder. Makes the conversion fail at its end with the whole list. `op` is the operator's
+ * name as users search for it. */
 void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...) PRINTF_LIKE(4, 5);
-void refuse_unreached(Ctx *cx, SourceId id, Str op, const char *why);                 /* the same of a call that the run did not get to */
-void refuse_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);     /* for the refusal just made */
-/* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused; error_text prints the list. */
+void refuse_unreached(Ctx *cx, SourceId id, Str op,
+                      const char *why); /* the same of a call that the run did not get to */
+void refuse_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3); /* for the refusal just made */
+/* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused;
+ * error_text prints the list. */
 bool refusals_fail(Ctx *cx);
 
-/* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit records=N raises it)". */
+/* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit
+ * records=N raises it)". */
 MUST_USE bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what);
 
-/* What the user must be told though nothing failed: one line each, equal ones once. Those made between keep_begin and
- * keep_end (by a loader) survive restarts, the others are made again by the evaluation. */
-typedef enum { NOTE_ASSUMED, NOTE_ADDED, NOTE_DROPPED, NOTE_CHANGED, NOTE_INFO /* only with -v */ } NoteKind;
+/* What the user must be told though nothing failed: one line each, equal ones once. Those made
+ * between keep_begin and keep_end (by a loader) survive restarts, the others are made again by the
+ * evaluation. */
+typedef enum {
+    NOTE_ASSUMED,
+    NOTE_ADDED,
+    NOTE_DROPPED,
+    NOTE_CHANGED,
+    NOTE_INFO /* only with -v */
+} NoteKind;
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-typedef struct Refusal { Str op; SourceId at; Str text, hint; bool unreached; /* the run did not get there, the program may */ } Refusal;
-typedef struct Note { NoteKind kind; Str text; } Note;
+typedef struct Refusal {
+    Str op;
+    SourceId at;
+    Str text, hint;
+    bool unreached; /* the run did not get there, the program may */
+} Refusal;
+typedef struct Note {
+    NoteKind kind;
+    Str text;
+} Note;
 
 typedef struct Error {
     ErrorCode code;
     Str text, hint;
     SourceId at;
-    const char *our_file; int our_line;
-    bool latest;                    /* the last fail() made this one: fail_hint belongs to it */
+    const char *our_file;
+    int our_line;
+    bool latest; /* the last fail() made this one: fail_hint belongs to it */
 } Error;
 
 struct Ctx {
-    Arena *run, *keep;              /* see base.h; `run` is reset by a restart */
-    int keeping;                    /* depth of keep_begin */
+    Arena *run, *keep; /* see base.h; `run` is reset by a restart */
+    int keeping;       /* depth of keep_begin */
     struct Interner *strings;
     Where *at;
-    Error error;                    /* code E_NONE while all is well */
-    VEC(Refusal) refusals;          /* kept across restarts only if the last evaluation makes them again */
+    Error error;           /* code E_NONE while all is well */
+    VEC(Refusal) refusals; /* kept across restarts only if the last evaluation makes them again */
     VEC(Note) notes;
-    size_t kept_notes;              /* the first of them survive a restart */
+    size_t kept_notes; /* the first of them survive a restart */
     struct Places *places;
-    Source *sources;                /* closed by ctx_free */
-    OutFile *outs;                  /* temporaries not yet committed */
+    Source *sources; /* closed by ctx_free */
+    OutFile *outs;   /* temporaries not yet committed */
     /* What higher layers hang on the context; base never looks inside. */
-    struct Dims *dims;              /* onnx/dim/dim.c: symbols, hash-consed expressions; forgotten by ctx_restart */
-    struct Types *types;            /* onnx/graph.c: interned types; forgotten by ctx_restart */
-    struct OnnxTable *onnx;         /* onnx/optable.c: operators by name; kept */
-    struct OpTable *ops;            /* ops/table.c: rows and rules by name; kept */
-    struct Heap *heap;              /* value/heap.c: the undo trail; forgotten by ctx_restart */
-    struct Builtins *builtins;      /* eval/builtin/builtin.c: rows by name; kept */
-    struct Facts *facts;            /* eval: assumptions and facts about inputs; kept across restarts */
-    const struct Options *opt;      /* pt2onnx.c: what the user asked for */
-    uint64_t steps;                 /* evaluator steps, against the limit */
-    struct Inflate *inflate;        /* source.c: the deflated sources being read */
-    uint8_t *spare;                 /* source.c: room for one computed weight, kept for the next */
+    struct Dims
+        *dims; /* onnx/dim/dim.c: symbols, hash-consed expressions; forgotten by ctx_restart */
+    struct Types *types;       /* onnx/graph.c: interned types; forgotten by ctx_restart */
+    struct OnnxTable *onnx;    /* onnx/optable.c: operators by name; kept */
+    struct OpTable *ops;       /* ops/table.c: rows and rules by name; kept */
+    struct Heap *heap;         /* value/heap.c: the undo trail; forgotten by ctx_restart */
+    struct Builtins *builtins; /* eval/builtin/builtin.c: rows by name; kept */
+    struct Facts *facts;       /* eval: assumptions and facts about inputs; kept across restarts */
+    const struct Options *opt; /* pt2onnx.c: what the user asked for */
+    uint64_t steps;            /* evaluator steps, against the limit */
+    struct Inflate *inflate;   /* source.c: the deflated sources being read */
+    uint8_t *spare;            /* source.c: room for one computed weight, kept for the next */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];
-    /* progress, set by the caller, who also decides how often to show it: a stage and a share of 0..1 (negative: unknown) */
+    /* progress, set by the caller, who also decides how often to show it: a stage and a share of
+     * 0..1 (negative: unknown) */
     void (*progress)(void *user, const char *stage, double share);
     void *progress_user;
 };
@@ -126,13 +179,14 @@ static inline void tell_progress(Ctx *cx, const char *stage, double share)
         cx->progress(cx->progress_user, stage, share);
 }
 
-Ctx *ctx_new(void);                 /* NULL when there is no memory */
-void ctx_free(Ctx *cx);             /* closes sources, removes temporaries, frees both arenas */
-void ctx_restart(Ctx *cx);          /* forget error, notes, refusals and the run arena; keep keeps */
+Ctx *ctx_new(void);        /* NULL when there is no memory */
+void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees both arenas */
+void ctx_restart(Ctx *cx); /* forget error, notes, refusals and the run arena; keep keeps */
 static inline bool ctx_failed(const Ctx *cx) { return cx->error.code != E_NONE; }
 
-/* The whole message, as STYLE section 6 shows it: lines with caret, module path, "called from", "try:". */
+/* The whole message, as STYLE section 6 shows it: lines with caret, module path, "called from",
+ * "try:". */
 Str error_text(Ctx *cx, const char *program, const char *file);
-int error_exit_code(ErrorCode code);        /* 1 cannot convert, 2 usage, 3 unreadable, 4 our bug */
+int error_exit_code(ErrorCode code); /* 1 cannot convert, 2 usage, 3 unreadable, 4 our bug */
 
 #endif

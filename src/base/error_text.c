@@ -1,10 +1,16 @@
-/* error_text.c - an error as the user reads it: the reason, their own line with a caret, the calls that led there, what
- * to try. The position of a function's frame is the innermost one that can be shown before the next call. */
+/* error_text.c - an error as the user reads it: the reason, their own line with a caret, the calls
+ * that led there, what to try. The position of a function's frame is the innermost one that can be
+ * shown before the next call. */
 #include "base/internal.h"
 
 enum { CALLS_SHOWN = 8 };
 
-typedef struct Frame { Pos pos; bool has_pos; Str function; SourceId up; } Frame;
+typedef struct Frame {
+    Pos pos;
+    bool has_pos;
+    Str function;
+    SourceId up;
+} Frame;
 
 /* The frame that starts at id: places up to and including its WHERE_FUNCTION. */
 static Frame frame_at(Ctx *cx, SourceId id)
@@ -26,7 +32,7 @@ static Frame frame_at(Ctx *cx, SourceId id)
 static void put_caret(Buf *b, const Pos *p)
 {
     buf_fmt(b, "\n    %4u | %s", p->line, p->source->s);
-    if (p->col == 0)                            /* a .pt2 knows the line only */
+    if (p->col == 0) /* a .pt2 knows the line only */
         return;
     buf_str(b, "\n         | ");
     uint32_t col = 1;
@@ -80,7 +86,8 @@ static void put_place(Ctx *cx, Buf *b, SourceId id, const char *indent)
         buf_fmt(b, "\n%s... and %d more calls", indent, calls - CALLS_SHOWN);
 }
 
-/* "aten::grid_sampler: " or "code/net.py: ": what was at work, innermost, when it says more than the position. */
+/* "aten::grid_sampler: " or "code/net.py: ": what was at work, innermost, when it says more than
+ * the position. */
 static void put_actor(Ctx *cx, Buf *b, SourceId id)
 {
     for (const Place *p; (p = place(cx, id)) && p->kind != WHERE_FUNCTION; id = p->up)
@@ -94,9 +101,12 @@ static void put_refusals(Ctx *cx, Buf *b)
 {
     for (size_t i = 0; i < cx->refusals.n; i++) {
         const Refusal *r = &cx->refusals.at[i];
-        const char *op = r->op ? r->op->s : "?", *text = r->text->s;
-        bool names_itself = strncmp(text, op, strlen(op)) == 0 && text[strlen(op)] == ':';     /* as op_refuse does */
-        buf_fmt(b, "\n  %s%s%s%s", r->unreached ? "if the program gets there, " : "", names_itself ? "" : op, names_itself ? "" : ": ", text);
+        const char *op = r->op ? r->op->s : "?";
+        const char *text = r->text->s;
+        bool names_itself = strncmp(text, op, strlen(op)) == 0 &&
+            text[strlen(op)] == ':'; /* as op_refuse does */
+        buf_fmt(b, "\n  %s%s%s%s", r->unreached ? "if the program gets there, " : "",
+                names_itself ? "" : op, names_itself ? "" : ": ", text);
         put_place(cx, b, r->at, "    ");
         if (r->hint)
             buf_fmt(b, "\n    try: %s", r->hint->s);
@@ -116,7 +126,8 @@ Str error_text(Ctx *cx, const char *program, const char *file)
         put_actor(cx, &b, e->at);
     buf_str(&b, e->text ? e->text->s : "no error");
     if (e->code == E_BUG)
-        buf_fmt(&b, " (a bug of pt2onnx, at %s:%d: please report it)", e->our_file ? e->our_file : "?", e->our_line);
+        buf_fmt(&b, " (a bug of pt2onnx, at %s:%d: please report it)",
+                e->our_file ? e->our_file : "?", e->our_line);
     if (!listed)
         put_place(cx, &b, e->at, "  ");
     if (e->hint)

@@ -7,17 +7,18 @@
 /* malloc and free of the whole library: the one place where a test makes memory run out. */
 MUST_USE void *base_malloc(size_t size);
 void base_free(void *p);
-/* `size` zeroed bytes behind a head of up to 64, NULL when there is no memory (pages.c). What pages_grow adds is anything. */
+/* `size` zeroed bytes behind a head of up to 64, NULL when there is no memory (pages.c). What
+ * pages_grow adds is anything. */
 MUST_USE void *pages_new(size_t head, size_t size);
 MUST_USE void *pages_grow(void *p, size_t head, size_t old, size_t size);
 void pages_free(void *p, size_t head, size_t size);
 
-bool arena_spent(const Arena *a);             /* malloc has refused: the arena lives on its reserve */
+bool arena_spent(const Arena *a); /* malloc has refused: the arena lives on its reserve */
 
 bool strings_init(Ctx *cx);
 void sources_close(Ctx *cx);
 void outs_discard(Ctx *cx);
 void places_forget(Ctx *cx);
-bool place_own_pos(Ctx *cx, const Place *p, Pos *out);      /* this place's own, not an outer one's */
+bool place_own_pos(Ctx *cx, const Place *p, Pos *out); /* this place's own, not an outer one's */
 
 #endif

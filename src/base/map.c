@@ -1,5 +1,5 @@
-/* map.c - vectors and maps in the arena, and the hash under them. Iteration is in insertion order, so nothing that is
- * printed depends on where memory happened to lie. */
+/* map.c - vectors and maps in the arena, and the hash under them. Iteration is in insertion order,
+ * so nothing that is printed depends on where memory happened to lie. */
 #include "base/internal.h"
 
 #include <endian.h>
@@ -39,8 +39,8 @@ static uint32_t key_hash(const void *key)
     return (uint32_t)(h ^ h >> 32);
 }
 
-/* The slot that holds key, or the empty one where it belongs. The hash beside the number saves looking at entries of others,
- * which in a large map are not in the cache. */
+/* The slot that holds key, or the empty one where it belongs. The hash beside the number saves
+ * looking at entries of others, which in a large map are not in the cache. */
 static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
 {
     size_t i = hash & (m->nslot - 1);
@@ -50,7 +50,8 @@ static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
     return &m->slot[i];
 }
 
-/* What comes in some order is mostly looked for in that order again, and the next entry is in the cache when its slot is not. */
+/* What comes in some order is mostly looked for in that order again, and the next entry is in the
+ * cache when its slot is not. */
 MapEntry *map_find(const Map *m, const void *key)
 {
     size_t i = m->next;
@@ -59,7 +60,7 @@ MapEntry *map_find(const Map *m, const void *key)
         if (i-- == 0)
             return NULL;
     }
-    ((Map *)m)->next = i + 1;                   /* a guess is no part of what a map says */
+    ((Map *)m)->next = i + 1; /* a guess is no part of what a map says */
     return &m->at[i];
 }
 
@@ -80,8 +81,10 @@ static MapSlot *free_slot(const Map *m, uint32_t hash)
 /* At most two thirds full. */
 static bool grow_slots(Ctx *cx, Map *m)
 {
-    size_t nslot = m->nslot ? m->nslot * 2 : 8, old_n = m->nslot;
-    MapSlot *old = m->slot, *slot = new_array(cx, MapSlot, nslot);
+    size_t nslot = m->nslot ? m->nslot * 2 : 8;
+    size_t old_n = m->nslot;
+    MapSlot *old = m->slot;
+    MapSlot *slot = new_array(cx, MapSlot, nslot);
     if (!slot || nslot > UINT32_MAX)
         return false;
     m->slot = slot;

@@ -1,7 +1,7 @@
 /* number.c - doubles to text and back, whatever the process's locale is.
  *
- * The C library does the exact arithmetic, through the one form that no locale touches: digits without a point and an
- * exponent ("12345e-3"). */
+ * The C library does the exact arithmetic, through the one form that no locale touches: digits
+ * without a point and an exponent ("12345e-3"). */
 #include "base/base.h"
 
 #include <ctype.h>
@@ -12,11 +12,14 @@
 /* ---- text to double ---- */
 
 enum {
-    DIGITS_KEPT = 800,          /* 767 digits decide any double; one more, not zero, stands for all that follow */
-    EXPONENT_CAP = 100000000,   /* far beyond overflow, far from overflowing an int */
+    DIGITS_KEPT =
+        800, /* 767 digits decide any double; one more, not zero, stands for all that follow */
+    EXPONENT_CAP = 100000000, /* far beyond overflow, far from overflowing an int */
 };
 
-typedef struct { const char *at, *end; } Text_;
+typedef struct {
+    const char *at, *end;
+} Text_;
 
 static bool word(Text_ *t, const char *w)
 {
@@ -30,10 +33,13 @@ static bool word(Text_ *t, const char *w)
 
 static bool digit(const Text_ *t) { return t->at < t->end && *t->at >= '0' && *t->at <= '9'; }
 
-/* digits [. digits] into out, leading zeros dropped; *exponent is that of the last digit kept. False: no digit. */
+/* digits [. digits] into out, leading zeros dropped; *exponent is that of the last digit kept.
+ * False: no digit. */
 static bool take_digits(Text_ *t, char *out, int *n, long *exponent)
 {
-    bool any = false, point = false, lost = false;
+    bool any = false;
+    bool point = false;
+    bool lost = false;
     for (;; t->at++) {
         if (!point && t->at < t->end && *t->at == '.') {
             point = true;
@@ -54,7 +60,8 @@ static bool take_digits(Text_ *t, char *out, int *n, long *exponent)
         *exponent += *exponent < EXPONENT_CAP;
     }
     if (lost)
-        out[*n - 1] = (char)(out[*n - 1] == '0' || out[*n - 1] == '5' ? out[*n - 1] + 1 : out[*n - 1]);
+        out[*n - 1] = (char)(out[*n - 1] == '0' || out[*n - 1] == '5' ? out[*n - 1] + 1
+                                                                      : out[*n - 1]);
     return any;
 }
 
@@ -109,12 +116,16 @@ double parse_double(const char *s, size_t n, const char **end)
 /* ---- double to text ---- */
 
 /* A positive finite number as integer digits and a power of ten. */
-typedef struct { uint64_t digits; int exponent; } Decimal;
+typedef struct {
+    uint64_t digits;
+    int exponent;
+} Decimal;
 
 static Decimal rounded(double v, int precision)
 {
     char text[48];
-    snprintf(text, sizeof text, "%.*e", precision - 1, v);     /* d[point]ddde[+-]xx; the point is the locale's */
+    snprintf(text, sizeof text, "%.*e", precision - 1,
+             v); /* d[point]ddde[+-]xx; the point is the locale's */
     Decimal d = { 0, 0 };
     const char *p = text;
     for (; *p != 'e'; p++)
@@ -131,11 +142,14 @@ static bool reads_back(Decimal d, double v)
     return strtod(text, NULL) == v;
 }
 
-/* The fewest digits; at a power of two the neighbour of the rounded digits may be the one that reads back. */
+/* The fewest digits; at a power of two the neighbour of the rounded digits may be the one that
+ * reads back. */
 static Decimal shortest(double v)
 {
     for (int precision = v < DBL_MIN ? 1 : 15; precision < 17; precision++) {
-        Decimal d = rounded(v, precision), up = d, down = d;
+        Decimal d = rounded(v, precision);
+        Decimal up = d;
+        Decimal down = d;
         up.digits++;
         down.digits--;
         if (reads_back(d, v))
@@ -163,9 +177,10 @@ int format_double(char out[32], double v)
     }
     char digits[24];
     int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)d.digits);
-    int point = n + d.exponent;                     /* the point stands after this many digits */
+    int point = n + d.exponent; /* the point stands after this many digits */
     if (point > 16 || point < -3)
-        return snprintf(out, 32, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "", digits + 1, point > 0 ? '+' : '-', abs(point - 1));
+        return snprintf(out, 32, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "", digits + 1,
+                        point > 0 ? '+' : '-', abs(point - 1));
     if (point <= 0)
         return snprintf(out, 32, "%s0.%.*s%s", sign, -point, "0000", digits);
     if (point >= n)

@@ -1,12 +1,14 @@
 /* out.c - files that appear whole or not at all.
  *
- * An output is written beside its place under a name that no tool takes for a model (".net.onnx.1234.0.part") and
- * renamed when everything is there. Of several files that belong together the last one is the one people open: its old
- * version goes away before the first rename and its new one comes last, so that a kill at any moment leaves the old
- * set, the new set, or no last file. What is not a regular file (/dev/null, a pipe) is written directly.
+ * An output is written beside its place under a name that no tool takes for a model
+ * (".net.onnx.1234.0.part") and renamed when everything is there. Of several files that belong
+ * together the last one is the one people open: its old version goes away before the first rename
+ * and its new one comes last, so that a kill at any moment leaves the old set, the new set, or no
+ * last file. What is not a regular file (/dev/null, a pipe) is written directly.
  *
- * The table of temporaries below is the only mutable global of the library: a signal handler has no other way to find
- * what it must remove. A slot is claimed and released atomically; contexts on several threads share it. */
+ * The table of temporaries below is the only mutable global of the library: a signal handler has no
+ * other way to find what it must remove. A slot is claimed and released atomically; contexts on
+ * several threads share it. */
 #include "base/internal.h"
 
 #include <errno.h>
@@ -19,13 +21,16 @@
 
 struct OutFile {
     Sink sink;
-    Str path, temporary;        /* temporary NULL: written directly */
-    int slot;                   /* in the table, -1 none */
+    Str path, temporary; /* temporary NULL: written directly */
+    int slot;            /* in the table, -1 none */
     OutFile *next;
 };
 
 enum { SLOTS = 64, FREE = 0, CLAIMED, LISTED };
-static struct { atomic_int state; char path[PATH_MAX]; } listed[SLOTS];
+static struct {
+    atomic_int state;
+    char path[PATH_MAX];
+} listed[SLOTS];
 
 void out_remove_all(void)
 {
@@ -57,13 +62,15 @@ static void unlist_temporary(OutFile *f)
     f->slot = -1;
 }
 
-/* "dir/.name.PID.N.part", created. The name is listed before the file exists, so that no moment is uncovered. */
+/* "dir/.name.PID.N.part", created. The name is listed before the file exists, so that no moment is
+ * uncovered. */
 static bool open_temporary(Ctx *cx, OutFile *f)
 {
     const char *slash = strrchr(f->path->s, '/');
     int dir = slash ? (int)(slash - f->path->s) + 1 : 0;
     for (int i = 0; i < 1000; i++) {
-        f->temporary = str_fmt(cx, "%.*s.%s.%ld.%d.part", dir, f->path->s, f->path->s + dir, (long)getpid(), i);
+        f->temporary = str_fmt(cx, "%.*s.%s.%ld.%d.part", dir, f->path->s, f->path->s + dir,
+                               (long)getpid(), i);
         if (access(f->temporary->s, F_OK) == 0)
             continue;
         f->slot = list_temporary(f->temporary->s);
@@ -124,7 +131,8 @@ static bool close_all(Ctx *cx, OutFile **files, size_t n)
         int fd = files[i]->sink.fd;
         files[i]->sink.fd = -1;
         if (fd < 0 || close(fd) < 0)
-            return fail(cx, E_IO, "cannot write %s: %s", files[i]->path->s, fd < 0 ? "already closed" : strerror(errno));
+            return fail(cx, E_IO, "cannot write %s: %s", files[i]->path->s,
+                        fd < 0 ? "already closed" : strerror(errno));
     }
     return true;
 }

@@ -1,9 +1,10 @@
 /* pages.c - memory from the system: malloc for what is small, pages of our own for what is large.
  *
- * To touch a page for the first time costs more than most of our steps do with it, and a table that is looked at everywhere
- * misses the TLB at each look. So what is large begins at a huge page, asks for huge pages, and moves by its page tables
- * when it grows: no byte is copied. The few bytes that its owner writes in front (`head`) lie in a small page before, so
- * that an array of 4 MB is two huge pages and not three.
+ * To touch a page for the first time costs more than most of our steps do with it, and a table that
+ * is looked at everywhere misses the TLB at each look. So what is large begins at a huge page, asks
+ * for huge pages, and moves by its page tables when it grows: no byte is copied. The few bytes that
+ * its owner writes in front (`head`) lie in a small page before, so that an array of 4 MB is two
+ * huge pages and not three.
  *
  *     | 4 KB ....... head | huge page | huge page | .. rest in small pages |
  *                         ^ p + head
@@ -17,7 +18,7 @@
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 #ifdef __SANITIZE_ADDRESS__
-static const size_t LARGE = SIZE_MAX;           /* whoever looks beyond the end of malloc's memory is found */
+static const size_t LARGE = SIZE_MAX; /* whoever looks beyond the end of malloc's memory is found */
 #else
 static const size_t LARGE = HUGE_PAGE;
 #endif
@@ -36,7 +37,8 @@ static bool fault_now(void)
     return false;
 }
 
-/* The compiler puts a call in front of each basic block: what a test counts as work, whatever the machine and its load. */
+/* The compiler puts a call in front of each basic block: what a test counts as work, whatever the
+ * machine and its load. */
 static _Thread_local uint64_t blocks_run;
 
 #ifdef __clang__
@@ -44,7 +46,10 @@ __attribute__((no_sanitize("coverage")))
 #else
 __attribute__((no_sanitize_coverage))
 #endif
-void __sanitizer_cov_trace_pc(void) { blocks_run++; }
+void __sanitizer_cov_trace_pc(void)
+{
+    blocks_run++;
+}
 
 uint64_t work_done(void) { return blocks_run; }
 #else
@@ -59,10 +64,12 @@ void base_free(void *p) { free(p); }
 static size_t mapped_bytes(size_t size) { return PAGE + ((size + PAGE - 1) & ~(size_t)(PAGE - 1)); }
 static uint8_t *mapping_of(void *p, size_t head) { return (uint8_t *)p + head - PAGE; }
 
-/* Addresses for a mapping of n bytes whose second page begins a huge page; nothing lies there yet. */
+/* Addresses for a mapping of n bytes whose second page begins a huge page; nothing lies there
+ * yet. */
 static uint8_t *aligned_addresses(size_t n)
 {
-    uint8_t *all = mmap(NULL, n + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *all = mmap(NULL, n + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1, 0);
     if (all == MAP_FAILED)
         return NULL;
     size_t skip = HUGE_PAGE - 1 - ((uintptr_t)all + PAGE - 1) % HUGE_PAGE;
@@ -81,7 +88,8 @@ static void *large_new(size_t head, size_t size)
     uint8_t *base = aligned_addresses(n);
     if (!base)
         return NULL;
-    if (mmap(base, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    if (mmap(base, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED) {
         munmap(base, n);
         return NULL;
     }
@@ -91,8 +99,10 @@ static void *large_new(size_t head, size_t size)
 
 static void *large_grow(void *p, size_t head, size_t old, size_t size)
 {
-    size_t from = mapped_bytes(old), to = mapped_bytes(size);
-    uint8_t *base = mapping_of(p, head), *moved = mremap(base, from, to, 0);
+    size_t from = mapped_bytes(old);
+    size_t to = mapped_bytes(size);
+    uint8_t *base = mapping_of(p, head);
+    uint8_t *moved = mremap(base, from, to, 0);
     if (moved == MAP_FAILED) {
         uint8_t *room = aligned_addresses(to);
         moved = room ? mremap(base, from, to, MREMAP_MAYMOVE | MREMAP_FIXED, room) : MAP_FAILED;

@@ -1,9 +1,10 @@
-/* source.c - where bytes come from, and how they get into an output without passing through the heap.
+/* source.c - where bytes come from, and how they get into an output without passing through the
+ * heap.
  *
- * A file is read with pread and copied by the kernel; it is never mapped, so a file that shrinks while we read is an
- * error and not a signal. A deflated range is inflated forward: one inflater per context (and per level, for an archive
- * deflated inside another one), begun anew when somebody reads backwards or another range. A recipe is computed whole
- * when it is read. */
+ * A file is read with pread and copied by the kernel; it is never mapped, so a file that shrinks
+ * while we read is an error and not a signal. A deflated range is inflated forward: one inflater
+ * per context (and per level, for an archive deflated inside another one), begun anew when somebody
+ * reads backwards or another range. A recipe is computed whole when it is read. */
 #include "base/internal.h"
 
 #include <errno.h>
@@ -15,9 +16,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { TILE = 1 << 20, INFLATE_INPUT = 64 << 10, KERNEL_COPY = 1 << 30,
-       WINDOW = 16 << 10, WINDOW_READ = 2 << 10,
-       SPARE = 16 << 20 };          /* of address space: only what is touched costs memory */
+enum {
+    TILE = 1 << 20,
+    INFLATE_INPUT = 64 << 10,
+    KERNEL_COPY = 1 << 30,
+    WINDOW = 16 << 10,
+    WINDOW_READ = 2 << 10,
+    SPARE = 16 << 20
+}; /* of address space: only what is touched costs memory */
 
 /* ---- making ---- */
 
@@ -36,7 +42,9 @@ static Source *source_new(Ctx *cx, SourceKind kind, uint64_t size)
 
 Source *source_file(Ctx *cx, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);     /* a pipe must not make us wait before we refuse it */
+    int fd = open(path,
+                  O_RDONLY | O_CLOEXEC |
+                      O_NONBLOCK); /* a pipe must not make us wait before we refuse it */
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         fail(cx, E_IO, "cannot open it: %s", strerror(errno));
@@ -97,7 +105,10 @@ bool source_grows(const Source *s)
 
 /* ---- reading ---- */
 
-static bool short_file(Ctx *cx) { return fail(cx, E_IO, "the file became shorter while it was read"); }
+static bool short_file(Ctx *cx)
+{
+    return fail(cx, E_IO, "the file became shorter while it was read");
+}
 
 static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
@@ -116,12 +127,14 @@ static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return true;
 }
 
-/* Headers and small weights lie side by side in an archive: a small read takes what follows along. */
+/* Headers and small weights lie side by side in an archive: a small read takes what follows
+ * along. */
 static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 {
     if (n > WINDOW_READ)
         return read_straight(cx, s, at, out, n);
-    if (at < s->window_at || at - s->window_at > s->window_n || n > s->window_n - (at - s->window_at)) {
+    if (at < s->window_at || at - s->window_at > s->window_n ||
+        n > s->window_n - (at - s->window_at)) {
         keep_begin(cx);
         uint8_t *window = s->window ? s->window : new_array(cx, uint8_t, WINDOW);
         keep_end(cx);
@@ -139,10 +152,10 @@ static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 
 /* The inflater of one deflated source, standing at byte `at` of what it gives. */
 typedef struct Inflate {
-    struct Inflate *next;           /* of another level */
+    struct Inflate *next; /* of another level */
     const Source *src;
-    int level;                      /* how many deflated sources lie around src */
-    uint64_t at, taken;             /* bytes given, bytes of input consumed */
+    int level;          /* how many deflated sources lie around src */
+    uint64_t at, taken; /* bytes given, bytes of input consumed */
     bool ended;
     z_stream z;
     uint8_t in[INFLATE_INPUT], skipped[INFLATE_INPUT];
@@ -225,7 +238,8 @@ static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
 {
     while (n > 0) {
         if (f->ended)
-            return fail(cx, E_FORMAT, "compressed data ends after %llu of %llu bytes", (unsigned long long)f->at, (unsigned long long)f->src->size);
+            return fail(cx, E_FORMAT, "compressed data ends after %llu of %llu bytes",
+                        (unsigned long long)f->at, (unsigned long long)f->src->size);
         if (f->z.avail_in == 0 && !refill(cx, f))
             return false;
         uInt room = n < TILE ? (uInt)n : TILE;
@@ -240,7 +254,8 @@ static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
         if (r == Z_MEM_ERROR)
             return fail(cx, E_MEMORY, "out of memory");
         if (r != Z_OK && !f->ended)
-            return fail(cx, E_FORMAT, "compressed data is damaged after %llu bytes", (unsigned long long)f->at);
+            return fail(cx, E_FORMAT, "compressed data is damaged after %llu bytes",
+                        (unsigned long long)f->at);
     }
     return true;
 }
@@ -252,7 +267,8 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
         f = inflate_open(cx, s);
     while (f && f->at < at) {
         uint64_t skip = at - f->at;
-        if (!inflate_next(cx, f, f->skipped, skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
+        if (!inflate_next(cx, f, f->skipped,
+                          skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
             return false;
     }
     if (!f || !inflate_next(cx, f, out, n))
@@ -262,8 +278,9 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return true;
 }
 
-/* A model computes dozens of weights, and to get fresh memory from the system takes longer than to compute them: up to SPARE
- * bytes the room is used again. A recipe inside a recipe finds none and makes another. */
+/* A model computes dozens of weights, and to get fresh memory from the system takes longer than to
+ * compute them: up to SPARE bytes the room is used again. A recipe inside a recipe finds none and
+ * makes another. */
 uint8_t *room_take(Ctx *cx, uint64_t size)
 {
     uint8_t *p = size <= SPARE ? cx->spare : NULL;
@@ -287,7 +304,8 @@ static uint8_t *recipe_run(Ctx *cx, const Source *s)
 {
     uint8_t *p = room_take(cx, s->size);
     if (!p) {
-        fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole", (unsigned long long)s->size);
+        fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole",
+             (unsigned long long)s->size);
         return NULL;
     }
     if (s->recipe(cx, s->arg, p, s->size))
@@ -317,8 +335,9 @@ static bool in_range(Ctx *cx, Bytes b)
 {
     if (b.src && b.off <= b.src->size && b.len <= b.src->size - b.off)
         return true;
-    return fail(cx, E_FORMAT, "%llu bytes at %llu lie outside their source of %llu bytes", (unsigned long long)b.len,
-                (unsigned long long)b.off, (unsigned long long)(b.src ? b.src->size : 0));
+    return fail(cx, E_FORMAT, "%llu bytes at %llu lie outside their source of %llu bytes",
+                (unsigned long long)b.len, (unsigned long long)b.off,
+                (unsigned long long)(b.src ? b.src->size : 0));
 }
 
 bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
@@ -328,7 +347,8 @@ bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
     if (!in_range(cx, b))
         return false;
     if (at > b.len || n > b.len - at)
-        return fail(cx, E_FORMAT, "%zu bytes at %llu are wanted of a weight of %llu", n, (unsigned long long)at, (unsigned long long)b.len);
+        return fail(cx, E_FORMAT, "%zu bytes at %llu are wanted of a weight of %llu", n,
+                    (unsigned long long)at, (unsigned long long)b.len);
     at += b.off;
     switch (b.src->kind) {
     case SRC_FILE:     return read_file(cx, b.src, at, out, n);
@@ -386,20 +406,29 @@ bool sink_pad(Ctx *cx, Sink *s, uint64_t n)
 /* Can the kernel not copy between these two files this way? Then the next way is tried. */
 static bool not_this_way(int e)
 {
-    return e == EXDEV || e == EINVAL || e == ENOSYS || e == EOPNOTSUPP || e == EBADF || e == EPERM || e == EIO || e == ETXTBSY;
+    return e == EXDEV || e == EINVAL || e == ENOSYS || e == EOPNOTSUPP || e == EBADF ||
+        e == EPERM || e == EIO || e == ETXTBSY;
 }
 
 typedef ssize_t (*KernelCopy)(int to, int from, off_t *at, size_t n);
 
-static ssize_t by_range(int to, int from, off_t *at, size_t n) { return copy_file_range(from, at, to, NULL, n, 0); }
-static ssize_t by_sendfile(int to, int from, off_t *at, size_t n) { return sendfile(to, from, at, n); }
+static ssize_t by_range(int to, int from, off_t *at, size_t n)
+{
+    return copy_file_range(from, at, to, NULL, n, 0);
+}
+static ssize_t by_sendfile(int to, int from, off_t *at, size_t n)
+{
+    return sendfile(to, from, at, n);
+}
 
-/* Moves b forward over what it copied. Stops early, without an error, when this way does not work. */
+/* Moves b forward over what it copied. Stops early, without an error, when this way does not
+ * work. */
 static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, KernelCopy way)
 {
     while (b->len > 0) {
         off_t at = (off_t)b->off;
-        ssize_t put = way(s->fd, b->src->fd, &at, b->len < KERNEL_COPY ? (size_t)b->len : KERNEL_COPY);
+        ssize_t put = way(s->fd, b->src->fd, &at,
+                          b->len < KERNEL_COPY ? (size_t)b->len : KERNEL_COPY);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0 && not_this_way(errno))
@@ -407,7 +436,7 @@ static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, KernelCopy way)
         if (put < 0)
             return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
         if (put == 0)
-            return true;                        /* the end of the file, or a file system that cannot: reading will tell */
+            return true; /* the end of the file, or a file system that cannot: reading will tell */
         b->off += (uint64_t)put;
         b->len -= (uint64_t)put;
         s->at += (uint64_t)put;
@@ -447,16 +476,14 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
     if (!in_range(cx, b))
         return false;
     switch (b.src->kind) {
-    case SRC_MEMORY:
-        return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
-    case SRC_RECIPE:
-        return copy_recipe(cx, s, b);
+    case SRC_MEMORY: return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
+    case SRC_RECIPE: return copy_recipe(cx, s, b);
     case SRC_FILE:
-        if (s->fd >= 0 && !(copy_by_kernel(cx, s, &b, by_range) && copy_by_kernel(cx, s, &b, by_sendfile)))
+        if (s->fd >= 0 &&
+            !(copy_by_kernel(cx, s, &b, by_range) && copy_by_kernel(cx, s, &b, by_sendfile)))
             return false;
         break;
-    case SRC_DEFLATED:
-        break;
+    case SRC_DEFLATED: break;
     }
     return copy_by_tiles(cx, s, b);
 }

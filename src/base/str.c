@@ -1,14 +1,22 @@
 /* str.c - interned strings, and text that grows. */
 #include "base/internal.h"
 
-/* The hash beside the number: strings that are not the one looked for are not touched, nor those that move. */
-typedef struct StrSlot { uint32_t hash, id; } StrSlot;
-typedef struct StrSeen { Str s; uint32_t hash; } StrSeen;
+/* The hash beside the number: strings that are not the one looked for are not touched, nor those
+ * that move. */
+typedef struct StrSlot {
+    uint32_t hash, id;
+} StrSlot;
+typedef struct StrSeen {
+    Str s;
+    uint32_t hash;
+} StrSeen;
 
 typedef struct Interner {
-    StrSlot *slot; size_t nslot, n;
-    Str *at;                        /* number n is at[n - 1]; room for as many as slots may be full */
-    StrSeen seen[256];              /* by hash, those met last: the words of a text come in flocks, and the table is large */
+    StrSlot *slot;
+    size_t nslot, n;
+    Str *at;           /* number n is at[n - 1]; room for as many as slots may be full */
+    StrSeen seen[256]; /* by hash, those met last: the words of a text come in flocks, and the table
+                          is large */
     Str empty;
 } Interner;
 
@@ -33,7 +41,10 @@ bool strings_init(Ctx *cx)
     return !arena_spent(cx->keep);
 }
 
-static bool is_text(Str s, const void *text, size_t n) { return s->len == n && memcmp(s->s, text, n) == 0; }
+static bool is_text(Str s, const void *text, size_t n)
+{
+    return s->len == n && memcmp(s->s, text, n) == 0;
+}
 
 static StrSlot *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
 {
@@ -83,7 +94,7 @@ static bool grow(Ctx *cx, Interner *in)
 static Str add(Ctx *cx, Interner *in, const void *text, size_t n, uint32_t hash)
 {
     struct StrRec *s = str_make(cx, text, n);
-    if (!s || !grow(cx, in))                    /* it may have been full by what was told meanwhile */
+    if (!s || !grow(cx, in)) /* it may have been full by what was told meanwhile */
         return in->empty;
     in->at[in->n++] = s;
     s->id = (uint32_t)in->n;
@@ -179,7 +190,7 @@ Buf buf_new(Ctx *cx) { return (Buf){ .cx = cx }; }
 
 static bool buf_room(Buf *b, size_t more)
 {
-    if (more < b->cap - b->n)                   /* one stays for the final NUL */
+    if (more < b->cap - b->n) /* one stays for the final NUL */
         return true;
     size_t cap = b->cap ? b->cap : 128;
     while (cap - b->n <= more) {

@@ -25,7 +25,7 @@ size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
 const char *word_nearest(const char *word, size_t n, const char *const *words)
 {
     const char *best = NULL;
-    size_t least = n / 2 + 1;                               /* at most half of the word may differ */
+    size_t least = n / 2 + 1; /* at most half of the word may differ */
     for (; *words; words++) {
         size_t d = word_distance(word, n, *words, strlen(*words));
         if (d < least) {

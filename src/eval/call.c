@@ -1,13 +1,16 @@
-/* call.c - calls: operators, builtins, functions, methods, classes, and the few forms that look like calls.
+/* call.c - calls: operators, builtins, functions, methods, classes, and the few forms that look
+ * like calls.
  *
- * An operator goes to the first that knows it: what needs the evaluator itself (raise, wait, stacked lists, higher-order
- * operators), then builtin.c (values that are not tensors), then op_call, which refuses what nobody knows. Each function and
- * module pushes a Where record, so that an error and a node can say where in the user's model they come from. */
+ * An operator goes to the first that knows it: what needs the evaluator itself (raise, wait,
+ * stacked lists, higher-order operators), then builtin.c (values that are not tensors), then
+ * op_call, which refuses what nobody knows. Each function and module pushes a Where record, so that
+ * an error and a node can say where in the user's model they come from. */
 #include "eval/branch/branch.h"
 
 /* ---- positions ---- */
 
-/* "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock" without what is no part of Python's name. */
+/* "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock" without what is no part of
+ * Python's name. */
 static Str python_name(Ctx *cx, Str qualname)
 {
     Buf b = buf_new(cx);
@@ -28,7 +31,8 @@ static Str python_name(Ctx *cx, Str qualname)
 static Str short_name(Ctx *cx, Str qualname)
 {
     Str full = python_name(cx, qualname);
-    const char *last = strrchr(full->s, '.'), *from = last;
+    const char *last = strrchr(full->s, '.');
+    const char *from = last;
     while (from && from > full->s && from[-1] != '.')
         from--;
     return from ? str_of(cx, from) : full;
@@ -77,7 +81,8 @@ static bool find_name(Eval *ev, Str path, Value *out)
         *out = (Value){ .tag = V_FUNCTION, .any = fn };
         return true;
     }
-    const ClassDef *c = !ctx_failed(ev->cx) && p->find_class ? p->find_class(ev->cx, p, path) : NULL;
+    const ClassDef *c = !ctx_failed(ev->cx) && p->find_class ? p->find_class(ev->cx, p, path)
+                                                             : NULL;
     if (c) {
         *out = (Value){ .tag = V_CLASS, .any = c };
         return true;
@@ -106,7 +111,8 @@ bool resolve_name(Eval *ev, Str path, Value *out)
 
 bool eval_raise(Eval *ev, Str message)
 {
-    if (ev->staged == 0 && ev->cx->refusals.n > 0)      /* on the way of a value that is not there: those are the news */
+    if (ev->staged == 0 &&
+        ev->cx->refusals.n > 0) /* on the way of a value that is not there: those are the news */
         return refusals_fail(ev->cx);
     if (ev->staged == 0 && facts_other_rank(ev->cx, message))
         return false;
@@ -129,7 +135,8 @@ static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t 
             if (args[k].name == p->name)
                 given = &args[k];
         if (!given && !p->deflt)
-            return fail(ev->cx, E_VALUE, "%s: the argument '%s' is missing", fn->name->s, p->name->s);
+            return fail(ev->cx, E_VALUE, "%s: the argument '%s' is missing", fn->name->s,
+                        p->name->s);
         if (given)
             v = given->v;
         else if (!eval_expr(ev, p->deflt, &v))
@@ -143,11 +150,15 @@ static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t 
 
 static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
-    Frame frame = { .up = ev->frame, .fn = fn, .locals = obj_new(ev->cx, NULL, fn->n_slot, fn->slot_name, NULL), .result = val_none() };
+    Frame frame = { .up = ev->frame,
+                    .fn = fn,
+                    .locals = obj_new(ev->cx, NULL, fn->n_slot, fn->slot_name, NULL),
+                    .result = val_none() };
     if (frame.locals->n < (int64_t)fn->n_slot || !bind_params(ev, fn, args, n, frame.locals))
         return false;
     for (uint32_t i = 0; i < fn->n_capture && ev->frame; i++)
-        cell_init(&frame.locals->slot[fn->capture[2 * i + 1]], ev->frame->locals->slot[fn->capture[2 * i]].v);
+        cell_init(&frame.locals->slot[fn->capture[2 * i + 1]],
+                  ev->frame->locals->slot[fn->capture[2 * i]].v);
     ev->frame = &frame;
     Flow flow = run_block(ev, &fn->body);
     ev->frame = frame.up;
@@ -160,12 +171,17 @@ bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Va
 {
     Ctx *cx = ev->cx;
     if (ev->calls >= cx->limit[LIMIT_CALLS] || ev->nesting >= NESTING_MAX) {
-        fail(cx, E_LIMIT, "the model's functions call each other more than %lld deep", (long long)ev->calls);
+        fail(cx, E_LIMIT, "the model's functions call each other more than %lld deep",
+             (long long)ev->calls);
         fail_hint(cx, "--limit calls=N raises this limit");
         return false;
     }
-    Where here = { .up = cx->at, .kind = WHERE_FUNCTION, .name = short_name(cx, fn->qualname ? fn->qualname : fn->name),
-                   .text = fn->text, .start = fn->start, .end = fn->start };
+    Where here = { .up = cx->at,
+                   .kind = WHERE_FUNCTION,
+                   .name = short_name(cx, fn->qualname ? fn->qualname : fn->name),
+                   .text = fn->text,
+                   .start = fn->start,
+                   .end = fn->start };
     cx->at = &here;
     ev->calls++;
     bool ok = run_function(ev, fn, args, n, out);
@@ -185,13 +201,16 @@ bool call_value(Eval *ev, Value f, const OpArg *args, size_t n, Value *out)
 
 bool is_autocast(const ClassDef *c)
 {
-    return c && c->plain && (str_is(c->plain, "__torch__.torch.amp.autocast_mode.autocast") ||
-                             str_is(c->plain, "__torch__.torch.cuda.amp.autocast_mode.autocast") ||
-                             str_is(c->plain, "__torch__.torch.cpu.amp.autocast_mode.autocast"));
+    return c && c->plain &&
+        (str_is(c->plain, "__torch__.torch.amp.autocast_mode.autocast") ||
+         str_is(c->plain, "__torch__.torch.cuda.amp.autocast_mode.autocast") ||
+         str_is(c->plain, "__torch__.torch.cpu.amp.autocast_mode.autocast"));
 }
 
-/* The archive's own __init__ and __enter__ of autocast are stubs: PyTorch handles the class in a compiler pass. */
-static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args, size_t n, Value *out)
+/* The archive's own __init__ and __enter__ of autocast are stubs: PyTorch handles the class in a
+ * compiler pass. */
+static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args, size_t n,
+                            Value *out)
 {
     const Function *fn = map_get(&o->cls->method, name);
     *out = val_none();
@@ -200,7 +219,8 @@ static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args,
     for (size_t i = 0; fn && i < n && i + 1 < fn->n_param; i++)
         if (str_is(fn->param[i + 1].name, "enabled") && args[i].v.tag == V_BOOL && !args[i].v.b)
             return true;
-    note(ev->cx, NOTE_DROPPED, "an autocast region: its operators keep the types that the program gives them");
+    note(ev->cx, NOTE_DROPPED,
+         "an autocast region: its operators keep the types that the program gives them");
     return true;
 }
 
@@ -208,7 +228,8 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
 {
     const Function *fn = o->cls ? map_get(&o->cls->method, name) : NULL;
     if (!fn)
-        return fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", o->cls ? python_name(ev->cx, o->cls->qualname)->s : "this object", name->s);
+        return fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'",
+                    o->cls ? python_name(ev->cx, o->cls->qualname)->s : "this object", name->s);
     OpArg *all = new_array(ev->cx, OpArg, n + 1);
     if (!all)
         return false;
@@ -225,7 +246,10 @@ bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value 
         return autocast_method(ev, o, name, args, n, out);
     if (!o->path)
         return run_method(ev, o, name, args, n, out);
-    Where here = { .up = cx->at, .kind = WHERE_MODULE, .name = o->path, .type = o->cls ? python_name(cx, o->cls->qualname) : NULL };
+    Where here = { .up = cx->at,
+                   .kind = WHERE_MODULE,
+                   .name = o->path,
+                   .type = o->cls ? python_name(cx, o->cls->qualname) : NULL };
     cx->at = &here;
     bool ok = run_method(ev, o, name, args, n, out);
     cx->at = here.up;
@@ -247,7 +271,8 @@ static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
     return true;
 }
 
-/* What the file recorded about the results, as types; 0 when it recorded nothing that op_call can compare. */
+/* What the file recorded about the results, as types; 0 when it recorded nothing that op_call can
+ * compare. */
 static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
 {
     if (!s || !s->recorded || s->n_recorded == 0 || s->n_recorded > 4)
@@ -260,13 +285,17 @@ static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
 
 /* ---- texts about what only the running model knows ---- */
 
-static Str staged_text(Value v) { return v.tag == V_UNINIT && v.any ? ((const Unset *)v.any)->text : NULL; }
+static Str staged_text(Value v)
+{
+    return v.tag == V_UNINIT && v.any ? ((const Unset *)v.any)->text : NULL;
+}
 
 /* Does v's text say something that only the running model knows? */
 static bool is_told_by_name(Value v, int depth)
 {
-    bool found = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ || staged_text(v) ||
-                 (v.tag == V_LIST && v.list->stacked);
+    bool found = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT ||
+        v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ ||
+        staged_text(v) || (v.tag == V_LIST && v.list->stacked);
     for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
         found = is_told_by_name(v.list->at[i].v, depth - 1);
     for (int64_t i = 0; v.tag == V_TUPLE && !found && depth > 0 && i < v.tuple->n; i++)
@@ -294,15 +323,18 @@ static Value plain_text(Ctx *cx, Value v)
     return !found ? v : v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
 }
 
-/* Operators that make texts, or only pass them on. *mine: one of their arguments makes the result a text of this kind. */
+/* Operators that make texts, or only pass them on. *mine: one of their arguments makes the result a
+ * text of this kind. */
 static bool text_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
 {
     enum { DEEP = 8 };
-    bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") || str_is(name, "aten::percentFormat");
-    bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") || str_is(name, "prim::Print") || str_is(name, "print") ||
-                  str_is(name, "aten::warn");
+    bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") ||
+        str_is(name, "aten::percentFormat");
+    bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") ||
+        str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
     for (size_t i = 0; i < n && (makes || passes) && !*mine; i++)
-        *mine = makes ? is_told_by_name(args[i].v, DEEP) : plain_text(ev->cx, args[i].v).any != args[i].v.any;
+        *mine = makes ? is_told_by_name(args[i].v, DEEP)
+                      : plain_text(ev->cx, args[i].v).any != args[i].v.any;
     if (!*mine)
         return true;
     OpArg *plain = new_array(ev->cx, OpArg, n + 1);
@@ -322,10 +354,13 @@ static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
     return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
 }
 
-/* What works on a container and not on its items: a poison item stays where it is. Nor are all items looked at for each. */
+/* What works on a container and not on its items: a poison item stays where it is. Nor are all
+ * items looked at for each. */
 static bool is_container_op(Str name)
 {
-    static const char *const names[] = { "aten::append", "aten::_set_item", "aten::insert", "aten::extend", "aten::pop", "aten::len", "aten::__getitem__" };
+    static const char *const names[] = { "aten::append",     "aten::_set_item", "aten::insert",
+                                         "aten::extend",     "aten::pop",       "aten::len",
+                                         "aten::__getitem__" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
@@ -370,7 +405,8 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
     return true;
 }
 
-/* What works on a container may hold what was never set, but nothing works on a list or dict that nobody can tell any more. */
+/* What works on a container may hold what was never set, but nothing works on a list or dict that
+ * nobody can tell any more. */
 static bool containers_are_told(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n && i < (str_is(name, "aten::extend") ? 2 : 1); i++)
@@ -387,24 +423,32 @@ static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt
     for (size_t i = 0; expect && i < n; i++)
         if (!(expect[i] = recorded_type(ev->cx, &s->recorded[i])))
             expect = NULL;
-    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n, s && (n > 1 || s->unpack));
+    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n,
+                          s && (n > 1 || s->unpack));
 }
 
 static bool gives_nothing(const Stmt *s) { return s && s->kind == S_EXPR; }
 
-/* A node of a custom domain, or a rule that names nothing as written, only gives results: what the operator is there for would be lost. */
+/* A node of a custom domain, or a rule that names nothing as written, only gives results: what the
+ * operator is there for would be lost. */
 static bool loses_all_writes(Eval *ev, const Expr *e, const Stmt *s)
 {
     bool custom = !op_exists(ev->cx, e->op);
     if ((!e->writes && !gives_nothing(s)) || !op_only_gives(ev->cx, e->op))
         return false;
     fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->s,
-         e->writes ? "writes to its arguments" : "gives nothing, so it writes to its arguments or acts outside of the model",
+         e->writes ? "writes to its arguments"
+                   : "gives nothing, so it writes to its arguments or acts outside of the model",
          custom ? "a node cannot" : "the head of its rule does not say");
     if (custom)
-        fail_hint(ev->cx, "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", e->op->s);
+        fail_hint(ev->cx,
+                  "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x "
+                  "(docs/rules.md)",
+                  e->op->s);
     else
-        fail_hint(ev->cx, "write Tensor(a!) for the argument there, and what it becomes behind the results (docs/rules.md)");
+        fail_hint(ev->cx,
+                  "write Tensor(a!) for the argument there, and what it becomes behind the "
+                  "results (docs/rules.md)");
     return true;
 }
 
@@ -415,8 +459,13 @@ static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
     for (const Str *w = e->writes; w && *w; w++) {
         if (op_writes_to(ev->cx, e->op, *w, w == e->writes))
             continue;
-        fail(ev->cx, E_UNSUPPORTED, "%s writes to its argument %s, which its rule, or the function registered for it, does not say", e->op->s, (*w)->s);
-        fail_hint(ev->cx, "in a rule write Tensor(a!) for the argument in the head, and what it becomes behind the results (docs/rules.md)");
+        fail(ev->cx, E_UNSUPPORTED,
+             "%s writes to its argument %s, which its rule, or the function registered for it, "
+             "does not say",
+             e->op->s, (*w)->s);
+        fail_hint(ev->cx,
+                  "in a rule write Tensor(a!) for the argument in the head, and what it "
+                  "becomes behind the results (docs/rules.md)");
         return true;
     }
     return false;
@@ -427,20 +476,28 @@ static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
 {
     if (!gives_nothing(s) || v.tag == V_NONE || !val_ok(v) || !op_is_callback(ev->cx, e->op))
         return false;
-    fail(ev->cx, E_UNSUPPORTED, "%s gives nothing, and the function registered for it gives a value, which would be lost", e->op->s);
-    fail_hint(ev->cx, "--rules FILE instead, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", e->op->s);
+    fail(ev->cx, E_UNSUPPORTED,
+         "%s gives nothing, and the function registered for it gives a value, which would be lost",
+         e->op->s);
+    fail_hint(ev->cx,
+              "--rules FILE instead, with a rule for %s whose head marks what it writes, "
+              "Tensor(a!) x (docs/rules.md)",
+              e->op->s);
     return true;
 }
 
 /* `x is None` of what the running model decides, and x once that has been asked. */
 static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
-    bool is = str_is(name, "aten::__is__"), is_not = str_is(name, "aten::__isnot__");
+    bool is = str_is(name, "aten::__is__");
+    bool is_not = str_is(name, "aten::__isnot__");
     if (n == 2 && (is || is_not) && args[0].v.tag == V_MAYBE && args[1].v.tag == V_NONE)
         *out = is_not ? val_present(args[0].v) : val_not(ev, val_present(args[0].v));
     else if (n == 2 && (is || is_not) && args[0].v.tag == V_LIST && args[1].v.tag == V_NONE)
-        *out = val_bool(is_not);                /* also of a stacked list */
-    else if (n == 1 && args[0].v.tag == V_MAYBE && (str_is(name, "aten::_unwrap_optional") || str_is(name, "prim::unchecked_unwrap_optional")))
+        *out = val_bool(is_not); /* also of a stacked list */
+    else if (n == 1 && args[0].v.tag == V_MAYBE &&
+             (str_is(name, "aten::_unwrap_optional") ||
+              str_is(name, "prim::unchecked_unwrap_optional")))
         *out = args[0].v.maybe->value;
     else
         return false;
@@ -466,9 +523,11 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return mine && !ctx_failed(ev->cx);
     if (optional_op(ev, e->op, args, n, out))
         return !ctx_failed(ev->cx);
-    if (!(is_container_op(e->op) ? containers_are_told(ev, e->op, args, n) : args_are_set(ev, args, n)))
+    if (!(is_container_op(e->op) ? containers_are_told(ev, e->op, args, n)
+                                 : args_are_set(ev, args, n)))
         return false;
-    if (n && staged_text(args[0].v) && !must_be_set(ev, args[0].v))     /* also of what works on a container: len of a text */
+    if (n && staged_text(args[0].v) &&
+        !must_be_set(ev, args[0].v)) /* also of what works on a container: len of a text */
         return false;
     if (poison_flows(e->op, args, n)) {
         *out = val_poison();
@@ -487,7 +546,8 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     BuiltinResult r = builtin_call(ev, e->op, args, n, out);
     if (r != BUILTIN_NOT_MINE)
         return r == BUILTIN_DONE && !ctx_failed(ev->cx);
-    bool exists = op_exists(ev->cx, e->op), custom = !exists && ev->cx->opt && ev->cx->opt->unknown_custom;
+    bool exists = op_exists(ev->cx, e->op);
+    bool custom = !exists && ev->cx->opt && ev->cx->opt->unknown_custom;
     if ((exists || custom) && loses_writes(ev, e, recorded))
         return false;
     if (custom) {
@@ -516,8 +576,10 @@ bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
     const Text *text = ev->frame ? ev->frame->fn->text : NULL;
     if (!text || e->end <= e->start)
         return run_op(ev, e, args, recorded, out);
-    Where here = { .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = e->start, .end = e->end };
-    cx->at = &here;                                     /* the operator's own place in a longer statement */
+    Where here = {
+        .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = e->start, .end = e->end
+    };
+    cx->at = &here; /* the operator's own place in a longer statement */
     bool ok = run_op(ev, e, args, recorded, out);
     cx->at = here.up;
     return ok;
@@ -534,7 +596,8 @@ static bool typed_form(Eval *ev, const Expr *e, Value *out)
         return true;
     }
     if (e->n_args != 1 || !eval_expr(ev, e->args[0].value, &v))
-        return e->n_args == 1 ? false : fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
+        return e->n_args == 1 ? false
+                              : fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
     if (str_is(form, "annotate"))
         return convert_to(ev, v, e->type, "annotate", out);
     if (str_is(form, "unchecked_cast")) {
@@ -558,7 +621,8 @@ static bool new_named_tuple(Eval *ev, const ClassDef *c, const OpArg *args, size
     if (!items || !names)
         return false;
     if (n != c->n_field)
-        return fail(ev->cx, E_VALUE, "%s has %u fields, got %zu values", python_name(ev->cx, c->qualname)->s, c->n_field, n);
+        return fail(ev->cx, E_VALUE, "%s has %u fields, got %zu values",
+                    python_name(ev->cx, c->qualname)->s, c->n_field, n);
     for (size_t i = 0; i < n; i++) {
         names[i] = c->field[i].name;
         if (!convert_to(ev, args[i].v, c->field[i].type, names[i]->s, &items[i]))
@@ -576,8 +640,10 @@ static bool call_class(Eval *ev, const ClassDef *c, const OpArg *args, size_t n,
     if (c->kind == CLASS_NAMEDTUPLE)
         return new_named_tuple(ev, c, args, n, out);
     if (c->kind == CLASS_TORCHBIND || c->kind == CLASS_INTERFACE || c->kind == CLASS_ENUM)
-        return fail(ev->cx, E_UNSUPPORTED, "%s cannot be made by the model", python_name(ev->cx, c->qualname)->s);
-    return new_object(ev, c, out) && call_method(ev, out->obj, str_of(ev->cx, "__init__"), args, n, &none);
+        return fail(ev->cx, E_UNSUPPORTED, "%s cannot be made by the model",
+                    python_name(ev->cx, c->qualname)->s);
+    return new_object(ev, c, out) &&
+        call_method(ev, out->obj, str_of(ev->cx, "__init__"), args, n, &none);
 }
 
 static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
@@ -606,8 +672,9 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
     if (op && (!stacked_op(ev, str_of(ev->cx, op), args, n, &mine, out) || mine))
         return mine && !ctx_failed(ev->cx);
     BuiltinResult r = builtin_call(ev, word, args, n, out);
-    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments", word->s)
-                                 : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+    return r == BUILTIN_NOT_MINE
+        ? fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments", word->s)
+        : r == BUILTIN_DONE && !ctx_failed(ev->cx);
 }
 
 static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *out)
@@ -616,7 +683,8 @@ static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *ou
     if (str_ends(path, ".__new__")) {
         if (!resolve_name(ev, str_n(ev->cx, path->s, path->len - strlen(".__new__")), &callee))
             return false;
-        return callee.tag == V_CLASS ? new_object(ev, callee.any, out) : fail(ev->cx, E_FORMAT, "%s: no such class", path->s);
+        return callee.tag == V_CLASS ? new_object(ev, callee.any, out)
+                                     : fail(ev->cx, E_FORMAT, "%s: no such class", path->s);
     }
     if (!resolve_name(ev, path, &callee))
         return false;
@@ -624,7 +692,8 @@ static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *ou
         return call_class(ev, callee.any, args, n, out);
     if (callee.tag == V_FUNCTION)
         return call_function(ev, callee.any, args, n, out);
-    return strchr(path->s, '.') ? fail(ev->cx, E_FORMAT, "the archive has no function %s", path->s) : call_word(ev, path, args, n, out);
+    return strchr(path->s, '.') ? fail(ev->cx, E_FORMAT, "the archive has no function %s", path->s)
+                                : call_word(ev, path, args, n, out);
 }
 
 static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
@@ -638,7 +707,8 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
     if (self.tag == V_OBJ)
         return call_method(ev, self.obj, callee->name, args, e->n_args, out);
     if (self.tag == V_NAMESPACE)
-        return call_path(ev, str_fmt(ev->cx, "%s.%s", self.s->s, callee->name->s), args, e->n_args, out);
+        return call_path(ev, str_fmt(ev->cx, "%s.%s", self.s->s, callee->name->s), args, e->n_args,
+                         out);
     if (self.tag == V_CLASS && str_is(callee->name, "__new__"))
         return new_object(ev, self.any, out);
     if (self.tag == V_POISON || has_poison(args, e->n_args)) {
@@ -646,8 +716,9 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
         return true;
     }
     BuiltinResult r = method_call(ev, self, callee->name, args, e->n_args, out);
-    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", val_kind(self), callee->name->s)
-                                 : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+    return r == BUILTIN_NOT_MINE
+        ? fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", val_kind(self), callee->name->s)
+        : r == BUILTIN_DONE && !ctx_failed(ev->cx);
 }
 
 bool eval_call(Eval *ev, const Expr *e, Value *out)

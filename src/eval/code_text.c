@@ -1,7 +1,8 @@
 /* code_text.c - programs as text: expressions, statements and functions of program.h.
  *
- * Two styles. As source it is TorchScript's own language, and parsing it again gives the same tree. For `pt2onnx show` every
- * operator stands under the name that people search for, aten::elu(...). */
+ * Two styles. As source it is TorchScript's own language, and parsing it again gives the same
+ * tree. For `pt2onnx show` every operator stands under the name that people search for,
+ * aten::elu(...). */
 #include <math.h>
 
 #include "base/limits.h"
@@ -9,7 +10,7 @@
 
 typedef struct Printer {
     Buf *out;
-    const Function *fn;             /* whose slots the locals are */
+    const Function *fn; /* whose slots the locals are */
     TextStyle style;
 } Printer;
 
@@ -58,7 +59,8 @@ static void print_float(Buf *b, double v)
 static void print_complex(Buf *b, const double c[2])
 {
     print_float(b, c[0]);
-    buf_str(b, !isnan(c[1]) && signbit(c[1]) ? "-" : "+");      /* compilers differ in the sign of a NaN */
+    buf_str(b,
+            !isnan(c[1]) && signbit(c[1]) ? "-" : "+"); /* compilers differ in the sign of a NaN */
     print_float(b, fabs(c[1]));
     buf_str(b, "j");
 }
@@ -73,7 +75,8 @@ void string_print(Buf *b, Str s)
             p += 2;
         if (s->s[i] && *p)
             buf_fmt(b, "\\%c", p[1]);
-        else if (s->s[i] < 0x20 || s->s[i] == 0x7f)         /* a byte outside ASCII is negative, or prints as it is */
+        else if (s->s[i] < 0x20 ||
+                 s->s[i] == 0x7f) /* a byte outside ASCII is negative, or prints as it is */
             buf_fmt(b, "\\%03o", (unsigned char)s->s[i]);
         else
             buf_add(b, &s->s[i], 1);
@@ -108,7 +111,8 @@ static bool is_word(Str s)
 {
     for (uint32_t i = 0; i < s->len; i++) {
         char c = s->s[i];
-        bool letter = c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+        bool letter = c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            (unsigned char)c >= 0x80;
         if (!letter && !(i > 0 && c >= '0' && c <= '9'))
             return false;
     }
@@ -170,10 +174,12 @@ static void print_typed(Printer *p, const Expr *e)
     buf_str(p->out, ")");
 }
 
-/* A callee that would read as something else without parentheses: a local of any name, an uncalled torch.x, a form's name. */
+/* A callee that would read as something else without parentheses: a local of any name, an uncalled
+ * torch.x, a form's name. */
 static bool plain_callee(const Expr *e, Str local)
 {
-    static const char *const forms[] = { "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr" };
+    static const char *const forms[] = { "annotate", "unchecked_cast", "uninitialized",
+                                         "isinstance", "getattr" };
     if (e->kind == X_LOCAL)
         return local->s[0] == '_';
     if (e->kind != X_NAME || str_starts(e->name, "torch.") || str_starts(e->name, "ops."))
@@ -194,7 +200,8 @@ static void print_call(Printer *p, const Expr *e)
     if (callee->kind == X_ATTR && is_word(callee->name)) {
         print_parenthesised(p, callee->a);
         buf_fmt(p->out, ".%s", callee->name->s);
-    } else if (plain_callee(callee, callee->kind == X_LOCAL ? p->fn->slot_name[callee->slot] : NULL)) {
+    } else if (plain_callee(callee,
+                            callee->kind == X_LOCAL ? p->fn->slot_name[callee->slot] : NULL)) {
         print_expr(p, callee);
     } else {
         print_parenthesised(p, callee);
@@ -297,10 +304,7 @@ Str expr_text(Ctx *cx, const Function *fn, const Expr *e)
 
 static void print_block(Printer *p, const Block *b, int indent);
 
-static void start_line(Printer *p, int indent)
-{
-    buf_fmt(p->out, "%*s", indent, "");
-}
+static void start_line(Printer *p, int indent) { buf_fmt(p->out, "%*s", indent, ""); }
 
 /* a, b = x, y        q, = x        w : T = x */
 static void print_assign(Printer *p, const Stmt *s)
@@ -340,12 +344,8 @@ static void print_stmt(Printer *p, const Stmt *s, int indent)
     if (s->kind != S_DEF)
         start_line(p, indent);
     switch (s->kind) {
-    case S_EXPR:
-        print_expr(p, s->value);
-        break;
-    case S_ASSIGN:
-        print_assign(p, s);
-        break;
+    case S_EXPR:   print_expr(p, s->value); break;
+    case S_ASSIGN: print_assign(p, s); break;
     case S_SET_ATTR:
         print_attr(p, s->object, s->attr);
         buf_str(p->out, " = ");
@@ -355,9 +355,7 @@ static void print_stmt(Printer *p, const Stmt *s, int indent)
         buf_str(p->out, "return ");
         print_expr(p, s->value);
         break;
-    case S_PASS:
-        buf_str(p->out, "pass");
-        break;
+    case S_PASS: buf_str(p->out, "pass"); break;
     case S_IF:
         print_headed(p, "if ", s, indent);
         if (s->other.n) {
@@ -371,15 +369,9 @@ static void print_stmt(Printer *p, const Stmt *s, int indent)
         print_local(p, s->target[0]);
         print_headed(p, " in range(", s, indent);
         return;
-    case S_WHILE:
-        print_headed(p, "while ", s, indent);
-        return;
-    case S_WITH:
-        print_headed(p, "with ", s, indent);
-        return;
-    case S_DEF:
-        function_print(p->out, s->def, indent, p->style);
-        return;
+    case S_WHILE: print_headed(p, "while ", s, indent); return;
+    case S_WITH:  print_headed(p, "with ", s, indent); return;
+    case S_DEF:   function_print(p->out, s->def, indent, p->style); return;
     }
     buf_str(p->out, "\n");
 }
@@ -431,14 +423,14 @@ static void print_value(Buf *b, Value v, int depth);
 
 void float_print(Buf *b, const char *fmt, double v)
 {
-    char text[400];                                         /* %f of the largest double has 317 characters */
+    char text[400]; /* %f of the largest double has 317 characters */
     snprintf(text, sizeof text, fmt, v);
     for (const char *s = text; *s;) {
         size_t n = strspn(s, "0123456789+-eEinfaINFA");
         buf_add(b, s, n);
         s += n;
         if (*s)
-            buf_str(b, ".");                                /* whatever the locale has for a point, of any length */
+            buf_str(b, "."); /* whatever the locale has for a point, of any length */
         s += strcspn(s, "0123456789");
     }
 }
@@ -492,10 +484,10 @@ static void print_value(Buf *b, Value v, int depth)
     if (!limit_ok(b->cx, LIMIT_DEPTH, (uint64_t)++depth, "levels of nesting"))
         return;
     switch (v.tag) {
-    case V_NONE:    buf_str(b, "None"); break;
-    case V_BOOL:    buf_str(b, v.b ? "True" : "False"); break;
-    case V_INT:     buf_fmt(b, "%lld", (long long)v.i); break;
-    case V_FLOAT:   print_number(b, v.f); break;
+    case V_NONE:  buf_str(b, "None"); break;
+    case V_BOOL:  buf_str(b, v.b ? "True" : "False"); break;
+    case V_INT:   buf_fmt(b, "%lld", (long long)v.i); break;
+    case V_FLOAT: print_number(b, v.f); break;
     case V_COMPLEX:
         print_number(b, v.c[0]);
         buf_str(b, !isnan(v.c[1]) && signbit(v.c[1]) ? "-" : "+");
@@ -503,15 +495,15 @@ static void print_value(Buf *b, Value v, int depth)
         buf_str(b, "j");
         break;
     case V_STR:
-    case V_DEVICE:  buf_add(b, v.s->s, v.s->len); break;
-    case V_DTYPE:   buf_str(b, dtype_name(v.dtype)); break;
-    case V_SYMINT:  buf_str(b, dim_text(b->cx, v.dim)->s); break;
-    case V_LIST:    print_cells(b, v.list, depth); break;
-    case V_TUPLE:   print_tuple(b, v.tuple, depth); break;
-    case V_DICT:    print_dict(b, v.dict, depth); break;
-    case V_ENUM:    buf_fmt(b, "%s.%s", v.e->cls->qualname->s, v.e->name->s); break;
-    case V_TENSOR:  buf_fmt(b, "Tensor(%s)", type_text(b->cx, tensor_type(v.t))->s); break;
-    default:        buf_str(b, val_kind(v)); break;
+    case V_DEVICE: buf_add(b, v.s->s, v.s->len); break;
+    case V_DTYPE:  buf_str(b, dtype_name(v.dtype)); break;
+    case V_SYMINT: buf_str(b, dim_text(b->cx, v.dim)->s); break;
+    case V_LIST:   print_cells(b, v.list, depth); break;
+    case V_TUPLE:  print_tuple(b, v.tuple, depth); break;
+    case V_DICT:   print_dict(b, v.dict, depth); break;
+    case V_ENUM:   buf_fmt(b, "%s.%s", v.e->cls->qualname->s, v.e->name->s); break;
+    case V_TENSOR: buf_fmt(b, "Tensor(%s)", type_text(b->cx, tensor_type(v.t))->s); break;
+    default:       buf_str(b, val_kind(v)); break;
     }
 }
 

@@ -1,7 +1,8 @@
 /* coerce.c - declared types: what a parameter makes of the value that it is given, and isinstance.
  *
- * Types are printed by PyTorch next to every parameter; values carry their own kind. So only TorchScript's few implicit
- * conversions happen here, and a type that we do not know is never an error. */
+ * Types are printed by PyTorch next to every parameter; values carry their own kind. So only
+ * TorchScript's few implicit conversions happen here, and a type that we do not know is never an
+ * error. */
 #include "eval/lists/stacked.h"
 
 static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }
@@ -23,7 +24,8 @@ static bool scalar_of_tensor(Eval *ev, Value v, const TypeExpr *t, const char *w
 {
     Ox x = tensor_read(ev->g, v.t);
     if (ox_ok(x) && ox_rank(x) > 0 && !dim_is(type_numel(ev->cx, x->type), 1))
-        return fail(ev->cx, E_VALUE, "%s: a tensor of type %s cannot become a %s", what, type_text(ev->cx, x->type)->s, t->name->s);
+        return fail(ev->cx, E_VALUE, "%s: a tensor of type %s cannot become a %s", what,
+                    type_text(ev->cx, x->type)->s, t->name->s);
     Value n = val_number_of(ev->g, x);
     *out = is(t, "float") ? to_float(ev, n) : n;
     return !ctx_failed(ev->cx);
@@ -35,7 +37,8 @@ static bool to_list(Eval *ev, Value v, const TypeExpr *t, const char *what, Valu
     const TypeExpr *elem = t->n ? t->args[0] : NULL;
     size_t stem = strlen("BroadcastingList");
     Value copies[6];
-    if (str_starts(t->name, "BroadcastingList") && t->name->len == stem + 1 && (v.tag == V_INT || v.tag == V_FLOAT)) {
+    if (str_starts(t->name, "BroadcastingList") && t->name->len == stem + 1 &&
+        (v.tag == V_INT || v.tag == V_FLOAT)) {
         int64_t n = t->name->s[stem] - '0';
         for (int64_t i = 0; i < n && i < 6; i++)
             copies[i] = v;
@@ -102,7 +105,8 @@ bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *o
         return true;
     if (is(t, "Optional"))
         return v.tag == V_NONE || t->n == 0 ? true : convert_to(ev, v, t->args[0], what, out);
-    if (v.tag == V_TENSOR && (is(t, "int") || is(t, "float") || is(t, "number") || is(t, "complex")))
+    if (v.tag == V_TENSOR &&
+        (is(t, "int") || is(t, "float") || is(t, "number") || is(t, "complex")))
         return scalar_of_tensor(ev, v, t, what, out);
     if (is(t, "float")) {
         *out = to_float(ev, v);
@@ -177,20 +181,26 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
         return false;
     }
     switch (v.tag) {
-    case V_NONE: return is(t, "None") || is(t, "NoneType");
-    case V_BOOL: case V_SYMBOOL: return is(t, "bool");
-    case V_INT: case V_SYMINT: return is(t, "int") || is(t, "number");
-    case V_FLOAT: case V_SYMFLOAT: return is(t, "float") || is(t, "number");
-    case V_COMPLEX: return is(t, "complex") || is(t, "number");
-    case V_STR: return is(t, "str");
-    case V_DEVICE: return is(t, "Device");
-    case V_TENSOR: return is(t, "Tensor") || str_ends(t->name, "Tensor");
-    case V_LIST: return (is(t, "List") || is(t, "list")) && list_is_a(ev, v.list, t);
-    case V_TUPLE: return v.tuple->type ? v.tuple->type == t->name : (is(t, "Tuple") || is(t, "tuple")) && tuple_is_a(ev, v.tuple, t);
+    case V_NONE:     return is(t, "None") || is(t, "NoneType");
+    case V_BOOL:
+    case V_SYMBOOL:  return is(t, "bool");
+    case V_INT:
+    case V_SYMINT:   return is(t, "int") || is(t, "number");
+    case V_FLOAT:
+    case V_SYMFLOAT: return is(t, "float") || is(t, "number");
+    case V_COMPLEX:  return is(t, "complex") || is(t, "number");
+    case V_STR:      return is(t, "str");
+    case V_DEVICE:   return is(t, "Device");
+    case V_TENSOR:   return is(t, "Tensor") || str_ends(t->name, "Tensor");
+    case V_LIST:     return (is(t, "List") || is(t, "list")) && list_is_a(ev, v.list, t);
+    case V_TUPLE:
+        return v.tuple->type ? v.tuple->type == t->name
+                             : (is(t, "Tuple") || is(t, "tuple")) && tuple_is_a(ev, v.tuple, t);
     case V_DICT: return (is(t, "Dict") || is(t, "dict")) && dict_is_a(ev, v.dict, t);
-    case V_OBJ: return v.obj->cls && (v.obj->cls->qualname == t->name || v.obj->cls->plain == t->name);
-    case V_ENUM: return v.e->cls->qualname == t->name || v.e->cls->plain == t->name;
+    case V_OBJ:
+        return v.obj->cls && (v.obj->cls->qualname == t->name || v.obj->cls->plain == t->name);
+    case V_ENUM:   return v.e->cls->qualname == t->name || v.e->cls->plain == t->name;
     case V_FUTURE: return is(t, "Future");
-    default: return false;
+    default:       return false;
     }
 }

@@ -1,6 +1,8 @@
-/* eval.c - run a program and build its graph; run it again when an undecided question was answered by an assumption.
+/* eval.c - run a program and build its graph; run it again when an undecided question was answered
+ * by an assumption.
  *
- * One evaluation lives in the run arena and is forgotten by a restart; what stays is the parsed program and the facts. */
+ * One evaluation lives in the run arena and is forgotten by a restart; what stays is the parsed
+ * program and the facts. */
 #include "eval/internal.h"
 
 static bool run_setstate(Ctx *cx, Program *p, const Function *setstate, Value obj, Value state)
@@ -30,7 +32,8 @@ static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
     for (uint32_t i = 0; o->cls && i < o->cls->n_pre_hook; i++) {
         Value inputs, result;
         OpArg *more;
-        if (!as_tuple(ev->cx, *args, *n, &inputs) || !call_method(ev, o, o->cls->pre_hook[i], &(OpArg){ NULL, inputs }, 1, &result))
+        if (!as_tuple(ev->cx, *args, *n, &inputs) ||
+            !call_method(ev, o, o->cls->pre_hook[i], &(OpArg){ NULL, inputs }, 1, &result))
             return false;
         if (result.tag == V_NONE)
             continue;
@@ -72,7 +75,9 @@ static bool call_entry(Eval *ev, Obj *root, const OpArg *args, size_t n, Value *
     all[0] = (OpArg){ NULL, ev->p->root };
     if (n)
         memcpy(all + 1, args, n * sizeof *args);
-    Where here = { .up = cx->at, .kind = WHERE_MODULE, .name = root->path ? root->path : str_of(cx, "") };
+    Where here = { .up = cx->at,
+                   .kind = WHERE_MODULE,
+                   .name = root->path ? root->path : str_of(cx, "") };
     cx->at = &here;
     bool ok = call_function(ev, ev->p->entry, all, n + 1, out);
     cx->at = here.up;
@@ -90,7 +95,8 @@ static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
     if (p->root.tag != V_OBJ)
         return call_function(ev, p->entry, args, n, out);
     Obj *root = p->root.obj;
-    return run_pre_hooks(ev, root, &args, &n) && call_entry(ev, root, args, n, out) && run_post_hooks(ev, root, args, n, out);
+    return run_pre_hooks(ev, root, &args, &n) && call_entry(ev, root, args, n, out) &&
+        run_post_hooks(ev, root, args, n, out);
 }
 
 /* "encoder, decoder, head": the modules right inside o. */
@@ -99,7 +105,8 @@ static Str child_modules(Ctx *cx, const Obj *o)
     Buf b = buf_new(cx);
     for (int64_t i = 0; i < o->n; i++)
         if (o->slot[i].v.tag == V_OBJ && o->slot[i].v.obj->path)
-            buf_fmt(&b, "%s%s", b.n ? ", " : "", o->names ? o->names[i]->s : o->cls->field[i].name->s);
+            buf_fmt(&b, "%s%s", b.n ? ", " : "",
+                    o->names ? o->names[i]->s : o->cls->field[i].name->s);
     return b.n ? buf_done(&b) : str_of(cx, "none");
 }
 
@@ -108,11 +115,12 @@ static bool find_module(Eval *ev, Str path, Obj **out)
 {
     Ctx *cx = ev->cx;
     Obj *o = ev->p->root.obj;
-    for (const char *s = path->s; *s; ) {
+    for (const char *s = path->s; *s;) {
         size_t n = strcspn(s, ".");
         int64_t i = slot_of(o, str_n(cx, s, n));
         if (i < 0 || o->slot[i].v.tag != V_OBJ)
-            return fail(cx, E_USAGE, "--module %s: there is no %.*s; the modules there are %s", path->s, (int)n, s, child_modules(cx, o)->s);
+            return fail(cx, E_USAGE, "--module %s: there is no %.*s; the modules there are %s",
+                        path->s, (int)n, s, child_modules(cx, o)->s);
         o = o->slot[i].v.obj;
         s += n + (s[n] == '.');
     }
@@ -120,7 +128,8 @@ static bool find_module(Eval *ev, Str path, Obj **out)
     return true;
 }
 
-/* --module and --method: what is converted instead of the model's forward. What the file recorded about inputs is forward's. */
+/* --module and --method: what is converted instead of the model's forward. What the file recorded
+ * about inputs is forward's. */
 static bool choose_entry(Eval *ev)
 {
     Program *p = ev->p;
@@ -129,7 +138,8 @@ static bool choose_entry(Eval *ev)
     if (!o || (!o->module && !o->method))
         return true;
     if (p->root.tag != V_OBJ || !p->root.obj->cls)
-        return fail(ev->cx, E_USAGE, "the file holds one function: --module and --method choose nothing in it");
+        return fail(ev->cx, E_USAGE,
+                    "the file holds one function: --module and --method choose nothing in it");
     if (o->module ? !find_module(ev, o->module, &root) : !(root = p->root.obj))
         return false;
     Str method = o->method ? o->method : str_of(ev->cx, "forward");
@@ -157,8 +167,8 @@ static bool evaluate(Eval *ev)
     p->run_setstate = run_setstate;
     if (p->build_root && !p->build_root(ev->cx, p, &p->root))
         return false;
-    return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) && run_entry(ev, inputs, n, &result) && make_outputs(ev, result) &&
-           state_check(ev);
+    return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) &&
+        run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev);
 }
 
 static Graph *run_once(Ctx *cx, Program *p)
@@ -187,6 +197,6 @@ Graph *eval_program(Ctx *cx, Program *p)
             return NULL;
         g = run_once(cx, p);
     }
-    facts_tell(cx);                                         /* of a failure too: what was assumed may explain it */
+    facts_tell(cx); /* of a failure too: what was assumed may explain it */
     return g;
 }

@@ -1,6 +1,7 @@
 /* expr.c - expressions: literals, names, attributes, indexing, containers. Calls are in call.c.
  *
- * Evaluation is strict and left to right, as in Python; order matters because operators write in place. */
+ * Evaluation is strict and left to right, as in Python; order matters because operators write in
+ * place. */
 #include "eval/branch/branch.h"
 
 bool step(Eval *ev)
@@ -12,7 +13,8 @@ bool step(Eval *ev)
         tell_progress(cx, "running the program", -1);
     if (cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
         return true;
-    fail(cx, E_LIMIT, "more than %lld statements and operators were executed", (long long)cx->limit[LIMIT_STEPS]);
+    fail(cx, E_LIMIT, "more than %lld statements and operators were executed",
+         (long long)cx->limit[LIMIT_STEPS]);
     fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");
     return false;
 }
@@ -20,26 +22,39 @@ bool step(Eval *ev)
 Value val_staged_text(Ctx *cx, Str text)
 {
     Unset *u = new(cx, Unset);
-    *u = (Unset){ str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s", text->s), where_intern(cx), text, false, NULL };
+    *u = (Unset){
+        str_fmt(cx, "the program looks at a text that holds what only the running model knows: %s",
+                text->s),
+        where_intern(cx), text, false, NULL
+    };
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
-const char *container_name(Value v) { return v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object"; }
+const char *container_name(Value v)
+{
+    return v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object";
+}
 
 bool must_be_set(Eval *ev, Value v)
 {
     const Unset *u = v.any;
     if (v.tag == V_MAYBE) {
-        fail(ev->cx, E_UNSUPPORTED, "a value that is None in some runs of the model is used without a look whether it is");
-        fail_hint(ev->cx, "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
+        fail(ev->cx, E_UNSUPPORTED,
+             "a value that is None in some runs of the model is used without a look whether it is");
+        fail_hint(ev->cx,
+                  "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
         return false;
     }
     if (v.tag == V_CHOICE)
         return choice_fail(ev->cx, v.choice);
     Str lost = v.tag == V_DICT && v.dict->lost ? v.dict->lost : container_lost(v);
     if (lost) {
-        fail(ev->cx, E_UNSUPPORTED, "what this %s holds cannot be told: %s, and one of them was written since", container_name(v), lost->s);
-        fail_hint(ev->cx, "make a new one in its place (l[i] = l[i] + [x]) instead of writing to it (l[i].append(x))");
+        fail(ev->cx, E_UNSUPPORTED,
+             "what this %s holds cannot be told: %s, and one of them was written since",
+             container_name(v), lost->s);
+        fail_hint(ev->cx,
+                  "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "
+                  "it (l[i].append(x))");
         return false;
     }
     if (v.tag != V_UNINIT)
@@ -48,10 +63,13 @@ bool must_be_set(Eval *ev, Value v)
         return facts_take_branch(ev->cx, u->at, u->why);
     if (u && u->text) {
         fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s);
-        fail_hint(ev->cx, "compare or look up the numbers themselves; or convert the methods that this one calls (--method, --module) and keep the texts outside");
+        fail_hint(ev->cx,
+                  "compare or look up the numbers themselves; or convert the methods that "
+                  "this one calls (--method, --module) and keep the texts outside");
         return false;
     }
-    return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s) : fail(ev->cx, E_VALUE, "a value is used that was never set");
+    return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s)
+             : fail(ev->cx, E_VALUE, "a value is used that was never set");
 }
 
 /* ---- attributes ---- */
@@ -94,7 +112,8 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
         return found && !ctx_failed(ev->cx);
     if (i >= 0)
         return must_be_set(ev, o->slot[i].v);
-    return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", o->cls ? o->cls->plain->s : "this object", name->s);
+    return fail(ev->cx, E_VALUE, "%s has no attribute '%s'",
+                o->cls ? o->cls->plain->s : "this object", name->s);
 }
 
 static bool attr_of_tuple(Eval *ev, const Tuple *t, Str name, Value *out)
@@ -135,7 +154,8 @@ bool get_attr(Eval *ev, Value v, Str name, Value *out)
 static bool wrap_index(Eval *ev, int64_t i, int64_t n, const char *what, int64_t *out)
 {
     if (i < -n || i >= n)
-        return fail(ev->cx, E_VALUE, "%s index %lld is out of range: it has %lld items", what, (long long)i, (long long)n);
+        return fail(ev->cx, E_VALUE, "%s index %lld is out of range: it has %lld items", what,
+                    (long long)i, (long long)n);
     *out = i < 0 ? i + n : i;
     return true;
 }
@@ -145,7 +165,8 @@ static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
 {
     if (key.tag == V_STR)
         return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, key.s, out);
-    int64_t i = key.i, n = o->n;
+    int64_t i = key.i;
+    int64_t n = o->n;
     if (i < 0) {
         n = 0;
         for (int64_t k = 0; k < o->n; k++)
@@ -153,7 +174,8 @@ static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
         if (!wrap_index(ev, i, n, "a ModuleList", &i))
             return false;
     }
-    return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, str_fmt(ev->cx, "%lld", (long long)i), out);
+    return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, str_fmt(ev->cx, "%lld", (long long)i),
+                    out);
 }
 
 /* An index that only the running model knows: items that are alike are one tensor. */
@@ -173,9 +195,12 @@ static bool symbolic_index(Eval *ev, Value base, Value index, Value *out)
     const Value *at = base.tag == V_TUPLE ? base.tuple->at : list_values(ev->cx, base.list, &n);
     if (item_at_symbol(ev, at, n, index, out))
         return true;
-    fail(ev->cx, E_UNDECIDED, "%s is indexed by a number that is not known before the model runs (%s)", val_kind(base),
+    fail(ev->cx, E_UNDECIDED,
+         "%s is indexed by a number that is not known before the model runs (%s)", val_kind(base),
          dim_text(ev->cx, index.dim)->s);
-    fail_hint(ev->cx, "give the input a fixed size with -i, or keep the items in one tensor (torch.stack) and index that");
+    fail_hint(ev->cx,
+              "give the input a fixed size with -i, or keep the items in one tensor "
+              "(torch.stack) and index that");
     return false;
 }
 
@@ -204,14 +229,17 @@ static bool eval_index(Eval *ev, const Expr *e, Value *out)
         return child_of(ev, base.obj, index, out);
     int64_t i;
     if ((base.tag == V_LIST || base.tag == V_TUPLE) && index.tag == V_INT) {
-        if (!wrap_index(ev, index.i, base.tag == V_LIST ? base.list->n : base.tuple->n, base.tag == V_LIST ? "list" : "tuple", &i))
+        if (!wrap_index(ev, index.i, base.tag == V_LIST ? base.list->n : base.tuple->n,
+                        base.tag == V_LIST ? "list" : "tuple", &i))
             return false;
         *out = base.tag == V_LIST ? base.list->at[i].v : base.tuple->at[i];
         return true;
     }
     OpArg args[2] = { { NULL, base }, { NULL, index } };
     BuiltinResult r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
-    return r == BUILTIN_NOT_MINE ? fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index)) : r == BUILTIN_DONE;
+    return r == BUILTIN_NOT_MINE
+        ? fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index))
+        : r == BUILTIN_DONE;
 }
 
 static int64_t clamp_bound(int64_t i, int64_t n)
@@ -231,7 +259,8 @@ static bool eval_tuple_slice(Eval *ev, const Expr *e, Value *out)
     }
     if (base.tag != V_TUPLE)
         return fail(ev->cx, E_VALUE, "expected a tuple to slice, got %s", val_kind(base));
-    int64_t lo = clamp_bound(e->lo, base.tuple->n), hi = clamp_bound(e->hi, base.tuple->n);
+    int64_t lo = clamp_bound(e->lo, base.tuple->n);
+    int64_t hi = clamp_bound(e->hi, base.tuple->n);
     *out = val_tuple(ev->cx, base.tuple->at + lo, hi > lo ? hi - lo : 0);
     return true;
 }
@@ -249,7 +278,8 @@ static bool eval_items(Eval *ev, const Expr *e, Value **out)
     return true;
 }
 
-/* What a list of such items is a list of, for lists that may become empty; NULL when one cannot tell. */
+/* What a list of such items is a list of, for lists that may become empty; NULL when one cannot
+ * tell. */
 static const char *elem_of(const Value *at, uint32_t n)
 {
     if (n == 0)
@@ -257,7 +287,10 @@ static const char *elem_of(const Value *at, uint32_t n)
     for (uint32_t i = 1; i < n; i++)
         if (strcmp(val_kind(at[i]), val_kind(at[0])))
             return NULL;
-    return at[0].tag == V_LIST || at[0].tag == V_TUPLE || at[0].tag == V_OBJ || at[0].tag == V_UNINIT ? NULL : val_kind(at[0]);
+    return at[0].tag == V_LIST || at[0].tag == V_TUPLE || at[0].tag == V_OBJ ||
+            at[0].tag == V_UNINIT
+        ? NULL
+        : val_kind(at[0]);
 }
 
 static bool eval_dict(Eval *ev, const Expr *e, Value *out)
@@ -279,7 +312,8 @@ static bool eval_sequence(Eval *ev, const Expr *e, Value *out)
     Value *items;
     if (!eval_items(ev, e, &items))
         return false;
-    *out = e->kind == X_TUPLE ? val_tuple(ev->cx, items, e->n) : val_list(ev->cx, items, e->n, elem_of(items, e->n));
+    *out = e->kind == X_TUPLE ? val_tuple(ev->cx, items, e->n)
+                              : val_list(ev->cx, items, e->n, elem_of(items, e->n));
     return true;
 }
 
@@ -293,7 +327,9 @@ static bool eval_constant(Eval *ev, int64_t n, Value *out)
     if (!known) {
         known = new(ev->cx, Value);
         if (!ev->p->constant || !ev->p->constant(ev->cx, ev->p, n, known))
-            return ctx_failed(ev->cx) ? false : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
+            return ctx_failed(ev->cx)
+                ? false
+                : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
         map_put(ev->cx, &ev->constants, key, known);
         state_hold(ev, *known);
     }
@@ -332,40 +368,44 @@ static bool eval_and_or(Eval *ev, const Expr *e, Value *out)
         return false;
     Tri t = val_truth(ev->cx, *out);
     if (t == UNKNOWN && val_ok(*out))
-        return fail(ev->cx, E_UNSUPPORTED, "'%s' of a condition that is not known before the model runs: write torch.logical_%s", e->name->s, e->name->s);
+        return fail(
+            ev->cx, E_UNSUPPORTED,
+            "'%s' of a condition that is not known before the model runs: write torch.logical_%s",
+            e->name->s, e->name->s);
     return t == (is_or ? YES : NO) || !val_ok(*out) ? true : eval_expr(ev, e->b, out);
 }
 
 static bool eval_kind(Eval *ev, const Expr *e, Value *out)
 {
     switch (e->kind) {
-    case X_NONE: *out = val_none(); return true;
-    case X_TRUE: *out = val_bool(true); return true;
-    case X_FALSE: *out = val_bool(false); return true;
-    case X_INT: *out = val_int(e->i); return true;
-    case X_FLOAT: *out = val_float(e->f); return true;
+    case X_NONE:    *out = val_none(); return true;
+    case X_TRUE:    *out = val_bool(true); return true;
+    case X_FALSE:   *out = val_bool(false); return true;
+    case X_INT:     *out = val_int(e->i); return true;
+    case X_FLOAT:   *out = val_float(e->f); return true;
     case X_COMPLEX: *out = val_complex(ev->cx, e->c[0], e->c[1]); return true;
-    case X_STR: *out = val_str(e->s); return true;
-    case X_LOCAL: *out = ev->frame->locals->slot[e->slot].v; return true;
+    case X_STR:     *out = val_str(e->s); return true;
+    case X_LOCAL:   *out = ev->frame->locals->slot[e->slot].v; return true;
     case X_VALUE:
         *out = e->value;
         state_hold(ev, *out);
         return true;
-    case X_GRAPH: *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
+    case X_GRAPH:    *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
     case X_CONSTANT: return eval_constant(ev, e->i, out);
-    case X_NAME: return resolve_name(ev, e->name, out);
-    case X_ATTR: {
+    case X_NAME:     return resolve_name(ev, e->name, out);
+    case X_ATTR:     {
         Value v;
         return eval_expr(ev, e->a, &v) && get_attr(ev, v, e->name, out);
     }
-    case X_INDEX: return eval_index(ev, e, out);
+    case X_INDEX:       return eval_index(ev, e, out);
     case X_TUPLE_SLICE: return eval_tuple_slice(ev, e, out);
-    case X_CALL: return eval_call(ev, e, out);
-    case X_OP: return eval_op(ev, e, NULL, out);
-    case X_TUPLE: case X_LIST: return eval_sequence(ev, e, out);
-    case X_DICT: return eval_dict(ev, e, out);
-    case X_NEG: return eval_neg(ev, e, out);
-    case X_BINARY: return eval_and_or(ev, e, out);
+    case X_CALL:        return eval_call(ev, e, out);
+    case X_OP:          return eval_op(ev, e, NULL, out);
+    case X_TUPLE:
+    case X_LIST:        return eval_sequence(ev, e, out);
+    case X_DICT:        return eval_dict(ev, e, out);
+    case X_NEG:         return eval_neg(ev, e, out);
+    case X_BINARY:      return eval_and_or(ev, e, out);
     }
     return fail(ev->cx, E_BUG, "an expression of unknown kind %d", (int)e->kind);
 }
@@ -375,7 +415,8 @@ bool eval_expr(Eval *ev, const Expr *e, Value *out)
     if (ctx_failed(ev->cx))
         return false;
     if (ev->nesting >= NESTING_MAX)
-        return fail(ev->cx, E_LIMIT, "expressions and calls are nested more than %d deep", NESTING_MAX);
+        return fail(ev->cx, E_LIMIT, "expressions and calls are nested more than %d deep",
+                    NESTING_MAX);
     ev->nesting++;
     bool ok = eval_kind(ev, e, out);
     ev->nesting--;

@@ -1,8 +1,10 @@
-/* internal.h - what the files of src/eval share: the state of one evaluation, frames, control flow, builtins.
+/* internal.h - what the files of src/eval share: the state of one evaluation, frames, control flow,
+ * builtins.
  *
- * The way of an evaluation (eval.c): inputs.c makes the graph's inputs and the arguments of forward; stmt.c and expr.c run the
- * program, call.c its calls; branch.c and loop.c take over where a condition or a trip count is symbolic; facts.c says what an
- * undecided question means (an assumption, and E_RESTART); state.c looks at the end for writes to the saved model. */
+ * The way of an evaluation (eval.c): inputs.c makes the graph's inputs and the arguments of
+ * forward; stmt.c and expr.c run the program, call.c its calls; branch.c and loop.c take over where
+ * a condition or a trip count is symbolic; facts.c says what an undecided question means (an
+ * assumption, and E_RESTART); state.c looks at the end for writes to the saved model. */
 #ifndef PT2ONNX_EVAL_INTERNAL_H
 #define PT2ONNX_EVAL_INTERNAL_H
 
@@ -13,60 +15,72 @@
 #include "value/options.h"
 #include "ops/ops.h"
 
-/* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX decides, or is an error. */
+/* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX
+ * decides, or is an error. */
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
 
 typedef struct Frame {
-    struct Frame *up;               /* the caller */
+    struct Frame *up; /* the caller */
     const Function *fn;
-    Obj *locals;                    /* one slot per local; V_UNINIT until it is assigned (.any: an Unset, or NULL) */
-    Value result;                   /* of FLOW_RETURN */
+    Obj *locals;  /* one slot per local; V_UNINIT until it is assigned (.any: an Unset, or NULL) */
+    Value result; /* of FLOW_RETURN */
 } Frame;
 
-/* Expressions, statements and calls inside one another: bounds the C stack, whatever the file says. Real models stay under 600. */
+/* Expressions, statements and calls inside one another: bounds the C stack, whatever the file says.
+ * Real models stay under 600. */
 enum { NESTING_MAX = 5000 };
 
 /* The condition of an arm that we are in, and what it is there. */
-typedef struct Told { Value condition; bool truth; const struct Told *up; } Told;
+typedef struct Told {
+    Value condition;
+    bool truth;
+    const struct Told *up;
+} Told;
 
 typedef struct Eval {
     Ctx *cx;
     Program *p;
-    Graph *g;                       /* the scope that nodes go to now: the root, or an arm's */
+    Graph *g; /* the scope that nodes go to now: the root, or an arm's */
     Frame *frame;
-    int64_t calls;                  /* depth of calls, against LIMIT_CALLS */
+    int64_t calls; /* depth of calls, against LIMIT_CALLS */
     int nesting;
     const Told *told;
-    int staged;                     /* arms and bodies around us that ONNX decides: a raise there unwinds */
-    Str raised;                     /* the message of a FLOW_RAISE */
+    int staged; /* arms and bodies around us that ONNX decides: a raise there unwinds */
+    Str raised; /* the message of a FLOW_RAISE */
     SourceId raised_at;
-    struct State *state;            /* state.c */
-    Map names;                      /* dotted path -> Value*: what it names */
-    Map constants;                  /* number + 1 -> Value*: CONSTANTS.cN */
-    Map liveness;                   /* Function* -> liveness.c's table of where locals are used */
-    struct Findings *findings;      /* of the loop whose body is run; NULL: of none (loop_nested.c) */
+    struct State *state;       /* state.c */
+    Map names;                 /* dotted path -> Value*: what it names */
+    Map constants;             /* number + 1 -> Value*: CONSTANTS.cN */
+    Map liveness;              /* Function* -> liveness.c's table of where locals are used */
+    struct Findings *findings; /* of the loop whose body is run; NULL: of none (loop_nested.c) */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */
 
 typedef enum { BUILTIN_DONE, BUILTIN_NOT_MINE, BUILTIN_FAILED } BuiltinResult;
-/* `name` is an operator ("aten::len", "prim::abs") or a bare word ("int", "range", "print"). NOT_MINE: no such builtin, or
- * not for these arguments (aten::add of tensors): op_call takes it. FAILED: after fail(). */
+/* `name` is an operator ("aten::len", "prim::abs") or a bare word ("int", "range", "print").
+ * NOT_MINE: no such builtin, or not for these arguments (aten::add of tensors): op_call takes it.
+ * FAILED: after fail(). */
 BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 /* Is there any builtin of this name? For the scan that lists all unsupported operators. */
 bool builtin_exists(Ctx *cx, Str name);
-/* self.name(args) where self is no object of a class: tensors (tolist, ..), lists, dicts, strings. */
+/* self.name(args) where self is no object of a class: tensors (tolist, ..), lists, dicts,
+ * strings. */
 BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 
 /* ---- expr.c ---- */
 
-/* Every function that runs the program returns false after an error, and when the model raised (ev->raised). */
+/* Every function that runs the program returns false after an error, and when the model raised
+ * (ev->raised). */
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
-/* A value that is about to be looked at: false when it is one that was never set, with the reason. */
+/* A value that is about to be looked at: false when it is one that was never set, with the
+ * reason. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
-/* A text about what only the running model knows, in which that stands by name: it may be printed, raised, and put into other texts. */
+/* A text about what only the running model knows, in which that stands by name: it may be printed,
+ * raised, and put into other texts. */
 Value val_staged_text(Ctx *cx, Str text);
-/* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum members. */
+/* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum
+ * members. */
 MUST_USE bool get_attr(Eval *ev, Value v, Str name, Value *out);
 /* The slot of an object's attribute; -1: none. */
 int64_t slot_of(const Obj *o, Str name);
@@ -107,13 +121,17 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
 Flow run_branch(Eval *ev, const Stmt *s, Value condition);
 /* The value that says `not v`. */
 Value val_not(Eval *ev, Value v);
-MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out);
+MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine,
+                           Value *out);
 
 /* ---- inputs.c, outputs.c ---- */
 
 /* What the user asked for; the defaults when there is nobody. */
 const Options *options_of(const Eval *ev);
-static inline Str path_of(Ctx *cx, Str path, Str child) { return str_fmt(cx, "%s.%s", path->s, child->s); }
+static inline Str path_of(Ctx *cx, Str path, Str child)
+{
+    return str_fmt(cx, "%s.%s", path->s, child->s);
+}
 
 /* The arguments of the entry function, with the graph's inputs behind them. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
@@ -121,21 +139,22 @@ MUST_USE bool make_outputs(Eval *ev, Value result);
 
 /* What a file recorded about a value, as a type; NULL for what is no tensor. */
 Type recorded_type(Ctx *cx, const Recorded *r);
-Dim recorded_dim(Ctx *cx, const RecordedDim *d);         /* NULL: not as an expression */
+Dim recorded_dim(Ctx *cx, const RecordedDim *d); /* NULL: not as an expression */
 
 /* ---- recorded.c ---- */
 
-/* Holds the results of an assignment against what the file recorded; sizes that we do not know become the file's. */
+/* Holds the results of an assignment against what the file recorded; sizes that we do not know
+ * become the file's. */
 MUST_USE bool recorded_agree(Eval *ev, const Stmt *s);
 
 /* ---- state.c ---- */
 
-MUST_USE bool state_begin(Eval *ev);                     /* mode eval, and what the model holds before it runs */
+MUST_USE bool state_begin(Eval *ev); /* mode eval, and what the model holds before it runs */
 void state_read(Eval *ev, const Obj *o, int64_t slot);
 void state_wrote(Eval *ev, const Obj *o, int64_t slot);
 void state_hold_input(Eval *ev, const Tensor *t, Str name);
-void state_hold(Eval *ev, Value v);                      /* a tensor of the saved model that no object holds (.pt2) */
-MUST_USE bool state_check(Eval *ev);                     /* after the run: what was written? */
+void state_hold(Eval *ev, Value v);  /* a tensor of the saved model that no object holds (.pt2) */
+MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
 
 /* ---- layout.c ---- */
 
@@ -144,11 +163,14 @@ void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v)
 
 /* ---- dynamic_parts.c ---- */
 
-/* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told. *mine false: an operator like others. */
-MUST_USE bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine, Value *out);
+/* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told.
+ * *mine false: an operator like others. */
+MUST_USE bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
+                         bool *mine, Value *out);
 
 /* ---- scan.c ---- */
 
-void scan_unsupported(Eval *ev);                         /* refuses every operator reachable from the entry that does not exist */
+void scan_unsupported(
+    Eval *ev); /* refuses every operator reachable from the entry that does not exist */
 
 #endif

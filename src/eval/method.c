@@ -1,5 +1,6 @@
-/* method.c - methods of values that are no objects of a class. PyTorch prints tensor methods as operators; tolist() is the one
- * that stays a method. The others here are for files edited by hand: x.f(y) is aten::f(x, y). */
+/* method.c - methods of values that are no objects of a class. PyTorch prints tensor methods as
+ * operators; tolist() is the one that stays a method. The others here are for files edited by hand:
+ * x.f(y) is aten::f(x, y). */
 #include "eval/builtin/builtin.h"
 #include "eval/lists/stacked.h"
 
@@ -7,19 +8,25 @@
 static bool numbers_of(Eval *ev, Ox v, Value *out)
 {
     Ctx *cx = ev->cx;
-    DType t = ox_dtype(v), to = dtype_is_float(t) ? DT_DOUBLE : t == DT_BOOL ? DT_BOOL : DT_INT64;
-    ItemType item = { .elem = to == DT_DOUBLE ? "float" : to == DT_BOOL ? "bool" : "int", .type = type_tensor(cx, to, 0, NULL) };
+    DType t = ox_dtype(v);
+    DType to = dtype_is_float(t) ? DT_DOUBLE : t == DT_BOOL ? DT_BOOL : DT_INT64;
+    ItemType item = { .elem = to == DT_DOUBLE ? "float"
+                          : to == DT_BOOL     ? "bool"
+                                              : "int",
+                      .type = type_tensor(cx, to, 0, NULL) };
     for (int axis = ox_rank(v) - 1; axis > 0; axis--)
         item = item_list(cx, item, ox_dim(v, axis));
     if (!dtype_is_float(t) && !dtype_is_int(t) && t != DT_BOOL)
-        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor of %s whose size is not known", dtype_name(t));
+        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor of %s whose size is not known",
+                    dtype_name(t));
     Ox whole = ox_cast(ev->g, v, to);
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, item.elem)) };
     list_stack(cx, out->list, stacked_new(cx, item, whole));
     return ox_ok(whole);
 }
 
-/* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are known. */
+/* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are
+ * known. */
 static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -33,7 +40,8 @@ static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
     if (!dim_known(ox_dim(v, 0), &n))
         return numbers_of(ev, v, out);
     if ((*room -= n) < 0)
-        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor with more than %d elements", FOLD_NUMEL);
+        return fail(cx, E_UNSUPPORTED, "tolist() of a tensor with more than %d elements",
+                    FOLD_NUMEL);
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, n, NULL) };
     for (int64_t i = 0; i < n; i++) {
         Value item;

@@ -1,13 +1,14 @@
-/* program_text.c - a whole program as text for `show`: the entry function, the methods of every class that the saved objects
- * have, and the free functions that these call, each once, in the order in which they are met. */
+/* program_text.c - a whole program as text for `show`: the entry function, the methods of every
+ * class that the saved objects have, and the free functions that these call, each once, in the
+ * order in which they are met. */
 #include "eval/program.h"
 
 typedef struct Listing {
     Ctx *cx;
     Program *p;
     Buf text;
-    Map seen;                       /* classes, functions and objects that have been met */
-    VEC(const Function *) todo;     /* free functions to print */
+    Map seen;                   /* classes, functions and objects that have been met */
+    VEC(const Function *) todo; /* free functions to print */
     int depth;
 } Listing;
 
@@ -28,8 +29,11 @@ static void visit_expr(Listing *l, const Expr *e)
     if (!e)
         return;
     switch (e->kind) {
-    case X_ATTR: case X_TUPLE_SLICE: case X_NEG: visit_expr(l, e->a); break;
-    case X_INDEX: case X_BINARY:
+    case X_ATTR:
+    case X_TUPLE_SLICE:
+    case X_NEG:         visit_expr(l, e->a); break;
+    case X_INDEX:
+    case X_BINARY:
         visit_expr(l, e->a);
         visit_expr(l, e->b);
         break;
@@ -40,17 +44,20 @@ static void visit_expr(Listing *l, const Expr *e)
                 vec_push(l->cx, &l->todo, f);
         }
         break;
-    case X_CALL: case X_OP:
+    case X_CALL:
+    case X_OP:
         visit_expr(l, e->kind == X_CALL ? e->callee : NULL);
         for (uint32_t i = 0; i < e->n_args; i++)
             visit_expr(l, e->args[i].value);
         break;
-    case X_TUPLE: case X_LIST: case X_DICT:
+    case X_TUPLE:
+    case X_LIST:
+    case X_DICT:
         for (uint32_t i = 0; i < e->n; i++)
             visit_expr(l, e->items[i]);
         break;
     case X_GRAPH: visit_block(l, &e->fn->body); break;
-    default: break;
+    default:      break;
     }
 }
 

@@ -1,16 +1,19 @@
-/* scan.c - every operator reachable from forward that nobody can convert, so that one run lists them all.
+/* scan.c - every operator reachable from forward that nobody can convert, so that one run lists
+ * them all.
  *
- * Looks at code, not at values: arms that are not taken count too. So it only adds to a conversion that has failed for an
- * unsupported operator already, and what it adds is told as what the program may get to, but for the entry's own statements. Calls of methods are followed by name through every class that the program has named. */
+ * Looks at code, not at values: arms that are not taken count too. So it only adds to a conversion
+ * that has failed for an unsupported operator already, and what it adds is told as what the program
+ * may get to, but for the entry's own statements. Calls of methods are followed by name through
+ * every class that the program has named. */
 #include "eval/internal.h"
 
 typedef struct Scan {
     Eval *ev;
-    const Function *fn;             /* being looked at */
-    int inside;                     /* branches and loops around */
-    Map seen;                       /* functions, operators' names, classes, objects */
+    const Function *fn; /* being looked at */
+    int inside;         /* branches and loops around */
+    Map seen;           /* functions, operators' names, classes, objects */
     VEC(const Function *) todo;
-    VEC(const ClassDef *) classes;  /* of the objects that the root holds */
+    VEC(const ClassDef *) classes; /* of the objects that the root holds */
 } Scan;
 
 static void scan_expr(Scan *s, const Expr *e);
@@ -32,8 +35,9 @@ static void scan_function(Scan *s, const Function *fn)
 
 static bool is_known(Ctx *cx, Str op)
 {
-    return builtin_exists(cx, op) || str_is(op, "prim::RaiseException") || str_is(op, "aten::wait") || str_starts(op, "higher_order::") ||
-           (op_exists(cx, op) && !op_refused(cx, op));
+    return builtin_exists(cx, op) || str_is(op, "prim::RaiseException") ||
+        str_is(op, "aten::wait") || str_starts(op, "higher_order::") ||
+        (op_exists(cx, op) && !op_refused(cx, op));
 }
 
 static void refuse_op(Scan *s, const Expr *e)
@@ -74,7 +78,8 @@ static void scan_callee(Scan *s, const Expr *e)
     if (e->callee->kind == X_ATTR) {
         scan_method(s, e->callee->name);
         scan_expr(s, e->callee->a);
-    } else if (e->callee->kind == X_NAME && s->ev->p->find_function && strchr(e->callee->name->s, '.')) {
+    } else if (e->callee->kind == X_NAME && s->ev->p->find_function &&
+               strchr(e->callee->name->s, '.')) {
         scan_function(s, s->ev->p->find_function(s->ev->cx, s->ev->p, e->callee->name));
     } else if (e->callee->kind != X_NAME) {
         scan_expr(s, e->callee);
@@ -86,7 +91,8 @@ static void scan_expr(Scan *s, const Expr *e)
     if (!e)
         return;
     switch (e->kind) {
-    case X_OP: case X_CALL:
+    case X_OP:
+    case X_CALL:
         if (e->kind == X_OP)
             scan_op(s, e);
         else
@@ -94,26 +100,26 @@ static void scan_expr(Scan *s, const Expr *e)
         for (uint32_t i = 0; i < e->n_args; i++)
             scan_expr(s, e->args[i].value);
         break;
-    case X_TUPLE: case X_LIST: case X_DICT:
+    case X_TUPLE:
+    case X_LIST:
+    case X_DICT:
         for (uint32_t i = 0; i < e->n; i++)
             scan_expr(s, e->items[i]);
         break;
-    case X_INDEX: case X_BINARY:
+    case X_INDEX:
+    case X_BINARY:
         scan_expr(s, e->b);
         scan_expr(s, e->a);
         break;
-    case X_ATTR: case X_TUPLE_SLICE: case X_NEG:
-        scan_expr(s, e->a);
-        break;
+    case X_ATTR:
+    case X_TUPLE_SLICE:
+    case X_NEG:         scan_expr(s, e->a); break;
     case X_NAME:
         if (s->ev->p->find_function && strchr(e->name->s, '.'))
             scan_function(s, s->ev->p->find_function(s->ev->cx, s->ev->p, e->name));
         break;
-    case X_GRAPH:
-        scan_function(s, e->fn);
-        break;
-    default:
-        break;
+    case X_GRAPH: scan_function(s, e->fn); break;
+    default:      break;
     }
 }
 

@@ -1,4 +1,5 @@
-/* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take over. */
+/* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take
+ * over. */
 #include "eval/branch/branch.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
@@ -7,7 +8,8 @@ void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->
 
 static bool item_count(Eval *ev, int64_t n, uint32_t want)
 {
-    return n == (int64_t)want || fail(ev->cx, E_VALUE, "expected %u values to unpack, got %lld", want, (long long)n);
+    return n == (int64_t)want ||
+        fail(ev->cx, E_VALUE, "expected %u values to unpack, got %lld", want, (long long)n);
 }
 
 /* PyTorch raises where there are more or fewer. */
@@ -15,7 +17,9 @@ static bool unpack_stacked(Eval *ev, const Stmt *s, Stacked *list)
 {
     Dim n = stacked_length(ev, list);
     Value item;
-    if (!n || !dim_require(ev->cx, n, dim_int(ev->cx, s->n_target), "the program takes %u items of it", s->n_target))
+    if (!n ||
+        !dim_require(ev->cx, n, dim_int(ev->cx, s->n_target), "the program takes %u items of it",
+                     s->n_target))
         return false;
     for (uint32_t i = 0; i < s->n_target; i++) {
         if (!stacked_item(ev, list, val_int(i), &item))
@@ -77,7 +81,10 @@ static bool assign_values(Eval *ev, const Stmt *s)
     return true;
 }
 
-static bool assign(Eval *ev, const Stmt *s) { return assign_values(ev, s) && recorded_agree(ev, s); }
+static bool assign(Eval *ev, const Stmt *s)
+{
+    return assign_values(ev, s) && recorded_agree(ev, s);
+}
 
 static bool set_attr(Eval *ev, const Stmt *s)
 {
@@ -87,10 +94,12 @@ static bool set_attr(Eval *ev, const Stmt *s)
     if (o.tag == V_POISON)
         return true;
     if (o.tag != V_OBJ)
-        return must_be_set(ev, o) && fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
+        return must_be_set(ev, o) &&
+            fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
     int64_t i = slot_of(o.obj, s->attr);
     if (i < 0)
-        return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", o.obj->cls ? o.obj->cls->plain->s : "this object", s->attr->s);
+        return fail(ev->cx, E_VALUE, "%s has no attribute '%s'",
+                    o.obj->cls ? o.obj->cls->plain->s : "this object", s->attr->s);
     const ClassDef *c = o.obj->cls;
     if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, s->attr->s, &v))
         return false;
@@ -139,15 +148,19 @@ static bool is_op(const Expr *e, const char *op, uint32_t n_args)
 static bool learn_rank(Eval *ev, const Stmt *s)
 {
     const Expr *c = s->value;
-    const Block *raises = is_op(c, "aten::ne", 2) ? &s->body : is_op(c, "aten::eq", 2) ? &s->other : NULL;
-    if (!raises || !raises_surely(raises) || !is_op(c->args[0].value, "aten::dim", 1) || c->args[1].value->kind != X_INT)
+    const Block *raises = is_op(c, "aten::ne", 2) ? &s->body
+        : is_op(c, "aten::eq", 2)                 ? &s->other
+                                                  : NULL;
+    if (!raises || !raises_surely(raises) || !is_op(c->args[0].value, "aten::dim", 1) ||
+        c->args[1].value->kind != X_INT)
         return true;
     const Expr *x = c->args[0].value->args[0].value;
     int64_t rank = c->args[1].value->i;
     Value v;
     if (x->kind != X_LOCAL || rank < 0 || rank > MAX_RANK)
         return true;
-    return eval_expr(ev, x, &v) && (v.tag != V_TENSOR || facts_say_rank(ev->cx, tensor_read(ev->g, v.t), (int)rank));
+    return eval_expr(ev, x, &v) &&
+        (v.tag != V_TENSOR || facts_say_rank(ev->cx, tensor_read(ev->g, v.t), (int)rank));
 }
 
 static Flow run_if(Eval *ev, const Stmt *s)
@@ -162,7 +175,8 @@ static Flow run_if(Eval *ev, const Stmt *s)
         return run_block(ev, t == YES ? &s->body : &s->other);
     if (c.tag == V_SYMBOOL)
         return run_branch(ev, s, c);
-    if (c.tag == V_POISON)                      /* the operator that it rests on is refused: go on with one arm, to list more */
+    if (c.tag ==
+        V_POISON) /* the operator that it rests on is refused: go on with one arm, to list more */
         return run_block(ev, raises_surely(&s->body) ? &s->other : &s->body);
     fail(ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     return FLOW_FAIL;
@@ -171,12 +185,15 @@ static Flow run_if(Eval *ev, const Stmt *s)
 static Flow statement_body(Eval *ev, void *arg, Value trip)
 {
     const Stmt *s = arg;
-    if (s->n_target)                                    /* of a for */
+    if (s->n_target) /* of a for */
         assign_slot(ev, s->target[0], trip);
     return run_block(ev, &s->body);
 }
 
-static bool statement_condition(Eval *ev, void *arg, Value *out) { return eval_condition(ev, ((const Stmt *)arg)->value, out); }
+static bool statement_condition(Eval *ev, void *arg, Value *out)
+{
+    return eval_condition(ev, ((const Stmt *)arg)->value, out);
+}
 
 static Flow run_for(Eval *ev, const Stmt *s)
 {
@@ -191,12 +208,24 @@ static Flow run_for(Eval *ev, const Stmt *s)
         fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
         return FLOW_FAIL;
     }
-    return run_counted_loop(ev, &(LoopPlan){ .which = s, .text = s, .block = &s->body, .body = statement_body, .arg = (void *)s, .start = count });
+    return run_counted_loop(ev,
+                            &(LoopPlan){ .which = s,
+                                         .text = s,
+                                         .block = &s->body,
+                                         .body = statement_body,
+                                         .arg = (void *)s,
+                                         .start = count });
 }
 
 static Flow run_while(Eval *ev, const Stmt *s)
 {
-    return run_conditional_loop(ev, &(LoopPlan){ .which = s, .text = s, .block = &s->body, .body = statement_body, .condition = statement_condition, .arg = (void *)s });
+    return run_conditional_loop(ev,
+                                &(LoopPlan){ .which = s,
+                                             .text = s,
+                                             .block = &s->body,
+                                             .body = statement_body,
+                                             .condition = statement_condition,
+                                             .arg = (void *)s });
 }
 
 static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value *out)
@@ -204,7 +233,8 @@ static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value
     OpArg none[3] = { { NULL, val_none() }, { NULL, val_none() }, { NULL, val_none() } };
     Str name = str_of(ev->cx, method);
     *out = val_none();
-    if (o.tag != V_OBJ || (!is_autocast(o.obj->cls) && !(o.obj->cls && map_get(&o.obj->cls->method, name))))
+    if (o.tag != V_OBJ ||
+        (!is_autocast(o.obj->cls) && !(o.obj->cls && map_get(&o.obj->cls->method, name))))
         return true;
     return call_method(ev, o.obj, name, none, n, out);
 }
@@ -230,15 +260,18 @@ static Flow run_kind(Eval *ev, const Stmt *s)
 {
     Value ignored;
     switch (s->kind) {
-    case S_EXPR: return done(ev, s->value->kind == X_OP ? eval_op(ev, s->value, s, &ignored) : eval_expr(ev, s->value, &ignored));
-    case S_ASSIGN: return done(ev, assign(ev, s));
+    case S_EXPR:
+        return done(ev,
+                    s->value->kind == X_OP ? eval_op(ev, s->value, s, &ignored)
+                                           : eval_expr(ev, s->value, &ignored));
+    case S_ASSIGN:   return done(ev, assign(ev, s));
     case S_SET_ATTR: return done(ev, set_attr(ev, s));
-    case S_RETURN: return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);
-    case S_IF: return run_if(ev, s);
-    case S_FOR: return run_for(ev, s);
-    case S_WHILE: return run_while(ev, s);
-    case S_WITH: return run_with(ev, s);
-    case S_PASS: return FLOW_NEXT;
+    case S_RETURN:   return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);
+    case S_IF:       return run_if(ev, s);
+    case S_FOR:      return run_for(ev, s);
+    case S_WHILE:    return run_while(ev, s);
+    case S_WITH:     return run_with(ev, s);
+    case S_PASS:     return FLOW_NEXT;
     case S_DEF:
         assign_slot(ev, s->target[0], (Value){ .tag = V_FUNCTION, .any = s->def });
         return FLOW_NEXT;
@@ -251,10 +284,16 @@ static Flow run_statement(Eval *ev, const Stmt *s)
 {
     Ctx *cx = ev->cx;
     const Text *text = s->text ? s->text : ev->frame->fn->text;
-    Where module = { .up = cx->at, .kind = WHERE_MODULE, .name = s->module, .type = s->module_type };
+    Where module = {
+        .up = cx->at, .kind = WHERE_MODULE, .name = s->module, .type = s->module_type
+    };
     Where names = { .up = s->module ? &module : cx->at, .kind = WHERE_NAMES, .name = s->names };
     Where calls = { .up = s->names ? &names : names.up, .kind = WHERE_CALLS, .name = s->calls };
-    Where here = { .up = s->calls ? &calls : calls.up, .kind = WHERE_STATEMENT, .text = text, .start = s->start, .end = s->end };
+    Where here = { .up = s->calls ? &calls : calls.up,
+                   .kind = WHERE_STATEMENT,
+                   .text = text,
+                   .start = s->start,
+                   .end = s->end };
     Where *before = cx->at;
     cx->at = &here;
     Flow flow = step(ev) ? run_kind(ev, s) : FLOW_FAIL;

@@ -1,11 +1,14 @@
 /* handed.c - a trace graph that another language hands over (pt2onnx_trace) as a Program.
  *
- * A trace has no names: every value has a number, every node is one statement. So the program is one function whose locals
- * are the values, numbered as the caller numbers them; weights and tensor constants are read through Program.constant.
- * Branches and loops come from scripted functions that the trace calls (prim::If, prim::Loop). What the trace records of types is kept and compared after each operator (the guard).
+ * A trace has no names: every value has a number, every node is one statement. So the program is
+ * one function whose locals are the values, numbered as the caller numbers them; weights and tensor
+ * constants are read through Program.constant. Branches and loops come from scripted functions that
+ * the trace calls (prim::If, prim::Loop). What the trace records of types is kept and compared
+ * after each operator (the guard).
  *
- * Does not look inside prim::PythonOp: its class is the caller's to lower, through a symbolic callback, which gets the
- * node's number in the argument NODE_ARGUMENT (symbolic.c takes it out again). */
+ * Does not look inside prim::PythonOp: its class is the caller's to lower, through a symbolic
+ * callback, which gets the node's number in the argument NODE_ARGUMENT (symbolic.c takes it out
+ * again). */
 #include "front/front.h"
 #include "pt2onnx.h"
 
@@ -16,22 +19,25 @@ typedef VEC(Stmt *) Stmts;
 typedef struct Handed {
     const pt2onnx_trace *t;
     Program *p;
-    Map asked;                      /* operators that the caller lowers */
-    VEC(const pt2onnx_tensor *) tensors;    /* by X_CONSTANT's number: weights, then constants */
+    Map asked;                           /* operators that the caller lowers */
+    VEC(const pt2onnx_tensor *) tensors; /* by X_CONSTANT's number: weights, then constants */
     size_t n_weight;
-    Stmts body;                     /* of the block that is being read */
-    Str calls;                      /* of the node that is being read, or of the node whose block it stands in; NULL: none */
-    const pt2onnx_node **constant;  /* by value: the prim::Constant that it is, or NULL */
-    bool *users;                    /* by value: it comes from an operator that the caller lowers, so that what the trace says of it may not hold */
-    uint32_t *parts;                /* by value: how many items prim::ListUnpack takes of it; 0: none does */
-    uint32_t n_slot;                /* values, then a condition for each while loop */
+    Stmts body; /* of the block that is being read */
+    Str calls;  /* of the node that is being read, or of the node whose block it stands in; NULL:
+                   none */
+    const pt2onnx_node **constant; /* by value: the prim::Constant that it is, or NULL */
+    bool *users;     /* by value: it comes from an operator that the caller lowers, so that what the
+                        trace says of it may not hold */
+    uint32_t *parts; /* by value: how many items prim::ListUnpack takes of it; 0: none does */
+    uint32_t n_slot; /* values, then a condition for each while loop */
 } Handed;
 
 /* ---- checks: the caller is another program, but its numbers index our arrays ---- */
 
 static bool check_value(Ctx *cx, const Handed *h, uint32_t v)
 {
-    return v < h->t->n_value || fail(cx, E_FORMAT, "the trace uses value %u, it has %zu", v, h->t->n_value);
+    return v < h->t->n_value ||
+        fail(cx, E_FORMAT, "the trace uses value %u, it has %zu", v, h->t->n_value);
 }
 
 static bool check_values(Ctx *cx, const Handed *h, const uint32_t *v, size_t n)
@@ -44,12 +50,19 @@ static bool check_values(Ctx *cx, const Handed *h, const uint32_t *v, size_t n)
 
 /* ---- positions: "net.py(12): forward", one a line, innermost first ---- */
 
-typedef struct Frame { const char *file; size_t n_file; uint32_t line; const char *function; size_t n_function; } Frame;
+typedef struct Frame {
+    const char *file;
+    size_t n_file;
+    uint32_t line;
+    const char *function;
+    size_t n_function;
+} Frame;
 
 /* One line of a stack; false when it is not of that form. */
 static bool read_frame(const char *s, size_t n, Frame *f)
 {
-    const char *close = memchr(s, ')', n), *open = close;
+    const char *close = memchr(s, ')', n);
+    const char *open = close;
     while (open && open > s && *open != '(')
         open--;
     if (!close || open == s || *open != '(' || (size_t)(close - s) + 2 >= n || close[1] != ':')
@@ -63,7 +76,8 @@ static bool read_frame(const char *s, size_t n, Frame *f)
 /* Of the torch package itself, or of ours, which called it. */
 static bool is_of_torch(const Frame *f)
 {
-    static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/", "-packages/pt2onnx/", "/python/pt2onnx/" };
+    static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/",
+                                         "-packages/pt2onnx/", "/python/pt2onnx/" };
     for (size_t i = 0; i < COUNT(parts); i++)
         if (memmem(f->file, f->n_file, parts[i], strlen(parts[i])))
             return true;
@@ -89,7 +103,9 @@ static bool locate_in_stack(Ctx *cx, const Text *text, uint32_t start, uint32_t 
     }
     if (!best.file)
         return false;
-    *out = (Pos){ .file = str_n(cx, best.file, best.n_file), .line = best.line, .function = str_n(cx, best.function, best.n_function) };
+    *out = (Pos){ .file = str_n(cx, best.file, best.n_file),
+                  .line = best.line,
+                  .function = str_n(cx, best.function, best.n_function) };
     return true;
 }
 
@@ -98,32 +114,44 @@ static const Text *text_of_source(Ctx *cx, const char *source)
     if (!source || !*source)
         return NULL;
     Text *text = new(cx, Text);
-    *text = (Text){ .name = str_of(cx, "trace"), .locate = locate_in_stack, .locate_arg = (void *)str_of(cx, source) };
+    *text = (Text){ .name = str_of(cx, "trace"),
+                    .locate = locate_in_stack,
+                    .locate_arg = (void *)str_of(cx, source) };
     return text;
 }
 
 /* ---- types ---- */
 
-static DType dtype_told(int dtype) { return dtype > DT_NONE && dtype < DT_COUNT ? (DType)dtype : DT_NONE; }
+static DType dtype_told(int dtype)
+{
+    return dtype > DT_NONE && dtype < DT_COUNT ? (DType)dtype : DT_NONE;
+}
 
 static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
 {
     RecordedDim *d = new_array(cx, RecordedDim, t->rank > 0 ? t->rank : 1);
     for (int i = 0; d && i < t->rank; i++)
         d[i] = (RecordedDim){ .known = t->dims[i] >= 0 ? t->dims[i] : -1,
-                              .symbol = t->dims[i] < 0 && t->dim_name && t->dim_name[i] ? str_of(cx, t->dim_name[i]) : NULL };
+                              .symbol = t->dims[i] < 0 && t->dim_name && t->dim_name[i]
+                                  ? str_of(cx, t->dim_name[i])
+                                  : NULL };
     return d;
 }
 
 static bool is_tensor(const pt2onnx_type *t) { return t->kind && strcmp(t->kind, "Tensor") == 0; }
-static bool is_known(const pt2onnx_type *t) { return is_tensor(t) && dtype_told(t->dtype) && t->rank >= 0 && t->rank <= MAX_RANK; }
+static bool is_known(const pt2onnx_type *t)
+{
+    return is_tensor(t) && dtype_told(t->dtype) && t->rank >= 0 && t->rank <= MAX_RANK;
+}
 
 static void record(Ctx *cx, const Handed *h, Stmt *s)
 {
     Recorded *r = new_array(cx, Recorded, s->n_target + 1);
     for (uint32_t i = 0; r && i < s->n_target; i++) {
         const pt2onnx_type *t = &h->t->type[s->target[i]];
-        r[i] = is_known(t) ? (Recorded){ .dtype = dtype_told(t->dtype), .rank = t->rank, .dim = recorded_dims(cx, t) }
+        r[i] = is_known(t) ? (Recorded){ .dtype = dtype_told(t->dtype),
+                                         .rank = t->rank,
+                                         .dim = recorded_dims(cx, t) }
                            : (Recorded){ .rank = -1, .what = str_of(cx, t->kind ? t->kind : "?") };
     }
     s->recorded = r;
@@ -194,17 +222,23 @@ static Expr *constant(Ctx *cx, Handed *h, const pt2onnx_node *n)
         e->s = str_of(cx, a->s);
         return e;
     case PT2ONNX_ATTR_TENSOR: return tensor_constant(cx, h, a->t);
-    case PT2ONNX_ATTR_INTS: case PT2ONNX_ATTR_FLOATS: case PT2ONNX_ATTR_GRAPH: break;
+    case PT2ONNX_ATTR_INTS:
+    case PT2ONNX_ATTR_FLOATS:
+    case PT2ONNX_ATTR_GRAPH:  break;
     }
-    fail(cx, E_UNSUPPORTED, "a constant of type %s in the trace is not supported", kind ? kind : "?");
+    fail(cx, E_UNSUPPORTED, "a constant of type %s in the trace is not supported",
+         kind ? kind : "?");
     return NULL;
 }
 
 /* Conversions that TorchScript's text writes as words. */
 static const char *word_of(const char *kind)
 {
-    static const char *const words[][2] = { { "aten::Int", "int" }, { "aten::IntImplicit", "int" }, { "aten::Float", "float" },
-                                            { "aten::FloatImplicit", "float" }, { "aten::Bool", "bool" } };
+    static const char *const words[][2] = { { "aten::Int", "int" },
+                                            { "aten::IntImplicit", "int" },
+                                            { "aten::Float", "float" },
+                                            { "aten::FloatImplicit", "float" },
+                                            { "aten::Bool", "bool" } };
     for (size_t i = 0; i < COUNT(words); i++)
         if (strcmp(kind, words[i][0]) == 0)
             return words[i][1];
@@ -217,7 +251,10 @@ static Str plain_name(Ctx *cx, Str name)
     return str_ends(name, "_") ? str_n(cx, name->s, name->len - 1) : name;
 }
 
-static bool is_asked(Ctx *cx, const Handed *h, Str op) { return map_find(&h->asked, op) || map_find(&h->asked, plain_name(cx, op)); }
+static bool is_asked(Ctx *cx, const Handed *h, Str op)
+{
+    return map_find(&h->asked, op) || map_find(&h->asked, plain_name(cx, op));
+}
 
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
@@ -226,7 +263,9 @@ static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
     e->overload = n->overload ? str_of(cx, n->overload) : NULL;
     e->args = new_array(cx, Arg, n->n_in + 1);
     for (size_t i = 0; e->args && i < n->n_in; i++)
-        e->args[e->n_args++] = (Arg){ n->in_name && n->in_name[i] ? str_of(cx, n->in_name[i]) : NULL, local(cx, n->in[i]) };
+        e->args[e->n_args++] = (Arg){ n->in_name && n->in_name[i] ? str_of(cx, n->in_name[i])
+                                                                  : NULL,
+                                      local(cx, n->in[i]) };
     if (e->args && is_asked(cx, h, e->op)) {
         Expr *node = expr(cx, X_INT);
         node->i = n->id;
@@ -252,7 +291,8 @@ static Expr *value_of_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
         e->value = (Value){ .tag = V_UNINIT };
         return e;
     }
-    if (is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack") || is(n, "prim::unchecked_cast") || is(n, "prim::unchecked_unwrap_optional"))
+    if (is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack") || is(n, "prim::unchecked_cast") ||
+        is(n, "prim::unchecked_unwrap_optional"))
         return n->n_in == 1 ? local(cx, n->in[0]) : NULL;
     return operator(cx, h, n);
 }
@@ -279,7 +319,10 @@ static bool add_node(Ctx *cx, Handed *h, const pt2onnx_node *n);
 /* ---- branches and loops ---- */
 
 /* Assignments to[i] = from[i] at the edge of a block. */
-typedef struct Carry { const uint32_t *to, *from; size_t n; } Carry;
+typedef struct Carry {
+    const uint32_t *to, *from;
+    size_t n;
+} Carry;
 
 static void carry(Ctx *cx, Handed *h, Carry c)
 {
@@ -292,7 +335,8 @@ static void carry(Ctx *cx, Handed *h, Carry c)
 static bool add_nodes(Ctx *cx, Handed *h, const pt2onnx_graph *g)
 {
     for (size_t i = 0; i < g->n_node; i++)
-        if (g->node[i].kind && is(&g->node[i], "prim::ListUnpack") && g->node[i].n_in == 1 && check_value(cx, h, g->node[i].in[0]))
+        if (g->node[i].kind && is(&g->node[i], "prim::ListUnpack") && g->node[i].n_in == 1 &&
+            check_value(cx, h, g->node[i].in[0]))
             h->parts[g->node[i].in[0]] = (uint32_t)g->node[i].n_out;
     for (size_t i = 0; i < g->n_node; i++)
         if (!add_node(cx, h, &g->node[i]))
@@ -314,11 +358,12 @@ static bool add_arm(Ctx *cx, Handed *h, const pt2onnx_graph *g, Carry results, B
 
 static bool add_if(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
-    if (n->n_block != 2 || n->n_in != 1 || n->block[0]->n_out != n->n_out || n->block[1]->n_out != n->n_out)
+    if (n->n_block != 2 || n->n_in != 1 || n->block[0]->n_out != n->n_out ||
+        n->block[1]->n_out != n->n_out)
         return fail(cx, E_FORMAT, "the trace's prim::If is malformed");
     Stmt *s = add_statement(cx, h, S_IF, local(cx, n->in[0]));
     return add_arm(cx, h, n->block[0], (Carry){ n->out, n->block[0]->out, n->n_out }, &s->body) &&
-           add_arm(cx, h, n->block[1], (Carry){ n->out, n->block[1]->out, n->n_out }, &s->other);
+        add_arm(cx, h, n->block[1], (Carry){ n->out, n->block[1]->out, n->n_out }, &s->other);
 }
 
 /* Is v this integer (or bool), as a constant outside or in g? */
@@ -367,7 +412,8 @@ static Expr *plus_one(Ctx *cx, uint32_t slot)
     return e;
 }
 
-static bool add_body(Ctx *cx, Handed *h, const pt2onnx_node *n, uint32_t condition, bool counts, Block *out)
+static bool add_body(Ctx *cx, Handed *h, const pt2onnx_node *n, uint32_t condition, bool counts,
+                     Block *out)
 {
     const pt2onnx_graph *g = n->block[0];
     Stmts outer = h->body;
@@ -384,8 +430,9 @@ static bool add_body(Ctx *cx, Handed *h, const pt2onnx_node *n, uint32_t conditi
     return ok;
 }
 
-/* prim::Loop(most trips, first condition, carried..) with block(trip, carried..) -> (condition, carried..): a `for` when the
- * condition is always true, a `while` when the number of trips has no limit. */
+/* prim::Loop(most trips, first condition, carried..) with block(trip, carried..) -> (condition,
+ * carried..): a `for` when the condition is always true, a `while` when the number of trips has no
+ * limit. */
 static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     const pt2onnx_graph *g = n->n_block == 1 ? n->block[0] : NULL;
@@ -401,8 +448,10 @@ static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
         return add_body(cx, h, n, 0, false, &s->body);
     }
     if (!is_constant(h, g, n->in[0], INT64_MAX))
-        return fail(cx, E_UNSUPPORTED, "a `for` loop that may end early (break, return) in a scripted function that a trace calls: "
-                                       "save the scripted part with torch.jit.save");
+        return fail(cx, E_UNSUPPORTED,
+                    "a `for` loop that may end early (break, return) in a scripted function that a "
+                    "trace calls: "
+                    "save the scripted part with torch.jit.save");
     uint32_t condition = h->n_slot++;
     bool counts = uses(g, g->in[0]);
     assign(cx, h, condition, local(cx, n->in[1]));
@@ -455,7 +504,9 @@ static bool add_kind(Ctx *cx, Handed *h, const pt2onnx_node *n)
     if (is(n, "prim::Loop"))
         return add_loop(cx, h, n);
     if (n->n_block > 0 && !is(n, "prim::PythonOp"))
-        return fail(cx, E_UNSUPPORTED, "%s with blocks in a trace: save the scripted part with torch.jit.save", n->kind);
+        return fail(cx, E_UNSUPPORTED,
+                    "%s with blocks in a trace: save the scripted part with torch.jit.save",
+                    n->kind);
     return add_plain(cx, h, n);
 }
 
@@ -501,7 +552,8 @@ static void add_return(Ctx *cx, Handed *h)
 
 static uint64_t span_of(const pt2onnx_tensor *t)
 {
-    int64_t last = 0, numel = 1;
+    int64_t last = 0;
+    int64_t numel = 1;
     for (int a = 0; a < t->rank; a++) {
         numel *= t->dims[a];
         last += (t->dims[a] - 1) * (t->strides ? t->strides[a] : 0);
@@ -513,10 +565,17 @@ static uint64_t span_of(const pt2onnx_tensor *t)
 static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weight)
 {
     if (!dtype_told(t->dtype) || t->rank < 0 || t->rank > MAX_RANK)
-        return fail(cx, E_UNSUPPORTED, "the tensor %s has an element type or a rank that ONNX does not have", t->name ? t->name : "?"), NULL;
+        return fail(cx, E_UNSUPPORTED,
+                    "the tensor %s has an element type or a rank that ONNX does not have",
+                    t->name ? t->name : "?"),
+               NULL;
     Const *k = new(cx, Const);
-    *k = (Const){ .dtype = dtype_told(t->dtype), .rank = t->rank, .dims = t->dims, .strides = t->strides,
-                  .name = weight && t->name ? str_of(cx, t->name) : NULL, .storage = weight ? t->data : NULL };
+    *k = (Const){ .dtype = dtype_told(t->dtype),
+                  .rank = t->rank,
+                  .dims = t->dims,
+                  .strides = t->strides,
+                  .name = weight && t->name ? str_of(cx, t->name) : NULL,
+                  .storage = weight ? t->data : NULL };
     if (const_contiguous(k))
         k->strides = NULL;
     uint64_t bytes = span_of(t);
@@ -524,7 +583,8 @@ static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weigh
     return k;
 }
 
-/* Program.constant: a tensor, fresh in each evaluation. A 0-d constant that is no weight was a Python number. */
+/* Program.constant: a tensor, fresh in each evaluation. A 0-d constant that is no weight was a
+ * Python number. */
 static bool read_constant(Ctx *cx, Program *p, int64_t n, Value *out)
 {
     const Handed *h = p->front;
@@ -562,7 +622,8 @@ static bool make_inputs(Ctx *cx, const Handed *h, Function *f)
 {
     const pt2onnx_trace *t = h->t;
     Program *p = h->p;
-    if (!check_values(cx, h, t->graph.in, t->graph.n_in) || !check_values(cx, h, t->graph.out, t->graph.n_out))
+    if (!check_values(cx, h, t->graph.in, t->graph.n_in) ||
+        !check_values(cx, h, t->graph.out, t->graph.n_out))
         return false;
     f->param = new_array(cx, ParamDecl, t->graph.n_in + 1);
     p->input = new_array(cx, InputDecl, t->graph.n_in + 1);
@@ -624,14 +685,22 @@ Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, 
         return fail(cx, E_USAGE, "the trace record is not of this version"), NULL;
     Handed *h = new(cx, Handed);
     Program *p = new(cx, Program);
-    *h = (Handed){ .t = t, .p = p, .n_slot = (uint32_t)t->n_value, .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1),
-                   .users = new_array(cx, bool, t->n_value + 1), .parts = new_array(cx, uint32_t, t->n_value + 1) };
+    *h = (Handed){ .t = t,
+                   .p = p,
+                   .n_slot = (uint32_t)t->n_value,
+                   .constant = new_array(cx, const pt2onnx_node *, t->n_value + 1),
+                   .users = new_array(cx, bool, t->n_value + 1),
+                   .parts = new_array(cx, uint32_t, t->n_value + 1) };
     if (!h->constant || !h->users || !h->parts)
         return NULL;
     for (size_t i = 0; i < n_asked; i++)
         map_put(cx, &h->asked, str_of(cx, asked[i]), NULL);
-    *p = (Program){ .file = str_of(cx, "trace"), .kind = str_of(cx, "trace graph"), .traced = true, .root = val_none(),
-                    .constant = read_constant, .front = h };
+    *p = (Program){ .file = str_of(cx, "trace"),
+                    .kind = str_of(cx, "trace graph"),
+                    .traced = true,
+                    .root = val_none(),
+                    .constant = read_constant,
+                    .front = h };
     p->entry = make_function(cx);
     if (!make_inputs(cx, h, p->entry) || !add_weights(cx, h) || !add_nodes(cx, h, &t->graph))
         return NULL;

@@ -1,7 +1,9 @@
-/* internal.h - what the files of src/front share: the lexer and parser of TorchScript's code language.
+/* internal.h - what the files of src/front share: the lexer and parser of TorchScript's code
+ * language.
  *
- * Nobody outside src/front includes it. The grammar stands above the functions of torchscript_parse.c;
- * docs/formats/torchscript.md says what our reader accepts beyond what PyTorch prints. */
+ * Nobody outside src/front includes it. The grammar stands above the functions of
+ * torchscript_parse.c; docs/formats/torchscript.md says what our reader accepts beyond what PyTorch
+ * prints. */
 #ifndef PT2ONNX_FRONT_INTERNAL_H
 #define PT2ONNX_FRONT_INTERNAL_H
 
@@ -10,21 +12,55 @@
 /* ---- torchscript_lex.c ---- */
 
 typedef enum {
-    TOK_END, TOK_NEWLINE, TOK_INDENT, TOK_DEDENT,
-    TOK_WORD,                       /* names and keywords alike: any word is a name after a dot */
-    TOK_INT, TOK_FLOAT, TOK_IMAGINARY, TOK_STRING,
-    TOK_LPAREN, TOK_RPAREN, TOK_LBRACKET, TOK_RBRACKET, TOK_LBRACE, TOK_RBRACE,
-    TOK_COMMA, TOK_COLON, TOK_DOT, TOK_ASSIGN, TOK_ARROW,
-    TOK_PLUS, TOK_MINUS, TOK_STAR, TOK_SLASH, TOK_PERCENT, TOK_POWER, TOK_FLOORDIV,
-    TOK_AND, TOK_OR, TOK_XOR, TOK_SHL, TOK_SHR,
-    TOK_EQ, TOK_NE, TOK_LT, TOK_LE, TOK_GT, TOK_GE,
+    TOK_END,
+    TOK_NEWLINE,
+    TOK_INDENT,
+    TOK_DEDENT,
+    TOK_WORD, /* names and keywords alike: any word is a name after a dot */
+    TOK_INT,
+    TOK_FLOAT,
+    TOK_IMAGINARY,
+    TOK_STRING,
+    TOK_LPAREN,
+    TOK_RPAREN,
+    TOK_LBRACKET,
+    TOK_RBRACKET,
+    TOK_LBRACE,
+    TOK_RBRACE,
+    TOK_COMMA,
+    TOK_COLON,
+    TOK_DOT,
+    TOK_ASSIGN,
+    TOK_ARROW,
+    TOK_PLUS,
+    TOK_MINUS,
+    TOK_STAR,
+    TOK_SLASH,
+    TOK_PERCENT,
+    TOK_POWER,
+    TOK_FLOORDIV,
+    TOK_AND,
+    TOK_OR,
+    TOK_XOR,
+    TOK_SHL,
+    TOK_SHR,
+    TOK_EQ,
+    TOK_NE,
+    TOK_LT,
+    TOK_LE,
+    TOK_GT,
+    TOK_GE,
 } TokKind;
 
 typedef struct Token {
     TokKind kind;
-    uint32_t start, end;            /* bytes of the text */
-    bool escaped;                   /* STRING: had a backslash */
-    union { Str s; /* WORD, STRING (decoded) */ uint64_t i; /* INT, without sign */ double f; /* FLOAT, IMAGINARY */ };
+    uint32_t start, end; /* bytes of the text */
+    bool escaped;        /* STRING: had a backslash */
+    union {
+        Str s;      /* WORD, STRING (decoded) */
+        uint64_t i; /* INT, without sign */
+        double f;   /* FLOAT, IMAGINARY */
+    };
 } Token;
 
 /* A copy of a Lexer goes back to where it was taken, as long as no NEWLINE was read in between. */
@@ -32,12 +68,12 @@ typedef struct Lexer {
     Ctx *cx;
     const Text *text;
     uint32_t at;
-    uint32_t nesting;               /* open brackets: newlines inside are blanks */
+    uint32_t nesting; /* open brackets: newlines inside are blanks */
     bool at_line_start;
-    bool ended;                     /* the last line's NEWLINE has been given */
-    uint32_t dedents;               /* still to be given */
-    VEC(uint32_t) indent;           /* columns of the open blocks */
-    Token tok;                      /* the current token */
+    bool ended;           /* the last line's NEWLINE has been given */
+    uint32_t dedents;     /* still to be given */
+    VEC(uint32_t) indent; /* columns of the open blocks */
+    Token tok;            /* the current token */
 } Lexer;
 
 /* The first token is read. False after an error. */
@@ -46,7 +82,8 @@ MUST_USE bool lex_next(Lexer *lx);
 /* Does this text stand behind the current token, but for blanks? */
 bool lex_followed_by(const Lexer *lx, const char *punctuation);
 /* Fails at bytes [start, end) of the text; returns false. */
-bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end, const char *fmt, ...) PRINTF_LIKE(6, 7);
+bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end,
+               const char *fmt, ...) PRINTF_LIKE(6, 7);
 
 /* ---- torchscript_parse.c ---- */
 
@@ -55,15 +92,17 @@ const TypeExpr *torchscript_parse_type(Ctx *cx, Str text);
 
 /* ---- saved_dtype.c ---- */
 
-DType dtype_of_storage(Str global, bool *quantised);    /* "FloatStorage"; DT_NONE when ONNX has no such type */
+DType dtype_of_storage(Str global,
+                       bool *quantised); /* "FloatStorage"; DT_NONE when ONNX has no such type */
 
-/* ---- torchscript_load.c, torchscript_tensor.c, torchscript_name.c, torchscript_state.c, torchscript_debug.c: the archive ---- */
+/* ---- torchscript_load.c, torchscript_tensor.c, torchscript_name.c, torchscript_state.c,
+ * torchscript_debug.c: the archive ---- */
 
 /* A storage record. Tensors that see the same one are told by its pointer. */
 typedef struct SavedStorage {
-    Str record;                     /* "data/12" */
+    Str record; /* "data/12" */
     Bytes bytes;
-    DType dtype;                    /* DT_NONE: what ONNX does not have; type_name says what */
+    DType dtype; /* DT_NONE: what ONNX does not have; type_name says what */
     Str type_name;
     bool quantised, meta;
     VEC(struct SavedTensor *) tensors;
@@ -72,35 +111,37 @@ typedef struct SavedStorage {
 typedef struct SavedTensor {
     const Pickle *from;
     SavedStorage *st;
-    Const *k;                       /* NULL: cannot be used, why says the reason */
+    Const *k; /* NULL: cannot be used, why says the reason */
     const char *why;
-    struct SavedTensor *same;       /* the first tensor that sees exactly these elements; maybe itself */
-    bool shared_bytes;              /* another tensor overlaps this one without being the same */
+    struct SavedTensor *same; /* the first tensor that sees exactly these elements; maybe itself */
+    bool shared_bytes;        /* another tensor overlaps this one without being the same */
     bool parameter;
-    Str name;                       /* "layer1.0.conv1.weight" */
-    int64_t lo, hi;                 /* elements [lo, hi) of the storage */
-    int axis;                       /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
-    double scale; int64_t zero_point;
+    Str name;       /* "layer1.0.conv1.weight" */
+    int64_t lo, hi; /* elements [lo, hi) of the storage */
+    int axis;       /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
+    double scale;
+    int64_t zero_point;
     struct SavedTensor *scales, *zero_points;
 } SavedTensor;
 
 typedef struct TorchScript {
     Zip *zip;
     Program *p;
-    const char *code_dir;           /* where the records of classes and functions lie: "code/" */
-    const char *data_dir, *constants_dir;       /* and the storages of the two pickles: "data/", "constants/" */
-    Map files;                      /* record -> CodeFile, NULL for one that is not there */
-    Map classes, functions;         /* by qualified name */
-    Map types;                      /* text of a type tag -> TypeExpr */
-    Map members;                    /* "Class.NAME" -> EnumMember */
-    bool legacy;                    /* model.json has made the two pickled values: */
+    const char *code_dir; /* where the records of classes and functions lie: "code/" */
+    const char *data_dir,
+        *constants_dir;     /* and the storages of the two pickles: "data/", "constants/" */
+    Map files;              /* record -> CodeFile, NULL for one that is not there */
+    Map classes, functions; /* by qualified name */
+    Map types;              /* text of a type tag -> TypeExpr */
+    Map members;            /* "Class.NAME" -> EnumMember */
+    bool legacy;            /* model.json has made the two pickled values: */
     Pickle *data, *constants;
-    Map storages;                   /* record -> SavedStorage */
-    Map tensors;                    /* Pickle -> SavedTensor */
+    Map storages; /* record -> SavedStorage */
+    Map tensors;  /* Pickle -> SavedTensor */
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
-    Map values;                     /* Pickle -> Value *: what is shared in the file is shared here */
-    Map cells;                      /* SavedTensor -> Storage */
+    Map values; /* Pickle -> Value *: what is shared in the file is shared here */
+    Map cells;  /* SavedTensor -> Storage */
 } TorchScript;
 
 /* A code record, parsed once. NULL when it is not there (no error), or failed. */
@@ -117,9 +158,11 @@ bool pickle_is_call(const Pickle *p, const char *module, const char *name);
 bool pickle_is_tensor(const Pickle *p);
 /* A number, a bool, a string, None: nothing in it has a name. */
 bool pickle_is_plain(const Pickle *p);
-/* An object of model.json with a state of its own had its attributes set before: this dict, NULL for any other. */
+/* An object of model.json with a state of its own had its attributes set before: this dict, NULL
+ * for any other. */
 const Pickle *pickle_earlier_attributes(const Pickle *p);
-/* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies, "data/", "traced_inputs/", .. */
+/* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies,
+ * "data/", "traced_inputs/", .. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
 
 /* "layer1.0" and "weight" as "layer1.0.weight"; the name alone below the root. */
@@ -133,7 +176,8 @@ MUST_USE bool ts_defaults(Ctx *cx, TorchScript *ts);
 /* A constant expression: a default, an enum's value. */
 MUST_USE bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out);
 
-/* ---- torchscript_legacy.c: model.json of PyTorch 1.0 to 1.3 becomes ts->data and ts->constants ---- */
+/* ---- torchscript_legacy.c: model.json of PyTorch 1.0 to 1.3 becomes ts->data and ts->constants
+ * ---- */
 
 MUST_USE bool ts_read_legacy(Ctx *cx, TorchScript *ts);
 

@@ -1,12 +1,14 @@
-/* const.c - constants: bytes that stay where they are. Views of a constant are stride arithmetic; const_read gathers.
+/* const.c - constants: bytes that stay where they are. Views of a constant are stride arithmetic;
+ * const_read gathers.
  *
- * Gathering walks the *source* in its own order, a tile at a time, and scatters into the result: a transposed weight is
- * read front to back once, never element by element. Strides are never negative. */
+ * Gathering walks the *source* in its own order, a tile at a time, and scatters into the result: a
+ * transposed weight is read front to back once, never element by element. Strides are never
+ * negative. */
 #include "onnx/internal.h"
 
 #include <assert.h>
 
-enum { GATHER_TILE = 1 << 20 };                        /* bytes of source held at once */
+enum { GATHER_TILE = 1 << 20 }; /* bytes of source held at once */
 
 int64_t const_numel(const Const *k)
 {
@@ -32,15 +34,18 @@ bool const_contiguous(const Const *k)
     return true;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading
+ * ------------------------------------------------------------------------------------------ */
 
-typedef struct Axis { int64_t n, from, to; } Axis;      /* extent, stride in the source, stride in the result */
+typedef struct Axis {
+    int64_t n, from, to;
+} Axis; /* extent, stride in the source, stride in the result */
 typedef struct Gather {
     Ctx *cx;
     const Const *k;
-    size_t size;                                /* of an element */
+    size_t size; /* of an element */
     int n;
-    Axis axis[MAX_RANK];                        /* largest source stride first */
+    Axis axis[MAX_RANK]; /* largest source stride first */
     uint8_t *tile;
     uint64_t tile_size;
 } Gather;
@@ -54,57 +59,64 @@ static uint64_t span(const Gather *g, int i)
     return n * g->size;
 }
 
-/* Two axes: in squares, so that the lines of memory on both sides are used up while they are in the cache. Where the square is turned it
- * passes through one of its own: rows of a matrix often lie a power of two apart, and of such lines a cache holds only a few. */
+/* Two axes: in squares, so that the lines of memory on both sides are used up while they are in the
+ * cache. Where the square is turned it passes through one of its own: rows of a matrix often lie a
+ * power of two apart, and of such lines a cache holds only a few. */
 enum { SQUARE = 32 };
-#define COPY_PLANE(NAME, T) \
-static inline void NAME##_turned(const uint8_t *from, int64_t rows, int64_t row, uint8_t *to, int64_t columns, int64_t column) \
-{ \
-    T square[SQUARE][SQUARE]; \
-    for (int64_t x = 0; x < rows; x++) \
-        for (int64_t y = 0; y < columns; y++) \
-            memcpy(&square[y][x], from + (x * row + y) * (int64_t)sizeof(T), sizeof(T)); \
-    for (int64_t y = 0; y < columns; y++) \
-        memcpy(to + y * column * (int64_t)sizeof(T), square[y], (size_t)rows * sizeof(T)); \
-} \
-static void NAME(Axis a, Axis b, const uint8_t *from, uint8_t *to) \
-{ \
-    for (int64_t k = 0; k < b.n; k += SQUARE) \
-        for (int64_t i = 0; i < a.n; i += SQUARE) { \
-            int64_t rows = a.n - i < SQUARE ? a.n - i : SQUARE, columns = b.n - k < SQUARE ? b.n - k : SQUARE; \
-            const uint8_t *f = from + (i * a.from + k * b.from) * (int64_t)sizeof(T); \
-            uint8_t *t = to + (i * a.to + k * b.to) * (int64_t)sizeof(T); \
-            if (b.from == 1 && a.to == 1 && rows == SQUARE && columns == SQUARE) \
-                NAME##_turned(f, SQUARE, a.from, t, SQUARE, b.to); \
-            else if (b.from == 1 && a.to == 1) \
-                NAME##_turned(f, rows, a.from, t, columns, b.to); \
-            else \
-                for (int64_t x = 0; x < rows; x++) \
-                    for (int64_t y = 0; y < columns; y++) \
-                        memcpy(t + (x * a.to + y * b.to) * (int64_t)sizeof(T), f + (x * a.from + y * b.from) * (int64_t)sizeof(T), sizeof(T)); \
-        } \
-}
+#define COPY_PLANE(NAME, T)                                                                        \
+    static inline void NAME##_turned(const uint8_t *from, int64_t rows, int64_t row, uint8_t *to,  \
+                                     int64_t columns, int64_t column)                              \
+    {                                                                                              \
+        T square[SQUARE][SQUARE];                                                                  \
+        for (int64_t x = 0; x < rows; x++)                                                         \
+            for (int64_t y = 0; y < columns; y++)                                                  \
+                memcpy(&square[y][x], from + (x * row + y) * (int64_t)sizeof(T), sizeof(T));       \
+        for (int64_t y = 0; y < columns; y++)                                                      \
+            memcpy(to + y * column * (int64_t)sizeof(T), square[y], (size_t)rows * sizeof(T));     \
+    }                                                                                              \
+    static void NAME(Axis a, Axis b, const uint8_t *from, uint8_t *to)                             \
+    {                                                                                              \
+        for (int64_t k = 0; k < b.n; k += SQUARE)                                                  \
+            for (int64_t i = 0; i < a.n; i += SQUARE) {                                            \
+                int64_t rows = a.n - i < SQUARE ? a.n - i : SQUARE,                                \
+                        columns = b.n - k < SQUARE ? b.n - k : SQUARE;                             \
+                const uint8_t *f = from + (i * a.from + k * b.from) * (int64_t)sizeof(T);          \
+                uint8_t *t = to + (i * a.to + k * b.to) * (int64_t)sizeof(T);                      \
+                if (b.from == 1 && a.to == 1 && rows == SQUARE && columns == SQUARE)               \
+                    NAME##_turned(f, SQUARE, a.from, t, SQUARE, b.to);                             \
+                else if (b.from == 1 && a.to == 1)                                                 \
+                    NAME##_turned(f, rows, a.from, t, columns, b.to);                              \
+                else                                                                               \
+                    for (int64_t x = 0; x < rows; x++)                                             \
+                        for (int64_t y = 0; y < columns; y++)                                      \
+                            memcpy(t + (x * a.to + y * b.to) * (int64_t)sizeof(T),                 \
+                                   f + (x * a.from + y * b.from) * (int64_t)sizeof(T), sizeof(T)); \
+            }                                                                                      \
+    }
 COPY_PLANE(copy_plane_1, uint8_t)
 COPY_PLANE(copy_plane_2, uint16_t)
 COPY_PLANE(copy_plane_4, uint32_t)
 COPY_PLANE(copy_plane_8, uint64_t)
-typedef struct Pair64 { uint64_t at[2]; } Pair64;
+typedef struct Pair64 {
+    uint64_t at[2];
+} Pair64;
 COPY_PLANE(copy_plane_16, Pair64)
 
 static void copy_plane(size_t size, Axis a, Axis b, const uint8_t *from, uint8_t *to)
 {
     switch (size) {
-    case 1: copy_plane_1(a, b, from, to); break;
-    case 2: copy_plane_2(a, b, from, to); break;
-    case 4: copy_plane_4(a, b, from, to); break;
-    case 8: copy_plane_8(a, b, from, to); break;
+    case 1:  copy_plane_1(a, b, from, to); break;
+    case 2:  copy_plane_2(a, b, from, to); break;
+    case 4:  copy_plane_4(a, b, from, to); break;
+    case 8:  copy_plane_8(a, b, from, to); break;
     default: copy_plane_16(a, b, from, to); break;
     }
 }
 
 static void scatter(const Gather *g, int i, const uint8_t *from, uint8_t *to)
 {
-    Axis one = { 1, 0, 0 }, a = i < g->n ? g->axis[i] : one;
+    Axis one = { 1, 0, 0 };
+    Axis a = i < g->n ? g->axis[i] : one;
     if (i + 1 == g->n && a.from == 1 && a.to == 1) {
         memcpy(to, from, (size_t)a.n * g->size);
         return;
@@ -114,7 +126,8 @@ static void scatter(const Gather *g, int i, const uint8_t *from, uint8_t *to)
         return;
     }
     for (int64_t k = 0; k < a.n; k++)
-        scatter(g, i + 1, from + (uint64_t)(k * a.from) * g->size, to + (uint64_t)(k * a.to) * g->size);
+        scatter(g, i + 1, from + (uint64_t)(k * a.from) * g->size,
+                to + (uint64_t)(k * a.to) * g->size);
 }
 
 static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
@@ -127,11 +140,14 @@ static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
         return true;
     }
     Axis a = g->axis[i];
-    uint64_t step = (uint64_t)a.from * g->size, rest = span(g, i + 1);
-    int64_t run = rest < g->tile_size ? (int64_t)((g->tile_size - rest) / step) + 1 : 1;      /* how many fit at once */
+    uint64_t step = (uint64_t)a.from * g->size;
+    uint64_t rest = span(g, i + 1);
+    int64_t run = rest < g->tile_size ? (int64_t)((g->tile_size - rest) / step) + 1
+                                      : 1; /* how many fit at once */
     for (int64_t k = 0; k < a.n; k += run) {
         g->axis[i].n = a.n - k < run ? a.n - k : run;
-        bool ok = gather(g, g->axis[i].n > 1 ? i : i + 1, from + (uint64_t)k * step, to + (uint64_t)(k * a.to) * g->size);
+        bool ok = gather(g, g->axis[i].n > 1 ? i : i + 1, from + (uint64_t)k * step,
+                         to + (uint64_t)(k * a.to) * g->size);
         g->axis[i].n = a.n;
         if (!ok)
             return false;
@@ -147,7 +163,8 @@ bool const_read(Ctx *cx, const Const *k, void *out)
     if (const_contiguous(k))
         return bytes_read(cx, k->bytes, 0, out, dtype_bytes(k->dtype, (uint64_t)numel));
     if (dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
-        return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte", dtype_name(k->dtype));
+        return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte",
+                    dtype_name(k->dtype));
     Gather g = { .cx = cx, .k = k, .size = dtype_size(k->dtype) };
     int64_t to = 1;
     for (int i = k->rank; i-- > 0; to *= k->dims[i]) {
@@ -159,16 +176,18 @@ bool const_read(Ctx *cx, const Const *k, void *out)
         g.axis[at] = (Axis){ k->dims[i], k->strides[i], to };
     }
     ArenaMark m = arena_mark(cx->run);
-    bool plain = cx->keeping == 0 && (k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY);
+    bool plain = cx->keeping == 0 &&
+        (k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY);
     g.tile_size = span(&g, 0) < GATHER_TILE ? span(&g, 0) : GATHER_TILE;
     g.tile = new_array(cx, uint8_t, g.tile_size);
     bool ok = g.tile && gather(&g, 0, 0, out);
-    if (plain && ok)                            /* other sources may keep what they have allocated while reading */
+    if (plain && ok) /* other sources may keep what they have allocated while reading */
         arena_reset(cx->run, m);
     return ok;
 }
 
-/* Bytes of a file that lie in memory start anywhere: elements are read in place only where they are aligned. */
+/* Bytes of a file that lie in memory start anywhere: elements are read in place only where they are
+ * aligned. */
 static bool is_aligned(DType t, const uint8_t *p)
 {
     size_t size = dtype_size(t);
@@ -177,7 +196,8 @@ static bool is_aligned(DType t, const uint8_t *p)
 
 const void *const_data(Ctx *cx, const Const *k)
 {
-    if (k->bytes.src && k->bytes.src->kind == SRC_MEMORY && const_contiguous(k) && is_aligned(k->dtype, k->bytes.src->mem + k->bytes.off))
+    if (k->bytes.src && k->bytes.src->kind == SRC_MEMORY && const_contiguous(k) &&
+        is_aligned(k->dtype, k->bytes.src->mem + k->bytes.off))
         return k->bytes.src->mem + k->bytes.off;
     int64_t numel = const_numel(k);
     size_t bytes = (size_t)dtype_bytes(k->dtype, (uint64_t)numel);
@@ -192,7 +212,8 @@ bool const_to_data(Ctx *cx, const Const *k, Data *out)
     return out->at != NULL;
 }
 
-/* ---- making --------------------------------------------------------------------------------------------- */
+/* ---- making
+ * --------------------------------------------------------------------------------------------- */
 
 static const int64_t *copy_ints(Ctx *cx, const int64_t *v, int n)
 {
@@ -213,7 +234,8 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
     return k;
 }
 
-/* A copy of k to change: no longer the bytes of its state_dict entry, so not of its name either: "fc.weight.T". */
+/* A copy of k to change: no longer the bytes of its state_dict entry, so not of its name either:
+ * "fc.weight.T". */
 static Const *copy_of(Ctx *cx, const Const *k, const char *change)
 {
     Const *c = mem_copy(cx, k, sizeof *k);
@@ -246,14 +268,18 @@ const Const *const_permute(Ctx *cx, const Const *k, const int *perm)
     return c;
 }
 
-/* Strides for new dims over old ones: runs of old axes that lie one after the other can be cut anew. */
+/* Strides for new dims over old ones: runs of old axes that lie one after the other can be cut
+ * anew. */
 static bool cut_anew(const Const *k, int rank, const int64_t *dims, int64_t *strides)
 {
     int64_t from[MAX_RANK];
     strides_of(k, from);
-    int i = k->rank - 1, j = rank - 1;
+    int i = k->rank - 1;
+    int j = rank - 1;
     while (i >= 0) {
-        int64_t run = k->dims[i], step = from[i], numel = 1;
+        int64_t run = k->dims[i];
+        int64_t step = from[i];
+        int64_t numel = 1;
         while (i > 0 && (k->dims[i - 1] == 1 || from[i - 1] == run * step || run == 1)) {
             if (run == 1)
                 step = from[i - 1];
@@ -290,7 +316,8 @@ const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dim
     return c;
 }
 
-const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count, int64_t step)
+const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count,
+                         int64_t step)
 {
     if (step < 1 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
         return NULL;
@@ -316,7 +343,8 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
 const Const *const_as_pairs(Ctx *cx, const Const *k)
 {
     Const *pairs = mem_copy(cx, k, sizeof *k);
-    int64_t *dims = new_array(cx, int64_t, k->rank + 1), *strides = new_array(cx, int64_t, k->rank + 1);
+    int64_t *dims = new_array(cx, int64_t, k->rank + 1);
+    int64_t *strides = new_array(cx, int64_t, k->rank + 1);
     pairs->dtype = dtype_of_parts(k->dtype);
     pairs->rank = k->rank + 1;
     for (int i = 0; i < k->rank; i++) {

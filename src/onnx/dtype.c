@@ -1,9 +1,14 @@
-/* dtype.c - element types: names and sizes. The numbers are TensorProto.DataType's, the names numpy's. */
+/* dtype.c - element types: names and sizes. The numbers are TensorProto.DataType's, the names
+ * numpy's. */
 #include "onnx/onnx.h"
 
 typedef enum { KIND_OTHER, KIND_FLOAT, KIND_SIGNED, KIND_UNSIGNED, KIND_COMPLEX } Kind;
 
-static const struct { const char *name; uint8_t bits; uint8_t kind; } types[DT_COUNT] = {
+static const struct {
+    const char *name;
+    uint8_t bits;
+    uint8_t kind;
+} types[DT_COUNT] = {
     [DT_FLOAT] = { "float32", 32, KIND_FLOAT },
     [DT_UINT8] = { "uint8", 8, KIND_UNSIGNED },
     [DT_INT8] = { "int8", 8, KIND_SIGNED },
@@ -49,15 +54,12 @@ uint64_t dtype_bytes(DType t, uint64_t numel)
     if (t <= DT_NONE || t >= DT_COUNT)
         return 0;
     uint64_t bits = types[t].bits;
-    if (bits == 0)                              /* strings have no fixed size */
+    if (bits == 0) /* strings have no fixed size */
         return 0;
     return bits >= 8 ? numel * (bits / 8) : (numel + 8 / bits - 1) / (8 / bits);
 }
 
-const char *dtype_name(DType t)
-{
-    return t > DT_NONE && t < DT_COUNT ? types[t].name : "none";
-}
+const char *dtype_name(DType t) { return t > DT_NONE && t < DT_COUNT ? types[t].name : "none"; }
 
 DType dtype_named(const char *s, size_t n)
 {
@@ -71,4 +73,7 @@ bool dtype_is_float(DType t) { return kind_of(t) == KIND_FLOAT; }
 bool dtype_is_int(DType t) { return kind_of(t) == KIND_SIGNED || kind_of(t) == KIND_UNSIGNED; }
 bool dtype_is_signed(DType t) { return kind_of(t) == KIND_SIGNED; }
 bool dtype_is_complex(DType t) { return kind_of(t) == KIND_COMPLEX; }
-DType dtype_of_parts(DType t) { return t == DT_COMPLEX64 ? DT_FLOAT : t == DT_COMPLEX128 ? DT_DOUBLE : t; }
+DType dtype_of_parts(DType t)
+{
+    return t == DT_COMPLEX64 ? DT_FLOAT : t == DT_COMPLEX128 ? DT_DOUBLE : t;
+}

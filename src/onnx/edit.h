@@ -4,19 +4,23 @@
 
 #include "onnx/onnx.h"
 
-/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms need. */
+/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms
+ * need. */
 Ox ox_identity(Graph *g, Ox v);
-/* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later. Until somebody looks for
- * an equal node, and those in g's list are made known, what is known is stale. */
+/* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later.
+ * Until somebody looks for an equal node, and those in g's list are made known, what is known is
+ * stale. */
 void share_forget_nodes(Graph *g);
 bool share_is_stale(const Graph *g);
 /* The equal node that is visible already, else n itself, which others will find from now on. */
 Node *node_share(Node *n);
-/* Output i of n becomes a fresh value of that element type; the old one is returned, and is nobody's result. */
+/* Output i of n becomes a fresh value of that element type; the old one is returned, and is
+ * nobody's result. */
 Ox node_retype_out(Node *n, int i, DType t);
 /* n gets an attribute, in place of the one of that name. */
 void node_set_attr(Node *n, Attr a);
-/* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded (look at ctx_failed). */
+/* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded
+ * (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
 /* The value that symbols come from has been replaced by another one. */
 void dim_move_origins(Ox from, Ox to);

@@ -1,13 +1,15 @@
 /* emit.c - building: one call makes a node, or finds that none is needed.
  *
- * The order is always the same: poison in, poison out; check arity and types against the newest form; infer; contents
- * (a small int tensor whose items are known dims needs no node); fold small constants; share an equal node that is
- * visible (share.c); append. */
+ * The order is always the same: poison in, poison out; check arity and types against the newest
+ * form; infer; contents (a small int tensor whose items are known dims needs no node); fold small
+ * constants; share an equal node that is visible (share.c); append. */
 #include "onnx/internal.h"
 
 #include "base/limits.h"
 
-/* ---- checks ------------------------------------------------------------------------------------------------------ */
+/* ---- checks
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static Ox poison_all(Ox *out, size_t n)
 {
@@ -36,8 +38,8 @@ static bool type_fits(const FormalType *f, Type t)
     return t->kind == T_SEQUENCE ? f->seq != 0 : (f->optional | f->optional_seq) != 0;
 }
 
-/* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering shows. Of the inputs of a
- * variadic one the first stands for all. */
+/* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering
+ * shows. Of the inputs of a variadic one the first stands for all. */
 static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList in)
 {
     for (size_t i = 0; i < in.n; i++) {
@@ -48,12 +50,15 @@ static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList
             return fail(g->cx, E_BUG, "%s: input %s has no type", op->name, a->name);
         const FormalType *f = formal_type(ver, a->type);
         if (f && !type_fits(f, in.at[i]->type))
-            return fail(g->cx, E_UNSUPPORTED, "ONNX's %s does not take %s for %s", op->name, type_text(g->cx, in.at[i]->type)->s, a->name);
+            return fail(g->cx, E_UNSUPPORTED, "ONNX's %s does not take %s for %s", op->name,
+                        type_text(g->cx, in.at[i]->type)->s, a->name);
         for (size_t j = 0; f && a->homogeneous && j < i && j < ver->n_in; j++)
-            if (in.at[j] && formal_in(ver, (int)j)->homogeneous && strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
+            if (in.at[j] && formal_in(ver, (int)j)->homogeneous &&
+                strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
                 ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
-                return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name, dtype_name(ox_dtype(in.at[i])),
-                            formal_in(ver, (int)j)->name, dtype_name(ox_dtype(in.at[j])));
+                return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name,
+                            dtype_name(ox_dtype(in.at[i])), formal_in(ver, (int)j)->name,
+                            dtype_name(ox_dtype(in.at[j])));
     }
     return true;
 }
@@ -78,15 +83,19 @@ static bool check_attrs(Graph *g, const OnnxOp *op, const OpVersion *ver, const 
     for (int i = 0; i < n->n_attr; i++) {
         const FormalAttr *formal = onnx_attr(ver, n->attr[i].name);
         if (!formal || formal->kind != n->attr[i].kind)
-            return fail(g->cx, E_BUG, "%s has no attribute %s of this kind", op->name, n->attr[i].name);
+            return fail(g->cx, E_BUG, "%s has no attribute %s of this kind", op->name,
+                        n->attr[i].name);
     }
     for (int k = 0; k < ver->n_attr; k++)
         if (ver->attr[k].required && !node_has(n, ver->attr[k].name))
-            return fail(g->cx, E_BUG, "%s: the attribute %s is missing", op->name, ver->attr[k].name);
+            return fail(g->cx, E_BUG, "%s: the attribute %s is missing", op->name,
+                        ver->attr[k].name);
     return true;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------------------- */
+/* ---- nodes
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static void *copy_array(Ctx *cx, const void *p, size_t n, size_t size)
 {
@@ -98,19 +107,22 @@ static Attr copy_attr(Ctx *cx, const Attr *from)
 {
     Attr a = *from;
     switch (a.kind) {
-    case ATTR_INTS: a.ints = copy_array(cx, a.ints, a.n, sizeof *a.ints); break;
-    case ATTR_FLOATS: a.floats = copy_array(cx, a.floats, a.n, sizeof *a.floats); break;
+    case ATTR_INTS:    a.ints = copy_array(cx, a.ints, a.n, sizeof *a.ints); break;
+    case ATTR_FLOATS:  a.floats = copy_array(cx, a.floats, a.n, sizeof *a.floats); break;
     case ATTR_STRINGS: a.strs = copy_array(cx, a.strs, a.n, sizeof *a.strs); break;
-    default: break;
+    default:           break;
     }
     return a;
 }
 
-static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *attr, size_t n_attr, size_t n_out)
+static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *attr, size_t n_attr,
+                      size_t n_out)
 {
     Ctx *cx = g->cx;
     Node *n = mem_dense(cx, sizeof *n);
-    *n = (Node){ .name = name, .domain = domain, .n_in = (int)in.n, .n_out = (int)n_out, .graph = g };
+    *n = (Node){
+        .name = name, .domain = domain, .n_in = (int)in.n, .n_out = (int)n_out, .graph = g
+    };
     n->in = copy_array(cx, in.at, in.n, sizeof *in.at);
     n->attr = n_attr ? mem_dense(cx, n_attr * sizeof *n->attr) : NULL;
     for (size_t i = 0; i < n_attr; i++)
@@ -136,7 +148,8 @@ static void append(Node *n)
         fail(cx, E_LIMIT, "more than %lld nodes (--limit nodes=N raises this)", (long long)limit);
 }
 
-/* ---- contents and folding ---------------------------------------------------------------------------------------------- */
+/* ---- contents and folding
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Every output is a small int tensor whose items are all known as dims: no node is needed. */
 static bool replace_by_items(Node *n, Ox *out)
@@ -145,17 +158,18 @@ static bool replace_by_items(Node *n, Ox *out)
     int64_t count;
     for (int i = 0; i < n->n_out; i++) {
         Type t = n->out[i]->type;
-        if (!t || t->kind != T_TENSOR || (t->dtype != DT_INT64 && t->dtype != DT_INT32) || t->rank < 0 || t->rank > 1 ||
-            !ox_items(n->out[i], &items, &count))
+        if (!t || t->kind != T_TENSOR || (t->dtype != DT_INT64 && t->dtype != DT_INT32) ||
+            t->rank < 0 || t->rank > 1 || !ox_items(n->out[i], &items, &count))
             return false;
     }
     for (int i = 0; i < n->n_out; i++)
-        out[i] = ox_of_items(n->graph, ox_dtype(n->out[i]), ox_rank(n->out[i]), n->out[i]->items, n->out[i]->n_items);
+        out[i] = ox_of_items(n->graph, ox_dtype(n->out[i]), ox_rank(n->out[i]), n->out[i]->items,
+                             n->out[i]->n_items);
     return true;
 }
 
-/* May this input be looked at now? Weights wait for tidy, which knows all their uses. A number that a trace keeps as a 0-d constant is
- * none: sizes may follow from it. */
+/* May this input be looked at now? Weights wait for tidy, which knows all their uses. A number that
+ * a trace keeps as a 0-d constant is none: sizes may follow from it. */
 static bool foldable(Ox v)
 {
     if (!v)
@@ -163,13 +177,15 @@ static bool foldable(Ox v)
     if (v->kind != OX_CONST || v->k->dtype == DT_STRING || const_numel(v->k) > FOLD_NUMEL)
         return false;
     bool weight = v->k->name || v->k->storage || v->k->derived;
-    return !weight || ((dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) && v->k->rank <= 1) || (!v->k->name && v->k->rank == 0);
+    return !weight || ((dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) && v->k->rank <= 1) ||
+        (!v->k->name && v->k->rank == 0);
 }
 
 bool node_fold(Node *n, const Const **out)
 {
     Ctx *cx = node_cx(n);
-    Data *in = new_array(cx, Data, n->n_in ? n->n_in : 1), *result = new_array(cx, Data, n->n_out);
+    Data *in = new_array(cx, Data, n->n_in ? n->n_in : 1);
+    Data *result = new_array(cx, Data, n->n_out);
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] && !const_to_data(cx, n->in[i]->k, &in[i]))
             return false;
@@ -178,7 +194,10 @@ bool node_fold(Node *n, const Const **out)
         Type t = n->out[i]->type;
         if (!type_static(t, dims) || t->dtype == DT_STRING)
             return false;
-        result[i] = (Data){ .dtype = t->dtype, .rank = t->rank, .dims = copy_array(cx, dims, (size_t)t->rank, sizeof *dims), .numel = 1 };
+        result[i] = (Data){ .dtype = t->dtype,
+                            .rank = t->rank,
+                            .dims = copy_array(cx, dims, (size_t)t->rank, sizeof *dims),
+                            .numel = 1 };
         for (int k = 0; k < t->rank; k++)
             if (!mul_ok(result[i].numel, dims[k], &result[i].numel))
                 return false;
@@ -208,7 +227,8 @@ static bool fold_small(Node *n, Ox *out)
     for (int i = 0; i < n->n_in; i++)
         if (!foldable(n->in[i]))
             return false;
-    for (int i = 0; i < n->n_out; i++) {        /* a small input may ask for a large result: Expand, ConstantOfShape */
+    for (int i = 0; i < n->n_out;
+         i++) { /* a small input may ask for a large result: Expand, ConstantOfShape */
         if (!type_static(n->out[i]->type, dims))
             return false;
         numel = 1;
@@ -226,7 +246,8 @@ static bool fold_small(Node *n, Ox *out)
     return true;
 }
 
-/* Every output is without elements, whatever the inputs hold: kernels that do not take an empty tensor never see it. */
+/* Every output is without elements, whatever the inputs hold: kernels that do not take an empty
+ * tensor never see it. */
 static bool empty_results(Node *n, Ox *out)
 {
     int64_t dims[MAX_RANK];
@@ -243,7 +264,9 @@ static bool empty_results(Node *n, Ox *out)
     return n->n_out > 0;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------- */
+/* ---- the calls
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_poisoned(Graph *g, OxList in)
 {
@@ -254,7 +277,8 @@ static bool is_poisoned(Graph *g, OxList in)
 }
 
 /* Checked and inferred, not yet part of the graph; NULL after an error. */
-static Node *make_node(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, size_t n_out)
+static Node *make_node(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr,
+                       size_t n_out)
 {
     Ctx *cx = g->cx;
     const OnnxOp *op = onnx_op(cx, name);
@@ -298,19 +322,22 @@ static size_t least_outputs(Graph *g, const char *name)
     return v ? v->min_out : 0;
 }
 
-bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, Ox *out,
+               size_t n_out)
 {
     while (in.n && !in.at[in.n - 1])
         in.n--;
     if (is_poisoned(g, in))
         return poison_all(out, n_out), false;
-    Ox all[255];                                /* an operator's signature may want more outputs than the caller */
-    size_t least = least_outputs(g, name), n_all = n_out > least ? n_out : least;
+    Ox all[255]; /* an operator's signature may want more outputs than the caller */
+    size_t least = least_outputs(g, name);
+    size_t n_all = n_out > least ? n_out : least;
     Ox *made = n_out >= least ? out : all;
     Node *n = make_node(g, name, in, attr, n_attr, n_all);
     if (!n)
         return poison_all(out, n_out), false;
-    if (!node_sharable(n) || !(replace_by_items(n, made) || empty_results(n, made) || fold_small(n, made))) {
+    if (!node_sharable(n) ||
+        !(replace_by_items(n, made) || empty_results(n, made) || fold_small(n, made))) {
         if (ctx_failed(g->cx))
             return poison_all(out, n_out), false;
         use_node(n, made);
@@ -331,7 +358,8 @@ Ox ox_make_plain(Graph *g, const char *name, OxList in, const Attr *attr, size_t
 
 Ox node_retype_out(Node *n, int i, DType t)
 {
-    Ox old = n->out[i], fresh = ox_new(n->graph, OX_NODE, NULL);
+    Ox old = n->out[i];
+    Ox fresh = ox_new(n->graph, OX_NODE, NULL);
     fresh->type = type_tensor(node_cx(n), t, ox_rank(old), old->type->dim);
     fresh->node = n;
     fresh->out = i;
@@ -346,7 +374,8 @@ Ox ox_make(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr)
     return out;
 }
 
-bool ox_make_custom(Graph *g, Str domain, Str op, OxList in, const Attr *attr, size_t n_attr, const Type *types, Ox *out, size_t n_out)
+bool ox_make_custom(Graph *g, Str domain, Str op, OxList in, const Attr *attr, size_t n_attr,
+                    const Type *types, Ox *out, size_t n_out)
 {
     while (in.n && !in.at[in.n - 1])
         in.n--;

@@ -1,54 +1,51 @@
-/* forms.c - operators whose spelling changed over the opsets: attributes that became inputs, and attributes that came later.
+/* forms.c - operators whose spelling changed over the opsets: attributes that became inputs, and
+ * attributes that came later.
  *
- * One table serves both ways. form_lower takes a node from the newest form to the target's, in place and without making
- * nodes; form_lift emits a user's fragment, written in the target's form, as newest nodes. What an older form cannot say is
- * refused with the opset that can. Changes of meaning (Softmax before 13) are tidy/legal/legalise.c's, not ours. */
+ * One table serves both ways. form_lower takes a node from the newest form to the target's, in
+ * place and without making nodes; form_lift emits a user's fragment, written in the target's form,
+ * as newest nodes. What an older form cannot say is refused with the opset that can. Changes of
+ * meaning (Softmax before 13) are tidy/legal/legalise.c's, not ours. */
 #include "onnx/edit.h"
 #include "onnx/internal.h"
 
 #include <stdlib.h>
 
 typedef enum {
-    AS_INTS,        /* 1-D int64 */
-    AS_INT,         /* one int: 0-d, or the only item */
-    AS_INT_1D,      /* one int that the input carries as a 1-D tensor */
-    AS_FLOAT,       /* one number of the first input's type */
-    AS_ONES,        /* an input that the old form lacks: it must be all ones */
+    AS_INTS,   /* 1-D int64 */
+    AS_INT,    /* one int: 0-d, or the only item */
+    AS_INT_1D, /* one int that the input carries as a 1-D tensor */
+    AS_FLOAT,  /* one number of the first input's type */
+    AS_ONES,   /* an input that the old form lacks: it must be all ones */
 } FormKind;
 
 /* `attr` became input `input` of `op` at opset `since`. */
-typedef struct FormRow { const char *op; int since; const char *attr; int input; FormKind kind; } FormRow;
+typedef struct FormRow {
+    const char *op;
+    int since;
+    const char *attr;
+    int input;
+    FormKind kind;
+} FormRow;
 
 static const FormRow form_rows[] = {
-    { "Clip", 11, "min", 1, AS_FLOAT },
-    { "Clip", 11, "max", 2, AS_FLOAT },
-    { "DFT", 20, "axis", 2, AS_INT },
-    { "Dropout", 12, "ratio", 1, AS_FLOAT },
-    { "Pad", 11, "pads", 1, AS_INTS },
-    { "Pad", 11, "value", 2, AS_FLOAT },
-    { "ReduceL1", 18, "axes", 1, AS_INTS },
-    { "ReduceL2", 18, "axes", 1, AS_INTS },
-    { "ReduceLogSum", 18, "axes", 1, AS_INTS },
-    { "ReduceLogSumExp", 18, "axes", 1, AS_INTS },
-    { "ReduceMax", 18, "axes", 1, AS_INTS },
-    { "ReduceMean", 18, "axes", 1, AS_INTS },
-    { "ReduceMin", 18, "axes", 1, AS_INTS },
-    { "ReduceProd", 18, "axes", 1, AS_INTS },
-    { "ReduceSum", 13, "axes", 1, AS_INTS },
-    { "ReduceSumSquare", 18, "axes", 1, AS_INTS },
-    { "Slice", 10, "starts", 1, AS_INTS },
-    { "Slice", 10, "ends", 2, AS_INTS },
-    { "Slice", 10, "axes", 3, AS_INTS },
-    { "Slice", 10, "steps", 4, AS_ONES },
-    { "Split", 13, "split", 1, AS_INTS },
-    { "Squeeze", 13, "axes", 1, AS_INTS },
-    { "TopK", 10, "k", 1, AS_INT_1D },
-    { "Unsqueeze", 13, "axes", 1, AS_INTS },
+    { "Clip", 11, "min", 1, AS_FLOAT },         { "Clip", 11, "max", 2, AS_FLOAT },
+    { "DFT", 20, "axis", 2, AS_INT },           { "Dropout", 12, "ratio", 1, AS_FLOAT },
+    { "Pad", 11, "pads", 1, AS_INTS },          { "Pad", 11, "value", 2, AS_FLOAT },
+    { "ReduceL1", 18, "axes", 1, AS_INTS },     { "ReduceL2", 18, "axes", 1, AS_INTS },
+    { "ReduceLogSum", 18, "axes", 1, AS_INTS }, { "ReduceLogSumExp", 18, "axes", 1, AS_INTS },
+    { "ReduceMax", 18, "axes", 1, AS_INTS },    { "ReduceMean", 18, "axes", 1, AS_INTS },
+    { "ReduceMin", 18, "axes", 1, AS_INTS },    { "ReduceProd", 18, "axes", 1, AS_INTS },
+    { "ReduceSum", 13, "axes", 1, AS_INTS },    { "ReduceSumSquare", 18, "axes", 1, AS_INTS },
+    { "Slice", 10, "starts", 1, AS_INTS },      { "Slice", 10, "ends", 2, AS_INTS },
+    { "Slice", 10, "axes", 3, AS_INTS },        { "Slice", 10, "steps", 4, AS_ONES },
+    { "Split", 13, "split", 1, AS_INTS },       { "Squeeze", 13, "axes", 1, AS_INTS },
+    { "TopK", 10, "k", 1, AS_INT_1D },          { "Unsqueeze", 13, "axes", 1, AS_INTS },
 };
 
 /* ---- refusing ---- */
 
-/* The PyTorch operator that a node came from, as users search for it; the ONNX name for a node from nowhere. */
+/* The PyTorch operator that a node came from, as users search for it; the ONNX name for a node from
+ * nowhere. */
 static Str origin_op(Ctx *cx, const Node *n)
 {
     for (const Place *p = place(cx, n->at); p; p = place(cx, p->up))
@@ -60,15 +57,13 @@ static Str origin_op(Ctx *cx, const Node *n)
 static bool needs_opset(Node *n, int opset, int target, const char *what)
 {
     Ctx *cx = node_cx(n);
-    refuse(cx, n->at, origin_op(cx, n), "%s needs ONNX opset %d, the target is %d", what, opset, target);
+    refuse(cx, n->at, origin_op(cx, n), "%s needs ONNX opset %d, the target is %d", what, opset,
+           target);
     refuse_hint(cx, "--opset %d", opset);
     return false;
 }
 
-static bool op_is(const Node *n, const char *op)
-{
-    return node_is(n, op);
-}
+static bool op_is(const Node *n, const char *op) { return node_is(n, op); }
 
 /* ---- changing a node ---- */
 
@@ -124,16 +119,22 @@ static bool lower_ints(Node *n, const FormRow *r, int target)
     const int64_t *v;
     int64_t count;
     if (!ox_known_ints(n->graph, n->in[r->input], &v, &count))
-        return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s whose %s are not known", r->op, r->attr)->s);
+        return needs_opset(n, r->since, target,
+                           str_fmt(node_cx(n), "%s whose %s are not known", r->op, r->attr)->s);
     if (r->kind == AS_ONES) {
         for (int64_t i = 0; i < count; i++)
             if (v[i] != 1)
-                return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
+                return needs_opset(
+                    n, r->since, target,
+                    str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
     } else if (r->kind == AS_INTS) {
-        node_set_attr(n, INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
+        node_set_attr(
+            n,
+            INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
     } else {
         if (count != 1)
-            return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr, (long long)count);
+            return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr,
+                        (long long)count);
         node_set_attr(n, INT(r->attr, v[0]));
     }
     return true;
@@ -143,7 +144,8 @@ static bool lower_float(Node *n, const FormRow *r, int target)
 {
     double v;
     if (!ox_known_scalar(n->graph, n->in[r->input], &v))
-        return needs_opset(n, r->since, target, str_fmt(node_cx(n), "%s whose %s is not known", r->op, r->attr)->s);
+        return needs_opset(n, r->since, target,
+                           str_fmt(node_cx(n), "%s whose %s is not known", r->op, r->attr)->s);
     node_set_attr(n, FLOAT(r->attr, v));
     return true;
 }
@@ -161,24 +163,28 @@ static bool lower_row(Node *n, const FormRow *r, int target)
 static Ox lift_row(Graph *g, const FormRow *r, const Attr *a, Ox like)
 {
     switch (r->kind) {
-    case AS_INTS: return a->kind == ATTR_INTS ? ox_ints(g, a->ints, a->n) : NULL;
-    case AS_INT: return a->kind == ATTR_INT ? ox_int(g, a->i) : NULL;
+    case AS_INTS:   return a->kind == ATTR_INTS ? ox_ints(g, a->ints, a->n) : NULL;
+    case AS_INT:    return a->kind == ATTR_INT ? ox_int(g, a->i) : NULL;
     case AS_INT_1D: return a->kind == ATTR_INT ? ox_ints(g, &a->i, 1) : NULL;
     case AS_FLOAT:
         if (!like)
             return NULL;
-        return a->kind == ATTR_FLOAT ? ox_number(g, ox_dtype(like), a->f) : a->kind == ATTR_INT ? ox_integer(g, ox_dtype(like), a->i) : NULL;
+        return a->kind == ATTR_FLOAT ? ox_number(g, ox_dtype(like), a->f)
+            : a->kind == ATTR_INT    ? ox_integer(g, ox_dtype(like), a->i)
+                                     : NULL;
     case AS_ONES: return NULL;
     }
     return NULL;
 }
 
-/* ---- attributes that came later: dropped where they say the default, refused where they say more ---- */
+/* ---- attributes that came later: dropped where they say the default, refused where they say more
+ * ---- */
 
 /* dilations and strides are ones where nothing is said */
 static bool are_usual_steps(const Attr *a)
 {
-    bool ones = a->kind == ATTR_INTS && (strcmp(a->name, "dilations") == 0 || strcmp(a->name, "strides") == 0);
+    bool ones = a->kind == ATTR_INTS &&
+        (strcmp(a->name, "dilations") == 0 || strcmp(a->name, "strides") == 0);
     for (size_t i = 0; ones && i < a->n; i++)
         ones = a->ints[i] == 1;
     return ones;
@@ -200,7 +206,8 @@ static int first_with_attr(const OnnxOp *op, const char *attr)
 
 static bool drop_later_attrs(Node *n, int target)
 {
-    const OpVersion *old = onnx_version(n->op, target), *newest = onnx_version(n->op, ONNX_NEWEST);
+    const OpVersion *old = onnx_version(n->op, target);
+    const OpVersion *newest = onnx_version(n->op, ONNX_NEWEST);
     for (int i = 0; i < n->n_attr;) {
         const Attr *a = &n->attr[i];
         if (onnx_attr(old, a->name)) {
@@ -209,7 +216,8 @@ static bool drop_later_attrs(Node *n, int target)
             drop_attr(n, a->name);
         } else {
             int since = first_with_attr(n->op, a->name);
-            return needs_opset(n, since ? since : ONNX_NEWEST, target, str_fmt(node_cx(n), "%s with %s", n->op->name, a->name)->s);
+            return needs_opset(n, since ? since : ONNX_NEWEST, target,
+                               str_fmt(node_cx(n), "%s with %s", n->op->name, a->name)->s);
         }
     }
     return true;
@@ -221,7 +229,8 @@ static void wrap_axes(Node *n)
     Ox x = node_in(n, 0);
     if (!x || ox_rank(x) < 0)
         return;
-    int rank = ox_rank(x) + (op_is(n, "Unsqueeze") ? (int)(node_attr(n, "axes") ? node_attr(n, "axes")->n : 0) : 0);
+    int rank = ox_rank(x) +
+        (op_is(n, "Unsqueeze") ? (int)(node_attr(n, "axes") ? node_attr(n, "axes")->n : 0) : 0);
     for (int i = 0; i < n->n_attr; i++) {
         Attr *a = &n->attr[i];
         if (a->kind == ATTR_INT && strcmp(a->name, "axis") == 0 && a->i < 0)
@@ -246,7 +255,8 @@ static bool lower_pad(Node *n, int target)
     const int64_t *at, *pads;
     int64_t n_axes, n_pads;
     int rank = ox_rank(n->in[0]);
-    if (rank < 0 || !ox_known_ints(n->graph, axes, &at, &n_axes) || !ox_known_ints(n->graph, n->in[1], &pads, &n_pads) || n_pads != 2 * n_axes)
+    if (rank < 0 || !ox_known_ints(n->graph, axes, &at, &n_axes) ||
+        !ox_known_ints(n->graph, n->in[1], &pads, &n_pads) || n_pads != 2 * n_axes)
         return needs_opset(n, 18, target, "Pad of axes that are not known");
     int64_t all[2 * MAX_RANK] = { 0 };
     for (int64_t i = 0; i < n_axes; i++) {
@@ -266,7 +276,9 @@ static bool lower_split(Node *n, int target)
 {
     if (target >= 18 || !node_has(n, "num_outputs"))
         return true;
-    int64_t parts = node_int(n, "num_outputs", 0), axis = node_int(n, "axis", 0), extent;
+    int64_t parts = node_int(n, "num_outputs", 0);
+    int64_t axis = node_int(n, "axis", 0);
+    int64_t extent;
     int rank = ox_rank(n->in[0]);
     axis += axis < 0 ? rank : 0;
     drop_attr(n, "num_outputs");
@@ -275,10 +287,11 @@ static bool lower_split(Node *n, int target)
     Dim d = ox_dim(n->in[0], (int)axis), each;
     if (!dim_known(d, &extent)) {
         if (dim_divide(node_cx(n), d, dim_int(node_cx(n), parts), &each))
-            return true;                        /* without sizes it means equal parts */
+            return true; /* without sizes it means equal parts */
         return needs_opset(n, 18, target, "Split of a dynamic axis into parts that may differ");
     }
-    int64_t *sizes = new_array(node_cx(n), int64_t, parts), chunk = (extent + parts - 1) / parts;
+    int64_t *sizes = new_array(node_cx(n), int64_t, parts);
+    int64_t chunk = (extent + parts - 1) / parts;
     if (!sizes)
         return false;
     for (int64_t i = 0; i < parts; i++) {
@@ -302,7 +315,8 @@ static bool enlarges(Graph *g, Ox scales)
     return true;
 }
 
-/* Resize: roi and scales are not optional at 11 and 12; sizes do not exist before 11, nor most modes. */
+/* Resize: roi and scales are not optional at 11 and 12; sizes do not exist before 11, nor most
+ * modes. */
 static bool lower_resize(Node *n, int target)
 {
     if (target >= 13)
@@ -315,19 +329,24 @@ static bool lower_resize(Node *n, int target)
                 set_in(n, i, ox_const(n->graph, const_make(cx, DT_FLOAT, 1, &zero, NULL)));
         return true;
     }
-    const char *mode = node_str(n, "mode", "nearest"), *place_of = node_str(n, "coordinate_transformation_mode", "half_pixel");
-    bool floors = strcmp(mode, "nearest") != 0 || strcmp(node_str(n, "nearest_mode", "round_prefer_floor"), "floor") == 0;
-    if (node_in(n, 3) || !node_in(n, 2) || strcmp(place_of, "asymmetric") != 0 || !floors || strcmp(mode, "cubic") == 0)
-        return needs_opset(n, node_int(n, "antialias", 0) ? 18 : 11, target, "Resize to sizes, or with this coordinate_transformation_mode");
+    const char *mode = node_str(n, "mode", "nearest");
+    const char *place_of = node_str(n, "coordinate_transformation_mode", "half_pixel");
+    bool floors = strcmp(mode, "nearest") != 0 ||
+        strcmp(node_str(n, "nearest_mode", "round_prefer_floor"), "floor") == 0;
+    if (node_in(n, 3) || !node_in(n, 2) || strcmp(place_of, "asymmetric") != 0 || !floors ||
+        strcmp(mode, "cubic") == 0)
+        return needs_opset(n, node_int(n, "antialias", 0) ? 18 : 11, target,
+                           "Resize to sizes, or with this coordinate_transformation_mode");
     drop_attr(n, "coordinate_transformation_mode");
     drop_attr(n, "nearest_mode");
     Ox scales = n->in[2];
     drop_in(n, 2);
     set_in(n, 1, scales);
-    bool nearest = strcmp(mode, "nearest") == 0;    /* ONNX Runtime rounds up when it shrinks by the rules of opset 10 */
+    bool nearest = strcmp(mode, "nearest") ==
+        0; /* ONNX Runtime rounds up when it shrinks by the rules of opset 10 */
     if ((target < 10 || nearest) && !enlarges(n->graph, scales))
         return needs_opset(n, nearest ? 11 : 10, target, "Resize to less");
-    if (target < 10) {                          /* Resize began at 10; Upsample says the same */
+    if (target < 10) { /* Resize began at 10; Upsample says the same */
         n->op = onnx_op(cx, "Upsample");
         n->name = str_of(cx, "Upsample");
     }
@@ -350,7 +369,7 @@ static bool lower_topk(Node *n, int target)
     if (target < 10 && ox_known_scalar(n->graph, n->in[1], &k) && k == 0)
         return needs_opset(n, 10, target, "TopK of no items");
     if (target < 11)
-        drop_attr(n, "sorted");                 /* always sorted then */
+        drop_attr(n, "sorted"); /* always sorted then */
     return true;
 }
 
@@ -381,7 +400,10 @@ static bool lower_grid_sample(Node *n, int target)
         return needs_opset(n, 20, target, "a 5-D input of GridSample");
     const char *mode = node_str(n, "mode", "linear");
     if (strcmp(mode, "nearest") != 0)
-        node_set_attr(n, STRING("mode", str_of(node_cx(n), strcmp(mode, "cubic") == 0 ? "bicubic" : "bilinear")));
+        node_set_attr(
+            n,
+            STRING("mode",
+                   str_of(node_cx(n), strcmp(mode, "cubic") == 0 ? "bicubic" : "bilinear")));
     return true;
 }
 
@@ -390,28 +412,38 @@ static bool lower_roi_align(Node *n, int target)
 {
     if (target >= 16)
         return true;
-    if (strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"), "output_half_pixel") != 0)
+    if (strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"), "output_half_pixel") !=
+        0)
         return needs_opset(n, 16, target, "RoiAlign with half pixels");
     drop_attr(n, "coordinate_transformation_mode");
     return true;
 }
 
-/* MaxPool's ceil_mode (10): padding at the end instead, up to where the last window ends. Padding never wins a maximum. */
+/* MaxPool's ceil_mode (10): padding at the end instead, up to where the last window ends. Padding
+ * never wins a maximum. */
 static bool lower_max_pool(Node *n, int target)
 {
-    const int64_t *kernel, *strides = NULL, *dilations = NULL, *pads = NULL;
+    const int64_t *kernel;
+    const int64_t *strides = NULL;
+    const int64_t *dilations = NULL;
+    const int64_t *pads = NULL;
     size_t rank, ignored;
-    if (target >= 10 || !node_int(n, "ceil_mode", 0) || !node_ints(n, "kernel_shape", &kernel, &rank) || rank + 2 > MAX_RANK)
+    if (target >= 10 || !node_int(n, "ceil_mode", 0) ||
+        !node_ints(n, "kernel_shape", &kernel, &rank) || rank + 2 > MAX_RANK)
         return true;
     node_ints(n, "strides", &strides, &ignored);
     node_ints(n, "dilations", &dilations, &ignored);
     node_ints(n, "pads", &pads, &ignored);
     int64_t *wider = new_array(node_cx(n), int64_t, 2 * rank);
     for (size_t i = 0; wider && i < rank; i++) {
-        int64_t in, out, begin = pads ? pads[i] : 0, end = pads ? pads[rank + i] : 0;
-        if (!dim_known(ox_dim(n->in[0], (int)i + 2), &in) || !dim_known(ox_dim(n->out[0], (int)i + 2), &out))
-            return true;                        /* refused below, by its attribute */
-        int64_t reach = (out - 1) * (strides ? strides[i] : 1) + (kernel[i] - 1) * (dilations ? dilations[i] : 1) + 1;
+        int64_t in, out;
+        int64_t begin = pads ? pads[i] : 0;
+        int64_t end = pads ? pads[rank + i] : 0;
+        if (!dim_known(ox_dim(n->in[0], (int)i + 2), &in) ||
+            !dim_known(ox_dim(n->out[0], (int)i + 2), &out))
+            return true; /* refused below, by its attribute */
+        int64_t reach = (out - 1) * (strides ? strides[i] : 1) +
+            (kernel[i] - 1) * (dilations ? dilations[i] : 1) + 1;
         int64_t more = reach - (in + begin);
         wider[i] = begin;
         wider[rank + i] = more > end ? more : end;
@@ -428,9 +460,12 @@ static bool lower_scatter(Node *n, int target)
 {
     Ctx *cx = node_cx(n);
     const char *how = node_str(n, "reduction", "none");
-    int since = strcmp(how, "max") == 0 || strcmp(how, "min") == 0 ? 18 : strcmp(how, "none") == 0 ? 0 : 16;
+    int since = strcmp(how, "max") == 0 || strcmp(how, "min") == 0 ? 18
+        : strcmp(how, "none") == 0                                 ? 0
+                                                                   : 16;
     if (target < since)
-        return needs_opset(n, since, target, str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
+        return needs_opset(n, since, target,
+                           str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
     if (op_is(n, "ScatterElements") && target < 11) {
         if (!drop_later_attrs(n, 11))
             return false;
@@ -440,9 +475,15 @@ static bool lower_scatter(Node *n, int target)
     return true;
 }
 
-static const struct { const char *op; bool (*lower)(Node *n, int target); } own_forms[] = {
-    { "Gemm", lower_gemm }, { "GridSample", lower_grid_sample }, { "MaxPool", lower_max_pool }, { "Pad", lower_pad }, { "Reshape", lower_reshape },
-    { "Resize", lower_resize }, { "RoiAlign", lower_roi_align }, { "ScatterElements", lower_scatter }, { "ScatterND", lower_scatter }, { "Split", lower_split },
+static const struct {
+    const char *op;
+    bool (*lower)(Node *n, int target);
+} own_forms[] = {
+    { "Gemm", lower_gemm },          { "GridSample", lower_grid_sample },
+    { "MaxPool", lower_max_pool },   { "Pad", lower_pad },
+    { "Reshape", lower_reshape },    { "Resize", lower_resize },
+    { "RoiAlign", lower_roi_align }, { "ScatterElements", lower_scatter },
+    { "ScatterND", lower_scatter },  { "Split", lower_split },
     { "TopK", lower_topk },
 };
 
@@ -460,7 +501,8 @@ bool form_lower(Graph *g, Node *n, int opset)
             break;
         }
     for (size_t i = 0; i < COUNT(form_rows); i++)
-        if (opset < form_rows[i].since && strcmp(form_rows[i].op, n->op->name) == 0 && !lower_row(n, &form_rows[i], opset))
+        if (opset < form_rows[i].since && strcmp(form_rows[i].op, n->op->name) == 0 &&
+            !lower_row(n, &form_rows[i], opset))
             return false;
     if (!onnx_version(n->op, opset))
         return needs_opset(n, n->op->version[0].since, opset, n->op->name);
@@ -474,10 +516,13 @@ bool form_lower(Graph *g, Node *n, int opset)
 /* A user's name that the newest form no longer has, as the one it has. */
 static const char *renamed(const char *op)
 {
-    return strcmp(op, "Scatter") == 0 ? "ScatterElements" : strcmp(op, "Upsample") == 0 ? "Resize" : op;
+    return strcmp(op, "Scatter") == 0 ? "ScatterElements"
+        : strcmp(op, "Upsample") == 0 ? "Resize"
+                                      : op;
 }
 
-/* Resize of opset 10 and Upsample: scales are the second input, coordinates asymmetric, nearest rounds down. */
+/* Resize of opset 10 and Upsample: scales are the second input, coordinates asymmetric, nearest
+ * rounds down. */
 static void lift_resize(Ctx *cx, int opset, Ox *in, size_t *n_in, Attr *attr, size_t *n_attr)
 {
     if (opset >= 11 || *n_in < 2)
@@ -489,7 +534,8 @@ static void lift_resize(Ctx *cx, int opset, Ox *in, size_t *n_in, Attr *attr, si
     attr[(*n_attr)++] = STRING("nearest_mode", str_of(cx, "floor"));
 }
 
-bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t n_attr, Ox *out, size_t n_out)
+bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t n_attr, Ox *out,
+               size_t n_out)
 {
     enum { MOST = 255 };
     Ctx *cx = g->cx;
@@ -497,9 +543,10 @@ bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t 
     if (!known)
         return fail(cx, E_UNSUPPORTED, "%s is no operator of ONNX", op->s);
     const char *name = renamed(op->s);
-    size_t n_in = in.n, kept = 0;
+    size_t n_in = in.n;
+    size_t kept = 0;
     if (n_in > MOST - 4)
-        return ox_make_n(g, name, in, attr, n_attr, out, n_out);    /* variadic: has no other form */
+        return ox_make_n(g, name, in, attr, n_attr, out, n_out); /* variadic: has no other form */
     Ox *ins = new_array(cx, Ox, MOST);
     Attr *attrs = new_array(cx, Attr, n_attr + 2);
     if (!ins || !attrs)
@@ -509,7 +556,8 @@ bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t 
     for (size_t i = 0; i < n_attr; i++) {
         const FormRow *row = NULL;
         for (size_t k = 0; k < COUNT(form_rows); k++)
-            if (strcmp(form_rows[k].op, name) == 0 && strcmp(form_rows[k].attr, attr[i].name) == 0 && opset < form_rows[k].since)
+            if (strcmp(form_rows[k].op, name) == 0 &&
+                strcmp(form_rows[k].attr, attr[i].name) == 0 && opset < form_rows[k].since)
                 row = &form_rows[k];
         if (!row) {
             attrs[kept++] = attr[i];

@@ -4,10 +4,16 @@
 
 #include <assert.h>
 
-/* ---- types -------------------------------------------------------------------------------------------- */
+/* ---- types
+ * -------------------------------------------------------------------------------------------- */
 
 typedef struct TypeRec TypeRec;
-struct Types { TypeRec **slot; size_t n_slot, n; Ctx *cx; uint32_t next_value; };
+struct Types {
+    TypeRec **slot;
+    size_t n_slot, n;
+    Ctx *cx;
+    uint32_t next_value;
+};
 
 static struct Types *types_of(Ctx *cx)
 {
@@ -26,7 +32,7 @@ static uint64_t hash_type(const TypeRec *t)
 static bool same_type(const TypeRec *a, const TypeRec *b)
 {
     return a->kind == b->kind && a->dtype == b->dtype && a->rank == b->rank && a->elem == b->elem &&
-           (a->rank <= 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof(Dim)) == 0);
+        (a->rank <= 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof(Dim)) == 0);
 }
 
 static void grow_types(Ctx *cx, struct Types *ts)
@@ -86,13 +92,11 @@ Type type_of_ints(Ctx *cx, DType t, int rank, const int64_t *dims)
 
 Type type_wrapped(Ctx *cx, TypeKind kind, Type elem)
 {
-    return intern_type(cx, &(TypeRec){ .kind = kind, .dtype = elem->dtype, .rank = -1, .elem = elem });
+    return intern_type(cx,
+                       &(TypeRec){ .kind = kind, .dtype = elem->dtype, .rank = -1, .elem = elem });
 }
 
-Dim type_numel(Ctx *cx, Type t)
-{
-    return t->rank < 0 ? NULL : dim_product(cx, t->dim, t->rank);
-}
+Dim type_numel(Ctx *cx, Type t) { return t->rank < 0 ? NULL : dim_product(cx, t->dim, t->rank); }
 
 bool type_static(Type t, int64_t *dims)
 {
@@ -130,7 +134,8 @@ Str type_text(Ctx *cx, Type t)
     return buf_done(&b);
 }
 
-/* ---- graphs ---------------------------------------------------------------------------------------------- */
+/* ---- graphs
+ * ---------------------------------------------------------------------------------------------- */
 
 struct OxValue ox_poison = { .kind = OX_POISONED };
 
@@ -173,7 +178,8 @@ Ox graph_input(Graph *g, Str name, Type t)
 void graph_input_default(Ox v, const Const *k) { v->k = k; }
 void graph_input_name(Ox v, Str name) { v->name = name; }
 
-/* The same value may be returned twice, or be an input or a constant: ONNX wants a name for each, so it gets a node. */
+/* The same value may be returned twice, or be an input or a constant: ONNX wants a name for each,
+ * so it gets a node. */
 void graph_output(Graph *g, Ox v, Str name)
 {
     bool taken = v->kind != OX_NODE || v->graph != g || v->name || v->is_output;
@@ -186,7 +192,10 @@ void graph_output(Graph *g, Ox v, Str name)
     vec_push(g->cx, &g->outputs, v);
 }
 
-void graph_state_output(Graph *g, Type t) { map_put(g->cx, &g->stated, (const void *)(uintptr_t)(g->outputs.n + 1), (void *)t); }
+void graph_state_output(Graph *g, Type t)
+{
+    map_put(g->cx, &g->stated, (const void *)(uintptr_t)(g->outputs.n + 1), (void *)t);
+}
 
 bool graph_sees(const Graph *g, const Ox v)
 {
@@ -213,7 +222,9 @@ void graph_compact(Graph *g)
     g->nodes.n = m;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------------- */
+/* ---- nodes
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 const Attr *node_attr(const Node *n, const char *attr)
 {
@@ -253,17 +264,14 @@ bool node_ints(const Node *n, const char *attr, const int64_t **out, size_t *cou
     return true;
 }
 
-bool node_is(const Node *n, const char *op)
-{
-    return n->op && strcmp(n->op->name, op) == 0;
-}
+bool node_is(const Node *n, const char *op) { return n->op && strcmp(n->op->name, op) == 0; }
 
 void set_out(Node *n, int i, DType t, int rank, const Dim *dim)
 {
     if (i >= n->n_out)
         return;
     for (int k = 0; k < rank; k++)
-        if (!dim[k])                            /* the arithmetic before has failed and said so */
+        if (!dim[k]) /* the arithmetic before has failed and said so */
             return;
     n->out[i]->type = type_tensor(node_cx(n), t, rank, dim);
 }

@@ -6,7 +6,8 @@
  *       return %4
  *     }
  *
- * Constants stand where they are used: the state_dict name, or the items of a small one, or type and shape only. */
+ * Constants stand where they are used: the state_dict name, or the items of a small one, or type
+ * and shape only. */
 #include "onnx/internal.h"
 
 enum { SHOWN_ITEMS = 8 };
@@ -43,28 +44,46 @@ static void put_quoted(Buf *b, const char *s, size_t n)
 
 /* ---- values ---- */
 
-static void put_type(Buf *b, Type t)
-{
-    buf_fmt(b, ": %s", t ? type_text(b->cx, t)->s : "?");
-}
+static void put_type(Buf *b, Type t) { buf_fmt(b, ": %s", t ? type_text(b->cx, t)->s : "?"); }
 
 static void put_element(Buf *b, DType t, const void *at)
 {
     switch (t) {
-    case DT_FLOAT: { float f; memcpy(&f, at, sizeof f); put_double(b, (double)f); break; }
-    case DT_DOUBLE: { double d; memcpy(&d, at, sizeof d); put_double(b, d); break; }
-    case DT_INT64: { int64_t i; memcpy(&i, at, sizeof i); buf_fmt(b, "%lld", (long long)i); break; }
-    case DT_INT32: { int32_t i; memcpy(&i, at, sizeof i); buf_fmt(b, "%d", i); break; }
-    case DT_INT8: buf_fmt(b, "%d", *(const int8_t *)at); break;
+    case DT_FLOAT: {
+        float f;
+        memcpy(&f, at, sizeof f);
+        put_double(b, (double)f);
+        break;
+    }
+    case DT_DOUBLE: {
+        double d;
+        memcpy(&d, at, sizeof d);
+        put_double(b, d);
+        break;
+    }
+    case DT_INT64: {
+        int64_t i;
+        memcpy(&i, at, sizeof i);
+        buf_fmt(b, "%lld", (long long)i);
+        break;
+    }
+    case DT_INT32: {
+        int32_t i;
+        memcpy(&i, at, sizeof i);
+        buf_fmt(b, "%d", i);
+        break;
+    }
+    case DT_INT8:  buf_fmt(b, "%d", *(const int8_t *)at); break;
     case DT_UINT8: buf_fmt(b, "%u", *(const uint8_t *)at); break;
-    case DT_BOOL: buf_str(b, *(const uint8_t *)at ? "true" : "false"); break;
-    default: buf_str(b, "?"); break;
+    case DT_BOOL:  buf_str(b, *(const uint8_t *)at ? "true" : "false"); break;
+    default:       buf_str(b, "?"); break;
     }
 }
 
 static bool has_element_text(DType t)
 {
-    return t == DT_FLOAT || t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 || t == DT_INT8 || t == DT_UINT8 || t == DT_BOOL;
+    return t == DT_FLOAT || t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 || t == DT_INT8 ||
+        t == DT_UINT8 || t == DT_BOOL;
 }
 
 /* Small constants of our own show their items; weights never do. */
@@ -73,7 +92,8 @@ static void put_const(Buf *b, const Const *k)
     Str name = k->name ? k->name : k->derived;
     int64_t n = const_numel(k);
     const uint8_t *data = NULL;
-    if (!name && has_element_text(k->dtype) && n <= SHOWN_ITEMS && k->bytes.src && k->bytes.src->kind == SRC_MEMORY)
+    if (!name && has_element_text(k->dtype) && n <= SHOWN_ITEMS && k->bytes.src &&
+        k->bytes.src->kind == SRC_MEMORY)
         data = const_data(b->cx, k);
     if (name)
         put_quoted(b, name->s, name->len);
@@ -137,14 +157,16 @@ static void put_attr(Buf *b, const Attr *a, int depth)
 {
     buf_fmt(b, "%s=", a->name);
     switch (a->kind) {
-    case ATTR_INT: buf_fmt(b, "%lld", (long long)a->i); break;
-    case ATTR_FLOAT: put_double(b, a->f); break;
+    case ATTR_INT:    buf_fmt(b, "%lld", (long long)a->i); break;
+    case ATTR_FLOAT:  put_double(b, a->f); break;
     case ATTR_STRING: put_quoted(b, a->s->s, a->s->len); break;
     case ATTR_TENSOR: put_const(b, a->t); break;
-    case ATTR_TYPE: buf_str(b, type_text(b->cx, a->type)->s); break;
-    case ATTR_GRAPH: put_graph(b, a->g, depth + 1); break;
-    case ATTR_NONE: buf_str(b, "-"); break;
-    case ATTR_INTS: case ATTR_FLOATS: case ATTR_STRINGS:
+    case ATTR_TYPE:   buf_str(b, type_text(b->cx, a->type)->s); break;
+    case ATTR_GRAPH:  put_graph(b, a->g, depth + 1); break;
+    case ATTR_NONE:   buf_str(b, "-"); break;
+    case ATTR_INTS:
+    case ATTR_FLOATS:
+    case ATTR_STRINGS:
         buf_str(b, "[");
         for (size_t i = 0; i < a->n; i++) {
             buf_str(b, i ? ", " : "");
@@ -217,9 +239,14 @@ Str graph_text(Graph *g)
     return buf_done(&b);
 }
 
-/* ---- graphs compared: values are numbered in the order of their making, constants stand with their bytes ---- */
+/* ---- graphs compared: values are numbered in the order of their making, constants stand with
+ * their bytes ---- */
 
-typedef struct Key { Ctx *cx; Buf out; Map numbers; } Key;
+typedef struct Key {
+    Ctx *cx;
+    Buf out;
+    Map numbers;
+} Key;
 
 static void key_const(Key *k, const Const *c)
 {
@@ -227,7 +254,8 @@ static void key_const(Key *k, const Const *c)
     uint8_t *at = new_array(k->cx, uint8_t, n + 1);
     buf_str(&k->out, type_text(k->cx, type_of_ints(k->cx, c->dtype, c->rank, c->dims))->s);
     if (c->dtype == DT_STRING)
-        buf_fmt(&k->out, ":%zx ", (size_t)(uintptr_t)c);        /* equal ones are one constant; the key is never shown */
+        buf_fmt(&k->out, ":%zx ",
+                (size_t)(uintptr_t)c); /* equal ones are one constant; the key is never shown */
     else if (at && const_read(k->cx, c, at))
         for (size_t i = 0; i < n; i++)
             buf_fmt(&k->out, "%c%02x", i ? '.' : ':', at[i]);

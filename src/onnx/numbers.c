@@ -1,20 +1,22 @@
-/* numbers.c - numbers as values of a graph: constants, dims, and what is known of a value's contents.
+/* numbers.c - numbers as values of a graph: constants, dims, and what is known of a value's
+ * contents.
  *
- * Small constants of equal content are one value, and so are equal lists of dims. An int value of rank 0 or 1 may carry its
- * items as dims; one made of dims (OX_DIMS) has no node until tidy makes the arithmetic that is still needed. */
+ * Small constants of equal content are one value, and so are equal lists of dims. An int value of
+ * rank 0 or 1 may carry its items as dims; one made of dims (OX_DIMS) has no node until tidy makes
+ * the arithmetic that is still needed. */
 #include "onnx/internal.h"
 
 static int64_t int_at(DType t, const void *p, int64_t i)
 {
     switch (t) {
-    case DT_UINT8: return ((const uint8_t *)p)[i];
-    case DT_INT8: return ((const int8_t *)p)[i];
+    case DT_UINT8:  return ((const uint8_t *)p)[i];
+    case DT_INT8:   return ((const int8_t *)p)[i];
     case DT_UINT16: return ((const uint16_t *)p)[i];
-    case DT_INT16: return ((const int16_t *)p)[i];
+    case DT_INT16:  return ((const int16_t *)p)[i];
     case DT_UINT32: return ((const uint32_t *)p)[i];
-    case DT_INT32: return ((const int32_t *)p)[i];
-    case DT_BOOL: return ((const uint8_t *)p)[i] != 0;
-    default: return ((const int64_t *)p)[i];
+    case DT_INT32:  return ((const int32_t *)p)[i];
+    case DT_BOOL:   return ((const uint8_t *)p)[i] != 0;
+    default:        return ((const int64_t *)p)[i];
     }
 }
 
@@ -46,14 +48,15 @@ static Ox new_const(Graph *g, const Const *k)
 /* A number of ours, not bytes of the file: those of equal content are one value. */
 static bool is_small(const Const *k)
 {
-    return !k->name && !k->storage && !k->derived && k->dtype != DT_STRING && k->bytes.src && k->bytes.src->kind == SRC_MEMORY &&
-           const_contiguous(k) && const_numel(k) <= FOLD_NUMEL;
+    return !k->name && !k->storage && !k->derived && k->dtype != DT_STRING && k->bytes.src &&
+        k->bytes.src->kind == SRC_MEMORY && const_contiguous(k) && const_numel(k) <= FOLD_NUMEL;
 }
 
 static bool same_small(const Const *a, const Const *b, const void *pa, const void *pb)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0) &&
-           memcmp(pa, pb, (size_t)dtype_bytes(a->dtype, (uint64_t)const_numel(a))) == 0;
+    return a->dtype == b->dtype && a->rank == b->rank &&
+        (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0) &&
+        memcmp(pa, pb, (size_t)dtype_bytes(a->dtype, (uint64_t)const_numel(a))) == 0;
 }
 
 Ox ox_const(Graph *g, const Const *k)
@@ -65,7 +68,7 @@ Ox ox_const(Graph *g, const Const *k)
     if (!is_small(k)) {
         uint64_t h = hash_bytes(&k, sizeof k, 1);
         at = h;
-        for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at)); )
+        for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at));)
             if (v->k == k)
                 return v;
         Ox v = new_const(g, k);
@@ -74,10 +77,11 @@ Ox ox_const(Graph *g, const Const *k)
     }
     const void *p = const_data(g->cx, k);
     uint64_t key[2] = { k->dtype, (uint64_t)k->rank };
-    uint64_t h = hash_bytes(key, sizeof key, k->rank ? hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, 2) : 2);
+    uint64_t h = hash_bytes(
+        key, sizeof key, k->rank ? hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, 2) : 2);
     h = hash_bytes(p, (size_t)dtype_bytes(k->dtype, (uint64_t)const_numel(k)), h);
     at = h;
-    for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at)); )
+    for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at));)
         if (same_small(v->k, k, const_data(g->cx, v->k), p))
             return v;
     Ox v = new_const(g, k);
@@ -104,44 +108,58 @@ Ox ox_bool(Graph *g, bool v)
     return const_of(g, DT_BOOL, 0, NULL, &b);
 }
 
-/* Rounded once, from double: float16 and bfloat16 to nearest even by the bits, not through float32. */
+/* Rounded once, from double: float16 and bfloat16 to nearest even by the bits, not through
+ * float32. */
 static uint16_t narrow_float(double v, int mantissa, int exponent)
 {
-    union { double f; uint64_t u; } x = { .f = v };
+    union {
+        double f;
+        uint64_t u;
+    } x = { .f = v };
     uint16_t sign = (uint16_t)(x.u >> 63 << 15);
-    int bias = (1 << (exponent - 1)) - 1, e = (int)(x.u >> 52 & 0x7ff) - 1023 + bias;
+    int bias = (1 << (exponent - 1)) - 1;
+    int e = (int)(x.u >> 52 & 0x7ff) - 1023 + bias;
     uint64_t m = x.u & 0xfffffffffffffu;
     uint16_t inf = (uint16_t)(((1u << exponent) - 1) << mantissa);
     if ((x.u >> 52 & 0x7ff) == 0x7ff)
         return (uint16_t)(sign | inf | (m ? 1u << (mantissa - 1) : 0));
     m |= 1ull << 52;
     int drop = 52 - mantissa;
-    if (e <= 0) {                               /* subnormal here */
+    if (e <= 0) { /* subnormal here */
         drop += 1 - e;
         e = 0;
         if (drop > 54)
             return sign;
     }
-    uint64_t kept = m >> drop, rest = m & ((1ull << drop) - 1), half = 1ull << (drop - 1);
+    uint64_t kept = m >> drop;
+    uint64_t rest = m & ((1ull << drop) - 1);
+    uint64_t half = 1ull << (drop - 1);
     kept += rest > half || (rest == half && (kept & 1));
     if (e > 0)
-        kept += (uint64_t)(e - 1) << mantissa;  /* the hidden bit adds the last one */
+        kept += (uint64_t)(e - 1) << mantissa; /* the hidden bit adds the last one */
     return (uint16_t)(sign | (kept >= inf ? inf : kept));
 }
 
 Ox ox_number(Graph *g, DType t, double v)
 {
-    union { float f; double d; uint16_t h; float c[2]; double z[2]; } x = { .z = { 0, 0 } };
+    union {
+        float f;
+        double d;
+        uint16_t h;
+        float c[2];
+        double z[2];
+    } x = { .z = { 0, 0 } };
     switch (t) {
-    case DT_FLOAT: x.f = (float)v; break;
-    case DT_DOUBLE: x.d = v; break;
-    case DT_FLOAT16: x.h = narrow_float(v, 10, 5); break;
-    case DT_BFLOAT16: x.h = narrow_float(v, 7, 8); break;
-    case DT_COMPLEX64: x.c[0] = (float)v; break;
+    case DT_FLOAT:      x.f = (float)v; break;
+    case DT_DOUBLE:     x.d = v; break;
+    case DT_FLOAT16:    x.h = narrow_float(v, 10, 5); break;
+    case DT_BFLOAT16:   x.h = narrow_float(v, 7, 8); break;
+    case DT_COMPLEX64:  x.c[0] = (float)v; break;
     case DT_COMPLEX128: x.z[0] = v; break;
-    case DT_BOOL: return ox_bool(g, v != 0);
+    case DT_BOOL:       return ox_bool(g, v != 0);
     default:
-        if (v != v || v < -9223372036854775808.0 || v >= 9223372036854775808.0 || !(dtype_is_int(t))) {
+        if (v != v || v < -9223372036854775808.0 || v >= 9223372036854775808.0 ||
+            !(dtype_is_int(t))) {
             fail(g->cx, E_VALUE, "%g is not a number of type %s", v, dtype_name(t));
             return POISON;
         }
@@ -152,13 +170,19 @@ Ox ox_number(Graph *g, DType t, double v)
 
 Ox ox_integer(Graph *g, DType t, int64_t v)
 {
-    union { int8_t b; int16_t h; int32_t w; int64_t d; uint8_t any[8]; } x = { .d = 0 };
+    union {
+        int8_t b;
+        int16_t h;
+        int32_t w;
+        int64_t d;
+        uint8_t any[8];
+    } x = { .d = 0 };
     if (!dtype_is_int(t) || dtype_bytes(t, 2) != 2 * dtype_size(t))
         return ox_number(g, t, (double)v);
     switch (dtype_size(t)) {
-    case 1: x.b = (int8_t)v; break;
-    case 2: x.h = (int16_t)v; break;
-    case 4: x.w = (int32_t)v; break;
+    case 1:  x.b = (int8_t)v; break;
+    case 2:  x.h = (int16_t)v; break;
+    case 4:  x.w = (int32_t)v; break;
     default: x.d = v; break;
     }
     return const_of(g, t, 0, NULL, &x);
@@ -171,7 +195,8 @@ Ox ox_string(Graph *g, Str s)
         return POISON;
     Const *k = new(g->cx, Const);
     const Str *item = mem_copy(g->cx, &s, sizeof s);
-    *k = (Const){ .dtype = DT_STRING, .bytes = { source_memory(g->cx, item, sizeof s), 0, sizeof s } };
+    *k = (Const){ .dtype = DT_STRING,
+                  .bytes = { source_memory(g->cx, item, sizeof s), 0, sizeof s } };
     return ox_const(g, k);
 }
 
@@ -184,16 +209,18 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
     for (int64_t i = 0; i < n; i++)
         known &= dim_known(items[i], &v[i]);
     if (known) {
-        int32_t *w = (int32_t *)v;              /* narrowed in place, front to back */
+        int32_t *w = (int32_t *)v; /* narrowed in place, front to back */
         for (int64_t i = 0; t == DT_INT32 && i < n; i++)
             w[i] = (int32_t)v[i];
         return const_of(g, t, rank, &n, v);
     }
     Graph *root = graph_root(g);
-    uint64_t key[2] = { t, (uint64_t)rank }, h = hash_bytes(key, sizeof key, hash_bytes(items, (size_t)n * sizeof *items, 3));
+    uint64_t key[2] = { t, (uint64_t)rank };
+    uint64_t h = hash_bytes(key, sizeof key, hash_bytes(items, (size_t)n * sizeof *items, 3));
     size_t at = h;
-    for (Ox o; (o = next_shared(root->share, h, SHARED_DIMS, &at)); )
-        if (ox_dtype(o) == t && ox_rank(o) == rank && o->n_items == n && memcmp(o->items, items, (size_t)n * sizeof *items) == 0)
+    for (Ox o; (o = next_shared(root->share, h, SHARED_DIMS, &at));)
+        if (ox_dtype(o) == t && ox_rank(o) == rank && o->n_items == n &&
+            memcmp(o->items, items, (size_t)n * sizeof *items) == 0)
             return o;
     Ox o = ox_new(g, OX_DIMS, type_of_ints(g->cx, t, rank, &n));
     o->items = mem_copy(g->cx, items, (size_t)n * sizeof *items);
@@ -202,7 +229,8 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
     return o;
 }
 
-/* Dims as a value. More than fit into the contents of a value are a bug of the caller: MAX_ITEMS. */
+/* Dims as a value. More than fit into the contents of a value are a bug of the caller:
+ * MAX_ITEMS. */
 Ox ox_dims(Graph *g, const Dim *d, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -211,10 +239,7 @@ Ox ox_dims(Graph *g, const Dim *d, size_t n)
     return ox_of_items(g, DT_INT64, 1, d, (int64_t)n);
 }
 
-Ox ox_dim_value(Graph *g, Dim d)
-{
-    return d ? ox_of_items(g, DT_INT64, 0, &d, 1) : POISON;
-}
+Ox ox_dim_value(Graph *g, Dim d) { return d ? ox_of_items(g, DT_INT64, 0, &d, 1) : POISON; }
 
 Ox ox_cast(Graph *g, Ox v, DType to)
 {
@@ -271,7 +296,8 @@ bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
         return false;
     if (items_as_ints(g, v, out, n))
         return true;
-    if (v->kind != OX_CONST || !(dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) || dtype_bytes(v->k->dtype, 2) < 2)
+    if (v->kind != OX_CONST || !(dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) ||
+        dtype_bytes(v->k->dtype, 2) < 2)
         return false;
     *n = const_numel(v->k);
     const void *data = *n <= FOLD_NUMEL ? const_data(g->cx, v->k) : NULL;
@@ -287,8 +313,10 @@ bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
 /* The value of a 16-bit float. */
 static double wide_float(uint16_t h, int mantissa, int exponent)
 {
-    int bias = (1 << (exponent - 1)) - 1, e = h >> mantissa & ((1 << exponent) - 1);
-    double m = h & ((1 << mantissa) - 1), scale = 1;
+    int bias = (1 << (exponent - 1)) - 1;
+    int e = h >> mantissa & ((1 << exponent) - 1);
+    double m = h & ((1 << mantissa) - 1);
+    double scale = 1;
     if (e == (1 << exponent) - 1)
         return m != 0 ? __builtin_nan("") : h >> 15 ? -__builtin_inf() : __builtin_inf();
     m = e ? m + (1 << mantissa) : m;
@@ -311,10 +339,10 @@ bool ox_known_scalar(Graph *g, Ox v, double *out)
     if (!p)
         return false;
     switch (v->k->dtype) {
-    case DT_FLOAT: *out = *(const float *)p; return true;
-    case DT_DOUBLE: *out = *(const double *)p; return true;
-    case DT_FLOAT16: *out = wide_float(*(const uint16_t *)p, 10, 5); return true;
+    case DT_FLOAT:    *out = *(const float *)p; return true;
+    case DT_DOUBLE:   *out = *(const double *)p; return true;
+    case DT_FLOAT16:  *out = wide_float(*(const uint16_t *)p, 10, 5); return true;
     case DT_BFLOAT16: *out = wide_float(*(const uint16_t *)p, 7, 8); return true;
-    default: return false;
+    default:          return false;
     }
 }

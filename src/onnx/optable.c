@@ -1,23 +1,30 @@
-/* optable.c - ONNX's operators by name: the generated facts (optable_data.c) joined with our inference and folding.
+/* optable.c - ONNX's operators by name: the generated facts (optable_data.c) joined with our
+ * inference and folding.
  *
- * The join is made once a context, on first use: facts are constant data, rows stand at the foot of each infer_*.c and
- * fold_*.c, and a name that stands in neither has no inference, which `pt2onnx_tables` in tests lists. */
+ * The join is made once a context, on first use: facts are constant data, rows stand at the foot of
+ * each infer_*.c and fold_*.c, and a name that stands in neither has no inference, which
+ * `pt2onnx_tables` in tests lists. */
 #include "onnx/internal.h"
 
 #include <stdlib.h>
 
 static const InferRow *const infer_families[] = {
-    infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text,
+    infer_elementwise, infer_shape,   infer_index, infer_reduce, infer_nn,
+    infer_linalg,      infer_control, infer_misc,  infer_text,
 };
 static const FoldRow *const fold_families[] = {
     fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_nn, fold_misc,
 };
 /* Two of these with equal inputs are not one. Dropout counts: it draws when it trains. */
 static const char *const random_ops[] = {
-    "Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    "Bernoulli",        "Dropout",       "Multinomial",       "RandomNormal",
+    "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-struct OnnxTable { OnnxOp *op; Map by_name; };
+struct OnnxTable {
+    OnnxOp *op;
+    Map by_name;
+};
 
 static OnnxOp *table_find(Ctx *cx, const struct OnnxTable *t, const char *name)
 {
@@ -31,7 +38,9 @@ static struct OnnxTable *table_make(Ctx *cx)
     if (!t->op)
         return NULL;
     for (int i = 0; i < onnx_facts_count; i++) {
-        t->op[i] = (OnnxOp){ .name = onnx_facts[i].name, .version = onnx_facts[i].version, .n_version = onnx_facts[i].n_version };
+        t->op[i] = (OnnxOp){ .name = onnx_facts[i].name,
+                             .version = onnx_facts[i].version,
+                             .n_version = onnx_facts[i].n_version };
         map_put(cx, &t->by_name, str_of(cx, onnx_facts[i].name), &t->op[i]);
     }
     for (size_t i = 0; i < COUNT(infer_families); i++)
@@ -112,10 +121,10 @@ Attr onnx_default(Ctx *cx, const FormalAttr *a)
     if (!text)
         return NO_ATTR;
     switch (a->kind) {
-    case ATTR_INT: return INT(a->name, strtoll(text, NULL, 10));
-    case ATTR_FLOAT: return FLOAT(a->name, parse_double(text, strlen(text), &end));
+    case ATTR_INT:    return INT(a->name, strtoll(text, NULL, 10));
+    case ATTR_FLOAT:  return FLOAT(a->name, parse_double(text, strlen(text), &end));
     case ATTR_STRING: return STRING(a->name, str_of(cx, text));
-    default: return NO_ATTR;
+    default:          return NO_ATTR;
     }
 }
 
@@ -125,9 +134,9 @@ bool onnx_says_default(Ctx *cx, const FormalAttr *formal, const Attr *a)
     if (d.kind != a->kind)
         return false;
     switch (d.kind) {
-    case ATTR_INT: return a->i == d.i;
-    case ATTR_FLOAT: return (float)a->f == (float)d.f;
+    case ATTR_INT:    return a->i == d.i;
+    case ATTR_FLOAT:  return (float)a->f == (float)d.f;
     case ATTR_STRING: return a->s == d.s;
-    default: return false;
+    default:          return false;
     }
 }

@@ -1,16 +1,23 @@
 /* share.c - made things found again by their content, so that one is made once.
  *
- * Nodes are looked for in a scope and the scopes around it: what an arm has made is unknown outside of it. Constants and dims
- * are the root's. */
+ * Nodes are looked for in a scope and the scopes around it: what an arm has made is unknown outside
+ * of it. Constants and dims are the root's. */
 #include "onnx/internal.h"
 
 /* ---- the tables ---- */
 
-/* Made things by content: nodes in the scope that made them, constants and dims in the root's. Nodes have a table of their
- * own. A pass of src/tidy builds the list of nodes anew, and must not find one that comes later: its table is stale, and
- * made again, of the nodes that are in the list, once somebody looks into it. */
-typedef struct Sharing { Shared *slot; size_t n_slot, n; } Sharing;
-struct Share { Sharing nodes, values; bool stale; };
+/* Made things by content: nodes in the scope that made them, constants and dims in the root's.
+ * Nodes have a table of their own. A pass of src/tidy builds the list of nodes anew, and must not
+ * find one that comes later: its table is stale, and made again, of the nodes that are in the list,
+ * once somebody looks into it. */
+typedef struct Sharing {
+    Shared *slot;
+    size_t n_slot, n;
+} Sharing;
+struct Share {
+    Sharing nodes, values;
+    bool stale;
+};
 
 static void place_shared(Sharing *s, Shared e)
 {
@@ -63,11 +70,12 @@ static bool attr_equal(const Attr *a, const Attr *b)
         return false;
     switch (a->kind) {
     case ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
-    case ATTR_INTS: return a->n == 0 || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0;
-    case ATTR_FLOATS: return a->n == 0 || memcmp(a->floats, b->floats, a->n * sizeof *a->floats) == 0;
+    case ATTR_INTS:  return a->n == 0 || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0;
+    case ATTR_FLOATS:
+        return a->n == 0 || memcmp(a->floats, b->floats, a->n * sizeof *a->floats) == 0;
     case ATTR_STRINGS: return a->n == 0 || memcmp(a->strs, b->strs, a->n * sizeof *a->strs) == 0;
-    case ATTR_GRAPH: return false;
-    default: return a->i == b->i;               /* INT, and what is compared by pointer: STRING, TENSOR, TYPE */
+    case ATTR_GRAPH:   return false;
+    default: return a->i == b->i; /* INT, and what is compared by pointer: STRING, TENSOR, TYPE */
     }
 }
 
@@ -87,8 +95,8 @@ static uint64_t node_hash(const Node *n)
 
 static bool node_equal(const Node *a, const Node *b)
 {
-    if (a->op != b->op || a->dead || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr ||
-        (a->n_in && memcmp(a->in, b->in, a->n_in * sizeof *a->in) != 0))
+    if (a->op != b->op || a->dead || a->n_in != b->n_in || a->n_out != b->n_out ||
+        a->n_attr != b->n_attr || (a->n_in && memcmp(a->in, b->in, a->n_in * sizeof *a->in) != 0))
         return false;
     for (int i = 0; i < a->n_attr; i++)
         if (!attr_equal(&a->attr[i], &b->attr[i]))
@@ -104,10 +112,7 @@ static bool has_subgraph(const Node *n)
     return false;
 }
 
-bool node_sharable(const Node *n)
-{
-    return n->op && !n->op->random && !has_subgraph(n);
-}
+bool node_sharable(const Node *n) { return n->op && !n->op->random && !has_subgraph(n); }
 
 static void make_anew(Graph *g)
 {
@@ -127,13 +132,14 @@ static Str calls_of(Ctx *cx, const Node *n)
 {
     if (n->at)
         return place_calls(cx, n->at);
-    for (const Where *w = cx->at; w; w = w->up)             /* not yet in the graph */
+    for (const Where *w = cx->at; w; w = w->up) /* not yet in the graph */
         if (w->kind == WHERE_CALLS)
             return w->name;
     return NULL;
 }
 
-/* What two calls of modules compute stays two, when calls become functions; what a pass makes is of no call yet. */
+/* What two calls of modules compute stays two, when calls become functions; what a pass makes is of
+ * no call yet. */
 static bool same_calls(const Node *old, const Node *n)
 {
     Ctx *cx = n->graph->cx;
@@ -147,7 +153,7 @@ static Node *find_equal(const Node *n, uint64_t hash)
         size_t at = hash;
         if (share_is_stale(g))
             make_anew(g);
-        for (Node *old; (old = next_shared(g->share, hash, SHARED_NODE, &at)); )
+        for (Node *old; (old = next_shared(g->share, hash, SHARED_NODE, &at));)
             if (node_equal(old, n) && same_calls(old, n))
                 return old;
     }

@@ -1,5 +1,6 @@
-/* args.c - a lowering's view of its arguments: by name, as the kind it asks for. Asking for a name that the schema lacks
- * is our own mistake. Every function is harmless after an error: it returns POISON, zero or nothing. */
+/* args.c - a lowering's view of its arguments: by name, as the kind it asks for. Asking for a name
+ * that the schema lacks is our own mistake. Every function is harmless after an error: it returns
+ * POISON, zero or nothing. */
 #include "ops/internal.h"
 
 #include <float.h>
@@ -31,7 +32,8 @@ bool arg_given(Op *op, const char *name)
 static void *unfit(Op *op, const char *name, Value v)
 {
     if (!ctx_failed(op->cx))
-        fail(op->cx, E_UNSUPPORTED, "argument '%s' is %s, which is not supported here", name, val_kind(v));
+        fail(op->cx, E_UNSUPPORTED, "argument '%s' is %s, which is not supported here", name,
+             val_kind(v));
     return NULL;
 }
 
@@ -61,7 +63,8 @@ Ox arg(Op *op, const char *name)
 Ox arg_typed(Op *op, const char *name, DType t)
 {
     Ox v = arg(op, name);
-    if (ox_ok(v) && ox_dtype(v) != t && dtype_is_float(ox_dtype(v)) && dtype_is_assumable(op->cx, v))
+    if (ox_ok(v) && ox_dtype(v) != t && dtype_is_float(ox_dtype(v)) &&
+        dtype_is_assumable(op->cx, v))
         return assume_dtype(op->cx, v, t, op->call->schema->name->s) ? v : POISON;
     return v;
 }
@@ -91,7 +94,9 @@ Oxs arg_list(Op *op, const char *name)
 Tensor *arg_tensor(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
-    return v.tag == V_TENSOR ? v.t : v.tag == V_NONE || v.tag == V_POISON ? NULL : unfit(op, name, v);
+    return v.tag == V_TENSOR                   ? v.t
+        : v.tag == V_NONE || v.tag == V_POISON ? NULL
+                                               : unfit(op, name, v);
 }
 
 /* ---- numbers ---- */
@@ -109,17 +114,15 @@ static int64_t known(Op *op, const char *name, Dim d)
 {
     int64_t out = 0;
     if (!dim_known(d, &out) && !ctx_failed(op->cx)) {
-        fail(op->cx, E_UNDECIDED, "argument '%s' must be a known number, it is %s", name, dim_text(op->cx, d)->s);
+        fail(op->cx, E_UNDECIDED, "argument '%s' must be a known number, it is %s", name,
+             dim_text(op->cx, d)->s);
         fail_hint(op->cx, "give the input that it comes from a fixed size with -i");
         return 0;
     }
     return out;
 }
 
-int64_t arg_int(Op *op, const char *name)
-{
-    return known(op, name, arg_dim_expr(op, name));
-}
+int64_t arg_int(Op *op, const char *name) { return known(op, name, arg_dim_expr(op, name)); }
 
 double arg_float(Op *op, const char *name)
 {
@@ -154,7 +157,10 @@ Str arg_str(Op *op, const char *name)
 bool arg_is_number(Op *op, const char *name, double x)
 {
     Value v = arg_value(op, name);
-    return v.tag == V_INT ? (double)v.i == x : v.tag == V_FLOAT ? v.f == x : v.tag == V_BOOL ? v.b == (x != 0) : false;
+    return v.tag == V_INT  ? (double)v.i == x
+        : v.tag == V_FLOAT ? v.f == x
+        : v.tag == V_BOOL  ? v.b == (x != 0)
+                           : false;
 }
 
 /* ---- lists of numbers ---- */
@@ -204,9 +210,12 @@ Ints arg_ints_n(Op *op, const char *name, int n)
 static DType c10_dtype(int64_t code)
 {
     static const DType types[] = {
-        DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_FLOAT, DT_DOUBLE, DT_NONE, DT_COMPLEX64, DT_COMPLEX128, DT_BOOL,
-        DT_NONE, DT_NONE, DT_NONE, DT_BFLOAT16, DT_NONE, DT_NONE, DT_NONE, DT_NONE, DT_NONE, DT_NONE, DT_NONE,
-        DT_FLOAT8E5M2, DT_FLOAT8E4M3FN, DT_FLOAT8E5M2FNUZ, DT_FLOAT8E4M3FNUZ, DT_UINT16, DT_UINT32, DT_UINT64,
+        DT_UINT8,          DT_INT8,           DT_INT16,  DT_INT32,      DT_INT64,
+        DT_FLOAT16,        DT_FLOAT,          DT_DOUBLE, DT_NONE,       DT_COMPLEX64,
+        DT_COMPLEX128,     DT_BOOL,           DT_NONE,   DT_NONE,       DT_NONE,
+        DT_BFLOAT16,       DT_NONE,           DT_NONE,   DT_NONE,       DT_NONE,
+        DT_NONE,           DT_NONE,           DT_NONE,   DT_FLOAT8E5M2, DT_FLOAT8E4M3FN,
+        DT_FLOAT8E5M2FNUZ, DT_FLOAT8E4M3FNUZ, DT_UINT16, DT_UINT32,     DT_UINT64,
     };
     return code >= 0 && code < (int64_t)COUNT(types) ? types[code] : DT_NONE;
 }
@@ -226,7 +235,9 @@ static bool wrap(Op *op, int64_t dim, int rank, int *axis)
 {
     int n = rank > 0 ? rank : 1;
     if (dim < -n || dim >= n)
-        return fail(op->cx, E_VALUE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -n, n - 1, (long long)dim);
+        return fail(op->cx, E_VALUE,
+                    "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                    -n, n - 1, (long long)dim);
     *axis = (int)(dim < 0 ? dim + n : dim);
     return true;
 }
@@ -322,13 +333,16 @@ Value result_list(Op *op, const Ox *at, size_t n)
     return v ? val_list(op->cx, v, (int64_t)n, "Tensor") : val_poison();
 }
 
-/* PyTorch's overflow: an int type loses nothing of a whole number, though an unsigned one takes its negative too; a float type may
- * round, but not to an infinity. */
+/* PyTorch's overflow: an int type loses nothing of a whole number, though an unsigned one takes its
+ * negative too; a float type may round, but not to an infinity. */
 static bool number_fits(Value v, DType t)
 {
-    double x = v.tag == V_FLOAT ? v.f : (double)v.i, most = dtype_is_int(t) ? ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t)) : INFINITY;
+    double x = v.tag == V_FLOAT ? v.f : (double)v.i;
+    double most = dtype_is_int(t) ? ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t))
+                                  : INFINITY;
     if (dtype_is_int(t))
-        return (v.tag == V_INT && dtype_size(t) == 8) || (x < most && (dtype_is_signed(t) ? x >= -most : x > -most));
+        return (v.tag == V_INT && dtype_size(t) == 8) ||
+            (x < most && (dtype_is_signed(t) ? x >= -most : x > -most));
     most = t == DT_FLOAT16 ? 65504 : t == DT_BFLOAT16 ? 0x1.fep127 : t == DT_FLOAT ? FLT_MAX : most;
     return !isfinite(x) || fabs(x) <= most;
 }
@@ -336,35 +350,40 @@ static bool number_fits(Value v, DType t)
 Ox number_stored(Op *op, Value v, DType t)
 {
     static const char *const names[DT_COUNT] = {
-        [DT_FLOAT] = "float", [DT_UINT8] = "uint8_t", [DT_INT8] = "int8_t", [DT_UINT16] = "uint16_t", [DT_INT16] = "int16_t", [DT_INT32] = "int",
-        [DT_UINT32] = "uint32_t", [DT_UINT64] = "uint64_t", [DT_INT64] = "int64_t", [DT_FLOAT16] = "c10::Half", [DT_BFLOAT16] = "c10::BFloat16",
+        [DT_FLOAT] = "float",       [DT_UINT8] = "uint8_t",          [DT_INT8] = "int8_t",
+        [DT_UINT16] = "uint16_t",   [DT_INT16] = "int16_t",          [DT_INT32] = "int",
+        [DT_UINT32] = "uint32_t",   [DT_UINT64] = "uint64_t",        [DT_INT64] = "int64_t",
+        [DT_FLOAT16] = "c10::Half", [DT_BFLOAT16] = "c10::BFloat16",
     };
     if ((v.tag == V_INT || v.tag == V_FLOAT) && names[t] && !number_fits(v, t))
-        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow", names[t]);
+        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow",
+                       names[t]);
     return number_as(op, v, t);
 }
 
 Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n)
 {
     bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
-    return half && dim_is(dim_product(op->cx, dims, (int)n), 1) ? number_as(op, v, t) : number_stored(op, v, t);
+    return half && dim_is(dim_product(op->cx, dims, (int)n), 1) ? number_as(op, v, t)
+                                                                : number_stored(op, v, t);
 }
 
 Ox number_as(Op *op, Value v, DType t)
 {
     switch (v.tag) {
-    case V_BOOL: return t == DT_BOOL ? ox_bool(op->g, v.b) : ox_integer(op->g, t, v.b);
-    case V_INT: return t == DT_BOOL ? ox_bool(op->g, v.i != 0) : ox_integer(op->g, t, v.i);
-    case V_FLOAT: return ox_number(op->g, t, v.f);
-    case V_SYMINT: return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
+    case V_BOOL:     return t == DT_BOOL ? ox_bool(op->g, v.b) : ox_integer(op->g, t, v.b);
+    case V_INT:      return t == DT_BOOL ? ox_bool(op->g, v.i != 0) : ox_integer(op->g, t, v.i);
+    case V_FLOAT:    return ox_number(op->g, t, v.f);
+    case V_SYMINT:   return ox_cast(op->g, ox_dim_value(op->g, v.dim), t);
     case V_SYMFLOAT: return ox_cast(op->g, v.ox, t);
-    case V_SYMBOOL: return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
-    case V_TENSOR: return ox_cast(op->g, tensor_read(op->g, v.t), t);
+    case V_SYMBOOL:  return ox_cast(op->g, symbool_ox(op->g, v.sb), t);
+    case V_TENSOR:   return ox_cast(op->g, tensor_read(op->g, v.t), t);
     case V_COMPLEX:
         if (dtype_is_complex(t))
             return ox_complex_number(op->g, t, v.c[0], v.c[1]);
-        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow", dtype_name(t));
+        return op_fail(op, E_VALUE, "value cannot be converted to type %s without overflow",
+                       dtype_name(t));
     case V_POISON: return POISON;
-    default: return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
+    default:       return op_fail(op, E_VALUE, "a number is needed here, not %s", val_kind(v));
     }
 }

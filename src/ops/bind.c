@@ -1,24 +1,36 @@
 /* bind.c - arguments to parameters, and the choice of an overload.
  *
- * Overloads are tried in order of registration, first as the arguments are, then with PyTorch's implicit conversions: an int
- * where int[2] is declared, trailing ints for a list, a 0-d tensor where a number is declared, a number where a tensor is.
- * Bound lists are snapshots (tuples): a call may be kept to read a view again, and lists change. */
+ * Overloads are tried in order of registration, first as the arguments are, then with PyTorch's
+ * implicit conversions: an int where int[2] is declared, trailing ints for a list, a 0-d tensor
+ * where a number is declared, a number where a tensor is. Bound lists are snapshots (tuples): a
+ * call may be kept to read a view again, and lists change. */
 #include "ops/internal.h"
 
 bool val_is_number(Value v)
 {
-    return v.tag == V_BOOL || v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_COMPLEX || v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
+    return v.tag == V_BOOL || v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_COMPLEX ||
+        v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
 }
 
 /* ---- one value for one parameter ---- */
 
-typedef struct Binder { Graph *g; Ctx *cx; bool convert; Str why; } Binder;
+typedef struct Binder {
+    Graph *g;
+    Ctx *cx;
+    bool convert;
+    Str why;
+} Binder;
 
 /* A Python number as a 0-d tensor that promotion takes for a number. */
 static Value number_tensor(Binder *b, Value v)
 {
-    Ox x = v.tag == V_BOOL ? ox_bool(b->g, v.b) : v.tag == V_INT ? ox_int(b->g, v.i) : v.tag == V_FLOAT ? ox_number(b->g, DT_DOUBLE, v.f)
-         : v.tag == V_SYMINT ? ox_dim_value(b->g, v.dim) : v.tag == V_SYMFLOAT ? v.ox : v.tag == V_SYMBOOL ? symbool_ox(b->g, v.sb) : POISON;
+    Ox x = v.tag == V_BOOL    ? ox_bool(b->g, v.b)
+        : v.tag == V_INT      ? ox_int(b->g, v.i)
+        : v.tag == V_FLOAT    ? ox_number(b->g, DT_DOUBLE, v.f)
+        : v.tag == V_SYMINT   ? ox_dim_value(b->g, v.dim)
+        : v.tag == V_SYMFLOAT ? v.ox
+        : v.tag == V_SYMBOOL  ? symbool_ox(b->g, v.sb)
+                              : POISON;
     Value t = val_tensor(b->cx, x);
     if (t.tag == V_TENSOR)
         t.t->number = true;
@@ -46,26 +58,30 @@ static bool item(Binder *b, ArgBase base, Value v, Value *out)
         if (b->convert && val_is_number(v) && v.tag != V_COMPLEX)
             *out = number_tensor(b, v);
         return out->tag == V_TENSOR;
-    case A_SCALAR:
-        return val_is_number(v) || number_from(b, v, base, out);
+    case A_SCALAR: return val_is_number(v) || number_from(b, v, base, out);
     case A_INT:
         if (b->convert && v.tag == V_BOOL)
             *out = val_int(v.b);
-        return out->tag == V_INT || v.tag == V_SYMINT || (b->convert && v.tag == V_DTYPE) || number_from(b, v, base, out);
+        return out->tag == V_INT || v.tag == V_SYMINT || (b->convert && v.tag == V_DTYPE) ||
+            number_from(b, v, base, out);
     case A_FLOAT:
         if (b->convert && (v.tag == V_INT || v.tag == V_BOOL))
             *out = val_float(v.tag == V_INT ? (double)v.i : v.b);
-        return out->tag == V_FLOAT || v.tag == V_SYMFLOAT || (b->convert && v.tag == V_SYMINT) || number_from(b, v, base, out);
+        return out->tag == V_FLOAT || v.tag == V_SYMFLOAT || (b->convert && v.tag == V_SYMINT) ||
+            number_from(b, v, base, out);
     case A_BOOL:
         if (b->convert && v.tag == V_INT)
             *out = val_bool(v.i != 0);
         return out->tag == V_BOOL || v.tag == V_SYMBOOL || number_from(b, v, base, out);
-    case A_STR: return v.tag == V_STR;
-    case A_DTYPE: return v.tag == V_DTYPE || v.tag == V_INT;
-    case A_DEVICE: return v.tag == V_DEVICE || (b->convert && v.tag == V_STR);
-    case A_LAYOUT: case A_MEMORY_FORMAT: return v.tag == V_INT || v.tag == V_STR || v.tag == V_ENUM;
-    case A_PACKED: return v.tag == V_OBJ || v.tag == V_TUPLE;      /* a tuple: packed while the model was loaded */
-    case A_GENERATOR: case A_ANY: return true;
+    case A_STR:           return v.tag == V_STR;
+    case A_DTYPE:         return v.tag == V_DTYPE || v.tag == V_INT;
+    case A_DEVICE:        return v.tag == V_DEVICE || (b->convert && v.tag == V_STR);
+    case A_LAYOUT:
+    case A_MEMORY_FORMAT: return v.tag == V_INT || v.tag == V_STR || v.tag == V_ENUM;
+    case A_PACKED:
+        return v.tag == V_OBJ || v.tag == V_TUPLE; /* a tuple: packed while the model was loaded */
+    case A_GENERATOR:
+    case A_ANY:       return true;
     }
     return false;
 }
@@ -77,9 +93,11 @@ static bool empty_fits(ArgBase base, Str elem)
         return true;
     switch (base) {
     case A_TENSOR: return str_is(elem, "Tensor") || str_is(elem, "Optional[Tensor]");
-    case A_INT: return str_is(elem, "int") || str_is(elem, "Tensor");    /* `[]` without annotation is List[Tensor] */
+    case A_INT:
+        return str_is(elem, "int") ||
+            str_is(elem, "Tensor"); /* `[]` without annotation is List[Tensor] */
     case A_FLOAT: return str_is(elem, "float");
-    default: return true;
+    default:      return true;
     }
 }
 
@@ -87,11 +105,13 @@ static bool items(Binder *b, const Param *p, Value v, Value *out)
 {
     bool tuple = v.tag == V_TUPLE;
     int64_t n = tuple ? v.tuple->n : v.list->n;
-    if (p->base == A_ANY) {                         /* torch.tensor([[1, 2]]): nested, and an empty one knows what it would hold */
+    if (p->base ==
+        A_ANY) { /* torch.tensor([[1, 2]]): nested, and an empty one knows what it would hold */
         *out = v;
         return true;
     }
-    if (!tuple && v.list->stacked)                  /* of a length that only the running model knows: eval/lists/stacked.c has its operators */
+    if (!tuple && v.list->stacked) /* of a length that only the running model knows:
+                                      eval/lists/stacked.c has its operators */
         return false;
     if (n == 0 && !tuple && !empty_fits(p->base, v.list->elem))
         return false;
@@ -126,8 +146,9 @@ static bool coerce(Binder *b, const Param *p, Value v, Value *out)
         *out = v;
         return true;
     }
-    bool fits = !p->list ? item(b, p->base, v, out)
-              : v.tag == V_LIST || v.tag == V_TUPLE ? items(b, p, v, out) : repeated(b, p, v, out);
+    bool fits = !p->list                      ? item(b, p->base, v, out)
+        : v.tag == V_LIST || v.tag == V_TUPLE ? items(b, p, v, out)
+                                              : repeated(b, p, v, out);
     if (!fits && !b->why)
         b->why = str_fmt(b->cx, "argument '%s' is %s", p->name->s, val_kind(v));
     return fits;
@@ -150,7 +171,8 @@ static int positional_params(const Schema *s)
     return n;
 }
 
-/* torch.zeros(2, 3): the ints from args[i] on, as the list that the last positional parameter wants. */
+/* torch.zeros(2, 3): the ints from args[i] on, as the list that the last positional parameter
+ * wants. */
 static bool trailing(Binder *b, const Param *p, const OpArg *args, int n, Value *out)
 {
     Value *at = new_array(b->cx, Value, n);
@@ -161,9 +183,11 @@ static bool trailing(Binder *b, const Param *p, const OpArg *args, int n, Value 
     return items(b, p, val_tuple(b->cx, at, n), out);
 }
 
-static bool bind_positional(Binder *b, const Schema *s, const OpArg *args, size_t n_args, Value *bound, bool *given)
+static bool bind_positional(Binder *b, const Schema *s, const OpArg *args, size_t n_args,
+                            Value *bound, bool *given)
 {
-    int n = 0, room = positional_params(s);
+    int n = 0;
+    int room = positional_params(s);
     while ((size_t)n < n_args && !args[n].name)
         n++;
     for (int i = 0; i < n; i++) {
@@ -181,13 +205,14 @@ static bool bind_positional(Binder *b, const Schema *s, const OpArg *args, size_
     return true;
 }
 
-static bool bind_keywords(Binder *b, const Schema *s, const OpArg *args, size_t n, Value *bound, bool *given)
+static bool bind_keywords(Binder *b, const Schema *s, const OpArg *args, size_t n, Value *bound,
+                          bool *given)
 {
     for (size_t k = 0; k < n; k++) {
         if (!args[k].name)
             continue;
         int i = param_index(s, args[k].name);
-        if (i < 0 && str_is(args[k].name, "input"))         /* PyTorch's Python spelling of self */
+        if (i < 0 && str_is(args[k].name, "input")) /* PyTorch's Python spelling of self */
             i = param_index(s, str_of(b->cx, "self"));
         if (i < 0)
             return mismatch(b, "it has no argument '%s'", args[k].name);
@@ -214,12 +239,14 @@ static bool bind_defaults(Binder *b, const Schema *s, Value *bound, const bool *
     return true;
 }
 
-BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, Str *why)
+BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert,
+                     Value **bound, Str *why)
 {
     Binder b = { .g = g, .cx = g->cx, .convert = convert };
     *bound = new_array(g->cx, Value, s->n_param + 1);
     bool *given = new_array(g->cx, bool, s->n_param + 1);
-    bool fits = bind_positional(&b, s, args, n, *bound, given) && bind_keywords(&b, s, args, n, *bound, given) && bind_defaults(&b, s, *bound, given);
+    bool fits = bind_positional(&b, s, args, n, *bound, given) &&
+        bind_keywords(&b, s, args, n, *bound, given) && bind_defaults(&b, s, *bound, given);
     if (why)
         *why = b.why;
     return ctx_failed(g->cx) ? BIND_FAILED : fits ? BIND_DONE : BIND_NO_MATCH;
@@ -255,13 +282,16 @@ static Candidate *no_match(Ctx *cx, Entry *e, Str name, const OpArg *args, size_
     if (ctx_failed(cx))
         return NULL;
     if (e->at.n == 1)
-        fail(cx, E_UNSUPPORTED, "%s(%s) does not fit %s: %s", name->s, kinds_text(cx, args, n)->s, e->at.at[0].line, why ? why->s : "");
+        fail(cx, E_UNSUPPORTED, "%s(%s) does not fit %s: %s", name->s, kinds_text(cx, args, n)->s,
+             e->at.at[0].line, why ? why->s : "");
     else
-        fail(cx, E_UNSUPPORTED, "no form of %s that pt2onnx knows takes (%s)", name->s, kinds_text(cx, args, n)->s);
+        fail(cx, E_UNSUPPORTED, "no form of %s that pt2onnx knows takes (%s)", name->s,
+             kinds_text(cx, args, n)->s);
     return NULL;
 }
 
-static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
+static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n,
+                         Value **bound)
 {
     Str why = NULL;
     Candidate *c = exact(g->cx, e, overload);
@@ -286,7 +316,8 @@ static bool is_complex(Value v)
     return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
 }
 
-/* What serves aten::add of complex arguments is the row complex::add of the same overload, when there is one. */
+/* What serves aten::add of complex arguments is the row complex::add of the same overload, when
+ * there is one. */
 static Candidate *for_complex(Graph *g, Candidate *c, const Value *bound)
 {
     bool any = false;

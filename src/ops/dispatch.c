@@ -1,10 +1,13 @@
 /* dispatch.c - one operator call: from a name and values to a value.
  *
- * The plain form runs its row or rule. `add_` and out= run the plain form, cast to the destination's type and write through
- * it; `view_copy` is the view without its aliasing. What a row returns is compared with what the file recorded. */
+ * The plain form runs its row or rule. `add_` and out= run the plain form, cast to the
+ * destination's type and write through it; `view_copy` is the view without its aliasing. What a row
+ * returns is compared with what the file recorded. */
 #include "ops/internal.h"
 
-enum { MAX_OUTS = 4 };            /* results that are written to tensors of the caller: linalg_lstsq has four */
+enum {
+    MAX_OUTS = 4
+}; /* results that are written to tensors of the caller: linalg_lstsq has four */
 
 /* ---- running a row or a rule ---- */
 
@@ -18,7 +21,9 @@ static RuleVal rule_value(Op *op, const Param *p, Value v);
 static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
 {
     size_t n = (size_t)t->n;
-    RuleVal out = { .tag = p->base == A_TENSOR ? RV_OXS : p->base == A_FLOAT ? RV_FLOATS : RV_INTS };
+    RuleVal out = { .tag = p->base == A_TENSOR ? RV_OXS
+                        : p->base == A_FLOAT   ? RV_FLOATS
+                                               : RV_INTS };
     Ox *oxs = new_array(op->cx, Ox, n + 1);
     int64_t *is = new_array(op->cx, int64_t, n + 1);
     double *fs = new_array(op->cx, double, n + 1);
@@ -36,9 +41,9 @@ static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
     if (symbolic)
         return (RuleVal){ .tag = RV_OX, .ox = ox_dims(op->g, dims, n) };
     switch (out.tag) {
-    case RV_OXS: out.oxs.at = oxs, out.oxs.n = n; break;
+    case RV_OXS:    out.oxs.at = oxs, out.oxs.n = n; break;
     case RV_FLOATS: out.floats.at = fs, out.floats.n = n; break;
-    default: out.ints.at = is, out.ints.n = n; break;
+    default:        out.ints.at = is, out.ints.n = n; break;
     }
     return out;
 }
@@ -48,16 +53,16 @@ static RuleVal rule_value(Op *op, const Param *p, Value v)
     if (p->base == A_DTYPE && v.tag != V_NONE)
         return (RuleVal){ .tag = RV_INT, .i = arg_dtype(op, p->name->s, DT_NONE) };
     switch (v.tag) {
-    case V_TENSOR: return (RuleVal){ .tag = RV_OX, .ox = arg(op, p->name->s) };
-    case V_BOOL: return (RuleVal){ .tag = RV_BOOL, .b = v.b };
-    case V_INT: return (RuleVal){ .tag = RV_INT, .i = v.i };
-    case V_FLOAT: return (RuleVal){ .tag = RV_FLOAT, .f = v.f };
-    case V_STR: return (RuleVal){ .tag = RV_STR, .s = v.s };
-    case V_SYMINT: return (RuleVal){ .tag = RV_OX, .ox = ox_dim_value(op->g, v.dim) };
+    case V_TENSOR:   return (RuleVal){ .tag = RV_OX, .ox = arg(op, p->name->s) };
+    case V_BOOL:     return (RuleVal){ .tag = RV_BOOL, .b = v.b };
+    case V_INT:      return (RuleVal){ .tag = RV_INT, .i = v.i };
+    case V_FLOAT:    return (RuleVal){ .tag = RV_FLOAT, .f = v.f };
+    case V_STR:      return (RuleVal){ .tag = RV_STR, .s = v.s };
+    case V_SYMINT:   return (RuleVal){ .tag = RV_OX, .ox = ox_dim_value(op->g, v.dim) };
     case V_SYMFLOAT: return (RuleVal){ .tag = RV_OX, .ox = v.ox };
-    case V_SYMBOOL: return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
-    case V_TUPLE: return rule_list(op, p, v.tuple);
-    default: return (RuleVal){ .tag = RV_NONE };
+    case V_SYMBOOL:  return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
+    case V_TUPLE:    return rule_list(op, p, v.tuple);
+    default:         return (RuleVal){ .tag = RV_NONE };
     }
 }
 
@@ -69,7 +74,8 @@ static bool rule_lookup(void *ctx, Str name, RuleVal *out)
         return false;
     const Param *p = &op->call->schema->param[i];
     if (op->promoted && op->promoted_list[i].n > 0)
-        *out = (RuleVal){ .tag = RV_OXS, .oxs = { op->promoted_list[i].at, op->promoted_list[i].n } };
+        *out = (RuleVal){ .tag = RV_OXS,
+                          .oxs = { op->promoted_list[i].at, op->promoted_list[i].n } };
     else if (op->promoted && op->promoted[i])
         *out = (RuleVal){ .tag = RV_OX, .ox = op->promoted[i] };
     else
@@ -77,7 +83,8 @@ static bool rule_lookup(void *ctx, Str name, RuleVal *out)
     return true;
 }
 
-/* The operand whose type a number takes when its operator does not tell: the first promoted one, else the first tensor. */
+/* The operand whose type a number takes when its operator does not tell: the first promoted one,
+ * else the first tensor. */
 static Ox rule_like(Op *op)
 {
     const Schema *s = op->call->schema;
@@ -94,12 +101,16 @@ static Ox rule_like(Op *op)
 static Ox nothing_fits(Op *op)
 {
     const Rule *rule = op->call->rule;
-    return rule->users ? op_refuse(op, "no alternative of its rule fits these arguments: %s", rule_place(op->cx, rule)->s)
+    return rule->users ? op_refuse(op, "no alternative of its rule fits these arguments: %s",
+                                   rule_place(op->cx, rule)->s)
                        : op_refuse(op, "no alternative of its rule fits these arguments");
 }
 
-/* What a rule says: the results but those that are arguments, then what each tensor becomes that is written to. */
-typedef struct RuleParts { size_t fresh, written; } RuleParts;
+/* What a rule says: the results but those that are arguments, then what each tensor becomes that is
+ * written to. */
+typedef struct RuleParts {
+    size_t fresh, written;
+} RuleParts;
 
 static RuleParts rule_parts(const Op *op)
 {
@@ -145,22 +156,29 @@ static Value results_and_arguments(Op *op, const Ox *out)
         int p = schema_itself(s, i);
         at[i] = p >= 0 ? op->call->arg[p] : tensor_or_poison(op, *out++);
     }
-    return !at ? val_poison() : s->n_ret == 0 ? val_none() : s->n_ret == 1 ? at[0] : val_tuple(op->cx, at, s->n_ret);
+    return !at          ? val_poison()
+        : s->n_ret == 0 ? val_none()
+        : s->n_ret == 1 ? at[0]
+                        : val_tuple(op->cx, at, s->n_ret);
 }
 
 static Value run_rule(Op *op)
 {
-    RuleEnv env = { .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op) };
+    RuleEnv env = {
+        .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op)
+    };
     RuleParts parts = rule_parts(op);
     size_t n = parts.fresh + parts.written;
     Ox *out = new_array(op->cx, Ox, n);
-    switch (op->call->rule->function ? rule_function(op, &env, out, n) : rule_apply(op->call->rule, &env, out, n)) {
+    switch (op->call->rule->function ? rule_function(op, &env, out, n)
+                                     : rule_apply(op->call->rule, &env, out, n)) {
     case RULE_DONE:
         if (parts.written)
-            return store_written(op, out + parts.fresh) ? results_and_arguments(op, out) : val_poison();
+            return store_written(op, out + parts.fresh) ? results_and_arguments(op, out)
+                                                        : val_poison();
         return n == 1 ? tensor_or_poison(op, out[0]) : result_tuple(op, out, n);
     case RULE_NO_MATCH: return tensor_or_poison(op, nothing_fits(op));
-    default: return val_poison();
+    default:            return val_poison();
     }
 }
 
@@ -180,7 +198,8 @@ static Value run_itself(Op *op)
     Tensor *same = NULL;
     for (int i = 0; v && ox_ok(v) && i < op->call->schema->n_param && !same; i++)
         same = read_as(op, op->call->arg[i], v);
-    return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) } : tensor_or_poison(op, v);
+    return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) }
+                : tensor_or_poison(op, v);
 }
 
 /* unbind_copy and the like: what the views of the list read, in memory of their own. */
@@ -195,12 +214,12 @@ static Value copies(Op *op, Value list)
 static Value run_row(Op *op, CallForm form)
 {
     switch (op->row->kind) {
-    case ROW_LOWER: return tensor_or_poison(op, op->row->lower(op));
+    case ROW_LOWER:  return tensor_or_poison(op, op->row->lower(op));
     case ROW_ITSELF: return run_itself(op);
-    case ROW_CALL: return form == FORM_COPY ? copies(op, op->row->call(op)) : op->row->call(op);
-    case ROW_EACH: return op->row->call(op);
-    case ROW_VIEW: return call_view(op, form);
-    default: return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
+    case ROW_CALL:   return form == FORM_COPY ? copies(op, op->row->call(op)) : op->row->call(op);
+    case ROW_EACH:   return op->row->call(op);
+    case ROW_VIEW:   return call_view(op, form);
+    default:         return tensor_or_poison(op, op_refuse(op, "%s", op->row->text));
     }
 }
 
@@ -227,20 +246,24 @@ static bool is_quantised(Value v)
     return any;
 }
 
-/* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as anything. */
+/* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as
+ * anything. */
 static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
 {
-    bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY, meets = false;
+    bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY;
+    bool meets = false;
     for (int i = 0; i < op->call->schema->n_param && !(c->kinds & QUANT); i++) {
         Value v = op->call->arg[i];
-        meets |= is_quantised(v) && !(view && v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0);
+        meets |= is_quantised(v) &&
+            !(view && v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0);
     }
     return meets;
 }
 
 static Value run(Op *op, const Candidate *c, CallForm form)
 {
-    bool refused = c->row && c->row->kind == ROW_REFUSE, view = c->row && c->row->kind == ROW_VIEW;
+    bool refused = c->row && c->row->kind == ROW_REFUSE;
+    bool view = c->row && c->row->kind == ROW_VIEW;
     if (!refused && meets_quantised(op, c, form))
         return on_quantized_tensor(op, form == FORM_IN_PLACE);
     for (int i = 0; i < op->call->schema->n_param && !refused; i++)
@@ -253,40 +276,52 @@ static Value run(Op *op, const Candidate *c, CallForm form)
 
 /* ---- in-place and out= ---- */
 
-/* PyTorch writes to a tensor that names an element several times only where all of these writes agree: it knows those to. */
+/* PyTorch writes to a tensor that names an element several times only where all of these writes
+ * agree: it knows those to. */
 bool may_write_copies(Op *op, Tensor *t)
 {
-    static const char *const fills[] = { "aten::masked_fill", "aten::index_fill", "aten::index_put", "aten::tril", "aten::triu" };
+    static const char *const fills[] = { "aten::masked_fill", "aten::index_fill", "aten::index_put",
+                                         "aten::tril", "aten::triu" };
     Tri repeats = tensor_repeats(op->cx, t);
-    bool fill = false, sums = has_param(op, "accumulate") && arg_bool(op, "accumulate");
+    bool fill = false;
+    bool sums = has_param(op, "accumulate") && arg_bool(op, "accumulate");
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         fill |= str_is(op->call->schema->name, fills[i]);
     if (repeats == NO || (!sums && (fill || repeats == UNKNOWN)))
         return true;
-    fail(op->cx, E_VALUE, "more than one element of the written-to tensor refers to a single memory location");
+    fail(op->cx, E_VALUE,
+         "more than one element of the written-to tensor refers to a single memory location");
     fail_hint(op->cx, "clone() the tensor before it is written");
     return false;
 }
 
-/* The result becomes the destination's contents: cast, of exactly its shape, through whatever view it is. */
+/* The result becomes the destination's contents: cast, of exactly its shape, through whatever view
+ * it is. */
 static Value store(Op *op, Tensor *dest, Value result)
 {
     if (result.tag != V_TENSOR)
-        return val_ok(result) ? (fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s), val_poison()) : result;
+        return val_ok(result)
+            ? (fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s),
+               val_poison())
+            : result;
     Type want = tensor_type(dest);
     Ox v = tensor_read(op->g, result.t);
     if (!ox_ok(v))
         return val_poison();
     if (!dtype_can_store(ox_dtype(v), want->dtype)) {
-        fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s", torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
+        fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s",
+             torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
         return val_poison();
     }
     if (want->rank >= 0 && ox_rank(v) >= 0 && want->rank != ox_rank(v)) {
-        fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s", type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
+        fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s",
+             type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
         return val_poison();
     }
     for (int i = 0; i < want->rank && ox_rank(v) >= 0; i++)
-        if (!dim_require(op->cx, want->dim[i], ox_dim(v, i), "dimension %d of the tensor that is written has another size than the result", i))
+        if (!dim_require(
+                op->cx, want->dim[i], ox_dim(v, i),
+                "dimension %d of the tensor that is written has another size than the result", i))
             return val_poison();
     if (!may_write_copies(op, dest) || !tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
         return val_poison();
@@ -297,15 +332,17 @@ static Value store_in_self(Op *op, Value result)
 {
     Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
     if (op->row && (op->row->kind == ROW_VIEW || op->row->kind == ROW_EACH))
-        return result;                                                  /* self is that view already; its items are written */
+        return result; /* self is that view already; its items are written */
     if (self.tag != V_TENSOR) {
-        fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported", op->call->schema->name->s);
+        fail(op->cx, E_UNSUPPORTED, "the in-place form of %s is not supported",
+             op->call->schema->name->s);
         return val_poison();
     }
     return val_ok(result) ? store(op, self.t, result) : result;
 }
 
-/* Has a the shape of b? A tensor of no elements never has: it holds nothing that could show through another name. */
+/* Has a the shape of b? A tensor of no elements never has: it holds nothing that could show through
+ * another name. */
 static bool same_shape(Ctx *cx, Type a, Type b)
 {
     if (a->rank != b->rank || dim_is(type_numel(cx, a), 0))
@@ -316,7 +353,8 @@ static bool same_shape(Ctx *cx, Type a, Type b)
     return true;
 }
 
-/* Is it of memory that others know too: a view, the model's own, or one that an arm writes to? It must keep its shape then. */
+/* Is it of memory that others know too: a view, the model's own, or one that an arm writes to? It
+ * must keep its shape then. */
 static bool keeps_shape(Ctx *cx, const Tensor *t)
 {
     bool empty = dim_is(type_numel(cx, tensor_type(t)), 0);
@@ -327,10 +365,15 @@ static bool keeps_shape(Ctx *cx, const Tensor *t)
 static Value store_in_out(Op *op, Tensor *out, Value result)
 {
     Type want = tensor_type(out);
-    Ox v = result.tag == V_TENSOR && want->rank >= 0 && !keeps_shape(op->cx, out) ? tensor_read(op->g, result.t) : NULL;
-    if (!v || !ox_ok(v) || ox_rank(v) < 0 || same_shape(op->cx, want, v->type) || !dtype_can_store(ox_dtype(v), want->dtype))
+    Ox v = result.tag == V_TENSOR && want->rank >= 0 && !keeps_shape(op->cx, out)
+        ? tensor_read(op->g, result.t)
+        : NULL;
+    if (!v || !ox_ok(v) || ox_rank(v) < 0 || same_shape(op->cx, want, v->type) ||
+        !dtype_can_store(ox_dtype(v), want->dtype))
         return store(op, out, result);
-    return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype)) ? (Value){ .tag = V_TENSOR, .t = out } : val_poison();
+    return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype))
+        ? (Value){ .tag = V_TENSOR, .t = out }
+        : val_poison();
 }
 
 /* Take `out=` from the arguments. */
@@ -347,7 +390,10 @@ static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size
     return out;
 }
 
-typedef struct Outs { Tensor *at[MAX_OUTS]; size_t n; } Outs;
+typedef struct Outs {
+    Tensor *at[MAX_OUTS];
+    size_t n;
+} Outs;
 
 static bool is_parameter(Ctx *cx, Entry *e, Str name)
 {
@@ -359,12 +405,14 @@ static bool is_parameter(Ctx *cx, Entry *e, Str name)
     return false;
 }
 
-/* Take what else the results are written to, one for each: topk(x, 2, values=v, indices=i). Their names are the results', in order. */
+/* Take what else the results are written to, one for each: topk(x, 2, values=v, indices=i). Their
+ * names are the results', in order. */
 static Outs take_outs(Ctx *cx, Entry *e, const OpArg *args, size_t *n)
 {
     Outs outs = { .n = 0 };
     size_t from = *n;
-    while (from > 0 && *n - from < MAX_OUTS && args[from - 1].name && args[from - 1].v.tag == V_TENSOR && !is_parameter(cx, e, args[from - 1].name))
+    while (from > 0 && *n - from < MAX_OUTS && args[from - 1].name &&
+           args[from - 1].v.tag == V_TENSOR && !is_parameter(cx, e, args[from - 1].name))
         from--;
     if (*n - from < 2)
         return outs;
@@ -413,10 +461,12 @@ static bool check_expect(Op *op, Str name, Value v)
         if (at[i].tag == V_TENSOR)
             record_note_erred(op->cx, tensor_read(op->g, at[i].t));
     for (int64_t i = 0; i < n && i < op->n_expect; i++)
-        if (at[i].tag == V_TENSOR && op->expect[i] && !same_type(op->cx, op->expect[i], tensor_type(at[i].t))
-            && !record_erred(op->cx, tensor_read(op->g, at[i].t)))
-            return fail(op->cx, E_BUG, "%s: the file records %s for result %d, pt2onnx computed %s", name->s,
-                        type_text(op->cx, op->expect[i])->s, (int)i, type_text(op->cx, tensor_type(at[i].t))->s);
+        if (at[i].tag == V_TENSOR && op->expect[i] &&
+            !same_type(op->cx, op->expect[i], tensor_type(at[i].t)) &&
+            !record_erred(op->cx, tensor_read(op->g, at[i].t)))
+            return fail(op->cx, E_BUG, "%s: the file records %s for result %d, pt2onnx computed %s",
+                        name->s, type_text(op->cx, op->expect[i])->s, (int)i,
+                        type_text(op->cx, tensor_type(at[i].t))->s);
     return true;
 }
 
@@ -425,8 +475,9 @@ static bool check_expect(Op *op, Str name, Value v)
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
-    bool in_place = is_in_place(name);          /* follows from the plain one */
-    refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom", (int)(name->len - in_place), name->s);
+    bool in_place = is_in_place(name); /* follows from the plain one */
+    refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom",
+                (int)(name->len - in_place), name->s);
     return val_poison();
 }
 
@@ -434,9 +485,14 @@ Value op_unknown_writer(Graph *g, Str name, bool writes)
 {
     if (is_in_place(name))
         return unknown(g, name);
-    refuse(g->cx, where_intern(g->cx), name, writes ? "pt2onnx does not know this operator, which writes to its arguments"
-                                                    : "pt2onnx does not know this operator, which gives nothing, so it writes to its arguments or acts outside of the model");
-    refuse_hint(g->cx, "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x (docs/rules.md)", name->s);
+    refuse(g->cx, where_intern(g->cx), name,
+           writes ? "pt2onnx does not know this operator, which writes to its arguments"
+                  : "pt2onnx does not know this operator, which gives nothing, so it writes to its "
+                    "arguments or acts outside of the model");
+    refuse_hint(g->cx,
+                "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x "
+                "(docs/rules.md)",
+                name->s);
     return val_poison();
 }
 
@@ -445,10 +501,15 @@ static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
 {
     Schema *s = new(cx, Schema);
     OpCall *call = new(cx, OpCall);
-    *s = (Schema){ .text = name, .name = name, .overload = str_of(cx, ""), .param = new_array(cx, Param, n + 1), .n_param = (int)n };
+    *s = (Schema){ .text = name,
+                   .name = name,
+                   .overload = str_of(cx, ""),
+                   .param = new_array(cx, Param, n + 1),
+                   .n_param = (int)n };
     *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1) };
     for (size_t i = 0; i < n; i++) {
-        s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i), .base = A_ANY };
+        s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i),
+                               .base = A_ANY };
         call->arg[i] = args[i].v;
     }
     return call;
@@ -477,8 +538,8 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }
 
-/* A callback for the plain form serves the one in place too, also where that has a row of its own; one for the form in place by that name
- * gives what is written. */
+/* A callback for the plain form serves the one in place too, also where that has a row of its own;
+ * one for the form in place by that name gives what is written. */
 static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 {
     Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
@@ -490,18 +551,22 @@ static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
     return e;
 }
 
-/* An in-place schema calls its first parameter `self`, whatever the plain one calls it: dropout_(self=x), dropout(input=x). */
+/* An in-place schema calls its first parameter `self`, whatever the plain one calls it:
+ * dropout_(self=x), dropout(input=x). */
 static void self_by_place(OpArg *args, size_t n)
 {
     if (n && str_is(args->name, "self"))
         args->name = NULL;
 }
 
-/* What the archive calls means what it meant then; a lowering that calls another operator speaks today's language. */
+/* What the archive calls means what it meant then; a lowering that calls another operator speaks
+ * today's language. */
 static Str meant(Op *op, Str name, Tensor *out)
 {
     const Where *caller = op->cx->at->up;
-    return caller && caller->kind == WHERE_OP ? name : table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
+    return caller && caller->kind == WHERE_OP
+        ? name
+        : table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
 }
 
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
@@ -542,7 +607,8 @@ static bool is_poisoned(Value v)
     return !val_ok(v);
 }
 
-Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect)
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
+              size_t n_expect)
 {
     for (size_t i = 0; i < n; i++)
         if (is_poisoned(args[i].v))

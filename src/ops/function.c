@@ -1,17 +1,21 @@
-/* function.c - a rule with the clause `function`: the call stays one node of a custom domain, and what the rule says is the body of a function
- * that the model carries, so that any runtime can run it and one with a kernel of that name may use its own.
+/* function.c - a rule with the clause `function`: the call stays one node of a custom domain, and
+ * what the rule says is the body of a function that the model carries, so that any runtime can run
+ * it and one with a kernel of that name may use its own.
  *
- * The body is a graph that sees nothing outside: the call's tensors, and numbers that only the running model knows, are its inputs. Sizes that are
- * not known are new symbols in it. wire.c writes it, once for all calls that have the same body. */
+ * The body is a graph that sees nothing outside: the call's tensors, and numbers that only the
+ * running model knows, are its inputs. Sizes that are not known are new symbols in it. wire.c
+ * writes it, once for all calls that have the same body. */
 #include "ops/internal.h"
 
-typedef struct Swap { Dim inside, outside; } Swap;
+typedef struct Swap {
+    Dim inside, outside;
+} Swap;
 
 typedef struct Body {
     Op *op;
     Graph *g;
-    RuleVal *val;                   /* of the parameters, in the schema's order: tensors are inputs of the body */
-    VEC(Ox) in;                     /* what is fed: the node's inputs */
+    RuleVal *val; /* of the parameters, in the schema's order: tensors are inputs of the body */
+    VEC(Ox) in;   /* what is fed: the node's inputs */
     VEC(Swap) sizes;
 } Body;
 
@@ -54,7 +58,8 @@ static Ox body_input(Body *b, Str name, Ox v)
     for (int i = 0; i < ox_rank(v); i++)
         dim[i] = inside(b, ox_dim(v, i));
     vec_push(cx, &b->in, v);
-    return graph_input(b->g, name, type_tensor(cx, ox_dtype(v), ox_rank(v), ox_rank(v) < 0 ? NULL : dim));
+    return graph_input(b->g, name,
+                       type_tensor(cx, ox_dtype(v), ox_rank(v), ox_rank(v) < 0 ? NULL : dim));
 }
 
 static bool body_value(Body *b, Str name, RuleVal *v)
@@ -86,12 +91,14 @@ static bool body_lookup(void *arg, Str name, RuleVal *out)
 static Attr attribute(Str name, RuleVal v)
 {
     switch (v.tag) {
-    case RV_INT: return INT(name->s, v.i);
-    case RV_BOOL: return INT(name->s, v.b);
+    case RV_INT:   return INT(name->s, v.i);
+    case RV_BOOL:  return INT(name->s, v.b);
     case RV_FLOAT: return FLOAT(name->s, v.f);
-    case RV_STR: return STRING(name->s, v.s);
-    case RV_INTS: return INT_LIST(name->s, v.ints.at, v.ints.n);
-    case RV_FLOATS: return (Attr){ .name = name->s, .kind = ATTR_FLOATS, .n = v.floats.n, .floats = v.floats.at };
+    case RV_STR:   return STRING(name->s, v.s);
+    case RV_INTS:  return INT_LIST(name->s, v.ints.at, v.ints.n);
+    case RV_FLOATS:
+        return (
+            Attr){ .name = name->s, .kind = ATTR_FLOATS, .n = v.floats.n, .floats = v.floats.at };
     default: return NO_ATTR;
     }
 }
@@ -119,13 +126,16 @@ static bool call_function(Body *b, const Ox *result, Ox *out, size_t n)
     if (ctx_failed(cx))
         return false;
     attr[n_attr++] = SUBGRAPH(FUNCTION_BODY, b->g);
-    return ox_make_custom(b->op->g, rule->domain, rule->function, (OxList)LIST(b->in), attr, n_attr, types, out, n);
+    return ox_make_custom(b->op->g, rule->domain, rule->function, (OxList)LIST(b->in), attr, n_attr,
+                          types, out, n);
 }
 
 RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n)
 {
     const Schema *s = op->call->schema;
-    Body b = { .op = op, .g = graph_new(op->cx, op->g, op->call->rule->function), .val = new_array(op->cx, RuleVal, s->n_param + 1) };
+    Body b = { .op = op,
+               .g = graph_new(op->cx, op->g, op->call->rule->function),
+               .val = new_array(op->cx, RuleVal, s->n_param + 1) };
     Ox *result = new_array(op->cx, Ox, n);
     for (size_t i = 0; i < n; i++)
         out[i] = POISON;
@@ -136,7 +146,9 @@ RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n)
         if (!body_value(&b, s->param[i].name, &b.val[i]))
             return RULE_FAILED;
     }
-    RuleEnv within = { .g = b.g, .target = env->target, .lookup = body_lookup, .arg = &b, .like = env->like };
+    RuleEnv within = {
+        .g = b.g, .target = env->target, .lookup = body_lookup, .arg = &b, .like = env->like
+    };
     RuleOutcome outcome = rule_apply(op->call->rule, &within, result, n);
     if (outcome != RULE_DONE)
         return outcome;

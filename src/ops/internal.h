@@ -1,8 +1,10 @@
-/* internal.h - inside src/ops only: the table of candidates, binding, promotion, the choice of a lowering.
+/* internal.h - inside src/ops only: the table of candidates, binding, promotion, the choice of a
+ * lowering.
  *
- * The way of a call, op_call in dispatch.c: look the name up (table.c), choose a schema and match arguments to it (bind.c),
- * make equal types (promote.c), run the row or the rule, guard the result with what the file recorded. op_call pushes
- * the WHERE_OP record itself, so an evaluator pushes none for operators. */
+ * The way of a call, op_call in dispatch.c: look the name up (table.c), choose a schema and match
+ * arguments to it (bind.c), make equal types (promote.c), run the row or the rule, guard the result
+ * with what the file recorded. op_call pushes the WHERE_OP record itself, so an evaluator pushes
+ * none for operators. */
 #ifndef PT2ONNX_OPS_INTERNAL_H
 #define PT2ONNX_OPS_INTERNAL_H
 
@@ -13,46 +15,56 @@
 
 /* One schema line and what lowers it. */
 typedef struct Candidate {
-    const OpRow *row;               /* NULL for a rule */
+    const OpRow *row; /* NULL for a rule */
     const Rule *rule;
     const char *line;
     const char *promote;
     unsigned kinds;
-    const Schema *schema;           /* parsed when first asked for */
+    const Schema *schema; /* parsed when first asked for */
 } Candidate;
 
 typedef struct Entry {
     Str name;
-    VEC(Candidate) at;              /* in order of registration: the order in which overloads are tried */
-    OpCallback callback; void *user;
+    VEC(Candidate) at; /* in order of registration: the order in which overloads are tried */
+    OpCallback callback;
+    void *user;
 } Entry;
 
-bool is_in_place(Str name);                             /* add_, not __and__ */
-Entry *table_find(Ctx *cx, Str name);                   /* NULL: no such name; or no memory */
-const Schema *candidate_schema(Ctx *cx, Candidate *c);  /* NULL after an error */
-int schema_itself(const Schema *s, int i);      /* the parameter that result i of an operator that writes is; -1: none */
+bool is_in_place(Str name);                            /* add_, not __and__ */
+Entry *table_find(Ctx *cx, Str name);                  /* NULL: no such name; or no memory */
+const Schema *candidate_schema(Ctx *cx, Candidate *c); /* NULL after an error */
+int schema_itself(const Schema *s,
+                  int i); /* the parameter that result i of an operator that writes is; -1: none */
 
-const Schema *schema_parse_at(Ctx *cx, const char *line, Str place);    /* a user's: errors begin with the place, "my.rules:3" */
-/* Is this a promote column, and does it name parameters of the schema? E_USAGE at the place when not. */
+const Schema *schema_parse_at(Ctx *cx, const char *line,
+                              Str place); /* a user's: errors begin with the place, "my.rules:3" */
+/* Is this a promote column, and does it name parameters of the schema? E_USAGE at the place when
+ * not. */
 MUST_USE bool column_check(Ctx *cx, const Schema *s, const char *column, Str place);
 
-/* What `name` was called with the meaning it had in this archive: aten::div of version 3 is upgrade::div_0_3.
- * out: the element type of out=, or DT_NONE. */
+/* What `name` was called with the meaning it had in this archive: aten::div of version 3 is
+ * upgrade::div_0_3. out: the element type of out=, or DT_NONE. */
 Str table_upgraded(Ctx *cx, Str name, DType out);
 
-/* This value is not what the file recorded, and rightly so: torch's record is wrong. What follows from it is recorded wrong, too. */
+/* This value is not what the file recorded, and rightly so: torch's record is wrong. What follows
+ * from it is recorded wrong, too. */
 void record_note_erred(Ctx *cx, Ox v);
 
 /* How the name of a call relates to the rows that lower it. */
 typedef enum { FORM_PLAIN, FORM_IN_PLACE, FORM_COPY } CallForm;
-/* The rows of a name: its own, or those of the plain operator that `add_` or `view_copy` is derived from. */
+/* The rows of a name: its own, or those of the plain operator that `add_` or `view_copy` is derived
+ * from. */
 Entry *table_resolve(Ctx *cx, Str name, CallForm *form);
 
 typedef enum { BIND_DONE, BIND_NO_MATCH, BIND_FAILED } BindOutcome;
-/* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason of a mismatch. */
-BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert, Value **bound, Str *why);
-/* The candidate that fits, and its bound arguments. NULL after an error that lists what was tried. */
-Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound);
+/* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason
+ * of a mismatch. */
+BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert,
+                     Value **bound, Str *why);
+/* The candidate that fits, and its bound arguments. NULL after an error that lists what was
+ * tried. */
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n,
+                       Value **bound);
 
 /* The call is of this candidate's row or rule. */
 void call_set_row(OpCall *call, const Candidate *c);
@@ -61,36 +73,44 @@ Value call_view(Op *op, CallForm form);
 
 /* Fill op->promoted and op->common as the column says; false after an error. */
 MUST_USE bool promote_args(Op *op, const char *column);
-/* Can a result of dtype `from` be stored into a tensor of dtype `to`? PyTorch's canCast: the category must not fall. */
+/* Can a result of dtype `from` be stored into a tensor of dtype `to`? PyTorch's canCast: the
+ * category must not fall. */
 bool dtype_can_store(DType from, DType to);
 /* "int64" -> what PyTorch's messages call it: "Long". */
 const char *torch_dtype_name(DType t);
 
-int param_index(const Schema *s, Str name);             /* -1: none */
-bool val_is_number(Value v);                            /* a Python number, symbolic or not */
+int param_index(const Schema *s, Str name); /* -1: none */
+bool val_is_number(Value v);                /* a Python number, symbolic or not */
 
-/* rule_apply of a rule that is a function: one node, and what the rule says is its body (function.c). */
+/* rule_apply of a rule that is a function: one node, and what the rule says is its body
+ * (function.c). */
 RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n);
 
-/* An operator of aten on quantised tensors, where PyTorch has that: on floats, kept as the argument is (quantized.c). */
+/* An operator of aten on quantised tensors, where PyTorch has that: on floats, kept as the argument
+ * is (quantized.c). */
 Value on_quantized_tensor(Op *op, bool in_place);
 
 /* ---- shape arithmetic that several families share (shape.c) ---- */
 
-Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);                    /* Reshape; x itself when that is its shape */
-Ox expand_dims(Op *op, Ox x, const Dim *dims, int n);                   /* Expand; x itself when that is its shape */
-Ox permute_to(Op *op, Ox x, const int *perm, int n);                    /* Transpose; x itself for the identity */
-Ox permute_back(Op *op, Ox x, const int *perm, int n);                  /* undoes it */
-Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);     /* 0 <= start <= end <= size, end exclusive */
-Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);               /* NULL items are left out */
+Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);  /* Reshape; x itself when that is its shape */
+Ox expand_dims(Op *op, Ox x, const Dim *dims, int n); /* Expand; x itself when that is its shape */
+Ox permute_to(Op *op, Ox x, const int *perm, int n);  /* Transpose; x itself for the identity */
+Ox permute_back(Op *op, Ox x, const int *perm, int n); /* undoes it */
+Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end,
+              int64_t step); /* 0 <= start <= end <= size, end exclusive */
+Ox concat_axis(Op *op, const Ox *at, size_t n, int axis); /* NULL items are left out */
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
 /* Which r of n elements are taken, [ways, r] in order, each element once or again (concat.c). */
 Ox combinations(Op *op, Dim n, int r, bool again);
 /* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (im2col.c). */
-typedef struct Windows1d { int64_t taps, dilation, stride; Dim count; } Windows1d;
+typedef struct Windows1d {
+    int64_t taps, dilation, stride;
+    Dim count;
+} Windows1d;
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
-/* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles, for which ONNX Runtime has no kernel. */
+/* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles,
+ * for which ONNX Runtime has no kernel. */
 bool needs_windows(Op *op, Ox x);
 /* base with these rows of an axis (int64, from the front) replaced by part's (slice.c). */
 Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows);
@@ -101,19 +121,22 @@ Ox scalar_again(Op *op, Ox x, bool scalar);
 
 /* ---- Loops (loop_body.c) ---- */
 
-/* One step, inside the body: the states after it, and in *go whether another follows (left alone: always). k counts from 0. */
+/* One step, inside the body: the states after it, and in *go whether another follows (left alone:
+ * always). k counts from 0. */
 typedef void (*LoopStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
 enum { LOOP_STATES = 4 };
-/* At most `trips` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep their types. False after an error. */
+/* At most `trips` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep their
+ * types. False after an error. */
 MUST_USE bool op_loop(Op *op, Ox trips, LoopStep step, const void *data, Ox *state, int n);
-Ox any_of(Op *op, Ox x);                                /* of bools, 0-d; of none false */
+Ox any_of(Op *op, Ox x); /* of bools, 0-d; of none false */
 
 /* ---- indexing (index.c) ---- */
 
 bool ranks_known(Op *op, const Ox *at, size_t n);
 /* Parameter `name`, a number or a tensor, in like's type. */
 Ox scalar_of(Op *op, const char *name, Ox like);
-/* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`, which ONNX demands. */
+/* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`,
+ * which ONNX demands. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);
 
 /* ---- sums of products (einsum.c) ---- */
@@ -124,38 +147,41 @@ Ox product_along(Op *op, Ox x, Ox m, int axis);
 
 /* ---- whole tensors (convert.c) ---- */
 
-/* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of a row like fill_. */
+/* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of
+ * a row like fill_. */
 Value written(Op *op, Ox v);
 
 /* May this call write to t, where one element may stand for several? (dispatch.c) */
 MUST_USE bool may_write_copies(Op *op, Tensor *t);
 
-/* ---- arithmetic on elements that may be complex (arithmetic.c); a real tensor beside a complex one has no imaginary parts ---- */
+/* ---- arithmetic on elements that may be complex (arithmetic.c); a real tensor beside a complex
+ * one has no imaginary parts ---- */
 
 bool ox_is_complex(Ox x);
 Ox each_add(Op *op, Ox a, Ox b);
 Ox each_sub(Op *op, Ox a, Ox b);
 Ox each_mul(Op *op, Ox a, Ox b);
 Ox each_div(Op *op, Ox a, Ox b);
-Ox each_size(Op *op, Ox x);                             /* |x|, real */
-Ox each_pivot_size(Op *op, Ox x);                       /* by which LAPACK chooses a pivot: |re| + |im| */
-Ox each_square(Op *op, Ox x);                           /* |x|^2, real */
-Ox each_sign(Op *op, Ox x);                             /* x / |x|; 0 of 0 */
+Ox each_size(Op *op, Ox x);       /* |x|, real */
+Ox each_pivot_size(Op *op, Ox x); /* by which LAPACK chooses a pivot: |re| + |im| */
+Ox each_square(Op *op, Ox x);     /* |x|^2, real */
+Ox each_sign(Op *op, Ox x);       /* x / |x|; 0 of 0 */
 Ox each_is_zero(Op *op, Ox x);
-Ox each_real(Op *op, Ox x);                             /* the real part; x itself when it is real */
-Ox real_like(Op *op, double v, Ox like);                /* 0-d, of the type of like's parts */
-DType in_double(Ox x);                                  /* float64 or complex128 */
+Ox each_real(Op *op, Ox x);              /* the real part; x itself when it is real */
+Ox real_like(Op *op, double v, Ox like); /* 0-d, of the type of like's parts */
+DType in_double(Ox x);                   /* float64 or complex128 */
 
 /* ---- complex tensors (complex.c) ---- */
 
-Ox conjugate(Op *op, Ox z);                             /* z itself when it is real */
+Ox conjugate(Op *op, Ox z); /* z itself when it is real */
 
 /* ---- reductions (reduce.c) ---- */
 
 /* ONNX's reduction over these axes. All of them: no list, so the rank may stay unknown. */
 Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep);
 bool has_param(Op *op, const char *name);
-/* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and `keepdim`. */
+/* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and
+ * `keepdim`. */
 MUST_USE bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep);
 /* 0-d, of x's type: what any element reaches upwards (max), or downwards. */
 Ox outdone(Op *op, Ox x, bool max);

@@ -6,8 +6,11 @@ bool op_loop(Op *op, Ox trips, LoopStep step, const void *data, Ox *state, int n
     Ctx *cx = op->cx;
     Op body = *op;
     body.g = graph_new(cx, op->g, NULL);
-    Ox in[LOOP_STATES + 2] = { trips, NULL }, carried[LOOP_STATES], next[LOOP_STATES], go = NULL;
-    Ox k = graph_input(body.g, NULL, type_tensor(cx, DT_INT64, 0, NULL)), goes = graph_input(body.g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    Ox in[LOOP_STATES + 2] = { trips, NULL };
+    Ox carried[LOOP_STATES], next[LOOP_STATES];
+    Ox go = NULL;
+    Ox k = graph_input(body.g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox goes = graph_input(body.g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     for (int i = 0; i < n; i++) {
         if (!ox_ok(state[i]))
             return false;
@@ -21,12 +24,15 @@ bool op_loop(Op *op, Ox trips, LoopStep step, const void *data, Ox *state, int n
     for (int i = 0; i < n; i++)
         if (!ox_ok(next[i]))
             return false;
-    in[1] = go ? ox_bool(op->g, true) : NULL;                           /* without one the body's answer is ignored */
-    return !ctx_failed(cx) && ox_make_n(op->g, "Loop", (OxList){ in, (size_t)n + 2 }, ATTRS(SUBGRAPH("body", body.g)), state, (size_t)n);
+    in[1] = go ? ox_bool(op->g, true) : NULL; /* without one the body's answer is ignored */
+    return !ctx_failed(cx) &&
+        ox_make_n(op->g, "Loop", (OxList){ in, (size_t)n + 2 }, ATTRS(SUBGRAPH("body", body.g)),
+                  state, (size_t)n);
 }
 
 Ox any_of(Op *op, Ox x)
 {
-    Ox counted = ox_ok(x) ? ox_cast(op->g, x, DT_INT64) : POISON, sum = ox_with(op, "ReduceSum", INPUTS(counted), INT("keepdims", 0));
+    Ox counted = ox_ok(x) ? ox_cast(op->g, x, DT_INT64) : POISON;
+    Ox sum = ox_with(op, "ReduceSum", INPUTS(counted), INT("keepdims", 0));
     return ox_ok(sum) ? ox_cast(op->g, sum, DT_BOOL) : POISON;
 }

@@ -1,11 +1,12 @@
 /* ops.h - PyTorch operators: rows, bound arguments, lowerings.
  *
- * A row is one or more schema lines as PyTorch prints them, the tensor kinds it handles, how its arguments promote, and how
- * to lower it. bind.c matches positional, keyword and default arguments to a schema, chooses the overload and promotes; so a
- * lowering sees finished arguments by name, of equal type, and never casts by itself. In-place (`add_`) and `out=` forms
- * follow from the plain row. A lowering is a rule in <family>.rules where it is a formula, a C function where it needs thought.
- * Building is an expression and errors flow: ox(..) given POISON returns POISON. Write one node-making call per argument list:
- * C does not fix the order of evaluation. */
+ * A row is one or more schema lines as PyTorch prints them, the tensor kinds it handles, how its
+ * arguments promote, and how to lower it. bind.c matches positional, keyword and default arguments
+ * to a schema, chooses the overload and promotes; so a lowering sees finished arguments by name, of
+ * equal type, and never casts by itself. In-place (`add_`) and `out=` forms follow from the plain
+ * row. A lowering is a rule in <family>.rules where it is a formula, a C function where it needs
+ * thought. Building is an expression and errors flow: ox(..) given POISON returns POISON. Write one
+ * node-making call per argument list: C does not fix the order of evaluation. */
 #ifndef PT2ONNX_OPS_H
 #define PT2ONNX_OPS_H
 
@@ -16,74 +17,171 @@ typedef struct Op Op;
 typedef struct OpRow OpRow;
 typedef struct OpCall OpCall;
 
-typedef Ox (*LowerFn)(Op *op);          /* one tensor */
-typedef Value (*CallFn)(Op *op);        /* anything else: several tensors, lists, numbers, None */
-/* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the call that made the view. */
+typedef Ox (*LowerFn)(Op *op);   /* one tensor */
+typedef Value (*CallFn)(Op *op); /* anything else: several tensors, lists, numbers, None */
+/* Of a view row: the base's new value once the view reads `part`. op's arguments are those of the
+ * call that made the view. */
 typedef Ox (*WriteFn)(Op *op, Ox base, Ox part);
 /* Of a view row: how its strides follow from its base's (ViewKind in value/tensor.h). */
-typedef bool (*StridesFn)(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out);
-/* Of a view row: one call that does what two of that row do, one after the other, to a base of this rank; or NULL. */
+typedef bool (*StridesFn)(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to,
+                          Dim *out);
+/* Of a view row: one call that does what two of that row do, one after the other, to a base of this
+ * rank; or NULL. */
 typedef const OpCall *(*JoinFn)(Ctx *cx, const OpCall *first, const OpCall *second, int rank);
-/* Of a view row: does the result, which reads `read`, share base's memory here, as PyTorch's would? */
+/* Of a view row: does the result, which reads `read`, share base's memory here, as PyTorch's
+ * would? */
 typedef Tri (*SharesFn)(Op *op, Tensor *base, Ox read);
 
-typedef enum { ROW_LOWER, ROW_ITSELF, ROW_CALL, ROW_EACH, ROW_VIEW, ROW_OLDER, ROW_REFUSE, ROW_END } RowKind;
+typedef enum {
+    ROW_LOWER,
+    ROW_ITSELF,
+    ROW_CALL,
+    ROW_EACH,
+    ROW_VIEW,
+    ROW_OLDER,
+    ROW_REFUSE,
+    ROW_END
+} RowKind;
 struct OpRow {
     RowKind kind;
-    const char *schema;             /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
-    const char *promote;            /* "default(self, other)", NULL none */
-    unsigned kinds;                 /* Kinds; 0 means PLAIN */
-    LowerFn lower; CallFn call;
-    WriteFn write;                  /* of a view, as what follows. NULL: it cannot be written through */
-    StridesFn strides;              /* NULL: nobody knows them */
-    SharesFn shares;                /* NULL: always */
-    bool gives_itself;              /* where it shares memory it is its argument, not another view of it */
-    bool repeats;                   /* an element of its base may stand for several of its own */
-    JoinFn join;                    /* NULL: never */
-    int64_t datum;                  /* members of a family differ by this */
-    const char *text;               /* ONNX operator of a family, or why it is refused */
+    const char *schema;  /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
+    const char *promote; /* "default(self, other)", NULL none */
+    unsigned kinds;      /* Kinds; 0 means PLAIN */
+    LowerFn lower;
+    CallFn call;
+    WriteFn write;     /* of a view, as what follows. NULL: it cannot be written through */
+    StridesFn strides; /* NULL: nobody knows them */
+    SharesFn shares;   /* NULL: always */
+    bool gives_itself; /* where it shares memory it is its argument, not another view of it */
+    bool repeats;      /* an element of its base may stand for several of its own */
+    JoinFn join;       /* NULL: never */
+    int64_t datum;     /* members of a family differ by this */
+    const char *text;  /* ONNX operator of a family, or why it is refused */
 };
 
-/* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints and bools become float32;
- * always-bool(a, ..)  common type in, bool out; bool-to-long(a)  bool becomes int64 (sum, prod); complex-to-float(a).
- * A name may be a Tensor, Scalar, Scalar? or Tensor[]: afterwards arg() gives each as a tensor of the common type. */
-#define LOWER(fn, promo, k, line)        { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn) }
-#define FAMILY(fn, d, promo, k, line)    { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .datum = (d) }
-#define UNARY(fn, onnx, promo, k, line)  { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn), .text = (onnx) }
-/* A lowering that may give back its argument's own value: then the result is that argument, and writing to one writes to both. */
-#define ITSELF(fn, d, k, line)           { .kind = ROW_ITSELF, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d) }
-#define CALL(fn, promo, k, line)         { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
-#define CALL_FAMILY(fn, d, promo, k, line) { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn), .datum = (d) }
+/* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints
+ * and bools become float32; always-bool(a, ..)  common type in, bool out; bool-to-long(a)  bool
+ * becomes int64 (sum, prod); complex-to-float(a). A name may be a Tensor, Scalar, Scalar? or
+ * Tensor[]: afterwards arg() gives each as a tensor of the common type. */
+#define LOWER(fn, promo, k, line) \
+    { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn) }
+#define FAMILY(fn, d, promo, k, line) \
+    { .kind = ROW_LOWER,              \
+      .schema = (line),               \
+      .promote = (promo),             \
+      .kinds = (k),                   \
+      .lower = (fn),                  \
+      .datum = (d) }
+#define UNARY(fn, onnx, promo, k, line) \
+    { .kind = ROW_LOWER,                \
+      .schema = (line),                 \
+      .promote = (promo),               \
+      .kinds = (k),                     \
+      .lower = (fn),                    \
+      .text = (onnx) }
+/* A lowering that may give back its argument's own value: then the result is that argument, and
+ * writing to one writes to both. */
+#define ITSELF(fn, d, k, line) \
+    { .kind = ROW_ITSELF, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d) }
+#define CALL(fn, promo, k, line) \
+    { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
+#define CALL_FAMILY(fn, d, promo, k, line) \
+    { .kind = ROW_CALL,                    \
+      .schema = (line),                    \
+      .promote = (promo),                  \
+      .kinds = (k),                        \
+      .call = (fn),                        \
+      .datum = (d) }
 /* A view: what it reads, what its base becomes when it is written, and how its strides follow. */
-#define VIEW(fn, wr, st, k, line)        { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st) }
-#define VIEW_FAMILY(fn, d, wr, st, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d), .write = (wr), .strides = (st) }
+#define VIEW(fn, wr, st, k, line) \
+    { .kind = ROW_VIEW,           \
+      .schema = (line),           \
+      .kinds = (k),               \
+      .lower = (fn),              \
+      .write = (wr),              \
+      .strides = (st) }
+#define VIEW_FAMILY(fn, d, wr, st, k, line) \
+    { .kind = ROW_VIEW,                     \
+      .schema = (line),                     \
+      .kinds = (k),                         \
+      .lower = (fn),                        \
+      .datum = (d),                         \
+      .write = (wr),                        \
+      .strides = (st) }
 /* A view whose elements may stand for several of its own: expand. */
-#define REPEATING_VIEW(fn, wr, st, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .repeats = true }
+#define REPEATING_VIEW(fn, wr, st, k, line) \
+    { .kind = ROW_VIEW,                     \
+      .schema = (line),                     \
+      .kinds = (k),                         \
+      .lower = (fn),                        \
+      .write = (wr),                        \
+      .strides = (st),                      \
+      .repeats = true }
 /* A view, of which several in a row are one. */
-#define JOINED_VIEW(fn, wr, st, jn, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .join = (jn) }
+#define JOINED_VIEW(fn, wr, st, jn, k, line) \
+    { .kind = ROW_VIEW,                      \
+      .schema = (line),                      \
+      .kinds = (k),                          \
+      .lower = (fn),                         \
+      .write = (wr),                         \
+      .strides = (st),                       \
+      .join = (jn) }
 /* A view of its argument where that is possible, else a copy: reshape. */
-#define VIEW_OR_COPY(fn, wr, st, sh, k, line) { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), .shares = (sh) }
+#define VIEW_OR_COPY(fn, wr, st, sh, k, line) \
+    { .kind = ROW_VIEW,                       \
+      .schema = (line),                       \
+      .kinds = (k),                           \
+      .lower = (fn),                          \
+      .write = (wr),                          \
+      .strides = (st),                        \
+      .shares = (sh) }
 /* Its argument itself where nothing is to do, else a copy: contiguous, to. */
-#define ITSELF_OR_COPY(fn, sh, k, line)  { .kind = ROW_VIEW, .schema = (line), .kinds = (k), .lower = (fn), .shares = (sh), .gives_itself = true }
-#define OLDER(line)                      { .kind = ROW_OLDER, .schema = (line) }     /* one more schema of the row above */
-#define REFUSE(why, line)                { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
-#define OPS_END                          { .kind = ROW_END }
+#define ITSELF_OR_COPY(fn, sh, k, line) \
+    { .kind = ROW_VIEW,                 \
+      .schema = (line),                 \
+      .kinds = (k),                     \
+      .lower = (fn),                    \
+      .shares = (sh),                   \
+      .gives_itself = true }
+#define OLDER(line) { .kind = ROW_OLDER, .schema = (line) } /* one more schema of the row above */
+#define REFUSE(why, line) { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
+#define OPS_END           { .kind = ROW_END }
 
 /* ---- schemas ---- */
 
-typedef enum { A_TENSOR, A_SCALAR, A_INT, A_FLOAT, A_BOOL, A_STR, A_DTYPE, A_DEVICE, A_LAYOUT, A_MEMORY_FORMAT, A_GENERATOR, A_ANY, A_PACKED } ArgBase;
+typedef enum {
+    A_TENSOR,
+    A_SCALAR,
+    A_INT,
+    A_FLOAT,
+    A_BOOL,
+    A_STR,
+    A_DTYPE,
+    A_DEVICE,
+    A_LAYOUT,
+    A_MEMORY_FORMAT,
+    A_GENERATOR,
+    A_ANY,
+    A_PACKED
+} ArgBase;
 typedef struct Param {
     Str name;
     ArgBase base;
-    bool optional, list, elem_optional, kwonly, writes;     /* Tensor? , int[] , Tensor?[] , after '*', (a!) */
-    char alias;                                             /* 'a' of Tensor(a), 0 none */
-    int fixed;                                              /* int[2]: 2, else 0 */
-    bool has_default; Value deflt;
+    bool optional, list, elem_optional, kwonly,
+        writes; /* Tensor? , int[] , Tensor?[] , after '*', (a!) */
+    char alias; /* 'a' of Tensor(a), 0 none */
+    int fixed;  /* int[2]: 2, else 0 */
+    bool has_default;
+    Value deflt;
 } Param;
 typedef struct Schema {
-    Str text, name, overload;       /* "aten::max", "dim" ("" default) */
-    Param *param; int n_param;
-    int n_ret; bool ret_list, ret_writes; char ret_alias; const Param *ret;
+    Str text, name, overload; /* "aten::max", "dim" ("" default) */
+    Param *param;
+    int n_param;
+    int n_ret;
+    bool ret_list, ret_writes;
+    char ret_alias;
+    const Param *ret;
     bool varargs;
 } Schema;
 /* NULL and E_BUG/E_FORMAT on a line that is not a schema. */
@@ -91,51 +189,85 @@ const Schema *schema_parse(Ctx *cx, const char *line);
 
 /* ---- a bound call ---- */
 
-/* A bound call. One that made a view is kept, so that it can be read again on another base: its `view` is what tensors see of it. */
-struct OpCall { View view; const OpRow *row; const Rule *rule; const Schema *schema; Value *arg; };
+/* A bound call. One that made a view is kept, so that it can be read again on another base: its
+ * `view` is what tensors see of it. */
+struct OpCall {
+    View view;
+    const OpRow *row;
+    const Rule *rule;
+    const Schema *schema;
+    Value *arg;
+};
 
 struct Op {
     Graph *g;
     Ctx *cx;
     const OpCall *call;
-    const OpRow *row;               /* NULL for a rule */
-    Ox *promoted;                   /* by parameter index; NULL where not promoted */
-    struct OxVec *promoted_list;     /* of Tensor[] parameters, by index */
-    DType common;                   /* after promotion; DT_NONE when the row has none */
-    Ox base;                        /* a view that is read or written again: what its first argument is now; else NULL */
-    bool in_place;                  /* of an EACH row, which does its own writing: the call is of the form `add_` */
-    Type expect[4]; int n_expect;   /* recorded types of the results, when the file tells (pt2, traces); else NULL */
-    bool record_errs;               /* set by a lowering: its results are not what the file tells, and rightly so */
+    const OpRow *row;            /* NULL for a rule */
+    Ox *promoted;                /* by parameter index; NULL where not promoted */
+    struct OxVec *promoted_list; /* of Tensor[] parameters, by index */
+    DType common;                /* after promotion; DT_NONE when the row has none */
+    Ox base; /* a view that is read or written again: what its first argument is now; else NULL */
+    bool in_place; /* of an EACH row, which does its own writing: the call is of the form `add_` */
+    Type expect[4];
+    int n_expect; /* recorded types of the results, when the file tells (pt2, traces); else NULL */
+    bool record_errs; /* set by a lowering: its results are not what the file tells, and rightly
+                         so */
 };
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */
 
-typedef struct OxVec { Ox *at; size_t n, cap; } Oxs;
-Ox arg(Op *op, const char *name);                   /* a tensor (a number once promoted); POISON after an error */
-Ox arg_typed(Op *op, const char *name, DType t);    /* arg; an input whose type nobody told is assumed to be t: an index, a mask */
-Ox arg_opt(Op *op, const char *name);               /* NULL for None */
-Oxs arg_list(Op *op, const char *name);             /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
-bool arg_given(Op *op, const char *name);           /* not None */
-Value arg_value(Op *op, const char *name);          /* as it is */
-int64_t arg_int(Op *op, const char *name);          /* concrete int; a symbolic one fails with E_UNDECIDED and gives 0 */
-Dim arg_dim_expr(Op *op, const char *name);         /* an int that may be symbolic */
+typedef struct OxVec {
+    Ox *at;
+    size_t n, cap;
+} Oxs;
+Ox arg(Op *op, const char *name); /* a tensor (a number once promoted); POISON after an error */
+Ox arg_typed(
+    Op *op, const char *name,
+    DType t); /* arg; an input whose type nobody told is assumed to be t: an index, a mask */
+Ox arg_opt(Op *op, const char *name); /* NULL for None */
+Oxs arg_list(
+    Op *op,
+    const char *name); /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
+bool arg_given(Op *op, const char *name);  /* not None */
+Value arg_value(Op *op, const char *name); /* as it is */
+int64_t arg_int(
+    Op *op, const char *name); /* concrete int; a symbolic one fails with E_UNDECIDED and gives 0 */
+Dim arg_dim_expr(Op *op, const char *name); /* an int that may be symbolic */
 double arg_float(Op *op, const char *name);
 bool arg_bool(Op *op, const char *name);
-Str arg_str(Op *op, const char *name);              /* NULL for None */
-bool arg_is_number(Op *op, const char *name, double v);   /* a concrete number equal to v */
-typedef struct { int64_t *at; size_t n; } Ints;
-typedef struct { Dim *at; size_t n; } Dims;
-typedef struct { int at[MAX_RANK]; int n; bool has[MAX_RANK]; } Axes;
-Ints arg_ints(Op *op, const char *name);            /* int[]; int[2] given one number is expanded; n = 0 for None and [] */
-Ints arg_ints_n(Op *op, const char *name, int n);   /* exactly n: one number is repeated; error otherwise. Empty stays empty */
-Dims arg_dims(Op *op, const char *name);            /* SymInt[] */
-DType arg_dtype(Op *op, const char *name, DType deflt);   /* deflt for None; TorchScript's and .pt2's numbers are told apart by eval */
+Str arg_str(Op *op, const char *name);                  /* NULL for None */
+bool arg_is_number(Op *op, const char *name, double v); /* a concrete number equal to v */
+typedef struct {
+    int64_t *at;
+    size_t n;
+} Ints;
+typedef struct {
+    Dim *at;
+    size_t n;
+} Dims;
+typedef struct {
+    int at[MAX_RANK];
+    int n;
+    bool has[MAX_RANK];
+} Axes;
+Ints arg_ints(
+    Op *op,
+    const char *name); /* int[]; int[2] given one number is expanded; n = 0 for None and [] */
+Ints arg_ints_n(Op *op, const char *name,
+                int n); /* exactly n: one number is repeated; error otherwise. Empty stays empty */
+Dims arg_dims(Op *op, const char *name); /* SymInt[] */
+DType arg_dtype(
+    Op *op, const char *name,
+    DType deflt); /* deflt for None; TorchScript's and .pt2's numbers are told apart by eval */
 /* A dim in [-rank, rank): wrapped. A scalar counts as rank 1. False after PyTorch's own message. */
 MUST_USE bool arg_dim(Op *op, const char *name, int rank, int *axis);
 /* dims of a reduction: None and [] give all axes. Repeated ones are an error. Sorted. */
 MUST_USE bool arg_axes(Op *op, const char *name, int rank, Axes *out);
-Tensor *arg_tensor(Op *op, const char *name);       /* the tensor itself: storage, number flag, strides; NULL for None */
-/* x's rank, when it must be known: else assumes `usual` for the input it comes from and restarts (false). usual -1: fail. */
+Tensor *arg_tensor(
+    Op *op, const char *name); /* the tensor itself: storage, number flag, strides; NULL for None */
+/* x's rank, when it must be known: else assumes `usual` for the input it comes from and restarts
+ * (false). usual -1: fail. */
 MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
 
 /* torch.memory_format, as the file writes it */
@@ -143,33 +275,44 @@ enum { FORMAT_CONTIGUOUS, FORMAT_PRESERVE };
 
 /* ---- building ---- */
 
-#define ox(op, name, ...) ox_make((op)->g, (name), INPUTS(__VA_ARGS__), NULL, 0)
+#define ox(op, name, ...)              ox_make((op)->g, (name), INPUTS(__VA_ARGS__), NULL, 0)
 #define ox_with(op, name, inputs, ...) ox_make((op)->g, (name), (inputs), ATTRS(__VA_ARGS__))
-#define ints(op, ...) ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+#define ints(op, ...)                                  \
+    ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, \
+            sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 static inline Dim dim_of(Op *op, int64_t v) { return dim_int(op->cx, v); }
-Ox number_like(Op *op, double v, Ox like);          /* 0-d constant of like's type */
-Ox number_as(Op *op, Value v, DType t);             /* a Python number, symbolic ones included, or a tensor, as a value of type t */
-Ox number_stored(Op *op, Value v, DType t);         /* the same; one that t cannot hold is PyTorch's error */
-/* What fills a tensor of these dims: there PyTorch lets half precision overflow, if it has a single element. */
+Ox number_like(Op *op, double v, Ox like); /* 0-d constant of like's type */
+Ox number_as(
+    Op *op, Value v,
+    DType t); /* a Python number, symbolic ones included, or a tensor, as a value of type t */
+Ox number_stored(Op *op, Value v,
+                 DType t); /* the same; one that t cannot hold is PyTorch's error */
+/* What fills a tensor of these dims: there PyTorch lets half precision overflow, if it has a single
+ * element. */
 Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n);
 
 /* fail() and the poison value. */
 #define op_fail(op, code, ...) (fail((op)->cx, (code), __VA_ARGS__), POISON)
-/* Refuse this call and go on: noted with the operator's name; returns POISON. For CALL rows wrap in val_tensor. */
+/* Refuse this call and go on: noted with the operator's name; returns POISON. For CALL rows wrap in
+ * val_tensor. */
 Ox op_refuse(Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* "needs ONNX opset N": refuses with the hint --opset N when the target is lower; true when fine. */
+/* "needs ONNX opset N": refuses with the hint --opset N when the target is lower; true when
+ * fine. */
 MUST_USE bool need_opset(Op *op, int opset, const char *what);
 
 /* Results of CALL rows */
 Value result_tuple(Op *op, const Ox *at, size_t n);
 Value result_list(Op *op, const Ox *at, size_t n);
 
-/* Call another operator from a lowering, with finished values: `call_op(op, "aten::softmax", args, n)`. The result's promotion is its own row's. */
+/* Call another operator from a lowering, with finished values: `call_op(op, "aten::softmax", args,
+ * n)`. The result's promotion is its own row's. */
 Value call_op(Op *op, const char *name, const Value *args, size_t n);
 
-/* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities: promote.c. */
+/* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities:
+ * promote.c. */
 DType promote_types(DType a, DType b);
-/* The type of them all, where a tensor without dims counts as the others do; and all made that type, false if one is poison. */
+/* The type of them all, where a tensor without dims counts as the others do; and all made that
+ * type, false if one is poison. */
 DType type_of_all(const Ox *at, size_t n);
 bool one_type(Op *op, Ox *at, size_t n);
 /* the common type of values as a fragment of nodes has them: 0-d constants are numbers */
@@ -177,35 +320,55 @@ DType promote_values(OxList in);
 
 /* ---- the table ---- */
 
-typedef struct OpArg { Str name; Value v; } OpArg;              /* name NULL: positional */
-/* Call operator `name` ("aten::add", "quantized::linear"); overload NULL: choose by the arguments, "": exactly the default one.
- * expect: recorded result types or NULL. Unknown operators are refused (noted), the result is poison. */
-Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_expect);
-/* Notes that one which nobody knows is refused, with what a rule must say: the file says that it writes, or that it gives nothing. */
+typedef struct OpArg {
+    Str name;
+    Value v;
+} OpArg; /* name NULL: positional */
+/* Call operator `name` ("aten::add", "quantized::linear"); overload NULL: choose by the arguments,
+ * "": exactly the default one. expect: recorded result types or NULL. Unknown operators are refused
+ * (noted), the result is poison. */
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
+              size_t n_expect);
+/* Notes that one which nobody knows is refused, with what a rule must say: the file says that it
+ * writes, or that it gives nothing. */
 Value op_unknown_writer(Graph *g, Str name, bool writes);
-/* One that nobody knows, as a node of the domain that its name begins with (custom.c). expect: n_out types that the file records, or NULL. */
-Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect, size_t n_out, bool as_tuple);
-bool op_exists(Ctx *cx, Str name);                  /* any row or rule, plain, in-place or REFUSE */
-bool op_only_gives(Ctx *cx, Str name);              /* unknown, or known by a user's rule: it gives results, and could not write to its arguments */
-/* false: a user's rule or function that says nothing about what is written to this argument, `first` of those that are. */
+/* One that nobody knows, as a node of the domain that its name begins with (custom.c). expect:
+ * n_out types that the file records, or NULL. */
+Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n,
+                     const Type *expect, size_t n_out, bool as_tuple);
+bool op_exists(Ctx *cx, Str name);     /* any row or rule, plain, in-place or REFUSE */
+bool op_only_gives(Ctx *cx, Str name); /* unknown, or known by a user's rule: it gives results, and
+                                          could not write to its arguments */
+/* false: a user's rule or function that says nothing about what is written to this argument,
+ * `first` of those that are. */
 bool op_writes_to(Ctx *cx, Str name, Str arg, bool first);
-bool op_is_callback(Ctx *cx, Str name);             /* a user's function says what it gives, and could not write to its arguments */
-const char *op_refused(Ctx *cx, Str name);          /* why, when every row of that name is a REFUSE; else NULL */
-MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);         /* a user's --rules file: overrides built-in rows */
-/* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators that meant something else
- * in it go to the upgrade:: rows. Never called: the newest. */
+bool op_is_callback(
+    Ctx *cx,
+    Str name); /* a user's function says what it gives, and could not write to its arguments */
+const char *op_refused(Ctx *cx,
+                       Str name); /* why, when every row of that name is a REFUSE; else NULL */
+MUST_USE bool ops_add_rules(Ctx *cx,
+                            const Text *text); /* a user's --rules file: overrides built-in rows */
+/* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators
+ * that meant something else in it go to the upgrade:: rows. Never called: the newest. */
 void ops_set_version(Ctx *cx, int version);
-/* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set: float32. */
+/* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set:
+ * float32. */
 void ops_set_default(Ctx *cx, DType t);
 DType dtype_default(Ctx *cx);
 /* Was this value, or one that it follows from, recorded as torch itself does not give it? */
 bool record_erred(Ctx *cx, Ox v);
-/* A user's function for an operator (the Python package's symbolics). Returns false after storing an error. */
+/* A user's function for an operator (the Python package's symbolics). Returns false after storing
+ * an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);
 
 /* Every family, by name; table.c lists them. */
-typedef struct OpFamily { const char *folder, *name; const OpRow *rows; const char *rules; /* embedded text or NULL */ } OpFamily;
-extern const OpFamily op_families[];                /* ends with name NULL */
+typedef struct OpFamily {
+    const char *folder, *name;
+    const OpRow *rows;
+    const char *rules; /* embedded text or NULL */
+} OpFamily;
+extern const OpFamily op_families[]; /* ends with name NULL */
 
 #endif

@@ -8,13 +8,18 @@
  *     alias    = set ["!"] ["->" set]
  *     returns  = type | "(" [type [name] {"," type [name]}] ")"
  *
- * Types that no lowering tells apart (Dict(..), Future(..), classes) become A_ANY: the value goes through as it is. A list
- * default is kept as a tuple, which bind.c takes for any list: defaults are shared, lists could be written. */
+ * Types that no lowering tells apart (Dict(..), Future(..), classes) become A_ANY: the value goes
+ * through as it is. A list default is kept as a tuple, which bind.c takes for any list: defaults
+ * are shared, lists could be written. */
 #include "ops/internal.h"
 
 #include <stdlib.h>
 
-typedef struct Reader { Ctx *cx; const char *line, *at; Str place; /* of a user's: "my.rules:3"; else NULL */ } Reader;
+typedef struct Reader {
+    Ctx *cx;
+    const char *line, *at;
+    Str place; /* of a user's: "my.rules:3"; else NULL */
+} Reader;
 
 static void *broken(Reader *r, const char *what)
 {
@@ -62,7 +67,9 @@ static bool slice_is(Slice s, const char *text)
 /* Types that go through as they are; a class has a dot in its name. */
 static bool is_other_type(Slice s)
 {
-    static const char *const names[] = { "Any", "AnyEnumType", "Dict", "Dimname", "Future", "List", "NoneType", "Optional", "QScheme", "Storage", "Stream", "Tuple", "Union", "t" };
+    static const char *const names[] = { "Any",    "AnyEnumType", "Dict",     "Dimname", "Future",
+                                         "List",   "NoneType",    "Optional", "QScheme", "Storage",
+                                         "Stream", "Tuple",       "Union",    "t" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (slice_is(s, names[i]))
             return true;
@@ -71,10 +78,25 @@ static bool is_other_type(Slice s)
 
 static ArgBase base_of(Slice s)
 {
-    static const struct { const char *name; ArgBase base; } names[] = {
-        { "Tensor", A_TENSOR }, { "Scalar", A_SCALAR }, { "number", A_SCALAR }, { "complex", A_SCALAR }, { "int", A_INT }, { "SymInt", A_INT },
-        { "float", A_FLOAT }, { "bool", A_BOOL }, { "SymBool", A_BOOL }, { "str", A_STR }, { "ScalarType", A_DTYPE }, { "Device", A_DEVICE },
-        { "Layout", A_LAYOUT }, { "MemoryFormat", A_MEMORY_FORMAT }, { "Generator", A_GENERATOR },
+    static const struct {
+        const char *name;
+        ArgBase base;
+    } names[] = {
+        { "Tensor", A_TENSOR },
+        { "Scalar", A_SCALAR },
+        { "number", A_SCALAR },
+        { "complex", A_SCALAR },
+        { "int", A_INT },
+        { "SymInt", A_INT },
+        { "float", A_FLOAT },
+        { "bool", A_BOOL },
+        { "SymBool", A_BOOL },
+        { "str", A_STR },
+        { "ScalarType", A_DTYPE },
+        { "Device", A_DEVICE },
+        { "Layout", A_LAYOUT },
+        { "MemoryFormat", A_MEMORY_FORMAT },
+        { "Generator", A_GENERATOR },
     };
     for (size_t i = 0; i < COUNT(names); i++)
         if (slice_is(s, names[i].name))
@@ -84,7 +106,8 @@ static ArgBase base_of(Slice s)
     return A_ANY;
 }
 
-/* The parenthesis after a base type: Tensor's alias set, or the arguments of a generic type, which are skipped. */
+/* The parenthesis after a base type: Tensor's alias set, or the arguments of a generic type, which
+ * are skipped. */
 static bool alias(Reader *r, Param *p)
 {
     if (*r->at != '(')
@@ -93,16 +116,21 @@ static bool alias(Reader *r, Param *p)
         p->alias = r->at[1];
     int depth = 0;
     do {
-        if (*r->at == '(') depth++;
-        else if (*r->at == ')') depth--;
-        else if (*r->at == '!') p->writes = true;
-        else if (*r->at == 0) return broken(r, "a parenthesis is not closed");
+        if (*r->at == '(')
+            depth++;
+        else if (*r->at == ')')
+            depth--;
+        else if (*r->at == '!')
+            p->writes = true;
+        else if (*r->at == 0)
+            return broken(r, "a parenthesis is not closed");
         r->at++;
     } while (depth > 0);
     return true;
 }
 
-/* "?" before the first "[]" makes the item optional, after it the whole list. A list of lists is A_ANY. */
+/* "?" before the first "[]" makes the item optional, after it the whole list. A list of lists is
+ * A_ANY. */
 static bool suffixes(Reader *r, Param *p)
 {
     for (;; r->at++) {
@@ -117,7 +145,7 @@ static bool suffixes(Reader *r, Param *p)
             p->fixed = (int)strtol(r->at + 1, (char **)&r->at, 10);
             if (*r->at != ']')
                 return broken(r, "expected ']'");
-        } else if (*r->at == '(' && p->list) {      /* t[](a): the alias of the list itself */
+        } else if (*r->at == '(' && p->list) { /* t[](a): the alias of the list itself */
             if (!alias(r, p))
                 return false;
             r->at--;
@@ -130,7 +158,7 @@ static bool suffixes(Reader *r, Param *p)
 static bool type(Reader *r, Param *p)
 {
     blanks(r);
-    if (*r->at == '(') {                            /* a tuple */
+    if (*r->at == '(') { /* a tuple */
         p->base = A_ANY;
         return alias(r, p) && suffixes(r, p);
     }
@@ -198,8 +226,12 @@ static Value default_list(Reader *r, ArgBase base)
 /* Words that stand for numbers: reductions and memory formats. */
 static Value default_value(Reader *r, ArgBase base)
 {
-    static const struct { const char *name; int64_t v; } words[] = {
-        { "Mean", 1 }, { "Sum", 2 }, { "contiguous_format", 0 }, { "preserve_format", 1 }, { "strided", 0 },
+    static const struct {
+        const char *name;
+        int64_t v;
+    } words[] = {
+        { "Mean", 1 },    { "Sum", 2 }, { "contiguous_format", 0 }, { "preserve_format", 1 },
+        { "strided", 0 },
     };
     blanks(r);
     if (*r->at == '[')

@@ -1,84 +1,91 @@
 /* table.c - every family, and the candidates of a name.
  *
- * The map from names to schema lines is made once per context by looking at nothing but the name at the start of each
- * line; a schema is parsed when its name is first called. A user's rules stand before the built-in rows of their name. */
+ * The map from names to schema lines is made once per context by looking at nothing but the name at
+ * the start of each line; a schema is parsed when its name is first called. A user's rules stand
+ * before the built-in rows of their name. */
 #include "ops/internal.h"
 
 /* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one. */
-#define FAMILIES(ROWS, ROWS_AND_RULES) \
-    ROWS_AND_RULES(elementwise, pointwise) \
-    ROWS_AND_RULES(elementwise, special) \
-    ROWS(elementwise, foreach) \
-    ROWS(elementwise, polynomial) \
-    ROWS(elementwise, gamma) \
-    ROWS(elementwise, bessel) \
-    ROWS(nn, loss) \
-    ROWS(nn, ctc) \
-    ROWS_AND_RULES(elementwise, prims) \
-    ROWS(elementwise, complex) \
-    ROWS(signal, fft) \
-    ROWS(create, random) \
-    ROWS(signal, window) \
-    ROWS(create, convert) \
-    ROWS(reduce, reduce) \
-    ROWS(reduce, cumulative) \
-    ROWS(reduce, hash) \
-    ROWS(reduce, calculus) \
-    ROWS(reduce, norm) \
-    ROWS(shape, view) \
-    ROWS(shape, slice) \
-    ROWS(shape, split) \
-    ROWS(shape, strided) \
-    ROWS(shape, shape) \
-    ROWS(shape, concat) \
-    ROWS(shape, pad) \
-    ROWS(index, index) \
-    ROWS(index, scatter) \
-    ROWS(nn, embedding) \
-    ROWS(index, sort) \
-    ROWS(index, search) \
-    ROWS(index, binned) \
-    ROWS(create, create) \
-    ROWS(linalg, einsum) \
-    ROWS(linalg, linalg) \
-    ROWS(linalg, grouped) \
-    ROWS(linalg, solve) \
-    ROWS(linalg, householder) \
-    ROWS(linalg, jacobi) \
-    ROWS(linalg, lu) \
-    ROWS(linalg, ldl) \
-    ROWS(nn, conv) \
-    ROWS(nn, pool) \
-    ROWS(nn, fractional) \
-    ROWS(nn, normalization) \
-    ROWS(nn, resize) \
-    ROWS(nn, interpolate) \
-    ROWS(nn, grid) \
-    ROWS(nn, im2col) \
-    ROWS(nn, attention) \
-    ROWS(quantized, quantized) \
-    ROWS(quantized, quantized_layers) \
-    ROWS(quantized, quantized_blocks) \
+#define FAMILIES(ROWS, ROWS_AND_RULES)        \
+    ROWS_AND_RULES(elementwise, pointwise)    \
+    ROWS_AND_RULES(elementwise, special)      \
+    ROWS(elementwise, foreach)                \
+    ROWS(elementwise, polynomial)             \
+    ROWS(elementwise, gamma)                  \
+    ROWS(elementwise, bessel)                 \
+    ROWS(nn, loss)                            \
+    ROWS(nn, ctc)                             \
+    ROWS_AND_RULES(elementwise, prims)        \
+    ROWS(elementwise, complex)                \
+    ROWS(signal, fft)                         \
+    ROWS(create, random)                      \
+    ROWS(signal, window)                      \
+    ROWS(create, convert)                     \
+    ROWS(reduce, reduce)                      \
+    ROWS(reduce, cumulative)                  \
+    ROWS(reduce, hash)                        \
+    ROWS(reduce, calculus)                    \
+    ROWS(reduce, norm)                        \
+    ROWS(shape, view)                         \
+    ROWS(shape, slice)                        \
+    ROWS(shape, split)                        \
+    ROWS(shape, strided)                      \
+    ROWS(shape, shape)                        \
+    ROWS(shape, concat)                       \
+    ROWS(shape, pad)                          \
+    ROWS(index, index)                        \
+    ROWS(index, scatter)                      \
+    ROWS(nn, embedding)                       \
+    ROWS(index, sort)                         \
+    ROWS(index, search)                       \
+    ROWS(index, binned)                       \
+    ROWS(create, create)                      \
+    ROWS(linalg, einsum)                      \
+    ROWS(linalg, linalg)                      \
+    ROWS(linalg, grouped)                     \
+    ROWS(linalg, solve)                       \
+    ROWS(linalg, householder)                 \
+    ROWS(linalg, jacobi)                      \
+    ROWS(linalg, lu)                          \
+    ROWS(linalg, ldl)                         \
+    ROWS(nn, conv)                            \
+    ROWS(nn, pool)                            \
+    ROWS(nn, fractional)                      \
+    ROWS(nn, normalization)                   \
+    ROWS(nn, resize)                          \
+    ROWS(nn, interpolate)                     \
+    ROWS(nn, grid)                            \
+    ROWS(nn, im2col)                          \
+    ROWS(nn, attention)                       \
+    ROWS(quantized, quantized)                \
+    ROWS(quantized, quantized_layers)         \
+    ROWS(quantized, quantized_blocks)         \
     ROWS_AND_RULES(quantized, fake_quantized) \
-    ROWS(quantized, observed) \
-    ROWS(nn, prepacked) \
-    ROWS(nn, rnn) \
-    ROWS(nn, packed) \
-    ROWS(shape, symint) \
-    ROWS(nn, vision) \
+    ROWS(quantized, observed)                 \
+    ROWS(nn, prepacked)                       \
+    ROWS(nn, rnn)                             \
+    ROWS(nn, packed)                          \
+    ROWS(shape, symint)                       \
+    ROWS(nn, vision)
 
 #define DECLARE(folder, name) extern const OpRow ops_##name[];
-#define DECLARE_BOTH(folder, name) extern const OpRow ops_##name[]; extern const char rules_##name[];
+#define DECLARE_BOTH(folder, name)   \
+    extern const OpRow ops_##name[]; \
+    extern const char rules_##name[];
 FAMILIES(DECLARE, DECLARE_BOTH)
 
 #define FAMILY_OF_ROWS(folder, name) { #folder, #name, ops_##name, NULL },
 #define FAMILY_OF_BOTH(folder, name) { #folder, #name, ops_##name, rules_##name },
 const OpFamily op_families[] = {
-    FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH)
-    { NULL, NULL, NULL, NULL },
+    FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH){ NULL, NULL, NULL, NULL },
 };
 
-struct OpTable { Map entries; int version; DType default_dtype; Map erred; };
+struct OpTable {
+    Map entries;
+    int version;
+    DType default_dtype;
+    Map erred;
+};
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
 static Str line_name(Ctx *cx, const char *line)
@@ -107,7 +114,11 @@ static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
         if (r->kind != ROW_OLDER)
             owner = r;
         Entry *e = entry(cx, t, line_name(cx, r->schema));
-        vec_push(cx, &e->at, (Candidate){ .row = owner, .line = r->schema, .promote = owner->promote, .kinds = owner->kinds ? owner->kinds : PLAIN });
+        vec_push(cx, &e->at,
+                 (Candidate){ .row = owner,
+                              .line = r->schema,
+                              .promote = owner->promote,
+                              .kinds = owner->kinds ? owner->kinds : PLAIN });
     }
 }
 
@@ -125,8 +136,13 @@ static bool has_word(const char *words, const char *word)
 /* The kinds among these words; plain: where there is none it is the plain one. */
 static unsigned kinds_of(Str words, bool plain)
 {
-    static const struct { const char *name; Kinds kind; } names[] = {
-        { "plain", PLAIN }, { "quant", QUANT }, { "packed", PACKED_SEQUENCE },
+    static const struct {
+        const char *name;
+        Kinds kind;
+    } names[] = {
+        { "plain", PLAIN },
+        { "quant", QUANT },
+        { "packed", PACKED_SEQUENCE },
     };
     unsigned out = 0;
     for (size_t i = 0; words && i < COUNT(names); i++)
@@ -137,7 +153,10 @@ static unsigned kinds_of(Str words, bool plain)
 
 static Candidate rule_candidate(const Rule *r)
 {
-    return (Candidate){ .rule = r, .line = r->head->s, .promote = r->promote ? r->promote->s : NULL, .kinds = kinds_of(r->kinds, true) };
+    return (Candidate){ .rule = r,
+                        .line = r->head->s,
+                        .promote = r->promote ? r->promote->s : NULL,
+                        .kinds = kinds_of(r->kinds, true) };
 }
 
 static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char *source)
@@ -170,10 +189,7 @@ static struct OpTable *table(Ctx *cx)
     return t;
 }
 
-Entry *table_find(Ctx *cx, Str name)
-{
-    return map_get(&table(cx)->entries, name);
-}
+Entry *table_find(Ctx *cx, Str name) { return map_get(&table(cx)->entries, name); }
 
 const Schema *candidate_schema(Ctx *cx, Candidate *c)
 {
@@ -184,23 +200,30 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
 
 /* ---- operators that meant something else ---- */
 
-/* into: which out= it matters for. full always gave what out= holds, div divided truly into floats. */
+/* into: which out= it matters for. full always gave what out= holds, div divided truly into
+ * floats. */
 typedef enum { INTO_NOTHING, INTO_INTEGERS } UpgradeInto;
-static const struct { const char *name; int last; const char *row; UpgradeInto into; } upgrades[] = {
-    { "aten::div", 3, "upgrade::div_0_3", INTO_INTEGERS }, { "aten::div_", 3, "upgrade::div_0_3_", INTO_NOTHING },
+static const struct {
+    const char *name;
+    int last;
+    const char *row;
+    UpgradeInto into;
+} upgrades[] = {
+    { "aten::div", 3, "upgrade::div_0_3", INTO_INTEGERS },
+    { "aten::div_", 3, "upgrade::div_0_3_", INTO_NOTHING },
     { "aten::full", 4, "upgrade::full_0_4", INTO_NOTHING },
 };
 
 void ops_set_default(Ctx *cx, DType t) { table(cx)->default_dtype = t; }
 
-DType dtype_default(Ctx *cx) { return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT; }
+DType dtype_default(Ctx *cx)
+{
+    return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT;
+}
 
 /* ---- results that torch has recorded wrong ---- */
 
-void record_note_erred(Ctx *cx, Ox v)
-{
-    map_add(cx, &table(cx)->erred, v, NULL);
-}
+void record_note_erred(Ctx *cx, Ox v) { map_add(cx, &table(cx)->erred, v, NULL); }
 
 static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 {
@@ -219,10 +242,12 @@ static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
             push_once(cx, n->attr[i].g->outputs.at[k], seen, todo);
 }
 
-/* Asked only where a record differs. What is found is noted too, so that no later question goes so far back. */
+/* Asked only where a record differs. What is found is noted too, so that no later question goes so
+ * far back. */
 bool record_erred(Ctx *cx, Ox v)
 {
-    Map *erred = &table(cx)->erred, seen = { 0 };
+    Map *erred = &table(cx)->erred;
+    Map seen = { 0 };
     Oxs todo = { 0 };
     bool found = false;
     if (erred->n == 0 || !v || !ox_ok(v))
@@ -238,10 +263,7 @@ bool record_erred(Ctx *cx, Ox v)
     return found;
 }
 
-void ops_set_version(Ctx *cx, int version)
-{
-    table(cx)->version = version;
-}
+void ops_set_version(Ctx *cx, int version) { table(cx)->version = version; }
 
 Str table_upgraded(Ctx *cx, Str name, DType out)
 {
@@ -258,14 +280,18 @@ Str table_upgraded(Ctx *cx, Str name, DType out)
 static Entry *plain_of(Ctx *cx, Str name, const char *suffix)
 {
     size_t n = strlen(suffix);
-    return str_ends(name, suffix) && name->len > n ? table_find(cx, str_n(cx, name->s, name->len - n)) : NULL;
+    return str_ends(name, suffix) && name->len > n
+        ? table_find(cx, str_n(cx, name->s, name->len - n))
+        : NULL;
 }
 
 /* aten::__iand__ is the in-place form of aten::__and__. */
 static Entry *plain_of_dunder(Ctx *cx, Str name)
 {
     const char *p = strstr(name->s, "::__i");
-    return p && str_ends(name, "__") ? table_find(cx, str_fmt(cx, "%.*s::__%s", (int)(p - name->s), name->s, p + 5)) : NULL;
+    return p && str_ends(name, "__")
+        ? table_find(cx, str_fmt(cx, "%.*s::__%s", (int)(p - name->s), name->s, p + 5))
+        : NULL;
 }
 
 Entry *table_resolve(Ctx *cx, Str name, CallForm *form)
@@ -287,7 +313,10 @@ bool op_exists(Ctx *cx, Str name)
     return table_resolve(cx, name, &form) != NULL;
 }
 
-static bool users_rule(const Entry *e) { return e->at.n > 0 && e->at.at[0].rule && e->at.at[0].rule->users; }
+static bool users_rule(const Entry *e)
+{
+    return e->at.n > 0 && e->at.at[0].rule && e->at.at[0].rule->users;
+}
 
 static bool writes_any(const Schema *s)
 {
@@ -301,7 +330,9 @@ bool op_only_gives(Ctx *cx, Str name)
 {
     CallForm form;
     Entry *e = table_resolve(cx, name, &form);
-    return !e || (form == FORM_PLAIN && !e->callback && users_rule(e) && !writes_any(candidate_schema(cx, &e->at.at[0])));
+    return !e ||
+        (form == FORM_PLAIN && !e->callback && users_rule(e) &&
+         !writes_any(candidate_schema(cx, &e->at.at[0])));
 }
 
 bool op_writes_to(Ctx *cx, Str name, Str arg, bool first)
@@ -340,7 +371,7 @@ const char *op_refused(Ctx *cx, Str name)
 static void override(Ctx *cx, Entry *e, Candidate c)
 {
     vec_push(cx, &e->at, c);
-    for (size_t i = e->at.n; i-- > 1; )
+    for (size_t i = e->at.n; i-- > 1;)
         e->at.at[i] = e->at.at[i - 1];
     if (e->at.n > 0)
         e->at.at[0] = c;
@@ -352,15 +383,19 @@ static bool refuse_in_place(Ctx *cx, const Rule *r)
     Str name = line_name(cx, r->head->s);
     if (!is_in_place(name) || strchr(r->head->s, '!'))
         return true;
-    fail(cx, E_USAGE, "%s: %s writes to its argument, which this head does not say", rule_position(cx, r, r->start)->s, name->s);
-    fail_hint(cx, "a rule for %.*s: its result is what %s writes; or Tensor(a!) for the argument", (int)(name->len - 1), name->s, name->s);
+    fail(cx, E_USAGE, "%s: %s writes to its argument, which this head does not say",
+         rule_position(cx, r, r->start)->s, name->s);
+    fail_hint(cx, "a rule for %.*s: its result is what %s writes; or Tensor(a!) for the argument",
+              (int)(name->len - 1), name->s, name->s);
     return false;
 }
 
-/* The parameter that result i is itself, Tensor(a!) for Tensor(a!); -1: it is none, or nobody can tell which. */
+/* The parameter that result i is itself, Tensor(a!) for Tensor(a!); -1: it is none, or nobody can
+ * tell which. */
 int schema_itself(const Schema *s, int i)
 {
-    int found = -1, n = 0;
+    int found = -1;
+    int n = 0;
     for (int p = 0; p < s->n_param && s->ret[i].writes; p++)
         if (s->param[p].writes && s->param[p].alias == s->ret[i].alias)
             found = p, n++;
@@ -373,10 +408,15 @@ static bool check_writes(Ctx *cx, const Rule *r, const Schema *s)
     const char *place = rule_position(cx, r, r->start)->s;
     for (int i = 0; i < s->n_param; i++)
         if (s->param[i].writes && (s->param[i].list || s->param[i].base != A_TENSOR))
-            return fail(cx, E_USAGE, "%s: %s writes to the tensors of a list, '%s': a rule can only say what a single tensor becomes", place, s->name->s, s->param[i].name->s);
+            return fail(cx, E_USAGE,
+                        "%s: %s writes to the tensors of a list, '%s': a rule can only say what a "
+                        "single tensor becomes",
+                        place, s->name->s, s->param[i].name->s);
     for (int i = 0; i < s->n_ret; i++)
         if (writes_any(s) && (s->ret[i].list || (s->ret[i].alias && schema_itself(s, i) < 0)))
-            return fail(cx, E_USAGE, "%s: %s writes, and gives %s, which a rule cannot say beside that", place, s->name->s,
+            return fail(cx, E_USAGE,
+                        "%s: %s writes, and gives %s, which a rule cannot say beside that", place,
+                        s->name->s,
                         s->ret[i].list ? "a list" : "a part of an argument, or one of several");
     return true;
 }
@@ -386,20 +426,24 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
 {
     const char *kinds = r->kinds ? r->kinds->s : "";
     if (str_starts(r->head, "onnx::"))
-        return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own", rule_position(cx, r, r->start)->s, r->head->s);
+        return fail(cx, E_USAGE, "%s: a rule file teaches PyTorch operators; '%s' is ONNX's own",
+                    rule_position(cx, r, r->start)->s, r->head->s);
     if (!refuse_in_place(cx, r))
         return false;
     for (size_t n; (n = strcspn(kinds, " \t")) || *kinds; kinds += n + strspn(kinds + n, " \t"))
         if (n && !kinds_of(str_n(cx, kinds, n), false))
-            return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed", rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
+            return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed",
+                        rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
     c->schema = schema_parse_at(cx, c->line, rule_place(cx, r));
-    return c->schema && check_writes(cx, r, c->schema) && (!c->promote || column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
+    return c->schema && check_writes(cx, r, c->schema) &&
+        (!c->promote ||
+         column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
 }
 
 /* From the last to the first, so that the file's own order is kept in front. */
 static bool add_user_rules(Ctx *cx, const RuleList *rules)
 {
-    for (size_t i = rules->n; i-- > 0; ) {
+    for (size_t i = rules->n; i-- > 0;) {
         Rule *r = rules->at[i];
         Candidate c = rule_candidate(r);
         r->users = true;

@@ -1,12 +1,13 @@
 /* view_call.c - calls whose result may share memory with their first argument.
  *
- * The row says what the view reads and writes, how its strides follow, and when it shares memory at all. A copy gets memory of its
- * own; where nobody can tell which of the two PyTorch makes, it does too, and writing to one makes reading the other an error. */
+ * The row says what the view reads and writes, how its strides follow, and when it shares memory at
+ * all. A copy gets memory of its own; where nobody can tell which of the two PyTorch makes, it does
+ * too, and writing to one makes reading the other an error. */
 #include "ops/internal.h"
 
 /* ---- what tensors see of a call ---- */
 
-static const OpCall *call_of(const View *v) { return (const OpCall *)v; }      /* its first member */
+static const OpCall *call_of(const View *v) { return (const OpCall *)v; } /* its first member */
 
 static Op again(Graph *g, const OpCall *call, Ox base)
 {
@@ -25,7 +26,8 @@ static Ox write_back(Graph *g, const View *v, Ox base, Ox part)
     if (!ox_ok(base) || !ox_ok(part))
         return POISON;
     if (!op.row->write)
-        return op_fail(&op, E_UNSUPPORTED, "a tensor made by %s cannot be written to", op.call->schema->name->s);
+        return op_fail(&op, E_UNSUPPORTED, "a tensor made by %s cannot be written to",
+                       op.call->schema->name->s);
     return op.row->write(&op, base, part);
 }
 
@@ -37,7 +39,8 @@ static bool strides_of(Ctx *cx, const View *v, Type old, const Dim *from, Type t
 
 static const View *join(Ctx *cx, const View *first, const View *v, int rank)
 {
-    const OpCall *a = call_of(first), *b = call_of(v);
+    const OpCall *a = call_of(first);
+    const OpCall *b = call_of(v);
     const OpCall *both = a->row == b->row && b->row->join ? b->row->join(cx, a, b, rank) : NULL;
     return both ? &both->view : NULL;
 }
@@ -63,7 +66,8 @@ static Tensor *view_of(Op *op, Tensor *base, Ox read)
         return tensor_copy(op->cx, base, read);
     if (shares == UNKNOWN)
         return tensor_maybe_view(op->cx, base, op->call->schema->name, read);
-    return op->row->gives_itself ? tensor_alias(op->cx, base) : tensor_view(op->cx, base, &op->call->view, read);
+    return op->row->gives_itself ? tensor_alias(op->cx, base)
+                                 : tensor_view(op->cx, base, &op->call->view, read);
 }
 
 Value call_view(Op *op, CallForm form)
@@ -73,7 +77,8 @@ Value call_view(Op *op, CallForm form)
     if (!read || !ox_ok(read))
         return val_poison();
     if (form == FORM_IN_PLACE)
-        return tensor_become(op->cx, base, view_of(op, base, read)) ? op->call->arg[0] : val_poison();
+        return tensor_become(op->cx, base, view_of(op, base, read)) ? op->call->arg[0]
+                                                                    : val_poison();
     if (form == FORM_COPY)
         return val_tensor(op->cx, read);
     return (Value){ .tag = V_TENSOR, .t = view_of(op, base, read) };

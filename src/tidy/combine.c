@@ -1,11 +1,11 @@
 /* combine.c - two nodes that one can say.
  *
  *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
- *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single element only
- *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
- *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or Unsqueeze as well; x, of its own shape
- *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)          of different axes: x[:, ::2, 1::2]
- *     Where(Not(c), x, y)            ->  Where(c, y, x) */
+ *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single
+ * element only Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or
+ * Unsqueeze as well; x, of its own shape Slice(Slice(x, ..), ..)        ->  Slice(x, ..) of
+ * different axes: x[:, ::2, 1::2] Where(Not(c), x, y)            ->  Where(c, y, x) */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
@@ -79,13 +79,17 @@ static bool say_transpose(Rewrite *rw, Node *n)
     int64_t shape[MAX_RANK];
     if (!moves_nothing(n) || !constant_shape(n->out[0], shape))
         return join_transpose(rw, n);
-    Ox y = ox_g(n->graph, "Reshape", n->in[0], ox_ints(n->graph, shape, (size_t)ox_rank(n->out[0])));
+    Ox y = ox_g(n->graph, "Reshape", n->in[0],
+                ox_ints(n->graph, shape, (size_t)ox_rank(n->out[0])));
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);
 }
 
-bool pass_transposes(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL); }
+bool pass_transposes(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL);
+}
 
 /* The axes of a Squeeze or Unsqueeze as marks of those of its larger side. */
 static bool marked_axes(const Node *n, Ox larger, bool *marked)
@@ -102,7 +106,8 @@ static bool marked_axes(const Node *n, Ox larger, bool *marked)
     return true;
 }
 
-/* Where both say the same of axes: those of the one at the larger side, and those of the other one among the rest. */
+/* Where both say the same of axes: those of the one at the larger side, and those of the other one
+ * among the rest. */
 static bool join_axes(Rewrite *rw, Node *n, const char *op)
 {
     bool wide[MAX_RANK], narrow[MAX_RANK];
@@ -111,7 +116,8 @@ static bool join_axes(Rewrite *rw, Node *n, const char *op)
     Node *first = node_is(n, op) ? made_by(n->in[0], op) : NULL;
     bool adds = first && ox_rank(n->out[0]) > ox_rank(first->in[0]);
     Ox larger = !first ? NULL : adds ? n->out[0] : first->in[0];
-    if (!first || !marked_axes(adds ? n : first, larger, wide) || !marked_axes(adds ? first : n, first->out[0], narrow))
+    if (!first || !marked_axes(adds ? n : first, larger, wide) ||
+        !marked_axes(adds ? first : n, first->out[0], narrow))
         return true;
     for (int i = 0, k = 0; i < ox_rank(larger); i++)
         if (wide[i] || narrow[k++])
@@ -127,12 +133,14 @@ static bool join_squeeze(Rewrite *rw, Node *n) { return join_axes(rw, n, "Squeez
 
 bool pass_unsqueezes(Graph *g, const TidyOptions *o)
 {
-    return (!graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL)) && (!graph_has(g, "Squeeze") || rewrite(g, o, join_squeeze, NULL));
+    return (!graph_has(g, "Unsqueeze") || rewrite(g, o, join_unsqueeze, NULL)) &&
+        (!graph_has(g, "Squeeze") || rewrite(g, o, join_squeeze, NULL));
 }
 
 bool is_reshape(const Node *n)
 {
-    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+    return node_is(n, "Reshape") || node_is(n, "Flatten") || node_is(n, "Squeeze") ||
+        node_is(n, "Unsqueeze");
 }
 
 /* A 0 in the shape copies a dimension of the very input that would change. */
@@ -151,7 +159,8 @@ static bool says_all(Ctx *cx, Ox shape)
 static bool join_reshape(Rewrite *rw, Node *n)
 {
     int64_t shape[MAX_RANK];
-    Ox x = is_reshape(n) ? n->in[0] : NULL, y = NULL;
+    Ox x = is_reshape(n) ? n->in[0] : NULL;
+    Ox y = NULL;
     if (!x)
         return true;
     Graph *g = n->graph;
@@ -172,21 +181,31 @@ static bool join_reshape(Rewrite *rw, Node *n)
 
 static bool has_reshapes(const Graph *g)
 {
-    return graph_has(g, "Reshape") || graph_has(g, "Squeeze") || graph_has(g, "Unsqueeze") || graph_has(g, "Flatten");
+    return graph_has(g, "Reshape") || graph_has(g, "Squeeze") || graph_has(g, "Unsqueeze") ||
+        graph_has(g, "Flatten");
 }
 
-bool pass_reshapes(Graph *g, const TidyOptions *o) { return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL); }
+bool pass_reshapes(Graph *g, const TidyOptions *o)
+{
+    return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL);
+}
 
-/* Where a Slice begins and ends, along which axis and how far apart: what is not known as numbers or sizes is not joined. */
-typedef struct Cuts { Dim start[MAX_RANK], end[MAX_RANK]; int64_t axis[MAX_RANK], step[MAX_RANK]; int64_t n; } Cuts;
+/* Where a Slice begins and ends, along which axis and how far apart: what is not known as numbers
+ * or sizes is not joined. */
+typedef struct Cuts {
+    Dim start[MAX_RANK], end[MAX_RANK];
+    int64_t axis[MAX_RANK], step[MAX_RANK];
+    int64_t n;
+} Cuts;
 
 static bool add_cuts(const Node *n, Cuts *c)
 {
     const Dim *start, *end;
     const int64_t *axes, *steps = NULL;
     int64_t count, others, n_axes;
-    if (!in_of(n, 3) || !ox_items(n->in[1], &start, &count) || !ox_items(n->in[2], &end, &others) || others != count ||
-        !ox_known_ints(n->graph, n->in[3], &axes, &n_axes) || n_axes != count || (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
+    if (!in_of(n, 3) || !ox_items(n->in[1], &start, &count) || !ox_items(n->in[2], &end, &others) ||
+        others != count || !ox_known_ints(n->graph, n->in[3], &axes, &n_axes) || n_axes != count ||
+        (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
         return false;
     for (int64_t i = 0; i < count; i++, c->n++) {
         int64_t axis = axes[i] < 0 ? axes[i] + ox_rank(n->out[0]) : axes[i];
@@ -208,15 +227,20 @@ static bool join_slice(Rewrite *rw, Node *n)
     if (!first || ox_rank(n->out[0]) < 0 || !add_cuts(first, &c) || !add_cuts(n, &c))
         return true;
     Graph *g = n->graph;
-    Ox start = ox_dims(g, c.start, (size_t)c.n), end = ox_dims(g, c.end, (size_t)c.n);
-    Ox axes = ox_ints(g, c.axis, (size_t)c.n), steps = ox_ints(g, c.step, (size_t)c.n);
+    Ox start = ox_dims(g, c.start, (size_t)c.n);
+    Ox end = ox_dims(g, c.end, (size_t)c.n);
+    Ox axes = ox_ints(g, c.axis, (size_t)c.n);
+    Ox steps = ox_ints(g, c.step, (size_t)c.n);
     Ox y = ox_g(g, "Slice", first->in[0], start, end, axes, steps);
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);
 }
 
-bool pass_slices(Graph *g, const TidyOptions *o) { return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL); }
+bool pass_slices(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL);
+}
 
 static bool join_not(Rewrite *rw, Node *n)
 {
@@ -229,4 +253,7 @@ static bool join_not(Rewrite *rw, Node *n)
     return ox_ok(y);
 }
 
-bool pass_nots(Graph *g, const TidyOptions *o) { return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL); }
+bool pass_nots(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL);
+}

@@ -1,10 +1,10 @@
 /* dims.c - shape arithmetic becomes nodes where an operator truly needs the number, and only there.
  *
  *     Reshape(x, [N, 12])     ->  Reshape(x, [-1, 12])        one unknown extent: no node at all
- *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for the rest. Where the rest may be 0
- *                                        beside another extent of x, that 0 would copy too: allowzero, and N is computed as well
- *     Expand(x[N,1], [N, 4])  ->  Expand(x, [1, 4])           1 leaves an extent as it is
- *     Slice(x, 0, N, axis)    ->  Slice(x, 0, INT64_MAX)      to the end of its axis */
+ *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for
+ * the rest. Where the rest may be 0 beside another extent of x, that 0 would copy too: allowzero,
+ * and N is computed as well Expand(x[N,1], [N, 4])  ->  Expand(x, [1, 4])           1 leaves an
+ * extent as it is Slice(x, 0, N, axis)    ->  Slice(x, 0, INT64_MAX)      to the end of its axis */
 #include "tidy/internal.h"
 
 /* Item i as the number that stands for it, or NULL. */
@@ -13,8 +13,10 @@ typedef Dim (*StandIn)(const Node *n, const Dim *items, int64_t count, int64_t i
 static Dim reshape_item(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
     Ctx *cx = n->graph->cx;
-    bool copies = node_int(n, "allowzero", 0) == 0 && i < ox_rank(n->in[0]) && dim_eq(cx, items[i], ox_dim(n->in[0], (int)i)) == YES;
-    bool others_known = true, has_wild = false;
+    bool copies = node_int(n, "allowzero", 0) == 0 && i < ox_rank(n->in[0]) &&
+        dim_eq(cx, items[i], ox_dim(n->in[0], (int)i)) == YES;
+    bool others_known = true;
+    bool has_wild = false;
     for (int64_t k = 0; k < count; k++) {
         int64_t v;
         bool known = dim_known(items[k], &v);
@@ -22,7 +24,7 @@ static Dim reshape_item(const Node *n, const Dim *items, int64_t count, int64_t 
         others_known &= k == i || (known && v > 0);
     }
     if (others_known && !has_wild)
-        return dim_int(cx, -1);                 /* also right when the extent is 0: the others are not */
+        return dim_int(cx, -1); /* also right when the extent is 0: the others are not */
     return copies ? dim_int(cx, 0) : NULL;
 }
 
@@ -60,7 +62,8 @@ static bool copies_a_zero(Ctx *cx, Ox x, int64_t i, Dim item)
     if (i >= ox_rank(x))
         return false;
     Dim own = ox_dim(x, (int)i);
-    return dim_eq(cx, own, item) == YES || dim_divide(cx, own, item, &rest) || (dim_divide(cx, item, own, &rest) && !may_be_zero(cx, rest));
+    return dim_eq(cx, own, item) == YES || dim_divide(cx, own, item, &rest) ||
+        (dim_divide(cx, item, own, &rest) && !may_be_zero(cx, rest));
 }
 
 static bool may_be_empty(Ctx *cx, Ox x)
@@ -78,7 +81,8 @@ static bool zero_misleads(const Node *n, const Dim *items, int64_t count)
     if (node_int(n, "allowzero", 0) || !may_be_empty(cx, n->in[0]))
         return false;
     for (int64_t i = 0; i < count; i++)
-        if (!dim_known(items[i], NULL) && may_be_zero(cx, items[i]) && !copies_a_zero(cx, n->in[0], i, items[i]))
+        if (!dim_known(items[i], NULL) && may_be_zero(cx, items[i]) &&
+            !copies_a_zero(cx, n->in[0], i, items[i]))
             return true;
     return false;
 }
@@ -96,7 +100,8 @@ static Ox reshape_in_full(Node *n, Ox v)
 static Dim expand_item(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
     int axis = ox_rank(n->in[0]) - (int)(count - i);
-    bool same = ox_rank(n->in[0]) >= 0 && axis >= 0 && dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], axis)) == YES;
+    bool same = ox_rank(n->in[0]) >= 0 && axis >= 0 &&
+        dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], axis)) == YES;
     return same ? dim_int(n->graph->cx, 1) : NULL;
 }
 
@@ -104,16 +109,20 @@ static Dim expand_item(const Node *n, const Dim *items, int64_t count, int64_t i
 static Dim slice_end(const Node *n, const Dim *items, int64_t count, int64_t i)
 {
     const int64_t *axes, *steps;
-    int64_t n_axes = count, n_steps, axis = i;
+    int64_t n_axes = count;
+    int64_t n_steps;
+    int64_t axis = i;
     if (in_of(n, 3) && !(ox_known_ints(n->graph, n->in[3], &axes, &n_axes) && i < n_axes))
         return NULL;
     if (in_of(n, 3))
         axis = axes[i];
-    if (in_of(n, 4) && !(ox_known_ints(n->graph, n->in[4], &steps, &n_steps) && i < n_steps && steps[i] > 0))
+    if (in_of(n, 4) &&
+        !(ox_known_ints(n->graph, n->in[4], &steps, &n_steps) && i < n_steps && steps[i] > 0))
         return NULL;
     int rank = ox_rank(n->in[0]);
     axis += axis < 0 ? rank : 0;
-    bool end = rank >= 0 && axis >= 0 && axis < rank && dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], (int)axis)) == YES;
+    bool end = rank >= 0 && axis >= 0 && axis < rank &&
+        dim_eq(n->graph->cx, items[i], ox_dim(n->in[0], (int)axis)) == YES;
     return end ? dim_int(n->graph->cx, INT64_MAX) : NULL;
 }
 
@@ -134,8 +143,14 @@ static Ox stand_ins(Node *n, Ox v, StandIn fn)
 
 bool dims_step(Rewrite *rw, Node *n)
 {
-    static const struct { const char *op; int input; StandIn fn; } ways[] = {
-        { "Reshape", 1, reshape_item }, { "Expand", 1, expand_item }, { "Slice", 2, slice_end },
+    static const struct {
+        const char *op;
+        int input;
+        StandIn fn;
+    } ways[] = {
+        { "Reshape", 1, reshape_item },
+        { "Expand", 1, expand_item },
+        { "Slice", 2, slice_end },
     };
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->kind != OX_DIMS)
@@ -166,11 +181,13 @@ static bool has_zero(Ox shape)
     return false;
 }
 
-/* A 0 copies there, always. It does no harm where it copies a 0: x goes by way of [e, e, .., numel], e being 0 for an empty x, else 1. */
+/* A 0 copies there, always. It does no harm where it copies a 0: x goes by way of [e, e, ..,
+ * numel], e being 0 for an empty x, else 1. */
 Verdict legal_reshape(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    Ox x = n->in[0], shape = n->in[1];
+    Ox x = n->in[0];
+    Ox shape = n->in[1];
     int rank = ox_rank(n->out[0]);
     if (!node_int(n, "allowzero", 0) || ox_rank(x) < 0 || rank < 1)
         return AS_IT_IS;
@@ -184,8 +201,10 @@ Verdict legal_reshape(Legal *l, Node *n, Ox *out)
         flat[i] = i < rank - 1 ? one : dim_int(l->cx, -1);
         empty[i] = i < rank - 1 ? dim_min(l->cx, one, type_numel(l->cx, x->type)) : one;
     }
-    Ox flat_shape = ox_dims(g, flat, (size_t)rank), empty_shape = ox_dims(g, empty, (size_t)rank);
-    Ox line = ox_g(g, "Reshape", x, flat_shape), by_way = ox_g(g, "Expand", line, empty_shape);
+    Ox flat_shape = ox_dims(g, flat, (size_t)rank);
+    Ox empty_shape = ox_dims(g, empty, (size_t)rank);
+    Ox line = ox_g(g, "Reshape", x, flat_shape);
+    Ox by_way = ox_g(g, "Expand", line, empty_shape);
     out[0] = ox_g(g, "Reshape", by_way, shape);
     return CHANGED;
 }

@@ -1,11 +1,18 @@
-/* drop.c - nodes that are not needed: those that nobody uses, those that return their input, those that make a layer's state of zeros. */
+/* drop.c - nodes that are not needed: those that nobody uses, those that return their input, those
+ * that make a layer's state of zeros. */
 #include "tidy/internal.h"
 
 #include <math.h>
 
-/* ---- nobody uses them ------------------------------------------------------------------------------------------ */
+/* ---- nobody uses them
+ * ------------------------------------------------------------------------------------------ */
 
-typedef struct Live { Ctx *cx; bool *node; size_t n; bool keep_origins; } Live;    /* node: by id */
+typedef struct Live {
+    Ctx *cx;
+    bool *node;
+    size_t n;
+    bool keep_origins;
+} Live; /* node: by id */
 
 static uint32_t highest_id(const Graph *g)
 {
@@ -41,7 +48,7 @@ static void mark(Live *l, Graph *g)
 {
     for (size_t i = 0; i < g->outputs.n; i++)
         need(l, g->outputs.at[i]);
-    for (size_t i = g->nodes.n; i-- > 0; ) {
+    for (size_t i = g->nodes.n; i-- > 0;) {
         Node *n = g->nodes.at[i];
         n->dead |= !l->node[n->id] && !makes_a_size(l, n);
         if (n->dead)
@@ -65,11 +72,21 @@ static bool drop_dead(Graph *g, bool keep_origins)
     return !ctx_failed(g->cx);
 }
 
-/* Before dims are nodes, a value whose size is somebody's symbol stays, though no node uses it yet. */
-bool pass_unused(Graph *g, const TidyOptions *o) { (void)o; return drop_dead(g, true); }
-bool pass_dead(Graph *g, const TidyOptions *o) { (void)o; return drop_dead(g, false); }
+/* Before dims are nodes, a value whose size is somebody's symbol stays, though no node uses it
+ * yet. */
+bool pass_unused(Graph *g, const TidyOptions *o)
+{
+    (void)o;
+    return drop_dead(g, true);
+}
+bool pass_dead(Graph *g, const TidyOptions *o)
+{
+    (void)o;
+    return drop_dead(g, false);
+}
 
-/* ---- they return their input ---------------------------------------------------------------------------------------- */
+/* ---- they return their input
+ * ---------------------------------------------------------------------------------------- */
 
 bool same_shape(Ctx *cx, Ox a, Ox b)
 {
@@ -99,10 +116,12 @@ static bool does_not_train(Rewrite *rw, const Node *n)
     int64_t count;
     Ox training = in_of(n, 2);
     bool mask = n->n_out > 1 && uses_of(rw, n->out[1]);
-    return !mask && (!training || (ox_known_ints(n->graph, training, &v, &count) && count == 1 && v[0] == 0));
+    return !mask &&
+        (!training || (ox_known_ints(n->graph, training, &v, &count) && count == 1 && v[0] == 0));
 }
 
-/* A Slice or Pad of an unchanged shape may still turn an axis around, or crop one side and pad the other. */
+/* A Slice or Pad of an unchanged shape may still turn an axis around, or crop one side and pad the
+ * other. */
 static bool all_are(const Node *n, int input, int64_t v)
 {
     const int64_t *x;
@@ -117,18 +136,23 @@ static bool all_are(const Node *n, int input, int64_t v)
     return true;
 }
 
-/* To the size that it has: each item is where it was, in all modes. A scale may say another place than the size does. */
+/* To the size that it has: each item is where it was, in all modes. A scale may say another place
+ * than the size does. */
 static bool keeps_size(Rewrite *rw, const Node *n)
 {
-    bool crops = strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"), "tf_crop_and_resize") == 0;
+    bool crops = strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"),
+                        "tf_crop_and_resize") == 0;
     return !crops && !in_of(n, 2) && same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
 static bool is_identity(Rewrite *rw, const Node *n)
 {
-    static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze", "Unsqueeze" };
+    static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze",
+                                            "Unsqueeze" };
     static const char *const folds_of_one[] = { "Concat", "Sum", "Max", "Min", "Mean" };
-    static const char *const reduces[] = { "ReduceMax", "ReduceMin", "ReduceProd" };     /* not ReduceSum: the sum of -0.0 is 0.0 */
+    static const char *const reduces[] = {
+        "ReduceMax", "ReduceMin", "ReduceProd"
+    }; /* not ReduceSum: the sum of -0.0 is 0.0 */
     if (!n->op || n->n_in < 1 || !n->in[0])
         return false;
     if (node_is(n, "Identity"))
@@ -154,12 +178,13 @@ static bool is_identity(Rewrite *rw, const Node *n)
     for (size_t i = 0; i < COUNT(reduces); i++)
         if (node_is(n, reduces[i]))
             return same_shape(rw->cx, n->in[0], n->out[0]);
-    return node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0])) && same_shape(rw->cx, n->in[0], n->out[0]);
+    return node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0])) &&
+        same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
-/* x + 0 and x - 0, x * 1 and x / 1, x and true, x or false, where the result is x itself: of its type and shape. Of floats it is -0.0 that adds nothing, and 0.0
- * that takes nothing away: -0.0 + 0.0 is 0.0. A weight that is 1 or 0 today stays where
- * its name is looked for. */
+/* x + 0 and x - 0, x * 1 and x / 1, x and true, x or false, where the result is x itself: of its
+ * type and shape. Of floats it is -0.0 that adds nothing, and 0.0 that takes nothing away: -0.0 +
+ * 0.0 is 0.0. A weight that is 1 or 0 today stays where its name is looked for. */
 static bool all_items_are(Graph *g, Ox v, double wanted)
 {
     int64_t n = is_const(v) && !v->k->name ? const_numel(v->k) : 0;
@@ -177,15 +202,22 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
 /* Which input the result is; -1 for none. */
 static int neutral(Rewrite *rw, const Node *n)
 {
-    static const struct { const char *op; double with; bool either; } ops[] = {
-        { "Add", -0.0, true }, { "Sub", 0, false }, { "Mul", 1, true }, { "Div", 1, false }, { "And", 1, true }, { "Or", 0, true },
+    static const struct {
+        const char *op;
+        double with;
+        bool either;
+    } ops[] = {
+        { "Add", -0.0, true }, { "Sub", 0, false }, { "Mul", 1, true },
+        { "Div", 1, false },   { "And", 1, true },  { "Or", 0, true },
     };
     for (size_t i = 0; i < COUNT(ops); i++) {
         if (!node_is(n, ops[i].op) || n->n_in != 2)
             continue;
-        if (same_shape(rw->cx, n->in[0], n->out[0]) && all_items_are(n->graph, n->in[1], ops[i].with))
+        if (same_shape(rw->cx, n->in[0], n->out[0]) &&
+            all_items_are(n->graph, n->in[1], ops[i].with))
             return 0;
-        if (ops[i].either && same_shape(rw->cx, n->in[1], n->out[0]) && all_items_are(n->graph, n->in[0], ops[i].with))
+        if (ops[i].either && same_shape(rw->cx, n->in[1], n->out[0]) &&
+            all_items_are(n->graph, n->in[0], ops[i].with))
             return 1;
     }
     return -1;
@@ -194,7 +226,8 @@ static int neutral(Rewrite *rw, const Node *n)
 /* A recurrent layer begins with 0 where nothing is given. */
 static bool all_zeros(Graph *g, Ox v)
 {
-    static const char *const keep[] = { "Expand", "Slice", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Gather" };
+    static const char *const keep[] = { "Expand",  "Slice",     "Reshape", "Unsqueeze",
+                                        "Squeeze", "Transpose", "Gather" };
     if (v->kind != OX_NODE || v->out != 0)
         return all_items_are(g, v, 0);
     for (size_t i = 0; i < COUNT(keep); i++)
@@ -205,7 +238,7 @@ static bool all_zeros(Graph *g, Ox v)
 
 static void drop_zero_states(Node *n)
 {
-    enum { NEEDED = 3, FIRST_STATE = 5, LAST_STATE = 6 };           /* initial_h, and an LSTM's initial_c */
+    enum { NEEDED = 3, FIRST_STATE = 5, LAST_STATE = 6 }; /* initial_h, and an LSTM's initial_c */
     if (!node_is(n, "LSTM") && !node_is(n, "GRU") && !node_is(n, "RNN"))
         return;
     for (int k = FIRST_STATE; k <= LAST_STATE; k++)
@@ -223,11 +256,13 @@ static bool drop_empty(Rewrite *rw, Node *n)
     Ox *at = new_array(rw->cx, Ox, n->n_in);
     size_t count = 0;
     for (int i = 0; at && i < n->n_in; i++)
-        if (rank < 1 || ox_rank(n->in[i]) != rank || !dim_is(ox_dim(n->in[i], (int)(axis < 0 ? axis + rank : axis)), 0))
+        if (rank < 1 || ox_rank(n->in[i]) != rank ||
+            !dim_is(ox_dim(n->in[i], (int)(axis < 0 ? axis + rank : axis)), 0))
             at[count++] = n->in[i];
     if (!at || count == (size_t)n->n_in || count == 0)
         return at != NULL;
-    Ox y = count == 1 ? at[0] : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
+    Ox y = count == 1 ? at[0]
+                      : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);

@@ -1,17 +1,25 @@
 /* fuse.c - batch norm into the convolution before it, a bias into the matrix product before it.
  *
- *     BatchNormalization(Conv(x, w, b), s, B, mean, var)  ->  Conv(x, w*f, (b - mean)*f + B)     f = s / sqrt(var + epsilon)
- *     the same of a ConvTranspose without groups
- *     Add(MatMul(x, w), c)                                ->  Gemm(x, w, c)                      rank 2
+ *     BatchNormalization(Conv(x, w, b), s, B, mean, var)  ->  Conv(x, w*f, (b - mean)*f + B)     f
+ * = s / sqrt(var + epsilon) the same of a ConvTranspose without groups Add(MatMul(x, w), c) ->
+ * Gemm(x, w, c)                      rank 2
  *
- * New weights are recipes: computed when the file is written, one tensor at a time. With --keep-weights nothing changes. */
+ * New weights are recipes: computed when the file is written, one tensor at a time. With
+ * --keep-weights nothing changes. */
 #include "tidy/internal.h"
 
 #include <math.h>
 
-/* ---- the recipes ------------------------------------------------------------------------------------------------- */
+/* ---- the recipes
+ * -------------------------------------------------------------------------------------------------
+ */
 
-typedef struct Norm { const Const *weight, *bias, *scale, *shift, *mean, *var; double epsilon; int64_t channels, outer; bool is_bias; } Norm;
+typedef struct Norm {
+    const Const *weight, *bias, *scale, *shift, *mean, *var;
+    double epsilon;
+    int64_t channels, outer;
+    bool is_bias;
+} Norm;
 /* outer: a turned convolution's weight has the channels inside of its inputs */
 
 static double real_at(DType t, const void *p, int64_t i)
@@ -51,13 +59,16 @@ static bool compute_norm(Ctx *cx, const Norm *a, uint8_t *out)
     if (!a->is_bias && !const_read(cx, a->weight, out))
         return false;
     for (int64_t c = 0; c < a->channels; c++) {
-        double f = real_at(a->scale->dtype, p[0], c) / sqrt(real_at(a->var->dtype, p[3], c) + a->epsilon);
+        double f = real_at(a->scale->dtype, p[0], c) /
+            sqrt(real_at(a->var->dtype, p[3], c) + a->epsilon);
         if (!a->is_bias) {
             for (int64_t i = 0; i < a->outer; i++)
                 scale(t, out + (size_t)((i * a->channels + c) * block) * dtype_size(t), block, f);
         } else {
             double b = a->bias ? real_at(a->bias->dtype, p[4], c) : 0;
-            set_real(t, out, c, (b - real_at(a->mean->dtype, p[2], c)) * f + real_at(a->shift->dtype, p[1], c));
+            set_real(t, out, c,
+                     (b - real_at(a->mean->dtype, p[2], c)) * f +
+                         real_at(a->shift->dtype, p[1], c));
         }
     }
     return true;
@@ -73,14 +84,17 @@ static bool run_norm(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     return ok;
 }
 
-/* ---- Conv and BatchNormalization ------------------------------------------------------------------------------------- */
+/* ---- Conv and BatchNormalization
+ * ------------------------------------------------------------------------------------- */
 
 static Ox norm_const(Graph *g, const Norm *norm, bool is_bias, Str name)
 {
     Norm *arg = mem_copy(g->cx, norm, sizeof *norm);
     arg->is_bias = is_bias;
     Const *k = new(g->cx, Const);
-    *k = (Const){ .dtype = norm->weight->dtype, .rank = is_bias ? 1 : norm->weight->rank, .derived = name };
+    *k = (Const){ .dtype = norm->weight->dtype,
+                  .rank = is_bias ? 1 : norm->weight->rank,
+                  .derived = name };
     k->dims = is_bias ? mem_copy(g->cx, &norm->channels, sizeof(int64_t)) : norm->weight->dims;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ source_recipe(g->cx, run_norm, arg, bytes), 0, bytes };
@@ -99,19 +113,30 @@ static Str bias_name(Ctx *cx, const Const *weight, const Const *bias)
 
 static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
 {
-    if (node_int(bn, "training_mode", 0) || bn->n_out > 1 || !used_once(rw, conv->out[0]) || conv->out[0]->name)
+    if (node_int(bn, "training_mode", 0) || bn->n_out > 1 || !used_once(rw, conv->out[0]) ||
+        conv->out[0]->name)
         return false;
     for (int i = 1; i < 5; i++)
-        if (!is_const(bn->in[i]) || bn->in[i]->k->rank != 1 || (ox_dtype(bn->in[i]) != DT_FLOAT && ox_dtype(bn->in[i]) != DT_DOUBLE))
+        if (!is_const(bn->in[i]) || bn->in[i]->k->rank != 1 ||
+            (ox_dtype(bn->in[i]) != DT_FLOAT && ox_dtype(bn->in[i]) != DT_DOUBLE))
             return false;
-    Ox w = conv->in[1], b = in_of(conv, 2);
+    Ox w = conv->in[1];
+    Ox b = in_of(conv, 2);
     bool turned = node_is(conv, "ConvTranspose");
     if (turned && node_int(conv, "group", 1) != 1)
         return false;
-    if (!is_const(w) || (b && !is_const(b)) || (ox_dtype(w) != DT_FLOAT && ox_dtype(w) != DT_DOUBLE) || storage_uses(rw, w->k) != 1)
+    if (!is_const(w) || (b && !is_const(b)) ||
+        (ox_dtype(w) != DT_FLOAT && ox_dtype(w) != DT_DOUBLE) || storage_uses(rw, w->k) != 1)
         return false;
-    *out = (Norm){ .weight = w->k, .bias = b ? b->k : NULL, .scale = bn->in[1]->k, .shift = bn->in[2]->k, .mean = bn->in[3]->k,
-                   .var = bn->in[4]->k, .epsilon = node_float(bn, "epsilon", 1e-5), .channels = w->k->dims[turned], .outer = turned ? w->k->dims[0] : 1 };
+    *out = (Norm){ .weight = w->k,
+                   .bias = b ? b->k : NULL,
+                   .scale = bn->in[1]->k,
+                   .shift = bn->in[2]->k,
+                   .mean = bn->in[3]->k,
+                   .var = bn->in[4]->k,
+                   .epsilon = node_float(bn, "epsilon", 1e-5),
+                   .channels = w->k->dims[turned],
+                   .outer = turned ? w->k->dims[0] : 1 };
     return out->channels > 0 && out->outer > 0 && bn->in[1]->k->dims[0] == out->channels;
 }
 
@@ -130,14 +155,20 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     if (!ox_ok(y))
         return false;
     if (n->graph->nodes.n > from)
-        y->node->at = conv->at;                 /* it is the convolution that people look for */
+        y->node->at = conv->at; /* it is the convolution that people look for */
     replace(rw, n->out[0], y);
     return true;
 }
 
-bool pass_conv_bn(Graph *g, const TidyOptions *o) { return o->keep_weights || !graph_has(g, "BatchNormalization") || rewrite_weights(g, o, fuse_norm, NULL); }
+bool pass_conv_bn(Graph *g, const TidyOptions *o)
+{
+    return o->keep_weights || !graph_has(g, "BatchNormalization") ||
+        rewrite_weights(g, o, fuse_norm, NULL);
+}
 
-/* ---- MatMul and Add --------------------------------------------------------------------------------------------------- */
+/* ---- MatMul and Add
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 /* Does c stretch to [rows, columns] and to nothing larger? */
 static bool fits_gemm(Ctx *cx, Ox c, Ox product)
@@ -160,8 +191,8 @@ static bool fuse_add(Rewrite *rw, Node *n)
     for (int i = 0; i < 2; i++) {
         Node *mm = made_by(n->in[i], "MatMul");
         Ox c = n->in[1 - i];
-        if (!mm || mm->graph != n->graph || ox_rank(mm->in[0]) != 2 || ox_rank(mm->in[1]) != 2 || !used_once(rw, mm->out[0]) ||
-            mm->out[0]->name || !fits_gemm(rw->cx, c, mm->out[0]))
+        if (!mm || mm->graph != n->graph || ox_rank(mm->in[0]) != 2 || ox_rank(mm->in[1]) != 2 ||
+            !used_once(rw, mm->out[0]) || mm->out[0]->name || !fits_gemm(rw->cx, c, mm->out[0]))
             continue;
         Ox y = ox_g(n->graph, "Gemm", mm->in[0], mm->in[1], c);
         if (ox_ok(y))
@@ -171,4 +202,7 @@ static bool fuse_add(Rewrite *rw, Node *n)
     return true;
 }
 
-bool pass_gemm(Graph *g, const TidyOptions *o) { return !graph_has(g, "MatMul") || rewrite(g, o, fuse_add, NULL); }
+bool pass_gemm(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "MatMul") || rewrite(g, o, fuse_add, NULL);
+}

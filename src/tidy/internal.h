@@ -1,8 +1,9 @@
 /* internal.h - how the passes of src/tidy change a graph.
  *
- * One idea: a pass builds the node list anew, front to back. For each node of the old list, inputs already replaced, its
- * step function either keeps it, or emits others (ox_g puts them at the right place by itself) and says which values
- * replace the node's outputs. Subgraphs are rebuilt when their node is reached, so what an arm uses is up to date too. */
+ * One idea: a pass builds the node list anew, front to back. For each node of the old list, inputs
+ * already replaced, its step function either keeps it, or emits others (ox_g puts them at the right
+ * place by itself) and says which values replace the node's outputs. Subgraphs are rebuilt when
+ * their node is reached, so what an arm uses is up to date too. */
 #ifndef PT2ONNX_TIDY_INTERNAL_H
 #define PT2ONNX_TIDY_INTERNAL_H
 
@@ -19,22 +20,23 @@ typedef void (*PlanFn)(Rewrite *rw, const Graph *g);
 struct Rewrite {
     Ctx *cx;
     const TidyOptions *o;
-    PlanFn plan;                    /* or NULL */
+    PlanFn plan; /* or NULL */
     StepFn step;
-    uint32_t *uses;                 /* by value id, as the pass begins; outputs of graphs count */
+    uint32_t *uses; /* by value id, as the pass begins; outputs of graphs count */
     size_t n_uses;
-    Map by_storage;                 /* where a constant's bytes begin -> number of uses */
-    Map to;                         /* replaced value -> its replacement */
-    void *arg;                      /* the pass's own */
-    bool by_bytes;                  /* by_storage is wanted */
-    bool placed;                    /* the step has put the node into the list itself */
+    Map by_storage; /* where a constant's bytes begin -> number of uses */
+    Map to;         /* replaced value -> its replacement */
+    void *arg;      /* the pass's own */
+    bool by_bytes;  /* by_storage is wanted */
+    bool placed;    /* the step has put the node into the list itself */
 };
 
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 MUST_USE bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, void *arg);
 /* The same for a step that asks storage_uses. */
 MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg);
-/* Is there such a node, in g or a graph inside it? A pass that would find none need not build the list anew. */
+/* Is there such a node, in g or a graph inside it? A pass that would find none need not build the
+ * list anew. */
 bool graph_has(const Graph *g, const char *op);
 /* What stands in v's place by now. */
 Ox current(const Rewrite *rw, Ox v);
@@ -50,25 +52,26 @@ static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) ==
 /* The node that makes v, when it is op and v its first output; else NULL. */
 Node *made_by(Ox v, const char *op);
 static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
-bool is_const(Ox v);                /* a constant, and there */
-bool same_shape(Ctx *cx, Ox a, Ox b);       /* and type */
-bool is_reshape(const Node *n);     /* Reshape, Flatten, Squeeze, Unsqueeze */
+bool is_const(Ox v);                  /* a constant, and there */
+bool same_shape(Ctx *cx, Ox a, Ox b); /* and type */
+bool is_reshape(const Node *n);       /* Reshape, Flatten, Squeeze, Unsqueeze */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
-/* ---- legalising (legalise.c, legal_index.c, legal_parts.c, legal_bits.c, legal_scatter.c, dims.c) ---- */
+/* ---- legalising (legalise.c, legal_index.c, legal_parts.c, legal_bits.c, legal_scatter.c, dims.c)
+ * ---- */
 
 typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
 typedef struct Legal {
     Rewrite *rw;
     Ctx *cx;
     int target;
-    bool ort;                       /* ONNX Runtime must run it */
-    Map rules;                      /* operator name -> Rule */
-    Map ops;                        /* operator name -> what makes it legal */
+    bool ort;  /* ONNX Runtime must run it */
+    Map rules; /* operator name -> Rule */
+    Map ops;   /* operator name -> what makes it legal */
 } Legal;
 
-Ox one_axis(Graph *g, int64_t axis);       /* as int64[1] */
+Ox one_axis(Graph *g, int64_t axis); /* as int64[1] */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
@@ -88,25 +91,34 @@ Verdict legal_trilu(Legal *l, Node *n, Ox *out);
 
 /* ---- types (legal_types.c) ---- */
 
-typedef struct OrtKernel { const char *op; uint8_t first, last; const char *type; uint32_t dtypes; } OrtKernel;
+typedef struct OrtKernel {
+    const char *op;
+    uint8_t first, last;
+    const char *type;
+    uint32_t dtypes;
+} OrtKernel;
 extern const OrtKernel ort_kernels[];
 extern const int ort_kernels_count;
 
 /* Does ONNX Runtime run n as it stands, or with exact casts around it? */
 bool runs_somehow(const Node *n, int opset);
-/* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a type. May place n. */
+/* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a
+ * type. May place n. */
 MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 
-/* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there is no such form. */
+/* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there
+ * is no such form. */
 Ox double_form(const Node *n);
-/* n, which scales the result of a MatMul in float64, in a way that ONNX Runtime's optimizer does not spoil; NULL: it is none. */
+/* n, which scales the result of a MatMul in float64, in a way that ONNX Runtime's optimizer does
+ * not spoil; NULL: it is none. */
 Ox double_scale(const Node *n);
 /* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
 Ox double_factor(Ox v);
 
 /* ---- finding operators (find.c, find_rotary.c, find_attention.c, find_col2im.c) ---- */
 
-/* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been rewritten since hides it: NULL. */
+/* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been
+ * rewritten since hides it: NULL. */
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m);
 Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in);
 
@@ -118,7 +130,8 @@ Ox attention_write(Graph *g, const RuleMatch *m, const Ox *in);
 bool columns_fit(Graph *g, const RuleMatch *m);
 Ox columns_write(Graph *g, const RuleMatch *m, const Ox *in);
 
-/* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of those words */
+/* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the
+ * files of those words */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_complex(Graph *g, const TidyOptions *o);
@@ -139,6 +152,6 @@ bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
-bool dims_step(Rewrite *rw, Node *n);       /* its step: legalise makes shapes too */
+bool dims_step(Rewrite *rw, Node *n); /* its step: legalise makes shapes too */
 
 #endif

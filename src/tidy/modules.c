@@ -1,19 +1,25 @@
-/* modules.c - calls of modules as functions of the model: what export_modules_as_functions asks for.
+/* modules.c - calls of modules as functions of the model: what export_modules_as_functions asks
+ * for.
  *
- * One idea: a node knows, by its place, the calls of modules that it stands in (WHERE_CALLS, told by who hands a trace over). Before any pass
- * joins nodes, a border goes into each value between two calls, a node that no pass knows, so that nothing is joined across it. When all is
- * done borders go, and the nodes of a call move into a graph of their own, the body of a function (FUNCTION_BODY), which wire.c writes once
- * for all calls of an equal body. Calls within a call are cut out of its body in the same way.
+ * One idea: a node knows, by its place, the calls of modules that it stands in (WHERE_CALLS, told
+ * by who hands a trace over). Before any pass joins nodes, a border goes into each value between
+ * two calls, a node that no pass knows, so that nothing is joined across it. When all is done
+ * borders go, and the nodes of a call move into a graph of their own, the body of a function
+ * (FUNCTION_BODY), which wire.c writes once for all calls of an equal body. Calls within a call are
+ * cut out of its body in the same way.
  *
- * A body sees nothing of outside: values, and weights, that its nodes need are its inputs in the order of their first use. Constants of the
- * program are in it. A call is cut out only when no way leads out of its nodes and back; one that is not stays as it is, and a note says so. */
+ * A body sees nothing of outside: values, and weights, that its nodes need are its inputs in the
+ * order of their first use. Constants of the program are in it. A call is cut out only when no way
+ * leads out of its nodes and back; one that is not stays as it is, and a note says so. */
 #include "tidy/internal.h"
 
 #define BORDER_DOMAIN "border"
 
-enum { LARGE = 1024 };              /* bytes: a constant that may go to a file of its own cannot lie in a body */
+enum { LARGE = 1024 }; /* bytes: a constant that may go to a file of its own cannot lie in a body */
 
-/* ---- borders ---------------------------------------------------------------------------------------------------- */
+/* ---- borders
+ * ----------------------------------------------------------------------------------------------------
+ */
 
 static bool is_border(const Node *n) { return str_is(n->domain, BORDER_DOMAIN); }
 
@@ -25,7 +31,8 @@ static Ox border(Rewrite *rw, Graph *g, Ox v, Str call)
     Ox b = map_get(borders, key);
     if (b)
         return b;
-    if (!ox_make_custom(g, str_of(rw->cx, BORDER_DOMAIN), str_of(rw->cx, "Border"), INPUTS(v), NULL, 0, &v->type, &b, 1))
+    if (!ox_make_custom(g, str_of(rw->cx, BORDER_DOMAIN), str_of(rw->cx, "Border"), INPUTS(v), NULL,
+                        0, &v->type, &b, 1))
         return v;
     b->items = v->items;
     b->n_items = v->n_items;
@@ -38,7 +45,9 @@ static bool put_borders(Rewrite *rw, Node *n)
     Str call = place_calls(rw->cx, n->at);
     for (int i = 0; i < n->n_in; i++) {
         Ox v = n->in[i];
-        if (v && (v->kind == OX_INPUT || (v->kind == OX_NODE && place_calls(rw->cx, v->node->at) != call)))
+        if (v &&
+            (v->kind == OX_INPUT ||
+             (v->kind == OX_NODE && place_calls(rw->cx, v->node->at) != call)))
             n->in[i] = border(rw, n->graph, v, call);
     }
     return true;
@@ -50,12 +59,16 @@ bool pass_borders(Graph *g, const TidyOptions *o)
     return !o->functions || rewrite(g, o, put_borders, &borders);
 }
 
-/* ---- every place where a node says what it needs ------------------------------------------------------------------ */
+/* ---- every place where a node says what it needs
+ * ------------------------------------------------------------------ */
 
 typedef void (*SlotFn)(void *arg, Ox *at);
 
 /* Another function's body needs nothing of outside. */
-static bool is_closed(const Attr *a) { return a->kind == ATTR_GRAPH && strcmp(a->name, FUNCTION_BODY) == 0; }
+static bool is_closed(const Attr *a)
+{
+    return a->kind == ATTR_GRAPH && strcmp(a->name, FUNCTION_BODY) == 0;
+}
 static bool is_open(const Attr *a) { return a->kind == ATTR_GRAPH && !is_closed(a); }
 
 static void each_need(Node *n, SlotFn look, void *arg)
@@ -69,7 +82,9 @@ static void each_need(Node *n, SlotFn look, void *arg)
                 each_need(n->attr[a].g->nodes.at[i], look, arg);
 }
 
-/* ---- borders go --------------------------------------------------------------------------------------------------- */
+/* ---- borders go
+ * ---------------------------------------------------------------------------------------------------
+ */
 
 static Ox behind(Ox v)
 {
@@ -78,7 +93,8 @@ static Ox behind(Ox v)
     return v;
 }
 
-/* The value behind a border takes over as an output; one that cannot be an output of g has an Identity in the border's place. */
+/* The value behind a border takes over as an output; one that cannot be an output of g has an
+ * Identity in the border's place. */
 static void bare_output(Graph *g, Ox *at)
 {
     Ox v = behind(*at);
@@ -114,24 +130,27 @@ static void drop_borders(Graph *g)
     graph_compact(g);
 }
 
-/* ---- the nodes of a graph and their calls --------------------------------------------------------------------------- */
+/* ---- the nodes of a graph and their calls
+ * --------------------------------------------------------------------------- */
 
 typedef struct Item {
-    Node *n;                        /* NULL: what stood here has moved into a function */
-    Str call;                       /* the outermost call that is not looked at yet, a line of pt2onnx_node.calls; NULL: none */
-    const char *rest;               /* the lines behind it */
-    int depth;                      /* how many lines are before it */
+    Node *n;  /* NULL: what stood here has moved into a function */
+    Str call; /* the outermost call that is not looked at yet, a line of pt2onnx_node.calls; NULL:
+                 none */
+    const char *rest; /* the lines behind it */
+    int depth;        /* how many lines are before it */
 } Item;
 typedef VEC(Item) Items;
 
-/* One graph. What is asked of all its items is counted once, so that the work for a call is that of the items from its first to its last. */
+/* One graph. What is asked of all its items is counted once, so that the work for a call is that of
+ * the items from its first to its last. */
 typedef struct Outline {
     Ctx *cx;
     Graph *g;
     Items items;
-    Map left;                       /* call -> how many items it has */
-    Map uses;                       /* value -> how often items and outputs of g need it */
-    Map given;                      /* value that is in a body by now -> the call's output, which stands for it in g */
+    Map left;  /* call -> how many items it has */
+    Map uses;  /* value -> how often items and outputs of g need it */
+    Map given; /* value that is in a body by now -> the call's output, which stands for it in g */
 } Outline;
 
 static void next_call(Ctx *cx, Item *it)
@@ -178,15 +197,21 @@ static void take_given(void *arg, Ox *at)
 }
 
 /* "7 my.net Block layer1.0" */
-typedef struct Called { Str domain, name, path; } Called;
+typedef struct Called {
+    Str domain, name, path;
+} Called;
 
 static Called called(Ctx *cx, Str line)
 {
-    const char *domain = strchr(line->s, ' ') + 1, *name = strchr(domain, ' ') + 1, *path = strchr(name, ' ') + 1;
-    return (Called){ str_n(cx, domain, (size_t)(name - domain) - 1), str_n(cx, name, (size_t)(path - name) - 1), str_of(cx, path) };
+    const char *domain = strchr(line->s, ' ') + 1;
+    const char *name = strchr(domain, ' ') + 1;
+    const char *path = strchr(name, ' ') + 1;
+    return (Called){ str_n(cx, domain, (size_t)(name - domain) - 1),
+                     str_n(cx, name, (size_t)(path - name) - 1), str_of(cx, path) };
 }
 
-/* ---- one call is cut out --------------------------------------------------------------------------------------------- */
+/* ---- one call is cut out
+ * --------------------------------------------------------------------------------------------- */
 
 typedef struct Cut {
     Outline *of;
@@ -194,10 +219,11 @@ typedef struct Cut {
     Graph *body;
     Str call;
     Called name;
-    Items before, mine, after;      /* what others need before it; its own; what needs it. All that was from `first` to `end` */
+    Items before, mine, after; /* what others need before it; its own; what needs it. All that was
+                                  from `first` to `end` */
     size_t first, end;
-    Map inside, late;               /* the nodes of mine, of after */
-    Map fed;                        /* value of outside -> the body's input */
+    Map inside, late; /* the nodes of mine, of after */
+    Map fed;          /* value of outside -> the body's input */
     VEC(Ox) in;
     const Map *looked_for;
     bool found;
@@ -246,7 +272,8 @@ static bool part(Cut *c)
 
 static bool stays_inside(const Const *k)
 {
-    return !k->name && !k->derived && !k->storage && dtype_bytes(k->dtype, (uint64_t)const_numel(k)) <= LARGE;
+    return !k->name && !k->derived && !k->storage &&
+        dtype_bytes(k->dtype, (uint64_t)const_numel(k)) <= LARGE;
 }
 
 /* A weight keeps its name as an input, what a node makes has none. */
@@ -278,7 +305,8 @@ static void feed(void *arg, Ox *at)
     *at = input;
 }
 
-/* n in g. A copy, because a weight that is computed while the file is written may hold n, which then needs its constants (weights.c). */
+/* n in g. A copy, because a weight that is computed while the file is written may hold n, which
+ * then needs its constants (weights.c). */
 static Node *moved(Graph *g, const Node *n)
 {
     Node *m = mem_copy(g->cx, n, sizeof *n);
@@ -313,7 +341,8 @@ static void move_in(Cut *c)
         each_need(c->mine.at[i].n, feed, c);
 }
 
-/* What others need of it is what it gives, in the order of making: that is the same for all calls. */
+/* What others need of it is what it gives, in the order of making: that is the same for all
+ * calls. */
 static void find_outputs(Cut *c)
 {
     for (size_t i = 0; i < c->mine.n; i++) {
@@ -332,11 +361,17 @@ static Node *make_call(Cut *c)
     size_t n = c->body->outputs.n;
     Ox *out = new_array(cx, Ox, n + 1);
     Type *types = new_array(cx, Type, n + 1);
-    Where *before = cx->at, here = { .up = before, .kind = WHERE_MODULE, .name = c->name.path, .type = str_fmt(cx, "%s.%s", c->name.domain->s, c->name.name->s) };
+    Where *before = cx->at;
+    Where here = { .up = before,
+                   .kind = WHERE_MODULE,
+                   .name = c->name.path,
+                   .type = str_fmt(cx, "%s.%s", c->name.domain->s, c->name.name->s) };
     for (size_t i = 0; types && i < n; i++)
         types[i] = c->body->outputs.at[i]->type;
     cx->at = &here;
-    bool ok = out && types && ox_make_custom(g, c->name.domain, c->name.name, (OxList)LIST(c->in), ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
+    bool ok = out && types &&
+        ox_make_custom(g, c->name.domain, c->name.name, (OxList)LIST(c->in),
+                       ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
     cx->at = before;
     if (!ok)
         return NULL;
@@ -348,7 +383,7 @@ static Node *make_call(Cut *c)
         v->is_output = true;
         map_put(cx, &c->of->given, v, out[i]);
     }
-    return g->nodes.at[--g->nodes.n];                       /* its place in the list is given by put_back */
+    return g->nodes.at[--g->nodes.n]; /* its place in the list is given by put_back */
 }
 
 /* Without the module's path: "layer1.0.fc.weight" is "fc.weight" in layer1.0. */
@@ -364,11 +399,13 @@ static void shorten_inputs(Cut *c)
 
 static bool outline(Graph *g, Items items);
 
-/* In the place of its items: those before it, the call, those after it, against the end, so that what is still to be looked at has no gaps. */
+/* In the place of its items: those before it, the call, those after it, against the end, so that
+ * what is still to be looked at has no gaps. */
 static size_t put_back(Cut *c, Node *call)
 {
     Item *at = c->of->items.at;
-    size_t from = c->end - c->before.n - c->after.n - 1, k = from;
+    size_t from = c->end - c->before.n - c->after.n - 1;
+    size_t k = from;
     for (size_t i = c->first; i < from; i++)
         at[i] = (Item){ .n = NULL };
     for (size_t i = 0; i < c->before.n; i++)
@@ -383,7 +420,10 @@ static size_t put_back(Cut *c, Node *call)
 static void leave(Cut *c)
 {
     Outline *o = c->of;
-    note(c->cx, NOTE_DROPPED, "the function %s of module '%s': what its nodes need of others needs them, so they stand by themselves", c->name.name->s, c->name.path->s);
+    note(c->cx, NOTE_DROPPED,
+         "the function %s of module '%s': what its nodes need of others needs them, so they stand "
+         "by themselves",
+         c->name.name->s, c->name.path->s);
     for (size_t i = c->first, left = (size_t)map_get(&o->left, c->call); left > 0; i++) {
         Item *it = &o->items.at[i];
         if (it->call != c->call)
@@ -421,7 +461,8 @@ static bool cut_out(Outline *o, size_t *first)
 static bool outline_inside(const Item *it)
 {
     for (int a = 0; a < it->n->n_attr; a++)
-        if (is_open(&it->n->attr[a]) && !outline(it->n->attr[a].g, items_of(it->n->attr[a].g, it->depth)))
+        if (is_open(&it->n->attr[a]) &&
+            !outline(it->n->attr[a].g, items_of(it->n->attr[a].g, it->depth)))
             return false;
     return true;
 }

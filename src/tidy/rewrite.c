@@ -1,7 +1,9 @@
-/* rewrite.c - the node list built anew: the engine under the passes. tidy/internal.h says how it is used. */
+/* rewrite.c - the node list built anew: the engine under the passes. tidy/internal.h says how it is
+ * used. */
 #include "tidy/internal.h"
 
-/* ---- counting ---------------------------------------------------------------------------------------------- */
+/* ---- counting
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Where a constant's bytes begin: what two tied weights share, and two slices of one do not. */
 static const void *storage_key(const Const *k)
@@ -49,17 +51,16 @@ static void count_graph(Rewrite *rw, const Graph *g)
         count(rw, g->outputs.at[i]);
 }
 
-uint32_t uses_of(const Rewrite *rw, Ox v)
-{
-    return v->id < rw->n_uses ? rw->uses[v->id] : 0;
-}
+uint32_t uses_of(const Rewrite *rw, Ox v) { return v->id < rw->n_uses ? rw->uses[v->id] : 0; }
 
 uint32_t storage_uses(const Rewrite *rw, const Const *k)
 {
     return (uint32_t)(uintptr_t)map_get(&rw->by_storage, storage_key(k));
 }
 
-/* ---- replacing ------------------------------------------------------------------------------------------------ */
+/* ---- replacing
+ * ------------------------------------------------------------------------------------------------
+ */
 
 /* Names of outputs move along at the end, in fix_outputs. */
 void replace(Rewrite *rw, Ox from, Ox to)
@@ -72,7 +73,7 @@ void replace(Rewrite *rw, Ox from, Ox to)
 
 Ox current(const Rewrite *rw, Ox v)
 {
-    for (MapEntry *e; v && rw->to.n && (e = map_find(&rw->to, v)); )
+    for (MapEntry *e; v && rw->to.n && (e = map_find(&rw->to, v));)
         v = e->val;
     return v;
 }
@@ -139,8 +140,10 @@ static void fix_outputs(Rewrite *rw, Graph *g)
     for (size_t i = 0; i < g->outputs.n; i++)
         mark_output(g->outputs.at[i], false);
     for (size_t i = 0; i < g->outputs.n; i++) {
-        Ox old = g->outputs.at[i], v = current(rw, old);
-        bool taken = v->kind != OX_NODE || v->graph != g || (v != old && v->name && old->name && v->name != old->name);
+        Ox old = g->outputs.at[i];
+        Ox v = current(rw, old);
+        bool taken = v->kind != OX_NODE || v->graph != g ||
+            (v != old && v->name && old->name && v->name != old->name);
         if ((taken || v->is_output) && ox_ok(v))
             v = ox_identity(g, v);
         mark_output(v, true);
@@ -155,8 +158,9 @@ static void fix_outputs(Rewrite *rw, Graph *g)
 static bool rewrite_graph(Rewrite *rw, Graph *g)
 {
     Node **old = g->nodes.at;
-    size_t n = g->nodes.n, cap = g->nodes.cap;
-    g->nodes.at = new_array(rw->cx, Node *, cap);           /* about as many again */
+    size_t n = g->nodes.n;
+    size_t cap = g->nodes.cap;
+    g->nodes.at = new_array(rw->cx, Node *, cap); /* about as many again */
     g->nodes.cap = g->nodes.at ? cap : 0;
     g->nodes.n = 0;
     share_forget_nodes(g);
@@ -210,7 +214,9 @@ bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, v
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .plan = plan, .step = step, .arg = arg });
 }
 
-/* ---- for all passes ------------------------------------------------------------------------------------------------ */
+/* ---- for all passes
+ * ------------------------------------------------------------------------------------------------
+ */
 
 Node *made_by(Ox v, const char *op)
 {

@@ -1,18 +1,26 @@
-/* scale.c - a factor or a summand for each channel into the weights before it, and a border of zeros into the convolution behind it.
+/* scale.c - a factor or a summand for each channel into the weights before it, and a border of
+ * zeros into the convolution behind it.
  *
- *     Mul(Conv(x, w, b), s)             ->  Conv(x, w*s, b*s)                  a batch norm that is frozen, written out
- *     Add(Conv(x, w, b), c)             ->  Conv(x, w, b+c)
- *     Mul(Add(MatMul(x, w), b), s)      ->  Add(MatMul(x, w*s), b*s)           a layer's scale; b may be missing, or the two be a Gemm
- *     Conv(Pad(x, p))                   ->  Conv<pads=p>(x)
+ *     Mul(Conv(x, w, b), s)             ->  Conv(x, w*s, b*s)                  a batch norm that is
+ * frozen, written out Add(Conv(x, w, b), c)             ->  Conv(x, w, b+c) Mul(Add(MatMul(x, w),
+ * b), s)      ->  Add(MatMul(x, w*s), b*s)           a layer's scale; b may be missing, or the two
+ * be a Gemm Conv(Pad(x, p))                   ->  Conv<pads=p>(x)
  *
- * Only what is constant, in float32 and float64, and where nothing else needs the weight: pass_weights computes it then. Like the
- * batch norm of fuse.c this rounds a weight where PyTorch rounds a result. With --keep-weights nothing changes. */
+ * Only what is constant, in float32 and float64, and where nothing else needs the weight:
+ * pass_weights computes it then. Like the batch norm of fuse.c this rounds a weight where PyTorch
+ * rounds a result. With --keep-weights nothing changes. */
 #include "tidy/internal.h"
 
-/* ---- what multiplies by a weight ------------------------------------------------------------------------------------ */
+/* ---- what multiplies by a weight
+ * ------------------------------------------------------------------------------------ */
 
 /* axis: the channels in its result; of_weight: in the weight. */
-typedef struct Linear { Node *n; Ox weight, bias; int axis, of_weight; int64_t channels; } Linear;
+typedef struct Linear {
+    Node *n;
+    Ox weight, bias;
+    int axis, of_weight;
+    int64_t channels;
+} Linear;
 
 /* The uses of values that this pass has made are those of what they replace. */
 static bool once(const Rewrite *rw, Ox v)
@@ -25,26 +33,38 @@ static bool is_real(Ox v) { return ox_dtype(v) == DT_FLOAT || ox_dtype(v) == DT_
 
 static bool linear_of(const Rewrite *rw, const Graph *g, Ox v, Linear *out)
 {
-    Node *n = v->kind == OX_NODE && v->graph == g && v->node->op && once(rw, v) && is_real(v) ? v->node : NULL;
-    bool gemm = n && node_is(n, "Gemm") && node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1, matmul = n && node_is(n, "MatMul");
+    Node *n = v->kind == OX_NODE && v->graph == g && v->node->op && once(rw, v) && is_real(v)
+        ? v->node
+        : NULL;
+    bool gemm = n && node_is(n, "Gemm") && node_float(n, "alpha", 1) == 1 &&
+        node_float(n, "beta", 1) == 1;
+    bool matmul = n && node_is(n, "MatMul");
     bool turned = n && node_is(n, "ConvTranspose") && node_int(n, "group", 1) == 1;
     if (!gemm && !matmul && !turned && !(n && node_is(n, "Conv")))
         return false;
-    int rank = ox_rank(v), of_weight = gemm ? !node_int(n, "transB", 0) : matmul || turned;
+    int rank = ox_rank(v);
+    int of_weight = gemm ? !node_int(n, "transB", 0) : matmul || turned;
     if (rank < 2 || ox_rank(n->in[1]) < 2 || (matmul && ox_rank(n->in[1]) != 2))
         return false;
-    *out = (Linear){ .n = n, .weight = n->in[1], .bias = in_of(n, 2), .axis = gemm || matmul ? rank - 1 : 1, .of_weight = of_weight };
-    bool bias_fits = !out->bias || ((is_const(out->bias) || map_find(rw->arg, out->bias)) && ox_rank(out->bias) == 1);
+    *out = (Linear){ .n = n,
+                     .weight = n->in[1],
+                     .bias = in_of(n, 2),
+                     .axis = gemm || matmul ? rank - 1 : 1,
+                     .of_weight = of_weight };
+    bool bias_fits = !out->bias ||
+        ((is_const(out->bias) || map_find(rw->arg, out->bias)) && ox_rank(out->bias) == 1);
     return bias_fits && dim_known(ox_dim(n->in[1], of_weight), &out->channels);
 }
 
-/* Has this weight a use that is not the one that changes? One that was changed before is made by a node here. */
+/* Has this weight a use that is not the one that changes? One that was changed before is made by a
+ * node here. */
 static bool weight_is_mine(const Rewrite *rw, Ox w)
 {
     return is_const(w) ? storage_uses(rw, w->k) == 1 : w->kind == OX_NODE && map_find(rw->arg, w);
 }
 
-/* A number for each channel along `axis` of a tensor of that rank, as such along axis `to` of one of rank `to_rank`; NULL: it is none. */
+/* A number for each channel along `axis` of a tensor of that rank, as such along axis `to` of one
+ * of rank `to_rank`; NULL: it is none. */
 static Ox channel_numbers(Graph *g, Ox v, int64_t channels, int rank, int axis, int to_rank, int to)
 {
     int64_t shape[MAX_RANK];
@@ -59,7 +79,9 @@ static Ox channel_numbers(Graph *g, Ox v, int64_t channels, int rank, int axis, 
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)to_rank));
 }
 
-/* ---- Mul and Add ------------------------------------------------------------------------------------------------------- */
+/* ---- Mul and Add
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static bool put(Rewrite *rw, Node *n, Ox y)
 {
@@ -88,11 +110,14 @@ static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
 {
     Graph *g = l->n->graph;
     int rank = ox_rank(l->n->out[0]);
-    Ox by = weight_is_mine(rw, l->weight) ? channel_numbers(g, s, l->channels, rank, l->axis, ox_rank(l->weight), l->of_weight) : NULL;
+    Ox by = weight_is_mine(rw, l->weight)
+        ? channel_numbers(g, s, l->channels, rank, l->axis, ox_rank(l->weight), l->of_weight)
+        : NULL;
     Ox along = by ? channel_numbers(g, s, l->channels, rank, l->axis, 1, 0) : NULL;
     if (!along)
         return NULL;
-    Ox weight = ox_g(g, "Mul", l->weight, by), bias = l->bias ? ox_g(g, "Mul", l->bias, along) : NULL;
+    Ox weight = ox_g(g, "Mul", l->weight, by);
+    Ox bias = l->bias ? ox_g(g, "Mul", l->bias, along) : NULL;
     return remade(rw, l, weight, bias);
 }
 
@@ -100,10 +125,13 @@ static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
 static Ox moved(Rewrite *rw, const Linear *l, Ox c)
 {
     Graph *g = l->n->graph;
-    Ox along = node_is(l->n, "MatMul") ? NULL : channel_numbers(g, c, l->channels, ox_rank(l->n->out[0]), l->axis, 1, 0);
+    Ox along = node_is(l->n, "MatMul")
+        ? NULL
+        : channel_numbers(g, c, l->channels, ox_rank(l->n->out[0]), l->axis, 1, 0);
     if (!along)
         return NULL;
-    Ox bias = l->bias ? ox_g(g, "Add", l->bias, along) : ox_g(g, "Expand", along, ox_ints(g, &l->channels, 1));
+    Ox bias = l->bias ? ox_g(g, "Add", l->bias, along)
+                      : ox_g(g, "Expand", along, ox_ints(g, &l->channels, 1));
     return remade(rw, l, l->weight, bias);
 }
 
@@ -117,7 +145,8 @@ static Ox scaled_sum(Rewrite *rw, const Node *sum, Ox s)
         int rank = ox_rank(sum->out[0]);
         if (!is_const(b) || !linear_of(rw, g, sum->in[i], &l) || ox_rank(sum->in[i]) != rank)
             continue;
-        Ox along = channel_numbers(g, b, l.channels, rank, l.axis, 1, 0), by = channel_numbers(g, s, l.channels, rank, l.axis, 1, 0);
+        Ox along = channel_numbers(g, b, l.channels, rank, l.axis, 1, 0);
+        Ox by = channel_numbers(g, s, l.channels, rank, l.axis, 1, 0);
         Ox y = along && by && node_is(l.n, "MatMul") ? scaled(rw, &l, s) : NULL;
         if (!y)
             return NULL;
@@ -133,7 +162,9 @@ static bool fuse_number(Rewrite *rw, Node *n)
 {
     Linear l;
     for (int i = 0; i < 2; i++) {
-        Ox v = n->in[i], k = n->in[1 - i], y = NULL;
+        Ox v = n->in[i];
+        Ox k = n->in[1 - i];
+        Ox y = NULL;
         if (!is_const(k) || !same_rank(n, v))
             continue;
         Node *sum = node_is(n, "Mul") && once(rw, v) ? made_by(v, "Add") : NULL;
@@ -147,16 +178,20 @@ static bool fuse_number(Rewrite *rw, Node *n)
     return true;
 }
 
-/* ---- Pad and Conv --------------------------------------------------------------------------------------------------------- */
+/* ---- Pad and Conv
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
-/* Pads of zeros at both ends of the axes that a convolution slides over; false for any other Pad. */
+/* Pads of zeros at both ends of the axes that a convolution slides over; false for any other
+ * Pad. */
 static bool border(const Node *pad, int64_t *pads, int spatial)
 {
     const int64_t *p, *axes = NULL;
     int64_t n, count;
     double with = 0;
     bool zeros = !in_of(pad, 2) || (ox_known_scalar(pad->graph, pad->in[2], &with) && with == 0);
-    if (!zeros || strcmp(node_str(pad, "mode", "constant"), "constant") != 0 || !ox_known_ints(pad->graph, pad->in[1], &p, &n) ||
+    if (!zeros || strcmp(node_str(pad, "mode", "constant"), "constant") != 0 ||
+        !ox_known_ints(pad->graph, pad->in[1], &p, &n) ||
         (in_of(pad, 3) && !ox_known_ints(pad->graph, pad->in[3], &axes, &count)))
         return false;
     for (int64_t i = 0; i < n / 2; i++) {
@@ -206,8 +241,10 @@ static bool fuse_scale(Rewrite *rw, Node *n)
 
 bool pass_scales(Graph *g, const TidyOptions *o)
 {
-    bool wanted = graph_has(g, "Conv") || graph_has(g, "ConvTranspose") || graph_has(g, "MatMul") || graph_has(g, "Gemm");
+    bool wanted = graph_has(g, "Conv") || graph_has(g, "ConvTranspose") || graph_has(g, "MatMul") ||
+        graph_has(g, "Gemm");
     if (o->keep_weights || !wanted)
         return true;
-    return rewrite_weights(g, o, fuse_scale, &(Map){ 0 }) && pass_dead(g, o) && pass_weights(g, o) && pass_dead(g, o);
+    return rewrite_weights(g, o, fuse_scale, &(Map){ 0 }) && pass_dead(g, o) &&
+        pass_weights(g, o) && pass_dead(g, o);
 }

@@ -1,16 +1,26 @@
-/* split_complex.c - complex values become float tensors with a last axis of 2: ONNX has few operators that take complex ones.
+/* split_complex.c - complex values become float tensors with a last axis of 2: ONNX has few
+ * operators that take complex ones.
  *
  *     Transpose<perm=[1, 0]>(z: complex64[N,3])  ->  Transpose<perm=[1, 0, 2]>(z: float32[N,3,2])
  *
- * A graph that is being built holds complex values only as inputs, constants, results of Pair and OfPair (onnx/complex_parts.c) and of operators
- * that move elements about. Each of those is made again on the pair, with the last axis kept out of its way; inputs and
- * outputs of graphs, bodies of loops and arms included, follow. What is not in the list below is refused by name. */
+ * A graph that is being built holds complex values only as inputs, constants, results of Pair and
+ * OfPair (onnx/complex_parts.c) and of operators that move elements about. Each of those is made
+ * again on the pair, with the last axis kept out of its way; inputs and outputs of graphs, bodies
+ * of loops and arms included, follow. What is not in the list below is refused by name. */
 #include "tidy/internal.h"
 
-/* Nodes that see a complex value, found before any of them is replaced; and graph inputs with what replaces them. */
-typedef struct Pairs { Map touched; VEC(Ox) from, to; bool begun; } Pairs;
+/* Nodes that see a complex value, found before any of them is replaced; and graph inputs with what
+ * replaces them. */
+typedef struct Pairs {
+    Map touched;
+    VEC(Ox) from, to;
+    bool begun;
+} Pairs;
 
-static bool is_complex(Ox v) { return v && v->type && v->type->kind == T_TENSOR && dtype_is_complex(ox_dtype(v)); }
+static bool is_complex(Ox v)
+{
+    return v && v->type && v->type->kind == T_TENSOR && dtype_is_complex(ox_dtype(v));
+}
 
 /* What stands for v: a constant's own bytes, the replacement of anything else. */
 static Ox pair_of(Rewrite *rw, Graph *g, Ox v)
@@ -24,12 +34,19 @@ static int rank_of(Ox pair) { return ox_rank(pair) - 1; }
 
 /* ---- making a node again ---- */
 
-enum { MORE = 4 };      /* inputs, and attributes, that are set besides the node's own: at most */
-typedef struct Again { Ox *in; Attr *attr; size_t n_in, n_attr; } Again;
+enum { MORE = 4 }; /* inputs, and attributes, that are set besides the node's own: at most */
+typedef struct Again {
+    Ox *in;
+    Attr *attr;
+    size_t n_in, n_attr;
+} Again;
 
 static bool begin_again(Rewrite *rw, Node *n, Again *a)
 {
-    *a = (Again){ .in = new_array(rw->cx, Ox, n->n_in + MORE), .attr = new_array(rw->cx, Attr, n->n_attr + MORE), .n_in = n->n_in, .n_attr = n->n_attr };
+    *a = (Again){ .in = new_array(rw->cx, Ox, n->n_in + MORE),
+                  .attr = new_array(rw->cx, Attr, n->n_attr + MORE),
+                  .n_in = n->n_in,
+                  .n_attr = n->n_attr };
     if (!a->in || !a->attr)
         return false;
     for (size_t i = 0; i < a->n_in; i++)
@@ -52,7 +69,9 @@ static void set_attr(Again *a, Attr attr)
 static bool make_again(Rewrite *rw, Node *n, const Again *a)
 {
     Ox *out = new_array(rw->cx, Ox, n->n_out);
-    if (!out || !ox_make_n(n->graph, n->name->s, (OxList){ a->in, a->n_in }, a->attr, a->n_attr, out, n->n_out))
+    if (!out ||
+        !ox_make_n(n->graph, n->name->s, (OxList){ a->in, a->n_in }, a->attr, a->n_attr, out,
+                   n->n_out))
         return false;
     for (int i = 0; i < n->n_out; i++)
         replace(rw, n->out[i], out[i]);
@@ -74,7 +93,10 @@ static Ox with_last_axis(Graph *g, Ox v, int axis)
 
 /* ---- operators ---- */
 
-typedef struct Pairable { const char *op; bool (*fn)(Rewrite *rw, Node *n); } Pairable;
+typedef struct Pairable {
+    const char *op;
+    bool (*fn)(Rewrite *rw, Node *n);
+} Pairable;
 
 static bool as_it_is(Rewrite *rw, Node *n)
 {
@@ -153,7 +175,8 @@ static bool by_elements(Rewrite *rw, Node *n)
     if (!begin_again(rw, n, &a))
         return false;
     int64_t axis = node_int(n, "axis", 0);
-    Ox at = with_last_axis(n->graph, a.in[1], ox_rank(a.in[1])), shape = appended(n->graph, ox_shape(n->graph, a.in[1]), 2);
+    Ox at = with_last_axis(n->graph, a.in[1], ox_rank(a.in[1]));
+    Ox shape = appended(n->graph, ox_shape(n->graph, a.in[1]), 2);
     a.in[1] = ox_g(n->graph, "Expand", at, shape);
     set_attr(&a, INT("axis", axis < 0 ? axis + rank_of(a.in[0]) : axis));
     return make_again(rw, n, &a);
@@ -165,7 +188,8 @@ static bool where(Rewrite *rw, Node *n)
     if (!begin_again(rw, n, &a))
         return false;
     if (ox_rank(a.in[0]) < 0)
-        return fail(rw->cx, E_UNSUPPORTED, "a choice between complex tensors by a condition of unknown rank");
+        return fail(rw->cx, E_UNSUPPORTED,
+                    "a choice between complex tensors by a condition of unknown rank");
     a.in[0] = with_last_axis(n->graph, a.in[0], ox_rank(a.in[0]));
     return make_again(rw, n, &a);
 }
@@ -173,10 +197,13 @@ static bool where(Rewrite *rw, Node *n)
 /* The parts apart, where other values are filled in. */
 static bool pad_parts(Rewrite *rw, Node *n, const Again *a, Ox re, Ox im)
 {
-    Ox last = ox_ints(n->graph, (int64_t[]){ -1 }, 1), part[2] = { re, im };
+    Ox last = ox_ints(n->graph, (int64_t[]){ -1 }, 1);
+    Ox part[2] = { re, im };
     for (int i = 0; i < 2; i++) {
-        Ox x = ox_g_with(n->graph, "Gather", INPUTS(a->in[0], ox_int(n->graph, i)), INT("axis", -1));
-        part[i] = ox_make(n->graph, "Pad", INPUTS(x, a->in[1], part[i], a->in[3]), a->attr, a->n_attr);
+        Ox x = ox_g_with(n->graph, "Gather", INPUTS(a->in[0], ox_int(n->graph, i)),
+                         INT("axis", -1));
+        part[i] = ox_make(n->graph, "Pad", INPUTS(x, a->in[1], part[i], a->in[3]), a->attr,
+                          a->n_attr);
         part[i] = ox_g(n->graph, "Unsqueeze", part[i], last);
     }
     Ox out = ox_g_with(n->graph, "Concat", INPUTS(part[0], part[1]), INT("axis", -1));
@@ -194,7 +221,8 @@ static bool pad(Rewrite *rw, Node *n)
     int64_t all[MAX_RANK];
     for (int i = 0; i < rank; i++)
         all[i] = i;
-    Ox re = NULL, im = NULL;
+    Ox re = NULL;
+    Ox im = NULL;
     if (a.n_in > 2 && a.in[2]) {
         re = ox_g_with(n->graph, "Gather", INPUTS(a.in[2], ox_int(n->graph, 0)), INT("axis", -1));
         im = ox_g_with(n->graph, "Gather", INPUTS(a.in[2], ox_int(n->graph, 1)), INT("axis", -1));
@@ -232,8 +260,10 @@ static bool trilu(Rewrite *rw, Node *n)
 static bool non_zero(Rewrite *rw, Node *n)
 {
     Graph *g = n->graph;
-    Ox parts = ox_cast(g, pair_of(rw, g, n->in[0]), DT_BOOL), re = ox_g_with(g, "Gather", INPUTS(parts, ox_int(g, 0)), INT("axis", -1));
-    Ox im = ox_g_with(g, "Gather", INPUTS(parts, ox_int(g, 1)), INT("axis", -1)), out = ox_g(g, "NonZero", ox_g(g, "Or", re, im));
+    Ox parts = ox_cast(g, pair_of(rw, g, n->in[0]), DT_BOOL);
+    Ox re = ox_g_with(g, "Gather", INPUTS(parts, ox_int(g, 0)), INT("axis", -1));
+    Ox im = ox_g_with(g, "Gather", INPUTS(parts, ox_int(g, 1)), INT("axis", -1));
+    Ox out = ox_g(g, "NonZero", ox_g(g, "Or", re, im));
     replace(rw, n->out[0], out);
     return ox_ok(out);
 }
@@ -244,19 +274,37 @@ static bool shape(Rewrite *rw, Node *n)
     if (!begin_again(rw, n, &a))
         return false;
     int rank = rank_of(a.in[0]);
-    int64_t start = node_int(n, "start", 0), end = node_int(n, "end", rank);
+    int64_t start = node_int(n, "start", 0);
+    int64_t end = node_int(n, "end", rank);
     set_attr(&a, INT("start", start < 0 ? start + rank : start));
     set_attr(&a, INT("end", end < 0 ? end + rank : end < rank ? end : rank));
     return make_again(rw, n, &a);
 }
 
 static const Pairable pairables[] = {
-    { "Identity", as_it_is }, { "GatherND", as_it_is }, { "ScatterND", as_it_is }, { "If", as_it_is }, { "Loop", as_it_is }, { "Scan", as_it_is },
-    { "Reshape", longer_shape }, { "Expand", longer_shape }, { "Tile", longer_shape }, { "Transpose", transpose },
-    { "Concat", by_axis }, { "Gather", by_axis }, { "Split", by_axis },
-    { "Squeeze", by_axes }, { "Unsqueeze", by_axes }, { "Slice", by_axes },
-    { "GatherElements", by_elements }, { "ScatterElements", by_elements },
-    { "Where", where }, { "Pad", pad }, { "Trilu", trilu }, { "NonZero", non_zero }, { "Shape", shape },
+    { "Identity", as_it_is },
+    { "GatherND", as_it_is },
+    { "ScatterND", as_it_is },
+    { "If", as_it_is },
+    { "Loop", as_it_is },
+    { "Scan", as_it_is },
+    { "Reshape", longer_shape },
+    { "Expand", longer_shape },
+    { "Tile", longer_shape },
+    { "Transpose", transpose },
+    { "Concat", by_axis },
+    { "Gather", by_axis },
+    { "Split", by_axis },
+    { "Squeeze", by_axes },
+    { "Unsqueeze", by_axes },
+    { "Slice", by_axes },
+    { "GatherElements", by_elements },
+    { "ScatterElements", by_elements },
+    { "Where", where },
+    { "Pad", pad },
+    { "Trilu", trilu },
+    { "NonZero", non_zero },
+    { "Shape", shape },
 };
 
 /* ---- the pass ---- */
@@ -277,10 +325,12 @@ static bool step(Rewrite *rw, Node *n)
     for (size_t i = 0; n->op && i < COUNT(pairables); i++)
         if (strcmp(n->op->name, pairables[i].op) == 0)
             return pairables[i].fn(rw, n);
-    return fail(rw->cx, E_UNSUPPORTED, "%s of complex tensors has no form with real ones", n->name->s);
+    return fail(rw->cx, E_UNSUPPORTED, "%s of complex tensors has no form with real ones",
+                n->name->s);
 }
 
-/* Complex inputs of g and of the graphs in it get inputs of their own; nodes that see anything complex are noted. */
+/* Complex inputs of g and of the graphs in it get inputs of their own; nodes that see anything
+ * complex are noted. */
 static void look(Pairs *p, Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++) {
@@ -291,7 +341,8 @@ static void look(Pairs *p, Graph *g)
         for (int k = 0; k < ox_rank(v); k++)
             dims[k] = ox_dim(v, k);
         dims[ox_rank(v)] = dim_int(g->cx, 2);
-        Ox pair = graph_input(g, v->name, type_tensor(g->cx, dtype_of_parts(ox_dtype(v)), ox_rank(v) + 1, dims));
+        Ox pair = graph_input(
+            g, v->name, type_tensor(g->cx, dtype_of_parts(ox_dtype(v)), ox_rank(v) + 1, dims));
         g->inputs.n--;
         g->inputs.at[i] = pair;
         vec_push(g->cx, &p->from, v);

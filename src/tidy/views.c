@@ -1,20 +1,26 @@
 /* views.c - Reshapes moved to where others take them up.
  *
- *     Reshape(Gemm(Reshape(x, [-1, k]), w, b), [.., n])     ->  Add(MatMul(x, w), b)                 what torch's decompositions make of a Linear
- *     Reshape(MatMul(Reshape(x, [-1, k]), w), [.., n])      ->  MatMul(x, w)
- *     Reshape(Transpose(Reshape(x, r), p), s)               ->  Transpose(Reshape(x, r'), p')        where s only splits axes
- *     Transpose(Reshape(Transpose(x, p), s), q)             ->  Transpose(Reshape(x, s'), q')        the same
+ *     Reshape(Gemm(Reshape(x, [-1, k]), w, b), [.., n])     ->  Add(MatMul(x, w), b) what torch's
+ * decompositions make of a Linear Reshape(MatMul(Reshape(x, [-1, k]), w), [.., n])      ->
+ * MatMul(x, w) Reshape(Transpose(Reshape(x, r), p), s)               ->  Transpose(Reshape(x, r'),
+ * p')        where s only splits axes Transpose(Reshape(Transpose(x, p), s), q)             ->
+ * Transpose(Reshape(x, s'), q')        the same
  *
- * The third is multi-head attention: [S, N*heads, d] is turned before N and heads part, and turned again behind it; the last are windows
- * of an image. A Squeeze and an Unsqueeze are such Reshapes too. Nothing is moved where a shape would have to be computed for it. */
+ * The third is multi-head attention: [S, N*heads, d] is turned before N and heads part, and turned
+ * again behind it; the last are windows of an image. A Squeeze and an Unsqueeze are such Reshapes
+ * too. Nothing is moved where a shape would have to be computed for it. */
 #include "tidy/internal.h"
 
-static Node *reshape_of(Ox v) { return v && v->kind == OX_NODE && v->out == 0 && is_reshape(v->node) ? v->node : NULL; }
+static Node *reshape_of(Ox v)
+{
+    return v && v->kind == OX_NODE && v->out == 0 && is_reshape(v->node) ? v->node : NULL;
+}
 
 /* Nobody else wants it, and nobody knows its name. What a pass has made has no count yet. */
 static bool is_between(const Rewrite *rw, Ox v) { return uses_of(rw, v) <= 1 && !v->name; }
 
-/* ---- a Linear of more than two axes ----------------------------------------------------------------------------------- */
+/* ---- a Linear of more than two axes
+ * ----------------------------------------------------------------------------------- */
 
 /* Do a and b agree in all axes but the last? */
 static bool same_rows(Ctx *cx, Ox a, Ox b)
@@ -34,7 +40,8 @@ static Ox flattened(Ctx *cx, Ox v)
 {
     Node *n = reshape_of(v);
     Ox x = n ? n->in[0] : NULL;
-    bool rows = x && ox_rank(v) == 2 && ox_rank(x) > 2 && dim_eq(cx, last_dim(x), last_dim(v)) == YES;
+    bool rows = x && ox_rank(v) == 2 && ox_rank(x) > 2 &&
+        dim_eq(cx, last_dim(x), last_dim(v)) == YES;
     return rows ? x : NULL;
 }
 
@@ -42,12 +49,15 @@ static Ox flattened(Ctx *cx, Ox v)
 static Ox weight_of(Rewrite *rw, const Node *gemm)
 {
     Ox w = gemm->in[1];
-    if (node_float(gemm, "alpha", 1) != 1 || node_float(gemm, "beta", 1) != 1 || node_int(gemm, "transA", 0))
+    if (node_float(gemm, "alpha", 1) != 1 || node_float(gemm, "beta", 1) != 1 ||
+        node_int(gemm, "transA", 0))
         return NULL;
     if (!node_int(gemm, "transB", 0))
         return w;
     bool mine = is_const(w) && storage_uses(rw, w->k) == 1 && !(rw->o->keep_weights && w->k->name);
-    return mine ? ox_g_with(gemm->graph, "Transpose", INPUTS(w), INT_LIST("perm", ((const int64_t[]){ 1, 0 }), 2)) : NULL;
+    return mine ? ox_g_with(gemm->graph, "Transpose", INPUTS(w),
+                            INT_LIST("perm", ((const int64_t[]){ 1, 0 }), 2))
+                : NULL;
 }
 
 static bool unflatten(Rewrite *rw, Node *n)
@@ -56,11 +66,15 @@ static bool unflatten(Rewrite *rw, Node *n)
     Node *linear = product ? made_by(product, "Gemm") : NULL;
     if (!linear && product)
         linear = made_by(product, "MatMul");
-    if (!linear || linear->graph != n->graph || !is_between(rw, product) || ox_rank(linear->in[1]) != 2)
+    if (!linear || linear->graph != n->graph || !is_between(rw, product) ||
+        ox_rank(linear->in[1]) != 2)
         return true;
-    Ox x = flattened(rw->cx, linear->in[0]), b = in_of(linear, 2);
-    bool bias_fits = !b || (ox_rank(b) == 1 && dim_eq(rw->cx, ox_dim(b, 0), last_dim(product)) == YES);
-    if (!x || !bias_fits || !same_rows(rw->cx, x, n->out[0]) || dim_eq(rw->cx, last_dim(n->out[0]), last_dim(product)) != YES)
+    Ox x = flattened(rw->cx, linear->in[0]);
+    Ox b = in_of(linear, 2);
+    bool bias_fits = !b ||
+        (ox_rank(b) == 1 && dim_eq(rw->cx, ox_dim(b, 0), last_dim(product)) == YES);
+    if (!x || !bias_fits || !same_rows(rw->cx, x, n->out[0]) ||
+        dim_eq(rw->cx, last_dim(n->out[0]), last_dim(product)) != YES)
         return true;
     Ox w = node_is(linear, "Gemm") ? weight_of(rw, linear) : linear->in[1];
     if (!w)
@@ -77,17 +91,22 @@ static bool unflatten(Rewrite *rw, Node *n)
 
 bool pass_linears(Graph *g, const TidyOptions *o)
 {
-    return (!graph_has(g, "Gemm") && !graph_has(g, "MatMul")) || rewrite_weights(g, o, unflatten, NULL);
+    return (!graph_has(g, "Gemm") && !graph_has(g, "MatMul")) ||
+        rewrite_weights(g, o, unflatten, NULL);
 }
 
-/* ---- a Reshape behind a Transpose ------------------------------------------------------------------------------------------ */
+/* ---- a Reshape behind a Transpose
+ * ------------------------------------------------------------------------------------------ */
 
-/* Which axes of `to` each axis of `from` is split into: those from first[i] up to first[i + 1]. An axis of 1 may go, and come anywhere. */
+/* Which axes of `to` each axis of `from` is split into: those from first[i] up to first[i + 1]. An
+ * axis of 1 may go, and come anywhere. */
 static bool split_axes(Ctx *cx, Ox from, Ox to, int *first)
 {
-    int k = 0, rank = ox_rank(from);
+    int k = 0;
+    int rank = ox_rank(from);
     for (int i = 0; i < rank; i++) {
-        Dim whole = ox_dim(from, i), d = dim_int(cx, 1);
+        Dim whole = ox_dim(from, i);
+        Dim d = dim_int(cx, 1);
         first[i] = k;
         while (dim_eq(cx, d, whole) != YES && k < ox_rank(to))
             if (!(d = dim_mul(cx, d, ox_dim(to, k++))))
@@ -101,10 +120,12 @@ static bool split_axes(Ctx *cx, Ox from, Ox to, int *first)
     return k == ox_rank(to);
 }
 
-/* Is there nothing to compute for x in this shape: one open size, or all open ones where x has them? */
+/* Is there nothing to compute for x in this shape: one open size, or all open ones where x has
+ * them? */
 static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
 {
-    int open = 0, elsewhere = 0;
+    int open = 0;
+    int elsewhere = 0;
     for (int i = 0; i < rank; i++) {
         bool known = dim_known(shape[i], NULL);
         open += !known;
@@ -113,15 +134,19 @@ static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
     return open <= 1 || elsewhere == 0;
 }
 
-/* n, a Reshape behind a Transpose, said before it; NULL: it cannot be. from: what the new Reshape may be joined with. */
+/* n, a Reshape behind a Transpose, said before it; NULL: it cannot be. from: what the new Reshape
+ * may be joined with. */
 static Ox moved(Rewrite *rw, const Node *n, Ox from)
 {
     Graph *g = n->graph;
     const Node *turn = n->in[0]->node;
-    int first[MAX_RANK + 1], count = 0, rank = ox_rank(turn->out[0]);
+    int first[MAX_RANK + 1];
+    int count = 0;
+    int rank = ox_rank(turn->out[0]);
     const int64_t *perm;
     size_t told;
-    if (turn->graph != g || !is_between(rw, turn->out[0]) || rank < 1 || ox_rank(n->out[0]) < 0 || !node_ints(turn, "perm", &perm, &told) ||
+    if (turn->graph != g || !is_between(rw, turn->out[0]) || rank < 1 || ox_rank(n->out[0]) < 0 ||
+        !node_ints(turn, "perm", &perm, &told) ||
         !split_axes(rw->cx, turn->out[0], n->out[0], first))
         return NULL;
     Dim shape[MAX_RANK];
@@ -134,7 +159,8 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
             }
     if (!shape_is_free(rw->cx, from, shape, count))
         return NULL;
-    Ox told_shape = ox_dims(g, shape, (size_t)count), parts = ox_g(g, "Reshape", turn->in[0], told_shape);
+    Ox told_shape = ox_dims(g, shape, (size_t)count);
+    Ox parts = ox_g(g, "Reshape", turn->in[0], told_shape);
     return ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", place, (size_t)count));
 }
 
@@ -142,7 +168,8 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
 static bool move_view(Rewrite *rw, Node *n)
 {
     bool last = node_is(n, "Transpose") && reshape_of(n->in[0]) && is_between(rw, n->in[0]);
-    Node *view = last ? n->in[0]->node : is_reshape(n) ? n : NULL, *turn = view ? made_by(view->in[0], "Transpose") : NULL;
+    Node *view = last ? n->in[0]->node : is_reshape(n) ? n : NULL;
+    Node *turn = view ? made_by(view->in[0], "Transpose") : NULL;
     Node *before = turn ? reshape_of(turn->in[0]) : NULL;
     if (!turn || view->graph != n->graph || (!last && !before))
         return true;
@@ -154,4 +181,7 @@ static bool move_view(Rewrite *rw, Node *n)
     return !y || ox_ok(y);
 }
 
-bool pass_views(Graph *g, const TidyOptions *o) { return !graph_has(g, "Transpose") || rewrite(g, o, move_view, NULL); }
+bool pass_views(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Transpose") || rewrite(g, o, move_view, NULL);
+}

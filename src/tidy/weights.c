@@ -1,18 +1,23 @@
 /* weights.c - what can be computed once, before the model runs.
  *
- *     Transpose(weight)              ->  the weight with other strides, gathered while it is written
- *     Reshape(weight), Slice(weight) ->  the same bytes, read with other strides; Gather of one place too
- *     Op(weight, ..)                 ->  a recipe that runs the operator's fold when the file is written
+ *     Transpose(weight)              ->  the weight with other strides, gathered while it is
+ * written Reshape(weight), Slice(weight) ->  the same bytes, read with other strides; Gather of one
+ * place too Op(weight, ..)                 ->  a recipe that runs the operator's fold when the file
+ * is written
  *
- * Only where it pays: a storage that something else uses too (a tied embedding) stays single, unless the result is no
- * larger than a scalar's worth, or each use is of another place of it (a layer's experts); a constant may grow by 64 KB for each node that goes, where several do (a mask made of a number,
- * positions made of counts). With --keep-weights only what no weight goes into is folded. */
+ * Only where it pays: a storage that something else uses too (a tied embedding) stays single,
+ * unless the result is no larger than a scalar's worth, or each use is of another place of it (a
+ * layer's experts); a constant may grow by 64 KB for each node that goes, where several do (a mask
+ * made of a number, positions made of counts). With --keep-weights only what no weight goes into is
+ * folded. */
 #include "tidy/internal.h"
 
 /* A constant just made; NULL when it could not be: the error is set. */
 static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
 
-/* ---- views ------------------------------------------------------------------------------------------------------- */
+/* ---- views
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
 {
@@ -28,17 +33,23 @@ static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
 /* Bounds and steps known; how many items each axis keeps is what inference found. */
 static const Const *sliced(Ctx *cx, const Node *n, const Const *k)
 {
-    const int64_t *start, *axes = NULL, *steps = NULL;
+    const int64_t *start;
+    const int64_t *axes = NULL;
+    const int64_t *steps = NULL;
     int64_t count, others;
-    if (!ox_known_ints(n->graph, n->in[1], &start, &count) || (in_of(n, 3) && !ox_known_ints(n->graph, n->in[3], &axes, &others)) ||
+    if (!ox_known_ints(n->graph, n->in[1], &start, &count) ||
+        (in_of(n, 3) && !ox_known_ints(n->graph, n->in[3], &axes, &others)) ||
         (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
         return NULL;
     for (int64_t i = 0; k && i < count; i++) {
-        int64_t axis = axes ? axes[i] : i, step = steps ? steps[i] : 1, kept;
+        int64_t axis = axes ? axes[i] : i;
+        int64_t step = steps ? steps[i] : 1;
+        int64_t kept;
         axis += axis < 0 ? k->rank : 0;
         if (step < 1 || !dim_known(ox_dim(n->out[0], (int)axis), &kept))
             return NULL;
-        int64_t extent = k->dims[axis], from = start[i] < 0 ? start[i] + extent : start[i];
+        int64_t extent = k->dims[axis];
+        int64_t from = start[i] < 0 ? start[i] + extent : start[i];
         from = from < 0 ? 0 : from > extent ? extent : from;
         k = const_slice(cx, k, (int)axis, from, kept, step);
     }
@@ -50,7 +61,8 @@ static bool gathers_one(const Node *n, int64_t *axis, int64_t *at)
 {
     const int64_t *index;
     int64_t count;
-    if (!node_is(n, "Gather") || !is_const(n->in[0]) || !n->in[0]->k->rank || !ox_known_ints(n->graph, n->in[1], &index, &count) || count != 1)
+    if (!node_is(n, "Gather") || !is_const(n->in[0]) || !n->in[0]->k->rank ||
+        !ox_known_ints(n->graph, n->in[1], &index, &count) || count != 1)
         return false;
     const Const *k = n->in[0]->k;
     *axis = node_int(n, "axis", 0);
@@ -62,7 +74,9 @@ static bool gathers_one(const Node *n, int64_t *axis, int64_t *at)
 static const Const *gathered(Ctx *cx, const Node *n, const Const *k)
 {
     int64_t dims[MAX_RANK], axis, at;
-    const Const *one = gathers_one(n, &axis, &at) && type_static(n->out[0]->type, dims) ? const_slice(cx, k, (int)axis, at, 1, 1) : NULL;
+    const Const *one = gathers_one(n, &axis, &at) && type_static(n->out[0]->type, dims)
+        ? const_slice(cx, k, (int)axis, at, 1, 1)
+        : NULL;
     return one ? const_reshape(cx, one, ox_rank(n->out[0]), dims) : NULL;
 }
 
@@ -75,21 +89,33 @@ static const Const *view_of(Ctx *cx, const Node *n, const Const *k)
         return transposed(cx, n, k);
     if (node_is(n, "Slice"))
         return sliced(cx, n, k);
-    bool reshape = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze") || node_is(n, "Flatten");
-    return reshape && type_static(n->out[0]->type, dims) ? const_reshape(cx, k, ox_rank(n->out[0]), dims) : NULL;
+    bool reshape = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze") ||
+        node_is(n, "Flatten");
+    return reshape && type_static(n->out[0]->type, dims)
+        ? const_reshape(cx, k, ox_rank(n->out[0]), dims)
+        : NULL;
 }
 
 /* "fc.weight.t": what became of an entry, in one word a step */
 static Str view_name(Ctx *cx, const Node *n, const Const *k)
 {
-    return derived_name(cx, k, node_is(n, "Transpose") ? ".t" : node_is(n, "Slice") ? ".slice" : node_is(n, "Gather") ? ".gather" : ".reshape");
+    return derived_name(cx, k,
+                        node_is(n, "Transpose")    ? ".t"
+                            : node_is(n, "Slice")  ? ".slice"
+                            : node_is(n, "Gather") ? ".gather"
+                                                   : ".reshape");
 }
 
-enum { MAX_FOLDED = 16 };           /* results of a node */
+enum { MAX_FOLDED = 16 }; /* results of a node */
 
-/* ---- recipes ------------------------------------------------------------------------------------------------------- */
+/* ---- recipes
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-typedef struct Recipe { Node *node; int out; } Recipe;
+typedef struct Recipe {
+    Node *node;
+    int out;
+} Recipe;
 
 static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
 {
@@ -97,7 +123,9 @@ static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     const Const *k[MAX_FOLDED];
     ArenaMark m = arena_mark(cx->run);
     if (!node_fold(r->node, k))
-        return ctx_failed(cx) ? false : fail_at(cx, r->node->at, E_BUG, "%s of a weight cannot be computed", r->node->name->s);
+        return ctx_failed(cx) ? false
+                              : fail_at(cx, r->node->at, E_BUG, "%s of a weight cannot be computed",
+                                        r->node->name->s);
     memcpy(out, const_data(cx, k[r->out]), (size_t)size);
     arena_reset(cx->run, m);
     return true;
@@ -129,40 +157,53 @@ static Ox recipe_const(Node *n, int i)
     Recipe *r = new(cx, Recipe);
     *r = (Recipe){ n, i };
     Const *k = new(cx, Const);
-    *k = (Const){ .dtype = ox_dtype(n->out[i]), .rank = ox_rank(n->out[i]), .derived = recipe_name(cx, n) };
+    *k = (Const){ .dtype = ox_dtype(n->out[i]),
+                  .rank = ox_rank(n->out[i]),
+                  .derived = recipe_name(cx, n) };
     k->dims = k->rank ? mem_copy(cx, dims, (size_t)k->rank * sizeof *dims) : NULL;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ source_recipe(cx, run_recipe, r, bytes), 0, bytes };
     return there(ox_const(n->graph, k));
 }
 
-/* ---- when ---------------------------------------------------------------------------------------------------------- */
+/* ---- when
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
 
 /* What it takes to have a value as a constant. */
 typedef struct Cost {
-    Ox value;                       /* the constant */
-    uint64_t freed, work;           /* bytes of the model that nobody needs then; elements that are computed */
-    int nodes;                      /* that nobody needs then */
-    bool shared;                    /* something else needs a weight that it is made of */
+    Ox value; /* the constant */
+    uint64_t freed,
+        work;    /* bytes of the model that nobody needs then; elements that are computed */
+    int nodes;   /* that nobody needs then */
+    bool shared; /* something else needs a weight that it is made of */
 } Cost;
 
-/* A value that would be a larger constant waits: what is made of it may be smaller, or save enough nodes. */
+/* A value that would be a larger constant waits: what is made of it may be smaller, or save enough
+ * nodes. */
 typedef struct Waiting {
-    Map costs;                      /* Ox, or the Source of a constant made here -> Cost */
-    Map parts;                      /* Const -> how many nodes take one place of it: the experts of a layer in one weight */
+    Map costs; /* Ox, or the Source of a constant made here -> Cost */
+    Map parts; /* Const -> how many nodes take one place of it: the experts of a layer in one
+                  weight */
 } Waiting;
 
 /* What one node of several is worth, and one alone; what is too much to compute, and to try. */
-enum { NODE_BYTES = 64 << 10, LONE_NODE_BYTES = 16 << 10, MOST_WORK = 1 << 26, MOST_TRIED = 1 << 20 };
+enum {
+    NODE_BYTES = 64 << 10,
+    LONE_NODE_BYTES = 16 << 10,
+    MOST_WORK = 1 << 26,
+    MOST_TRIED = 1 << 20
+};
 
 /* How many of n's inputs read the bytes that input i reads; 0 when an earlier one does. */
 static uint64_t reads_of(const Node *n, int i)
 {
     uint64_t reads = 0;
     for (int k = 0; k < n->n_in; k++) {
-        const Const *a = n->in[i]->k, *b = n->in[k] ? n->in[k]->k : NULL;
+        const Const *a = n->in[i]->k;
+        const Const *b = n->in[k] ? n->in[k]->k : NULL;
         if (!b || a->bytes.src != b->bytes.src || a->bytes.off != b->bytes.off)
             continue;
         if (k < i)
@@ -181,10 +222,16 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
     if (waits)
         return *waits;
     const Cost *made = map_get(&w->costs, v->k->bytes.src);
-    uint64_t numel = (uint64_t)const_numel(v->k), bytes = dtype_bytes(v->k->dtype, numel);
-    uint64_t uses = storage_uses(rw, v->k), parts = (uintptr_t)map_get(&w->parts, v->k), reads = reads_of(n, i);
+    uint64_t numel = (uint64_t)const_numel(v->k);
+    uint64_t bytes = dtype_bytes(v->k->dtype, numel);
+    uint64_t uses = storage_uses(rw, v->k);
+    uint64_t parts = (uintptr_t)map_get(&w->parts, v->k);
+    uint64_t reads = reads_of(n, i);
     bool mine = uses <= 1 || uses == parts || uses == reads;
-    return (Cost){ .value = v, .freed = mine ? bytes / (parts ? parts : 1) : 0, .work = made ? made->work : numel, .shared = !mine && reads && bytes > FOLD_NUMEL };
+    return (Cost){ .value = v,
+                   .freed = mine ? bytes / (parts ? parts : 1) : 0,
+                   .work = made ? made->work : numel,
+                   .shared = !mine && reads && bytes > FOLD_NUMEL };
 }
 
 /* The inputs' costs and its own. */
@@ -222,19 +269,21 @@ static bool may_fold(Rewrite *rw, const Node *n)
 {
     if (!n->op || n->op->random || n->n_in == 0 || n->n_out > MAX_FOLDED)
         return false;
-    if (node_is(n, "DequantizeLinear"))         /* runtimes compute with the integers */
+    if (node_is(n, "DequantizeLinear")) /* runtimes compute with the integers */
         return false;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || map_find(&((const Waiting *)rw->arg)->costs, n->in[i]))
             continue;
-        if (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING || (rw->o->keep_weights && is_weight(n->in[i]->k)))
+        if (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING ||
+            (rw->o->keep_weights && is_weight(n->in[i]->k)))
             return false;
     }
     return true;
 }
 
-/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0; or on the form. Those of no more than a
- * million elements are tried; of larger weights such operators stay nodes, since a recipe runs when it is too late to say no. */
+/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0; or
+ * on the form. Those of no more than a million elements are tried; of larger weights such operators
+ * stay nodes, since a recipe runs when it is too late to say no. */
 static bool computes(Ctx *cx, Node *n)
 {
     const Const *k[MAX_FOLDED];
@@ -242,10 +291,12 @@ static bool computes(Ctx *cx, Node *n)
     for (int i = 0; i < n->n_in; i++)
         numel += n->in[i] ? (uint64_t)const_numel(n->in[i]->k) : 0;
     if (numel > FOLD_NUMEL) {
-        bool some_forms = node_is(n, "Resize") || node_is(n, "ConvTranspose") || node_is(n, "LayerNormalization");
+        bool some_forms = node_is(n, "Resize") || node_is(n, "ConvTranspose") ||
+            node_is(n, "LayerNormalization");
         bool whole = dtype_is_int(ox_dtype(n->out[0]));
         bool cut = node_is(n, "Cast") && dtype_is_float(ox_dtype(n->in[0]));
-        bool open = some_forms || (whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
+        bool open = some_forms ||
+            (whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
         if (!open || numel > MOST_TRIED)
             return !open;
     }
@@ -282,9 +333,11 @@ static Node *of_constants(Rewrite *rw, Node *n)
     return m ? m : n;
 }
 
-/* ---- what a Where does not take --------------------------------------------------------------------------------------
+/* ---- what a Where does not take
+ * --------------------------------------------------------------------------------------
  *
- *     Where(c, x, Min(Cast<int64>(Log(k)), m))       the buckets of relative positions: log(0) is no integer
+ *     Where(c, x, Min(Cast<int64>(Log(k)), m))       the buckets of relative positions: log(0) is
+ * no integer
  *
  * The items of k that no integer is count as 0 where c takes the other side of all of them. */
 
@@ -296,15 +349,18 @@ static bool is_whole(double v, DType to)
 
 static bool same_dims(const Const *a, const Const *b)
 {
-    return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+    return a->rank == b->rank &&
+        (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
-/* k with 0 for what no `to` is; NULL where c takes some of it. c takes its first side where it is true. */
+/* k with 0 for what no `to` is; NULL where c takes some of it. c takes its first side where it is
+ * true. */
 static Ox cleaned(Graph *g, const Const *k, const Const *c, bool first, DType to)
 {
     int64_t n = const_numel(k);
     bool known = k->dtype == DT_FLOAT || k->dtype == DT_DOUBLE;
-    if (!known || (to != DT_INT64 && to != DT_INT32) || c->dtype != DT_BOOL || !same_dims(k, c) || n > MOST_TRIED)
+    if (!known || (to != DT_INT64 && to != DT_INT32) || c->dtype != DT_BOOL || !same_dims(k, c) ||
+        n > MOST_TRIED)
         return NULL;
     const uint8_t *takes = const_data(g->cx, c);
     const void *from = const_data(g->cx, k);
@@ -328,11 +384,13 @@ static const Const *constant_of(const Rewrite *rw, Ox v)
     return c ? c->value->k : is_const(v) ? v->k : NULL;
 }
 
-/* v, a side of a Where, as a constant: a Cast of constants and what few nodes make of it, item for item. NULL: it is none. */
+/* v, a side of a Where, as a constant: a Cast of constants and what few nodes make of it, item for
+ * item. NULL: it is none. */
 static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
 {
     static const char *const by_item[] = { "Add", "Sub", "Mul", "Min", "Max" };
-    Node *n = v->kind == OX_NODE && depth < 8 && v->node->n_out == 1 && v->node->op ? v->node : NULL;
+    Node *n = v->kind == OX_NODE && depth < 8 && v->node->n_out == 1 && v->node->op ? v->node
+                                                                                    : NULL;
     if (!n || ox_rank(v) != c->rank)
         return NULL;
     Node *m = mem_copy(rw->cx, n, sizeof *n);
@@ -347,7 +405,8 @@ static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
         return NULL;
     for (int i = 0; passes && i < 2; i++) {
         const Const *other = constant_of(rw, n->in[i]);
-        m->in[i] = other ? there(ox_const(n->graph, other)) : taken_side(rw, n->in[i], c, first, depth + 1);
+        m->in[i] = other ? there(ox_const(n->graph, other))
+                         : taken_side(rw, n->in[i], c, first, depth + 1);
         if (!m->in[i])
             return NULL;
     }
@@ -358,7 +417,9 @@ static void take_sides(Rewrite *rw, Node *n)
 {
     const Const *c = constant_of(rw, n->in[0]);
     for (int i = 1; c && i < 3; i++) {
-        Ox side = n->in[i]->kind == OX_NODE && !constant_of(rw, n->in[i]) ? taken_side(rw, n->in[i], c, i == 1, 0) : NULL;
+        Ox side = n->in[i]->kind == OX_NODE && !constant_of(rw, n->in[i])
+            ? taken_side(rw, n->in[i], c, i == 1, 0)
+            : NULL;
         n->in[i] = side ? side : n->in[i];
     }
 }
@@ -416,7 +477,8 @@ static void count_parts(Waiting *w, const Graph *g)
             if (n->attr[k].kind == ATTR_GRAPH)
                 count_parts(w, n->attr[k].g);
         if (gathers_one(n, &axis, &at))
-            map_put(g->cx, &w->parts, n->in[0]->k, (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
+            map_put(g->cx, &w->parts, n->in[0]->k,
+                    (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
     }
 }
 
@@ -427,14 +489,16 @@ bool pass_weights(Graph *g, const TidyOptions *o)
     return rewrite_weights(g, o, fold_weight, &w);
 }
 
-/* What legalising has made: nodes in an older form, of which the result's type alone says what these do; and casts around an operator
- * that has no kernel for the weight's type. */
+/* What legalising has made: nodes in an older form, of which the result's type alone says what
+ * these do; and casts around an operator that has no kernel for the weight's type. */
 static bool view_weight(Rewrite *rw, Node *n)
 {
-    bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze"), cast = node_is(n, "Cast");
+    bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
+    bool cast = node_is(n, "Cast");
     Cost cost;
     uint64_t bytes;
-    if ((!by_type && !cast) || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) || !pays(&cost, bytes))
+    if ((!by_type && !cast) || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) ||
+        !pays(&cost, bytes))
         return !ctx_failed(rw->cx);
     if (cast)
         return fold_node(rw, n, n, cost, true);
@@ -444,4 +508,7 @@ static bool view_weight(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-bool pass_weight_views(Graph *g, const TidyOptions *o) { return rewrite_weights(g, o, view_weight, &(Waiting){ 0 }); }
+bool pass_weight_views(Graph *g, const TidyOptions *o)
+{
+    return rewrite_weights(g, o, view_weight, &(Waiting){ 0 });
+}

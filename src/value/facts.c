@@ -1,44 +1,72 @@
-/* facts.c - what is learnt about inputs: assumptions, and sizes that the program pins. Kept across restarts.
+/* facts.c - what is learnt about inputs: assumptions, and sizes that the program pins. Kept across
+ * restarts.
  *
- * An undecided question (what rank has x?) is answered with the usual case, recorded for the input that it comes from, and
- * evaluation starts again. Each evaluation registers its inputs and their symbols here, so that a value can be traced back. */
+ * An undecided question (what rank has x?) is answered with the usual case, recorded for the input
+ * that it comes from, and evaluation starts again. Each evaluation registers its inputs and their
+ * symbols here, so that a value can be traced back. */
 #include "base/limits.h"
 #include "value/facts.h"
 #include "value/options.h"
 
 #include <ctype.h>
 
-enum { FACTS_OF_AN_INPUT = 4 };         /* that a usual one asks for: its rank, its type, a size that the program pins */
+enum {
+    FACTS_OF_AN_INPUT = 4
+}; /* that a usual one asks for: its rank, its type, a size that the program pins */
 
 typedef struct InputFact {
     Str path;
-    int rank;                       /* -1: nothing assumed */
-    DType dtype;                    /* DT_NONE: nothing assumed */
-    bool guessed;                   /* the rank: no operator suggests one, the program only asks for it */
-    uint32_t tried;                 /* ranks guessed so far, a bit each */
-    Str told;                       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
+    int rank;       /* -1: nothing assumed */
+    DType dtype;    /* DT_NONE: nothing assumed */
+    bool guessed;   /* the rank: no operator suggests one, the program only asks for it */
+    uint32_t tried; /* ranks guessed so far, a bit each */
+    Str told;       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
 } InputFact;
 
-typedef struct StateFact { Str name; uint32_t loose; } StateFact;
-typedef struct KeyFact { Str name; Value key; } KeyFact;
-typedef struct LoopRow { LoopFact how; Str told; } LoopRow;
-typedef struct BranchRow { Str place, why; } BranchRow;
-typedef struct Input { Ox v; Str path; bool rank_told, dtype_told; } Input;
-typedef struct Symbol { Str path; int axis; bool requested; } Symbol;
+typedef struct StateFact {
+    Str name;
+    uint32_t loose;
+} StateFact;
+typedef struct KeyFact {
+    Str name;
+    Value key;
+} KeyFact;
+typedef struct LoopRow {
+    LoopFact how;
+    Str told;
+} LoopRow;
+typedef struct BranchRow {
+    Str place, why;
+} BranchRow;
+typedef struct Input {
+    Ox v;
+    Str path;
+    bool rank_told, dtype_told;
+} Input;
+typedef struct Symbol {
+    Str path;
+    int axis;
+    bool requested;
+} Symbol;
 
 typedef struct Facts {
     int restarts;
-    size_t n_inputs;                /* of the latest evaluation */
-    bool one_rank;                  /* an evaluation with values of several ranks has failed */
+    size_t n_inputs; /* of the latest evaluation */
+    bool one_rank;   /* an evaluation with values of several ranks has failed */
     VEC(InputFact) facts;
     VEC(StateFact) states;
     VEC(StateShape) shapes;
     VEC(KeyFact) keys;
-    Map loops;                      /* statement or expression -> LoopRow */
+    Map loops; /* statement or expression -> LoopRow */
     VEC(BranchRow) branches;
-    Map pinned;                     /* symbol's name -> text of what it is (Str) */
+    Map pinned; /* symbol's name -> text of what it is (Str) */
     /* of this evaluation only: in the run arena */
-    struct Seen { VEC(Input) inputs; Map symbols, renamed, usual; bool several_ranks; /* in a list */ bool of_loops; } *seen;
+    struct Seen {
+        VEC(Input) inputs;
+        Map symbols, renamed, usual;
+        bool several_ranks; /* in a list */
+        bool of_loops;
+    } *seen;
 } Facts;
 
 static Facts *facts_of(Ctx *cx)
@@ -109,7 +137,8 @@ bool facts_add_state(Ctx *cx, Str name, uint32_t loose)
         return true;
     }
     keep_begin(cx);
-    bool added = vec_push(cx, &facts_of(cx)->states, (StateFact){ str_n(cx, name->s, name->len), loose });
+    bool added = vec_push(cx, &facts_of(cx)->states,
+                          (StateFact){ str_n(cx, name->s, name->len), loose });
     keep_end(cx);
     return added;
 }
@@ -150,7 +179,8 @@ bool facts_add_state_key(Ctx *cx, Str name, Value key)
         if (val_equal(cx, *known, key))
             return true;
     keep_begin(cx);
-    KeyFact fact = { str_n(cx, name->s, name->len), key.tag == V_STR ? val_str(str_n(cx, key.s->s, key.s->len)) : key };
+    KeyFact fact = { str_n(cx, name->s, name->len),
+                     key.tag == V_STR ? val_str(str_n(cx, key.s->s, key.s->len)) : key };
     bool added = vec_push(cx, &facts_of(cx)->keys, fact);
     keep_end(cx);
     return added;
@@ -169,8 +199,10 @@ void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
     keep_begin(cx);
     LoopRow *row = new(cx, LoopRow);
     row->how = how;
-    row->told = !why ? NULL : shown ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s", pos.file->s, pos.line, why->s)
-                                    : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
+    row->told = !why ? NULL
+        : shown      ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s",
+                               pos.file->s, pos.line, why->s)
+                     : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
     map_put(cx, &facts_of(cx)->loops, which, row);
     keep_end(cx);
     facts_of(cx)->seen->of_loops = true;
@@ -190,7 +222,8 @@ static Str place_text(Ctx *cx, SourceId at)
 {
     Buf b = buf_new(cx);
     for (const Place *p = place(cx, at); p; p = place(cx, p->up))
-        buf_fmt(&b, "%s %s %u\n", p->name ? p->name->s : "", p->text && p->text->name ? p->text->name->s : "", p->start);
+        buf_fmt(&b, "%s %s %u\n", p->name ? p->name->s : "",
+                p->text && p->text->name ? p->text->name->s : "", p->start);
     return buf_done(&b);
 }
 
@@ -219,7 +252,8 @@ bool facts_may_restart(Ctx *cx)
     f->seen = NULL;
     if (++f->restarts - FACTS_OF_AN_INPUT * (int64_t)f->n_inputs <= cx->limit[LIMIT_RESTARTS])
         return true;
-    fail(cx, E_LIMIT, "the program was evaluated %d times and still needs something to be assumed", f->restarts);
+    fail(cx, E_LIMIT, "the program was evaluated %d times and still needs something to be assumed",
+         f->restarts);
     fail_hint(cx, "describe the inputs with -i, or --limit restarts=N raises this limit");
     return false;
 }
@@ -264,9 +298,11 @@ Dim facts_dim(Ctx *cx, Dim sym)
     const struct Seen *seen = facts_of(cx)->seen;
     if (seen && dim_is_sym(sym, &name) && map_find(&seen->renamed, name))
         sym = map_get(&seen->renamed, name);
-    int hops = 0;                                       /* x_0 is y_0 is 4: bounded, whatever was recorded */
+    int hops = 0; /* x_0 is y_0 is 4: bounded, whatever was recorded */
     while (dim_is_sym(sym, &name) && (text = map_get(&facts_of(cx)->pinned, name)) && hops++ < 64)
-        sym = isdigit((unsigned char)text->s[0]) ? dim_parse(cx, text->s, text->len) : dim_sym(cx, text);   /* a symbol may have any name */
+        sym = isdigit((unsigned char)text->s[0])
+            ? dim_parse(cx, text->s, text->len)
+            : dim_sym(cx, text); /* a symbol may have any name */
     return sym;
 }
 
@@ -281,11 +317,13 @@ static const Input *input_of(Ctx *cx, Ox v)
 
 /* ---- pinned sizes ---- */
 
-/* May this text stand in for a symbol in the next evaluation: a number, or another input's symbol? */
+/* May this text stand in for a symbol in the next evaluation: a number, or another input's
+ * symbol? */
 static bool stable(Ctx *cx, Dim value)
 {
     Str name;
-    return dim_known(value, NULL) || (dim_is_sym(value, &name) && map_find(&facts_of(cx)->seen->symbols, name));
+    return dim_known(value, NULL) ||
+        (dim_is_sym(value, &name) && map_find(&facts_of(cx)->seen->symbols, name));
 }
 
 /* Did -i or the file give this input's sizes, so that facts_tell is silent about it? */
@@ -305,11 +343,14 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
         return true;
     const Symbol *s = map_get(&f->seen->symbols, name);
     if (!s)
-        return true;                                    /* a symbol of the file's own: true from here on */
+        return true; /* a symbol of the file's own: true from here on */
     if (s->requested) {
-        fail(cx, E_VALUE, "dimension %s of %s was asked to stay free, but the program works only when it is %s: %s", name->s, s->path->s,
-             dim_text(cx, value)->s, why);
-        fail_hint(cx, "-i %s:...[...] with %s instead of %s", s->path->s, dim_text(cx, value)->s, name->s);
+        fail(cx, E_VALUE,
+             "dimension %s of %s was asked to stay free, but the program works only when it is %s: "
+             "%s",
+             name->s, s->path->s, dim_text(cx, value)->s, why);
+        fail_hint(cx, "-i %s:...[...] with %s instead of %s", s->path->s, dim_text(cx, value)->s,
+                  name->s);
         return false;
     }
     if (!stable(cx, value))
@@ -317,8 +358,9 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
     Str text = dim_text(cx, value);
     keep_begin(cx);
     map_put(cx, &f->pinned, name, (void *)text);
-    if (shape_told(f, s->path))                         /* others are told whole, by facts_tell */
-        note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s", s->axis, s->path->s, text->s, why);
+    if (shape_told(f, s->path)) /* others are told whole, by facts_tell */
+        note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s",
+             s->axis, s->path->s, text->s, why);
     keep_end(cx);
     return fail(cx, E_RESTART, "dimension %s is %s", name->s, text->s);
 }
@@ -329,11 +371,66 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
 static bool keeps_rank(const Node *n)
 {
     static const char *const ops[] = {
-        "Identity", "Cast", "CastLike", "Relu", "LeakyRelu", "PRelu", "Sigmoid", "HardSigmoid", "HardSwish", "Tanh", "Abs", "Neg", "Exp",
-        "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf", "Gelu", "Elu", "Selu", "Celu", "Softplus", "Softsign", "Sin",
-        "Cos", "Tan", "Not", "Clip", "Softmax", "LogSoftmax", "Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod", "Equal", "Less",
-        "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Where", "LayerNormalization", "BatchNormalization",
-        "InstanceNormalization", "GroupNormalization", "Dropout", "CumSum", "Pad", "QuantizeLinear", "DequantizeLinear",
+        "Identity",
+        "Cast",
+        "CastLike",
+        "Relu",
+        "LeakyRelu",
+        "PRelu",
+        "Sigmoid",
+        "HardSigmoid",
+        "HardSwish",
+        "Tanh",
+        "Abs",
+        "Neg",
+        "Exp",
+        "Log",
+        "Sqrt",
+        "Reciprocal",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sign",
+        "Erf",
+        "Gelu",
+        "Elu",
+        "Selu",
+        "Celu",
+        "Softplus",
+        "Softsign",
+        "Sin",
+        "Cos",
+        "Tan",
+        "Not",
+        "Clip",
+        "Softmax",
+        "LogSoftmax",
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Min",
+        "Max",
+        "Mod",
+        "Equal",
+        "Less",
+        "Greater",
+        "LessOrEqual",
+        "GreaterOrEqual",
+        "And",
+        "Or",
+        "Xor",
+        "Where",
+        "LayerNormalization",
+        "BatchNormalization",
+        "InstanceNormalization",
+        "GroupNormalization",
+        "Dropout",
+        "CumSum",
+        "Pad",
+        "QuantizeLinear",
+        "DequantizeLinear",
     };
     for (size_t i = 0; i < COUNT(ops); i++)
         if (node_is(n, ops[i]))
@@ -344,8 +441,9 @@ static bool keeps_rank(const Node *n)
 /* Nodes that only move elements: the dtype of the first operand is the result's. */
 static bool keeps_dtype(const Node *n)
 {
-    static const char *const ops[] = { "Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather", "Expand", "Concat",
-                                       "Flatten", "Split", "Pad", "Tile" };
+    static const char *const ops[] = { "Identity", "Reshape", "Squeeze", "Unsqueeze", "Transpose",
+                                       "Slice",    "Gather",  "Expand",  "Concat",    "Flatten",
+                                       "Split",    "Pad",     "Tile" };
     for (size_t i = 0; i < COUNT(ops); i++)
         if (node_is(n, ops[i]))
             return true;
@@ -368,9 +466,11 @@ static const Input *rank_source(Ctx *cx, Ox v, int *rank)
         const Node *n = v->node;
         const int64_t *axes;
         int64_t count;
-        if (node_is(n, "Unsqueeze") && n->n_in > 1 && ox_known_ints(n->graph, n->in[1], &axes, &count) && *rank >= count)
+        if (node_is(n, "Unsqueeze") && n->n_in > 1 &&
+            ox_known_ints(n->graph, n->in[1], &axes, &count) && *rank >= count)
             *rank -= (int)count;
-        else if (node_is(n, "Squeeze") && n->n_in > 1 && ox_known_ints(n->graph, n->in[1], &axes, &count))
+        else if (node_is(n, "Squeeze") && n->n_in > 1 &&
+                 ox_known_ints(n->graph, n->in[1], &axes, &count))
             *rank += (int)count;
         else if (!keeps_rank(n))
             return NULL;
@@ -433,18 +533,20 @@ static void forget_guess(InputFact *fact)
     fact->told = NULL;
 }
 
-/* The last guess first: what was guessed before had let the program come that far. Those behind the one that changes are open again. */
+/* The last guess first: what was guessed before had let the program come that far. Those behind the
+ * one that changes are open again. */
 bool facts_other_rank(Ctx *cx, Str raised)
 {
     Facts *f = facts_of(cx);
-    for (size_t i = f->facts.n; i-- > 0; ) {
+    for (size_t i = f->facts.n; i-- > 0;) {
         InputFact *fact = &f->facts.at[i];
         for (size_t k = 0; fact->guessed && k < COUNT(guesses); k++) {
             if (fact->tried >> guesses[k] & 1)
                 continue;
             for (size_t later = i + 1; later < f->facts.n; later++)
                 forget_guess(&f->facts.at[later]);
-            fact->told = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)", fact->path->s, guesses[k], fact->rank, raised->s);
+            fact->told = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)",
+                                 fact->path->s, guesses[k], fact->rank, raised->s);
             fact->rank = guesses[k];
             fact->tried |= 1u << guesses[k];
             return !fail(cx, E_RESTART, "%s is assumed to have rank %d", fact->path->s, fact->rank);
@@ -486,7 +588,7 @@ Type facts_usual(Ctx *cx, Ox v)
 {
     DType dtype = ox_dtype(v);
     const struct Seen *seen = facts_of(cx)->seen;
-    while (v && !map_find(&seen->usual, v)) {           /* through what works element by element */
+    while (v && !map_find(&seen->usual, v)) { /* through what works element by element */
         if (v->kind != OX_NODE || !keeps_rank(v->node))
             return NULL;
         for (int i = 0; i < v->node->n_in; i++)
@@ -529,7 +631,8 @@ bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
     if (f) {
         f->dtype = t;
         if (f->rank < 0)
-            f->told = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t), told_where(cx, why)->s);
+            f->told = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t),
+                              told_where(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to be %s", in->path->s, dtype_name(t));
 }
@@ -553,6 +656,8 @@ void facts_tell(Ctx *cx)
         if (f && f->told)
             note(cx, NOTE_ASSUMED, "%s; -i %s:%s decides it", f->told->s, in->path->s, type->s);
         else
-            note(cx, NOTE_ASSUMED, "%s is %s, because nothing in the file tells; -i %s:TYPE[SIZES] decides it", in->path->s, type->s, in->path->s);
+            note(cx, NOTE_ASSUMED,
+                 "%s is %s, because nothing in the file tells; -i %s:TYPE[SIZES] decides it",
+                 in->path->s, type->s, in->path->s);
     }
 }

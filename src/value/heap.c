@@ -1,22 +1,26 @@
-/* heap.c - the only writer of cells: lists, dicts, objects, storages, local variables, and the undo trail.
+/* heap.c - the only writer of cells: lists, dicts, objects, storages, local variables, and the undo
+ * trail.
  *
- * While a branch is open, the first write to a thing logs what it was; trail_undo puts that back. Each open branch keeps a map
- * of what it has logged already, so that a thing costs one entry a branch however often it is written. A clock stamps what is
- * made: a thing made inside the innermost branch needs no entry, because nothing outside has seen it. Writes while no branch
- * is open cost nothing.
+ * While a branch is open, the first write to a thing logs what it was; trail_undo puts that back.
+ * Each open branch keeps a map of what it has logged already, so that a thing costs one entry a
+ * branch however often it is written. A clock stamps what is made: a thing made inside the
+ * innermost branch needs no entry, because nothing outside has seen it. Writes while no branch is
+ * open cost nothing.
  *
- * A list or dict that a branch changes keeps the array that it had: an item that is written there is logged by itself, and one
- * whose items move to other places moves into an array of its own first. So a branch costs what it writes, however long the
- * list, and undoing it leaves the cells at their addresses. Versions of storages come from the clock too: an undone write never
- * gives its number to another one, which would make a stale view look fresh. */
+ * A list or dict that a branch changes keeps the array that it had: an item that is written there
+ * is logged by itself, and one whose items move to other places moves into an array of its own
+ * first. So a branch costs what it writes, however long the list, and undoing it leaves the cells
+ * at their addresses. Versions of storages come from the clock too: an undone write never gives its
+ * number to another one, which would make a stale view look fresh. */
 #include <assert.h>
 
 #include "value/heap.h"
 
 typedef struct Branch {
-    size_t first, first_item;       /* of its entries in the trail, and of those in items */
-    uint64_t opened;                /* the clock then */
-    Map logged;                     /* thing -> place in the trail + 1; an item's cell before the branch -> place in items + 1 */
+    size_t first, first_item; /* of its entries in the trail, and of those in items */
+    uint64_t opened;          /* the clock then */
+    Map logged; /* thing -> place in the trail + 1; an item's cell before the branch -> place in
+                   items + 1 */
 } Branch;
 
 typedef struct Heap {
@@ -43,7 +47,8 @@ void heap_note_shared_write(Ctx *cx) { heap_of(cx)->shared_writes++; }
 
 /* ---- the trail ---- */
 
-/* Must a write to `what` be logged? Not when no branch is open, the innermost made it, or it stands in the log. */
+/* Must a write to `what` be logged? Not when no branch is open, the innermost made it, or it stands
+ * in the log. */
 static bool must_log(const Heap *h, const void *what, uint64_t born)
 {
     if (h->branches.n == 0)
@@ -67,9 +72,13 @@ static Change *logged(Heap *h, const void *what)
     return i ? &h->trail.at[i - 1] : NULL;
 }
 
-static Cell *cell_at(int kind, void *array, int64_t i) { return kind == CHANGE_LIST ? (Cell *)array + i : &((DictEntry *)array + i)->val; }
+static Cell *cell_at(int kind, void *array, int64_t i)
+{
+    return kind == CHANGE_LIST ? (Cell *)array + i : &((DictEntry *)array + i)->val;
+}
 
-/* Before item i of a list or dict is written, or given up: a branch inside this one may put a new one there. */
+/* Before item i of a list or dict is written, or given up: a branch inside this one may put a new
+ * one there. */
 static void log_item(Ctx *cx, const void *of, int64_t i)
 {
     Heap *h = heap_of(cx);
@@ -89,10 +98,14 @@ bool trail_is_open(Ctx *cx) { return heap_of(cx)->branches.n > 0; }
 TrailMark trail_open(Ctx *cx)
 {
     Heap *h = heap_of(cx);
-    return vec_push(cx, &h->branches, (Branch){ .first = h->trail.n, .first_item = h->items.n, .opened = h->clock }) ? h->branches.n : 0;
+    return vec_push(cx, &h->branches,
+                    (Branch){ .first = h->trail.n, .first_item = h->items.n, .opened = h->clock })
+        ? h->branches.n
+        : 0;
 }
 
-/* The innermost branch, which m must be. NULL when trail_open found no memory: the context has failed. */
+/* The innermost branch, which m must be. NULL when trail_open found no memory: the context has
+ * failed. */
 static Branch *branch_of(Heap *h, TrailMark m)
 {
     if (m == 0)
@@ -121,7 +134,11 @@ void *trail_before(Ctx *cx, const Change *c)
 {
     Heap *h = heap_of(cx);
     const Map *m = &h->branches.at[h->branches.n - 1].logged;
-    void *copy = c->before_n ? mem_copy(cx, c->before_home, (size_t)c->before_n * (c->kind == CHANGE_LIST ? sizeof(Cell) : sizeof(DictEntry))) : NULL;
+    void *copy = c->before_n
+        ? mem_copy(cx, c->before_home,
+                   (size_t)c->before_n *
+                       (c->kind == CHANGE_LIST ? sizeof(Cell) : sizeof(DictEntry)))
+        : NULL;
     for (int64_t i = 0; copy && i < c->before_n; i++) {
         uintptr_t at = (uintptr_t)map_get(m, cell_at(c->kind, c->before_home, i));
         if (at)
@@ -144,7 +161,7 @@ static void unindex_last(struct DictIndex *x, const Dict *d);
 static void restore_dict(Dict *d, const Change *c)
 {
     if (c->moved)
-        d->index = NULL;                    /* dict_find makes it again */
+        d->index = NULL; /* dict_find makes it again */
     for (; !c->moved && d->n > c->before_n; d->n--)
         if (d->index)
             unindex_last(d->index, d);
@@ -157,15 +174,9 @@ static void restore_dict(Dict *d, const Change *c)
 static void restore(const Change *c)
 {
     switch (c->kind) {
-    case CHANGE_CELL:
-        ((Cell *)c->what)->v = c->before;
-        break;
-    case CHANGE_LIST:
-        restore_list(c->what, c);
-        break;
-    case CHANGE_DICT:
-        restore_dict(c->what, c);
-        break;
+    case CHANGE_CELL: ((Cell *)c->what)->v = c->before; break;
+    case CHANGE_LIST: restore_list(c->what, c); break;
+    case CHANGE_DICT: restore_dict(c->what, c); break;
     case CHANGE_STORAGE:
         ((Storage *)c->what)->now = c->before_ox;
         ((Storage *)c->what)->version = c->before_version;
@@ -242,7 +253,10 @@ void container_share_mark(Ctx *cx, Value copy, Value v)
 
 const Tensor *container_marked(Value v)
 {
-    return v.tag == V_LIST ? v.list->mark : v.tag == V_DICT ? v.dict->mark : v.tag == V_OBJ ? v.obj->mark : NULL;
+    return v.tag == V_LIST ? v.list->mark
+        : v.tag == V_DICT  ? v.dict->mark
+        : v.tag == V_OBJ   ? v.obj->mark
+                           : NULL;
 }
 
 Str container_lost(Value v)
@@ -260,7 +274,12 @@ void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
 {
     Obj *o = new(cx, Obj);
-    *o = (Obj){ .cls = cls, .slot = new_array(cx, Cell, n), .n = n, .path = path, .names = names, .born = tick(cx) };
+    *o = (Obj){ .cls = cls,
+                .slot = new_array(cx, Cell, n),
+                .n = n,
+                .path = path,
+                .names = names,
+                .born = tick(cx) };
     if (!o->slot)
         o->n = 0;
     for (int64_t i = 0; i < o->n; i++)
@@ -273,21 +292,35 @@ Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, S
 List *list_new(Ctx *cx, int64_t cap, Str elem)
 {
     List *l = new(cx, List);
-    *l = (List){ .at = cap > 0 ? new_array(cx, Cell, cap) : NULL, .cap = cap > 0 ? cap : 0, .elem = elem, .born = tick(cx) };
+    *l = (List){ .at = cap > 0 ? new_array(cx, Cell, cap) : NULL,
+                 .cap = cap > 0 ? cap : 0,
+                 .elem = elem,
+                 .born = tick(cx) };
     if (!l->at)
         l->cap = 0;
     return l;
 }
 
-struct ListPeer { List *other; struct Stacked *lost; struct ListPeer *next; };
+struct ListPeer {
+    List *other;
+    struct Stacked *lost;
+    struct ListPeer *next;
+};
 
 static void log_list(Ctx *cx, List *l)
 {
     Heap *h = heap_of(cx);
     if (!must_log(h, l, l->born))
         return;
-    log_change(cx, h, (Change){ .kind = CHANGE_LIST, .what = l, .before_home = l->at, .before_n = l->n, .before_cap = l->cap,
-                                .before_front = l->front, .before_stacked = l->stacked, .born = l->born });
+    log_change(cx, h,
+               (Change){ .kind = CHANGE_LIST,
+                         .what = l,
+                         .before_home = l->at,
+                         .before_n = l->n,
+                         .before_cap = l->cap,
+                         .before_front = l->front,
+                         .before_stacked = l->stacked,
+                         .born = l->born });
 }
 
 /* The items stay where they are, for who undoes it. */
@@ -503,11 +536,15 @@ void list_resize(Ctx *cx, List *l, int64_t n)
         list_put(cx, l, l->n, val_none());
 }
 
-/* ---- dicts: entries in order of insertion, and an open-addressing index once there are more than a few ---- */
+/* ---- dicts: entries in order of insertion, and an open-addressing index once there are more than
+ * a few ---- */
 
 enum { LINEAR_UNTIL = 8 };
 
-struct DictIndex { uint32_t *slot; uint32_t mask; };        /* slot: place of the entry + 1 */
+struct DictIndex {
+    uint32_t *slot;
+    uint32_t mask;
+}; /* slot: place of the entry + 1 */
 
 Dict *dict_new(Ctx *cx, Str type)
 {
@@ -516,15 +553,25 @@ Dict *dict_new(Ctx *cx, Str type)
     return d;
 }
 
-struct DictPeer { Dict *other; Str why; struct DictPeer *next; };
+struct DictPeer {
+    Dict *other;
+    Str why;
+    struct DictPeer *next;
+};
 
 static void log_dict(Ctx *cx, Dict *d)
 {
     Heap *h = heap_of(cx);
     if (!must_log(h, d, d->born))
         return;
-    log_change(cx, h, (Change){ .kind = CHANGE_DICT, .what = d, .before_home = d->at, .before_n = d->n, .before_cap = d->cap,
-                                .before_lost = d->lost, .born = d->born });
+    log_change(cx, h,
+               (Change){ .kind = CHANGE_DICT,
+                         .what = d,
+                         .before_home = d->at,
+                         .before_n = d->n,
+                         .before_cap = d->cap,
+                         .before_lost = d->lost,
+                         .born = d->born });
 }
 
 void dict_lose(Ctx *cx, Dict *d, Str why)
@@ -588,7 +635,10 @@ static uint64_t hash_key(Value k)
         return k.s->id;
     if (k.tag == V_FLOAT && !(k.f >= -9e18 && k.f <= 9e18 && k.f == (double)(int64_t)k.f))
         return hash_bytes(&k.f, sizeof k.f, 1);
-    int64_t i = k.tag == V_INT ? k.i : k.tag == V_BOOL ? k.b : k.tag == V_FLOAT ? (int64_t)k.f : (int64_t)k.tag;
+    int64_t i = k.tag == V_INT ? k.i
+        : k.tag == V_BOOL      ? k.b
+        : k.tag == V_FLOAT     ? (int64_t)k.f
+                               : (int64_t)k.tag;
     return hash_bytes(&i, sizeof i, 0);
 }
 
@@ -662,19 +712,22 @@ static void enter_at(Ctx *cx, Dict *d, int64_t i, Value key, Value v)
         return;
     d->at[d->n++] = (DictEntry){ .key = key, .val = { v } };
     if (d->index && (uint32_t)d->n > d->index->mask / 2)
-        d->index = NULL;                    /* too full: made again, larger, when next asked */
+        d->index = NULL; /* too full: made again, larger, when next asked */
     else if (d->index)
         index_entry(d->index, d, d->n - 1);
 }
 
-void dict_enter(Ctx *cx, Dict *d, Value key, Value v) { enter_at(cx, d, place_of(cx, d, key), key, v); }
+void dict_enter(Ctx *cx, Dict *d, Value key, Value v)
+{
+    enter_at(cx, d, place_of(cx, d, key), key, v);
+}
 
 void dict_set(Ctx *cx, Dict *d, Value key, Value v)
 {
     touch_dict(cx, d);
     int64_t i = place_of(cx, d, key);
     bool stays = i < 0 || val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
-    d->unordered = d->unordered || !stays;              /* it may have come last just now */
+    d->unordered = d->unordered || !stays; /* it may have come last just now */
     enter_at(cx, d, i, key, v);
 }
 
@@ -719,7 +772,12 @@ void storage_set(Ctx *cx, Storage *st, Ox v)
 {
     Heap *h = heap_of(cx);
     if (must_log(h, st, st->born))
-        log_change(cx, h, (Change){ .kind = CHANGE_STORAGE, .what = st, .before_ox = st->now, .before_version = st->version, .born = st->born });
+        log_change(cx, h,
+                   (Change){ .kind = CHANGE_STORAGE,
+                             .what = st,
+                             .before_ox = st->now,
+                             .before_version = st->version,
+                             .born = st->born });
     st->now = v;
     st->written = st->state ? where_intern(cx) : 0;
     st->version = (uint32_t)tick(cx);

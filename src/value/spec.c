@@ -5,15 +5,20 @@
  *     sizes  = integer { "x" integer }                     float32: 1x3x224x224
  *     dim    = integer | name [ "=" integer ".." [ integer ] ] | "?"
  *     value  = integer | float | "True" | "False" | "None" | quoted text | bare word
- *     path   = name or number, dots between the leaves of dicts, lists and tuples: batch.image, xs.0
+ *     path   = name or number, dots between the leaves of dicts, lists and tuples: batch.image,
+ * xs.0
  *
- * A bare word is text, because a shell takes the quotes of mode="fast" away. The grammar is whole; whether a program can use
- * a SPEC (which parameter it means, whether a leaf or a type is handled yet) is the evaluator's to say. */
+ * A bare word is text, because a shell takes the quotes of mode="fast" away. The grammar is whole;
+ * whether a program can use a SPEC (which parameter it means, whether a leaf or a type is handled
+ * yet) is the evaluator's to say. */
 #include "value/options.h"
 
 #include <ctype.h>
 
-typedef struct Reader { Ctx *cx; const char *text, *at; } Reader;
+typedef struct Reader {
+    Ctx *cx;
+    const char *text, *at;
+} Reader;
 
 /* ---- errors: the reason, the SPEC, a caret ---- */
 
@@ -21,7 +26,7 @@ static int columns(const char *from, const char *to)
 {
     int n = 0;
     for (; from < to; from++)
-        n += ((unsigned char)*from & 0xC0) != 0x80;      /* a UTF-8 sequence is one column */
+        n += ((unsigned char)*from & 0xC0) != 0x80; /* a UTF-8 sequence is one column */
     return n;
 }
 
@@ -33,7 +38,8 @@ static bool wrong(Reader *r, const char *place, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
-    return fail(r->cx, E_USAGE, "-i: %s\n    %s\n    %*s^", reason, r->text, columns(r->text, place), "");
+    return fail(r->cx, E_USAGE, "-i: %s\n    %s\n    %*s^", reason, r->text,
+                columns(r->text, place), "");
 }
 
 /* ---- words ---- */
@@ -41,7 +47,10 @@ static bool wrong(Reader *r, const char *place, const char *fmt, ...)
 static bool is_name_start(char c) { return isalpha((unsigned char)c) || c == '_'; }
 static bool is_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
 /* Names of inputs go into the model: anything but what SPECs are made of. */
-static bool is_path(char c) { return (unsigned char)c > ' ' && c != 127 && !strchr(":=[](){},\"'?", c); }
+static bool is_path(char c)
+{
+    return (unsigned char)c > ' ' && c != 127 && !strchr(":=[](){},\"'?", c);
+}
 
 static size_t run_of(const char *at, bool (*is)(char))
 {
@@ -56,10 +65,13 @@ static bool read_path(Reader *r, Str *out)
 {
     size_t n = run_of(r->at, is_path);
     if (n == 0)
-        return wrong(r, r->at, "a name is expected: x:float32[N,3,224,224], batch.image:float32[4], sr=16000");
+        return wrong(
+            r, r->at,
+            "a name is expected: x:float32[N,3,224,224], batch.image:float32[4], sr=16000");
     for (size_t i = 0; i < n; i++)
         if (r->at[i] == '.' && (i == 0 || i + 1 == n || r->at[i + 1] == '.'))
-            return wrong(r, r->at + i, "a dot stands between two parts of a name: batch.image, xs.0");
+            return wrong(r, r->at + i,
+                         "a dot stands between two parts of a name: batch.image, xs.0");
     *out = str_n(r->cx, r->at, n);
     r->at += n;
     return true;
@@ -94,8 +106,10 @@ static bool read_dim(Reader *r, SpecDim *d)
         return read_size(r, &d->size);
     }
     if (!is_name_start(*r->at))
-        return wrong(r, start, *start == '-' ? "a size is not negative; write a name or ? for a dynamic dimension"
-                                             : "a dimension is a number, a name (dynamic), or ?");
+        return wrong(r, start,
+                     *start == '-'
+                         ? "a size is not negative; write a name or ? for a dynamic dimension"
+                         : "a dimension is a number, a name (dynamic), or ?");
     size_t n = run_of(r->at, is_name);
     d->kind = SPEC_NAME;
     d->name = str_n(r->cx, r->at, n);
@@ -108,7 +122,7 @@ static bool read_dim(Reader *r, SpecDim *d)
     if (strncmp(r->at, "..", 2) != 0)
         return wrong(r, r->at, "a range is written N=1..64");
     r->at += 2;
-    if (*r->at == ',' || *r->at == ']')                  /* N=1.. has no upper bound */
+    if (*r->at == ',' || *r->at == ']') /* N=1.. has no upper bound */
         return true;
     if (!read_size(r, &d->hi))
         return false;
@@ -164,11 +178,16 @@ static bool read_sizes(Reader *r, InputSpec *out)
 /* The words of torch and C that are no numpy names. */
 static const char *numpy_word(Str word)
 {
-    static const struct { const char *word, *numpy; } other[] = {
-        { "float", "float32" }, { "half", "float16" }, { "double", "float64" }, { "long", "int64" }, { "int", "int64" },
-        { "short", "int16" }, { "char", "int8" }, { "byte", "uint8" }, { "cfloat", "complex64" }, { "cdouble", "complex128" },
-        { "f16", "float16" }, { "f32", "float32" }, { "f64", "float64" }, { "bf16", "bfloat16" },
-        { "i8", "int8" }, { "i16", "int16" }, { "i32", "int32" }, { "i64", "int64" }, { "u8", "uint8" },
+    static const struct {
+        const char *word, *numpy;
+    } other[] = {
+        { "float", "float32" },      { "half", "float16" },  { "double", "float64" },
+        { "long", "int64" },         { "int", "int64" },     { "short", "int16" },
+        { "char", "int8" },          { "byte", "uint8" },    { "cfloat", "complex64" },
+        { "cdouble", "complex128" }, { "f16", "float16" },   { "f32", "float32" },
+        { "f64", "float64" },        { "bf16", "bfloat16" }, { "i8", "int8" },
+        { "i16", "int16" },          { "i32", "int32" },     { "i64", "int64" },
+        { "u8", "uint8" },
     };
     for (size_t i = 0; i < COUNT(other); i++)
         if (str_is(word, other[i].word))
@@ -203,12 +222,13 @@ static bool read_type(Reader *r, InputSpec *out)
     if (out->dtype == DT_NONE) {
         Str word = str_n(r->cx, start, n);
         const char *meant = numpy_word(word);
-        return wrong(r, start, "there is no element type \"%.40s\"%s%s%s", word->s, meant ? "; did you mean " : "",
-                     meant ? meant : "", meant ? "?" : "");
+        return wrong(r, start, "there is no element type \"%.40s\"%s%s%s", word->s,
+                     meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
     }
     r->at += n;
     if (*r->at != '[')
-        return wrong(r, r->at, "the dimensions are missing: %.*s[N,3] has two, %.*s[] none", (int)n, start, (int)n, start);
+        return wrong(r, r->at, "the dimensions are missing: %.*s[N,3] has two, %.*s[] none", (int)n,
+                     start, (int)n, start);
     return read_dims(r, out);
 }
 
@@ -225,7 +245,7 @@ static bool number_word(Reader *r, const char *at, size_t n, InputSpec *out, boo
         all = isdigit((unsigned char)at[i]);
     if (all) {
         int64_t v = 0;
-        for (size_t i = sign; i < n; i++)                /* below zero, so that -2^63 can be read */
+        for (size_t i = sign; i < n; i++) /* below zero, so that -2^63 can be read */
             if (!mul_ok(v, 10, &v) || !sub_ok(v, at[i] - '0', &v))
                 return wrong(r, at, "the number does not fit 64 bits");
         if (at[0] != '-' && !sub_ok(0, v, &v))
@@ -269,7 +289,8 @@ static bool read_value(Reader *r, InputSpec *out)
     if (*r->at == '"' || *r->at == '\'')
         return read_quoted(r, out);
     if (*r->at == '[' || *r->at == '(' || *r->at == '{')
-        return wrong(r, r->at, "lists, tuples and dicts are given leaf by leaf: sizes.0=4 and sizes.1=8");
+        return wrong(r, r->at,
+                     "lists, tuples and dicts are given leaf by leaf: sizes.0=4 and sizes.1=8");
     Str word = str_of(r->cx, r->at);
     bool is_number = false;
     if (word->len == 0)
@@ -277,9 +298,14 @@ static bool read_value(Reader *r, InputSpec *out)
     if (!number_word(r, r->at, word->len, out, &is_number))
         return false;
     if (!is_number) {
-        if (str_is(word, "true") || str_is(word, "false") || str_is(word, "none") || str_is(word, "null"))
-            return wrong(r, r->at, "Python writes True, False and None; text of this spelling stands in quotes");
-        out->value_kind = str_is(word, "None") ? SPEC_NONE : str_is(word, "True") || str_is(word, "False") ? SPEC_BOOL : SPEC_STR;
+        if (str_is(word, "true") || str_is(word, "false") || str_is(word, "none") ||
+            str_is(word, "null"))
+            return wrong(
+                r, r->at,
+                "Python writes True, False and None; text of this spelling stands in quotes");
+        out->value_kind = str_is(word, "None")              ? SPEC_NONE
+            : str_is(word, "True") || str_is(word, "False") ? SPEC_BOOL
+                                                            : SPEC_STR;
         out->i = str_is(word, "True");
         out->s = word;
     }
@@ -289,7 +315,8 @@ static bool read_value(Reader *r, InputSpec *out)
 
 /* ---- the whole ---- */
 
-/* Only sizes: 1x3x224x224. A name may start with a digit too ("0:float32[1]"), so look at all of it. */
+/* Only sizes: 1x3x224x224. A name may start with a digit too ("0:float32[1]"), so look at all of
+ * it. */
 static bool is_short_form(const char *s)
 {
     return isdigit((unsigned char)*s) && s[strspn(s, "0123456789x")] == '\0';
@@ -308,7 +335,8 @@ bool spec_parse(Ctx *cx, const char *text, InputSpec *out)
             return false;
         char sep = *r.at;
         if (sep != ':' && sep != '=')
-            return wrong(&r, r.at, "\":\" and a type, or \"=\" and a value, is expected after the name");
+            return wrong(&r, r.at,
+                         "\":\" and a type, or \"=\" and a value, is expected after the name");
         r.at++;
         ok = sep == ':' ? read_type(&r, out) : read_value(&r, out);
     }

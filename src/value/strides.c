@@ -1,7 +1,8 @@
-/* strides.c - how tensors lie in memory: strides, what is contiguous, and which shapes are views of the same memory.
+/* strides.c - how tensors lie in memory: strides, what is contiguous, and which shapes are views of
+ * the same memory.
  *
- * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous share memory here, as
- * PyTorch's would? */
+ * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous
+ * share memory here, as PyTorch's would? */
 #include "value/tensor.h"
 
 bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
@@ -30,13 +31,16 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
 
 Tri tensor_contiguous(Ctx *cx, Tensor *t)
 {
-    Dim stride[MAX_RANK], expected = dim_int(cx, 1), one = expected;
+    Dim stride[MAX_RANK];
+    Dim expected = dim_int(cx, 1);
+    Dim one = expected;
     Type ty = tensor_type(t);
     if ((!t->stride && !t->strides) || !tensor_strides(cx, t, stride))
         return t->contiguous;
     Tri all = YES;
     for (int i = ty->rank - 1; i >= 0; i--) {
-        Tri single = dim_eq(cx, ty->dim[i], one), same = dim_eq(cx, stride[i], expected);
+        Tri single = dim_eq(cx, ty->dim[i], one);
+        Tri same = dim_eq(cx, stride[i], expected);
         if (single != YES && same != YES) {
             if (single == NO && same == NO)
                 return dim_is(type_numel(cx, ty), 0) ? YES : NO;
@@ -53,7 +57,8 @@ Tri tensor_repeats(Ctx *cx, Tensor *t)
 {
     Dim stride[MAX_RANK];
     Type ty = tensor_type(t);
-    bool told = tensor_strides(cx, t, stride), expanded = false;
+    bool told = tensor_strides(cx, t, stride);
+    bool expanded = false;
     Tri any = NO;
     if (told && dim_is(type_numel(cx, ty), 0))
         return NO;
@@ -66,7 +71,8 @@ Tri tensor_repeats(Ctx *cx, Tensor *t)
     return expanded ? UNKNOWN : any;
 }
 
-/* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk before d. */
+/* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk
+ * before d. */
 static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
 {
     if (d == 0)
@@ -82,7 +88,10 @@ static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
  * a product of new axes. UNKNOWN when the sizes do not tell. */
 Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK])
 {
-    Dim one = dim_int(cx, 1), base = old->rank ? stride[old->rank - 1] : one, have = one, made = one;
+    Dim one = dim_int(cx, 1);
+    Dim base = old->rank ? stride[old->rank - 1] : one;
+    Dim have = one;
+    Dim made = one;
     bool exact = type_static(old, NULL) && type_static(to, NULL);
     int v = to->rank - 1;
     if (old->rank == 0 || (exact && dim_is(type_numel(cx, old), 0)))

@@ -1,17 +1,20 @@
 /* tensor.c - what a tensor of the program is: a storage, and how this tensor looks at it.
  *
- * A view keeps the bound call that made it. Reading one whose storage has changed runs that call again on its base's value
- * now; writing through one asks the call for the base's new value, and so on up to the storage. Both walk the chain in a loop,
- * and a slice of a slice is one slice, so long chains neither recurse nor cost quadratic time. Where nobody can tell whether
- * two tensors share memory their storages are peers: after a write to one, the other's contents are lost, and reading it is
- * refused instead of guessed. */
+ * A view keeps the bound call that made it. Reading one whose storage has changed runs that call
+ * again on its base's value now; writing through one asks the call for the base's new value, and so
+ * on up to the storage. Both walk the chain in a loop, and a slice of a slice is one slice, so long
+ * chains neither recurse nor cost quadratic time. Where nobody can tell whether two tensors share
+ * memory their storages are peers: after a write to one, the other's contents are lost, and reading
+ * it is refused instead of guessed. */
 #include "value/heap.h"
 
 Tensor *tensor_new(Ctx *cx, Ox v)
 {
     Tensor *t = new(cx, Tensor);
     Storage *st = storage_new(cx, v);
-    *t = (Tensor){ .st = st, .read = v, .read_version = st->version, .kind = PLAIN, .contiguous = YES };
+    *t = (Tensor){
+        .st = st, .read = v, .read_version = st->version, .kind = PLAIN, .contiguous = YES
+    };
     return t;
 }
 
@@ -23,27 +26,39 @@ Tensor *tensor_alias(Ctx *cx, Tensor *t)
     return a;
 }
 
-Type tensor_type(const Tensor *t) { return t->read->type; }      /* stale or not: writing changes neither dtype nor shape */
+Type tensor_type(const Tensor *t)
+{
+    return t->read->type;
+} /* stale or not: writing changes neither dtype nor shape */
 
 /* ---- reading and writing ---- */
 
-/* The cached value is of this version and its scope is ours: an arm's value is unknown outside it. */
+/* The cached value is of this version and its scope is ours: an arm's value is unknown outside
+ * it. */
 static bool fresh(const Graph *g, const Tensor *t)
 {
-    return t->read && t->read_version == t->st->version && (!ox_ok(t->read) || graph_sees(g, t->read));
+    return t->read && t->read_version == t->st->version &&
+        (!ox_ok(t->read) || graph_sees(g, t->read));
 }
 
 static bool may_write(Ctx *cx, const Storage *st)
 {
     return !st->shared_bytes ||
-           fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap", st->name ? st->name->s : "a tensor");
+        fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap",
+             st->name ? st->name->s : "a tensor");
 }
 
 /* ---- peers ---- */
 
-/* SAME: perhaps the same memory. WHOLE: what lists this peer is a part of `st`; PART: the other way round. */
+/* SAME: perhaps the same memory. WHOLE: what lists this peer is a part of `st`; PART: the other way
+ * round. */
 typedef enum { PEER_SAME, PEER_PART, PEER_WHOLE } PeerKind;
-typedef struct Peer { PeerKind kind; Storage *st; Str why; struct Peer *next; } Peer;
+typedef struct Peer {
+    PeerKind kind;
+    Storage *st;
+    Str why;
+    struct Peer *next;
+} Peer;
 
 static void add_peer(Ctx *cx, Storage *to, PeerKind kind, Storage *st, Str why)
 {
@@ -68,7 +83,11 @@ void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why)
     add_peer(cx, part->st, PEER_WHOLE, whole->st, why);
 }
 
-typedef struct Losing { Ctx *cx; Map seen; VEC(Storage *) found; } Losing;
+typedef struct Losing {
+    Ctx *cx;
+    Map seen;
+    VEC(Storage *) found;
+} Losing;
 
 static void lose_through(Losing *l, PeerKind kind)
 {
@@ -85,14 +104,15 @@ static void lose_through(Losing *l, PeerKind kind)
         }
 }
 
-/* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts, then up to whatever holds one of
- * all these; two parts of one whole have nothing to do with each other. */
+/* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts,
+ * then up to whatever holds one of all these; two parts of one whole have nothing to do with
+ * each other. */
 void storage_lose_peers(Ctx *cx, Storage *st)
 {
     Losing l = { .cx = cx };
     if (!st->peers)
         return;
-    if (st->now)                                        /* not the mark of a list, dict or object */
+    if (st->now) /* not the mark of a list, dict or object */
         heap_note_shared_write(cx);
     map_put(cx, &l.seen, st, NULL);
     vec_push(cx, &l.found, st);
@@ -124,8 +144,12 @@ void storage_parts(Ctx *cx, Storage *st, Map *out)
 
 Ox storage_fail_lost(Ctx *cx, const Storage *st)
 {
-    fail(cx, E_UNSUPPORTED, "what this tensor holds cannot be told: %s, and one of them was written since", st->lost->s);
-    fail_hint(cx, "clone() the tensor before it is written in place, or write y = x + 1 instead of x.add_(1)");
+    fail(cx, E_UNSUPPORTED,
+         "what this tensor holds cannot be told: %s, and one of them was written since",
+         st->lost->s);
+    fail_hint(cx,
+              "clone() the tensor before it is written in place, or write y = x + 1 instead of "
+              "x.add_(1)");
     return POISON;
 }
 
@@ -170,7 +194,7 @@ static bool chain_of(Graph *g, Tensor *t, TensorVec *chain)
 {
     for (Tensor *x = t; x->base; x = x->base)
         vec_push(g->cx, chain, x);
-    for (size_t i = chain->n; i > 1; i--)               /* from the storage down: each finds its base fresh */
+    for (size_t i = chain->n; i > 1; i--) /* from the storage down: each finds its base fresh */
         if (!ox_ok(tensor_read(g, chain->at[i - 1])))
             return false;
     return true;
@@ -196,7 +220,7 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
         Ox now = base->base ? base->read : st->now;
         part[i + 1] = chain.at[i]->view->kind->write(g, chain.at[i]->view, now, part[i]);
     }
-    size_t sure = chain.n;                              /* behind an expand other copies have changed too: read again */
+    size_t sure = chain.n; /* behind an expand other copies have changed too: read again */
     while (sure > 0 && !view_repeats(chain.at[sure - 1]->view))
         sure--;
     storage_set(cx, st, part[chain.n]);
@@ -210,15 +234,19 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
 
 /* ---- kinds ---- */
 
-static bool same_part(Ctx *cx, Ox a, Ox b) { return a == b || (a && b && val_same_constant(cx, a, b)); }
+static bool same_part(Ctx *cx, Ox a, Ox b)
+{
+    return a == b || (a && b && val_same_constant(cx, a, b));
+}
 
 bool tensors_same_kind(Ctx *cx, const Tensor *a, const Tensor *b)
 {
-    const QuantInfo *p = a->quant, *q = b->quant;
+    const QuantInfo *p = a->quant;
+    const QuantInfo *q = b->quant;
     if (a->kind != b->kind || p == q)
         return a->kind == b->kind;
-    return p && q && p->axis == q->axis && p->dtype == q->dtype && !p->bytes && !q->bytes && same_part(cx, p->scale, q->scale) &&
-           same_part(cx, p->zero_point, q->zero_point);
+    return p && q && p->axis == q->axis && p->dtype == q->dtype && !p->bytes && !q->bytes &&
+        same_part(cx, p->scale, q->scale) && same_part(cx, p->zero_point, q->zero_point);
 }
 
 bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one)
@@ -226,7 +254,8 @@ bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one)
     const QuantInfo *q = one->quant;
     t->kind = one->kind;
     t->quant = q;
-    return !q || (graph_sees(g, q->scale) && (!q->zero_point || graph_sees(g, q->zero_point)) && !q->bytes);
+    return !q ||
+        (graph_sees(g, q->scale) && (!q->zero_point || graph_sees(g, q->zero_point)) && !q->bytes);
 }
 
 /* ---- making a view ---- */
@@ -243,9 +272,11 @@ Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read)
 {
     Tensor *t = tensor_copy(cx, base, read);
     const char *why = base->contiguous == UNKNOWN && !base->stride && !base->strides
-                    ? "on the order in which PyTorch lays that out (write to a clone() of one of them)"
-                    : "on sizes that are not known (-i with sizes, or with bounds such as N=2..64, decides it)";
-    tensor_maybe_shared(cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends %s", op->s, why));
+        ? "on the order in which PyTorch lays that out (write to a clone() of one of them)"
+        : "on sizes that are not known (-i with sizes, or with bounds such as N=2..64, decides "
+          "it)";
+    tensor_maybe_shared(
+        cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends %s", op->s, why));
     return t;
 }
 
@@ -265,13 +296,20 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
     if (!ox_ok(read))
         return tensor_new(cx, POISON);
     Tensor *t = new(cx, Tensor);
-    *t = (Tensor){ .st = base->st, .read = read, .read_version = base->st->version, .kind = base->kind,
-                   .quant = base->quant, .contiguous = UNKNOWN };
+    *t = (Tensor){ .st = base->st,
+                   .read = read,
+                   .read_version = base->st->version,
+                   .kind = base->kind,
+                   .quant = base->quant,
+                   .contiguous = UNKNOWN };
     t->stride = strides_of(cx, base, view, read->type);
-    const View *both = base->base ? view->kind->join(cx, base->view, view, ox_rank(base->read)) : NULL;
+    const View *both = base->base ? view->kind->join(cx, base->view, view, ox_rank(base->read))
+                                  : NULL;
     if (both)
         base = base->base;
-    t->base = mem_copy(cx, base, sizeof *base);          /* what it is now: unsqueeze_ may make base look another way later */
+    t->base = mem_copy(
+        cx, base,
+        sizeof *base); /* what it is now: unsqueeze_ may make base look another way later */
     t->view = both ? both : view;
     return t;
 }
@@ -279,11 +317,15 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
 bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now)
 {
     if (t->st->state)
-        return fail(cx, E_UNSUPPORTED, "another shape for %s, which the model keeps", t->st->name ? t->st->name->s : "a tensor");
+        return fail(cx, E_UNSUPPORTED, "another shape for %s, which the model keeps",
+                    t->st->name ? t->st->name->s : "a tensor");
     if (trail_is_open(cx))
-        return fail(cx, E_UNSUPPORTED, "a tensor that changes its shape in place, inside a branch or loop that ONNX runs");
+        return fail(
+            cx, E_UNSUPPORTED,
+            "a tensor that changes its shape in place, inside a branch or loop that ONNX runs");
     if (now->st != t->st)
-        return fail(cx, E_UNSUPPORTED, "a tensor that changes its shape in place and its memory with it");
+        return fail(cx, E_UNSUPPORTED,
+                    "a tensor that changes its shape in place and its memory with it");
     *t = *now;
     return !ctx_failed(cx);
 }
@@ -299,7 +341,9 @@ static void lose_rest(Ctx *cx, Storage *st)
 bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
 {
     if (t->st->state || t->st->input || trail_is_open(cx))
-        return fail(cx, E_UNSUPPORTED, "out= of a tensor that gets another shape, and that the model keeps or a branch or loop of ONNX fills");
+        return fail(cx, E_UNSUPPORTED,
+                    "out= of a tensor that gets another shape, and that the model keeps or a "
+                    "branch or loop of ONNX fills");
     if (!dim_is(type_numel(cx, tensor_type(t)), 0))
         lose_rest(cx, t->st);
     Tensor *made = tensor_new(cx, v);
@@ -311,9 +355,12 @@ bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
 bool tensor_take(Ctx *cx, Tensor *t, Tensor *source)
 {
     if (t->st->state)
-        return fail(cx, E_UNSUPPORTED, "other memory for %s, which the model keeps", t->st->name ? t->st->name->s : "a tensor");
+        return fail(cx, E_UNSUPPORTED, "other memory for %s, which the model keeps",
+                    t->st->name ? t->st->name->s : "a tensor");
     if (trail_is_open(cx))
-        return fail(cx, E_UNSUPPORTED, "a tensor that takes another one's memory, inside a branch or loop that ONNX runs");
+        return fail(
+            cx, E_UNSUPPORTED,
+            "a tensor that takes another one's memory, inside a branch or loop that ONNX runs");
     *t = *tensor_alias(cx, source);
     return !ctx_failed(cx);
 }

@@ -1,7 +1,8 @@
 /* value.c - making values and asking about them: what is a number, what is symbolic, what is equal.
  *
- * A number that comes out of a tensor is concrete whenever the tensor's contents are known (shape arithmetic in traces goes
- * through tensors and back); else an int becomes a Dim: the item itself, or a fresh symbol whose origin is the tensor. */
+ * A number that comes out of a tensor is concrete whenever the tensor's contents are known (shape
+ * arithmetic in traces goes through tensors and back); else an int becomes a Dim: the item itself,
+ * or a fresh symbol whose origin is the tensor. */
 #include "value/heap.h"
 
 Value val_dim(Ctx *cx, Dim d)
@@ -35,7 +36,9 @@ static Tri decide(Ctx *cx, Rel rel, Dim a, Dim b)
 
 void rel_not(Rel *rel, Dim *a, Dim *b)
 {
-    static const Rel opposite[] = { [REL_EQ] = REL_NE, [REL_NE] = REL_EQ, [REL_LT] = REL_LE, [REL_LE] = REL_LT };
+    static const Rel opposite[] = {
+        [REL_EQ] = REL_NE, [REL_NE] = REL_EQ, [REL_LT] = REL_LE, [REL_LE] = REL_LT
+    };
     bool is_order = *rel == REL_LT || *rel == REL_LE;
     Dim left = *a;
     *rel = opposite[*rel];
@@ -54,15 +57,18 @@ Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b)
 /* The one element of a small constant, as bytes; false when v is none. */
 static bool read_one(Ctx *cx, Ox v, void *out)
 {
-    return v->kind == OX_CONST && const_numel(v->k) == 1 && dtype_size(v->k->dtype) > 0 && const_read(cx, v->k, out);
+    return v->kind == OX_CONST && const_numel(v->k) == 1 && dtype_size(v->k->dtype) > 0 &&
+        const_read(cx, v->k, out);
 }
 
 bool val_same_constant(Ctx *cx, Ox a, Ox b)
 {
-    if (a->kind != OX_CONST || b->kind != OX_CONST || a->type != b->type || const_numel(a->k) > FOLD_NUMEL || ox_dtype(a) == DT_STRING)
+    if (a->kind != OX_CONST || b->kind != OX_CONST || a->type != b->type ||
+        const_numel(a->k) > FOLD_NUMEL || ox_dtype(a) == DT_STRING)
         return false;
     size_t n = (size_t)dtype_bytes(ox_dtype(a), (uint64_t)const_numel(a->k));
-    uint8_t *x = mem_alloc(cx, n + 1), *y = mem_alloc(cx, n + 1);
+    uint8_t *x = mem_alloc(cx, n + 1);
+    uint8_t *y = mem_alloc(cx, n + 1);
     return x && y && const_read(cx, a->k, x) && const_read(cx, b->k, y) && memcmp(x, y, n) == 0;
 }
 
@@ -94,7 +100,7 @@ static Value int_of(Graph *g, Ox v)
         return val_dim(g->cx, item[0]);
     if (ox_dtype(v) == DT_INT64 && read_one(g->cx, v, &known))
         return val_int(known);
-    if (ox_known_scalar(g, v, &f))              /* narrower ints are exact in double */
+    if (ox_known_scalar(g, v, &f)) /* narrower ints are exact in double */
         return val_int((int64_t)f);
     Ox wide = ox_cast(g, to_scalar(g, v), DT_INT64);
     if (!ox_ok(wide))
@@ -217,7 +223,8 @@ static bool numbers_equal(Value a, Value b, double x, double y)
 static bool lists_equal(Ctx *cx, const List *a, const List *b)
 {
     if ((a->stacked || b->stacked) && a != b)
-        return fail(cx, E_UNDECIDED, "lists are compared, and the length of one is only known when the model runs");
+        return fail(cx, E_UNDECIDED,
+                    "lists are compared, and the length of one is only known when the model runs");
     if (a->n != b->n)
         return false;
     for (int64_t i = 0; i < a->n; i++)
@@ -252,22 +259,25 @@ bool val_equal(Ctx *cx, Value a, Value b)
 {
     double x, y;
     if ((a.tag == V_CHOICE || b.tag == V_CHOICE) && (a.tag != b.tag || a.any != b.any))
-        return fail(cx, E_UNDECIDED, "a value that the running model chooses among several is compared inside a list, tuple or dict");
+        return fail(cx, E_UNDECIDED,
+                    "a value that the running model chooses among several is compared inside a "
+                    "list, tuple or dict");
     if (number_of(a, &x) && number_of(b, &y))
         return numbers_equal(a, b, x, y);
     if (a.tag != b.tag)
         return false;
     switch (a.tag) {
-    case V_NONE: return true;
-    case V_STR: case V_DEVICE: return a.s == b.s;
-    case V_DTYPE: return a.dtype == b.dtype;
+    case V_NONE:    return true;
+    case V_STR:
+    case V_DEVICE:  return a.s == b.s;
+    case V_DTYPE:   return a.dtype == b.dtype;
     case V_COMPLEX: return a.c[0] == b.c[0] && a.c[1] == b.c[1];
-    case V_SYMINT: return dim_eq(cx, a.dim, b.dim) == YES;
-    case V_LIST: return lists_equal(cx, a.list, b.list);
-    case V_TUPLE: return tuples_equal(cx, a.tuple, b.tuple);
-    case V_DICT: return dicts_equal(cx, a.dict, b.dict);
-    case V_ENUM: return a.e->cls == b.e->cls && a.e->name == b.e->name;
-    default: return a.any == b.any;
+    case V_SYMINT:  return dim_eq(cx, a.dim, b.dim) == YES;
+    case V_LIST:    return lists_equal(cx, a.list, b.list);
+    case V_TUPLE:   return tuples_equal(cx, a.tuple, b.tuple);
+    case V_DICT:    return dicts_equal(cx, a.dict, b.dict);
+    case V_ENUM:    return a.e->cls == b.e->cls && a.e->name == b.e->name;
+    default:        return a.any == b.any;
     }
 }
 
@@ -277,30 +287,33 @@ Tri val_truth(Ctx *cx, Value v)
 {
     Tri t;
     switch (v.tag) {
-    case V_NONE: return NO;
-    case V_BOOL: return tri_of(v.b);
-    case V_INT: return tri_of(v.i != 0);
+    case V_NONE:  return NO;
+    case V_BOOL:  return tri_of(v.b);
+    case V_INT:   return tri_of(v.i != 0);
     case V_FLOAT: return tri_of(v.f != 0);
-    case V_STR: return tri_of(v.s->len > 0);
-    case V_LIST: return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
-    case V_DICT: return dict_is_open(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
+    case V_STR:   return tri_of(v.s->len > 0);
+    case V_LIST:  return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
+    case V_DICT:  return dict_is_open(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
     case V_TUPLE: return tri_of(v.tuple->n > 0);
     case V_SYMINT:
         t = dim_eq(cx, v.dim, dim_int(cx, 0));
         return t == UNKNOWN ? UNKNOWN : tri_of(t == NO);
     case V_SYMBOOL: return v.sb->ox ? UNKNOWN : decide(cx, v.sb->rel, v.sb->a, v.sb->b);
-    default: return UNKNOWN;
+    default:        return UNKNOWN;
     }
 }
 
 Value val_both(Graph *g, Value x, Value y)
 {
-    if (x.tag == V_BOOL)                                    /* True and y is y */
+    if (x.tag == V_BOOL) /* True and y is y */
         return x.b ? y : x;
     if (y.tag == V_BOOL)
         return y.b ? x : y;
-    Ox left = symbool_ox(g, x.sb), right = symbool_ox(g, y.sb), both = ox_g(g, "And", left, right);
-    return ox_ok(both) ? symbool(g->cx, (SymBool){ .ox = both, .left = x.sb, .right = y.sb }) : val_poison();
+    Ox left = symbool_ox(g, x.sb);
+    Ox right = symbool_ox(g, y.sb);
+    Ox both = ox_g(g, "And", left, right);
+    return ox_ok(both) ? symbool(g->cx, (SymBool){ .ox = both, .left = x.sb, .right = y.sb })
+                       : val_poison();
 }
 
 Ox symbool_ox(Graph *g, const SymBool *b)
@@ -319,40 +332,46 @@ Ox symbool_ox(Graph *g, const SymBool *b)
 const char *val_kind(Value v)
 {
     switch (v.tag) {
-    case V_POISON: return "a value that an earlier error left out";
-    case V_NONE: return "None";
-    case V_BOOL: case V_SYMBOOL: return "bool";
-    case V_INT: case V_SYMINT: return "int";
-    case V_FLOAT: case V_SYMFLOAT: return "float";
-    case V_COMPLEX: return "complex";
-    case V_STR: return "str";
-    case V_DEVICE: return "Device";
-    case V_DTYPE: return "dtype";
-    case V_TENSOR: return "Tensor";
+    case V_POISON:   return "a value that an earlier error left out";
+    case V_NONE:     return "None";
+    case V_BOOL:
+    case V_SYMBOOL:  return "bool";
+    case V_INT:
+    case V_SYMINT:   return "int";
+    case V_FLOAT:
+    case V_SYMFLOAT: return "float";
+    case V_COMPLEX:  return "complex";
+    case V_STR:      return "str";
+    case V_DEVICE:   return "Device";
+    case V_DTYPE:    return "dtype";
+    case V_TENSOR:   return "Tensor";
     case V_LIST:
         if (v.list->n == 0 && !v.list->stacked)
             return "an empty List";
         if (v.list->stacked)
             return "a List of a length that is not known";
         switch (v.list->at[0].v.tag) {
-        case V_INT: case V_SYMINT: return "List[int]";
-        case V_FLOAT: case V_SYMFLOAT: return "List[float]";
-        case V_BOOL: case V_SYMBOOL: return "List[bool]";
-        case V_STR: return "List[str]";
-        case V_TENSOR: return "List[Tensor]";
-        default: return "List";
+        case V_INT:
+        case V_SYMINT:   return "List[int]";
+        case V_FLOAT:
+        case V_SYMFLOAT: return "List[float]";
+        case V_BOOL:
+        case V_SYMBOOL:  return "List[bool]";
+        case V_STR:      return "List[str]";
+        case V_TENSOR:   return "List[Tensor]";
+        default:         return "List";
         }
-    case V_TUPLE: return "Tuple";
-    case V_DICT: return "Dict";
-    case V_OBJ: return "an object of a class";
-    case V_ENUM: return "Enum";
-    case V_FUTURE: return "Future";
-    case V_CLASS: return "a class";
-    case V_FUNCTION: return "a function";
+    case V_TUPLE:     return "Tuple";
+    case V_DICT:      return "Dict";
+    case V_OBJ:       return "an object of a class";
+    case V_ENUM:      return "Enum";
+    case V_FUTURE:    return "Future";
+    case V_CLASS:     return "a class";
+    case V_FUNCTION:  return "a function";
     case V_NAMESPACE: return "a namespace";
-    case V_CHOICE: return val_kind(v.choice->at[0]);
-    case V_UNINIT: return "a value that was never set";
-    case V_MAYBE: return "None or a value, as the running model decides,";
+    case V_CHOICE:    return val_kind(v.choice->at[0]);
+    case V_UNINIT:    return "a value that was never set";
+    case V_MAYBE:     return "None or a value, as the running model decides,";
     }
     return "?";
 }

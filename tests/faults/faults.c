@@ -2,8 +2,8 @@
  *
  *     faults MODEL OUT SPEC..
  *
- * Needs a build with PT2ONNX_FAULTS. Prints how many conversions failed before the first that came through; exits with
- * 1 when a failed one left a file, gave no message or called itself our bug. */
+ * Needs a build with PT2ONNX_FAULTS. Prints how many conversions failed before the first that came
+ * through; exits with 1 when a failed one left a file, gave no message or called itself our bug. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "pt2onnx.h"
 
-enum { ENOUGH = 100000 };           /* allocations; a conversion that never succeeds must end too */
+enum { ENOUGH = 100000 }; /* allocations; a conversion that never succeeds must end too */
 
 static int report(const char *what, long n, const char *message)
 {

@@ -1,5 +1,5 @@
-/* fuzz_exported.c - any bytes as the program of a .pt2. What is loaded can be printed, and loading it again gives the same text;
- * every slot that a statement names exists. */
+/* fuzz_exported.c - any bytes as the program of a .pt2. What is loaded can be printed, and loading
+ * it again gives the same text; every slot that a statement names exists. */
 #include "front/internal.h"
 #include "unit/bytes.h"
 
@@ -44,13 +44,15 @@ static Str loaded(Ctx *cx, const Out *file)
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-    Ctx *cx = ctx_new(), *again = ctx_new();
+    Ctx *cx = ctx_new();
+    Ctx *again = ctx_new();
     require(cx && again);
     ZipOut z = { 0 };
     zip_add(&z, "serialized_exported_program.json", p, n, 0, NULL);
     zip_add(&z, "version", "8.3", 3, 0, NULL);
     Out file = zip_end(&z, false);
-    Str once = loaded(cx, &file), twice = loaded(again, &file);
+    Str once = loaded(cx, &file);
+    Str twice = loaded(again, &file);
     require(!once == !twice && (!once || !strcmp(once->s, twice->s)));
     ctx_free(cx);
     ctx_free(again);

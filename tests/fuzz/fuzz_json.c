@@ -1,5 +1,5 @@
-/* fuzz_json.c - any bytes as JSON. What is read can be written and read again to the same; skipping a value ends where reading
- * it ends. */
+/* fuzz_json.c - any bytes as JSON. What is read can be written and read again to the same; skipping
+ * a value ends where reading it ends. */
 #include "archive/archive.h"
 
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static void put_string(Buf *b, Str s)
 /* The text again without spaces and needless escapes. False when it is not sound. */
 static bool rewrite(Json *j, Buf *b)
 {
-    bool comma = false, after_key = false;
+    bool comma = false;
+    bool after_key = false;
     for (;;) {
         bool in_object_key = j->key && j->depth > 0;
         JsonTag t = json_next(j);
@@ -41,7 +42,8 @@ static bool rewrite(Json *j, Buf *b)
         case J_NULL:  buf_str(b, "null"); break;
         case J_TRUE:  buf_str(b, "true"); break;
         case J_FALSE: buf_str(b, "false"); break;
-        case J_INT: case J_FLOAT: buf_add(b, j->raw.p, j->raw.n); break;
+        case J_INT:
+        case J_FLOAT: buf_add(b, j->raw.p, j->raw.n); break;
         case J_STRING:
             put_string(b, json_string(j));
             if (in_object_key) {
@@ -49,11 +51,17 @@ static bool rewrite(Json *j, Buf *b)
                 after_key = true;
             }
             break;
-        case J_ARRAY:      buf_str(b, "["); comma = false; break;
-        case J_OBJECT:     buf_str(b, "{"); comma = false; break;
+        case J_ARRAY:
+            buf_str(b, "[");
+            comma = false;
+            break;
+        case J_OBJECT:
+            buf_str(b, "{");
+            comma = false;
+            break;
         case J_ARRAY_END:  buf_str(b, "]"); break;
         case J_OBJECT_END: buf_str(b, "}"); break;
-        default: abort();
+        default:           abort();
         }
     }
 }
@@ -68,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     bool ok = rewrite(&j, &once);
     require(ok == !ctx_failed(cx));
     if (ok) {
-        Json again = json_over(cx, "again", (Slice){ (uint8_t *)once.s, once.n }), skipper = json_over(cx, "skip", text);
+        Json again = json_over(cx, "again", (Slice){ (uint8_t *)once.s, once.n });
+        Json skipper = json_over(cx, "skip", text);
         Buf twice = buf_new(cx);
         require(rewrite(&again, &twice));
         require(twice.n == once.n && memcmp(twice.s, once.s, once.n) == 0);

@@ -1,5 +1,6 @@
-/* fuzz_onnx.c - any bytes as an ONNX model. What is read can be written; what was written reads back, and writing it again
- * gives the same bytes. Models whose outputs need an Identity, or that lack a type, are read but not written. */
+/* fuzz_onnx.c - any bytes as an ONNX model. What is read can be written; what was written reads
+ * back, and writing it again gives the same bytes. Models whose outputs need an Identity, or that
+ * lack a type, are read but not written. */
 #include "onnx/onnx.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static void write_and_read_again(Ctx *cx, Graph *g, ModelInfo *info)
         return;
     Graph *back = wire_read(cx, source_memory(cx, first.s, first.n), &again);
     require(back != NULL);
-    require(again.opset == info->opset && again.props.n == info->props.n && back->nodes.n == g->nodes.n);
+    require(again.opset == info->opset && again.props.n == info->props.n &&
+            back->nodes.n == g->nodes.n);
     require(write_model(cx, back, &again, &second));
     require(first.n == second.n && memcmp(first.s, second.s, first.n) == 0);
 }

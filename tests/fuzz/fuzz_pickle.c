@@ -1,5 +1,5 @@
-/* fuzz_pickle.c - any bytes as a pickle. What is read has no cycle, is nested within the limit, and can be written and read
- * again to the same value. */
+/* fuzz_pickle.c - any bytes as a pickle. What is read has no cycle, is nested within the limit, and
+ * can be written and read again to the same value. */
 #include "archive/archive.h"
 
 #include <stdlib.h>
@@ -46,11 +46,21 @@ static void write_value(Buf *b, const Pickle *p, int depth)
     uint64_t bits;
     memcpy(&bits, &f, sizeof bits);
     switch (p->tag) {
-    case P_NONE:  buf_str(b, "N"); break;
-    case P_BOOL:  buf_str(b, p->b ? "\x88" : "\x89"); break;
-    case P_INT:   buf_str(b, "\x8a\x08"); put_le(b, (uint64_t)p->i, 8); break;
-    case P_FLOAT: buf_str(b, "G"); put_le(b, __builtin_bswap64(bits), 8); break;
-    case P_STR:   buf_str(b, "X"); put_le(b, p->s->len, 4); buf_add(b, p->s->s, p->s->len); break;
+    case P_NONE: buf_str(b, "N"); break;
+    case P_BOOL: buf_str(b, p->b ? "\x88" : "\x89"); break;
+    case P_INT:
+        buf_str(b, "\x8a\x08");
+        put_le(b, (uint64_t)p->i, 8);
+        break;
+    case P_FLOAT:
+        buf_str(b, "G");
+        put_le(b, __builtin_bswap64(bits), 8);
+        break;
+    case P_STR:
+        buf_str(b, "X");
+        put_le(b, p->s->len, 4);
+        buf_add(b, p->s->s, p->s->len);
+        break;
     case P_TUPLE: write_seq(b, p, depth + 1, "(", "t"); break;
     case P_LIST:  write_seq(b, p, depth + 1, "](", "e"); break;
     case P_DICT:  write_seq(b, p, depth + 1, "}(", "u"); break;
@@ -61,7 +71,10 @@ static void write_value(Buf *b, const Pickle *p, int depth)
         break;
     case P_CALL:   write_call(b, p, depth + 1, "R"); break;
     case P_OBJECT: write_call(b, p, depth + 1, "\x81"); break;
-    case P_PERSISTENT: write_value(b, p->pid, depth + 1); buf_str(b, "Q"); break;
+    case P_PERSISTENT:
+        write_value(b, p->pid, depth + 1);
+        buf_str(b, "Q");
+        break;
     }
 }
 
@@ -83,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     require((v != NULL) == !ctx_failed(cx));
     if (v) {
         Buf once = written(cx, v);
-        if (once.n < WRITTEN_MAX) {                 /* a DAG can be exponentially larger when it is spelt out */
+        if (once.n < WRITTEN_MAX) { /* a DAG can be exponentially larger when it is spelt out */
             Pickle *again = pickle_read(cx, (Slice){ (uint8_t *)once.s, once.n }, "again", NULL);
             require(again != NULL);
             Buf twice = written(cx, again);

@@ -1,5 +1,6 @@
-/* fuzz_torchscript.c - any bytes as a code record. What parses can be printed, and the print parses to the same print. The one
- * excuse is depth: infix operators become calls, which may nest a level deeper. */
+/* fuzz_torchscript.c - any bytes as a code record. What parses can be printed, and the print parses
+ * to the same print. The one excuse is depth: infix operators become calls, which may nest a level
+ * deeper. */
 #include "base/limits.h"
 #include "front/front.h"
 

@@ -1,5 +1,5 @@
-/* fuzz_zip.c - any bytes as an archive. What is opened lies inside the file; two ways of reading a record agree; an error has a
- * text and an exit code for unreadable files. */
+/* fuzz_zip.c - any bytes as an archive. What is opened lies inside the file; two ways of reading a
+ * record agree; an error has a text and an exit code for unreadable files. */
 #include "archive/archive.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static void read_record(Ctx *cx, Zip *z, const ZipEntry *e)
         return;
     require(s.n == e->size);
     require(zip_bytes(cx, z, e, &b) && b.len == e->size);
-    require(e->at >= z->off && e->at - z->off <= z->size && e->packed <= z->size - (e->at - z->off));
+    require(e->at >= z->off && e->at - z->off <= z->size &&
+            e->packed <= z->size - (e->at - z->off));
     require(s.n == 0 || (bytes_read(cx, b, s.n - 1, &last, 1) && last == s.p[s.n - 1]));
     require(zip_check_crc(cx, z, e));
 }
@@ -36,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
         require(zip_find(cx, z, z->entry[i].name->s) == &z->entry[i]);
         read_record(cx, z, &z->entry[i]);
     }
-    require(!ctx_failed(cx) || (error_exit_code(cx->error.code) == 3 && error_text(cx, "fuzz", "x")->len > 10));
+    require(!ctx_failed(cx) ||
+            (error_exit_code(cx->error.code) == 3 && error_text(cx, "fuzz", "x")->len > 10));
     require(arena_bytes(cx->keep) + arena_bytes(cx->run) < (64u << 20));
     ctx_free(cx);
     return 0;

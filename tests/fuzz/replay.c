@@ -1,5 +1,5 @@
-/* replay.c - runs a fuzz target without a fuzzer: every file of the folders and files given, then mutations of each from a fixed
- * seed, so that an ordinary test run is the same every time. */
+/* replay.c - runs a fuzz target without a fuzzer: every file of the folders and files given, then
+ * mutations of each from a fixed seed, so that an ordinary test run is the same every time. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,12 +35,20 @@ static void mutate_and_run(const uint8_t *p, size_t n, uint64_t *state)
     uint8_t *q = malloc(n);
     memcpy(q, p, n);
     for (uint64_t k = next_random(state) % 4 + 1; k > 0 && n > 0; k--) {
-        size_t at = next_random(state) % n, from = next_random(state) % n, len = next_random(state) % 16 + 1;
+        size_t at = next_random(state) % n;
+        size_t from = next_random(state) % n;
+        size_t len = next_random(state) % 16 + 1;
         switch (next_random(state) % 4) {
         case 0: q[at] ^= (uint8_t)(1 << next_random(state) % 8); break;
         case 1: q[at] = telling[next_random(state) % sizeof telling]; break;
-        case 2: if (next_random(state) % 8 == 0) n = at; break;
-        case 3: if (at + len <= n && from + len <= n) memmove(q + at, q + from, len); break;
+        case 2:
+            if (next_random(state) % 8 == 0)
+                n = at;
+            break;
+        case 3:
+            if (at + len <= n && from + len <= n)
+                memmove(q + at, q + from, len);
+            break;
         }
     }
     run(q, n);
@@ -65,7 +73,10 @@ static void replay_file(const char *path)
     free(p);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 static int replay_folder(const char *folder)
 {
@@ -101,5 +112,5 @@ int main(int argc, char **argv)
         }
     }
     printf("%d files, %d mutations of each\n", files, MUTATIONS);
-    return files > 0 ? 0 : 1;               /* an empty corpus tests nothing */
+    return files > 0 ? 0 : 1; /* an empty corpus tests nothing */
 }

@@ -1,4 +1,5 @@
-/* case_reader.c - the text of an operator call as a case writes it: `add(f32[2] 1 2, const i64[], alpha=2)`. */
+/* case_reader.c - the text of an operator call as a case writes it: `add(f32[2] 1 2, const i64[],
+ * alpha=2)`. */
 #include "ops/case_reader.h"
 
 #include <stdlib.h>
@@ -14,10 +15,14 @@ static bool take(Reader *r, const char *s)
     return true;
 }
 
-static const struct { const char *name; DType dtype; } short_names[] = {
-    { "f16", DT_FLOAT16 }, { "bf16", DT_BFLOAT16 }, { "f32", DT_FLOAT }, { "f64", DT_DOUBLE }, { "i8", DT_INT8 }, { "u8", DT_UINT8 },
-    { "i16", DT_INT16 }, { "i32", DT_INT32 }, { "i64", DT_INT64 }, { "b", DT_BOOL },
-    { "c64", DT_COMPLEX64 }, { "c128", DT_COMPLEX128 },
+static const struct {
+    const char *name;
+    DType dtype;
+} short_names[] = {
+    { "f16", DT_FLOAT16 }, { "bf16", DT_BFLOAT16 }, { "f32", DT_FLOAT },
+    { "f64", DT_DOUBLE },  { "i8", DT_INT8 },       { "u8", DT_UINT8 },
+    { "i16", DT_INT16 },   { "i32", DT_INT32 },     { "i64", DT_INT64 },
+    { "b", DT_BOOL },      { "c64", DT_COMPLEX64 }, { "c128", DT_COMPLEX128 },
 };
 
 const char *short_name(DType t)
@@ -32,10 +37,14 @@ const char *short_name(DType t)
 static double fill(DType t, int64_t k, int n)
 {
     int64_t v = (k * 7 + 3 + n * 5) % 11;
-    return t == DT_BOOL ? v % 2 : t == DT_UINT8 ? (double)v : dtype_is_float(t) || dtype_is_complex(t) ? (double)(v - 5) / 2 : (double)(v - 5);
+    return t == DT_BOOL                            ? v % 2
+        : t == DT_UINT8                            ? (double)v
+        : dtype_is_float(t) || dtype_is_complex(t) ? (double)(v - 5) / 2
+                                                   : (double)(v - 5);
 }
 
-/* Values through a float64 constant and ox_cast, which folds: no second table of number formats here. */
+/* Values through a float64 constant and ox_cast, which folds: no second table of number formats
+ * here. */
 static Ox constant(Reader *r, DType t, int rank, const int64_t *dims, const double *at)
 {
     if (dtype_is_complex(t))
@@ -58,7 +67,7 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
         r->at += n;
         take(r, ",");
     }
-    numel *= dtype_is_complex(t) ? 2 : 1;               /* real and imaginary part in turn */
+    numel *= dtype_is_complex(t) ? 2 : 1; /* real and imaginary part in turn */
     double *at = new_array(r->cx, double, numel + 1);
     for (int64_t k = 0; k < numel; k++) {
         blanks(r);
@@ -70,7 +79,8 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
         at[k] = strtod(r->at, &r->at);
     }
     Str name = str_fmt(r->cx, "a%d", r->tensors++);
-    Ox v = is_const || number ? constant(r, t, rank, sizes, at) : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
+    Ox v = is_const || number ? constant(r, t, rank, sizes, at)
+                              : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
     Value out = val_tensor(r->cx, v);
     if (number)
         out.t->number = true;
@@ -107,11 +117,13 @@ static Value list(Reader *r, const char *end)
     }
     if (*end == ')')
         return val_tuple(r->cx, items.at, (int64_t)items.n);
-    bool tensors = items.n > 0 && (items.at[0].tag == V_TENSOR || items.at[items.n - 1].tag == V_TENSOR);
+    bool tensors = items.n > 0 &&
+        (items.at[0].tag == V_TENSOR || items.at[items.n - 1].tag == V_TENSOR);
     return val_list(r->cx, items.at, (int64_t)items.n, tensors ? "Tensor" : NULL);
 }
 
-/* An operator's result as an argument: quantized::linear_prepack(..), or one of several: unbind(..)[1] */
+/* An operator's result as an argument: quantized::linear_prepack(..), or one of several:
+ * unbind(..)[1] */
 static Value nested(Reader *r)
 {
     Call c = { 0 };
@@ -123,15 +135,20 @@ static Value nested(Reader *r)
     Value v = op_call(r->g, c.name, c.overload, c.args.at, c.args.n, NULL, 0);
     if (!take(r, "["))
         return v;
-    int64_t i = strtoll(r->at, &r->at, 10), n = v.tag == V_LIST ? v.list->n : v.tag == V_TUPLE ? v.tuple->n : 0;
+    int64_t i = strtoll(r->at, &r->at, 10);
+    int64_t n = v.tag == V_LIST ? v.list->n : v.tag == V_TUPLE ? v.tuple->n : 0;
     r->failed |= !take(r, "]") || i < 0 || (i >= n && v.tag != V_POISON);
-    return r->failed || v.tag == V_POISON ? val_poison() : v.tag == V_LIST ? v.list->at[i].v : v.tuple->at[i];
+    return r->failed || v.tag == V_POISON ? val_poison()
+        : v.tag == V_LIST                 ? v.list->at[i].v
+                                          : v.tuple->at[i];
 }
 
-/* a0: the case's first tensor once more, as it is by now. NULL where that is not what stands here. */
+/* a0: the case's first tensor once more, as it is by now. NULL where that is not what stands
+ * here. */
 static const Value *again(Reader *r)
 {
-    size_t digits = *r->at == 'a' ? strspn(r->at + 1, "0123456789") : 0, i = digits ? strtoul(r->at + 1, NULL, 10) : 0;
+    size_t digits = *r->at == 'a' ? strspn(r->at + 1, "0123456789") : 0;
+    size_t i = digits ? strtoul(r->at + 1, NULL, 10) : 0;
     if (digits == 0 || !strchr(",)]", r->at[1 + digits]) || i >= r->made.n)
         return NULL;
     r->at += 1 + digits;
@@ -142,10 +159,12 @@ static Value value(Reader *r)
 {
     DType t;
     blanks(r);
-    size_t word = strspn(r->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789:.");
+    size_t word = strspn(r->at,
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789:.");
     if (word > 0 && r->at[word] == '(')
         return nested(r);
-    bool is_const = take(r, "const "), number = !is_const && take(r, "num ");
+    bool is_const = take(r, "const ");
+    bool number = !is_const && take(r, "num ");
     blanks(r);
     if (take(r, "sym ")) {
         size_t len = strcspn(r->at, ",)]");

@@ -2,26 +2,40 @@
  *
  *     run_cases [--stop] [--emit DIR | --twins DIR | --show | --nodes] FILE.txt...
  *
- *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each tensor is a graph input
- *     -> f32[2] 31 50                                             a result: here its type is checked, run_in_ort.py checks values
+ *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each
+ * tensor is a graph input
+ *     -> f32[2] 31 50                                             a result: here its type is
+ * checked, run_in_ort.py checks values
  *     => Mul Mul Add                                              the nodes, in order
- *     =23> Attention                                              the nodes of the finished model at opset 23, or why there is none
- *     !! message                                                  instead of all: the error, whole; with results when it names an opset that gives them
+ *     =23> Attention                                              the nodes of the finished model
+ * at opset 23, or why there is none
+ *     !! message                                                  instead of all: the error, whole;
+ * with results when it names an opset that gives them
  *
- * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number, `sym N` a size. A complex tensor, c64 or
- * c128, lists the parts of each element: c64[2] 1 0 2 -1. A tensor without values gets a fixed pattern (see fill); a dim may be a name:
- * f32[N,3]. An argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..), or one of
- * those that it gives, neg(unbind(f32[2,3])[1]), or a tuple, (3, [1, 2], None), as an archive holds packed parameters: of such PyTorch is not asked; *call(..) is
- * all that it gives, an argument each; and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0, 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the nodes of each, --nodes those of its
- * finished model at each opset (tools/gen-operators). --twins writes the model of each case at other opsets too; what one of them cannot say is refused,
- * and the opset that the message names must do. A family whose rows or rules lack a case fails. --stop ends at the first failure. */
+ * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number,
+ * `sym N` a size. A complex tensor, c64 or c128, lists the parts of each element: c64[2] 1 0 2 -1.
+ * A tensor without values gets a fixed pattern (see fill); a dim may be a name: f32[N,3]. An
+ * argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..), or
+ * one of those that it gives, neg(unbind(f32[2,3])[1]), or a tuple, (3, [1, 2], None), as an
+ * archive holds packed parameters: of such PyTorch is not asked; *call(..) is all that it gives, an
+ * argument each; and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0,
+ * 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the
+ * nodes of each, --nodes those of its finished model at each opset (tools/gen-operators). --twins
+ * writes the model of each case at other opsets too; what one of them cannot say is refused, and
+ * the opset that the message names must do. A family whose rows or rules lack a case fails. --stop
+ * ends at the first failure. */
 #include "eval/program.h"
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 
 #include <stdlib.h>
 
-typedef struct Case { char *call; VEC(char *) results, finished; char *nodes, *message; int line; } Case;
+typedef struct Case {
+    char *call;
+    VEC(char *) results, finished;
+    char *nodes, *message;
+    int line;
+} Case;
 typedef VEC(Case) Cases;
 
 /* ---- reading the file ---- */
@@ -31,9 +45,10 @@ static char *read_all(const char *path)
     FILE *f = fopen(path, "rb");
     if (!f)
         return NULL;
-    size_t n = 0, cap = 1 << 20;
+    size_t n = 0;
+    size_t cap = 1 << 20;
     char *s = malloc(cap + 1);
-    for (size_t got; (got = fread(s + n, 1, cap - n, f)) > 0; )
+    for (size_t got; (got = fread(s + n, 1, cap - n, f)) > 0;)
         if ((n += got) == cap)
             s = realloc(s, (cap *= 2) + 1);
     s[n] = 0;
@@ -122,10 +137,12 @@ static Str node_names(Graph *g)
     return buf_done(&b);
 }
 
-/* The type at the start of a result line, up to "]", is got's. A size that depends on data is a symbol of ours: any number fits. */
+/* The type at the start of a result line, up to "]", is got's. A size that depends on data is a
+ * symbol of ours: any number fits. */
 static bool same_type_text(const char *line, Str got)
 {
-    const char *want = line + strspn(line, " "), *have = got->s;
+    const char *want = line + strspn(line, " ");
+    const char *have = got->s;
     if (!strchr(want, ']'))
         return strcmp(want, have) == 0;
     while (*want && *want == *have && *want != ']') {
@@ -141,11 +158,18 @@ static bool same_type_text(const char *line, Str got)
 
 /* ---- one case ---- */
 
-typedef struct Run { const char *file, *emit; bool show, twins; int refused, failures; VEC(const void *) used; Ctx *cx; } Run;
+typedef struct Run {
+    const char *file, *emit;
+    bool show, twins;
+    int refused, failures;
+    VEC(const void *) used;
+    Ctx *cx;
+} Run;
 
 static void say(Run *run, const Case *c, const char *what, const char *want, const char *got)
 {
-    fprintf(stderr, "%s:%d: %s\n    %s\n    wanted %s\n    got    %s\n", run->file, c->line, what, c->call, want, got);
+    fprintf(stderr, "%s:%d: %s\n    %s\n    wanted %s\n    got    %s\n", run->file, c->line, what,
+            c->call, want, got);
     run->failures++;
 }
 
@@ -164,7 +188,8 @@ static void check_results(Run *run, Graph *g, const Case *c, const Values *got)
     if (c->results.n == 0 && got->n > 0 && !has_named_dim(g))
         say(run, c, "the case lists no results", "-> ..", result_text(cx, got->at[0])->s);
     if (c->results.n && c->results.n != got->n)
-        say(run, c, "the number of results differs", str_fmt(cx, "%zu", c->results.n)->s, str_fmt(cx, "%zu", got->n)->s);
+        say(run, c, "the number of results differs", str_fmt(cx, "%zu", c->results.n)->s,
+            str_fmt(cx, "%zu", got->n)->s);
     for (size_t i = 0; i < c->results.n && i < got->n; i++) {
         Str text = result_text(cx, got->at[i]);
         if (!same_type_text(c->results.at[i], text))
@@ -185,17 +210,20 @@ static bool write_model(Ctx *cx, Graph *g, const char *path)
 
 static Str family_of(Ctx *cx, const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file;
     return str_n(cx, name, strcspn(name, "."));
 }
 
-/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is copied by the writer. */
+/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is
+ * copied by the writer. */
 static int add_outputs(Graph *g, const Values *got)
 {
     int tensors = 0;
     for (size_t i = 0; i < got->n; i++)
         if (got->at[i].tag == V_TENSOR) {
-            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)), str_fmt(g->cx, "r%zu", i));
+            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)),
+                         str_fmt(g->cx, "r%zu", i));
             tensors++;
         }
     return tensors;
@@ -204,7 +232,8 @@ static int add_outputs(Graph *g, const Values *got)
 /* False where the opset is refused. */
 static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
 {
-    Str path = str_fmt(cx, "%s/%s.%d.%d.onnx", run->emit, family_of(cx, run->file)->s, c->line, g->target);
+    Str path = str_fmt(cx, "%s/%s.%d.%d.onnx", run->emit, family_of(cx, run->file)->s, c->line,
+                       g->target);
     TidyOptions o = { .opset = g->target, .target_ort = true };
     if (add_outputs(g, got) == 0)
         return true;
@@ -214,7 +243,8 @@ static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
     if (tidied && cx->refusals.n)
         return false;
     if (!tidied || !write_model(cx, g, path->s))
-        say(run, c, str_fmt(cx, "no model was written at opset %d", g->target)->s, path->s, error_text(cx, "run_cases", run->file)->s);
+        say(run, c, str_fmt(cx, "no model was written at opset %d", g->target)->s, path->s,
+            error_text(cx, "run_cases", run->file)->s);
     return true;
 }
 
@@ -241,7 +271,8 @@ static void mark(Run *run, Graph *g, const Call *call)
 {
     const Candidate *c = served_by(g, call);
     if (c)
-        vec_push(run->cx, &run->used, c->rule ? (const void *)str_of(run->cx, c->rule->head->s) : (const void *)c->line);
+        vec_push(run->cx, &run->used,
+                 c->rule ? (const void *)str_of(run->cx, c->rule->head->s) : (const void *)c->line);
 }
 
 /* Read and make the case's call; false when it cannot be read. */
@@ -259,7 +290,13 @@ static bool make_call(Run *run, const Case *c, Graph *g, Call *call, Value *out)
 }
 
 /* A case's call at an opset: what it gives, or a failure. The context is the caller's to free. */
-typedef struct Attempt { Ctx *cx; Graph *g; Call call; Values got; bool read; } Attempt;
+typedef struct Attempt {
+    Ctx *cx;
+    Graph *g;
+    Call call;
+    Values got;
+    bool read;
+} Attempt;
 
 static Attempt attempt(Run *run, const Case *c, int opset)
 {
@@ -286,7 +323,8 @@ static int asked_opset(Ctx *cx)
     return opset;
 }
 
-/* The case's model at another opset. 0 when it is written, else the opset that the refusal names, -1 for none. */
+/* The case's model at another opset. 0 when it is written, else the opset that the refusal names,
+ * -1 for none. */
 static int twin(Run *run, const Case *c, int opset)
 {
     Attempt a = attempt(run, c, opset);
@@ -295,7 +333,8 @@ static int twin(Run *run, const Case *c, int opset)
         asked = asked_opset(a.cx);
         asked = asked ? asked : -1;
         if (asked < 0)
-            say(run, c, str_fmt(a.cx, "refused at opset %d", opset)->s, "the opset that would do", failure(a.cx) ? failure(a.cx) : "");
+            say(run, c, str_fmt(a.cx, "refused at opset %d", opset)->s, "the opset that would do",
+                failure(a.cx) ? failure(a.cx) : "");
     }
     ctx_free(a.cx);
     return asked;
@@ -309,7 +348,8 @@ static void run_twins(Run *run, const Case *c)
         int asked = twin(run, c, opsets[i]);
         run->refused += asked != 0;
         if (asked > 0 && twin(run, c, asked) != 0)
-            say(run, c, str_fmt(run->cx, "refused at opset %d", opsets[i])->s, "an opset that does", str_fmt(run->cx, "%d, which is refused too", asked)->s);
+            say(run, c, str_fmt(run->cx, "refused at opset %d", opsets[i])->s, "an opset that does",
+                str_fmt(run->cx, "%d, which is refused too", asked)->s);
     }
 }
 
@@ -325,16 +365,38 @@ static void list_nodes(const Graph *g, Buf *out)
     }
 }
 
-/* What tells the calls of one operator apart, for tools/gen-operators: of what types their tensors are, whether a size is open, and whether more
- * than the operator is in the model: an argument that is a call of its own, or the writing of an in-place form. */
-typedef enum { OF_FLOAT32, OF_FLOAT64, OF_FLOAT16, OF_BFLOAT16, OF_FLOAT8, OF_INTEGERS, OF_BOOL, OF_COMPLEX, OF_QUANTISED, OF_OPEN_SIZES, OF_MORE } Trait;
-static const char *const trait_names[] = { "float32", "float64", "float16", "bfloat16", "float8", "integers", "bool", "complex", "quantised", "open", "more" };
+/* What tells the calls of one operator apart, for tools/gen-operators: of what types their tensors
+ * are, whether a size is open, and whether more than the operator is in the model: an argument that
+ * is a call of its own, or the writing of an in-place form. */
+typedef enum {
+    OF_FLOAT32,
+    OF_FLOAT64,
+    OF_FLOAT16,
+    OF_BFLOAT16,
+    OF_FLOAT8,
+    OF_INTEGERS,
+    OF_BOOL,
+    OF_COMPLEX,
+    OF_QUANTISED,
+    OF_OPEN_SIZES,
+    OF_MORE
+} Trait;
+static const char *const trait_names[] = { "float32",   "float64",  "float16", "bfloat16",
+                                           "float8",    "integers", "bool",    "complex",
+                                           "quantised", "open",     "more" };
 
 static Trait trait_of(const Tensor *t)
 {
     DType type = tensor_type(t)->dtype;
-    return t->kind == QUANT ? OF_QUANTISED : dtype_is_complex(type) ? OF_COMPLEX : dtype_is_int(type) ? OF_INTEGERS : type == DT_BOOL ? OF_BOOL :
-           type == DT_FLOAT ? OF_FLOAT32 : type == DT_DOUBLE ? OF_FLOAT64 : type == DT_FLOAT16 ? OF_FLOAT16 : type == DT_BFLOAT16 ? OF_BFLOAT16 : OF_FLOAT8;
+    return t->kind == QUANT      ? OF_QUANTISED
+        : dtype_is_complex(type) ? OF_COMPLEX
+        : dtype_is_int(type)     ? OF_INTEGERS
+        : type == DT_BOOL        ? OF_BOOL
+        : type == DT_FLOAT       ? OF_FLOAT32
+        : type == DT_DOUBLE      ? OF_FLOAT64
+        : type == DT_FLOAT16     ? OF_FLOAT16
+        : type == DT_BFLOAT16    ? OF_BFLOAT16
+                                 : OF_FLOAT8;
 }
 
 /* A set of traits, a bit each. */
@@ -384,16 +446,18 @@ static void check_finished(Run *run, const Case *c, const char *line)
     Buf b = buf_new(a.cx);
     if (a.read && !failure(a.cx) && add_outputs(a.g, &a.got) && tidy(a.g, &o))
         list_nodes(a.g, &b);
-    const char *have = failure(a.cx) ? failure(a.cx) : buf_done(&b)->s, *want = names + strspn(names, "> ");
+    const char *have = failure(a.cx) ? failure(a.cx) : buf_done(&b)->s;
+    const char *want = names + strspn(names, "> ");
     have += *have == ' ';
     if (strcmp(want, have) != 0)
         say(run, c, str_fmt(a.cx, "other nodes at opset %d", opset)->s, want, have);
     ctx_free(a.cx);
 }
 
-/* "aten::gelu float32 18: Mul Div Erf Add Mul", "aten::gelu float32 9!" for what is refused there, "aten::x ? why" for a case that is
- * refused; the name is that of the schema with its overload. Where an operator meets quantised tensors that its rows know nothing of, the nodes
- * around it are not its own. */
+/* "aten::gelu float32 18: Mul Div Erf Add Mul", "aten::gelu float32 9!" for what is refused there,
+ * "aten::x ? why" for a case that is refused; the name is that of the schema with its overload.
+ * Where an operator meets quantised tensors that its rows know nothing of, the nodes around it are
+ * not its own. */
 static void print_case(Run *run, const Case *c, int opset)
 {
     Attempt a = attempt(run, c, opset);
@@ -402,7 +466,8 @@ static void print_case(Run *run, const Case *c, int opset)
     CallForm form = FORM_PLAIN;
     Buf b = buf_new(cx);
     if (a.read && table_resolve(cx, a.call.name, &form)) {
-        bool made = !failure(cx) && (add_outputs(a.g, &a.got) == 0 || tidy(a.g, &o)) && !failure(cx);
+        bool made = !failure(cx) && (add_outputs(a.g, &a.got) == 0 || tidy(a.g, &o)) &&
+            !failure(cx);
         bool refused = cx->error.code == E_UNSUPPORTED || (!ctx_failed(cx) && cx->refusals.n);
         const char *why = failure(cx);
         if (made)
@@ -416,7 +481,8 @@ static void print_case(Run *run, const Case *c, int opset)
         if (own && c->message && refused && form == FORM_PLAIN)
             printf("%.*s ? %s\n", (int)strcspn(line, "("), line, why);
         if (own && !c->message && !strange)
-            printf("%.*s %s %d%s%s\n", (int)strcspn(line, "("), line, traits_text(cx, traits)->s, opset, made ? ":" : "!", buf_done(&b)->s);
+            printf("%.*s %s %d%s%s\n", (int)strcspn(line, "("), line, traits_text(cx, traits)->s,
+                   opset, made ? ":" : "!", buf_done(&b)->s);
     }
     ctx_free(cx);
 }
@@ -456,7 +522,11 @@ static void run_case(Run *run, const Case *c)
         if (run->show)
             printf("%d\t%s\t%s\n", c->line, bad ? "!!" : "=>", bad ? bad : node_names(a.g)->s);
         else if (bad && c->message ? strcmp(bad, c->message) != 0 : bad || c->message)
-            say(run, c, bad && c->message ? "the message differs" : bad ? "the call failed" : "the call did not fail", c->message ? c->message : "a result", bad ? bad : "a result");
+            say(run, c,
+                bad && c->message ? "the message differs"
+                    : bad         ? "the call failed"
+                                  : "the call did not fail",
+                c->message ? c->message : "a result", bad ? bad : "a result");
         else if (!bad)
             check_case(run, c, a.g, &a.got);
         else if (c->results.n)
@@ -503,11 +573,13 @@ static void check_complete(Run *run, const char *family)
         for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
             if (r->kind != ROW_OLDER && !strstr(r->schema, packed) && !row_tried(run, run->cx, r))
                 missing(run, r->schema);
-        Text text = { .name = str_of(run->cx, family), .at = f->rules, .n = f->rules ? strlen(f->rules) : 0 };
+        Text text = { .name = str_of(run->cx, family),
+                      .at = f->rules,
+                      .n = f->rules ? strlen(f->rules) : 0 };
         if (f->rules && !rules_parse(run->cx, &text, &rules))
             missing(run, run->cx->error.text->s);
     }
-    for (size_t i = 0; i < rules.n; ) {
+    for (size_t i = 0; i < rules.n;) {
         size_t end = i;
         bool some = false;
         for (; end < rules.n && rules.at[end]->body == rules.at[i]->body; end++)
@@ -518,7 +590,8 @@ static void check_complete(Run *run, const char *family)
     }
 }
 
-static int run_file(const char *path, const char *emit_to, bool twins, bool show, bool nodes, bool stop)
+static int run_file(const char *path, const char *emit_to, bool twins, bool show, bool nodes,
+                    bool stop)
 {
     Run run = { .file = path, .emit = emit_to, .twins = twins, .show = show, .cx = ctx_new() };
     char *text = read_all(path);
@@ -529,7 +602,8 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
     }
     read_cases(run.cx, text, &cases);
     for (size_t i = 0; i < cases.n && !(stop && run.failures); i++) {
-        for (int opset = cases.at[i].message ? ONNX_NEWEST : ONNX_OLDEST_TARGET; nodes && opset <= ONNX_NEWEST; opset++)
+        for (int opset = cases.at[i].message ? ONNX_NEWEST : ONNX_OLDEST_TARGET;
+             nodes && opset <= ONNX_NEWEST; opset++)
             print_case(&run, &cases.at[i], opset);
         if (!nodes)
             run_case(&run, &cases.at[i]);
@@ -538,7 +612,8 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
     if (!show && !(stop && run.failures))
         check_complete(&run, family_of(run.cx, path)->s);
     if (!show)
-        printf("%s: %zu cases, %d refused at other opsets, %d failures\n", path, cases.n, run.refused, run.failures);
+        printf("%s: %zu cases, %d refused at other opsets, %d failures\n", path, cases.n,
+               run.refused, run.failures);
     free(text);
     ctx_free(run.cx);
     return run.failures != 0;
@@ -547,7 +622,10 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
 int main(int argc, char **argv)
 {
     const char *emit_to = NULL;
-    bool show = false, twins = false, nodes = false, stop = false;
+    bool show = false;
+    bool twins = false;
+    bool nodes = false;
+    bool stop = false;
     int failed = 0;
     for (int i = 1; i < argc; i++)
         if ((strcmp(argv[i], "--emit") == 0 || strcmp(argv[i], "--twins") == 0) && i + 1 < argc) {

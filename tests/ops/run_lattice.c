@@ -2,27 +2,28 @@
  *
  *     run_lattice [--emit DIR [--opset N]] FILE.lattice
  *
- *     left  i320 i32[] 7              an operand by name, as an operator case writes it (run_cases.c); `sym N` is a size
- *     right 3    3
- *     add($a, $b)                     a call; below it a column for each right operand, a row for each left one
- *             f32    3
- *     i320    f32  i32                the result's dtype; - where PyTorch refuses the operands, and so must we; . is left out
+ *     left  i320 i32[] 7              an operand by name, as an operator case writes it
+ * (run_cases.c); `sym N` is a size right 3    3 add($a, $b)                     a call; below it a
+ * column for each right operand, a row for each left one f32    3 i320    f32  i32 the result's
+ * dtype; - where PyTorch refuses the operands, and so must we; . is left out
  *
- * --emit writes DIR/K.onnx for the K-th call, all its combinations in one model, and DIR/K.calls, which says what output r0, r1, ..
- * is the result of: lattice_in_ort.py compares the numbers. */
+ * --emit writes DIR/K.onnx for the K-th call, all its combinations in one model, and DIR/K.calls,
+ * which says what output r0, r1, .. is the result of: lattice_in_ort.py compares the numbers. */
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 
 #include <stdlib.h>
 
-typedef struct Operand { char *name, *text; } Operand;
+typedef struct Operand {
+    char *name, *text;
+} Operand;
 typedef VEC(Operand) Operands;
 
 typedef struct Lattice {
     Ctx *cx;
     Operands left, right, columns;
-    const char *emit_to, *call;     /* the call whose rows are read; NULL before the first */
-    Graph *g;                       /* of the call's model, when there is --emit */
+    const char *emit_to, *call; /* the call whose rows are read; NULL before the first */
+    Graph *g;                   /* of the call's model, when there is --emit */
     FILE *calls;
     int opset, tensors, outputs, table, cells, refused, failures;
 } Lattice;
@@ -81,7 +82,11 @@ static bool check_cell(Lattice *l, Str text, const char *want)
     l->cells++;
     if (!same) {
         l->failures++;
-        fprintf(stderr, "%s\n    wanted %s\n    got    %s %s\n", text->s, want, got, t ? "" : ctx_failed(cx) ? cx->error.text->s : cx->refusals.n ? cx->refusals.at[0].text->s : "");
+        fprintf(stderr, "%s\n    wanted %s\n    got    %s %s\n", text->s, want, got,
+                t ? ""
+                    : ctx_failed(cx) ? cx->error.text->s
+                    : cx->refusals.n ? cx->refusals.at[0].text->s
+                                     : "");
     }
     ctx_free(cx);
     return same;
@@ -112,7 +117,8 @@ static void emit_cell(Lattice *l, Str text)
     Tensor *t = result_of(l->g, text, &l->tensors);
     if (!t)
         return;
-    graph_output(l->g, ox_g(l->g, "Identity", tensor_read(l->g, t)), str_fmt(l->g->cx, "r%d", l->outputs++));
+    graph_output(l->g, ox_g(l->g, "Identity", tensor_read(l->g, t)),
+                 str_fmt(l->g->cx, "r%d", l->outputs++));
     fprintf(l->calls, "%s\n", text->s);
 }
 
@@ -125,8 +131,12 @@ static void close_table(Lattice *l)
     Ctx *cx = l->g->cx;
     ModelInfo info = { .opset = l->g->target, .graph_name = str_of(cx, "lattice") };
     TidyOptions o = { .opset = l->g->target, .target_ort = true };
-    OutFile *out = l->outputs && tidy(l->g, &o) ? out_open(cx, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s) : NULL;
-    if (l->outputs && (!out || !wire_write(cx, l->g, &info, out_sink(out), NULL, NULL) || !out_commit(cx, &out, 1))) {
+    OutFile *out = l->outputs && tidy(l->g, &o)
+        ? out_open(cx, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s)
+        : NULL;
+    if (l->outputs &&
+        (!out || !wire_write(cx, l->g, &info, out_sink(out), NULL, NULL) ||
+         !out_commit(cx, &out, 1))) {
         fprintf(stderr, "%s: %s\n", l->call, error_text(cx, "run_lattice", l->emit_to)->s);
         l->failures++;
     }
@@ -158,7 +168,8 @@ static void open_table(Lattice *l, char *call)
 static void read_columns(Lattice *l, char *line)
 {
     for (char *name = strtok(line, " "); name; name = strtok(NULL, " "))
-        vec_push(l->cx, &l->columns, (Operand){ .name = name, .text = (char *)operand(&l->right, name) });
+        vec_push(l->cx, &l->columns,
+                 (Operand){ .name = name, .text = (char *)operand(&l->right, name) });
 }
 
 static void read_row(Lattice *l, char *line)
@@ -218,13 +229,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: run_lattice [--emit DIR] FILE.lattice\n");
         return 2;
     }
-    for (char line[1024]; fgets(line, sizeof line, f); ) {
+    for (char line[1024]; fgets(line, sizeof line, f);) {
         line[strcspn(line, "\n")] = 0;
         read_line(&l, copy(l.cx, line));
     }
     fclose(f);
     close_table(&l);
-    printf("%d combinations, %d refused at opset %d, %d failures\n", l.cells, l.refused, l.opset, l.failures);
+    printf("%d combinations, %d refused at opset %d, %d failures\n", l.cells, l.refused, l.opset,
+           l.failures);
     bool good = l.failures == 0 && l.cells > 0;
     ctx_free(l.cx);
     return good ? 0 : 1;

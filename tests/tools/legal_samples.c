@@ -1,7 +1,9 @@
-/* legal_samples.c - writes each case of tests/python/legalise.txt as one model per opset, for test_legalise.py.
- * usage: legal_samples CASES DIR. A refused case prints "NAME OPSET: the message | the hint" instead.
+/* legal_samples.c - writes each case of tests/python/legalise.txt as one model per opset, for
+ * test_legalise.py. usage: legal_samples CASES DIR. A refused case prints "NAME OPSET: the message
+ * | the hint" instead.
  *
- *     NAME FIRST: x:float32[N,3] k:int64[] = EXPR          EXPR in the rule language, over the inputs */
+ *     NAME FIRST: x:float32[N,3] k:int64[] = EXPR          EXPR in the rule language, over the
+ * inputs */
 #include "onnx/rules/rules.h"
 #include "tidy/tidy.h"
 
@@ -9,7 +11,11 @@
 #include <stdlib.h>
 
 static const int opsets[] = { 9, 10, 11, 12, 13, 14, 17, 18, 20, 21, 23, 24, 26 };
-typedef struct Case { char name[64]; const char *inputs, *expr; size_t n_inputs; } Case;
+typedef struct Case {
+    char name[64];
+    const char *inputs, *expr;
+    size_t n_inputs;
+} Case;
 
 static bool look_up(void *arg, Str name, RuleVal *out)
 {
@@ -27,22 +33,26 @@ static bool add_input(Graph *g, const char *s, size_t n)
 {
     Dim d[MAX_RANK];
     int rank = 0;
-    const char *colon = memchr(s, ':', n), *open = memchr(s, '[', n), *end = s + n - 1;
+    const char *colon = memchr(s, ':', n);
+    const char *open = memchr(s, '[', n);
+    const char *end = s + n - 1;
     if (!colon || !open || *end != ']')
         return false;
     for (const char *p = open + 1; p < end; rank++) {
-        const char *comma = memchr(p, ',', (size_t)(end - p)), *stop = comma ? comma : end;
+        const char *comma = memchr(p, ',', (size_t)(end - p));
+        const char *stop = comma ? comma : end;
         d[rank] = dim_parse(g->cx, p, (size_t)(stop - p));
         p = comma ? comma + 1 : end;
     }
-    graph_input(g, str_n(g->cx, s, (size_t)(colon - s)), type_tensor(g->cx, dtype_named(colon + 1, (size_t)(open - colon - 1)), rank, d));
+    graph_input(g, str_n(g->cx, s, (size_t)(colon - s)),
+                type_tensor(g->cx, dtype_named(colon + 1, (size_t)(open - colon - 1)), rank, d));
     return true;
 }
 
 static bool build(Graph *g, const Case *c)
 {
     Ctx *cx = g->cx;
-    for (const char *p = c->inputs, *end = p + c->n_inputs; p < end; ) {
+    for (const char *p = c->inputs, *end = p + c->n_inputs; p < end;) {
         size_t n = strcspn(p, " =");
         if (n == 0) {
             p++;
@@ -59,7 +69,11 @@ static bool build(Graph *g, const Case *c)
     if (!rules_parse(cx, text, &rules))
         return false;
     Ox out = NULL;
-    RuleEnv env = { .g = g, .target = ONNX_NEWEST, .lookup = look_up, .arg = g, .like = g->inputs.n ? g->inputs.at[0] : NULL };
+    RuleEnv env = { .g = g,
+                    .target = ONNX_NEWEST,
+                    .lookup = look_up,
+                    .arg = g,
+                    .like = g->inputs.n ? g->inputs.at[0] : NULL };
     if (rule_apply(rules.at[0], &env, &out, 1) != RULE_DONE)
         return false;
     graph_output(g, out, str_of(cx, "out"));
@@ -82,9 +96,11 @@ static bool one(const Case *c, int opset, const char *dir)
     TidyOptions o = { .opset = opset, .target_ort = true };
     bool ok = build(g, c) && tidy(g, &o);
     if (ok && cx->refusals.n)
-        printf("%s %d: %s | %s\n", c->name, opset, cx->refusals.at[0].text->s, cx->refusals.at[0].hint ? cx->refusals.at[0].hint->s : "");
+        printf("%s %d: %s | %s\n", c->name, opset, cx->refusals.at[0].text->s,
+               cx->refusals.at[0].hint ? cx->refusals.at[0].hint->s : "");
     else if (!ok || !write_model(g, c, opset, dir)) {
-        fprintf(stderr, "%s %d: %s\n", c->name, opset, ctx_failed(cx) ? cx->error.text->s : "no match");
+        fprintf(stderr, "%s %d: %s\n", c->name, opset,
+                ctx_failed(cx) ? cx->error.text->s : "no match");
         ok = false;
     }
     ctx_free(cx);

@@ -1,16 +1,21 @@
-/* pt2onnx_tables.c - asks the ONNX operator table: what is missing, what inference says, what folding computes.
+/* pt2onnx_tables.c - asks the ONNX operator table: what is missing, what inference says, what
+ * folding computes.
  *
  *     pt2onnx_tables missing            operators without inference, one a line
  *     pt2onnx_tables folds              operators that fold, one a line
- *     pt2onnx_tables run FILE.onnx..    builds each model again, node by node, as lowerings do; "@ FILE", then a line per output:
- *                                       "TYPE", or "TYPE = HEX" when it has become a constant; or "! MESSAGE"
+ *     pt2onnx_tables run FILE.onnx..    builds each model again, node by node, as lowerings do; "@
+ * FILE", then a line per output: "TYPE", or "TYPE = HEX" when it has become a constant; or "!
+ * MESSAGE"
  *
  * tests/python/test_infer_fold.py compares the answers with the onnx package. */
 #include "onnx/internal.h"
 
 #include <stdlib.h>
 
-typedef struct Copy { Ctx *cx; Map made; } Copy;
+typedef struct Copy {
+    Ctx *cx;
+    Map made;
+} Copy;
 
 static Graph *copy_graph(Copy *c, const Graph *from, Graph *up);
 
@@ -19,7 +24,7 @@ static Ox copied(Copy *c, Graph *g, Ox v)
     if (v && v->kind == OX_CONST) {
         Const *k = new(c->cx, Const);
         *k = *v->k;
-        k->name = k->derived = NULL;            /* a number, not a weight: weights are folded later, by tidy */
+        k->name = k->derived = NULL; /* a number, not a weight: weights are folded later, by tidy */
         return ox_const(g, k);
     }
     return v ? map_get(&c->made, v) : NULL;
@@ -33,7 +38,8 @@ static void fold_large(Node *n, Ox *out)
         if (n->in[i] && (n->in[i]->kind != OX_CONST || n->in[i]->k->dtype == DT_STRING))
             return;
     for (int i = 0; i < n->n_out; i++)
-        if (!n->out[i]->type || n->out[i]->type->kind != T_TENSOR || !type_static(n->out[i]->type, NULL))
+        if (!n->out[i]->type || n->out[i]->type->kind != T_TENSOR ||
+            !type_static(n->out[i]->type, NULL))
             return;
     if (!k || !n->op->fold || n->op->random || !node_fold(n, k))
         return;
@@ -43,7 +49,8 @@ static void fold_large(Node *n, Ox *out)
 
 static bool copy_node(Copy *c, Node *n, Graph *g)
 {
-    Ox *in = new_array(c->cx, Ox, n->n_in + 1), *out = new_array(c->cx, Ox, n->n_out + 1);
+    Ox *in = new_array(c->cx, Ox, n->n_in + 1);
+    Ox *out = new_array(c->cx, Ox, n->n_out + 1);
     Attr *attr = new_array(c->cx, Attr, n->n_attr + 1);
     for (int i = 0; i < n->n_in; i++)
         in[i] = copied(c, g, n->in[i]);
@@ -65,7 +72,8 @@ static Graph *copy_graph(Copy *c, const Graph *from, Graph *up)
 {
     Graph *g = graph_new(c->cx, up, from->name);
     for (size_t i = 0; i < from->inputs.n; i++)
-        map_put(c->cx, &c->made, from->inputs.at[i], graph_input(g, from->inputs.at[i]->name, from->inputs.at[i]->type));
+        map_put(c->cx, &c->made, from->inputs.at[i],
+                graph_input(g, from->inputs.at[i]->name, from->inputs.at[i]->type));
     for (size_t i = 0; i < from->nodes.n; i++)
         if (!copy_node(c, from->nodes.at[i], g))
             return NULL;
@@ -85,7 +93,8 @@ static void print_output(Ctx *cx, Ox v)
     } else if (v->items) {
         printf(" ~");
         for (int64_t i = 0; i < v->n_items; i++)
-            printf(" %s%s", v->items[i] ? dim_text(cx, v->items[i])->s : "?", i + 1 < v->n_items ? ";" : "");
+            printf(" %s%s", v->items[i] ? dim_text(cx, v->items[i])->s : "?",
+                   i + 1 < v->n_items ? ";" : "");
     }
     printf("\n");
 }
@@ -94,7 +103,9 @@ static void print_output(Ctx *cx, Ox v)
 static Source *in_memory(Ctx *cx, Source *file)
 {
     uint8_t *at = file ? new_array(cx, uint8_t, file->size + 1) : NULL;
-    return at && bytes_read(cx, (Bytes){ file, 0, file->size }, 0, at, file->size) ? source_memory(cx, at, file->size) : NULL;
+    return at && bytes_read(cx, (Bytes){ file, 0, file->size }, 0, at, file->size)
+        ? source_memory(cx, at, file->size)
+        : NULL;
 }
 
 static void run_file(const char *path)

@@ -43,7 +43,7 @@ static void an_array_grows_with_its_items(void **state)
         VEC(uint32_t) v = { 0 };
         for (uint32_t i = 0; i < 100000; i++) {
             if (keeping && i == 50000)
-                keep_begin(cx);                     /* what was an array of the run arena becomes one of the other */
+                keep_begin(cx); /* what was an array of the run arena becomes one of the other */
             assert_true(vec_push(cx, &v, i));
         }
         size_t kept = arena_bytes(cx->keep);
@@ -66,12 +66,14 @@ static void an_outgrown_array_is_given_back(void **state)
     assert_true(arena_bytes(cx->run) < 256 << 10);
 }
 
-/* Across the size from which on arrays are moved by their pages, with another behind it that is in the way. */
+/* Across the size from which on arrays are moved by their pages, with another behind it that is in
+ * the way. */
 static void a_large_array_grows_where_others_stand(void **state)
 {
     Ctx *cx = *state;
     size_t n = 1 << 20;
-    uint32_t *at = mem_array(cx, n, sizeof *at), *other = mem_array(cx, n, sizeof *other);
+    uint32_t *at = mem_array(cx, n, sizeof *at);
+    uint32_t *other = mem_array(cx, n, sizeof *other);
     for (uint32_t i = 0; i < n; i++)
         at[i] = i + other[i];
     for (; n < 8 << 20; n *= 2) {
@@ -89,14 +91,17 @@ static void a_large_array_grows_where_others_stand(void **state)
 static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
 {
     Ctx *cx = *state;
-    uint8_t *kept = mem_dense(cx, 100), *between = mem_alloc(cx, 100), *next = mem_dense(cx, 100);
+    uint8_t *kept = mem_dense(cx, 100);
+    uint8_t *between = mem_alloc(cx, 100);
+    uint8_t *next = mem_dense(cx, 100);
     assert_ptr_equal(next, kept + 112);
     assert_true(between < kept || between > next);
     memset(kept, 1, 100);
     for (int round = 0; round < 3; round++) {
         ArenaMark m = arena_mark(cx->run);
         for (int i = 0; i < 1000; i++) {
-            uint8_t *p = mem_dense(cx, 50), *q = mem_alloc(cx, 50);
+            uint8_t *p = mem_dense(cx, 50);
+            uint8_t *q = mem_alloc(cx, 50);
             assert_int_equal((uintptr_t)p % 16, 0);
             for (int k = 0; k < 50; k++)
                 assert_int_equal(p[k] | q[k], 0);
@@ -159,7 +164,7 @@ static void many_small_pieces_meet_the_limit_too(void **state)
     Ctx *cx = *state;
     cx->limit[LIMIT_HEAP] = 8 << 20;
     for (int i = 0; i < 20000; i++)
-        assert_non_null(mem_alloc(cx, 1000));       /* never NULL, but the context has failed */
+        assert_non_null(mem_alloc(cx, 1000)); /* never NULL, but the context has failed */
     assert_int_equal(cx->error.code, E_LIMIT);
 }
 
@@ -196,13 +201,20 @@ static void no_context_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(memory_is_zeroed_and_aligned), TEST(a_mark_gives_memory_back), TEST(an_array_that_overflows_is_refused),
-        TEST(an_array_grows_with_its_items), TEST(an_outgrown_array_is_given_back), TEST(a_large_array_grows_where_others_stand),
-        TEST(dense_memory_lies_together_and_goes_with_its_mark), TEST(a_mark_frees_blocks_made_since),
+        TEST(memory_is_zeroed_and_aligned),
+        TEST(a_mark_gives_memory_back),
+        TEST(an_array_that_overflows_is_refused),
+        TEST(an_array_grows_with_its_items),
+        TEST(an_outgrown_array_is_given_back),
+        TEST(a_large_array_grows_where_others_stand),
+        TEST(dense_memory_lies_together_and_goes_with_its_mark),
+        TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),
-        TEST(the_heap_limit_names_its_option), TEST(many_small_pieces_meet_the_limit_too),
+        TEST(the_heap_limit_names_its_option),
+        TEST(many_small_pieces_meet_the_limit_too),
 #ifdef PT2ONNX_FAULTS
-        TEST(the_reserve_carries_small_allocations), cmocka_unit_test(no_context_without_memory),
+        TEST(the_reserve_carries_small_allocations),
+        cmocka_unit_test(no_context_without_memory),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@
 static void strings_are_interned(void **state)
 {
     Ctx *cx = *state;
-    Str a = str_of(cx, "layer1.0.conv1"), b = str_fmt(cx, "layer%d.%d.%s", 1, 0, "conv1");
+    Str a = str_of(cx, "layer1.0.conv1");
+    Str b = str_fmt(cx, "layer%d.%d.%s", 1, 0, "conv1");
     assert_ptr_equal(a, b);
     assert_true(str_starts(a, "layer1"));
     assert_true(str_ends(a, "conv1"));
@@ -57,12 +58,16 @@ static void a_long_text_grows(void **state)
 static void the_nearest_word(void **state)
 {
     (void)state;
-    static const char *const words[] = { "opset", "output", "input", "a-word-of-sixty-four-letters-or-more-than-that-is-near-to-no-other-word", NULL };
+    static const char *const words[] = {
+        "opset", "output", "input",
+        "a-word-of-sixty-four-letters-or-more-than-that-is-near-to-no-other-word", NULL
+    };
     assert_string_equal(word_nearest("opst", 4, words), "opset");
     assert_string_equal(word_nearest("imputs", 6, words), "input");
     assert_string_equal(word_nearest("outputs=3", 7, words), "output");
-    assert_string_equal(word_nearest("put", 3, (const char *const[]){ "pat", "pet", NULL }), "pat");        /* the first of equals */
-    assert_null(word_nearest("op", 2, words));                                                            /* more than half differs */
+    assert_string_equal(word_nearest("put", 3, (const char *const[]){ "pat", "pet", NULL }),
+                        "pat");                /* the first of equals */
+    assert_null(word_nearest("op", 2, words)); /* more than half differs */
     assert_null(word_nearest("", 0, words));
     assert_null(word_nearest(words[3], strlen(words[3]), words));
     assert_null(word_nearest("opset", 5, words + 4));
@@ -123,13 +128,32 @@ static void hashes_do_not_change(void **state)
 static void doubles_print_as_python_does(void **state)
 {
     (void)state;
-    static const struct { double v; const char *text; } cases[] = {
-        { 0, "0" }, { -0.0, "-0" }, { 1, "1" }, { -1.5, "-1.5" }, { 0.1, "0.1" }, { 1e-5, "1e-05" }, { 1e-4, "0.0001" },
-        { 1e16, "1e+16" }, { 1e15, "1000000000000000" }, { 123456789012345680.0, "1.2345678901234568e+17" },
-        { 1.0 / 3, "0.3333333333333333" }, { 5e-324, "5e-324" }, { 2.2250738585072014e-308, "2.2250738585072014e-308" },
-        { 1.7976931348623157e308, "1.7976931348623157e+308" }, { 0x1p-44, "5.684341886080802e-14" },
-        { 9007199254740993.0, "9007199254740992" }, { 1e22, "1e+22" }, { 1e23, "1e+23" }, { 0.30000000000000004, "0.30000000000000004" },
-        { INFINITY, "inf" }, { -INFINITY, "-inf" }, { NAN, "nan" },
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {
+        { 0, "0" },
+        { -0.0, "-0" },
+        { 1, "1" },
+        { -1.5, "-1.5" },
+        { 0.1, "0.1" },
+        { 1e-5, "1e-05" },
+        { 1e-4, "0.0001" },
+        { 1e16, "1e+16" },
+        { 1e15, "1000000000000000" },
+        { 123456789012345680.0, "1.2345678901234568e+17" },
+        { 1.0 / 3, "0.3333333333333333" },
+        { 5e-324, "5e-324" },
+        { 2.2250738585072014e-308, "2.2250738585072014e-308" },
+        { 1.7976931348623157e308, "1.7976931348623157e+308" },
+        { 0x1p-44, "5.684341886080802e-14" },
+        { 9007199254740993.0, "9007199254740992" },
+        { 1e22, "1e+22" },
+        { 1e23, "1e+23" },
+        { 0.30000000000000004, "0.30000000000000004" },
+        { INFINITY, "inf" },
+        { -INFINITY, "-inf" },
+        { NAN, "nan" },
     };
     char text[32];
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -158,11 +182,30 @@ static void doubles_read_back(void **state)
 static void texts_that_are_partly_numbers(void **state)
 {
     (void)state;
-    static const struct { const char *text; size_t taken; double v; } cases[] = {
-        { "1.5abc", 3, 1.5 }, { "1e", 1, 1 }, { "1e+", 1, 1 }, { "-", 0, 0 }, { ".", 0, 0 }, { ".5", 2, 0.5 }, { "5.", 2, 5 }, { "", 0, 0 },
-        { "1e400", 5, INFINITY }, { "-1e400", 6, -INFINITY }, { "1e-400", 6, 0 }, { "0e999999999999", 14, 0 },
-        { "1e99999999999999999999", 22, INFINITY }, { "000123", 6, 123 }, { "Infinity", 8, INFINITY }, { "-inf", 4, -INFINITY },
-        { "0.1000000000000000055511151231257827021181583404541015625", 57, 0.1 }, { "0x10", 1, 0 }, { " 1", 0, 0 },
+    static const struct {
+        const char *text;
+        size_t taken;
+        double v;
+    } cases[] = {
+        { "1.5abc", 3, 1.5 },
+        { "1e", 1, 1 },
+        { "1e+", 1, 1 },
+        { "-", 0, 0 },
+        { ".", 0, 0 },
+        { ".5", 2, 0.5 },
+        { "5.", 2, 5 },
+        { "", 0, 0 },
+        { "1e400", 5, INFINITY },
+        { "-1e400", 6, -INFINITY },
+        { "1e-400", 6, 0 },
+        { "0e999999999999", 14, 0 },
+        { "1e99999999999999999999", 22, INFINITY },
+        { "000123", 6, 123 },
+        { "Infinity", 8, INFINITY },
+        { "-inf", 4, -INFINITY },
+        { "0.1000000000000000055511151231257827021181583404541015625", 57, 0.1 },
+        { "0x10", 1, 0 },
+        { " 1", 0, 0 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *end;
@@ -192,7 +235,8 @@ static void numbers_ignore_the_locale(void **state)
 {
     (void)state;
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
-        print_message("numbers_ignore_the_locale: no German locale here, so only the C locale was tried\n");
+        print_message(
+            "numbers_ignore_the_locale: no German locale here, so only the C locale was tried\n");
     char text[32];
     format_double(text, 1.5);
     double v = parse_double("2.25", 4, NULL);
@@ -204,9 +248,19 @@ static void numbers_ignore_the_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(strings_are_interned), TEST(strings_outlive_a_restart), TEST(the_nearest_word), TEST(a_long_text_grows), TEST(map_keeps_insertion_order),
-        TEST(vectors_grow), TEST(cursor_stays_failed), TEST(hashes_do_not_change), TEST(doubles_print_as_python_does),
-        TEST(doubles_read_back), TEST(texts_that_are_partly_numbers), TEST(very_many_digits_round_right), TEST(numbers_ignore_the_locale),
+        TEST(strings_are_interned),
+        TEST(strings_outlive_a_restart),
+        TEST(the_nearest_word),
+        TEST(a_long_text_grows),
+        TEST(map_keeps_insertion_order),
+        TEST(vectors_grow),
+        TEST(cursor_stays_failed),
+        TEST(hashes_do_not_change),
+        TEST(doubles_print_as_python_does),
+        TEST(doubles_read_back),
+        TEST(texts_that_are_partly_numbers),
+        TEST(very_many_digits_round_right),
+        TEST(numbers_ignore_the_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

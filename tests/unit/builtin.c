@@ -1,11 +1,16 @@
-/* The builtins against what PyTorch says of them (builtin.txt), and on symbolic numbers, which PyTorch does not have. */
+/* The builtins against what PyTorch says of them (builtin.txt), and on symbolic numbers, which
+ * PyTorch does not have. */
 #include "unit/test.h"
 
 #include "eval/builtin/builtin.h"
 #include "front/front.h"
 
 /* Just enough of an evaluator to run one case: names, literals and calls. */
-typedef struct Machine { Eval ev; const Function *fn; Value local[16]; } Machine;
+typedef struct Machine {
+    Eval ev;
+    const Function *fn;
+    Value local[16];
+} Machine;
 
 static bool run(Machine *m, const Expr *e, Value *out);
 
@@ -42,8 +47,12 @@ static bool run(Machine *m, const Expr *e, Value *out)
     case X_FLOAT: *out = val_float(e->f); return true;
     case X_STR:   *out = val_str(e->s); return true;
     case X_LOCAL: *out = m->local[e->slot]; return true;
-    case X_TUPLE: *out = val_none(); return run_items(m, e, items) && (*out = val_tuple(cx, items, e->n), true);
-    case X_LIST:  return run_items(m, e, items) && (*out = val_list(cx, items, e->n, elem_of(items, e->n)), true);
+    case X_TUPLE:
+        *out = val_none();
+        return run_items(m, e, items) && (*out = val_tuple(cx, items, e->n), true);
+    case X_LIST:
+        return run_items(m, e, items) &&
+            (*out = val_list(cx, items, e->n, elem_of(items, e->n)), true);
     case X_DICT:
         *out = (Value){ .tag = V_DICT, .dict = dict_new(cx, NULL) };
         if (!run_items(m, e, items))
@@ -51,7 +60,7 @@ static bool run(Machine *m, const Expr *e, Value *out)
         for (uint32_t i = 0; i + 1 < e->n; i += 2)
             dict_set(cx, out->dict, items[i], items[i + 1]);
         return true;
-    case X_OP:    return call(m, e->op, e->args, e->n_args, out);
+    case X_OP: return call(m, e->op, e->args, e->n_args, out);
     case X_CALL:
         if (!e->type)
             return call(m, e->callee->name, e->args, e->n_args, out);
@@ -64,9 +73,7 @@ static bool run(Machine *m, const Expr *e, Value *out)
         Arg both[2] = { { NULL, e->a }, { NULL, e->b } };
         return call(m, str_of(cx, "aten::__getitem__"), both, 2, out);
     }
-    default:
-        fail_msg("the test has an expression of kind %d", e->kind);
-        return false;
+    default: fail_msg("the test has an expression of kind %d", e->kind); return false;
     }
 }
 
@@ -98,7 +105,8 @@ static bool run_case(Ctx *cx, const char *line, Value *out)
     CodeFile *file = torchscript_parse(cx, text);
     if (!file)
         fail_msg("%s: %s", line, error_text(cx, "parse", NULL)->s);
-    Machine m = { .ev = { .cx = cx, .g = graph_new(cx, NULL, str_of(cx, "g")) }, .fn = file->functions.at[0] };
+    Machine m = { .ev = { .cx = cx, .g = graph_new(cx, NULL, str_of(cx, "g")) },
+                  .fn = file->functions.at[0] };
     for (uint32_t i = 0; i < m.fn->body.n; i++)
         if (!run_stmt(&m, m.fn->body.at[i], out))
             return false;
@@ -121,11 +129,13 @@ static int check_case(const char *line, const char *expected)
 {
     Ctx *cx = ctx_new();
     Value v = val_none();
-    bool done = run_case(cx, line, &v), wanted = expected[0] == '-';
+    bool done = run_case(cx, line, &v);
+    bool wanted = expected[0] == '-';
     Str got = done ? val_text(cx, v) : cx->error.text;
     bool good = done == wanted && (!done || got == unescaped(cx, expected + 3));
     if (!good)
-        print_error("%s\n  expected %s\n  got %s%s\n", line, expected, done ? "-> " : "!! ", got ? got->s : "?");
+        print_error("%s\n  expected %s\n  got %s%s\n", line, expected, done ? "-> " : "!! ",
+                    got ? got->s : "?");
     ctx_free(cx);
     return !good;
 }
@@ -133,7 +143,8 @@ static int check_case(const char *line, const char *expected)
 static void as_recorded(void **state)
 {
     char line[512], expected[512];
-    int bad = 0, n = 0;
+    int bad = 0;
+    int n = 0;
     FILE *f = fopen("tests/unit/builtin.txt", "r");
     (void)state;
     assert_non_null(f);
@@ -153,7 +164,10 @@ static void as_recorded(void **state)
 
 /* ---- symbolic numbers ---- */
 
-typedef struct Symbolic { Eval ev; Value n; } Symbolic;
+typedef struct Symbolic {
+    Eval ev;
+    Value n;
+} Symbolic;
 
 static Symbolic symbolic(Ctx *cx)
 {
@@ -180,7 +194,11 @@ static Value call1(Symbolic *s, const char *name, Value a)
     return out;
 }
 
-#define assert_dim(v, text) do { assert_int_equal((v).tag, V_SYMINT); assert_string_equal(dim_text(cx, (v).dim)->s, text); } while (0)
+#define assert_dim(v, text)                                  \
+    do {                                                     \
+        assert_int_equal((v).tag, V_SYMINT);                 \
+        assert_string_equal(dim_text(cx, (v).dim)->s, text); \
+    } while (0)
 
 static void ints_stay_dims(void **state)
 {
@@ -189,9 +207,12 @@ static void ints_stay_dims(void **state)
     assert_dim(call2(&s, "aten::add", s.n, val_int(1)), "N + 1");
     assert_dim(call2(&s, "aten::floordiv", s.n, val_int(2)), "N//2");
     assert_dim(call2(&s, "aten::__round_to_zero_floordiv", s.n, val_int(2)), "N//2");
-    Value cut = call2(&s, "aten::__round_to_zero_floordiv", call2(&s, "aten::sub", s.n, val_int(5)), val_int(2));       /* of any sign: a node */
+    Value cut = call2(&s, "aten::__round_to_zero_floordiv", call2(&s, "aten::sub", s.n, val_int(5)),
+                      val_int(2)); /* of any sign: a node */
     assert_dim(cut, dim_text(cx, cut.dim)->s);
-    assert_int_equal(dim_eq(cx, cut.dim, dim_floordiv(cx, dim_sub(cx, s.n.dim, dim_int(cx, 5)), dim_int(cx, 2))), UNKNOWN);
+    assert_int_equal(
+        dim_eq(cx, cut.dim, dim_floordiv(cx, dim_sub(cx, s.n.dim, dim_int(cx, 5)), dim_int(cx, 2))),
+        UNKNOWN);
     assert_dim(call2(&s, "aten::remainder", s.n, val_int(3)), "N%3");
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).i, 0);
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).tag, V_INT);
@@ -233,7 +254,8 @@ static void what_must_be_concrete_says_so(void **state)
     Value items[2] = { val_int(1), val_int(2) };
     OpArg args[2] = { { NULL, val_list(cx, items, 2, "int") }, { NULL, s.n } };
     Value out;
-    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::__getitem__"), args, 2, &out), BUILTIN_FAILED);
+    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::__getitem__"), args, 2, &out),
+                     BUILTIN_FAILED);
     assert_int_equal(cx->error.code, E_UNDECIDED);
 }
 
@@ -244,7 +266,8 @@ static void tensors_are_not_ours(void **state)
     Value t = val_tensor(cx, ox_int(s.ev.g, 3)), out;
     OpArg args[2] = { { NULL, t }, { NULL, val_int(1) } };
     assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::add"), args, 2, &out), BUILTIN_NOT_MINE);
-    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::conv2d"), args, 2, &out), BUILTIN_NOT_MINE);
+    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::conv2d"), args, 2, &out),
+                     BUILTIN_NOT_MINE);
     assert_int_equal(call1(&s, "int", t).i, 3);
     assert_int_equal(call1(&s, "aten::dim", t).i, 0);
     assert_int_equal(call1(&s, "prim::dtype", t).i, 4);
@@ -253,7 +276,10 @@ static void tensors_are_not_ours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(as_recorded), TEST(ints_stay_dims), TEST(fractions_become_dims_again), TEST(what_must_be_concrete_says_so),
+        TEST(as_recorded),
+        TEST(ints_stay_dims),
+        TEST(fractions_become_dims_again),
+        TEST(what_must_be_concrete_says_so),
         TEST(tensors_are_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

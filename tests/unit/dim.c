@@ -1,4 +1,5 @@
-/* Unit tests of onnx/dim*.c: the normal form, proofs, facts, and that neither ever disagrees with plain integers. */
+/* Unit tests of onnx/dim*.c: the normal form, proofs, facts, and that neither ever disagrees with
+ * plain integers. */
 #include "unit/test.h"
 
 #include "onnx/onnx.h"
@@ -15,14 +16,40 @@ static Dim parse(Ctx *cx, const char *s)
 static void normal_form(void **state)
 {
     static const char *const cases[][2] = {
-        { "3 + 4", "7" }, { "N + N", "2*N" }, { "N - N", "0" }, { "1 + N*2", "2*N + 1" }, { "N*M + M*N", "2*N*M" },
-        { "(N + 1)*(N - 1)", "N*N - 1" }, { "-N", "-N" }, { "N//2", "N//2" }, { "-(N//2)", "-(N//2)" }, { "3*(N//2)", "3*(N//2)" },
-        { "(4*N + 2)//4", "N" }, { "(4*N + 6)//4", "N + 1" }, { "(6*N + 3)//9", "(2*N + 1)//3" }, { "N*M//M", "N" }, { "(3*N*M)//(2*N)", "M + M//2" }, { "N//2//2", "N//4" },
-        { "((N - 1)//2 + 1 - 1)//2 + 1", "(N + 3)//4" }, { "5*N//3", "N + (2*N)//3" }, { "(N*M + 3)//M", "N + 3//M" },
-        { "7 // -2", "-4" }, { "-7 % 3", "2" }, { "7 % -3", "-2" }, { "N % 1", "0" }, { "(4*N + 1) % 4", "1" }, { "(6*N + 3) % 9", "3*((2*N + 1)%3)" },
-        { "(N*M) % M", "0" }, { "N % 8 % 8", "N%8" }, { "N % 8 // 8", "0" },
-        { "min(N, N + 1)", "N" }, { "max(N, 0)", "N" }, { "max(3, min(N, 7))", "max(3, min(N, 7))" }, { "min(N, 7, N, 9)", "min(N, 7)" },
-        { "N - 3*N", "-2*N" }, { "(N + 1)*(M//2)", "N*(M//2) + M//2" },
+        { "3 + 4", "7" },
+        { "N + N", "2*N" },
+        { "N - N", "0" },
+        { "1 + N*2", "2*N + 1" },
+        { "N*M + M*N", "2*N*M" },
+        { "(N + 1)*(N - 1)", "N*N - 1" },
+        { "-N", "-N" },
+        { "N//2", "N//2" },
+        { "-(N//2)", "-(N//2)" },
+        { "3*(N//2)", "3*(N//2)" },
+        { "(4*N + 2)//4", "N" },
+        { "(4*N + 6)//4", "N + 1" },
+        { "(6*N + 3)//9", "(2*N + 1)//3" },
+        { "N*M//M", "N" },
+        { "(3*N*M)//(2*N)", "M + M//2" },
+        { "N//2//2", "N//4" },
+        { "((N - 1)//2 + 1 - 1)//2 + 1", "(N + 3)//4" },
+        { "5*N//3", "N + (2*N)//3" },
+        { "(N*M + 3)//M", "N + 3//M" },
+        { "7 // -2", "-4" },
+        { "-7 % 3", "2" },
+        { "7 % -3", "-2" },
+        { "N % 1", "0" },
+        { "(4*N + 1) % 4", "1" },
+        { "(6*N + 3) % 9", "3*((2*N + 1)%3)" },
+        { "(N*M) % M", "0" },
+        { "N % 8 % 8", "N%8" },
+        { "N % 8 // 8", "0" },
+        { "min(N, N + 1)", "N" },
+        { "max(N, 0)", "N" },
+        { "max(3, min(N, 7))", "max(3, min(N, 7))" },
+        { "min(N, 7, N, 9)", "min(N, 7)" },
+        { "N - 3*N", "-2*N" },
+        { "(N + 1)*(M//2)", "N*(M//2) + M//2" },
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -32,14 +59,16 @@ static void normal_form(void **state)
         const char *got = dim_text(cx, parse(cx, cases[i][0]))->s;
         if (strcmp(got, cases[i][1]) != 0)
             fail_msg("%s: %s, not %s", cases[i][0], got, cases[i][1]);
-        assert_ptr_equal(parse(cx, got), parse(cx, cases[i][0]));       /* text reads back as the same expression */
+        assert_ptr_equal(parse(cx, got),
+                         parse(cx, cases[i][0])); /* text reads back as the same expression */
         ctx_free(cx);
     }
 }
 
 static void bad_text(void **state)
 {
-    static const char *const cases[] = { "", "N +", "(N", "min(N", "N M", "99999999999999999999", "+", "N ** 2" };
+    static const char *const cases[] = { "",  "N +",   "(N", "min(N", "N M", "99999999999999999999",
+                                         "+", "N ** 2" };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         Ctx *cx = ctx_new();
@@ -52,22 +81,47 @@ static void bad_text(void **state)
 /* Each line: a question and its answer; N in 0.., K in 1..64, H in 2..  */
 static void answers(void **state)
 {
-    static const struct { const char *a; char rel; const char *b; Tri want; } cases[] = {
-        { "N", '=', "N", YES }, { "N", '=', "M", UNKNOWN }, { "N", '=', "N + 1", NO }, { "2*N", '=', "2*M + 1", NO }, { "N", '=', "-1", NO },
-        { "K", '=', "0", NO }, { "K", '=', "65", NO }, { "K", '<', "65", YES }, { "N*K", '=', "0", UNKNOWN }, { "H*K", '=', "1", NO },
-        { "N//2", '<', "N + 1", YES }, { "2*(N//2)", '<', "N + 1", YES }, { "N - N//2", '<', "0", NO }, { "N%8", '<', "8", YES },
-        { "8*(N//8) + N%8", '=', "N", YES }, { "min(N, 7)", '<', "8", YES }, { "min(N, M)", '<', "N + 1", YES }, { "max(N, M)", '<', "N", NO },
-        { "N*K", '<', "N", NO }, { "N*H", '<', "N", NO }, { "N*N", '<', "0", NO }, { "max(N, 1)", '=', "0", NO }, { "N", '<', "M", UNKNOWN },
+    static const struct {
+        const char *a;
+        char rel;
+        const char *b;
+        Tri want;
+    } cases[] = {
+        { "N", '=', "N", YES },
+        { "N", '=', "M", UNKNOWN },
+        { "N", '=', "N + 1", NO },
+        { "2*N", '=', "2*M + 1", NO },
+        { "N", '=', "-1", NO },
+        { "K", '=', "0", NO },
+        { "K", '=', "65", NO },
+        { "K", '<', "65", YES },
+        { "N*K", '=', "0", UNKNOWN },
+        { "H*K", '=', "1", NO },
+        { "N//2", '<', "N + 1", YES },
+        { "2*(N//2)", '<', "N + 1", YES },
+        { "N - N//2", '<', "0", NO },
+        { "N%8", '<', "8", YES },
+        { "8*(N//8) + N%8", '=', "N", YES },
+        { "min(N, 7)", '<', "8", YES },
+        { "min(N, M)", '<', "N + 1", YES },
+        { "max(N, M)", '<', "N", NO },
+        { "N*K", '<', "N", NO },
+        { "N*H", '<', "N", NO },
+        { "N*N", '<', "0", NO },
+        { "max(N, 1)", '=', "0", NO },
+        { "N", '<', "M", UNKNOWN },
     };
     (void)state;
     Ctx *cx = ctx_new();
     dim_set_range(cx, dim_sym(cx, str_of(cx, "K")), 1, 64);
     dim_set_range(cx, dim_sym(cx, str_of(cx, "H")), 2, DIM_MAX);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        Dim a = parse(cx, cases[i].a), b = parse(cx, cases[i].b);
+        Dim a = parse(cx, cases[i].a);
+        Dim b = parse(cx, cases[i].b);
         Tri got = cases[i].rel == '=' ? dim_eq(cx, a, b) : dim_lt(cx, a, b);
         if (got != cases[i].want)
-            fail_msg("%s %c %s: %d, not %d", cases[i].a, cases[i].rel, cases[i].b, got, cases[i].want);
+            fail_msg("%s %c %s: %d, not %d", cases[i].a, cases[i].rel, cases[i].b, got,
+                     cases[i].want);
     }
     ctx_free(cx);
 }
@@ -112,7 +166,9 @@ static void broadcasting(void **state)
 {
     (void)state;
     Ctx *cx = ctx_new();
-    Dim n = parse(cx, "N"), m = parse(cx, "M"), out, again;
+    Dim n = parse(cx, "N");
+    Dim m = parse(cx, "M");
+    Dim out, again;
     assert_true(dim_broadcast(cx, n, dim_int(cx, 1), &out));
     assert_ptr_equal(out, n);
     assert_true(dim_broadcast(cx, n, dim_int(cx, 3), &out));
@@ -127,10 +183,11 @@ static void broadcasting(void **state)
     assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
     assert_true(dim_assume(cx, REL_LE, dim_int(cx, 2), n));
     assert_true(dim_assume(cx, REL_LE, dim_int(cx, 2), m));
-    assert_int_equal(dim_eq(cx, n, m), YES);            /* equal, or one is 1: and neither is */
+    assert_int_equal(dim_eq(cx, n, m), YES); /* equal, or one is 1: and neither is */
     Dim k = parse(cx, "K");
-    assert_true(dim_broadcast(cx, k, dim_sub(cx, k, dim_max(cx, dim_int(cx, 0), dim_sub(cx, k, dim_int(cx, 1)))), &out));
-    assert_ptr_equal(out, k);                           /* x / x[-1:]: one row, or none where x has none */
+    assert_true(dim_broadcast(
+        cx, k, dim_sub(cx, k, dim_max(cx, dim_int(cx, 0), dim_sub(cx, k, dim_int(cx, 1)))), &out));
+    assert_ptr_equal(out, k); /* x / x[-1:]: one row, or none where x has none */
     ctx_free(cx);
 }
 
@@ -138,9 +195,10 @@ static void requirements(void **state)
 {
     (void)state;
     Ctx *cx = ctx_new();
-    Dim n = parse(cx, "N"), u = dim_fresh(cx, "u");
+    Dim n = parse(cx, "N");
+    Dim u = dim_fresh(cx, "u");
     assert_true(dim_require(cx, u, dim_add(cx, n, dim_int(cx, 1)), "cat"));
-    assert_string_equal(dim_text(cx, u)->s, "N + 1");   /* ours gives way to the user's */
+    assert_string_equal(dim_text(cx, u)->s, "N + 1"); /* ours gives way to the user's */
     assert_true(dim_require(cx, dim_mul(cx, n, dim_int(cx, 2)), dim_int(cx, 6), "view"));
     assert_true(dim_is(n, 3));
     assert_true(dim_is(u, 4));
@@ -151,7 +209,8 @@ static void requirements(void **state)
 
 static bool no_pin(Ctx *cx, Dim sym, Dim value, const char *why)
 {
-    return fail(cx, E_UNDECIDED, "%s pins %s to %s", why, dim_text(cx, sym)->s, dim_text(cx, value)->s);
+    return fail(cx, E_UNDECIDED, "%s pins %s to %s", why, dim_text(cx, sym)->s,
+                dim_text(cx, value)->s);
 }
 
 static void inputs_are_pinned_through_the_handler(void **state)
@@ -169,7 +228,9 @@ static void facts(void **state)
 {
     (void)state;
     Ctx *cx = ctx_new();
-    Dim n = parse(cx, "N"), m = parse(cx, "M"), five = dim_int(cx, 5);
+    Dim n = parse(cx, "N");
+    Dim m = parse(cx, "M");
+    Dim five = dim_int(cx, 5);
     assert_true(dim_assume(cx, REL_LT, n, m));
     assert_int_equal(dim_lt(cx, n, m), YES);
     assert_int_equal(dim_eq(cx, n, m), NO);
@@ -197,16 +258,21 @@ static void replacing(void **state)
     (void)state;
     Ctx *cx = ctx_new();
     Dim d = dim_replace(cx, parse(cx, "(N + M)//2 + N%2"), three_for_n, cx);
-    assert_string_equal(dim_text(cx, d)->s, "(M + 1)//2 + 2");      /* (3 + M)//2 + 1 */
+    assert_string_equal(dim_text(cx, d)->s, "(M + 1)//2 + 2"); /* (3 + M)//2 + 1 */
     ctx_free(cx);
 }
 
-/* ---- against plain integers ---------------------------------------------------------------------------------- */
+/* ---- against plain integers
+ * ---------------------------------------------------------------------------------- */
 
 enum { N_SYM = 3, N_EXPR = 24, ROUNDS = 400, POINTS = 12 };
 static const int64_t low[N_SYM] = { 0, 1, 2 }, high[N_SYM] = { 9, 64, 7 };
 
-typedef struct Case { Dim d; int64_t at[POINTS]; bool defined; } Case;   /* an expression and its value at each point */
+typedef struct Case {
+    Dim d;
+    int64_t at[POINTS];
+    bool defined;
+} Case; /* an expression and its value at each point */
 
 static uint64_t next(uint64_t *seed)
 {
@@ -219,24 +285,34 @@ static int64_t py_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a <
 /* One more random expression over those made so far. */
 static Case grow(Ctx *cx, const Case *made, size_t n, uint64_t *seed)
 {
-    const Case *a = &made[next(seed) % n], *b = &made[next(seed) % n];
+    const Case *a = &made[next(seed) % n];
+    const Case *b = &made[next(seed) % n];
     int op = (int)(next(seed) % 7);
     Case c = { .defined = true };
     for (int i = 0; i < POINTS; i++) {
-        int64_t x = a->at[i], y = b->at[i];
+        int64_t x = a->at[i];
+        int64_t y = b->at[i];
         if ((op == 3 || op == 4) && y == 0)
             return (Case){ .defined = false };
-        int64_t v[] = { x + y, x - y, x * y, y ? py_div(x, y) : 0, y ? x - y * py_div(x, y) : 0, x < y ? x : y, x > y ? x : y };
+        int64_t v[] = {
+            x + y,         x - y,        x * y, y ? py_div(x, y) : 0, y ? x - y * py_div(x, y) : 0,
+            x < y ? x : y, x > y ? x : y
+        };
         c.at[i] = v[op];
         if (v[op] > 1000000 || v[op] < -1000000)
             return (Case){ .defined = false };
     }
-    Dim (*const make[])(Ctx *, Dim, Dim) = { dim_add, dim_sub, dim_mul, dim_floordiv, dim_mod, dim_min, dim_max };
+    Dim (*const make[])(Ctx *, Dim, Dim) = { dim_add, dim_sub, dim_mul, dim_floordiv,
+                                             dim_mod, dim_min, dim_max };
     c.d = make[op](cx, a->d, b->d);
     return c;
 }
 
-typedef struct Point { Ctx *cx; const Dim *sym; int64_t value[N_SYM]; } Point;
+typedef struct Point {
+    Ctx *cx;
+    const Dim *sym;
+    int64_t value[N_SYM];
+} Point;
 
 static Dim at_point(void *arg, Dim sym)
 {
@@ -249,12 +325,14 @@ static Dim at_point(void *arg, Dim sym)
 
 static void check_pair(Ctx *cx, const Case *a, const Case *b)
 {
-    Tri eq = dim_eq(cx, a->d, b->d), le = dim_le(cx, a->d, b->d);
+    Tri eq = dim_eq(cx, a->d, b->d);
+    Tri le = dim_le(cx, a->d, b->d);
     for (int i = 0; i < POINTS; i++) {
-        bool is_eq = a->at[i] == b->at[i], is_le = a->at[i] <= b->at[i];
+        bool is_eq = a->at[i] == b->at[i];
+        bool is_le = a->at[i] <= b->at[i];
         if ((eq != UNKNOWN && (eq == YES) != is_eq) || (le != UNKNOWN && (le == YES) != is_le))
-            fail_msg("%s against %s: eq %d le %d, but %lld against %lld", dim_text(cx, a->d)->s, dim_text(cx, b->d)->s, eq, le,
-                     (long long)a->at[i], (long long)b->at[i]);
+            fail_msg("%s against %s: eq %d le %d, but %lld against %lld", dim_text(cx, a->d)->s,
+                     dim_text(cx, b->d)->s, eq, le, (long long)a->at[i], (long long)b->at[i]);
     }
 }
 
@@ -269,7 +347,12 @@ static void scopes(void **state)
 {
     (void)state;
     Ctx *cx = ctx_new();
-    Dim n = parse(cx, "N"), m = parse(cx, "M"), k = parse(cx, "K"), sum = parse(cx, "N + 1"), two = dim_int(cx, 2), b;
+    Dim n = parse(cx, "N");
+    Dim m = parse(cx, "M");
+    Dim k = parse(cx, "K");
+    Dim sum = parse(cx, "N + 1");
+    Dim two = dim_int(cx, 2);
+    Dim b;
     dim_on_pin(cx, never_pinned);
     dim_scope_open(cx);
     assert_true(dim_require(cx, n, m, "cat"));
@@ -291,7 +374,8 @@ static void scopes(void **state)
     assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
     assert_int_equal(dim_eq(cx, dim_add(cx, n, k), dim_int(cx, 5)), UNKNOWN);
     assert_string_equal(dim_text(cx, dim_add(cx, n, m))->s, "N + M");
-    Dim rest = dim_mod(cx, n, dim_int(cx, 4)), one = dim_int(cx, 1);
+    Dim rest = dim_mod(cx, n, dim_int(cx, 4));
+    Dim one = dim_int(cx, 1);
     dim_scope_open(cx);
     assert_true(dim_assume(cx, REL_LT, rest, one));
     assert_int_equal(dim_lt(cx, rest, one), YES);
@@ -301,8 +385,8 @@ static void scopes(void **state)
     ctx_free(cx);
 }
 
-/* Random expressions evaluated at random points: the normal form has the same value, lies in its range, prints and
- * parses to itself, and whatever dim_eq and dim_le claim holds at every point. */
+/* Random expressions evaluated at random points: the normal form has the same value, lies in its
+ * range, prints and parses to itself, and whatever dim_eq and dim_le claim holds at every point. */
 static void against_integers(void **state)
 {
     (void)state;
@@ -319,7 +403,8 @@ static void against_integers(void **state)
             dim_set_range(cx, sym[s], low[s], high[s]);
             made[n] = (Case){ .d = sym[s], .defined = true };
             for (int i = 0; i < POINTS; i++)
-                made[n].at[i] = point[i].value[s] = low[s] + (int64_t)(next(&seed) % (uint64_t)(high[s] - low[s] + 1));
+                made[n].at[i] = point[i].value[s] = low[s] +
+                    (int64_t)(next(&seed) % (uint64_t)(high[s] - low[s] + 1));
         }
         for (int k = -1; k < 4; k++, n++) {
             made[n] = (Case){ .d = dim_int(cx, k * 2 + 1), .defined = true };
@@ -330,7 +415,9 @@ static void against_integers(void **state)
             Case c = grow(cx, made, n, &seed);
             if (!c.defined)
                 continue;
-            if (!c.d && cx->error.code == E_VALUE) {    /* a divisor that is 0 within the ranges, known for sure */
+            if (!c.d &&
+                cx->error.code ==
+                    E_VALUE) { /* a divisor that is 0 within the ranges, known for sure */
                 cx->error = (Error){ .code = E_NONE };
                 continue;
             }
@@ -340,11 +427,12 @@ static void against_integers(void **state)
             for (int i = 0; i < POINTS; i++) {
                 assert_true(lo <= c.at[i] && c.at[i] <= hi);
                 Dim d = dim_replace(cx, c.d, at_point, &point[i]);
-                if (!d) {                               /* a divisor that the normal form no longer guards */
+                if (!d) { /* a divisor that the normal form no longer guards */
                     assert_int_equal(cx->error.code, E_VALUE);
                     cx->error = (Error){ .code = E_NONE };
                 } else if (!dim_known(d, &v) || v != c.at[i])
-                    fail_msg("%s: %s at a point, not %lld", dim_text(cx, c.d)->s, dim_text(cx, d)->s, (long long)c.at[i]);
+                    fail_msg("%s: %s at a point, not %lld", dim_text(cx, c.d)->s,
+                             dim_text(cx, d)->s, (long long)c.at[i]);
             }
             assert_ptr_equal(parse(cx, dim_text(cx, c.d)->s), c.d);
             made[n++] = c;
@@ -359,10 +447,19 @@ static void against_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normal_form), cmocka_unit_test(bad_text), cmocka_unit_test(answers), cmocka_unit_test(division_without_rest),
-        cmocka_unit_test(by_zero_is_an_error), cmocka_unit_test(overflow_is_an_error), cmocka_unit_test(broadcasting),
-        cmocka_unit_test(requirements), cmocka_unit_test(inputs_are_pinned_through_the_handler), cmocka_unit_test(facts), cmocka_unit_test(scopes),
-        cmocka_unit_test(replacing), cmocka_unit_test(against_integers),
+        cmocka_unit_test(normal_form),
+        cmocka_unit_test(bad_text),
+        cmocka_unit_test(answers),
+        cmocka_unit_test(division_without_rest),
+        cmocka_unit_test(by_zero_is_an_error),
+        cmocka_unit_test(overflow_is_an_error),
+        cmocka_unit_test(broadcasting),
+        cmocka_unit_test(requirements),
+        cmocka_unit_test(inputs_are_pinned_through_the_handler),
+        cmocka_unit_test(facts),
+        cmocka_unit_test(scopes),
+        cmocka_unit_test(replacing),
+        cmocka_unit_test(against_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

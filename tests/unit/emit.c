@@ -17,7 +17,8 @@ static void types_are_checked(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    assert_ptr_equal(ox_g(g, "Add", input(g, "x", DT_FLOAT, "N"), input(g, "y", DT_DOUBLE, "N")), POISON);
+    assert_ptr_equal(ox_g(g, "Add", input(g, "x", DT_FLOAT, "N"), input(g, "y", DT_DOUBLE, "N")),
+                     POISON);
     assert_string_equal(cx->error.text->s, "Add: B is float64, but A is float32");
 }
 
@@ -41,7 +42,8 @@ static void attributes_are_checked(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    assert_ptr_equal(ox_g_with(g, "Relu", INPUTS(input(g, "x", DT_FLOAT, "N")), INT("alpha", 1)), POISON);
+    assert_ptr_equal(ox_g_with(g, "Relu", INPUTS(input(g, "x", DT_FLOAT, "N")), INT("alpha", 1)),
+                     POISON);
     assert_string_equal(cx->error.text->s, "Relu has no attribute alpha of this kind");
 }
 
@@ -49,7 +51,8 @@ static void equal_nodes_are_shared(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_FLOAT, "N"), a = ox_g(g, "Exp", x);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox a = ox_g(g, "Exp", x);
     assert_ptr_equal(ox_g(g, "Exp", x), a);
     assert_ptr_not_equal(ox_g(g, "Exp", a), a);
     Ox l = ox_g_with(g, "LeakyRelu", INPUTS(x), FLOAT("alpha", 0.5));
@@ -61,13 +64,17 @@ static void equal_nodes_are_shared(void **state)
 static void sharing_ends_with_the_scope(void **state)
 {
     Ctx *cx = *state;
-    Graph *g = graph_of(cx), *then = graph_new(cx, g, str_of(cx, "then")), *other = graph_new(cx, g, str_of(cx, "else"));
-    Ox x = input(g, "x", DT_FLOAT, "N"), outside = ox_g(g, "Exp", x);
+    Graph *g = graph_of(cx);
+    Graph *then = graph_new(cx, g, str_of(cx, "then"));
+    Graph *other = graph_new(cx, g, str_of(cx, "else"));
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox outside = ox_g(g, "Exp", x);
     assert_ptr_equal(ox_g(then, "Exp", x), outside);
-    Ox in_then = ox_g(then, "Abs", x), in_else = ox_g(other, "Abs", x);
+    Ox in_then = ox_g(then, "Abs", x);
+    Ox in_else = ox_g(other, "Abs", x);
     assert_ptr_not_equal(in_then, in_else);
     assert_ptr_not_equal(ox_g(g, "Abs", x), in_then);
-    assert_ptr_equal(ox_g(g, "Exp", in_then), POISON);          /* not visible here */
+    assert_ptr_equal(ox_g(g, "Exp", in_then), POISON); /* not visible here */
     assert_int_equal(cx->error.code, E_BUG);
 }
 
@@ -77,11 +84,13 @@ static void constants_of_equal_content_are_one_value(void **state)
     Graph *g = graph_of(cx);
     assert_ptr_equal(ox_int(g, 3), ox_int(g, 3));
     assert_ptr_not_equal(ox_int(g, 3), ox_ints(g, (int64_t[]){ 3 }, 1));
-    Const w = *const_make(cx, DT_FLOAT, 1, (int64_t[]){ 1 }, (float[]){ 1 }), v = w;
+    Const w = *const_make(cx, DT_FLOAT, 1, (int64_t[]){ 1 }, (float[]){ 1 });
+    Const v = w;
     w.name = str_of(cx, "a.weight");
     v.name = str_of(cx, "b.weight");
     assert_ptr_equal(ox_const(g, &w), ox_const(g, &w));
-    assert_ptr_not_equal(ox_const(g, &w), ox_const(g, &v));     /* equal numbers of two weights stay two */
+    assert_ptr_not_equal(ox_const(g, &w),
+                         ox_const(g, &v)); /* equal numbers of two weights stay two */
 }
 
 static void shape_arithmetic_makes_no_nodes(void **state)
@@ -91,7 +100,10 @@ static void shape_arithmetic_makes_no_nodes(void **state)
     Ox x = input(g, "x", DT_FLOAT, "N,3,H");
     Ox n = ox_g_with(g, "Gather", INPUTS(ox_g(g, "Shape", x), ox_int(g, 0)), INT("axis", 0));
     Ox twice = ox_g(g, "Mul", n, ox_int(g, 2));
-    Ox shape = ox_g_with(g, "Concat", INPUTS(ox_g(g, "Unsqueeze", twice, ox_ints(g, (int64_t[]){ 0 }, 1)), ox_ints(g, (int64_t[]){ -1 }, 1)), INT("axis", 0));
+    Ox shape = ox_g_with(g, "Concat",
+                         INPUTS(ox_g(g, "Unsqueeze", twice, ox_ints(g, (int64_t[]){ 0 }, 1)),
+                                ox_ints(g, (int64_t[]){ -1 }, 1)),
+                         INT("axis", 0));
     assert_int_equal(g->nodes.n, 0);
     assert_int_equal(shape->kind, OX_DIMS);
     assert_string_equal(dim_text(cx, shape->items[0])->s, "2*N");
@@ -100,12 +112,14 @@ static void shape_arithmetic_makes_no_nodes(void **state)
     assert_string_equal(type_text(cx, y->type)->s, "float32[2*N,H + H//2]");
 }
 
-/* A number that a trace keeps as a constant is looked at, as a size may follow from it; an entry of the state_dict is not. */
+/* A number that a trace keeps as a constant is looked at, as a size may follow from it; an entry of
+ * the state_dict is not. */
 static void weights_wait_for_tidy(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Const number = *const_make(cx, DT_FLOAT, 0, NULL, &(float){ 0.5f }), weight = number;
+    Const number = *const_make(cx, DT_FLOAT, 0, NULL, &(float){ 0.5f });
+    Const weight = number;
     number.storage = &number;
     number.derived = str_of(cx, "CONSTANTS.c0");
     weight.storage = &weight;
@@ -118,11 +132,25 @@ static void numbers_round_once(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    static const struct { DType t; double v; uint16_t bits; } cases[] = {
-        { DT_FLOAT16, 1, 0x3c00 }, { DT_FLOAT16, 65504, 0x7bff }, { DT_FLOAT16, 65520, 0x7c00 }, { DT_FLOAT16, -0.0, 0x8000 },
-        { DT_FLOAT16, 5.960464477539063e-08, 0x0001 }, { DT_FLOAT16, 2.98e-08, 0x0000 }, { DT_FLOAT16, 6.103515625e-05, 0x0400 },
-        { DT_FLOAT16, 1.00048828125, 0x3c00 }, { DT_FLOAT16, 1.000488281251, 0x3c01 }, { DT_FLOAT16, 1.00146484375, 0x3c02 },
-        { DT_BFLOAT16, 1, 0x3f80 }, { DT_BFLOAT16, 3.3895313892515355e38, 0x7f7f }, { DT_BFLOAT16, 1e39, 0x7f80 }, { DT_BFLOAT16, 0.1, 0x3dcd },
+    static const struct {
+        DType t;
+        double v;
+        uint16_t bits;
+    } cases[] = {
+        { DT_FLOAT16, 1, 0x3c00 },
+        { DT_FLOAT16, 65504, 0x7bff },
+        { DT_FLOAT16, 65520, 0x7c00 },
+        { DT_FLOAT16, -0.0, 0x8000 },
+        { DT_FLOAT16, 5.960464477539063e-08, 0x0001 },
+        { DT_FLOAT16, 2.98e-08, 0x0000 },
+        { DT_FLOAT16, 6.103515625e-05, 0x0400 },
+        { DT_FLOAT16, 1.00048828125, 0x3c00 },
+        { DT_FLOAT16, 1.000488281251, 0x3c01 },
+        { DT_FLOAT16, 1.00146484375, 0x3c02 },
+        { DT_BFLOAT16, 1, 0x3f80 },
+        { DT_BFLOAT16, 3.3895313892515355e38, 0x7f7f },
+        { DT_BFLOAT16, 1e39, 0x7f80 },
+        { DT_BFLOAT16, 0.1, 0x3dcd },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         Ox v = ox_number(g, cases[i].t, cases[i].v);
@@ -139,9 +167,16 @@ static void numbers_round_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(poison_flows_and_adds_nothing), TEST(types_are_checked), TEST(unknown_types_are_checked), TEST(arity_is_checked),
-        TEST(attributes_are_checked), TEST(equal_nodes_are_shared), TEST(sharing_ends_with_the_scope),
-        TEST(constants_of_equal_content_are_one_value), TEST(shape_arithmetic_makes_no_nodes), TEST(weights_wait_for_tidy),
+        TEST(poison_flows_and_adds_nothing),
+        TEST(types_are_checked),
+        TEST(unknown_types_are_checked),
+        TEST(arity_is_checked),
+        TEST(attributes_are_checked),
+        TEST(equal_nodes_are_shared),
+        TEST(sharing_ends_with_the_scope),
+        TEST(constants_of_equal_content_are_one_value),
+        TEST(shape_arithmetic_makes_no_nodes),
+        TEST(weights_wait_for_tidy),
         TEST(numbers_round_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

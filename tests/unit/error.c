@@ -18,7 +18,8 @@ static void the_first_error_wins(void **state)
     assert_false(fail(cx, E_BUG, "second"));
     fail_hint(cx, "not that");
     assert_int_equal(cx->error.code, E_VALUE);
-    assert_string_equal(error_text(cx, "pt2onnx", "net.pt")->s, "pt2onnx: net.pt: first 1\n  try: do this");
+    assert_string_equal(error_text(cx, "pt2onnx", "net.pt")->s,
+                        "pt2onnx: net.pt: first 1\n  try: do this");
     ctx_restart(cx);
     assert_false(ctx_failed(cx));
     fail(cx, E_BUG, "second");
@@ -36,13 +37,21 @@ static void the_message_shows_line_caret_module_and_calls(void **state)
     Where call = { .up = &outer, .kind = WHERE_STATEMENT, .text = &net, .start = 26, .end = 31 };
     Where module = { .up = &call, .kind = WHERE_MODULE, .name = str_of(cx, "decoder.warp") };
     Where inner = { .up = &module, .kind = WHERE_FUNCTION, .name = str_of(cx, "Warp.forward") };
-    Where statement = { .up = &inner, .kind = WHERE_STATEMENT, .text = &net, .start = at - 4, .end = at + 13 };
-    Where op = { .up = &statement, .kind = WHERE_OP, .name = str_of(cx, "aten::grid_sampler"), .text = &net, .start = at, .end = at + 13 };
+    Where statement = {
+        .up = &inner, .kind = WHERE_STATEMENT, .text = &net, .start = at - 4, .end = at + 13
+    };
+    Where op = { .up = &statement,
+                 .kind = WHERE_OP,
+                 .name = str_of(cx, "aten::grid_sampler"),
+                 .text = &net,
+                 .start = at,
+                 .end = at + 13 };
     cx->at = &op;
     fail(cx, E_UNSUPPORTED, "a 5-D input needs ONNX opset 20, the target is 17");
     fail_hint(cx, "--opset 20");
     cx->at = NULL;
-    assert_string_equal(error_text(cx, "pt2onnx", "model.pt")->s,
+    assert_string_equal(
+        error_text(cx, "pt2onnx", "model.pt")->s,
         "pt2onnx: model.pt: aten::grid_sampler: a 5-D input needs ONNX opset 20, the target is 17\n"
         "  net.py:3:6 in Warp.forward, module decoder.warp\n"
         "       3 | \ty = F.grid_sample(x, g)\n"
@@ -56,7 +65,12 @@ static bool locate_line_41(Ctx *cx, const Text *t, uint32_t start, uint32_t end,
     (void)end;
     if (start == 0)
         return false;
-    *out = (Pos){ .file = str_of(cx, "user.py"), .line = 41, .col = 9, .len = 3, .source = str_of(cx, "        é = x"), .function = t->locate_arg };
+    *out = (Pos){ .file = str_of(cx, "user.py"),
+                  .line = 41,
+                  .col = 9,
+                  .len = 3,
+                  .source = str_of(cx, "        é = x"),
+                  .function = t->locate_arg };
     return true;
 }
 
@@ -72,9 +86,11 @@ static void a_text_may_know_the_users_line(void **state)
     assert_true(place_pos(cx, where_intern(cx), &p));
     assert_int_equal(p.line, 41);
     fail(cx, E_VALUE, "no");
-    assert_string_equal(error_text(cx, NULL, NULL)->s, "no\n  user.py:41:9 in run\n      41 |         é = x\n         |         ^^^");
+    assert_string_equal(
+        error_text(cx, NULL, NULL)->s,
+        "no\n  user.py:41:9 in run\n      41 |         é = x\n         |         ^^^");
     ctx_restart(cx);
-    w.start = w.end = 0;                        /* the file does not tell: the text itself is shown */
+    w.start = w.end = 0; /* the file does not tell: the text itself is shown */
     cx->at = &w;
     assert_true(place_pos(cx, where_intern(cx), &p));
     assert_string_equal(p.file->s, "code/__torch__/net.py");
@@ -116,9 +132,11 @@ static void refusals_are_listed_once(void **state)
     refuse(cx, 0, op, "is not known");
     refuse_hint(cx, "write a rule");
     refuse(cx, 0, op, "is not known");
-    refuse(cx, 0, str_of(cx, "aten::bar"), "aten::bar: ONNX cannot say it");    /* its name is said once */
+    refuse(cx, 0, str_of(cx, "aten::bar"),
+           "aten::bar: ONNX cannot say it"); /* its name is said once */
     assert_false(refusals_fail(cx));
-    assert_string_equal(error_text(cx, "pt2onnx", "m.pt")->s,
+    assert_string_equal(
+        error_text(cx, "pt2onnx", "m.pt")->s,
         "pt2onnx: m.pt: 2 operator calls cannot be converted\n"
         "  aten::foo: is not known\n    try: write a rule\n  aten::bar: ONNX cannot say it");
     assert_int_equal(error_exit_code(cx->error.code), 1);
@@ -160,14 +178,22 @@ static void a_limit_names_its_option(void **state)
     cx->limit[LIMIT_RECORDS] = 10;
     assert_true(limit_ok(cx, LIMIT_RECORDS, 10, "records"));
     assert_false(limit_ok(cx, LIMIT_RECORDS, 11, "records"));
-    assert_string_equal(error_text(cx, NULL, NULL)->s, "11 records are over the limit of 10\n  try: --limit records=11, if you trust the file");
+    assert_string_equal(
+        error_text(cx, NULL, NULL)->s,
+        "11 records are over the limit of 10\n  try: --limit records=11, if you trust the file");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_first_error_wins), TEST(the_message_shows_line_caret_module_and_calls), TEST(a_text_may_know_the_users_line),
-        TEST(equal_chains_are_one_number), TEST(refusals_are_listed_once), TEST(notes_are_said_once), TEST(notes_that_are_kept_survive_others), TEST(a_limit_names_its_option),
+        TEST(the_first_error_wins),
+        TEST(the_message_shows_line_caret_module_and_calls),
+        TEST(a_text_may_know_the_users_line),
+        TEST(equal_chains_are_one_number),
+        TEST(refusals_are_listed_once),
+        TEST(notes_are_said_once),
+        TEST(notes_that_are_kept_survive_others),
+        TEST(a_limit_names_its_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Unit tests of onnx/forms.c: nodes taken to older forms and users' fragments lifted back, both as text. */
+/* Unit tests of onnx/forms.c: nodes taken to older forms and users' fragments lifted back, both as
+ * text. */
 #include "unit/test.h"
 
 #include "onnx/onnx.h"
@@ -9,7 +10,8 @@ static Ox input(Graph *g, const char *name, int rank, const int64_t *dims)
 {
     return graph_input(g, str_of(g->cx, name), type_of_ints(g->cx, DT_FLOAT, rank, dims));
 }
-#define DIMS(...) (const int64_t[]){ __VA_ARGS__ }
+#define DIMS(...) \
+    (const int64_t[]) { __VA_ARGS__ }
 
 /* The last node, after form_lower, as it stands in the text of its graph. */
 static void lowered(Graph *g, int opset, const char *want)
@@ -17,7 +19,8 @@ static void lowered(Graph *g, int opset, const char *want)
     Node *n = g->nodes.at[g->nodes.n - 1];
     assert_true(form_lower(g, n, opset));
     assert_false(ctx_failed(g->cx));
-    const char *text = graph_text(g)->s, *at = strstr(text, want);
+    const char *text = graph_text(g)->s;
+    const char *at = strstr(text, want);
     if (!at)
         fail_msg("opset %d: %s is not in\n%s", opset, want, text);
 }
@@ -40,7 +43,7 @@ static void axes_become_attributes(void **state)
     lowered(g, 13, "ReduceMean<keepdims=0, axes=[-1]>(%x)");
     ox_g(g, "ReduceSum", x, ox_ints(g, DIMS(1, -1), 2));
     lowered(g, 13, "ReduceSum(%x, {1, -1}: int64[2])");
-    lowered(g, 9, "ReduceSum<axes=[1, 2]>(%x)");        /* no negative axes before 11 */
+    lowered(g, 9, "ReduceSum<axes=[1, 2]>(%x)"); /* no negative axes before 11 */
 }
 
 static void clip_and_pad(void **state)
@@ -49,7 +52,8 @@ static void clip_and_pad(void **state)
     Ox x = input(g, "x", 2, DIMS(2, 3));
     ox_g(g, "Clip", x, NULL, ox_number(g, DT_FLOAT, 6));
     lowered(g, 9, "Clip<max=6>(%x)");
-    ox_g(g, "Pad", x, ox_ints(g, DIMS(1, 2), 2), ox_number(g, DT_FLOAT, 5), ox_ints(g, DIMS(-1), 1));
+    ox_g(g, "Pad", x, ox_ints(g, DIMS(1, 2), 2), ox_number(g, DT_FLOAT, 5),
+         ox_ints(g, DIMS(-1), 1));
     lowered(g, 13, "Pad(%x, {0, 1, 0, 2}: int64[4], {5}: float32[])");
     lowered(g, 9, "Pad<pads=[0, 1, 0, 2], value=5>(%x)");
 }
@@ -58,7 +62,8 @@ static void split_counts_its_parts(void **state)
 {
     Graph *g = graph(*state);
     Ox x = input(g, "x", 2, DIMS(2, 7)), out[3];
-    assert_true(ox_make_n(g, "Split", INPUTS(x), ATTRS(INT("axis", 1), INT("num_outputs", 3)), out, 3));
+    assert_true(
+        ox_make_n(g, "Split", INPUTS(x), ATTRS(INT("axis", 1), INT("num_outputs", 3)), out, 3));
     lowered(g, 13, "Split<axis=1>(%x, {3, 3, 1}: int64[3])");
     lowered(g, 11, "Split<axis=1, split=[3, 3, 1]>(%x)");
 }
@@ -67,8 +72,10 @@ static void max_pool_ceil_is_padding(void **state)
 {
     Graph *g = graph(*state);
     Ox x = input(g, "x", 4, DIMS(1, 1, 8, 7));
-    const int64_t kernel[] = { 3, 3 }, strides[] = { 2, 2 };
-    ox_g_with(g, "MaxPool", INPUTS(x), INT_LIST("kernel_shape", kernel, 2), INT_LIST("strides", strides, 2), INT("ceil_mode", 1));
+    const int64_t kernel[] = { 3, 3 };
+    const int64_t strides[] = { 2, 2 };
+    ox_g_with(g, "MaxPool", INPUTS(x), INT_LIST("kernel_shape", kernel, 2),
+              INT_LIST("strides", strides, 2), INT("ceil_mode", 1));
     lowered(g, 10, "ceil_mode=1>(%x)");
     lowered(g, 9, "MaxPool<kernel_shape=[3, 3], strides=[2, 2], pads=[0, 0, 1, 0]>(%x)");
 }
@@ -92,7 +99,8 @@ static void later_attributes(void **state)
     ox_g_with(g, "ScatterElements", INPUTS(x, i, x), STRING("reduction", str_of(g->cx, "none")));
     lowered(g, 13, "ScatterElements(%x, %i, %x)");
     ox_g_with(g, "ScatterElements", INPUTS(x, i, x), STRING("reduction", str_of(g->cx, "add")));
-    refused(g, 13, "ScatterElements with reduction add needs ONNX opset 16, the target is 13", "--opset 16");
+    refused(g, 13, "ScatterElements with reduction add needs ONNX opset 16, the target is 13",
+            "--opset 16");
 }
 
 static void before_its_first_opset(void **state)
@@ -117,11 +125,14 @@ static void fragments_are_lifted(void **state)
     Ox x = input(g, "x", 2, DIMS(2, 3));
     lift(g, "Clip", 9, INPUTS(x), ATTRS(FLOAT("min", 0), FLOAT("max", 6)));
     lift(g, "Unsqueeze", 11, INPUTS(x), ATTRS(INT_LIST("axes", DIMS(0), 1)));
-    lift(g, "Slice", 9, INPUTS(x), ATTRS(INT_LIST("starts", DIMS(1), 1), INT_LIST("ends", DIMS(2), 1), INT_LIST("axes", DIMS(1), 1)));
+    lift(g, "Slice", 9, INPUTS(x),
+         ATTRS(INT_LIST("starts", DIMS(1), 1), INT_LIST("ends", DIMS(2), 1),
+               INT_LIST("axes", DIMS(1), 1)));
     const char *text = graph_text(g)->s;
     assert_non_null(strstr(text, "Clip(%x, {0}: float32[], {6}: float32[])"));
     assert_non_null(strstr(text, "Unsqueeze(%x, {0}: int64[1])"));
-    assert_non_null(strstr(text, "float32[2,1] = Slice(%x, {1}: int64[1], {2}: int64[1], {1}: int64[1])"));
+    assert_non_null(
+        strstr(text, "float32[2,1] = Slice(%x, {1}: int64[1], {2}: int64[1], {1}: int64[1])"));
 }
 
 static void fragment_of_the_wrong_kind(void **state)
@@ -129,15 +140,19 @@ static void fragment_of_the_wrong_kind(void **state)
     Ctx *cx = *state;
     Graph *g = graph(cx);
     Ox x = input(g, "x", 2, DIMS(2, 3)), out;
-    assert_false(form_lift(g, str_of(cx, "Unsqueeze"), 11, INPUTS(x), ATTRS(INT("axes", 0)), &out, 1));
+    assert_false(
+        form_lift(g, str_of(cx, "Unsqueeze"), 11, INPUTS(x), ATTRS(INT("axes", 0)), &out, 1));
     assert_string_equal(cx->error.text->s, "Unsqueeze: attribute axes has the wrong type");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(axes_become_attributes), TEST(clip_and_pad), TEST(split_counts_its_parts), TEST(max_pool_ceil_is_padding), TEST(gemm_and_scatter),
-        TEST(later_attributes), TEST(before_its_first_opset), TEST(fragments_are_lifted), TEST(fragment_of_the_wrong_kind),
+        TEST(axes_become_attributes),     TEST(clip_and_pad),
+        TEST(split_counts_its_parts),     TEST(max_pool_ceil_is_padding),
+        TEST(gemm_and_scatter),           TEST(later_attributes),
+        TEST(before_its_first_opset),     TEST(fragments_are_lifted),
+        TEST(fragment_of_the_wrong_kind),
     };
     return cmocka_run_group_tests_name("forms", tests, NULL, NULL);
 }

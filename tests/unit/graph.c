@@ -1,4 +1,5 @@
-/* Unit tests of onnx/graph.c, const.c and text.c: types, strided constants, what a graph looks like. */
+/* Unit tests of onnx/graph.c, const.c and text.c: types, strided constants, what a graph looks
+ * like. */
 #include "unit/test.h"
 
 #include "onnx/internal.h"
@@ -6,16 +7,21 @@
 static void types_are_interned(void **state)
 {
     Ctx *cx = *state;
-    Dim n = dim_sym(cx, str_of(cx, "N")), d[2] = { n, dim_int(cx, 3) };
-    Type a = type_tensor(cx, DT_FLOAT, 2, d), b = type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) });
+    Dim n = dim_sym(cx, str_of(cx, "N"));
+    Dim d[2] = { n, dim_int(cx, 3) };
+    Type a = type_tensor(cx, DT_FLOAT, 2, d);
+    Type b = type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) });
     assert_ptr_equal(a, b);
     assert_ptr_not_equal(a, type_tensor(cx, DT_DOUBLE, 2, d));
     assert_string_equal(type_text(cx, a)->s, "float32[N,3]");
-    assert_string_equal(type_text(cx, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, DT_FLOAT, -1, NULL)))->s, "seq(float32[?])");
+    assert_string_equal(
+        type_text(cx, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, DT_FLOAT, -1, NULL)))->s,
+        "seq(float32[?])");
     assert_string_equal(dim_text(cx, type_numel(cx, a))->s, "3*N");
     assert_false(type_static(a, NULL));
-    for (int i = 0; i < 500; i++)               /* past several growths of the table */
-        assert_ptr_equal(type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }), type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }));
+    for (int i = 0; i < 500; i++) /* past several growths of the table */
+        assert_ptr_equal(type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }),
+                         type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }));
 }
 
 static void dtypes(void **state)
@@ -57,7 +63,8 @@ static void views_of_a_constant(void **state)
     assert_holds(cx, t, (int32_t[]){ 0, 3, 1, 4, 2, 5 });
     assert_false(const_contiguous(t));
     assert_null(const_reshape(cx, t, 1, (int64_t[]){ 6 }));
-    assert_holds(cx, const_reshape(cx, t, 3, (int64_t[]){ 3, 1, 2 }), (int32_t[]){ 0, 3, 1, 4, 2, 5 });
+    assert_holds(cx, const_reshape(cx, t, 3, (int64_t[]){ 3, 1, 2 }),
+                 (int32_t[]){ 0, 3, 1, 4, 2, 5 });
     assert_true(const_contiguous(const_permute(cx, t, (int[]){ 1, 0 })));
     const Const *s = const_slice(cx, k, 1, 1, 2, 1);
     assert_holds(cx, s, (int32_t[]){ 1, 2, 4, 5 });
@@ -65,7 +72,8 @@ static void views_of_a_constant(void **state)
     assert_holds(cx, const_slice(cx, k, 1, 0, 2, 2), (int32_t[]){ 0, 2, 3, 5 });
     assert_int_equal(const_numel(const_slice(cx, k, 1, 3, 0, 1)), 0);
     const Const *c = counting(cx, 3, (int64_t[]){ 2, 4, 6 });
-    const Const *cut = const_reshape(cx, const_permute(cx, c, (int[]){ 1, 0, 2 }), 4, (int64_t[]){ 2, 2, 2, 6 });
+    const Const *cut = const_reshape(cx, const_permute(cx, c, (int[]){ 1, 0, 2 }), 4,
+                                     (int64_t[]){ 2, 2, 2, 6 });
     assert_non_null(cut);
     int32_t want[48];
     for (int a = 0, i = 0; a < 4; a++)
@@ -80,7 +88,8 @@ static void gathering_in_tiles(void **state)
 {
     Ctx *cx = *state;
     enum { ROWS = 1300, COLS = 1000 };
-    int32_t *v = new_array(cx, int32_t, ROWS * COLS), *got = new_array(cx, int32_t, ROWS * COLS);
+    int32_t *v = new_array(cx, int32_t, ROWS *COLS);
+    int32_t *got = new_array(cx, int32_t, ROWS *COLS);
     for (int i = 0; i < ROWS * COLS; i++)
         v[i] = i;
     const Const *k = const_make(cx, DT_INT32, 2, (int64_t[]){ ROWS, COLS }, v);
@@ -94,7 +103,8 @@ static void gathering_in_tiles(void **state)
         assert_int_equal(got[i], 2 * i + 1);
 }
 
-/* Matrices of every width of element, with and without rest beside the squares that are turned at once. */
+/* Matrices of every width of element, with and without rest beside the squares that are turned at
+ * once. */
 static void turning_matrices(void **state)
 {
     Ctx *cx = *state;
@@ -102,16 +112,20 @@ static void turning_matrices(void **state)
     static const int64_t sizes[] = { 1, 31, 32, 65 };
     for (size_t t = 0; t < COUNT(types); t++)
         for (size_t i = 0; i < COUNT(sizes) * COUNT(sizes); i++) {
-            int64_t rows = sizes[i / COUNT(sizes)], cols = sizes[i % COUNT(sizes)];
-            size_t size = dtype_size(types[t]), n = (size_t)(rows * cols) * size;
-            uint8_t *v = new_array(cx, uint8_t, n), *got = new_array(cx, uint8_t, n);
+            int64_t rows = sizes[i / COUNT(sizes)];
+            int64_t cols = sizes[i % COUNT(sizes)];
+            size_t size = dtype_size(types[t]);
+            size_t n = (size_t)(rows * cols) * size;
+            uint8_t *v = new_array(cx, uint8_t, n);
+            uint8_t *got = new_array(cx, uint8_t, n);
             for (size_t k = 0; k < n; k++)
                 v[k] = (uint8_t)(k * 31 >> 3);
             const Const *m = const_make(cx, types[t], 2, (int64_t[]){ rows, cols }, v);
             assert_true(const_read(cx, const_permute(cx, m, (int[]){ 1, 0 }), got));
             for (int64_t r = 0; r < rows; r++)
                 for (int64_t c = 0; c < cols; c++)
-                    assert_memory_equal(got + (size_t)(c * rows + r) * size, v + (size_t)(r * cols + c) * size, size);
+                    assert_memory_equal(got + (size_t)(c * rows + r) * size,
+                                        v + (size_t)(r * cols + c) * size, size);
         }
 }
 
@@ -120,20 +134,21 @@ static void a_graph_as_text(void **state)
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
     Dim n = dim_sym(cx, str_of(cx, "N"));
-    Ox x = graph_input(g, str_of(cx, "x"), type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) }));
+    Ox x = graph_input(g, str_of(cx, "x"),
+                       type_tensor(cx, DT_FLOAT, 2, (Dim[]){ n, dim_int(cx, 3) }));
     Ox y = ox_g(g, "Add", x, ox_number(g, DT_FLOAT, 0.5));
     y = ox_g(g, "Reshape", y, ox_dims(g, (Dim[]){ dim_mul(cx, n, dim_int(cx, 3)) }, 1));
     y = ox_g_with(g, "Softmax", INPUTS(y), INT("axis", 0));
     graph_output(g, y, str_of(cx, "y"));
     graph_output(g, x, str_of(cx, "same"));
     assert_string_equal(graph_text(g)->s,
-        "graph main(%x: float32[N,3]) {\n"
-        "  %3: float32[N,3] = Add(%x, {0.5}: float32[])\n"
-        "  %5: float32[3*N] = Reshape(%3, dims{3*N}: int64[1])\n"
-        "  %y: float32[3*N] = Softmax<axis=0>(%5)\n"
-        "  %same: float32[N,3] = Identity(%x)\n"
-        "  return %y, %same\n"
-        "}\n");
+                        "graph main(%x: float32[N,3]) {\n"
+                        "  %3: float32[N,3] = Add(%x, {0.5}: float32[])\n"
+                        "  %5: float32[3*N] = Reshape(%3, dims{3*N}: int64[1])\n"
+                        "  %y: float32[3*N] = Softmax<axis=0>(%5)\n"
+                        "  %same: float32[N,3] = Identity(%x)\n"
+                        "  return %y, %same\n"
+                        "}\n");
     g->nodes.at[0]->dead = true;
     graph_compact(g);
     assert_int_equal(g->nodes.n, 3);
@@ -142,8 +157,8 @@ static void a_graph_as_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(types_are_interned), TEST(dtypes), TEST(views_of_a_constant), TEST(gathering_in_tiles), TEST(turning_matrices),
-        TEST(a_graph_as_text),
+        TEST(types_are_interned), TEST(dtypes),           TEST(views_of_a_constant),
+        TEST(gathering_in_tiles), TEST(turning_matrices), TEST(a_graph_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

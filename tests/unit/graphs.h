@@ -1,4 +1,5 @@
-/* graphs.h - what the unit tests of onnx/ and tidy/ share: an empty graph, and inputs whose shape is a text. */
+/* graphs.h - what the unit tests of onnx/ and tidy/ share: an empty graph, and inputs whose shape
+ * is a text. */
 #ifndef PT2ONNX_TEST_GRAPHS_H
 #define PT2ONNX_TEST_GRAPHS_H
 
@@ -14,7 +15,7 @@ static inline Type type_of(Ctx *cx, DType t, const char *shape)
     const char *between = strchr(shape, ';') || strchr(shape, '(') ? ";" : ",";
     Dim d[MAX_RANK];
     int rank = 0;
-    for (const char *s = shape; *s; ) {
+    for (const char *s = shape; *s;) {
         size_t n = strcspn(s, between);
         d[rank++] = dim_parse(cx, s, n);
         s += n + (s[n] != '\0');

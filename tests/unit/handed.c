@@ -1,4 +1,5 @@
-/* A trace graph handed over through the public interface: what it becomes, what is refused, what a callback may do. */
+/* A trace graph handed over through the public interface: what it becomes, what is refused, what a
+ * callback may do. */
 #include "test.h"
 
 #include <stdio.h>
@@ -7,7 +8,14 @@
 #include "pt2onnx.h"
 
 /* y = OP(x), x float32[2] */
-typedef struct Small { pt2onnx_trace t; pt2onnx_node node; pt2onnx_type type[3]; const char *name[3]; uint32_t in, out; int64_t dim; } Small;
+typedef struct Small {
+    pt2onnx_trace t;
+    pt2onnx_node node;
+    pt2onnx_type type[3];
+    const char *name[3];
+    uint32_t in, out;
+    int64_t dim;
+} Small;
 
 static void make_small(Small *s, const char *op)
 {
@@ -16,11 +24,24 @@ static void make_small(Small *s, const char *op)
     s->out = 2;
     s->dim = 2;
     s->type[0] = (pt2onnx_type){ .rank = -1, .kind = "" };
-    s->type[1] = s->type[2] = (pt2onnx_type){ .dtype = 1, .rank = 1, .dims = &s->dim, .kind = "Tensor" };
+    s->type[1] = s->type[2] = (pt2onnx_type){
+        .dtype = 1, .rank = 1, .dims = &s->dim, .kind = "Tensor"
+    };
     s->name[1] = "x";
     s->name[2] = "y";
-    s->node = (pt2onnx_node){ .kind = op, .source = "net.py(7): forward", .scope = "act", .in = &s->in, .n_in = 1, .out = &s->out, .n_out = 1, .id = 42 };
-    s->t = (pt2onnx_trace){ .size = sizeof s->t, .graph = { &s->node, 1, &s->in, 1, &s->out, 1 }, .n_value = 3, .type = s->type, .name = s->name };
+    s->node = (pt2onnx_node){ .kind = op,
+                              .source = "net.py(7): forward",
+                              .scope = "act",
+                              .in = &s->in,
+                              .n_in = 1,
+                              .out = &s->out,
+                              .n_out = 1,
+                              .id = 42 };
+    s->t = (pt2onnx_trace){ .size = sizeof s->t,
+                            .graph = { &s->node, 1, &s->in, 1, &s->out, 1 },
+                            .n_value = 3,
+                            .type = s->type,
+                            .name = s->name };
 }
 
 static char path[64];
@@ -63,7 +84,7 @@ static void refuses(Small *s, const pt2onnx_options *o, pt2onnx_status status, c
     if (!strstr(pt2onnx_error_message(e), message))
         fail_msg("%s", pt2onnx_error_message(e));
     pt2onnx_error_free(e);
-    assert_int_equal(access(path, F_OK), -1);               /* nothing is left */
+    assert_int_equal(access(path, F_OK), -1); /* nothing is left */
 }
 
 static void test_an_operator(void **state)
@@ -132,7 +153,8 @@ static int fails(void *user, struct pt2onnx_call *c)
     return -1;
 }
 
-static pt2onnx_options with(const char *const *name, int (*fn)(void *, struct pt2onnx_call *), void *user)
+static pt2onnx_options with(const char *const *name, int (*fn)(void *, struct pt2onnx_call *),
+                            void *user)
 {
     pt2onnx_options o = PT2ONNX_OPTIONS;
     o.symbolic_names = name;
@@ -179,9 +201,13 @@ int main(void)
 {
 #define IN_FOLDER(f) cmocka_unit_test_setup_teardown(f, in_folder, remove_output)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_an_operator), IN_FOLDER(test_numbers_out_of_range), IN_FOLDER(test_recorded_types_are_a_guard),
-        IN_FOLDER(test_an_unknown_operator_shows_the_users_line), IN_FOLDER(test_a_callback_lowers_an_operator),
-        IN_FOLDER(test_a_callback_may_leave_it_to_the_built_in), IN_FOLDER(test_a_callback_may_fail),
+        IN_FOLDER(test_an_operator),
+        IN_FOLDER(test_numbers_out_of_range),
+        IN_FOLDER(test_recorded_types_are_a_guard),
+        IN_FOLDER(test_an_unknown_operator_shows_the_users_line),
+        IN_FOLDER(test_a_callback_lowers_an_operator),
+        IN_FOLDER(test_a_callback_may_leave_it_to_the_built_in),
+        IN_FOLDER(test_a_callback_may_fail),
     };
     return cmocka_run_group_tests_name("handed", tests, NULL, NULL);
 }

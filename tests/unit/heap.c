@@ -29,7 +29,7 @@ static void a_dict_keeps_the_order_of_insertion(void **state)
     Dict *d = dict_new(cx, NULL);
     for (int i = 0; i < 100; i++)
         dict_set(cx, d, val_str(str_fmt(cx, "key%d", (i * 37) % 100)), val_int(i));
-    dict_set(cx, d, val_str(str_of(cx, "key37")), val_int(-1));          /* overwriting keeps the place */
+    dict_set(cx, d, val_str(str_of(cx, "key37")), val_int(-1)); /* overwriting keeps the place */
     assert_int_equal(d->n, 100);
     assert_true(str_is(d->at[1].key.s, "key37"));
     assert_int_equal(d->at[1].val.v.i, -1);

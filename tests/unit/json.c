@@ -1,4 +1,5 @@
-/* json.c - values, rules, escapes, the typed helpers; and the shared parsing cases when their folder is there. */
+/* json.c - values, rules, escapes, the typed helpers; and the shared parsing cases when their
+ * folder is there. */
 #include "unit/test.h"
 
 #include "archive/archive.h"
@@ -7,7 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-static Json over(Ctx *cx, const char *text) { return json_over(cx, "x.json", (Slice){ (const uint8_t *)text, strlen(text) }); }
+static Json over(Ctx *cx, const char *text)
+{
+    return json_over(cx, "x.json", (Slice){ (const uint8_t *)text, strlen(text) });
+}
 
 /* Reads everything; true when the text is sound. */
 static bool sound(Ctx *cx, Slice text)
@@ -28,8 +32,10 @@ static bool sound(Ctx *cx, Slice text)
 static void tags_come_in_order(void **state)
 {
     Json j = over(*state, " {\"a\": [1, -2.5, null, true, false, \"s\"], \"b\": {}, \"c\": []} ");
-    static const JsonTag want[] = { J_OBJECT, J_STRING, J_ARRAY, J_INT, J_FLOAT, J_NULL, J_TRUE, J_FALSE, J_STRING, J_ARRAY_END,
-                                    J_STRING, J_OBJECT, J_OBJECT_END, J_STRING, J_ARRAY, J_ARRAY_END, J_OBJECT_END, J_END, J_END };
+    static const JsonTag want[] = { J_OBJECT,    J_STRING,     J_ARRAY,      J_INT,    J_FLOAT,
+                                    J_NULL,      J_TRUE,       J_FALSE,      J_STRING, J_ARRAY_END,
+                                    J_STRING,    J_OBJECT,     J_OBJECT_END, J_STRING, J_ARRAY,
+                                    J_ARRAY_END, J_OBJECT_END, J_END,        J_END };
     for (size_t i = 0; i < COUNT(want); i++) {
         assert_int_equal(json_peek(&j), want[i]);
         assert_int_equal(json_next(&j), want[i]);
@@ -39,10 +45,22 @@ static void tags_come_in_order(void **state)
 static void numbers_keep_their_value(void **state)
 {
     Ctx *cx = *state;
-    static const struct { const char *text; JsonTag tag; double v; } cases[] = {
-        { "0", J_INT, 0 }, { "-0", J_INT, 0 }, { "9223372036854775807", J_INT, 9223372036854775807.0 }, { "-9223372036854775808", J_INT, -9223372036854775808.0 },
-        { "9223372036854775808", J_FLOAT, 9223372036854775808.0 }, { "-9223372036854775809", J_FLOAT, -9223372036854775809.0 },
-        { "1e-05", J_FLOAT, 1e-5 }, { "1e+300", J_FLOAT, 1e300 }, { "1E2", J_FLOAT, 100 }, { "-0.0", J_FLOAT, -0.0 }, { "1e-999", J_FLOAT, 0 },
+    static const struct {
+        const char *text;
+        JsonTag tag;
+        double v;
+    } cases[] = {
+        { "0", J_INT, 0 },
+        { "-0", J_INT, 0 },
+        { "9223372036854775807", J_INT, 9223372036854775807.0 },
+        { "-9223372036854775808", J_INT, -9223372036854775808.0 },
+        { "9223372036854775808", J_FLOAT, 9223372036854775808.0 },
+        { "-9223372036854775809", J_FLOAT, -9223372036854775809.0 },
+        { "1e-05", J_FLOAT, 1e-5 },
+        { "1e+300", J_FLOAT, 1e300 },
+        { "1E2", J_FLOAT, 100 },
+        { "-0.0", J_FLOAT, -0.0 },
+        { "1e-999", J_FLOAT, 0 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         Json j = over(cx, cases[i].text);
@@ -55,7 +73,8 @@ static void numbers_keep_their_value(void **state)
     assert_true(i == INT64_MIN);
     j = over(cx, "9223372036854775808");
     assert_false(json_int(&j, &i));
-    assert_string_equal(cx->error.text->s, "x.json: byte 19: an integer of 64 bits is expected, not a number");
+    assert_string_equal(cx->error.text->s,
+                        "x.json: byte 19: an integer of 64 bits is expected, not a number");
     ctx_restart(cx);
     j = over(cx, "1e999");
     assert_int_equal(json_next(&j), J_ERROR);
@@ -85,10 +104,19 @@ static void words_for_what_is_not_finite(void **state)
 static void escapes_are_decoded(void **state)
 {
     Ctx *cx = *state;
-    static const struct { const char *text, *want; size_t n; } cases[] = {
-        { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8 }, { "\"\\u0041\\u00e9\\u20AC\"", "A\xc3\xa9\xe2\x82\xac", 6 },
-        { "\"\\ud83d\\ude00!\"", "\xf0\x9f\x98\x80!", 5 }, { "\"a\\u0000b\"", "a\0b", 3 }, { "\"\\ud83dx\"", "\xef\xbf\xbdx", 4 },
-        { "\"\\ude00\"", "\xef\xbf\xbd", 3 }, { "\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80", 7 }, { "\"\xc3\xa9\"", "\xc3\xa9", 2 }, { "\"\"", "", 0 },
+    static const struct {
+        const char *text, *want;
+        size_t n;
+    } cases[] = {
+        { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8 },
+        { "\"\\u0041\\u00e9\\u20AC\"", "A\xc3\xa9\xe2\x82\xac", 6 },
+        { "\"\\ud83d\\ude00!\"", "\xf0\x9f\x98\x80!", 5 },
+        { "\"a\\u0000b\"", "a\0b", 3 },
+        { "\"\\ud83dx\"", "\xef\xbf\xbdx", 4 },
+        { "\"\\ude00\"", "\xef\xbf\xbd", 3 },
+        { "\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80", 7 },
+        { "\"\xc3\xa9\"", "\xc3\xa9", 2 },
+        { "\"\"", "", 0 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         Json j = over(cx, cases[i].text);
@@ -102,8 +130,12 @@ static void escapes_are_decoded(void **state)
 static void helpers_walk_a_record(void **state)
 {
     Ctx *cx = *state;
-    Json j = over(cx, "{\"name\": \"x\", \"skipped\": [{\"a\": [1]}, 2], \"on\": true, \"none\": null, \"sizes\": [3, 4]}");
-    Str key, name = NULL, none = str_of(cx, "");
+    Json j = over(cx,
+                  "{\"name\": \"x\", \"skipped\": [{\"a\": [1]}, 2], \"on\": true, \"none\": "
+                  "null, \"sizes\": [3, 4]}");
+    Str key;
+    Str name = NULL;
+    Str none = str_of(cx, "");
     bool on = false;
     int64_t sum = 0, n;
     assert_true(json_enter_object(&j));
@@ -132,12 +164,25 @@ static void helpers_walk_a_record(void **state)
 static void errors_say_where(void **state)
 {
     Ctx *cx = *state;
-    static const struct { const char *text, *error; } cases[] = {
-        { "", "byte 0: the text ends too early" }, { "[1 2]", "byte 3: a comma or ] is expected" }, { "[1,]", "byte 3: a value is expected" },
-        { "{\"a\" 1}", "byte 5: a colon is expected after the key" }, { "{\"a\": 1,}", "byte 8: a key in quotes is expected" }, { "{1: 2}", "byte 1: a key in quotes is expected" },
-        { "\"a", "byte 2: the text ends inside a string" }, { "\"\\x\"", "byte 1: not an escape sequence" }, { "\"\n\"", "byte 1: a control character inside a string" },
-        { "\"\xff\"", "byte 1: not valid UTF-8" }, { "1 2", "byte 2: more text follows the value" }, { "01", "byte 1: more text follows the value" },
-        { "1.", "byte 2: a digit is expected after the point" }, { "[1", "byte 2: the text ends too early" }, { "nul", "byte 0: a value is expected" }, { "{\"a\"", "byte 4: a colon is" },
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        { "", "byte 0: the text ends too early" },
+        { "[1 2]", "byte 3: a comma or ] is expected" },
+        { "[1,]", "byte 3: a value is expected" },
+        { "{\"a\" 1}", "byte 5: a colon is expected after the key" },
+        { "{\"a\": 1,}", "byte 8: a key in quotes is expected" },
+        { "{1: 2}", "byte 1: a key in quotes is expected" },
+        { "\"a", "byte 2: the text ends inside a string" },
+        { "\"\\x\"", "byte 1: not an escape sequence" },
+        { "\"\n\"", "byte 1: a control character inside a string" },
+        { "\"\xff\"", "byte 1: not valid UTF-8" },
+        { "1 2", "byte 2: more text follows the value" },
+        { "01", "byte 1: more text follows the value" },
+        { "1.", "byte 2: a digit is expected after the point" },
+        { "[1", "byte 2: the text ends too early" },
+        { "nul", "byte 0: a value is expected" },
+        { "{\"a\"", "byte 4: a colon is" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         Json j = over(cx, cases[i].text);
@@ -153,7 +198,8 @@ static void errors_say_where(void **state)
 static void loops_end_on_damaged_text(void **state)
 {
     Ctx *cx = *state;
-    static const char *const texts[] = { "[1, 2", "[1, x, 3]", "{\"a\": 1, \"b\"", "{\"a\": 1 \"b\": 2}", "[" };
+    static const char *const texts[] = { "[1, 2", "[1, x, 3]", "{\"a\": 1, \"b\"",
+                                         "{\"a\": 1 \"b\": 2}", "[" };
     for (size_t i = 0; i < COUNT(texts); i++) {
         Json j = over(cx, texts[i]);
         int64_t v;
@@ -188,14 +234,45 @@ static void depth_has_a_limit(void **state)
 /* The rules of the shared cases, for those who have not the folder. */
 static void rules(void **state)
 {
-    static const struct { bool ok; const char *text; } cases[] = {
-        { true, "[[],\n{}]" }, { true, "\"\\u002c\"" }, { true, "[0e+1]" }, { true, "[123.456e-7]" }, { true, "\t[]\r\n" }, { true, "{\"a\":1,\"a\":2}" }, { true, "\"\x7f\"" },
-        { false, "[-]" }, { false, "[+1]" }, { false, "[.5]" }, { false, "[1e]" }, { false, "[0x1]" }, { false, "[1,,2]" }, { false, "[,1]" }, { false, "{,}" },
-        { false, "{\"a\"}" }, { false, "{'a':1}" }, { false, "[1]]" }, { false, "[True]" }, { false, "/* */1" }, { false, "\"\\u12\"" }, { false, "\"\\uD8\"" }, { false, "\xef\xbb\xbf{}" },
-        { false, "[\f1]" }, { false, "\"\xc0\xaf\"" }, { false, "\"\xed\xa0\x80\"" }, { false, "\"\xf4\x90\x80\x80\"" }, { false, "[\"a\"\"b\"]" }, { false, "{\"a\":}" }, { false, "]" }, { false, "[}" },
+    static const struct {
+        bool ok;
+        const char *text;
+    } cases[] = {
+        { true, "[[],\n{}]" },
+        { true, "\"\\u002c\"" },
+        { true, "[0e+1]" },
+        { true, "[123.456e-7]" },
+        { true, "\t[]\r\n" },
+        { true, "{\"a\":1,\"a\":2}" },
+        { true, "\"\x7f\"" },
+        { false, "[-]" },
+        { false, "[+1]" },
+        { false, "[.5]" },
+        { false, "[1e]" },
+        { false, "[0x1]" },
+        { false, "[1,,2]" },
+        { false, "[,1]" },
+        { false, "{,}" },
+        { false, "{\"a\"}" },
+        { false, "{'a':1}" },
+        { false, "[1]]" },
+        { false, "[True]" },
+        { false, "/* */1" },
+        { false, "\"\\u12\"" },
+        { false, "\"\\uD8\"" },
+        { false, "\xef\xbb\xbf{}" },
+        { false, "[\f1]" },
+        { false, "\"\xc0\xaf\"" },
+        { false, "\"\xed\xa0\x80\"" },
+        { false, "\"\xf4\x90\x80\x80\"" },
+        { false, "[\"a\"\"b\"]" },
+        { false, "{\"a\":}" },
+        { false, "]" },
+        { false, "[}" },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
-        if (sound(*state, (Slice){ (const uint8_t *)cases[i].text, strlen(cases[i].text) }) != cases[i].ok)
+        if (sound(*state, (Slice){ (const uint8_t *)cases[i].text, strlen(cases[i].text) }) !=
+            cases[i].ok)
             fail_msg("%s", cases[i].text);
 }
 
@@ -239,8 +316,16 @@ static void the_shared_cases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tags_come_in_order), TEST(numbers_keep_their_value), TEST(words_for_what_is_not_finite), TEST(escapes_are_decoded),
-        TEST(helpers_walk_a_record), TEST(errors_say_where), TEST(loops_end_on_damaged_text), TEST(depth_has_a_limit), TEST(rules), TEST(the_shared_cases),
+        TEST(tags_come_in_order),
+        TEST(numbers_keep_their_value),
+        TEST(words_for_what_is_not_finite),
+        TEST(escapes_are_decoded),
+        TEST(helpers_walk_a_record),
+        TEST(errors_say_where),
+        TEST(loops_end_on_damaged_text),
+        TEST(depth_has_a_limit),
+        TEST(rules),
+        TEST(the_shared_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Unit tests of tidy/legal/legalise.c and types.c: what is left of a node, who is refused and how. That all opsets agree in ONNX
- * Runtime is tests/python/test_legalise.py's. */
+/* Unit tests of tidy/legal/legalise.c and types.c: what is left of a node, who is refused and how.
+ * That all opsets agree in ONNX Runtime is tests/python/test_legalise.py's. */
 #include "unit/test.h"
 
 #include "tidy/tidy.h"
@@ -8,7 +8,8 @@ static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "g")); }
 
 static Ox input(Graph *g, const char *name, DType t, int rank)
 {
-    Dim d[] = { dim_sym(g->cx, str_of(g->cx, "N")), dim_int(g->cx, 3), dim_int(g->cx, 4), dim_int(g->cx, 5) };
+    Dim d[] = { dim_sym(g->cx, str_of(g->cx, "N")), dim_int(g->cx, 3), dim_int(g->cx, 4),
+                dim_int(g->cx, 5) };
     return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, rank, d));
 }
 
@@ -43,7 +44,8 @@ static void a_rule_applies_below_its_opset(void **state)
 static void what_is_made_is_legal(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, 3), s = input(g, "s", DT_FLOAT, 1);
+    Ox x = input(g, "x", DT_FLOAT, 3);
+    Ox s = input(g, "s", DT_FLOAT, 1);
     legalised(g, ox_g(g, "LayerNormalization", x, s), 13, false);
     assert_ops(g, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
     assert_int_equal(g->nodes.at[0]->n_in, 1);
@@ -53,18 +55,21 @@ static void what_is_made_is_legal(void **state)
 static void softmax_of_the_last_axis_stays(void **state)
 {
     Graph *g = graph_of(*state);
-    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", -1)), 9, false);
+    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", -1)), 9,
+              false);
     assert_ops(g, "Softmax");
     assert_int_equal(node_int(g->nodes.at[0], "axis", 99), 2);
     g = graph_of(*state);
-    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", 1)), 12, false);
+    legalised(g, ox_g_with(g, "Softmax", INPUTS(input(g, "x", DT_FLOAT, 3)), INT("axis", 1)), 12,
+              false);
     assert_ops(g, "Transpose Softmax Transpose");
 }
 
 static void ints_are_compared_not_cast(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_INT64, 2), y = input(g, "y", DT_INT64, 2);
+    Ox x = input(g, "x", DT_INT64, 2);
+    Ox y = input(g, "y", DT_INT64, 2);
     legalised(g, ox_g(g, "Max", x, y), 11, true);
     assert_ops(g, "Greater Where");
 }
@@ -73,7 +78,9 @@ static void ints_are_compared_not_cast(void **state)
 static void nothing_is_one_divided_by_an_int(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_INT64, 2), y = input(g, "y", DT_INT64, 2), one = ox_ints(g, (int64_t[]){ 1 }, 1);
+    Ox x = input(g, "x", DT_INT64, 2);
+    Ox y = input(g, "y", DT_INT64, 2);
+    Ox one = ox_ints(g, (int64_t[]){ 1 }, 1);
     Ox part = ox_g(g, "Div", one, x);
     legalised(g, ox_g(g, "Mul", part, y), 18, true);
     assert_ops(g, "Abs Equal Where Mul");
@@ -84,10 +91,12 @@ static void refusals_name_the_opset(void **state)
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
     Ox x = input(g, "x", DT_UINT64, 2);
-    Ox a = ox_g(g, "BitwiseNot", x), b = ox_g(g, "BitwiseAnd", a, x);
+    Ox a = ox_g(g, "BitwiseNot", x);
+    Ox b = ox_g(g, "BitwiseAnd", a, x);
     legalised(g, b, 17, false);
-    assert_int_equal(cx->refusals.n, 2);                /* all of them */
-    assert_string_equal(cx->refusals.at[0].text->s, "BitwiseNot needs ONNX opset 18, the target is 17");
+    assert_int_equal(cx->refusals.n, 2); /* all of them */
+    assert_string_equal(cx->refusals.at[0].text->s,
+                        "BitwiseNot needs ONNX opset 18, the target is 17");
     assert_string_equal(cx->refusals.at[0].hint->s, "--opset 18");
 }
 
@@ -99,23 +108,33 @@ static void a_type_that_comes_later_is_refused(void **state)
     assert_int_equal(cx->refusals.n, 1);
     g = graph_of(cx);
     legalised(g, ox_cast(g, input(g, "x", DT_BFLOAT16, 2), DT_FLOAT), 12, false);
-    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s, "Cast of bfloat16 needs ONNX opset 13, the target is 12");
+    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s,
+                        "Cast of bfloat16 needs ONNX opset 13, the target is 12");
     g = graph_of(cx);
     Ox x = input(g, "x", DT_BFLOAT16, 2);
-    legalised(g, ox_g(g, "Add", x, x), 12, false);      /* casts around it would need 13 themselves */
-    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s, "Add of bfloat16 needs ONNX opset 13, the target is 12");
+    legalised(g, ox_g(g, "Add", x, x), 12, false); /* casts around it would need 13 themselves */
+    assert_string_equal(cx->refusals.at[cx->refusals.n - 1].text->s,
+                        "Add of bfloat16 needs ONNX opset 13, the target is 12");
 }
 
 static void a_newer_version_without_a_kernel_is_refused(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    legalised(g, ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)), INT("dtype", DT_FLOAT)), 22, true);
-    assert_string_equal(cx->refusals.at[0].text->s, "ONNX Runtime has no RandomNormalLike of opset 22, only up to opset 21");
-    assert_string_equal(cx->refusals.at[0].hint->s, "--opset 21, or --target=onnx for another runtime");
+    legalised(g,
+              ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)),
+                        INT("dtype", DT_FLOAT)),
+              22, true);
+    assert_string_equal(cx->refusals.at[0].text->s,
+                        "ONNX Runtime has no RandomNormalLike of opset 22, only up to opset 21");
+    assert_string_equal(cx->refusals.at[0].hint->s,
+                        "--opset 21, or --target=onnx for another runtime");
     cx->refusals.n = 0;
     g = graph_of(cx);
-    legalised(g, ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)), INT("dtype", DT_FLOAT)), 22, false);
+    legalised(g,
+              ox_g_with(g, "RandomNormalLike", INPUTS(input(g, "x", DT_FLOAT, 2)),
+                        INT("dtype", DT_FLOAT)),
+              22, false);
     assert_int_equal(cx->refusals.n, 0);
 }
 
@@ -127,7 +146,7 @@ static void casts_go_around_what_has_no_kernel(void **state)
     assert_int_equal(ox_dtype(g->outputs.at[0]), DT_FLOAT16);
     g = graph_of(*state);
     legalised(g, ox_g(g, "Relu", input(g, "x", DT_FLOAT16, 2)), 18, false);
-    assert_ops(g, "Relu");                              /* pure ONNX takes it */
+    assert_ops(g, "Relu"); /* pure ONNX takes it */
 }
 
 /* Attention of opset 26 has no kernel: its function runs, but not in bfloat16. */
@@ -146,11 +165,16 @@ static void casts_go_around_what_is_expanded(void **state)
 static void subgraphs_are_legalised_too(void **state)
 {
     Ctx *cx = *state;
-    Graph *g = graph_of(cx), *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
-    Ox x = input(g, "x", DT_FLOAT, 2), c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
+    Graph *g = graph_of(cx);
+    Graph *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Ox x = input(g, "x", DT_FLOAT, 2);
+    Ox c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
     for (int i = 0; i < 2; i++)
         graph_output(arm[i], ox_g(arm[i], i ? "HardSwish" : "Mish", x), NULL);
-    legalised(g, ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]), SUBGRAPH("else_branch", arm[1])), 13, false);
+    legalised(g,
+              ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]),
+                        SUBGRAPH("else_branch", arm[1])),
+              13, false);
     assert_ops(arm[0], "Softplus Tanh Mul");
     assert_ops(arm[1], "HardSigmoid Mul");
 }
@@ -158,10 +182,12 @@ static void subgraphs_are_legalised_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_rule_applies_below_its_opset), TEST(what_is_made_is_legal), TEST(softmax_of_the_last_axis_stays),
-        TEST(ints_are_compared_not_cast), TEST(nothing_is_one_divided_by_an_int), TEST(refusals_name_the_opset), TEST(a_type_that_comes_later_is_refused),
-        TEST(a_newer_version_without_a_kernel_is_refused),
-        TEST(casts_go_around_what_has_no_kernel), TEST(casts_go_around_what_is_expanded), TEST(subgraphs_are_legalised_too),
+        TEST(a_rule_applies_below_its_opset),     TEST(what_is_made_is_legal),
+        TEST(softmax_of_the_last_axis_stays),     TEST(ints_are_compared_not_cast),
+        TEST(nothing_is_one_divided_by_an_int),   TEST(refusals_name_the_opset),
+        TEST(a_type_that_comes_later_is_refused), TEST(a_newer_version_without_a_kernel_is_refused),
+        TEST(casts_go_around_what_has_no_kernel), TEST(casts_go_around_what_is_expanded),
+        TEST(subgraphs_are_legalised_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Unit tests of onnx/optable.c and the generated facts: complete, consistent, and answers that the ONNX documentation gives. */
+/* Unit tests of onnx/optable.c and the generated facts: complete, consistent, and answers that the
+ * ONNX documentation gives. */
 #include "unit/test.h"
 
 #include "onnx/internal.h"
@@ -25,7 +26,8 @@ static bool type_is_named(const OpVersion *v, const char *name)
     return false;
 }
 
-/* Versions rise, arities hold their formal arguments, every argument's type is one of the constraints. */
+/* Versions rise, arities hold their formal arguments, every argument's type is one of the
+ * constraints. */
 static void consistent(void **state)
 {
     Ctx *cx = *state;
@@ -47,7 +49,9 @@ static void consistent(void **state)
 static void every_row_names_an_operator(void **state)
 {
     Ctx *cx = *state;
-    static const InferRow *const rows[] = { infer_elementwise, infer_shape, infer_index, infer_reduce, infer_nn, infer_linalg, infer_control, infer_misc, infer_text };
+    static const InferRow *const rows[] = { infer_elementwise, infer_shape, infer_index,
+                                            infer_reduce,      infer_nn,    infer_linalg,
+                                            infer_control,     infer_misc,  infer_text };
     for (size_t i = 0; i < COUNT(rows); i++)
         for (const InferRow *r = rows[i]; r->op; r++) {
             const OnnxOp *op = onnx_op(cx, r->op);
@@ -73,15 +77,19 @@ static void versions(void **state)
 static void defaults(void **state)
 {
     Ctx *cx = *state;
-    const OpVersion *leaky = onnx_version(onnx_op(cx, "LeakyRelu"), 16), *gemm = onnx_version(onnx_op(cx, "Gemm"), 13);
-    const OpVersion *gelu = onnx_version(onnx_op(cx, "Gelu"), 20), *conv = onnx_version(onnx_op(cx, "Conv"), 22);
+    const OpVersion *leaky = onnx_version(onnx_op(cx, "LeakyRelu"), 16);
+    const OpVersion *gemm = onnx_version(onnx_op(cx, "Gemm"), 13);
+    const OpVersion *gelu = onnx_version(onnx_op(cx, "Gelu"), 20);
+    const OpVersion *conv = onnx_version(onnx_op(cx, "Conv"), 22);
     assert_null(onnx_attr(gemm, "perm"));
     assert_null(onnx_attr(NULL, "perm"));
     assert_int_equal(onnx_default(cx, onnx_attr(gemm, "transA")).i, 0);
     assert_true(onnx_default(cx, onnx_attr(gelu, "approximate")).s == str_of(cx, "none"));
     assert_int_equal(onnx_default(cx, onnx_attr(conv, "strides")).kind, ATTR_NONE);
-    const FormalAttr *alpha = onnx_attr(leaky, "alpha"), *trans = onnx_attr(gemm, "transA"), *approximate = onnx_attr(gelu, "approximate");
-    assert_true(onnx_says_default(cx, alpha, &FLOAT("alpha", 0.01)));           /* ONNX says 0.00999999978 */
+    const FormalAttr *alpha = onnx_attr(leaky, "alpha");
+    const FormalAttr *trans = onnx_attr(gemm, "transA");
+    const FormalAttr *approximate = onnx_attr(gelu, "approximate");
+    assert_true(onnx_says_default(cx, alpha, &FLOAT("alpha", 0.01))); /* ONNX says 0.00999999978 */
     assert_false(onnx_says_default(cx, alpha, &FLOAT("alpha", 0.011)));
     assert_false(onnx_says_default(cx, alpha, &INT("alpha", 0)));
     assert_true(onnx_says_default(cx, trans, &INT("transA", 0)));
@@ -93,12 +101,14 @@ static void defaults(void **state)
 static void types_taken(void **state)
 {
     Ctx *cx = *state;
-    const OnnxOp *max = onnx_op(cx, "Max"), *concat = onnx_op(cx, "Concat"), *reshape = onnx_op(cx, "Reshape");
+    const OnnxOp *max = onnx_op(cx, "Max");
+    const OnnxOp *concat = onnx_op(cx, "Concat");
+    const OnnxOp *reshape = onnx_op(cx, "Reshape");
     assert_false(onnx_takes(max, 11, 0, DT_INT64));
     assert_true(onnx_takes(max, 12, 0, DT_INT64));
-    assert_true(onnx_takes(max, 13, 7, DT_BFLOAT16));       /* variadic */
+    assert_true(onnx_takes(max, 13, 7, DT_BFLOAT16)); /* variadic */
     assert_true(onnx_takes(concat, 13, 2, DT_STRING));
-    assert_true(onnx_takes(reshape, 18, 1, DT_INT64));      /* a concrete type */
+    assert_true(onnx_takes(reshape, 18, 1, DT_INT64)); /* a concrete type */
     assert_false(onnx_takes(reshape, 18, 1, DT_INT32));
     assert_false(onnx_takes(reshape, 18, 2, DT_INT64));
 }
@@ -106,7 +116,12 @@ static void types_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(complete_and_sorted), TEST(consistent), TEST(every_row_names_an_operator), TEST(versions), TEST(defaults), TEST(types_taken),
+        TEST(complete_and_sorted),
+        TEST(consistent),
+        TEST(every_row_names_an_operator),
+        TEST(versions),
+        TEST(defaults),
+        TEST(types_taken),
     };
     return cmocka_run_group_tests_name("optable", tests, NULL, NULL);
 }

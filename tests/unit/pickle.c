@@ -1,4 +1,5 @@
-/* pickle.c - streams built byte by byte: what both writers of torch make, and what an enemy would. */
+/* pickle.c - streams built byte by byte: what both writers of torch make, and what an enemy
+ * would. */
 #include "unit/test.h"
 #include "unit/bytes.h"
 
@@ -13,14 +14,15 @@ static Pickle *pickle(Ctx *cx, const char *body, size_t n, const char *const *al
     out_put(&o, body, n);
     out_text(&o, ".");
     Pickle *p = pickle_read(cx, (Slice){ o.p, o.n }, "data.pkl", allowed);
-    out_free(&o);                                   /* the result holds copies only */
+    out_free(&o); /* the result holds copies only */
     return p;
 }
 
 static void numbers(void **state)
 {
     Ctx *cx = *state;
-    Pickle *p = PICKLE("(NK\xffM\xff\xffJ\xff\xff\xff\xff\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80\x8a\x01\x80\x8a\x00G\x3f\xf8\0\0\0\0\0\0\x88\x89t");
+    Pickle *p = PICKLE("(NK\xffM\xff\xffJ\xff\xff\xff\xff\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80"
+                       "\x8a\x01\x80\x8a\x00G\x3f\xf8\0\0\0\0\0\0\x88\x89t");
     assert_non_null(p);
     assert_int_equal(p->seq.n, 10);
     Pickle **at = p->seq.at;
@@ -74,12 +76,14 @@ static void lists_and_dicts_grow_in_order(void **state)
     assert_int_equal(p->seq.at[4]->i, 5);
 }
 
-static const char *const torch_allowed[] = { "torch._utils _rebuild_tensor_v2", "torch *", "__torch__*", "collections OrderedDict", NULL };
+static const char *const torch_allowed[] = { "torch._utils _rebuild_tensor_v2", "torch *",
+                                             "__torch__*", "collections OrderedDict", NULL };
 
 static void objects_are_data(void **state)
 {
     Ctx *cx = *state;
-    static const char module[] = "c__torch__.net\nNet\nq\0)\x81}(X\1\0\0\0wctorch._utils\n_rebuild_tensor_v2\n(X\7\0\0\0storagectorch\nFloatStorage\ntQK\0\x86Rub";
+    static const char module[] = "c__torch__.net\nNet\nq\0)\x81}(X\1\0\0\0wctorch._utils\n_rebuild_"
+                                 "tensor_v2\n(X\7\0\0\0storagectorch\nFloatStorage\ntQK\0\x86Rub";
     Pickle *p = pickle(cx, module, sizeof module - 1, torch_allowed);
     assert_non_null(p);
     assert_int_equal(p->tag, P_OBJECT);
@@ -95,7 +99,8 @@ static void objects_are_data(void **state)
 static void an_ordered_dict_is_a_dict(void **state)
 {
     Ctx *cx = *state;
-    static const char dict[] = "ccollections\nOrderedDict\nq\0)Rq\1(X\1\0\0\0wK\1u}X\x09\0\0\0_metadataNsb";
+    static const char dict[] =
+        "ccollections\nOrderedDict\nq\0)Rq\1(X\1\0\0\0wK\1u}X\x09\0\0\0_metadataNsb";
     Pickle *p = pickle(cx, dict, sizeof dict - 1, torch_allowed);
     assert_non_null(p);
     assert_int_equal(p->tag, P_DICT);
@@ -107,24 +112,49 @@ static void other_classes_are_named(void **state)
     Ctx *cx = *state;
     static const char evil[] = "cos\nsystem\n(X\2\0\0\0lstR";
     assert_null(pickle(cx, evil, sizeof evil - 1, torch_allowed));
-    assert_string_equal(error_text(cx, NULL, NULL)->s, "data.pkl: the pickle names the class os.system, which such a file does not hold");
+    assert_string_equal(
+        error_text(cx, NULL, NULL)->s,
+        "data.pkl: the pickle names the class os.system, which such a file does not hold");
 }
 
 static void bad_streams_are_refused(void **state)
 {
     Ctx *cx = *state;
-    static const struct { size_t n; const char *body, *text; } cases[] = {
+    static const struct {
+        size_t n;
+        const char *body, *text;
+    } cases[] = {
 #define BAD(body, text) { sizeof(body) - 1, body, text }
-        BAD("", "it does not end with one value"), BAD("NN", "it does not end with one value"), BAD("(N", "it does not end with one value"),
-        BAD("N.N", "it does not end with one value"), BAD("t", "there is no mark"), BAD("N\x86", "too few values are on the stack"), BAD("N(\x85", "too few values"),
-        BAD("Na", "too few values"), BAD("NNa", "items are added to what is no list"), BAD("]NNs", "items are added to what is no dict"),
-        BAD("}(Nu", "a dict has a key without a value"), BAD("(Nd", "a dict has a key without a value"), BAD("N(a", "too few values"),
-        BAD("Nh\0", "a memo number that was never set"), BAD("Nr\xff\xff\xff\xff", "a memo number leaves a gap"), BAD("Nq\1", "a memo number leaves a gap"),
-        BAD("q\0", "nothing is on the stack"), BAD("Nj\xff\xff\xff\xff", "a memo number that was never set"), BAD("N)R", "what is called is no class"),
-        BAD("NNb", "state is set on what is no object"), BAD("ctorch", "a class name without an end"), BAD("Q", "nothing is on the stack"),
-        BAD("X\xff\xff\xff\xffN", "it is cut short"), BAD("\x8a\x09\0\0\0\0\0\0\0\0\1", "an integer of more than 64 bits"), BAD("\x8a\xff", "an integer of more"),
-        BAD("\x95", "opcode 0x95 is not one that torch writes"), BAD("i", "opcode 0x69"), BAD("]q\0h\0a", "the pickle holds a value that contains itself"),
-        BAD("]q\0}(K\1h\0ua", "the pickle holds a value that contains itself"), BAD("(]q\0h\0at", "the pickle holds a value that contains itself"),
+        BAD("", "it does not end with one value"),
+        BAD("NN", "it does not end with one value"),
+        BAD("(N", "it does not end with one value"),
+        BAD("N.N", "it does not end with one value"),
+        BAD("t", "there is no mark"),
+        BAD("N\x86", "too few values are on the stack"),
+        BAD("N(\x85", "too few values"),
+        BAD("Na", "too few values"),
+        BAD("NNa", "items are added to what is no list"),
+        BAD("]NNs", "items are added to what is no dict"),
+        BAD("}(Nu", "a dict has a key without a value"),
+        BAD("(Nd", "a dict has a key without a value"),
+        BAD("N(a", "too few values"),
+        BAD("Nh\0", "a memo number that was never set"),
+        BAD("Nr\xff\xff\xff\xff", "a memo number leaves a gap"),
+        BAD("Nq\1", "a memo number leaves a gap"),
+        BAD("q\0", "nothing is on the stack"),
+        BAD("Nj\xff\xff\xff\xff", "a memo number that was never set"),
+        BAD("N)R", "what is called is no class"),
+        BAD("NNb", "state is set on what is no object"),
+        BAD("ctorch", "a class name without an end"),
+        BAD("Q", "nothing is on the stack"),
+        BAD("X\xff\xff\xff\xffN", "it is cut short"),
+        BAD("\x8a\x09\0\0\0\0\0\0\0\0\1", "an integer of more than 64 bits"),
+        BAD("\x8a\xff", "an integer of more"),
+        BAD("\x95", "opcode 0x95 is not one that torch writes"),
+        BAD("i", "opcode 0x69"),
+        BAD("]q\0h\0a", "the pickle holds a value that contains itself"),
+        BAD("]q\0}(K\1h\0ua", "the pickle holds a value that contains itself"),
+        BAD("(]q\0h\0at", "the pickle holds a value that contains itself"),
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         assert_null(pickle(cx, cases[i].body, cases[i].n, NULL));
@@ -139,8 +169,11 @@ static void bad_streams_are_refused(void **state)
 static void every_truncation_is_refused(void **state)
 {
     Ctx *cx = *state;
-    static const char whole[] = "\x80\x02" "c__torch__\nNet\nq\0)\x81}(X\1\0\0\0wG\0\0\0\0\0\0\0\0J\1\2\3\4K\1ub.";
-    assert_non_null(pickle_read(cx, (Slice){ (const uint8_t *)whole, sizeof whole - 1 }, "x", NULL));
+    static const char whole[] =
+        "\x80\x02"
+        "c__torch__\nNet\nq\0)\x81}(X\1\0\0\0wG\0\0\0\0\0\0\0\0J\1\2\3\4K\1ub.";
+    assert_non_null(
+        pickle_read(cx, (Slice){ (const uint8_t *)whole, sizeof whole - 1 }, "x", NULL));
     for (size_t n = 0; n < sizeof whole - 1; n++) {
         uint8_t *cut = malloc(n ? n : 1);
         memcpy(cut, whole, n);
@@ -169,7 +202,8 @@ static void depth_has_a_limit(void **state)
     out_free(&o);
     o = nested(201);
     assert_null(pickle(cx, (char *)o.p, o.n, NULL));
-    assert_string_equal(cx->error.text->s, "201 pickled values inside one another are over the limit of 200");
+    assert_string_equal(cx->error.text->s,
+                        "201 pickled values inside one another are over the limit of 200");
     out_free(&o);
     ctx_restart(cx);
     o = nested(300000);
@@ -207,9 +241,18 @@ static void objects_have_a_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(numbers), TEST(strings_hold_any_byte), TEST(shared_values_are_one_pointer), TEST(lists_and_dicts_grow_in_order),
-        TEST(objects_are_data), TEST(an_ordered_dict_is_a_dict), TEST(other_classes_are_named), TEST(bad_streams_are_refused),
-        TEST(every_truncation_is_refused), TEST(depth_has_a_limit), TEST(depth_hidden_behind_the_memo), TEST(objects_have_a_limit),
+        TEST(numbers),
+        TEST(strings_hold_any_byte),
+        TEST(shared_values_are_one_pointer),
+        TEST(lists_and_dicts_grow_in_order),
+        TEST(objects_are_data),
+        TEST(an_ordered_dict_is_a_dict),
+        TEST(other_classes_are_named),
+        TEST(bad_streams_are_refused),
+        TEST(every_truncation_is_refused),
+        TEST(depth_has_a_limit),
+        TEST(depth_hidden_behind_the_memo),
+        TEST(objects_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

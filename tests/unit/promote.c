@@ -1,22 +1,34 @@
-/* Unit tests of ops/promote.c against what PyTorch's promote_types and result_type say (recorded from torch 2.13). */
+/* Unit tests of ops/promote.c against what PyTorch's promote_types and result_type say (recorded
+ * from torch 2.13). */
 #include "unit/test.h"
 
 #include "ops/internal.h"
 
-static const DType types[] = { DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BOOL };
+static const DType types[] = { DT_UINT8,   DT_INT8,     DT_INT16, DT_INT32,  DT_INT64,
+                               DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BOOL };
 
 /* torch.promote_types, row by row in the order of `types` */
 static const DType promoted[COUNT(types)][COUNT(types)] = {
-    { DT_UINT8, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_UINT8 },
-    { DT_INT16, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT8 },
-    { DT_INT16, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT16 },
-    { DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT32 },
-    { DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_INT64 },
-    { DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_FLOAT16 },
-    { DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_FLOAT, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BFLOAT16 },
-    { DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_DOUBLE, DT_FLOAT },
-    { DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE },
-    { DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE, DT_BOOL },
+    { DT_UINT8, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT,
+      DT_DOUBLE, DT_UINT8 },
+    { DT_INT16, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE,
+      DT_INT8 },
+    { DT_INT16, DT_INT16, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT,
+      DT_DOUBLE, DT_INT16 },
+    { DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT,
+      DT_DOUBLE, DT_INT32 },
+    { DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT,
+      DT_DOUBLE, DT_INT64 },
+    { DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT16, DT_FLOAT, DT_FLOAT,
+      DT_DOUBLE, DT_FLOAT16 },
+    { DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_BFLOAT16, DT_FLOAT, DT_BFLOAT16,
+      DT_FLOAT, DT_DOUBLE, DT_BFLOAT16 },
+    { DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_DOUBLE,
+      DT_FLOAT },
+    { DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE, DT_DOUBLE,
+      DT_DOUBLE, DT_DOUBLE },
+    { DT_UINT8, DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_FLOAT16, DT_BFLOAT16, DT_FLOAT, DT_DOUBLE,
+      DT_BOOL },
 };
 
 static void promote_types_is_pytorchs(void **state)
@@ -25,15 +37,24 @@ static void promote_types_is_pytorchs(void **state)
     for (size_t a = 0; a < COUNT(types); a++)
         for (size_t b = 0; b < COUNT(types); b++)
             if (promote_types(types[a], types[b]) != promoted[a][b])
-                fail_msg("%s with %s gives %s", dtype_name(types[a]), dtype_name(types[b]), dtype_name(promote_types(types[a], types[b])));
+                fail_msg("%s with %s gives %s", dtype_name(types[a]), dtype_name(types[b]),
+                         dtype_name(promote_types(types[a], types[b])));
 }
 
 static void complex_and_float8_are_pytorchs(void **state)
 {
-    static const struct { DType a, b, want; } pairs[] = {
-        { DT_COMPLEX64, DT_FLOAT, DT_COMPLEX64 }, { DT_COMPLEX64, DT_DOUBLE, DT_COMPLEX128 }, { DT_COMPLEX64, DT_COMPLEX128, DT_COMPLEX128 },
-        { DT_COMPLEX128, DT_FLOAT, DT_COMPLEX128 }, { DT_COMPLEX64, DT_FLOAT16, DT_COMPLEX64 }, { DT_COMPLEX64, DT_INT64, DT_COMPLEX64 },
-        { DT_COMPLEX64, DT_BOOL, DT_COMPLEX64 }, { DT_FLOAT8E5M2, DT_FLOAT8E5M2, DT_FLOAT8E5M2 }, { DT_FLOAT8E5M2, DT_FLOAT16, DT_NONE },
+    static const struct {
+        DType a, b, want;
+    } pairs[] = {
+        { DT_COMPLEX64, DT_FLOAT, DT_COMPLEX64 },
+        { DT_COMPLEX64, DT_DOUBLE, DT_COMPLEX128 },
+        { DT_COMPLEX64, DT_COMPLEX128, DT_COMPLEX128 },
+        { DT_COMPLEX128, DT_FLOAT, DT_COMPLEX128 },
+        { DT_COMPLEX64, DT_FLOAT16, DT_COMPLEX64 },
+        { DT_COMPLEX64, DT_INT64, DT_COMPLEX64 },
+        { DT_COMPLEX64, DT_BOOL, DT_COMPLEX64 },
+        { DT_FLOAT8E5M2, DT_FLOAT8E5M2, DT_FLOAT8E5M2 },
+        { DT_FLOAT8E5M2, DT_FLOAT16, DT_NONE },
         { DT_UINT16, DT_FLOAT, DT_FLOAT },
     };
     (void)state;
@@ -48,7 +69,9 @@ static void complex_and_float8_are_pytorchs(void **state)
 static Value operand(Graph *g, DType t, int rank)
 {
     Dim two = dim_int(g->cx, 2);
-    return val_tensor(g->cx, graph_input(g, str_fmt(g->cx, "x%zu", g->inputs.n), type_tensor(g->cx, t, rank, &two)));
+    return val_tensor(
+        g->cx,
+        graph_input(g, str_fmt(g->cx, "x%zu", g->inputs.n), type_tensor(g->cx, t, rank, &two)));
 }
 
 static DType sum_type(Graph *g, Value a, Value b)
@@ -63,12 +86,21 @@ static void groups_decide_in_order(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
-    static const struct { DType a; int rank_a; DType b; int rank_b; DType want; } pairs[] = {
-        { DT_INT64, 1, DT_FLOAT, 0, DT_FLOAT }, { DT_FLOAT, 1, DT_DOUBLE, 0, DT_FLOAT }, { DT_FLOAT16, 1, DT_DOUBLE, 0, DT_FLOAT16 },
-        { DT_BOOL, 0, DT_INT8, 0, DT_INT8 }, { DT_BOOL, 1, DT_INT8, 0, DT_INT8 }, { DT_INT8, 1, DT_INT64, 0, DT_INT8 },
+    static const struct {
+        DType a;
+        int rank_a;
+        DType b;
+        int rank_b;
+        DType want;
+    } pairs[] = {
+        { DT_INT64, 1, DT_FLOAT, 0, DT_FLOAT },      { DT_FLOAT, 1, DT_DOUBLE, 0, DT_FLOAT },
+        { DT_FLOAT16, 1, DT_DOUBLE, 0, DT_FLOAT16 }, { DT_BOOL, 0, DT_INT8, 0, DT_INT8 },
+        { DT_BOOL, 1, DT_INT8, 0, DT_INT8 },         { DT_INT8, 1, DT_INT64, 0, DT_INT8 },
     };
     for (size_t i = 0; i < COUNT(pairs); i++)
-        assert_int_equal(sum_type(g, operand(g, pairs[i].a, pairs[i].rank_a), operand(g, pairs[i].b, pairs[i].rank_b)), pairs[i].want);
+        assert_int_equal(sum_type(g, operand(g, pairs[i].a, pairs[i].rank_a),
+                                  operand(g, pairs[i].b, pairs[i].rank_b)),
+                         pairs[i].want);
     assert_int_equal(sum_type(g, operand(g, DT_UINT8, 1), val_int(3)), DT_UINT8);
     assert_int_equal(sum_type(g, operand(g, DT_INT64, 1), val_float(2.5)), DT_FLOAT);
     assert_int_equal(sum_type(g, operand(g, DT_BOOL, 1), val_int(3)), DT_INT64);
@@ -80,8 +112,12 @@ static void groups_decide_in_order(void **state)
 static void values_of_a_fragment(void **state)
 {
     Graph *g = graph_new(*state, NULL, str_of(*state, "main"));
-    Ox ints = tensor_read(g, operand(g, DT_INT64, 1).t), half = tensor_read(g, operand(g, DT_FLOAT16, 1).t), zero = tensor_read(g, operand(g, DT_DOUBLE, 0).t);
-    Ox real = ox_number(g, DT_DOUBLE, 0.5), whole = ox_int(g, 3), bytes = tensor_read(g, operand(g, DT_INT8, 1).t);
+    Ox ints = tensor_read(g, operand(g, DT_INT64, 1).t);
+    Ox half = tensor_read(g, operand(g, DT_FLOAT16, 1).t);
+    Ox zero = tensor_read(g, operand(g, DT_DOUBLE, 0).t);
+    Ox real = ox_number(g, DT_DOUBLE, 0.5);
+    Ox whole = ox_int(g, 3);
+    Ox bytes = tensor_read(g, operand(g, DT_INT8, 1).t);
     assert_int_equal(promote_values(INPUTS(ints, real)), DT_FLOAT);
     assert_int_equal(promote_values(INPUTS(half, real)), DT_FLOAT16);
     assert_int_equal(promote_values(INPUTS(ints, zero)), DT_DOUBLE);
@@ -125,7 +161,8 @@ static void columns_name_parameters(void **state)
 static DType common_type(Graph *g, const char *column, Value self, Value other)
 {
     Value at[] = { self, other };
-    OpCall call = { .schema = schema_parse(g->cx, "my::f(Tensor self, Tensor other) -> Tensor"), .arg = at };
+    OpCall call = { .schema = schema_parse(g->cx, "my::f(Tensor self, Tensor other) -> Tensor"),
+                    .arg = at };
     Op op = { .cx = g->cx, .g = g, .call = &call };
     return promote_args(&op, column) ? op.common : DT_NONE;
 }
@@ -139,14 +176,22 @@ static void a_column_may_name_many(void **state)
     for (int i = 0; i < 100; i++)
         buf_str(&column, ", self");
     buf_str(&column, ")");
-    assert_int_equal(common_type(g, buf_done(&column)->s, operand(g, DT_INT8, 1), operand(g, DT_INT64, 1)), DT_INT64);
+    assert_int_equal(
+        common_type(g, buf_done(&column)->s, operand(g, DT_INT8, 1), operand(g, DT_INT64, 1)),
+        DT_INT64);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(promote_types_is_pytorchs), TEST(complex_and_float8_are_pytorchs), TEST(values_of_a_fragment), TEST(groups_decide_in_order), TEST(the_number_flag_counts_as_a_number), TEST(what_has_no_common_type_is_said),
-        TEST(columns_name_parameters), TEST(a_column_may_name_many),
+        TEST(promote_types_is_pytorchs),
+        TEST(complex_and_float8_are_pytorchs),
+        TEST(values_of_a_fragment),
+        TEST(groups_decide_in_order),
+        TEST(the_number_flag_counts_as_a_number),
+        TEST(what_has_no_common_type_is_said),
+        TEST(columns_name_parameters),
+        TEST(a_column_may_name_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,9 @@ static const Schema *parse(Ctx *cx, const char *line)
 
 static void names_and_defaults(void **state)
 {
-    const Schema *s = parse(*state, "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)");
+    const Schema *s = parse(*state,
+                            "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> "
+                            "(Tensor values, Tensor indices)");
     assert_string_equal(s->name->s, "aten::max");
     assert_string_equal(s->overload->s, "dim");
     assert_int_equal(s->n_param, 3);
@@ -28,26 +30,33 @@ static void names_and_defaults(void **state)
 
 static void alias_marks(void **state)
 {
-    const Schema *s = parse(*state, "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)");
+    const Schema *s = parse(
+        *state,
+        "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)");
     assert_int_equal(s->param[0].alias, 'a');
     assert_true(s->param[0].writes);
     assert_true(s->ret_writes);
     assert_false(s->param[1].kwonly);
     assert_true(s->param[2].kwonly);
-    s = parse(*state, "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]");
+    s = parse(
+        *state,
+        "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]");
     assert_true(s->ret_list);
     assert_int_equal(s->ret_alias, 'a');
 }
 
 static void lists_and_options(void **state)
 {
-    const Schema *s = parse(*state, "aten::f(Tensor?[] indices, int[2]? size=None, SymInt[2] stride=1, int[] pad=[0, 1], float eps=1.0000000000000001e-05) -> Tensor");
+    const Schema *s = parse(*state,
+                            "aten::f(Tensor?[] indices, int[2]? size=None, SymInt[2] stride=1, "
+                            "int[] pad=[0, 1], float eps=1.0000000000000001e-05) -> Tensor");
     assert_true(s->param[0].list && s->param[0].elem_optional && !s->param[0].optional);
     assert_true(s->param[1].optional && s->param[1].fixed == 2);
     assert_int_equal(s->param[2].deflt.i, 1);
     assert_int_equal(s->param[3].deflt.tuple->n, 2);
     assert_true(s->param[4].deflt.f == 1e-5);
-    s = parse(*state, "my::f(int[][] pairs, float low=-inf, float high=2, Scalar step=1e3) -> Tensor");
+    s = parse(*state,
+              "my::f(int[][] pairs, float low=-inf, float high=2, Scalar step=1e3) -> Tensor");
     assert_int_equal(s->param[0].base, A_ANY);
     assert_true(s->param[1].deflt.f == -INFINITY);
     assert_int_equal(s->param[2].deflt.tag, V_FLOAT);
@@ -56,7 +65,9 @@ static void lists_and_options(void **state)
 
 static void words_and_strings(void **state)
 {
-    const Schema *s = parse(*state, "aten::f(Tensor x, str padding=\"valid\", int reduction=Mean, MemoryFormat m=contiguous_format, Dict(str, int) d, ...) -> ()");
+    const Schema *s = parse(*state,
+                            "aten::f(Tensor x, str padding=\"valid\", int reduction=Mean, "
+                            "MemoryFormat m=contiguous_format, Dict(str, int) d, ...) -> ()");
     assert_string_equal(s->param[1].deflt.s->s, "valid");
     assert_int_equal(s->param[2].deflt.i, 1);
     assert_int_equal(s->param[4].base, A_ANY);
@@ -66,12 +77,20 @@ static void words_and_strings(void **state)
 
 static void broken_lines_name_the_column(void **state)
 {
-    static const struct { const char *line, *error; } cases[] = {
-        { "add(Tensor self) -> Tensor", "schema 'add(Tensor self) -> Tensor', column 4: expected an operator's name, as in aten::add" },
-        { "aten::add(Tensor self", "schema 'aten::add(Tensor self', column 22: expected ',' or ')'" },
-        { "aten::add(Tensor self) Tensor", "schema 'aten::add(Tensor self) Tensor', column 24: expected '->'" },
-        { "aten::add(Tensor self) -> Tensor x", "schema 'aten::add(Tensor self) -> Tensor x', column 34: text after the schema" },
-        { "aten::add(Tensor) -> Tensor", "schema 'aten::add(Tensor) -> Tensor', column 18: a parameter has no name" },
+    static const struct {
+        const char *line, *error;
+    } cases[] = {
+        { "add(Tensor self) -> Tensor",
+          "schema 'add(Tensor self) -> Tensor', column 4: expected "
+          "an operator's name, as in aten::add" },
+        { "aten::add(Tensor self",
+          "schema 'aten::add(Tensor self', column 22: expected ',' or ')'" },
+        { "aten::add(Tensor self) Tensor",
+          "schema 'aten::add(Tensor self) Tensor', column 24: expected '->'" },
+        { "aten::add(Tensor self) -> Tensor x",
+          "schema 'aten::add(Tensor self) -> Tensor x', column 34: text after the schema" },
+        { "aten::add(Tensor) -> Tensor",
+          "schema 'aten::add(Tensor) -> Tensor', column 18: a parameter has no name" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         Ctx *cx = *state;
@@ -105,9 +124,11 @@ static void every_row_is_whole(void **state)
     for (const OpFamily *f = op_families; f->name; f++)
         for (const OpRow *r = f->rows, *owner = r; r->kind != ROW_END; r++) {
             owner = r->kind == ROW_OLDER ? owner : r;
-            assert_true(owner->kind == ROW_REFUSE ? owner->text != NULL : owner->lower || owner->call);
+            assert_true(owner->kind == ROW_REFUSE ? owner->text != NULL
+                                                  : owner->lower || owner->call);
             const Schema *s = parse(cx, r->schema);
-            for (const char *p = owner->promote ? strchr(owner->promote, '(') : NULL; p && *p && *p != ')'; ) {
+            for (const char *p = owner->promote ? strchr(owner->promote, '(') : NULL;
+                 p && *p && *p != ')';) {
                 p += strspn(p, "(, ");
                 size_t n = strcspn(p, ",) ");
                 if (param_index(s, str_n(cx, p, n)) < 0)
@@ -131,8 +152,14 @@ static void every_family_has_cases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(names_and_defaults), TEST(alias_marks), TEST(lists_and_options), TEST(words_and_strings), TEST(broken_lines_name_the_column),
-        TEST(every_row_parses_and_is_unique), TEST(every_row_is_whole), TEST(every_family_has_cases),
+        TEST(names_and_defaults),
+        TEST(alias_marks),
+        TEST(lists_and_options),
+        TEST(words_and_strings),
+        TEST(broken_lines_name_the_column),
+        TEST(every_row_parses_and_is_unique),
+        TEST(every_row_is_whole),
+        TEST(every_family_has_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* source.c - reading and copying bytes of every kind of source, and outputs that appear whole or not at all. */
+/* source.c - reading and copying bytes of every kind of source, and outputs that appear whole or
+ * not at all. */
 #include "unit/test.h"
 
 #include <fcntl.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { BIG = 3 << 20 };         /* more than one tile, more than one inflater buffer */
+enum { BIG = 3 << 20 }; /* more than one tile, more than one inflater buffer */
 
 static uint8_t *pattern(size_t n)
 {
@@ -104,11 +105,13 @@ static bool collect(void *user, const void *p, size_t n)
 static void every_kind_copies_the_same_bytes(void **state)
 {
     Ctx *cx = *state;
-    char *dir = folder(), *to = path_in(dir, "out");
+    char *dir = folder();
+    char *to = path_in(dir, "out");
     uint8_t *p = pattern(BIG);
     size_t packed;
     uint8_t *z = deflated(p, BIG, &packed);
-    Source *memory = source_memory(cx, p, BIG), *file = file_source(cx, dir, p, BIG);
+    Source *memory = source_memory(cx, p, BIG);
+    Source *file = file_source(cx, dir, p, BIG);
     Source *inflating = source_deflated(cx, source_memory(cx, z, packed), 0, packed, BIG);
     static const uint8_t five = 5;
     Source *recipe = source_recipe(cx, fill_with_arg, &five, 1000);
@@ -116,7 +119,8 @@ static void every_kind_copies_the_same_bytes(void **state)
     for (int through_fd = 0; through_fd < 2; through_fd++) {
         size_t n = 0;
         FILE *f = fopen(to, "wb");
-        Sink s = through_fd ? (Sink){ .fd = fileno(f) } : (Sink){ .fd = -1, .write = collect, .user = f };
+        Sink s = through_fd ? (Sink){ .fd = fileno(f) }
+                            : (Sink){ .fd = -1, .write = collect, .user = f };
         assert_true(sink_copy(cx, &s, (Bytes){ memory, 5, BIG - 5 }));
         assert_true(sink_copy(cx, &s, (Bytes){ file, 7, BIG - 8 }));
         assert_true(sink_copy(cx, &s, (Bytes){ inflating, 9, BIG - 9 }));
@@ -156,14 +160,17 @@ static void a_deflated_source_can_be_read_anywhere(void **state)
 static void damaged_compressed_data_is_an_error(void **state)
 {
     Ctx *cx = *state;
-    uint8_t *p = pattern(100000), *got = malloc(200000);
+    uint8_t *p = pattern(100000);
+    uint8_t *got = malloc(200000);
     size_t packed;
     uint8_t *z = deflated(p, 100000, &packed);
-    Bytes longer = { source_deflated(cx, source_memory(cx, z, packed), 0, packed, 200000), 0, 200000 };
+    Bytes longer = { source_deflated(cx, source_memory(cx, z, packed), 0, packed, 200000), 0,
+                     200000 };
     assert_false(bytes_read(cx, longer, 0, got, 200000));
     assert_string_equal(cx->error.text->s, "compressed data ends after 100000 of 200000 bytes");
     ctx_restart(cx);
-    Bytes cut = { source_deflated(cx, source_memory(cx, z, packed / 2), 0, packed / 2, 100000), 0, 100000 };
+    Bytes cut = { source_deflated(cx, source_memory(cx, z, packed / 2), 0, packed / 2, 100000), 0,
+                  100000 };
     assert_false(bytes_read(cx, cut, 0, got, 100000));
     assert_int_equal(cx->error.code, E_FORMAT);
     ctx_restart(cx);
@@ -180,11 +187,16 @@ static void reading_outside_is_an_error(void **state)
     static const uint8_t p[10] = { 0 };
     uint8_t out[20];
     Source *s = source_memory(cx, p, 10);
-    static const struct { uint64_t off, len, at; size_t n; } cases[] = {
-        { 0, 11, 0, 11 }, { 5, 6, 0, 1 }, { UINT64_MAX, 1, 0, 1 }, { 1, UINT64_MAX, 0, 1 }, { 0, 10, 5, 6 }, { 0, 10, UINT64_MAX, 1 },
+    static const struct {
+        uint64_t off, len, at;
+        size_t n;
+    } cases[] = {
+        { 0, 11, 0, 11 },        { 5, 6, 0, 1 },  { UINT64_MAX, 1, 0, 1 },
+        { 1, UINT64_MAX, 0, 1 }, { 0, 10, 5, 6 }, { 0, 10, UINT64_MAX, 1 },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        assert_false(bytes_read(cx, (Bytes){ s, cases[i].off, cases[i].len }, cases[i].at, out, cases[i].n));
+        assert_false(
+            bytes_read(cx, (Bytes){ s, cases[i].off, cases[i].len }, cases[i].at, out, cases[i].n));
         assert_int_equal(cx->error.code, E_FORMAT);
         ctx_restart(cx);
     }
@@ -194,7 +206,9 @@ static void reading_outside_is_an_error(void **state)
 static void a_file_that_shrinks_is_an_error(void **state)
 {
     Ctx *cx = *state;
-    char *dir = folder(), *path = path_in(dir, "in"), *to = path_in(dir, "out");
+    char *dir = folder();
+    char *path = path_in(dir, "in");
+    char *to = path_in(dir, "out");
     uint8_t *p = pattern(BIG);
     Source *s = file_source(cx, dir, p, BIG);
     assert_int_equal(truncate(path, 1000), 0);
@@ -234,7 +248,9 @@ static size_t files_in(const char *dir)
 static void outputs_appear_at_commit_only(void **state)
 {
     Ctx *cx = *state;
-    char *dir = folder(), *data = path_in(dir, "net.onnx.data"), *model = path_in(dir, "net.onnx");
+    char *dir = folder();
+    char *data = path_in(dir, "net.onnx.data");
+    char *model = path_in(dir, "net.onnx");
     write_file(model, "old", 3);
     OutFile *files[] = { out_open(cx, data), out_open(cx, model) };
     assert_non_null(files[0]);
@@ -254,7 +270,8 @@ static void outputs_appear_at_commit_only(void **state)
 static void nothing_stays_after_an_error(void **state)
 {
     (void)state;
-    char *dir = folder(), *model = path_in(dir, "net.onnx");
+    char *dir = folder();
+    char *model = path_in(dir, "net.onnx");
     write_file(model, "old", 3);
     Ctx *cx = ctx_new();
     OutFile *f = out_open(cx, model);
@@ -271,14 +288,15 @@ static void nothing_stays_after_an_error(void **state)
 static void a_signal_handler_can_remove_temporaries(void **state)
 {
     (void)state;
-    char *dir = folder(), *model = path_in(dir, "net.onnx");
+    char *dir = folder();
+    char *model = path_in(dir, "net.onnx");
     pid_t child = fork();
     if (child == 0) {
         Ctx *cx = ctx_new();
         OutFile *f = out_open(cx, model);
         bool ok = f && sink_write(cx, out_sink(f), "half", 4) && files_in(dir) == 1;
         out_remove_all();
-        _exit(ok ? 0 : 1);              /* dies without ctx_free */
+        _exit(ok ? 0 : 1); /* dies without ctx_free */
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -291,7 +309,9 @@ static void a_signal_handler_can_remove_temporaries(void **state)
 static void outputs_that_are_not_plain_files(void **state)
 {
     Ctx *cx = *state;
-    char *dir = folder(), *link = path_in(dir, "link.onnx"), *real = path_in(dir, "real.onnx");
+    char *dir = folder();
+    char *link = path_in(dir, "link.onnx");
+    char *real = path_in(dir, "real.onnx");
     assert_null(out_open(cx, dir));
     assert_non_null(strstr(cx->error.text->s, "this is a directory"));
     ctx_restart(cx);
@@ -321,10 +341,16 @@ static void outputs_that_are_not_plain_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_copies_the_same_bytes), TEST(a_deflated_source_can_be_read_anywhere), TEST(damaged_compressed_data_is_an_error),
-        TEST(reading_outside_is_an_error), TEST(a_file_that_shrinks_is_an_error), TEST(what_is_not_a_file_is_named),
-        TEST(outputs_appear_at_commit_only), cmocka_unit_test(nothing_stays_after_an_error),
-        cmocka_unit_test(a_signal_handler_can_remove_temporaries), TEST(outputs_that_are_not_plain_files),
+        TEST(every_kind_copies_the_same_bytes),
+        TEST(a_deflated_source_can_be_read_anywhere),
+        TEST(damaged_compressed_data_is_an_error),
+        TEST(reading_outside_is_an_error),
+        TEST(a_file_that_shrinks_is_an_error),
+        TEST(what_is_not_a_file_is_named),
+        TEST(outputs_appear_at_commit_only),
+        cmocka_unit_test(nothing_stays_after_an_error),
+        cmocka_unit_test(a_signal_handler_can_remove_temporaries),
+        TEST(outputs_that_are_not_plain_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,12 +42,14 @@ static void test_sizes_and_names(void **state)
 
 static void test_quantised(void **state)
 {
-    InputSpec s = good(*state, "x:quint8[N,3]"), plain = good(*state, "x:uint8[2]");
+    InputSpec s = good(*state, "x:quint8[N,3]");
+    InputSpec plain = good(*state, "x:uint8[2]");
     assert_true(s.quantised);
     assert_int_equal(s.dtype, DT_UINT8);
     assert_int_equal(good(*state, "x:qint8[]").dtype, DT_INT8);
     assert_false(plain.quantised);
-    bad("x:qint32[2]", "-i: there is no element type \"qint32\"; did you mean int32?\n    x:qint32[2]\n      ^");
+    bad("x:qint32[2]",
+        "-i: there is no element type \"qint32\"; did you mean int32?\n    x:qint32[2]\n      ^");
 }
 
 static void test_ranges_and_unnamed(void **state)
@@ -132,23 +134,40 @@ static void test_text_with_and_without_quotes(void **state)
 static void test_messages(void **state)
 {
     (void)state;
-    bad("x:flot32[1]", "-i: there is no element type \"flot32\"; did you mean float32?\n    x:flot32[1]\n      ^");
-    bad("x:long[1]", "-i: there is no element type \"long\"; did you mean int64?\n    x:long[1]\n      ^");
-    bad("x:float32", "-i: the dimensions are missing: float32[N,3] has two, float32[] none\n    x:float32\n             ^");
-    bad("x:float32[1,", "-i: a dimension is a number, a name (dynamic), or ?\n    x:float32[1,\n                ^");
-    bad("x:float32[-1]", "-i: a size is not negative; write a name or ? for a dynamic dimension\n    x:float32[-1]\n              ^");
+    bad("x:flot32[1]",
+        "-i: there is no element type \"flot32\"; did you mean float32?\n    x:flot32[1]\n      ^");
+    bad("x:long[1]",
+        "-i: there is no element type \"long\"; did you mean int64?\n    x:long[1]\n      ^");
+    bad("x:float32",
+        "-i: the dimensions are missing: float32[N,3] has two, float32[] none\n    "
+        "x:float32\n             ^");
+    bad("x:float32[1,",
+        "-i: a dimension is a number, a name (dynamic), or ?\n    x:float32[1,\n                ^");
+    bad("x:float32[-1]",
+        "-i: a size is not negative; write a name or ? for a dynamic dimension\n  "
+        "  x:float32[-1]\n              ^");
     bad("x:float32[N=5..2]", "-i: the range is empty\n    x:float32[N=5..2]\n              ^");
     bad("x:float32[N=5]", "-i: a range is written N=1..64\n    x:float32[N=5]\n                 ^");
-    bad("x:float32[99999999999999999999]", "-i: the number is too big\n    x:float32[99999999999999999999]\n              ^");
-    bad("x", "-i: \":\" and a type, or \"=\" and a value, is expected after the name\n    x\n     ^");
-    bad("", "-i: a name is expected: x:float32[N,3,224,224], batch.image:float32[4], sr=16000\n    \n    ^");
-    bad("a..b=1", "-i: a dot stands between two parts of a name: batch.image, xs.0\n    a..b=1\n     ^");
+    bad("x:float32[99999999999999999999]",
+        "-i: the number is too big\n    x:float32[99999999999999999999]\n              ^");
+    bad("x",
+        "-i: \":\" and a type, or \"=\" and a value, is expected after the name\n    x\n     ^");
+    bad("",
+        "-i: a name is expected: x:float32[N,3,224,224], batch.image:float32[4], sr=16000\n    "
+        "\n    ^");
+    bad("a..b=1",
+        "-i: a dot stands between two parts of a name: batch.image, xs.0\n    a..b=1\n     ^");
     bad("x:float32[1]]", "-i: nothing more is expected here\n    x:float32[1]]\n                ^");
-    bad("a=true", "-i: Python writes True, False and None; text of this spelling stands in quotes\n    a=true\n      ^");
-    bad("a=[1,2]", "-i: lists, tuples and dicts are given leaf by leaf: sizes.0=4 and sizes.1=8\n    a=[1,2]\n      ^");
+    bad("a=true",
+        "-i: Python writes True, False and None; text of this spelling stands in "
+        "quotes\n    a=true\n      ^");
+    bad("a=[1,2]",
+        "-i: lists, tuples and dicts are given leaf by leaf: sizes.0=4 and sizes.1=8\n  "
+        "  a=[1,2]\n      ^");
     bad("a=", "-i: a value is expected after \"=\"; empty text is written \"\"\n    a=\n      ^");
     bad("a=\"b", "-i: the text has no closing quote\n    a=\"b\n      ^");
-    bad("a=9223372036854775808", "-i: the number does not fit 64 bits\n    a=9223372036854775808\n      ^");
+    bad("a=9223372036854775808",
+        "-i: the number does not fit 64 bits\n    a=9223372036854775808\n      ^");
     bad("1x3x", "-i: a number is expected\n    1x3x\n        ^");
     bad("\xc3\xa4:foo[1]", "-i: there is no element type \"foo\"\n    \xc3\xa4:foo[1]\n      ^");
 }
@@ -169,9 +188,17 @@ static void test_too_many_dimensions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_sizes_and_names), TEST(test_quantised), TEST(test_ranges_and_unnamed), TEST(test_rank_zero_and_empty), TEST(test_every_dtype),
-        TEST(test_short_form), TEST(test_leaves), TEST(test_values), TEST(test_text_with_and_without_quotes),
-        TEST(test_messages), TEST(test_too_many_dimensions),
+        TEST(test_sizes_and_names),
+        TEST(test_quantised),
+        TEST(test_ranges_and_unnamed),
+        TEST(test_rank_zero_and_empty),
+        TEST(test_every_dtype),
+        TEST(test_short_form),
+        TEST(test_leaves),
+        TEST(test_values),
+        TEST(test_text_with_and_without_quotes),
+        TEST(test_messages),
+        TEST(test_too_many_dimensions),
     };
     return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
 }

@@ -19,10 +19,13 @@ static Ox weight(Graph *g, const char *name, int rank, const int64_t *dims)
     k->name = str_of(g->cx, name);
     return ox_const(g, k);
 }
-#define DIMS(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ }
-#define LIST_OF(g, ...) ox_ints((g), (int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+#define DIMS(...) \
+    (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
+#define LIST_OF(g, ...) \
+    ox_ints((g), (int64_t[]){ __VA_ARGS__ }, sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 
-/* The nodes after tidying, without head and foot: one "Name<attributes>(inputs)" a line, values numbered as they come. */
+/* The nodes after tidying, without head and foot: one "Name<attributes>(inputs)" a line, values
+ * numbered as they come. */
 static void assert_tidied(Graph *g, const TidyOptions *o, const char *want)
 {
     Ctx *cx = g->cx;
@@ -31,7 +34,8 @@ static void assert_tidied(Graph *g, const TidyOptions *o, const char *want)
     const char *text = graph_text(g)->s;
     Buf b = buf_new(cx);
     for (const char *line = strchr(text, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
-        const char *eq = strstr(line, " = "), *end = strchr(line, '\n');
+        const char *eq = strstr(line, " = ");
+        const char *end = strchr(line, '\n');
         if (!eq || eq > end)
             break;
         buf_add(&b, eq + 3, (size_t)(end - eq - 3));
@@ -40,7 +44,8 @@ static void assert_tidied(Graph *g, const TidyOptions *o, const char *want)
     assert_string_equal(buf_done(&b)->s, want);
 }
 
-static const TidyOptions newest = { .opset = ONNX_NEWEST }, kept = { .opset = ONNX_NEWEST, .keep_weights = true };
+static const TidyOptions newest = { .opset = ONNX_NEWEST },
+                         kept = { .opset = ONNX_NEWEST, .keep_weights = true };
 
 static void unused_nodes_go(void **state)
 {
@@ -55,28 +60,40 @@ static void identities_go(void **state)
 {
     Graph *g = graph_of(*state);
     Ox x = input(g, "x", DT_FLOAT, "N,3");
-    Ox y = ox_g_with(g, "Transpose", INPUTS(ox_g(g, "Identity", x)), INT_LIST("perm", ((int64_t[]){ 0, 1 }), 2));
+    Ox y = ox_g_with(g, "Transpose", INPUTS(ox_g(g, "Identity", x)),
+                     INT_LIST("perm", ((int64_t[]){ 0, 1 }), 2));
     y = ox_g(g, "Reshape", y, ox_shape(g, x));
     y = ox_g(g, "Dropout", ox_g_with(g, "Cast", INPUTS(y), INT("to", DT_FLOAT)));
-    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(y), INT("axis", 0))), str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(y), INT("axis", 0))),
+                 str_of(*state, "y"));
     assert_tidied(g, &newest, "Neg(%x)\n");
 }
 
-/* To the same size. A scale of its own may say other places, and sizes that data tells may differ. */
+/* To the same size. A scale of its own may say other places, and sizes that data tells may
+ * differ. */
 static void a_resize_to_the_same_size_goes(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "1,2,4,N"), scales = ox_const(g, const_make(*state, DT_FLOAT, 1, (int64_t[]){ 4 }, (float[]){ 1, 1, 1.1f, 1 }));
-    Ox y = ox_g_with(g, "Resize", INPUTS(x, NULL, NULL, ox_shape(g, x)), STRING("mode", str_of(*state, "cubic")));
-    graph_output(g, ox_g_with(g, "Resize", INPUTS(y, NULL, scales), STRING("mode", str_of(*state, "linear"))), str_of(*state, "y"));
-    assert_tidied(g, &newest, "Resize<mode=\"linear\">(%x, -, {1, 1, 1.100000023841858, 1}: float32[4])\n");
+    Ox x = input(g, "x", DT_FLOAT, "1,2,4,N");
+    Ox scales = ox_const(
+        g, const_make(*state, DT_FLOAT, 1, (int64_t[]){ 4 }, (float[]){ 1, 1, 1.1f, 1 }));
+    Ox y = ox_g_with(g, "Resize", INPUTS(x, NULL, NULL, ox_shape(g, x)),
+                     STRING("mode", str_of(*state, "cubic")));
+    graph_output(
+        g,
+        ox_g_with(g, "Resize", INPUTS(y, NULL, scales), STRING("mode", str_of(*state, "linear"))),
+        str_of(*state, "y"));
+    assert_tidied(g, &newest,
+                  "Resize<mode=\"linear\">(%x, -, {1, 1, 1.100000023841858, 1}: float32[4])\n");
 }
 
 /* The largest of one is it. Not its sum, which makes 0.0 of -0.0; of ints it is. */
 static void reductions_of_one_go(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,1"), i = input(g, "i", DT_INT64, "N,1"), axis = LIST_OF(g, 1);
+    Ox x = input(g, "x", DT_FLOAT, "N,1");
+    Ox i = input(g, "i", DT_INT64, "N,1");
+    Ox axis = LIST_OF(g, 1);
     graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceMax", x, axis)), str_of(*state, "a"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceSum", x, axis)), str_of(*state, "b"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "ReduceSum", i, axis)), str_of(*state, "c"));
@@ -87,7 +104,8 @@ static void reductions_of_one_go(void **state)
 static void zeros_have_signs(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N"), minus = ox_number(g, DT_FLOAT, -0.0);
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox minus = ox_number(g, DT_FLOAT, -0.0);
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", minus, x)), str_of(*state, "y"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Sub", x, minus)), str_of(*state, "z"));
     assert_tidied(g, &newest, "Neg(%x)\nSub(%x, {-0}: float32[])\nNeg(%5)\n");
@@ -97,7 +115,9 @@ static void truths_are_neutral(void **state)
 {
     Graph *g = graph_of(*state);
     Ox c = input(g, "c", DT_BOOL, "N");
-    graph_output(g, ox_g(g, "Not", ox_g(g, "And", ox_bool(g, true), ox_g(g, "Or", c, ox_bool(g, false)))), str_of(*state, "y"));
+    graph_output(
+        g, ox_g(g, "Not", ox_g(g, "And", ox_bool(g, true), ox_g(g, "Or", c, ox_bool(g, false)))),
+        str_of(*state, "y"));
     graph_output(g, ox_g(g, "And", c, ox_bool(g, false)), str_of(*state, "z"));
     assert_tidied(g, &newest, "Not(%c)\nAnd(%c, {false}: bool[])\n");
 }
@@ -113,38 +133,58 @@ static void a_weight_of_ones_stays(void **state)
 static void states_of_zeros_go(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "5,N,2"), h = input(g, "h", DT_FLOAT, "1,N,3"), zero = ox_number(g, DT_FLOAT, 0), out[3];
-    Ox w = weight(g, "w", DIMS(1, 12, 2)), r = weight(g, "r", DIMS(1, 12, 3));
-    Ox zeros = ox_g_with(g, "Slice", INPUTS(ox_g(g, "Expand", zero, ox_shape(g, ox_g_with(g, "Concat", INPUTS(h, h), INT("axis", 0)))),
-                                            LIST_OF(g, 0), LIST_OF(g, 1), LIST_OF(g, 0)), NO_ATTR);
+    Ox x = input(g, "x", DT_FLOAT, "5,N,2");
+    Ox h = input(g, "h", DT_FLOAT, "1,N,3");
+    Ox zero = ox_number(g, DT_FLOAT, 0);
+    Ox out[3];
+    Ox w = weight(g, "w", DIMS(1, 12, 2));
+    Ox r = weight(g, "r", DIMS(1, 12, 3));
+    Ox zeros = ox_g_with(
+        g, "Slice",
+        INPUTS(ox_g(g, "Expand", zero,
+                    ox_shape(g, ox_g_with(g, "Concat", INPUTS(h, h), INT("axis", 0)))),
+               LIST_OF(g, 0), LIST_OF(g, 1), LIST_OF(g, 0)),
+        NO_ATTR);
     Attr hidden = INT("hidden_size", 3);
-    assert_true(ox_make_n(g, "LSTM", INPUTS(x, w, r, NULL, NULL, zeros, zeros), &hidden, 1, out, 3));
+    assert_true(
+        ox_make_n(g, "LSTM", INPUTS(x, w, r, NULL, NULL, zeros, zeros), &hidden, 1, out, 3));
     graph_output(g, out[0], str_of(*state, "y"));
     assert_true(ox_make_n(g, "LSTM", INPUTS(x, w, r, NULL, NULL, h, zeros), &hidden, 1, out, 3));
     graph_output(g, out[0], str_of(*state, "z"));
-    assert_tidied(g, &newest, "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3])\n"
-                              "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3], -, -, %h)\n");
+    assert_tidied(
+        g, &newest,
+        "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3])\n"
+        "LSTM<hidden_size=3>(%x, \"w\": float32[1,12,2], \"r\": float32[1,12,3], -, -, %h)\n");
 }
 
 /* Of floats x + 0 is not x: -0.0 becomes 0.0. What widens x or its type is no identity either. */
 static void neutral_numbers_go(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,3"), i = input(g, "i", DT_INT64, "N"), one = ox_number(g, DT_FLOAT, 1), zero = ox_number(g, DT_FLOAT, 0);
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox i = input(g, "i", DT_INT64, "N");
+    Ox one = ox_number(g, DT_FLOAT, 1);
+    Ox zero = ox_number(g, DT_FLOAT, 0);
     Ox y = ox_g(g, "Sub", ox_g(g, "Div", ox_g(g, "Mul", one, ox_g(g, "Mul", x, one)), one), zero);
     graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", i, ox_int(g, 0))), str_of(*state, "z"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", x, zero)), str_of(*state, "v"));
-    graph_output(g, ox_g(g, "Neg", ox_g(g, "Mul", x, ox_g(g, "Expand", one, LIST_OF(g, 2, 1, 3)))), str_of(*state, "w"));
-    assert_tidied(g, &newest, "Neg(%x)\nNeg(%i)\nAdd(%x, {0}: float32[])\nNeg(%13)\nMul(%x, {1, 1, 1, 1, 1, 1}: float32[2,1,3])\nNeg(%18)\n");
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Mul", x, ox_g(g, "Expand", one, LIST_OF(g, 2, 1, 3)))),
+                 str_of(*state, "w"));
+    assert_tidied(g, &newest,
+                  "Neg(%x)\nNeg(%i)\nAdd(%x, {0}: float32[])\nNeg(%13)\nMul(%x, {1, 1, 1, 1, 1, "
+                  "1}: float32[2,1,3])\nNeg(%18)\n");
 }
 
 static void empty_parts_of_concat_go(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,3"), none = input(g, "none", DT_FLOAT, "N,0");
-    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(x, none, x), INT("axis", -1))), str_of(*state, "y"));
-    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(none, x), INT("axis", 1))), str_of(*state, "z"));
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox none = input(g, "none", DT_FLOAT, "N,0");
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(x, none, x), INT("axis", -1))),
+                 str_of(*state, "y"));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Concat", INPUTS(none, x), INT("axis", 1))),
+                 str_of(*state, "z"));
     assert_tidied(g, &newest, "Concat<axis=-1>(%x, %x)\nNeg(%7)\nNeg(%x)\n");
 }
 
@@ -166,18 +206,24 @@ static void squeezes_join(void **state)
     assert_tidied(g, &newest, "Squeeze(%x, {0, 2, 4}: int64[3])\nNeg(%8)\n");
 }
 
-/* What is added and taken away again; and a Reshape of either kind, while its shape is a constant. */
+/* What is added and taken away again; and a Reshape of either kind, while its shape is a
+ * constant. */
 static void views_join(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,M,1"), z = input(g, "z", DT_FLOAT, "N,6");
+    Ox x = input(g, "x", DT_FLOAT, "N,M,1");
+    Ox z = input(g, "z", DT_FLOAT, "N,6");
     Ox there = ox_g(g, "Unsqueeze", ox_g(g, "Squeeze", x, LIST_OF(g, 2)), LIST_OF(g, -1));
     graph_output(g, ox_g(g, "Neg", there), str_of(*state, "a"));
-    Ox parts = ox_g(g, "Reshape", z, LIST_OF(g, -1, 2, 3)), flat = ox_g(g, "Reshape", x, LIST_OF(g, 0, -1));
-    graph_output(g, ox_g(g, "Neg", ox_g(g, "Unsqueeze", parts, LIST_OF(g, 0))), str_of(*state, "b"));
+    Ox parts = ox_g(g, "Reshape", z, LIST_OF(g, -1, 2, 3));
+    Ox flat = ox_g(g, "Reshape", x, LIST_OF(g, 0, -1));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Unsqueeze", parts, LIST_OF(g, 0))),
+                 str_of(*state, "b"));
     graph_output(g, ox_g(g, "Neg", ox_g(g, "Unsqueeze", flat, LIST_OF(g, 0))), str_of(*state, "c"));
-    assert_tidied(g, &newest, "Neg(%x)\nReshape(%x, {0, -1}: int64[2])\nReshape(%z, {1, -1, 2, 3}: int64[4])\nNeg(%18)\n"
-                              "Unsqueeze(%11, {0}: int64[1])\nNeg(%15)\n");
+    assert_tidied(
+        g, &newest,
+        "Neg(%x)\nReshape(%x, {0, -1}: int64[2])\nReshape(%z, {1, -1, 2, 3}: int64[4])\nNeg(%18)\n"
+        "Unsqueeze(%11, {0}: int64[1])\nNeg(%15)\n");
 }
 
 static Ox turned(Graph *g, Ox x, int64_t a, int64_t b, int64_t c)
@@ -190,47 +236,69 @@ static void heads_part_before_they_turn(void **state)
 {
     Graph *g = graph_of(*state);
     Ox x = input(g, "x", DT_FLOAT, "S,N,8");
-    Dim s = ox_dim(x, 0), n = ox_dim(x, 1), two = dim_int(*state, 2), four = dim_int(*state, 4), all = dim_mul(*state, n, four);
-    Ox heads = ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ s, all, two }, 3)), parts = ox_dims(g, (Dim[]){ n, four, s, two }, 4);
+    Dim s = ox_dim(x, 0);
+    Dim n = ox_dim(x, 1);
+    Dim two = dim_int(*state, 2);
+    Dim four = dim_int(*state, 4);
+    Dim all = dim_mul(*state, n, four);
+    Ox heads = ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ s, all, two }, 3));
+    Ox parts = ox_dims(g, (Dim[]){ n, four, s, two }, 4);
     Ox y = ox_g(g, "Reshape", turned(g, heads, 1, 0, 2), parts);
     graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
-    assert_tidied(g, &newest, "Reshape(%x, {0, 0, 4, 2}: int64[4])\nTranspose<perm=[1, 2, 0, 3]>(%11)\nNeg(%10)\n");
+    assert_tidied(
+        g, &newest,
+        "Reshape(%x, {0, 0, 4, 2}: int64[4])\nTranspose<perm=[1, 2, 0, 3]>(%11)\nNeg(%10)\n");
 }
 
 /* Windows of an image: turned, cut, turned again. */
 static void windows_are_cut_before_they_turn(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "2,8,6"), parts = ox_g(g, "Reshape", turned(g, x, 0, 2, 1), LIST_OF(g, 2, 3, 2, 8));
-    graph_output(g, ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", ((int64_t[]){ 0, 2, 1, 3 }), 4)), str_of(*state, "y"));
-    assert_tidied(g, &newest, "Reshape(%x, {2, 8, 3, 2}: int64[4])\nTranspose<perm=[0, 3, 2, 1]>(%7)\n");
+    Ox x = input(g, "x", DT_FLOAT, "2,8,6");
+    Ox parts = ox_g(g, "Reshape", turned(g, x, 0, 2, 1), LIST_OF(g, 2, 3, 2, 8));
+    graph_output(
+        g,
+        ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", ((int64_t[]){ 0, 2, 1, 3 }), 4)),
+        str_of(*state, "y"));
+    assert_tidied(g, &newest,
+                  "Reshape(%x, {2, 8, 3, 2}: int64[4])\nTranspose<perm=[0, 3, 2, 1]>(%7)\n");
 }
 
 /* Where axes merge, the Reshape stays behind. */
 static void what_merges_stays_behind(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "6,4"), parts = ox_g(g, "Reshape", x, LIST_OF(g, 2, 3, 4));
-    graph_output(g, ox_g(g, "Reshape", turned(g, parts, 1, 0, 2), LIST_OF(g, 6, 4)), str_of(*state, "y"));
-    assert_tidied(g, &newest, "Reshape(%x, {2, 3, 4}: int64[3])\nTranspose<perm=[1, 0, 2]>(%3)\nReshape(%4, {6, 4}: int64[2])\n");
+    Ox x = input(g, "x", DT_FLOAT, "6,4");
+    Ox parts = ox_g(g, "Reshape", x, LIST_OF(g, 2, 3, 4));
+    graph_output(g, ox_g(g, "Reshape", turned(g, parts, 1, 0, 2), LIST_OF(g, 6, 4)),
+                 str_of(*state, "y"));
+    assert_tidied(g, &newest,
+                  "Reshape(%x, {2, 3, 4}: int64[3])\nTranspose<perm=[1, 0, 2]>(%3)\nReshape(%4, "
+                  "{6, 4}: int64[2])\n");
 }
 
 /* What is added, turned and taken away is a Transpose alone. */
 static void an_axis_of_one_on_the_way_goes(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,M"), y = ox_g(g, "Squeeze", turned(g, ox_g(g, "Unsqueeze", x, LIST_OF(g, 0)), 2, 0, 1), LIST_OF(g, 1));
+    Ox x = input(g, "x", DT_FLOAT, "N,M");
+    Ox y = ox_g(g, "Squeeze", turned(g, ox_g(g, "Unsqueeze", x, LIST_OF(g, 0)), 2, 0, 1),
+                LIST_OF(g, 1));
     graph_output(g, ox_g(g, "Neg", y), str_of(*state, "y"));
     assert_tidied(g, &newest, "Transpose<perm=[1, 0]>(%x)\nNeg(%10)\n");
 }
 
-/* A turn that moves nothing is a Reshape, which the two around it take up; what they leave is the input. */
+/* A turn that moves nothing is a Reshape, which the two around it take up; what they leave is the
+ * input. */
 static void views_all_the_way_back_go(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,4,5"), there = ox_g(g, "Reshape", ox_g(g, "Neg", x), LIST_OF(g, -1, 4, 1, 5));
-    Ox turn = ox_g_with(g, "Transpose", INPUTS(there), INT_LIST("perm", ((int64_t[]){ 0, 1, 3, 2 }), 4));
-    graph_output(g, ox_g(g, "Abs", ox_g(g, "Reshape", turn, LIST_OF(g, -1, 4, 5))), str_of(*state, "y"));
+    Ox x = input(g, "x", DT_FLOAT, "N,4,5");
+    Ox there = ox_g(g, "Reshape", ox_g(g, "Neg", x), LIST_OF(g, -1, 4, 1, 5));
+    Ox turn = ox_g_with(g, "Transpose", INPUTS(there),
+                        INT_LIST("perm", ((int64_t[]){ 0, 1, 3, 2 }), 4));
+    graph_output(g, ox_g(g, "Abs", ox_g(g, "Reshape", turn, LIST_OF(g, -1, 4, 5))),
+                 str_of(*state, "y"));
     assert_tidied(g, &newest, "Neg(%x)\nAbs(%2)\n");
 }
 
@@ -238,33 +306,53 @@ static void views_all_the_way_back_go(void **state)
 static void linears_get_their_axes_back(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,M,4"), w = weight(g, "w", DIMS(3, 4)), b = weight(g, "b", DIMS(3)), v = weight(g, "v", DIMS(4, 5));
-    Dim rows = dim_mul(*state, ox_dim(x, 0), ox_dim(x, 1)), flat[] = { rows, dim_int(*state, 4) }, own[] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(*state, 3) };
+    Ox x = input(g, "x", DT_FLOAT, "N,M,4");
+    Ox w = weight(g, "w", DIMS(3, 4));
+    Ox b = weight(g, "b", DIMS(3));
+    Ox v = weight(g, "v", DIMS(4, 5));
+    Dim rows = dim_mul(*state, ox_dim(x, 0), ox_dim(x, 1));
+    Dim flat[] = { rows, dim_int(*state, 4) };
+    Dim own[] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(*state, 3) };
     Dim five[] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(*state, 5) };
-    Ox f = ox_g(g, "Reshape", x, ox_dims(g, flat, 2)), sum = ox_g_with(g, "Gemm", INPUTS(f, w, b), INT("transB", 1)), product = ox_g(g, "MatMul", f, v);
-    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", sum, ox_dims(g, own, 3))), str_of(*state, "a"));
-    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", product, ox_dims(g, five, 3))), str_of(*state, "b"));
-    assert_tidied(g, &newest, "MatMul(%x, \"w.t\": float32[4,3])\nAdd(%16, \"b\": float32[3])\nNeg(%17)\nMatMul(%x, \"v\": float32[4,5])\nNeg(%18)\n");
+    Ox f = ox_g(g, "Reshape", x, ox_dims(g, flat, 2));
+    Ox sum = ox_g_with(g, "Gemm", INPUTS(f, w, b), INT("transB", 1));
+    Ox product = ox_g(g, "MatMul", f, v);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", sum, ox_dims(g, own, 3))),
+                 str_of(*state, "a"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Reshape", product, ox_dims(g, five, 3))),
+                 str_of(*state, "b"));
+    assert_tidied(g, &newest,
+                  "MatMul(%x, \"w.t\": float32[4,3])\nAdd(%16, \"b\": "
+                  "float32[3])\nNeg(%17)\nMatMul(%x, \"v\": float32[4,5])\nNeg(%18)\n");
 }
 
 /* x[:, ::2, 1:N]; not two of one axis. */
 static void slices_join(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,6,M"), one = LIST_OF(g, 1), two = LIST_OF(g, 2), end = LIST_OF(g, INT64_MAX);
-    Ox rows = ox_g(g, "Slice", x, LIST_OF(g, 0), end, one, two), cut = ox_g(g, "Slice", rows, one, ox_dims(g, &x->type->dim[0], 1), two);
+    Ox x = input(g, "x", DT_FLOAT, "N,6,M");
+    Ox one = LIST_OF(g, 1);
+    Ox two = LIST_OF(g, 2);
+    Ox end = LIST_OF(g, INT64_MAX);
+    Ox rows = ox_g(g, "Slice", x, LIST_OF(g, 0), end, one, two);
+    Ox cut = ox_g(g, "Slice", rows, one, ox_dims(g, &x->type->dim[0], 1), two);
     graph_output(g, ox_g(g, "Neg", cut), str_of(*state, "y"));
-    graph_output(g, ox_g(g, "Slice", ox_g(g, "Slice", x, one, end, one), one, end, one), str_of(*state, "z"));
-    assert_tidied(g, &newest, "Shape(%x)\nGather<axis=0>(%17, {0}: int64[1])\nConcat<axis=0>({9223372036854775807}: int64[1], %18)\n"
-                              "Slice(%x, {0, 1}: int64[2], %19, {1, 2}: int64[2], {2, 1}: int64[2])\nNeg(%16)\n"
-                              "Slice(%x, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n"
-                              "Slice(%10, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n");
+    graph_output(g, ox_g(g, "Slice", ox_g(g, "Slice", x, one, end, one), one, end, one),
+                 str_of(*state, "z"));
+    assert_tidied(g, &newest,
+                  "Shape(%x)\nGather<axis=0>(%17, {0}: "
+                  "int64[1])\nConcat<axis=0>({9223372036854775807}: int64[1], %18)\n"
+                  "Slice(%x, {0, 1}: int64[2], %19, {1, 2}: int64[2], {2, 1}: int64[2])\nNeg(%16)\n"
+                  "Slice(%x, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n"
+                  "Slice(%10, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n");
 }
 
 static void a_choice_turned_round_is_one(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox c = input(g, "c", DT_BOOL, "N"), x = input(g, "x", DT_FLOAT, "N"), y = input(g, "y", DT_FLOAT, "N");
+    Ox c = input(g, "c", DT_BOOL, "N");
+    Ox x = input(g, "x", DT_FLOAT, "N");
+    Ox y = input(g, "y", DT_FLOAT, "N");
     graph_output(g, ox_g(g, "Where", ox_g(g, "Not", c), x, y), str_of(*state, "z"));
     assert_tidied(g, &newest, "Where(%c, %y, %x)\n");
 }
@@ -273,14 +361,20 @@ static void a_choice_turned_round_is_one(void **state)
 static void transposes_that_move_nothing_are_reshapes(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "1,N,3"), y = input(g, "y", DT_FLOAT, "1,N,M");
+    Ox x = input(g, "x", DT_FLOAT, "1,N,3");
+    Ox y = input(g, "y", DT_FLOAT, "1,N,M");
     const int64_t perm[3] = { 1, 0, 2 };
-    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, 3))), str_of(*state, "a"));
-    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(y), INT_LIST("perm", perm, 3))), str_of(*state, "b"));
-    assert_tidied(g, &newest, "Reshape(%x, {-1, 1, 3}: int64[3])\nNeg(%8)\nTranspose<perm=[1, 0, 2]>(%y)\nNeg(%5)\n");
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, 3))),
+                 str_of(*state, "a"));
+    graph_output(g, ox_g(g, "Neg", ox_g_with(g, "Transpose", INPUTS(y), INT_LIST("perm", perm, 3))),
+                 str_of(*state, "b"));
+    assert_tidied(
+        g, &newest,
+        "Reshape(%x, {-1, 1, 3}: int64[3])\nNeg(%8)\nTranspose<perm=[1, 0, 2]>(%y)\nNeg(%5)\n");
 }
 
-/* An output's name moves to the node that now makes the value; an input returned as it is needs its Identity. */
+/* An output's name moves to the node that now makes the value; an input returned as it is needs its
+ * Identity. */
 static void output_names_stay(void **state)
 {
     Graph *g = graph_of(*state);
@@ -320,8 +414,11 @@ static void conv_and_batch_norm_fuse(void **state)
     Graph *g = graph_of(cx);
     Ox x = input(g, "x", DT_FLOAT, "N,1,4,4");
     Ox y = ox_g(g, "Conv", x, weight(g, "conv.weight", DIMS(2, 1, 1, 1)));
-    y = ox_g_with(g, "BatchNormalization", INPUTS(y, weight(g, "bn.weight", DIMS(2)), weight(g, "bn.bias", DIMS(2)),
-                  weight(g, "bn.running_mean", DIMS(2)), weight(g, "bn.running_var", DIMS(2))), FLOAT("epsilon", 0));
+    y = ox_g_with(g, "BatchNormalization",
+                  INPUTS(y, weight(g, "bn.weight", DIMS(2)), weight(g, "bn.bias", DIMS(2)),
+                         weight(g, "bn.running_mean", DIMS(2)),
+                         weight(g, "bn.running_var", DIMS(2))),
+                  FLOAT("epsilon", 0));
     graph_output(g, y, NULL);
     if (!tidy(g, &newest))
         fail_msg("%s", cx->error.text->s);
@@ -332,7 +429,7 @@ static void conv_and_batch_norm_fuse(void **state)
     assert_string_equal(conv->in[2]->k->derived->s, "conv.bias.bn");
     float w[2], b[2];
     assert_true(const_read(cx, conv->in[1]->k, w) && const_read(cx, conv->in[2]->k, b));
-    const float root = 1.41421356237309504880f;         /* w = 1 2, scale = shift = mean = var = 1 2 */
+    const float root = 1.41421356237309504880f; /* w = 1 2, scale = shift = mean = var = 1 2 */
     assert_true(w[0] == 1 && w[1] == 2 * root);
     assert_true(b[0] == 0 && b[1] == (float)(2 - 2 * 1.41421356237309504880));
 }
@@ -340,12 +437,17 @@ static void conv_and_batch_norm_fuse(void **state)
 /* Half precision would round twice. */
 static void what_fuses_is_single_or_double(void **state)
 {
-    static const struct { DType t; size_t n; } cases[] = { { DT_DOUBLE, 1 }, { DT_FLOAT, 1 }, { DT_FLOAT16, 2 } };
+    static const struct {
+        DType t;
+        size_t n;
+    } cases[] = { { DT_DOUBLE, 1 }, { DT_FLOAT, 1 }, { DT_FLOAT16, 2 } };
     static const uint8_t zeros[16];
     for (size_t i = 0; i < COUNT(cases); i++) {
         Graph *g = graph_of(*state);
-        Ox numbers = ox_const(g, const_make(*state, DT_FLOAT, DIMS(2), zeros)), w = ox_const(g, const_make(*state, cases[i].t, DIMS(2, 1, 1, 1), zeros));
-        Ox s = weight(g, "s", DIMS(2)), y = ox_g(g, "Conv", input(g, "x", cases[i].t, "N,1,4,4"), w);
+        Ox numbers = ox_const(g, const_make(*state, DT_FLOAT, DIMS(2), zeros));
+        Ox w = ox_const(g, const_make(*state, cases[i].t, DIMS(2, 1, 1, 1), zeros));
+        Ox s = weight(g, "s", DIMS(2));
+        Ox y = ox_g(g, "Conv", input(g, "x", cases[i].t, "N,1,4,4"), w);
         graph_output(g, ox_g(g, "BatchNormalization", y, s, s, numbers, s), NULL);
         assert_true(tidy(g, &newest));
         assert_int_equal(g->nodes.n, cases[i].n);
@@ -357,46 +459,69 @@ static void numbers_of_channels_go_into_the_weights(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8"), w = weight(g, "w", DIMS(4, 3, 5, 5)), b = weight(g, "b", DIMS(4)), s = weight(g, "s", DIMS(4, 1, 1));
-    Ox y = ox_g(g, "Add", ox_g(g, "Mul", s, ox_g(g, "Conv", x, w, b)), weight(g, "c", DIMS(1, 4, 1, 1)));
+    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8");
+    Ox w = weight(g, "w", DIMS(4, 3, 5, 5));
+    Ox b = weight(g, "b", DIMS(4));
+    Ox s = weight(g, "s", DIMS(4, 1, 1));
+    Ox y = ox_g(g, "Add", ox_g(g, "Mul", s, ox_g(g, "Conv", x, w, b)),
+                weight(g, "c", DIMS(1, 4, 1, 1)));
     graph_output(g, ox_g(g, "Relu", y), NULL);
-    assert_tidied(g, &newest, "Conv(%x, \"w.mul\": float32[4,3,5,5], \"b.mul.add\": float32[4])\nRelu(%19)\n");
+    assert_tidied(g, &newest,
+                  "Conv(%x, \"w.mul\": float32[4,3,5,5], \"b.mul.add\": float32[4])\nRelu(%19)\n");
     float got[300], bias[4];
-    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) && const_read(cx, g->nodes.at[0]->in[2]->k, bias));
-    assert_true(got[0] == 1 && got[74] == 75 && got[75] == 2 * 76 && got[299] == 4 * 300 && bias[0] == 2 && bias[3] == 4 * 4 + 4);
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) &&
+                const_read(cx, g->nodes.at[0]->in[2]->k, bias));
+    assert_true(got[0] == 1 && got[74] == 75 && got[75] == 2 * 76 && got[299] == 4 * 300 &&
+                bias[0] == 2 && bias[3] == 4 * 4 + 4);
 }
 
-/* A layer's scale, and that of a Gemm; not where it stretches the result, and not for a weight that others need. */
+/* A layer's scale, and that of a Gemm; not where it stretches the result, and not for a weight that
+ * others need. */
 static void scales_of_layers_go_into_the_weights(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,T,3"), m = input(g, "m", DT_FLOAT, "N,3"), s = weight(g, "s", DIMS(4)), shared = weight(g, "shared", DIMS(3, 4));
-    Ox y = ox_g(g, "Add", ox_g(g, "MatMul", x, weight(g, "v", DIMS(3, 4))), weight(g, "b", DIMS(4)));
+    Ox x = input(g, "x", DT_FLOAT, "N,T,3");
+    Ox m = input(g, "m", DT_FLOAT, "N,3");
+    Ox s = weight(g, "s", DIMS(4));
+    Ox shared = weight(g, "shared", DIMS(3, 4));
+    Ox y = ox_g(g, "Add", ox_g(g, "MatMul", x, weight(g, "v", DIMS(3, 4))),
+                weight(g, "b", DIMS(4)));
     graph_output(g, ox_g(g, "Mul", y, s), NULL);
-    Ox z = ox_g_with(g, "Gemm", INPUTS(m, weight(g, "w", DIMS(4, 3)), weight(g, "c", DIMS(4))), INT("transB", 1));
+    Ox z = ox_g_with(g, "Gemm", INPUTS(m, weight(g, "w", DIMS(4, 3)), weight(g, "c", DIMS(4))),
+                     INT("transB", 1));
     graph_output(g, ox_g(g, "Mul", z, ox_number(g, DT_FLOAT, 3)), NULL);
     graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", m, shared), s), NULL);
     graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", x, weight(g, "u", DIMS(3, 1))), s), NULL);
     graph_output(g, ox_g(g, "MatMul", x, shared), NULL);
-    assert_tidied(g, &newest, "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%30, \"b.reshape.mul\": float32[4])\n"
+    assert_tidied(g, &newest,
+                  "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%30, \"b.reshape.mul\": float32[4])\n"
                   "Gemm<transB=1>(%m, \"w.mul\": float32[4,3], \"c.mul\": float32[4])\n"
                   "MatMul(%m, \"shared\": float32[3,4])\nMul(%15, \"s\": float32[4])\n"
-                  "MatMul(%x, \"u\": float32[3,1])\nMul(%18, \"s\": float32[4])\nMatMul(%x, \"shared\": float32[3,4])\n");
+                  "MatMul(%x, \"u\": float32[3,1])\nMul(%18, \"s\": float32[4])\nMatMul(%x, "
+                  "\"shared\": float32[3,4])\n");
 }
 
 static void a_batch_norm_goes_into_the_turned_convolution(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox w = weight(g, "up.weight", DIMS(2, 3, 1)), x = input(g, "x", DT_FLOAT, "N,2,5"), scale = weight(g, "bn.weight", DIMS(3));
-    Ox shift = weight(g, "bn.bias", DIMS(3)), mean = weight(g, "bn.mean", DIMS(3)), var = weight(g, "bn.var", DIMS(3));
+    Ox w = weight(g, "up.weight", DIMS(2, 3, 1));
+    Ox x = input(g, "x", DT_FLOAT, "N,2,5");
+    Ox scale = weight(g, "bn.weight", DIMS(3));
+    Ox shift = weight(g, "bn.bias", DIMS(3));
+    Ox mean = weight(g, "bn.mean", DIMS(3));
+    Ox var = weight(g, "bn.var", DIMS(3));
     Ox y = ox_g(g, "ConvTranspose", x, w);
-    graph_output(g, ox_g_with(g, "BatchNormalization", INPUTS(y, scale, shift, mean, var), FLOAT("epsilon", 0.0)), NULL);
+    graph_output(g,
+                 ox_g_with(g, "BatchNormalization", INPUTS(y, scale, shift, mean, var),
+                           FLOAT("epsilon", 0.0)),
+                 NULL);
     assert_true(tidy(g, &newest));
     assert_int_equal(g->nodes.n, 1);
     float got[6], bias[3];
-    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) && const_read(cx, g->nodes.at[0]->in[2]->k, bias));
-    for (int i = 0; i < 3; i++) {                       /* scale, shift, mean and variance are all i + 1 */
+    assert_true(const_read(cx, g->nodes.at[0]->in[1]->k, got) &&
+                const_read(cx, g->nodes.at[0]->in[2]->k, bias));
+    for (int i = 0; i < 3; i++) { /* scale, shift, mean and variance are all i + 1 */
         float f = (float)((i + 1) / sqrt(i + 1));
         assert_true(got[i] == (float)(i + 1) * f && got[3 + i] == (float)(i + 4) * f);
         assert_true(fabsf(bias[i] - (float)(i + 1) * (1 - f)) < 1e-6f);
@@ -407,22 +532,30 @@ static void a_batch_norm_goes_into_the_turned_convolution(void **state)
 static void a_border_of_zeros_is_the_convolutions(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8"), w = weight(g, "w", DIMS(4, 3, 3, 3)), one = ox_number(g, DT_FLOAT, 1);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,8,8");
+    Ox w = weight(g, "w", DIMS(4, 3, 3, 3));
+    Ox one = ox_number(g, DT_FLOAT, 1);
     const Attr pads[] = { INT_LIST("pads", ((int64_t[]){ 1, 0, 0, 1 }), 4) };
     Ox padded = ox_g(g, "Pad", x, LIST_OF(g, 0, 0, 0, 2, 0, 0, 1, 0));
     graph_output(g, ox_make(g, "Conv", INPUTS(padded, w), pads, 1), NULL);
-    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 0, 1, 1, 0, 0, 1, 1), one), w), NULL);
-    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 1, 0, 0, 0, -1, 0, 0)), w), NULL);
-    assert_tidied(g, &newest, "Conv<pads=[1, 2, 1, 1]>(%x, \"w\": float32[4,3,3,3])\n"
-                  "Pad(%x, {0, 0, 1, 1, 0, 0, 1, 1}: int64[8], {1}: float32[])\nConv(%8, \"w\": float32[4,3,3,3])\n"
-                  "Pad(%x, {0, 1, 0, 0, 0, -1, 0, 0}: int64[8])\nConv(%11, \"w\": float32[4,3,3,3])\n");
+    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 0, 1, 1, 0, 0, 1, 1), one), w),
+                 NULL);
+    graph_output(g, ox_g(g, "Conv", ox_g(g, "Pad", x, LIST_OF(g, 0, 1, 0, 0, 0, -1, 0, 0)), w),
+                 NULL);
+    assert_tidied(
+        g, &newest,
+        "Conv<pads=[1, 2, 1, 1]>(%x, \"w\": float32[4,3,3,3])\n"
+        "Pad(%x, {0, 0, 1, 1, 0, 0, 1, 1}: int64[8], {1}: float32[])\nConv(%8, \"w\": "
+        "float32[4,3,3,3])\n"
+        "Pad(%x, {0, 1, 0, 0, 0, -1, 0, 0}: int64[8])\nConv(%11, \"w\": float32[4,3,3,3])\n");
 }
 
 static void keep_weights_keeps_them(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4"), s = weight(g, "s", DIMS(2));
+    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4");
+    Ox s = weight(g, "s", DIMS(2));
     Ox y = ox_g(g, "Conv", x, weight(g, "w", DIMS(2, 1, 1, 1)));
     y = ox_make(g, "BatchNormalization", INPUTS(y, s, s, s, s), NULL, 0);
     graph_output(g, y, NULL);
@@ -434,7 +567,8 @@ static void a_convolution_used_twice_does_not_fuse(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4"), s = weight(g, "s", DIMS(2));
+    Ox x = input(g, "x", DT_FLOAT, "N,1,4,4");
+    Ox s = weight(g, "s", DIMS(2));
     Ox y = ox_g(g, "Conv", x, weight(g, "w", DIMS(2, 1, 1, 1)));
     graph_output(g, ox_make(g, "BatchNormalization", INPUTS(y, s, s, s, s), NULL, 0), NULL);
     graph_output(g, ox_g(g, "Neg", y), NULL);
@@ -445,12 +579,17 @@ static void a_convolution_used_twice_does_not_fuse(void **state)
 static void matmul_and_add_are_gemm(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2, 3)), b = weight(g, "b", DIMS(3));
-    Ox wide = input(g, "c", DT_FLOAT, "4,1,3"), one = input(g, "d", DT_FLOAT, "1,N,3");
+    Ox x = input(g, "x", DT_FLOAT, "N,2");
+    Ox w = weight(g, "w", DIMS(2, 3));
+    Ox b = weight(g, "b", DIMS(3));
+    Ox wide = input(g, "c", DT_FLOAT, "4,1,3");
+    Ox one = input(g, "d", DT_FLOAT, "1,N,3");
     graph_output(g, ox_g(g, "Add", b, ox_g(g, "MatMul", x, w)), NULL);
     graph_output(g, ox_g(g, "Add", ox_g(g, "MatMul", ox_g(g, "Neg", x), w), wide), NULL);
     graph_output(g, ox_g(g, "Add", ox_g(g, "MatMul", ox_g(g, "Abs", x), w), one), NULL);
-    assert_tidied(g, &newest, "Gemm(%x, \"w\": float32[2,3], \"b\": float32[3])\nNeg(%x)\nMatMul(%8, \"w\": float32[2,3])\nAdd(%9, %c)\n"
+    assert_tidied(g, &newest,
+                  "Gemm(%x, \"w\": float32[2,3], \"b\": float32[3])\nNeg(%x)\nMatMul(%8, \"w\": "
+                  "float32[2,3])\nAdd(%9, %c)\n"
                   "Abs(%x)\nMatMul(%11, \"w\": float32[2,3])\nAdd(%12, %d)\n");
 }
 
@@ -458,7 +597,8 @@ static void a_transposed_weight_is_gathered(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_FLOAT, "N,T,2"), w = weight(g, "w", DIMS(3, 2));
+    Ox x = input(g, "x", DT_FLOAT, "N,T,2");
+    Ox w = weight(g, "w", DIMS(3, 2));
     Ox t = ox_g_with(g, "Transpose", INPUTS(w), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
     graph_output(g, ox_g(g, "MatMul", x, t), NULL);
     assert_true(tidy(g, &newest));
@@ -474,35 +614,49 @@ static void a_transposed_weight_is_gathered(void **state)
 static void a_tied_weight_stays_single(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox ids = input(g, "ids", DT_INT64, "N,T"), w = weight(g, "w", DIMS(1000, 8));
+    Ox ids = input(g, "ids", DT_INT64, "N,T");
+    Ox w = weight(g, "w", DIMS(1000, 8));
     Ox e = ox_g(g, "Gather", w, ids);
     Ox t = ox_g_with(g, "Transpose", INPUTS(w), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
     graph_output(g, ox_g(g, "MatMul", e, t), NULL);
-    assert_tidied(g, &newest, "Gather(\"w\": float32[1000,8], %ids)\nTranspose<perm=[1, 0]>(\"w\": float32[1000,8])\nMatMul(%3, %4)\n");
+    assert_tidied(g, &newest,
+                  "Gather(\"w\": float32[1000,8], %ids)\nTranspose<perm=[1, 0]>(\"w\": "
+                  "float32[1000,8])\nMatMul(%3, %4)\n");
 }
 
-/* The experts of a layer: each place of the weight has its own use. Where the whole is wanted too, it stays single. */
+/* The experts of a layer: each place of the weight has its own use. Where the whole is wanted too,
+ * it stays single. */
 static void a_weight_that_is_used_in_parts_is_cut(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,100"), experts = weight(g, "experts", DIMS(2, 100, 50)), all = weight(g, "all", DIMS(2, 50, 100)), sum = NULL;
+    Ox x = input(g, "x", DT_FLOAT, "N,100");
+    Ox experts = weight(g, "experts", DIMS(2, 100, 50));
+    Ox all = weight(g, "all", DIMS(2, 50, 100));
+    Ox sum = NULL;
     for (int i = 0; i < 2; i++) {
-        Ox at = ox_int(g, i), y = ox_g(g, "MatMul", x, ox_g(g, "Gather", experts, at));
-        sum = sum ? ox_g(g, "Sub", sum, ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at))) : ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at));
+        Ox at = ox_int(g, i);
+        Ox y = ox_g(g, "MatMul", x, ox_g(g, "Gather", experts, at));
+        sum = sum ? ox_g(g, "Sub", sum, ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at)))
+                  : ox_g(g, "MatMul", y, ox_g(g, "Gather", all, at));
     }
     graph_output(g, sum, str_of(*state, "y"));
     graph_output(g, ox_g(g, "Neg", all), str_of(*state, "z"));
-    assert_tidied(g, &newest, "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": float32[2,50,100], {0}: int64[])\nMatMul(%6, %7)\n"
-                              "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": float32[2,50,100], {1}: int64[])\nMatMul(%11, %12)\n"
-                              "Sub(%8, %13)\nNeg(\"all\": float32[2,50,100])\n");
+    assert_tidied(g, &newest,
+                  "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": "
+                  "float32[2,50,100], {0}: int64[])\nMatMul(%6, %7)\n"
+                  "MatMul(%x, \"experts.gather\": float32[100,50])\nGather(\"all\": "
+                  "float32[2,50,100], {1}: int64[])\nMatMul(%11, %12)\n"
+                  "Sub(%8, %13)\nNeg(\"all\": float32[2,50,100])\n");
 }
 
 /* The shifts of anchors: all uses are of the node that goes. */
 static void a_weight_that_one_node_reads_twice_is_its_own(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,60,100"), w = weight(g, "w", DIMS(30, 100));
-    graph_output(g, ox_g(g, "Add", x, ox_g_with(g, "Concat", INPUTS(w, w), INT("axis", 0))), str_of(*state, "y"));
+    Ox x = input(g, "x", DT_FLOAT, "N,60,100");
+    Ox w = weight(g, "w", DIMS(30, 100));
+    graph_output(g, ox_g(g, "Add", x, ox_g_with(g, "Concat", INPUTS(w, w), INT("axis", 0))),
+                 str_of(*state, "y"));
     assert_tidied(g, &newest, "Add(%x, \"w.concat\": float32[60,100])\n");
 }
 
@@ -521,12 +675,14 @@ static void what_depends_on_weights_only_is_a_recipe(void **state)
         assert_true(got[i] == 1);
     Graph *same = graph_of(cx);
     x = input(same, "x", DT_FLOAT, "N,2");
-    graph_output(same, ox_g(same, "MatMul", x, ox_g(same, "Exp", weight(same, "v", DIMS(2, 2)))), NULL);
+    graph_output(same, ox_g(same, "MatMul", x, ox_g(same, "Exp", weight(same, "v", DIMS(2, 2)))),
+                 NULL);
     assert_true(tidy(same, &kept));
     assert_int_equal(same->nodes.n, 2);
 }
 
-/* -inf is no integer: what a runtime makes of it is left to the runtime. A large one is not tried. */
+/* -inf is no integer: what a runtime makes of it is left to the runtime. A large one is not
+ * tried. */
 static void what_may_be_undefined_stays_a_node(void **state)
 {
     Graph *g = graph_of(*state);
@@ -535,8 +691,11 @@ static void what_may_be_undefined_stays_a_node(void **state)
     Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", zero)), INT("to", DT_INT64));
     Ox large = ox_g_with(g, "Cast", INPUTS(weight(g, "w", DIMS(1 << 21))), INT("to", DT_INT32));
     graph_output(g, ox_g(g, "Add", x, cut), NULL);
-    graph_output(g, ox_g(g, "Add", ox_g_with(g, "Cast", INPUTS(x), INT("to", DT_INT32)), large), NULL);
-    assert_tidied(g, &newest, "Cast<to=7>(\"v.sub.log\": float32[2])\nCast<to=6>(\"w\": float32[2097152])\nAdd(%x, %6)\nCast<to=6>(%x)\nAdd(%10, %8)\n");
+    graph_output(g, ox_g(g, "Add", ox_g_with(g, "Cast", INPUTS(x), INT("to", DT_INT32)), large),
+                 NULL);
+    assert_tidied(g, &newest,
+                  "Cast<to=7>(\"v.sub.log\": float32[2])\nCast<to=6>(\"w\": "
+                  "float32[2097152])\nAdd(%x, %6)\nCast<to=6>(%x)\nAdd(%10, %8)\n");
 }
 
 /* The logarithm of 0 is no integer, but nobody takes it: the buckets of relative positions. */
@@ -544,30 +703,37 @@ static void what_a_where_does_not_take_may_be_undefined(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Ox x = input(g, "x", DT_INT64, "N,3"), far = weight(g, "far", DIMS(3));
-    Ox at = ox_g(g, "Sub", far, ox_number(g, DT_FLOAT, 1)), takes_it = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 2));
-    Ox near = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 1)), cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
-    Ox bucket = ox_g(g, "Where", near, ox_int(g, 7), ox_g(g, "Min", ox_g(g, "Add", cut, ox_int(g, 4)), ox_int(g, 9)));
+    Ox x = input(g, "x", DT_INT64, "N,3");
+    Ox far = weight(g, "far", DIMS(3));
+    Ox at = ox_g(g, "Sub", far, ox_number(g, DT_FLOAT, 1));
+    Ox takes_it = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 2));
+    Ox near = ox_g(g, "Less", at, ox_number(g, DT_FLOAT, 1));
+    Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
+    Ox bucket = ox_g(g, "Where", near, ox_int(g, 7),
+                     ox_g(g, "Min", ox_g(g, "Add", cut, ox_int(g, 4)), ox_int(g, 9)));
     Ox y = ox_g(g, "Add", x, bucket);
     graph_output(g, y, NULL);
     graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", takes_it, cut, ox_int(g, 5))), NULL);
     assert_true(tidy(g, &newest));
-    assert_int_equal(g->nodes.n, 4);                    /* Add; Cast, Where, Add */
+    assert_int_equal(g->nodes.n, 4); /* Add; Cast, Where, Add */
     int64_t got[3];
     assert_true(const_read(cx, y->node->in[1]->k, got));
     assert_true(got[0] == 7 && got[1] == 4 && got[2] == 4);
 }
 
-/* A larger constant is no gain by itself. What is made of it may be small, or take enough nodes along. */
+/* A larger constant is no gain by itself. What is made of it may be small, or take enough nodes
+ * along. */
 /* One condition for all of them: which it takes is not looked at. */
 static void a_condition_of_another_size_tells_nothing(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_INT64, "N,3"), at = ox_g(g, "Sub", weight(g, "far", DIMS(3)), ox_number(g, DT_FLOAT, 1));
-    Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64)), never = ox_g(g, "Less", weight(g, "w", DIMS(1)), ox_number(g, DT_FLOAT, 1));
+    Ox x = input(g, "x", DT_INT64, "N,3");
+    Ox at = ox_g(g, "Sub", weight(g, "far", DIMS(3)), ox_number(g, DT_FLOAT, 1));
+    Ox cut = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
+    Ox never = ox_g(g, "Less", weight(g, "w", DIMS(1)), ox_number(g, DT_FLOAT, 1));
     graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", never, cut, ox_int(g, 5))), NULL);
     assert_true(tidy(g, &newest));
-    assert_int_equal(g->nodes.n, 3);                    /* Cast, Where, Add */
+    assert_int_equal(g->nodes.n, 3); /* Cast, Where, Add */
 }
 
 /* The Cast and seven nodes behind it. */
@@ -575,24 +741,32 @@ static void what_few_nodes_make_of_it_is_taken_along(void **state)
 {
     for (int sums = 7; sums <= 8; sums++) {
         Graph *g = graph_of(*state);
-        Ox x = input(g, "x", DT_INT64, "N,3"), far = weight(g, "far", DIMS(3)), one = ox_number(g, DT_FLOAT, 1), at = ox_g(g, "Sub", far, one);
+        Ox x = input(g, "x", DT_INT64, "N,3");
+        Ox far = weight(g, "far", DIMS(3));
+        Ox one = ox_number(g, DT_FLOAT, 1);
+        Ox at = ox_g(g, "Sub", far, one);
         Ox side = ox_g_with(g, "Cast", INPUTS(ox_g(g, "Log", at)), INT("to", DT_INT64));
         for (int i = 0; i < sums; i++)
             side = ox_g(g, "Add", side, ox_int(g, i + 1));
-        graph_output(g, ox_g(g, "Add", x, ox_g(g, "Where", ox_g(g, "Less", at, one), ox_int(g, 7), side)), NULL);
+        graph_output(
+            g, ox_g(g, "Add", x, ox_g(g, "Where", ox_g(g, "Less", at, one), ox_int(g, 7), side)),
+            NULL);
         assert_true(tidy(g, &newest));
         assert_int_equal(g->nodes.n, sums == 7 ? 1 : 11);
     }
 }
 
-/* However large the weight is. Its numbers are not there: they are not read before the model is written. */
+/* However large the weight is. Its numbers are not there: they are not read before the model is
+ * written. */
 static void a_single_node_of_a_weight_is_a_recipe(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
     Const *k = mem_copy(cx, weight(g, "w", DIMS(2, 2))->k, sizeof *k);
     k->dims = mem_copy(cx, (int64_t[]){ 1 << 14, 1 << 13 }, 2 * sizeof *k->dims);
-    Ox x = input(g, "x", DT_FLOAT, "N,8192"), t = ox_g_with(g, "Transpose", INPUTS(ox_const(g, k)), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
+    Ox x = input(g, "x", DT_FLOAT, "N,8192");
+    Ox t = ox_g_with(g, "Transpose", INPUTS(ox_const(g, k)),
+                     INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
     graph_output(g, ox_g(g, "MatMul", x, t), NULL);
     assert_true(tidy(g, &newest));
     assert_int_equal(g->nodes.n, 1);
@@ -601,25 +775,36 @@ static void a_single_node_of_a_weight_is_a_recipe(void **state)
 static void a_large_constant_waits_for_what_is_made_of_it(void **state)
 {
     Graph *g = graph_of(*state);
-    Ox x = input(g, "x", DT_FLOAT, "N,2"), w = weight(g, "w", DIMS(2));
-    Ox large = ox_g(g, "Expand", w, LIST_OF(g, 300000, 2)), part = ox_g(g, "Slice", large, LIST_OF(g, 7), LIST_OF(g, 8), LIST_OF(g, 0));
+    Ox x = input(g, "x", DT_FLOAT, "N,2");
+    Ox w = weight(g, "w", DIMS(2));
+    Ox large = ox_g(g, "Expand", w, LIST_OF(g, 300000, 2));
+    Ox part = ox_g(g, "Slice", large, LIST_OF(g, 7), LIST_OF(g, 8), LIST_OF(g, 0));
     graph_output(g, ox_g(g, "Mul", x, part), NULL);
     graph_output(g, ox_g(g, "Sub", ox_g(g, "Expand", w, LIST_OF(g, 3000, 2)), x), NULL);
-    Ox mask = ox_g(g, "Unsqueeze", ox_g(g, "Expand", ox_g(g, "Neg", w), LIST_OF(g, 4000, 2)), LIST_OF(g, 0));
+    Ox mask = ox_g(g, "Unsqueeze", ox_g(g, "Expand", ox_g(g, "Neg", w), LIST_OF(g, 4000, 2)),
+                   LIST_OF(g, 0));
     graph_output(g, ox_g(g, "Add", mask, x), NULL);
-    assert_tidied(g, &newest, "Mul(%x, \"w.expand.slice\": float32[1,2])\nExpand(\"w\": float32[2], {3000, 2}: int64[2])\nSub(%11, %x)\n"
+    assert_tidied(g, &newest,
+                  "Mul(%x, \"w.expand.slice\": float32[1,2])\nExpand(\"w\": float32[2], {3000, 2}: "
+                  "int64[2])\nSub(%11, %x)\n"
                   "Add(\"w.neg.expand.reshape\": float32[1,4000,2], %x)\n");
 }
 
-/* ---- dims ------------------------------------------------------------------------------------------------------- */
+/* ---- dims
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 static void one_unknown_extent_needs_no_node(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
     Ox x = input(g, "x", DT_FLOAT, "N,3,4");
-    graph_output(g, ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 12) }, 2)), NULL);
-    graph_output(g, ox_g(g, "Expand", input(g, "e", DT_FLOAT, "N,1"), ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 4) }, 2)), NULL);
+    graph_output(g, ox_g(g, "Reshape", x, ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 12) }, 2)),
+                 NULL);
+    graph_output(g,
+                 ox_g(g, "Expand", input(g, "e", DT_FLOAT, "N,1"),
+                      ox_dims(g, (Dim[]){ ox_dim(x, 0), dim_int(cx, 4) }, 2)),
+                 NULL);
     assert_tidied(g, &newest, "Reshape(%x, {-1, 12}: int64[2])\nExpand(%e, {1, 4}: int64[2])\n");
 }
 
@@ -628,29 +813,38 @@ static void sizes_are_computed_once(void **state)
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
     Ox x = input(g, "x", DT_FLOAT, "N,H");
-    Dim half = dim_floordiv(cx, ox_dim(x, 1), dim_int(cx, 2)), two = dim_int(cx, 2);
+    Dim half = dim_floordiv(cx, ox_dim(x, 1), dim_int(cx, 2));
+    Dim two = dim_int(cx, 2);
     Ox zeros = ox_g(g, "ConstantOfShape", ox_dims(g, (Dim[]){ ox_dim(x, 0), half }, 2));
     Ox more = ox_g(g, "ConstantOfShape", ox_dims(g, (Dim[]){ two, half, two }, 3));
     graph_output(g, zeros, NULL);
     graph_output(g, more, NULL);
     assert_tidied(g, &newest,
-        "Shape(%x)\nGather<axis=0>(%6, {0}: int64[1])\nGather<axis=0>(%6, {1}: int64[1])\nDiv(%11, {2}: int64[1])\n"
-        "Concat<axis=0>(%8, %13)\nConstantOfShape(%14)\nConcat<axis=0>({2}: int64[1], %13, {2}: int64[1])\nConstantOfShape(%18)\n");
+                  "Shape(%x)\nGather<axis=0>(%6, {0}: int64[1])\nGather<axis=0>(%6, {1}: "
+                  "int64[1])\nDiv(%11, {2}: int64[1])\n"
+                  "Concat<axis=0>(%8, %13)\nConstantOfShape(%14)\nConcat<axis=0>({2}: int64[1], "
+                  "%13, {2}: int64[1])\nConstantOfShape(%18)\n");
 }
 
 /* Both arms need N*2: it is computed outside of them, before the If. */
 static void arms_share_what_inputs_decide(void **state)
 {
     Ctx *cx = *state;
-    Graph *g = graph_of(cx), *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
-    Ox c = input(g, "c", DT_BOOL, ""), x = input(g, "x", DT_FLOAT, "N");
+    Graph *g = graph_of(cx);
+    Graph *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Ox c = input(g, "c", DT_BOOL, "");
+    Ox x = input(g, "x", DT_FLOAT, "N");
     for (int i = 0; i < 2; i++) {
         Ox shape = ox_dims(arm[i], (Dim[]){ dim_mul(cx, ox_dim(x, 0), dim_int(cx, 2)) }, 1);
-        graph_output(arm[i], ox_g(arm[i], i ? "Neg" : "Abs", ox_g(arm[i], "ConstantOfShape", shape)), NULL);
+        graph_output(arm[i],
+                     ox_g(arm[i], i ? "Neg" : "Abs", ox_g(arm[i], "ConstantOfShape", shape)), NULL);
     }
-    graph_output(g, ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]), SUBGRAPH("else_branch", arm[1])), NULL);
+    graph_output(g,
+                 ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]),
+                           SUBGRAPH("else_branch", arm[1])),
+                 NULL);
     assert_true(tidy(g, &newest));
-    assert_int_equal(g->nodes.n, 4);                    /* Shape, Gather, Mul, If */
+    assert_int_equal(g->nodes.n, 4); /* Shape, Gather, Mul, If */
     assert_true(node_is(g->nodes.at[3], "If"));
     assert_int_equal(arm[0]->nodes.n, 2);
     assert_int_equal(arm[1]->nodes.n, 2);
@@ -662,7 +856,9 @@ static void sizes_that_data_decides(void **state)
     Graph *g = graph_of(*state);
     Ox found = ox_g(g, "NonZero", input(g, "x", DT_FLOAT, "N"));
     graph_output(g, ox_g(g, "ConstantOfShape", ox_dims(g, &found->type->dim[1], 1)), NULL);
-    assert_tidied(g, &newest, "NonZero(%x)\nShape(%2)\nGather<axis=0>(%5, {1}: int64[1])\nConstantOfShape(%7)\n");
+    assert_tidied(
+        g, &newest,
+        "NonZero(%x)\nShape(%2)\nGather<axis=0>(%5, {1}: int64[1])\nConstantOfShape(%7)\n");
 }
 
 /* ---- modules as functions ---- */
@@ -701,7 +897,9 @@ static void others_make_room_for_a_call(void **state)
 {
     Graph *g = graph_of(*state);
     Ox x = input(g, "x", DT_FLOAT, "N");
-    Ox a = in_calls(g, "1 m A a", "Abs", x), late = ox_g(g, "Neg", a), early = ox_g(g, "Exp", x);
+    Ox a = in_calls(g, "1 m A a", "Abs", x);
+    Ox late = ox_g(g, "Neg", a);
+    Ox early = ox_g(g, "Exp", x);
     graph_output(g, ox_g(g, "Add", in_calls(g, "1 m A a", "Sin", early), late), NULL);
     assert_true(tidy(g, &functions));
     static const char *const order[] = { "Exp", "A", "Neg", "Add" };
@@ -729,20 +927,58 @@ static void a_call_with_a_way_back_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unused_nodes_go), TEST(identities_go), TEST(a_resize_to_the_same_size_goes), TEST(neutral_numbers_go), TEST(empty_parts_of_concat_go), TEST(unsqueezes_join),
-        TEST(reductions_of_one_go), TEST(zeros_have_signs), TEST(a_weight_of_ones_stays), TEST(truths_are_neutral), TEST(states_of_zeros_go), TEST(squeezes_join),
-        TEST(views_join), TEST(slices_join), TEST(heads_part_before_they_turn), TEST(windows_are_cut_before_they_turn), TEST(what_merges_stays_behind), TEST(an_axis_of_one_on_the_way_goes), TEST(views_all_the_way_back_go),
-        TEST(linears_get_their_axes_back), TEST(a_choice_turned_round_is_one),
-        TEST(transposes_that_move_nothing_are_reshapes), TEST(output_names_stay), TEST(transposes_join), TEST(reshapes_join),
-        TEST(conv_and_batch_norm_fuse), TEST(what_fuses_is_single_or_double), TEST(keep_weights_keeps_them), TEST(numbers_of_channels_go_into_the_weights),
-        TEST(scales_of_layers_go_into_the_weights), TEST(a_batch_norm_goes_into_the_turned_convolution), TEST(a_border_of_zeros_is_the_convolutions),
+        TEST(unused_nodes_go),
+        TEST(identities_go),
+        TEST(a_resize_to_the_same_size_goes),
+        TEST(neutral_numbers_go),
+        TEST(empty_parts_of_concat_go),
+        TEST(unsqueezes_join),
+        TEST(reductions_of_one_go),
+        TEST(zeros_have_signs),
+        TEST(a_weight_of_ones_stays),
+        TEST(truths_are_neutral),
+        TEST(states_of_zeros_go),
+        TEST(squeezes_join),
+        TEST(views_join),
+        TEST(slices_join),
+        TEST(heads_part_before_they_turn),
+        TEST(windows_are_cut_before_they_turn),
+        TEST(what_merges_stays_behind),
+        TEST(an_axis_of_one_on_the_way_goes),
+        TEST(views_all_the_way_back_go),
+        TEST(linears_get_their_axes_back),
+        TEST(a_choice_turned_round_is_one),
+        TEST(transposes_that_move_nothing_are_reshapes),
+        TEST(output_names_stay),
+        TEST(transposes_join),
+        TEST(reshapes_join),
+        TEST(conv_and_batch_norm_fuse),
+        TEST(what_fuses_is_single_or_double),
+        TEST(keep_weights_keeps_them),
+        TEST(numbers_of_channels_go_into_the_weights),
+        TEST(scales_of_layers_go_into_the_weights),
+        TEST(a_batch_norm_goes_into_the_turned_convolution),
+        TEST(a_border_of_zeros_is_the_convolutions),
         TEST(a_convolution_used_twice_does_not_fuse),
-        TEST(matmul_and_add_are_gemm), TEST(a_transposed_weight_is_gathered), TEST(a_tied_weight_stays_single),
-        TEST(a_weight_that_is_used_in_parts_is_cut), TEST(a_weight_that_one_node_reads_twice_is_its_own), TEST(what_depends_on_weights_only_is_a_recipe), TEST(what_may_be_undefined_stays_a_node),
-        TEST(what_a_where_does_not_take_may_be_undefined), TEST(a_condition_of_another_size_tells_nothing), TEST(what_few_nodes_make_of_it_is_taken_along), TEST(a_single_node_of_a_weight_is_a_recipe),
-        TEST(a_large_constant_waits_for_what_is_made_of_it), TEST(one_unknown_extent_needs_no_node), TEST(sizes_are_computed_once),
-        TEST(arms_share_what_inputs_decide), TEST(sizes_that_data_decides),
-        TEST(calls_of_modules_nest), TEST(others_make_room_for_a_call), TEST(a_call_with_a_way_back_stays),
+        TEST(matmul_and_add_are_gemm),
+        TEST(a_transposed_weight_is_gathered),
+        TEST(a_tied_weight_stays_single),
+        TEST(a_weight_that_is_used_in_parts_is_cut),
+        TEST(a_weight_that_one_node_reads_twice_is_its_own),
+        TEST(what_depends_on_weights_only_is_a_recipe),
+        TEST(what_may_be_undefined_stays_a_node),
+        TEST(what_a_where_does_not_take_may_be_undefined),
+        TEST(a_condition_of_another_size_tells_nothing),
+        TEST(what_few_nodes_make_of_it_is_taken_along),
+        TEST(a_single_node_of_a_weight_is_a_recipe),
+        TEST(a_large_constant_waits_for_what_is_made_of_it),
+        TEST(one_unknown_extent_needs_no_node),
+        TEST(sizes_are_computed_once),
+        TEST(arms_share_what_inputs_decide),
+        TEST(sizes_that_data_decides),
+        TEST(calls_of_modules_nest),
+        TEST(others_make_room_for_a_call),
+        TEST(a_call_with_a_way_back_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

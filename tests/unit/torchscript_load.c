@@ -1,4 +1,5 @@
-/* Archives as programs: tests/programs/saved_values.py says what is in these two. Hostile ones are made from them here. */
+/* Archives as programs: tests/programs/saved_values.py says what is in these two. Hostile ones are
+ * made from them here. */
 #include "unit/test.h"
 
 #include "front/front.h"
@@ -51,7 +52,8 @@ static void the_program(void **state)
 {
     Ctx *cx = *state;
     Program *p = saved_values(cx);
-    assert_string_equal(p->kind->s, "TorchScript archive (torch 2.1 or later, operators of version 3)");
+    assert_string_equal(p->kind->s,
+                        "TorchScript archive (torch 2.1 or later, operators of version 3)");
     assert_false(p->traced);
     assert_string_equal(p->entry->qualname->s, "__torch__.Saved.forward");
     assert_int_equal(p->n_input, 4);
@@ -65,9 +67,17 @@ static void the_program(void **state)
 static void every_kind_of_value(void **state)
 {
     Ctx *cx = *state;
-    static const struct { const char *name, *text; } expected[] = {
-        { "pair", "(4, 2.5)" }, { "maybe", "None" }, { "shapes", "{in: [1, 2], out: [3]}" }, { "color", "__torch__.Color.GREEN" },
-        { "device", "cuda:1" }, { "z", "1.5-2.j" }, { "name", "h\xc3\xa9 \"x\"" }, { "flags", "[True, False]" },
+    static const struct {
+        const char *name, *text;
+    } expected[] = {
+        { "pair", "(4, 2.5)" },
+        { "maybe", "None" },
+        { "shapes", "{in: [1, 2], out: [3]}" },
+        { "color", "__torch__.Color.GREEN" },
+        { "device", "cuda:1" },
+        { "z", "1.5-2.j" },
+        { "name", "h\xc3\xa9 \"x\"" },
+        { "flags", "[True, False]" },
         { "training", "False" },
     };
     Obj *root = root_of(cx, saved_values(cx));
@@ -120,12 +130,16 @@ static void weights_are_the_state_dict(void **state)
     assert_true(turned[0] == 0 && turned[1] == 3 && turned[5] == 5);
 }
 
-/* Equal views are one storage, so a write is seen through both; views that only overlap refuse writes. */
+/* Equal views are one storage, so a write is seen through both; views that only overlap refuse
+ * writes. */
 static void storages_are_shared(void **state)
 {
     Ctx *cx = *state;
     Obj *root = root_of(cx, saved_values(cx));
-    const Tensor *w = attr(root, "w").t, *tied = attr(root, "tied").t, *front = attr(root, "front").t, *back = attr(root, "back").t;
+    const Tensor *w = attr(root, "w").t;
+    const Tensor *tied = attr(root, "tied").t;
+    const Tensor *front = attr(root, "front").t;
+    const Tensor *back = attr(root, "back").t;
     assert_ptr_equal(w->st, tied->st);
     assert_string_equal(w->st->name->s, "w");
     assert_true(w->st->state);
@@ -149,9 +163,11 @@ static void positions_are_of_the_python_file(void **state)
 {
     Ctx *cx = *state;
     Program *p = saved_values(cx);
-    const Stmt *product = p->entry->body.at[p->entry->body.n - 2];      /* the return itself has no position in the file */
+    const Stmt *product =
+        p->entry->body.at[p->entry->body.n - 2]; /* the return itself has no position in the file */
     Pos pos = { 0 };
-    assert_true(p->entry->text->locate(cx, p->entry->text, product->value->start, product->value->end, &pos));
+    assert_true(p->entry->text->locate(cx, p->entry->text, product->value->start,
+                                       product->value->end, &pos));
     assert_true(str_ends(pos.file, "saved_values.py"));
     assert_true(pos.line > 0 && pos.col > 0);
     assert_non_null(strstr(pos.source->s, "return self.packed("));
@@ -160,9 +176,13 @@ static void positions_are_of_the_python_file(void **state)
 static void recorded_inputs_are_leaves(void **state)
 {
     Ctx *cx = *state;
-    static const struct { const char *name; DType dtype; int rank; } expected[] = {
-        { "x", DT_FLOAT, 2 }, { "pair.0", DT_FLOAT, 1 }, { "pair.1", DT_FLOAT, 2 }, { "d.a", DT_FLOAT, 1 }, { "xs.0", DT_FLOAT, 1 },
-        { "xs.1", DT_INT64, 1 },
+    static const struct {
+        const char *name;
+        DType dtype;
+        int rank;
+    } expected[] = {
+        { "x", DT_FLOAT, 2 },   { "pair.0", DT_FLOAT, 1 }, { "pair.1", DT_FLOAT, 2 },
+        { "d.a", DT_FLOAT, 1 }, { "xs.0", DT_FLOAT, 1 },   { "xs.1", DT_INT64, 1 },
     };
     Program *p = load(cx, "tests/programs/traced_tree.pt");
     assert_true(p->traced);
@@ -178,41 +198,59 @@ static void recorded_inputs_are_leaves(void **state)
 
 /* ---- damaged and hostile archives ---- */
 
-#define CLASS "class M(Module):\n  __parameters__ = [\"w\", ]\n  __buffers__ = []\n  w : Tensor\n"
+#define CLASS   "class M(Module):\n  __parameters__ = [\"w\", ]\n  __buffers__ = []\n  w : Tensor\n"
 #define FORWARD "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n    return x\n"
-#define OBJECT "c__torch__\nM\n)\x81}("
-#define NAME_W "X\1\0\0\0w"
+#define OBJECT  "c__torch__\nM\n)\x81}("
+#define NAME_W  "X\1\0\0\0w"
 /* a float tensor over data/0 with this offset, sizes and strides; numel of the storage is 4 */
-#define TENSOR(offset, size, stride) \
-    "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" "0" "X\3\0\0\0cpuK\4tQ" offset size stride \
-    "\x89" "ccollections\nOrderedDict\n)RtR"
+#define TENSOR(offset, size, stride)                                                       \
+    "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" \
+    "0"                                                                                    \
+    "X\3\0\0\0cpuK\4tQ" offset size stride "\x89"                                          \
+    "ccollections\nOrderedDict\n)RtR"
 #define GOOD_TENSOR TENSOR("K\0", "K\4\x85", "K\1\x85")
 
-typedef struct Damage { const char *version, *code; const char *data; size_t n_data; const char *byteorder, *message; } Damage;
+typedef struct Damage {
+    const char *version, *code;
+    const char *data;
+    size_t n_data;
+    const char *byteorder, *message;
+} Damage;
 #define DATA(text) .data = "\x80\2" text, .n_data = sizeof("\x80\2" text) - 1
 
 static const Damage damages[] = {
     { .version = "x\n", .message = "the version record holds no version number" },
     { .byteorder = "big", .message = "the weights are stored big-endian" },
-    { .code = "class M(Module):\n  w : Tensor\n  def f(self):\n    pass\n", .message = "the saved __torch__.M has no method forward" },
-    { DATA("cos\nsystem\nX\2\0\0\0ls\x85R."), .message = "the pickle names the class os.system, which such a file does not hold" },
+    { .code = "class M(Module):\n  w : Tensor\n  def f(self):\n    pass\n",
+      .message = "the saved __torch__.M has no method forward" },
+    { DATA("cos\nsystem\nX\2\0\0\0ls\x85R."),
+      .message = "the pickle names the class os.system, which such a file does not hold" },
     { DATA("]."), .message = "data.pkl holds no module" },
-    { DATA("c__torch__\nN\n)\x81}b."), .message = "the archive has no source of the class __torch__.N" },
-    { DATA(OBJECT NAME_W "NX\1\0\0\0vNub."), .message = "the saved __torch__.M has the attribute 'v', which its class does not declare" },
+    { DATA("c__torch__\nN\n)\x81}b."),
+      .message = "the archive has no source of the class __torch__.N" },
+    { DATA(OBJECT NAME_W "NX\1\0\0\0vNub."),
+      .message = "the saved __torch__.M has the attribute 'v', which its class does not declare" },
     { DATA("c__torch__\nM\n)\x81}b."), .message = "the saved __torch__.M lacks the attribute 'w'" },
-    { DATA(OBJECT NAME_W TENSOR("K\1", "K\4\x85", "K\1\x85") "ub."), .message = "a tensor needs 5 elements of data/0, which has 16 bytes" },
-    { DATA(OBJECT NAME_W TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85") "ub."), .message = "a pickled tensor has a size or stride that is no natural number" },
-    { DATA(OBJECT NAME_W TENSOR("K\0", "K\2K\2\x86", "K\1\x85") "ub."), .message = "a pickled tensor has an offset, sizes and strides that do not go together" },
-    { DATA(OBJECT NAME_W TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\x40K\4\x86", "K\0K\1\x86") "ub."), .message = "a pickled tensor has more elements than 64 bits can count" },
-    { DATA(OBJECT NAME_W "ctorch._utils\n_rebuild_sparse_tensor\nK\1\x85Rub."), .message = "the saved tensor w (sparse): it is sparse; save x.to_dense()" },
+    { DATA(OBJECT NAME_W TENSOR("K\1", "K\4\x85", "K\1\x85") "ub."),
+      .message = "a tensor needs 5 elements of data/0, which has 16 bytes" },
+    { DATA(OBJECT NAME_W TENSOR("K\0", "J\xff\xff\xff\xff\x85", "K\1\x85") "ub."),
+      .message = "a pickled tensor has a size or stride that is no natural number" },
+    { DATA(OBJECT NAME_W TENSOR("K\0", "K\2K\2\x86", "K\1\x85") "ub."),
+      .message = "a pickled tensor has an offset, sizes and strides that do not go together" },
+    { DATA(OBJECT NAME_W TENSOR("K\0", "\x8a\10\0\0\0\0\0\0\0\x40K\4\x86", "K\0K\1\x86") "ub."),
+      .message = "a pickled tensor has more elements than 64 bits can count" },
+    { DATA(OBJECT NAME_W "ctorch._utils\n_rebuild_sparse_tensor\nK\1\x85Rub."),
+      .message = "the saved tensor w (sparse): it is sparse; save x.to_dense()" },
 };
 
 static Out archive_of(const Damage *d)
 {
     static const char good[] = "\x80\2" OBJECT NAME_W GOOD_TENSOR "ub.";
-    const char *code = d->code ? d->code : CLASS FORWARD, *version = d->version ? d->version : "3\n";
+    const char *code = d->code ? d->code : CLASS FORWARD;
+    const char *version = d->version ? d->version : "3\n";
     ZipOut z = { 0 };
-    zip_add(&z, "m/data.pkl", d->data ? d->data : good, d->data ? d->n_data : sizeof good - 1, 0, NULL);
+    zip_add(&z, "m/data.pkl", d->data ? d->data : good, d->data ? d->n_data : sizeof good - 1, 0,
+            NULL);
     zip_add(&z, "m/data/0", "0123456789abcdef", 16, 0, NULL);
     zip_add(&z, "m/code/__torch__.py", code, strlen(code), 0, NULL);
     zip_add(&z, "m/constants.pkl", "\x80\2).", 4, 0, NULL);
@@ -257,9 +295,17 @@ static void undamaged_it_loads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_program), TEST(every_kind_of_value), TEST(modules_know_their_path), TEST(own_states_are_handed_over),
-        TEST(weights_are_the_state_dict), TEST(storages_are_shared), TEST(each_evaluation_starts_from_the_file),
-        TEST(positions_are_of_the_python_file), TEST(recorded_inputs_are_leaves), TEST(damage_is_named), TEST(undamaged_it_loads),
+        TEST(the_program),
+        TEST(every_kind_of_value),
+        TEST(modules_know_their_path),
+        TEST(own_states_are_handed_over),
+        TEST(weights_are_the_state_dict),
+        TEST(storages_are_shared),
+        TEST(each_evaluation_starts_from_the_file),
+        TEST(positions_are_of_the_python_file),
+        TEST(recorded_inputs_are_leaves),
+        TEST(damage_is_named),
+        TEST(undamaged_it_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,18 @@
-/* trail.c - the undo trail: an undone branch leaves no trace, a kept one stays, and nested ones do both. */
+/* trail.c - the undo trail: an undone branch leaves no trace, a kept one stays, and nested ones do
+ * both. */
 #include "unit/test.h"
 
 #include "value/heap.h"
 
 enum { CELLS = 6, LISTS = 4, DICTS = 3, STORAGES = 3, KEYS = 12 };
 
-typedef struct World { Cell cell[CELLS]; List *list[LISTS]; Dict *dict[DICTS]; Storage *st[STORAGES]; Obj *obj; } World;
+typedef struct World {
+    Cell cell[CELLS];
+    List *list[LISTS];
+    Dict *dict[DICTS];
+    Storage *st[STORAGES];
+    Obj *obj;
+} World;
 
 static World *world_new(Ctx *cx)
 {
@@ -22,12 +29,14 @@ static World *world_new(Ctx *cx)
     return w;
 }
 
-/* Everything that a program could see, as text. Storages hold values that only their address tells apart. */
+/* Everything that a program could see, as text. Storages hold values that only their address tells
+ * apart. */
 static Str picture(Ctx *cx, const World *w)
 {
     Buf b = buf_new(cx);
     for (int i = 0; i < CELLS; i++)
-        buf_fmt(&b, "c%lld o%d:%lld ", (long long)w->cell[i].v.i, (int)w->obj->slot[i].v.tag, (long long)w->obj->slot[i].v.i);
+        buf_fmt(&b, "c%lld o%d:%lld ", (long long)w->cell[i].v.i, (int)w->obj->slot[i].v.tag,
+                (long long)w->obj->slot[i].v.i);
     for (int i = 0; i < LISTS; i++) {
         buf_fmt(&b, "| %lld:", (long long)w->list[i]->n);
         for (int64_t k = 0; k < w->list[i]->n; k++)
@@ -36,7 +45,8 @@ static Str picture(Ctx *cx, const World *w)
     for (int i = 0; i < DICTS; i++) {
         buf_fmt(&b, "| %lld:", (long long)w->dict[i]->n);
         for (int64_t k = 0; k < w->dict[i]->n; k++)
-            buf_fmt(&b, " %lld=%lld", (long long)w->dict[i]->at[k].key.i, (long long)w->dict[i]->at[k].val.v.i);
+            buf_fmt(&b, " %lld=%lld", (long long)w->dict[i]->at[k].key.i,
+                    (long long)w->dict[i]->at[k].val.v.i);
     }
     for (int i = 0; i < STORAGES; i++)
         buf_fmt(&b, "| %p %u", (void *)w->st[i]->now, w->st[i]->version);
@@ -56,8 +66,14 @@ static void write_something(Ctx *cx, World *w, uint32_t *seed, Ox *values)
     case 1: obj_set(cx, w->obj, below(seed, CELLS), v); break;
     case 2: list_append(cx, l, v); break;
     case 3: list_insert(cx, l, below(seed, (uint32_t)l->n + 1), v); break;
-    case 4: if (l->n) list_remove(cx, l, below(seed, (uint32_t)l->n)); break;
-    case 5: if (l->n) list_set(cx, l, below(seed, (uint32_t)l->n), v); break;
+    case 4:
+        if (l->n)
+            list_remove(cx, l, below(seed, (uint32_t)l->n));
+        break;
+    case 5:
+        if (l->n)
+            list_set(cx, l, below(seed, (uint32_t)l->n), v);
+        break;
     case 6: list_resize(cx, l, below(seed, 20)); break;
     case 7:
         if (below(seed, 3))
@@ -86,7 +102,8 @@ static void random_branch(Ctx *cx, World *w, uint32_t *seed, Ox *values, int dep
 static void an_undone_branch_leaves_no_trace(void **state)
 {
     Ctx *cx = *state;
-    struct OxValue a = { 0 }, b = { 0 };
+    struct OxValue a = { 0 };
+    struct OxValue b = { 0 };
     Ox values[2] = { &a, &b };
     for (uint32_t round = 1; round <= 200; round++) {
         uint32_t seed = round;
@@ -159,7 +176,8 @@ static void writing_again_is_free(void **state)
     trail_undo(cx, m);
 }
 
-/* Items that a branch writes, adds and takes from the end of a long list are what it costs, and what it reports. */
+/* Items that a branch writes, adds and takes from the end of a long list are what it costs, and
+ * what it reports. */
 static void a_branch_costs_the_items_that_it_writes(void **state)
 {
     Ctx *cx = *state;
@@ -183,7 +201,8 @@ static void a_branch_costs_the_items_that_it_writes(void **state)
         dict_set(cx, d, val_int(-1), val_int(-1));
         assert_int_equal(trail_changes(cx, m, &changes), 2);
         assert_int_equal(trail_items(cx, m, &items), 3);
-        assert_true(items[0].of == l && items[0].i == i && items[0].before.i == i && items[1].i == MANY - 1 && items[2].of == d && items[2].i == i);
+        assert_true(items[0].of == l && items[0].i == i && items[0].before.i == i &&
+                    items[1].i == MANY - 1 && items[2].of == d && items[2].i == i);
         trail_undo(cx, m);
         assert_int_equal(l->at[i].v.i, i);
         assert_null(dict_find(cx, d, val_int(-1)));

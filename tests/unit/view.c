@@ -1,4 +1,5 @@
-/* view.c - tensors that share a storage: what is read after a write, and what a chain of views costs. */
+/* view.c - tensors that share a storage: what is read after a write, and what a chain of views
+ * costs. */
 #include "unit/test.h"
 
 #include "ops/ops.h"
@@ -6,7 +7,9 @@
 
 static Value slice(Graph *g, Value x, int64_t start)
 {
-    OpArg args[4] = { { NULL, x }, { NULL, val_int(0) }, { NULL, val_int(start) }, { NULL, val_int(INT64_MAX) } };
+    OpArg args[4] = {
+        { NULL, x }, { NULL, val_int(0) }, { NULL, val_int(start) }, { NULL, val_int(INT64_MAX) }
+    };
     return op_call(g, str_of(g->cx, "aten::slice"), NULL, args, 4, NULL, 0);
 }
 
@@ -39,7 +42,9 @@ static void reads(Graph *g, Value t, const float *want, int n)
 static void every_view_sees_a_write(void **state)
 {
     Graph *g = graph_new(*state, NULL, str_of(*state, "main"));
-    Value x = floats(g, 4), y = slice(g, x, 1), z = slice(g, y, 1);
+    Value x = floats(g, 4);
+    Value y = slice(g, x, 1);
+    Value z = slice(g, y, 1);
     assert_true(val_ok(call(g, "aten::mul_", y, val_int(10))));
     reads(g, x, (float[]){ 0, 10, 20, 30 }, 4);
     reads(g, z, (float[]){ 20, 30 }, 2);
@@ -51,7 +56,8 @@ static void every_view_sees_a_write(void **state)
 static void a_slice_of_a_slice_is_one_slice(void **state)
 {
     Graph *g = graph_new(*state, NULL, str_of(*state, "main"));
-    Value x = floats(g, 8), y = slice(g, slice(g, x, 1), 2);
+    Value x = floats(g, 8);
+    Value y = slice(g, slice(g, x, 1), 2);
     assert_true(y.t->base->base == NULL && y.t->base->st == x.t->st);
     reads(g, y, (float[]){ 3, 4, 5, 6, 7 }, 5);
 }
@@ -60,7 +66,8 @@ static void an_undone_write_is_not_remembered_by_views(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
-    Value x = floats(g, 3), y = slice(g, x, 1);
+    Value x = floats(g, 3);
+    Value y = slice(g, x, 1);
     TrailMark m = trail_open(cx);
     assert_true(val_ok(call(g, "aten::add_", x, val_int(5))));
     reads(g, y, (float[]){ 6, 7 }, 2);
@@ -97,7 +104,9 @@ static void a_lost_peer_cannot_be_read(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
-    Value x = floats(g, 3), y = floats(g, 3), z = floats(g, 3);
+    Value x = floats(g, 3);
+    Value y = floats(g, 3);
+    Value z = floats(g, 3);
     tensor_maybe_shared(cx, x.t, y.t, str_of(cx, "nobody knows"));
     tensor_maybe_shared(cx, y.t, z.t, str_of(cx, "nobody knows"));
     assert_true(val_ok(call(g, "aten::add_", x, val_int(1))));
@@ -111,7 +120,8 @@ static void strides_decide_what_reshape_shares(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
-    Value flat = val_list(cx, (Value[]){ val_int(-1) }, 1, "int"), shape = val_list(cx, (Value[]){ val_int(2), val_int(3) }, 2, "int");
+    Value flat = val_list(cx, (Value[]){ val_int(-1) }, 1, "int");
+    Value shape = val_list(cx, (Value[]){ val_int(2), val_int(3) }, 2, "int");
     Value x = call(g, "aten::reshape", floats(g, 6), shape);
     OpArg one = { NULL, x };
     Value t = op_call(g, str_of(cx, "aten::t"), NULL, &one, 1, NULL, 0);
@@ -127,7 +137,9 @@ static void a_long_chain_costs_one_walk(void **state)
     enum { DEPTH = 5000 };
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
-    Value same = val_list(cx, (Value[]){ val_int(-1) }, 1, "int"), x = floats(g, 8), y = x;
+    Value same = val_list(cx, (Value[]){ val_int(-1) }, 1, "int");
+    Value x = floats(g, 8);
+    Value y = x;
     for (int i = 0; i < DEPTH; i++)
         y = call(g, "aten::view", y, same);
     assert_true(val_ok(call(g, "aten::add_", x, val_int(1))));
@@ -141,9 +153,14 @@ static void a_long_chain_costs_one_walk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_view_sees_a_write), TEST(a_slice_of_a_slice_is_one_slice), TEST(an_undone_write_is_not_remembered_by_views),
-        TEST(clone_has_its_own_memory), TEST(memory_that_others_overlap_is_not_written), TEST(a_lost_peer_cannot_be_read),
-        TEST(strides_decide_what_reshape_shares), TEST(a_long_chain_costs_one_walk),
+        TEST(every_view_sees_a_write),
+        TEST(a_slice_of_a_slice_is_one_slice),
+        TEST(an_undone_write_is_not_remembered_by_views),
+        TEST(clone_has_its_own_memory),
+        TEST(memory_that_others_overlap_is_not_written),
+        TEST(a_lost_peer_cannot_be_read),
+        TEST(strides_decide_what_reshape_shares),
+        TEST(a_long_chain_costs_one_walk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

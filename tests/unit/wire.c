@@ -1,5 +1,6 @@
-/* The ONNX writer and reader: names, metadata, where weights go, and that what is written reads back the same.
- * Graphs are put together by hand, so that nothing is folded, shared or inferred here. */
+/* The ONNX writer and reader: names, metadata, where weights go, and that what is written reads
+ * back the same. Graphs are put together by hand, so that nothing is folded, shared or inferred
+ * here. */
 #include "test.h"
 
 #include "onnx/internal.h"
@@ -10,14 +11,21 @@
 
 /* ---- building ---- */
 
-static uint32_t node_id;            /* of this test program's graphs */
+static uint32_t node_id; /* of this test program's graphs */
 
 static Node *node(Graph *g, const char *op, OxList in, const Attr *attr, size_t n_attr, Type type)
 {
     Ctx *cx = g->cx;
     Node *n = new(cx, Node);
-    *n = (Node){ .op = onnx_op(cx, op), .name = str_of(cx, op), .domain = str_of(cx, ""), .n_in = (uint16_t)in.n, .n_out = 1,
-                 .n_attr = (uint16_t)n_attr, .graph = g, .id = node_id++, .at = where_intern(cx) };
+    *n = (Node){ .op = onnx_op(cx, op),
+                 .name = str_of(cx, op),
+                 .domain = str_of(cx, ""),
+                 .n_in = (uint16_t)in.n,
+                 .n_out = 1,
+                 .n_attr = (uint16_t)n_attr,
+                 .graph = g,
+                 .id = node_id++,
+                 .at = where_intern(cx) };
     n->in = mem_copy(cx, in.at, in.n * sizeof(Ox));
     n->attr = n_attr ? mem_copy(cx, attr, n_attr * sizeof(Attr)) : NULL;
     n->out = new_array(cx, Ox, 1);
@@ -50,7 +58,10 @@ static Type vec(Ctx *cx, int64_t n) { return type_of_ints(cx, DT_FLOAT, 1, &n); 
 
 /* ---- writing and reading ---- */
 
-typedef struct Memory { uint8_t *at; size_t n, cap; } Memory;
+typedef struct Memory {
+    uint8_t *at;
+    size_t n, cap;
+} Memory;
 
 static bool collect(void *user, const void *p, size_t n)
 {
@@ -67,7 +78,8 @@ static bool collect(void *user, const void *p, size_t n)
 static Memory written_with_data(Graph *g, const ModelInfo *info, Memory *data)
 {
     Memory m = { 0 };
-    Sink out = { .fd = -1, .write = collect, .user = &m }, extra = { .fd = -1, .write = collect, .user = data };
+    Sink out = { .fd = -1, .write = collect, .user = &m };
+    Sink extra = { .fd = -1, .write = collect, .user = data };
     if (!wire_write(g->cx, g, info, &out, data ? &extra : NULL, data ? "net.onnx.data" : NULL))
         fail_msg("%s", g->cx->error.text->s);
     return m;
@@ -99,7 +111,8 @@ static bool holds(Memory m, const char *text)
 static Graph *two_layers(Ctx *cx)
 {
     Graph *g = graph_new(cx, NULL, NULL);
-    Ox x = graph_input(g, str_of(cx, "x"), type_tensor(cx, DT_FLOAT, 1, (Dim[]){ dim_sym(cx, str_of(cx, "N")) }));
+    Ox x = graph_input(g, str_of(cx, "x"),
+                       type_tensor(cx, DT_FLOAT, 1, (Dim[]){ dim_sym(cx, str_of(cx, "N")) }));
     Ox w = constant(g, floats(cx, 3, "fc.weight"));
     Ox y = OP(g, "Add", vec(cx, 3), x, w);
     graph_output(g, OP(g, "Relu", vec(cx, 3), y), str_of(cx, "y"));
@@ -136,7 +149,8 @@ static void test_the_default_of_an_input_reads_back(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, NULL);
-    Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3)), n = graph_input(g, str_of(cx, "n"), vec(cx, 3));
+    Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3));
+    Ox n = graph_input(g, str_of(cx, "n"), vec(cx, 3));
     graph_input_default(n, floats(cx, 3, NULL));
     graph_output(g, OP(g, "Add", vec(cx, 3), x, n), str_of(cx, "n.next"));
     Memory m = written(g);
@@ -159,7 +173,9 @@ static void test_names_are_module_paths(void **state)
     Ctx *cx = *state;
     Graph *g = graph_new(cx, NULL, NULL);
     Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3));
-    Where module = { .kind = WHERE_MODULE, .name = str_of(cx, "layer1.0.conv1"), .type = str_of(cx, "torch.nn.Conv2d") };
+    Where module = { .kind = WHERE_MODULE,
+                     .name = str_of(cx, "layer1.0.conv1"),
+                     .type = str_of(cx, "torch.nn.Conv2d") };
     cx->at = &module;
     Ox y = OP(g, "Conv", vec(cx, 3), x, constant(g, floats(cx, 3, NULL)));
     y = OP(g, "Conv", vec(cx, 3), y, x);
@@ -170,7 +186,8 @@ static void test_names_are_module_paths(void **state)
     assert_true(holds(m, "/layer1/0/conv1/Conv_1"));
     assert_true(holds(m, "/layer1/0/conv1/Conv_output_0"));
     assert_true(holds(m, "/layer1/0/conv1/Conv_1_output_0"));
-    assert_true(holds(m, "/layer1/0/conv1/Conv_W"));         /* a constant without a name: after its first use */
+    assert_true(
+        holds(m, "/layer1/0/conv1/Conv_W")); /* a constant without a name: after its first use */
     assert_true(holds(m, "/Relu_output_0"));
     assert_true(holds(m, "pt2onnx.module"));
     assert_true(holds(m, "torch.nn.Conv2d"));
@@ -205,7 +222,8 @@ static void test_users_names_come_first(void **state)
     free(m.at);
 }
 
-/* A transposed weight is other bytes: it must not take the entry's name, even when the entry itself is not in the model. */
+/* A transposed weight is other bytes: it must not take the entry's name, even when the entry itself
+ * is not in the model. */
 static void test_a_changed_weight_has_a_derived_name(void **state)
 {
     Ctx *cx = *state;
@@ -213,7 +231,9 @@ static void test_a_changed_weight_has_a_derived_name(void **state)
     Const whole = *floats(cx, 6, "fc.weight");
     whole.rank = 2;
     whole.dims = (int64_t[]){ 2, 3 };
-    graph_output(g, OP(g, "Identity", vec(cx, 1), constant(g, const_permute(cx, &whole, (int[]){ 1, 0 }))), NULL);
+    graph_output(
+        g, OP(g, "Identity", vec(cx, 1), constant(g, const_permute(cx, &whole, (int[]){ 1, 0 }))),
+        NULL);
     Memory m = written(g);
     Ctx *mine;
     ModelInfo info;
@@ -237,17 +257,20 @@ static void test_subgraphs_share_one_set_of_names(void **state)
     Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3));
     Ox c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
     Ox w = constant(g, floats(cx, 3, "w"));
-    Attr arms[] = { SUBGRAPH("then_branch", subgraph(g, x, "then")), SUBGRAPH("else_branch", subgraph(g, w, "")) };
+    Attr arms[] = { SUBGRAPH("then_branch", subgraph(g, x, "then")),
+                    SUBGRAPH("else_branch", subgraph(g, w, "")) };
     graph_output(g, node(g, "If", INPUTS(c), arms, 2, vec(cx, 3))->out[0], str_of(cx, "y"));
     Memory m = written(g);
     Ctx *mine;
     ModelInfo info;
     Graph *back = read_back(m, &mine, &info);
-    Graph *a = back->nodes.at[0]->attr[0].g, *b = back->nodes.at[0]->attr[1].g;
+    Graph *a = back->nodes.at[0]->attr[0].g;
+    Graph *b = back->nodes.at[0]->attr[1].g;
     assert_true(a->outputs.at[0]->name != b->outputs.at[0]->name);
     assert_string_equal(a->name->s, "then");
     assert_string_equal(b->name->s, "/If_else_branch");
-    assert_true(b->nodes.at[0]->in[0]->kind == OX_CONST);    /* the root's initializer, seen from inside */
+    assert_true(b->nodes.at[0]->in[0]->kind ==
+                OX_CONST); /* the root's initializer, seen from inside */
     ctx_free(mine);
     free(m.at);
 }
@@ -290,9 +313,13 @@ static void test_strings(void **state)
     Str text[2] = { str_of(cx, "one"), str_n(cx, "t\0o", 3) };
     int64_t n = 2;
     Const *k = new(cx, Const);
-    *k = (Const){ .dtype = DT_STRING, .rank = 1, .dims = &n, .bytes = { source_memory(cx, text, sizeof text), 0, sizeof text } };
+    *k = (Const){ .dtype = DT_STRING,
+                  .rank = 1,
+                  .dims = &n,
+                  .bytes = { source_memory(cx, text, sizeof text), 0, sizeof text } };
     Graph *g = graph_new(cx, NULL, NULL);
-    graph_output(g, OP(g, "Identity", type_of_ints(cx, DT_STRING, 1, &n), constant(g, k)), str_of(cx, "y"));
+    graph_output(g, OP(g, "Identity", type_of_ints(cx, DT_STRING, 1, &n), constant(g, k)),
+                 str_of(cx, "y"));
     Memory m = written(g);
     Ctx *mine;
     ModelInfo info;
@@ -315,9 +342,15 @@ static void test_every_attribute(void **state)
     int64_t ints[] = { -1, INT64_MAX };
     double reals[] = { 0.1, -2 };
     Attr attr[] = {
-        INT("i", -5), FLOAT("f", 0.1), STRING("s", str_of(cx, "same")), INT_LIST("is", ints, 2), NO_ATTR,
-        { .name = "fs", .kind = ATTR_FLOATS, .n = 2, .floats = reals }, { .name = "ss", .kind = ATTR_STRINGS, .n = 2, .strs = words },
-        { .name = "none", .kind = ATTR_INTS }, { .name = "t", .kind = ATTR_TENSOR, .t = floats(cx, 2, NULL) },
+        INT("i", -5),
+        FLOAT("f", 0.1),
+        STRING("s", str_of(cx, "same")),
+        INT_LIST("is", ints, 2),
+        NO_ATTR,
+        { .name = "fs", .kind = ATTR_FLOATS, .n = 2, .floats = reals },
+        { .name = "ss", .kind = ATTR_STRINGS, .n = 2, .strs = words },
+        { .name = "none", .kind = ATTR_INTS },
+        { .name = "t", .kind = ATTR_TENSOR, .t = floats(cx, 2, NULL) },
         { .name = "ty", .kind = ATTR_TYPE, .type = type_wrapped(cx, T_SEQUENCE, vec(cx, 3)) },
     };
     graph_output(g, node(g, "Custom", INPUTS(x), attr, COUNT(attr), vec(cx, 3))->out[0], NULL);
@@ -363,7 +396,10 @@ static Source *weight_file(Ctx *cx, size_t skip, size_t n)
 static Const *file_const(Ctx *cx, Source *src, uint64_t off, int64_t n, const char *name)
 {
     Const *k = new(cx, Const);
-    *k = (Const){ .dtype = DT_FLOAT, .rank = 1, .dims = mem_copy(cx, &n, sizeof n), .name = str_of(cx, name),
+    *k = (Const){ .dtype = DT_FLOAT,
+                  .rank = 1,
+                  .dims = mem_copy(cx, &n, sizeof n),
+                  .name = str_of(cx, name),
                   .bytes = { src, off, (uint64_t)n * sizeof(float) } };
     return k;
 }
@@ -384,10 +420,12 @@ static void test_external_data_keeps_its_place_in_a_page(void **state)
     Ctx *cx = *state;
     Graph *g = three_weights(cx, 192);
     ModelInfo info = { .opset = 18, .weights = WEIGHTS_EXTERNAL };
-    Memory data = { 0 }, m = written_with_data(g, &info, &data);
+    Memory data = { 0 };
+    Memory m = written_with_data(g, &info, &data);
     assert_true(m.n < 2000);
     assert_true(holds(m, "net.onnx.data"));
-    assert_int_equal(data.n, 8288 + 24000);                 /* a ends at 8192; b stands at 96 of a page, like 192 + 4000 */
+    assert_int_equal(data.n,
+                     8288 + 24000); /* a ends at 8192; b stands at 96 of a page, like 192 + 4000 */
     float v;
     memcpy(&v, data.at + 192, sizeof v);
     assert_true(v == 0);
@@ -405,19 +443,23 @@ static void test_linked_weights_stay_in_the_archive(void **state)
     Memory m = written_with_data(g, &info, NULL);
     assert_true(m.n < 2000);
     assert_true(holds(m, "net.pt"));
-    assert_true(holds(m, "4064"));                          /* b's offset in the archive */
+    assert_true(holds(m, "4064")); /* b's offset in the archive */
     free(m.at);
 }
 
-/* Read whole when small; in runs when its span is over 16 MB: 5,000 x 1,000 transposed, and a column slice. */
+/* Read whole when small; in runs when its span is over 16 MB: 5,000 x 1,000 transposed, and a
+ * column slice. */
 static void test_strided_weights_are_gathered(void **state)
 {
     Ctx *cx = *state;
     static const int64_t sizes[][2] = { { 7, 5 }, { 5000, 1000 } };
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        int64_t rows = sizes[i][0], columns = sizes[i][1];
+        int64_t rows = sizes[i][0];
+        int64_t columns = sizes[i][1];
         Source *src = weight_file(cx, 0, (size_t)(rows * columns));
-        Const whole = { .dtype = DT_FLOAT, .rank = 2, .dims = sizes[i], .bytes = { src, 0, src->size } };
+        Const whole = {
+            .dtype = DT_FLOAT, .rank = 2, .dims = sizes[i], .bytes = { src, 0, src->size }
+        };
         const Const *turned = const_permute(cx, &whole, (int[]){ 1, 0 });
         const Const *column = const_slice(cx, &whole, 1, 1, 2, 2);
         Graph *g = graph_new(cx, NULL, NULL);
@@ -433,7 +475,8 @@ static void test_strided_weights_are_gathered(void **state)
                 assert_true(got[c * rows + r] == (float)(r * columns + c));
         assert_true(const_read(mine, n->in[1]->k, got));
         for (int64_t r = 0; r < rows; r++)
-            assert_true(got[2 * r] == (float)(r * columns + 1) && got[2 * r + 1] == (float)(r * columns + 3));
+            assert_true(got[2 * r] == (float)(r * columns + 1) &&
+                        got[2 * r + 1] == (float)(r * columns + 3));
         free(got);
         ctx_free(mine);
         free(m.at);
@@ -465,7 +508,7 @@ static void test_two_gigabytes(void **state)
     Sink out = { .fd = -1, .write = collect, .user = &m };
     assert_false(wire_write(cx, g, &info, &out, NULL, NULL));
     assert_non_null(strstr(cx->error.text->s, "one ONNX file holds at most 2147483647"));
-    assert_int_equal(m.n, 0);                               /* refused before the first byte */
+    assert_int_equal(m.n, 0); /* refused before the first byte */
 }
 
 /* ---- many, and damaged ---- */
@@ -487,7 +530,8 @@ static double seconds_for(Ctx *cx, int n)
 /* Quadratic naming would take 16 times as long for 4 times as many, and minutes for this many. */
 static void test_like_named_things_are_linear(void **state)
 {
-    double small = seconds_for(*state, 10000), large = seconds_for(*state, 40000);
+    double small = seconds_for(*state, 10000);
+    double large = seconds_for(*state, 40000);
     assert_true(large < 8 * small + 0.2);
 }
 
@@ -497,7 +541,7 @@ static void test_a_file_cut_short_is_refused(void **state)
     for (size_t n = 0; n < m.n; n++) {
         Ctx *cx = ctx_new();
         ModelInfo info;
-        uint8_t *cut = malloc(n + 1);                       /* its own block, so that a sanitizer sees an overrun */
+        uint8_t *cut = malloc(n + 1); /* its own block, so that a sanitizer sees an overrun */
         memcpy(cut, m.at, n);
         Graph *g = wire_read(cx, source_memory(cx, cut, n), &info);
         if (!g)
@@ -511,8 +555,10 @@ static void test_a_file_cut_short_is_refused(void **state)
 static void test_ir_versions(void **state)
 {
     (void)state;
-    static const int expected[][2] = { { 9, 4 }, { 10, 5 }, { 11, 6 }, { 12, 7 }, { 14, 7 }, { 15, 8 }, { 18, 8 }, { 19, 9 },
-                                       { 20, 9 }, { 21, 10 }, { 22, 10 }, { 23, 11 }, { 24, 12 }, { 25, 13 }, { 27, 13 }, { 28, 14 } };
+    static const int expected[][2] = { { 9, 4 },   { 10, 5 },  { 11, 6 },  { 12, 7 },
+                                       { 14, 7 },  { 15, 8 },  { 18, 8 },  { 19, 9 },
+                                       { 20, 9 },  { 21, 10 }, { 22, 10 }, { 23, 11 },
+                                       { 24, 12 }, { 25, 13 }, { 27, 13 }, { 28, 14 } };
     for (size_t i = 0; i < COUNT(expected); i++)
         assert_int_equal(onnx_ir_version(expected[i][0]), expected[i][1]);
 }
@@ -520,12 +566,22 @@ static void test_ir_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_what_is_written_reads_back), TEST(test_the_default_of_an_input_reads_back), TEST(test_names_are_module_paths), TEST(test_users_names_come_first),
+        TEST(test_what_is_written_reads_back),
+        TEST(test_the_default_of_an_input_reads_back),
+        TEST(test_names_are_module_paths),
+        TEST(test_users_names_come_first),
         TEST(test_a_changed_weight_has_a_derived_name),
-        TEST(test_subgraphs_share_one_set_of_names), TEST(test_every_type_of_constant), TEST(test_strings), TEST(test_every_attribute),
-        TEST(test_external_data_keeps_its_place_in_a_page), TEST(test_linked_weights_stay_in_the_archive),
-        TEST(test_strided_weights_are_gathered), TEST(test_two_gigabytes), TEST(test_like_named_things_are_linear),
-        TEST(test_a_file_cut_short_is_refused), TEST(test_ir_versions),
+        TEST(test_subgraphs_share_one_set_of_names),
+        TEST(test_every_type_of_constant),
+        TEST(test_strings),
+        TEST(test_every_attribute),
+        TEST(test_external_data_keeps_its_place_in_a_page),
+        TEST(test_linked_weights_stay_in_the_archive),
+        TEST(test_strided_weights_are_gathered),
+        TEST(test_two_gigabytes),
+        TEST(test_like_named_things_are_linear),
+        TEST(test_a_file_cut_short_is_refused),
+        TEST(test_ir_versions),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

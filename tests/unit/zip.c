@@ -22,10 +22,11 @@ static Zip *opened(Ctx *cx, Out o) { return zip_open(cx, source_memory(cx, o.p, 
 static void assert_usual(Ctx *cx, Zip *z)
 {
     assert_non_null(z);
-    assert_int_equal(z->n, 4);                      /* the folder is no record */
+    assert_int_equal(z->n, 4); /* the folder is no record */
     assert_string_equal(z->root->s, "net/");
     assert_null(zip_find(cx, z, "version"));
-    const ZipEntry *w = zip_find(cx, z, "net/data/0"), *c = zip_find_in_root(cx, z, "code/net.py");
+    const ZipEntry *w = zip_find(cx, z, "net/data/0");
+    const ZipEntry *c = zip_find_in_root(cx, z, "code/net.py");
     Bytes b;
     Slice s;
     char out[16] = { 0 };
@@ -133,18 +134,35 @@ static void refused(Ctx *cx, ZipOut *z, bool zip64, const char *text)
 static void lies_are_named(void **state)
 {
     Ctx *cx = *state;
-    static const struct { ZipLie lie; int method; const char *text; } cases[] = {
-        { { .set = LIE_PACKED | LIE_SIZE, .packed = 5000, .size = 5000 }, 0, "record a lies outside the archive" },
+    static const struct {
+        ZipLie lie;
+        int method;
+        const char *text;
+    } cases[] = {
+        { { .set = LIE_PACKED | LIE_SIZE, .packed = 5000, .size = 5000 },
+          0,
+          "record a lies outside the archive" },
         { { .set = LIE_PACKED, .packed = 1 }, 0, "record a is stored, but its two sizes differ" },
         { { .set = LIE_HEADER, .header = 0xfffffff0 }, 0, "record a lies outside the archive" },
-        { { .set = LIE_ZIP64 | LIE_HEADER, .header = UINT64_MAX - 10 }, 0, "record a lies outside the archive" },
-        { { .set = LIE_ZIP64 | LIE_PACKED | LIE_SIZE, .packed = UINT64_MAX - 40, .size = UINT64_MAX - 40 }, 0, "record a lies outside the archive" },
-        { { .set = LIE_SIZE | LIE_ZIP64, .size = 1ull << 40 }, 8, "record a claims to unpack 9 bytes to 1099511627776, which deflate cannot" },
+        { { .set = LIE_ZIP64 | LIE_HEADER, .header = UINT64_MAX - 10 },
+          0,
+          "record a lies outside the archive" },
+        { { .set = LIE_ZIP64 | LIE_PACKED | LIE_SIZE,
+            .packed = UINT64_MAX - 40,
+            .size = UINT64_MAX - 40 },
+          0,
+          "record a lies outside the archive" },
+        { { .set = LIE_SIZE | LIE_ZIP64, .size = 1ull << 40 },
+          8,
+          "record a claims to unpack 9 bytes to 1099511627776, which deflate cannot" },
         { { .set = LIE_SIZE, .size = 100 }, 8, "compressed data ends after 7 of 100 bytes" },
         { { .set = LIE_SIZE, .size = 3 }, 8, "record a is damaged: its checksum is" },
         { { .set = LIE_CRC, .crc = 1 }, 0, "record a is damaged: its checksum is" },
         { { .set = LIE_FLAGS, .flags = 1 }, 0, "record a is encrypted" },
-        { { .set = LIE_METHOD, .method = 12 }, 0, "record a is packed by method 12; only stored and deflate are read: pack the archive again" },
+        { { .set = LIE_METHOD, .method = 12 },
+          0,
+          "record a is packed by method 12; only stored and deflate are read: pack the archive "
+          "again" },
         { { .set = LIE_LOCAL, .local_name_len = 60000 }, 0, "record a has a damaged header" },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -211,9 +229,15 @@ static void a_bomb_meets_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(archives_as_torch_writes_them), TEST(an_archive_inside_another_one), TEST(a_comment_may_follow),
-        cmocka_unit_test(every_truncation_is_refused), cmocka_unit_test(every_changed_byte_is_survived), TEST(lies_are_named),
-        TEST(two_records_on_the_same_bytes), TEST(huge_counts_cost_nothing), TEST(a_bomb_meets_the_limit),
+        TEST(archives_as_torch_writes_them),
+        TEST(an_archive_inside_another_one),
+        TEST(a_comment_may_follow),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(every_changed_byte_is_survived),
+        TEST(lies_are_named),
+        TEST(two_records_on_the_same_bytes),
+        TEST(huge_counts_cost_nothing),
+        TEST(a_bomb_meets_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,24 @@
-/* branch.c - a condition that ONNX decides: both arms run from the same state (branch_run.c), and If joins what differs (join.c).
+/* branch.c - a condition that ONNX decides: both arms run from the same state (branch_run.c), and
+ * If joins what differs (join.c).
  *
- * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a note. Where arms cannot be joined
- * and the condition asks whether anything was found (a size that data tell, 0 or not), the arm for something is taken: an assumption,
- * made in a restart (facts.c), told and kept in the metadata. */
+ * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a
+ * note. Where arms cannot be joined and the condition asks whether anything was found (a size that
+ * data tell, 0 or not), the arm for something is taken: an assumption, made in a restart (facts.c),
+ * told and kept in the metadata. */
 #include "eval/branch/branch.h"
 
 /* ---- arms that raise ---- */
 
-/* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others nobody would see. */
+/* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others
+ * nobody would see. */
 static bool told_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
 {
-    static const char *const sign[] = { [REL_EQ] = "==", [REL_NE] = "!=", [REL_LT] = "<", [REL_LE] = "<=" };
+    static const char *const sign[] = {
+        [REL_EQ] = "==", [REL_NE] = "!=", [REL_LT] = "<", [REL_LE] = "<="
+    };
     if (ev->staged == 0)
-        note(ev->cx, NOTE_ASSUMED, "%s %s %s: the model raises otherwise (%s)", dim_text(ev->cx, a)->s, sign[rel], dim_text(ev->cx, b)->s, raised);
+        note(ev->cx, NOTE_ASSUMED, "%s %s %s: the model raises otherwise (%s)",
+             dim_text(ev->cx, a)->s, sign[rel], dim_text(ev->cx, b)->s, raised);
     return !ctx_failed(ev->cx);
 }
 
@@ -23,12 +29,15 @@ static bool learn(Eval *ev, Value condition, bool truth)
     Pos pos;
     if (s->ox) {
         bool known = place_pos(ev->cx, where_intern(ev->cx), &pos) && pos.file;
-        note(ev->cx, NOTE_DROPPED, "a check that depends on data (%s%s%s): %s", known ? pos.file->s : "", known ? ":" : "",
-             known ? str_fmt(ev->cx, "%u", pos.line)->s : "in the model", ev->raised ? ev->raised->s : "it raises");
+        note(ev->cx, NOTE_DROPPED, "a check that depends on data (%s%s%s): %s",
+             known ? pos.file->s : "", known ? ":" : "",
+             known ? str_fmt(ev->cx, "%u", pos.line)->s : "in the model",
+             ev->raised ? ev->raised->s : "it raises");
         return true;
     }
     Rel rel = s->rel;
-    Dim a = s->a, b = s->b;
+    Dim a = s->a;
+    Dim b = s->b;
     if (!truth)
         rel_not(&rel, &a, &b);
     const char *raised = ev->raised ? ev->raised->s : "";
@@ -37,13 +46,14 @@ static bool learn(Eval *ev, Value condition, bool truth)
     if (rel == REL_EQ)
         return dim_require(ev->cx, a, b, "the model raises otherwise: %s", raised);
     return dim_assume(ev->cx, rel, a, b) || ctx_failed(ev->cx) ||
-           fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", raised);
+        fail(ev->cx, E_VALUE, "the model raises an error for the sizes that are known: %s", raised);
 }
 
 bool raises_surely(const Block *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
-        if (b->at[i]->value && b->at[i]->value->kind == X_OP && str_is(b->at[i]->value->op, "prim::RaiseException"))
+        if (b->at[i]->value && b->at[i]->value->kind == X_OP &&
+            str_is(b->at[i]->value->op, "prim::RaiseException"))
             return true;
     return false;
 }
@@ -87,7 +97,10 @@ static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth
 
 static Dim look_for_data(void *arg, Dim sym)
 {
-    struct { Ctx *cx; bool found; } *l = arg;
+    struct {
+        Ctx *cx;
+        bool found;
+    } *l = arg;
     Ox from;
     int axis;
     l->found = l->found || (dim_origin(l->cx, sym, &from, &axis) && from->kind == OX_NODE);
@@ -97,7 +110,10 @@ static Dim look_for_data(void *arg, Dim sym)
 /* A size or count that no -i can tell: how many boxes were found. */
 static bool is_count_of_data(Ctx *cx, Dim d)
 {
-    struct { Ctx *cx; bool found; } l = { cx, false };
+    struct {
+        Ctx *cx;
+        bool found;
+    } l = { cx, false };
     if (dim_known(d, NULL) || !dim_is_count(cx, d))
         return false;
     dim_replace(cx, d, look_for_data, &l);
@@ -128,7 +144,8 @@ static Str this_line(Ctx *cx)
         return str_of(cx, "");
     const char *line = pos.source ? pos.source->s + strspn(pos.source->s, " \t") : "";
     size_t n = strcspn(line, "\n");
-    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, n ? ", " : "", (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
+    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, n ? ", " : "",
+                   (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
 }
 
 /* The arm of the usual case: there is something. Never silently. */
@@ -137,8 +154,9 @@ static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, 
     Ctx *cx = ev->cx;
     Dim size = dim_known(c->a, NULL) ? c->b : c->a;
     Str text = dim_text(cx, size);
-    note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs%s, since ONNX cannot join the two arms: %s", text->len < 60 ? text->s : "what is asked for",
-         this_line(cx)->s, why->s);
+    note(cx, NOTE_ASSUMED,
+         "%s is not 0 when the model runs%s, since ONNX cannot join the two arms: %s",
+         text->len < 60 ? text->s : "what is asked for", this_line(cx)->s, why->s);
     if (!dim_assume(cx, REL_LT, dim_int(cx, 0), size) && !ctx_failed(cx))
         fail(cx, E_UNSUPPORTED, "%s", why->s);
     return ctx_failed(cx) ? FLOW_FAIL : run_block(ev, truth ? &s->body : &s->other);
@@ -153,7 +171,8 @@ Flow run_branch(Eval *ev, const Stmt *s, Value condition)
     if (why)
         return take_assumed(ev, s, condition.sb, found == YES, why);
     const Block *block[2] = { &s->body, &s->other };
-    Arm arm[2] = { { .block = block[0], .condition = condition, .truth = true }, { .block = block[1], .condition = condition } };
+    Arm arm[2] = { { .block = block[0], .condition = condition, .truth = true },
+                   { .block = block[1], .condition = condition } };
     int first = raises_surely(block[1]) ? 1 : 0;
     for (int i = 0; i < 2; i++) {
         int k = i == 0 ? first : 1 - first;

@@ -1,5 +1,6 @@
-/* branch_run.c - run a piece of the program aside: in a graph of its own, while a branch of the trail is open. What it changed is
- * captured, tensors read while its state still holds, then undone. */
+/* branch_run.c - run a piece of the program aside: in a graph of its own, while a branch of the
+ * trail is open. What it changed is captured, tensors read while its state still holds, then
+ * undone. */
 #include <stdlib.h>
 
 #include "eval/branch/branch.h"
@@ -15,16 +16,23 @@ static void read_stacked(Eval *ev, Arm *a, Stacked *list)
     }
 }
 
-/* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind the branch. */
-static Ox read_one(const Arm *a, Tensor *t) { return tensor_is_lost(t) ? POISON : tensor_read(a->g, t); }
-
-/* What the arm has put there is captured by itself, and the rest is read when it is asked for (join_tensor_after). */
-static bool is_older(const Arm *a, Value v)
+/* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind
+ * the branch. */
+static Ox read_one(const Arm *a, Tensor *t)
 {
-    return v.tag == V_LIST ? v.list->born <= a->opened && !v.list->stacked : v.tag == V_DICT && v.dict->born <= a->opened;
+    return tensor_is_lost(t) ? POISON : tensor_read(a->g, t);
 }
 
-/* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same outside. */
+/* What the arm has put there is captured by itself, and the rest is read when it is asked for
+ * (join_tensor_after). */
+static bool is_older(const Arm *a, Value v)
+{
+    return v.tag == V_LIST ? v.list->born <= a->opened && !v.list->stacked
+                           : v.tag == V_DICT && v.dict->born <= a->opened;
+}
+
+/* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same
+ * outside. */
 static void read_tensors(Eval *ev, Arm *a, Value v)
 {
     const void *key = v.any;
@@ -32,7 +40,8 @@ static void read_tensors(Eval *ev, Arm *a, Value v)
         read_tensors(ev, a, v.maybe->value);
         return;
     }
-    if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT && (v.tag != V_OBJ || v.obj->path))
+    if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT &&
+        (v.tag != V_OBJ || v.obj->path))
         return;
     if (is_older(a, v) || map_find(&a->read, key))
         return;
@@ -60,7 +69,9 @@ const After *arm_after(const Arm *a, const void *what) { return after_of(a, what
 static void capture_item(Ctx *cx, After *after, int64_t i)
 {
     const DictEntry *e = after->kind == CHANGE_DICT ? &((const Dict *)after->what)->at[i] : NULL;
-    vec_push(cx, &after->placed, (Placed){ i, e ? e->key : val_none(), e ? e->val.v : ((const List *)after->what)->at[i].v });
+    vec_push(cx, &after->placed,
+             (Placed){ i, e ? e->key : val_none(),
+                       e ? e->val.v : ((const List *)after->what)->at[i].v });
 }
 
 /* A list or dict: what was added. */
@@ -94,7 +105,8 @@ static void capture_one(Eval *ev, Arm *a, const Change *c)
 
 static int by_place(const void *a, const void *b)
 {
-    int64_t x = ((const Placed *)a)->i, y = ((const Placed *)b)->i;
+    int64_t x = ((const Placed *)a)->i;
+    int64_t y = ((const Placed *)b)->i;
     return (x > y) - (x < y);
 }
 
@@ -106,7 +118,8 @@ static void read_after(Eval *ev, Arm *a, const After *after)
         read_tensors(ev, a, after->v);
     for (size_t i = 0; i < after->placed.n; i++)
         read_tensors(ev, a, after->placed.at[i].v);
-    for (int64_t i = 0, n = after->kind == CHANGE_DICT ? 2 * after->n : after->n; after->items && i < n; i++)
+    for (int64_t i = 0, n = after->kind == CHANGE_DICT ? 2 * after->n : after->n;
+         after->items && i < n; i++)
         read_tensors(ev, a, after->items[i]);
 }
 
@@ -114,7 +127,8 @@ static void capture(Eval *ev, Arm *a, TrailMark m)
 {
     const Change *changes;
     const ItemChange *items;
-    size_t n = trail_changes(ev->cx, m, &changes), n_items = trail_items(ev->cx, m, &items);
+    size_t n = trail_changes(ev->cx, m, &changes);
+    size_t n_items = trail_items(ev->cx, m, &items);
     for (size_t i = 0; i < n; i++)
         capture_one(ev, a, &changes[i]);
     for (size_t i = 0; i < n_items; i++) {
@@ -163,7 +177,8 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     ev->told = &told;
     ev->staged++;
     /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
-    if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) && ctx_failed(ev->cx))
+    if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) &&
+        ctx_failed(ev->cx))
         a->flow = FLOW_FAIL;
     else
         a->flow = run(ev, arg, &a->result);
@@ -171,7 +186,7 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
         capture(ev, a, m);
     read_tensors(ev, a, a->result);
     if (a->flow == FLOW_RAISE)
-        ev->cx->refusals.n = refused;                                  /* an arm that raises needs no operators */
+        ev->cx->refusals.n = refused; /* an arm that raises needs no operators */
     ev->staged--;
     ev->told = told.up;
     ev->g = outside;

@@ -1,5 +1,6 @@
-/* carry.c - values that cross the border of a subgraph: Python numbers as 0-d tensors, sizes that are known on both sides,
- * stand-ins for what was never set, and memory that may be shared from then on. */
+/* carry.c - values that cross the border of a subgraph: Python numbers as 0-d tensors, sizes that
+ * are known on both sides, stand-ins for what was never set, and memory that may be shared from
+ * then on. */
 #include "eval/branch/branch.h"
 
 Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
@@ -10,7 +11,10 @@ Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
 /* Is everything in d's expression known outside of the arms? */
 static Dim look_inside(void *arg, Dim sym)
 {
-    struct { Eval *ev; bool inner; } *l = arg;
+    struct {
+        Eval *ev;
+        bool inner;
+    } *l = arg;
     Ox from;
     int axis;
     if (dim_origin(l->ev->cx, sym, &from, &axis) && !graph_sees(l->ev->g, from))
@@ -20,7 +24,10 @@ static Dim look_inside(void *arg, Dim sym)
 
 bool dim_is_outside(Eval *ev, Dim d)
 {
-    struct { Eval *ev; bool inner; } l = { ev, false };
+    struct {
+        Eval *ev;
+        bool inner;
+    } l = { ev, false };
     if (!dim_known(d, NULL))
         dim_replace(ev->cx, d, look_inside, &l);
     return !l.inner;
@@ -32,11 +39,15 @@ static Ox int_ox(Graph *g, Value v)
     return val_dim_of(v, g->cx, &d) ? ox_dim_value(g, d) : POISON;
 }
 
-static Ox bool_ox(Graph *g, Value v) { return v.tag == V_BOOL ? ox_bool(g, v.b) : symbool_ox(g, v.sb); }
+static Ox bool_ox(Graph *g, Value v)
+{
+    return v.tag == V_BOOL ? ox_bool(g, v.b) : symbool_ox(g, v.sb);
+}
 
 static Ox float_ox(Graph *g, Value v)
 {
-    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE) : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
+    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE)
+                               : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
 }
 
 Ox carry_ox(Graph *g, Value v)
@@ -108,11 +119,15 @@ Ox stand_in(Graph *g, Ox like)
     return ox_g(g, "Expand", zero, shape);
 }
 
-/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such a y itself, of an inner branch. */
+/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such a
+ * y itself, of an inner branch. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
 {
     if (from->st->born <= opened || from->st->peers)
-        tensor_maybe_shared(cx, made, from, str_of(cx, "two tensors are the same memory in one arm of a branch or in some trips of a loop only"));
+        tensor_maybe_shared(cx, made, from,
+                            str_of(cx,
+                                   "two tensors are the same memory in one arm of a branch or "
+                                   "in some trips of a loop only"));
 }
 
 void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)

@@ -1,7 +1,9 @@
-/* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one arm of a branch, "b" in the other.
+/* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one arm
+ * of a branch, "b" in the other.
  *
- * It is a set of known values and the place of the one that holds, an int. Operators that only look at it run once for each value while the
- * model is converted; what they give is chosen by the same int. So `mode == "a"` is a table of bools and a Gather. */
+ * It is a set of known values and the place of the one that holds, an int. Operators that only look
+ * at it run once for each value while the model is converted; what they give is chosen by the same
+ * int. So `mode == "a"` is a table of bools and a Gather. */
 #include "eval/branch/branch.h"
 
 bool val_is_option(Value v) { return v.tag == V_STR || v.tag == V_ENUM || v.tag == V_CHOICE; }
@@ -23,7 +25,8 @@ static int64_t place_among(Ctx *cx, const Values *all, Value v)
 
 static bool add_option(Ctx *cx, Values *all, Value v)
 {
-    bool fits = all->n == 0 || (all->at[0].tag == v.tag && (v.tag != V_ENUM || all->at[0].e->cls == v.e->cls));
+    bool fits = all->n == 0 ||
+        (all->at[0].tag == v.tag && (v.tag != V_ENUM || all->at[0].e->cls == v.e->cls));
     return fits && (place_among(cx, all, v) >= 0 || vec_push(cx, all, v));
 }
 
@@ -73,19 +76,23 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
     if (!ok)
         return val_poison();
     if (dim_le(cx, dim_int(cx, 0), d) != YES)
-        d = dim_mod(cx, d, dim_int(cx, n));             /* -1 is the last */
-    return val_choice(cx, all.at, (int64_t)all.n, option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
+        d = dim_mod(cx, d, dim_int(cx, n)); /* -1 is the last */
+    return val_choice(cx, all.at, (int64_t)all.n,
+                      option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
 }
 
-/* What was computed for each option, as one value. *mine false: nothing that ONNX can choose among. */
+/* What was computed for each option, as one value. *mine false: nothing that ONNX can choose
+ * among. */
 static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Value *out)
 {
     Ctx *cx = ev->cx;
     ItemType item;
-    bool equal = true, options = true;
+    bool equal = true;
+    bool options = true;
     for (int64_t i = 0; i < c->n; i++) {
         options = options && (made[i].tag == V_STR || made[i].tag == V_ENUM);
-        equal = equal && made[i].tag == made[0].tag && made[i].tag != V_CHOICE && val_equal(cx, made[i], made[0]);
+        equal = equal && made[i].tag == made[0].tag && made[i].tag != V_CHOICE &&
+            val_equal(cx, made[i], made[0]);
     }
     *mine = true;
     if (equal || options) {
@@ -100,17 +107,22 @@ static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Val
 /* May it run once for each option? Not when it changes something. */
 static bool only_looks(Str name, const OpArg *args, size_t n)
 {
-    static const char *const names[] = { "aten::__contains__", "aten::__getitem__", "aten::get", "aten::index", "aten::count", "aten::eq", "aten::ne" };
+    static const char *const names[] = {
+        "aten::__contains__", "aten::__getitem__", "aten::get", "aten::index",
+        "aten::count",        "aten::eq",          "aten::ne"
+    };
     bool container = false;
     for (size_t i = 0; i < n; i++)
-        container = container || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT || args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
+        container = container || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT ||
+            args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
     for (size_t i = 0; container && i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
     return !container;
 }
 
-/* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises, so the model may give anything. */
+/* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises,
+ * so the model may give anything. */
 static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
 {
     const Choice *c = args[which].v.choice;
@@ -137,7 +149,8 @@ bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Valu
     for (int64_t i = 0; i < c->n; i++) {
         if (!made || !with)
             return false;
-        with[which].v = val_ok(some) && !dict_find(ev->cx, args[0].v.dict, c->at[i]) ? some : c->at[i];
+        with[which].v = val_ok(some) && !dict_find(ev->cx, args[0].v.dict, c->at[i]) ? some
+                                                                                     : c->at[i];
         BuiltinResult r = builtin_call(ev, name, with, n, &made[i]);
         if (r != BUILTIN_DONE)
             return r == BUILTIN_NOT_MINE;
@@ -153,7 +166,11 @@ bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out)
         if (!made || !get_attr(ev, c->at[i], name, &made[i]))
             return false;
     return made && chosen(ev, c, made, &mine, out) &&
-           (mine || fail(ev->cx, E_UNSUPPORTED, "%s of an enum's member that the running model chooses: the values are not of one type", name->s));
+        (mine ||
+         fail(ev->cx, E_UNSUPPORTED,
+              "%s of an enum's member that the running model chooses: the values are "
+              "not of one type",
+              name->s));
 }
 
 /* " ('a', 'b')" */
@@ -168,9 +185,13 @@ static Str options_text(Ctx *cx, const Choice *c)
 
 bool choice_fail(Ctx *cx, const Choice *c)
 {
-    fail(cx, E_UNSUPPORTED, "which %s this is only the running model knows (one of %s), and what is done with it ONNX cannot say",
+    fail(cx, E_UNSUPPORTED,
+         "which %s this is only the running model knows (one of %s), and what is done with it ONNX "
+         "cannot say",
          c->at[0].tag == V_STR ? "string" : "member of an enum", options_text(cx, c)->s);
-    fail_hint(cx, "comparing it with == or !=, looking it up in a dict and returning it can be converted; elsewhere branch on it first: if mode == \"a\": ..");
+    fail_hint(cx,
+              "comparing it with == or !=, looking it up in a dict and returning it can be "
+              "converted; elsewhere branch on it first: if mode == \"a\": ..");
     return false;
 }
 
@@ -182,7 +203,8 @@ Ox choice_ox(Graph *g, const Choice *c)
         Ox one = ox_string(g, c->at[i].s);
         text[i] = ox_g(g, "Unsqueeze", one, axis);
     }
-    Ox all = text ? ox_make(g, "Concat", (OxList){ text, (size_t)c->n }, ATTRS(INT("axis", 0))) : POISON;
+    Ox all = text ? ox_make(g, "Concat", (OxList){ text, (size_t)c->n }, ATTRS(INT("axis", 0)))
+                  : POISON;
     Ox at = ox_dim_value(g, c->index.dim);
     return ox_g_with(g, "Gather", INPUTS(all, at), INT("axis", 0));
 }

@@ -1,8 +1,9 @@
 /* join.c - both arms of a branch have run: If joins what differs.
  *
- * The union of what the arms changed is joined in two walks over the same values: the first collects pairs of values to export,
- * then the If is made, the second puts its outputs in their places. What cannot be joined (None or a tensor, different ranks) is
- * not an error yet, since most locals are never looked at again: reading it is. */
+ * The union of what the arms changed is joined in two walks over the same values: the first
+ * collects pairs of values to export, then the If is made, the second puts its outputs in their
+ * places. What cannot be joined (None or a tensor, different ranks) is not an error yet, since most
+ * locals are never looked at again: reading it is. */
 #include <assert.h>
 
 #include "eval/branch/join.h"
@@ -30,7 +31,8 @@ static Value within_both(Ctx *cx, Value v, Value a, Value b)
 {
     Dim d, x, y;
     int64_t lo, hi, lo_b, hi_b;
-    if (v.tag != V_SYMINT || !val_dim_of(v, cx, &d) || !dim_is_sym(d, NULL) || !val_dim_of(a, cx, &x) || !val_dim_of(b, cx, &y))
+    if (v.tag != V_SYMINT || !val_dim_of(v, cx, &d) || !dim_is_sym(d, NULL) ||
+        !val_dim_of(a, cx, &x) || !val_dim_of(b, cx, &y))
         return v;
     dim_range(cx, x, &lo, &hi);
     dim_range(cx, y, &lo_b, &hi_b);
@@ -41,9 +43,10 @@ static Value within_both(Ctx *cx, Value v, Value a, Value b)
 static Value join_numbers(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
-    if (a.tag == V_BOOL && b.tag == V_BOOL)                            /* they differ: this is the condition itself */
+    if (a.tag == V_BOOL && b.tag == V_BOOL) /* they differ: this is the condition itself */
         return a.b ? j->condition : val_not(ev, j->condition);
-    if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL && b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
+    if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL &&
+        b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
         if (j->walk == COLLECT)
             return a;
         Ox x = carry_ox(ev->g, a);
@@ -55,8 +58,11 @@ static Value join_numbers(Join *j, Value a, Value b)
     Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
     Ox v = join_ox(j, x, y);
     Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
-    if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b && j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
-        made = val_implying(ev->cx, made, j->condition, a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox) ? a : j->condition);
+    if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b &&
+        j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
+        made = val_implying(
+            ev->cx, made, j->condition,
+            a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox) ? a : j->condition);
     return made;
 }
 
@@ -90,7 +96,8 @@ static void keep_before(Join *j)
 /* Items as an arm leaves them: what it has put in some places lies over what was there before. */
 static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
 {
-    int64_t each = after->kind == CHANGE_DICT ? 2 : 1, kept = n_was < after->n ? n_was : after->n;
+    int64_t each = after->kind == CHANGE_DICT ? 2 : 1;
+    int64_t kept = n_was < after->n ? n_was : after->n;
     Value *at = new_array(cx, Value, each * after->n + 1);
     if (!at)
         return NULL;
@@ -103,7 +110,8 @@ static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After 
     return at;
 }
 
-/* The first walk finds the thing as it was before the arms: what one of them has put there comes on top. */
+/* The first walk finds the thing as it was before the arms: what one of them has put there comes on
+ * top. */
 Side join_side(Join *j, int k, const List *l, const Dict *d)
 {
     Ctx *cx = j->ev->cx;
@@ -116,13 +124,19 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     const After *after = arm_after(j->arm[k], what);
     assert(j->walk == COLLECT || (!after && !arm_after(j->arm[1 - k], what)));
     int64_t n;
-    Value *at = after && after->moved ? after->items : l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
+    Value *at = after && after->moved ? after->items
+        : l                           ? list_values(cx, l, &n)
+                                      : dict_values(cx, d, &n);
     n = after ? after->n : l ? l->n : d->n;
     if (!(s = new(cx, Side)))
         return (Side){ .missing = true };
     if (after && after->placed.n)
         at = placed_over(cx, at, l ? l->n : d->n, after);
-    *s = (Side){ .at = at, .n = d ? 2 * n : n, .stacked = after ? after->stacked : l ? l->stacked : NULL };
+    *s = (Side){ .at = at,
+                 .n = d ? 2 * n : n,
+                 .stacked = after ? after->stacked
+                     : l          ? l->stacked
+                                  : NULL };
     map_put(cx, &j->sides[k], what, s);
     return *s;
 }
@@ -153,7 +167,9 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
     const After *written = arm_after(arm, t->st);
     if (known)
         return known->val;
-    Ox v = written ? tensor_read_as(arm->g, t, written->ox) : tensor_is_lost(t) ? POISON : tensor_read(arm->g, t);
+    Ox v = written          ? tensor_read_as(arm->g, t, written->ox)
+        : tensor_is_lost(t) ? POISON
+                            : tensor_read(arm->g, t);
     map_put(j->ev->cx, &arm->read, t, v);
     return v;
 }
@@ -171,10 +187,12 @@ Value join_never(const Join *j, const char *why) { return never(j, str_of(j->ev-
 bool join_disagree(const Join *j, Str why)
 {
     Ctx *cx = j->ev->cx;
-    return j->sizes ? facts_take_branch(cx, where_intern(cx), why) : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
+    return j->sizes ? facts_take_branch(cx, where_intern(cx), why)
+                    : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
 }
 
-/* The If gives one of x and y: a value that may be returned, while any other use is what `never` says. */
+/* The If gives one of x and y: a value that may be returned, while any other use is what `never`
+ * says. */
 static Value varying(Join *j, Value never, Ox x, Ox y)
 {
     Ctx *cx = j->ev->cx;
@@ -193,11 +211,17 @@ static Value different_ranks(Join *j, Ox x, Ox y)
     Ctx *cx = j->ev->cx;
     bool data = j->condition.tag == V_SYMBOOL && j->condition.sb->ox;
     if (j->sizes)
-        return varying(j, never(j, str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d", ox_rank(x), ox_rank(y))), x, y);
-    Str why = str_fmt(cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s", type_text(cx, x->type)->s,
-                      type_text(cx, y->type)->s,
-                      data ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
-                           : "fix the sizes that the condition rests on with -i");
+        return varying(j,
+                       never(j,
+                             str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d",
+                                     ox_rank(x), ox_rank(y))),
+                       x, y);
+    Str why = str_fmt(
+        cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s",
+        type_text(cx, x->type)->s, type_text(cx, y->type)->s,
+        data ? "the condition rests on data, so the program must give both one rank (unsqueeze, "
+               "reshape)"
+             : "fix the sizes that the condition rests on with -i");
     return varying(j, never(j, why), x, y);
 }
 
@@ -205,14 +229,17 @@ static Value different_ranks(Join *j, Ox x, Ox y)
 static Ox any_rank(Join *j, int k, Value v)
 {
     const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
-    return v.tag == V_TENSOR && v.t->kind == PLAIN ? join_tensor_after(j, k, v.t) : u ? u->varies : NULL;
+    return v.tag == V_TENSOR && v.t->kind == PLAIN ? join_tensor_after(j, k, v.t)
+        : u                                        ? u->varies
+                                                   : NULL;
 }
 
 /* One of the two has several ranks, or is nothing that could be joined. */
 static Value join_unset(Join *j, Value a, Value b)
 {
     Value why = a.tag == V_UNINIT && a.any ? a : b;
-    Ox x = any_rank(j, 0, a), y = any_rank(j, 1, b);
+    Ox x = any_rank(j, 0, a);
+    Ox y = any_rank(j, 1, b);
     if (!x || !y || !ox_ok(x) || !ox_ok(y) || ox_dtype(x) != ox_dtype(y))
         return why;
     Unset *u = mem_copy(j->ev->cx, why.any, sizeof *u);
@@ -226,26 +253,46 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (a && b && same_tensor(a, b))
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && !tensors_same_kind(cx, a, b))
-        return join_never(j, a->kind == b->kind ? "the arms of a branch give tensors that are quantised with different scales: dequantize them there"
-                                                : "the arms of a branch give tensors of different kinds");
-    Ox x = a ? join_tensor_after(j, 0, a) : NULL, y = b ? join_tensor_after(j, 1, b) : NULL;
+        return join_never(j,
+                          a->kind == b->kind
+                              ? "the arms of a branch give tensors that are quantised with "
+                                "different scales: dequantize them there"
+                              : "the arms of a branch give tensors of different kinds");
+    Ox x = a ? join_tensor_after(j, 0, a) : NULL;
+    Ox y = b ? join_tensor_after(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
         Str lost = x && !ox_ok(x) ? a->st->lost : b->st->lost;
-        return lost ? never(j, str_fmt(cx, "what this tensor holds cannot be told: %s, and one of them was written since", lost->s)) : val_poison();
+        return lost ? never(j,
+                            str_fmt(cx,
+                                    "what this tensor holds cannot be told: %s, and one of them "
+                                    "was written since",
+                                    lost->s))
+                    : val_poison();
     }
     if (x && y && ox_dtype(x) != ox_dtype(y))
-        return never(j, str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s", dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
+        return never(j,
+                     str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s",
+                             dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
         return different_ranks(j, x, y);
-    Ox v = x && y ? NULL : x ? x : y;                   /* what only one arm gives nobody reads behind the other: it needs no If when it was there before */
+    Ox v = x && y ? NULL
+        : x       ? x
+            : y; /* what only one arm gives nobody reads behind the other: it needs no If when it
+                    was there before */
     if (!v || !graph_sees(j->ev->g, v))
-        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x, j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
+        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x,
+                    j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
     Tensor *t = tensor_new(cx, v);
     if (!tensor_set_kind(j->ev->g, t, one))
-        return join_never(j, "an arm of a branch gives a quantised tensor whose scale it computes: dequantize it there");
-    t->contiguous = (!a || tensor_contiguous(cx, a) == YES) && (!b || tensor_contiguous(cx, b) == YES) ? YES : UNKNOWN;
+        return join_never(j,
+                          "an arm of a branch gives a quantised tensor whose scale it computes: "
+                          "dequantize it there");
+    t->contiguous = (!a || tensor_contiguous(cx, a) == YES) &&
+            (!b || tensor_contiguous(cx, b) == YES)
+        ? YES
+        : UNKNOWN;
     if (a)
         maybe_the_same(cx, t, a, j->arm[0]->opened);
     if (b)
@@ -271,7 +318,8 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
 static bool has_peers(Value v)
 {
     const Tensor *mark = container_marked(v);
-    return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) || (v.tag == V_DICT && v.dict->peers);
+    return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) ||
+        (v.tag == V_DICT && v.dict->peers);
 }
 
 void join_may_be(Join *j, int k, Value made, Value from, uint64_t born)
@@ -285,8 +333,11 @@ static void tell_same(Join *j)
 {
     for (size_t i = 0; i < j->same.n; i++) {
         const Same *s = &j->same.at[i];
-        containers_maybe_same(j->ev->cx, s->made, s->from, s->made.tag == V_LIST ? "two lists are one and the same after one arm of a branch only"
-                                                           : "two dicts or objects are one and the same after one arm of a branch only");
+        containers_maybe_same(
+            j->ev->cx, s->made, s->from,
+            s->made.tag == V_LIST
+                ? "two lists are one and the same after one arm of a branch only"
+                : "two dicts or objects are one and the same after one arm of a branch only");
     }
 }
 
@@ -296,7 +347,7 @@ Value join_slot_after(Join *j, int k, const Obj *o, int64_t i)
     return !o ? val_unset() : after ? after->v : o->slot[i].v;
 }
 
-enum { MAX_DEPTH = 64 };                        /* an object may hold itself */
+enum { MAX_DEPTH = 64 }; /* an object may hold itself */
 
 /* Objects of one class, attribute by attribute. */
 static Value join_objects(Join *j, Obj *a, Obj *b)
@@ -308,7 +359,8 @@ static Value join_objects(Join *j, Obj *a, Obj *b)
     Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL) };
     j->depth++;
     for (int64_t i = 0; i < one->n; i++)
-        cell_init(&made.obj->slot[i], join_values(j, join_slot_after(j, 0, a, i), join_slot_after(j, 1, b, i)));
+        cell_init(&made.obj->slot[i],
+                  join_values(j, join_slot_after(j, 0, a, i), join_slot_after(j, 1, b, i)));
     j->depth--;
     for (int k = 0; k < 2; k++)
         if (from[k])
@@ -320,7 +372,8 @@ static bool same(Join *j, Value a, Value b)
 {
     if (a.tag != b.tag)
         return false;
-    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || a.tag == V_SYMFLOAT || a.tag == V_CHOICE)
+    if (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
+        a.tag == V_SYMFLOAT || a.tag == V_CHOICE)
         return a.any == b.any;
     if (a.tag == V_SYMBOOL)
         return a.any == b.any && (!a.sb->ox || graph_sees(j->ev->g, a.sb->ox));
@@ -334,12 +387,17 @@ static Value join_one(Join *j, Value v, bool first)
 {
     switch (v.tag) {
     case V_TENSOR: return join_tensors(j, first ? v.t : NULL, first ? NULL : v.t);
-    case V_TUPLE: return join_tuples(j, first ? v.tuple : NULL, first ? NULL : v.tuple);
-    case V_LIST: return join_lists(j, first ? v.list : NULL, first ? NULL : v.list);
-    case V_DICT: return join_dicts(j, first ? v.dict : NULL, first ? NULL : v.dict);
-    case V_OBJ: return v.obj->path ? v : join_objects(j, first ? v.obj : NULL, first ? NULL : v.obj);
-    case V_SYMINT: case V_SYMBOOL: case V_SYMFLOAT: {
-        Value zero = v.tag == V_SYMINT ? val_int(0) : v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
+    case V_TUPLE:  return join_tuples(j, first ? v.tuple : NULL, first ? NULL : v.tuple);
+    case V_LIST:   return join_lists(j, first ? v.list : NULL, first ? NULL : v.list);
+    case V_DICT:   return join_dicts(j, first ? v.dict : NULL, first ? NULL : v.dict);
+    case V_OBJ:
+        return v.obj->path ? v : join_objects(j, first ? v.obj : NULL, first ? NULL : v.obj);
+    case V_SYMINT:
+    case V_SYMBOOL:
+    case V_SYMFLOAT: {
+        Value zero = v.tag == V_SYMINT ? val_int(0)
+            : v.tag == V_SYMBOOL       ? val_bool(false)
+                                       : val_float(0);
         return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
     }
     case V_MAYBE: {
@@ -347,7 +405,9 @@ static Value join_one(Join *j, Value v, bool first)
         return val_maybe_like(j->ev->cx, v.maybe, present, join_one(j, v.maybe->value, first));
     }
     case V_CHOICE:
-        return val_choice(j->ev->cx, v.choice->at, v.choice->n, first ? join_numbers(j, v.choice->index, val_int(0)) : join_numbers(j, val_int(0), v.choice->index));
+        return val_choice(j->ev->cx, v.choice->at, v.choice->n,
+                          first ? join_numbers(j, v.choice->index, val_int(0))
+                                : join_numbers(j, val_int(0), v.choice->index));
     default: return v;
     }
 }
@@ -359,9 +419,12 @@ static Value join_options(Join *j, Value a, Value b)
     Values all;
     Value in[2] = { a, b };
     if (!options_join(cx, a, b, &all))
-        return join_never(j, "the arms of a branch give a string and an enum's member, or members of two enums");
-    for (int k = 0; k < 2; k++)                                        /* in the second walk only the kind of number counts */
-        in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE ? option_index(j->arm[k]->g, in[k], &all) : in[k].choice->index;
+        return join_never(
+            j, "the arms of a branch give a string and an enum's member, or members of two enums");
+    for (int k = 0; k < 2; k++) /* in the second walk only the kind of number counts */
+        in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE
+            ? option_index(j->arm[k]->g, in[k], &all)
+            : in[k].choice->index;
     Value index = join_numbers(j, in[0], in[1]);
     return index.tag == V_INT ? all.at[index.i] : val_choice(cx, all.at, (int64_t)all.n, index);
 }
@@ -386,16 +449,21 @@ static Value join_pair(Join *j, Value a, Value b)
         return join_dicts(j, a.dict, b.dict);
     if (a.tag == V_OBJ && b.tag == V_OBJ)
         return join_objects(j, a.obj, b.obj);
-    return never(j, str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other%s", val_kind(a), val_kind(b),
-                            j->sizes ? "" : ", and ONNX decides between them"));
+    return never(j,
+                 str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other%s",
+                         val_kind(a), val_kind(b),
+                         j->sizes ? "" : ", and ONNX decides between them"));
 }
 
-/* None, or a value, of which one is None at least: whether it is there is one more thing that the arms give. */
+/* None, or a value, of which one is None at least: whether it is there is one more thing that the
+ * arms give. */
 static Value join_optionals(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, v, present;
     for (int k = 0; k < 2; k++)
-        in[k] = in[k].tag == V_NONE ? val_unset() : in[k].tag == V_MAYBE ? in[k].maybe->value : in[k];
+        in[k] = in[k].tag == V_NONE ? val_unset()
+            : in[k].tag == V_MAYBE  ? in[k].maybe->value
+                                    : in[k];
     v = join_values(j, in[0], in[1]);
     present = join_values(j, val_present(a), val_present(b));
     if (present.tag == V_BOOL || v.tag == V_UNINIT)
@@ -415,13 +483,18 @@ Value join_values(Join *j, Value a, Value b)
         Value v = k == 0 ? a : b;
         Str lost = join_lost(j, k, v);
         if (lost)
-            return never(j, str_fmt(j->ev->cx, "what this %s holds cannot be told: %s, and one of them was written since", container_name(v), lost->s));
+            return never(
+                j,
+                str_fmt(j->ev->cx,
+                        "what this %s holds cannot be told: %s, and one of them was written since",
+                        container_name(v), lost->s));
     }
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
         return join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (val_is_optional(a) || val_is_optional(b))
         return join_optionals(j, a, b);
-    bool shared = a.tag == b.tag && (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
+    bool shared = a.tag == b.tag &&
+        (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
     Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
     const Value *known = shared ? map_get(&j->pairs, key) : NULL;
     if (known)
@@ -436,7 +509,8 @@ Value join_values(Join *j, Value a, Value b)
 
 static bool join_cell(Join *j, Cell *c)
 {
-    const After *a = arm_after(j->arm[0], c), *b = arm_after(j->arm[1], c);
+    const After *a = arm_after(j->arm[0], c);
+    const After *b = arm_after(j->arm[1], c);
     Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
     if (j->walk == BUILD)
         cell_put(j->ev->cx, c, (a ? a : b)->born, v);
@@ -445,8 +519,10 @@ static bool join_cell(Join *j, Cell *c)
 
 static bool join_storage(Join *j, Storage *st)
 {
-    const After *a = arm_after(j->arm[0], st), *b = arm_after(j->arm[1], st);
-    Ox x = a ? a->ox : st->now, y = b ? b->ox : st->now;
+    const After *a = arm_after(j->arm[0], st);
+    const After *b = arm_after(j->arm[1], st);
+    Ox x = a ? a->ox : st->now;
+    Ox y = b ? b->ox : st->now;
     if (!ox_ok(x) || !ox_ok(y)) {
         if (j->walk == BUILD)
             storage_set(j->ev->cx, st, POISON);
@@ -461,10 +537,10 @@ static bool join_storage(Join *j, Storage *st)
 static bool join_thing(Join *j, const After *t)
 {
     switch (t->kind) {
-    case CHANGE_CELL: return join_cell(j, t->what);
+    case CHANGE_CELL:    return join_cell(j, t->what);
     case CHANGE_STORAGE: return join_storage(j, t->what);
-    case CHANGE_LIST: return join_list(j, t->what);
-    case CHANGE_DICT: return join_dict(j, t->what);
+    case CHANGE_LIST:    return join_list(j, t->what);
+    case CHANGE_DICT:    return join_dict(j, t->what);
     }
     return false;
 }

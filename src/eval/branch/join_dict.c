@@ -1,4 +1,5 @@
-/* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be there (dynamic_dict.c). */
+/* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be
+ * there (dynamic_dict.c). */
 #include "eval/branch/join.h"
 
 /* Is the key there at the end of arm k? */
@@ -14,14 +15,20 @@ static Value present_in(Join *j, int k, Value entry)
 static Value join_entry(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, present[2];
-    if (!val_is_maybe_key(a) && !val_is_maybe_key(b) && (a.tag != V_UNINIT || a.any) && (b.tag != V_UNINIT || b.any))
+    if (!val_is_maybe_key(a) && !val_is_maybe_key(b) && (a.tag != V_UNINIT || a.any) &&
+        (b.tag != V_UNINIT || b.any))
         return join_values(j, a, b);
     for (int k = 0; k < 2; k++) {
         present[k] = present_in(j, k, in[k]);
-        in[k] = present[k].tag == V_BOOL && !present[k].b ? val_unset() : val_is_maybe_key(in[k]) ? in[k].maybe->value : in[k];
+        in[k] = present[k].tag == V_BOOL && !present[k].b ? val_unset()
+            : val_is_maybe_key(in[k])                     ? in[k].maybe->value
+                                                          : in[k];
     }
-    Value v = val_is_optional(in[0]) || val_is_optional(in[1]) ? join_never(j, "the value of a key is None in one arm of a branch, and the key is not there in the other")
-                                                               : join_values(j, in[0], in[1]);
+    Value v = val_is_optional(in[0]) || val_is_optional(in[1])
+        ? join_never(j,
+                     "the value of a key is None in one arm of a branch, and the key "
+                     "is not there in the other")
+        : join_values(j, in[0], in[1]);
     Value there = join_values(j, present[0], present[1]);
     return there.tag != V_BOOL ? val_maybe_key(j->ev->cx, there, v) : there.b ? v : val_unset();
 }
@@ -34,7 +41,8 @@ static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
     return same;
 }
 
-/* Keys that are there in one arm only come where that arm has them. The order holds as long as each arm's keys come in it. */
+/* Keys that are there in one arm only come where that arm has them. The order holds as long as each
+ * arm's keys come in it. */
 static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
 {
     Ctx *cx = j->ev->cx;
@@ -44,11 +52,12 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
         for (int64_t i = 0; i < n[k]; i += 2)
             dict_set(cx, in[k], at[k][i], at[k][i + 1]);
     }
-    int64_t last = 0;                           /* how far the second arm's keys have been met in the first's order */
+    int64_t last = 0; /* how far the second arm's keys have been met in the first's order */
     bool ordered = same_keys(cx, at, n);
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n[k]; i += 2) {
-            const Cell *a = dict_find(cx, in[0], at[k][i]), *b = dict_find(cx, in[1], at[k][i]);
+            const Cell *a = dict_find(cx, in[0], at[k][i]);
+            const Cell *b = dict_find(cx, in[1], at[k][i]);
             if (k == 1 && a)
                 continue;
             Value v = join_entry(j, a ? a->v : val_unset(), b ? b->v : val_unset());
@@ -76,7 +85,8 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
     if (a && b)
         join_entries(j, at, n, made.dict);
     for (int64_t i = 0; (!a || !b) && i < (a ? n[0] : n[1]); i += 2)
-        dict_set(cx, made.dict, (a ? at[0] : at[1])[i], join_values(j, a ? at[0][i + 1] : val_unset(), b ? at[1][i + 1] : val_unset()));
+        dict_set(cx, made.dict, (a ? at[0] : at[1])[i],
+                 join_values(j, a ? at[0][i + 1] : val_unset(), b ? at[1][i + 1] : val_unset()));
     for (int k = 0; k < 2; k++)
         if (from[k])
             join_may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->born);
@@ -85,7 +95,8 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
 
 /* ---- a dict that both arms can see ---- */
 
-/* The entries of each arm that some arm has written, in their order: the others are as they were. */
+/* The entries of each arm that some arm has written, in their order: the others are as they
+ * were. */
 static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
 {
     Ctx *cx = j->ev->cx;
@@ -94,7 +105,7 @@ static void written_entries(Join *j, const Dict *d, const After *const after[2],
     while (join_next_place(after, next, p)) {
         int64_t i = (p[0] ? p[0] : p[1])->i;
         for (int k = 0; k < 2; k++)
-            if (p[k] || i < d->n) {             /* else it is a key of the other arm */
+            if (p[k] || i < d->n) { /* else it is a key of the other arm */
                 vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
                 vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
             }
@@ -117,7 +128,9 @@ bool join_dict(Join *j, Dict *d)
 {
     Ctx *cx = j->ev->cx;
     const After *const after[2] = { arm_after(j->arm[0], d), arm_after(j->arm[1], d) };
-    Str lost = after[0] && after[0]->lost ? after[0]->lost : after[1] && after[1]->lost ? after[1]->lost : NULL;
+    Str lost = after[0] && after[0]->lost ? after[0]->lost
+        : after[1] && after[1]->lost      ? after[1]->lost
+                                          : NULL;
     bool moved = (after[0] && after[0]->moved) || (after[1] && after[1]->moved);
     if (lost && j->walk == BUILD)
         dict_lose(cx, d, lost);
@@ -129,12 +142,14 @@ bool join_dict(Join *j, Dict *d)
     if (!moved)
         written_entries(j, d, after, written);
     for (int k = 0; k < 2; k++) {
-        Side all = moved ? join_side(j, k, NULL, d) : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
+        Side all = moved ? join_side(j, k, NULL, d)
+                         : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
         at[k] = all.at;
         n[k] = all.n;
     }
     if (j->sizes && !same_keys(cx, at, n))
-        return join_disagree(j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+        return join_disagree(
+            j, str_of(cx, "a dict has different keys after the two arms of a branch"));
     Dict *joined = dict_new(cx, d->type);
     joined->unordered = d->unordered;
     join_entries(j, at, n, joined);

@@ -1,30 +1,33 @@
-/* join_list.c - lists after two arms of a branch: item by item where both have as many, else one stacked list whose length the running
- * model knows. */
+/* join_list.c - lists after two arms of a branch: item by item where both have as many, else one
+ * stacked list whose length the running model knows. */
 #include "eval/branch/join.h"
 
 /* Within one of the two, not only between them. */
 static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
 {
-    bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]), t[1].elem && items_same_parts(cx, *item, t[1]) };
+    bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]),
+                     t[1].elem && items_same_parts(cx, *item, t[1]) };
     if (!item->parts) {
         item->ragged = item_ranks_differ(*item) || t[0].ragged || t[1].ragged;
         return;
     }
     item->parts = items_copy(cx, item->parts);
     for (size_t i = 0; i < item->parts->n; i++)
-        item->parts->at[i].ragged = item_ranks_differ(item->parts->at[i]) || (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) ||
-                                    (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
+        item->parts->at[i].ragged = item_ranks_differ(item->parts->at[i]) ||
+            (t[0].elem && (!same[0] || item_column(t[0], i).ragged)) ||
+            (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
 }
 
-/* What both sides hold, when it can be stacked: the dtype is the same. Sizes may differ between the sides; within one they make the list a
- * sequence, and so do ranks anywhere. */
+/* What both sides hold, when it can be stacked: the dtype is the same. Sizes may differ between the
+ * sides; within one they make the list a sequence, and so do ranks anywhere. */
 static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 {
     ItemType t[2] = { { 0 }, { 0 } };
     for (int k = 0; k < 2; k++) {
         if (side[k].stacked)
             t[k] = side[k].stacked->item;
-        else if (!side[k].missing && (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
+        else if (!side[k].missing &&
+                 (!side[k].at || !list_item_type(cx, side[k].at, side[k].n, &t[k])))
             return false;
     }
     if (!items_join(cx, t[0], t[1], item) || !item->elem)
@@ -37,7 +40,9 @@ static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
 {
     Values part;
-    return !item.parts ? v : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+    return !item.parts                                             ? v
+        : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i]
+                                                                   : val_poison();
 }
 
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
@@ -73,7 +78,9 @@ static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
         at[n] = column_of_side(j, k, s, from[i].first + n);
     if (from[i].whole)
         return stacked_side_by_side(g, at, from[i].n, column_of_side(j, k, s, 0), type);
-    return type.ragged && !stacked_column(s, from[i].first)->item.ragged ? ox_g_with(g, "SplitToSequence", INPUTS(at[0]), INT("axis", 0), INT("keepdims", 0)) : at[0];
+    return type.ragged && !stacked_column(s, from[i].first)->item.ragged
+        ? ox_g_with(g, "SplitToSequence", INPUTS(at[0]), INT("axis", 0), INT("keepdims", 0))
+        : at[0];
 }
 
 /* Column i of one side as a tensor or sequence that arm k gives. */
@@ -99,11 +106,14 @@ static Stacked *join_column(Join *j, const Side side[2], ItemType item, size_t i
     ItemType type = item_column(item, i);
     if (j->walk == COLLECT || !ox_ok(made))
         return NULL;
-    type.type = type.ragged ? made->type->elem : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
+    type.type = type.ragged
+        ? made->type->elem
+        : type_tensor(cx, ox_dtype(made), ox_rank(made) - 1, made->type->dim + 1);
     return stacked_new(cx, type, made);
 }
 
-/* Lists of different lengths become one value each, and so one list whose length the running model knows. NULL in the first walk. */
+/* Lists of different lengths become one value each, and so one list whose length the running model
+ * knows. NULL in the first walk. */
 static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 {
     Ctx *cx = j->ev->cx;
@@ -157,16 +167,20 @@ static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *lost)
 {
     Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL) };
     for (int64_t i = 0; i < o->n; i++)
-        cell_init(&made.obj->slot[i], item_after(j, k, join_slot_after(j, k, o, i), depth + 1, lost));
+        cell_init(&made.obj->slot[i],
+                  item_after(j, k, join_slot_after(j, k, o, i), depth + 1, lost));
     return made;
 }
 
-/* v at the end of arm k: a copy of its containers, under their marks, that other code can go through. */
+/* v at the end of arm k: a copy of its containers, under their marks, that other code can go
+ * through. */
 static Value item_after(Join *j, int k, Value v, int depth, Str *lost)
 {
     Value made = v;
     if (!*lost)
-        *lost = depth >= MAX_LEVELS ? str_of(j->ev->cx, "some item holds itself, or has very many levels") : join_lost(j, k, v);
+        *lost = depth >= MAX_LEVELS
+            ? str_of(j->ev->cx, "some item holds itself, or has very many levels")
+            : join_lost(j, k, v);
     if (*lost)
         return v;
     if (v.tag == V_TUPLE) {
@@ -200,27 +214,37 @@ static Side side_to_stack(Join *j, int k, Side side)
     return side;
 }
 
-/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms has other names. */
+/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms
+ * has other names. */
 Value join_lists(Join *j, List *a, List *b)
 {
     Ctx *cx = j->ev->cx;
     Side side[2] = { join_side(j, 0, a, NULL), join_side(j, 1, b, NULL) };
-    List *from[2] = { a, b }, *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
+    List *from[2] = { a, b };
+    List *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
     ItemType item;
     if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
         for (int k = 0; k < 2; k++)
             side[k] = side_to_stack(j, k, side[k]);
         if (side[0].lost || side[1].lost)
-            return join_never(j, str_fmt(cx, "what an item of this list holds cannot be told: %s, and one of them was written since",
-                                         side[0].lost ? side[0].lost->s : side[1].lost->s)->s);
+            return join_never(j,
+                              str_fmt(cx,
+                                      "what an item of this list holds cannot be told: %s, and "
+                                      "one of them was written since",
+                                      side[0].lost ? side[0].lost->s : side[1].lost->s)
+                                  ->s);
         if (!sides_alike(cx, side, &item))
-            return join_never(j, "the arms of a branch give lists of different lengths whose items differ in type");
+            return join_never(
+                j,
+                "the arms of a branch give lists of different lengths whose items differ in type");
         Stacked *s = join_sides(j, side, item);
         if (s)
             list_stack(cx, l, s);
     } else {
         for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
-            list_append(cx, l, join_values(j, a ? side[0].at[i] : val_unset(), b ? side[1].at[i] : val_unset()));
+            list_append(
+                cx, l,
+                join_values(j, a ? side[0].at[i] : val_unset(), b ? side[1].at[i] : val_unset()));
     }
     Value made = { .tag = V_LIST, .list = l };
     for (int k = 0; k < 2; k++)
@@ -241,11 +265,14 @@ static bool join_list_stacked(Join *j, List *l)
         if (side[k].lost && j->walk == BUILD)
             list_become(cx, l, &(List){ .stacked = stacked_lost(cx, side[k].lost) });
         if (side[k].lost)
-            return true;                        /* an error once somebody reads it */
+            return true; /* an error once somebody reads it */
     }
     if (!sides_alike(cx, side, &item))
-        return join_disagree(j, str_fmt(cx, "a list has %lld items after one arm of a branch and %lld after the other, which are not of one type",
-                                   (long long)side[0].n, (long long)side[1].n));
+        return join_disagree(j,
+                             str_fmt(cx,
+                                     "a list has %lld items after one arm of a branch and %lld "
+                                     "after the other, which are not of one type",
+                                     (long long)side[0].n, (long long)side[1].n));
     Stacked *s = join_sides(j, side, item);
     if (s)
         list_become(cx, l, &(List){ .stacked = s });
@@ -256,7 +283,8 @@ static bool join_list_stacked(Join *j, List *l)
 static void join_all_items(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
-    const Side a = join_side(j, 0, l, NULL), b = join_side(j, 1, l, NULL);
+    const Side a = join_side(j, 0, l, NULL);
+    const Side b = join_side(j, 1, l, NULL);
     List *joined = list_new(cx, a.n, l->elem);
     for (int64_t i = 0; i < a.n; i++)
         list_append(cx, joined, join_values(j, a.at[i], b.at[i]));
@@ -287,7 +315,9 @@ static void join_placed(Join *j, List *l, const After *const after[2], int64_t n
         list_cut(j->ev->cx, l, n);
     while (join_next_place(after, next, p)) {
         int64_t i = (p[0] ? p[0] : p[1])->i;
-        Value a = p[0] ? p[0]->v : l->at[i].v, b = p[1] ? p[1]->v : l->at[i].v, v = join_values(j, a, b);
+        Value a = p[0] ? p[0]->v : l->at[i].v;
+        Value b = p[1] ? p[1]->v : l->at[i].v;
+        Value v = join_values(j, a, b);
         if (j->walk == BUILD)
             list_put(j->ev->cx, l, i, v);
     }
@@ -299,7 +329,7 @@ bool join_list(Join *j, List *l)
     const After *after[2] = { arm_after(j->arm[0], l), arm_after(j->arm[1], l) };
     Stacked *stacked[2];
     int64_t n[2];
-    bool moved = l->stacked != NULL;                    /* and both have made it one with items of its own */
+    bool moved = l->stacked != NULL; /* and both have made it one with items of its own */
     for (int k = 0; k < 2; k++) {
         stacked[k] = after[k] ? after[k]->stacked : l->stacked;
         n[k] = after[k] ? after[k]->n : l->n;
@@ -309,7 +339,7 @@ bool join_list(Join *j, List *l)
             continue;
         if (j->walk == BUILD)
             list_become(cx, l, &(List){ .stacked = stacked_lost(cx, lost) });
-        return true;                            /* an error once somebody reads it */
+        return true; /* an error once somebody reads it */
     }
     if (stacked[0] || stacked[1] || n[0] != n[1])
         return join_list_stacked(j, l);

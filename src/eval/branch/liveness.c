@@ -1,9 +1,16 @@
-/* liveness.c - where the locals of a function are used, so that an arm of a branch or a loop's body need not hand on what only it
- * looks at. Statements are numbered in the order of the text; a local lives from the first that names it to the last. */
+/* liveness.c - where the locals of a function are used, so that an arm of a branch or a loop's body
+ * need not hand on what only it looks at. Statements are numbered in the order of the text; a local
+ * lives from the first that names it to the last. */
 #include "eval/branch/branch.h"
 
-typedef struct Range { uint32_t first, last; } Range;                  /* numbers of statements */
-struct Liveness { Range *slot; Map number; /* Stmt -> its number + 1 */ Map last; /* Stmt -> the last number inside it + 1 */ };
+typedef struct Range {
+    uint32_t first, last;
+} Range; /* numbers of statements */
+struct Liveness {
+    Range *slot;
+    Map number; /* Stmt -> its number + 1 */
+    Map last;   /* Stmt -> the last number inside it + 1 */
+};
 
 static void use_slot(Liveness *l, uint32_t slot, uint32_t at)
 {
@@ -17,28 +24,29 @@ static void use_expr(Liveness *l, const Expr *e, uint32_t at)
     if (!e)
         return;
     switch (e->kind) {
-    case X_LOCAL:
-        use_slot(l, e->slot, at);
-        break;
-    case X_ATTR: case X_TUPLE_SLICE: case X_NEG:
-        use_expr(l, e->a, at);
-        break;
-    case X_INDEX: case X_BINARY:
+    case X_LOCAL:       use_slot(l, e->slot, at); break;
+    case X_ATTR:
+    case X_TUPLE_SLICE:
+    case X_NEG:         use_expr(l, e->a, at); break;
+    case X_INDEX:
+    case X_BINARY:
         use_expr(l, e->a, at);
         use_expr(l, e->b, at);
         break;
-    case X_CALL: case X_OP:
+    case X_CALL:
+    case X_OP:
         if (e->kind == X_CALL)
             use_expr(l, e->callee, at);
         for (uint32_t i = 0; i < e->n_args; i++)
             use_expr(l, e->args[i].value, at);
         break;
-    case X_TUPLE: case X_LIST: case X_DICT:
+    case X_TUPLE:
+    case X_LIST:
+    case X_DICT:
         for (uint32_t i = 0; i < e->n; i++)
             use_expr(l, e->items[i], at);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -78,7 +86,7 @@ static Liveness *liveness_of(Eval *ev, const Function *fn)
     if (!l->slot)
         return NULL;
     for (uint32_t i = 0; i < fn->n_param; i++)
-        use_slot(l, fn->param[i].slot, 0);                             /* parameters are used before the body */
+        use_slot(l, fn->param[i].slot, 0); /* parameters are used before the body */
     use_block(ev->cx, l, &fn->body, &n);
     map_put(ev->cx, &ev->liveness, fn, l);
     return l;
@@ -96,6 +104,7 @@ bool local_to_block(Eval *ev, const Block *b, const Cell *c)
     for (uint32_t i = 0; i < f->fn->n_param; i++)
         if (f->fn->param[i].slot == slot)
             return false;
-    uint32_t first = (uint32_t)(uintptr_t)map_get(&l->number, b->at[0]), last = (uint32_t)(uintptr_t)map_get(&l->last, b->at[b->n - 1]);
+    uint32_t first = (uint32_t)(uintptr_t)map_get(&l->number, b->at[0]);
+    uint32_t last = (uint32_t)(uintptr_t)map_get(&l->last, b->at[b->n - 1]);
     return l->slot[slot].first >= first && l->slot[slot].last <= last;
 }

@@ -1,7 +1,13 @@
-/* region.c - higher-order operators of .pt2: pieces of the program that are functions of their own. */
+/* region.c - higher-order operators of .pt2: pieces of the program that are functions of their
+ * own. */
 #include "eval/branch/branch.h"
 
-typedef struct Call { Eval *ev; Value fn; OpArg *args; size_t n; } Call;
+typedef struct Call {
+    Eval *ev;
+    Value fn;
+    OpArg *args;
+    size_t n;
+} Call;
 
 /* A list or tuple of operands as arguments, then those of `more`. */
 static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
@@ -9,11 +15,16 @@ static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
     Value both[2] = { a, more };
     *n = 0;
     for (int k = 0; k < 2; k++)
-        *n += both[k].tag == V_LIST ? (size_t)both[k].list->n : both[k].tag == V_TUPLE ? (size_t)both[k].tuple->n : 0;
+        *n += both[k].tag == V_LIST  ? (size_t)both[k].list->n
+            : both[k].tag == V_TUPLE ? (size_t)both[k].tuple->n
+                                     : 0;
     *out = new_array(ev->cx, OpArg, *n + 1);
     size_t at = 0;
     for (int k = 0; *out && k < 2; k++)
-        for (int64_t i = 0; i < (both[k].tag == V_LIST ? both[k].list->n : both[k].tag == V_TUPLE ? both[k].tuple->n : 0); i++)
+        for (int64_t i = 0; i < (both[k].tag == V_LIST        ? both[k].list->n
+                                     : both[k].tag == V_TUPLE ? both[k].tuple->n
+                                                              : 0);
+             i++)
             (*out)[at++].v = both[k].tag == V_LIST ? both[k].list->at[i].v : both[k].tuple->at[i];
     return *out != NULL;
 }
@@ -21,7 +32,9 @@ static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
 static Flow call_arm(Eval *ev, void *arg, Value *result)
 {
     const Call *c = arg;
-    return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT : ev->raised ? FLOW_RAISE : FLOW_FAIL;
+    return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT
+        : ev->raised                                    ? FLOW_RAISE
+                                                        : FLOW_FAIL;
 }
 
 static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
@@ -29,8 +42,11 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
     Value c;
     Call call = { .ev = ev };
     Arm arm[2] = { { 0 } };
-    if (n < 3 || !condition_of(ev, args[0].v, &c) || !operands(ev, n > 3 ? args[3].v : val_none(), val_none(), &call.args, &call.n))
-        return ctx_failed(ev->cx) ? false : fail(ev->cx, E_FORMAT, "cond takes a condition, two graphs and operands");
+    if (n < 3 || !condition_of(ev, args[0].v, &c) ||
+        !operands(ev, n > 3 ? args[3].v : val_none(), val_none(), &call.args, &call.n))
+        return ctx_failed(ev->cx)
+            ? false
+            : fail(ev->cx, E_FORMAT, "cond takes a condition, two graphs and operands");
     Tri t = val_truth(ev->cx, c);
     if (t != UNKNOWN)
         return call_value(ev, args[t == YES ? 1 : 2].v, call.args, call.n, out);
@@ -38,12 +54,17 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
         call.fn = args[1 + k].v;
         Flow flow = run_arm(ev, &arm[k], call_arm, &call);
         if (flow != FLOW_NEXT)
-            return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED, "an arm of cond raises: %s", ev->raised->s) : false;
+            return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED,
+                                        "an arm of cond raises: %s", ev->raised->s)
+                              : false;
     }
     return join_arms(ev, c, false, &arm[0], &arm[1], out);
 }
 
-typedef struct WhileLoop { Value cond, body, additional; Obj *state; } WhileLoop;
+typedef struct WhileLoop {
+    Value cond, body, additional;
+    Obj *state;
+} WhileLoop;
 
 static Value as_tuple(Ctx *cx, Value v)
 {
@@ -59,7 +80,8 @@ static Flow graph_body(Eval *ev, void *arg, Value trip)
     size_t n;
     Value v;
     (void)trip;
-    if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) || !call_value(ev, w->body, args, n, &v))
+    if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) ||
+        !call_value(ev, w->body, args, n, &v))
         return flow_of_failure(ev);
     obj_set(ev->cx, w->state, 0, as_tuple(ev->cx, v));
     return FLOW_NEXT;
@@ -71,7 +93,8 @@ static bool graph_condition(Eval *ev, void *arg, Value *out)
     OpArg *args;
     size_t n;
     Value v;
-    if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) || !call_value(ev, w->cond, args, n, &v))
+    if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) ||
+        !call_value(ev, w->cond, args, n, &v))
         return false;
     if (v.tag == V_TUPLE && v.tuple->n == 1)
         v = v.tuple->at[0];
@@ -82,8 +105,11 @@ static bool run_while_loop(Eval *ev, const Expr *e, const OpArg *args, size_t n,
 {
     if (n < 3)
         return fail(ev->cx, E_FORMAT, "while_loop takes two graphs and carried values");
-    WhileLoop w = { args[0].v, args[1].v, n > 3 ? args[3].v : val_none(), obj_new(ev->cx, NULL, 1, NULL, NULL) };
-    LoopPlan plan = { .which = e, .body = graph_body, .condition = graph_condition, .arg = &w, .state = w.state };
+    WhileLoop w = { args[0].v, args[1].v, n > 3 ? args[3].v : val_none(),
+                    obj_new(ev->cx, NULL, 1, NULL, NULL) };
+    LoopPlan plan = {
+        .which = e, .body = graph_body, .condition = graph_condition, .arg = &w, .state = w.state
+    };
     obj_set(ev->cx, w.state, 0, as_tuple(ev->cx, args[2].v));
     Flow flow = run_conditional_loop(ev, &plan);
     *out = w.state->slot[0].v;
@@ -92,7 +118,8 @@ static bool run_while_loop(Eval *ev, const Expr *e, const OpArg *args, size_t n,
 
 static bool inline_graph(Eval *ev, const OpArg *args, size_t n, size_t graph, Value *out)
 {
-    return n > graph ? call_value(ev, args[graph].v, args + graph + 1, n - graph - 1, out) : fail(ev->cx, E_FORMAT, "a region without its graph");
+    return n > graph ? call_value(ev, args[graph].v, args + graph + 1, n - graph - 1, out)
+                     : fail(ev->cx, E_FORMAT, "a region without its graph");
 }
 
 bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out)
@@ -107,8 +134,10 @@ bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mi
     if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL) {
         if (!args[2].v.b)
             return inline_graph(ev, args, n, 4, out);
-        fail(ev->cx, E_UNSUPPORTED, "an autocast region: the program does not say which operators it casts");
-        fail_hint(ev->cx, "save exported_program.run_decompositions({}), which writes the casts down");
+        fail(ev->cx, E_UNSUPPORTED,
+             "an autocast region: the program does not say which operators it casts");
+        fail_hint(ev->cx,
+                  "save exported_program.run_decompositions({}), which writes the casts down");
         return false;
     }
     if (str_is(e->op, "higher_order::invoke_subgraph"))

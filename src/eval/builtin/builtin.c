@@ -1,23 +1,33 @@
 /* builtin.c - which builtin a call means: by name, then by the kinds of its arguments.
  *
- * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c, builtin_list.c, builtin_string.c, builtin_tensor.c).
- * A name that also is a tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
+ * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c,
+ * builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also is a tensor operator
+ * (aten::add) is ours only when the kinds fit; else op_call takes it. */
 #include "eval/branch/branch.h"
 #include "eval/builtin/builtin.h"
 
-static const BuiltinRow *const families[] = { builtin_numbers, builtin_math, builtin_compare, builtin_lists, builtin_strings, builtin_tensors };
+static const BuiltinRow *const families[] = { builtin_numbers, builtin_math,    builtin_compare,
+                                              builtin_lists,   builtin_strings, builtin_tensors };
 
 /* Python's own words, as operators. */
-static const struct { const char *word, *op; } words[] = {
-    { "int", "aten::Int" }, { "float", "aten::Float" }, { "bool", "aten::Bool" }, { "complex", "aten::Complex" }, { "str", "aten::str" },
-    { "print", "prim::Print" }, { "sorted", "aten::sorted" }, { "len", "aten::len" }, { "hex", "aten::hex" }, { "oct", "aten::oct" },
-    { "bin", "aten::bin" }, { "round", "aten::round" }, { "hash", "aten::hash" }, { "min", "prim::min" }, { "max", "prim::max" },
-    { "abs", "prim::abs" }, { "all", "aten::all" }, { "any", "aten::any" }, { "divmod", "aten::divmod" }, { "sum", "aten::sum" },
-    { "list", "aten::list" }, { "dict", "aten::dict" }, { "ord", "aten::ord" }, { "chr", "aten::chr" }, { "pow", "aten::pow" },
+static const struct {
+    const char *word, *op;
+} words[] = {
+    { "int", "aten::Int" },         { "float", "aten::Float" }, { "bool", "aten::Bool" },
+    { "complex", "aten::Complex" }, { "str", "aten::str" },     { "print", "prim::Print" },
+    { "sorted", "aten::sorted" },   { "len", "aten::len" },     { "hex", "aten::hex" },
+    { "oct", "aten::oct" },         { "bin", "aten::bin" },     { "round", "aten::round" },
+    { "hash", "aten::hash" },       { "min", "prim::min" },     { "max", "prim::max" },
+    { "abs", "prim::abs" },         { "all", "aten::all" },     { "any", "aten::any" },
+    { "divmod", "aten::divmod" },   { "sum", "aten::sum" },     { "list", "aten::list" },
+    { "dict", "aten::dict" },       { "ord", "aten::ord" },     { "chr", "aten::chr" },
+    { "pow", "aten::pow" },
 };
 
 typedef VEC(const BuiltinRow *) Rows;
-struct Builtins { Map by_name; };       /* Str -> Rows * */
+struct Builtins {
+    Map by_name;
+}; /* Str -> Rows * */
 
 static void index_row(Ctx *cx, Map *by_name, const char *name, const BuiltinRow *row)
 {
@@ -48,7 +58,8 @@ static const Map *index_of_rows(Ctx *cx)
 
 bool builtin_nth(size_t i, BuiltinInfo *out)
 {
-    static const char *const files[] = { "builtin_number", "builtin_math", "builtin_compare", "builtin_list", "builtin_string", "builtin_tensor" };
+    static const char *const files[] = { "builtin_number", "builtin_math",   "builtin_compare",
+                                         "builtin_list",   "builtin_string", "builtin_tensor" };
     for (size_t f = 0; f < COUNT(families); f++)
         for (const BuiltinRow *r = families[f]; r->name; r++)
             if (i-- == 0) {
@@ -106,7 +117,8 @@ static bool kinds_fit(const char *k, const OpArg *args, size_t n)
             continue;
         }
         bool or_none = k[1] == '?';
-        if (i < n ? !is_kind(args[i].v, *k) && !((or_none || optional) && args[i].v.tag == V_NONE) : !optional)
+        if (i < n ? !is_kind(args[i].v, *k) && !((or_none || optional) && args[i].v.tag == V_NONE)
+                  : !optional)
             return false;
         i++;
         k += or_none;
@@ -127,8 +139,10 @@ static int place_of_name(const char *names, Str name)
     return -1;
 }
 
-/* Named arguments to their places; those between read as None. False: a name that the row does not have. */
-static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n, const OpArg **out, size_t *n_out)
+/* Named arguments to their places; those between read as None. False: a name that the row does not
+ * have. */
+static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n, const OpArg **out,
+                     size_t *n_out)
 {
     enum { MOST = 8 };
     OpArg *placed = NULL;
@@ -158,7 +172,9 @@ static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n
 
 static bool is_tensor_like(Value v)
 {
-    return v.tag == V_TENSOR || (v.tag == V_LIST && v.list->n > 0 && v.list->at[0].v.tag == V_TENSOR) || (v.tag == V_LIST && v.list->stacked);
+    return v.tag == V_TENSOR ||
+        (v.tag == V_LIST && v.list->n > 0 && v.list->at[0].v.tag == V_TENSOR) ||
+        (v.tag == V_LIST && v.list->stacked);
 }
 
 static bool is_symbolic(Value v)
@@ -180,8 +196,10 @@ static BuiltinResult no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
     if (op_exists(cx, name))
         return BUILTIN_NOT_MINE;
     if (symbolic) {
-        fail(cx, E_UNDECIDED, "%s needs concrete values, and got (%s) of which one depends on a dynamic dimension or on data", name->s,
-             buf_done(&kinds)->s);
+        fail(cx, E_UNDECIDED,
+             "%s needs concrete values, and got (%s) of which one depends on a dynamic dimension "
+             "or on data",
+             name->s, buf_done(&kinds)->s);
         fail_hint(cx, "make the dimension static with -i");
     } else {
         fail(cx, E_VALUE, "%s does not take (%s)", name->s, buf_done(&kinds)->s);

@@ -1,8 +1,8 @@
 /* builtin.h - what the families of builtins share. Inside src/eval only.
  *
- * A builtin is a function of TorchScript on values that are not tensors, or from a tensor to a number: a row names it, says
- * which kinds of arguments it takes, and points to a C function. Rows of one name are tried in order; symbolic numbers are
- * taken only where the kinds say so. */
+ * A builtin is a function of TorchScript on values that are not tensors, or from a tensor to a
+ * number: a row names it, says which kinds of arguments it takes, and points to a C function. Rows
+ * of one name are tried in order; symbolic numbers are taken only where the kinds say so. */
 #ifndef PT2ONNX_EVAL_BUILTIN_H
 #define PT2ONNX_EVAL_BUILTIN_H
 
@@ -13,7 +13,7 @@ typedef struct Builtin {
     Ctx *cx;
     Graph *g;
     const struct BuiltinRow *row;
-    const OpArg *arg;               /* in the order of the row's kinds; names are gone */
+    const OpArg *arg; /* in the order of the row's kinds; names are gone */
     size_t n;
 } Builtin;
 
@@ -21,48 +21,73 @@ typedef struct Builtin {
 typedef bool (*BuiltinFn)(Builtin *b, Value *out);
 
 /* Kinds, a letter for each argument:
- *   i int, maybe symbolic    I int        n int or float, maybe symbolic    N int or float    f float
- *   b bool, maybe symbolic   B bool       c complex    C int, float or complex
- *   s str   l list   d dict   t tuple   T tensor   D device   e enum   * anything
- * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last '+' takes any number more.
- * Names of arguments that callers may name stand in `names`, comma-separated, in order. */
+ *   i int, maybe symbolic    I int        n int or float, maybe symbolic    N int or float    f
+ * float b bool, maybe symbolic   B bool       c complex    C int, float or complex s str   l list
+ * d dict   t tuple   T tensor   D device   e enum   * anything A letter and '?' takes None too;
+ * behind '|' arguments may be missing (they read as None); a last '+' takes any number more. Names
+ * of arguments that callers may name stand in `names`, comma-separated, in order. */
 typedef struct BuiltinRow {
     const char *name, *kinds;
     BuiltinFn fn;
-    int64_t datum;                  /* members of a family differ by this, */
-    const char *text;               /* and this */
+    int64_t datum;    /* members of a family differ by this, */
+    const char *text; /* and this */
     const char *names;
 } BuiltinRow;
 
-extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[], builtin_strings[], builtin_tensors[];
+extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[],
+    builtin_strings[], builtin_tensors[];
 
-static inline Value arg_of(const Builtin *b, size_t i) { return i < b->n ? b->arg[i].v : val_none(); }
-static inline bool missing(const Builtin *b, size_t i) { return i >= b->n || b->arg[i].v.tag == V_NONE; }
-static inline int64_t int_or(const Builtin *b, size_t i, int64_t deflt) { return missing(b, i) ? deflt : b->arg[i].v.i; }
+static inline Value arg_of(const Builtin *b, size_t i)
+{
+    return i < b->n ? b->arg[i].v : val_none();
+}
+static inline bool missing(const Builtin *b, size_t i)
+{
+    return i >= b->n || b->arg[i].v.tag == V_NONE;
+}
+static inline int64_t int_or(const Builtin *b, size_t i, int64_t deflt)
+{
+    return missing(b, i) ? deflt : b->arg[i].v.i;
+}
 
 #define builtin_fail(b, ...) fail((b)->cx, E_VALUE, __VA_ARGS__)
 
 /* ---- numbers, for the other families ---- */
 
-static inline bool is_real(Value v) { return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL; }      /* and known */
-static inline double real_of(Value v) { return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i; }
+static inline bool is_real(Value v)
+{
+    return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL;
+} /* and known */
+static inline double real_of(Value v)
+{
+    return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i;
+}
 static inline bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
 static inline bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }
 static inline bool is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
 /* Of one argument or two. */
-static inline bool any_is(const Builtin *b, bool (*is)(Value)) { return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v)); }
-static inline bool any_symbolic(const Builtin *b) { return any_is(b, is_symbolic_int) || any_is(b, is_symbolic_float); }
-static inline bool all_int(const Builtin *b) { return is_int(b->arg[0].v) && (b->n < 2 || is_int(b->arg[1].v)); }
+static inline bool any_is(const Builtin *b, bool (*is)(Value))
+{
+    return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v));
+}
+static inline bool any_symbolic(const Builtin *b)
+{
+    return any_is(b, is_symbolic_int) || any_is(b, is_symbolic_float);
+}
+static inline bool all_int(const Builtin *b)
+{
+    return is_int(b->arg[0].v) && (b->n < 2 || is_int(b->arg[1].v));
+}
 static inline bool give_ox(Builtin *b, Ox v, Value *out)
 {
     *out = val_number_of(b->g, v);
     return !ctx_failed(b->cx);
 }
 
-Ox double_of(Graph *g, Value v);                    /* any real number or bool as a 0-d double */
+Ox double_of(Graph *g, Value v); /* any real number or bool as a 0-d double */
 /* A float: what an operator on tensors gives for the arguments as 0-d doubles. */
 MUST_USE bool float_of_operator(Builtin *b, const char *operator_name, Value *out);
-bool number_to_int(Builtin *b, Value v, Value *out);    /* int(v): toward zero */
+bool number_to_int(Builtin *b, Value v, Value *out); /* int(v): toward zero */
 bool number_to_float(Builtin *b, Value v, Value *out);
 bool number_to_bool(Builtin *b, Value v, Value *out);
 /* a < b of two values that can be ordered; *known false for others. */

@@ -1,5 +1,6 @@
-/* builtin_compare.c - comparison, identity and logic of values. Of sizes that stays a relation of dims, which later questions can use;
- * of other numbers that only the running model knows it is a node. */
+/* builtin_compare.c - comparison, identity and logic of values. Of sizes that stays a relation of
+ * dims, which later questions can use; of other numbers that only the running model knows it is a
+ * node. */
 #include "eval/builtin/builtin.h"
 
 /* ---- comparison ---- */
@@ -40,7 +41,8 @@ static bool compare_dims(Builtin *b, Compare c, Value *out)
 
 static bool compare_nodes(Builtin *b, Compare c, Value *out)
 {
-    static const char *const names[] = { "Equal", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual" };
+    static const char *const names[] = { "Equal",   "Equal",       "Less",
+                                         "Greater", "LessOrEqual", "GreaterOrEqual" };
     Ox x = double_of(b->g, b->arg[0].v);
     Ox y = double_of(b->g, b->arg[1].v);
     Ox v = ox_g(b->g, names[c], x, y);
@@ -63,7 +65,7 @@ static bool compare_ordered(Compare c, bool less, bool greater)
 
 static bool compare_floats(Compare c, double x, double y)
 {
-    switch (c) {                                            /* nothing but != holds of a NaN */
+    switch (c) { /* nothing but != holds of a NaN */
     case CMP_EQ: return x == y;
     case CMP_NE: return x != y;
     case CMP_LT: return x < y;
@@ -77,24 +79,28 @@ static bool compare_floats(Compare c, double x, double y)
 static bool compare_numbers(Builtin *b, Value *out)
 {
     Compare c = (Compare)b->row->datum;
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     if (any_symbolic(b))
         return all_int(b) ? compare_dims(b, c, out) : compare_nodes(b, c, out);
-    *out = val_bool(all_int(b) ? compare_ordered(c, x.i < y.i, x.i > y.i) : compare_floats(c, real_of(x), real_of(y)));
+    *out = val_bool(all_int(b) ? compare_ordered(c, x.i<y.i, x.i> y.i)
+                               : compare_floats(c, real_of(x), real_of(y)));
     return true;
 }
 
 static bool compare_texts(Builtin *b, Value *out)
 {
     bool known;
-    bool less = less_than(b->arg[0].v, b->arg[1].v, &known), greater = less_than(b->arg[1].v, b->arg[0].v, &known);
+    bool less = less_than(b->arg[0].v, b->arg[1].v, &known);
+    bool greater = less_than(b->arg[1].v, b->arg[0].v, &known);
     *out = val_bool(compare_ordered((Compare)b->row->datum, less, greater));
     return true;
 }
 
 static bool same_bool(Builtin *b, Value *out)
 {
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     bool differ = b->row->datum == CMP_NE;
     if (x.tag == V_BOOL && y.tag == V_BOOL) {
         *out = val_bool((x.b == y.b) != differ);
@@ -116,23 +122,28 @@ static bool has_symbolic(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
 }
 
-/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked together. */
+/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked
+ * together. */
 static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
 {
     *out = val_bool(x->n == y->n);
     for (int64_t i = 0; i < x->n && (out->tag != V_BOOL || out->b); i++) {
         Dim p, q;
         if (!val_dim_of(x->at[i].v, b->cx, &p) || !val_dim_of(y->at[i].v, b->cx, &q))
-            return builtin_fail(b, "lists of values that are only known when the model runs cannot be compared");
+            return builtin_fail(
+                b, "lists of values that are only known when the model runs cannot be compared");
         Tri t = dim_eq(b->cx, p, q);
-        *out = t == NO ? val_bool(false) : t == YES ? *out : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
+        *out = t == NO ? val_bool(false)
+            : t == YES ? *out
+                       : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
     }
     return !ctx_failed(b->cx);
 }
 
 static bool same_value(Builtin *b, Value *out)
 {
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     bool differ = b->row->datum == CMP_NE;
     if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
         if (!equal_symbolic_lists(b, x.list, y.list, out))
@@ -146,7 +157,8 @@ static bool same_value(Builtin *b, Value *out)
 
 static bool same_device(Builtin *b, Value *out)
 {
-    Str x = b->arg[0].v.s, y = b->arg[1].v.s;
+    Str x = b->arg[0].v.s;
+    Str y = b->arg[1].v.s;
     *out = val_bool((x == y) != (b->row->datum == CMP_NE));
     return true;
 }
@@ -154,7 +166,8 @@ static bool same_device(Builtin *b, Value *out)
 /* `is`: identity of what has one, value of what has not, and None only with None. */
 static bool identical(Builtin *b, Value *out)
 {
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     bool same;
     if (x.tag != y.tag)
         same = false;
@@ -172,7 +185,8 @@ typedef enum { BIT_AND, BIT_OR, BIT_XOR, BIT_SHL, BIT_SHR } Bits;
 
 static bool bits(Builtin *b, Value *out)
 {
-    int64_t x = b->arg[0].v.i, y = b->arg[1].v.i;
+    int64_t x = b->arg[0].v.i;
+    int64_t y = b->arg[1].v.i;
     switch ((Bits)b->row->datum) {
     case BIT_AND: *out = val_int(x & y); break;
     case BIT_OR:  *out = val_int(x | y); break;
@@ -186,7 +200,8 @@ static bool bits(Builtin *b, Value *out)
 static bool logic(Builtin *b, Value *out)
 {
     Bits op = (Bits)b->row->datum;
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     if (x.tag == V_BOOL && y.tag == V_BOOL) {
         *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
         return true;
@@ -195,8 +210,9 @@ static bool logic(Builtin *b, Value *out)
         *out = val_both(b->g, x, y);
         return !ctx_failed(b->cx);
     }
-    Value known = x.tag == V_BOOL ? x : y, other = x.tag == V_BOOL ? y : x;
-    if (known.tag == V_BOOL && op == BIT_OR) {              /* False or q is q; True or q is True */
+    Value known = x.tag == V_BOOL ? x : y;
+    Value other = x.tag == V_BOOL ? y : x;
+    if (known.tag == V_BOOL && op == BIT_OR) { /* False or q is q; True or q is True */
         *out = known.b ? known : other;
         return true;
     }
@@ -212,13 +228,19 @@ static bool negate_bool(Builtin *b, Value *out)
     return !ctx_failed(b->cx);
 }
 
-#define COMPARE(word, c) { .name = "aten::" word, .kinds = "nn", .fn = compare_numbers, .datum = c }, \
-                         { .name = "aten::" word, .kinds = "ss", .fn = compare_texts, .datum = c }
-#define SAME(word, c) { .name = "aten::" word, .kinds = "bb", .fn = same_bool, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "CC", .fn = same_value, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "DD", .fn = same_device, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "ee", .fn = same_value, .datum = c }, \
-                      { .name = "aten::" word, .kinds = "ll", .fn = same_value, .datum = c }
+#define COMPARE(word, c)                                                         \
+    { .name = "aten::" word, .kinds = "nn", .fn = compare_numbers, .datum = c }, \
+    {                                                                            \
+        .name = "aten::" word, .kinds = "ss", .fn = compare_texts, .datum = c    \
+    }
+#define SAME(word, c)                                                            \
+    { .name = "aten::" word, .kinds = "bb", .fn = same_bool, .datum = c },       \
+        { .name = "aten::" word, .kinds = "CC", .fn = same_value, .datum = c },  \
+        { .name = "aten::" word, .kinds = "DD", .fn = same_device, .datum = c }, \
+        { .name = "aten::" word, .kinds = "ee", .fn = same_value, .datum = c },  \
+    {                                                                            \
+        .name = "aten::" word, .kinds = "ll", .fn = same_value, .datum = c       \
+    }
 
 const BuiltinRow builtin_compare[] = {
     { .name = "aten::__and__", .kinds = "bb", .fn = logic, .datum = BIT_AND },
@@ -230,8 +252,14 @@ const BuiltinRow builtin_compare[] = {
     { .name = "aten::__lshift__", .kinds = "II", .fn = bits, .datum = BIT_SHL },
     { .name = "aten::__rshift__", .kinds = "II", .fn = bits, .datum = BIT_SHR },
     { .name = "aten::__not__", .kinds = "b", .fn = negate_bool },
-    COMPARE("eq", CMP_EQ), COMPARE("ne", CMP_NE), COMPARE("lt", CMP_LT), COMPARE("gt", CMP_GT), COMPARE("le", CMP_LE), COMPARE("ge", CMP_GE),
-    SAME("eq", CMP_EQ), SAME("ne", CMP_NE),
+    COMPARE("eq", CMP_EQ),
+    COMPARE("ne", CMP_NE),
+    COMPARE("lt", CMP_LT),
+    COMPARE("gt", CMP_GT),
+    COMPARE("le", CMP_LE),
+    COMPARE("ge", CMP_GE),
+    SAME("eq", CMP_EQ),
+    SAME("ne", CMP_NE),
     { .name = "aten::__is__", .kinds = "**", .fn = identical, .datum = CMP_EQ },
     { .name = "aten::__isnot__", .kinds = "**", .fn = identical, .datum = CMP_NE },
     { 0 }

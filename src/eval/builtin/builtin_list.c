@@ -1,4 +1,5 @@
-/* builtin_list.c - lists, dicts and tuples. They are shared by reference, as in Python; heap.c writes them. */
+/* builtin_list.c - lists, dicts and tuples. They are shared by reference, as in Python; heap.c
+ * writes them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +11,9 @@
 static bool wrap(Builtin *b, int64_t i, int64_t n, int64_t *out)
 {
     *out = i < 0 ? i + n : i;
-    return (*out >= 0 && *out < n) || builtin_fail(b, "list index %lld is out of range for length %lld", (long long)i, (long long)n);
+    return (*out >= 0 && *out < n) ||
+        builtin_fail(b, "list index %lld is out of range for length %lld", (long long)i,
+                     (long long)n);
 }
 
 static Value new_list(Builtin *b, int64_t cap, const List *like)
@@ -60,7 +63,9 @@ static bool get_tuple_item(Builtin *b, Value *out)
 }
 
 /* Python's slice: bounds clamp, negative ones count from the end, a negative step walks back. */
-typedef struct Range { int64_t start, count, step; } Range;
+typedef struct Range {
+    int64_t start, count, step;
+} Range;
 
 static bool slice_range(Builtin *b, int64_t n, Range *r)
 {
@@ -69,15 +74,18 @@ static bool slice_range(Builtin *b, int64_t n, Range *r)
         return builtin_fail(b, "slice step cannot be zero");
     if (step == INT64_MIN)
         step = -INT64_MAX;
-    int64_t least = step < 0 ? -1 : 0, most = step < 0 ? n - 1 : n;
-    int64_t start = int_or(b, 1, step < 0 ? INT64_MAX : 0), end = int_or(b, 2, step < 0 ? INT64_MIN : INT64_MAX);
+    int64_t least = step < 0 ? -1 : 0;
+    int64_t most = step < 0 ? n - 1 : n;
+    int64_t start = int_or(b, 1, step < 0 ? INT64_MAX : 0);
+    int64_t end = int_or(b, 2, step < 0 ? INT64_MIN : INT64_MAX);
     start = start < 0 && start != INT64_MIN ? start + n : start;
     end = end < 0 && end != INT64_MIN ? end + n : end;
     start = start < least ? least : start > most ? most : start;
     end = end < least ? least : end > most ? most : end;
     r->start = start;
     r->step = step;
-    r->count = step > 0 ? (end > start ? (end - start - 1) / step + 1 : 0) : (start > end ? (start - end - 1) / -step + 1 : 0);
+    r->count = step > 0 ? (end > start ? (end - start - 1) / step + 1 : 0)
+                        : (start > end ? (start - end - 1) / -step + 1 : 0);
     return true;
 }
 
@@ -106,15 +114,21 @@ static bool slice_text(Builtin *b, Value *out)
     return true;
 }
 
-/* What is only known when the model runs is equal to nothing for sure: such a search has no answer. */
-static bool is_staged(Value v) { return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR; }
+/* What is only known when the model runs is equal to nothing for sure: such a search has no
+ * answer. */
+static bool is_staged(Value v)
+{
+    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
+}
 
 static bool find_item(Builtin *b, const List *l, Value v, int64_t *at)
 {
     *at = -1;
     for (int64_t i = 0; i < l->n && *at < 0; i++) {
         if (is_staged(v) || is_staged(l->at[i].v))
-            return fail(b->cx, E_UNDECIDED, "%s looks for a value that is only known when the model runs", b->row->name);
+            return fail(b->cx, E_UNDECIDED,
+                        "%s looks for a value that is only known when the model runs",
+                        b->row->name);
         if (val_equal(b->cx, l->at[i].v, v))
             *at = i;
     }
@@ -145,7 +159,8 @@ static bool count_of(Builtin *b, Value *out)
     int64_t n = 0;
     for (int64_t i = 0; i < l->n; i++) {
         if (is_staged(b->arg[1].v) || is_staged(l->at[i].v))
-            return fail(b->cx, E_UNDECIDED, "count() of a value that is only known when the model runs");
+            return fail(b->cx, E_UNDECIDED,
+                        "count() of a value that is only known when the model runs");
         n += val_equal(b->cx, l->at[i].v, b->arg[1].v);
     }
     *out = val_int(n);
@@ -262,16 +277,20 @@ static bool item_less(Value a, Value b, bool *known)
     return a.tuple->n < b.tuple->n;
 }
 
-/* Merge sort, so that equal items keep their order and nothing is quadratic. False: items that have no order. */
+/* Merge sort, so that equal items keep their order and nothing is quadratic. False: items that have
+ * no order. */
 static bool sort_values(Value *at, Value *scratch, int64_t n, bool reverse)
 {
     bool known = true;
     for (int64_t width = 1; width < n; width *= 2) {
         for (int64_t from = 0; from < n; from += 2 * width) {
-            int64_t mid = from + width < n ? from + width : n, end = from + 2 * width < n ? from + 2 * width : n;
-            int64_t i = from, k = mid;
+            int64_t mid = from + width < n ? from + width : n;
+            int64_t end = from + 2 * width < n ? from + 2 * width : n;
+            int64_t i = from;
+            int64_t k = mid;
             for (int64_t o = from; o < end; o++) {
-                bool right = i >= mid || (k < end && item_less(at[reverse ? i : k], at[reverse ? k : i], &known));
+                bool right = i >= mid ||
+                    (k < end && item_less(at[reverse ? i : k], at[reverse ? k : i], &known));
                 if (!known)
                     return false;
                 scratch[o] = right ? at[k++] : at[i++];
@@ -285,13 +304,16 @@ static bool sort_values(Value *at, Value *scratch, int64_t n, bool reverse)
 static bool sort_into(Builtin *b, const List *from, List *to)
 {
     bool reverse = !missing(b, 1) && b->arg[1].v.b;
-    Value *items = new_array(b->cx, Value, from->n), *scratch = new_array(b->cx, Value, from->n);
+    Value *items = new_array(b->cx, Value, from->n);
+    Value *scratch = new_array(b->cx, Value, from->n);
     if (!items || !scratch)
         return false;
     for (int64_t i = 0; i < from->n; i++)
         items[i] = from->at[i].v;
     if (!sort_values(items, scratch, from->n, reverse))
-        return fail(b->cx, E_UNSUPPORTED, "%s of values without an order, or only known when the model runs", b->row->name);
+        return fail(b->cx, E_UNSUPPORTED,
+                    "%s of values without an order, or only known when the model runs",
+                    b->row->name);
     for (int64_t i = 0; i < from->n; i++)
         list_set(b->cx, to, i, items[i]);
     return true;
@@ -355,7 +377,9 @@ static bool repeat_list(Builtin *b, Value *out)
 static bool repeat_in_place(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
-    int64_t times = b->arg[1].v.i, n = l->n, all;
+    int64_t times = b->arg[1].v.i;
+    int64_t n = l->n;
+    int64_t all;
     if (times < 0)
         return builtin_fail(b, "a list times %lld", (long long)times);
     if (!mul_ok(times, n, &all))
@@ -392,7 +416,8 @@ static bool list_of_text(Builtin *b, Value *out)
 
 /* ---- numbers of a list ---- */
 
-/* The smaller (datum 0) or larger of two; tensors and symbolic ints go to the number rows one by one. */
+/* The smaller (datum 0) or larger of two; tensors and symbolic ints go to the number rows one by
+ * one. */
 static bool extreme_of_list(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
@@ -407,7 +432,10 @@ static bool extreme_of_list(Builtin *b, Value *out)
         }
         OpArg both[2] = { { NULL, *out }, { NULL, l->at[i].v } };
         if (builtin_call(b->ev, pair, both, 2, out) != BUILTIN_DONE)
-            return ctx_failed(b->cx) ? false : builtin_fail(b, "%s of a list of %s", b->row->datum ? "max" : "min", val_kind(l->at[i].v));
+            return ctx_failed(b->cx)
+                ? false
+                : builtin_fail(b, "%s of a list of %s", b->row->datum ? "max" : "min",
+                               val_kind(l->at[i].v));
     }
     return true;
 }
@@ -415,12 +443,15 @@ static bool extreme_of_list(Builtin *b, Value *out)
 /* The lexicographically smaller or larger of two lists. */
 static bool extreme_of_lists(Builtin *b, Value *out)
 {
-    const List *x = b->arg[0].v.list, *y = b->arg[1].v.list;
-    bool known = true, less = x->n < y->n;
+    const List *x = b->arg[0].v.list;
+    const List *y = b->arg[1].v.list;
+    bool known = true;
+    bool less = x->n < y->n;
     for (int64_t i = 0; i < x->n && i < y->n; i++) {
         bool below = less_than(x->at[i].v, y->at[i].v, &known);
         if (!known)
-            return fail(b->cx, E_UNDECIDED, "%s of lists with values that have no order yet", b->row->name);
+            return fail(b->cx, E_UNDECIDED, "%s of lists with values that have no order yet",
+                        b->row->name);
         if (below || less_than(y->at[i].v, x->at[i].v, &known)) {
             less = below;
             break;
@@ -430,7 +461,8 @@ static bool extreme_of_lists(Builtin *b, Value *out)
     return true;
 }
 
-/* Ints add up in 32 bits: PyTorch's sum() does, and a model may have been trained with it. Symbolic ones stay what they are. */
+/* Ints add up in 32 bits: PyTorch's sum() does, and a model may have been trained with it. Symbolic
+ * ones stay what they are. */
 static bool sum_of_list(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
@@ -453,7 +485,8 @@ static bool sum_of_list(Builtin *b, Value *out)
 static bool any_or_all(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
-    bool any = b->row->datum, unknown = false;
+    bool any = b->row->datum;
+    bool unknown = false;
     for (int64_t i = 0; i < l->n; i++) {
         Tri t = val_truth(b->cx, l->at[i].v);
         unknown = unknown || t == UNKNOWN;
@@ -463,18 +496,25 @@ static bool any_or_all(Builtin *b, Value *out)
         }
     }
     if (unknown)
-        return fail(b->cx, E_UNDECIDED, "%s of a list with values that are only known when the model runs", any ? "any" : "all");
+        return fail(b->cx, E_UNDECIDED,
+                    "%s of a list with values that are only known when the model runs",
+                    any ? "any" : "all");
     *out = val_bool(!any);
     return true;
 }
 
 /* ---- dicts ---- */
 
-static bool no_key(Builtin *b, Value key) { return builtin_fail(b, "the dict has no key %s", val_text(b->cx, key)->s); }
+static bool no_key(Builtin *b, Value key)
+{
+    return builtin_fail(b, "the dict has no key %s", val_text(b->cx, key)->s);
+}
 
 static bool can_be_key(Builtin *b, Value key)
 {
-    return must_be_set(b->ev, key) && (!is_staged(key) || fail(b->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
+    return must_be_set(b->ev, key) &&
+        (!is_staged(key) ||
+         fail(b->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
 }
 
 static bool dict_item(Builtin *b, Value *out)
@@ -558,7 +598,8 @@ static bool dict_list(Builtin *b, Value *out)
     *out = (Value){ .tag = V_LIST, .list = list_new(b->cx, d->n, NULL) };
     for (int64_t i = 0; i < d->n; i++) {
         Value pair[2] = { d->at[i].key, d->at[i].val.v };
-        list_append(b->cx, out->list, b->row->datum == DICT_ITEMS ? val_tuple(b->cx, pair, 2) : pair[b->row->datum]);
+        list_append(b->cx, out->list,
+                    b->row->datum == DICT_ITEMS ? val_tuple(b->cx, pair, 2) : pair[b->row->datum]);
     }
     return true;
 }
@@ -585,7 +626,9 @@ static bool dict_clear(Builtin *b, Value *out)
 static bool dict_copy(Builtin *b, Value *out)
 {
     const Dict *from = b->n ? b->arg[0].v.dict : NULL;
-    *out = (Value){ .tag = V_DICT, .dict = dict_new(b->cx, from ? from->type : str_of(b->cx, "Dict[str, Tensor]")) };
+    *out = (Value){ .tag = V_DICT,
+                    .dict = dict_new(b->cx,
+                                     from ? from->type : str_of(b->cx, "Dict[str, Tensor]")) };
     for (int64_t i = 0; from && i < from->n; i++)
         dict_set(b->cx, out->dict, from->at[i].key, from->at[i].val.v);
     return true;
@@ -612,23 +655,31 @@ static bool dict_of_pairs(Builtin *b, Value *out)
 static bool times_n(Builtin *b, Value *out)
 {
     Value items[4] = { b->arg[0].v, b->arg[0].v, b->arg[0].v, b->arg[0].v };
-    *out = b->arg[0].v.tag == V_LIST ? b->arg[0].v : val_list(b->cx, items, b->row->datum, b->arg[0].v.tag == V_FLOAT ? "float" : "int");
+    *out = b->arg[0].v.tag == V_LIST
+        ? b->arg[0].v
+        : val_list(b->cx, items, b->row->datum, b->arg[0].v.tag == V_FLOAT ? "float" : "int");
     return true;
 }
 
 /* The shape that two shapes broadcast to. */
 static bool infer_size(Builtin *b, Value *out)
 {
-    const List *x = b->arg[0].v.list, *y = b->arg[1].v.list;
+    const List *x = b->arg[0].v.list;
+    const List *y = b->arg[1].v.list;
     int64_t rank = x->n > y->n ? x->n : y->n;
     *out = (Value){ .tag = V_LIST, .list = list_new(b->cx, rank, str_of(b->cx, "int")) };
     for (int64_t i = 0; i < rank; i++) {
-        Dim p = dim_int(b->cx, 1), q = p, joined;
-        int64_t k = i - (rank - x->n), m = i - (rank - y->n);
-        if ((k >= 0 && !val_dim_of(x->at[k].v, b->cx, &p)) || (m >= 0 && !val_dim_of(y->at[m].v, b->cx, &q)))
+        Dim p = dim_int(b->cx, 1);
+        Dim q = p;
+        Dim joined;
+        int64_t k = i - (rank - x->n);
+        int64_t m = i - (rank - y->n);
+        if ((k >= 0 && !val_dim_of(x->at[k].v, b->cx, &p)) ||
+            (m >= 0 && !val_dim_of(y->at[m].v, b->cx, &q)))
             return builtin_fail(b, "a shape holds something else than ints");
         if (!dim_broadcast(b->cx, p, q, &joined))
-            return builtin_fail(b, "the shapes %s and %s do not broadcast", val_text(b->cx, b->arg[0].v)->s, val_text(b->cx, b->arg[1].v)->s);
+            return builtin_fail(b, "the shapes %s and %s do not broadcast",
+                                val_text(b->cx, b->arg[0].v)->s, val_text(b->cx, b->arg[1].v)->s);
         list_append(b->cx, out->list, val_dim(b->cx, joined));
     }
     return !ctx_failed(b->cx);
@@ -640,42 +691,76 @@ static bool size_if_not_equal(Builtin *b, Value *out)
     return true;
 }
 
-#define LIST_ROW(word, k, f) { .name = "aten::" word, .kinds = k, .fn = f }
+#define LIST_ROW(word, k, f)       { .name = "aten::" word, .kinds = k, .fn = f }
 #define LIST_FAMILY(word, k, f, d) { .name = "aten::" word, .kinds = k, .fn = f, .datum = d }
 
 const BuiltinRow builtin_lists[] = {
-    LIST_ROW("len", "l", len_of), LIST_ROW("len", "d", len_of), LIST_ROW("len", "s", len_of), LIST_ROW("len", "t", len_of),
-    LIST_ROW("__getitem__", "lI", get_item), LIST_ROW("__getitem__", "tI", get_tuple_item), LIST_ROW("__getitem__", "d*", dict_item),
+    LIST_ROW("len", "l", len_of),
+    LIST_ROW("len", "d", len_of),
+    LIST_ROW("len", "s", len_of),
+    LIST_ROW("len", "t", len_of),
+    LIST_ROW("__getitem__", "lI", get_item),
+    LIST_ROW("__getitem__", "tI", get_tuple_item),
+    LIST_ROW("__getitem__", "d*", dict_item),
     LIST_ROW("select", "lI", get_item),
-    LIST_ROW("slice", "l|I?I?I", slice_list), LIST_ROW("slice", "s|I?I?I", slice_text),
-    LIST_ROW("__contains__", "l*", contains), LIST_ROW("__contains__", "d*", dict_contains),
-    LIST_ROW("index", "l*", index_of), LIST_ROW("count", "l*", count_of),
-    LIST_ROW("_set_item", "lI*", set_item), LIST_ROW("_set_item", "d**", dict_put),
-    LIST_ROW("append", "l*", append), LIST_ROW("extend", "ll", extend), LIST_ROW("insert", "lI*", insert),
-    LIST_ROW("pop", "l|I", pop), LIST_ROW("Delete", "lI", delete_item), LIST_ROW("remove", "l*", remove_item),
-    LIST_ROW("clear", "l", clear_list), LIST_ROW("reverse", "l", reverse_list),
+    LIST_ROW("slice", "l|I?I?I", slice_list),
+    LIST_ROW("slice", "s|I?I?I", slice_text),
+    LIST_ROW("__contains__", "l*", contains),
+    LIST_ROW("__contains__", "d*", dict_contains),
+    LIST_ROW("index", "l*", index_of),
+    LIST_ROW("count", "l*", count_of),
+    LIST_ROW("_set_item", "lI*", set_item),
+    LIST_ROW("_set_item", "d**", dict_put),
+    LIST_ROW("append", "l*", append),
+    LIST_ROW("extend", "ll", extend),
+    LIST_ROW("insert", "lI*", insert),
+    LIST_ROW("pop", "l|I", pop),
+    LIST_ROW("Delete", "lI", delete_item),
+    LIST_ROW("remove", "l*", remove_item),
+    LIST_ROW("clear", "l", clear_list),
+    LIST_ROW("reverse", "l", reverse_list),
     { .name = "aten::sort", .kinds = "l|B", .fn = sort_list, .names = "self,reverse" },
     { .name = "aten::sorted", .kinds = "l|B", .fn = sorted_list, .names = "self,reverse" },
-    LIST_ROW("copy", "l", copy_list), LIST_ROW("list", "l", copy_list), LIST_ROW("list", "s", list_of_text),
-    LIST_ROW("add", "ll", join_lists), LIST_FAMILY("add_", "ll", extend, 1),
-    LIST_ROW("mul", "lI", repeat_list), LIST_ROW("mul", "Il", repeat_list), LIST_ROW("mul_", "lI", repeat_in_place),
-    LIST_ROW("list_with_default", "l*", same_list), LIST_ROW("Size", "l", same_list),
+    LIST_ROW("copy", "l", copy_list),
+    LIST_ROW("list", "l", copy_list),
+    LIST_ROW("list", "s", list_of_text),
+    LIST_ROW("add", "ll", join_lists),
+    LIST_FAMILY("add_", "ll", extend, 1),
+    LIST_ROW("mul", "lI", repeat_list),
+    LIST_ROW("mul", "Il", repeat_list),
+    LIST_ROW("mul_", "lI", repeat_in_place),
+    LIST_ROW("list_with_default", "l*", same_list),
+    LIST_ROW("Size", "l", same_list),
     { .name = "prim::rangelist", .kinds = "I", .fn = range_list },
     { .name = "prim::min", .kinds = "l", .fn = extreme_of_list, .datum = 0 },
     { .name = "prim::max", .kinds = "l", .fn = extreme_of_list, .datum = 1 },
     { .name = "prim::min", .kinds = "ll", .fn = extreme_of_lists, .datum = 0 },
     { .name = "prim::max", .kinds = "ll", .fn = extreme_of_lists, .datum = 1 },
-    LIST_ROW("sum", "l", sum_of_list), LIST_FAMILY("any", "l", any_or_all, 1), LIST_FAMILY("all", "l", any_or_all, 0),
+    LIST_ROW("sum", "l", sum_of_list),
+    LIST_FAMILY("any", "l", any_or_all, 1),
+    LIST_FAMILY("all", "l", any_or_all, 0),
 
-    LIST_ROW("get", "d*|*", dict_get), LIST_ROW("setdefault", "d**", dict_setdefault),
-    LIST_ROW("pop", "d*|*", dict_pop), LIST_FAMILY("Delete", "d*", dict_pop, 1), LIST_ROW("popitem", "d", dict_popitem),
-    LIST_FAMILY("keys", "d", dict_list, DICT_KEYS), LIST_FAMILY("values", "d", dict_list, DICT_VALUES),
+    LIST_ROW("get", "d*|*", dict_get),
+    LIST_ROW("setdefault", "d**", dict_setdefault),
+    LIST_ROW("pop", "d*|*", dict_pop),
+    LIST_FAMILY("Delete", "d*", dict_pop, 1),
+    LIST_ROW("popitem", "d", dict_popitem),
+    LIST_FAMILY("keys", "d", dict_list, DICT_KEYS),
+    LIST_FAMILY("values", "d", dict_list, DICT_VALUES),
     LIST_FAMILY("items", "d", dict_list, DICT_ITEMS),
-    LIST_ROW("update", "dd", dict_update), LIST_ROW("clear", "d", dict_clear), LIST_ROW("copy", "d", dict_copy),
-    LIST_ROW("dict", "", dict_copy), LIST_ROW("dict", "d", dict_copy), LIST_ROW("dict", "l", dict_of_pairs),
+    LIST_ROW("update", "dd", dict_update),
+    LIST_ROW("clear", "d", dict_clear),
+    LIST_ROW("copy", "d", dict_copy),
+    LIST_ROW("dict", "", dict_copy),
+    LIST_ROW("dict", "d", dict_copy),
+    LIST_ROW("dict", "l", dict_of_pairs),
 
-    LIST_FAMILY("_single", "*", times_n, 1), LIST_FAMILY("_pair", "*", times_n, 2), LIST_FAMILY("_triple", "*", times_n, 3),
+    LIST_FAMILY("_single", "*", times_n, 1),
+    LIST_FAMILY("_pair", "*", times_n, 2),
+    LIST_FAMILY("_triple", "*", times_n, 3),
     LIST_FAMILY("_quadruple", "*", times_n, 4),
-    LIST_ROW("_infer_size", "ll", infer_size), LIST_ROW("broadcast_shapes", "ll", infer_size), LIST_ROW("_size_if_not_equal", "ll", size_if_not_equal),
+    LIST_ROW("_infer_size", "ll", infer_size),
+    LIST_ROW("broadcast_shapes", "ll", infer_size),
+    LIST_ROW("_size_if_not_equal", "ll", size_if_not_equal),
     { 0 }
 };

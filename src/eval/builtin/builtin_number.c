@@ -1,8 +1,10 @@
-/* builtin_number.c - arithmetic and conversion of Python numbers. builtin_math.c has functions of them, builtin_compare.c comparison and logic.
+/* builtin_number.c - arithmetic and conversion of Python numbers. builtin_math.c has functions of
+ * them, builtin_compare.c comparison and logic.
  *
- * Concrete numbers are computed here as C does: int64 that wraps, doubles. An int that depends on a dynamic dimension stays a
- * Dim; a float that does becomes nodes in double. Such a float is looked through when it is turned back into an int: int(h / 2)
- * is again a Dim, so shapes stay readable. */
+ * Concrete numbers are computed here as C does: int64 that wraps, doubles. An int that depends
+ * on a dynamic dimension stays a Dim; a float that does becomes nodes in double. Such a float is
+ * looked through when it is turned back into an int: int(h / 2) is again a Dim, so shapes stay
+ * readable. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +27,8 @@ bool float_of_operator(Builtin *b, const char *operator_name, Value *out)
     OpArg *arg = new_array(b->cx, OpArg, b->n);
     for (size_t i = 0; arg && i < b->n; i++)
         arg[i] = (OpArg){ .v = val_tensor(b->cx, double_of(b->g, b->arg[i].v)) };
-    Value made = arg ? op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0) : val_poison();
+    Value made = arg ? op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0)
+                     : val_poison();
     *out = made;
     return made.tag == V_TENSOR ? give_ox(b, tensor_read(b->g, made.t), out) : !ctx_failed(b->cx);
 }
@@ -38,7 +41,10 @@ static bool give_dim(Builtin *b, Dim d, Value *out)
 
 /* ---- floats that are fractions of dims ---- */
 
-typedef struct Fraction { Dim num; int64_t den; } Fraction;
+typedef struct Fraction {
+    Dim num;
+    int64_t den;
+} Fraction;
 
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out);
 
@@ -48,7 +54,8 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
     int64_t k, den;
     if (node_is(n, "Cast"))
         return fraction_of(cx, n->in[0], depth, out);
-    if (n->n_in != 2 || !fraction_of(cx, n->in[0], depth, &a) || !fraction_of(cx, n->in[1], depth, &b))
+    if (n->n_in != 2 || !fraction_of(cx, n->in[0], depth, &a) ||
+        !fraction_of(cx, n->in[1], depth, &b))
         return false;
     if (node_is(n, "Div") && dim_known(b.num, &k) && k > 0 && mul_ok(a.den, k, &den)) {
         *out = (Fraction){ dim_mul(cx, a.num, dim_int(cx, b.den)), den };
@@ -59,13 +66,16 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
         return true;
     }
     if ((node_is(n, "Add") || node_is(n, "Sub")) && a.den == b.den) {
-        *out = (Fraction){ node_is(n, "Add") ? dim_add(cx, a.num, b.num) : dim_sub(cx, a.num, b.num), a.den };
+        *out = (Fraction){ node_is(n, "Add") ? dim_add(cx, a.num, b.num)
+                                             : dim_sub(cx, a.num, b.num),
+                           a.den };
         return true;
     }
     return false;
 }
 
-/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic constants. Only those: 0.1 is not 1/10. */
+/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic
+ * constants. Only those: 0.1 is not 1/10. */
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
 {
     double f;
@@ -139,25 +149,29 @@ static bool float_of_text(Builtin *b, Str s, Value *out)
 bool number_to_int(Builtin *b, Value v, Value *out)
 {
     switch (v.tag) {
-    case V_INT: case V_SYMINT: *out = v; return true;
-    case V_BOOL: *out = val_int(v.b); return true;
-    case V_FLOAT: *out = val_int(int_of_double(v.f)); return true;
+    case V_INT:
+    case V_SYMINT:   *out = v; return true;
+    case V_BOOL:     *out = val_int(v.b); return true;
+    case V_FLOAT:    *out = val_int(int_of_double(v.f)); return true;
     case V_SYMFLOAT: return round_symbolic(b, v.ox, ROUND_TRUNC, out);
-    case V_SYMBOOL: return give_ox(b, ox_cast(b->g, symbool_ox(b->g, v.sb), DT_INT64), out);
-    case V_STR: return int_of_text(b, v.s, out);
-    default: return builtin_fail(b, "int() does not take %s", val_kind(v));
+    case V_SYMBOOL:  return give_ox(b, ox_cast(b->g, symbool_ox(b->g, v.sb), DT_INT64), out);
+    case V_STR:      return int_of_text(b, v.s, out);
+    default:         return builtin_fail(b, "int() does not take %s", val_kind(v));
     }
 }
 
 bool number_to_float(Builtin *b, Value v, Value *out)
 {
     switch (v.tag) {
-    case V_FLOAT: case V_SYMFLOAT: *out = v; return true;
-    case V_INT: case V_BOOL: *out = val_float(real_of(v)); return true;
-    case V_COMPLEX: *out = val_float(v.c[0]); return true;
-    case V_SYMINT: case V_SYMBOOL: return give_ox(b, double_of(b->g, v), out);
-    case V_STR: return float_of_text(b, v.s, out);
-    default: return builtin_fail(b, "float() does not take %s", val_kind(v));
+    case V_FLOAT:
+    case V_SYMFLOAT: *out = v; return true;
+    case V_INT:
+    case V_BOOL:     *out = val_float(real_of(v)); return true;
+    case V_COMPLEX:  *out = val_float(v.c[0]); return true;
+    case V_SYMINT:
+    case V_SYMBOOL:  return give_ox(b, double_of(b->g, v), out);
+    case V_STR:      return float_of_text(b, v.s, out);
+    default:         return builtin_fail(b, "float() does not take %s", val_kind(v));
     }
 }
 
@@ -190,8 +204,10 @@ static bool number_in(Builtin *b, Value v, Value *out)
     if (v.tag != V_TENSOR)
         return true;
     Ox x = tensor_read(b->g, v.t);
-    if (ox_ok(x) && ox_rank(x) > 0 && dim_eq(b->cx, type_numel(b->cx, x->type), dim_int(b->cx, 1)) == NO)
-        return builtin_fail(b, "only a tensor of one element can become a number; this one is %s", type_text(b->cx, x->type)->s);
+    if (ox_ok(x) && ox_rank(x) > 0 &&
+        dim_eq(b->cx, type_numel(b->cx, x->type), dim_int(b->cx, 1)) == NO)
+        return builtin_fail(b, "only a tensor of one element can become a number; this one is %s",
+                            type_text(b->cx, x->type)->s);
     *out = val_number_of(b->g, x);
     return !ctx_failed(b->cx);
 }
@@ -199,24 +215,28 @@ static bool number_in(Builtin *b, Value v, Value *out)
 static bool to_int(Builtin *b, Value *out)
 {
     Value v;
-    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_int(b, v, out));
+    return number_in(b, b->arg[0].v, &v) &&
+        (v.tag == V_POISON ? (*out = v, true) : number_to_int(b, v, out));
 }
 
 static bool to_float(Builtin *b, Value *out)
 {
     Value v;
-    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_float(b, v, out));
+    return number_in(b, b->arg[0].v, &v) &&
+        (v.tag == V_POISON ? (*out = v, true) : number_to_float(b, v, out));
 }
 
 static bool to_bool(Builtin *b, Value *out)
 {
     Value v;
-    return number_in(b, b->arg[0].v, &v) && (v.tag == V_POISON ? (*out = v, true) : number_to_bool(b, v, out));
+    return number_in(b, b->arg[0].v, &v) &&
+        (v.tag == V_POISON ? (*out = v, true) : number_to_bool(b, v, out));
 }
 
 static bool to_complex(Builtin *b, Value *out)
 {
-    Value a = b->arg[0].v, im = arg_of(b, 1);
+    Value a = b->arg[0].v;
+    Value im = arg_of(b, 1);
     if (a.tag == V_COMPLEX && b->n == 1) {
         *out = a;
         return true;
@@ -227,7 +247,8 @@ static bool to_complex(Builtin *b, Value *out)
     return true;
 }
 
-/* What is only known when the model runs stands in it by its name or type: call.c lets such texts be messages only. */
+/* What is only known when the model runs stands in it by its name or type: call.c lets such texts
+ * be messages only. */
 static bool to_text(Builtin *b, Value *out)
 {
     *out = val_str(val_text(b->cx, b->arg[0].v));
@@ -236,8 +257,23 @@ static bool to_text(Builtin *b, Value *out)
 
 /* ---- arithmetic ---- */
 
-typedef enum { OP_ADD, OP_SUB, OP_MUL, OP_FLOORDIV, OP_REMAINDER, OP_DIV, OP_POW, OP_FMOD, OP_IEEE_REMAINDER, OP_ROUND_DIV,
-               OP_MIN, OP_MAX, OP_ATAN2, OP_COPYSIGN, OP_LOG } Arith;
+typedef enum {
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_FLOORDIV,
+    OP_REMAINDER,
+    OP_DIV,
+    OP_POW,
+    OP_FMOD,
+    OP_IEEE_REMAINDER,
+    OP_ROUND_DIV,
+    OP_MIN,
+    OP_MAX,
+    OP_ATAN2,
+    OP_COPYSIGN,
+    OP_LOG
+} Arith;
 
 static bool div_by_zero(Builtin *b) { return builtin_fail(b, "division by 0"); }
 
@@ -256,7 +292,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static bool arith_ints(Builtin *b, Arith op, int64_t x, int64_t y, Value *out)
 {
-    uint64_t ux = (uint64_t)x, uy = (uint64_t)y;
+    uint64_t ux = (uint64_t)x;
+    uint64_t uy = (uint64_t)y;
     if (y == 0 && (op == OP_FLOORDIV || op == OP_REMAINDER || op == OP_ROUND_DIV))
         return div_by_zero(b);
     switch (op) {
@@ -278,21 +315,21 @@ static bool arith_floats(Builtin *b, Arith op, double x, double y, Value *out)
     if (op == OP_POW && x == 0 && y < 0)
         return builtin_fail(b, "0.0 cannot be raised to a negative power");
     switch (op) {
-    case OP_ADD:       r = x + y; break;
-    case OP_SUB:       r = x - y; break;
-    case OP_MUL:       r = x * y; break;
-    case OP_DIV:       r = x / y; break;
-    case OP_FLOORDIV:  r = floor(x / y); break;
-    case OP_REMAINDER: r = fmod(y + fmod(x, y), y); break;
-    case OP_POW:       r = pow(x, y); break;
-    case OP_FMOD:      r = fmod(x, y); break;
+    case OP_ADD:            r = x + y; break;
+    case OP_SUB:            r = x - y; break;
+    case OP_MUL:            r = x * y; break;
+    case OP_DIV:            r = x / y; break;
+    case OP_FLOORDIV:       r = floor(x / y); break;
+    case OP_REMAINDER:      r = fmod(y + fmod(x, y), y); break;
+    case OP_POW:            r = pow(x, y); break;
+    case OP_FMOD:           r = fmod(x, y); break;
     case OP_IEEE_REMAINDER: r = remainder(x, y); break;
-    case OP_MIN:       r = x < y ? x : y; break;
-    case OP_MAX:       r = x > y ? x : y; break;
-    case OP_ATAN2:     r = atan2(x, y); break;
-    case OP_COPYSIGN:  r = copysign(x, y); break;
-    case OP_LOG:       r = log(x) / log(y); break;
-    case OP_ROUND_DIV: return builtin_fail(b, "no such operation on floats");
+    case OP_MIN:            r = x < y ? x : y; break;
+    case OP_MAX:            r = x > y ? x : y; break;
+    case OP_ATAN2:          r = atan2(x, y); break;
+    case OP_COPYSIGN:       r = copysign(x, y); break;
+    case OP_LOG:            r = log(x) / log(y); break;
+    case OP_ROUND_DIV:      return builtin_fail(b, "no such operation on floats");
     }
     *out = val_float(r);
     return true;
@@ -306,10 +343,11 @@ static bool arith_dims(Builtin *b, Arith op, Value *out)
     if (!val_dim_of(b->arg[0].v, cx, &x) || !val_dim_of(b->arg[1].v, cx, &y))
         return builtin_fail(b, "no such operation on these numbers");
     switch (op) {
-    case OP_ADD:       return give_dim(b, dim_add(cx, x, y), out);
-    case OP_SUB:       return give_dim(b, dim_sub(cx, x, y), out);
-    case OP_MUL:       return give_dim(b, dim_mul(cx, x, y), out);
-    case OP_FLOORDIV:  return dim_is(y, 0) ? div_by_zero(b) : give_dim(b, dim_floordiv(cx, x, y), out);
+    case OP_ADD: return give_dim(b, dim_add(cx, x, y), out);
+    case OP_SUB: return give_dim(b, dim_sub(cx, x, y), out);
+    case OP_MUL: return give_dim(b, dim_mul(cx, x, y), out);
+    case OP_FLOORDIV:
+        return dim_is(y, 0) ? div_by_zero(b) : give_dim(b, dim_floordiv(cx, x, y), out);
     case OP_REMAINDER: return dim_is(y, 0) ? div_by_zero(b) : give_dim(b, dim_mod(cx, x, y), out);
     case OP_MIN:       return give_dim(b, dim_min(cx, x, y), out);
     case OP_MAX:       return give_dim(b, dim_max(cx, x, y), out);
@@ -318,14 +356,17 @@ static bool arith_dims(Builtin *b, Arith op, Value *out)
             return div_by_zero(b);
         if (dim_le(cx, zero, x) == YES && dim_lt(cx, zero, y) == YES)
             return give_dim(b, dim_floordiv(cx, x, y), out);
-        Ox top = ox_dim_value(b->g, x), bottom = ox_dim_value(b->g, y);
-        return give_ox(b, ox_g(b->g, "Div", top, bottom), out);         /* of ints it rounds so */
-    default:
-        return builtin_fail(b, "no such operation on these numbers");
+        Ox top = ox_dim_value(b->g, x);
+        Ox bottom = ox_dim_value(b->g, y);
+        return give_ox(b, ox_g(b->g, "Div", top, bottom), out); /* of ints it rounds so */
+    default: return builtin_fail(b, "no such operation on these numbers");
     }
 }
 
-static Ox fmod_ox(Graph *g, Ox x, Ox y) { return ox_g_with(g, "Mod", INPUTS(x, y), INT("fmod", 1)); }
+static Ox fmod_ox(Graph *g, Ox x, Ox y)
+{
+    return ox_g_with(g, "Mod", INPUTS(x, y), INT("fmod", 1));
+}
 
 /* With b's sign; what arith_floats does, in the same steps. */
 static Ox remainder_ox(Graph *g, Ox x, Ox y)
@@ -343,7 +384,9 @@ static Ox lesser_or_greater_ox(Graph *g, Ox x, Ox y, const char *relation)
 
 static bool arith_nodes(Builtin *b, Arith op, Value *out)
 {
-    static const char *const names[] = { [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow" };
+    static const char *const names[] = {
+        [OP_ADD] = "Add", [OP_SUB] = "Sub", [OP_MUL] = "Mul", [OP_DIV] = "Div", [OP_POW] = "Pow"
+    };
     if (op == OP_ATAN2 || op == OP_COPYSIGN)
         return float_of_operator(b, b->row->name, out);
     Ox x = double_of(b->g, b->arg[0].v);
@@ -359,7 +402,8 @@ static bool arith_nodes(Builtin *b, Arith op, Value *out)
     if (op == OP_LOG)
         return give_ox(b, ox_g(b->g, "Div", ox_g(b->g, "Log", x), ox_g(b->g, "Log", y)), out);
     if ((size_t)op >= COUNT(names) || !names[op])
-        return fail(b->cx, E_UNSUPPORTED, "%s of numbers that are only known when the model runs", b->row->name);
+        return fail(b->cx, E_UNSUPPORTED, "%s of numbers that are only known when the model runs",
+                    b->row->name);
     return give_ox(b, ox_g(b->g, names[op], x, y), out);
 }
 
@@ -367,17 +411,20 @@ static bool arith_nodes(Builtin *b, Arith op, Value *out)
 static bool arith(Builtin *b, Value *out)
 {
     Arith op = (Arith)b->row->datum;
-    Value x = b->arg[0].v, y = b->arg[1].v;
+    Value x = b->arg[0].v;
+    Value y = b->arg[1].v;
     if (all_int(b))
         return any_symbolic(b) ? arith_dims(b, op, out) : arith_ints(b, op, x.i, y.i, out);
-    return any_symbolic(b) ? arith_nodes(b, op, out) : arith_floats(b, op, real_of(x), real_of(y), out);
+    return any_symbolic(b) ? arith_nodes(b, op, out)
+                           : arith_floats(b, op, real_of(x), real_of(y), out);
 }
 
 /* div pow fmod ..: always a float */
 static bool arith_float(Builtin *b, Value *out)
 {
     Arith op = (Arith)b->row->datum;
-    return any_symbolic(b) ? arith_nodes(b, op, out) : arith_floats(b, op, real_of(b->arg[0].v), real_of(b->arg[1].v), out);
+    return any_symbolic(b) ? arith_nodes(b, op, out)
+                           : arith_floats(b, op, real_of(b->arg[0].v), real_of(b->arg[1].v), out);
 }
 
 static bool negate(Builtin *b, Value *out)
@@ -440,10 +487,13 @@ static bool round_number(Builtin *b, Value *out)
     return true;
 }
 
-/* The rest of a division of floats, with b's sign, is what the quotient is made of: x // y may be another number. */
+/* The rest of a division of floats, with b's sign, is what the quotient is made of: x // y may be
+ * another number. */
 static bool div_mod_floats(Builtin *b, Value *quotient, Value *rest)
 {
-    double x = real_of(b->arg[0].v), y = real_of(b->arg[1].v), r = fmod(x, y);
+    double x = real_of(b->arg[0].v);
+    double y = real_of(b->arg[1].v);
+    double r = fmod(x, y);
     r = r != 0 && (r < 0) != (y < 0) ? r + y : r;
     *quotient = val_float((x - r) / y);
     *rest = val_float(r);
@@ -453,7 +503,9 @@ static bool div_mod_floats(Builtin *b, Value *quotient, Value *rest)
 static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
 {
     Graph *g = b->g;
-    Ox x = double_of(g, b->arg[0].v), y = double_of(g, b->arg[1].v), zero = ox_number(g, DT_DOUBLE, 0);
+    Ox x = double_of(g, b->arg[0].v);
+    Ox y = double_of(g, b->arg[1].v);
+    Ox zero = ox_number(g, DT_DOUBLE, 0);
     Ox r = fmod_ox(g, x, y);
     Ox signs = ox_g(g, "Xor", ox_g(g, "Less", r, zero), ox_g(g, "Less", y, zero));
     Ox some = ox_g(g, "Not", ox_g(g, "Equal", r, zero));
@@ -466,7 +518,9 @@ static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
 /* An int and a float: PyTorch does it in float32, and the rest as one step from there. */
 static bool div_mod_mixed(Builtin *b, Value *quotient, Value *rest)
 {
-    float x = (float)real_of(b->arg[0].v), y = (float)real_of(b->arg[1].v), whole = floorf(x / y);
+    float x = (float)real_of(b->arg[0].v);
+    float y = (float)real_of(b->arg[1].v);
+    float whole = floorf(x / y);
     *quotient = val_float(whole);
     *rest = val_float(fmaf(-whole, y, x));
     return true;
@@ -475,7 +529,8 @@ static bool div_mod_mixed(Builtin *b, Value *quotient, Value *rest)
 static bool div_mod_mixed_nodes(Builtin *b, Value *quotient, Value *rest)
 {
     Graph *g = b->g;
-    Ox x = ox_cast(g, double_of(g, b->arg[0].v), DT_FLOAT), y = ox_cast(g, double_of(g, b->arg[1].v), DT_FLOAT);
+    Ox x = ox_cast(g, double_of(g, b->arg[0].v), DT_FLOAT);
+    Ox y = ox_cast(g, double_of(g, b->arg[1].v), DT_FLOAT);
     Ox whole = ox_cast(g, ox_g(g, "Floor", ox_g(g, "Div", x, y)), DT_DOUBLE);
     Ox taken = ox_g(g, "Mul", whole, ox_cast(g, y, DT_DOUBLE));
     Ox left = ox_cast(g, ox_g(g, "Sub", ox_cast(g, x, DT_DOUBLE), taken), DT_FLOAT);
@@ -485,7 +540,8 @@ static bool div_mod_mixed_nodes(Builtin *b, Value *quotient, Value *rest)
 static bool div_mod_ints(Builtin *b, Value *quotient, Value *rest)
 {
     Builtin parts = *b;
-    BuiltinRow div = { .name = "aten::floordiv", .datum = OP_FLOORDIV }, mod = { .name = "aten::remainder", .datum = OP_REMAINDER };
+    BuiltinRow div = { .name = "aten::floordiv", .datum = OP_FLOORDIV };
+    BuiltinRow mod = { .name = "aten::remainder", .datum = OP_REMAINDER };
     parts.row = &div;
     if (!arith(&parts, quotient))
         return false;
@@ -498,8 +554,11 @@ static bool div_mod(Builtin *b, Value *out)
     Value both[2], by = b->arg[1].v;
     if ((by.tag == V_FLOAT && by.f == 0) || (by.tag == V_INT && by.i == 0))
         return div_by_zero(b);
-    static bool (*const of_floats[2][2])(Builtin *, Value *, Value *) = { { div_mod_floats, div_mod_nodes }, { div_mod_mixed, div_mod_mixed_nodes } };
-    if (!(all_int(b) ? div_mod_ints : of_floats[any_is(b, is_int)][any_symbolic(b)])(b, &both[0], &both[1]))
+    static bool (*const of_floats[2][2])(Builtin *, Value *,
+                                         Value *) = { { div_mod_floats, div_mod_nodes },
+                                                      { div_mod_mixed, div_mod_mixed_nodes } };
+    if (!(all_int(b) ? div_mod_ints : of_floats[any_is(b, is_int)][any_symbolic(b)])(b, &both[0],
+                                                                                     &both[1]))
         return false;
     *out = val_tuple(b->cx, both, 2);
     return true;
@@ -507,20 +566,30 @@ static bool div_mod(Builtin *b, Value *out)
 
 /* ---- complex ---- */
 
-typedef struct Pair { double re, im; } Pair;
+typedef struct Pair {
+    double re, im;
+} Pair;
 
-static Pair pair_of(Value v) { return v.tag == V_COMPLEX ? (Pair){ v.c[0], v.c[1] } : (Pair){ real_of(v), 0 }; }
+static Pair pair_of(Value v)
+{
+    return v.tag == V_COMPLEX ? (Pair){ v.c[0], v.c[1] } : (Pair){ real_of(v), 0 };
+}
 
 static bool complex_arith(Builtin *b, Value *out)
 {
-    Pair x = pair_of(b->arg[0].v), y = pair_of(b->arg[1].v);
+    Pair x = pair_of(b->arg[0].v);
+    Pair y = pair_of(b->arg[1].v);
     double d = y.re * y.re + y.im * y.im;
     switch ((Arith)b->row->datum) {
     case OP_ADD: *out = val_complex(b->cx, x.re + y.re, x.im + y.im); return true;
     case OP_SUB: *out = val_complex(b->cx, x.re - y.re, x.im - y.im); return true;
-    case OP_MUL: *out = val_complex(b->cx, x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re); return true;
-    case OP_DIV: *out = val_complex(b->cx, (x.re * y.re + x.im * y.im) / d, (x.im * y.re - x.re * y.im) / d); return true;
-    default:     return fail(b->cx, E_UNSUPPORTED, "%s of complex numbers", b->row->name);
+    case OP_MUL:
+        *out = val_complex(b->cx, x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
+        return true;
+    case OP_DIV:
+        *out = val_complex(b->cx, (x.re * y.re + x.im * y.im) / d, (x.im * y.re - x.re * y.im) / d);
+        return true;
+    default: return fail(b->cx, E_UNSUPPORTED, "%s of complex numbers", b->row->name);
     }
 }
 
@@ -531,17 +600,20 @@ static bool open_range_length(Builtin *b, Value *out)
 {
     Ctx *cx = b->cx;
     Dim lo, hi, step, none = dim_int(cx, 0);
-    if (!val_dim_of(b->arg[0].v, cx, &lo) || !val_dim_of(b->arg[1].v, cx, &hi) || !val_dim_of(b->arg[2].v, cx, &step) || dim_is(step, INT64_MIN))
+    if (!val_dim_of(b->arg[0].v, cx, &lo) || !val_dim_of(b->arg[1].v, cx, &hi) ||
+        !val_dim_of(b->arg[2].v, cx, &step) || dim_is(step, INT64_MIN))
         return builtin_fail(b, "range() of values that are no ints");
     if (dim_is(step, 0))
         return builtin_fail(b, "range() with step 0");
     bool forth = dim_lt(cx, none, step) == YES;
     if (!forth && dim_lt(cx, step, none) != YES) {
-        fail(cx, E_UNSUPPORTED, "range() with a step of which only the running model knows whether it goes back");
+        fail(cx, E_UNSUPPORTED,
+             "range() with a step of which only the running model knows whether it goes back");
         fail_hint(cx, "max(step, 1) says that it goes forth");
         return false;
     }
-    Dim length = dim_ceildiv(cx, forth ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi), forth ? step : dim_sub(cx, none, step));
+    Dim length = dim_ceildiv(cx, forth ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi),
+                             forth ? step : dim_sub(cx, none, step));
     return give_dim(b, length ? dim_max(cx, length, none) : NULL, out);
 }
 
@@ -552,7 +624,8 @@ static bool range_length(Builtin *b, Value *out)
         return open_range_length(b, out);
     if (step == 0)
         return builtin_fail(b, "range() with step 0");
-    int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i, to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
+    int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i;
+    int64_t to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     *out = val_int(from < to ? (int64_t)(((uint64_t)to - (uint64_t)from - 1) / stride + 1) : 0);
     return true;
@@ -562,14 +635,17 @@ static bool range_length(Builtin *b, Value *out)
 static bool derive_index(Builtin *b, Value *out)
 {
     Dim i, start, step;
-    if (!val_dim_of(b->arg[0].v, b->cx, &i) || !val_dim_of(b->arg[1].v, b->cx, &start) || !val_dim_of(b->arg[2].v, b->cx, &step))
+    if (!val_dim_of(b->arg[0].v, b->cx, &i) || !val_dim_of(b->arg[1].v, b->cx, &start) ||
+        !val_dim_of(b->arg[2].v, b->cx, &step))
         return builtin_fail(b, "an index that is no int");
     return give_dim(b, dim_add(b->cx, start, dim_mul(b->cx, i, step)), out);
 }
 
 #define ARITH(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith, .datum = op }
-#define ARITH_FLOAT(word, op) { .name = "aten::" word, .kinds = "nn", .fn = arith_float, .datum = op }
-#define COMPLEX_ARITH(word, op) { .name = "aten::" word, .kinds = "CC", .fn = complex_arith, .datum = op }
+#define ARITH_FLOAT(word, op) \
+    { .name = "aten::" word, .kinds = "nn", .fn = arith_float, .datum = op }
+#define COMPLEX_ARITH(word, op) \
+    { .name = "aten::" word, .kinds = "CC", .fn = complex_arith, .datum = op }
 const BuiltinRow builtin_numbers[] = {
     { .name = "aten::Int", .kinds = "*", .fn = to_int },
     { .name = "aten::Float", .kinds = "*", .fn = to_float },
@@ -579,14 +655,25 @@ const BuiltinRow builtin_numbers[] = {
     { .name = "aten::Complex", .kinds = "*|*", .fn = to_complex },
     { .name = "aten::str", .kinds = "*", .fn = to_text },
 
-    ARITH("add", OP_ADD), ARITH("sub", OP_SUB), ARITH("mul", OP_MUL), ARITH("floordiv", OP_FLOORDIV),
-    ARITH("remainder", OP_REMAINDER), ARITH_FLOAT("div", OP_DIV), ARITH_FLOAT("pow", OP_POW), ARITH_FLOAT("fmod", OP_FMOD),
-    ARITH_FLOAT("mathremainder", OP_IEEE_REMAINDER), ARITH_FLOAT("atan2", OP_ATAN2), ARITH_FLOAT("copysign", OP_COPYSIGN),
+    ARITH("add", OP_ADD),
+    ARITH("sub", OP_SUB),
+    ARITH("mul", OP_MUL),
+    ARITH("floordiv", OP_FLOORDIV),
+    ARITH("remainder", OP_REMAINDER),
+    ARITH_FLOAT("div", OP_DIV),
+    ARITH_FLOAT("pow", OP_POW),
+    ARITH_FLOAT("fmod", OP_FMOD),
+    ARITH_FLOAT("mathremainder", OP_IEEE_REMAINDER),
+    ARITH_FLOAT("atan2", OP_ATAN2),
+    ARITH_FLOAT("copysign", OP_COPYSIGN),
     ARITH_FLOAT("log", OP_LOG),
     { .name = "aten::__round_to_zero_floordiv", .kinds = "ii", .fn = arith, .datum = OP_ROUND_DIV },
     { .name = "prim::min", .kinds = "nn", .fn = arith, .datum = OP_MIN },
     { .name = "prim::max", .kinds = "nn", .fn = arith, .datum = OP_MAX },
-    COMPLEX_ARITH("add", OP_ADD), COMPLEX_ARITH("sub", OP_SUB), COMPLEX_ARITH("mul", OP_MUL), COMPLEX_ARITH("div", OP_DIV),
+    COMPLEX_ARITH("add", OP_ADD),
+    COMPLEX_ARITH("sub", OP_SUB),
+    COMPLEX_ARITH("mul", OP_MUL),
+    COMPLEX_ARITH("div", OP_DIV),
     { .name = "aten::neg", .kinds = "n", .fn = negate },
     { .name = "aten::neg", .kinds = "c", .fn = negate },
     { .name = "prim::abs", .kinds = "n", .fn = absolute },

@@ -1,5 +1,5 @@
-/* builtin_string.c - strings: bytes, ASCII only, in no locale. Where TorchScript differs from Python it is
- * TorchScript that counts. */
+/* builtin_string.c - strings: bytes, ASCII only, in no locale. Where TorchScript differs from
+ * Python it is TorchScript that counts. */
 #include <math.h>
 
 #include "eval/builtin/builtin.h"
@@ -18,7 +18,10 @@ static char to_lower(char c) { return is_upper(c) ? (char)(c + 32) : c; }
 
 static Str text_of(const Builtin *b, size_t i) { return b->arg[i].v.s; }
 
-static Value piece(Builtin *b, const char *s, int64_t n) { return val_str(str_n(b->cx, s, n > 0 ? (size_t)n : 0)); }
+static Value piece(Builtin *b, const char *s, int64_t n)
+{
+    return val_str(str_n(b->cx, s, n > 0 ? (size_t)n : 0));
+}
 
 /* ---- case ---- */
 
@@ -65,7 +68,8 @@ static bool all_are(Builtin *b, Value *out)
 static bool one_case(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
-    bool any = false, other = false;
+    bool any = false;
+    bool other = false;
     for (uint32_t i = 0; i < s->len; i++) {
         any = any || is_alpha(s->s[i]);
         other = other || (b->row->datum ? is_lower(s->s[i]) : is_upper(s->s[i]));
@@ -78,7 +82,9 @@ static bool one_case(Builtin *b, Value *out)
 static bool is_title(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
-    bool any = false, good = true, in_word = false;
+    bool any = false;
+    bool good = true;
+    bool in_word = false;
     for (uint32_t i = 0; i < s->len && good; i++) {
         char c = s->s[i];
         good = !is_alpha(c) || is_upper(c) != in_word;
@@ -109,7 +115,8 @@ static bool strip(Builtin *b, Value *out)
     Str s = text_of(b, 0);
     const char *set = missing(b, 1) ? " \n\t\f\v" : text_of(b, 1)->s;
     size_t n_set = missing(b, 1) ? 5 : text_of(b, 1)->len;
-    int64_t from = 0, to = s->len;
+    int64_t from = 0;
+    int64_t to = s->len;
     while (b->row->datum & SIDE_LEFT && from < to && memchr(set, s->s[from], n_set))
         from++;
     while (b->row->datum & SIDE_RIGHT && to > from && memchr(set, s->s[to - 1], n_set))
@@ -134,7 +141,9 @@ static bool pad(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
     bool zeros = b->row->text != NULL;
-    int64_t width = b->arg[1].v.i, room = width - s->len, left = 0;
+    int64_t width = b->arg[1].v.i;
+    int64_t room = width - s->len;
+    int64_t left = 0;
     if (!zeros && !missing(b, 2) && text_of(b, 2)->len != 1)
         return builtin_fail(b, "the fill character must be one character");
     if (too_wide(b, width))
@@ -144,7 +153,8 @@ static bool pad(Builtin *b, Value *out)
     if (b->row->datum == SIDE_LEFT)
         left = room;
     else if (b->row->datum == SIDE_BOTH)
-        left = width % 2 ? (room + 1) / 2 : room / 2;       /* the odd one goes left when the width is odd */
+        left = width % 2 ? (room + 1) / 2
+                         : room / 2; /* the odd one goes left when the width is odd */
     Buf made = buf_new(b->cx);
     add_times(&made, fill, left);
     buf_add(&made, s->s, s->len);
@@ -156,9 +166,12 @@ static bool pad(Builtin *b, Value *out)
 static bool expand_tabs(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
-    int64_t size = int_or(b, 1, 8), column = 0, total;
+    int64_t size = int_or(b, 1, 8);
+    int64_t column = 0;
+    int64_t total;
     if (!mul_ok(size > 0 ? size : 0, s->len, &total) || too_wide(b, total))
-        return ctx_failed(b->cx) ? false : builtin_fail(b, "a tab of %lld columns", (long long)size);
+        return ctx_failed(b->cx) ? false
+                                 : builtin_fail(b, "a tab of %lld columns", (long long)size);
     Buf made = buf_new(b->cx);
     for (uint32_t i = 0; i < s->len; i++) {
         if (s->s[i] == '\t') {
@@ -218,12 +231,16 @@ static bool split(Builtin *b, Value *out)
 {
     if (missing(b, 1))
         return split_at_blanks(b, out);
-    Str s = text_of(b, 0), sep = text_of(b, 1);
-    int64_t most = int_or(b, 2, -1), from = 0, at;
+    Str s = text_of(b, 0);
+    Str sep = text_of(b, 1);
+    int64_t most = int_or(b, 2, -1);
+    int64_t from = 0;
+    int64_t at;
     List *l = text_list(b, out);
     if (sep->len == 0)
         return builtin_fail(b, "split() at an empty separator");
-    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, sep)) >= 0; n++) {
+    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, sep)) >= 0;
+         n++) {
         list_append(b->cx, l, piece(b, s->s + from, at - from));
         from = at + sep->len;
     }
@@ -233,8 +250,11 @@ static bool split(Builtin *b, Value *out)
 
 static bool rsplit(Builtin *b, Value *out)
 {
-    Str s = text_of(b, 0), sep = missing(b, 1) ? str_of(b->cx, " ") : text_of(b, 1);
-    int64_t most = int_or(b, 2, -1), to = s->len, at;
+    Str s = text_of(b, 0);
+    Str sep = missing(b, 1) ? str_of(b->cx, " ") : text_of(b, 1);
+    int64_t most = int_or(b, 2, -1);
+    int64_t to = s->len;
+    int64_t at;
     VEC(Value) parts = { 0 };
     if (sep->len == 0)
         return builtin_fail(b, "rsplit() at an empty separator");
@@ -270,10 +290,12 @@ static bool split_lines(Builtin *b, Value *out)
 
 static bool partition(Builtin *b, Value *out)
 {
-    Str s = text_of(b, 0), sep = text_of(b, 1);
+    Str s = text_of(b, 0);
+    Str sep = text_of(b, 1);
     bool last = b->row->datum;
     int64_t at = last ? rfind_in(s->s, 0, s->len, sep) : find_in(s->s, 0, s->len, sep);
-    Value empty = piece(b, "", 0), parts[3] = { last ? empty : val_str(s), empty, last ? val_str(s) : empty };
+    Value empty = piece(b, "", 0);
+    Value parts[3] = { last ? empty : val_str(s), empty, last ? val_str(s) : empty };
     if (at >= 0) {
         parts[0] = piece(b, s->s, at);
         parts[1] = val_str(sep);
@@ -285,11 +307,14 @@ static bool partition(Builtin *b, Value *out)
 
 /* ---- searching ---- */
 
-/* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. When it ends before it starts,
- * PyTorch looks at the whole rest, but finds there nothing that is not empty, and that behind the text too; startswith and endswith do. */
+/* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. When
+ * it ends before it starts, PyTorch looks at the whole rest, but finds there nothing that is not
+ * empty, and that behind the text too; startswith and endswith do. */
 static void window(const Builtin *b, int64_t *from, int64_t *to)
 {
-    int64_t n = text_of(b, 0)->len, start = int_or(b, 2, 0), end = int_or(b, 3, -1);
+    int64_t n = text_of(b, 0)->len;
+    int64_t start = int_or(b, 2, 0);
+    int64_t end = int_or(b, 3, -1);
     start = start < 0 ? (start + n < 0 ? 0 : start + n) : start;
     end = end < 0 ? (end + n + 1 < 0 ? 0 : end + n + 1) : end;
     *from = start;
@@ -301,9 +326,11 @@ typedef enum { FIND, RFIND, INDEX, RINDEX } Search;
 static bool search(Builtin *b, Value *out)
 {
     int64_t from, to;
-    bool back = b->row->datum == RFIND || b->row->datum == RINDEX, required = b->row->datum >= INDEX;
+    bool back = b->row->datum == RFIND || b->row->datum == RINDEX;
+    bool required = b->row->datum >= INDEX;
     window(b, &from, &to);
-    Str s = text_of(b, 0), sub = text_of(b, 1);
+    Str s = text_of(b, 0);
+    Str sub = text_of(b, 1);
     int64_t at = back ? rfind_in(s->s, from, to, sub) : find_in(s->s, from, to, sub);
     if (to < from && sub->len == 0)
         at = from;
@@ -316,7 +343,8 @@ static bool search(Builtin *b, Value *out)
 static bool count_text(Builtin *b, Value *out)
 {
     int64_t from, to, n = 0, at;
-    Str s = text_of(b, 0), sub = text_of(b, 1);
+    Str s = text_of(b, 0);
+    Str sub = text_of(b, 1);
     if (sub->len == 0)
         return builtin_fail(b, "count() of an empty string never ends in PyTorch");
     window(b, &from, &to);
@@ -330,14 +358,16 @@ static bool count_text(Builtin *b, Value *out)
 static bool begins(Builtin *b, Value *out)
 {
     int64_t from, to;
-    Str s = text_of(b, 0), sub = text_of(b, 1);
+    Str s = text_of(b, 0);
+    Str sub = text_of(b, 1);
     window(b, &from, &to);
     if (from > s->len)
         return builtin_fail(b, "%lld is behind the end of '%s'", (long long)from, s->s);
     if (to < from)
         to = s->len;
     bool fits = to - from >= (int64_t)sub->len;
-    *out = val_bool(fits && !memcmp(s->s + (b->row->datum ? to - sub->len : from), sub->s, sub->len));
+    *out = val_bool(fits &&
+                    !memcmp(s->s + (b->row->datum ? to - sub->len : from), sub->s, sub->len));
     return true;
 }
 
@@ -350,12 +380,17 @@ static bool contains_text(Builtin *b, Value *out)
 
 static bool replace(Builtin *b, Value *out)
 {
-    Str s = text_of(b, 0), old = text_of(b, 1), by = text_of(b, 2);
-    int64_t most = int_or(b, 3, -1), from = 0, at;
+    Str s = text_of(b, 0);
+    Str old = text_of(b, 1);
+    Str by = text_of(b, 2);
+    int64_t most = int_or(b, 3, -1);
+    int64_t from = 0;
+    int64_t at;
     if (old->len == 0)
         return builtin_fail(b, "replace() of an empty string never ends in PyTorch");
     Buf made = buf_new(b->cx);
-    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, old)) >= 0; n++) {
+    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, old)) >= 0;
+         n++) {
         buf_add(&made, s->s + from, (size_t)(at - from));
         buf_add(&made, by->s, by->len);
         from = at + old->len;
@@ -372,7 +407,8 @@ static bool replace(Builtin *b, Value *out)
 static bool concat(Builtin *b, Value *out)
 {
     Buf made = buf_new(b->cx);
-    if (!limit_ok(b->cx, LIMIT_TEXT, (uint64_t)text_of(b, 0)->len + text_of(b, 1)->len, "bytes in a string"))
+    if (!limit_ok(b->cx, LIMIT_TEXT, (uint64_t)text_of(b, 0)->len + text_of(b, 1)->len,
+                  "bytes in a string"))
         return false;
     buf_add(&made, text_of(b, 0)->s, text_of(b, 0)->len);
     buf_add(&made, text_of(b, 1)->s, text_of(b, 1)->len);
@@ -403,7 +439,8 @@ static bool char_at(Builtin *b, Value *out)
     int64_t i = b->arg[1].v.i;
     i = i < 0 ? i + s->len : i;
     if (i < 0 || i >= s->len)
-        return builtin_fail(b, "string index %lld is out of range for length %u", (long long)b->arg[1].v.i, s->len);
+        return builtin_fail(b, "string index %lld is out of range for length %u",
+                            (long long)b->arg[1].v.i, s->len);
     *out = piece(b, &s->s[i], 1);
     return true;
 }
@@ -430,13 +467,15 @@ static bool chr(Builtin *b, Value *out)
 static bool radix(Builtin *b, Value *out)
 {
     int64_t v = b->arg[0].v.i;
-    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v, base = (uint64_t)b->row->datum;
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    uint64_t base = (uint64_t)b->row->datum;
     char digits[80];
     size_t at = sizeof digits;
     do
         digits[--at] = "0123456789abcdef"[u % base];
     while (u /= base);
-    *out = val_str(str_fmt(b->cx, "%s0%s%.*s", v < 0 ? "-" : "", b->row->text, (int)(sizeof digits - at), digits + at));
+    *out = val_str(str_fmt(b->cx, "%s0%s%.*s", v < 0 ? "-" : "", b->row->text,
+                           (int)(sizeof digits - at), digits + at));
     return true;
 }
 
@@ -466,7 +505,7 @@ static bool format(Builtin *b, Value *out)
 static bool percent_number(Builtin *b, Buf *made, char c, Value v)
 {
     char fmt[] = { '%', c, 0 };
-    if (v.tag == V_SYMINT || v.tag == V_SYMFLOAT) {         /* in a message: val_staged_text */
+    if (v.tag == V_SYMINT || v.tag == V_SYMFLOAT) { /* in a message: val_staged_text */
         buf_str(made, val_text(b->cx, v)->s);
         return true;
     }
@@ -475,7 +514,9 @@ static bool percent_number(Builtin *b, Buf *made, char c, Value v)
     if (c == 'd' || c == 'i')
         buf_fmt(made, "%lld", v.tag == V_INT ? (long long)v.i : (long long)v.f);
     else
-        float_print(made, fmt, (double)(float)(v.tag == V_INT ? (double)v.i : v.f));        /* PyTorch goes through a float */
+        float_print(
+            made, fmt,
+            (double)(float)(v.tag == V_INT ? (double)v.i : v.f)); /* PyTorch goes through a float */
     return true;
 }
 
@@ -483,8 +524,12 @@ static bool percent_one(Builtin *b, Buf *made, char c, Value v)
 {
     Str text;
     switch (c) {
-    case 'd': case 'i': case 'e': case 'E': case 'f': case 'F':
-        return percent_number(b, made, c, v);
+    case 'd':
+    case 'i':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F': return percent_number(b, made, c, v);
     case 'c':
         if (v.tag == V_INT)
             buf_add(made, &(char){ (char)v.i }, 1);
@@ -497,8 +542,7 @@ static bool percent_one(Builtin *b, Buf *made, char c, Value v)
         text = val_text(b->cx, v);
         buf_add(made, text->s, text->len);
         return true;
-    default:
-        return builtin_fail(b, "the format %%%c is none of TorchScript's", c);
+    default: return builtin_fail(b, "the format %%%c is none of TorchScript's", c);
     }
 }
 
@@ -506,7 +550,8 @@ static bool percent_format(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
     Value args = b->arg[1].v;
-    int64_t n = args.tag == V_TUPLE ? args.tuple->n : 1, used = 0;
+    int64_t n = args.tag == V_TUPLE ? args.tuple->n : 1;
+    int64_t used = 0;
     Buf made = buf_new(b->cx);
     for (uint32_t i = 0; i < s->len; i++) {
         if (s->s[i] != '%') {
@@ -530,32 +575,54 @@ static bool percent_format(Builtin *b, Value *out)
     return true;
 }
 
-#define TEXT(word, k, f) { .name = "aten::" word, .kinds = k, .fn = f }
+#define TEXT(word, k, f)           { .name = "aten::" word, .kinds = k, .fn = f }
 #define TEXT_FAMILY(word, k, f, d) { .name = "aten::" word, .kinds = k, .fn = f, .datum = d }
 
 const BuiltinRow builtin_strings[] = {
-    TEXT_FAMILY("upper", "s", change_case, CASE_UPPER), TEXT_FAMILY("lower", "s", change_case, CASE_LOWER),
-    TEXT_FAMILY("swapcase", "s", change_case, CASE_SWAP), TEXT_FAMILY("capitalize", "s", change_case, CASE_CAPITALIZE),
+    TEXT_FAMILY("upper", "s", change_case, CASE_UPPER),
+    TEXT_FAMILY("lower", "s", change_case, CASE_LOWER),
+    TEXT_FAMILY("swapcase", "s", change_case, CASE_SWAP),
+    TEXT_FAMILY("capitalize", "s", change_case, CASE_CAPITALIZE),
     TEXT_FAMILY("title", "s", change_case, CASE_TITLE),
-    TEXT_FAMILY("isdigit", "s", all_are, TEST_DIGIT), TEXT_FAMILY("isdecimal", "s", all_are, TEST_DIGIT),
-    TEXT_FAMILY("isnumeric", "s", all_are, TEST_DIGIT), TEXT_FAMILY("isalpha", "s", all_are, TEST_ALPHA),
-    TEXT_FAMILY("isalnum", "s", all_are, TEST_ALNUM), TEXT_FAMILY("isspace", "s", all_are, TEST_SPACE),
-    TEXT_FAMILY("isprintable", "s", all_are, TEST_PRINT), TEXT_FAMILY("isupper", "s", one_case, 1),
-    TEXT_FAMILY("islower", "s", one_case, 0), TEXT("istitle", "s", is_title), TEXT("isidentifier", "s", is_identifier),
-    TEXT_FAMILY("strip", "s|s", strip, SIDE_BOTH), TEXT_FAMILY("lstrip", "s|s", strip, SIDE_LEFT),
+    TEXT_FAMILY("isdigit", "s", all_are, TEST_DIGIT),
+    TEXT_FAMILY("isdecimal", "s", all_are, TEST_DIGIT),
+    TEXT_FAMILY("isnumeric", "s", all_are, TEST_DIGIT),
+    TEXT_FAMILY("isalpha", "s", all_are, TEST_ALPHA),
+    TEXT_FAMILY("isalnum", "s", all_are, TEST_ALNUM),
+    TEXT_FAMILY("isspace", "s", all_are, TEST_SPACE),
+    TEXT_FAMILY("isprintable", "s", all_are, TEST_PRINT),
+    TEXT_FAMILY("isupper", "s", one_case, 1),
+    TEXT_FAMILY("islower", "s", one_case, 0),
+    TEXT("istitle", "s", is_title),
+    TEXT("isidentifier", "s", is_identifier),
+    TEXT_FAMILY("strip", "s|s", strip, SIDE_BOTH),
+    TEXT_FAMILY("lstrip", "s|s", strip, SIDE_LEFT),
     TEXT_FAMILY("rstrip", "s|s", strip, SIDE_RIGHT),
-    TEXT_FAMILY("center", "sI|s", pad, SIDE_BOTH), TEXT_FAMILY("ljust", "sI|s", pad, SIDE_RIGHT),
+    TEXT_FAMILY("center", "sI|s", pad, SIDE_BOTH),
+    TEXT_FAMILY("ljust", "sI|s", pad, SIDE_RIGHT),
     TEXT_FAMILY("rjust", "sI|s", pad, SIDE_LEFT),
     { .name = "aten::zfill", .kinds = "sI", .fn = pad, .datum = SIDE_LEFT, .text = "0" },
     TEXT("expandtabs", "s|I", expand_tabs),
-    TEXT("split", "s|s?I", split), TEXT("rsplit", "s|sI", rsplit), TEXT("splitlines", "s|B", split_lines),
-    TEXT_FAMILY("partition", "ss", partition, 0), TEXT_FAMILY("rpartition", "ss", partition, 1),
-    TEXT_FAMILY("find", "ss|II", search, FIND), TEXT_FAMILY("rfind", "ss|II", search, RFIND),
-    TEXT_FAMILY("index", "ss|II", search, INDEX), TEXT_FAMILY("rindex", "ss|II", search, RINDEX),
-    TEXT("count", "ss|II", count_text), TEXT_FAMILY("startswith", "ss|II", begins, 0), TEXT_FAMILY("endswith", "ss|II", begins, 1),
-    TEXT("__contains__", "ss", contains_text), TEXT("replace", "sss|I", replace),
-    TEXT("add", "ss", concat), TEXT("join", "sl", join), TEXT("__getitem__", "sI", char_at), TEXT("select", "sI", char_at),
-    TEXT("ord", "s", ord), TEXT("chr", "I", chr),
+    TEXT("split", "s|s?I", split),
+    TEXT("rsplit", "s|sI", rsplit),
+    TEXT("splitlines", "s|B", split_lines),
+    TEXT_FAMILY("partition", "ss", partition, 0),
+    TEXT_FAMILY("rpartition", "ss", partition, 1),
+    TEXT_FAMILY("find", "ss|II", search, FIND),
+    TEXT_FAMILY("rfind", "ss|II", search, RFIND),
+    TEXT_FAMILY("index", "ss|II", search, INDEX),
+    TEXT_FAMILY("rindex", "ss|II", search, RINDEX),
+    TEXT("count", "ss|II", count_text),
+    TEXT_FAMILY("startswith", "ss|II", begins, 0),
+    TEXT_FAMILY("endswith", "ss|II", begins, 1),
+    TEXT("__contains__", "ss", contains_text),
+    TEXT("replace", "sss|I", replace),
+    TEXT("add", "ss", concat),
+    TEXT("join", "sl", join),
+    TEXT("__getitem__", "sI", char_at),
+    TEXT("select", "sI", char_at),
+    TEXT("ord", "s", ord),
+    TEXT("chr", "I", chr),
     { .name = "aten::hex", .kinds = "I", .fn = radix, .datum = 16, .text = "x" },
     { .name = "aten::oct", .kinds = "I", .fn = radix, .datum = 8, .text = "o" },
     { .name = "aten::bin", .kinds = "I", .fn = radix, .datum = 2, .text = "b" },

@@ -1,5 +1,5 @@
-/* builtin_tensor.c - what tensors tell without being computed, and what the program asks about its surroundings.
- * Those are inference on the CPU. */
+/* builtin_tensor.c - what tensors tell without being computed, and what the program asks about its
+ * surroundings. Those are inference on the CPU. */
 #include "eval/builtin/builtin.h"
 
 static Tensor *tensor_of(const Builtin *b, size_t i) { return b->arg[i].v.t; }
@@ -88,7 +88,7 @@ static bool strides_of(Builtin *b, Dim *out, int *rank)
     if (!shape_of(b, tensor_of(b, 0), &dims, rank))
         return false;
     return tensor_strides(b->cx, tensor_of(b, 0), out) ||
-           fail(b->cx, E_UNDECIDED, "the strides of a tensor whose layout is not known");
+        fail(b->cx, E_UNDECIDED, "the strides of a tensor whose layout is not known");
 }
 
 static bool stride_list(Builtin *b, Value *out)
@@ -117,7 +117,8 @@ static bool is_contiguous(Builtin *b, Value *out)
 {
     Tri t = tensor_contiguous(b->cx, tensor_of(b, 0));
     if (int_or(b, 1, 0) != 0)
-        return fail(b->cx, E_UNSUPPORTED, "is_contiguous() of another memory format: ONNX has none");
+        return fail(b->cx, E_UNSUPPORTED,
+                    "is_contiguous() of another memory format: ONNX has none");
     if (t == UNKNOWN)
         return fail(b->cx, E_UNDECIDED, "whether this tensor is contiguous is not known");
     *out = val_bool(t == YES);
@@ -126,7 +127,8 @@ static bool is_contiguous(Builtin *b, Value *out)
 
 static bool same_size(Builtin *b, Value *out)
 {
-    Builtin one = *b, other = *b;
+    Builtin one = *b;
+    Builtin other = *b;
     Value x, y;
     other.arg = b->arg + 1;
     if (!size_list(&one, &x) || !size_list(&other, &y))
@@ -146,7 +148,8 @@ static bool dtype_of(Builtin *b, Value *out)
     if (t->kind == QUANT)
         code = d == DT_INT8 ? 12 : d == DT_UINT8 ? 13 : d == DT_UINT4 ? 16 : 14;
     if (code < 0)
-        return fail(b->cx, E_UNSUPPORTED, "the type %s has no number in TorchScript", dtype_name(d));
+        return fail(b->cx, E_UNSUPPORTED, "the type %s has no number in TorchScript",
+                    dtype_name(d));
     *out = val_int(code);
     return true;
 }
@@ -161,7 +164,7 @@ static bool type_test(Builtin *b, Value *out)
     switch ((TypeTest)b->row->datum) {
     case IS_FLOATING: *out = val_bool(real_float); break;
     case IS_COMPLEX:  *out = val_bool(dtype_is_complex(d)); break;
-    case IS_SIGNED:   *out = val_bool(real_float || dtype_is_complex(d) || dtype_is_signed(d)); break;
+    case IS_SIGNED: *out = val_bool(real_float || dtype_is_complex(d) || dtype_is_signed(d)); break;
     }
     return true;
 }
@@ -192,17 +195,24 @@ static bool is_nonzero(Builtin *b, Value *out)
 
 static bool promote(Builtin *b, Value *out)
 {
-    DType x = dtype_of_c10(b->arg[0].v.i, NULL), y = dtype_of_c10(b->arg[1].v.i, NULL);
+    DType x = dtype_of_c10(b->arg[0].v.i, NULL);
+    DType y = dtype_of_c10(b->arg[1].v.i, NULL);
     int64_t code = x && y ? dtype_to_c10(promote_types(x, y)) : -1;
     *out = val_int(code);
-    return code >= 0 || builtin_fail(b, "the types %lld and %lld have no common one", (long long)b->arg[0].v.i, (long long)b->arg[1].v.i);
+    return code >= 0 ||
+        builtin_fail(b, "the types %lld and %lld have no common one", (long long)b->arg[0].v.i,
+                     (long long)b->arg[1].v.i);
 }
 
-static int category(DType t) { return dtype_is_complex(t) ? 3 : dtype_is_float(t) ? 2 : t == DT_BOOL ? 0 : 1; }
+static int category(DType t)
+{
+    return dtype_is_complex(t) ? 3 : dtype_is_float(t) ? 2 : t == DT_BOOL ? 0 : 1;
+}
 
 static bool can_cast(Builtin *b, Value *out)
 {
-    DType from = dtype_of_c10(b->arg[0].v.i, NULL), to = dtype_of_c10(b->arg[1].v.i, NULL);
+    DType from = dtype_of_c10(b->arg[0].v.i, NULL);
+    DType to = dtype_of_c10(b->arg[1].v.i, NULL);
     if (!from || !to)
         return builtin_fail(b, "can_cast() of an unknown type");
     *out = val_bool(category(from) <= category(to));
@@ -259,7 +269,10 @@ static bool cpu(Builtin *b, Value *out)
 static bool device(Builtin *b, Value *out)
 {
     Str s = b->arg[0].v.s;
-    *out = (Value){ .tag = V_DEVICE, .s = missing(b, 1) ? s : str_fmt(b->cx, "%s:%lld", s->s, (long long)b->arg[1].v.i) };
+    *out = (Value){ .tag = V_DEVICE,
+                    .s = missing(b, 1)
+                        ? s
+                        : str_fmt(b->cx, "%s:%lld", s->s, (long long)b->arg[1].v.i) };
     return true;
 }
 
@@ -282,11 +295,34 @@ static bool device_index(Builtin *b, Value *out)
 
 /* ---- surroundings ---- */
 
-static bool answer_true(Builtin *b, Value *out)  { (void)b; *out = val_bool(true); return true; }
-static bool answer_false(Builtin *b, Value *out) { (void)b; *out = val_bool(false); return true; }
-static bool is_quantized(Builtin *b, Value *out) { *out = val_bool(b->arg[0].v.t->kind == QUANT); return true; }
-static bool answer_none(Builtin *b, Value *out)  { (void)b; *out = val_none(); return true; }
-static bool answer_int(Builtin *b, Value *out)   { *out = val_int(b->row->datum); return true; }
+static bool answer_true(Builtin *b, Value *out)
+{
+    (void)b;
+    *out = val_bool(true);
+    return true;
+}
+static bool answer_false(Builtin *b, Value *out)
+{
+    (void)b;
+    *out = val_bool(false);
+    return true;
+}
+static bool is_quantized(Builtin *b, Value *out)
+{
+    *out = val_bool(b->arg[0].v.t->kind == QUANT);
+    return true;
+}
+static bool answer_none(Builtin *b, Value *out)
+{
+    (void)b;
+    *out = val_none();
+    return true;
+}
+static bool answer_int(Builtin *b, Value *out)
+{
+    *out = val_int(b->row->datum);
+    return true;
+}
 
 static bool autocast_dtype(Builtin *b, Value *out)
 {
@@ -305,17 +341,20 @@ static bool drop_output(Builtin *b, Value *out)
 static bool unwrap(Builtin *b, Value *out)
 {
     *out = b->arg[0].v;
-    return out->tag != V_NONE || builtin_fail(b, "an optional value is None where the model needs it");
+    return out->tag != V_NONE ||
+        builtin_fail(b, "an optional value is None where the model needs it");
 }
 
 /* A fact when it is about dimensions; what only the data can tell is not checked in the graph. */
 static bool assert_that(Builtin *b, Value *out)
 {
     Value c = b->arg[0].v;
-    Str text = !missing(b, 1) && b->arg[1].v.tag == V_STR ? b->arg[1].v.s : str_of(b->cx, "assertion failed");
+    Str text = !missing(b, 1) && b->arg[1].v.tag == V_STR ? b->arg[1].v.s
+                                                          : str_of(b->cx, "assertion failed");
     *out = val_none();
     if (c.tag == V_SYMBOOL && !c.sb->ox)
-        return dim_assume(b->cx, c.sb->rel, c.sb->a, c.sb->b) || ctx_failed(b->cx) || builtin_fail(b, "%s", text->s);
+        return dim_assume(b->cx, c.sb->rel, c.sb->a, c.sb->b) || ctx_failed(b->cx) ||
+            builtin_fail(b, "%s", text->s);
     return val_truth(b->cx, c) != NO || eval_raise(b->ev, text);
 }
 
@@ -335,49 +374,100 @@ static bool no_hash(Builtin *b, Value *out)
 #define FALSE_ROW(op) { .name = op, .kinds = "+", .fn = answer_false }
 
 const BuiltinRow builtin_tensors[] = {
-    ROW("aten::size", "T", size_list), ROW("aten::size", "TI", size_at), ROW("prim::shape", "T", size_list),
-    ROW("aten::dim", "T", rank_of), ROW("prim::ndim", "T", rank_of), ROW("aten::ndim", "T", rank_of),
-    ROW("aten::numel", "T", numel_of), ROW("aten::sym_numel", "T", numel_of), ROW("aten::len", "T", length_of),
-    ROW("aten::stride", "T", stride_list), ROW("aten::stride", "TI", stride_at),
-    { .name = "aten::is_contiguous", .kinds = "T|I", .fn = is_contiguous, .names = "self,memory_format" },
-    ROW("aten::is_same_size", "TT", same_size), ROW("aten::element_size", "T", element_size),
+    ROW("aten::size", "T", size_list),
+    ROW("aten::size", "TI", size_at),
+    ROW("prim::shape", "T", size_list),
+    ROW("aten::dim", "T", rank_of),
+    ROW("prim::ndim", "T", rank_of),
+    ROW("aten::ndim", "T", rank_of),
+    ROW("aten::numel", "T", numel_of),
+    ROW("aten::sym_numel", "T", numel_of),
+    ROW("aten::len", "T", length_of),
+    ROW("aten::stride", "T", stride_list),
+    ROW("aten::stride", "TI", stride_at),
+    { .name = "aten::is_contiguous",
+      .kinds = "T|I",
+      .fn = is_contiguous,
+      .names = "self,memory_format" },
+    ROW("aten::is_same_size", "TT", same_size),
+    ROW("aten::element_size", "T", element_size),
     { .name = "aten::get_device", .kinds = "T", .fn = answer_int, .datum = -1 },
-    ROW("prim::dtype", "T", dtype_of), ROW("prim::device", "T", cpu), { .name = "prim::layout", .kinds = "T", .fn = answer_int, .datum = 0 },
+    ROW("prim::dtype", "T", dtype_of),
+    ROW("prim::device", "T", cpu),
+    { .name = "prim::layout", .kinds = "T", .fn = answer_int, .datum = 0 },
     { .name = "aten::is_floating_point", .kinds = "T", .fn = type_test, .datum = IS_FLOATING },
     { .name = "aten::is_complex", .kinds = "T", .fn = type_test, .datum = IS_COMPLEX },
     { .name = "aten::is_signed", .kinds = "T", .fn = type_test, .datum = IS_SIGNED },
-    ROW("aten::is_nonzero", "T", is_nonzero), ROW("aten::is_leaf", "T", answer_true), ROW("prim::is_cpu", "T", answer_true),
+    ROW("aten::is_nonzero", "T", is_nonzero),
+    ROW("aten::is_leaf", "T", answer_true),
+    ROW("prim::is_cpu", "T", answer_true),
     ROW("prim::is_quantized", "T", is_quantized),
-    FALSE_ROW("prim::is_cuda"), FALSE_ROW("prim::is_xpu"), FALSE_ROW("prim::is_sparse"), FALSE_ROW("prim::is_sparse_csr"),
-    FALSE_ROW("prim::is_mkldnn"), FALSE_ROW("prim::is_vulkan"), FALSE_ROW("prim::is_mps"), FALSE_ROW("prim::is_ipu"),
-    FALSE_ROW("prim::is_hpu"), FALSE_ROW("prim::is_maia"), FALSE_ROW("prim::is_xla"), FALSE_ROW("prim::is_mtia"),
-    FALSE_ROW("prim::is_meta"), FALSE_ROW("prim::is_ort"), FALSE_ROW("prim::is_nested"), FALSE_ROW("prim::requires_grad"),
-    ROW("prim::data", "T", alias), ROW("prim::grad", "T", answer_none), ROW("prim::name", "T", answer_none),
+    FALSE_ROW("prim::is_cuda"),
+    FALSE_ROW("prim::is_xpu"),
+    FALSE_ROW("prim::is_sparse"),
+    FALSE_ROW("prim::is_sparse_csr"),
+    FALSE_ROW("prim::is_mkldnn"),
+    FALSE_ROW("prim::is_vulkan"),
+    FALSE_ROW("prim::is_mps"),
+    FALSE_ROW("prim::is_ipu"),
+    FALSE_ROW("prim::is_hpu"),
+    FALSE_ROW("prim::is_maia"),
+    FALSE_ROW("prim::is_xla"),
+    FALSE_ROW("prim::is_mtia"),
+    FALSE_ROW("prim::is_meta"),
+    FALSE_ROW("prim::is_ort"),
+    FALSE_ROW("prim::is_nested"),
+    FALSE_ROW("prim::requires_grad"),
+    ROW("prim::data", "T", alias),
+    ROW("prim::grad", "T", answer_none),
+    ROW("prim::name", "T", answer_none),
     { .name = "aten::q_scale", .kinds = "T", .fn = quant_number, .datum = 0 },
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },
-    ROW("aten::promote_types", "II", promote), ROW("aten::can_cast", "II", can_cast),
-    ROW("aten::_list_to_tensor", "l", list_to_tensor), ROW("aten::_tensor_to_list", "T", tensor_to_list),
+    ROW("aten::promote_types", "II", promote),
+    ROW("aten::can_cast", "II", can_cast),
+    ROW("aten::_list_to_tensor", "l", list_to_tensor),
+    ROW("aten::_tensor_to_list", "T", tensor_to_list),
     { .name = "aten::requires_grad_", .kinds = "T|B", .fn = first, .names = "self,requires_grad" },
 
-    { .name = "aten::device", .kinds = "s|I", .fn = device, .names = "type,index" }, ROW("aten::device", "D", first),
-    ROW("prim::type", "D", device_type), ROW("prim::index", "D", device_index),
+    { .name = "aten::device", .kinds = "s|I", .fn = device, .names = "type,index" },
+    ROW("aten::device", "D", first),
+    ROW("prim::type", "D", device_type),
+    ROW("prim::index", "D", device_index),
 
     ROW("aten::is_scripting", "", answer_true),
-    FALSE_ROW("aten::_get_tracing_state"), FALSE_ROW("aten::has_torch_function"), FALSE_ROW("aten::is_autocast_enabled"),
-    FALSE_ROW("aten::is_autocast_cpu_enabled"), FALSE_ROW("aten::_use_cudnn_rnn_flatten_weight"), FALSE_ROW("aten::_nnpack_available"),
-    FALSE_ROW("aten::is_vulkan_available"), FALSE_ROW("aten::is_grad_enabled"), FALSE_ROW("aten::_is_tracing"),
+    FALSE_ROW("aten::_get_tracing_state"),
+    FALSE_ROW("aten::has_torch_function"),
+    FALSE_ROW("aten::is_autocast_enabled"),
+    FALSE_ROW("aten::is_autocast_cpu_enabled"),
+    FALSE_ROW("aten::_use_cudnn_rnn_flatten_weight"),
+    FALSE_ROW("aten::_nnpack_available"),
+    FALSE_ROW("aten::is_vulkan_available"),
+    FALSE_ROW("aten::is_grad_enabled"),
+    FALSE_ROW("aten::_is_tracing"),
     ROW("aten::get_autocast_dtype", "s", autocast_dtype),
-    ROW("aten::set_grad_enabled", "B", answer_none), ROW("aten::manual_seed", "*", answer_none),
-    ROW("aten::_unwrap_optional", "*", unwrap), ROW("prim::unchecked_unwrap_optional", "*", first),
-    { .name = "aten::warn", .kinds = "s|I", .fn = drop_output, .text = "warning", .names = "message,stacklevel" },
+    ROW("aten::set_grad_enabled", "B", answer_none),
+    ROW("aten::manual_seed", "*", answer_none),
+    ROW("aten::_unwrap_optional", "*", unwrap),
+    ROW("prim::unchecked_unwrap_optional", "*", first),
+    { .name = "aten::warn",
+      .kinds = "s|I",
+      .fn = drop_output,
+      .text = "warning",
+      .names = "message,stacklevel" },
     { .name = "prim::Print", .kinds = "+", .fn = drop_output, .text = "print()" },
     { .name = "aten::_print", .kinds = "s", .fn = drop_output, .text = "print()" },
-    ROW("aten::_assert", "*|*", assert_that), ROW("aten::_assert_scalar", "*|*", assert_that), ROW("aten::_assert_int_or_pair", "+", answer_none),
+    ROW("aten::_assert", "*|*", assert_that),
+    ROW("aten::_assert_scalar", "*|*", assert_that),
+    ROW("aten::_assert_int_or_pair", "+", answer_none),
     ROW("prim::IfThenElse", "B**", select_value),
-    ROW("prim::TimePoint", "", answer_int), ROW("prim::AddStatValue", "+", answer_none),
-    ROW("profiler::_record_function_enter", "+", answer_int), ROW("profiler::_record_function_enter_new", "+", answer_int),
+    ROW("prim::TimePoint", "", answer_int),
+    ROW("prim::AddStatValue", "+", answer_none),
+    ROW("profiler::_record_function_enter", "+", answer_int),
+    ROW("profiler::_record_function_enter_new", "+", answer_int),
     ROW("profiler::_record_function_exit", "+", answer_none),
-    ROW("profiler::_call_end_callbacks_on_jit_fut", "**", second), FALSE_ROW("aten::is_pinned"),
-    ROW("aten::hash", "*", no_hash), ROW("prim::id", "*", no_hash),
+    ROW("profiler::_call_end_callbacks_on_jit_fut", "**", second),
+    FALSE_ROW("aten::is_pinned"),
+    ROW("aten::hash", "*", no_hash),
+    ROW("prim::id", "*", no_hash),
     { 0 }
 };

@@ -1,10 +1,13 @@
-/* inputs.c - the graph's inputs: what -i says, what the file recorded, what the program's signature says.
+/* inputs.c - the graph's inputs: what -i says, what the file recorded, what the program's signature
+ * says.
  *
- * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the parameter's name; lists,
- * tuples and dicts have leaves with dotted paths (batch.image, xs.0); numbers and text are values, given with -i n=3 or by
- * the default. Sources in order: -i; sizes recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown
- * rank and float32. Names in -i are the program's, or else, when one of them is not, the user's own: then they go by position.
- * Every -i must find its place: one that does not is an error that offers the nearest name. */
+ * A parameter of forward becomes leaves by its declared type: a tensor is one graph input with the
+ * parameter's name; lists, tuples and dicts have leaves with dotted paths (batch.image, xs.0);
+ * numbers and text are values, given with -i n=3 or by the default. Sources in order: -i; sizes
+ * recorded by the file (--dynamic frees them); assumptions (facts.c); else unknown rank and
+ * float32. Names in -i are the program's, or else, when one of them is not, the user's own: then
+ * they go by position. Every -i must find its place: one that does not is an error that offers the
+ * nearest name. */
 #include <stdlib.h>
 
 #include "eval/internal.h"
@@ -13,14 +16,14 @@ typedef VEC(Str) Strs;
 
 typedef struct Inputs {
     Eval *ev;
-    bool *used;                     /* by position in opt->input */
-    bool by_position;               /* tensors take the SPECs in order, and their names */
-    bool misled;                    /* the examples that the file records are not of these inputs */
-    size_t next;                    /* by_position: no SPEC before this one is free */
-    Map spec, told;                 /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
-    Map decl;                       /* path -> InputDecl of the file */
-    Map child;                      /* path -> Strs: what comes below it, in order of mention */
-    Strs names;                     /* every path that an -i could have meant */
+    bool *used;       /* by position in opt->input */
+    bool by_position; /* tensors take the SPECs in order, and their names */
+    bool misled;      /* the examples that the file records are not of these inputs */
+    size_t next;      /* by_position: no SPEC before this one is free */
+    Map spec, told;   /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
+    Map decl;         /* path -> InputDecl of the file */
+    Map child;        /* path -> Strs: what comes below it, in order of mention */
+    Strs names;       /* every path that an -i could have meant */
 } Inputs;
 
 static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
@@ -41,7 +44,8 @@ static const InputSpec *spec_at(Inputs *in, Str path)
     return i ? use_spec(in, i - 1) : NULL;
 }
 
-/* The short form, 1x3x224x224, and names of the user's own: the next tensor that has no SPEC of its own. */
+/* The short form, 1x3x224x224, and names of the user's own: the next tensor that has no SPEC of its
+ * own. */
 static const InputSpec *unnamed_spec(Inputs *in)
 {
     const Options *o = options_of(in->ev);
@@ -55,7 +59,8 @@ static const InputSpec *unnamed_spec(Inputs *in)
 
 static const InputDecl *decl_at(const Inputs *in, Str path) { return map_get(&in->decl, path); }
 
-/* The name of the leaf below path at place k among those that -i or the file mention; NULL past the last. */
+/* The name of the leaf below path at place k among those that -i or the file mention; NULL past the
+ * last. */
 static Str child_at(const Inputs *in, Str path, size_t k)
 {
     const Strs *found = map_get(&in->child, path);
@@ -68,13 +73,15 @@ static void index_children(Inputs *in, Map *seen, Str name)
     Ctx *cx = in->ev->cx;
     for (const char *dot = strchr(name->s, '.'); dot && dot[1]; dot = strchr(dot + 1, '.')) {
         const char *next = strchr(dot + 1, '.');
-        Str path = str_n(cx, name->s, (size_t)(dot - name->s)), whole = next ? str_n(cx, name->s, (size_t)(next - name->s)) : name;
+        Str path = str_n(cx, name->s, (size_t)(dot - name->s));
+        Str whole = next ? str_n(cx, name->s, (size_t)(next - name->s)) : name;
         if (dot == name->s || !map_add(cx, seen, whole, NULL))
             continue;
         Strs *children = map_get(&in->child, path);
         if (!children)
             map_put(cx, &in->child, path, children = (Strs *)new(cx, Strs));
-        vec_push(cx, children, str_n(cx, dot + 1, next ? (size_t)(next - dot - 1) : strlen(dot + 1)));
+        vec_push(cx, children,
+                 str_n(cx, dot + 1, next ? (size_t)(next - dot - 1) : strlen(dot + 1)));
     }
 }
 
@@ -159,12 +166,13 @@ Type recorded_type(Ctx *cx, const Recorded *r)
     for (int i = 0; i < r->rank && i < MAX_RANK; i++) {
         dim[i] = recorded_dim(cx, &r->dim[i]);
         if (!dim[i])
-            dim[i] = dim_fresh(cx, "r");                /* recorded, but not as an expression: equal to anything */
+            dim[i] = dim_fresh(cx, "r"); /* recorded, but not as an expression: equal to anything */
     }
     return type_tensor(cx, r->dtype, r->rank, r->rank > 0 ? dim : NULL);
 }
 
-/* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they are that everywhere. */
+/* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they
+ * are that everywhere. */
 static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
 {
     Ctx *cx = in->ev->cx;
@@ -179,14 +187,18 @@ static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
     return e;
 }
 
-static bool is_recorded(const Inputs *in, const InputDecl *d) { return d && d->known && !(d->example && in->misled); }
+static bool is_recorded(const Inputs *in, const InputDecl *d)
+{
+    return d && d->known && !(d->example && in->misled);
+}
 
 static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
 {
     Dim dim[MAX_RANK];
     Ctx *cx = in->ev->cx;
     if (is_recorded(in, d) && (d->rank != s->rank || d->dtype != s->dtype)) {
-        fail(cx, E_USAGE, "-i %s: the file records %s with rank %d for this input", s->text->s, dtype_name(d->dtype), d->rank);
+        fail(cx, E_USAGE, "-i %s: the file records %s with rank %d for this input", s->text->s,
+             dtype_name(d->dtype), d->rank);
         return NULL;
     }
     for (int i = 0; i < s->rank; i++) {
@@ -218,20 +230,28 @@ static Type type_of_facts(Inputs *in, Str path)
     return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
 }
 
-/* A quantised tensor is three inputs: its integers, the scale (float64) and the zero point (int64), as torch.onnx has them. */
+/* A quantised tensor is three inputs: its integers, the scale (float64) and the zero point (int64),
+ * as torch.onnx has them. */
 static bool make_quantised(Inputs *in, Str name, Tensor *t)
 {
     Ctx *cx = in->ev->cx;
     Graph *g = in->ev->g;
     QuantInfo *q = new(cx, QuantInfo);
-    Ox scale = graph_input(g, str_fmt(cx, "%s.scale", name->s), type_tensor(cx, DT_DOUBLE, 0, NULL));
-    Ox zero = graph_input(g, str_fmt(cx, "%s.zero_point", name->s), type_tensor(cx, DT_INT64, 0, NULL));
+    Ox scale = graph_input(g, str_fmt(cx, "%s.scale", name->s),
+                           type_tensor(cx, DT_DOUBLE, 0, NULL));
+    Ox zero = graph_input(g, str_fmt(cx, "%s.zero_point", name->s),
+                          type_tensor(cx, DT_INT64, 0, NULL));
     if (!q || ctx_failed(cx))
         return false;
-    *q = (QuantInfo){ .scale = ox_cast(g, scale, DT_FLOAT), .zero_point = ox_cast(g, zero, tensor_type(t)->dtype), .axis = -1, .dtype = tensor_type(t)->dtype };
+    *q = (QuantInfo){ .scale = ox_cast(g, scale, DT_FLOAT),
+                      .zero_point = ox_cast(g, zero, tensor_type(t)->dtype),
+                      .axis = -1,
+                      .dtype = tensor_type(t)->dtype };
     t->kind = QUANT;
     t->quant = q;
-    note(cx, NOTE_CHANGED, "the quantised input %s is three: its integers, %s.scale and %s.zero_point", name->s, name->s, name->s);
+    note(cx, NOTE_CHANGED,
+         "the quantised input %s is three: its integers, %s.scale and %s.zero_point", name->s,
+         name->s, name->s);
     return !ctx_failed(cx);
 }
 
@@ -243,8 +263,12 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     if (!s)
         s = unnamed_spec(in);
     if (s && s->is_value)
-        return fail(cx, E_USAGE, "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]", s->text->s, path->s, path->s);
-    Type t = s ? type_of_spec(in, s, d, path) : is_recorded(in, d) ? type_of_decl(in, d, path) : type_of_facts(in, path);
+        return fail(cx, E_USAGE,
+                    "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]",
+                    s->text->s, path->s, path->s);
+    Type t = s               ? type_of_spec(in, s, d, path)
+        : is_recorded(in, d) ? type_of_decl(in, d, path)
+                             : type_of_facts(in, path);
     if (!t)
         return false;
     Str name = s && s->path ? s->path : path;
@@ -259,8 +283,10 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     out->t->st->input = true;
     out->t->st->name = path;
     state_hold_input(in->ev, out->t, path);
-    if (dtype_is_complex(t->dtype))             /* tidy/split_complex.c */
-        note(cx, NOTE_CHANGED, "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s, dtype_name(dtype_of_parts(t->dtype)));
+    if (dtype_is_complex(t->dtype)) /* tidy/split_complex.c */
+        note(cx, NOTE_CHANGED,
+             "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s,
+             dtype_name(dtype_of_parts(t->dtype)));
     return s && s->quantised ? make_quantised(in, name, out->t) : !ctx_failed(cx);
 }
 
@@ -273,16 +299,17 @@ static bool is(const TypeExpr *t, const char *name) { return t && str_is(t->name
 static Value value_of_spec(const InputSpec *s)
 {
     switch (s->value_kind) {
-    case SPEC_INT: return val_int(s->i);
+    case SPEC_INT:   return val_int(s->i);
     case SPEC_FLOAT: return val_float(s->f);
-    case SPEC_BOOL: return val_bool(s->i != 0);
-    case SPEC_STR: return val_str(s->s);
-    case SPEC_NONE: break;
+    case SPEC_BOOL:  return val_bool(s->i != 0);
+    case SPEC_STR:   return val_str(s->s);
+    case SPEC_NONE:  break;
     }
     return val_none();
 }
 
-/* A number that the file left open when it was made: a scalar input, and the symbol that sizes made of it know. */
+/* A number that the file left open when it was made: a scalar input, and the symbol that sizes made
+ * of it know. */
 static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out)
 {
     Eval *ev = in->ev;
@@ -297,7 +324,8 @@ static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out
     return !ctx_failed(ev->cx);
 }
 
-/* A number of the program: a value from -i, a scalar input if -i gives it a type or the file left it open, or the default. */
+/* A number of the program: a value from -i, a scalar input if -i gives it a type or the file left
+ * it open, or the default. */
 static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
     Eval *ev = in->ev;
@@ -306,13 +334,15 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     if (s && s->is_value) {
         *out = value_of_spec(s);
         if (!val_is_a(ev, *out, t) && !(is(t, "float") && out->tag == V_INT))
-            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s, type_expr_text(ev->cx, t)->s);
+            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s,
+                        type_expr_text(ev->cx, t)->s);
         return convert_to(ev, *out, t, path->s, out);
     }
     if (s) {
         if (s->rank != 0)
-            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])", s->text->s, path->s,
-                        type_expr_text(ev->cx, t)->s, path->s, path->s);
+            return fail(ev->cx, E_USAGE,
+                        "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])",
+                        s->text->s, path->s, type_expr_text(ev->cx, t)->s, path->s, path->s);
         Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
         *out = val_number_of(ev->g, v);
         return convert_to(ev, *out, t, path->s, out);
@@ -325,10 +355,15 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     }
     if (p && p->deflt)
         return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
-    fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program", path->s, type_expr_text(ev->cx, t)->s);
-    const char *dtype = is(t, "int") ? "int64" : is(t, "float") ? "float64" : is(t, "bool") ? "bool" : NULL;
+    fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program",
+         path->s, type_expr_text(ev->cx, t)->s);
+    const char *dtype = is(t, "int") ? "int64"
+        : is(t, "float")             ? "float64"
+        : is(t, "bool")              ? "bool"
+                                     : NULL;
     if (dtype)
-        fail_hint(ev->cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model", path->s, path->s, dtype);
+        fail_hint(ev->cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model",
+                  path->s, path->s, dtype);
     else
         fail_hint(ev->cx, "-i %s=VALUE", path->s);
     return false;
@@ -336,12 +371,14 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
 
 static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
 {
-    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s, kind);
+    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s,
+         kind);
     fail_hint(in->ev->cx, "-i %s.%s:float32[N,3,224,224], one -i for each", path->s, example);
     return false;
 }
 
-/* A list of numbers as one input, which torch.onnx makes of it: a sequence of scalars, as many as there are SPECs. */
+/* A list of numbers as one input, which torch.onnx makes of it: a sequence of scalars, as many as
+ * there are SPECs. */
 static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -354,7 +391,8 @@ static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out
         (void)spec_at(in, path_of(cx, path, child));
         list_append(cx, l, val_number_of(g, ox_g(g, "SequenceAt", all, ox_int(g, i))));
     }
-    note(cx, NOTE_ASSUMED, "%s has %lld items: it is one input, a sequence", path->s, (long long)l->n);
+    note(cx, NOTE_ASSUMED, "%s has %lld items: it is one input, a sequence", path->s,
+         (long long)l->n);
     *out = (Value){ .tag = V_LIST, .list = l };
     return !ctx_failed(cx);
 }
@@ -363,7 +401,8 @@ static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out
 static bool is_sequence(Inputs *in, Str path, const TypeExpr *elem)
 {
     Str child;
-    bool all = options_of(in->ev)->sequence_lists && elem && (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
+    bool all = options_of(in->ev)->sequence_lists && elem &&
+        (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
     for (size_t i = 0; all && (child = child_at(in, path, i)); i++) {
         uintptr_t k = (uintptr_t)map_get(&in->told, path_of(in->ev->cx, path, child));
         all = k && !options_of(in->ev)->input[k - 1].is_value;
@@ -380,7 +419,7 @@ static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
     if (is_sequence(in, path, elem))
         return make_sequence(in, path, elem, out);
     while (child_at(in, path, items.n)) {
-        child = str_fmt(cx, "%zu", items.n);            /* in order of number, however the -i are written */
+        child = str_fmt(cx, "%zu", items.n); /* in order of number, however the -i are written */
         if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
             return false;
         vec_push(cx, &items, v);
@@ -480,8 +519,8 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_tensor(in, path, out);
     if (is(t, "Optional") && t->n == 1)
         return make_optional(in, path, t, p, out);
-    if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") || is(t, "Device") || is(t, "complex") ||
-        is(t, "NoneType") || is(t, "None"))
+    if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") ||
+        is(t, "Device") || is(t, "complex") || is(t, "NoneType") || is(t, "None"))
         return make_scalar(in, path, t, p, out);
     if (p && p->deflt && !is_told(in, path))
         return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
@@ -491,10 +530,14 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_tuple(in, path, t, out);
     if (is(t, "Dict"))
         return make_dict(in, path, t, out);
-    const ClassDef *c = in->ev->p->find_class ? in->ev->p->find_class(cx, in->ev->p, t->name) : NULL;
+    const ClassDef *c = in->ev->p->find_class ? in->ev->p->find_class(cx, in->ev->p, t->name)
+                                              : NULL;
     if (c && c->kind == CLASS_NAMEDTUPLE)
         return make_named_tuple(in, path, c, out);
-    return ctx_failed(cx) ? false : fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s, type_expr_text(cx, t)->s);
+    return ctx_failed(cx)
+        ? false
+        : fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s,
+               type_expr_text(cx, t)->s);
 }
 
 /* ---- all of them ---- */
@@ -514,7 +557,8 @@ static bool unknown_spec(Inputs *in, const InputSpec *s)
     }
     if (!s->path)
         return fail(cx, E_USAGE, "-i %s: every tensor input has sizes already", s->text->s);
-    fail(cx, E_USAGE, "-i %s: the model has no input '%s'; its inputs are %s", s->text->s, s->path->s, in->names.n ? buf_done(&all)->s : "none");
+    fail(cx, E_USAGE, "-i %s: the model has no input '%s'; its inputs are %s", s->text->s,
+         s->path->s, in->names.n ? buf_done(&all)->s : "none");
     if (nearest)
         fail_hint(cx, "did you mean '%s'?", nearest->s);
     return false;
@@ -533,11 +577,13 @@ static bool no_symbol(Eval *ev, const DimName *d)
     Buf all = buf_new(ev->cx);
     for (uint32_t i = 0; i < ev->p->n_symbol; i++)
         buf_fmt(&all, "%s%s", i ? ", " : "", ev->p->symbol[i].name->s);
-    return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has no size %s; its sizes are %s", d->from->s, d->to->s, d->from->s,
+    return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has no size %s; its sizes are %s",
+                d->from->s, d->to->s, d->from->s,
                 ev->p->n_symbol ? buf_done(&all)->s : "numbers, or have no name");
 }
 
-/* --dim s77=batch, with the range of s77. A name that the file uses for another size would make two sizes one. */
+/* --dim s77=batch, with the range of s77. A name that the file uses for another size would make two
+ * sizes one. */
 static bool rename_symbols(Eval *ev)
 {
     const Options *o = options_of(ev);
@@ -548,7 +594,8 @@ static bool rename_symbols(Eval *ev)
             if (ev->p->symbol[k].name == d->from)
                 s = &ev->p->symbol[k];
             if (ev->p->symbol[k].name == d->to && d->to != d->from)
-                return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has a size %s already", d->from->s, d->to->s, d->to->s);
+                return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has a size %s already",
+                            d->from->s, d->to->s, d->to->s);
         }
         if (!s)
             return no_symbol(ev, d);
@@ -569,13 +616,15 @@ static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
         map_put(cx, &param, fn->param[k].name, NULL);
     for (size_t i = 0; i < o->n_input; i++) {
         const InputSpec *s = &o->input[i];
-        if (!s->is_value && s->path && !decl_at(in, s->path) && !map_find(&param, str_n(cx, s->path->s, strcspn(s->path->s, "."))))
+        if (!s->is_value && s->path && !decl_at(in, s->path) &&
+            !map_find(&param, str_n(cx, s->path->s, strcspn(s->path->s, "."))))
             return true;
     }
     return false;
 }
 
-/* Is an input of another type than the example at its place? Then the examples are in another order than the parameters. */
+/* Is an input of another type than the example at its place? Then the examples are in another order
+ * than the parameters. */
 static bool examples_mislead(const Inputs *in)
 {
     const Options *o = options_of(in->ev);
@@ -606,7 +655,9 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     index_specs(&in);
     in.misled = examples_mislead(&in);
     if (in.misled)
-        note(ev->cx, NOTE_DROPPED, "the sizes and types of the example inputs, which are in another order than forward's parameters, or of other types");
+        note(ev->cx, NOTE_DROPPED,
+             "the sizes and types of the example inputs, which are in another order than forward's "
+             "parameters, or of other types");
     for (size_t i = 0; i < *n; i++) {
         const ParamDecl *p = &fn->param[i + self];
         if (!make_value(&in, p->name, p->type, p, &(*args)[i]))

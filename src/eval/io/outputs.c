@@ -1,7 +1,13 @@
-/* outputs.c - the graph's outputs: the leaves of what forward returns, one output each, named by where they lie in it. */
+/* outputs.c - the graph's outputs: the leaves of what forward returns, one output each, named by
+ * where they lie in it. */
 #include "eval/branch/branch.h"
 
-typedef struct Outputs { Eval *ev; Map taken; size_t n; bool empty_lists; /* they are outputs too, since there is no other */ } Outputs;
+typedef struct Outputs {
+    Eval *ev;
+    Map taken;
+    size_t n;
+    bool empty_lists; /* they are outputs too, since there is no other */
+} Outputs;
 
 enum { OPTIONAL_OPSET = 16 };
 
@@ -49,12 +55,15 @@ static Str untold_operator(Ctx *cx, Ox v)
 /* ONNX wants the rank of whatever enters or leaves a model. */
 static bool has_rank(Ctx *cx, Ox v, const char *what, Str name)
 {
-    if (ox_rank(v) >= 0 || cx->refusals.n > 0)          /* the operator that would have told it may be the one that is missing */
+    if (ox_rank(v) >= 0 ||
+        cx->refusals.n >
+            0) /* the operator that would have told it may be the one that is missing */
         return true;
     fail(cx, E_UNDECIDED, "the rank of the %s %s is not known, and ONNX wants it", what, name->s);
     Str untold = untold_operator(cx, v);
     if (untold)
-        fail_hint(cx, "say in the rule what %s gives: = %s(..) as x has x's type and sizes", untold->s, untold->s);
+        fail_hint(cx, "say in the rule what %s gives: = %s(..) as x has x's type and sizes",
+                  untold->s, untold->s);
     else
         fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
     return false;
@@ -72,7 +81,9 @@ static bool output_ox(Outputs *out, Ox v, Str place)
     if (open && !usual && !has_rank(cx, v, "output", place))
         return false;
     if (usual) {
-        note(cx, NOTE_CHANGED, "the output %s has another rank in some runs of the model, as in PyTorch; its usual type, which the file states, is %s",
+        note(cx, NOTE_CHANGED,
+             "the output %s has another rank in some runs of the model, as in PyTorch; its usual "
+             "type, which the file states, is %s",
              place->s, type_text(cx, usual)->s);
         graph_state_output(out->ev->g, usual);
     }
@@ -80,33 +91,42 @@ static bool output_ox(Outputs *out, Ox v, Str place)
     return !ctx_failed(cx);
 }
 
-/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type, or float32); those are lists where each index of an axis has its own. */
+/* Three outputs: the integers, the scale (float32) and the zero point (of the integers' type, or
+ * float32); those are lists where each index of an axis has its own. */
 static bool output_quantised(Outputs *out, Tensor *t, Str place)
 {
     Ctx *cx = out->ev->cx;
     if (t->quant->dtype == DT_UINT4)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a quantised tensor of 4 bits: dequantize it", place->s);
-    Str each = t->quant->axis < 0 ? str_of(cx, "") : str_fmt(cx, ", of each index of axis %d", t->quant->axis);
-    note(cx, NOTE_CHANGED, "the quantised output %s is three: its integers, %s.scale and %s.zero_point%s", place->s, place->s, place->s, each->s);
-    return output_ox(out, tensor_read(out->ev->g, t), place) && output_ox(out, t->quant->scale, str_fmt(cx, "%s.scale", place->s)) &&
-           output_ox(out, t->quant->zero_point, str_fmt(cx, "%s.zero_point", place->s));
+        return fail(cx, E_UNSUPPORTED,
+                    "the output %s is a quantised tensor of 4 bits: dequantize it", place->s);
+    Str each = t->quant->axis < 0 ? str_of(cx, "")
+                                  : str_fmt(cx, ", of each index of axis %d", t->quant->axis);
+    note(cx, NOTE_CHANGED,
+         "the quantised output %s is three: its integers, %s.scale and %s.zero_point%s", place->s,
+         place->s, place->s, each->s);
+    return output_ox(out, tensor_read(out->ev->g, t), place) &&
+        output_ox(out, t->quant->scale, str_fmt(cx, "%s.scale", place->s)) &&
+        output_ox(out, t->quant->zero_point, str_fmt(cx, "%s.zero_point", place->s));
 }
 
 static bool output_tensor(Outputs *out, Tensor *t, Str place)
 {
     Ctx *cx = out->ev->cx;
     if (t->kind == PACKED_SEQUENCE)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a packed sequence, which ONNX cannot hold", place->s);
+        return fail(cx, E_UNSUPPORTED, "the output %s is a packed sequence, which ONNX cannot hold",
+                    place->s);
     if (t->kind == QUANT)
         return output_quantised(out, t, place);
     if (dtype_is_complex(tensor_type(t)->dtype))
-        note(cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
+        note(cx, NOTE_CHANGED,
+             "the complex output %s has a last axis of 2: real and imaginary part", place->s);
     return output_ox(out, tensor_read(out->ev->g, t), place);
 }
 
 static bool output_complex(Outputs *out, const double *c, Str place)
 {
-    note(out->ev->cx, NOTE_CHANGED, "the complex output %s has a last axis of 2: real and imaginary part", place->s);
+    note(out->ev->cx, NOTE_CHANGED,
+         "the complex output %s has a last axis of 2: real and imaginary part", place->s);
     return output_ox(out, ox_complex_number(out->ev->g, DT_COMPLEX128, c[0], c[1]), place);
 }
 
@@ -114,7 +134,8 @@ static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fi
 {
     Ctx *cx = out->ev->cx;
     for (int64_t i = 0; i < n; i++) {
-        Str child = fields ? path_of(cx, place, fields[i]) : str_fmt(cx, "%s.%lld", place->s, (long long)i);
+        Str child = fields ? path_of(cx, place, fields[i])
+                           : str_fmt(cx, "%s.%lld", place->s, (long long)i);
         if (!make_output(out, at[i], child, false))
             return false;
     }
@@ -123,7 +144,8 @@ static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fi
 
 static bool output_stacked(Outputs *out, Stacked *s, Str place);
 
-/* A list of tuples, dicts or objects is a list for each of their parts, which lies in the result where the part lies in an item. */
+/* A list of tuples, dicts or objects is a list for each of their parts, which lies in the result
+ * where the part lies in an item. */
 static bool output_columns(Outputs *out, Stacked *s, Str place)
 {
     Ctx *cx = out->ev->cx;
@@ -145,9 +167,17 @@ static bool output_stacked(Outputs *out, Stacked *s, Str place)
     if (s->column)
         return output_columns(out, s, place);
     Ox whole = stacked_whole(out->ev, s);
-    bool tensors = !strcmp(s->item.elem, "Tensor") || s->item.of || options_of(out->ev)->sequence_lists;
-    note(out->ev->cx, NOTE_CHANGED, "the output %s, a list whose length only the running model knows, is one %s", place->s, tensors ? "sequence" : "tensor");
-    return output_ox(out, tensors && !s->item.ragged ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)) : whole, place);
+    bool tensors = !strcmp(s->item.elem, "Tensor") || s->item.of ||
+        options_of(out->ev)->sequence_lists;
+    note(out->ev->cx, NOTE_CHANGED,
+         "the output %s, a list whose length only the running model knows, is one %s", place->s,
+         tensors ? "sequence" : "tensor");
+    return output_ox(out,
+                     tensors && !s->item.ragged
+                         ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0),
+                                     INT("keepdims", 0))
+                         : whole,
+                     place);
 }
 
 static bool output_list(Outputs *out, const List *l, Str place)
@@ -156,7 +186,10 @@ static bool output_list(Outputs *out, const List *l, Str place)
     if (l->stacked)
         return output_stacked(out, l->stacked, place);
     if (l->n == 0 && out->empty_lists)
-        return output_ox(out, ox_make(out->ev->g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_FLOAT))), place);
+        return output_ox(out,
+                         ox_make(out->ev->g, "SequenceEmpty", (OxList){ NULL, 0 },
+                                 ATTRS(INT("dtype", DT_FLOAT))),
+                         place);
     Value *items = new_array(cx, Value, l->n + 1);
     if (!items)
         return false;
@@ -168,12 +201,15 @@ static bool output_list(Outputs *out, const List *l, Str place)
 static bool output_dict(Outputs *out, const Dict *d, Str place)
 {
     if (dict_is_open(d)) {
-        fail(out->ev->cx, E_UNSUPPORTED, "the output %s is a dict of which only the running model knows what keys it has", place->s);
+        fail(out->ev->cx, E_UNSUPPORTED,
+             "the output %s is a dict of which only the running model knows what keys it has",
+             place->s);
         fail_hint(out->ev->cx, "set the same keys in both arms of the branch");
         return false;
     }
     for (int64_t i = 0; i < d->n; i++)
-        if (!make_output(out, d->at[i].val.v, path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
+        if (!make_output(out, d->at[i].val.v,
+                         path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
             return false;
     return true;
 }
@@ -182,35 +218,52 @@ static bool output_dict(Outputs *out, const Dict *d, Str place)
 static bool output_object(Outputs *out, const Obj *o, Str place)
 {
     for (int64_t i = 0; i < o->n; i++) {
-        Str attr = o->names ? o->names[i] : o->cls && i < (int64_t)o->cls->n_field ? o->cls->field[i].name : str_of(out->ev->cx, "?");
+        Str attr = o->names                          ? o->names[i]
+            : o->cls && i < (int64_t)o->cls->n_field ? o->cls->field[i].name
+                                                     : str_of(out->ev->cx, "?");
         if (!make_output(out, o->slot[i].v, path_of(out->ev->cx, place, attr), false))
             return false;
     }
     return true;
 }
 
-/* What is None in some runs is an optional of ONNX, which is empty then. If gives optionals from opset 16 on. */
+/* What is None in some runs is an optional of ONNX, which is empty then. If gives optionals from
+ * opset 16 on. */
 static bool output_optional(Outputs *out, const Maybe *m, Str place)
 {
     Ctx *cx = out->ev->cx;
     Graph *g = out->ev->g;
-    bool plain = m->value.tag == V_TENSOR && m->value.t->kind == PLAIN && !dtype_is_complex(tensor_type(m->value.t)->dtype);
+    bool plain = m->value.tag == V_TENSOR && m->value.t->kind == PLAIN &&
+        !dtype_is_complex(tensor_type(m->value.t)->dtype);
     if (!plain && !val_is_plain_number(m->value))
-        return fail(cx, E_UNSUPPORTED, "the output %s is None in some runs of the model and %s in others, and ONNX decides which", place->s, val_kind(m->value));
+        return fail(cx, E_UNSUPPORTED,
+                    "the output %s is None in some runs of the model and %s in others, and ONNX "
+                    "decides which",
+                    place->s, val_kind(m->value));
     if (g->target < OPTIONAL_OPSET) {
-        fail(cx, E_UNSUPPORTED, "the output %s, which is None in some runs of the model, needs ONNX opset %d, the target is %d", place->s, OPTIONAL_OPSET, g->target);
+        fail(cx, E_UNSUPPORTED,
+             "the output %s, which is None in some runs of the model, needs ONNX opset %d, the "
+             "target is %d",
+             place->s, OPTIONAL_OPSET, g->target);
         fail_hint(cx, "--opset %d, or return an empty tensor instead of None", OPTIONAL_OPSET);
         return false;
     }
-    Ox value = plain ? tensor_read(g, m->value.t) : carry_ox(g, m->value), present = carry_ox(g, m->present);
-    Graph *yes = graph_new(cx, g, NULL), *no = graph_new(cx, g, NULL);
+    Ox value = plain ? tensor_read(g, m->value.t) : carry_ox(g, m->value);
+    Ox present = carry_ox(g, m->present);
+    Graph *yes = graph_new(cx, g, NULL);
+    Graph *no = graph_new(cx, g, NULL);
     if (!ox_ok(value) || !yes || !no || !has_rank(cx, value, "output", place))
         return !ctx_failed(cx);
-    Ox there = ox_g(yes, "Optional", value), none = ox_make(no, "Optional", (OxList){ NULL, 0 }, ATTRS(TYPE("type", value->type)));
+    Ox there = ox_g(yes, "Optional", value);
+    Ox none = ox_make(no, "Optional", (OxList){ NULL, 0 }, ATTRS(TYPE("type", value->type)));
     graph_output(yes, there, NULL);
     graph_output(no, none, NULL);
-    note(cx, NOTE_CHANGED, "the output %s is an ONNX optional, empty in the runs where it is None", place->s);
-    return output_ox(out, ox_g_with(g, "If", INPUTS(present), SUBGRAPH("then_branch", yes), SUBGRAPH("else_branch", no)), place);
+    note(cx, NOTE_CHANGED, "the output %s is an ONNX optional, empty in the runs where it is None",
+         place->s);
+    return output_ox(out,
+                     ox_g_with(g, "If", INPUTS(present), SUBGRAPH("then_branch", yes),
+                               SUBGRAPH("else_branch", no)),
+                     place);
 }
 
 static bool make_output(Outputs *out, Value v, Str place, bool top)
@@ -218,24 +271,26 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     Eval *ev = out->ev;
     Ctx *cx = ev->cx;
     switch (v.tag) {
-    case V_POISON:
-        out->n++;
-        return !ctx_failed(cx);
+    case V_POISON: out->n++; return !ctx_failed(cx);
     case V_TENSOR: return output_tensor(out, v.t, place);
-    case V_TUPLE: return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
-    case V_LIST: return must_be_set(ev, v) && output_list(out, v.list, place);
-    case V_DICT: return must_be_set(ev, v) && output_dict(out, v.dict, place);
-    case V_INT: return output_ox(out, ox_int(ev->g, v.i), place);
+    case V_TUPLE:  return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
+    case V_LIST:   return must_be_set(ev, v) && output_list(out, v.list, place);
+    case V_DICT:   return must_be_set(ev, v) && output_dict(out, v.dict, place);
+    case V_INT:    return output_ox(out, ox_int(ev->g, v.i), place);
     case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
-    case V_FLOAT: return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
-    case V_SYMFLOAT: return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE), place);      /* a Python float, whatever it was read from */
+    case V_FLOAT:  return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
+    case V_SYMFLOAT:
+        return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE),
+                         place); /* a Python float, whatever it was read from */
     case V_COMPLEX: return output_complex(out, v.c, place);
-    case V_BOOL: return output_ox(out, ox_bool(ev->g, v.b), place);
+    case V_BOOL:    return output_ox(out, ox_bool(ev->g, v.b), place);
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
-    case V_CHOICE: return (v.choice->at[0].tag == V_STR || choice_fail(cx, v.choice)) && output_ox(out, choice_ox(ev->g, v.choice), place);
-    case V_STR: return output_ox(out, ox_string(ev->g, v.s), place);
+    case V_CHOICE:
+        return (v.choice->at[0].tag == V_STR || choice_fail(cx, v.choice)) &&
+            output_ox(out, choice_ox(ev->g, v.choice), place);
+    case V_STR:    return output_ox(out, ox_string(ev->g, v.s), place);
     case V_FUTURE: return make_output(out, *v.future, place, top);
-    case V_OBJ: return must_be_set(ev, v) && output_object(out, v.obj, place);
+    case V_OBJ:    return must_be_set(ev, v) && output_object(out, v.obj, place);
     case V_NONE:
         if (!top)
             note(cx, NOTE_DROPPED, "%s, which is None", place->s);
@@ -247,7 +302,9 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
         break;
     default: break;
     }
-    return must_be_set(ev, v) && fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s, val_kind(v));
+    return must_be_set(ev, v) &&
+        fail(cx, E_UNSUPPORTED, "the output %s is %s, which ONNX cannot hold", place->s,
+             val_kind(v));
 }
 
 bool make_outputs(Eval *ev, Value result)
@@ -255,7 +312,8 @@ bool make_outputs(Eval *ev, Value result)
     const Options *o = options_of(ev);
     Outputs out = { .ev = ev };
     for (size_t i = 0; i < ev->g->inputs.n; i++)
-        if (ev->g->inputs.at[i]->type->kind == T_TENSOR && !has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
+        if (ev->g->inputs.at[i]->type->kind == T_TENSOR &&
+            !has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
             return false;
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
@@ -265,8 +323,10 @@ bool make_outputs(Eval *ev, Value result)
     if (out.empty_lists && !make_output(&out, result, str_of(ev->cx, "output"), true))
         return false;
     if (o->n_output_name && o->n_output_name != out.n)
-        return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs", o->n_output_name, out.n);
+        return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs",
+                    o->n_output_name, out.n);
     if (out.n == 0)
-        return fail(ev->cx, E_UNSUPPORTED, "the model returns nothing: an ONNX model has at least one output");
+        return fail(ev->cx, E_UNSUPPORTED,
+                    "the model returns nothing: an ONNX model has at least one output");
     return true;
 }

@@ -1,15 +1,17 @@
 /* recorded.c - what a file records about the results of a statement, held against what we computed.
  *
- * Every result of every kind of call comes through here, higher-order operators and lists too. A difference that is certain
- * is an error; a size that we do not know - how many items nonzero found, what item() gave - is from here on the file's own
- * symbol, with the range that the program's checks gave it. */
+ * Every result of every kind of call comes through here, higher-order operators and lists too. A
+ * difference that is certain is an error; a size that we do not know - how many items nonzero
+ * found, what item() gave - is from here on the file's own symbol, with the range that the
+ * program's checks gave it. */
 #include "eval/internal.h"
 
 static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
 {
     const Expr *e = s->value;
     Str name = e && e->kind == X_OP ? e->op : str_of(ev->cx, "the result");
-    return fail(ev->cx, E_BUG, "%s: the file records %s for result %u, pt2onnx computed %s", name->s, theirs->s, i, ours->s);
+    return fail(ev->cx, E_BUG, "%s: the file records %s for result %u, pt2onnx computed %s",
+                name->s, theirs->s, i, ours->s);
 }
 
 /* Both are the same number: what is unknown of one is known of the other. */
@@ -27,16 +29,20 @@ static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
 static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
 {
     Ctx *cx = ev->cx;
-    Type ours = tensor_type(t), theirs = recorded_type(cx, &s->recorded[i]);
+    Type ours = tensor_type(t);
+    Type theirs = recorded_type(cx, &s->recorded[i]);
     if (!theirs || t->kind != PLAIN || ours->rank < 0)
         return true;
-    bool same = ours->rank == theirs->rank && (ours->dtype == theirs->dtype || ours->dtype == DT_NONE);
+    bool same = ours->rank == theirs->rank &&
+        (ours->dtype == theirs->dtype || ours->dtype == DT_NONE);
     for (int k = 0; same && k < ours->rank; k++)
         same = dim_eq(cx, ours->dim[k], theirs->dim[k]) != NO;
     if (!same)
-        return record_erred(cx, tensor_read(ev->g, t)) || differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
+        return record_erred(cx, tensor_read(ev->g, t)) ||
+            differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
     for (int k = 0; k < ours->rank; k++)
-        if (s->recorded[i].dim[k].expr && !same_number(ev, ours->dim[k], theirs->dim[k], t->read, k))
+        if (s->recorded[i].dim[k].expr &&
+            !same_number(ev, ours->dim[k], theirs->dim[k], t->read, k))
             return false;
     return true;
 }
@@ -65,7 +71,8 @@ static bool check_result(Eval *ev, const Stmt *s, uint32_t i)
     return true;
 }
 
-/* torch 2.13 records too many dims, and wrong sizes, for runs along a negative dim: nothing can be held against that. */
+/* torch 2.13 records too many dims, and wrong sizes, for runs along a negative dim: nothing can be
+ * held against that. */
 static bool recorded_in_error(Eval *ev, const Stmt *s)
 {
     const Expr *e = s->value;

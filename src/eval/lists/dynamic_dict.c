@@ -1,7 +1,9 @@
-/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one arm of a branch sets a key, or a run before this one has.
+/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one arm of a
+ * branch sets a key, or a run before this one has.
  *
- * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d` gives that; d[k] may be asked for where a
- * condition has told it. The order of the keys may be open too, so what goes through them is refused, as is every other operator. */
+ * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d`
+ * gives that; d[k] may be asked for where a condition has told it. The order of the keys may be
+ * open too, so what goes through them is refused, as is every other operator. */
 #include "eval/branch/branch.h"
 
 /* ---- what the conditions around tell of one of them ---- */
@@ -41,7 +43,9 @@ Tri condition_tells(Ctx *cx, Value condition, bool truth, Value asked)
 {
     if (asked.tag == V_BOOL)
         return asked.b ? YES : NO;
-    return condition.tag == V_SYMBOOL && asked.tag == V_SYMBOOL ? told_by(cx, condition.sb, truth, asked.sb) : UNKNOWN;
+    return condition.tag == V_SYMBOOL && asked.tag == V_SYMBOOL
+        ? told_by(cx, condition.sb, truth, asked.sb)
+        : UNKNOWN;
 }
 
 /* In the arms that we are in. */
@@ -55,21 +59,34 @@ static Tri is_there(Eval *ev, Value present)
 
 /* ---- operators ---- */
 
-typedef struct DictOp { Eval *ev; Dict *d; const OpArg *arg; size_t n; Value *out; } DictOp;
+typedef struct DictOp {
+    Eval *ev;
+    Dict *d;
+    const OpArg *arg;
+    size_t n;
+    Value *out;
+} DictOp;
 
 static bool wants_key(DictOp *op)
 {
     Value key = op->arg[1].v;
-    bool known = key.tag == V_STR || key.tag == V_INT || key.tag == V_FLOAT || key.tag == V_BOOL || key.tag == V_ENUM;
-    return must_be_set(op->ev, key) && (known || fail(op->ev->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
+    bool known = key.tag == V_STR || key.tag == V_INT || key.tag == V_FLOAT || key.tag == V_BOOL ||
+        key.tag == V_ENUM;
+    return must_be_set(op->ev, key) &&
+        (known ||
+         fail(op->ev->cx, E_UNSUPPORTED, "a dict key that is only known when the model runs"));
 }
 
 static bool not_asked(DictOp *op)
 {
     Value k = op->arg[1].v;
     Str key = k.tag == V_STR ? str_fmt(op->ev->cx, "\"%s\"", k.s->s) : val_text(op->ev->cx, k);
-    fail(op->ev->cx, E_UNSUPPORTED, "the key %s is in this dict in some runs of the model only, and nothing has asked whether it is", key->s);
-    fail_hint(op->ev->cx, "ask `if %s in d:` around it, or set the key in both arms of the branch", key->s);
+    fail(op->ev->cx, E_UNSUPPORTED,
+         "the key %s is in this dict in some runs of the model only, and nothing has asked whether "
+         "it is",
+         key->s);
+    fail_hint(op->ev->cx, "ask `if %s in d:` around it, or set the key in both arms of the branch",
+              key->s);
     return false;
 }
 
@@ -102,7 +119,8 @@ static bool item(DictOp *op)
         return false;
     Tri there = look_up(op, op->out);
     if (there == NO)
-        return fail(op->ev->cx, E_VALUE, "the dict has no key %s", val_text(op->ev->cx, op->arg[1].v)->s);
+        return fail(op->ev->cx, E_VALUE, "the dict has no key %s",
+                    val_text(op->ev->cx, op->arg[1].v)->s);
     return there == YES || not_asked(op);
 }
 
@@ -116,7 +134,9 @@ static bool get(DictOp *op)
     Value other = op->n > 2 ? op->arg[2].v : val_none();
     if (there == UNKNOWN && (other.tag != V_NONE || val_is_optional(v.maybe->value)))
         return not_asked(op);
-    *op->out = there == YES ? v : there == NO ? other : val_maybe(op->ev->cx, v.maybe->present, v.maybe->value);
+    *op->out = there == YES ? v
+        : there == NO       ? other
+                            : val_maybe(op->ev->cx, v.maybe->present, v.maybe->value);
     return true;
 }
 
@@ -137,7 +157,8 @@ static bool take(DictOp *op)
     if (there == UNKNOWN)
         return not_asked(op);
     if (there == NO && op->n < 3)
-        return fail(op->ev->cx, E_VALUE, "the dict has no key %s", val_text(op->ev->cx, op->arg[1].v)->s);
+        return fail(op->ev->cx, E_VALUE, "the dict has no key %s",
+                    val_text(op->ev->cx, op->arg[1].v)->s);
     if (there == NO)
         *op->out = op->arg[2].v;
     dict_remove(op->ev->cx, op->d, op->arg[1].v);
@@ -199,16 +220,31 @@ static bool copy(DictOp *op)
     return true;
 }
 
-static const struct { const char *name; size_t least, most; bool (*fn)(DictOp *op); } rows[] = {
-    { "aten::__contains__", 2, 2, contains }, { "aten::__getitem__", 2, 2, item }, { "aten::get", 2, 3, get }, { "aten::_set_item", 3, 3, put },
-    { "aten::pop", 2, 3, take }, { "aten::Delete", 2, 2, delete }, { "aten::setdefault", 3, 3, setdefault }, { "aten::clear", 1, 1, clear },
-    { "aten::len", 1, 1, len }, { "aten::copy", 1, 1, copy }, { "aten::dict", 1, 1, copy }, { "len", 1, 1, len },
+static const struct {
+    const char *name;
+    size_t least, most;
+    bool (*fn)(DictOp *op);
+} rows[] = {
+    { "aten::__contains__", 2, 2, contains },
+    { "aten::__getitem__", 2, 2, item },
+    { "aten::get", 2, 3, get },
+    { "aten::_set_item", 3, 3, put },
+    { "aten::pop", 2, 3, take },
+    { "aten::Delete", 2, 2, delete },
+    { "aten::setdefault", 3, 3, setdefault },
+    { "aten::clear", 1, 1, clear },
+    { "aten::len", 1, 1, len },
+    { "aten::copy", 1, 1, copy },
+    { "aten::dict", 1, 1, copy },
+    { "len", 1, 1, len },
 };
 
 bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
 {
-    bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->lost && dict_is_open(args[0].v.dict);
-    bool second = str_is(name, "aten::update") && n == 2 && args[1].v.tag == V_DICT && dict_is_open(args[1].v.dict);
+    bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->lost &&
+        dict_is_open(args[0].v.dict);
+    bool second = str_is(name, "aten::update") && n == 2 && args[1].v.tag == V_DICT &&
+        dict_is_open(args[1].v.dict);
     DictOp op = { ev, first ? args[0].v.dict : NULL, args, n, out };
     *mine = first || second;
     if (!*mine)
@@ -216,7 +252,11 @@ bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, V
     for (size_t i = 0; first && i < COUNT(rows); i++)
         if (str_is(name, rows[i].name) && n >= rows[i].least && n <= rows[i].most)
             return rows[i].fn(&op) && !ctx_failed(ev->cx);
-    fail(ev->cx, E_UNSUPPORTED, "%s of a dict of which only the running model knows what keys it has, or their order", name->s);
-    fail_hint(ev->cx, "set the same keys in both arms of a branch, and in __init__ those that are kept between runs");
+    fail(ev->cx, E_UNSUPPORTED,
+         "%s of a dict of which only the running model knows what keys it has, or their order",
+         name->s);
+    fail_hint(ev->cx,
+              "set the same keys in both arms of a branch, and in __init__ those that are "
+              "kept between runs");
     return false;
 }

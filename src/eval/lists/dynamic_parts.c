@@ -1,7 +1,9 @@
-/* dynamic_parts.c - lists of parts along an axis whose size only the running model knows: unbind, chunk, split, their unsafe_ and _copy forms, and tensor_split.
+/* dynamic_parts.c - lists of parts along an axis whose size only the running model knows: unbind,
+ * chunk, split, their unsafe_ and _copy forms, and tensor_split.
  *
- * A statement that takes the list apart says how many there are (a trace always does); else the list is stacked: the tensor itself for unbind, a
- * sequence for the others, whose last part is shorter. Where the number is known ops/shape/split.c has them all. */
+ * A statement that takes the list apart says how many there are (a trace always does); else the
+ * list is stacked: the tensor itself for unbind, a sequence for the others, whose last part is
+ * shorter. Where the number is known ops/shape/split.c has them all. */
 #include "eval/lists/stacked.h"
 
 #include <string.h>
@@ -12,8 +14,8 @@ typedef struct Cut {
     Ox x;
     int axis;
     Dim size;
-    uint32_t wanted;                /* parts that the statement takes; 0: not told */
-    bool copies;                    /* they share no memory with t */
+    uint32_t wanted; /* parts that the statement takes; 0: not told */
+    bool copies;     /* they share no memory with t */
 } Cut;
 
 static Value argument(const OpArg *args, size_t n, size_t place, const char *name, Value deflt)
@@ -70,16 +72,22 @@ bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out)
 {
     Ctx *cx = ev->cx;
     Dim zero = dim_int(cx, 0);
-    bool there = dim_is(i, 0) || dim_is(i, -1);             /* split gives one part at least, of no size if there is nothing */
+    bool there = dim_is(i, 0) ||
+        dim_is(i, -1); /* split gives one part at least, of no size if there is nothing */
     if (dim_lt(cx, i, zero) == YES)
         i = dim_add(cx, i, p->count);
-    *mine = !p->each || there || (dim_le(cx, zero, i) == YES && dim_lt(cx, i, p->count) == YES);     /* a slice beyond the end is no error */
+    *mine = !p->each || there ||
+        (dim_le(cx, zero, i) == YES &&
+         dim_lt(cx, i, p->count) == YES); /* a slice beyond the end is no error */
     if (!*mine || ctx_failed(cx))
         return !ctx_failed(cx);
     Dim start = p->each ? dim_mul(cx, i, p->each) : i;
-    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = p->t } }, { NULL, val_int(p->axis) }, { NULL, val_dim(cx, start) },
+    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = p->t } },
+                     { NULL, val_int(p->axis) },
+                     { NULL, val_dim(cx, start) },
                      { NULL, p->each ? val_dim(cx, dim_add(cx, start, p->each)) : val_none() } };
-    *out = op_call(ev->g, str_of(cx, p->each ? "aten::slice" : "aten::select"), NULL, args, p->each ? 4 : 3, NULL, 0);
+    *out = op_call(ev->g, str_of(cx, p->each ? "aten::slice" : "aten::select"), NULL, args,
+                   p->each ? 4 : 3, NULL, 0);
     return !ctx_failed(cx);
 }
 
@@ -92,7 +100,9 @@ static bool unbind_all(const Cut *c, Value *out)
     for (int i = 0, k = 1; i < rank; i++)
         if (i != c->axis)
             perm[k++] = i;
-    Ox whole = c->axis == 0 ? c->x : ox_g_with(c->ev->g, "Transpose", INPUTS(c->x), INT_LIST("perm", perm, (size_t)rank));
+    Ox whole = c->axis == 0
+        ? c->x
+        : ox_g_with(c->ev->g, "Transpose", INPUTS(c->x), INT_LIST("perm", perm, (size_t)rank));
     PartsOf of = { tensor_alias(c->ev->cx, c->t), c->axis, NULL, c->size };
     return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, true) }, &of, whole, out);
 }
@@ -100,12 +110,16 @@ static bool unbind_all(const Cut *c, Value *out)
 static bool unbind_some(const Cut *c, Value *out)
 {
     Ctx *cx = c->ev->cx;
-    if (!dim_require(cx, c->size, dim_int(cx, c->wanted), "the program takes %u items of it", c->wanted))
+    if (!dim_require(cx, c->size, dim_int(cx, c->wanted), "the program takes %u items of it",
+                     c->wanted))
         return false;
     Value *v = new_array(cx, Value, c->wanted);
     for (uint32_t i = 0; v && i < c->wanted; i++) {
-        OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = c->t } }, { NULL, val_int(c->axis) }, { NULL, val_int(i) } };
-        v[i] = op_call(c->ev->g, str_of(cx, c->copies ? "aten::select_copy" : "aten::select"), NULL, args, COUNT(args), NULL, 0);
+        OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = c->t } },
+                         { NULL, val_int(c->axis) },
+                         { NULL, val_int(i) } };
+        v[i] = op_call(c->ev->g, str_of(cx, c->copies ? "aten::select_copy" : "aten::select"), NULL,
+                       args, COUNT(args), NULL, 0);
     }
     *out = v ? val_list(cx, v, c->wanted, "Tensor") : val_poison();
     return !ctx_failed(cx);
@@ -117,14 +131,16 @@ static bool unbind_some(const Cut *c, Value *out)
 static bool in_sequence(const Cut *c, Ox lengths, const PartsOf *of, Value *out)
 {
     Ox whole = ox_g_with(c->ev->g, "SplitToSequence", INPUTS(c->x, lengths), INT("axis", c->axis));
-    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, false), .ragged = true }, of, whole, out);
+    return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, false), .ragged = true },
+                   of, whole, out);
 }
 
 static bool cut_all(const Cut *c, Dim each, Value *out)
 {
     Ctx *cx = c->ev->cx;
     if (dim_lt(cx, dim_int(cx, 0), c->size) != YES)
-        note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs: the parts of nothing are none", dim_text(cx, c->size)->s);
+        note(cx, NOTE_ASSUMED, "%s is not 0 when the model runs: the parts of nothing are none",
+             dim_text(cx, c->size)->s);
     PartsOf of = { tensor_alias(cx, c->t), c->axis, each, dim_ceildiv(cx, c->size, each) };
     return in_sequence(c, ox_dim_value(c->ev->g, each), &of, out);
 }
@@ -134,17 +150,23 @@ static bool cut_some(const Cut *c, Dim each, Value *out)
 {
     Ctx *cx = c->ev->cx;
     List *sizes = list_new(cx, c->wanted, str_of(cx, "int"));
-    Dim left = c->size, zero = dim_int(cx, 0);
+    Dim left = c->size;
+    Dim zero = dim_int(cx, 0);
     for (uint32_t i = 0; i < c->wanted && left; i++) {
         list_append(cx, sizes, val_dim(cx, i + 1 == c->wanted ? left : dim_min(cx, each, left)));
         left = dim_max(cx, zero, dim_sub(cx, left, each));
     }
     if (ctx_failed(cx))
         return false;
-    note(cx, NOTE_ASSUMED, "parts of %s of a size of %s are %u when the model runs, as many as the program takes", dim_text(cx, each)->s,
-         dim_text(cx, c->size)->s, c->wanted);
-    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = c->t } }, { NULL, { .tag = V_LIST, .list = sizes } }, { NULL, val_int(c->axis) } };
-    *out = op_call(c->ev->g, str_of(cx, c->copies ? "aten::split_with_sizes_copy" : "aten::split_with_sizes"), NULL, args, COUNT(args), NULL, 0);
+    note(cx, NOTE_ASSUMED,
+         "parts of %s of a size of %s are %u when the model runs, as many as the program takes",
+         dim_text(cx, each)->s, dim_text(cx, c->size)->s, c->wanted);
+    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = c->t } },
+                     { NULL, { .tag = V_LIST, .list = sizes } },
+                     { NULL, val_int(c->axis) } };
+    *out = op_call(c->ev->g,
+                   str_of(cx, c->copies ? "aten::split_with_sizes_copy" : "aten::split_with_sizes"),
+                   NULL, args, COUNT(args), NULL, 0);
     return !ctx_failed(cx);
 }
 
@@ -152,7 +174,9 @@ static bool cut_some(const Cut *c, Dim each, Value *out)
 static bool is_counted(Ctx *cx, const Cut *c, Dim each, Dim chunks)
 {
     Dim ignored;
-    return (dim_known(c->size, NULL) && dim_known(each, NULL)) || (chunks ? dim_divide(cx, c->size, chunks, &ignored) && dim_known(chunks, NULL) : dim_eq(cx, each, c->size) == YES);
+    return (dim_known(c->size, NULL) && dim_known(each, NULL)) ||
+        (chunks ? dim_divide(cx, c->size, chunks, &ignored) && dim_known(chunks, NULL)
+                : dim_eq(cx, each, c->size) == YES);
 }
 
 static bool cut(const Cut *c, Dim each, Dim chunks, bool *mine, Value *out)
@@ -163,12 +187,17 @@ static bool cut(const Cut *c, Dim each, Dim chunks, bool *mine, Value *out)
     return c->wanted ? cut_some(c, each, out) : cut_all(c, each, out);
 }
 
-/* ---- tensor_split into a number of parts that is open: the first ones are one longer, as many as the division leaves ---- */
+/* ---- tensor_split into a number of parts that is open: the first ones are one longer, as many as
+ * the division leaves ---- */
 
 static Ox even_lengths(Graph *g, Dim size, Dim parts)
 {
-    Ox n = ox_dim_value(g, parts), whole = ox_dim_value(g, size), zero = ox_int(g, 0), one = ox_int(g, 1);
-    Ox each = ox_g(g, "Div", whole, n), more = ox_g(g, "Sub", whole, ox_g(g, "Mul", each, n));
+    Ox n = ox_dim_value(g, parts);
+    Ox whole = ox_dim_value(g, size);
+    Ox zero = ox_int(g, 0);
+    Ox one = ox_int(g, 1);
+    Ox each = ox_g(g, "Div", whole, n);
+    Ox more = ox_g(g, "Sub", whole, ox_g(g, "Mul", each, n));
     Ox first = ox_g(g, "Less", ox_g(g, "Range", zero, n, one), more);
     return ox_g(g, "Add", ox_cast(g, first, DT_INT64), each);
 }
@@ -178,18 +207,23 @@ static bool cut_evenly(Cut *c, const OpArg *args, size_t n, bool *mine, Value *o
     Ctx *cx = c->ev->cx;
     Dim parts;
     Value number = argument(args, n, 1, "sections", val_none());
-    if (number.tag != V_SYMINT || !val_dim_of(number, cx, &parts) || !find_cut(c->ev, args, n, argument(args, n, 2, "dim", val_int(0)), c))
+    if (number.tag != V_SYMINT || !val_dim_of(number, cx, &parts) ||
+        !find_cut(c->ev, args, n, argument(args, n, 2, "dim", val_int(0)), c))
         return !ctx_failed(cx);
     *mine = true;
     if (dim_lt(cx, dim_int(cx, 0), parts) != YES)
-        note(cx, NOTE_ASSUMED, "%s is more than 0 when the model runs: tensor_split asks for that", dim_text(cx, parts)->s);
+        note(cx, NOTE_ASSUMED, "%s is more than 0 when the model runs: tensor_split asks for that",
+             dim_text(cx, parts)->s);
     return in_sequence(c, even_lengths(c->ev->g, c->size, parts), NULL, out);
 }
 
 /* "unsafe_chunk" and "chunk_copy" are chunk. */
 static Str plain_name(Ctx *cx, Str name, bool *copies)
 {
-    const char *at = name->s + (str_starts(name, "aten::unsafe_") ? strlen("aten::unsafe_") : str_starts(name, "aten::") ? strlen("aten::") : name->len);
+    const char *at = name->s +
+        (str_starts(name, "aten::unsafe_") ? strlen("aten::unsafe_")
+             : str_starts(name, "aten::")  ? strlen("aten::")
+                                           : name->len);
     *copies = str_ends(name, "_copy");
     size_t n = strlen(at) - (*copies ? strlen("_copy") : 0);
     return *at ? str_n(cx, at, n) : NULL;
@@ -200,7 +234,8 @@ static bool is_cut(const char *name)
     return strstr(name, "unbind") || strstr(name, "chunk") || strstr(name, "split");
 }
 
-bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine, Value *out)
+bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine,
+                Value *out)
 {
     Ctx *cx = ev->cx;
     Cut c = { .ev = ev, .wanted = wanted };
@@ -211,7 +246,8 @@ bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted
     Str plain = plain_name(cx, name, &c.copies);
     bool chunks = str_is(plain, "chunk");
     if (str_is(plain, "unbind")) {
-        if (!find_cut(ev, args, n, argument(args, n, 1, "dim", val_int(0)), &c) || dim_known(c.size, NULL))
+        if (!find_cut(ev, args, n, argument(args, n, 1, "dim", val_int(0)), &c) ||
+            dim_known(c.size, NULL))
             return !ctx_failed(cx);
         *mine = true;
         return wanted ? unbind_some(&c, out) : unbind_all(&c, out);
@@ -220,8 +256,11 @@ bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted
         return cut_evenly(&c, args, n, mine, out);
     if (!chunks && !str_is(plain, "split"))
         return true;
-    if (!val_dim_of(argument(args, n, 1, chunks ? "chunks" : "split_size", val_none()), cx, &number) || dim_lt(cx, number, dim_int(cx, 1)) == YES ||
+    if (!val_dim_of(argument(args, n, 1, chunks ? "chunks" : "split_size", val_none()), cx,
+                    &number) ||
+        dim_lt(cx, number, dim_int(cx, 1)) == YES ||
         !find_cut(ev, args, n, argument(args, n, 2, "dim", val_int(0)), &c))
         return !ctx_failed(cx);
-    return cut(&c, chunks ? dim_ceildiv(cx, c.size, number) : number, chunks ? number : NULL, mine, out);
+    return cut(&c, chunks ? dim_ceildiv(cx, c.size, number) : number, chunks ? number : NULL, mine,
+               out);
 }

@@ -1,4 +1,5 @@
-/* stacked.c - lists whose length ONNX decides, as one tensor or a sequence: making them, their items. stacked_ops.c has what programs do with them. */
+/* stacked.c - lists whose length ONNX decides, as one tensor or a sequence: making them, their
+ * items. stacked_ops.c has what programs do with them. */
 #include "eval/branch/branch.h"
 
 /* ---- making ---- */
@@ -28,7 +29,8 @@ Stacked *stacked_of_columns(Ctx *cx, ItemType item, Stacked **column)
 
 Stacked *stacked_lost(Ctx *cx, Str why)
 {
-    Stacked *s = stacked_new(cx, (ItemType){ .elem = "Tensor", .type = type_tensor(cx, DT_FLOAT, 0, NULL) }, POISON);
+    Stacked *s = stacked_new(
+        cx, (ItemType){ .elem = "Tensor", .type = type_tensor(cx, DT_FLOAT, 0, NULL) }, POISON);
     *s->memory = (Tensor){ .st = storage_new(cx, POISON) };
     s->memory->st->lost = why;
     return s;
@@ -38,13 +40,22 @@ bool stacked_is_told(Eval *ev, const Stacked *s)
 {
     if (!stacked_is_lost(s) || ctx_failed(ev->cx))
         return !ctx_failed(ev->cx);
-    fail(ev->cx, E_UNSUPPORTED, "what this list holds cannot be told: %s, and one of them was written since", s->memory->st->lost->s);
-    fail_hint(ev->cx, s->item.of || s->item.parts ? "put a new item in its place: l[i] = l[i] + [x] instead of l[i].append(x)"
-                                                  : "clone() the tensor before it is written in place, or write y = x + 1 instead of x.add_(1)");
+    fail(ev->cx, E_UNSUPPORTED,
+         "what this list holds cannot be told: %s, and one of them was written since",
+         s->memory->st->lost->s);
+    fail_hint(ev->cx,
+              s->item.of || s->item.parts
+                  ? "put a new item in its place: l[i] = l[i] + [x] instead of l[i].append(x)"
+                  : "clone() the tensor before it is written in place, or write y = x + 1 instead "
+                    "of x.add_(1)");
     return false;
 }
 
-Str why_shared(Ctx *cx) { return str_of(cx, "it is in a list that a loop or a branch of the model makes, under several names"); }
+Str why_shared(Ctx *cx)
+{
+    return str_of(
+        cx, "it is in a list that a loop or a branch of the model makes, under several names");
+}
 
 typedef void Tie(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 
@@ -106,7 +117,8 @@ static Ox no_items(Graph *g, ItemType item)
     Eval scope = { .cx = g->cx, .g = g };
     size[0] = dim_int(g->cx, 0);
     for (int i = 0; i < item.type->rank; i++)
-        size[i + 1] = dim_is_outside(&scope, item.type->dim[i]) ? item.type->dim[i] : dim_int(g->cx, 1);
+        size[i + 1] = dim_is_outside(&scope, item.type->dim[i]) ? item.type->dim[i]
+                                                                : dim_int(g->cx, 1);
     Ox zero = ox_number(g, item.type->dtype, 0);
     Ox shape = ox_dims(g, size, (size_t)item.type->rank + 1);
     return ox_g(g, "Expand", zero, shape);
@@ -122,7 +134,9 @@ Ox stack_values(Graph *g, const Ox *at, size_t n, ItemType item)
     Ox axis = ox_ints(g, (int64_t[]){ 0 }, 1);
     for (size_t i = 0; i < n; i++)
         vec_push(g->cx, &parts, ox_g(g, "Unsqueeze", at[i], axis));
-    return n == 0 ? no_items(g, item) : n == 1 ? parts.at[0] : ox_g_with(g, "Concat", LIST(parts), INT("axis", 0));
+    return n == 0 ? no_items(g, item)
+        : n == 1  ? parts.at[0]
+                  : ox_g_with(g, "Concat", LIST(parts), INT("axis", 0));
 }
 
 static Ox list_ox(Eval *ev, const List *l, ItemType item)
@@ -149,7 +163,8 @@ static Value *column_of(Ctx *cx, const Value *at, int64_t n, ItemType item, size
     Value *v = new_array(cx, Value, n + 1);
     Values part;
     for (int64_t k = 0; v && k < n; k++)
-        v[k] = item_parts(cx, at[k], item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+        v[k] = item_parts(cx, at[k], item.parts->like, &part) && i < part.n ? part.at[i]
+                                                                            : val_poison();
     return v;
 }
 
@@ -215,7 +230,10 @@ static Ox lists_of_none(Graph *g, Ox any, ItemType item)
     return ox_g(g, "Expand", zero, shape);
 }
 
-static Ox as_sequence(Graph *g, Ox whole) { return ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0)); }
+static Ox as_sequence(Graph *g, Ox whole)
+{
+    return ox_g_with(g, "SplitToSequence", INPUTS(whole), INT("axis", 0), INT("keepdims", 0));
+}
 
 Ox stacked_side_by_side(Graph *g, const Ox *column, size_t n, Ox any, ItemType item)
 {
@@ -225,7 +243,8 @@ Ox stacked_side_by_side(Graph *g, const Ox *column, size_t n, Ox any, ItemType i
         at[i] = ox_g(g, "Unsqueeze", column[i], axis);
     if (!at || !ox_ok(any))
         return POISON;
-    Ox whole = n ? ox_make(g, "Concat", (OxList){ at, n }, ATTRS(INT("axis", 1))) : lists_of_none(g, any, item);
+    Ox whole = n ? ox_make(g, "Concat", (OxList){ at, n }, ATTRS(INT("axis", 1)))
+                 : lists_of_none(g, any, item);
     return item.ragged && ox_ok(whole) ? as_sequence(g, whole) : whole;
 }
 
@@ -235,7 +254,9 @@ static Stacked *ragged(Eval *ev, Stacked *s, ItemType item)
     if (!item.ragged || (s->item.ragged && item_ranks_differ(s->item) == item_ranks_differ(item)))
         return s;
     Ox whole = stacked_whole(ev, s);
-    Ox parts = s->item.ragged ? whole : s->empty ? stack_values(ev->g, NULL, 0, item) : as_sequence(ev->g, whole);
+    Ox parts = s->item.ragged ? whole
+        : s->empty            ? stack_values(ev->g, NULL, 0, item)
+                              : as_sequence(ev->g, whole);
     if (!ox_ok(parts))
         return NULL;
     Stacked *made = stacked_new(ev->cx, item, parts);
@@ -305,11 +326,15 @@ Ox stacked_whole(Eval *ev, Stacked *s)
     Ox *items = new_array(cx, Ox, late.n);
     for (size_t i = 0; items && i < late.n; i++)
         items[i] = stacked_item_ox(ev, late.at[late.n - 1 - i]->last, s->item);
-    Ox more = !items ? POISON : s->item.ragged ? insert_all(ev->g, known->whole, items, late.n) : stack_values(ev->g, items, late.n, s->item);
+    Ox more = !items     ? POISON
+        : s->item.ragged ? insert_all(ev->g, known->whole, items, late.n)
+                         : stack_values(ev->g, items, late.n, s->item);
     s->memory = memory_new(cx);
     for (size_t i = 0; i < late.n; i++)
         stacked_holds(cx, s, &late.at[i]->last, 1, i == 0 ? known : NULL);
-    return s->whole = s->item.ragged ? more : ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
+    return s->whole = s->item.ragged
+        ? more
+        : ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
 }
 
 static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
@@ -317,14 +342,20 @@ static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
     Ctx *cx = ev->cx;
     ItemType other, item = s->item;
     if (!stacked_is_told(ev, s))
-        return NULL;                                        /* nor of what it is */
+        return NULL; /* nor of what it is */
     if (!item_type(cx, v, &other) || strcmp(item.elem, other.elem))
-        fail(cx, E_UNSUPPORTED, "%s is appended to a list of %s whose length only the running model knows", val_kind(v), item.elem);
+        fail(cx, E_UNSUPPORTED,
+             "%s is appended to a list of %s whose length only the running model knows",
+             val_kind(v), item.elem);
     else if (item.parts || other.parts)
-        fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows has items that differ in more than the contents of their tensors and "
-                                "numbers (lengths, keys, strings, None, element types, ranks)");
+        fail(cx, E_UNSUPPORTED,
+             "a list whose length only the running model knows has items that differ in more than "
+             "the contents of their tensors and "
+             "numbers (lengths, keys, strings, None, element types, ranks)");
     else
-        fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows has items of different types: %s and %s",
+        fail(cx, E_UNSUPPORTED,
+             "a list whose length only the running model knows has items of different types: %s "
+             "and %s",
              type_text(cx, item.type)->s, type_text(cx, other.type)->s);
     fail_hint(cx, "keep items of one size in the list, or one tensor that torch.cat makes longer");
     return NULL;
@@ -419,7 +450,9 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
     if (!val_dim_of(index, cx, &i))
         return fail(cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
     if (item_ranks_differ(s->item))
-        return fail(cx, E_UNSUPPORTED, "an item is read of a list whose length only the running model knows, and whose items have several ranks");
+        return fail(cx, E_UNSUPPORTED,
+                    "an item is read of a list whose length only the running model knows, and "
+                    "whose items have several ranks");
     bool mine = false;
     if (s->parts_of && (!part_of_tensor(ev, s->parts_of, i, &mine, out) || mine))
         return mine && !ctx_failed(cx);
@@ -429,7 +462,8 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
     if (!s->item.ragged && dim_lt(cx, i, dim_int(cx, 0)) == YES)
         i = dim_add(cx, i, ox_dim(whole, 0));
     Ox at = ox_dim_value(ev->g, i);
-    Ox item = s->item.ragged ? ox_g(ev->g, "SequenceAt", whole, at) : ox_g_with(ev->g, "Gather", INPUTS(whole, at), INT("axis", 0));
+    Ox item = s->item.ragged ? ox_g(ev->g, "SequenceAt", whole, at)
+                             : ox_g_with(ev->g, "Gather", INPUTS(whole, at), INT("axis", 0));
     if (s->item.of)
         return inner_list(ev, s, item, out);
     *out = strcmp(s->item.elem, "Tensor") ? val_number_of(ev->g, item) : val_tensor(cx, item);

@@ -1,17 +1,21 @@
-/* stacked_items.c - what the items of a list whose length ONNX decides have in common: tensors or numbers of one type; or tuples, dicts, objects and
- * lists of a fixed length, whose tensors and numbers are (their parts, in order), and whose everything else is the same in all.
+/* stacked_items.c - what the items of a list whose length ONNX decides have in common: tensors or
+ * numbers of one type; or tuples, dicts, objects and lists of a fixed length, whose tensors and
+ * numbers are (their parts, in order), and whose everything else is the same in all.
  *
- * A list whose length differs from item to item is one part: the tensor that its items make. In the type of the items a stacked list stands
- * where such a one is, whatever it holds. */
+ * A list whose length differs from item to item is one part: the tensor that its items make. In the
+ * type of the items a stacked list stands where such a one is, whatever it holds. */
 #include "eval/branch/branch.h"
 
 /* ---- an item and its parts ---- */
 
 static bool is_inner_list(Value v) { return v.tag == V_LIST && v.list->stacked; }
 
-static bool is_leaf(Value v) { return v.tag == V_TENSOR || val_is_plain_number(v) || is_inner_list(v); }
+static bool is_leaf(Value v)
+{
+    return v.tag == V_TENSOR || val_is_plain_number(v) || is_inner_list(v);
+}
 
-enum { MAX_DEPTH = 16 };                        /* an object may hold itself */
+enum { MAX_DEPTH = 16 }; /* an object may hold itself */
 
 /* like: the containers of v, but where a part is a whole list. */
 static bool add_parts(Ctx *cx, Value v, Value like, Values *out, int depth)
@@ -33,7 +37,9 @@ static bool add_parts(Ctx *cx, Value v, Value like, Values *out, int depth)
         return ok && !v.dict->lost;
     if (v.tag == V_OBJ)
         return ok && !v.obj->path;
-    return ok && (v.tag == V_TUPLE || v.tag == V_NONE || v.tag == V_STR || v.tag == V_ENUM || v.tag == V_DEVICE || v.tag == V_DTYPE);
+    return ok &&
+        (v.tag == V_TUPLE || v.tag == V_NONE || v.tag == V_STR || v.tag == V_ENUM ||
+         v.tag == V_DEVICE || v.tag == V_DTYPE);
 }
 
 bool item_parts(Ctx *cx, Value v, Value like, Values *out)
@@ -61,7 +67,8 @@ Value item_rebuilt(Ctx *cx, Value like, const Value *part, size_t *next)
     if (like.tag == V_DICT)
         made.dict = dict_new(cx, like.dict->type);
     for (int64_t i = 0; like.tag == V_DICT && i < like.dict->n; i++)
-        dict_set(cx, made.dict, like.dict->at[i].key, item_rebuilt(cx, like.dict->at[i].val.v, part, next));
+        dict_set(cx, made.dict, like.dict->at[i].key,
+                 item_rebuilt(cx, like.dict->at[i].val.v, part, next));
     if (like.tag == V_OBJ)
         made.obj = obj_new(cx, like.obj->cls, like.obj->n, like.obj->names, NULL);
     for (int64_t i = 0; like.tag == V_OBJ && i < like.obj->n; i++)
@@ -88,12 +95,15 @@ static bool alike(Ctx *cx, Value a, Value b)
     if (a.tag == V_DICT)
         ok = a.dict->n == b.dict->n;
     for (int64_t i = 0; ok && a.tag == V_DICT && i < a.dict->n; i++)
-        ok = val_equal(cx, a.dict->at[i].key, b.dict->at[i].key) && alike(cx, a.dict->at[i].val.v, b.dict->at[i].val.v);
+        ok = val_equal(cx, a.dict->at[i].key, b.dict->at[i].key) &&
+            alike(cx, a.dict->at[i].val.v, b.dict->at[i].val.v);
     if (a.tag == V_OBJ)
         ok = a.obj->cls == b.obj->cls && a.obj->n == b.obj->n;
     for (int64_t i = 0; ok && a.tag == V_OBJ && i < a.obj->n; i++)
         ok = alike(cx, a.obj->slot[i].v, b.obj->slot[i].v);
-    return ok && (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || val_equal(cx, a, b));
+    return ok &&
+        (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
+         val_equal(cx, a, b));
 }
 
 /* ---- types ---- */
@@ -109,10 +119,13 @@ ItemType item_list(Ctx *cx, ItemType of, Dim length)
     Dim dim[MAX_RANK] = { length };
     for (int i = 0; i < of.type->rank; i++)
         dim[i + 1] = of.type->dim[i];
-    return (ItemType){ .elem = "List", .of = mem_copy(cx, &of, sizeof of), .type = type_tensor(cx, of.type->dtype, of.type->rank + 1, dim) };
+    return (ItemType){ .elem = "List",
+                       .of = mem_copy(cx, &of, sizeof of),
+                       .type = type_tensor(cx, of.type->dtype, of.type->rank + 1, dim) };
 }
 
-/* Of a list that is a part: `of` for each of its items. No elem: nobody knows of what, it is empty. */
+/* Of a list that is a part: `of` for each of its items. No elem: nobody knows of what, it is
+ * empty. */
 static bool inner_list_type(Ctx *cx, ItemType of, Dim length, ItemType *out)
 {
     bool known = of.elem != NULL;
@@ -124,14 +137,21 @@ static bool inner_list_type(Ctx *cx, ItemType of, Dim length, ItemType *out)
 
 ItemType item_inner(Ctx *cx, ItemType list)
 {
-    return (ItemType){ .elem = list.of->elem, .of = list.of->of, .type = type_tensor(cx, list.type->dtype, list.type->rank - 1, list.type->dim + 1) };
+    return (ItemType){ .elem = list.of->elem,
+                       .of = list.of->of,
+                       .type = type_tensor(cx, list.type->dtype, list.type->rank - 1,
+                                           list.type->dim + 1) };
 }
 
 static bool leaf_type(Ctx *cx, Value v, ItemType *out)
 {
     if (is_inner_list(v)) {
         const Stacked *s = v.list->stacked;
-        return !stacked_is_lost(s) && inner_list_type(cx, s->item, s->whole && !s->column && !s->item.ragged ? ox_dim(s->whole, 0) : dim_fresh(cx, "d"), out);
+        return !stacked_is_lost(s) &&
+            inner_list_type(cx, s->item,
+                            s->whole && !s->column && !s->item.ragged ? ox_dim(s->whole, 0)
+                                                                      : dim_fresh(cx, "d"),
+                            out);
     }
     if (v.tag == V_TENSOR) {
         *out = (ItemType){ .elem = "Tensor", .type = tensor_type(v.t) };
@@ -141,7 +161,8 @@ static bool leaf_type(Ctx *cx, Value v, ItemType *out)
     return true;
 }
 
-/* A list of numbers without items is one of a length of its own; of others nobody knows what they are. */
+/* A list of numbers without items is one of a length of its own; of others nobody knows what they
+ * are. */
 static bool empty_list_type(Ctx *cx, const List *l, ItemType *out)
 {
     static const char *const numbers[] = { "int", "float", "bool" };
@@ -162,7 +183,11 @@ bool item_type(Ctx *cx, Value v, ItemType *out)
         return false;
     Parts *parts = new(cx, Parts);
     *parts = (Parts){ v, new_array(cx, ItemType, part.n), part.n };
-    *out = (ItemType){ .elem = v.tag == V_TUPLE ? "Tuple" : v.tag == V_LIST ? "List" : v.tag == V_DICT ? "Dict" : "object", .parts = parts };
+    *out = (ItemType){ .elem = v.tag == V_TUPLE ? "Tuple"
+                           : v.tag == V_LIST    ? "List"
+                           : v.tag == V_DICT    ? "Dict"
+                                                : "object",
+                       .parts = parts };
     for (size_t i = 0; i < part.n; i++)
         if (!parts->at || !leaf_type(cx, part.at[i], &parts->at[i]))
             return false;
@@ -179,7 +204,12 @@ static bool sizes_alike(Ctx *cx, Type a, Type b)
 
 /* ---- two types whose containers differ in the lengths of lists: those become parts ---- */
 
-typedef struct Merge { Ctx *cx; const Parts *in[2]; size_t next[2]; VEC(ItemType) at; } Merge;
+typedef struct Merge {
+    Ctx *cx;
+    const Parts *in[2];
+    size_t next[2];
+    VEC(ItemType) at;
+} Merge;
 
 /* The list in side k, of whose items' types `next` is the first, as one part. */
 static bool whole_list_type(Merge *m, int k, Value v, ItemType *out)
@@ -200,7 +230,8 @@ static bool whole_list_type(Merge *m, int k, Value v, ItemType *out)
 static bool merge_lists(Merge *m, Value a, Value b, Value *out)
 {
     ItemType t[2], joined;
-    if (!whole_list_type(m, 0, a, &t[0]) || !whole_list_type(m, 1, b, &t[1]) || !items_join(m->cx, t[0], t[1], &joined) || !joined.of)
+    if (!whole_list_type(m, 0, a, &t[0]) || !whole_list_type(m, 1, b, &t[1]) ||
+        !items_join(m->cx, t[0], t[1], &joined) || !joined.of)
         return false;
     *out = (Value){ .tag = V_LIST, .list = list_new(m->cx, 0, NULL) };
     list_stack(m->cx, out->list, stacked_new(m->cx, item_inner(m->cx, joined), NULL));
@@ -222,23 +253,28 @@ static bool merge_items(Merge *m, Value a, Value b, Value *out)
     if (a.tag == V_DICT)
         ok = a.dict->n == b.dict->n;
     for (int64_t i = 0; ok && a.tag == V_DICT && i < a.dict->n; i++)
-        ok = val_equal(m->cx, a.dict->at[i].key, b.dict->at[i].key) && merge(m, a.dict->at[i].val.v, b.dict->at[i].val.v, &out->dict->at[i].val.v);
+        ok = val_equal(m->cx, a.dict->at[i].key, b.dict->at[i].key) &&
+            merge(m, a.dict->at[i].val.v, b.dict->at[i].val.v, &out->dict->at[i].val.v);
     if (a.tag == V_OBJ)
         ok = a.obj->cls == b.obj->cls && a.obj->n == b.obj->n;
     for (int64_t i = 0; ok && a.tag == V_OBJ && i < a.obj->n; i++)
         ok = merge(m, a.obj->slot[i].v, b.obj->slot[i].v, &out->obj->slot[i].v);
-    return ok && (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ || val_equal(m->cx, a, b));
+    return ok &&
+        (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
+         val_equal(m->cx, a, b));
 }
 
 static bool merge(Merge *m, Value a, Value b, Value *out)
 {
     ItemType joined;
-    if (a.tag == V_LIST && b.tag == V_LIST && (is_inner_list(a) || is_inner_list(b) || a.list->n != b.list->n))
+    if (a.tag == V_LIST && b.tag == V_LIST &&
+        (is_inner_list(a) || is_inner_list(b) || a.list->n != b.list->n))
         return merge_lists(m, a, b, out);
     if (!is_leaf(a) || !is_leaf(b))
         return a.tag == b.tag && !is_leaf(a) && !is_leaf(b) && merge_items(m, a, b, out);
     *out = a;
-    return items_join(m->cx, m->in[0]->at[m->next[0]++], m->in[1]->at[m->next[1]++], &joined) && vec_push(m->cx, &m->at, joined);
+    return items_join(m->cx, m->in[0]->at[m->next[0]++], m->in[1]->at[m->next[1]++], &joined) &&
+        vec_push(m->cx, &m->at, joined);
 }
 
 static bool merge_parts(Ctx *cx, const Parts *a, const Parts *b, ItemType *out)
@@ -274,7 +310,9 @@ static const Parts *as_parts(Ctx *cx, const ItemType *item)
     Parts *parts = new(cx, Parts);
     if (item->parts)
         return item->parts;
-    *parts = (Parts){ { .tag = V_LIST, .list = list_new(cx, 0, NULL) }, mem_copy(cx, item, sizeof *item), 1 };
+    *parts = (Parts){ { .tag = V_LIST, .list = list_new(cx, 0, NULL) },
+                      mem_copy(cx, item, sizeof *item),
+                      1 };
     list_stack(cx, parts->like.list, stacked_new(cx, item_inner(cx, *item), NULL));
     return parts;
 }
@@ -284,7 +322,10 @@ bool items_same_parts(Ctx *cx, ItemType a, ItemType b)
     return !a.parts || !b.parts ? !a.parts && !b.parts : alike(cx, a.parts->like, b.parts->like);
 }
 
-typedef struct MadeOfAll { MadeOf *at; size_t n, read; } MadeOfAll;
+typedef struct MadeOfAll {
+    MadeOf *at;
+    size_t n, read;
+} MadeOfAll;
 
 static void add_made_of(MadeOfAll *s, Value from, Value to)
 {
@@ -319,7 +360,9 @@ static bool several_ranks(Ctx *cx, ItemType a, ItemType *out)
 {
     if (strcmp(a.elem, "Tensor") || !facts_lists_of_ranks(cx))
         return false;
-    *out = (ItemType){ .elem = a.elem, .type = type_tensor(cx, a.type->dtype, -1, NULL), .ragged = true };
+    *out = (ItemType){ .elem = a.elem,
+                       .type = type_tensor(cx, a.type->dtype, -1, NULL),
+                       .ragged = true };
     return true;
 }
 
@@ -332,7 +375,7 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
     if (strcmp(a.elem, b.elem))
         return false;
     if ((a.parts && !b.parts && !(b.of && b.type)) || (b.parts && !a.parts && !(a.of && a.type)))
-        return false;                           /* lists without a type of items: what their parts would be nobody knows */
+        return false; /* lists without a type of items: what their parts would be nobody knows */
     if (a.parts || b.parts)
         return join_parts(cx, as_parts(cx, &a), as_parts(cx, &b), out);
     if (!strcmp(a.elem, "List") && (!a.of || !b.of)) {
@@ -348,7 +391,8 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
     if (!out->ragged)
         return true;
     for (int i = 0; i < a.type->rank; i++)
-        dim[i] = dim_eq(cx, a.type->dim[i], b.type->dim[i]) == YES ? a.type->dim[i] : dim_fresh(cx, "d");
+        dim[i] = dim_eq(cx, a.type->dim[i], b.type->dim[i]) == YES ? a.type->dim[i]
+                                                                   : dim_fresh(cx, "d");
     out->type = type_tensor(cx, a.type->dtype, a.type->rank, dim);
     return true;
 }

@@ -1,25 +1,40 @@
-/* stacked_ops.c - what programs do with lists whose length ONNX decides: read, change and consume them by operators of ONNX.
+/* stacked_ops.c - what programs do with lists whose length ONNX decides: read, change and consume
+ * them by operators of ONNX.
  *
- * A row says for which lists an operator is known: of numbers, of tensors of one size (both one tensor to ONNX), of tensors whose
- * sizes differ (a sequence) or whose ranks do (a sequence too, but nobody reads an item), or of lists (one or the other). Positions are
- * Python's: they count from the end when negative, and slices clamp. What has no row is refused. */
+ * A row says for which lists an operator is known: of numbers, of tensors of one size (both one
+ * tensor to ONNX), of tensors whose sizes differ (a sequence) or whose ranks do (a sequence too,
+ * but nobody reads an item), or of lists (one or the other). Positions are Python's: they count
+ * from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/branch/branch.h"
 
-enum { NUMBERS = 1, TENSORS = 2, RAGGED = 4, LISTS = 8, RANKS = 16, STACKS = NUMBERS | TENSORS, ALL = STACKS | RAGGED | LISTS | RANKS };
+enum {
+    NUMBERS = 1,
+    TENSORS = 2,
+    RAGGED = 4,
+    LISTS = 8,
+    RANKS = 16,
+    STACKS = NUMBERS | TENSORS,
+    ALL = STACKS | RAGGED | LISTS | RANKS
+};
 
 typedef struct ListOp {
     Eval *ev;
     Ctx *cx;
     Graph *g;
-    List *l;                        /* the first argument; the operator's result may be a change of it */
+    List *l; /* the first argument; the operator's result may be a change of it */
     Stacked *s;
     const OpArg *arg;
     size_t n;
-    int64_t datum;                  /* the row's */
+    int64_t datum; /* the row's */
     Value *out;
 } ListOp;
 
-typedef struct ListRow { const char *name; bool (*fn)(ListOp *op); int lists, least, most; int64_t datum; } ListRow;
+typedef struct ListRow {
+    const char *name;
+    bool (*fn)(ListOp *op);
+    int lists, least, most;
+    int64_t datum;
+} ListRow;
 
 /* ---- arguments and results ---- */
 
@@ -40,7 +55,8 @@ static bool is_true(const ListOp *op, size_t i, const char *name)
 
 static bool dim_argument(const ListOp *op, size_t i, Dim *out)
 {
-    return val_dim_of(op->arg[i].v, op->cx, out) || fail(op->cx, E_VALUE, "a list takes no %s as a position", val_kind(op->arg[i].v));
+    return val_dim_of(op->arg[i].v, op->cx, out) ||
+        fail(op->cx, E_VALUE, "a list takes no %s as a position", val_kind(op->arg[i].v));
 }
 
 static Value list_like(ListOp *op, Stacked *s)
@@ -99,7 +115,9 @@ static bool admit(ListOp *op, Value v)
     if (!val_ok(v))
         return refusals_fail(op->cx);
     if (!item_type(op->cx, v, &item) || !items_join(op->cx, op->s->item, item, &item))
-        return fail(op->cx, E_UNSUPPORTED, "%s comes into a list of other items whose length only the running model knows", val_kind(v));
+        return fail(op->cx, E_UNSUPPORTED,
+                    "%s comes into a list of other items whose length only the running model knows",
+                    val_kind(v));
     op->s = stacked_as(op->ev, op->s, item);
     return op->s != NULL;
 }
@@ -109,7 +127,8 @@ static bool admit(ListOp *op, Value v)
 static Ox wrapped(ListOp *op, Dim i)
 {
     Ctx *cx = op->cx;
-    Dim zero = dim_int(cx, 0), n = stacked_length(op->ev, op->s);
+    Dim zero = dim_int(cx, 0);
+    Dim n = stacked_length(op->ev, op->s);
     if (!n)
         return POISON;
     if (dim_le(cx, zero, i) == YES)
@@ -146,7 +165,8 @@ static Ox slice_ox(Graph *g, Ox v, Ox start, Ox end, Ox step)
     return ox_g(g, "Slice", v, start, end, axis, step);
 }
 
-/* The items of sequence `from` at the positions `at`, behind those of `to`: a Loop, as ONNX has no operator for it. */
+/* The items of sequence `from` at the positions `at`, behind those of `to`: a Loop, as ONNX has no
+ * operator for it. */
 static Ox items_behind(ListOp *op, Ox to, Ox from, Ox at, ItemType item)
 {
     Ctx *cx = op->cx;
@@ -186,7 +206,8 @@ static Ox slice_whole(ListOp *op, Ox start, Ox end, Ox step)
     return ox_ok(at) && ox_ok(whole) ? items_behind(op, none, whole, at, op->s->item) : POISON;
 }
 
-/* Without the items from `start` to before `end`, which are 0 or more; with `between` in their place, when that is given. */
+/* Without the items from `start` to before `end`, which are 0 or more; with `between` in their
+ * place, when that is given. */
 static Ox cut_out(ListOp *op, Ox start, Ox end, Ox between)
 {
     Graph *g = op->g;
@@ -198,7 +219,8 @@ static Ox cut_out(ListOp *op, Ox start, Ox end, Ox between)
     Ox to = vector_of(g, end);
     Ox head = slice_ox(g, whole, first, from, step);
     Ox tail = slice_ox(g, whole, to, last, step);
-    return between ? ox_g_with(g, "Concat", INPUTS(head, between, tail), INT("axis", 0)) : ox_g_with(g, "Concat", INPUTS(head, tail), INT("axis", 0));
+    return between ? ox_g_with(g, "Concat", INPUTS(head, between, tail), INT("axis", 0))
+                   : ox_g_with(g, "Concat", INPUTS(head, tail), INT("axis", 0));
 }
 
 static Ox without(ListOp *op, Ox at)
@@ -213,7 +235,10 @@ static Ox without(ListOp *op, Ox at)
 
 /* ---- changing ---- */
 
-static bool append(ListOp *op) { return change_to(op, stacked_append(op->ev, op->s, op->arg[1].v)); }
+static bool append(ListOp *op)
+{
+    return change_to(op, stacked_append(op->ev, op->s, op->arg[1].v));
+}
 
 static bool insert(ListOp *op)
 {
@@ -225,7 +250,10 @@ static bool insert(ListOp *op)
     Ox at = clamped(op, i);
     Ox item = item_ox(op, v);
     Ox whole = stacked_whole(op->ev, op->s);
-    return changed(op, op->s->item.ragged ? ox_g(op->g, "SequenceInsert", whole, item, at) : cut_out(op, at, at, vector_of(op->g, item)), &v);
+    return changed(op,
+                   op->s->item.ragged ? ox_g(op->g, "SequenceInsert", whole, item, at)
+                                      : cut_out(op, at, at, vector_of(op->g, item)),
+                   &v);
 }
 
 static bool set_item(ListOp *op)
@@ -259,7 +287,10 @@ static bool pop(ListOp *op)
     Ox first = ox_ints(op->g, (int64_t[]){ 0 }, 1);
     Ox step = ox_ints(op->g, (int64_t[]){ 1 }, 1);
     *op->out = gone;
-    return changed(op, last ? slice_whole(op, first, ox_ints(op->g, (int64_t[]){ -1 }, 1), step) : without(op, wrapped(op, i)), NULL);
+    return changed(op,
+                   last ? slice_whole(op, first, ox_ints(op->g, (int64_t[]){ -1 }, 1), step)
+                        : without(op, wrapped(op, i)),
+                   NULL);
 }
 
 static bool clear(ListOp *op)
@@ -277,7 +308,8 @@ static bool reverse(ListOp *op)
     return changed(op, slice_whole(op, start, end, start), NULL);
 }
 
-/* Equal numbers are one another's copies: which comes first nobody sees. datum 1: sorted, a new list. */
+/* Equal numbers are one another's copies: which comes first nobody sees. datum 1: sorted, a new
+ * list. */
 static bool sort(ListOp *op)
 {
     Ox whole = stacked_whole(op->ev, op->s);
@@ -286,7 +318,10 @@ static bool sort(ListOp *op)
     Ox found[2], count = ox_dims(op->g, &(Dim){ ox_dim(whole, 0) }, 1);
     bool is_bool = ox_dtype(whole) == DT_BOOL;
     Ox keys = is_bool ? ox_cast(op->g, whole, DT_INT64) : whole;
-    if (!ox_make_n(op->g, "TopK", INPUTS(keys, count), ATTRS(INT("axis", 0), INT("largest", is_true(op, 1, "reverse")), INT("sorted", 1)), found, 2))
+    if (!ox_make_n(
+            op->g, "TopK", INPUTS(keys, count),
+            ATTRS(INT("axis", 0), INT("largest", is_true(op, 1, "reverse")), INT("sorted", 1)),
+            found, 2))
         return false;
     Stacked *s = part_of(op, op->s, ox_cast(op->g, found[0], ox_dtype(whole)));
     *op->out = op->datum && s ? list_like(op, s) : val_none();
@@ -304,8 +339,11 @@ static Stacked *joined(ListOp *op, const List *a, const List *b)
         Value *at = list_values(op->cx, list[k], &n);
         if (list[k]->stacked)
             other = list[k]->stacked->item;
-        if (!at || (!list[k]->stacked && !list_item_type(op->cx, at, n, &other)) || !items_join(op->cx, item, other, &item))
-            return fail(op->cx, E_UNSUPPORTED, "lists of different items are joined, and the length of one is not known"), NULL;
+        if (!at || (!list[k]->stacked && !list_item_type(op->cx, at, n, &other)) ||
+            !items_join(op->cx, item, other, &item))
+            return fail(op->cx, E_UNSUPPORTED,
+                        "lists of different items are joined, and the length of one is not known"),
+                   NULL;
     }
     for (int k = 0; k < 2; k++)
         if (!(s[k] = stacked_list(op->ev, list[k], item)))
@@ -315,7 +353,9 @@ static Stacked *joined(ListOp *op, const List *a, const List *b)
     Ox at = item.ragged ? all_positions(op, s[1]) : NULL;
     if (!ox_ok(x) || !ox_ok(y) || (at && !ox_ok(at)))
         return NULL;
-    Stacked *both = stacked_new(op->cx, item, at ? items_behind(op, x, y, at, item) : ox_g_with(op->g, "Concat", INPUTS(x, y), INT("axis", 0)));
+    Stacked *both = stacked_new(op->cx, item,
+                                at ? items_behind(op, x, y, at, item)
+                                   : ox_g_with(op->g, "Concat", INPUTS(x, y), INT("axis", 0)));
     stacked_holds(op->cx, both, NULL, 0, s[0]);
     stacked_holds(op->cx, both, NULL, 0, s[1]);
     return ox_ok(both->whole) ? both : NULL;
@@ -379,7 +419,9 @@ static bool slice(ListOp *op)
             return false;
     Tri forth = dim_lt(op->cx, dim_int(op->cx, 0), bound[2]);
     if (forth == UNKNOWN)
-        return fail(op->cx, E_UNSUPPORTED, "a slice with a step of which only the running model knows whether it goes back");
+        return fail(
+            op->cx, E_UNSUPPORTED,
+            "a slice with a step of which only the running model knows whether it goes back");
     if (!bound[0])
         bound[0] = dim_int(op->cx, forth == YES ? 0 : INT64_MAX);
     if (!bound[1])
@@ -443,14 +485,17 @@ static bool any_or_all(ListOp *op)
     Ox truth = ox_cast(op->g, stacked_whole(op->ev, op->s), DT_BOOL);
     Ox n = how_many(op, op->datum ? truth : ox_g(op->g, "Not", truth));
     Ox none = ox_int(op->g, 0);
-    return gives_number(op, op->datum ? ox_g(op->g, "Greater", n, none) : ox_g(op->g, "Equal", n, none));
+    return gives_number(
+        op, op->datum ? ox_g(op->g, "Greater", n, none) : ox_g(op->g, "Equal", n, none));
 }
 
 typedef enum { SUM, LEAST, MOST } Reduction;
 
 static bool reduce(ListOp *op)
 {
-    static const char *const name[] = { [SUM] = "ReduceSum", [LEAST] = "ReduceMin", [MOST] = "ReduceMax" };
+    static const char *const name[] = { [SUM] = "ReduceSum",
+                                        [LEAST] = "ReduceMin",
+                                        [MOST] = "ReduceMax" };
     Ox whole = stacked_whole(op->ev, op->s);
     bool is_bool = ox_dtype(whole) == DT_BOOL;
     Ox numbers = is_bool ? ox_cast(op->g, whole, DT_INT64) : whole;
@@ -476,7 +521,8 @@ static Ox move_first(Graph *g, Ox v, int axis)
     int rank = ox_rank(v);
     for (int i = 0; i < rank; i++)
         perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    return axis == 0 ? v : ox_g_with(g, "Transpose", INPUTS(v), INT_LIST("perm", perm, (size_t)rank));
+    return axis == 0 ? v
+                     : ox_g_with(g, "Transpose", INPUTS(v), INT_LIST("perm", perm, (size_t)rank));
 }
 
 /* [n, a, b, c] along b: bring n in front of b, then merge the two. */
@@ -485,7 +531,8 @@ static Ox merge_first(ListOp *op, Ox whole, int axis)
     Dim size[MAX_RANK];
     int rank = ox_rank(whole) - 1;
     for (int i = 0; i < rank; i++)
-        size[i] = i == axis ? dim_mul(op->cx, ox_dim(whole, 0), ox_dim(whole, i + 1)) : ox_dim(whole, i + 1);
+        size[i] = i == axis ? dim_mul(op->cx, ox_dim(whole, 0), ox_dim(whole, i + 1))
+                            : ox_dim(whole, i + 1);
     if (!size[axis])
         size[axis] = dim_int(op->cx, -1);
     Ox moved = move_first(op->g, whole, axis);
@@ -500,12 +547,18 @@ static bool cat(ListOp *op)
     Ox whole = stacked_whole(op->ev, op->s);
     int axis;
     if (dim.tag != V_NONE && dim.tag != V_INT)
-        return fail(op->cx, E_UNSUPPORTED, "%s along a dim that is not known", op->datum ? "stack" : "cat");
-    if (!ox_ok(whole) || !wrap_axis(op->cx, dim.tag == V_INT ? dim.i : 0, op->s->item.type->rank + (int)op->datum, &axis))
+        return fail(op->cx, E_UNSUPPORTED, "%s along a dim that is not known",
+                    op->datum ? "stack" : "cat");
+    if (!ox_ok(whole) ||
+        !wrap_axis(op->cx, dim.tag == V_INT ? dim.i : 0, op->s->item.type->rank + (int)op->datum,
+                   &axis))
         return false;
     if (op->s->item.ragged)
-        return gives_tensor(op, ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", axis), INT("new_axis", op->datum)));
-    return gives_tensor(op, op->datum ? move_first(op->g, whole, axis) : merge_first(op, whole, axis));
+        return gives_tensor(op,
+                            ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", axis),
+                                      INT("new_axis", op->datum)));
+    return gives_tensor(op,
+                        op->datum ? move_first(op->g, whole, axis) : merge_first(op, whole, axis));
 }
 
 /* tensor([..ints..]) */
@@ -513,9 +566,12 @@ static bool tensor(ListOp *op)
 {
     Value type = argument(op, 1, "dtype");
     Ox whole = stacked_whole(op->ev, op->s);
-    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL) : op->s->item.type->dtype == DT_DOUBLE ? DT_FLOAT : op->s->item.type->dtype;
-    if (op->s->item.ragged)                     /* PyTorch raises where the lists differ in length, the runtime too */
-        whole = ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", 0), INT("new_axis", 1));
+    DType t = type.tag == V_INT                ? dtype_of_c10(type.i, NULL)
+        : op->s->item.type->dtype == DT_DOUBLE ? DT_FLOAT
+                                               : op->s->item.type->dtype;
+    if (op->s->item.ragged) /* PyTorch raises where the lists differ in length, the runtime too */
+        whole = ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", 0),
+                          INT("new_axis", 1));
     return gives_tensor(op, ox_cast(op->g, whole, t));
 }
 
@@ -555,7 +611,9 @@ static Ox padded(ListOp *op, Ox whole, Ox length, Ox fill)
     Ox size = ox_ok(one) ? ox_dims(body, &(Dim){ ox_dim(one, 0) }, 1) : POISON;
     for (int i = 0; i < 2 * rank; i++)
         pads[i] = i == rank ? ox_g(body, "Sub", end, size) : zero;
-    Ox all = ox_ok(one) ? ox_make(body, "Concat", (OxList){ pads, (size_t)(2 * rank) }, ATTRS(INT("axis", 0))) : POISON;
+    Ox all = ox_ok(one)
+        ? ox_make(body, "Concat", (OxList){ pads, (size_t)(2 * rank) }, ATTRS(INT("axis", 0)))
+        : POISON;
     Ox filled = ox_g(body, "Pad", one, all, fill);
     Dim n = stacked_length(op->ev, op->s);
     if (!ox_ok(filled) || !n)
@@ -570,47 +628,75 @@ static Ox padded(ListOp *op, Ox whole, Ox length, Ox fill)
 /* pad_sequence(list, batch_first, padding_value) */
 static bool pad_sequence(ListOp *op)
 {
-    Value fill = argument(op, 2, "padding_value"), side = argument(op, 3, "padding_side");
+    Value fill = argument(op, 2, "padding_value");
+    Value side = argument(op, 3, "padding_side");
     Ox whole = stacked_whole(op->ev, op->s);
     if (!ox_ok(whole))
         return false;
-    if (op->s->item.type->rank < 1 || (side.tag == V_STR && !str_is(side.s, "right")) || (fill.tag != V_NONE && fill.tag != V_FLOAT && fill.tag != V_INT))
-        return fail(op->cx, E_UNSUPPORTED, "pad_sequence with other arguments than a number to fill the right side with");
+    if (op->s->item.type->rank < 1 || (side.tag == V_STR && !str_is(side.s, "right")) ||
+        (fill.tag != V_NONE && fill.tag != V_FLOAT && fill.tag != V_INT))
+        return fail(op->cx, E_UNSUPPORTED,
+                    "pad_sequence with other arguments than a number to fill the right side with");
     if (op->s->item.ragged) {
-        Ox value = ox_number(op->g, op->s->item.type->dtype, fill.tag == V_FLOAT ? fill.f : fill.tag == V_INT ? (double)fill.i : 0);
+        Ox value = ox_number(op->g, op->s->item.type->dtype,
+                             fill.tag == V_FLOAT     ? fill.f
+                                 : fill.tag == V_INT ? (double)fill.i
+                                                     : 0);
         Ox most = longest(op, whole);
         whole = padded(op, whole, most, value);
     }
-    return gives_tensor(op, is_true(op, 1, "batch_first") || !ox_ok(whole) ? whole : move_first(op->g, whole, 1));
+    return gives_tensor(
+        op, is_true(op, 1, "batch_first") || !ox_ok(whole) ? whole : move_first(op->g, whole, 1));
 }
 
 /* ---- the rows: name, function, lists, arguments at least and at most ---- */
 
 static const ListRow rows[] = {
-    { "aten::append", append, ALL, 2, 2, 0 }, { "aten::insert", insert, ALL, 3, 3, 0 }, { "aten::_set_item", set_item, ALL, 3, 3, 0 },
-    { "aten::pop", pop, ALL, 1, 2, 0 }, { "aten::Delete", pop, ALL, 2, 2, 1 }, { "aten::clear", clear, ALL, 1, 1, 0 },
-    { "aten::reverse", reverse, ALL, 1, 1, 0 }, { "aten::sort", sort, NUMBERS, 1, 2, 0 }, { "aten::sorted", sort, NUMBERS, 1, 2, 1 },
+    { "aten::append", append, ALL, 2, 2, 0 },
+    { "aten::insert", insert, ALL, 3, 3, 0 },
+    { "aten::_set_item", set_item, ALL, 3, 3, 0 },
+    { "aten::pop", pop, ALL, 1, 2, 0 },
+    { "aten::Delete", pop, ALL, 2, 2, 1 },
+    { "aten::clear", clear, ALL, 1, 1, 0 },
+    { "aten::reverse", reverse, ALL, 1, 1, 0 },
+    { "aten::sort", sort, NUMBERS, 1, 2, 0 },
+    { "aten::sorted", sort, NUMBERS, 1, 2, 1 },
     { "aten::remove", remove_item, NUMBERS, 2, 2, 0 },
-    { "aten::list", copy, ALL, 1, 1, 0 }, { "aten::copy", copy, ALL, 1, 1, 0 }, { "aten::mul", repeat, STACKS, 2, 2, 0 },
-    { "aten::len", len, ALL, 1, 1, 0 }, { "aten::__getitem__", item, ALL, 2, 2, 0 }, { "aten::select", item, ALL, 2, 2, 0 },
+    { "aten::list", copy, ALL, 1, 1, 0 },
+    { "aten::copy", copy, ALL, 1, 1, 0 },
+    { "aten::mul", repeat, STACKS, 2, 2, 0 },
+    { "aten::len", len, ALL, 1, 1, 0 },
+    { "aten::__getitem__", item, ALL, 2, 2, 0 },
+    { "aten::select", item, ALL, 2, 2, 0 },
     { "aten::slice", slice, ALL, 1, 4, 0 },
-    { "aten::count", count, NUMBERS, 2, 2, 0 }, { "aten::index", index_of, NUMBERS, 2, 2, 0 }, { "aten::__contains__", contains, NUMBERS, 2, 2, 0 },
-    { "aten::any", any_or_all, NUMBERS, 1, 1, 1 }, { "aten::all", any_or_all, NUMBERS, 1, 1, 0 },
-    { "aten::sum", reduce, NUMBERS, 1, 1, SUM }, { "prim::min", reduce, NUMBERS, 1, 1, LEAST }, { "prim::max", reduce, NUMBERS, 1, 1, MOST },
-    { "aten::cat", cat, TENSORS | RAGGED, 1, 2, 0 }, { "aten::concat", cat, TENSORS | RAGGED, 1, 2, 0 },
-    { "aten::concatenate", cat, TENSORS | RAGGED, 1, 2, 0 }, { "aten::stack", cat, TENSORS | RAGGED, 1, 2, 1 },
-    { "aten::tensor", tensor, NUMBERS | LISTS, 1, 4, 0 }, { "aten::pad_sequence", pad_sequence, TENSORS | RAGGED, 1, 4, 0 },
+    { "aten::count", count, NUMBERS, 2, 2, 0 },
+    { "aten::index", index_of, NUMBERS, 2, 2, 0 },
+    { "aten::__contains__", contains, NUMBERS, 2, 2, 0 },
+    { "aten::any", any_or_all, NUMBERS, 1, 1, 1 },
+    { "aten::all", any_or_all, NUMBERS, 1, 1, 0 },
+    { "aten::sum", reduce, NUMBERS, 1, 1, SUM },
+    { "prim::min", reduce, NUMBERS, 1, 1, LEAST },
+    { "prim::max", reduce, NUMBERS, 1, 1, MOST },
+    { "aten::cat", cat, TENSORS | RAGGED, 1, 2, 0 },
+    { "aten::concat", cat, TENSORS | RAGGED, 1, 2, 0 },
+    { "aten::concatenate", cat, TENSORS | RAGGED, 1, 2, 0 },
+    { "aten::stack", cat, TENSORS | RAGGED, 1, 2, 1 },
+    { "aten::tensor", tensor, NUMBERS | LISTS, 1, 4, 0 },
+    { "aten::pad_sequence", pad_sequence, TENSORS | RAGGED, 1, 4, 0 },
 };
 
 /* Of two lists, of which the second may be the stacked one. */
 static const ListRow rows_of_two[] = {
-    { "aten::extend", extend, ALL, 2, 2, 1 }, { "aten::add_", extend, ALL, 2, 2, 0 }, { "aten::add", add, ALL, 2, 2, 0 },
+    { "aten::extend", extend, ALL, 2, 2, 1 },
+    { "aten::add_", extend, ALL, 2, 2, 0 },
+    { "aten::add", add, ALL, 2, 2, 0 },
 };
 
 static const ListRow *row_of(const ListRow *at, size_t n_rows, Str name, int lists, size_t n)
 {
     for (size_t i = 0; i < n_rows; i++)
-        if (str_is(name, at[i].name) && at[i].lists & lists && (int)n >= at[i].least && (int)n <= at[i].most)
+        if (str_is(name, at[i].name) && at[i].lists & lists && (int)n >= at[i].least &&
+            (int)n <= at[i].most)
             return &at[i];
     return NULL;
 }
@@ -640,11 +726,17 @@ static bool holds_symbolic(const List *l)
     return found;
 }
 
-/* Is a number sought in a list of numbers, and what is compared first that may be equal is only known when the model runs? */
+/* Is a number sought in a list of numbers, and what is compared first that may be equal is only
+ * known when the model runs? */
 static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, size_t n)
 {
-    static const char *const names[] = { "aten::__contains__", "aten::index", "aten::count", "aten::remove" };
-    bool seeks = false, all = str_is(name, "aten::count"), found = false, symbolic = false, numbers = l && n == 2 && val_is_plain_number(args[1].v);
+    static const char *const names[] = { "aten::__contains__", "aten::index", "aten::count",
+                                         "aten::remove" };
+    bool seeks = false;
+    bool all = str_is(name, "aten::count");
+    bool found = false;
+    bool symbolic = false;
+    bool numbers = l && n == 2 && val_is_plain_number(args[1].v);
     for (size_t i = 0; i < COUNT(names); i++)
         seeks = seeks || str_is(name, names[i]);
     for (int64_t i = 0; seeks && numbers && i < l->n; i++) {
@@ -656,22 +748,26 @@ static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, 
     return seeks && numbers && symbolic;
 }
 
-/* A list with items of its own, changed or cut at a place that only the running model knows, as long as that says, or sorted by such numbers,
- * or in which such a number is sought. */
+/* A list with items of its own, changed or cut at a place that only the running model knows, as
+ * long as that says, or sorted by such numbers, or in which such a number is sought. */
 static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
 {
-    static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop", "aten::Delete", "aten::slice", "aten::mul" };
-    bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted"), rows = str_is(name, "aten::tensor");
+    static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop",
+                                         "aten::Delete", "aten::slice",     "aten::mul" };
+    bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted");
+    bool rows = str_is(name, "aten::tensor");
     const List *list = n > 0 && args[0].v.tag == V_LIST ? args[0].v.list : NULL;
-    bool known = false, symbolic = false;
+    bool known = false;
+    bool symbolic = false;
     ItemType item;
     int64_t count;
     for (size_t i = 0; i < COUNT(names); i++)
         known = known || str_is(name, names[i]);
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
-    if (!list || list->stacked || !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic) ||
-                                    seeks_symbolic(ev->cx, name, list, args, n)))
+    if (!list || list->stacked ||
+        !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic) ||
+          seeks_symbolic(ev->cx, name, list, args, n)))
         return true;
     Value *at = list_values(ev->cx, list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))
@@ -682,15 +778,23 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
 static int lists_of(const Stacked *s)
 {
     bool tensors = !strcmp(s->item.elem, "Tensor");
-    return s->item.of ? LISTS : item_ranks_differ(s->item) ? RANKS : s->item.ragged ? RAGGED : tensors ? TENSORS : NUMBERS;
+    return s->item.of                ? LISTS
+        : item_ranks_differ(s->item) ? RANKS
+        : s->item.ragged             ? RAGGED
+        : tensors                    ? TENSORS
+                                     : NUMBERS;
 }
 
 /* The argument that is an item, and not a list that the operator works on; 0: none. */
 static size_t item_argument(Str name)
 {
-    static const struct { const char *name; size_t place; } at[] = {
-        { "aten::append", 1 }, { "aten::insert", 2 }, { "aten::_set_item", 2 }, { "aten::remove", 1 }, { "aten::count", 1 },
-        { "aten::index", 1 }, { "aten::__contains__", 1 },
+    static const struct {
+        const char *name;
+        size_t place;
+    } at[] = {
+        { "aten::append", 1 },       { "aten::insert", 2 }, { "aten::_set_item", 2 },
+        { "aten::remove", 1 },       { "aten::count", 1 },  { "aten::index", 1 },
+        { "aten::__contains__", 1 },
     };
     for (size_t i = 0; i < COUNT(at); i++)
         if (str_is(name, at[i].name))
@@ -703,10 +807,11 @@ bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Val
     const ListRow *row = NULL;
     Stacked *s = NULL;
     size_t item = item_argument(name);
-    for (size_t i = n; i-- > 0; )
+    for (size_t i = n; i-- > 0;)
         if (args[i].v.tag == V_LIST && args[i].v.list->stacked && (i == 0 || i != item))
             s = args[i].v.list->stacked;
-    bool first = n && args[0].v.tag == V_LIST, two = first && n == 2 && args[1].v.tag == V_LIST && !item;
+    bool first = n && args[0].v.tag == V_LIST;
+    bool two = first && n == 2 && args[1].v.tag == V_LIST && !item;
     if (!s && !becomes_stacked(ev, name, args, n, &s))
         return false;
     if (!s)
@@ -720,12 +825,16 @@ bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Val
         row = row_of(rows_of_two, COUNT(rows_of_two), name, lists_of(s), n);
     else if (first && (!args[0].v.list->stacked || args[0].v.list->stacked == s))
         row = row_of(rows, COUNT(rows), name, lists_of(s), n);
-    ListOp op = { ev, ev->cx, ev->g, first ? args[0].v.list : NULL, s, args, n, row ? row->datum : 0, out };
+    ListOp op = { ev, ev->cx, ev->g, first ? args[0].v.list : NULL,
+                  s,  args,   n,     row ? row->datum : 0,
+                  out };
     if (row) {
         *out = args[0].v;
         return row->fn(&op) && !ctx_failed(ev->cx);
     }
     fail(ev->cx, E_UNSUPPORTED, "%s of a list whose length only the running model knows", name->s);
-    fail_hint(ev->cx, "stack or cat the list first; l[i], slices, len, append, insert, pop, sort, + and torch.tensor of numbers can be converted too");
+    fail_hint(ev->cx,
+              "stack or cat the list first; l[i], slices, len, append, insert, pop, sort, "
+              "+ and torch.tensor of numbers can be converted too");
     return false;
 }

@@ -1,15 +1,22 @@
-/* stacked_parts.c - operators on lists of tuples, dicts and objects whose length ONNX decides: the same operator on the list of each part. */
+/* stacked_parts.c - operators on lists of tuples, dicts and objects whose length ONNX decides: the
+ * same operator on the list of each part. */
 #include "eval/branch/branch.h"
 
-/* What the operator gives, and which argument is an item (0: none). CHANGE writes the list; ITEM gives an item, TAKE both; LIST gives a new list. */
+/* What the operator gives, and which argument is an item (0: none). CHANGE writes the list; ITEM
+ * gives an item, TAKE both; LIST gives a new list. */
 typedef enum { CHANGE, ITEM, TAKE, LIST } PartsKind;
-typedef struct PartsRow { const char *name; PartsKind kind; size_t item; } PartsRow;
+typedef struct PartsRow {
+    const char *name;
+    PartsKind kind;
+    size_t item;
+} PartsRow;
 
 static const PartsRow rows[] = {
-    { "aten::append", CHANGE, 1 }, { "aten::insert", CHANGE, 2 }, { "aten::_set_item", CHANGE, 2 }, { "aten::Delete", CHANGE, 0 },
-    { "aten::reverse", CHANGE, 0 }, { "aten::extend", CHANGE, 0 }, { "aten::add_", CHANGE, 0 }, { "aten::pop", TAKE, 0 },
-    { "aten::__getitem__", ITEM, 0 }, { "aten::select", ITEM, 0 }, { "aten::slice", LIST, 0 }, { "aten::list", LIST, 0 },
-    { "aten::copy", LIST, 0 }, { "aten::add", LIST, 0 },
+    { "aten::append", CHANGE, 1 }, { "aten::insert", CHANGE, 2 },  { "aten::_set_item", CHANGE, 2 },
+    { "aten::Delete", CHANGE, 0 }, { "aten::reverse", CHANGE, 0 }, { "aten::extend", CHANGE, 0 },
+    { "aten::add_", CHANGE, 0 },   { "aten::pop", TAKE, 0 },       { "aten::__getitem__", ITEM, 0 },
+    { "aten::select", ITEM, 0 },   { "aten::slice", LIST, 0 },     { "aten::list", LIST, 0 },
+    { "aten::copy", LIST, 0 },     { "aten::add", LIST, 0 },
 };
 
 typedef struct PartsOp {
@@ -18,9 +25,9 @@ typedef struct PartsOp {
     const PartsRow *row;
     const OpArg *arg;
     size_t n;
-    ItemType item;                  /* of all lists and items together */
-    Stacked **column;               /* CHANGE, TAKE: the list's, afterwards */
-    Value *out;                     /* of each part */
+    ItemType item;    /* of all lists and items together */
+    Stacked **column; /* CHANGE, TAKE: the list's, afterwards */
+    Value *out;       /* of each part */
     bool again;
 } PartsOp;
 
@@ -47,9 +54,13 @@ static bool join_argument(PartsOp *op, size_t i)
         return refusals_fail(cx);
     if (ok && items_join(cx, op->item, other, &op->item))
         return true;
-    fail(cx, E_UNSUPPORTED, "a list whose length only the running model knows gets items that differ in more than the contents of their tensors and "
-                            "numbers (lengths, keys, strings, None, element types, ranks)");
-    fail_hint(cx, "keep all items of the list alike: the same keys, the same number of tensors, each of one dtype and rank");
+    fail(cx, E_UNSUPPORTED,
+         "a list whose length only the running model knows gets items that differ in more than the "
+         "contents of their tensors and "
+         "numbers (lengths, keys, strings, None, element types, ranks)");
+    fail_hint(cx,
+              "keep all items of the list alike: the same keys, the same number of tensors, "
+              "each of one dtype and rank");
     return false;
 }
 
@@ -57,7 +68,8 @@ static bool join_argument(PartsOp *op, size_t i)
 static bool widen_argument(PartsOp *op, Value v)
 {
     Ctx *cx = op->ev->cx;
-    if (v.tag != V_LIST || !v.list->stacked || items_same_parts(cx, v.list->stacked->item, op->item))
+    if (v.tag != V_LIST || !v.list->stacked ||
+        items_same_parts(cx, v.list->stacked->item, op->item))
         return true;
     Stacked *wider = stacked_as(op->ev, v.list->stacked, op->item);
     if (wider)
@@ -73,7 +85,8 @@ static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
     Values part;
     *out = v;
     if (k > 0 && k == op->row->item) {
-        *out = item_parts(cx, v, op->item.parts->like, &part) && i < part.n ? part.at[i] : val_poison();
+        *out = item_parts(cx, v, op->item.parts->like, &part) && i < part.n ? part.at[i]
+                                                                            : val_poison();
         return val_ok(*out);
     }
     if (v.tag != V_LIST)
@@ -82,7 +95,10 @@ static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
     if (v.list->stacked)
         list_stack(cx, out->list, v.list->stacked->column[i]);
     for (int64_t n = 0; !v.list->stacked && n < v.list->n; n++)
-        list_append(cx, out->list, item_parts(cx, v.list->at[n].v, op->item.parts->like, &part) && i < part.n ? part.at[i] : val_poison());
+        list_append(cx, out->list,
+                    item_parts(cx, v.list->at[n].v, op->item.parts->like, &part) && i < part.n
+                        ? part.at[i]
+                        : val_poison());
     return true;
 }
 
@@ -100,7 +116,8 @@ static bool run_part(PartsOp *op, size_t i)
         return false;
     const Value *made = op->row->kind == LIST ? &op->out[i] : &args[0].v;
     op->column[i] = mine && made->tag == V_LIST ? made->list->stacked : NULL;
-    return op->column[i] || op->row->kind == ITEM || fail(cx, E_BUG, "%s of a part of a list", op->name->s);
+    return op->column[i] || op->row->kind == ITEM ||
+        fail(cx, E_BUG, "%s of a part of a list", op->name->s);
 }
 
 /* The columns as one list that holds what the arguments do. */
@@ -131,10 +148,14 @@ static bool finish(PartsOp *op, Value *out)
     if (kind == ITEM || kind == TAKE) {
         Stacked *from = l->stacked;
         size_t next = 0;
-        *out = from ? stacked_rebuilt(cx, from, op->out) : item_rebuilt(cx, op->item.parts->like, op->out, &next);
+        *out = from ? stacked_rebuilt(cx, from, op->out)
+                    : item_rebuilt(cx, op->item.parts->like, op->out, &next);
     }
     if (kind == CHANGE)
-        *out = str_is(op->name, "aten::append") || str_is(op->name, "aten::add_") || str_is(op->name, "aten::_set_item") ? op->arg[0].v : val_none();
+        *out = str_is(op->name, "aten::append") || str_is(op->name, "aten::add_") ||
+                str_is(op->name, "aten::_set_item")
+            ? op->arg[0].v
+            : val_none();
     if (kind == LIST) {
         *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, l->elem) };
         list_stack(cx, out->list, combined(op));
@@ -154,13 +175,20 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     Ox axis = ox_ints(ev->g, (int64_t[]){ 1 }, 1);
     Ox *column = new_array(cx, Ox, like->n);
     for (int64_t i = 0; i < like->n; i++) {
-        if (!column || !val_is_plain_number(like->at[i].v) || strcmp(s->item.parts->at[i].elem, elem))
-            return fail(cx, E_UNSUPPORTED, "torch.tensor of a list of lists whose length only the running model knows, which hold more than numbers of one kind");
+        if (!column || !val_is_plain_number(like->at[i].v) ||
+            strcmp(s->item.parts->at[i].elem, elem))
+            return fail(cx, E_UNSUPPORTED,
+                        "torch.tensor of a list of lists whose length only the running model "
+                        "knows, which hold more than numbers of one kind");
         Ox whole = stacked_whole(ev, s->column[i]);
         column[i] = ox_g(ev->g, "Unsqueeze", whole, axis);
     }
-    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL) : strcmp(elem, "float") ? s->item.parts->at[0].type->dtype : DT_FLOAT;
-    Ox rows = column ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1))) : POISON;
+    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL)
+        : strcmp(elem, "float") ? s->item.parts->at[0].type->dtype
+                                : DT_FLOAT;
+    Ox rows = column
+        ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1)))
+        : POISON;
     *out = val_tensor(cx, ox_cast(ev->g, rows, t));
     return !ctx_failed(cx);
 }
@@ -176,19 +204,21 @@ static bool has_order(Value like)
     return ok;
 }
 
-/* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last key is sorted first. */
+/* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last
+ * key is sorted first. */
 static Ox sorted_places(Eval *ev, Stacked *s, bool reverse)
 {
     Graph *g = ev->g;
     Ox order = NULL;
-    for (size_t i = s->item.parts->n; i-- > 0; ) {
+    for (size_t i = s->item.parts->n; i-- > 0;) {
         Ox found[2], whole = stacked_whole(ev, s->column[i]);
         if (!ox_ok(whole))
             return POISON;
         Ox number = ox_dtype(whole) == DT_BOOL ? ox_cast(g, whole, DT_INT64) : whole;
         Ox key = order ? ox_g_with(g, "Gather", INPUTS(number, order), INT("axis", 0)) : number;
         Ox count = ox_dims(g, &(Dim){ ox_dim(whole, 0) }, 1);
-        if (!ox_make_n(g, "TopK", INPUTS(key, count), ATTRS(INT("axis", 0), INT("largest", reverse), INT("sorted", 1)), found, 2))
+        if (!ox_make_n(g, "TopK", INPUTS(key, count),
+                       ATTRS(INT("axis", 0), INT("largest", reverse), INT("sorted", 1)), found, 2))
             return POISON;
         order = order ? ox_g_with(g, "Gather", INPUTS(order, found[1]), INT("axis", 0)) : found[1];
     }
@@ -201,14 +231,18 @@ static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
     Ctx *cx = ev->cx;
     Stacked **column = new_array(cx, Stacked *, s->item.parts->n);
     if (!has_order(s->item.parts->like)) {
-        fail(cx, E_UNSUPPORTED, "sort of a list of %s, on values that only the running model knows", s->item.parts->like.tag == V_TUPLE ? "tuples that hold more than numbers" : "objects");
-        fail_hint(cx, "sort pairs of a number and the place in the list, (key, i), and take the items in the order of the places");
+        fail(cx, E_UNSUPPORTED, "sort of a list of %s, on values that only the running model knows",
+             s->item.parts->like.tag == V_TUPLE ? "tuples that hold more than numbers" : "objects");
+        fail_hint(cx,
+                  "sort pairs of a number and the place in the list, (key, i), and take the "
+                  "items in the order of the places");
         return false;
     }
     Ox order = stacked_is_told(ev, s) ? sorted_places(ev, s, reverse) : POISON;
     for (size_t i = 0; i < s->item.parts->n; i++) {
         Ox whole = ox_ok(order) ? stacked_whole(ev, s->column[i]) : POISON;
-        Ox at = ox_ok(whole) ? ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0)) : POISON;
+        Ox at = ox_ok(whole) ? ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0))
+                             : POISON;
         if (!column || !ox_ok(at))
             return false;
         column[i] = stacked_new(cx, s->column[i]->item, at);
@@ -221,7 +255,8 @@ static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
 static bool sort_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
 {
     List *l = args[0].v.list;
-    bool reverse = n > 1 && args[1].v.tag == V_BOOL && args[1].v.b, in_place = str_is(name, "aten::sort");
+    bool reverse = n > 1 && args[1].v.tag == V_BOOL && args[1].v.b;
+    bool in_place = str_is(name, "aten::sort");
     if (!in_place)
         l = list_new(ev->cx, 0, l->elem);
     if (!sort_tuples(ev, s, l, reverse, out))
@@ -254,13 +289,18 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
         list_stack(cx, l, NULL);
         return true;
     }
-    if (l && l->stacked && str_is(name, "aten::tensor") && l->stacked->item.parts->like.tag == V_LIST)
+    if (l && l->stacked && str_is(name, "aten::tensor") &&
+        l->stacked->item.parts->like.tag == V_LIST)
         return tensor_of_rows(ev, l->stacked, args, n, out);
     if (l && (str_is(name, "aten::sort") || str_is(name, "aten::sorted")))
         return sort_op(ev, s, name, args, n, out);
     if (!op.row || !l) {
-        fail(cx, E_UNSUPPORTED, "%s of a list of tuples, dicts or objects whose length only the running model knows", name->s);
-        fail_hint(cx, "l[i], slices, len, append, insert, pop, extend, sort, + and loops over it can be converted; keep what else needs in a list of its own");
+        fail(cx, E_UNSUPPORTED,
+             "%s of a list of tuples, dicts or objects whose length only the running model knows",
+             name->s);
+        fail_hint(cx,
+                  "l[i], slices, len, append, insert, pop, extend, sort, + and loops over it "
+                  "can be converted; keep what else needs in a list of its own");
         return false;
     }
     for (size_t k = 0; k < n; k++)
@@ -269,7 +309,7 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
     for (size_t k = 0; k < n; k++)
         if (!widen_argument(&op, args[k].v))
             return false;
-    if (!op.item.parts)                         /* lists of other lengths: now they are one part each */
+    if (!op.item.parts) /* lists of other lengths: now they are one part each */
         return stacked_op(ev, name, args, n, &op.again, out);
     op.column = new_array(cx, Stacked *, op.item.parts->n);
     op.out = new_array(cx, Value, op.item.parts->n);

@@ -1,11 +1,13 @@
-/* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the running model knows how long it is: zeros(l),
- * x.new_full(l, 2). Their rank differs between runs, so the model may return them; where somebody looks, the list is as long as it can be. */
+/* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the running
+ * model knows how long it is: zeros(l), x.new_full(l, 2). Their rank differs between runs, so the
+ * model may return them; where somebody looks, the list is as long as it can be. */
 #include "eval/lists/stacked.h"
 
 static bool is_filling(Str name)
 {
     static const char *const names[] = {
-        "aten::zeros", "aten::ones", "aten::full", "aten::empty", "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty",
+        "aten::zeros",     "aten::ones",     "aten::full",     "aten::empty",
+        "aten::new_zeros", "aten::new_ones", "aten::new_full", "aten::new_empty",
     };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
@@ -50,25 +52,33 @@ static Ox filled_as_it_runs(Eval *ev, Ox filling, Ox sizes, int most)
 static Ox filled_to_the_most(Eval *ev, Ox filling, Ox sizes, int most)
 {
     note(ev->cx, NOTE_ASSUMED, "the list of sizes has %d items, the most that it can have", most);
-    Ox count = ox_ints(ev->g, (int64_t[]){ most }, 1);      /* Reshape tells the graph that there are so many */
+    Ox count = ox_ints(ev->g, (int64_t[]){ most },
+                       1); /* Reshape tells the graph that there are so many */
     Ox all = ox_g(ev->g, "Reshape", sizes, count);
     return ox_g(ev->g, "Expand", filling, all);
 }
 
-bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, bool *mine,
+                      Value *out)
 {
     Ctx *cx = ev->cx;
     if (!is_filling(name) || !s->item.elem || !str_is(str_of(cx, s->item.elem), "int"))
         return true;
     *mine = true;
     Dim length = stacked_length(ev, s);
-    Ox filling = filling_of(ev, name, args, n), sizes = stacked_whole(ev, s);
+    Ox filling = filling_of(ev, name, args, n);
+    Ox sizes = stacked_whole(ev, s);
     if (!length || !ox_ok(filling) || !ox_ok(sizes))
         return refusals_fail(cx);
     int most = most_items(cx, length);
     if (most < 0)
-        return fail(cx, E_UNDECIDED, "%s of a list of sizes of which nothing says how many it has at most", name->s);
-    bool varies = !ev->g->up && rank_may_vary(cx) && !dtype_is_complex(ox_dtype(filling));      /* complex has an axis of parts behind those it knows */
-    *out = val_tensor(cx, varies ? filled_as_it_runs(ev, filling, sizes, most) : filled_to_the_most(ev, filling, sizes, most));
+        return fail(cx, E_UNDECIDED,
+                    "%s of a list of sizes of which nothing says how many it has at most", name->s);
+    bool varies = !ev->g->up && rank_may_vary(cx) &&
+        !dtype_is_complex(
+            ox_dtype(filling)); /* complex has an axis of parts behind those it knows */
+    *out = val_tensor(cx,
+                      varies ? filled_as_it_runs(ev, filling, sizes, most)
+                             : filled_to_the_most(ev, filling, sizes, most));
     return !ctx_failed(cx);
 }

@@ -1,24 +1,32 @@
 /* loop.c - a loop whose trip count or condition ONNX decides: one Loop node.
  *
- * What the body changes is carried. Which things those are, and what types hold for every trip, is found by running the body
- * aside until nothing new turns up: a changed value starts with the type it has before the loop; where a trip ends with another
- * size, that size becomes a symbol; a Python number that changes becomes symbolic. Each run starts from the same state
- * (the trail is undone) with the carried things generalised. The last run's graph is the body.
+ * What the body changes is carried. Which things those are, and what types hold for every trip, is
+ * found by running the body aside until nothing new turns up: a changed value starts with the type
+ * it has before the loop; where a trip ends with another size, that size becomes a symbol; a Python
+ * number that changes becomes symbolic. Each run starts from the same state (the trail is undone)
+ * with the carried things generalised. The last run's graph is the body.
  *
- * A whole number that each trip changes by the same amount (the i of `for i in range(n)` with a break, which is saved as a while) is
- * counted: in the body it is `first + step * trip`, so that it is known not to be negative; one that changes in another way may still never be. What the condition says about such
- * numbers holds in the trip that follows; both are supposed, run, and seen to hold again at the end of the run.
+ * A whole number that each trip changes by the same amount (the i of `for i in range(n)` with a
+ * break, which is saved as a while) is counted: in the body it is `first + step * trip`, so that it
+ * is known not to be negative; one that changes in another way may still never be. What the
+ * condition says about such numbers holds in the trip that follows; both are supposed, run, and
+ * seen to hold again at the end of the run.
  *
- * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one item and never looks at the
- * list, which the run itself tells, the tensor is not carried either: the items are a scan output. */
+ * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one
+ * item and never looks at the list, which the run itself tells, the tensor is not carried either:
+ * the items are a scan output. */
 #include "eval/loop/loop.h"
 
-enum { MAX_RUNS = 24 };                         /* each run finds a new carried thing, or widens a size: nets of loops stay under 8 */
+enum {
+    MAX_RUNS = 24
+}; /* each run finds a new carried thing, or widens a size: nets of loops stay under 8 */
 
 bool loop_give_up(Loop *l, Str why)
 {
     fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs: %s", why->s);
-    fail_hint(l->ev->cx, "a fixed number of trips is unrolled instead: give the sizes that the loop runs over with -i");
+    fail_hint(l->ev->cx,
+              "a fixed number of trips is unrolled instead: give the sizes that the "
+              "loop runs over with -i");
     return false;
 }
 
@@ -36,7 +44,8 @@ static bool keep_going(Loop *l)
     if (!val_is_plain_number(c))
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     l->keep_going = carry_ox(l->g, c);
-    return ox_ok(l->keep_going) && trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
+    return ox_ok(l->keep_going) &&
+        trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
 }
 
 static bool run_body(Loop *l, Dim trip)
@@ -47,7 +56,8 @@ static bool run_body(Loop *l, Dim trip)
     return flow == FLOW_NEXT;
 }
 
-/* Has this run written to a tensor that is older than it, that it was given, or that another name may reach? */
+/* Has this run written to a tensor that is older than it, that it was given, or that another name
+ * may reach? */
 static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t shared_before)
 {
     bool written = heap_shared_writes(l->ev->cx) > shared_before;
@@ -55,7 +65,8 @@ static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t
         written = changes[i].kind == CHANGE_STORAGE && changes[i].before_ox;
     for (size_t i = 0; !written && i < l->leaves.n; i++) {
         const Leaf *leaf = &l->leaves.at[i];
-        written = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->fed && leaf->fed->st->now != leaf->input;
+        written = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->fed &&
+            leaf->fed->st->now != leaf->input;
     }
     return written;
 }
@@ -89,7 +100,8 @@ static bool run_once(Loop *l)
     l->seen = (Map){ 0 };
     uint64_t shared_writes = heap_shared_writes(cx);
     Findings *around = loop_enter_body(l);
-    bool ok = begins && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) && keep_going(l);
+    bool ok = begins && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) &&
+        keep_going(l);
     size_t n = ok ? trail_changes(cx, m, &changes) : 0;
     l->writes = ok && has_written(l, changes, n, shared_writes);
     for (size_t i = 0; ok && i < n; i++)
@@ -101,7 +113,8 @@ static bool run_once(Loop *l)
     dim_scope_close(cx);
     trail_undo(cx, m);
     if (!ok && ev->raised && !ctx_failed(cx))
-        fail_at(cx, ev->raised_at, E_UNSUPPORTED, "a loop that ONNX runs raises an error: %s", ev->raised->s);
+        fail_at(cx, ev->raised_at, E_UNSUPPORTED, "a loop that ONNX runs raises an error: %s",
+                ev->raised->s);
     return ok && loop_first_values(l, known) && !ctx_failed(cx);
 }
 
@@ -141,7 +154,7 @@ static bool make_loop(Loop *l)
         vec_push(ev->cx, &made, leaf);
     }
     if (made.n == 0 && !l->plan->condition)
-        in.at[1] = ox_bool(g, true);                    /* Loop has two inputs at least */
+        in.at[1] = ox_bool(g, true); /* Loop has two inputs at least */
     for (size_t i = 0; i < l->leaves.n; i++)
         if (l->leaves.at[i].item) {
             graph_output(l->g, l->leaves.at[i].item, NULL);
@@ -154,7 +167,9 @@ static bool make_loop(Loop *l)
         return false;
     for (size_t i = 0; i < made.n; i++) {
         Leaf *leaf = made.at[i];
-        leaf->made = leaf->item && !leaf->before->empty ? ox_g_with(g, "Concat", INPUTS(leaf->init, out[i]), INT("axis", 0)) : out[i];
+        leaf->made = leaf->item && !leaf->before->empty
+            ? ox_g_with(g, "Concat", INPUTS(leaf->init, out[i]), INT("axis", 0))
+            : out[i];
     }
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], true);
@@ -172,25 +187,35 @@ static bool suppose_limits(Loop *l)
     for (int i = 0; i < n; i++) {
         const Carried *k = loop_carried(l, limit[i].number);
         const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
-        if (leaf && leaf->counts && !trip_start_add(l->ev, &l->start, (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
+        if (leaf && leaf->counts &&
+            !trip_start_add(l->ev, &l->start,
+                            (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
             return false;
     }
     return !ctx_failed(cx);
 }
 
-/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets it. */
+/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets
+ * it. */
 static void forget_variable(Eval *ev, const Stmt *s)
 {
     if (s && s->kind == S_FOR && s->n_target)
-        assign_slot(ev, s->target[0], val_never(ev->cx, str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
+        assign_slot(
+            ev, s->target[0],
+            val_never(ev->cx,
+                      str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
 }
 
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
     forget_variable(ev, plan->text);
-    Loop l = { .ev = ev, .plan = plan, .opened = heap_now(ev->cx), .start.first = plan->condition ? plan->start : val_none() };
+    Loop l = { .ev = ev,
+               .plan = plan,
+               .opened = heap_now(ev->cx),
+               .start.first = plan->condition ? plan->start : val_none() };
     bool begun;
-    if (!loop_suppose_findings(&l, &begun) || (begun && l.start.known.n == 0 && !suppose_limits(&l)))
+    if (!loop_suppose_findings(&l, &begun) ||
+        (begun && l.start.known.n == 0 && !suppose_limits(&l)))
         return false;
     for (int run = 0; run < MAX_RUNS; run++) {
         for (size_t i = 0; i < l.leaves.n; i++)

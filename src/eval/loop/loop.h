@@ -1,5 +1,6 @@
-/* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that a trip hands to the next; loop_match.c: what a run
- * of the body made of them; loop_nested.c: what they were the last time; loop.c: the runs, and the node. */
+/* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that a trip
+ * hands to the next; loop_match.c: what a run of the body made of them; loop_nested.c: what they
+ * were the last time; loop.c: the runs, and the node. */
 #ifndef PT2ONNX_EVAL_LOOP_H
 #define PT2ONNX_EVAL_LOOP_H
 
@@ -9,47 +10,67 @@ typedef struct Leaf {
     enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } form;
     DType dtype;
     int rank;
-    Dim dim[MAX_RANK];              /* NULL: another one in each trip */
-    Ox init, last, made;            /* before the loop, after the body's run, behind the loop */
-    Tensor *tensor, *alias;         /* as it was before, and after a trip: kind, and what it may share memory with */
+    Dim dim[MAX_RANK];   /* NULL: another one in each trip */
+    Ox init, last, made; /* before the loop, after the body's run, behind the loop */
+    Tensor *tensor,
+        *alias; /* as it was before, and after a trip: kind, and what it may share memory with */
     Ox input;
-    Tensor *fed;                    /* TENSOR: what the body gets */
-    Stacked *before, *in, *after;   /* LIST: before the loop, as this trip finds it, as the last one left it. dim[0] is its length */
-    Stacked *list_in, *list_after;  /* LIST, the first column of a list with parts: the same of the whole list */
-    Ox item;                        /* LIST: all that the trip did was to append this */
-    bool dead;                      /* its place was taken by others */
-    bool counts, natural;           /* INT: `first + step * trip`; not that, but never negative */
-    Dim first, now;                 /* INT: before the loop, and what the body was given: NULL when nobody knows */
+    Tensor *fed;                  /* TENSOR: what the body gets */
+    Stacked *before, *in, *after; /* LIST: before the loop, as this trip finds it, as the last one
+                                     left it. dim[0] is its length */
+    Stacked *list_in,
+        *list_after; /* LIST, the first column of a list with parts: the same of the whole list */
+    Ox item;         /* LIST: all that the trip did was to append this */
+    bool dead;       /* its place was taken by others */
+    bool counts, natural; /* INT: `first + step * trip`; not that, but never negative */
+    Dim first, now; /* INT: before the loop, and what the body was given: NULL when nobody knows */
     int64_t step;
 } Leaf;
 
 typedef struct Carried {
-    int kind;                       /* of Change */
+    int kind; /* of Change */
     void *what;
     uint64_t born;
-    Value original;                 /* CELL: the value before the loop */
-    Value shape;                    /* the value before the loop, whose leaves are carried; its containers are copies */
-    Value after_first;              /* CELL: what the first run's trip made of it */
-    Value after;                    /* CELL, LIST, DICT: what the last run's trip made of it, its containers under their marks */
-    bool tied;                      /* a run began with what it may be after a trip in mind */
-    size_t first, n;                /* leaves */
-    bool mark;                      /* STORAGE without contents of its own: lost in each trip, and behind them */
-    bool lost;                      /* STORAGE: after a trip nobody knows what it holds */
-    bool unset;                     /* CELL: never set before the loop; shape is what a trip leaves, the first values are stand-ins */
-    bool reshaped;                  /* this run found a list in it whose length changes */
+    Value original; /* CELL: the value before the loop */
+    Value
+        shape; /* the value before the loop, whose leaves are carried; its containers are copies */
+    Value after_first; /* CELL: what the first run's trip made of it */
+    Value after;     /* CELL, LIST, DICT: what the last run's trip made of it, its containers under
+                        their marks */
+    bool tied;       /* a run began with what it may be after a trip in mind */
+    size_t first, n; /* leaves */
+    bool mark;       /* STORAGE without contents of its own: lost in each trip, and behind them */
+    bool lost;       /* STORAGE: after a trip nobody knows what it holds */
+    bool unset;    /* CELL: never set before the loop; shape is what a trip leaves, the first values
+                      are stand-ins */
+    bool reshaped; /* this run found a list in it whose length changes */
 } Carried;
 
-/* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run on. */
-typedef struct Growing { List *list; ItemType item; } Growing;
+/* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run
+ * on. */
+typedef struct Growing {
+    List *list;
+    ItemType item;
+} Growing;
 
-/* A key that a trip set in a dict of some carried thing's shape, or removed: from the next run on it may be there. */
-typedef struct OpenKey { Dict *dict; Value key, entry; } OpenKey;
+/* A key that a trip set in a dict of some carried thing's shape, or removed: from the next run on
+ * it may be there. */
+typedef struct OpenKey {
+    Dict *dict;
+    Value key, entry;
+} OpenKey;
 
-/* Something inside a carried thing's shape, which is more than it was from the next run on: None or a value, one of several strings. */
-typedef struct Wider { Cell *place; Value v; } Wider;
+/* Something inside a carried thing's shape, which is more than it was from the next run on: None or
+ * a value, one of several strings. */
+typedef struct Wider {
+    Cell *place;
+    Value v;
+} Wider;
 
 /* A list whose items the next trip may write to, as this trip found it and as it left it. */
-typedef struct Left { Stacked *after, *in; } Left;
+typedef struct Left {
+    Stacked *after, *in;
+} Left;
 
 typedef struct Findings Findings;
 
@@ -61,17 +82,18 @@ typedef struct Loop {
     VEC(Growing) growing;
     VEC(OpenKey) keys;
     VEC(Wider) wider;
-    VEC(Left) left;                 /* of the first run that leaves them: later ones begin with them in mind */
-    VEC(Value) lost;                /* lists and dicts that nobody may read behind the loop */
-    Graph *g;                       /* the body */
+    VEC(Left) left;  /* of the first run that leaves them: later ones begin with them in mind */
+    VEC(Value) lost; /* lists and dicts that nobody may read behind the loop */
+    Graph *g;        /* the body */
     Ox keep_going, cond_in;
-    uint64_t opened, run_opened;    /* the heap's clock before the first run, and when the body of this one began */
-    Map fed;                        /* containers that this run's trip was given -> what of the Carried */
-    Map seen;                       /* storages and containers that this run's trip left in carried things */
-    bool again;                     /* this run found something new */
-    bool writes;                    /* it wrote to a tensor in place that is not its own alone */
-    TripStart start;                /* what the condition says when a trip begins */
-    Findings *findings;             /* what its runs find, for the next time (loop_nested.c) */
+    uint64_t opened,
+        run_opened; /* the heap's clock before the first run, and when the body of this one began */
+    Map fed;        /* containers that this run's trip was given -> what of the Carried */
+    Map seen;       /* storages and containers that this run's trip left in carried things */
+    bool again;     /* this run found something new */
+    bool writes;    /* it wrote to a tensor in place that is not its own alone */
+    TripStart start;    /* what the condition says when a trip begins */
+    Findings *findings; /* what its runs find, for the next time (loop_nested.c) */
 } Loop;
 
 /* An error about the loop; false. */
@@ -81,10 +103,14 @@ bool loop_give_up(Loop *l, Str why);
 
 /* A leaf for each tensor and number inside v: those that loop_add_leaves makes. */
 size_t count_leaves(Value v);
-static inline bool leaf_is_ragged(const Leaf *leaf) { return leaf->form == LEAF_LIST && leaf->before->item.ragged; }
+static inline bool leaf_is_ragged(const Leaf *leaf)
+{
+    return leaf->form == LEAF_LIST && leaf->before->item.ragged;
+}
 /* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
 MUST_USE bool loop_add_leaves(Loop *l, Value v);
-/* Zeros in the place of v, outside of the loop; before its first run v may be of another time. False: nothing that a loop carries. */
+/* Zeros in the place of v, outside of the loop; before its first run v may be of another time.
+ * False: nothing that a loop carries. */
 MUST_USE bool loop_stand_in(Loop *l, Value v, Value *out);
 Dim leaf_counted(const Loop *l, const Leaf *leaf);
 void leaf_make_input(Loop *l, Leaf *leaf);
@@ -94,7 +120,7 @@ Carried *loop_carried(Loop *l, const void *what);
 /* What a trip has left of it. */
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
-bool loop_may_carry(Value v);                           /* the same, without a word */
+bool loop_may_carry(Value v); /* the same, without a word */
 /* What was found inside of shapes becomes part of them. */
 MUST_USE bool loop_reshape(Loop *l);
 /* Leaves for a thing that is carried, as it is before the loop. */
@@ -114,14 +140,16 @@ void loop_lose(Loop *l, Value v);
 MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after);
 /* What a run of the body made of a thing: do the types hold? */
 MUST_USE bool loop_check(Loop *l, const Change *c);
-/* Once all are checked: does a list that is only appended to have a name that is looked at? Is what a list holds reached in another way? */
+/* Once all are checked: does a list that is only appended to have a name that is looked at? Is what
+ * a list holds reached in another way? */
 MUST_USE bool loop_look_again(Loop *l);
 
 /* ---- loop_nested.c ---- */
 
 /* Before the first run: carry what was carried the last time. *begun: there was something. */
 MUST_USE bool loop_suppose_findings(Loop *l, bool *begun);
-/* The body runs from here on; what the body around it had found, which ev->findings becomes again behind it. */
+/* The body runs from here on; what the body around it had found, which ev->findings becomes again
+ * behind it. */
 Findings *loop_enter_body(Loop *l);
 /* After the last run. */
 void loop_keep_findings(Loop *l);

@@ -1,5 +1,6 @@
-/* loop_carry.c - what a trip of a loop that ONNX runs hands to the next: the tensors and numbers inside variables, lists, dicts and
- * memory (leaves), what the body gets in their place, and what stands there behind the loop. */
+/* loop_carry.c - what a trip of a loop that ONNX runs hands to the next: the tensors and numbers
+ * inside variables, lists, dicts and memory (leaves), what the body gets in their place, and what
+ * stands there behind the loop. */
 #include "eval/loop/loop.h"
 
 enum { LEVELS = 32 };
@@ -17,7 +18,9 @@ static bool add_leaf(Loop *l, Value v)
         leaf.tensor = v.t;
     } else {
         leaf.init = carry_ox(g, v);
-        leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT : v.tag == V_FLOAT || v.tag == V_SYMFLOAT ? LEAF_FLOAT : LEAF_BOOL;
+        leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT
+            : v.tag == V_FLOAT || v.tag == V_SYMFLOAT   ? LEAF_FLOAT
+                                                        : LEAF_BOOL;
     }
     if (!ox_ok(leaf.init))
         return !ctx_failed(l->ev->cx);
@@ -65,7 +68,8 @@ bool loop_add_leaves(Loop *l, Value v)
         ok = loop_add_leaves(l, v.dict->at[i].val.v);
     for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
         ok = loop_add_leaves(l, v.obj->slot[i].v);
-    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value) : ok;
+    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value)
+                            : ok;
 }
 
 size_t count_leaves(Value v)
@@ -91,10 +95,11 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
     Ctx *cx = l->ev->cx;
     Tensor *t = tensor_new(cx, now);
     if (!tensor_set_kind(l->g->up, t, leaf->tensor))
-        return fail(cx, E_UNSUPPORTED, "a loop that sets a quantised tensor of 4 bits"), val_poison();
+        return fail(cx, E_UNSUPPORTED, "a loop that sets a quantised tensor of 4 bits"),
+               val_poison();
     t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
-    if (leaf->alias)                            /* of the trip before */
+    if (leaf->alias) /* of the trip before */
         maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
     leaf->fed = t;
     return (Value){ .tag = V_TENSOR, .t = t };
@@ -106,8 +111,13 @@ static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
     Ox now = behind ? leaf->made : leaf->input;
     if (!ox_ok(now))
         return NULL;
-    Type type = leaf_is_ragged(leaf) ? now->type->elem : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
-    ItemType item = { .elem = leaf->before->item.elem, .of = leaf->before->item.of, .type = type, .ragged = leaf_is_ragged(leaf) };
+    Type type = leaf_is_ragged(leaf)
+        ? now->type->elem
+        : type_tensor(cx, ox_dtype(now), ox_rank(now) - 1, now->type->dim + 1);
+    ItemType item = { .elem = leaf->before->item.elem,
+                      .of = leaf->before->item.of,
+                      .type = type,
+                      .ragged = leaf_is_ragged(leaf) };
     Stacked *s = stacked_new(cx, item, now);
     stacked_holds(cx, s, NULL, 0, leaf->before);
     if (leaf->after)
@@ -128,7 +138,8 @@ static Stacked *rebuild_columns(Loop *l, const Stacked *was, Leaf *leaf, bool be
             return NULL;
         parts->at[i] = column[i]->item;
     }
-    Stacked *s = stacked_of_columns(cx, (ItemType){ .elem = was->item.elem, .parts = parts }, column);
+    Stacked *s = stacked_of_columns(cx, (ItemType){ .elem = was->item.elem, .parts = parts },
+                                    column);
     tensor_holds(cx, s->memory, was->memory, why_shared(cx));
     if (leaf->list_after)
         tensor_holds(cx, s->memory, leaf->list_after->memory, why_shared(cx));
@@ -143,7 +154,8 @@ static Value rebuild_list(Loop *l, Stacked *was, size_t *next, bool behind)
     Leaf *leaf = &l->leaves.at[*next];
     Value made = { .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, was->item.elem)) };
     *next += stacked_n_columns(was);
-    Stacked *s = was->column ? rebuild_columns(l, was, leaf, behind) : rebuild_column(l, leaf, behind);
+    Stacked *s = was->column ? rebuild_columns(l, was, leaf, behind)
+                             : rebuild_column(l, leaf, behind);
     if (!s)
         return val_poison();
     list_stack(cx, made.list, s);
@@ -165,7 +177,8 @@ static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
     if (!val_dim_of(made, cx, &leaf->now))
         leaf->now = NULL;
     Dim least = leaf->natural ? dim_int(cx, 0) : leaf->first;
-    if (leaf->now && (leaf->natural || (leaf->counts && behind)) && !dim_assume(cx, REL_LE, least, leaf->now))
+    if (leaf->now && (leaf->natural || (leaf->counts && behind)) &&
+        !dim_assume(cx, REL_LE, least, leaf->now))
         return val_poison();
     return made;
 }
@@ -183,10 +196,13 @@ static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
             return val_poison();
         if (leaf->form == LEAF_TENSOR)
             return rebuild_tensor(l, leaf, now);
-        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now } : leaf->form == LEAF_INT ? rebuild_int(l, leaf, now, behind) : val_number_of(l->ev->g, now);
+        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now }
+            : leaf->form == LEAF_INT    ? rebuild_int(l, leaf, now, behind)
+                                        : val_number_of(l->ev->g, now);
     }
     if (v.tag == V_CHOICE)
-        return val_choice(l->ev->cx, v.choice->at, v.choice->n, rebuild(l, v.choice->index, next, behind));
+        return val_choice(l->ev->cx, v.choice->at, v.choice->n,
+                          rebuild(l, v.choice->index, next, behind));
     if (v.tag == V_MAYBE) {
         Value present = rebuild(l, v.maybe->present, next, behind);
         return val_maybe_like(cx, v.maybe, present, rebuild(l, v.maybe->value, next, behind));
@@ -226,7 +242,8 @@ static bool stand_in_container(Loop *l, Value v, Value *out)
 {
     Ctx *cx = l->ev->cx;
     Value in;
-    bool ok = v.tag == V_TUPLE || (v.tag == V_LIST && !v.list->stacked) || v.tag == V_DICT || is_plain_object(v);
+    bool ok = v.tag == V_TUPLE || (v.tag == V_LIST && !v.list->stacked) || v.tag == V_DICT ||
+        is_plain_object(v);
     if (!ok || !is_shallow(v, LEVELS))
         return false;
     *out = containers_copy(cx, v);
@@ -259,7 +276,9 @@ void leaf_make_input(Loop *l, Leaf *leaf)
     Dim dim[MAX_RANK];
     Type t = leaf_type(l, leaf, dim);
     if (leaf_is_ragged(leaf)) {
-        leaf->input = graph_input(l->g, NULL, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, leaf->dtype, leaf->rank - 1, dim + 1)));
+        leaf->input = graph_input(
+            l->g, NULL,
+            type_wrapped(cx, T_SEQUENCE, type_tensor(cx, leaf->dtype, leaf->rank - 1, dim + 1)));
         return;
     }
     Ox v = graph_input(l->g, NULL, t);
@@ -269,7 +288,11 @@ void leaf_make_input(Loop *l, Leaf *leaf)
     leaf->input = v;
 }
 
-static Str why_same(Ctx *cx, Value v) { return str_fmt(cx, "two %ss are one and the same in some trips of a loop only", container_name(v)); }
+static Str why_same(Ctx *cx, Value v)
+{
+    return str_fmt(cx, "two %ss are one and the same in some trips of a loop only",
+                   container_name(v));
+}
 
 void loop_lose(Loop *l, Value v)
 {
@@ -283,8 +306,8 @@ void loop_lose(Loop *l, Value v)
 static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
 static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
 
-/* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it was before the loop or after a trip,
- * nobody can tell. */
+/* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it
+ * was before the loop or after a trip, nobody can tell. */
 static void tie_containers(Loop *l, const Carried *c, Value made, Value original)
 {
     Ctx *cx = l->ev->cx;
@@ -304,7 +327,9 @@ static void tie_containers(Loop *l, const Carried *c, Value made, Value original
         tie_items(l, c, made.list, original.list);
     if (made.tag == V_DICT)
         tie_entries(l, c, made.dict, original.dict);
-    for (int64_t i = 0; is_plain_object(made) && is_plain_object(original) && i < made.obj->n && i < original.obj->n; i++)
+    for (int64_t i = 0; is_plain_object(made) && is_plain_object(original) && i < made.obj->n &&
+         i < original.obj->n;
+         i++)
         tie_containers(l, c, made.obj->slot[i].v, original.obj->slot[i].v);
 }
 
@@ -333,7 +358,10 @@ void loop_set(Loop *l, const Carried *c, bool behind)
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
     if (c->kind == CHANGE_STORAGE) {
-        storage_set(cx, c->what, c->mark || (behind && c->lost) ? POISON : behind ? l->leaves.at[next].made : l->leaves.at[next].input);
+        storage_set(cx, c->what,
+                    c->mark || (behind && c->lost) ? POISON
+                        : behind                   ? l->leaves.at[next].made
+                                                   : l->leaves.at[next].input);
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
@@ -341,13 +369,11 @@ void loop_set(Loop *l, const Carried *c, bool behind)
         cell_put(cx, c->what, c->born, v);
         tie_containers(l, c, v, c->original);
         tie_containers(l, c, v, c->after);
-    }
-    else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
+    } else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
         tie_items(l, c, v.list, c->what);
         tie_items(l, c, v.list, c->after.list);
         list_become(cx, c->what, v.list);
-    }
-    else if (v.tag == V_DICT) {
+    } else if (v.tag == V_DICT) {
         Dict *d = c->what;
         tie_entries(l, c, v.dict, d);
         tie_entries(l, c, v.dict, c->after.dict);
@@ -372,12 +398,17 @@ static Value shape_of(Ctx *cx, const Change *c)
 {
     Value v = c->before;
     if (c->kind == CHANGE_LIST) {
-        List before = { .at = trail_before(cx, c), .n = c->before_n, .elem = ((const List *)c->what)->elem, .stacked = c->before_stacked };
+        List before = { .at = trail_before(cx, c),
+                        .n = c->before_n,
+                        .elem = ((const List *)c->what)->elem,
+                        .stacked = c->before_stacked };
         return containers_copy(cx, (Value){ .tag = V_LIST, .list = &before });
     }
     if (c->kind == CHANGE_DICT) {
         const Dict *d = c->what;
-        Dict before = { .at = trail_before(cx, c), .n = c->before_n, .type = d->type, .unordered = d->unordered };
+        Dict before = {
+            .at = trail_before(cx, c), .n = c->before_n, .type = d->type, .unordered = d->unordered
+        };
         return containers_copy(cx, (Value){ .tag = V_DICT, .dict = &before });
     }
     return containers_copy(cx, v);
@@ -397,27 +428,43 @@ bool loop_may_carry(Value v) { return is_shallow(v, LEVELS); }
 
 bool loop_is_shallow(Loop *l, Value v)
 {
-    return loop_may_carry(v) || loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
+    return loop_may_carry(v) ||
+        loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 
 bool loop_found(Loop *l, const Change *c)
 {
     Ctx *cx = l->ev->cx;
     const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
-    if (now && (local_to_block(l->ev, l->plan->block, c->what) || (c->before.tag == V_UNINIT && c->before.any)))
+    if (now &&
+        (local_to_block(l->ev, l->plan->block, c->what) ||
+         (c->before.tag == V_UNINIT && c->before.any)))
         return true;
     if (now && now->tag == V_UNINIT && !now->any && c->before.tag == V_UNINIT)
-        return true;                            /* what `return` in a loop will give, in a trip that does not return */
-    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now->t, c->before.t))
-        return true;                            /* h += x: the memory is carried, the variable stays what it is */
+        return true; /* what `return` in a loop will give, in a trip that does not return */
+    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR &&
+        same_tensor(now->t, c->before.t))
+        return true; /* h += x: the memory is carried, the variable stays what it is */
     if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))
         return false;
-    if (c->kind == CHANGE_STORAGE && (c->born > l->opened || (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
-        return true;                            /* of an earlier run, or an arm that has ended, and a peer of what this run writes: nobody sees it */
+    if (c->kind == CHANGE_STORAGE &&
+        (c->born > l->opened ||
+         (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
+        return true; /* of an earlier run, or an arm that has ended, and a peer of what this run
+                        writes: nobody sees it */
     l->again = true;
     if (c->kind == CHANGE_STORAGE && !c->before_ox)
-        return vec_push(cx, &l->carried, (Carried){ .kind = c->kind, .what = c->what, .born = c->born, .first = l->leaves.n, .mark = true });
-    Carried k = { .kind = c->kind, .what = c->what, .born = c->born, .original = c->before, .first = l->leaves.n };
+        return vec_push(cx, &l->carried,
+                        (Carried){ .kind = c->kind,
+                                   .what = c->what,
+                                   .born = c->born,
+                                   .first = l->leaves.n,
+                                   .mark = true });
+    Carried k = { .kind = c->kind,
+                  .what = c->what,
+                  .born = c->born,
+                  .original = c->before,
+                  .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
         k.shape = shape_of(cx, c);
     if (now)
@@ -427,7 +474,7 @@ bool loop_found(Loop *l, const Change *c)
         k.shape = containers_copy(cx, ((const Cell *)c->what)->v);
         if (!val_ok(k.shape))
             return refusals_fail(cx);
-        if (!loop_add_leaves(l, k.shape))            /* of the body: loop_first_values replaces them */
+        if (!loop_add_leaves(l, k.shape)) /* of the body: loop_first_values replaces them */
             return false;
     }
     k.n = l->leaves.n - k.first;
@@ -436,7 +483,8 @@ bool loop_found(Loop *l, const Change *c)
     Carried *added = &l->carried.at[l->carried.n - 1];
     added->after = containers_under_mark(cx, loop_after(added));
     const List *list = c->what;
-    if (c->kind == CHANGE_LIST && !added->shape.list->stacked && (list->stacked || list->n != added->shape.list->n))
+    if (c->kind == CHANGE_LIST && !added->shape.list->stacked &&
+        (list->stacked || list->n != added->shape.list->n))
         return loop_found_growing(l, added, added->shape.list, list);
     return true;
 }
@@ -459,11 +507,12 @@ bool loop_begins_natural(Loop *l, const Carried *k)
 {
     Ctx *cx = l->ev->cx;
     Leaf *leaf = k->n == 1 ? &l->leaves.at[k->first] : NULL;
-    return leaf && leaf->form == LEAF_INT && !k->unset && k->kind == CHANGE_CELL && val_dim_of(k->shape, cx, &leaf->first) &&
-           dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
+    return leaf && leaf->form == LEAF_INT && !k->unset && k->kind == CHANGE_CELL &&
+        val_dim_of(k->shape, cx, &leaf->first) && dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
 }
 
-/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or more. */
+/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or
+ * more. */
 static void suppose_counting(Loop *l, const Carried *k)
 {
     Dim d;
@@ -483,9 +532,14 @@ static bool stack_growing(Loop *l)
         int64_t n;
         Value *at = list_values(cx, grows->list, &n);
         ItemType was;
-        if (!grows->list->stacked && at && !(list_item_type(cx, at, n, &was) && items_join(cx, was, grows->item, &grows->item)))
-            return loop_give_up(l, str_of(cx, "a list changes its length, and so do the lists that it holds"));
-        Stacked *known = grows->list->stacked, *s = known ? stacked_as(l->ev, known, grows->item) : at ? stacked_of(l->ev, at, n, grows->item) : NULL;
+        if (!grows->list->stacked && at &&
+            !(list_item_type(cx, at, n, &was) && items_join(cx, was, grows->item, &grows->item)))
+            return loop_give_up(
+                l, str_of(cx, "a list changes its length, and so do the lists that it holds"));
+        Stacked *known = grows->list->stacked;
+        Stacked *s = known ? stacked_as(l->ev, known, grows->item)
+            : at           ? stacked_of(l->ev, at, n, grows->item)
+                           : NULL;
         if (!s)
             return false;
         list_stack(cx, grows->list, s);
@@ -516,7 +570,9 @@ bool loop_first_leaves(Loop *l, Carried *k)
 {
     k->first = l->leaves.n;
     const Storage *st = k->what;
-    bool ok = k->kind == CHANGE_STORAGE ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) }) : loop_add_leaves(l, k->shape);
+    bool ok = k->kind == CHANGE_STORAGE
+        ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) })
+        : loop_add_leaves(l, k->shape);
     k->n = l->leaves.n - k->first;
     return ok;
 }
@@ -525,13 +581,16 @@ bool loop_first_values(Loop *l, size_t from)
 {
     for (size_t i = from; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
-        if (k->kind == CHANGE_CELL && !k->unset)    /* the run may have written to what the variable holds */
+        if (k->kind == CHANGE_CELL &&
+            !k->unset) /* the run may have written to what the variable holds */
             k->shape = containers_copy(l->ev->cx, k->original);
         if (k->kind == CHANGE_LIST && !k->shape.list->stacked)
             for (int64_t n = 0; n < k->shape.list->n; n++)
-                cell_init(&k->shape.list->at[n], containers_copy(l->ev->cx, ((const List *)k->what)->at[n].v));
+                cell_init(&k->shape.list->at[n],
+                          containers_copy(l->ev->cx, ((const List *)k->what)->at[n].v));
         for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
-            cell_init(&k->shape.dict->at[n].val, containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
+            cell_init(&k->shape.dict->at[n].val,
+                      containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
     }
     if (!loop_reshape(l))
         return false;

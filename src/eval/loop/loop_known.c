@@ -1,16 +1,23 @@
-/* loop_known.c - what holds whenever a trip of a staged loop begins, because the condition said so at the end of the trip before.
+/* loop_known.c - what holds whenever a trip of a staged loop begins, because the condition said so
+ * at the end of the trip before.
  *
- * One idea: induction. A relation of sizes that the condition demands at the end of trip t is, with the trip's number shifted by one,
- * a fact of the beginning of trip t + 1; with the trip's number 0 it must hold by itself. It is supposed, the body is run with it, and
- * it must be found again in the condition of that run: else it is dropped, and the body runs once more without.
+ * One idea: induction. A relation of sizes that the condition demands at the end of trip t is, with
+ * the trip's number shifted by one, a fact of the beginning of trip t + 1; with the trip's number 0
+ * it must hold by itself. It is supposed, the body is run with it, and it must be found again in
+ * the condition of that run: else it is dropped, and the body runs once more without.
  *
- * limits_of reads the first supposition out of the text, for the body of `while i < n` may need it to have a meaning at all. That
- * is how TorchScript saves `for i in range(n)` with a break: `while c: ..; x = i + 1; c, i = (x < n) & go, x`. */
+ * limits_of reads the first supposition out of the text, for the body of `while i < n` may need it
+ * to have a meaning at all. That is how TorchScript saves `for i in range(n)` with a break: `while
+ * c: ..; x = i + 1; c, i = (x < n) & go, x`. */
 #include "eval/branch/branch.h"
 
 /* ---- induction ---- */
 
-typedef struct Shift { Eval *outside; Dim from, to; bool inner; } Shift;
+typedef struct Shift {
+    Eval *outside;
+    Dim from, to;
+    bool inner;
+} Shift;
 
 static Dim shift_counter(void *arg, Dim sym)
 {
@@ -33,7 +40,9 @@ static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
 static bool holds_first(Eval *outside, const TripStart *t, Known k)
 {
     Ctx *cx = outside->cx;
-    Dim zero = dim_int(cx, 0), a = shifted(outside, k.a, t->counter, zero), b = shifted(outside, k.b, t->counter, zero);
+    Dim zero = dim_int(cx, 0);
+    Dim a = shifted(outside, k.a, t->counter, zero);
+    Dim b = shifted(outside, k.b, t->counter, zero);
     if (!a || !b)
         return false;
     dim_scope_open(cx);
@@ -72,7 +81,8 @@ static bool learn_relations(Eval *outside, TripStart *t, const SymBool *s)
     if (s->ox || s->rel == REL_EQ)
         return true;
     Dim before = dim_sub(outside->cx, t->counter, dim_int(outside->cx, 1));
-    Known k = { s->rel, shifted(outside, s->a, t->counter, before), shifted(outside, s->b, t->counter, before) };
+    Known k = { s->rel, shifted(outside, s->a, t->counter, before),
+                shifted(outside, s->b, t->counter, before) };
     return !k.a || !k.b || trip_start_add(outside, t, k);
 }
 
@@ -103,7 +113,8 @@ bool trip_start_learn(Eval *outside, TripStart *t, Value condition, bool *again)
 
 /* ---- what the text says ---- */
 
-/* What the block's statements leave in a slot: the right side of the last plain assignment to it. NULL: none, or not so simple. */
+/* What the block's statements leave in a slot: the right side of the last plain assignment to it.
+ * NULL: none, or not so simple. */
 static const Expr *assigned(const Block *b, uint32_t slot)
 {
     const Expr *found = NULL;
@@ -111,7 +122,10 @@ static const Expr *assigned(const Block *b, uint32_t slot)
         const Stmt *s = b->at[i];
         for (uint32_t k = 0; k < s->n_target; k++)
             if (s->target[k] == slot)
-                found = s->kind != S_ASSIGN || s->unpack ? NULL : s->n_values ? (k < s->n_values ? s->values[k] : NULL) : s->n_target == 1 ? s->value : NULL;
+                found = s->kind != S_ASSIGN || s->unpack ? NULL
+                    : s->n_values                        ? (k < s->n_values ? s->values[k] : NULL)
+                    : s->n_target == 1                   ? s->value
+                                                         : NULL;
     }
     return found;
 }
@@ -128,7 +142,10 @@ static const Expr *behind_names(const Block *b, const Expr *e)
     return e;
 }
 
-static const Expr *operand(const Expr *e, uint32_t i) { return i < e->n_args ? e->args[i].value : NULL; }
+static const Expr *operand(const Expr *e, uint32_t i)
+{
+    return i < e->n_args ? e->args[i].value : NULL;
+}
 
 /* A number from before the loop. */
 static bool steady(Eval *ev, const Block *b, const Expr *e, Dim *out)
@@ -163,9 +180,13 @@ static int add_limits(Eval *ev, const Block *b, const Expr *e, int depth, Limit 
     }
     Rel rel = str_is(e->op, "aten::lt") ? REL_LT : REL_LE;
     Limit limit = { next_value_of(ev, b, operand(e, 0)), rel, NULL };
-    if ((rel == REL_LT || str_is(e->op, "aten::le")) && n < MAX_LIMITS && limit.number && steady(ev, b, operand(e, 1), &limit.bound))
+    if ((rel == REL_LT || str_is(e->op, "aten::le")) && n < MAX_LIMITS && limit.number &&
+        steady(ev, b, operand(e, 1), &limit.bound))
         out[n++] = limit;
     return n;
 }
 
-int limits_of(Eval *ev, const Stmt *s, Limit out[MAX_LIMITS]) { return add_limits(ev, &s->body, s->value, 0, out, 0); }
+int limits_of(Eval *ev, const Stmt *s, Limit out[MAX_LIMITS])
+{
+    return add_limits(ev, &s->body, s->value, 0, out, 0);
+}

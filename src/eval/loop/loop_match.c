@@ -1,14 +1,17 @@
 /* loop_match.c - after a run of the body: do the types that it was given still hold?
  *
- * What a variable holds now is gone through along what it held before. A size that differs opens up, a list whose length differs
- * becomes one tensor, a None that became a value is carried with whether it is there: each asks for one more run. */
+ * What a variable holds now is gone through along what it held before. A size that differs opens
+ * up, a list whose length differs becomes one tensor, a None that became a value is carried with
+ * whether it is there: each asks for one more run. */
 #include "eval/loop/loop.h"
 
 /* No value, because an operator in the body is missing: those are the news. */
 static bool not_converted(Loop *l)
 {
     Ctx *cx = l->ev->cx;
-    return cx->refusals.n || ctx_failed(cx) ? refusals_fail(cx) : loop_give_up(l, str_of(cx, "what a variable holds after a trip cannot be told"));
+    return cx->refusals.n || ctx_failed(cx)
+        ? refusals_fail(cx)
+        : loop_give_up(l, str_of(cx, "what a variable holds after a trip cannot be told"));
 }
 
 static bool widen(Loop *l, Leaf *leaf, Ox after)
@@ -18,9 +21,14 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     if (!ox_ok(after) || !ox_ok(leaf->init))
         return not_converted(l);
     if (ox_dtype(after) != leaf->dtype)
-        return loop_give_up(l, str_fmt(l->ev->cx, "a value is %s before it and %s after a trip", dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
+        return loop_give_up(l,
+                            str_fmt(l->ev->cx, "a value is %s before it and %s after a trip",
+                                    dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
     if (ox_rank(after) != leaf->rank)
-        return loop_give_up(l, str_fmt(cx, "a tensor has another rank after a trip (%s, %s)", type_text(cx, leaf->init->type)->s, type_text(cx, after->type)->s));
+        return loop_give_up(l,
+                            str_fmt(cx, "a tensor has another rank after a trip (%s, %s)",
+                                    type_text(cx, leaf->init->type)->s,
+                                    type_text(cx, after->type)->s));
     for (int i = 0; i < leaf->rank; i++)
         if (leaf->dim[i] && dim_eq(cx, leaf->dim[i], ox_dim(after, i)) != YES) {
             leaf->dim[i] = NULL;
@@ -29,7 +37,8 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     return true;
 }
 
-/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a ragged list. */
+/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a
+ * ragged list. */
 static void open_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
@@ -68,9 +77,14 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
     for (int64_t i = 0; !after->stacked && i < after->n; i++)
         if (!val_ok(after->at[i].v))
             return not_converted(l);
-    if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem)
-        return loop_give_up(l, str_of(cx, "a list changes its length, and its items are not alike: tensors or numbers of one type and rank, or tuples, dicts and "
-                                        "objects of such"));
+    if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) ||
+        !items_join(cx, was, item, &item) || !item.elem)
+        return loop_give_up(
+            l,
+            str_of(cx,
+                   "a list changes its length, and its items are not alike: tensors or "
+                   "numbers of one type and rank, or tuples, dicts and "
+                   "objects of such"));
     open_sizes(l, &item);
     k->reshaped = l->again = true;
     return vec_push(cx, &l->growing, (Growing){ shape, item });
@@ -94,17 +108,20 @@ static bool holds_container(Value like)
     return any;
 }
 
-/* May the next trip write to what this one has left in the list, under another name? Lists, dicts and objects count as written. */
+/* May the next trip write to what this one has left in the list, under another name? Lists, dicts
+ * and objects count as written. */
 static bool may_be_written(const Loop *l, ItemType item)
 {
-    bool any = item.of || (item.parts ? holds_container(item.parts->like) : l->writes && !strcmp(item.elem, "Tensor"));
+    bool any = item.of ||
+        (item.parts ? holds_container(item.parts->like)
+                    : l->writes && !strcmp(item.elem, "Tensor"));
     for (size_t i = 0; !any && item.parts && i < item.parts->n; i++)
         any = may_be_written(l, item.parts->at[i]);
     return any;
 }
 
-/* Did the trip do nothing else with the list than to append an item? The list's own items are those of the trips before: one that
- * was written in this trip would have to change there too. */
+/* Did the trip do nothing else with the list than to append an item? The list's own items are those
+ * of the trips before: one that was written in this trip would have to change there too. */
 static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
 {
     Eval *ev = l->ev;
@@ -123,17 +140,21 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
-/* Does the next trip reach any of what the list holds in another way too: is it older than this trip, left in a variable, or in another list? */
-static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists, const Stacked *list)
+/* Does the next trip reach any of what the list holds in another way too: is it older than this
+ * trip, left in a variable, or in another list? */
+static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists,
+                       const Stacked *list)
 {
     Map parts = { 0 };
     bool reached = false;
-    map_put(l->ev->cx, &parts, in->st, NULL);                   /* what it held before, this run knows */
+    map_put(l->ev->cx, &parts, in->st, NULL); /* what it held before, this run knows */
     storage_parts(l->ev->cx, after->st, &parts);
     for (size_t i = 1; i < parts.n && !reached; i++) {
         const Storage *st = parts.at[i].key;
-        bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) && map_get(lists, st) != list;
-        reached = (l->writes || !st->now) && (in_another || st->born <= l->run_opened || map_find(&l->seen, st));
+        bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) &&
+            map_get(lists, st) != list;
+        reached = (l->writes || !st->now) &&
+            (in_another || st->born <= l->run_opened || map_find(&l->seen, st));
     }
     return reached;
 }
@@ -143,15 +164,18 @@ static bool any_is_reached(Loop *l)
     Map lists = { 0 };
     bool reached = false;
     for (size_t i = 0; i < l->left.n && !reached; i++) {
-        Stacked *after = l->left.at[i].after, *in = l->left.at[i].in;
+        Stacked *after = l->left.at[i].after;
+        Stacked *in = l->left.at[i].in;
         reached = after->column && is_reached(l, after->memory, in->memory, &lists, after);
         for (size_t k = 0; k < stacked_n_columns(after) && !reached; k++)
-            reached = is_reached(l, stacked_column(after, k)->memory, stacked_column(in, k)->memory, &lists, after);
+            reached = is_reached(l, stacked_column(after, k)->memory, stacked_column(in, k)->memory,
+                                 &lists, after);
     }
     return reached;
 }
 
-/* Once all is matched: a list that was only appended to, as it seemed, until another name of it was; and what else reaches what lists hold. */
+/* Once all is matched: a list that was only appended to, as it seemed, until another name of it
+ * was; and what else reaches what lists hold. */
 bool loop_look_again(Loop *l)
 {
     bool ok = true;
@@ -166,7 +190,10 @@ bool loop_look_again(Loop *l)
     return ok;
 }
 
-static bool is_wider(ItemType was, ItemType item) { return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was)); }
+static bool is_wider(ItemType was, ItemType item)
+{
+    return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was));
+}
 
 /* Is a part ragged, or of several ranks, that was not when the trip began, or a list one part? */
 static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
@@ -180,7 +207,8 @@ static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
 static bool match_list(Loop *l, Carried *k, List *before, const List *after, size_t *next)
 {
     Eval *ev = l->ev;
-    Stacked *was = before->stacked, *s = after->stacked;
+    Stacked *was = before->stacked;
+    Stacked *s = after->stacked;
     Leaf *leaf = &l->leaves.at[*next];
     int64_t n;
     ItemType item;
@@ -192,7 +220,8 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
             return false;
     Value *at = list_values(ev->cx, after, &n);
     if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
-        return loop_give_up(l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
+        return loop_give_up(
+            l, str_of(ev->cx, "a list changes its length, and its items are not of one type"));
     if (is_newly_ragged(ev->cx, was->item, item))
         return loop_found_growing(l, k, before, after);
     s = s ? s : stacked_of(ev, at, n, item);
@@ -210,24 +239,26 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     return true;
 }
 
-/* What memory has this variable after a trip? The next trip may write to it under another name: one more run with that in mind, if a trip
- * writes at all. */
+/* What memory has this variable after a trip? The next trip may write to it under another name: one
+ * more run with that in mind, if a trip writes at all. */
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
-    bool known = map_find(&l->seen, t->st) || (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
+    bool known = map_find(&l->seen, t->st) ||
+        (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
     map_put(l->ev->cx, &l->seen, t->st, NULL);
     if (known && !leaf->alias && l->writes)
         l->again = true;
     leaf->alias = t;
 }
 
-/* Is this list, dict or object more than what the trip was given in k's place, or a new one? The next trip may write to it under
- * another name: one more run with that in mind. */
+/* Is this list, dict or object more than what the trip was given in k's place, or a new one? The
+ * next trip may write to it under another name: one more run with that in mind. */
 static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
 {
     const MapEntry *fed = map_find(&l->fed, v.any);
     const Tensor *mark = container_marked(v);
-    bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) || (mark && mark->st->peers && !(fed && fed->val == k->what));
+    bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) ||
+        (mark && mark->st->peers && !(fed && fed->val == k->what));
     map_put(l->ev->cx, &l->seen, v.any, NULL);
     if (mark)
         map_put(l->ev->cx, &l->seen, mark->st, NULL);
@@ -237,7 +268,9 @@ static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
 
 static bool cannot_match(Loop *l, Value before, Value v)
 {
-    return loop_give_up(l, str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip", val_kind(before), val_kind(v)));
+    return loop_give_up(l,
+                        str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip",
+                                val_kind(before), val_kind(v)));
 }
 
 /* Did the trip change the number as it was supposed to? */
@@ -247,7 +280,8 @@ static void check_counting(Loop *l, Leaf *leaf, Value after)
     Dim d;
     int64_t step;
     bool known = leaf->now && val_dim_of(after, cx, &d);
-    if (leaf->counts && !(known && dim_known(dim_sub(cx, d, leaf->now), &step) && step == leaf->step)) {
+    if (leaf->counts &&
+        !(known && dim_known(dim_sub(cx, d, leaf->now), &step) && step == leaf->step)) {
         leaf->counts = false;
         leaf->natural = l->again = true;
     } else if (leaf->natural && !(known && dim_le(cx, dim_int(cx, 0), d) == YES)) {
@@ -256,7 +290,8 @@ static void check_counting(Loop *l, Leaf *leaf, Value after)
     }
 }
 
-/* From the next run on *place, in k's shape, is v. What lies in a container there is set once this run is undone. */
+/* From the next run on *place, in k's shape, is v. What lies in a container there is set once this
+ * run is undone. */
 static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
 {
     k->reshaped = l->again = true;
@@ -266,12 +301,15 @@ static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
     return true;
 }
 
-/* None before the loop and a value after a trip, or the other way round: from the next run on it is carried with whether it is there. */
+/* None before the loop and a value after a trip, or the other way round: from the next run on it is
+ * carried with whether it is there. */
 static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
 {
-    Value before = *place, value = before;
+    Value before = *place;
+    Value value = before;
     if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
-        return loop_give_up(l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+        return loop_give_up(
+            l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
     return make_wider(l, k, place, val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value));
 }
 
@@ -283,11 +321,12 @@ static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_
         return false;
     if (v.tag != V_NONE)
         return match(l, k, (Value *)&before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
-    *next += count_leaves(before->value);       /* they stay what they are */
+    *next += count_leaves(before->value); /* they stay what they are */
     return true;
 }
 
-/* A string before the loop, another one after a trip: from the next run on which of all these it is is carried. */
+/* A string before the loop, another one after a trip: from the next run on which of all these it is
+ * is carried. */
 static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
@@ -297,7 +336,8 @@ static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *nex
         return cannot_match(l, before, v);
     if (before.tag == V_CHOICE && (int64_t)all.n == before.choice->n)
         return widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, option_index(l->g, v, &all)));
-    return make_wider(l, k, place, val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all)));
+    return make_wider(l, k, place,
+                      val_choice(cx, all.at, (int64_t)all.n, option_index(l->g->up, before, &all)));
 }
 
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
@@ -311,7 +351,7 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
     if (v.tag == V_UNINIT && v.any)
         return loop_give_up(l, ((const Unset *)v.any)->why);
     if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
-        *next += count_leaves(before);          /* nothing reads it behind this trip: it stays what it was */
+        *next += count_leaves(before); /* nothing reads it behind this trip: it stays what it was */
         return true;
     }
     if (before.tag == V_MAYBE)
@@ -326,7 +366,10 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);
         if (!tensors_same_kind(l->ev->cx, before.t, v.t))
-            return loop_give_up(l, str_of(l->ev->cx, "a variable is quantised in another way after a trip than before it: dequantize it in the loop"));
+            return loop_give_up(l,
+                                str_of(l->ev->cx,
+                                       "a variable is quantised in another way after a trip than "
+                                       "before it: dequantize it in the loop"));
         Leaf *leaf = &l->leaves.at[(*next)++];
         set_alias(l, leaf, v.t);
         return widen(l, leaf, tensor_read(g, v.t));
@@ -357,13 +400,15 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         meet_container(l, k, v, v.dict->born);
         return match_dict(l, k, before.dict, v.dict, next);
     }
-    if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path && before.obj->cls == v.obj->cls) {
+    if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path &&
+        before.obj->cls == v.obj->cls) {
         meet_container(l, k, v, v.obj->born);
         for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
             ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
         return ok;
     }
-    if (val_is_option(before) && val_is_option(v) && (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
+    if (val_is_option(before) && val_is_option(v) &&
+        (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
         return match_option(l, k, place, v, next);
     if (before.tag == v.tag && (before.any == v.any || val_equal(l->ev->cx, before, v)))
         return true;
@@ -378,18 +423,22 @@ static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool
     if (!there && !loop_stand_in(l, value, &value))
         return loop_give_up(l, str_fmt(cx, "a dict gets a key whose value is %s", val_kind(v)));
     k->reshaped = l->again = true;
-    return vec_push(cx, &l->keys, (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
+    return vec_push(cx, &l->keys,
+                    (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
 }
 
 /* A key that may be there; after: what a trip left of it, NULL: nothing. */
 static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
 {
-    Value present = !after ? val_bool(false) : val_is_maybe_key(after->v) ? after->v.maybe->present : val_bool(true);
+    Value present = !after           ? val_bool(false)
+        : val_is_maybe_key(after->v) ? after->v.maybe->present
+                                     : val_bool(true);
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
         return false;
     if (after)
-        return match(l, k, (Value *)&before->value, val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
-    *next += count_leaves(before->value);       /* they stay what they are */
+        return match(l, k, (Value *)&before->value,
+                     val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
+    *next += count_leaves(before->value); /* they stay what they are */
     return true;
 }
 
@@ -407,7 +456,8 @@ static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
     Ctx *cx = l->ev->cx;
     bool ok = true;
     for (int64_t i = 0; ok && !k->reshaped && i < before->n; i++) {
-        Value key = before->at[i].key, was = before->at[i].val.v;
+        Value key = before->at[i].key;
+        Value was = before->at[i].val.v;
         const Cell *after = dict_find(cx, v, key);
         if (val_is_maybe_key(was))
             ok = match_key(l, k, was.maybe, after, next);
@@ -439,7 +489,8 @@ bool loop_check(Loop *l, const Change *c)
         return true;
     if (k->kind == CHANGE_STORAGE) {
         const Storage *st = c->what;
-        k->lost = !ox_ok(st->now) && st->lost;          /* a peer was written: nobody may look at it behind the loop */
+        k->lost = !ox_ok(st->now) &&
+            st->lost; /* a peer was written: nobody may look at it behind the loop */
         return k->lost || widen(l, &l->leaves.at[next], st->now);
     }
     if (!loop_is_shallow(l, loop_after(k)))

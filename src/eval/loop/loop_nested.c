@@ -1,42 +1,60 @@
-/* loop_nested.c - a loop inside a loop: each run of the outer body comes to it again, and it begins with what its runs found the last time.
+/* loop_nested.c - a loop inside a loop: each run of the outer body comes to it again, and it begins
+ * with what its runs found the last time.
  *
- * Without that each level of a nest would find out anew in each run of the level around it, and the work would double, or worse, with
- * every level. What is remembered is no result but a supposition, of the kind that a loop's own runs begin with: which things a trip
- * changes, which of their sizes differ, which numbers count. The run that begins with it is checked as every run is, and what is not in
- * it is found as ever.
+ * Without that each level of a nest would find out anew in each run of the level around it, and the
+ * work would double, or worse, with every level. What is remembered is no result but a supposition,
+ * of the kind that a loop's own runs begin with: which things a trip changes, which of their sizes
+ * differ, which numbers count. The run that begins with it is checked as every run is, and what is
+ * not in it is found as ever.
  *
- * A thing is remembered as itself when it is older than the outermost loop, else by the way to it from the frame's locals: runs of the
- * loops around make such things anew. What its shape had become is done to it before the first run: a list is one tensor, a None may be a
- * value. Where that cannot be (items whose sizes only the last run of the loop around knew), no more is supposed. */
+ * A thing is remembered as itself when it is older than the outermost loop, else by the way to it
+ * from the frame's locals: runs of the loops around make such things anew. What its shape had
+ * become is done to it before the first run: a list is one tensor, a None may be a value. Where
+ * that cannot be (items whose sizes only the last run of the loop around knew), no more is
+ * supposed. */
 #include "eval/loop/loop.h"
 
-enum { MOST_VALUES = 2000 };        /* that are gone through for the ways to things */
+enum { MOST_VALUES = 2000 }; /* that are gone through for the ways to things */
 
-/* The locals or the plan's state; an item of the value there; the mark of that, or the memory of its column i. */
-typedef struct Way { enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } kind; const struct Way *of; int64_t i; } Way;
+/* The locals or the plan's state; an item of the value there; the mark of that, or the memory of
+ * its column i. */
+typedef struct Way {
+    enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } kind;
+    const struct Way *of;
+    int64_t i;
+} Way;
 
 /* Of a leaf. open: a bit for each size that differs from trip to trip. */
-typedef struct LeafFound { int form; DType dtype; int rank; uint32_t open; bool ragged, counts, natural; int64_t step; } LeafFound;
+typedef struct LeafFound {
+    int form;
+    DType dtype;
+    int rank;
+    uint32_t open;
+    bool ragged, counts, natural;
+    int64_t step;
+} LeafFound;
 
 /* Of a thing that is carried. */
 typedef struct Found {
-    int kind;                       /* of Change */
-    const Way *way;                 /* NULL: there is none */
-    void *what;                     /* NULL: younger than the outermost loop */
+    int kind;       /* of Change */
+    const Way *way; /* NULL: there is none */
+    void *what;     /* NULL: younger than the outermost loop */
     uint64_t born;
     bool mark;
-    Value shape;                    /* its containers: which lists have become one tensor, which keys may be there, what may be None */
+    Value shape; /* its containers: which lists have become one tensor, which keys may be there,
+                    what may be None */
     LeafFound *leaf;
     size_t n;
 } Found;
 
 struct Findings {
-    SourceId at;                    /* the loop */
-    uint64_t opened;                /* the heap's clock when the outermost loop began */
+    SourceId at;     /* the loop */
+    uint64_t opened; /* the heap's clock when the outermost loop began */
     VEC(Found) found;
     TripStart start;
-    VEC(Findings *) inside, before; /* of the loops in the body: of this run, and of the run before */
-    size_t next;                    /* of `before` */
+    VEC(Findings *)
+    inside, before; /* of the loops in the body: of this run, and of the run before */
+    size_t next;    /* of `before` */
 };
 
 /* ---- ways ---- */
@@ -61,7 +79,11 @@ static Value item_of(Value v, int64_t i)
 
 static int64_t n_items(Value v)
 {
-    return v.tag == V_TUPLE ? v.tuple->n : v.tag == V_LIST ? v.list->n : v.tag == V_DICT ? v.dict->n : is_plain_object(v) ? v.obj->n : v.tag == V_MAYBE;
+    return v.tag == V_TUPLE  ? v.tuple->n
+        : v.tag == V_LIST    ? v.list->n
+        : v.tag == V_DICT    ? v.dict->n
+        : is_plain_object(v) ? v.obj->n
+                             : v.tag == V_MAYBE;
 }
 
 static Value root(const Loop *l, int64_t i)
@@ -70,14 +92,20 @@ static Value root(const Loop *l, int64_t i)
     return o ? (Value){ .tag = V_OBJ, .obj = o } : val_none();
 }
 
-static Value value_at(const Loop *l, const Way *w) { return w->kind == WAY_ROOT ? root(l, w->i) : item_of(value_at(l, w->of), w->i); }
+static Value value_at(const Loop *l, const Way *w)
+{
+    return w->kind == WAY_ROOT ? root(l, w->i) : item_of(value_at(l, w->of), w->i);
+}
 
-typedef struct Stop { Value v; const Way *way; } Stop;
+typedef struct Stop {
+    Value v;
+    const Way *way;
+} Stop;
 
 /* Gone through level by level: most things are a local, or what one holds. */
 typedef struct Search {
     Ctx *cx;
-    Map wanted;                     /* thing -> Way, NULL until it is met */
+    Map wanted; /* thing -> Way, NULL until it is met */
     size_t missing;
     VEC(Stop) todo;
     Map seen;
@@ -103,11 +131,13 @@ static void meet_inside(Search *s, Value v, const Way *way)
 {
     const Tensor *mark = container_marked(v);
     meet(s, mark ? mark->st : NULL, WAY_MARK, way, 0);
-    for (size_t i = 0; v.tag == V_LIST && v.list->stacked && i < stacked_n_columns(v.list->stacked); i++)
+    for (size_t i = 0; v.tag == V_LIST && v.list->stacked && i < stacked_n_columns(v.list->stacked);
+         i++)
         meet(s, stacked_column(v.list->stacked, i)->memory->st, WAY_MEMORY, way, (int64_t)i);
     for (int64_t i = 0; s->missing && i < n_items(v); i++) {
         Value item = item_of(v, i);
-        bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT || item.tag == V_MAYBE || is_plain_object(item);
+        bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT ||
+            item.tag == V_MAYBE || is_plain_object(item);
         if (v.tag == V_OBJ)
             meet(s, &v.obj->slot[i], WAY_ITEM, way, i);
         if (item.tag == V_TENSOR || item.tag == V_LIST || item.tag == V_DICT)
@@ -117,13 +147,15 @@ static void meet_inside(Search *s, Value v, const Way *way)
     }
 }
 
-/* The way to each thing of the loop, as all is before it. A local of a frame that is older than the outermost loop needs none. */
+/* The way to each thing of the loop, as all is before it. A local of a frame that is older than the
+ * outermost loop needs none. */
 static Map find_ways(Loop *l, uint64_t opened)
 {
     Search s = { .cx = l->ev->cx };
     for (size_t i = 0; i < l->carried.n; i++) {
         const Carried *k = &l->carried.at[i];
-        s.missing += (k->kind != CHANGE_CELL || k->born > opened) && map_add(s.cx, &s.wanted, k->what, NULL);
+        s.missing += (k->kind != CHANGE_CELL || k->born > opened) &&
+            map_add(s.cx, &s.wanted, k->what, NULL);
     }
     for (int64_t i = 0; s.missing && i < 2; i++)
         vec_push(s.cx, &s.todo, (Stop){ root(l, i), way_new(s.cx, WAY_ROOT, NULL, i) });
@@ -137,7 +169,8 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
 {
     Ctx *cx = l->ev->cx;
     const Way *w = f->way;
-    Value of = w->of ? value_at(l, w->of) : val_none(), v = value_at(l, w);
+    Value of = w->of ? value_at(l, w->of) : val_none();
+    Value v = value_at(l, w);
     const Tensor *t = NULL;
     if (f->kind == CHANGE_CELL && is_plain_object(of) && w->i < of.obj->n)
         return *what = &of.obj->slot[w->i], *born = of.obj->born, true;
@@ -150,7 +183,10 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
     if (w->kind == WAY_MARK)
         t = container_mark(cx, of);
     else if (w->kind == WAY_MEMORY)
-        t = of.tag == V_LIST && of.list->stacked && (size_t)w->i < stacked_n_columns(of.list->stacked) ? stacked_column(of.list->stacked, (size_t)w->i)->memory : NULL;
+        t = of.tag == V_LIST && of.list->stacked &&
+                (size_t)w->i < stacked_n_columns(of.list->stacked)
+            ? stacked_column(of.list->stacked, (size_t)w->i)->memory
+            : NULL;
     else
         t = v.tag == V_TENSOR ? v.t : NULL;
     return t ? *what = t->st, *born = t->st->born, true : false;
@@ -160,7 +196,8 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
 
 static LeafFound leaf_found(const Leaf *leaf)
 {
-    LeafFound f = { leaf->form, leaf->dtype, leaf->rank, 0, leaf_is_ragged(leaf), leaf->counts, leaf->natural, leaf->step };
+    LeafFound f = { leaf->form,           leaf->dtype,  leaf->rank,    0,
+                    leaf_is_ragged(leaf), leaf->counts, leaf->natural, leaf->step };
     for (int i = 0; i < leaf->rank; i++)
         f.open |= (uint32_t)!leaf->dim[i] << i;
     return f;
@@ -169,7 +206,12 @@ static LeafFound leaf_found(const Leaf *leaf)
 static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
 {
     Ctx *cx = l->ev->cx;
-    Found f = { .kind = k->kind, .way = map_get(ways, k->what), .born = k->born, .mark = k->mark, .shape = k->shape, .n = k->n };
+    Found f = { .kind = k->kind,
+                .way = map_get(ways, k->what),
+                .born = k->born,
+                .mark = k->mark,
+                .shape = k->shape,
+                .n = k->n };
     f.what = k->born <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
     if (!f.leaf || (!f.way && !f.what))
@@ -192,7 +234,8 @@ void loop_keep_findings(Loop *l)
 
 /* ---- supposing it ---- */
 
-/* An item's type as it was found, here: sizes that only that run of the body around knew are others now. False: they were all the same size. */
+/* An item's type as it was found, here: sizes that only that run of the body around knew are others
+ * now. False: they were all the same size. */
 static bool item_here(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
@@ -214,7 +257,8 @@ static bool item_here(Loop *l, ItemType *item)
     return ok && item->type;
 }
 
-/* A list that was one tensor: so it is from the first run on, if it is empty or holds nothing else. */
+/* A list that was one tensor: so it is from the first run on, if it is empty or holds nothing
+ * else. */
 static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
 {
     Ctx *cx = l->ev->cx;
@@ -223,8 +267,10 @@ static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
     Value *at = list_values(cx, now, &n);
     if (now->stacked || !at || !item.elem || !item_here(l, &item))
         return now->stacked;
-    if (n > 0 && (item.parts || item.of || !list_item_type(cx, at, n, &own) || own.parts || own.of || strcmp(own.elem, item.elem) ||
-                  own.type->dtype != item.type->dtype || own.type->rank != item.type->rank))
+    if (n > 0 &&
+        (item.parts || item.of || !list_item_type(cx, at, n, &own) || own.parts || own.of ||
+         strcmp(own.elem, item.elem) || own.type->dtype != item.type->dtype ||
+         own.type->rank != item.type->rank))
         return false;
     return vec_push(cx, &l->growing, (Growing){ now, item });
 }
@@ -243,7 +289,8 @@ static bool suppose_optional(Loop *l, Value *place, const Maybe *was)
 static bool suppose_option(Loop *l, Value *place, Value was)
 {
     Values all;
-    if (!val_is_option(*place) || !options_join(l->ev->cx, was, *place, &all) || (int64_t)all.n != was.choice->n)
+    if (!val_is_option(*place) || !options_join(l->ev->cx, was, *place, &all) ||
+        (int64_t)all.n != was.choice->n)
         return false;
     *place = val_choice(l->ev->cx, all.at, (int64_t)all.n, option_index(l->ev->g, *place, &all));
     return true;
@@ -268,7 +315,8 @@ static bool suppose_keys(Loop *l, Dict *now, const Dict *was)
     return ok && now->n == was->n;
 }
 
-/* The shape as it was found, for the value that stands there now, in containers of the loop's own. */
+/* The shape as it was found, for the value that stands there now, in containers of the loop's
+ * own. */
 static bool suppose_shape(Loop *l, Value *place, Value was)
 {
     bool same = true;
@@ -294,8 +342,10 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
 {
     bool same = k->n == f->n;
     for (size_t i = 0; same && i < f->n; i++) {
-        LeafFound was = f->leaf[i], now = leaf_found(&l->leaves.at[k->first + i]);
-        same = was.form == now.form && was.dtype == now.dtype && was.rank == now.rank && was.ragged == now.ragged;
+        LeafFound was = f->leaf[i];
+        LeafFound now = leaf_found(&l->leaves.at[k->first + i]);
+        same = was.form == now.form && was.dtype == now.dtype && was.rank == now.rank &&
+            was.ragged == now.ragged;
     }
     for (size_t i = 0; same && i < f->n; i++) {
         Leaf *leaf = &l->leaves.at[k->first + i];
@@ -318,9 +368,11 @@ static bool is_told(const Loop *l, const Carried *k)
     const Storage *st = k->what;
     Value now = loop_after(k);
     if (k->kind == CHANGE_STORAGE)
-        return k->mark ? !st->now : k->born <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
-    return val_ok(now) && !container_lost(now) && !(now.tag == V_LIST && now.list->stacked && stacked_is_lost(now.list->stacked)) &&
-           !(now.tag == V_DICT && now.dict->lost) && loop_may_carry(now);
+        return k->mark ? !st->now
+                       : k->born <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
+    return val_ok(now) && !container_lost(now) &&
+        !(now.tag == V_LIST && now.list->stacked && stacked_is_lost(now.list->stacked)) &&
+        !(now.tag == V_DICT && now.dict->lost) && loop_may_carry(now);
 }
 
 /* *same: it is as it was. */
@@ -348,17 +400,20 @@ static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
     return !ctx_failed(cx);
 }
 
-/* What stands where it was found, and for memory also what stood there: what is written to the one may be written to the other. */
+/* What stands where it was found, and for memory also what stood there: what is written to the one
+ * may be written to the other. */
 static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
 {
-    Carried there = { .kind = f->kind, .mark = f->mark }, itself = there;
+    Carried there = { .kind = f->kind, .mark = f->mark };
+    Carried itself = there;
     bool moved = f->way && at_way(l, f, &there.what, &there.born) && there.what != f->what;
     itself.what = f->what;
     itself.born = f->born;
     *same = moved || f->what;
     if (moved && map_add(l->ev->cx, met, there.what, NULL) && !suppose_thing(l, f, there, same))
         return false;
-    if (!*same || !f->what || (moved && f->kind != CHANGE_STORAGE) || !map_add(l->ev->cx, met, f->what, NULL))
+    if (!*same || !f->what || (moved && f->kind != CHANGE_STORAGE) ||
+        !map_add(l->ev->cx, met, f->what, NULL))
         return !ctx_failed(l->ev->cx);
     return suppose_thing(l, f, itself, same);
 }
@@ -382,7 +437,8 @@ bool loop_suppose_findings(Loop *l, bool *begun)
     bool more = true;
     *begun = false;
     l->findings = new(cx, Findings);
-    *l->findings = (Findings){ .at = where_intern(cx), .opened = around ? around->opened : l->opened };
+    *l->findings = (Findings){ .at = where_intern(cx),
+                               .opened = around ? around->opened : l->opened };
     const Findings *last = around ? last_time(around, l->findings->at) : NULL;
     if (around && !vec_push(cx, &around->inside, l->findings))
         return false;
@@ -404,7 +460,8 @@ bool loop_suppose_findings(Loop *l, bool *begun)
 
 Findings *loop_enter_body(Loop *l)
 {
-    Findings *f = l->findings, *around = l->ev->findings;
+    Findings *f = l->findings;
+    Findings *around = l->ev->findings;
     f->before.n = f->next = 0;
     for (size_t i = 0; i < f->inside.n; i++)
         vec_push(l->ev->cx, &f->before, f->inside.at[i]);

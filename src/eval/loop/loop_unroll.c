@@ -1,22 +1,27 @@
 /* loop_unroll.c - which loops are evaluated trip by trip, and which ONNX runs.
  *
- * A loop is unrolled while its trips are known. Once one is not (a condition of the running model), and where they make too many nodes,
- * ONNX runs the rest; and from the next evaluation on all of it, so that no trip stands before the Loop. Where ONNX cannot (an index
- * of modules, a first trip that changes a type) it stays as it was. */
+ * A loop is unrolled while its trips are known. Once one is not (a condition of the running model),
+ * and where they make too many nodes, ONNX runs the rest; and from the next evaluation on all of
+ * it, so that no trip stands before the Loop. Where ONNX cannot (an index of modules, a first trip
+ * that changes a type) it stays as it was. */
 #include "eval/branch/branch.h"
 
 static LoopsMode mode_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt->loops : LOOPS_AUTO; }
 
 static Flow not_unrolled(Eval *ev)
 {
-    fail(ev->cx, E_UNDECIDED, "how often a loop runs is not known, so it cannot be unrolled (--loops=unroll)");
-    fail_hint(ev->cx, "give the sizes that the loop runs over with -i, or let ONNX run it: --loops=auto");
+    fail(ev->cx, E_UNDECIDED,
+         "how often a loop runs is not known, so it cannot be unrolled (--loops=unroll)");
+    fail_hint(ev->cx,
+              "give the sizes that the loop runs over with -i, or let ONNX run it: --loops=auto");
     return FLOW_FAIL;
 }
 
 static Flow run_staged(Eval *ev, const LoopPlan *plan)
 {
-    return mode_of(ev) == LOOPS_UNROLL ? not_unrolled(ev) : run_loop(ev, plan) ? FLOW_NEXT : FLOW_FAIL;
+    return mode_of(ev) == LOOPS_UNROLL ? not_unrolled(ev)
+        : run_loop(ev, plan)           ? FLOW_NEXT
+                                       : FLOW_FAIL;
 }
 
 static bool is_kept(Eval *ev, const LoopPlan *plan)
@@ -33,7 +38,8 @@ static bool is_open(Eval *ev, const LoopPlan *plan)
     bool open = false;
     for (int i = plan->text ? limits_of(ev, plan->text, limit) : 0; i > 0 && !open; i--)
         open = !dim_known(limit[i - 1].bound, &known);
-    return open && mode_of(ev) != LOOPS_UNROLL && facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED;
+    return open && mode_of(ev) != LOOPS_UNROLL &&
+        facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED;
 }
 
 /* ONNX runs it, from a trip on that is known. False: it cannot. */
@@ -56,7 +62,7 @@ static bool too_large(Eval *ev, const LoopPlan *plan, size_t nodes, int64_t time
 {
     int64_t all;
     return mode_of(ev) == LOOPS_AUTO && facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED &&
-           (!mul_ok((int64_t)nodes, times, &all) || all > ev->cx->limit[LIMIT_UNROLL]);
+        (!mul_ok((int64_t)nodes, times, &all) || all > ev->cx->limit[LIMIT_UNROLL]);
 }
 
 /* Run the body once; true: go on with the next trip. */
@@ -96,8 +102,10 @@ Flow run_conditional_loop(Eval *ev, LoopPlan *plan)
         if (!plan->condition(ev, plan->arg, &plan->start))
             return flow_of_failure(ev);
         Tri goes_on = val_truth(ev->cx, plan->start);
-        bool open = goes_on == UNKNOWN && plan->start.tag == V_SYMBOOL, large = too_large(ev, plan, ev->g->nodes.n - nodes, 1);
-        if (plan->done > 0 && (open || large) && facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED)
+        bool open = goes_on == UNKNOWN && plan->start.tag == V_SYMBOOL;
+        bool large = too_large(ev, plan, ev->g->nodes.n - nodes, 1);
+        if (plan->done > 0 && (open || large) &&
+            facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED)
             facts_loop(ev->cx, plan->which, LOOP_KEPT, NULL);
         if (open)
             return run_staged(ev, plan);

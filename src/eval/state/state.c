@@ -1,12 +1,18 @@
-/* state.c - the saved model's own state: what it holds before the run, and what the run leaves for the next one.
+/* state.c - the saved model's own state: what it holds before the run, and what the run leaves for
+ * the next one.
  *
- * A converted model is a function: it keeps nothing from one run to the next. So a buffer or attribute that the model writes is an
- * input, whose default is the value in the file, and an output NAME.next (--state=io). Which these are shows only at the end of
- * an evaluation: then it starts again with those inputs (facts.c keeps their names, and which axes have another size after a
- * run). What a run sets before it looks at it is no state. */
+ * A converted model is a function: it keeps nothing from one run to the next. So a buffer or
+ * attribute that the model writes is an input, whose default is the value in the file, and an
+ * output NAME.next (--state=io). Which these are shows only at the end of an evaluation: then it
+ * starts again with those inputs (facts.c keeps their names, and which axes have another size after
+ * a run). What a run sets before it looks at it is no state. */
 #include "eval/state/state.h"
 
-typedef struct Walk { Eval *ev; State *s; int depth; } Walk;
+typedef struct Walk {
+    Eval *ev;
+    State *s;
+    int depth;
+} Walk;
 
 static void walk(Walk *w, Value v, Str name);
 
@@ -18,7 +24,8 @@ Str state_child(Ctx *cx, Str parent, const char *child)
 /* Can somebody else hold it too, and write to it? */
 static bool has_identity(Value v)
 {
-    return v.tag == V_OBJ || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_TENSOR || v.tag == V_TUPLE;
+    return v.tag == V_OBJ || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_TENSOR ||
+        v.tag == V_TUPLE;
 }
 
 static void walk_object(Walk *w, Obj *o, Str name)
@@ -30,9 +37,12 @@ static void walk_object(Walk *w, Obj *o, Str name)
             return;
     o->held = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
-        const char *attr = o->names ? o->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
+        const char *attr = o->names        ? o->names[i]->s
+            : c && i < (int64_t)c->n_field ? c->field[i].name->s
+                                           : "?";
         w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
-        vec_push(w->ev->cx, &w->s->attrs, (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
+        vec_push(w->ev->cx, &w->s->attrs,
+                 (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
         Value v = o->slot[i].v;
         if (v.tag == V_TENSOR && v.t->st->name)
             walk(w, v, v.t->st->name);
@@ -46,13 +56,18 @@ static void hold_items(Walk *w, HeldList h)
 {
     State *s = w->s;
     if (vec_push(w->ev->cx, &s->lists, h))
-        map_put(w->ev->cx, &s->seen, h.list ? (const void *)h.list : h.dict, (void *)(uintptr_t)s->lists.n);
+        map_put(w->ev->cx, &s->seen, h.list ? (const void *)h.list : h.dict,
+                (void *)(uintptr_t)s->lists.n);
 }
 
 static void walk_list(Walk *w, const List *l, Str name)
 {
     Ctx *cx = w->ev->cx;
-    hold_items(w, (HeldList){ .list = l, .items = state_copy(cx, l->at, l->n, sizeof *l->at), .n = l->n, .name = name });
+    hold_items(w,
+               (HeldList){ .list = l,
+                           .items = state_copy(cx, l->at, l->n, sizeof *l->at),
+                           .n = l->n,
+                           .name = name });
     for (int64_t i = 0; i < l->n; i++)
         walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
@@ -60,7 +75,11 @@ static void walk_list(Walk *w, const List *l, Str name)
 static void walk_dict(Walk *w, const Dict *d, Str name)
 {
     Ctx *cx = w->ev->cx;
-    hold_items(w, (HeldList){ .dict = d, .items = state_copy(cx, d->at, d->n, sizeof *d->at), .n = d->n, .name = name });
+    hold_items(w,
+               (HeldList){ .dict = d,
+                           .items = state_copy(cx, d->at, d->n, sizeof *d->at),
+                           .n = d->n,
+                           .name = name });
     for (int64_t i = 0; i < d->n; i++)
         walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
@@ -86,7 +105,8 @@ static void walk(Walk *w, Value v, Str name)
     if (v.tag == V_OBJ)
         walk_object(w, v.obj, name);
     else if (v.tag == V_TENSOR)
-        vec_push(cx, &w->s->storages, (HeldStorage){ v.t->st, v.t->st->now, v.t->st->name ? v.t->st->name : name });
+        vec_push(cx, &w->s->storages,
+                 (HeldStorage){ v.t->st, v.t->st->now, v.t->st->name ? v.t->st->name : name });
     else if (v.tag == V_TUPLE)
         for (int64_t i = 0; i < v.tuple->n; i++)
             walk(w, v.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i));
@@ -121,10 +141,13 @@ bool state_begin(Eval *ev)
     if (!training_is_meant(ev->cx)) {
         int64_t n = set_eval_mode(ev, s);
         if (n)
-            note(ev->cx, NOTE_CHANGED, "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved keeps it", (long long)n,
-                 n == 1 ? " was" : "s were");
+            note(ev->cx, NOTE_CHANGED,
+                 "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved "
+                 "keeps it",
+                 (long long)n, n == 1 ? " was" : "s were");
     }
-    if (facts_any_state(ev->cx))            /* names are made for this alone, and a model has many attributes */
+    if (facts_any_state(
+            ev->cx)) /* names are made for this alone, and a model has many attributes */
         state_feed(ev);
     return !ctx_failed(ev->cx);
 }
@@ -175,7 +198,10 @@ static void tell_written_inputs(Eval *ev)
     for (size_t i = 0; i < ev->state->inputs.n; i++) {
         const HeldStorage *h = &ev->state->inputs.at[i];
         if (h->st->now != h->before)
-            note(ev->cx, NOTE_DROPPED, "the model writes to its input %s: the caller's array does not change; return it to have its value", h->name->s);
+            note(ev->cx, NOTE_DROPPED,
+                 "the model writes to its input %s: the caller's array does not change; return it "
+                 "to have its value",
+                 h->name->s);
     }
 }
 
@@ -216,8 +242,11 @@ static bool make_state_outputs(Eval *ev)
         buf_fmt(&names, "%s%s", i ? ", " : "", ev->p->state[i].input->s);
     }
     if (names.n)
-        note(cx, NOTE_ADDED, "state, each an input NAME (by default the value in the file) and an output NAME.next for the next run: %s; "
-             "--state=constant leaves it out", buf_done(&names)->s);
+        note(cx, NOTE_ADDED,
+             "state, each an input NAME (by default the value in the file) and an output NAME.next "
+             "for the next run: %s; "
+             "--state=constant leaves it out",
+             buf_done(&names)->s);
     return !ctx_failed(cx);
 }
 

@@ -1,9 +1,14 @@
-/* state_feed.c - before a run: state that an earlier evaluation found is an input, whose default is the value in the file. */
+/* state_feed.c - before a run: state that an earlier evaluation found is an input, whose default is
+ * the value in the file. */
 #include "eval/state/state.h"
 
-static Dim loose_dim(Ctx *cx, Str name, int axis) { return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis)); }
+static Dim loose_dim(Ctx *cx, Str name, int axis)
+{
+    return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis));
+}
 
-/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value in the file. */
+/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value
+ * in the file. */
 static Ox feed(Eval *ev, Str name, Ox now)
 {
     Dim dim[MAX_RANK];
@@ -21,7 +26,8 @@ static Ox feed(Eval *ev, Str name, Ox now)
     return v;
 }
 
-/* Never negative in the file and after any run that began so: a position, a counter. Until an evaluation shows otherwise. */
+/* Never negative in the file and after any run that began so: a position, a counter. Until an
+ * evaluation shows otherwise. */
 static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
 {
     if (first < 0 || *facts_state(ev->cx, name) & ANY_SIGN)
@@ -37,7 +43,10 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
 {
     if (val_is_plain_number(v)) {
         Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
-        return !in ? v : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in } : v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
+        return !in             ? v
+            : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in }
+            : v.tag == V_INT   ? feed_int(ev, in, name, v.i)
+                               : val_number_of(ev->g, in);
     }
     if (v.tag != V_TUPLE)
         return v;
@@ -46,7 +55,8 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
     made.tuple->fields = v.tuple->fields;
     bool same = true;
     for (int64_t i = 0; i < v.tuple->n; i++) {
-        made.tuple->at[i] = feed_numbers(ev, v.tuple->at[i], str_fmt(ev->cx, "%s.%lld", name->s, (long long)i));
+        made.tuple->at[i] = feed_numbers(ev, v.tuple->at[i],
+                                         str_fmt(ev->cx, "%s.%lld", name->s, (long long)i));
         same = same && made.tuple->at[i].any == v.tuple->at[i].any;
     }
     return same ? v : made;
@@ -56,7 +66,8 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
 
 static Value number_fed(Eval *ev, Ox in)
 {
-    return ox_dtype(in) == DT_DOUBLE ? (Value){ .tag = V_SYMFLOAT, .ox = in } : val_number_of(ev->g, in);
+    return ox_dtype(in) == DT_DOUBLE ? (Value){ .tag = V_SYMFLOAT, .ox = in }
+                                     : val_number_of(ev->g, in);
 }
 
 /* Its default are zeros, which nobody reads. */
@@ -70,7 +81,9 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
     const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
     const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
     Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
-    return !in ? val_none() : shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
+    return !in                         ? val_none()
+        : shape->items == STATE_NUMBER ? number_fed(ev, in)
+                                       : val_tensor(ev->cx, in);
 }
 
 static Value feed_shape(Eval *ev, Str name)
@@ -93,7 +106,10 @@ static Value feed_none(Eval *ev, Str name)
     return present ? val_maybe(ev->cx, val_number_of(ev->g, present), value) : val_none();
 }
 
-static Value feed_item(Eval *ev, Value v, Str name) { return v.tag == V_NONE ? feed_none(ev, name) : feed_numbers(ev, v, name); }
+static Value feed_item(Eval *ev, Value v, Str name)
+{
+    return v.tag == V_NONE ? feed_none(ev, name) : feed_numbers(ev, v, name);
+}
 
 /* ---- what grows ---- */
 
@@ -111,24 +127,27 @@ static void feed_keys(Eval *ev, Dict *d, Str name)
         if (present)
             dict_set(cx, d, *key, val_maybe_key(cx, val_number_of(ev->g, present), value));
     }
-    d->unordered = d->unordered || d->n > in_file + 1;         /* which of them came first the file does not say */
+    d->unordered = d->unordered ||
+        d->n > in_file + 1; /* which of them came first the file does not say */
 }
 
 /* The list of the file as one tensor; NULL: some of it is told before each run. */
 static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
 {
     Ctx *cx = ev->cx;
-    int64_t dim[MAX_RANK] = { l->n }, numel = 1;
+    int64_t dim[MAX_RANK] = { l->n };
+    int64_t numel = 1;
     for (int i = 0; i < item.type->rank; i++) {
         if (i + 1 == MAX_RANK || !dim_known(item.type->dim[i], &dim[i + 1]))
             return NULL;
         numel *= dim[i + 1];
     }
     size_t each = (size_t)dtype_bytes(item.type->dtype, (uint64_t)numel);
-    uint8_t *all = new_array(cx, uint8_t, (size_t)l->n * each + 1);
+    uint8_t *all = new_array(cx, uint8_t, (size_t)l->n *each + 1);
     for (int64_t i = 0; i < l->n; i++) {
         Ox v = stacked_item_ox(ev, l->at[i].v, item);
-        if (!all || !ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype || const_numel(v->k) != numel || !const_read(cx, v->k, all + (size_t)i * each))
+        if (!all || !ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype ||
+            const_numel(v->k) != numel || !const_read(cx, v->k, all + (size_t)i * each))
             return NULL;
     }
     return all ? const_make(cx, item.type->dtype, item.type->rank + 1, dim, all) : NULL;
@@ -145,7 +164,10 @@ static void feed_list(Eval *ev, List *l, Str name)
         return;
     for (int i = 0; i < shape->rank; i++)
         dim[i] = dim_int(cx, shape->dim[i]);
-    item = (ItemType){ .elem = shape->items == STATE_TENSORS ? "Tensor" : shape->dtype == DT_DOUBLE ? "float" : shape->dtype == DT_BOOL ? "bool" : "int",
+    item = (ItemType){ .elem = shape->items == STATE_TENSORS ? "Tensor"
+                           : shape->dtype == DT_DOUBLE       ? "float"
+                           : shape->dtype == DT_BOOL         ? "bool"
+                                                             : "int",
                        .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
     const Const *file = list_in_file(ev, l, item);
     Ox in = file ? feed(ev, name, ox_const(ev->g, file)) : NULL;
@@ -180,10 +202,12 @@ void state_feed(Eval *ev)
     for (size_t i = 0; i < s->lists.n; i++) {
         HeldList *h = &s->lists.at[i];
         for (int64_t k = 0; h->list && k < h->n; k++)
-            list_set(cx, (List *)h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+            list_set(cx, (List *)h->list, k,
+                     feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
         for (int64_t k = 0; h->dict && k < h->n; k++) {
             DictEntry e = h->dict->at[k];
-            dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
+            dict_set(cx, (Dict *)h->dict, e.key,
+                     feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
         }
         if (h->dict)
             feed_keys(ev, (Dict *)h->dict, h->name);

@@ -1,8 +1,9 @@
-/* state_outputs.c - after a run: what it has left in the model's attributes and memory becomes outputs NAME.next. What was no input yet
- * is one in the next evaluation. */
+/* state_outputs.c - after a run: what it has left in the model's attributes and memory becomes
+ * outputs NAME.next. What was no input yet is one in the next evaluation. */
 #include "eval/state/state.h"
 
-/* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of them. */
+/* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of
+ * them. */
 static bool learn_shape(Eval *ev, Str name, Value v)
 {
     Ctx *cx = ev->cx;
@@ -13,7 +14,8 @@ static bool learn_shape(Eval *ev, Str name, Value v)
         shape.dtype = val_is_bool(v) ? DT_BOOL : val_is_int(v) ? DT_INT64 : DT_DOUBLE;
         return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 0);
     }
-    bool ok = v.tag == V_TUPLE || (v.tag == V_TENSOR && v.t->kind == PLAIN && tensor_type(v.t)->rank >= 0);
+    bool ok = v.tag == V_TUPLE ||
+        (v.tag == V_TENSOR && v.t->kind == PLAIN && tensor_type(v.t)->rank >= 0);
     for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
         ok = learn_shape(ev, state_item(cx, name, i), v.tuple->at[i]);
     if (!ok || v.tag == V_TUPLE)
@@ -32,16 +34,25 @@ static bool learn_shape(Eval *ev, Str name, Value v)
 /* Why this state cannot be an input and an output, and what could. */
 static bool no_input_but(Eval *ev, SourceId at, Str name, Str why, const char *instead)
 {
-    fail_at(ev->cx, at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: %s", name->s, why->s);
-    fail_hint(ev->cx, "%s--state=constant keeps the value in the file and drops the change", instead);
+    fail_at(ev->cx, at, E_UNSUPPORTED,
+            "the model changes its own state %s, which cannot be an input and an output of the "
+            "ONNX model: %s",
+            name->s, why->s);
+    fail_hint(ev->cx, "%s--state=constant keeps the value in the file and drops the change",
+              instead);
     return false;
 }
 
-static bool no_input(Eval *ev, SourceId at, Str name, Str why) { return no_input_but(ev, at, name, why, ""); }
+static bool no_input(Eval *ev, SourceId at, Str name, Str why)
+{
+    return no_input_but(ev, at, name, why, "");
+}
 
 static bool refuse_state(Eval *ev, SourceId at, Str name)
 {
-    fail_at(ev->cx, at, E_UNSUPPORTED, "the model changes its own state: %s is written while it runs, and the next run would see that (--state=refuse)",
+    fail_at(ev->cx, at, E_UNSUPPORTED,
+            "the model changes its own state: %s is written while it runs, and the next run would "
+            "see that (--state=refuse)",
             name->s);
     return false;
 }
@@ -52,7 +63,9 @@ static bool mode_decides(Eval *ev, SourceId at, Str name, bool *ok)
     StateMode mode = ev->cx->opt ? ev->cx->opt->state : STATE_IO;
     *ok = mode != STATE_REFUSE || refuse_state(ev, at, name);
     if (mode == STATE_CONSTANT)
-        note(ev->cx, NOTE_DROPPED, "the update of %s: every run starts from the value in the file (--state=constant)", name->s);
+        note(ev->cx, NOTE_DROPPED,
+             "the update of %s: every run starts from the value in the file (--state=constant)",
+             name->s);
     return mode != STATE_IO;
 }
 
@@ -85,29 +98,35 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
         return facts_add_state(cx, name, 0);
     }
     if (ox_dtype(in) != ox_dtype(next) || ox_rank(in) != ox_rank(next))
-        return no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", type_text(cx, in->type)->s, type_text(cx, next->type)->s));
+        return no_input(ev, at, name,
+                        str_fmt(cx, "it is %s before a run and %s after it",
+                                type_text(cx, in->type)->s, type_text(cx, next->type)->s));
     uint32_t loose = sizes_that_change(cx, in, next);
     if (loose && known && (*known & loose) == loose)
-        return no_input(ev, at, name, str_fmt(cx, "it is %s after a run, and the model needs it to be %s", type_text(cx, next->type)->s, type_text(cx, in->type)->s));
+        return no_input(ev, at, name,
+                        str_fmt(cx, "it is %s after a run, and the model needs it to be %s",
+                                type_text(cx, next->type)->s, type_text(cx, in->type)->s));
     if (loose) {
         s->restart = true;
         return facts_add_state(cx, name, loose);
     }
     for (size_t i = 0; i < s->names.n; i++)
         if (s->names.at[i] == name)
-            return true;                                /* an attribute, and the memory that it named before */
+            return true; /* an attribute, and the memory that it named before */
     if (!map_find(&s->looked.seen, in))
         vec_push(cx, &s->unlooked, name);
     vec_push(cx, &s->next, next);
     return vec_push(cx, &s->names, name);
 }
 
-/* Set to a tensor that holds what it held: `self.anchors = [a.to(x.dtype) for a in self.anchors]`. What was written to the old one's
- * memory is that memory's own state. */
+/* Set to a tensor that holds what it held: `self.anchors = [a.to(x.dtype) for a in self.anchors]`.
+ * What was written to the old one's memory is that memory's own state. */
 static bool same_contents(Eval *ev, Tensor *before, Tensor *after)
 {
-    Ox a = tensor_read(ev->g, before), b = tensor_read(ev->g, after);
-    return before->kind == after->kind && before->quant == after->quant && ox_ok(a) && ox_ok(b) && (a == b || val_same_constant(ev->cx, a, b));
+    Ox a = tensor_read(ev->g, before);
+    Ox b = tensor_read(ev->g, after);
+    return before->kind == after->kind && before->quant == after->quant && ox_ok(a) && ox_ok(b) &&
+        (a == b || val_same_constant(ev->cx, a, b));
 }
 
 static bool same_value(Value a, Value b)
@@ -120,7 +139,8 @@ static bool same_value(Value a, Value b)
 static bool check_sign(Eval *ev, Str name, Value after)
 {
     Dim d;
-    if (!map_find(&ev->state->positions, name) || !val_dim_of(after, ev->cx, &d) || dim_le(ev->cx, dim_int(ev->cx, 0), d) == YES)
+    if (!map_find(&ev->state->positions, name) || !val_dim_of(after, ev->cx, &d) ||
+        dim_le(ev->cx, dim_int(ev->cx, 0), d) == YES)
         return true;
     ev->state->restart = true;
     return facts_add_state(ev->cx, name, ANY_SIGN);
@@ -130,7 +150,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
 
 static Value held_container(const HeldList *h)
 {
-    return h->list ? (Value){ .tag = V_LIST, .list = (List *)h->list } : (Value){ .tag = V_DICT, .dict = (Dict *)h->dict };
+    return h->list ? (Value){ .tag = V_LIST, .list = (List *)h->list }
+                   : (Value){ .tag = V_DICT, .dict = (Dict *)h->dict };
 }
 
 /* Did the run write to this list or dict of the file? */
@@ -138,9 +159,11 @@ static bool was_written(const HeldList *h)
 {
     const Cell *cells = h->items;
     const DictEntry *entries = h->items;
-    bool written = h->n != (h->list ? h->list->n : h->dict->n) || (h->list && h->list->stacked != h->fed);
+    bool written = h->n != (h->list ? h->list->n : h->dict->n) ||
+        (h->list && h->list->stacked != h->fed);
     for (int64_t i = 0; !written && i < h->n; i++)
-        written = h->list ? !same_value(cells[i].v, h->list->at[i].v) : !same_value(entries[i].val.v, h->dict->at[i].val.v);
+        written = h->list ? !same_value(cells[i].v, h->list->at[i].v)
+                          : !same_value(entries[i].val.v, h->dict->at[i].val.v);
     return written;
 }
 
@@ -160,7 +183,8 @@ static void left_container(Eval *ev, Value before, Value after, Str name, Source
 {
     State *s = ev->state;
     uintptr_t held = (uintptr_t)map_get(&s->seen, before.any);
-    bool written = before.tag == V_OBJ ? object_was_written(s, before.obj) : held && was_written(&s->lists.at[held - 1]);
+    bool written = before.tag == V_OBJ ? object_was_written(s, before.obj)
+                                       : held && was_written(&s->lists.at[held - 1]);
     vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
 }
 
@@ -171,9 +195,12 @@ static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str n
     bool ok = true;
     for (int64_t i = 0; ok && i < before->n; i++) {
         const Cell *entry = dict_find(cx, after, before->at[i].key);
-        if (!entry || val_is_maybe_key(entry->v) || val_is_maybe_key(before->at[i].val.v) || before->n != after->n)
-            return no_input(ev, at, name, str_of(cx, "it is another dict after a run, with other keys"));
-        ok = leave_value(ev, before->at[i].val.v, entry->v, state_key(cx, name, before->at[i].key), at);
+        if (!entry || val_is_maybe_key(entry->v) || val_is_maybe_key(before->at[i].val.v) ||
+            before->n != after->n)
+            return no_input(ev, at, name,
+                            str_of(cx, "it is another dict after a run, with other keys"));
+        ok = leave_value(ev, before->at[i].val.v, entry->v, state_key(cx, name, before->at[i].key),
+                         at);
     }
     return ok;
 }
@@ -183,7 +210,8 @@ static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name
 {
     State *s = ev->state;
     const Ox in = map_get(&s->fed, name);
-    return vec_push(ev->cx, &s->left, (Left){ name, after->st, in && before->st->now != in, at }) && leave(ev, name, tensor_read(ev->g, after), at);
+    return vec_push(ev->cx, &s->left, (Left){ name, after->st, in && before->st->now != in, at }) &&
+        leave(ev, name, tensor_read(ev->g, after), at);
 }
 
 /* What an optional holds after the run, None or not. */
@@ -197,9 +225,12 @@ static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceI
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return leave(ev, name, carry_ox(ev->g, after), at);
     if (before.tag != V_TUPLE || after.tag != V_TUPLE || before.tuple->n != after.tuple->n)
-        return no_input(ev, at, name, str_fmt(ev->cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
+        return no_input(ev, at, name,
+                        str_fmt(ev->cx, "it is %s before a run and %s after it", val_kind(before),
+                                val_kind(after)));
     for (int64_t i = 0; ok && i < before.tuple->n; i++)
-        ok = leave_present(ev, before.tuple->at[i], after.tuple->at[i], state_item(ev->cx, name, i), at);
+        ok = leave_present(ev, before.tuple->at[i], after.tuple->at[i], state_item(ev->cx, name, i),
+                           at);
     return ok;
 }
 
@@ -215,10 +246,16 @@ static bool leave_optional(Eval *ev, Value before, Value after, Str name, Source
         return ok;
     if (before.tag == V_MAYBE)
         return leave(ev, state_is_set(cx, name), carry_ox(ev->g, val_present(after)), at) &&
-               leave_present(ev, before.maybe->value, after.tag == V_NONE ? before.maybe->value : value, name, at);
+            leave_present(ev, before.maybe->value,
+                          after.tag == V_NONE ? before.maybe->value : value, name, at);
     if (!learn_shape(ev, name, value) || !facts_add_state(cx, state_is_set(cx, name), 0))
-        return ctx_failed(cx) ? false : no_input(ev, at, name, str_fmt(cx, "it is None in the file and %s after a run; only a tensor or number, or a tuple of them, can be "
-                                                                       "left out", val_kind(value)));
+        return ctx_failed(cx) ? false
+                              : no_input(ev, at, name,
+                                         str_fmt(cx,
+                                                 "it is None in the file and %s after a run; only "
+                                                 "a tensor or number, or a tuple of them, can be "
+                                                 "left out",
+                                                 val_kind(value)));
     return ev->state->restart = true;
 }
 
@@ -235,7 +272,8 @@ static bool list_type(Ctx *cx, const List *l, ItemType *out)
 
 static bool cannot_grow(Eval *ev, SourceId at, Str name, const char *why)
 {
-    return no_input_but(ev, at, name, str_fmt(ev->cx, "it is a list that gets longer or shorter, and %s", why),
+    return no_input_but(ev, at, name,
+                        str_fmt(ev->cx, "it is a list that gets longer or shorter, and %s", why),
                         "keep one tensor that torch.cat makes longer, or give the sizes with -i; ");
 }
 
@@ -252,8 +290,10 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
             return refusals_fail(cx);
     if (after->stacked && !stacked_is_told(ev, after->stacked))
         return false;
-    if (!list_type(cx, before, &was) || !list_type(cx, after, &item) || !items_join(cx, was, item, &item) || !item.elem || item.parts || item.of)
-        return cannot_grow(ev, at, name, "its items are not numbers or tensors of one type and rank");
+    if (!list_type(cx, before, &was) || !list_type(cx, after, &item) ||
+        !items_join(cx, was, item, &item) || !item.elem || item.parts || item.of)
+        return cannot_grow(ev, at, name,
+                           "its items are not numbers or tensors of one type and rank");
     if (item.ragged)
         return cannot_grow(ev, at, name, "its items differ in size");
     if (facts_state_shape(cx, name)) {
@@ -262,7 +302,10 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
         Stacked *s = stacked_list(ev, after, item);
         return s && leave(ev, name, stacked_whole(ev, s), at);
     }
-    StateShape shape = { .name = name, .items = strcmp(item.elem, "Tensor") ? STATE_NUMBERS : STATE_TENSORS, .dtype = item.type->dtype, .rank = item.type->rank };
+    StateShape shape = { .name = name,
+                         .items = strcmp(item.elem, "Tensor") ? STATE_NUMBERS : STATE_TENSORS,
+                         .dtype = item.type->dtype,
+                         .rank = item.type->rank };
     for (int i = 0; i < shape.rank; i++)
         if (!dim_known(item.type->dim[i], &shape.dim[i]))
             return cannot_grow(ev, at, name, "a size of its items is open");
@@ -270,7 +313,8 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
     return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 1);
 }
 
-/* A key that was not in the dict before, or may not be after: from the next evaluation on it comes with whether it is there. */
+/* A key that was not in the dict before, or may not be after: from the next evaluation on it comes
+ * with whether it is there. */
 static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -281,8 +325,13 @@ static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
     if (key.tag != V_STR && key.tag != V_INT)
         return no_input(ev, at, child, str_of(cx, "its key is neither a string nor an int"));
     if (v.tag != V_UNINIT && !learn_shape(ev, child, val_is_maybe_key(v) ? v.maybe->value : v))
-        return ctx_failed(cx) ? false : no_input_but(ev, at, child, str_fmt(cx, "it is not in the dict of the file, and %s after a run", val_kind(v)),
-                                                     "a tensor, a number or a tuple of them can come; set what else there is in __init__; ");
+        return ctx_failed(cx)
+            ? false
+            : no_input_but(
+                  ev, at, child,
+                  str_fmt(cx, "it is not in the dict of the file, and %s after a run", val_kind(v)),
+                  "a tensor, a number or a tuple of them can come; set what else "
+                  "there is in __init__; ");
     ev->state->restart = true;
     return facts_add_state_key(cx, name, key) && facts_add_state(cx, state_is_set(cx, child), 0);
 }
@@ -290,11 +339,16 @@ static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
 /* before: of the key, a Maybe; after: NULL when it is gone. */
 static bool leave_key(Eval *ev, Value before, const Cell *after, Str name)
 {
-    Value present = !after ? val_bool(false) : val_is_maybe_key(after->v) ? after->v.maybe->present : val_bool(true);
-    Value v = !after ? before.maybe->value : val_is_maybe_key(after->v) ? after->v.maybe->value : after->v;
+    Value present = !after           ? val_bool(false)
+        : val_is_maybe_key(after->v) ? after->v.maybe->present
+                                     : val_bool(true);
+    Value v = !after                 ? before.maybe->value
+        : val_is_maybe_key(after->v) ? after->v.maybe->value
+                                     : after->v;
     if (!leave(ev, state_is_set(ev->cx, name), carry_ox(ev->g, present), 0))
         return false;
-    return facts_state_shape(ev->cx, name) ? leave_present(ev, before.maybe->value, v, name, 0) : leave_value(ev, before.maybe->value, v, name, 0);
+    return facts_state_shape(ev->cx, name) ? leave_present(ev, before.maybe->value, v, name, 0)
+                                           : leave_value(ev, before.maybe->value, v, name, 0);
 }
 
 static const DictEntry *entry_before(Ctx *cx, const HeldList *h, Value key)
@@ -322,10 +376,12 @@ static bool leave_dict(Eval *ev, const HeldList *h)
         else if (goes && mode_decides(ev, 0, name, &ok))
             continue;
         else
-            ok = goes ? learn_key(ev, h->name, entries[i].key, (Value){ .tag = V_UNINIT }, 0) : leave_value(ev, was, after->v, name, 0);
+            ok = goes ? learn_key(ev, h->name, entries[i].key, (Value){ .tag = V_UNINIT }, 0)
+                      : leave_value(ev, was, after->v, name, 0);
     }
     for (int64_t i = 0; ok && i < d->n; i++)
-        if (!entry_before(cx, h, d->at[i].key) && !mode_decides(ev, 0, state_key(cx, h->name, d->at[i].key), &ok))
+        if (!entry_before(cx, h, d->at[i].key) &&
+            !mode_decides(ev, 0, state_key(cx, h->name, d->at[i].key), &ok))
             ok = learn_key(ev, h->name, d->at[i].key, d->at[i].val.v, 0);
     return ok;
 }
@@ -338,8 +394,11 @@ static bool leave_object(Eval *ev, const Obj *before, const Obj *after, Str name
     const ClassDef *c = after->cls;
     bool ok = true;
     for (int64_t i = 0; ok && i < after->n; i++) {
-        const char *attr = after->names ? after->names[i]->s : c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
-        ok = leave_value(ev, before->slot[i].v, after->slot[i].v, state_child(ev->cx, name, attr), at);
+        const char *attr = after->names    ? after->names[i]->s
+            : c && i < (int64_t)c->n_field ? c->field[i].name->s
+                                           : "?";
+        ok = leave_value(ev, before->slot[i].v, after->slot[i].v, state_child(ev->cx, name, attr),
+                         at);
     }
     return ok;
 }
@@ -356,41 +415,56 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
     if (same_value(before, after))
         return true;
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
-        return same_contents(ev, before.t, after.t) || leave_tensor(ev, before.t, after.t, before.t->st->name ? before.t->st->name : name, at);
+        return same_contents(ev, before.t, after.t) ||
+            leave_tensor(ev, before.t, after.t, before.t->st->name ? before.t->st->name : name, at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
     if (is_plain_object(before) && is_plain_object(after) && before.obj->cls == after.obj->cls) {
         left_container(ev, before, after, name, at);
-        return is_shallow(after, LEVELS) ? leave_object(ev, before.obj, after.obj, name, at)
-                                         : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
+        return is_shallow(after, LEVELS)
+            ? leave_object(ev, before.obj, after.obj, name, at)
+            : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
     }
     if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
         for (int64_t i = 0; ok && i < before.tuple->n; i++)
-            ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
+            ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i],
+                             str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
     if (before.tag == after.tag && (after.tag == V_LIST || after.tag == V_DICT))
         left_container(ev, before, after, name, at);
-    if (before.tag == V_LIST && after.tag == V_LIST && (after.list->stacked || before.list->stacked || before.list->n != after.list->n))
+    if (before.tag == V_LIST && after.tag == V_LIST &&
+        (after.list->stacked || before.list->stacked || before.list->n != after.list->n))
         return leave_list(ev, before.list, after.list, name, at);
     if (before.tag == V_LIST && after.tag == V_LIST) {
         for (int64_t i = 0; ok && i < before.list->n; i++)
-            ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
+            ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v,
+                             str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
         return ok;
     }
     if (before.tag == V_DICT && after.tag == V_DICT)
-        return mode_decides(ev, at, name, &ok) ? ok : leave_replaced_dict(ev, before.dict, after.dict, name, at);
+        return mode_decides(ev, at, name, &ok)
+            ? ok
+            : leave_replaced_dict(ev, before.dict, after.dict, name, at);
     if (val_is_option(before) && val_is_option(after))
-        return mode_decides(ev, at, name, &ok) ? ok : no_input(ev, at, name, str_of(cx, "it is a string or a member of an enum; an int in its place would do"));
-    return mode_decides(ev, at, name, &ok) ? ok
-               : no_input(ev, at, name, str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
+        return mode_decides(ev, at, name, &ok)
+            ? ok
+            : no_input(ev, at, name,
+                       str_of(cx,
+                              "it is a string or a member of an enum; an int in its "
+                              "place would do"));
+    return mode_decides(ev, at, name, &ok)
+        ? ok
+        : no_input(ev, at, name,
+                   str_fmt(cx, "it is %s before a run and %s after it", val_kind(before),
+                           val_kind(after)));
 }
 
 static bool leave_attr(Eval *ev, const Held *h)
 {
     const Used *u = &ev->state->used.at[h->used];
     if (!u->read || (h->before.tag != V_MAYBE && same_value(h->before, h->cell->v)))
-        return true;                                    /* set before it was ever read; or as it was: no name is made for those */
+        return true; /* set before it was ever read; or as it was: no name is made for those */
     return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), u->wrote);
 }
 
@@ -401,7 +475,9 @@ static bool leave_items(Eval *ev, const HeldList *h)
     if (h->dict)
         return leave_dict(ev, h);
     if (h->list->stacked || h->list->n != h->n)
-        return leave_list(ev, &(List){ .at = (Cell *)cells, .n = h->n, .elem = h->list->elem, .stacked = h->fed }, h->list, h->name, 0);
+        return leave_list(
+            ev, &(List){ .at = (Cell *)cells, .n = h->n, .elem = h->list->elem, .stacked = h->fed },
+            h->list, h->name, 0);
     for (int64_t i = 0; ok && i < h->n; i++)
         ok = leave_value(ev, cells[i].v, h->list->at[i].v, state_item(ev->cx, h->name, i), 0);
     return ok;
@@ -414,7 +490,8 @@ static bool leave_storage(Eval *ev, const HeldStorage *h)
     if (h->st->now == h->before)
         return true;
     if (known && *known & UNLOOKED)
-        note(ev->cx, NOTE_DROPPED, "the update of %s: nothing looks at its value before the run", h->name->s);
+        note(ev->cx, NOTE_DROPPED, "the update of %s: nothing looks at its value before the run",
+             h->name->s);
     return leave(ev, h->name, h->st->now, h->st->written);
 }
 
@@ -422,13 +499,22 @@ static bool leave_storage(Eval *ev, const HeldStorage *h)
 
 static bool share_memory(Eval *ev, const Left *l, Str other)
 {
-    fail_at(ev->cx, l->at, E_UNSUPPORTED, "the model changes its own state %s, which cannot be an input and an output of the ONNX model: "
-            "after a run it is, or may be, the same as %s, and a run writes to one of them in place", l->name->s, other->s);
-    fail_hint(ev->cx, "keep a copy (clone(), list(l), another object) under one of the names; --state=constant keeps the value in the file and drops the change");
+    fail_at(
+        ev->cx, l->at, E_UNSUPPORTED,
+        "the model changes its own state %s, which cannot be an input and an output of the ONNX "
+        "model: "
+        "after a run it is, or may be, the same as %s, and a run writes to one of them in place",
+        l->name->s, other->s);
+    fail_hint(ev->cx,
+              "keep a copy (clone(), list(l), another object) under one of the names; "
+              "--state=constant keeps the value in the file and drops the change");
     return false;
 }
 
-typedef struct Kept { Str name; bool written; } Kept;
+typedef struct Kept {
+    Str name;
+    bool written;
+} Kept;
 
 /* v, where it was before the run, is a plain object: its mark, if it is still there. */
 static void keep_object(Eval *ev, Map *kept, const Map *left, Str name, Value v)
@@ -446,17 +532,20 @@ static void keep_items(Eval *ev, Map *kept, const Map *left, const HeldList *h)
     const DictEntry *entries = h->items;
     for (int64_t i = 0; i < h->n; i++)
         if (h->dict)
-            keep_object(ev, kept, left, state_key(ev->cx, h->name, entries[i].key), entries[i].val.v);
+            keep_object(ev, kept, left, state_key(ev->cx, h->name, entries[i].key),
+                        entries[i].val.v);
         else if (!h->fed)
             keep_object(ev, kept, left, state_item(ev->cx, h->name, i), cells[i].v);
 }
 
-/* What the model still holds that a run may have written to: storages, and the marks of lists, dicts and objects. */
+/* What the model still holds that a run may have written to: storages, and the marks of lists,
+ * dicts and objects. */
 static Map kept_memory(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
-    Map left = { 0 }, kept = { 0 };
+    Map left = { 0 };
+    Map kept = { 0 };
     for (size_t i = 0; i < s->left.n; i++)
         map_put(cx, &left, s->left.at[i].name, NULL);
     for (size_t i = 0; s->left.n && i < s->storages.n; i++) {
@@ -490,7 +579,8 @@ static bool check_memory(Eval *ev)
         storage_may_be(ev->cx, l->st, &same);
         for (size_t n = 0; n < s->left.n; n++) {
             const Left *other = &s->left.at[n];
-            if (n != i && other->name != l->name && (l->written || other->written) && map_find(&same, other->st))
+            if (n != i && other->name != l->name && (l->written || other->written) &&
+                map_find(&same, other->st))
                 return share_memory(ev, l, other->name);
         }
         for (size_t n = 0; n < same.n; n++) {

@@ -1,4 +1,5 @@
-/* state_reach.c - what the outputs, and the state that a run leaves, rest on: an input that none of them does nobody looks at. */
+/* state_reach.c - what the outputs, and the state that a run leaves, rest on: an input that none of
+ * them does nobody looks at. */
 #include "eval/state/state.h"
 
 static void reach(Reach *r, Ox v)
@@ -22,7 +23,8 @@ static Dim reach_origin(void *arg, Dim sym)
 Ox held_flag_input(Eval *ev, const Held *h)
 {
     Value now = h->cell->v;
-    bool set = val_is_bool(h->before) && val_is_bool(now) && (h->before.tag != now.tag || h->before.any != now.any);
+    bool set = val_is_bool(h->before) && val_is_bool(now) &&
+        (h->before.tag != now.tag || h->before.any != now.any);
     return set && facts_any_state(ev->cx) ? map_get(&ev->state->fed, held_name(ev->cx, h)) : NULL;
 }
 
@@ -44,7 +46,8 @@ static void reach_value(Eval *ev, Value before, Value after)
         reach_value(ev, val_none(), after.obj->slot[i].v);
     for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
         reach_value(ev, val_none(), after.tuple->at[i]);
-    if (after.tag == V_LIST && after.list->stacked && !stacked_is_lost(after.list->stacked) && !after.list->stacked->column)
+    if (after.tag == V_LIST && after.list->stacked && !stacked_is_lost(after.list->stacked) &&
+        !after.list->stacked->column)
         reach(r, stacked_whole(ev, after.list->stacked));
     for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
         reach_value(ev, val_none(), after.list->at[i].v);
@@ -56,10 +59,15 @@ static void reach_items(Eval *ev, const HeldList *h)
     const DictEntry *entries = h->items;
     for (int64_t i = 0; h->list && !h->list->stacked && i < h->list->n; i++)
         reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
-    if (h->list && h->list->stacked && h->list->stacked != h->fed && !stacked_is_lost(h->list->stacked) && !h->list->stacked->column)
+    if (h->list && h->list->stacked && h->list->stacked != h->fed &&
+        !stacked_is_lost(h->list->stacked) && !h->list->stacked->column)
         reach(&ev->state->looked, stacked_whole(ev, h->list->stacked));
     for (int64_t i = 0; h->dict && i < h->dict->n; i++)
-        reach_value(ev, i < h->n && val_equal(ev->cx, entries[i].key, h->dict->at[i].key) ? entries[i].val.v : val_none(), h->dict->at[i].val.v);
+        reach_value(ev,
+                    i < h->n && val_equal(ev->cx, entries[i].key, h->dict->at[i].key)
+                        ? entries[i].val.v
+                        : val_none(),
+                    h->dict->at[i].val.v);
 }
 
 /* And on, to all that it rests on. */
@@ -84,11 +92,12 @@ static void reach_all(Reach *r)
 static void reach_flags(Eval *ev)
 {
     State *s = ev->state;
-    for (bool more = true; more; ) {
+    for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < s->attrs.n; i++) {
             Ox in = held_flag_input(ev, &s->attrs.at[i]);
-            Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v) : NULL;
+            Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v)
+                                                          : NULL;
             more = more || (next && !map_find(&s->looked.seen, next));
             reach(&s->looked, next);
         }

@@ -1,8 +1,9 @@
 /* exported.c - a .pt2 (torch.export archive) as a Program.
  *
- * The graph becomes one function, forward(self, inputs..): weights are attributes of a flat root object, and what is written to
- * at the end (a mutated buffer or input) is an in-place copy_, so that the evaluator has one rule for state in both formats. The
- * file records the type of every value; they go with the statements and are compared with ours. */
+ * The graph becomes one function, forward(self, inputs..): weights are attributes of a flat root
+ * object, and what is written to at the end (a mutated buffer or input) is an in-place copy_, so
+ * that the evaluator has one rule for state in both formats. The file records the type of every
+ * value; they go with the statements and are compared with ours. */
 #include "value/options.h"
 #include "front/exported/exported.h"
 
@@ -10,14 +11,17 @@
 enum { OLDEST_MAJOR = 2, SECOND_MAJOR = 5, NEWEST_MAJOR = 8, OPERATORS_VERSION = 10 };
 
 /* One input_spec or output_spec. */
-typedef struct Spec { Str tag, target; bool persistent; } Spec;
+typedef struct Spec {
+    Str tag, target;
+    bool persistent;
+} Spec;
 typedef VEC(Spec) Specs;
 
 /* What stands beside the graph. */
 typedef struct Signature {
     Specs inputs, outputs;
     Str in_spec, out_spec;
-    Map tuples;                     /* name of a NamedTuple -> ExNames, its fields */
+    Map tuples; /* name of a NamedTuple -> ExNames, its fields */
     VEC(Str) arg_names;
 } Signature;
 
@@ -31,7 +35,9 @@ static bool byte_order(Exported *x)
         return true;
     if (!zip_slice(x->cx, x->zip, e, &s))
         return false;
-    return !(s.n >= 3 && memcmp(s.p, "big", 3) == 0) || fail(x->cx, E_UNSUPPORTED, "the file was saved on a big-endian machine; save it on a little-endian one");
+    return !(s.n >= 3 && memcmp(s.p, "big", 3) == 0) ||
+        fail(x->cx, E_UNSUPPORTED,
+             "the file was saved on a big-endian machine; save it on a little-endian one");
 }
 
 static bool archive_version(Exported *x)
@@ -44,15 +50,20 @@ static bool archive_version(Exported *x)
         return false;
     if (s.n >= 1 && s.p[0] == '0' && (s.n == 1 || s.p[1] == '\n'))
         return true;
-    return fail(x->cx, E_UNSUPPORTED, "the archive has version %.*s, newer than what is known here", s.n < 20 ? (int)s.n : 20, (const char *)s.p);
+    return fail(x->cx, E_UNSUPPORTED, "the archive has version %.*s, newer than what is known here",
+                s.n < 20 ? (int)s.n : 20, (const char *)s.p);
 }
 
 /* The NAME of models/NAME.json; it may have slashes. NULL: the record is no program. */
 static Str model_of(Exported *x, const ZipEntry *e)
 {
-    static const char folder[] = "models/", ending[] = ".json";
-    size_t from = x->zip->root->len + sizeof folder - 1, to = e->name->len - (sizeof ending - 1);
-    if (!str_starts(e->name, x->zip->root->s) || strncmp(e->name->s + x->zip->root->len, folder, sizeof folder - 1) || !str_ends(e->name, ending) || to <= from)
+    static const char folder[] = "models/";
+    static const char ending[] = ".json";
+    size_t from = x->zip->root->len + sizeof folder - 1;
+    size_t to = e->name->len - (sizeof ending - 1);
+    if (!str_starts(e->name, x->zip->root->s) ||
+        strncmp(e->name->s + x->zip->root->len, folder, sizeof folder - 1) ||
+        !str_ends(e->name, ending) || to <= from)
         return NULL;
     return str_n(x->cx, e->name->s + from, to - from);
 }
@@ -60,7 +71,8 @@ static Str model_of(Exported *x, const ZipEntry *e)
 static const ZipEntry *which_model(Exported *x, Str wanted, size_t n, Buf *names)
 {
     if (wanted)
-        fail(x->cx, E_USAGE, "--model %s: the package holds no such program, but %s", wanted->s, n ? buf_done(names)->s : "none at all");
+        fail(x->cx, E_USAGE, "--model %s: the package holds no such program, but %s", wanted->s,
+             n ? buf_done(names)->s : "none at all");
     else
         fail(x->cx, E_UNDECIDED, "the package holds %zu programs: %s", n, buf_done(names)->s);
     if (!wanted)
@@ -94,7 +106,8 @@ static const ZipEntry *find_program(Exported *x)
     if (x->generation != FILE_PT2_OLD)
         return byte_order(x) && archive_version(x) ? find_model(x) : NULL;
     if (x->cx->opt && x->cx->opt->model) {
-        fail(x->cx, E_USAGE, "--model %s: this package is older than packages of several programs", x->cx->opt->model->s);
+        fail(x->cx, E_USAGE, "--model %s: this package is older than packages of several programs",
+             x->cx->opt->model->s);
         return NULL;
     }
     return zip_find_in_root(x->cx, x->zip, "serialized_exported_program.json");
@@ -121,9 +134,13 @@ static bool read_version(Exported *x, Json *j)
     }
     if (major == OLDEST_MAJOR || (major >= SECOND_MAJOR && major <= NEWEST_MAJOR))
         return true;
-    fail(x->cx, E_UNSUPPORTED, "the program is written in schema %lld, and schemas %d and %d to %d are read", (long long)major, OLDEST_MAJOR, SECOND_MAJOR, NEWEST_MAJOR);
+    fail(x->cx, E_UNSUPPORTED,
+         "the program is written in schema %lld, and schemas %d and %d to %d are read",
+         (long long)major, OLDEST_MAJOR, SECOND_MAJOR, NEWEST_MAJOR);
     if (major < SECOND_MAJOR)
-        fail_hint(x->cx, "load it with the torch that saved it, export the model again with torch 2.6 or later");
+        fail_hint(
+            x->cx,
+            "load it with the torch that saved it, export the model again with torch 2.6 or later");
     return false;
 }
 
@@ -132,8 +149,12 @@ static bool dialect_ok(Exported *x, Str d, Str *dialect)
     *dialect = d;
     if (str_is(d, "TRAINING") || str_is(d, "ATEN"))
         return true;
-    fail(x->cx, E_UNSUPPORTED, "the program is in the dialect %s, not one of torch.export's own (TRAINING, ATEN)", d ? d->s : "null");
-    fail_hint(x->cx, "save the program before it is lowered: torch.export.save(torch.export.export(model, args), \"net.pt2\")");
+    fail(x->cx, E_UNSUPPORTED,
+         "the program is in the dialect %s, not one of torch.export's own (TRAINING, ATEN)",
+         d ? d->s : "null");
+    fail_hint(x->cx,
+              "save the program before it is lowered: "
+              "torch.export.save(torch.export.export(model, args), \"net.pt2\")");
     return false;
 }
 
@@ -167,7 +188,8 @@ static bool is_symbol(Str s)
 {
     for (uint32_t i = 0; i < s->len; i++) {
         char c = s->s[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i > 0 && c >= '0' && c <= '9')))
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+              (i > 0 && c >= '0' && c <= '9')))
             return false;
     }
     return s->len > 0;
@@ -184,9 +206,12 @@ static bool read_ranges(Exported *x, Json *j)
         if (!json_enter_object(j))
             return false;
         while (json_key(j, &key))
-            if (!(str_is(key, "min_val") ? read_bound(j, INT64_MIN, &d.lo) : str_is(key, "max_val") ? read_bound(j, DIM_MAX, &d.hi) : json_skip(j)))
+            if (!(str_is(key, "min_val")       ? read_bound(j, INT64_MIN, &d.lo)
+                      : str_is(key, "max_val") ? read_bound(j, DIM_MAX, &d.hi)
+                                               : json_skip(j)))
                 return false;
-        if (is_symbol(name) && !str_starts(name, "zuf") && d.lo >= 0)       /* zuf0 is a float from data, no size */
+        if (is_symbol(name) && !str_starts(name, "zuf") &&
+            d.lo >= 0) /* zuf0 is a float from data, no size */
             vec_push(x->cx, &x->symbols, d);
     }
     x->p->symbol = x->symbols.at;
@@ -199,7 +224,8 @@ static bool read_ranges(Exported *x, Json *j)
 /* {"arg": .., "parameter_name": n, ..}: whatever name it has that is not the argument's. */
 static bool read_spec_fields(Json *j, Spec *s)
 {
-    static const char *const names[] = { "parameter_name", "buffer_name", "tensor_constant_name", "custom_obj_name", "user_input_name" };
+    static const char *const names[] = { "parameter_name", "buffer_name", "tensor_constant_name",
+                                         "custom_obj_name", "user_input_name" };
     Str key;
     if (!json_enter_object(j))
         return false;
@@ -208,7 +234,9 @@ static bool read_spec_fields(Json *j, Spec *s)
         for (size_t i = 0; i < COUNT(names); i++)
             target |= str_is(key, names[i]);
         bool persistent = str_is(key, "persistent") && json_peek(j) != J_NULL;
-        if (!(target ? json_str(j, &s->target) : persistent ? json_bool(j, &s->persistent) : json_skip(j)))
+        if (!(target           ? json_str(j, &s->target)
+                  : persistent ? json_bool(j, &s->persistent)
+                               : json_skip(j)))
             return false;
     }
     return !j->failed;
@@ -234,7 +262,9 @@ static bool read_signature(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "input_specs") ? read_specs(x, j, &s->inputs) : str_is(key, "output_specs") ? read_specs(x, j, &s->outputs) : json_skip(j)))
+        if (!(str_is(key, "input_specs")        ? read_specs(x, j, &s->inputs)
+                  : str_is(key, "output_specs") ? read_specs(x, j, &s->outputs)
+                                                : json_skip(j)))
             return false;
     return !j->failed;
 }
@@ -260,8 +290,10 @@ static bool read_call_signature(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
-        bool ok = str_is(key, "in_spec") ? json_str(j, &s->in_spec) : str_is(key, "out_spec") ? json_str(j, &s->out_spec)
-                : str_is(key, "forward_arg_names") ? read_arg_names(x, j, s) : json_skip(j);
+        bool ok = str_is(key, "in_spec")       ? json_str(j, &s->in_spec)
+            : str_is(key, "out_spec")          ? json_str(j, &s->out_spec)
+            : str_is(key, "forward_arg_names") ? read_arg_names(x, j, s)
+                                               : json_skip(j);
         if (!ok)
             return false;
     }
@@ -319,7 +351,8 @@ static bool read_tuples(Exported *x, Json *j, Signature *s)
 static bool read_graph_module(Exported *x, Json *j, Signature *s)
 {
     Str key;
-    bool graph = false, signature = false;
+    bool graph = false;
+    bool signature = false;
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
@@ -329,8 +362,10 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
             Json at = *j;
             if (!ex_graph(x, &at) || !json_skip(j))
                 return false;
-        } else if (!(str_is(key, "signature") ? read_signature(x, j, s) : str_is(key, "module_call_graph") ? read_call_graph(x, j, s)
-                     : str_is(key, "treespec_namedtuple_fields") ? read_tuples(x, j, s) : json_skip(j))) {
+        } else if (!(str_is(key, "signature")                        ? read_signature(x, j, s)
+                         : str_is(key, "module_call_graph")          ? read_call_graph(x, j, s)
+                         : str_is(key, "treespec_namedtuple_fields") ? read_tuples(x, j, s)
+                                                                     : json_skip(j))) {
             return false;
         }
     }
@@ -339,12 +374,14 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     if (!graph || !signature)
         return fail(x->cx, E_FORMAT, "%s: the program has no graph or no signature", j->record);
     if (s->inputs.n != x->inputs.n || s->outputs.n != x->outputs.n)
-        return fail(x->cx, E_FORMAT, "%s: the signature has %zu inputs and %zu outputs, the graph %zu and %zu", j->record, s->inputs.n, s->outputs.n,
-                    x->inputs.n, x->outputs.n);
+        return fail(x->cx, E_FORMAT,
+                    "%s: the signature has %zu inputs and %zu outputs, the graph %zu and %zu",
+                    j->record, s->inputs.n, s->outputs.n, x->inputs.n, x->outputs.n);
     return true;
 }
 
-/* (L['x'].size()[0] % 4) == 0: sizes for which it is not so took another way through the source. Most guards are bounds, and that sizes are not 1. */
+/* (L['x'].size()[0] % 4) == 0: sizes for which it is not so took another way through the source.
+ * Most guards are bounds, and that sizes are not 1. */
 static bool asks_for_a_number(Str guard)
 {
     const char *rest = NULL;
@@ -365,23 +402,32 @@ static bool read_guards(Exported *x, Json *j)
         if (!json_str(j, &guard))
             return false;
         if (guard)
-            note(x->cx, asks_for_a_number(guard) ? NOTE_ASSUMED : NOTE_INFO, "the program was exported for inputs of which this is true: %s", guard->s);
+            note(x->cx, asks_for_a_number(guard) ? NOTE_ASSUMED : NOTE_INFO,
+                 "the program was exported for inputs of which this is true: %s", guard->s);
     }
     return !j->failed;
 }
 
 static bool read_program(Exported *x, Json *j, Signature *s)
 {
-    Str key, torch = NULL, dialect = NULL;
+    Str key;
+    Str torch = NULL;
+    Str dialect = NULL;
     if (!json_enter_object(j))
         return false;
     Json first = *j;
-    while (json_key(&first, &key))                   /* the version and the symbols decide how the rest is read */
-        if (!(str_is(key, "schema_version") ? read_version(x, &first) : str_is(key, "verifiers") || str_is(key, "dialect") ? read_verifiers(x, &first, &dialect)
-              : str_is(key, "torch_version") ? json_str(&first, &torch) : str_is(key, "range_constraints") ? read_ranges(x, &first) : json_skip(&first)))
+    while (json_key(&first, &key)) /* the version and the symbols decide how the rest is read */
+        if (!(str_is(key, "schema_version") ? read_version(x, &first)
+                  : str_is(key, "verifiers") || str_is(key, "dialect")
+                  ? read_verifiers(x, &first, &dialect)
+                  : str_is(key, "torch_version")     ? json_str(&first, &torch)
+                  : str_is(key, "range_constraints") ? read_ranges(x, &first)
+                                                     : json_skip(&first)))
             return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "graph_module") ? read_graph_module(x, j, s) : str_is(key, "guards_code") ? read_guards(x, j) : json_skip(j)))
+        if (!(str_is(key, "graph_module")      ? read_graph_module(x, j, s)
+                  : str_is(key, "guards_code") ? read_guards(x, j)
+                                               : json_skip(j)))
             return false;
     if (j->failed || first.failed)
         return false;
@@ -389,7 +435,8 @@ static bool read_program(Exported *x, Json *j, Signature *s)
         return fail(x->cx, E_FORMAT, "%s: there is no graph_module", j->record);
     if (json_next(j) != J_END)
         return fail(x->cx, E_FORMAT, "%s: more text follows the program", j->record);
-    x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)", torch ? torch->s : "2.4 or older", dialect ? dialect->s : "?");
+    x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)",
+                         torch ? torch->s : "2.4 or older", dialect ? dialect->s : "?");
     return true;
 }
 
@@ -406,7 +453,7 @@ static Stmt *statement(Exported *x, StmtKind kind, Expr *value)
 static Expr *attribute(Exported *x, Str name)
 {
     Expr *e = ex_expr(x, X_ATTR);
-    e->a = ex_expr(x, X_LOCAL);                     /* slot 0: self */
+    e->a = ex_expr(x, X_LOCAL); /* slot 0: self */
     e->name = name;
     return e;
 }
@@ -433,9 +480,13 @@ static const TypeExpr *type_named(Exported *x, const char *name)
     return t;
 }
 
-typedef struct Params { VEC(ParamDecl) param; VEC(InputDecl) input; } Params;
+typedef struct Params {
+    VEC(ParamDecl) param;
+    VEC(InputDecl) input;
+} Params;
 
-/* A number that was open to begin with and that the program, as exported, holds for one value only. */
+/* A number that was open to begin with and that the program, as exported, holds for one value
+ * only. */
 static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
 {
     Expr *e = ex_expr(x, X_INT);
@@ -444,7 +495,8 @@ static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
     st->target = mem_copy(x->cx, &in->value->slot, sizeof *st->target);
     st->n_target = 1;
     ex_prologue(x, st);
-    note(x->cx, NOTE_DROPPED, "the input %s: torch.export made the program for %s = %lld only", path->s, path->s, (long long)value);
+    note(x->cx, NOTE_DROPPED, "the input %s: torch.export made the program for %s = %lld only",
+         path->s, path->s, (long long)value);
     return !ctx_failed(x->cx);
 }
 
@@ -465,16 +517,21 @@ static bool add_input(Exported *x, Params *ps, const ExArg *in, Str path)
     return vec_push(x->cx, &ps->input, d);
 }
 
-static bool is_leaf(const Spec *s) { return str_is(s->tag, "user_input") || str_is(s->tag, "constant_input"); }
+static bool is_leaf(const Spec *s)
+{
+    return str_is(s->tag, "user_input") || str_is(s->tag, "constant_input");
+}
 
-/* Paths of the leaves in their order; NULL when the nesting is not known, then placeholders' own names are used. */
+/* Paths of the leaves in their order; NULL when the nesting is not known, then placeholders' own
+ * names are used. */
 static const Str *leaf_paths(Exported *x, const Signature *s)
 {
     size_t n = 0;
     ExPaths paths = { 0 };
     for (size_t i = 0; i < s->inputs.n; i++)
         n += is_leaf(&s->inputs.at[i]);
-    bool ok = s->in_spec && ex_input_paths(x->cx, s->in_spec, s->arg_names.at, s->arg_names.n, &s->tuples, &paths);
+    bool ok = s->in_spec &&
+        ex_input_paths(x->cx, s->in_spec, s->arg_names.at, s->arg_names.n, &s->tuples, &paths);
     return ok && paths.n == n ? paths.at : NULL;
 }
 
@@ -496,7 +553,9 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
         } else if (str_is(spec->tag, "tensor_constant")) {
             ok = load_state(x, spec, in, EX_CONSTANTS);
         } else if (!str_is(spec->tag, "token")) {
-            ok = fail(x->cx, E_UNSUPPORTED, "the program takes an input of the kind %s, which ONNX has no place for", spec->tag->s);
+            ok = fail(x->cx, E_UNSUPPORTED,
+                      "the program takes an input of the kind %s, which ONNX has no place for",
+                      spec->tag->s);
         }
         if (!ok)
             return false;
@@ -525,7 +584,8 @@ static bool write_back(Exported *x, const Spec *s, Expr *value)
 {
     Expr *to = mutated(x, s);
     if (!to)
-        return fail(x->cx, E_FORMAT, "an output of the kind %s changes what the program does not have", s->tag->s);
+        return fail(x->cx, E_FORMAT,
+                    "an output of the kind %s changes what the program does not have", s->tag->s);
     Expr *copy = ex_expr(x, X_OP);
     copy->op = str_of(x->cx, "aten::copy_");
     copy->overload = str_of(x->cx, "");
@@ -546,9 +606,13 @@ static bool tells(Str path)
     return false;
 }
 
-typedef struct Outputs { VEC(Expr *) value; VEC(Str) name; } Outputs;
+typedef struct Outputs {
+    VEC(Expr *) value;
+    VEC(Str) name;
+} Outputs;
 
-static bool read_output(Exported *x, const Spec *s, const ExArg *a, const ExPaths *paths, size_t leaf, Outputs *out)
+static bool read_output(Exported *x, const Spec *s, const ExArg *a, const ExPaths *paths,
+                        size_t leaf, Outputs *out)
 {
     if (str_is(s->tag, "user_output")) {
         Str path = leaf < paths->n && tells(paths->at[leaf]) ? paths->at[leaf] : NULL;
@@ -556,21 +620,25 @@ static bool read_output(Exported *x, const Spec *s, const ExArg *a, const ExPath
             return true;
         return vec_push(x->cx, &out->value, a->value) && vec_push(x->cx, &out->name, path);
     }
-    if (str_is(s->tag, "buffer_mutation") || str_is(s->tag, "parameter_mutation") || str_is(s->tag, "user_input_mutation"))
+    if (str_is(s->tag, "buffer_mutation") || str_is(s->tag, "parameter_mutation") ||
+        str_is(s->tag, "user_input_mutation"))
         return write_back(x, s, a->value);
     if (str_is(s->tag, "token"))
         return true;
-    return fail(x->cx, E_UNSUPPORTED, "the program is a training graph: it has an output of the kind %s", s->tag->s);
+    return fail(x->cx, E_UNSUPPORTED,
+                "the program is a training graph: it has an output of the kind %s", s->tag->s);
 }
 
 static bool read_outputs(Exported *x, const Signature *s)
 {
     ExPaths paths = { 0 };
     Outputs out = { 0 };
-    size_t leaf = 0, leaves = 0;
+    size_t leaf = 0;
+    size_t leaves = 0;
     for (size_t i = 0; i < s->outputs.n; i++)
         leaves += str_is(s->outputs.at[i].tag, "user_output");
-    if (!s->out_spec || !ex_output_paths(x->cx, s->out_spec, &s->tuples, &paths) || paths.n != leaves)
+    if (!s->out_spec || !ex_output_paths(x->cx, s->out_spec, &s->tuples, &paths) ||
+        paths.n != leaves)
         paths.n = 0;
     for (size_t i = 0; i < s->outputs.n; i++) {
         if (!read_output(x, &s->outputs.at[i], &x->outputs.at[i], &paths, leaf, &out))
@@ -608,12 +676,14 @@ static bool load(Exported *x)
         return false;
     Json j = json_over(x->cx, e->name->s, text);
     j.nan_words = true;
-    if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
+    if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) ||
+        !read_outputs(x, &s))
         return false;
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
     map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
     if (x->n_assertions)
-        note(x->cx, NOTE_DROPPED, "%zu assertion%s about sizes and values, which ONNX cannot say", x->n_assertions, x->n_assertions == 1 ? "" : "s");
+        note(x->cx, NOTE_DROPPED, "%zu assertion%s about sizes and values, which ONNX cannot say",
+             x->n_assertions, x->n_assertions == 1 ? "" : "s");
     return !ctx_failed(x->cx);
 }
 

@@ -1,4 +1,5 @@
-/* exported.h - what the files of the .pt2 reader share. docs/formats/pt2.md says which file does what. */
+/* exported.h - what the files of the .pt2 reader share. docs/formats/pt2.md says which file does
+ * what. */
 #ifndef PT2ONNX_EXPORTED_H
 #define PT2ONNX_EXPORTED_H
 
@@ -7,17 +8,27 @@
 /* TensorMeta: what the file records about a tensor. */
 typedef struct ExTensor {
     Recorded type;
-    int64_t code;                   /* the schema's dtype number, for messages */
+    int64_t code; /* the schema's dtype number, for messages */
     int64_t layout;
-    bool is_static;                 /* sizes, strides and offset are numbers: */
+    bool is_static; /* sizes, strides and offset are numbers: */
     int64_t size[MAX_RANK], stride[MAX_RANK], offset;
 } ExTensor;
 
-/* An Argument, read: what stands there as an expression and, when it is a value of the graph, its name. */
-typedef struct ExArg { Str tag, name; Expr *value; } ExArg;
+/* An Argument, read: what stands there as an expression and, when it is a value of the graph, its
+ * name. */
+typedef struct ExArg {
+    Str tag, name;
+    Expr *value;
+} ExArg;
 
-/* A parameter, buffer or constant: the root object's attribute. same: the first that sees exactly these elements. */
-typedef struct ExState { Str name; const Const *k; bool parameter, persistent, shared_bytes; size_t same; } ExState;
+/* A parameter, buffer or constant: the root object's attribute. same: the first that sees exactly
+ * these elements. */
+typedef struct ExState {
+    Str name;
+    const Const *k;
+    bool parameter, persistent, shared_bytes;
+    size_t same;
+} ExState;
 
 /* A function under construction. */
 typedef struct ExFunction {
@@ -30,46 +41,52 @@ typedef struct Exported {
     Program *p;
     Zip *zip;
     FileKind generation;
-    Str model;                      /* "model" of models/model.json */
-    Map dims;                       /* SymPy text -> RecordedDim */
-    VEC(SymbolDecl) symbols;        /* range_constraints; those of numbers that may be negative are no sizes */
-    Map traces;                     /* stack_trace -> Text */
-    size_t n_assertions;            /* dropped */
-    /* of the graph, which is read first; the signature comes after it in the file and says what these are */
+    Str model; /* "model" of models/model.json */
+    Map dims;  /* SymPy text -> RecordedDim */
+    VEC(SymbolDecl)
+    symbols;             /* range_constraints; those of numbers that may be negative are no sizes */
+    Map traces;          /* stack_trace -> Text */
+    size_t n_assertions; /* dropped */
+    /* of the graph, which is read first; the signature comes after it in the file and says what
+     * these are */
     VEC(ExArg) inputs, outputs;
-    Map input_types;                /* name -> Recorded */
-    ExFunction *fn;                 /* of the whole program */
-    VEC(ExState) state;             /* attributes of the root object, in order */
-    Map state_by_name;              /* name -> index + 1 */
-    struct Stores *stores;          /* exported_state.c */
-    ClassDef *cls;                  /* of the root object */
+    Map input_types;       /* name -> Recorded */
+    ExFunction *fn;        /* of the whole program */
+    VEC(ExState) state;    /* attributes of the root object, in order */
+    Map state_by_name;     /* name -> index + 1 */
+    struct Stores *stores; /* exported_state.c */
+    ClassDef *cls;         /* of the root object */
 } Exported;
 
 /* The names of one graph. */
 typedef struct ExScope {
     Exported *x;
     ExFunction *fn;
-    Map slots;                      /* name -> slot + 1 */
-    Map types;                      /* name -> Recorded */
-    bool repeated;                  /* a graph that may run more than once, or not at all */
-    DType autocast;                 /* of the region that it stands in; DT_NONE outside */
-    struct ExVmap *vmap;            /* around the next node; NULL outside */
+    Map slots;           /* name -> slot + 1 */
+    Map types;           /* name -> Recorded */
+    bool repeated;       /* a graph that may run more than once, or not at all */
+    DType autocast;      /* of the region that it stands in; DT_NONE outside */
+    struct ExVmap *vmap; /* around the next node; NULL outside */
 } ExScope;
 
 /* ---- exported_graph.c: graphs as functions ---- */
 
 /* What a graph's parameters and results are. */
-typedef struct ExGraph { VEC(ExArg) inputs, outputs; bool single; } ExGraph;
+typedef struct ExGraph {
+    VEC(ExArg) inputs, outputs;
+    bool single;
+} ExGraph;
 typedef VEC(Expr *) ExOperands;
 
-bool ex_bad(Exported *x, const Json *j, const char *what);      /* fails at j's place; returns false */
+bool ex_bad(Exported *x, const Json *j, const char *what); /* fails at j's place; returns false */
 Expr *ex_expr(Exported *x, ExprKind kind);
 Expr *ex_local(Exported *x, uint32_t slot);
 Expr *ex_int(Exported *x, int64_t i);
-Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b, Expr *c);          /* of as many arguments as are not NULL */
+Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b,
+            Expr *c); /* of as many arguments as are not NULL */
 Expr *ex_tuple(Exported *x, const ExArg *args, size_t n);
 Stmt *ex_stmt(Exported *x, StmtKind kind, Expr *value);
-uint32_t ex_slot(Exported *x, ExFunction *fn, Str name);        /* a new one */
+uint32_t ex_slot(Exported *x, ExFunction *fn, Str name); /* a new one */
 MUST_USE bool ex_define(ExScope *s, const Json *j, Str name, uint32_t *slot);
 MUST_USE bool ex_use(ExScope *s, const Json *j, Str name, Expr **out);
 /* operands: what a region's inputs are; NULL: the caller binds them. */
@@ -86,13 +103,13 @@ Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
 
 /* A union: its one tag that is not null; *value stands before what it holds. */
 MUST_USE bool ex_union(Exported *x, Json *j, Str *tag, Json *value);
-MUST_USE bool ex_name(Json *j, Str *out);                       /* {"name": n, ..} */
+MUST_USE bool ex_name(Json *j, Str *out); /* {"name": n, ..} */
 MUST_USE bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out);
 const RecordedDim *ex_dim(Exported *x, Str text);
 MUST_USE bool ex_tensor_values(ExScope *s, Json *j);
 /* sym_int_values, sym_float_values, sym_bool_values: `what` is "int", "float", "bool". */
 MUST_USE bool ex_sym_values(ExScope *s, Json *j, const char *what);
-const Recorded *ex_type_of(const ExScope *s, Str name);         /* of an unknown name: nothing recorded */
+const Recorded *ex_type_of(const ExScope *s, Str name); /* of an unknown name: nothing recorded */
 
 /* ---- exported_arg.c: arguments as expressions ---- */
 
@@ -100,14 +117,25 @@ MUST_USE bool ex_arg(ExScope *s, Json *j, ExArg *out);
 MUST_USE bool ex_value(ExScope *s, Str tag, Json *value, Expr **out);
 /* {"name": n, "graph": Graph}: *graph stands before the graph. */
 MUST_USE bool ex_find_graph(ExScope *s, Json *j, Str *name, Json *graph);
-bool ex_custom_object(ExScope *s);                              /* fails; returns false */
+bool ex_custom_object(ExScope *s); /* fails; returns false */
 
 /* ---- exported_node.c: nodes as statements ---- */
 
-typedef struct ExTargets { VEC(uint32_t) slot; VEC(Recorded) type; } ExTargets;
-/* A list among several results: kept whole in a slot, unpacked by a statement of its own afterwards. */
-typedef struct ExLater { uint32_t slot; Json names; } ExLater;
-typedef struct ExResults { ExTargets targets; VEC(ExLater) lists; bool unpack; } ExResults;
+typedef struct ExTargets {
+    VEC(uint32_t) slot;
+    VEC(Recorded) type;
+} ExTargets;
+/* A list among several results: kept whole in a slot, unpacked by a statement of its own
+ * afterwards. */
+typedef struct ExLater {
+    uint32_t slot;
+    Json names;
+} ExLater;
+typedef struct ExResults {
+    ExTargets targets;
+    VEC(ExLater) lists;
+    bool unpack;
+} ExResults;
 
 typedef struct ExNode {
     Str target, trace, modules;
@@ -116,22 +144,24 @@ typedef struct ExNode {
     bool has_inputs, has_outputs, single;
     const struct ExRegion *region;
     const struct ExScan *scan;
-    Json graph;                     /* of a region or scan: found, not read */
+    Json graph; /* of a region or scan: found, not read */
     bool has_graph;
 } ExNode;
 
 MUST_USE bool ex_node(ExScope *s, Json *j);
-void ex_split_target(Ctx *cx, Str target, Expr *op);           /* torch.ops.aten.add.Tensor: operator and overload */
+void ex_split_target(Ctx *cx, Str target,
+                     Expr *op); /* torch.ops.aten.add.Tensor: operator and overload */
 /* The name in a result that is one value; NULL for as_none and for a plain number. */
 MUST_USE bool ex_result_name(ExScope *s, Str tag, Json *value, Str *name);
 MUST_USE bool ex_results(ExScope *s, Json *j, ExResults *r);
-Stmt *ex_assign(ExScope *s, Expr *value, const ExTargets *t, bool unpack);      /* added to the function */
+Stmt *ex_assign(ExScope *s, Expr *value, const ExTargets *t,
+                bool unpack); /* added to the function */
 void ex_place(Exported *x, Stmt *st, const ExNode *n);
 
 /* ---- exported_region.c: graphs that become part of the function around them ---- */
 
 typedef struct ExRegion ExRegion;
-const ExRegion *ex_region(Str target);          /* NULL: an operator like any other */
+const ExRegion *ex_region(Str target); /* NULL: an operator like any other */
 MUST_USE bool ex_write_region(ExScope *s, ExNode *n);
 /* The node's results become these values. */
 MUST_USE bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n);
@@ -143,13 +173,15 @@ MUST_USE bool ex_write_wrapped(ExScope *s, ExNode *n);
 
 /* ---- exported_autocast.c ---- */
 
-void ex_autocast(ExScope *s, Expr *op, const ExTargets *results);       /* casts the operands of a call in such a region */
-MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n, DType *out); /* DT_NONE: the region turns it off */
+void ex_autocast(ExScope *s, Expr *op,
+                 const ExTargets *results); /* casts the operands of a call in such a region */
+MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n,
+                             DType *out); /* DT_NONE: the region turns it off */
 
 /* ---- exported_scan.c: scans as loops ---- */
 
 typedef struct ExScan ExScan;
-const ExScan *ex_scan(Str target);              /* NULL: no scan */
+const ExScan *ex_scan(Str target); /* NULL: no scan */
 MUST_USE bool ex_write_scan(ExScope *s, ExNode *n);
 
 /* ---- exported_vmap.c: torch.vmap as a loop ---- */
@@ -164,24 +196,28 @@ void ex_drop_unused(Exported *x, Block *b, size_t n_slot);
 
 /* ---- exported_trace.c ---- */
 
-const Text *ex_trace_text(Exported *x, Str trace);      /* its locate gives the user's line; equal traces are one text */
+const Text *ex_trace_text(
+    Exported *x, Str trace); /* its locate gives the user's line; equal traces are one text */
 
 /* ---- exported_state.c ---- */
 
-/* Where tensors lie: payload configs or nested archives. `name` of the state dict or of the constants. NULL: after an error. */
+/* Where tensors lie: payload configs or nested archives. `name` of the state dict or of the
+ * constants. NULL: after an error. */
 typedef enum { EX_WEIGHTS, EX_CONSTANTS } ExStore;
 MUST_USE bool ex_open_stores(Exported *x);
 /* The index of the attribute for this entry, made on first use; false after an error. */
-MUST_USE bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent, size_t *index);
+MUST_USE bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent,
+                       size_t *index);
 MUST_USE bool ex_build_root(Ctx *cx, Program *p, Value *out);
 
 /* ---- exported_spec.c: how inputs and outputs nest ---- */
 
 typedef VEC(Str) ExPaths;
 typedef VEC(Str) ExNames;
-/* Paths of the leaves of an in_spec (a tuple of args and kwargs) or out_spec; false when it is not understood (no error).
- * tuples: ExNames of the fields of NamedTuples, by their names. */
-bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples, ExPaths *out);
+/* Paths of the leaves of an in_spec (a tuple of args and kwargs) or out_spec; false when it is not
+ * understood (no error). tuples: ExNames of the fields of NamedTuples, by their names. */
+bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples,
+                    ExPaths *out);
 bool ex_output_paths(Ctx *cx, Str out_spec, const Map *tuples, ExPaths *out);
 
 #endif

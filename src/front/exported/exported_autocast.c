@@ -1,17 +1,41 @@
 /* exported_autocast.c - the casts of an autocast region.
  *
- * Autocast casts when the model runs, so a TRAINING graph does not show it: linear of float32 inputs, recorded bfloat16. Two
- * rules, both PyTorch's. Products and convolutions take their floating operands in the region's type, if the recorded result
- * has it. Any other operator whose result is recorded float32 though an operand is of a lower type gets that operand as
- * float32, which is exact. float64 is never cast. Whatever else the region changes shows as a difference between recorded
- * types and ours, which is an error. */
+ * Autocast casts when the model runs, so a TRAINING graph does not show it: linear of float32
+ * inputs, recorded bfloat16. Two rules, both PyTorch's. Products and convolutions take their
+ * floating operands in the region's type, if the recorded result has it. Any other operator whose
+ * result is recorded float32 though an operand is of a lower type gets that operand as float32,
+ * which is exact. float64 is never cast. Whatever else the region changes shows as a difference
+ * between recorded types and ours, which is an error. */
 #include "front/exported/exported.h"
 
 static bool is_lowered(Str op)
 {
     static const char *const names[] = {
-        "linear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "addr", "addbmm", "baddbmm", "chain_matmul", "linalg_multi_dot", "linalg_vecdot", "einsum",
-        "tensordot", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "_convolution", "prelu",
+        "linear",
+        "matmul",
+        "mm",
+        "bmm",
+        "mv",
+        "addmm",
+        "addmv",
+        "addr",
+        "addbmm",
+        "baddbmm",
+        "chain_matmul",
+        "linalg_multi_dot",
+        "linalg_vecdot",
+        "einsum",
+        "tensordot",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_tbc",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "convolution",
+        "_convolution",
+        "prelu",
         "scaled_dot_product_attention",
     };
     if (!str_starts(op, "aten::"))
@@ -27,13 +51,16 @@ static bool is_castable(DType t) { return t == DT_FLOAT || t == DT_FLOAT16 || t 
 
 static DType recorded_dtype(const ExScope *s, const Expr *e)
 {
-    return e->kind == X_LOCAL && e->slot < s->fn->slots.n ? ex_type_of(s, s->fn->slots.at[e->slot])->dtype : DT_NONE;
+    return e->kind == X_LOCAL && e->slot < s->fn->slots.n
+        ? ex_type_of(s, s->fn->slots.at[e->slot])->dtype
+        : DT_NONE;
 }
 
 static Expr *cast_to(ExScope *s, Expr *value, DType t)
 {
     Exported *x = s->x;
-    Expr *e = ex_expr(x, X_OP), *dtype = ex_expr(x, X_VALUE);
+    Expr *e = ex_expr(x, X_OP);
+    Expr *dtype = ex_expr(x, X_VALUE);
     dtype->value = (Value){ .tag = V_DTYPE, .dtype = t };
     e->op = str_of(x->cx, "aten::to");
     e->overload = str_of(x->cx, "dtype");
@@ -68,7 +95,9 @@ void ex_autocast(ExScope *s, Expr *op, const ExTargets *results)
 /* wrap_with_autocast(device, dtype, enabled, ..): a dtype of None is the device's own. */
 bool ex_autocast_of(Exported *x, const ExNode *n, DType *out)
 {
-    const Expr *device = n->args.at[0].value, *dtype = n->args.at[1].value, *enabled = n->args.at[2].value;
+    const Expr *device = n->args.at[0].value;
+    const Expr *dtype = n->args.at[1].value;
+    const Expr *enabled = n->args.at[2].value;
     *out = DT_NONE;
     if (enabled->kind == X_FALSE)
         return true;

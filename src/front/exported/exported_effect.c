@@ -1,17 +1,23 @@
-/* exported_effect.c - an operator inside a higher-order one that says how it acts, not what it computes.
+/* exported_effect.c - an operator inside a higher-order one that says how it acts, not what it
+ * computes.
  *
- *   with_effects(token, op, arguments..) -> token, results      op runs in the order of the tokens, which hold nothing
- *   auto_functionalized_v2(op, arguments by name, _x_base_index=i, _all_bases=[..]) -> results, bases
- *                                                               op writes to its argument x: to a copy of base i, the new base.
- *     _x_alias=True; _x_slice_dim, _x_slice_start, _x_slice_end; or _x_size, _x_stride, _x_storage_offset: to that view of it
- *     _x_length=n: x is a list, whose items are described as if they were arguments x_0, x_1, ..
+ *   with_effects(token, op, arguments..) -> token, results      op runs in the order of the tokens,
+ * which hold nothing auto_functionalized_v2(op, arguments by name, _x_base_index=i,
+ * _all_bases=[..]) -> results, bases op writes to its argument x: to a copy of base i, the new
+ * base. _x_alias=True; _x_slice_dim, _x_slice_start, _x_slice_end; or _x_size, _x_stride,
+ * _x_storage_offset: to that view of it _x_length=n: x is a list, whose items are described as if
+ * they were arguments x_0, x_1, ..
  *
- * Both become the operator itself, which may then be unknown by its own name, or be taught by a rule. */
+ * Both become the operator itself, which may then be unknown by its own name, or be taught by a
+ * rule. */
 #include "front/exported/exported.h"
 
 static bool is_effect(Str target) { return str_is(target, "torch.ops.higher_order.with_effects"); }
 
-bool ex_wraps(Str target) { return is_effect(target) || str_starts(target, "torch.ops.higher_order.auto_functionalized"); }
+bool ex_wraps(Str target)
+{
+    return is_effect(target) || str_starts(target, "torch.ops.higher_order.auto_functionalized");
+}
 
 /* The operator among the arguments, which it is taken from. */
 static Expr *wrapped_op(ExScope *s, const ExNode *n, size_t at)
@@ -26,7 +32,8 @@ static Expr *wrapped_op(ExScope *s, const ExNode *n, size_t at)
 }
 
 /* The results from..to are the operator's own; one that returns nothing has a place for it. */
-static void assign_part(ExScope *s, Expr *op, const ExTargets *all, size_t from, size_t to, const ExNode *n)
+static void assign_part(ExScope *s, Expr *op, const ExTargets *all, size_t from, size_t to,
+                        const ExNode *n)
 {
     ExTargets own = { 0 };
     for (size_t i = from; i < to; i++) {
@@ -56,7 +63,8 @@ static bool write_effect(ExScope *s, ExNode *n)
 static Str written_argument(Ctx *cx, Str name, const char *suffix)
 {
     size_t n = strlen(suffix);
-    return str_ends(name, suffix) && name->len > n + 1 ? str_n(cx, name->s + 1, name->len - n - 1) : NULL;
+    return str_ends(name, suffix) && name->len > n + 1 ? str_n(cx, name->s + 1, name->len - n - 1)
+                                                       : NULL;
 }
 
 static Expr *named_arg(const ExNode *n, const char *name)
@@ -68,9 +76,12 @@ static Expr *named_arg(const ExNode *n, const char *name)
 }
 
 /* ..suffix of `_x_suffix`, which describes the view of a base that argument x is */
-typedef struct WrappedView { const char *op, *part[3]; } WrappedView;
+typedef struct WrappedView {
+    const char *op, *part[3];
+} WrappedView;
 static const WrappedView view_kinds[] = {
-    { "aten::slice", { "slice_dim", "slice_start", "slice_end" } }, { "aten::as_strided", { "size", "stride", "storage_offset" } },
+    { "aten::slice", { "slice_dim", "slice_start", "slice_end" } },
+    { "aten::as_strided", { "size", "stride", "storage_offset" } },
     { NULL, { "alias", "alias", "alias" } },
 };
 enum { VIEW_KINDS = sizeof view_kinds / sizeof *view_kinds };
@@ -85,7 +96,8 @@ static bool tells_view(Ctx *cx, const ExNode *n, Str name)
 {
     for (size_t i = 0; i < VIEW_KINDS * 3; i++) {
         Str tail = str_fmt(cx, "_%s", view_kinds[i / 3].part[i % 3]);
-        if (name->len > tail->len + 1 && str_ends(name, tail->s) && view_part(cx, n, str_n(cx, name->s + 1, name->len - 1 - tail->len), "base_index"))
+        if (name->len > tail->len + 1 && str_ends(name, tail->s) &&
+            view_part(cx, n, str_n(cx, name->s + 1, name->len - 1 - tail->len), "base_index"))
             return true;
     }
     return false;
@@ -126,7 +138,8 @@ static bool copy_bases(ExScope *s, const Expr *bases, ExOperands *out)
         Expr *clone = ex_expr(x, X_OP);
         clone->op = str_of(x->cx, "aten::clone");
         clone->args = new_array(x->cx, Arg, 1);
-        if (!clone->args || !vec_push(x->cx, &t.slot, slot) || !vec_push(x->cx, &t.type, (Recorded){ .rank = -1 }))
+        if (!clone->args || !vec_push(x->cx, &t.slot, slot) ||
+            !vec_push(x->cx, &t.type, (Recorded){ .rank = -1 }))
             return false;
         clone->args[clone->n_args++] = (Arg){ .value = bases->items[i] };
         ex_assign(s, clone, &t, false);
@@ -137,7 +150,8 @@ static bool copy_bases(ExScope *s, const Expr *bases, ExOperands *out)
 }
 
 /* Argument, or item, x: a view of the copy of base `index`, which is None for what is not given. */
-static bool written_value(ExScope *s, const ExNode *n, const ExOperands *copies, Str x, const Expr *index, Expr **out)
+static bool written_value(ExScope *s, const ExNode *n, const ExOperands *copies, Str x,
+                          const Expr *index, Expr **out)
 {
     *out = ex_expr(s->x, X_NONE);
     if (index->kind != X_INT)
@@ -149,7 +163,8 @@ static bool written_value(ExScope *s, const ExNode *n, const ExOperands *copies,
 }
 
 /* `_x_length=2, _x_0_base_index=.., _x_1_base_index=..`: the items of a list. */
-static bool written_items(ExScope *s, const ExNode *n, const ExOperands *copies, Str x, const Expr *length, Expr **out)
+static bool written_items(ExScope *s, const ExNode *n, const ExOperands *copies, Str x,
+                          const Expr *length, Expr **out)
 {
     Ctx *cx = s->x->cx;
     *out = ex_expr(s->x, length->kind == X_INT ? X_LIST : X_NONE);
@@ -167,11 +182,13 @@ static bool written_items(ExScope *s, const ExNode *n, const ExOperands *copies,
     return !ctx_failed(cx);
 }
 
-/* Is `_x_3_base_index`, or what describes that view, about an item of a list x, of which `_x_length` tells? */
+/* Is `_x_3_base_index`, or what describes that view, about an item of a list x, of which
+ * `_x_length` tells? */
 static bool tells_item(Ctx *cx, const ExNode *n, Str name)
 {
     for (size_t i = 2; i < name->len; i++)
-        if (name->s[i] == '_' && name->s[i + 1] >= '0' && name->s[i + 1] <= '9' && view_part(cx, n, str_n(cx, name->s + 1, i - 1), "length"))
+        if (name->s[i] == '_' && name->s[i + 1] >= '0' && name->s[i + 1] <= '9' &&
+            view_part(cx, n, str_n(cx, name->s + 1, i - 1), "length"))
             return true;
     return false;
 }
@@ -186,15 +203,22 @@ static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, 
     for (size_t i = 1; op->args && written && i < n->args.n; i++) {
         Arg a = n->args.at[i];
         bool about = a.name && a.name->s[0] == '_';
-        if (about && (str_is(a.name, "_all_bases") || tells_item(cx, n, a.name) || tells_view(cx, n, a.name)))
+        if (about &&
+            (str_is(a.name, "_all_bases") || tells_item(cx, n, a.name) ||
+             tells_view(cx, n, a.name)))
             continue;
-        Str one = about ? written_argument(cx, a.name, "_base_index") : NULL, list = about ? written_argument(cx, a.name, "_length") : NULL;
+        Str one = about ? written_argument(cx, a.name, "_base_index") : NULL;
+        Str list = about ? written_argument(cx, a.name, "_length") : NULL;
         if (about && !one && !list) {
-            fail(cx, E_UNSUPPORTED, "what %s writes to is described in another way than torch does (%s)", n->args.at[0].value->s->s, a.name->s);
-            fail_hint(cx, "save the program as torch.export.export gives it, before run_decompositions");
+            fail(cx, E_UNSUPPORTED,
+                 "what %s writes to is described in another way than torch does (%s)",
+                 n->args.at[0].value->s->s, a.name->s);
+            fail_hint(
+                cx, "save the program as torch.export.export gives it, before run_decompositions");
             return false;
         }
-        if (!(one ? written_value(s, n, copies, one, a.value, &a.value) : !list || written_items(s, n, copies, list, a.value, &a.value)))
+        if (!(one ? written_value(s, n, copies, one, a.value, &a.value)
+                  : !list || written_items(s, n, copies, list, a.value, &a.value)))
             return false;
         if (one || list)
             a.name = one ? one : list;
@@ -215,8 +239,10 @@ static bool write_functionalized(ExScope *s, ExNode *n)
     if (!op || !ex_results(s, &n->outputs, &r))
         return false;
     if (!bases || bases->kind != X_LIST || r.lists.n || r.targets.slot.n < bases->n) {
-        fail(s->x->cx, E_UNSUPPORTED, "which arguments %s writes to is not in the file", n->args.at[0].value->s->s);
-        fail_hint(s->x->cx, "save the program as torch.export.export gives it, before run_decompositions");
+        fail(s->x->cx, E_UNSUPPORTED, "which arguments %s writes to is not in the file",
+             n->args.at[0].value->s->s);
+        fail_hint(s->x->cx,
+                  "save the program as torch.export.export gives it, before run_decompositions");
         return false;
     }
     size_t own = r.targets.slot.n - bases->n;

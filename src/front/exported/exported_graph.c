@@ -1,9 +1,10 @@
 /* exported_graph.c - a graph of a .pt2 as a function of the program: each node one statement.
  *
- * Names become slots. A graph inside a node (a branch, a loop's body) is a function of its own, for it refers to nothing
- * outside; a region that only marks something (no_grad, a disabled autocast) is written into the function around it.
- * Keys of a graph come in any order, and what a value is stands after the nodes that use it: so the places of all keys are
- * found first and read in the order that we need. */
+ * Names become slots. A graph inside a node (a branch, a loop's body) is a function of its own, for
+ * it refers to nothing outside; a region that only marks something (no_grad, a disabled autocast)
+ * is written into the function around it. Keys of a graph come in any order, and what a value is
+ * stands after the nodes that use it: so the places of all keys are found first and read in the
+ * order that we need. */
 #include "front/exported/exported.h"
 
 /* ---- making ---- */
@@ -36,7 +37,8 @@ Expr *ex_local(Exported *x, uint32_t slot)
 bool ex_define(ExScope *s, const Json *j, Str name, uint32_t *slot)
 {
     if (map_find(&s->slots, name))
-        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: the value %s is defined twice", j->record, json_mark(j), name->s);
+        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: the value %s is defined twice", j->record,
+                    json_mark(j), name->s);
     *slot = ex_slot(s->x, s->fn, name);
     map_put(s->x->cx, &s->slots, name, (void *)(uintptr_t)(*slot + 1));
     return true;
@@ -46,7 +48,8 @@ bool ex_use(ExScope *s, const Json *j, Str name, Expr **out)
 {
     uintptr_t slot = (uintptr_t)map_get(&s->slots, name);
     if (!slot)
-        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: the value %s is used before it is defined", j->record, json_mark(j), name ? name->s : "null");
+        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: the value %s is used before it is defined",
+                    j->record, json_mark(j), name ? name->s : "null");
     *out = ex_local(s->x, (uint32_t)slot - 1);
     return true;
 }
@@ -110,11 +113,16 @@ Expr *ex_tuple(Exported *x, const ExArg *args, size_t n)
 
 enum { G_INPUTS, G_OUTPUTS, G_NODES, G_TENSORS, G_INTS, G_FLOATS, G_BOOLS, G_KEYS };
 
-typedef struct Places_ { Json at[G_KEYS]; bool has[G_KEYS]; } Places_;
+typedef struct Places_ {
+    Json at[G_KEYS];
+    bool has[G_KEYS];
+} Places_;
 
 static bool find_keys(ExScope *s, Json *j, Places_ *p, bool *single)
 {
-    static const char *const keys[] = { "inputs", "outputs", "nodes", "tensor_values", "sym_int_values", "sym_float_values", "sym_bool_values" };
+    static const char *const keys[] = { "inputs",         "outputs",        "nodes",
+                                        "tensor_values",  "sym_int_values", "sym_float_values",
+                                        "sym_bool_values" };
     Str key;
     if (!json_enter_object(j))
         return false;
@@ -129,13 +137,16 @@ static bool find_keys(ExScope *s, Json *j, Places_ *p, bool *single)
     }
     if (j->failed)
         return false;
-    return (p->has[G_INPUTS] && p->has[G_OUTPUTS] && p->has[G_NODES]) || ex_bad(s->x, j, "a graph without inputs, outputs or nodes");
+    return (p->has[G_INPUTS] && p->has[G_OUTPUTS] && p->has[G_NODES]) ||
+        ex_bad(s->x, j, "a graph without inputs, outputs or nodes");
 }
 
 static bool read_types(ExScope *s, Places_ *p)
 {
-    return (!p->has[G_TENSORS] || ex_tensor_values(s, &p->at[G_TENSORS])) && (!p->has[G_INTS] || ex_sym_values(s, &p->at[G_INTS], "int")) &&
-           (!p->has[G_FLOATS] || ex_sym_values(s, &p->at[G_FLOATS], "float")) && (!p->has[G_BOOLS] || ex_sym_values(s, &p->at[G_BOOLS], "bool"));
+    return (!p->has[G_TENSORS] || ex_tensor_values(s, &p->at[G_TENSORS])) &&
+        (!p->has[G_INTS] || ex_sym_values(s, &p->at[G_INTS], "int")) &&
+        (!p->has[G_FLOATS] || ex_sym_values(s, &p->at[G_FLOATS], "float")) &&
+        (!p->has[G_BOOLS] || ex_sym_values(s, &p->at[G_BOOLS], "bool"));
 }
 
 /* An input is a name, or a plain value that was frozen at export. */
@@ -189,11 +200,13 @@ bool ex_read_graph(ExScope *s, Json *j, ExGraph *out, const ExOperands *operands
 {
     Places_ p = { 0 };
     ExArg a;
-    if (!find_keys(s, j, &p, &out->single) || !read_types(s, &p) || !read_inputs(s, &p.at[G_INPUTS], out))
+    if (!find_keys(s, j, &p, &out->single) || !read_types(s, &p) ||
+        !read_inputs(s, &p.at[G_INPUTS], out))
         return false;
     if (operands && !bind_operands(s, j, out, operands))
         return false;
-    Json *nodes = &p.at[G_NODES], *outputs = &p.at[G_OUTPUTS];
+    Json *nodes = &p.at[G_NODES];
+    Json *outputs = &p.at[G_OUTPUTS];
     if (!json_enter_array(nodes))
         return false;
     while (json_more(nodes))

@@ -1,7 +1,8 @@
-/* exported_node.c - a node of a .pt2 as a statement: its target as an operator, its results as targets, its place.
+/* exported_node.c - a node of a .pt2 as a statement: its target as an operator, its results as
+ * targets, its place.
  *
- * Assertions are counted and dropped; graphs that only mark a region are written into the function around them
- * (exported_region.c). */
+ * Assertions are counted and dropped; graphs that only mark a region are written into the function
+ * around them (exported_region.c). */
 #include "front/exported/exported.h"
 
 /* ---- nodes ---- */
@@ -33,7 +34,9 @@ static bool read_named_arg(ExScope *s, Json *j, ExNode *n)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "name") ? json_str(j, &a.name) : str_is(key, "arg") ? read_node_arg(s, j, n, &a.value) : json_skip(j)))
+        if (!(str_is(key, "name")      ? json_str(j, &a.name)
+                  : str_is(key, "arg") ? read_node_arg(s, j, n, &a.value)
+                                       : json_skip(j)))
             return false;
     if (j->failed || !a.value)
         return j->failed ? false : ex_bad(s->x, j, "an argument without a value");
@@ -58,21 +61,29 @@ static bool read_metadata(Json *j, ExNode *n)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key))
-        if (!(str_is(key, "stack_trace") ? json_str(j, &n->trace) : str_is(key, "nn_module_stack") ? json_str(j, &n->modules) : json_skip(j)))
+        if (!(str_is(key, "stack_trace")           ? json_str(j, &n->trace)
+                  : str_is(key, "nn_module_stack") ? json_str(j, &n->modules)
+                                                   : json_skip(j)))
             return false;
     return !j->failed;
 }
 
 /* A dtype and a size that the file records anyway; ours are compared with them. */
-static bool repeats_types(Str target) { return str_starts(target, "torch.ops.aten._assert_tensor_metadata."); }
+static bool repeats_types(Str target)
+{
+    return str_starts(target, "torch.ops.aten._assert_tensor_metadata.");
+}
 
 /* An assertion about data or sizes, checked when the model runs in PyTorch. It has no result. */
 static bool is_assertion(Str target)
 {
     static const char *const names[] = {
-        "torch.ops.aten._assert_scalar.", "torch.ops.aten._assert_async.",
-        "torch.ops.aten.sym_constrain_range.", "torch.ops.aten.sym_constrain_range_for_size.",
-        "torch.ops.aten._functional_assert_scalar.", "torch.ops.aten._functional_assert_async.",
+        "torch.ops.aten._assert_scalar.",
+        "torch.ops.aten._assert_async.",
+        "torch.ops.aten.sym_constrain_range.",
+        "torch.ops.aten.sym_constrain_range_for_size.",
+        "torch.ops.aten._functional_assert_scalar.",
+        "torch.ops.aten._functional_assert_async.",
     };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_starts(target, names[i]))
@@ -80,8 +91,8 @@ static bool is_assertion(Str target)
     return false;
 }
 
-/* torch.ops.aten.add.Tensor -> aten::add, Tensor; _operator.add -> _operator::add. detach_ stands behind every literal
- * tensor; despite its name it writes nothing. */
+/* torch.ops.aten.add.Tensor -> aten::add, Tensor; _operator.add -> _operator::add. detach_ stands
+ * behind every literal tensor; despite its name it writes nothing. */
 void ex_split_target(Ctx *cx, Str target, Expr *op)
 {
     static const char prefix[] = "torch.ops.";
@@ -99,7 +110,8 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
     }
     if (str_starts(target, prefix)) {
         at += sizeof prefix - 1;
-        const char *dot = strchr(at, '.'), *last = strrchr(at, '.');
+        const char *dot = strchr(at, '.');
+        const char *last = strrchr(at, '.');
         if (dot && last > dot) {
             op->op = str_fmt(cx, "%.*s::%.*s", (int)(dot - at), at, (int)(last - dot - 1), dot + 1);
             op->overload = strcmp(last + 1, "default") ? str_of(cx, last + 1) : str_of(cx, "");
@@ -114,7 +126,8 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
 static void innermost_module(Ctx *cx, Str stack, Stmt *out)
 {
     const char *last = strrchr(stack->s, ';');
-    const char *path = strchr(last ? last : stack->s, ','), *type = path ? strchr(path + 1, ',') : NULL;
+    const char *path = strchr(last ? last : stack->s, ',');
+    const char *type = path ? strchr(path + 1, ',') : NULL;
     if (!type)
         return;
     const char *at = memchr(path, '@', (size_t)(type - path));
@@ -184,7 +197,9 @@ static bool read_result(ExScope *s, Json *j, ExResults *r)
         return false;
     if (!add_target(s, j, &r->targets, name))
         return false;
-    return !is_list || vec_push(s->x->cx, &r->lists, (ExLater){ r->targets.slot.at[r->targets.slot.n - 1], value });
+    return !is_list ||
+        vec_push(s->x->cx, &r->lists,
+                 (ExLater){ r->targets.slot.at[r->targets.slot.n - 1], value });
 }
 
 bool ex_results(ExScope *s, Json *j, ExResults *r)
@@ -197,7 +212,7 @@ bool ex_results(ExScope *s, Json *j, ExResults *r)
     r->unpack = r->targets.slot.n != 1;
     if (r->targets.slot.n != 1 || r->lists.n != 1)
         return !j->failed;
-    Json names = r->lists.at[0].names;          /* a list is the one result: its members are the targets */
+    Json names = r->lists.at[0].names; /* a list is the one result: its members are the targets */
     *r = (ExResults){ .unpack = true };
     return !j->failed && add_names(s, &names, &r->targets);
 }
@@ -228,13 +243,16 @@ static bool scan_node(ExScope *s, Json *j, ExNode *n)
         if (str_is(key, "outputs"))
             n->outputs = *j, n->has_outputs = true;
         bool is_flag = str_is(key, "is_hop_single_tensor_return") && json_peek(j) != J_NULL;
-        if (!(str_is(key, "target") ? json_str(j, &n->target) : str_is(key, "metadata") ? read_metadata(j, n)
-              : is_flag ? json_bool(j, &n->single) : json_skip(j)))
+        if (!(str_is(key, "target")         ? json_str(j, &n->target)
+                  : str_is(key, "metadata") ? read_metadata(j, n)
+                  : is_flag                 ? json_bool(j, &n->single)
+                                            : json_skip(j)))
             return false;
     }
     if (j->failed)
         return false;
-    return (n->target && n->has_inputs && n->has_outputs) || ex_bad(s->x, j, "a node without target, inputs or outputs");
+    return (n->target && n->has_inputs && n->has_outputs) ||
+        ex_bad(s->x, j, "a node without target, inputs or outputs");
 }
 
 void ex_place(Exported *x, Stmt *st, const ExNode *n)
@@ -267,7 +285,7 @@ static bool write_node(ExScope *s, ExNode *n)
         return false;
     if (s->autocast != DT_NONE)
         ex_autocast(s, op, &r.targets);
-    bool higher_order = str_starts(op->op, "higher_order::");     /* gives a tuple, of one too */
+    bool higher_order = str_starts(op->op, "higher_order::"); /* gives a tuple, of one too */
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
     return unpack_lists(s, &r);
 }
@@ -277,29 +295,45 @@ static bool write_node(ExScope *s, ExNode *n)
 #define BEFORE_LOWERING "save the program as it was before it was lowered for that runtime"
 
 /* By the beginning of the target; the rest of the higher-order operators comes last. */
-static const struct { const char *target, *why, *hint; } refused[] = {
-    { "torch._functorch.predispatch.", "the program holds a transform of torch.func, whose operators are not yet written out",
+static const struct {
+    const char *target, *why, *hint;
+} refused[] = {
+    { "torch._functorch.predispatch.",
+      "the program holds a transform of torch.func, whose operators are not yet written out",
       "program.run_decompositions({}) before torch.export.save: it writes them out" },
-    { "torch.ops.higher_order.triton_kernel_wrapper_", "the program runs a Triton kernel, code for a GPU",
-      "put the kernel into an operator of torch.library.custom_op; a rule for it (--rules FILE) says what it computes" },
-    { "torch.ops.higher_order.call_torchbind", "the program calls a method of a C++ object, which is not in the file", "do that outside of forward" },
-    { "torch.ops.higher_order.flex_attention", "flex_attention's scores are changed by a program of their own, which attention in ONNX cannot take",
-      "torch.nn.functional.scaled_dot_product_attention with a mask (attn_implementation=\"sdpa\" in transformers)" },
-    { "torch.ops.higher_order.executorch_call_delegate", "a part of the program was compiled for another runtime", BEFORE_LOWERING },
-    { "torch.ops.higher_order.aoti_call_delegate", "a part of the program was compiled for another runtime", BEFORE_LOWERING },
-    { "torch.ops.higher_order.", "this higher-order operator is not known here", "program.run_decompositions({}) before torch.export.save may write it out" },
+    { "torch.ops.higher_order.triton_kernel_wrapper_",
+      "the program runs a Triton kernel, code for a GPU",
+      "put the kernel into an operator of torch.library.custom_op; a rule for it (--rules FILE) "
+      "says what it computes" },
+    { "torch.ops.higher_order.call_torchbind",
+      "the program calls a method of a C++ object, which is not in the file",
+      "do that outside of forward" },
+    { "torch.ops.higher_order.flex_attention",
+      "flex_attention's scores are changed by a program of their own, which attention in ONNX "
+      "cannot take",
+      "torch.nn.functional.scaled_dot_product_attention with a mask (attn_implementation=\"sdpa\" "
+      "in transformers)" },
+    { "torch.ops.higher_order.executorch_call_delegate",
+      "a part of the program was compiled for another runtime", BEFORE_LOWERING },
+    { "torch.ops.higher_order.aoti_call_delegate",
+      "a part of the program was compiled for another runtime", BEFORE_LOWERING },
+    { "torch.ops.higher_order.", "this higher-order operator is not known here",
+      "program.run_decompositions({}) before torch.export.save may write it out" },
 };
 
 /* Those of the evaluator (eval/branch/region.c), and those that become something else here. */
 static bool is_known_region(Str target)
 {
-    return str_is(target, "torch.ops.higher_order.cond") || str_is(target, "torch.ops.higher_order.while_loop") || ex_region(target) ||
-           ex_scan(target) || ex_wraps(target) || ex_is_vmap(target);
+    return str_is(target, "torch.ops.higher_order.cond") ||
+        str_is(target, "torch.ops.higher_order.while_loop") || ex_region(target) ||
+        ex_scan(target) || ex_wraps(target) || ex_is_vmap(target);
 }
 
 static bool refuse_target(Exported *x, const ExNode *n, size_t row)
 {
-    Where here = { .up = x->cx->at, .kind = WHERE_STATEMENT, .text = n->trace && n->trace->len ? ex_trace_text(x, n->trace) : NULL };
+    Where here = { .up = x->cx->at,
+                   .kind = WHERE_STATEMENT,
+                   .text = n->trace && n->trace->len ? ex_trace_text(x, n->trace) : NULL };
     if (here.text)
         x->cx->at = &here;
     fail(x->cx, E_UNSUPPORTED, "%s", refused[row].why);

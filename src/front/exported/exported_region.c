@@ -1,19 +1,28 @@
 /* exported_region.c - graphs inside nodes that become part of the function around them. */
 #include "front/exported/exported.h"
 
-/* Regions that mean nothing once the graph is recorded: their graph is written into the function around them. */
-struct ExRegion { const char *target; size_t operands; bool listed; /* the operands are one list */ };
+/* Regions that mean nothing once the graph is recorded: their graph is written into the function
+ * around them. */
+struct ExRegion {
+    const char *target;
+    size_t operands;
+    bool listed; /* the operands are one list */
+};
 
 const ExRegion *ex_region(Str target)
 {
     static const ExRegion regions[] = {
-        { "torch.ops.higher_order.wrap_with_set_grad_enabled", 2, false },      /* enabled, graph, operands */
-        { "torch.ops.higher_order.wrap_with_autocast", 5, false },              /* device, dtype, enabled, cache, graph, operands */
-        { "torch.ops.higher_order.invoke_subgraph", 2, false },                 /* graph, identifier, operands */
-        { "torch.ops.higher_order.wrap", 1, false },                            /* graph, operands */
-        { "torch.ops.higher_order.tag_activation_checkpoint", 1, false },       /* graph, operands, how to compute it again by name */
-        { "torch.ops.higher_order.strict_mode", 1, true },                      /* graph, [operands] */
-        { "torch.ops.higher_order.hints_wrapper", 1, true },                    /* graph, [operands], {}, hints by name */
+        { "torch.ops.higher_order.wrap_with_set_grad_enabled", 2,
+          false }, /* enabled, graph, operands */
+        { "torch.ops.higher_order.wrap_with_autocast", 5,
+          false }, /* device, dtype, enabled, cache, graph, operands */
+        { "torch.ops.higher_order.invoke_subgraph", 2, false }, /* graph, identifier, operands */
+        { "torch.ops.higher_order.wrap", 1, false },            /* graph, operands */
+        { "torch.ops.higher_order.tag_activation_checkpoint", 1,
+          false }, /* graph, operands, how to compute it again by name */
+        { "torch.ops.higher_order.strict_mode", 1, true }, /* graph, [operands] */
+        { "torch.ops.higher_order.hints_wrapper", 1,
+          true }, /* graph, [operands], {}, hints by name */
     };
     for (size_t i = 0; i < COUNT(regions); i++)
         if (str_is(target, regions[i].target))
@@ -54,13 +63,15 @@ static bool region_operands(Exported *x, const ExNode *n, ExOperands *out)
 bool ex_write_region(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
-    ExOperands operands = { 0 }, values = { 0 };
+    ExOperands operands = { 0 };
+    ExOperands values = { 0 };
     ExScope inner = { .x = x, .fn = s->fn, .repeated = s->repeated, .autocast = s->autocast };
     ExGraph g = { 0 };
     ExResults r = { 0 };
     if (!n->has_graph || n->args.n < n->region->operands)
         return ex_bad(x, &n->inputs, "a region without its graph");
-    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") && !ex_autocast_of(x, n, &inner.autocast))
+    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") &&
+        !ex_autocast_of(x, n, &inner.autocast))
         return false;
     if (!region_operands(x, n, &operands))
         return false;

@@ -10,15 +10,19 @@
  *         append(ys, y)                              ys = stack(ys)
  *     ys = stack(ys)
  *
- * f is written into the loop's body. So the evaluator has one rule for loops of both formats: a short one is unrolled, another
- * is a Loop with a scan output for each ys. associative_scan is a scan whose carried value is what it gives: it starts at the
- * first row. */
+ * f is written into the loop's body. So the evaluator has one rule for loops of both formats: a
+ * short one is unrolled, another is a Loop with a scan output for each ys. associative_scan is a
+ * scan whose carried value is what it gives: it starts at the first row. */
 #include "front/exported/exported.h"
 
-enum { SCAN_MAX = 4096 };           /* carried values, rows, results: more than any program has */
+enum { SCAN_MAX = 4096 }; /* carried values, rows, results: more than any program has */
 
 /* What the operands are, by the operator. */
-struct ExScan { const char *target; int init, xs, more; bool from_first; };
+struct ExScan {
+    const char *target;
+    int init, xs, more;
+    bool from_first;
+};
 
 const ExScan *ex_scan(Str target)
 {
@@ -39,7 +43,7 @@ typedef struct Scan {
     const ExNode *n;
     ExOperands init, xs, more, ys;
     VEC(uint32_t) carried;
-    uint32_t i;                     /* the loop's variable */
+    uint32_t i; /* the loop's variable */
 } Scan;
 
 /* ---- statements ---- */
@@ -67,7 +71,7 @@ static bool operand(Scan *sc, int at, ExOperands *out)
     if (at < 0)
         return true;
     if ((size_t)at >= sc->n->args.n)
-        return true;                                    /* an empty list at the end may be left out */
+        return true; /* an empty list at the end may be left out */
     const Expr *e = sc->n->args.at[at].value;
     if (e->kind != X_LIST && e->kind != X_TUPLE)
         return ex_bad(sc->s->x, &sc->n->inputs, "a list of operands is expected");
@@ -81,7 +85,8 @@ static void rows(Scan *sc, Expr *i, ExOperands *out)
 {
     Exported *x = sc->s->x;
     for (size_t k = 0; k < sc->xs.n; k++)
-        vec_push(x->cx, out, made(sc, "row", ex_op(x, "aten::select", sc->xs.at[k], ex_int(x, 0), i)));
+        vec_push(x->cx, out,
+                 made(sc, "row", ex_op(x, "aten::select", sc->xs.at[k], ex_int(x, 0), i)));
 }
 
 static void start(Scan *sc, const ExScan *kind)
@@ -106,7 +111,8 @@ static void append(Scan *sc, Expr *list, Expr *value)
     ex_place(sc->s->x, st, sc->n);
 }
 
-/* f(carried, rows, more), written here: its results become the carried values and one item of each ys. */
+/* f(carried, rows, more), written here: its results become the carried values and one item of each
+ * ys. */
 static bool trip(Scan *sc, Json *graph, bool from_first)
 {
     Exported *x = sc->s->x;
@@ -125,7 +131,7 @@ static bool trip(Scan *sc, Json *graph, bool from_first)
     if (g.outputs.n != n + (from_first ? 0 : sc->ys.n))
         return ex_bad(x, graph, "a scan's graph gives another number of results than the scan");
     VEC(Expr *) next = { 0 };
-    for (size_t k = 0; k < g.outputs.n; k++)            /* all are read before a carried value changes */
+    for (size_t k = 0; k < g.outputs.n; k++) /* all are read before a carried value changes */
         vec_push(x->cx, &next, made(sc, "next", g.outputs.at[k].value));
     for (size_t k = 0; k < n; k++)
         set(sc, sc->carried.at[k], next.at[k]);
@@ -137,10 +143,12 @@ static bool trip(Scan *sc, Json *graph, bool from_first)
 static bool loop(Scan *sc, const ExScan *kind)
 {
     Exported *x = sc->s->x;
-    ExFunction *fn = sc->s->fn, outer = *fn;
+    ExFunction *fn = sc->s->fn;
+    ExFunction outer = *fn;
     Json graph = sc->n->graph;
     Expr *count = ex_op(x, "aten::sym_size", sc->xs.at[0], ex_int(x, 0), NULL);
-    Stmt *st = ex_stmt(x, S_FOR, kind->from_first ? ex_op(x, "aten::sub", count, ex_int(x, 1), NULL) : count);
+    Stmt *st = ex_stmt(x, S_FOR,
+                       kind->from_first ? ex_op(x, "aten::sub", count, ex_int(x, 1), NULL) : count);
     sc->i = ex_slot(x, fn, str_of(x->cx, "i"));
     st->target = mem_copy(x->cx, &sc->i, sizeof sc->i);
     st->n_target = 1;
@@ -163,7 +171,8 @@ static bool finish(Scan *sc, const ExScan *kind, const ExResults *r)
     for (size_t k = 0; !kind->from_first && k < sc->carried.n; k++)
         vec_push(x->cx, &values, ex_local(x, sc->carried.at[k]));
     for (size_t k = 0; k < sc->ys.n; k++)
-        vec_push(x->cx, &values, made(sc, "rows", ex_op(x, "aten::stack", sc->ys.at[k], NULL, NULL)));
+        vec_push(x->cx, &values,
+                 made(sc, "rows", ex_op(x, "aten::stack", sc->ys.at[k], NULL, NULL)));
     return ex_give(sc->s, &values, &r->targets, sc->n);
 }
 
@@ -173,8 +182,10 @@ bool ex_write_scan(ExScope *s, ExNode *n)
     const ExScan *kind = n->scan;
     Scan sc = { .s = s, .n = n };
     ExResults r = { 0 };
-    if (!n->has_graph || !operand(&sc, kind->init, &sc.init) || !operand(&sc, kind->xs, &sc.xs) || !operand(&sc, kind->more, &sc.more) || sc.xs.n == 0)
-        return ctx_failed(x->cx) ? false : ex_bad(x, &n->inputs, "a scan without its graph or its rows");
+    if (!n->has_graph || !operand(&sc, kind->init, &sc.init) || !operand(&sc, kind->xs, &sc.xs) ||
+        !operand(&sc, kind->more, &sc.more) || sc.xs.n == 0)
+        return ctx_failed(x->cx) ? false
+                                 : ex_bad(x, &n->inputs, "a scan without its graph or its rows");
     if (!ex_results(s, &n->outputs, &r))
         return false;
     size_t n_ys = kind->from_first ? sc.xs.n : r.targets.slot.n - sc.init.n;

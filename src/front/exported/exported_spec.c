@@ -1,12 +1,18 @@
 /* exported_spec.c - how the inputs and outputs of a .pt2 nest: "batch.image", "hidden_states.0".
  *
- * A spec is JSON in a string: [1, tree], tree = {"type": t, "context": c, "children_spec": [tree, ..]}; a leaf has type null.
- * Names of children stand in the context, whose form depends on the type: a list of keys, a list whose first item is one, an
- * object with a dict_context, or the name of a NamedTuple, whose fields the file lists apart. Where there are not as many names as children, children are numbered. */
+ * A spec is JSON in a string: [1, tree], tree = {"type": t, "context": c, "children_spec": [tree,
+ * ..]}; a leaf has type null. Names of children stand in the context, whose form depends on the
+ * type: a list of keys, a list whose first item is one, an object with a dict_context, or the name
+ * of a NamedTuple, whose fields the file lists apart. Where there are not as many names as
+ * children, children are numbered. */
 #include "front/exported/exported.h"
 
 typedef ExNames Names;
-typedef struct Walk { Ctx *cx; const Map *tuples; ExPaths *out; } Walk;
+typedef struct Walk {
+    Ctx *cx;
+    const Map *tuples;
+    ExPaths *out;
+} Walk;
 
 static Str join(Ctx *cx, Str path, Str name)
 {
@@ -81,13 +87,20 @@ static bool read_names(Ctx *cx, Json *j, Names *out)
 
 /* ---- trees ---- */
 
-typedef struct Tree { bool leaf; Names names; Json children; bool has_children; } Tree;
+typedef struct Tree {
+    bool leaf;
+    Names names;
+    Json children;
+    bool has_children;
+} Tree;
 
 /* "my.Point": the fields of a NamedTuple of that name. */
 static void fields_of(const Walk *w, Json j, Names *out)
 {
     Str name;
-    const Names *fields = json_peek(&j) == J_STRING && json_str(&j, &name) ? map_get(w->tuples, name) : NULL;
+    const Names *fields = json_peek(&j) == J_STRING && json_str(&j, &name)
+        ? map_get(w->tuples, name)
+        : NULL;
     if (fields)
         *out = *fields;
 }
@@ -105,7 +118,8 @@ static bool open_tree(const Walk *w, Json *j, Tree *t)
             t->leaf = json_peek(j) == J_NULL;
         if (str_is(key, "context"))
             fields_of(w, *j, &t->names);
-        if (!(str_is(key, "context") && t->names.n == 0 ? read_names(w->cx, j, &t->names) : json_skip(j)))
+        if (!(str_is(key, "context") && t->names.n == 0 ? read_names(w->cx, j, &t->names)
+                                                        : json_skip(j)))
             return false;
     }
     return !j->failed && t->has_children;
@@ -164,17 +178,20 @@ static bool input_paths(Walk *w, Str spec, const Names *arg_names)
     Tree t;
     if (!open_spec(&j) || !open_tree(w, &j, &t) || t.leaf || count_children(&t) != 2)
         return false;
-    Json args = t.children, count = t.children;
+    Json args = t.children;
+    Json count = t.children;
     Tree args_tree;
     if (!json_enter_array(&count) || !open_tree(w, &count, &args_tree))
         return false;
     Names positional = { .at = arg_names->at, .n = count_children(&args_tree) };
     if (positional.n > arg_names->n)
         return false;
-    return json_enter_array(&args) && walk(w, &args, none, &positional) && json_more(&args) && walk(w, &args, none, NULL);
+    return json_enter_array(&args) && walk(w, &args, none, &positional) && json_more(&args) &&
+        walk(w, &args, none, NULL);
 }
 
-bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples, ExPaths *out)
+bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, const Map *tuples,
+                    ExPaths *out)
 {
     Error before = cx->error;
     Walk w = { cx, tuples, out };

@@ -1,14 +1,20 @@
-/* exported_state.c - weights, buffers and constants of a .pt2: where their bytes lie, and the root object that holds them.
+/* exported_state.c - weights, buffers and constants of a .pt2: where their bytes lie, and the root
+ * object that holds them.
  *
- * Three ways of storing, by age: raw storages with a config that describes views of them (2.8 and later); one archive of
- * torch.save for all, nested in the package (the first of 2.8); the same in a flat archive (2.1 to 2.7). All end as constants
- * that point into the file. Nothing is read but descriptions. */
+ * Three ways of storing, by age: raw storages with a config that describes views of them (2.8 and
+ * later); one archive of torch.save for all, nested in the package (the first of 2.8); the same in
+ * a flat archive (2.1 to 2.7). All end as constants that point into the file. Nothing is read but
+ * descriptions. */
 #include "front/exported/exported.h"
 
 /* ---- descriptions ---- */
 
 /* One record of bytes, and the attributes that see it. */
-typedef struct ExStorage { Str record; Bytes bytes; VEC(size_t) users; } ExStorage;
+typedef struct ExStorage {
+    Str record;
+    Bytes bytes;
+    VEC(size_t) users;
+} ExStorage;
 
 /* A tensor as it is described: in a config, or in a pickle. */
 typedef struct SavedView {
@@ -16,23 +22,35 @@ typedef struct SavedView {
     DType dtype;
     int rank;
     int64_t size[MAX_RANK], stride[MAX_RANK], offset;
-    int64_t numel, hi;              /* elements [offset, hi) of the storage */
+    int64_t numel, hi; /* elements [offset, hi) of the storage */
 } SavedView;
 
 /* PayloadMeta */
-typedef struct Payload { Str path; bool use_pickle, has_meta; ExTensor meta; } Payload;
+typedef struct Payload {
+    Str path;
+    bool use_pickle, has_meta;
+    ExTensor meta;
+} Payload;
 
 /* A torch.save archive inside this one. */
-typedef struct Nested { Zip *zip; Pickle *root; Str prefix; } Nested;
+typedef struct Nested {
+    Zip *zip;
+    Pickle *root;
+    Str prefix;
+} Nested;
 
 typedef struct Store {
-    const char *folder;             /* "data/weights/" */
-    Map payload;                    /* name -> Payload */
-    Nested nested;                  /* root is NULL when payloads stand alone */
-    Map pickled;                    /* name -> Pickle, of the nested archive's dict */
+    const char *folder; /* "data/weights/" */
+    Map payload;        /* name -> Payload */
+    Nested nested;      /* root is NULL when payloads stand alone */
+    Map pickled;        /* name -> Pickle, of the nested archive's dict */
 } Store;
 
-typedef struct Stores { Store at[2]; Map storages; Map archives; } Stores;
+typedef struct Stores {
+    Store at[2];
+    Map storages;
+    Map archives;
+} Stores;
 
 static Stores *stores_of(Exported *x) { return x->stores; }
 
@@ -71,10 +89,13 @@ static bool measure(Exported *x, Str name, SavedView *v)
         if (ok && v->size[i] > 1)
             ok = mul_ok(v->size[i] - 1, v->stride[i], &step) && add_ok(last, step, &last);
         if (!ok)
-            return fail(x->cx, E_FORMAT, "the saved tensor %s has sizes or strides that cannot be", name->s);
+            return fail(x->cx, E_FORMAT, "the saved tensor %s has sizes or strides that cannot be",
+                        name->s);
     }
     v->hi = v->offset;
-    return v->offset >= 0 && (v->numel == 0 || add_ok(last, 1, &v->hi)) ? true : fail(x->cx, E_FORMAT, "the saved tensor %s has an offset that cannot be", name->s);
+    return v->offset >= 0 && (v->numel == 0 || add_ok(last, 1, &v->hi))
+        ? true
+        : fail(x->cx, E_FORMAT, "the saved tensor %s has an offset that cannot be", name->s);
 }
 
 static bool fits(Exported *x, Str name, const SavedView *v)
@@ -84,10 +105,12 @@ static bool fits(Exported *x, Str name, const SavedView *v)
     if (v->numel == 0)
         return true;
     if (have == 0)
-        return refuse_tensor(x, name, "the file has no data for it; the model was saved with fake or meta weights");
+        return refuse_tensor(
+            x, name, "the file has no data for it; the model was saved with fake or meta weights");
     if (!mul_ok(v->hi, (int64_t)dtype_size(v->dtype), &bytes) || (uint64_t)bytes > have)
-        return fail(x->cx, E_FORMAT, "the saved tensor %s needs %lld elements of %s, which has %llu bytes", name->s, (long long)v->hi,
-                    v->st->record->s, (unsigned long long)have);
+        return fail(x->cx, E_FORMAT,
+                    "the saved tensor %s needs %lld elements of %s, which has %llu bytes", name->s,
+                    (long long)v->hi, v->st->record->s, (unsigned long long)have);
     return true;
 }
 
@@ -131,8 +154,10 @@ static bool read_payload(Exported *x, Json *j, Payload *p)
         return false;
     while (json_key(j, &key)) {
         bool meta = str_is(key, "tensor_meta") && json_peek(j) != J_NULL;
-        bool ok = meta ? (p->has_meta = true, ex_tensor_meta(x, j, &p->meta)) : str_is(key, "path_name") ? json_str(j, &p->path)
-                : str_is(key, "use_pickle") ? json_bool(j, &p->use_pickle) : json_skip(j);
+        bool ok = meta                  ? (p->has_meta = true, ex_tensor_meta(x, j, &p->meta))
+            : str_is(key, "path_name")  ? json_str(j, &p->path)
+            : str_is(key, "use_pickle") ? json_bool(j, &p->use_pickle)
+                                        : json_skip(j);
         if (!ok)
             return false;
     }
@@ -193,8 +218,14 @@ static bool view_of_payload(Exported *x, Store *s, const Payload *p, Str name, S
 /* ---- nested archives of torch.save ---- */
 
 static const char *const allowed[] = {
-    "collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", "torch._utils _rebuild_meta_tensor_no_storage",
-    "torch *", "torch.storage *", "torch.nn.parameter *", NULL,
+    "collections OrderedDict",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter",
+    "torch._utils _rebuild_meta_tensor_no_storage",
+    "torch *",
+    "torch.storage *",
+    "torch.nn.parameter *",
+    NULL,
 };
 
 /* classes: those that the pickle may name; NULL: any, as what it is shall be said. */
@@ -219,7 +250,8 @@ static bool open_nested(Exported *x, const ZipEntry *e, const char *const *class
 
 static bool is_call(const Pickle *p, const char *name)
 {
-    return p->tag == P_CALL && str_is(p->fn->global.module, "torch._utils") && str_is(p->fn->global.name, name) && p->args->tag == P_TUPLE;
+    return p->tag == P_CALL && str_is(p->fn->global.module, "torch._utils") &&
+        str_is(p->fn->global.name, name) && p->args->tag == P_TUPLE;
 }
 
 static bool ints_of(const Pickle *p, int64_t out[MAX_RANK], int *n)
@@ -239,7 +271,8 @@ static bool ints_of(const Pickle *p, int64_t out[MAX_RANK], int *n)
 static bool storage_of_pid(Exported *x, const Nested *from, const Pickle *p, SavedView *v)
 {
     bool quantised;
-    if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n != 5 || p->pid->seq.at[1]->tag != P_GLOBAL || p->pid->seq.at[2]->tag != P_STR)
+    if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n != 5 ||
+        p->pid->seq.at[1]->tag != P_GLOBAL || p->pid->seq.at[2]->tag != P_STR)
         return fail(x->cx, E_FORMAT, "a pickled tensor has no storage");
     v->dtype = dtype_of_storage(p->pid->seq.at[1]->global.name, &quantised);
     if (quantised)
@@ -249,15 +282,19 @@ static bool storage_of_pid(Exported *x, const Nested *from, const Pickle *p, Sav
     return v->st != NULL;
 }
 
-/* _rebuild_from_type_v2(function, class, ..): a tensor of a class of its own, whose parts are plain ones. */
+/* _rebuild_from_type_v2(function, class, ..): a tensor of a class of its own, whose parts are plain
+ * ones. */
 static bool refuse_class(Exported *x, Str name, const Pickle *p)
 {
-    bool subclass = p->tag == P_CALL && str_is(p->fn->global.name, "_rebuild_from_type_v2") && p->args->tag == P_TUPLE && p->args->seq.n > 1 &&
-                    p->args->seq.at[1]->tag == P_GLOBAL;
+    bool subclass = p->tag == P_CALL && str_is(p->fn->global.name, "_rebuild_from_type_v2") &&
+        p->args->tag == P_TUPLE && p->args->seq.n > 1 && p->args->seq.at[1]->tag == P_GLOBAL;
     if (!subclass)
         return refuse_tensor(x, name, "it is no plain tensor");
     const Pickle *cls = p->args->seq.at[1];
-    refuse_tensor(x, name, str_fmt(x->cx, "it is a tensor of a class of its own, %s.%s", cls->global.module->s, cls->global.name->s)->s);
+    refuse_tensor(x, name,
+                  str_fmt(x->cx, "it is a tensor of a class of its own, %s.%s",
+                          cls->global.module->s, cls->global.name->s)
+                      ->s);
     fail_hint(x->cx, "save program.run_decompositions({}), which takes such tensors apart");
     return false;
 }
@@ -272,8 +309,10 @@ static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str
     if (!is_call(p, "_rebuild_tensor_v2"))
         return refuse_class(x, name, p);
     Pickle *const *at = p->args->seq.at;
-    if (p->args->seq.n < 4 || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) || !ints_of(at[3], v->stride, &n_stride) || n_stride != v->rank)
-        return fail(x->cx, E_FORMAT, "the saved tensor %s is described in another way than torch does", name->s);
+    if (p->args->seq.n < 4 || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) ||
+        !ints_of(at[3], v->stride, &n_stride) || n_stride != v->rank)
+        return fail(x->cx, E_FORMAT,
+                    "the saved tensor %s is described in another way than torch does", name->s);
     v->offset = at[1]->i;
     return storage_of_pid(x, from, at[0], v);
 }
@@ -308,14 +347,20 @@ bool ex_open_stores(Exported *x)
     st->at[EX_WEIGHTS].folder = "data/weights/";
     st->at[EX_CONSTANTS].folder = "data/constants/";
     if (x->generation == FILE_PT2_OLD) {
-        static const char *const weights[] = { "serialized_state_dict.pt", "serialized_state_dict.json", NULL };
-        static const char *const constants[] = { "serialized_constants.pt", "serialized_constants.json", NULL };
-        return open_store(x, &st->at[EX_WEIGHTS], weights, NULL) && open_store(x, &st->at[EX_CONSTANTS], constants, NULL);
+        static const char *const weights[] = { "serialized_state_dict.pt",
+                                               "serialized_state_dict.json", NULL };
+        static const char *const constants[] = { "serialized_constants.pt",
+                                                 "serialized_constants.json", NULL };
+        return open_store(x, &st->at[EX_WEIGHTS], weights, NULL) &&
+            open_store(x, &st->at[EX_CONSTANTS], constants, NULL);
     }
-    static const char *const folders[] = { "data/weights/", "data/constants/" }, *const kinds[] = { "weights", "constants" };
+    static const char *const folders[] = { "data/weights/", "data/constants/" };
+    static const char *const kinds[] = { "weights", "constants" };
     for (int i = 0; i < 2; i++) {
         const char *nested[] = { str_fmt(x->cx, "%s%s.pt", folders[i], x->model->s)->s, NULL };
-        if (!open_store(x, &st->at[i], nested, str_fmt(x->cx, "%s%s_%s_config.json", folders[i], x->model->s, kinds[i])->s))
+        if (!open_store(
+                x, &st->at[i], nested,
+                str_fmt(x->cx, "%s%s_%s_config.json", folders[i], x->model->s, kinds[i])->s))
             return false;
     }
     return true;
@@ -327,7 +372,9 @@ bool ex_open_stores(Exported *x)
 static bool view_of_archive(Exported *x, Store *s, const Payload *p, Str name, SavedView *v)
 {
     Nested n = { 0 };
-    const ZipEntry *e = p->path ? zip_find_in_root(x->cx, x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s) : NULL;
+    const ZipEntry *e = p->path
+        ? zip_find_in_root(x->cx, x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s)
+        : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);
     return open_nested(x, e, NULL, &n) && view_of_pickle(x, &n, n.root, name, v);
@@ -347,8 +394,9 @@ static bool find_view(Exported *x, Store *s, Str name, SavedView *v)
 static bool same_view(const Const *a, const Const *b)
 {
     size_t n = (size_t)a->rank * sizeof *a->dims;
-    return a->dtype == b->dtype && a->rank == b->rank && a->bytes.off == b->bytes.off && memcmp(a->dims, b->dims, n) == 0 && !a->strides == !b->strides &&
-           (!a->strides || memcmp(a->strides, b->strides, n) == 0);
+    return a->dtype == b->dtype && a->rank == b->rank && a->bytes.off == b->bytes.off &&
+        memcmp(a->dims, b->dims, n) == 0 && !a->strides == !b->strides &&
+        (!a->strides || memcmp(a->strides, b->strides, n) == 0);
 }
 
 /* The bytes that k touches, from the start of its source. */
@@ -395,12 +443,17 @@ bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persist
     if (!measure(x, name, &v) || !fits(x, name, &v))
         return false;
     bool is_entry = store == EX_WEIGHTS;
-    ExState made = { .name = name, .k = const_of(x, &v, name, is_entry), .parameter = parameter, .persistent = persistent };
+    ExState made = { .name = name,
+                     .k = const_of(x, &v, name, is_entry),
+                     .parameter = parameter,
+                     .persistent = persistent };
     *index = x->state.n;
     find_sharing(x, &v, &made, *index);
     map_put(x->cx, &x->state_by_name, name, (void *)(*index + 1));
     if (is_entry)
-        vec_push(x->cx, &x->p->weights, (Weight){ .name = name, .k = made.k, .parameter = parameter, .persistent = persistent });
+        vec_push(x->cx, &x->p->weights,
+                 (Weight){
+                     .name = name, .k = made.k, .parameter = parameter, .persistent = persistent });
     return vec_push(x->cx, &x->state, made);
 }
 

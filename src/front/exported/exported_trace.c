@@ -1,11 +1,15 @@
 /* exported_trace.c - the user's line out of a node's stack_trace.
  *
- * The trace is Python's own text, innermost frame last, frames of torch's modules included. The user wants theirs: the innermost
- * frame that is not torch's. Nothing is read before a message or a node's metadata asks for the position. */
+ * The trace is Python's own text, innermost frame last, frames of torch's modules included. The
+ * user wants theirs: the innermost frame that is not torch's. Nothing is read before a message or a
+ * node's metadata asks for the position. */
 #include "front/exported/exported.h"
 
 /* One `File "net.py", line 41, in forward` and the line after it. */
-typedef struct TraceFrame { Slice file, function, source; uint32_t line; } TraceFrame;
+typedef struct TraceFrame {
+    Slice file, function, source;
+    uint32_t line;
+} TraceFrame;
 
 static Slice trimmed(const char *from, const char *to)
 {
@@ -18,14 +22,18 @@ static Slice trimmed(const char *from, const char *to)
 
 static bool read_frame(Slice line, TraceFrame *out)
 {
-    static const char begin[] = "File \"", number[] = "\", line ", in[] = ", in ";
+    static const char begin[] = "File \"";
+    static const char number[] = "\", line ";
+    static const char in[] = ", in ";
     const uint8_t *end = line.p + line.n;
     if (line.n < sizeof begin - 1 || memcmp(line.p, begin, sizeof begin - 1) != 0)
         return false;
-    const uint8_t *file = line.p + sizeof begin - 1, *after = memmem(file, (size_t)(end - file), number, sizeof number - 1);
+    const uint8_t *file = line.p + sizeof begin - 1;
+    const uint8_t *after = memmem(file, (size_t)(end - file), number, sizeof number - 1);
     if (!after)
         return false;
-    const uint8_t *digits = after + sizeof number - 1, *name = memmem(digits, (size_t)(end - digits), in, sizeof in - 1);
+    const uint8_t *digits = after + sizeof number - 1;
+    const uint8_t *name = memmem(digits, (size_t)(end - digits), in, sizeof in - 1);
     *out = (TraceFrame){ .file = { file, (size_t)(after - file) } };
     for (; digits < end && *digits >= '0' && *digits <= '9' && out->line < 100000000; digits++)
         out->line = out->line * 10 + (uint32_t)(*digits - '0');
@@ -34,19 +42,25 @@ static bool read_frame(Slice line, TraceFrame *out)
     return true;
 }
 
-static bool holds(Slice s, const char *text) { return memmem(s.p, s.n, text, strlen(text)) != NULL; }
+static bool holds(Slice s, const char *text)
+{
+    return memmem(s.p, s.n, text, strlen(text)) != NULL;
+}
 
 /* Code that the user did not write: torch's modules and its tracer, generated functions. */
 static bool is_torchs(Slice file)
 {
-    return holds(file, "/torch/nn/") || holds(file, "/torch/_") || holds(file, "/torch/export/") || holds(file, "/torch/fx/") ||
-           holds(file, "/torch/functional.py") || holds(file, "/torch/utils/") || (file.n > 0 && file.p[0] == '<');
+    return holds(file, "/torch/nn/") || holds(file, "/torch/_") || holds(file, "/torch/export/") ||
+        holds(file, "/torch/fx/") || holds(file, "/torch/functional.py") ||
+        holds(file, "/torch/utils/") || (file.n > 0 && file.p[0] == '<');
 }
 
 /* The innermost frame of the user's, else the innermost of a file. */
 static bool user_frame(Str trace, TraceFrame *out)
 {
-    bool found = false, users = false, open = false;
+    bool found = false;
+    bool users = false;
+    bool open = false;
     for (const char *at = trace->s, *end = at + trace->len; at < end;) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
         Slice line = trimmed(at, line_end ? line_end : end);
@@ -88,7 +102,9 @@ const Text *ex_trace_text(Exported *x, Str trace)
     if (t)
         return t;
     t = new(x->cx, Text);
-    *t = (Text){ .name = str_of(x->cx, "stack_trace"), .locate = locate_trace, .locate_arg = (void *)trace };
+    *t = (Text){ .name = str_of(x->cx, "stack_trace"),
+                 .locate = locate_trace,
+                 .locate_arg = (void *)trace };
     map_put(x->cx, &x->traces, trace, t);
     return t;
 }

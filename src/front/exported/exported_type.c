@@ -1,6 +1,8 @@
-/* exported_type.c - what a .pt2 records about values: tensors with their sizes, numbers, and the ranges of symbols.
+/* exported_type.c - what a .pt2 records about values: tensors with their sizes, numbers, and the
+ * ranges of symbols.
  *
- * Sizes are SymPy texts (sympy.c), read once each. One that is not understood whole is an unknown size, never a guess. */
+ * Sizes are SymPy texts (sympy.c), read once each. One that is not understood whole is an unknown
+ * size, never a guess. */
 #include "front/exported/exported.h"
 
 /* ---- JSON of a union, of a name ---- */
@@ -39,7 +41,10 @@ bool ex_name(Json *j, Str *out)
 
 /* ---- sizes and tensors ---- */
 
-typedef struct Sized { const Exported *x; bool yes; } Sized;
+typedef struct Sized {
+    const Exported *x;
+    bool yes;
+} Sized;
 
 static Dim look_at_symbol(void *arg, Dim sym)
 {
@@ -52,7 +57,8 @@ static Dim look_at_symbol(void *arg, Dim sym)
     return NULL;
 }
 
-/* A dimension takes its symbols to be sizes. A number from data that no check of the program bounds from below is none. */
+/* A dimension takes its symbols to be sizes. A number from data that no check of the program bounds
+ * from below is none. */
 static bool only_sizes(Exported *x, Dim size)
 {
     Sized s = { x, true };
@@ -111,7 +117,8 @@ static bool read_sym_int(Exported *x, Json *j, RecordedDim *out, bool *number)
 static bool read_size(Exported *x, Json *j, RecordedDim *out)
 {
     bool number;
-    return read_sym_int(x, j, out, &number) && (!number || out->known >= 0 || ex_bad(x, j, "a negative size"));
+    return read_sym_int(x, j, out, &number) &&
+        (!number || out->known >= 0 || ex_bad(x, j, "a negative size"));
 }
 
 static bool read_sizes(Exported *x, Json *j, RecordedDim *out, int *n)
@@ -120,7 +127,8 @@ static bool read_sizes(Exported *x, Json *j, RecordedDim *out, int *n)
         return false;
     for (*n = 0; json_more(j); ++*n) {
         if (*n == MAX_RANK)
-            return fail(x->cx, E_LIMIT, "%s: byte %zu: a tensor of more than %d dimensions", j->record, json_mark(j), MAX_RANK);
+            return fail(x->cx, E_LIMIT, "%s: byte %zu: a tensor of more than %d dimensions",
+                        j->record, json_mark(j), MAX_RANK);
         if (!read_size(x, j, &out[*n]))
             return false;
     }
@@ -141,16 +149,18 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
 {
     RecordedDim size[MAX_RANK], stride[MAX_RANK], offset = { .known = 0 };
     Str key;
-    int rank = 0, n_stride = 0;
+    int rank = 0;
+    int n_stride = 0;
     *out = (ExTensor){ .layout = 7 };
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
-        bool ok = str_is(key, "dtype") ? json_int(j, &out->code)
-                : str_is(key, "sizes") ? read_sizes(x, j, size, &rank)
-                : str_is(key, "strides") ? read_sizes(x, j, stride, &n_stride)
-                : str_is(key, "storage_offset") ? read_size(x, j, &offset)
-                : str_is(key, "layout") ? json_int(j, &out->layout) : json_skip(j);
+        bool ok = str_is(key, "dtype")      ? json_int(j, &out->code)
+            : str_is(key, "sizes")          ? read_sizes(x, j, size, &rank)
+            : str_is(key, "strides")        ? read_sizes(x, j, stride, &n_stride)
+            : str_is(key, "storage_offset") ? read_size(x, j, &offset)
+            : str_is(key, "layout")         ? json_int(j, &out->layout)
+                                            : json_skip(j);
         if (!ok)
             return false;
     }
@@ -159,7 +169,8 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
     out->type.dtype = dtype_of_pt2(out->code);
     out->type.rank = rank;
     out->type.dim = mem_copy(x->cx, size, (size_t)rank * sizeof *size);
-    out->is_static = rank == n_stride && all_known(size, rank, out->size) && all_known(stride, rank, out->stride) && all_known(&offset, 1, &out->offset);
+    out->is_static = rank == n_stride && all_known(size, rank, out->size) &&
+        all_known(stride, rank, out->stride) && all_known(&offset, 1, &out->offset);
     return true;
 }
 
@@ -169,7 +180,8 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
 static bool from_data(Str expr)
 {
     for (const char *at = expr->s; *at; at++) {
-        bool starts = at == expr->s || !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", at[-1]);
+        bool starts = at == expr->s ||
+            !strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789", at[-1]);
         if (starts && at[0] == 'u' && at[1] >= '0' && at[1] <= '9')
             return true;
     }
@@ -180,7 +192,8 @@ static bool from_data(Str expr)
 static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
 {
     if (map_find(&s->types, name))
-        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: %s is described twice", j->record, json_mark(j), name->s);
+        return fail(s->x->cx, E_FORMAT, "%s: byte %zu: %s is described twice", j->record,
+                    json_mark(j), name->s);
     Recorded *kept = mem_copy(s->x->cx, r, sizeof *r);
     int n = r->what ? (r->dim ? 1 : 0) : r->rank;
     RecordedDim *dim = kept && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim) : NULL;
@@ -205,7 +218,8 @@ bool ex_tensor_values(ExScope *s, Json *j)
     return !j->failed;
 }
 
-/* sym_int_values, sym_float_values, sym_bool_values: `what` is "int", "float", "bool". An int's size is its one dim. */
+/* sym_int_values, sym_float_values, sym_bool_values: `what` is "int", "float", "bool". An int's
+ * size is its one dim. */
 bool ex_sym_values(ExScope *s, Json *j, const char *what)
 {
     Str name;
@@ -218,7 +232,7 @@ bool ex_sym_values(ExScope *s, Json *j, const char *what)
         if (!(is_int ? read_sym_int(s->x, j, &d, &number) : json_skip(j)))
             return false;
         if (is_int && d.known < 0)
-            d.known = -1;                           /* an int may be negative, which a dimension cannot say */
+            d.known = -1; /* an int may be negative, which a dimension cannot say */
         r.dim = is_int ? mem_copy(s->x->cx, &d, sizeof d) : NULL;
         if (!add_type(s, j, name, &r))
             return false;

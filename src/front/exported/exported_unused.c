@@ -1,12 +1,16 @@
 /* exported_unused.c - numbers of a .pt2 that only its assertions looked at.
  *
- * torch writes the checks of a size as nodes: sym_size, ge, _assert_scalar. The assertions are dropped (exported_node.c), and
- * what was computed for them goes here, so that nothing is demanded of an operator whose result nobody needs. Only operators on
- * numbers go: they have no effect. Tensors that nobody uses stay, for the evaluator emits nothing for them anyway and the
- * recorded types are compared. */
+ * torch writes the checks of a size as nodes: sym_size, ge, _assert_scalar. The assertions are
+ * dropped (exported_node.c), and what was computed for them goes here, so that nothing is demanded
+ * of an operator whose result nobody needs. Only operators on numbers go: they have no effect.
+ * Tensors that nobody uses stay, for the evaluator emits nothing for them anyway and the recorded
+ * types are compared. */
 #include "front/exported/exported.h"
 
-typedef struct Uses { bool *used; size_t n; } Uses;
+typedef struct Uses {
+    bool *used;
+    size_t n;
+} Uses;
 
 static void mark_block(Uses *u, const Block *b);
 
@@ -23,15 +27,13 @@ static void mark(Uses *u, const Expr *e)
         for (uint32_t i = 0; i < e->n_args; i++)
             mark(u, e->args[i].value);
         return;
-    case X_TUPLE: case X_LIST:
+    case X_TUPLE:
+    case X_LIST:
         for (uint32_t i = 0; i < e->n; i++)
             mark(u, e->items[i]);
         return;
-    case X_ATTR:
-        mark(u, e->a);
-        return;
-    default:                            /* constants; a graph has locals of its own */
-        return;
+    case X_ATTR: mark(u, e->a); return;
+    default:     /* constants; a graph has locals of its own */ return;
     }
 }
 
@@ -51,7 +53,8 @@ static void mark_block(Uses *u, const Block *b)
 
 static bool makes_number(const Stmt *s)
 {
-    static const char *const prefixes[] = { "aten::sym_", "_operator::", "math::", "torch::sym_", "torch::_sym_" };
+    static const char *const prefixes[] = { "aten::sym_", "_operator::", "math::", "torch::sym_",
+                                            "torch::_sym_" };
     if (s->kind != S_ASSIGN || !s->value || s->value->kind != X_OP)
         return false;
     for (size_t i = 0; i < COUNT(prefixes); i++)
@@ -73,7 +76,7 @@ void ex_drop_unused(Exported *x, Block *b, size_t n_slot)
 {
     Uses u = { new_array(x->cx, bool, n_slot + 1), n_slot };
     uint32_t kept = b->n;
-    for (uint32_t i = b->n; u.used && i-- > 0; ) {
+    for (uint32_t i = b->n; u.used && i-- > 0;) {
         Stmt *s = b->at[i];
         if (makes_number(s) && !is_used(&u, s))
             continue;

@@ -7,25 +7,35 @@
  *     _vmap_decrement_nesting()                          append(ys, b)
  *                                                    y = stack(ys, o)
  *
- * Between the marks operators are written as for one sample, and so are the types that the file records: a trip of the loop is
- * what they say. Other transforms of torch.func leave marks of other names, which are refused. */
+ * Between the marks operators are written as for one sample, and so are the types that the file
+ * records: a trip of the loop is what they say. Other transforms of torch.func leave marks of other
+ * names, which are refused. */
 #include "front/exported/exported.h"
 
 /* What a vmap gives: the samples so far, and where they go when it ends. */
-typedef struct Stacked { uint32_t samples; Expr *dim; ExTargets targets; ExNode node; } Stacked;
+typedef struct Stacked {
+    uint32_t samples;
+    Expr *dim;
+    ExTargets targets;
+    ExNode node;
+} Stacked;
 
 struct ExVmap {
     ExVmap *up;
     int64_t level;
-    ExFunction outer;               /* the statements around the loop */
+    ExFunction outer; /* the statements around the loop */
     Expr *count;
-    uint32_t i;                     /* the loop's variable */
+    uint32_t i; /* the loop's variable */
     VEC(Stacked) results;
 };
 
 typedef bool (*Mark)(ExScope *s, ExNode *n);
 
-static bool nothing(ExScope *s, ExNode *n) { (void)s, (void)n; return true; }
+static bool nothing(ExScope *s, ExNode *n)
+{
+    (void)s, (void)n;
+    return true;
+}
 
 static void set(ExScope *s, uint32_t slot, Expr *value)
 {
@@ -40,9 +50,14 @@ static bool begin(ExScope *s, ExNode *n)
     ExVmap *v = new(x->cx, ExVmap);
     if (n->args.n < 1 || !v)
         return ex_bad(x, &n->inputs, "a vmap without its size");
-    if (n->args.n > 1 && n->args.at[1].value->kind == X_STR && str_is(n->args.at[1].value->s, "same"))
-        return fail(x->cx, E_UNSUPPORTED, "a torch.vmap whose samples share their random numbers (randomness=\"same\")");
-    *v = (ExVmap){ .up = s->vmap, .level = s->vmap ? s->vmap->level + 1 : 1, .outer = *s->fn, .count = n->args.at[0].value };
+    if (n->args.n > 1 && n->args.at[1].value->kind == X_STR &&
+        str_is(n->args.at[1].value->s, "same"))
+        return fail(x->cx, E_UNSUPPORTED,
+                    "a torch.vmap whose samples share their random numbers (randomness=\"same\")");
+    *v = (ExVmap){ .up = s->vmap,
+                   .level = s->vmap ? s->vmap->level + 1 : 1,
+                   .outer = *s->fn,
+                   .count = n->args.at[0].value };
     v->i = ex_slot(x, s->fn, str_of(x->cx, "i"));
     memset(&s->fn->body, 0, sizeof s->fn->body);
     s->vmap = v;
@@ -63,7 +78,8 @@ static bool add_dim(ExScope *s, ExNode *n)
     ExResults r = { 0 };
     if (!is_of(s, n, 2, 3) || !ex_results(s, &n->outputs, &r))
         return false;
-    Expr *sample = ex_op(s->x, "aten::select", n->args.at[0].value, n->args.at[1].value, ex_local(s->x, s->vmap->i));
+    Expr *sample = ex_op(s->x, "aten::select", n->args.at[0].value, n->args.at[1].value,
+                         ex_local(s->x, s->vmap->i));
     ex_place(s->x, ex_assign(s, sample, &r.targets, false), n);
     return true;
 }
@@ -81,10 +97,12 @@ static bool remove_dim(ExScope *s, ExNode *n)
     return vec_push(x->cx, &s->fn->body, st) && vec_push(x->cx, &s->vmap->results, y);
 }
 
-/* What a vmap over no samples gives: nobody has computed what could be stacked, but the file says of what type it is. */
+/* What a vmap over no samples gives: nobody has computed what could be stacked, but the file says
+ * of what type it is. */
 static Expr *nothing_stacked(Exported *x, const Recorded *r)
 {
-    Expr *sizes = ex_expr(x, X_LIST), *dtype = ex_expr(x, X_VALUE);
+    Expr *sizes = ex_expr(x, X_LIST);
+    Expr *dtype = ex_expr(x, X_VALUE);
     sizes->items = new_array(x->cx, Expr *, (size_t)r->rank + 1);
     for (int i = 0; sizes->items && i < r->rank; i++)
         sizes->items[sizes->n++] = ex_int(x, r->dim[i].known);
@@ -122,7 +140,9 @@ static bool end(ExScope *s, ExNode *n)
     vec_push(x->cx, &s->fn->body, loop);
     for (size_t k = 0; k < v->results.n; k++) {
         const Stacked *y = &v->results.at[k];
-        Expr *all = is_known_to_be_empty(v, y) ? nothing_stacked(x, &y->targets.type.at[0]) : ex_op(x, "aten::stack", ex_local(x, y->samples), y->dim, NULL);
+        Expr *all = is_known_to_be_empty(v, y)
+            ? nothing_stacked(x, &y->targets.type.at[0])
+            : ex_op(x, "aten::stack", ex_local(x, y->samples), y->dim, NULL);
         ex_place(x, ex_assign(s, all, &y->targets, false), &y->node);
     }
     return !ctx_failed(x->cx);
@@ -130,7 +150,10 @@ static bool end(ExScope *s, ExNode *n)
 
 static Mark mark_of(Str target)
 {
-    static const struct { const char *target; Mark write; } marks[] = {
+    static const struct {
+        const char *target;
+        Mark write;
+    } marks[] = {
         { "torch._functorch.predispatch.lazy_load_decompositions", nothing },
         { "torch._functorch.predispatch._vmap_increment_nesting", begin },
         { "torch._functorch.predispatch._add_batch_dim", add_dim },

@@ -1,22 +1,32 @@
 /* sympy.c - sizes of a .pt2, which are SymPy expressions as text, as dimensions.
  *
- * Two forms are in use: constructor text, "Add(Mul(Integer(2), Symbol('s77', integer=True)), Integer(-1))", and infix text,
- * "2*s0 - 1". One grammar reads both, since a constructor is a call:
+ * Two forms are in use: constructor text, "Add(Mul(Integer(2), Symbol('s77', integer=True)),
+ * Integer(-1))", and infix text, "2*s0 - 1". One grammar reads both, since a constructor is a call:
  *
  *     sum     = ["-"] product (("+" | "-") product)*
  *     product = power (("*" | "//" | "%" | "/") power)*
  *     power   = atom ["**" atom]
- *     atom    = NUMBER | NAME | NAME "(" [arg ("," arg)*] ")" | "(" sum ")" ;  arg = STRING | NAME "=" NAME | sum
+ *     atom    = NUMBER | NAME | NAME "(" [arg ("," arg)*] ")" | "(" sum ")" ;  arg = STRING | NAME
+ * "=" NAME | sum
  *
- * A text is understood whole or not at all: what is not here (relations, roots, Piecewise) makes the size an unknown one. */
+ * A text is understood whole or not at all: what is not here (relations, roots, Piecewise) makes
+ * the size an unknown one. */
 #include "front/internal.h"
 
 enum { DEPTH_MAX = 100, ARGS_MAX = 64, POWER_MAX = 16 };
 
-/* num / den with den > 0: floor(s0/2) is a dimension though s0/2 is none. d NULL: not understood. */
-typedef struct Num { Dim d; int64_t den; } Num;
+/* num / den with den > 0: floor(s0/2) is a dimension though s0/2 is none. d NULL: not
+ * understood. */
+typedef struct Num {
+    Dim d;
+    int64_t den;
+} Num;
 
-typedef struct Sympy { Ctx *cx; const char *at, *end; int depth; } Sympy;
+typedef struct Sympy {
+    Ctx *cx;
+    const char *at, *end;
+    int depth;
+} Sympy;
 
 static const Num UNKNOWN_NUM = { NULL, 1 };
 static Num sum(Sympy *s);
@@ -34,7 +44,9 @@ static Num num_add(Ctx *cx, Num a, Num b)
         return UNKNOWN_NUM;
     if (a.den == b.den)
         return (Num){ dim_add(cx, a.d, b.d), a.den };
-    return (Num){ dim_add(cx, dim_mul(cx, a.d, dim_int(cx, b.den)), dim_mul(cx, b.d, dim_int(cx, a.den))), den };
+    return (Num){
+        dim_add(cx, dim_mul(cx, a.d, dim_int(cx, b.den)), dim_mul(cx, b.d, dim_int(cx, a.den))), den
+    };
 }
 
 static Num num_mul(Ctx *cx, Num a, Num b)
@@ -57,10 +69,7 @@ static Num num_div(Ctx *cx, Num a, Num b)
     return num_mul(cx, a, (Num){ dim_int(cx, 1), n });
 }
 
-static bool divisor(Num a, Num b)
-{
-    return is_whole(a) && is_whole(b) && !dim_is(b.d, 0);
-}
+static bool divisor(Num a, Num b) { return is_whole(a) && is_whole(b) && !dim_is(b.d, 0); }
 
 static Num num_pow(Ctx *cx, Num a, Num b)
 {
@@ -77,18 +86,49 @@ static Num num_pow(Ctx *cx, Num a, Num b)
 
 typedef Num (*Fold2)(Ctx *cx, Num a, Num b);
 
-static Num f_floordiv(Ctx *cx, Num a, Num b) { return divisor(a, b) ? whole(dim_floordiv(cx, a.d, b.d)) : UNKNOWN_NUM; }
-static Num f_ceildiv(Ctx *cx, Num a, Num b) { return divisor(a, b) ? whole(dim_ceildiv(cx, a.d, b.d)) : UNKNOWN_NUM; }
-static Num f_mod(Ctx *cx, Num a, Num b) { return divisor(a, b) ? whole(dim_mod(cx, a.d, b.d)) : UNKNOWN_NUM; }
-static Num f_min(Ctx *cx, Num a, Num b) { return is_whole(a) && is_whole(b) ? whole(dim_min(cx, a.d, b.d)) : UNKNOWN_NUM; }
-static Num f_max(Ctx *cx, Num a, Num b) { return is_whole(a) && is_whole(b) ? whole(dim_max(cx, a.d, b.d)) : UNKNOWN_NUM; }
-static Num f_shift(Ctx *cx, Num a, Num b) { return num_mul(cx, a, num_pow(cx, whole(dim_int(cx, 2)), b)); }
+static Num f_floordiv(Ctx *cx, Num a, Num b)
+{
+    return divisor(a, b) ? whole(dim_floordiv(cx, a.d, b.d)) : UNKNOWN_NUM;
+}
+static Num f_ceildiv(Ctx *cx, Num a, Num b)
+{
+    return divisor(a, b) ? whole(dim_ceildiv(cx, a.d, b.d)) : UNKNOWN_NUM;
+}
+static Num f_mod(Ctx *cx, Num a, Num b)
+{
+    return divisor(a, b) ? whole(dim_mod(cx, a.d, b.d)) : UNKNOWN_NUM;
+}
+static Num f_min(Ctx *cx, Num a, Num b)
+{
+    return is_whole(a) && is_whole(b) ? whole(dim_min(cx, a.d, b.d)) : UNKNOWN_NUM;
+}
+static Num f_max(Ctx *cx, Num a, Num b)
+{
+    return is_whole(a) && is_whole(b) ? whole(dim_max(cx, a.d, b.d)) : UNKNOWN_NUM;
+}
+static Num f_shift(Ctx *cx, Num a, Num b)
+{
+    return num_mul(cx, a, num_pow(cx, whole(dim_int(cx, 2)), b));
+}
 
-static const struct { const char *name; Fold2 fn; bool many; } folds[] = {
-    { "Add", num_add, true }, { "Mul", num_mul, true }, { "Min", f_min, true }, { "Max", f_max, true },
-    { "Pow", num_pow, false }, { "PowByNatural", num_pow, false }, { "Rational", num_div, false },
-    { "FloorDiv", f_floordiv, false }, { "CleanDiv", f_floordiv, false }, { "CeilDiv", f_ceildiv, false },
-    { "Mod", f_mod, false }, { "PythonMod", f_mod, false }, { "LShift", f_shift, false },
+static const struct {
+    const char *name;
+    Fold2 fn;
+    bool many;
+} folds[] = {
+    { "Add", num_add, true },
+    { "Mul", num_mul, true },
+    { "Min", f_min, true },
+    { "Max", f_max, true },
+    { "Pow", num_pow, false },
+    { "PowByNatural", num_pow, false },
+    { "Rational", num_div, false },
+    { "FloorDiv", f_floordiv, false },
+    { "CleanDiv", f_floordiv, false },
+    { "CeilDiv", f_ceildiv, false },
+    { "Mod", f_mod, false },
+    { "PythonMod", f_mod, false },
+    { "LShift", f_shift, false },
 };
 
 static Num call(Sympy *s, Slice name, const Num *arg, int n)
@@ -133,7 +173,10 @@ static bool take(Sympy *s, const char *word)
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 static Slice word(Sympy *s)
 {

@@ -1,6 +1,7 @@
 /* torchscript_expr.c - names, types and expressions of TorchScript's code language.
  *
- * A name is a local from its first assignment on, in textual order; one flat scope per function, as in PyTorch. */
+ * A name is a local from its first assignment on, in textual order; one flat scope per function, as
+ * in PyTorch. */
 #include "front/torchscript/torchscript_parse.h"
 
 /* ---- names ---- */
@@ -15,7 +16,8 @@ static uint32_t new_slot(Parser *p, Scope *s, Str name)
     return slot;
 }
 
-/* A name of the function around a fork body becomes a local of the body, filled when the body starts. */
+/* A name of the function around a fork body becomes a local of the body, filled when the body
+ * starts. */
 static bool capture(Parser *p, Scope *s, Str name, uint32_t *slot)
 {
     uint32_t outer;
@@ -50,7 +52,8 @@ bool scope_declare(Parser *p, Str name, uint32_t *slot)
 /* name := WORD { '.' WORD }      without blanks */
 static bool dotted(Parser *p, Str *out)
 {
-    uint32_t start = here(p), end = p->lx.tok.end;
+    uint32_t start = here(p);
+    uint32_t end = p->lx.tok.end;
     if (!at(p, TOK_WORD))
         return fail_now(p, "expected a name");
     *out = p->lx.tok.s;
@@ -91,7 +94,7 @@ static bool type_args(Parser *p)
     bool more;
     if (!next(p) || !take(p, TOK_LPAREN, &more))
         return false;
-    if (more)                                               /* Tuple[()] */
+    if (more) /* Tuple[()] */
         return expect(p, TOK_RPAREN, "')'") && expect(p, TOK_RBRACKET, "']'");
     do {
         const TypeExpr *t = parse_type(p);
@@ -165,7 +168,8 @@ static bool imaginary(const Parser *p, double *out)
     return at(p, TOK_IMAGINARY);
 }
 
-/* complex := real ( '+' | '-' ) imaginary      the sign in front belongs to the real part alone. Only a look ahead tells. */
+/* complex := real ( '+' | '-' ) imaginary      the sign in front belongs to the real part alone.
+ * Only a look ahead tells. */
 static bool complex_tail(Parser *p, Expr *real, double re)
 {
     if (!at(p, TOK_PLUS) && !at(p, TOK_MINUS))
@@ -187,11 +191,12 @@ static bool complex_tail(Parser *p, Expr *real, double re)
 
 static bool at_number(const Parser *p)
 {
-    return at(p, TOK_INT) || at(p, TOK_FLOAT) || at(p, TOK_IMAGINARY) || at_word(p, W_inf) || at_word(p, W_nan) || at_word(p, W_infj) ||
-           at_word(p, W_nanj);
+    return at(p, TOK_INT) || at(p, TOK_FLOAT) || at(p, TOK_IMAGINARY) || at_word(p, W_inf) ||
+        at_word(p, W_nan) || at_word(p, W_infj) || at_word(p, W_nanj);
 }
 
-/* number := INT | FLOAT | 'inf' | 'nan' | complex      `start` is that of the sign, if there is one. */
+/* number := INT | FLOAT | 'inf' | 'nan' | complex      `start` is that of the sign, if there is
+ * one. */
 static Expr *number(Parser *p, uint32_t start, bool negative)
 {
     Expr *e = expr_make(p, X_FLOAT, start, p->lx.tok.end);
@@ -209,7 +214,9 @@ static Expr *number(Parser *p, uint32_t start, bool negative)
         e->c[1] = sign * v;
         return next(p) ? e : NULL;
     } else {
-        v = at(p, TOK_FLOAT) ? p->lx.tok.f : at_word(p, W_inf) ? __builtin_inf() : __builtin_nan("");
+        v = at(p, TOK_FLOAT)    ? p->lx.tok.f
+            : at_word(p, W_inf) ? __builtin_inf()
+                                : __builtin_nan("");
         e->f = sign * v;
     }
     return next(p) && complex_tail(p, e, sign * v) ? e : NULL;
@@ -303,13 +310,16 @@ static Expr *dict(Parser *p)
 
 /* ---- expressions: names and the forms that begin with one ---- */
 
-/* typed_form := 'annotate' '(' type ',' expr ')' | 'unchecked_cast' '(' type ',' expr ')' | 'uninitialized' '(' type ')'
- *             | 'isinstance' '(' expr ',' type_test ')' */
+/* typed_form := 'annotate' '(' type ',' expr ')' | 'unchecked_cast' '(' type ',' expr ')' |
+ * 'uninitialized' '(' type ')' | 'isinstance' '(' expr ',' type_test ')' */
 static Expr *typed_form(Parser *p)
 {
-    Expr *callee = expr_make(p, X_NAME, here(p), p->lx.tok.end), *value = NULL;
+    Expr *callee = expr_make(p, X_NAME, here(p), p->lx.tok.end);
+    Expr *value = NULL;
     const TypeExpr *t;
-    bool test = at_word(p, W_isinstance), alone = at_word(p, W_uninitialized), comma;
+    bool test = at_word(p, W_isinstance);
+    bool alone = at_word(p, W_uninitialized);
+    bool comma;
     callee->name = p->lx.tok.s;
     if (!next(p) || !expect(p, TOK_LPAREN, "'('"))
         return NULL;
@@ -317,7 +327,8 @@ static Expr *typed_form(Parser *p)
         if (!(value = parse_expr(p)) || !expect(p, TOK_COMMA, "','") || !(t = type_test(p)))
             return NULL;
     } else {
-        if (!(t = parse_type(p)) || (!alone && (!expect(p, TOK_COMMA, "','") || !(value = parse_expr(p)))))
+        if (!(t = parse_type(p)) ||
+            (!alone && (!expect(p, TOK_COMMA, "','") || !(value = parse_expr(p)))))
             return NULL;
     }
     uint32_t end = p->lx.tok.end;
@@ -439,7 +450,10 @@ static Expr *word(Parser *p)
     Str w = p->lx.tok.s;
     Expr *e = NULL;
     if (w == p->word[W_True] || w == p->word[W_False] || w == p->word[W_None])
-        return make_of_token(p, w == p->word[W_True] ? X_TRUE : w == p->word[W_False] ? X_FALSE : X_NONE);
+        return make_of_token(p,
+                             w == p->word[W_True]        ? X_TRUE
+                                 : w == p->word[W_False] ? X_FALSE
+                                                         : X_NONE);
     if (at_number(p))
         return number(p, here(p), false);
     if (w == p->word[W_CONSTANTS])
@@ -447,7 +461,8 @@ static Expr *word(Parser *p)
     if ((w == p->word[W_torch] || w == p->word[W_ops]) && (!operator(p, &e) || e))
         return e;
     if (lex_followed_by(&p->lx, "(")) {
-        if (w == p->word[W_annotate] || w == p->word[W_unchecked_cast] || w == p->word[W_uninitialized] || w == p->word[W_isinstance])
+        if (w == p->word[W_annotate] || w == p->word[W_unchecked_cast] ||
+            w == p->word[W_uninitialized] || w == p->word[W_isinstance])
             return typed_form(p);
         if (w == p->word[W_getattr])
             return odd_attribute(p);
@@ -461,21 +476,15 @@ static Expr *word(Parser *p)
 static Expr *atom(Parser *p)
 {
     switch (p->lx.tok.kind) {
-    case TOK_INT: case TOK_FLOAT: case TOK_IMAGINARY:
-        return number(p, here(p), false);
-    case TOK_STRING:
-        return string(p);
-    case TOK_WORD:
-        return word(p);
-    case TOK_LPAREN:
-        return parenthesised(p);
-    case TOK_LBRACKET:
-        return list(p);
-    case TOK_LBRACE:
-        return dict(p);
-    default:
-        fail_now(p, "expected an expression");
-        return NULL;
+    case TOK_INT:
+    case TOK_FLOAT:
+    case TOK_IMAGINARY: return number(p, here(p), false);
+    case TOK_STRING:    return string(p);
+    case TOK_WORD:      return word(p);
+    case TOK_LPAREN:    return parenthesised(p);
+    case TOK_LBRACKET:  return list(p);
+    case TOK_LBRACE:    return dict(p);
+    default:            fail_now(p, "expected an expression"); return NULL;
     }
 }
 
@@ -577,32 +586,71 @@ static Expr *postfix(Parser *p)
 
 /* ---- expressions: operators, which only people write ---- */
 
-enum { LEVEL_OR = 1, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_BITOR, LEVEL_BITXOR, LEVEL_BITAND, LEVEL_SHIFT, LEVEL_SUM, LEVEL_PRODUCT, LEVEL_POWER };
-
-static const struct { TokKind kind; int level; const char *op; } operators[] = {
-    { TOK_EQ, LEVEL_COMPARE, "eq" }, { TOK_NE, LEVEL_COMPARE, "ne" }, { TOK_LT, LEVEL_COMPARE, "lt" }, { TOK_LE, LEVEL_COMPARE, "le" },
-    { TOK_GT, LEVEL_COMPARE, "gt" }, { TOK_GE, LEVEL_COMPARE, "ge" },
-    { TOK_OR, LEVEL_BITOR, "__or__" }, { TOK_XOR, LEVEL_BITXOR, "__xor__" }, { TOK_AND, LEVEL_BITAND, "__and__" },
-    { TOK_SHL, LEVEL_SHIFT, "__lshift__" }, { TOK_SHR, LEVEL_SHIFT, "__rshift__" },
-    { TOK_PLUS, LEVEL_SUM, "add" }, { TOK_MINUS, LEVEL_SUM, "sub" },
-    { TOK_STAR, LEVEL_PRODUCT, "mul" }, { TOK_SLASH, LEVEL_PRODUCT, "div" }, { TOK_FLOORDIV, LEVEL_PRODUCT, "floordiv" },
-    { TOK_PERCENT, LEVEL_PRODUCT, "remainder" }, { TOK_POWER, LEVEL_POWER, "pow" },
+enum {
+    LEVEL_OR = 1,
+    LEVEL_AND,
+    LEVEL_NOT,
+    LEVEL_COMPARE,
+    LEVEL_BITOR,
+    LEVEL_BITXOR,
+    LEVEL_BITAND,
+    LEVEL_SHIFT,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_POWER
 };
 
-typedef struct Infix { int level; const char *op; /* NULL: and, or */ int tokens; bool swapped, negated; } Infix;
+static const struct {
+    TokKind kind;
+    int level;
+    const char *op;
+} operators[] = {
+    { TOK_EQ, LEVEL_COMPARE, "eq" },
+    { TOK_NE, LEVEL_COMPARE, "ne" },
+    { TOK_LT, LEVEL_COMPARE, "lt" },
+    { TOK_LE, LEVEL_COMPARE, "le" },
+    { TOK_GT, LEVEL_COMPARE, "gt" },
+    { TOK_GE, LEVEL_COMPARE, "ge" },
+    { TOK_OR, LEVEL_BITOR, "__or__" },
+    { TOK_XOR, LEVEL_BITXOR, "__xor__" },
+    { TOK_AND, LEVEL_BITAND, "__and__" },
+    { TOK_SHL, LEVEL_SHIFT, "__lshift__" },
+    { TOK_SHR, LEVEL_SHIFT, "__rshift__" },
+    { TOK_PLUS, LEVEL_SUM, "add" },
+    { TOK_MINUS, LEVEL_SUM, "sub" },
+    { TOK_STAR, LEVEL_PRODUCT, "mul" },
+    { TOK_SLASH, LEVEL_PRODUCT, "div" },
+    { TOK_FLOORDIV, LEVEL_PRODUCT, "floordiv" },
+    { TOK_PERCENT, LEVEL_PRODUCT, "remainder" },
+    { TOK_POWER, LEVEL_POWER, "pow" },
+};
 
-/* The operator that starts at the current token; level 0: none. `is not` and `not in` are told by a look ahead. */
+typedef struct Infix {
+    int level;
+    const char *op; /* NULL: and, or */
+    int tokens;
+    bool swapped, negated;
+} Infix;
+
+/* The operator that starts at the current token; level 0: none. `is not` and `not in` are told by a
+ * look ahead. */
 static Infix infix(const Parser *p)
 {
     if (at_word(p, W_or) || at_word(p, W_and))
         return (Infix){ .level = at_word(p, W_or) ? LEVEL_OR : LEVEL_AND, .tokens = 1 };
     if (at_word(p, W_is))
-        return lex_followed_by(&p->lx, "not ") ? (Infix){ .level = LEVEL_COMPARE, .op = "__isnot__", .tokens = 2 }
-                                               : (Infix){ .level = LEVEL_COMPARE, .op = "__is__", .tokens = 1 };
+        return lex_followed_by(&p->lx, "not ")
+            ? (Infix){ .level = LEVEL_COMPARE, .op = "__isnot__", .tokens = 2 }
+            : (Infix){ .level = LEVEL_COMPARE, .op = "__is__", .tokens = 1 };
     if (at_word(p, W_in))
-        return (Infix){ .level = LEVEL_COMPARE, .op = "__contains__", .tokens = 1, .swapped = true };
+        return (
+            Infix){ .level = LEVEL_COMPARE, .op = "__contains__", .tokens = 1, .swapped = true };
     if (at_word(p, W_not) && lex_followed_by(&p->lx, "in "))
-        return (Infix){ .level = LEVEL_COMPARE, .op = "__contains__", .tokens = 2, .swapped = true, .negated = true };
+        return (Infix){ .level = LEVEL_COMPARE,
+                        .op = "__contains__",
+                        .tokens = 2,
+                        .swapped = true,
+                        .negated = true };
     if (p->lx.tok.kind >= TOK_PLUS)
         for (size_t i = 0; i < COUNT(operators); i++)
             if (operators[i].kind == p->lx.tok.kind)
@@ -641,7 +689,8 @@ static Expr *binary(Parser *p, int least);
 static Expr *unary(Parser *p)
 {
     uint32_t start = here(p);
-    bool negative = at(p, TOK_MINUS), negated = at_word(p, W_not);
+    bool negative = at(p, TOK_MINUS);
+    bool negated = at_word(p, W_not);
     if (!negative && !negated)
         return postfix(p);
     if (!next(p) || !deeper(p))
@@ -666,7 +715,8 @@ static Expr *unary(Parser *p)
     return e;
 }
 
-/* binary(n) := unary { operator of level n or tighter, binary(level + 1) }      powers group to the right */
+/* binary(n) := unary { operator of level n or tighter, binary(level + 1) }      powers group to the
+ * right */
 static Expr *binary(Parser *p, int least)
 {
     int64_t depth = p->depth;

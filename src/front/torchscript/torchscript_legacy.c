@@ -1,9 +1,12 @@
-/* torchscript_legacy.c - archives of PyTorch 1.0 to 1.3, whose module tree is a JSON record instead of a pickle.
+/* torchscript_legacy.c - archives of PyTorch 1.0 to 1.3, whose module tree is a JSON record instead
+ * of a pickle.
  *
- * model.json is a protobuf message in protobuf's JSON: a table of tensors, and a tree of modules with their parameters,
- * attributes and one code record of bare functions each. It becomes what later releases wrote: pickled objects of classes.
- * So torchscript_tensor.c and torchscript_state.c read both kinds of archive, and only this file knows of the older one. Values of attributes stand
- * in attributes.pkl, which names tensors by their place in the table; so does CONSTANTS.cN of the code. */
+ * model.json is a protobuf message in protobuf's JSON: a table of tensors, and a tree of modules
+ * with their parameters, attributes and one code record of bare functions each. It becomes what
+ * later releases wrote: pickled objects of classes. So torchscript_tensor.c and torchscript_state.c
+ * read both kinds of archive, and only this file knows of the older one. Values of attributes stand
+ * in attributes.pkl, which names tensors by their place in the table; so does CONSTANTS.cN of the
+ * code. */
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -13,14 +16,14 @@
 typedef struct Legacy {
     Ctx *cx;
     TorchScript *ts;
-    VEC(Pickle *) tensors;          /* the table */
-    const Pickle *values;           /* attributes.pkl; NULL: there is none */
-    uint32_t made;                  /* ids of the pickled values that are made here */
+    VEC(Pickle *) tensors; /* the table */
+    const Pickle *values;  /* attributes.pkl; NULL: there is none */
+    uint32_t made;         /* ids of the pickled values that are made here */
 } Legacy;
 
-static const char *const attribute_globals[] = {
-    "torch.jit._pickle *", "__main__ TensorID", "__main__ IntList", "__torch__*", "collections OrderedDict", NULL
-};
+static const char *const attribute_globals[] = { "torch.jit._pickle *",     "__main__ TensorID",
+                                                 "__main__ IntList",        "__torch__*",
+                                                 "collections OrderedDict", NULL };
 
 /* ---- pickled values that no pickle holds ---- */
 
@@ -62,8 +65,9 @@ static Pickle *made_seq(Legacy *l, PickleTag tag, Pickle *const *items, size_t n
     return p;
 }
 
-#define TUPLE_OF(l, ...) \
-    made_seq(l, P_TUPLE, (Pickle *[]){ __VA_ARGS__ }, sizeof (Pickle *[]){ __VA_ARGS__ } / sizeof(Pickle *))
+#define TUPLE_OF(l, ...)                              \
+    made_seq(l, P_TUPLE, (Pickle *[]){ __VA_ARGS__ }, \
+             sizeof (Pickle *[]){ __VA_ARGS__ } / sizeof(Pickle *))
 
 /* ---- protobuf's JSON ---- */
 
@@ -92,10 +96,7 @@ static bool read_record_ref(Json *j, Str *out)
     return !j->failed;
 }
 
-static bool bad_model(Legacy *l, const char *what)
-{
-    return fail(l->cx, E_FORMAT, "%s", what);
-}
+static bool bad_model(Legacy *l, const char *what) { return fail(l->cx, E_FORMAT, "%s", what); }
 
 /* ---- the table of tensors ---- */
 
@@ -113,7 +114,9 @@ static bool read_ints(Legacy *l, Json *j, TensorDef *t, bool dims)
         return false;
     while (json_more(j)) {
         int64_t i;
-        if (!read_int(j, &i) || !(dims ? vec_push(l->cx, &t->dims, made_int(l, i)) : vec_push(l->cx, &t->strides, made_int(l, i))))
+        if (!read_int(j, &i) ||
+            !(dims ? vec_push(l->cx, &t->dims, made_int(l, i))
+                   : vec_push(l->cx, &t->strides, made_int(l, i))))
             return false;
     }
     return !j->failed;
@@ -141,16 +144,20 @@ static bool read_tensor_field(Legacy *l, Json *j, Str key, TensorDef *t)
 /* The storage that later pickles name for an element type of caffe2. */
 static Str storage_class(Legacy *l, const TensorDef *t)
 {
-    static const struct { const char *type, *plain, *quantised; } rows[] = {
-        { "FLOAT", "FloatStorage", NULL }, { "DOUBLE", "DoubleStorage", NULL }, { "FLOAT16", "HalfStorage", NULL },
-        { "INT64", "LongStorage", NULL }, { "INT32", "IntStorage", "QInt32Storage" }, { "INT16", "ShortStorage", NULL },
-        { "INT8", "CharStorage", "QInt8Storage" }, { "UINT8", "ByteStorage", "QUInt8Storage" }, { "BYTE", "ByteStorage", "QUInt8Storage" },
-        { "BOOL", "BoolStorage", NULL },
+    static const struct {
+        const char *type, *plain, *quantised;
+    } rows[] = {
+        { "FLOAT", "FloatStorage", NULL },          { "DOUBLE", "DoubleStorage", NULL },
+        { "FLOAT16", "HalfStorage", NULL },         { "INT64", "LongStorage", NULL },
+        { "INT32", "IntStorage", "QInt32Storage" }, { "INT16", "ShortStorage", NULL },
+        { "INT8", "CharStorage", "QInt8Storage" },  { "UINT8", "ByteStorage", "QUInt8Storage" },
+        { "BYTE", "ByteStorage", "QUInt8Storage" }, { "BOOL", "BoolStorage", NULL },
     };
     for (size_t i = 0; t->type && i < COUNT(rows); i++)
         if (str_is(t->type, rows[i].type) && (!t->quantised || rows[i].quantised))
             return str_of(l->cx, t->quantised ? rows[i].quantised : rows[i].plain);
-    fail(l->cx, E_FORMAT, "a tensor of model.json has %s%s for its element type", t->quantised ? "quantised " : "", t->type ? t->type->s : "nothing");
+    fail(l->cx, E_FORMAT, "a tensor of model.json has %s%s for its element type",
+         t->quantised ? "quantised " : "", t->type ? t->type->s : "nothing");
     return NULL;
 }
 
@@ -160,17 +167,22 @@ static Pickle *tensor_call(Legacy *l, TensorDef *t)
     Str cls = storage_class(l, t);
     if (!cls || !t->record)
         return cls ? bad_model(l, "a tensor of model.json names no record"), NULL : NULL;
-    Pickle *pid = made(l, P_PERSISTENT), *none = made(l, P_NONE);
-    pid->pid = TUPLE_OF(l, made_str(l, str_of(l->cx, "storage")), made_global(l, "torch", cls), made_str(l, t->record),
-                        made_str(l, str_of(l->cx, "cpu")), made_int(l, 1));
-    Pickle *dims = made_seq(l, P_TUPLE, t->dims.at, t->dims.n), *strides = made_seq(l, P_TUPLE, t->strides.at, t->strides.n);
-    Pickle *p = made(l, P_CALL), *how = none;
+    Pickle *pid = made(l, P_PERSISTENT);
+    Pickle *none = made(l, P_NONE);
+    pid->pid = TUPLE_OF(l, made_str(l, str_of(l->cx, "storage")), made_global(l, "torch", cls),
+                        made_str(l, t->record), made_str(l, str_of(l->cx, "cpu")), made_int(l, 1));
+    Pickle *dims = made_seq(l, P_TUPLE, t->dims.at, t->dims.n);
+    Pickle *strides = made_seq(l, P_TUPLE, t->strides.at, t->strides.n);
+    Pickle *p = made(l, P_CALL);
+    Pickle *how = none;
     if (t->quantised) {
         Pickle *scale = made(l, P_FLOAT);
         scale->f = t->scale;
-        how = TUPLE_OF(l, made_global(l, "torch", str_of(l->cx, "per_tensor_affine")), scale, made_int(l, t->zero_point));
+        how = TUPLE_OF(l, made_global(l, "torch", str_of(l->cx, "per_tensor_affine")), scale,
+                       made_int(l, t->zero_point));
     }
-    p->fn = made_global(l, "torch._utils", str_of(l->cx, t->quantised ? "_rebuild_qtensor" : "_rebuild_tensor_v2"));
+    p->fn = made_global(l, "torch._utils",
+                        str_of(l->cx, t->quantised ? "_rebuild_qtensor" : "_rebuild_tensor_v2"));
     p->args = TUPLE_OF(l, pid, made_int(l, t->offset), dims, strides, how, none);
     return p;
 }
@@ -198,21 +210,23 @@ static Pickle *tensor_at(Legacy *l, int64_t id)
 {
     if (id >= 0 && (uint64_t)id < l->tensors.n)
         return l->tensors.at[id];
-    fail(l->cx, E_FORMAT, "tensor %lld is named, and model.json lists %zu", (long long)id, (size_t)l->tensors.n);
+    fail(l->cx, E_FORMAT, "tensor %lld is named, and model.json lists %zu", (long long)id,
+         (size_t)l->tensors.n);
     return NULL;
 }
 
 /* ---- attributes.pkl ---- */
 
-/* build_tensor_from_id(3), or, written by 1.1, an object TensorID with the state 3: that tensor. An object IntList: its
- * list. NULL: any other value. False after an error. */
+/* build_tensor_from_id(3), or, written by 1.1, an object TensorID with the state 3: that tensor. An
+ * object IntList: its list. NULL: any other value. False after an error. */
 static bool stands_for(Legacy *l, const Pickle *p, Pickle **out)
 {
     *out = NULL;
     const Pickle *id = NULL;
     if (pickle_is_call(p, "torch.jit._pickle", "build_tensor_from_id"))
         id = p->args->tag == P_TUPLE && p->args->seq.n == 1 ? p->args->seq.at[0] : p;
-    else if (p->tag == P_OBJECT && str_is(p->fn->global.module, "__main__") && str_is(p->fn->global.name, "TensorID"))
+    else if (p->tag == P_OBJECT && str_is(p->fn->global.module, "__main__") &&
+             str_is(p->fn->global.name, "TensorID"))
         id = p->state ? p->state : p;
     else if (p->tag == P_OBJECT && str_is(p->fn->global.module, "__main__"))
         *out = p->state;
@@ -274,7 +288,8 @@ static Pickle *value_at(Legacy *l, int64_t id)
         return made(l, P_NONE);
     if (l->values && (uint64_t)id < l->values->seq.n)
         return l->values->seq.at[id];
-    fail(l->cx, E_FORMAT, "attribute %lld is named, and attributes.pkl has %zu", (long long)id, l->values ? l->values->seq.n : (size_t)0);
+    fail(l->cx, E_FORMAT, "attribute %lld is named, and attributes.pkl has %zu", (long long)id,
+         l->values ? l->values->seq.n : (size_t)0);
     return NULL;
 }
 
@@ -284,21 +299,23 @@ typedef struct ModuleDef {
     ClassDef *def;
     Str path;
     VEC(Field) fields;
-    VEC(Pickle *) state;            /* name, value, name, value.. */
+    VEC(Pickle *) state; /* name, value, name, value.. */
     VEC(Str) parameters, buffers;
-    Str code;                       /* record */
-    Pickle *own_state;              /* for __setstate__ */
+    Str code;          /* record */
+    Pickle *own_state; /* for __setstate__ */
 } ModuleDef;
 
 static bool add_attribute(Legacy *l, ModuleDef *m, Str name, const TypeExpr *type, Pickle *value)
 {
     if (!name)
         return bad_model(l, "an attribute of model.json has no name");
-    if (map_find(&m->def->field_index, name))               /* a buffer is listed a second time, among the attributes */
+    if (map_find(&m->def->field_index,
+                 name)) /* a buffer is listed a second time, among the attributes */
         return true;
     Field f = { .name = name, .type = type };
     map_put(l->cx, &m->def->field_index, name, (void *)(uintptr_t)(m->fields.n + 1));
-    return value && type && vec_push(l->cx, &m->fields, f) && vec_push(l->cx, &m->state, made_str(l, name)) && vec_push(l->cx, &m->state, value);
+    return value && type && vec_push(l->cx, &m->fields, f) &&
+        vec_push(l->cx, &m->state, made_str(l, name)) && vec_push(l->cx, &m->state, value);
 }
 
 static bool read_parameter(Legacy *l, Json *j, ModuleDef *m)
@@ -307,21 +324,29 @@ static bool read_parameter(Legacy *l, Json *j, ModuleDef *m)
     int64_t id = -1;
     bool buffer = false;
     while (json_key(j, &key))
-        if (!(str_is(key, "name") ? json_str(j, &name) : str_is(key, "tensorId") ? read_int(j, &id) :
-              str_is(key, "isBuffer") ? json_bool(j, &buffer) : json_skip(j)))
+        if (!(str_is(key, "name")           ? json_str(j, &name)
+                  : str_is(key, "tensorId") ? read_int(j, &id)
+                  : str_is(key, "isBuffer") ? json_bool(j, &buffer)
+                                            : json_skip(j)))
             return false;
-    if (j->failed || !add_attribute(l, m, name, ts_type(l->cx, l->ts, str_of(l->cx, "Tensor")), tensor_at(l, id)))
+    if (j->failed ||
+        !add_attribute(l, m, name, ts_type(l->cx, l->ts, str_of(l->cx, "Tensor")),
+                       tensor_at(l, id)))
         return false;
     return buffer ? vec_push(l->cx, &m->buffers, name) : vec_push(l->cx, &m->parameters, name);
 }
 
 static bool read_attribute(Legacy *l, Json *j, ModuleDef *m)
 {
-    Str key, name = NULL, type = NULL;
+    Str key;
+    Str name = NULL;
+    Str type = NULL;
     int64_t id = -1;
     while (json_key(j, &key))
-        if (!(str_is(key, "name") ? json_str(j, &name) : str_is(key, "type") ? json_str(j, &type) :
-              str_is(key, "id") ? read_int(j, &id) : json_skip(j)))
+        if (!(str_is(key, "name")       ? json_str(j, &name)
+                  : str_is(key, "type") ? json_str(j, &type)
+                  : str_is(key, "id")   ? read_int(j, &id)
+                                        : json_skip(j)))
             return false;
     if (j->failed)
         return false;
@@ -359,14 +384,16 @@ static bool add_methods(Legacy *l, ModuleDef *m)
 {
     const CodeFile *file = m->code ? ts_open_record(l->cx, l->ts, m->code) : NULL;
     if (m->code && !file)
-        return ctx_failed(l->cx) ? false : fail(l->cx, E_FORMAT, "the archive has no record %s", m->code->s);
+        return ctx_failed(l->cx)
+            ? false
+            : fail(l->cx, E_FORMAT, "the archive has no record %s", m->code->s);
     for (size_t i = 0; file && i < file->functions.n; i++)
         map_put(l->cx, &m->def->method, file->functions.at[i]->name, file->functions.at[i]);
     return true;
 }
 
-/* An object of the class that the module becomes. With a state of its own the attributes are set first (its NEWOBJ's
- * arguments), and __setstate__ changes them. */
+/* An object of the class that the module becomes. With a state of its own the attributes are set
+ * first (its NEWOBJ's arguments), and __setstate__ changes them. */
 static Pickle *finish_module(Legacy *l, ModuleDef *m)
 {
     ClassDef *c = m->def;
@@ -380,14 +407,16 @@ static Pickle *finish_module(Legacy *l, ModuleDef *m)
     c->qualname = str_fmt(l->cx, "%s.%s", class_prefix, m->path->s);
     c->plain = m->path;
     map_put(l->cx, &l->ts->classes, c->qualname, c);
-    Pickle *p = made(l, P_OBJECT), *attributes = made_seq(l, P_DICT, m->state.at, m->state.n);
+    Pickle *p = made(l, P_OBJECT);
+    Pickle *attributes = made_seq(l, P_DICT, m->state.at, m->state.n);
     p->fn = made_global(l, class_prefix, m->path);
     p->args = m->own_state ? TUPLE_OF(l, attributes) : made_seq(l, P_TUPLE, NULL, 0);
     p->state = m->own_state ? m->own_state : attributes;
     return p;
 }
 
-/* In the order of the file, but for the names: an attribute's place in the class is that of the first mention. */
+/* In the order of the file, but for the names: an attribute's place in the class is that of the
+ * first mention. */
 static bool read_module_field(Legacy *l, Json *j, Str key, ModuleDef *m)
 {
     int64_t id;
@@ -420,7 +449,8 @@ static Pickle *read_module(Legacy *l, Json *j, Str parent, Str *name)
 {
     ModuleDef m = { .def = new(l->cx, ClassDef) };
     Str key;
-    if (!find_name(j, name) || !limit_ok(l->cx, LIMIT_OBJECTS, (uint64_t)l->ts->classes.n + 1, "modules"))
+    if (!find_name(j, name) ||
+        !limit_ok(l->cx, LIMIT_OBJECTS, (uint64_t)l->ts->classes.n + 1, "modules"))
         return NULL;
     if (!*name || !(*name)->len)
         *name = str_of(l->cx, "model");
@@ -433,7 +463,8 @@ static Pickle *read_module(Legacy *l, Json *j, Str parent, Str *name)
 
 /* ---- the file ---- */
 
-/* The value of a field of the root object, wherever it stands. False when it is not there, or after an error. */
+/* The value of a field of the root object, wherever it stands. False when it is not there, or after
+ * an error. */
 static bool find_field(Json *j, const char *name)
 {
     Str key;
@@ -455,7 +486,8 @@ static bool learn_fields(Legacy *l, ClassDef *c)
     VEC(Field) fields = { 0 };
     for (uint32_t i = 0; init && i < init->body.n; i++) {
         const Stmt *s = init->body.at[i];
-        if (s->kind != S_SET_ATTR || s->object->kind != X_LOCAL || s->object->slot != 0 || map_find(&c->field_index, s->attr))
+        if (s->kind != S_SET_ATTR || s->object->kind != X_LOCAL || s->object->slot != 0 ||
+            map_find(&c->field_index, s->attr))
             continue;
         map_put(l->cx, &c->field_index, s->attr, (void *)(uintptr_t)(fields.n + 1));
         if (!vec_push(l->cx, &fields, (Field){ .name = s->attr }))
@@ -490,7 +522,8 @@ static bool read_library(Legacy *l, Json j)
 
 static bool read_model(Legacy *l, Json all)
 {
-    Json tensors = all, main = all;
+    Json tensors = all;
+    Json main = all;
     Str name;
     if (find_field(&tensors, "tensors") && !read_tensors(l, &tensors))
         return false;
@@ -512,8 +545,9 @@ bool ts_read_legacy(Ctx *cx, TorchScript *ts)
     cx->at = &here;
     Legacy l = { .cx = cx, .ts = ts };
     ts->code_dir = "libs/";
-    ts->data_dir = ts->constants_dir = "";                  /* the table of tensors names whole records */
-    bool good = zip_slice(cx, ts->zip, e, &text) && read_model(&l, json_over(cx, "model.json", text));
+    ts->data_dir = ts->constants_dir = ""; /* the table of tensors names whole records */
+    bool good = zip_slice(cx, ts->zip, e, &text) &&
+        read_model(&l, json_over(cx, "model.json", text));
     cx->at = here.up;
     return good;
 }

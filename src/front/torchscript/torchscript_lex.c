@@ -1,19 +1,23 @@
 /* torchscript_lex.c - TorchScript's code language as tokens.
  *
- * Python's layout: INDENT, DEDENT and NEWLINE tokens, none of them inside brackets. Keywords are plain words here, because
- * an attribute may be called `for` or `class`; the parser decides by place. Strings are byte strings. */
+ * Python's layout: INDENT, DEDENT and NEWLINE tokens, none of them inside brackets. Keywords are
+ * plain words here, because an attribute may be called `for` or `class`; the parser decides by
+ * place. Strings are byte strings. */
 #include <stdarg.h>
 
 #include "front/internal.h"
 
-bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end, const char *fmt, ...)
+bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32_t end,
+               const char *fmt, ...)
 {
     char why[512];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    Where here = { .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = start, .end = end };
+    Where here = {
+        .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = start, .end = end
+    };
     cx->at = &here;
     fail(cx, code, "%s", why);
     cx->at = here.up;
@@ -22,9 +26,13 @@ bool text_fail(Ctx *cx, ErrorCode code, const Text *text, uint32_t start, uint32
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 /* Bytes of UTF-8 count as letters: names outside ASCII occur in attribute lists. */
-static bool is_letter(int c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80; }
+static bool is_letter(int c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
+}
 
-/* The byte at i; 0 behind the end (a NUL in the text is an error wherever it stands outside a string). */
+/* The byte at i; 0 behind the end (a NUL in the text is an error wherever it stands outside a
+ * string). */
 static int byte_at(const Lexer *lx, uint32_t i)
 {
     return i < lx->text->n ? (unsigned char)lx->text->at[i] : 0;
@@ -55,13 +63,15 @@ static bool int_literal(Lexer *lx, uint32_t start, uint32_t end, uint64_t *out)
     for (uint32_t i = start; i < end; i++) {
         uint64_t digit = (uint64_t)(lx->text->at[i] - '0');
         if (!umul_ok(v, 10, &v) || !uadd_ok(v, digit, &v) || v > (uint64_t)1 << 63)
-            return text_fail(lx->cx, E_FORMAT, lx->text, start, end, "this integer does not fit 64 bits");
+            return text_fail(lx->cx, E_FORMAT, lx->text, start, end,
+                             "this integer does not fit 64 bits");
     }
     *out = v;
     return true;
 }
 
-/* number := digits [ '.' digits? ] [ ('e'|'E') ['+'|'-'] digits ] [ 'j' ]     an int when there is none of . e j */
+/* number := digits [ '.' digits? ] [ ('e'|'E') ['+'|'-'] digits ] [ 'j' ]     an int when there is
+ * none of . e j */
 static bool number(Lexer *lx, uint32_t start)
 {
     uint32_t i = skip_digits(lx, start);
@@ -86,15 +96,21 @@ static bool number(Lexer *lx, uint32_t start)
     } else if (!int_literal(lx, start, i, &lx->tok.i)) {
         return false;
     }
-    return token(lx, imaginary ? TOK_IMAGINARY : is_float ? TOK_FLOAT : TOK_INT, start, i + imaginary);
+    return token(lx,
+                 imaginary      ? TOK_IMAGINARY
+                     : is_float ? TOK_FLOAT
+                                : TOK_INT,
+                 start, i + imaginary);
 }
 
 /* ---- strings ---- */
 
-/* PyTorch prints a byte outside ASCII as three characters '0'+d with digits d of -7..7 (its arithmetic is signed): ')' is -7. */
+/* PyTorch prints a byte outside ASCII as three characters '0'+d with digits d of -7..7 (its
+ * arithmetic is signed): ')' is -7. */
 static bool octal(int c) { return c >= ')' && c <= '7'; }
 
-/* One escape at i (behind the backslash). Returns how many bytes it took, 0 for none that we know. */
+/* One escape at i (behind the backslash). Returns how many bytes it took, 0 for none that we
+ * know. */
 static uint32_t escape(const Lexer *lx, uint32_t i, char *out)
 {
     static const char letters[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
@@ -125,7 +141,8 @@ static uint32_t closing_quote(Lexer *lx, uint32_t start)
     }
     if (i < lx->text->n && byte_at(lx, i) == quote)
         return i;
-    text_fail(lx->cx, E_FORMAT, lx->text, start, i < lx->text->n ? i : (uint32_t)lx->text->n, "this string has no end");
+    text_fail(lx->cx, E_FORMAT, lx->text, start, i < lx->text->n ? i : (uint32_t)lx->text->n,
+              "this string has no end");
     return 0;
 }
 
@@ -151,7 +168,8 @@ static bool string(Lexer *lx, uint32_t start)
         }
         uint32_t took = escape(lx, i + 1, &decoded[len]);
         if (!took)
-            return text_fail(lx->cx, E_FORMAT, lx->text, i, i + 2, "this escape is none of TorchScript's");
+            return text_fail(lx->cx, E_FORMAT, lx->text, i, i + 2,
+                             "this escape is none of TorchScript's");
         len++;
         i += 1 + took;
     }
@@ -161,38 +179,54 @@ static bool string(Lexer *lx, uint32_t start)
 
 /* ---- punctuation ---- */
 
-static const struct { char text[3]; TokKind kind; } two_chars[] = {
-    { "->", TOK_ARROW }, { "**", TOK_POWER }, { "//", TOK_FLOORDIV }, { "<<", TOK_SHL }, { ">>", TOK_SHR },
-    { "==", TOK_EQ }, { "!=", TOK_NE }, { "<=", TOK_LE }, { ">=", TOK_GE },
+static const struct {
+    char text[3];
+    TokKind kind;
+} two_chars[] = {
+    { "->", TOK_ARROW }, { "**", TOK_POWER }, { "//", TOK_FLOORDIV },
+    { "<<", TOK_SHL },   { ">>", TOK_SHR },   { "==", TOK_EQ },
+    { "!=", TOK_NE },    { "<=", TOK_LE },    { ">=", TOK_GE },
 };
 
 static TokKind one_char(int c)
 {
     switch (c) {
-    case '(': return TOK_LPAREN;    case ')': return TOK_RPAREN;
-    case '[': return TOK_LBRACKET;  case ']': return TOK_RBRACKET;
-    case '{': return TOK_LBRACE;    case '}': return TOK_RBRACE;
-    case ',': return TOK_COMMA;     case ':': return TOK_COLON;
-    case '.': return TOK_DOT;       case '=': return TOK_ASSIGN;
-    case '+': return TOK_PLUS;      case '-': return TOK_MINUS;
-    case '*': return TOK_STAR;      case '/': return TOK_SLASH;
-    case '%': return TOK_PERCENT;   case '&': return TOK_AND;
-    case '|': return TOK_OR;        case '^': return TOK_XOR;
-    case '<': return TOK_LT;        case '>': return TOK_GT;
+    case '(': return TOK_LPAREN;
+    case ')': return TOK_RPAREN;
+    case '[': return TOK_LBRACKET;
+    case ']': return TOK_RBRACKET;
+    case '{': return TOK_LBRACE;
+    case '}': return TOK_RBRACE;
+    case ',': return TOK_COMMA;
+    case ':': return TOK_COLON;
+    case '.': return TOK_DOT;
+    case '=': return TOK_ASSIGN;
+    case '+': return TOK_PLUS;
+    case '-': return TOK_MINUS;
+    case '*': return TOK_STAR;
+    case '/': return TOK_SLASH;
+    case '%': return TOK_PERCENT;
+    case '&': return TOK_AND;
+    case '|': return TOK_OR;
+    case '^': return TOK_XOR;
+    case '<': return TOK_LT;
+    case '>': return TOK_GT;
     default:  return TOK_END;
     }
 }
 
 static bool punctuation(Lexer *lx, uint32_t start)
 {
-    int c = byte_at(lx, start), next = byte_at(lx, start + 1);
+    int c = byte_at(lx, start);
+    int next = byte_at(lx, start + 1);
     if (next == '=' || next == '>' || next == c)
         for (size_t i = 0; i < COUNT(two_chars); i++)
             if (two_chars[i].text[0] == c && two_chars[i].text[1] == next)
                 return token(lx, two_chars[i].kind, start, start + 2);
     TokKind kind = one_char(c);
     if (kind == TOK_END)
-        return text_fail(lx->cx, E_FORMAT, lx->text, start, start + 1, "byte 0x%02x cannot stand here", c);
+        return text_fail(lx->cx, E_FORMAT, lx->text, start, start + 1,
+                         "byte 0x%02x cannot stand here", c);
     if (kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE)
         lx->nesting++;
     else if ((kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE) && lx->nesting > 0)
@@ -219,7 +253,8 @@ static uint32_t skip_blanks(const Lexer *lx, uint32_t i)
 /* At a line's start: skip empty lines, then compare the column with the open blocks. */
 static bool line_start(Lexer *lx, bool *made_token)
 {
-    uint32_t line = lx->at, i = skip_blanks(lx, line);
+    uint32_t line = lx->at;
+    uint32_t i = skip_blanks(lx, line);
     while (byte_at(lx, i) == '\n') {
         line = i + 1;
         i = skip_blanks(lx, line);
@@ -238,7 +273,8 @@ static bool line_start(Lexer *lx, bool *made_token)
         lx->dedents++;
     }
     if (column != lx->indent.at[lx->indent.n - 1])
-        return text_fail(lx->cx, E_FORMAT, lx->text, line, i, "this line is indented like no open block");
+        return text_fail(lx->cx, E_FORMAT, lx->text, line, i,
+                         "this line is indented like no open block");
     return true;
 }
 

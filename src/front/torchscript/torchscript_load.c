@@ -1,24 +1,56 @@
-/* torchscript_load.c - a TorchScript archive (torch.jit.save) as a Program: which records it has, its classes and functions,
- * what its inputs are called. Section numbers are those of docs/formats/torchscript.md.
+/* torchscript_load.c - a TorchScript archive (torch.jit.save) as a Program: which records it has,
+ * its classes and functions, what its inputs are called. Section numbers are those of
+ * docs/formats/torchscript.md.
  *
- * Code records are parsed when a name in them is first asked for: a model has hundreds, and most are shared classes. */
+ * Code records are parsed when a name in them is first asked for: a model has hundreds, and most
+ * are shared classes. */
 #include "base/limits.h"
 #include "value/options.h"
 #include "front/internal.h"
 
 /* Everything that may be called or made by the pickles of such an archive (section 3). */
-static const char *const allowed_globals[] = {
-    "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_qtensor", "torch._utils _rebuild_sparse_tensor",
-    "torch.jit._pickle build_intlist", "torch.jit._pickle build_doublelist", "torch.jit._pickle build_boollist",
-    "torch.jit._pickle build_tensorlist", "torch.jit._pickle restore_type_tag", "collections OrderedDict", "builtins complex",
-    "torch device", "torch per_tensor_affine", "torch per_channel_affine", "torch per_tensor_symmetric", "torch per_channel_symmetric",
-    "torch per_channel_affine_float_qparams",
-    "torch ByteStorage", "torch CharStorage", "torch ShortStorage", "torch IntStorage", "torch LongStorage", "torch HalfStorage",
-    "torch FloatStorage", "torch DoubleStorage", "torch ComplexHalfStorage", "torch ComplexFloatStorage", "torch ComplexDoubleStorage",
-    "torch BoolStorage", "torch QInt8Storage", "torch QUInt8Storage", "torch QInt32Storage", "torch BFloat16Storage",
-    "torch QUInt4x2Storage", "torch QUInt2x4Storage", "torch Bits*", "torch Float8_*", "torch Float4_*", "torch UInt*", "torch Int*",
-    "__torch__*", "torch.jit *", NULL
-};
+static const char *const allowed_globals[] = { "torch._utils _rebuild_tensor_v2",
+                                               "torch._utils _rebuild_qtensor",
+                                               "torch._utils _rebuild_sparse_tensor",
+                                               "torch.jit._pickle build_intlist",
+                                               "torch.jit._pickle build_doublelist",
+                                               "torch.jit._pickle build_boollist",
+                                               "torch.jit._pickle build_tensorlist",
+                                               "torch.jit._pickle restore_type_tag",
+                                               "collections OrderedDict",
+                                               "builtins complex",
+                                               "torch device",
+                                               "torch per_tensor_affine",
+                                               "torch per_channel_affine",
+                                               "torch per_tensor_symmetric",
+                                               "torch per_channel_symmetric",
+                                               "torch per_channel_affine_float_qparams",
+                                               "torch ByteStorage",
+                                               "torch CharStorage",
+                                               "torch ShortStorage",
+                                               "torch IntStorage",
+                                               "torch LongStorage",
+                                               "torch HalfStorage",
+                                               "torch FloatStorage",
+                                               "torch DoubleStorage",
+                                               "torch ComplexHalfStorage",
+                                               "torch ComplexFloatStorage",
+                                               "torch ComplexDoubleStorage",
+                                               "torch BoolStorage",
+                                               "torch QInt8Storage",
+                                               "torch QUInt8Storage",
+                                               "torch QInt32Storage",
+                                               "torch BFloat16Storage",
+                                               "torch QUInt4x2Storage",
+                                               "torch QUInt2x4Storage",
+                                               "torch Bits*",
+                                               "torch Float8_*",
+                                               "torch Float4_*",
+                                               "torch UInt*",
+                                               "torch Int*",
+                                               "__torch__*",
+                                               "torch.jit *",
+                                               NULL };
 static const char torchbind[] = "__torch__.torch.classes.";
 
 enum { OP_VERSION_NEWEST = 10 };
@@ -73,7 +105,8 @@ const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record)
     return file;
 }
 
-/* Make sure that the record is read in which a name would stand. A record that is not there is no error. */
+/* Make sure that the record is read in which a name would stand. A record that is not there is no
+ * error. */
 static bool open_record_of(Ctx *cx, TorchScript *ts, Str qualname)
 {
     if (strrchr(qualname->s, '.') && strlen(qualname->s) == qualname->len)
@@ -109,11 +142,13 @@ ClassDef *ts_find_class(Ctx *cx, Program *p, Str qualname)
     return map_get(&ts->classes, qualname);
 }
 
-/* A hook is a function of the class's own record or a method of the class: code calls both __torch__.Class.hook(..). */
+/* A hook is a function of the class's own record or a method of the class: code calls both
+ * __torch__.Class.hook(..). */
 static Function *hook_method(Ctx *cx, Program *p, Str qualname)
 {
     const char *dot = strrchr(qualname->s, '.');
-    ClassDef *c = dot ? ts_find_class(cx, p, str_n(cx, qualname->s, (size_t)(dot - qualname->s))) : NULL;
+    ClassDef *c = dot ? ts_find_class(cx, p, str_n(cx, qualname->s, (size_t)(dot - qualname->s)))
+                      : NULL;
     return c ? map_get(&c->method, str_of(cx, dot + 1)) : NULL;
 }
 
@@ -132,17 +167,24 @@ Function *ts_find_function(Ctx *cx, Program *p, Str qualname)
 
 const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global)
 {
-    Str module = global->global.module, name = str_cat(cx, module->s, ".", global->global.name->s);
+    Str module = global->global.module;
+    Str name = str_cat(cx, module->s, ".", global->global.name->s);
     if (str_starts(module, "torch.jit")) {
-        fail(cx, E_UNSUPPORTED, "the module was lowered for another backend (%s): its program is a blob that only that backend reads", name->s);
+        fail(cx, E_UNSUPPORTED,
+             "the module was lowered for another backend (%s): its program is a blob that only "
+             "that backend reads",
+             name->s);
         fail_hint(cx, "save the module before it is lowered");
         return NULL;
     }
     const ClassDef *c = ts_find_class(cx, ts->p, name);
     if (!c && !ctx_failed(cx)) {
         fail(cx, E_FORMAT, "the archive has no source of the class %s", name->s);
-        if (!zip_find_in_root(cx, ts->zip, "code/__torch__.py") && zip_find_in_root(cx, ts->zip, "bytecode.pkl"))
-            fail_hint(cx, "only mobile bytecode is left in this file; convert the one saved with torch.jit.save");
+        if (!zip_find_in_root(cx, ts->zip, "code/__torch__.py") &&
+            zip_find_in_root(cx, ts->zip, "bytecode.pkl"))
+            fail_hint(cx,
+                      "only mobile bytecode is left in this file; convert the one saved with "
+                      "torch.jit.save");
     }
     return c;
 }
@@ -194,7 +236,9 @@ static bool read_version(Ctx *cx, TorchScript *ts)
     if (i == 0 || v == 0 || (i < s.n && s.p[i] != '\n' && s.p[i] != '\r'))
         return fail(cx, E_FORMAT, "the version record holds no version number");
     if (v > OP_VERSION_NEWEST)
-        note(cx, NOTE_ASSUMED, "the archive's version is %lld, the newest known is %d: operators are taken to mean what they meant then",
+        note(cx, NOTE_ASSUMED,
+             "the archive's version is %lld, the newest known is %d: operators are taken to mean "
+             "what they meant then",
              (long long)v, OP_VERSION_NEWEST);
     ts->p->op_version = (int)v;
     return true;
@@ -227,7 +271,9 @@ static bool declare_inputs(Ctx *cx, Program *p)
     if (!p->input)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        p->input[i] = (InputDecl){ .name = f->param[i + 1].name, .type = f->param[i + 1].type, .rank = -1 };
+        p->input[i] = (InputDecl){ .name = f->param[i + 1].name,
+                                   .type = f->param[i + 1].type,
+                                   .rank = -1 };
     p->n_input = n;
     return true;
 }
@@ -248,8 +294,13 @@ bool ts_defaults(Ctx *cx, TorchScript *ts)
     return true;
 }
 
-/* The example inputs of a trace, as leaves: a tensor by its parameter's name, those of a tuple by "name.0". */
-typedef struct Leaves { Ctx *cx; TorchScript *ts; VEC(InputDecl) at; } Leaves;
+/* The example inputs of a trace, as leaves: a tensor by its parameter's name, those of a tuple by
+ * "name.0". */
+typedef struct Leaves {
+    Ctx *cx;
+    TorchScript *ts;
+    VEC(InputDecl) at;
+} Leaves;
 
 static bool add_leaf(Leaves *l, Str name, const Pickle *call)
 {
@@ -271,16 +322,19 @@ static bool add_leaf(Leaves *l, Str name, const Pickle *call)
 
 static bool add_leaves(Leaves *l, Str name, const Pickle *p)
 {
-    if (p->tag == P_CALL && str_is(p->fn->global.module, "torch.jit._pickle") && p->args->tag == P_TUPLE && p->args->seq.n > 0)
+    if (p->tag == P_CALL && str_is(p->fn->global.module, "torch.jit._pickle") &&
+        p->args->tag == P_TUPLE && p->args->seq.n > 0)
         p = p->args->seq.at[0];
     if (p->tag == P_CALL)
         return add_leaf(l, name, p);
     size_t step = p->tag == P_DICT ? 2 : 1;
     if (p->tag != P_TUPLE && p->tag != P_LIST && p->tag != P_DICT)
-        return true;                                        /* a number: the trace has it as a constant */
+        return true; /* a number: the trace has it as a constant */
     for (size_t i = 0; i + step <= p->seq.n; i += step) {
         const Pickle *key = p->seq.at[i];
-        Str child = p->tag == P_DICT && key->tag == P_STR ? str_fmt(l->cx, "%s.%s", name->s, key->s->s) : str_fmt(l->cx, "%s.%zu", name->s, i / step);
+        Str child = p->tag == P_DICT && key->tag == P_STR
+            ? str_fmt(l->cx, "%s.%s", name->s, key->s->s)
+            : str_fmt(l->cx, "%s.%zu", name->s, i / step);
         if (!add_leaves(l, child, p->seq.at[i + step - 1]))
             return false;
     }
@@ -290,9 +344,13 @@ static bool add_leaves(Leaves *l, Str name, const Pickle *p)
 /* restore_type_tag({"forward": [input, ..], ..}, "Dict[str, List[Any]]") */
 static const Pickle *inputs_of_forward(const Pickle *p)
 {
-    const Pickle *methods = pickle_is_call(p, "torch.jit._pickle", "restore_type_tag") && p->args->tag == P_TUPLE && p->args->seq.n > 0 ? p->args->seq.at[0] : p;
+    const Pickle *methods = pickle_is_call(p, "torch.jit._pickle", "restore_type_tag") &&
+            p->args->tag == P_TUPLE && p->args->seq.n > 0
+        ? p->args->seq.at[0]
+        : p;
     for (size_t i = 0; methods->tag == P_DICT && i + 1 < methods->seq.n; i += 2) {
-        const Pickle *key = methods->seq.at[i], *list = methods->seq.at[i + 1];
+        const Pickle *key = methods->seq.at[i];
+        const Pickle *list = methods->seq.at[i + 1];
         if (key->tag != P_STR || !str_is(key->s, "forward"))
             continue;
         if (list->tag == P_CALL && list->args->tag == P_TUPLE && list->args->seq.n > 0)
@@ -302,12 +360,14 @@ static const Pickle *inputs_of_forward(const Pickle *p)
     return NULL;
 }
 
-/* traced_inputs.pkl: written by torch 2.x beside a trace. When it does not fit forward's parameters nothing is taken from it. */
+/* traced_inputs.pkl: written by torch 2.x beside a trace. When it does not fit forward's parameters
+ * nothing is taken from it. */
 static bool read_traced_inputs(Ctx *cx, TorchScript *ts)
 {
     if (!zip_find_in_root(cx, ts->zip, "traced_inputs.pkl"))
         return true;
-    const Pickle *p = read_pickle(cx, ts, "traced_inputs.pkl"), *list = p ? inputs_of_forward(p) : NULL;
+    const Pickle *p = read_pickle(cx, ts, "traced_inputs.pkl");
+    const Pickle *list = p ? inputs_of_forward(p) : NULL;
     if (!p)
         return false;
     if (!list)
@@ -341,7 +401,8 @@ static bool find_forward(Ctx *cx, TorchScript *ts)
     if (!c)
         return false;
     ts->p->entry = map_get(&c->method, str_of(cx, "forward"));
-    if (ts->p->entry || (cx->opt && (cx->opt->module || cx->opt->method)))      /* they choose another (eval.c) */
+    if (ts->p->entry ||
+        (cx->opt && (cx->opt->module || cx->opt->method))) /* they choose another (eval.c) */
         return true;
     Buf b = buf_new(cx);
     for (size_t i = 0; i < c->method.n; i++)
@@ -356,8 +417,11 @@ static Str kind_text(Ctx *cx, TorchScript *ts)
 {
     if (ts->legacy)
         return str_of(cx, "TorchScript archive (model.json, PyTorch 1.0 to 1.3)");
-    const char *age = zip_find_in_root(cx, ts->zip, "byteorder") ? "torch 2.1 or later, " : ts->p->op_version < 3 ? "before torch 1.5, " : "";
-    return str_fmt(cx, "TorchScript archive (%s%soperators of version %d)", ts->p->traced ? "traced, " : "", age, ts->p->op_version);
+    const char *age = zip_find_in_root(cx, ts->zip, "byteorder") ? "torch 2.1 or later, "
+        : ts->p->op_version < 3                                  ? "before torch 1.5, "
+                                                                 : "";
+    return str_fmt(cx, "TorchScript archive (%s%soperators of version %d)",
+                   ts->p->traced ? "traced, " : "", age, ts->p->op_version);
 }
 
 static bool read_pickles(Ctx *cx, TorchScript *ts)
@@ -365,7 +429,8 @@ static bool read_pickles(Ctx *cx, TorchScript *ts)
     ts->code_dir = "code/";
     ts->data_dir = "data/";
     ts->constants_dir = "constants/";
-    if (!(ts->constants = read_pickle(cx, ts, "constants.pkl")) || !(ts->data = read_pickle(cx, ts, "data.pkl")))
+    if (!(ts->constants = read_pickle(cx, ts, "constants.pkl")) ||
+        !(ts->data = read_pickle(cx, ts, "data.pkl")))
         return false;
     return ts->constants->tag == P_TUPLE || fail(cx, E_FORMAT, "constants.pkl holds no tuple");
 }
@@ -373,9 +438,11 @@ static bool read_pickles(Ctx *cx, TorchScript *ts)
 static bool load(Ctx *cx, TorchScript *ts)
 {
     ts->legacy = !zip_find_in_root(cx, ts->zip, "data.pkl");
-    if (!read_version(cx, ts) || !check_byteorder(cx, ts) || !(ts->legacy ? ts_read_legacy(cx, ts) : read_pickles(cx, ts)))
+    if (!read_version(cx, ts) || !check_byteorder(cx, ts) ||
+        !(ts->legacy ? ts_read_legacy(cx, ts) : read_pickles(cx, ts)))
         return false;
-    if (!find_forward(cx, ts) || !declare_inputs(cx, ts->p) || !read_traced_inputs(cx, ts) || !ts_name_tensors(cx, ts))
+    if (!find_forward(cx, ts) || !declare_inputs(cx, ts->p) || !read_traced_inputs(cx, ts) ||
+        !ts_name_tensors(cx, ts))
         return false;
     ts->g = graph_new(cx, NULL, str_of(cx, "saved"));
     ts->p->kind = kind_text(cx, ts);

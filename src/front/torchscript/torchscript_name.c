@@ -1,7 +1,9 @@
-/* torchscript_name.c - the names of an archive's tensors, as the state_dict has them, and which tensors share their bytes.
+/* torchscript_name.c - the names of an archive's tensors, as the state_dict has them, and which
+ * tensors share their bytes.
  *
- * Walked once, before any evaluation: a tensor is called what it is found under first. Those that see exactly the same
- * elements are one (SavedTensor.same); those that only overlap are marked, because a write to one is seen by the other. */
+ * Walked once, before any evaluation: a tensor is called what it is found under first. Those that
+ * see exactly the same elements are one (SavedTensor.same); those that only overlap are marked,
+ * because a write to one is seen by the other. */
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -13,8 +15,8 @@ typedef struct Namer {
     Ctx *cx;
     TorchScript *ts;
     const char *dir;
-    uint64_t seen;                  /* values met: a module reached by many ways counts each time */
-    VEC(SavedTensor *) weights;     /* of Program.weights, in the same order */
+    uint64_t seen;              /* values met: a module reached by many ways counts each time */
+    VEC(SavedTensor *) weights; /* of Program.weights, in the same order */
 } Namer;
 
 static bool name_value(Namer *n, const Pickle *p, Str name);
@@ -63,7 +65,9 @@ static bool name_items(Namer *n, const Pickle *p, Str name)
     size_t step = p->tag == P_DICT ? 2 : 1;
     for (size_t i = 0; i + step <= p->seq.n; i += step) {
         const Pickle *key = p->seq.at[i];
-        Str child = p->tag == P_DICT && key->tag == P_STR ? ts_child_name(n->cx, name, key->s->s) : str_fmt(n->cx, "%s.%zu", name->s, i / step);
+        Str child = p->tag == P_DICT && key->tag == P_STR
+            ? ts_child_name(n->cx, name, key->s->s)
+            : str_fmt(n->cx, "%s.%zu", name->s, i / step);
         if (!name_value(n, p->seq.at[i + step - 1], child))
             return false;
     }
@@ -81,20 +85,24 @@ static Map roles_of(Ctx *cx, const ClassDef *c)
     return roles;
 }
 
-/* The state_dict's order: a module's own tensors first, then its children. Files before PyTorch 1.4 do not list buffers:
- * there every other tensor of a module is one. */
+/* The state_dict's order: a module's own tensors first, then its children. Files before PyTorch 1.4
+ * do not list buffers: there every other tensor of a module is one. */
 static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, Str path)
 {
     Map roles = roles_of(n->cx, c);
     for (int children = 0; children < 2; children++)
         for (size_t i = 0; i + 1 < state->seq.n; i += 2) {
-            const Pickle *key = state->seq.at[i], *value = state->seq.at[i + 1];
+            const Pickle *key = state->seq.at[i];
+            const Pickle *value = state->seq.at[i + 1];
             if (key->tag != P_STR || (value->tag == P_OBJECT) != (children == 1))
                 continue;
             Str name = pickle_is_plain(value) ? key->s : ts_child_name(n->cx, path, key->s->s);
             uintptr_t role = (uintptr_t)map_get(&roles, key->s);
-            bool buffer = role == 2 || (role == 0 && c->kind == CLASS_MODULE && n->ts->p->op_version < 2);
-            if (pickle_is_tensor(value) && (role == 1 || buffer) ? !name_weight(n, value, name, role == 1) : !name_value(n, value, name))
+            bool buffer = role == 2 ||
+                (role == 0 && c->kind == CLASS_MODULE && n->ts->p->op_version < 2);
+            if (pickle_is_tensor(value) && (role == 1 || buffer)
+                    ? !name_weight(n, value, name, role == 1)
+                    : !name_value(n, value, name))
                 return false;
         }
     return true;
@@ -118,21 +126,22 @@ static bool name_object(Namer *n, const Pickle *p, Str path)
 static bool name_value(Namer *n, const Pickle *p, Str name)
 {
     SavedTensor *t;
-    if (!limit_ok(n->cx, LIMIT_OBJECTS, ++n->seen, "values of the saved model") || !limit_ok(n->cx, LIMIT_NAME, name->len, "bytes in a name"))
+    if (!limit_ok(n->cx, LIMIT_OBJECTS, ++n->seen, "values of the saved model") ||
+        !limit_ok(n->cx, LIMIT_NAME, name->len, "bytes in a name"))
         return false;
     switch (p->tag) {
-    case P_TUPLE: case P_LIST: case P_DICT:
-        return name_items(n, p, name);
-    case P_OBJECT:
-        return name_object(n, p, name);
+    case P_TUPLE:
+    case P_LIST:
+    case P_DICT:   return name_items(n, p, name);
+    case P_OBJECT: return name_object(n, p, name);
     case P_CALL:
         if (pickle_is_tensor(p))
             return name_tensor(n, p, name, false, &t);
-        if (p->args->tag == P_TUPLE && p->args->seq.n > 0)       /* build_tensorlist(list), restore_type_tag(list, tag) */
+        if (p->args->tag == P_TUPLE &&
+            p->args->seq.n > 0) /* build_tensorlist(list), restore_type_tag(list, tag) */
             return name_value(n, p->args->seq.at[0], name);
         return true;
-    default:
-        return true;
+    default: return true;
     }
 }
 
@@ -157,12 +166,14 @@ static int compare_views(const SavedTensor *a, const SavedTensor *b)
 
 static int compare_tensors(const void *x, const void *y)
 {
-    const SavedTensor *a = *(SavedTensor *const *)x, *b = *(SavedTensor *const *)y;
+    const SavedTensor *a = *(SavedTensor *const *)x;
+    const SavedTensor *b = *(SavedTensor *const *)y;
     int c = compare_views(a, b);
     return c ? c : compare_ints(a->from->id, b->from->id);
 }
 
-/* Runs of tensors that overlap one another, in order of offset: all of a run with two different views are marked. */
+/* Runs of tensors that overlap one another, in order of offset: all of a run with two different
+ * views are marked. */
 static void mark_overlaps(SavedStorage *st)
 {
     SavedTensor **at = st->tensors.at;
@@ -184,7 +195,8 @@ static void find_sharing(SavedStorage *st)
         return;
     qsort(st->tensors.at, st->tensors.n, sizeof *st->tensors.at, compare_tensors);
     for (size_t i = 1; i < st->tensors.n; i++) {
-        SavedTensor *t = st->tensors.at[i], *before = st->tensors.at[i - 1];
+        SavedTensor *t = st->tensors.at[i];
+        SavedTensor *before = st->tensors.at[i - 1];
         if (t->axis >= 0 || before->axis >= 0 || compare_views(t, before))
             continue;
         t->same = before->same;
@@ -199,7 +211,8 @@ static void find_sharing(SavedStorage *st)
 
 bool ts_name_tensors(Ctx *cx, TorchScript *ts)
 {
-    Namer data = { .cx = cx, .ts = ts, .dir = ts->data_dir }, constants = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
+    Namer data = { .cx = cx, .ts = ts, .dir = ts->data_dir };
+    Namer constants = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
     if (!name_value(&data, ts->data, str_of(cx, "")))
         return false;
     for (size_t i = 0; i < ts->constants->seq.n; i++)

@@ -1,9 +1,10 @@
-/* torchscript_parse.c - TorchScript's code language as classes and functions of eval/program.h: statements and definitions;
- * torchscript_expr.c has names, types and expressions.
+/* torchscript_parse.c - TorchScript's code language as classes and functions of eval/program.h:
+ * statements and definitions; torchscript_expr.c has names, types and expressions.
  *
  * Recursive descent, a function per grammar symbol with its rule above it. Reads all
- * that PyTorch's printer writes and, for files edited by hand, `elif` and binary operators; whatever else Python has is
- * refused by its name. Nothing is looked up outside the text: names that are not locals stay names. */
+ * that PyTorch's printer writes and, for files edited by hand, `elif` and binary operators;
+ * whatever else Python has is refused by its name. Nothing is looked up outside the text: names
+ * that are not locals stay names. */
 #include "front/torchscript/torchscript_parse.h"
 
 static const char *const word_text[W_COUNT] = {
@@ -14,19 +15,22 @@ static const char *const word_text[W_COUNT] = {
 
 /* Called by these names whatever local has them too; `torch.X(` and `ops.N.X(` likewise. */
 static const char *const builtin_names[] = {
-    "int", "float", "bool", "str", "complex", "print", "sorted", "len", "hex", "oct", "bin", "round", "hash", "min", "max", "abs",
-    "all", "any", "divmod", "sum", "list", "dict", "ord", "chr", "pow", "fork", "hasattr", "tuple",
+    "int",  "float", "bool", "str", "complex", "print", "sorted",  "len",   "hex",    "oct",
+    "bin",  "round", "hash", "min", "max",     "abs",   "all",     "any",   "divmod", "sum",
+    "list", "dict",  "ord",  "chr", "pow",     "fork",  "hasattr", "tuple",
 };
 
 /* Python that no writer emits: named in the message. */
 static const char *const refused_words[] = {
-    "assert", "raise", "break", "continue", "del", "global", "nonlocal", "try", "except", "finally", "lambda", "yield",
+    "assert",   "raise", "break",  "continue", "del",    "global",
+    "nonlocal", "try",   "except", "finally",  "lambda", "yield",
 };
 
 /* What no local is ever called, so that a statement's first word tells what it is. */
 static const int reserved_words[] = {
-    W_and, W_as, W_class, W_def, W_elif, W_else, W_for, W_from, W_if, W_import, W_in, W_is, W_not, W_or, W_pass, W_return, W_while,
-    W_with, W_True, W_False, W_None, W_inf, W_nan, W_infj, W_nanj, W_CONSTANTS,
+    W_and,    W_as,    W_class, W_def, W_elif, W_else, W_for,    W_from,      W_if,
+    W_import, W_in,    W_is,    W_not, W_or,   W_pass, W_return, W_while,     W_with,
+    W_True,   W_False, W_None,  W_inf, W_nan,  W_infj, W_nanj,   W_CONSTANTS,
 };
 
 static bool expect_word(Parser *p, int w)
@@ -91,7 +95,8 @@ static bool for_stmt(Parser *p, Stmt *s)
         return false;
     if (!at_word(p, W_range))
         return fail_now(p, "a loop of TorchScript archives runs over range(n)");
-    if (!next(p) || !expect(p, TOK_LPAREN, "'('") || !(s->value = parse_expr(p)) || !expect(p, TOK_RPAREN, "')'"))
+    if (!next(p) || !expect(p, TOK_LPAREN, "'('") || !(s->value = parse_expr(p)) ||
+        !expect(p, TOK_RPAREN, "')'"))
         return false;
     return one_target(p, s, name) && colon(p, s) && block(p, &s->body);
 }
@@ -180,7 +185,8 @@ static bool target_of(Parser *p, const Expr *e, uint32_t *slot)
         return true;
     }
     if (e->kind != X_NAME || strchr(e->name->s, '.'))
-        return text_fail(p->cx, E_FORMAT, p->text, e->start, e->end, "only a name or one attribute can be assigned");
+        return text_fail(p->cx, E_FORMAT, p->text, e->start, e->end,
+                         "only a name or one attribute can be assigned");
     return scope_declare(p, e->name, slot);
 }
 
@@ -198,7 +204,8 @@ static bool assigned_values(Parser *p, Stmt *s)
         return true;
     }
     if (n != s->n_target)
-        return text_fail(p->cx, E_FORMAT, p->text, s->start, s->end, "%u names on the left, %zu values on the right", s->n_target, n);
+        return text_fail(p->cx, E_FORMAT, p->text, s->start, s->end,
+                         "%u names on the left, %zu values on the right", s->n_target, n);
     s->n_values = (uint32_t)n;
     s->values = copy_last(p, p->exprs.at, from, &s->n_values, sizeof *p->exprs.at);
     p->exprs.n = from;
@@ -214,7 +221,8 @@ static bool set_attribute(Parser *p, Stmt *s, Expr *left)
     return next(p) && assigned_values(p, s) && end_of_line(p, s, s->end);
 }
 
-/* assignment := exprlist '=' exprlist | WORD ',' '=' expr      the right side is read first, so its names are the old ones */
+/* assignment := exprlist '=' exprlist | WORD ',' '=' expr      the right side is read first, so its
+ * names are the old ones */
 static bool assignment(Parser *p, Stmt *s, size_t from, bool comma)
 {
     size_t n = p->exprs.n - from;
@@ -242,7 +250,8 @@ static bool annotated(Parser *p, Stmt *s)
     uint32_t slot;
     s->kind = S_ASSIGN;
     s->n_target = 1;
-    if (!next(p) || !(s->type = parse_type(p)) || !expect(p, TOK_ASSIGN, "'='") || !assigned_values(p, s) || !target_of(p, left, &slot))
+    if (!next(p) || !(s->type = parse_type(p)) || !expect(p, TOK_ASSIGN, "'='") ||
+        !assigned_values(p, s) || !target_of(p, left, &slot))
         return false;
     s->target = mem_copy(p->cx, &slot, sizeof slot);
     return end_of_line(p, s, s->end);
@@ -297,7 +306,8 @@ static Stmt *stmt(Parser *p)
 static bool block(Parser *p, Block *out)
 {
     size_t from = p->stmts.n;
-    if (!expect(p, TOK_NEWLINE, "the end of the line") || !deeper(p) || !expect(p, TOK_INDENT, "an indented block"))
+    if (!expect(p, TOK_NEWLINE, "the end of the line") || !deeper(p) ||
+        !expect(p, TOK_INDENT, "an indented block"))
         return false;
     while (!at(p, TOK_DEDENT)) {
         Stmt *s = stmt(p);
@@ -317,8 +327,9 @@ static bool block(Parser *p, Block *out)
 static bool param(Parser *p, ParamDecl *d)
 {
     bool more;
-    if (!any_word(p, &d->name, "a parameter") || !take(p, TOK_COLON, &more) || (more && !(d->type = parse_type(p))) ||
-        !take(p, TOK_ASSIGN, &more) || (more && !(d->deflt = parse_expr(p))))
+    if (!any_word(p, &d->name, "a parameter") || !take(p, TOK_COLON, &more) ||
+        (more && !(d->type = parse_type(p))) || !take(p, TOK_ASSIGN, &more) ||
+        (more && !(d->deflt = parse_expr(p))))
         return false;
     if (map_get(&p->scope->slot, d->name))
         return fail_now(p, "two parameters are called '%s'", d->name->s);
@@ -351,11 +362,13 @@ static bool function_rest(Parser *p, Function *f)
     return expect(p, TOK_COLON, "':'") && block(p, &f->body);
 }
 
-/* function := 'def' WORD params [ '->' type ] ':' block      owner: the class or file around it; NULL for a fork body */
+/* function := 'def' WORD params [ '->' type ] ':' block      owner: the class or file around it;
+ * NULL for a fork body */
 static Function *function(Parser *p, Scope *outer, Str owner)
 {
     Function *f = new(p->cx, Function);
-    Scope scope = { .outer = outer }, *before = p->scope;
+    Scope scope = { .outer = outer };
+    Scope *before = p->scope;
     f->text = p->text;
     f->start = here(p);
     if (!next(p) || !any_word(p, &f->name, "the function's name"))
@@ -380,7 +393,8 @@ typedef struct ClassMaker {
 static bool add_field(Parser *p, ClassMaker *m, Field f, uint32_t start)
 {
     if (map_get(&m->def->field_index, f.name))
-        return text_fail(p->cx, E_FORMAT, p->text, start, here(p), "the class has two attributes called '%s'", f.name->s);
+        return text_fail(p->cx, E_FORMAT, p->text, start, here(p),
+                         "the class has two attributes called '%s'", f.name->s);
     if (!vec_push(p->cx, &m->fields, f))
         return false;
     map_put(p->cx, &m->def->field_index, f.name, (void *)(uintptr_t)m->fields.n);
@@ -399,7 +413,8 @@ static bool strlist(Parser *p, const Str **out, uint32_t *n)
             return false;
     *out = all.at;
     *n = (uint32_t)all.n;
-    return expect(p, TOK_RBRACKET, "a string or ']'") && expect(p, TOK_NEWLINE, "the end of the line");
+    return expect(p, TOK_RBRACKET, "a string or ']'") &&
+        expect(p, TOK_NEWLINE, "the end of the line");
 }
 
 /* odd_field := '__annotations__' '=' '[' ']' | '__annotations__' '[' STRING ']' '=' type */
@@ -410,13 +425,15 @@ static bool odd_field(Parser *p, ClassMaker *m)
     if (!next(p) || !take(p, TOK_ASSIGN, &opening))
         return false;
     if (opening)
-        return expect(p, TOK_LBRACKET, "'['") && expect(p, TOK_RBRACKET, "']'") && expect(p, TOK_NEWLINE, "the end of the line");
+        return expect(p, TOK_LBRACKET, "'['") && expect(p, TOK_RBRACKET, "']'") &&
+            expect(p, TOK_NEWLINE, "the end of the line");
     if (!expect(p, TOK_LBRACKET, "'['"))
         return false;
     if (!at(p, TOK_STRING))
         return fail_now(p, "expected the attribute's name as a string");
     Field f = { .name = p->lx.tok.s };
-    if (!next(p) || !expect(p, TOK_RBRACKET, "']'") || !expect(p, TOK_ASSIGN, "'='") || !(f.type = parse_type(p)))
+    if (!next(p) || !expect(p, TOK_RBRACKET, "']'") || !expect(p, TOK_ASSIGN, "'='") ||
+        !(f.type = parse_type(p)))
         return false;
     return add_field(p, m, f, start);
 }
@@ -427,14 +444,16 @@ static bool field(Parser *p, ClassMaker *m)
     uint32_t start = here(p);
     Field f = { .name = p->lx.tok.s };
     bool more;
-    if (!next(p) || !next(p) || !(f.type = parse_type(p)) || !take(p, TOK_ASSIGN, &more) || (more && !(f.constant = parse_expr(p))))
+    if (!next(p) || !next(p) || !(f.type = parse_type(p)) || !take(p, TOK_ASSIGN, &more) ||
+        (more && !(f.constant = parse_expr(p))))
         return false;
     if (f.constant && f.type->name == p->word[W_Final] && f.type->n == 1)
         f.type = f.type->args[0];
     return add_field(p, m, f, start);
 }
 
-/* member := WORD '=' [ '-' ] ( NUMBER | STRING | 'inf' | 'nan' )      PyTorch prints the string as it is, without escapes */
+/* member := WORD '=' [ '-' ] ( NUMBER | STRING | 'inf' | 'nan' )      PyTorch prints the string as
+ * it is, without escapes */
 static bool member(Parser *p, ClassMaker *m)
 {
     uint32_t start = here(p);
@@ -442,7 +461,8 @@ static bool member(Parser *p, ClassMaker *m)
     if (!next(p) || !next(p))
         return false;
     if (at(p, TOK_STRING) && p->lx.tok.escaped)
-        return fail_now(p, "an enum's string with a backslash is not saved in a way that can be read back");
+        return fail_now(
+            p, "an enum's string with a backslash is not saved in a way that can be read back");
     if (!(f.constant = parse_expr(p)))
         return false;
     return add_field(p, m, f, start);
@@ -450,18 +470,21 @@ static bool member(Parser *p, ClassMaker *m)
 
 static bool method(Parser *p, ClassMaker *m)
 {
-    uint32_t start = here(p), end = p->lx.tok.end;
+    uint32_t start = here(p);
+    uint32_t end = p->lx.tok.end;
     Function *f = function(p, NULL, m->def->qualname);
     if (!f)
         return false;
     if (map_find(&m->def->method, f->name))
-        return text_fail(p->cx, E_FORMAT, p->text, start, end, "the class has two methods called '%s'", f->name->s);
+        return text_fail(p->cx, E_FORMAT, p->text, start, end,
+                         "the class has two methods called '%s'", f->name->s);
     map_put(p->cx, &m->def->method, f->name, f);
     return true;
 }
 
 /* class_item := a strlist of __parameters__ .. | odd_field | field | member | function | 'pass'
- * An attribute may be called like any keyword, so a colon behind the first word decides before the word does. */
+ * An attribute may be called like any keyword, so a colon behind the first word decides before the
+ * word does. */
 static bool class_item(Parser *p, ClassMaker *m)
 {
     ClassDef *c = m->def;
@@ -490,8 +513,14 @@ static bool class_item(Parser *p, ClassMaker *m)
 
 static bool class_base(Parser *p, ClassKind *out)
 {
-    static const struct { const char *name; ClassKind kind; } bases[] = {
-        { "Module", CLASS_MODULE }, { "NamedTuple", CLASS_NAMEDTUPLE }, { "Enum", CLASS_ENUM }, { "Interface", CLASS_INTERFACE },
+    static const struct {
+        const char *name;
+        ClassKind kind;
+    } bases[] = {
+        { "Module", CLASS_MODULE },
+        { "NamedTuple", CLASS_NAMEDTUPLE },
+        { "Enum", CLASS_ENUM },
+        { "Interface", CLASS_INTERFACE },
         { "ModuleInterface", CLASS_INTERFACE },
     };
     if (at(p, TOK_WORD))
@@ -554,7 +583,8 @@ static ClassDef *class(Parser *p)
 
 /* ---- files ---- */
 
-/* "code/__torch__/a/b.py" holds the names of __torch__.a.b. Before PyTorch 1.4 that was "libs/..", in 1.1 "libs.py". */
+/* "code/__torch__/a/b.py" holds the names of __torch__.a.b. Before PyTorch 1.4 that was "libs/..",
+ * in 1.1 "libs.py". */
 static Str module_of(Ctx *cx, const Text *text)
 {
     const char *name = text->name ? text->name->s : "";

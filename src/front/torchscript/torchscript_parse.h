@@ -1,11 +1,12 @@
-/* torchscript_parse.h - what the two halves of the parser share: its state, the tokens, and the grammar symbols of expressions. Nobody
- * else includes it. A function of a grammar symbol returns NULL or false after an error. */
+/* torchscript_parse.h - what the two halves of the parser share: its state, the tokens, and the
+ * grammar symbols of expressions. Nobody else includes it. A function of a grammar symbol returns
+ * NULL or false after an error. */
 #ifndef PT2ONNX_FRONT_TORCHSCRIPT_PARSE_H
 #define PT2ONNX_FRONT_TORCHSCRIPT_PARSE_H
 
 #include "front/internal.h"
 
-#define WORDS(X) \
+#define WORDS(X)                                                                                                          \
     X(and) X(as) X(class) X(def) X(elif) X(else) X(for) X(from) X(if) X(import) X(in) X(is) X(not) X(or) X(pass) X(range) \
     X(return) X(while) X(with) X(True) X(False) X(None) X(inf) X(nan) X(infj) X(nanj) X(CONSTANTS) X(torch) X(ops) \
     X(autograd) X(annotate) X(unchecked_cast) X(uninitialized) X(isinstance) X(getattr) X(self) X(Final) X(Union) \
@@ -15,23 +16,23 @@ enum {
 #define X(w) W_##w,
     WORDS(X)
 #undef X
-    W_COUNT
+        W_COUNT
 };
 
 /* The names of one function. Fork bodies see those of the function around them. */
 typedef struct Scope {
     struct Scope *outer;
-    Map slot;                       /* name -> slot + 1 */
+    Map slot; /* name -> slot + 1 */
     VEC(Str) names;
-    VEC(uint32_t) captures;         /* pairs: slot of outer, slot here */
+    VEC(uint32_t) captures; /* pairs: slot of outer, slot here */
 } Scope;
 
 typedef struct Parser {
     Ctx *cx;
     const Text *text;
     Lexer lx;
-    Scope *scope;                   /* NULL outside functions */
-    Str module;                     /* "__torch__.net" of code/__torch__/net.py */
+    Scope *scope; /* NULL outside functions */
+    Str module;   /* "__torch__.net" of code/__torch__/net.py */
     int64_t depth;
     Str word[W_COUNT];
     Map builtin, refused, reserved; /* name -> itself */
@@ -46,12 +47,16 @@ typedef struct Parser {
 /* ---- tokens ---- */
 
 static inline bool at(const Parser *p, TokKind kind) { return p->lx.tok.kind == kind; }
-static inline bool at_word(const Parser *p, int w) { return at(p, TOK_WORD) && p->lx.tok.s == p->word[w]; }
+static inline bool at_word(const Parser *p, int w)
+{
+    return at(p, TOK_WORD) && p->lx.tok.s == p->word[w];
+}
 static inline uint32_t here(const Parser *p) { return p->lx.tok.start; }
 static inline bool next(Parser *p) { return lex_next(&p->lx); }
 
 /* Fails at the current token; false. */
-#define fail_now(p, ...) text_fail((p)->cx, E_FORMAT, (p)->text, (p)->lx.tok.start, (p)->lx.tok.end, __VA_ARGS__)
+#define fail_now(p, ...) \
+    text_fail((p)->cx, E_FORMAT, (p)->text, (p)->lx.tok.start, (p)->lx.tok.end, __VA_ARGS__)
 
 static inline bool take(Parser *p, TokKind kind, bool *taken)
 {
@@ -74,10 +79,15 @@ static inline bool any_word(Parser *p, Str *out, const char *what)
     return next(p);
 }
 
-/* Nesting of expressions, types and blocks bounds the C stack here and in everything that walks the tree. */
+/* Nesting of expressions, types and blocks bounds the C stack here and in everything that walks the
+ * tree. */
 static inline bool deeper(Parser *p)
 {
-    Where nested = { .up = p->cx->at, .kind = WHERE_STATEMENT, .text = p->text, .start = p->lx.tok.start, .end = p->lx.tok.end };
+    Where nested = { .up = p->cx->at,
+                     .kind = WHERE_STATEMENT,
+                     .text = p->text,
+                     .start = p->lx.tok.start,
+                     .end = p->lx.tok.end };
     p->cx->at = &nested;
     bool good = limit_ok(p->cx, LIMIT_DEPTH, (uint64_t)++p->depth, "levels of nesting");
     p->cx->at = nested.up;
@@ -95,10 +105,11 @@ static inline void *copy_last(Parser *p, const void *list, size_t from, uint32_t
 
 /* ---- torchscript_expr.c ---- */
 
-bool scope_declare(Parser *p, Str name, uint32_t *slot);       /* in p->scope */
+bool scope_declare(Parser *p, Str name, uint32_t *slot); /* in p->scope */
 const TypeExpr *parse_type(Parser *p);
 Expr *parse_expr(Parser *p);
 Expr *expr_make(Parser *p, ExprKind kind, uint32_t start, uint32_t end);
-void expr_take_items(Parser *p, Expr *e, size_t from);         /* those of p->exprs that stand from `from` on */
+void expr_take_items(Parser *p, Expr *e,
+                     size_t from); /* those of p->exprs that stand from `from` on */
 
 #endif

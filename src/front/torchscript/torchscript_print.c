@@ -1,7 +1,7 @@
 /* torchscript_print.c - a parsed code record as text again.
  *
- * The text is canonical, not the one that was read: parsing it gives the same definitions, and printing those the same
- * text. That is what the tests and the fuzzer hold the parser to. */
+ * The text is canonical, not the one that was read: parsing it gives the same definitions, and
+ * printing those the same text. That is what the tests and the fuzzer hold the parser to. */
 #include "front/internal.h"
 
 static void print_strings(Buf *b, const char *name, const Str *at, uint32_t n)
@@ -49,8 +49,12 @@ static void print_field(Buf *b, const ClassDef *c, const Field *f)
 static void print_class(Buf *b, const ClassDef *c)
 {
     static const char *const bases[] = {
-        [CLASS_PLAIN] = "", [CLASS_MODULE] = "(Module)", [CLASS_NAMEDTUPLE] = "(NamedTuple)", [CLASS_ENUM] = "(Enum)",
-        [CLASS_INTERFACE] = "(Interface)", [CLASS_TORCHBIND] = "",
+        [CLASS_PLAIN] = "",
+        [CLASS_MODULE] = "(Module)",
+        [CLASS_NAMEDTUPLE] = "(NamedTuple)",
+        [CLASS_ENUM] = "(Enum)",
+        [CLASS_INTERFACE] = "(Interface)",
+        [CLASS_TORCHBIND] = "",
     };
     const char *dot = strrchr(c->qualname->s, '.');
     buf_fmt(b, "class %s%s:\n", dot ? dot + 1 : c->qualname->s, bases[c->kind]);
@@ -70,9 +74,11 @@ Str torchscript_print(Ctx *cx, const CodeFile *file)
     Buf b = buf_new(cx);
     if (file->op_version)
         buf_fmt(&b, "op_version_set = %d\n", file->op_version);
-    size_t c = 0, f = 0;
+    size_t c = 0;
+    size_t f = 0;
     while (c < file->classes.n || f < file->functions.n) {
-        bool class_first = f == file->functions.n || (c < file->classes.n && file->classes.at[c]->start < file->functions.at[f]->start);
+        bool class_first = f == file->functions.n ||
+            (c < file->classes.n && file->classes.at[c]->start < file->functions.at[f]->start);
         if (class_first)
             print_class(&b, file->classes.at[c++]);
         else

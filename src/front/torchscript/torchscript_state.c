@@ -1,14 +1,16 @@
-/* torchscript_state.c - the pickles of a TorchScript archive as values: the root object, constants and defaults.
+/* torchscript_state.c - the pickles of a TorchScript archive as values: the root object, constants
+ * and defaults.
  *
- * Made anew for each evaluation (run arena), because the program may write to them; the tensors' records were read once
- * (torchscript_tensor.c). What is one value in the file is one value here: the memo goes by the pickled value's pointer, and
- * tensors that see the same elements share a Storage. */
+ * Made anew for each evaluation (run arena), because the program may write to them; the tensors'
+ * records were read once (torchscript_tensor.c). What is one value in the file is one value here:
+ * the memo goes by the pickled value's pointer, and tensors that see the same elements share a
+ * Storage. */
 #include "front/internal.h"
 
 typedef struct Builder {
     Ctx *cx;
     TorchScript *ts;
-    const char *dir;                /* of the storages */
+    const char *dir; /* of the storages */
 } Builder;
 
 static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out);
@@ -60,7 +62,8 @@ static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
     } else {
         q->scale = ox_cast(g, ox_const(g, t->scales->k), DT_FLOAT);
         Ox zeros = ox_const(g, t->zero_points->k);
-        q->zero_point = dtype_is_float(ox_dtype(zeros)) ? ox_cast(g, zeros, DT_FLOAT) : ox_cast(g, zeros, q->dtype);
+        q->zero_point = dtype_is_float(ox_dtype(zeros)) ? ox_cast(g, zeros, DT_FLOAT)
+                                                        : ox_cast(g, zeros, q->dtype);
     }
     return q;
 }
@@ -74,7 +77,8 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     if (!t)
         return false;
     if (t->why)
-        return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s, t->st ? t->st->type_name->s : "sparse", t->why);
+        return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s,
+                    t->st ? t->st->type_name->s : "sparse", t->why);
     Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, t->k));
     made->kind = t->st->quantised ? QUANT : PLAIN;
     made->strides = t->k->strides;
@@ -94,7 +98,10 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     return !ctx_failed(b->cx) && remember(b, p, *out);
 }
 
-static Str item_path(Ctx *cx, Str path, size_t i) { return path ? str_fmt(cx, "%s.%zu", path->s, i) : NULL; }
+static Str item_path(Ctx *cx, Str path, size_t i)
+{
+    return path ? str_fmt(cx, "%s.%zu", path->s, i) : NULL;
+}
 
 static bool build_list(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out)
 {
@@ -115,8 +122,11 @@ static bool build_dict(Builder *b, const Pickle *p, const TypeExpr *t, Str path,
     Dict *d = dict_new(b->cx, t ? type_expr_text(b->cx, t) : NULL);
     for (size_t i = 0; i + 1 < p->seq.n; i += 2) {
         Value key, v;
-        Str child = path && p->seq.at[i]->tag == P_STR ? ts_child_name(b->cx, path, p->seq.at[i]->s->s) : item_path(b->cx, path, i / 2);
-        if (!build(b, p->seq.at[i], type_arg(t, "Dict", 0), NULL, &key) || !build(b, p->seq.at[i + 1], type_arg(t, "Dict", 1), child, &v))
+        Str child = path && p->seq.at[i]->tag == P_STR
+            ? ts_child_name(b->cx, path, p->seq.at[i]->s->s)
+            : item_path(b->cx, path, i / 2);
+        if (!build(b, p->seq.at[i], type_arg(t, "Dict", 0), NULL, &key) ||
+            !build(b, p->seq.at[i + 1], type_arg(t, "Dict", 1), child, &v))
             return false;
         dict_set(b->cx, d, key, v);
     }
@@ -148,7 +158,8 @@ static bool build_tuple(Builder *b, const Pickle *p, const TypeExpr *t, Str path
     if (!items)
         return false;
     for (size_t i = 0; i < p->seq.n; i++)
-        if (!build(b, p->seq.at[i], nt ? nt->field[i].type : type_arg(t, "Tuple", (uint32_t)i), item_path(b->cx, path, i), &items[i]))
+        if (!build(b, p->seq.at[i], nt ? nt->field[i].type : type_arg(t, "Tuple", (uint32_t)i),
+                   item_path(b->cx, path, i), &items[i]))
             return false;
     *out = val_tuple(b->cx, items, (int64_t)p->seq.n);
     if (nt && out->tag == V_TUPLE) {
@@ -167,12 +178,14 @@ static Str global_name(Ctx *cx, const Pickle *global)
 
 static bool bad_call(Builder *b, const Pickle *p)
 {
-    return fail(b->cx, E_FORMAT, "the pickle calls %s in a way that torch does not write", global_name(b->cx, p->fn)->s);
+    return fail(b->cx, E_FORMAT, "the pickle calls %s in a way that torch does not write",
+                global_name(b->cx, p->fn)->s);
 }
 
 static bool build_complex(Builder *b, const Pickle *p, Value *out)
 {
-    if (p->args->tag != P_TUPLE || p->args->seq.n != 2 || p->args->seq.at[0]->tag != P_FLOAT || p->args->seq.at[1]->tag != P_FLOAT)
+    if (p->args->tag != P_TUPLE || p->args->seq.n != 2 || p->args->seq.at[0]->tag != P_FLOAT ||
+        p->args->seq.at[1]->tag != P_FLOAT)
         return bad_call(b, p);
     *out = val_complex(b->cx, p->args->seq.at[0]->f, p->args->seq.at[1]->f);
     return true;
@@ -186,16 +199,22 @@ static bool build_device(Builder *b, const Pickle *p, Value *out)
     return true;
 }
 
-/* torch.jit._pickle: a list or dict with its type. build_intlist(list), restore_type_tag(value, "Dict[str, int]") */
+/* torch.jit._pickle: a list or dict with its type. build_intlist(list), restore_type_tag(value,
+ * "Dict[str, int]") */
 static bool build_typed(Builder *b, const Pickle *p, Str path, Value *out)
 {
-    static const struct { const char *name, *type; } lists[] = {
-        { "build_intlist", "List[int]" }, { "build_doublelist", "List[float]" }, { "build_boollist", "List[bool]" },
+    static const struct {
+        const char *name, *type;
+    } lists[] = {
+        { "build_intlist", "List[int]" },
+        { "build_doublelist", "List[float]" },
+        { "build_boollist", "List[bool]" },
         { "build_tensorlist", "List[Tensor]" },
     };
     const Pickle *args = p->args;
     Str type = NULL;
-    if (args->tag != P_TUPLE || args->seq.n < 1 || (args->seq.at[0]->tag != P_LIST && args->seq.at[0]->tag != P_DICT))
+    if (args->tag != P_TUPLE || args->seq.n < 1 ||
+        (args->seq.at[0]->tag != P_LIST && args->seq.at[0]->tag != P_DICT))
         return bad_call(b, p);
     for (size_t i = 0; i < COUNT(lists); i++)
         if (str_is(p->fn->global.name, lists[i].name))
@@ -223,7 +242,7 @@ static bool build_enum(Builder *b, const Pickle *p, Value *out)
         Value v;
         if (!ts_literal(b->cx, b->ts, c->field[i].constant, &v))
             return false;
-        if (v.tag == V_INT && saved.tag == V_FLOAT)                     /* 1e10 is printed without a dot */
+        if (v.tag == V_INT && saved.tag == V_FLOAT) /* 1e10 is printed without a dot */
             v = val_float((double)v.i);
         if (v.tag == saved.tag && val_equal(b->cx, v, saved)) {
             EnumMember member = { .cls = c, .name = c->field[i].name, .value = v };
@@ -231,7 +250,8 @@ static bool build_enum(Builder *b, const Pickle *p, Value *out)
             return true;
         }
     }
-    return fail(b->cx, E_FORMAT, "the enum %s has no member of the saved value %s", c->qualname->s, val_text(b->cx, saved)->s);
+    return fail(b->cx, E_FORMAT, "the enum %s has no member of the saved value %s", c->qualname->s,
+                val_text(b->cx, saved)->s);
 }
 
 static bool build_call(Builder *b, const Pickle *p, Str path, Value *out)
@@ -264,7 +284,9 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 static Str child_path(Builder *b, Str path, Str attr, const Pickle *value)
 {
     const SavedTensor *t = pickle_is_plain(value) ? NULL : map_get(&b->ts->tensors, value);
-    return !path || pickle_is_plain(value) || (t && t->name && t->same->name) ? NULL : ts_child_name(b->cx, path, attr->s);
+    return !path || pickle_is_plain(value) || (t && t->name && t->same->name)
+        ? NULL
+        : ts_child_name(b->cx, path, attr->s);
 }
 
 /* The state is a dict of attributes; what the class does not declare is damage. */
@@ -274,8 +296,9 @@ static bool set_attributes(Builder *b, const ClassDef *c, Obj *o, const Pickle *
         const Pickle *key = state->seq.at[i];
         uintptr_t field = key->tag == P_STR ? (uintptr_t)map_get(&c->field_index, key->s) : 0;
         if (!field)
-            return fail(b->cx, E_FORMAT, "the saved %s has the attribute '%s', which its class does not declare", c->plain->s,
-                        key->tag == P_STR ? key->s->s : "?");
+            return fail(b->cx, E_FORMAT,
+                        "the saved %s has the attribute '%s', which its class does not declare",
+                        c->plain->s, key->tag == P_STR ? key->s->s : "?");
         Value v;
         const Pickle *value = state->seq.at[i + 1];
         if (!build(b, value, c->field[field - 1].type, child_path(b, path, key->s, value), &v))
@@ -290,7 +313,8 @@ static bool all_set(Builder *b, const ClassDef *c, const Obj *o)
 {
     for (uint32_t i = 0; i < c->n_field; i++)
         if (!c->field[i].constant && o->slot[i].v.tag == V_UNINIT)
-            return fail(b->cx, E_FORMAT, "the saved %s lacks the attribute '%s'", c->plain->s, c->field[i].name->s);
+            return fail(b->cx, E_FORMAT, "the saved %s lacks the attribute '%s'", c->plain->s,
+                        c->field[i].name->s);
     return true;
 }
 
@@ -305,15 +329,17 @@ static bool build_torchbind(Builder *b, const ClassDef *c, Obj *o, const Pickle 
     return true;
 }
 
-/* The class chose its own form of state: its __setstate__ puts it into the attributes. Without an evaluator (show) they
- * stay uninitialised. */
-static bool run_setstate(Builder *b, const Function *setstate, Obj *o, const Pickle *state, Str path)
+/* The class chose its own form of state: its __setstate__ puts it into the attributes. Without an
+ * evaluator (show) they stay uninitialised. */
+static bool run_setstate(Builder *b, const Function *setstate, Obj *o, const Pickle *state,
+                         Str path)
 {
     Value v = val_none();
     Program *p = b->ts->p;
     if (state && !build(b, state, setstate->n_param > 1 ? setstate->param[1].type : NULL, path, &v))
         return false;
-    return !p->run_setstate || p->run_setstate(b->cx, p, setstate, (Value){ .tag = V_OBJ, .obj = o }, v);
+    return !p->run_setstate ||
+        p->run_setstate(b->cx, p, setstate, (Value){ .tag = V_OBJ, .obj = o }, v);
 }
 
 static bool build_object(Builder *b, const Pickle *p, Str path, Value *out)
@@ -336,7 +362,8 @@ static bool build_object(Builder *b, const Pickle *p, Str path, Value *out)
     else if (own_state)
         good = run_setstate(b, setstate, o, p->state, path);
     else if (p->state && p->state->tag != P_DICT)
-        good = fail(b->cx, E_FORMAT, "the saved %s has a state that is no dict, and no __setstate__", c->plain->s);
+        good = fail(b->cx, E_FORMAT,
+                    "the saved %s has a state that is no dict, and no __setstate__", c->plain->s);
     else
         good = !p->state || (set_attributes(b, c, o, p->state, path) && all_set(b, c, o));
     return good && remember(b, p, *out);
@@ -390,10 +417,12 @@ bool ts_build_root(Ctx *cx, Program *p, Value *out)
     return good && ts_defaults(cx, ts);
 }
 
-/* PyTorch writes a Python number of a trace as a tensor without dimensions: it counts as the number it was. */
+/* PyTorch writes a Python number of a trace as a tensor without dimensions: it counts as the number
+ * it was. */
 static void mark_number(Value v)
 {
-    if (v.tag == V_TENSOR && tensor_type(v.t)->rank == 0 && (tensor_type(v.t)->dtype == DT_INT64 || tensor_type(v.t)->dtype == DT_DOUBLE))
+    if (v.tag == V_TENSOR && tensor_type(v.t)->rank == 0 &&
+        (tensor_type(v.t)->dtype == DT_INT64 || tensor_type(v.t)->dtype == DT_DOUBLE))
         v.t->number = true;
 }
 
@@ -401,9 +430,11 @@ bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out)
 {
     TorchScript *ts = p->front;
     if (n < 0 || (uint64_t)n >= ts->constants->seq.n)
-        return fail(cx, E_FORMAT, "the code names constant c%lld, the archive has %zu", (long long)n, ts->constants->seq.n);
+        return fail(cx, E_FORMAT, "the code names constant c%lld, the archive has %zu",
+                    (long long)n, ts->constants->seq.n);
     Builder b = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
-    if (!build(&b, ts->constants->seq.at[n], NULL, str_fmt(cx, "CONSTANTS.c%lld", (long long)n), out))
+    if (!build(&b, ts->constants->seq.at[n], NULL, str_fmt(cx, "CONSTANTS.c%lld", (long long)n),
+               out))
         return false;
     mark_number(*out);
     return true;
@@ -432,8 +463,12 @@ static bool literal_sequence(Ctx *cx, TorchScript *ts, const Expr *e, Value *out
 static bool literal_member(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
 {
     const char *dot = strrchr(e->name->s, '.');
-    const ClassDef *c = dot ? ts_find_class(cx, ts->p, str_n(cx, e->name->s, (size_t)(dot - e->name->s))) : NULL;
-    uintptr_t field = c && c->kind == CLASS_ENUM ? (uintptr_t)map_get(&c->field_index, str_of(cx, dot + 1)) : 0;
+    const ClassDef *c = dot
+        ? ts_find_class(cx, ts->p, str_n(cx, e->name->s, (size_t)(dot - e->name->s)))
+        : NULL;
+    uintptr_t field = c && c->kind == CLASS_ENUM
+        ? (uintptr_t)map_get(&c->field_index, str_of(cx, dot + 1))
+        : 0;
     EnumMember member = { .cls = c };
     if (!field)
         return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "'%s' is no constant", e->name->s);
@@ -447,16 +482,16 @@ static bool literal_member(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
 bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
 {
     switch (e->kind) {
-    case X_NONE:    *out = val_none(); return true;
-    case X_TRUE:    *out = val_bool(true); return true;
-    case X_FALSE:   *out = val_bool(false); return true;
-    case X_INT:     *out = val_int(e->i); return true;
-    case X_FLOAT:   *out = val_float(e->f); return true;
-    case X_COMPLEX: *out = val_complex(cx, e->c[0], e->c[1]); return true;
-    case X_STR:     *out = val_str(e->s); return true;
+    case X_NONE:     *out = val_none(); return true;
+    case X_TRUE:     *out = val_bool(true); return true;
+    case X_FALSE:    *out = val_bool(false); return true;
+    case X_INT:      *out = val_int(e->i); return true;
+    case X_FLOAT:    *out = val_float(e->f); return true;
+    case X_COMPLEX:  *out = val_complex(cx, e->c[0], e->c[1]); return true;
+    case X_STR:      *out = val_str(e->s); return true;
     case X_TUPLE:
-    case X_LIST:    return literal_sequence(cx, ts, e, out);
-    case X_NAME:    return literal_member(cx, ts, e, out);
+    case X_LIST:     return literal_sequence(cx, ts, e, out);
+    case X_NAME:     return literal_member(cx, ts, e, out);
     case X_CONSTANT: return ts_constant(cx, ts->p, e->i, out);
     case X_CALL:
         if (e->type && e->n_args == 1)
@@ -468,8 +503,7 @@ bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
             return true;
         }
         break;
-    default:
-        break;
+    default: break;
     }
     return fail(cx, E_FORMAT, "this is no constant: %s", expr_text(cx, NULL, e)->s);
 }

@@ -1,7 +1,8 @@
 /* torchscript_tensor.c - the pickled tensors of a TorchScript archive: views over storage records.
  *
- * Each is read once (keep arena) and checked against its record, whose bytes stay where they are. What cannot be used (sparse,
- * a foreign element type, no data) is a SavedTensor too, with the reason: only a program that needs it fails. */
+ * Each is read once (keep arena) and checked against its record, whose bytes stay where they are.
+ * What cannot be used (sparse, a foreign element type, no data) is a SavedTensor too, with the
+ * reason: only a program that needs it fails. */
 #include "base/limits.h"
 #include "front/internal.h"
 
@@ -9,26 +10,32 @@
 
 bool pickle_is_call(const Pickle *p, const char *module, const char *name)
 {
-    return p->tag == P_CALL && str_is(p->fn->global.module, module) && str_is(p->fn->global.name, name);
+    return p->tag == P_CALL && str_is(p->fn->global.module, module) &&
+        str_is(p->fn->global.name, name);
 }
 
 bool pickle_is_tensor(const Pickle *p)
 {
-    return pickle_is_call(p, "torch._utils", "_rebuild_tensor_v2") || pickle_is_call(p, "torch._utils", "_rebuild_qtensor") ||
-           pickle_is_call(p, "torch._utils", "_rebuild_sparse_tensor");
+    return pickle_is_call(p, "torch._utils", "_rebuild_tensor_v2") ||
+        pickle_is_call(p, "torch._utils", "_rebuild_qtensor") ||
+        pickle_is_call(p, "torch._utils", "_rebuild_sparse_tensor");
 }
 
 /* A number, a bool, a string, None: nothing in it has a name. */
 bool pickle_is_plain(const Pickle *p)
 {
-    return p->tag == P_NONE || p->tag == P_BOOL || p->tag == P_INT || p->tag == P_FLOAT || p->tag == P_STR;
+    return p->tag == P_NONE || p->tag == P_BOOL || p->tag == P_INT || p->tag == P_FLOAT ||
+        p->tag == P_STR;
 }
 
-/* An object of model.json with a state of its own had its attributes set before: they are NEWOBJ's argument. */
+/* An object of model.json with a state of its own had its attributes set before: they are NEWOBJ's
+ * argument. */
 const Pickle *pickle_earlier_attributes(const Pickle *p)
 {
     const Pickle *args = p->args;
-    return args->tag == P_TUPLE && args->seq.n == 1 && args->seq.at[0]->tag == P_DICT ? args->seq.at[0] : NULL;
+    return args->tag == P_TUPLE && args->seq.n == 1 && args->seq.at[0]->tag == P_DICT
+        ? args->seq.at[0]
+        : NULL;
 }
 
 /* ---- storages and tensors ---- */
@@ -39,13 +46,14 @@ static bool bad_tensor(Ctx *cx, const char *what)
 }
 
 /* pid := ("storage", torch.XStorage, key, location, numel) */
-static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, Str *location, int64_t *numel)
+static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, Str *location,
+                     int64_t *numel)
 {
     if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n != 5)
         return bad_tensor(cx, "has no storage");
     Pickle *const *at = p->pid->seq.at;
-    if (at[0]->tag != P_STR || !str_is(at[0]->s, "storage") || at[1]->tag != P_GLOBAL || at[2]->tag != P_STR || at[3]->tag != P_STR ||
-        at[4]->tag != P_INT || at[4]->i < 0)
+    if (at[0]->tag != P_STR || !str_is(at[0]->s, "storage") || at[1]->tag != P_GLOBAL ||
+        at[2]->tag != P_STR || at[3]->tag != P_STR || at[4]->tag != P_INT || at[4]->i < 0)
         return bad_tensor(cx, "has a storage that is described in another way than torch does");
     *type = at[1];
     *key = at[2]->s;
@@ -54,14 +62,17 @@ static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, St
     return true;
 }
 
-/* The record's bytes; nothing is read. traced_inputs/ has empty records, and a storage without elements may have none. */
-static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t numel, bool described_only)
+/* The record's bytes; nothing is read. traced_inputs/ has empty records, and a storage without
+ * elements may have none. */
+static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t numel,
+                          bool described_only)
 {
     const ZipEntry *e = zip_find_in_root(cx, ts->zip, st->record->s);
     if (e && !zip_bytes(cx, ts->zip, e, &st->bytes))
         return false;
     if (!e && numel > 0 && !st->meta && !described_only)
-        return fail(cx, E_FORMAT, "the archive has no record %s, which a tensor's storage names", st->record->s);
+        return fail(cx, E_FORMAT, "the archive has no record %s, which a tensor's storage names",
+                    st->record->s);
     if (!e)
         st->bytes = (Bytes){ .src = source_memory(cx, "", 0) };
     return true;
@@ -101,9 +112,11 @@ static bool int_tuple(Ctx *cx, const Pickle *p, int64_t *out, int *n)
 }
 
 /* The elements of the storage that a tensor may touch are [offset, *hi). */
-static bool extent(Ctx *cx, int64_t offset, int rank, const int64_t *dims, const int64_t *strides, int64_t *hi)
+static bool extent(Ctx *cx, int64_t offset, int rank, const int64_t *dims, const int64_t *strides,
+                   int64_t *hi)
 {
-    int64_t last = offset, numel = 1;
+    int64_t last = offset;
+    int64_t numel = 1;
     for (int i = 0; i < rank; i++) {
         int64_t step;
         if (!mul_ok(numel, dims[i], &numel))
@@ -136,13 +149,15 @@ static bool fits_record(Ctx *cx, const SavedTensor *t)
     int64_t most;
     if (t->hi == t->lo)
         return true;
-    if (!mul_ok(t->hi, (int64_t)dtype_size(t->st->dtype), &most) || dtype_bytes(t->st->dtype, (uint64_t)t->hi) > t->st->bytes.len)
-        return fail(cx, E_FORMAT, "a tensor needs %lld elements of %s, which has %llu bytes", (long long)t->hi, t->st->record->s,
-                    (unsigned long long)t->st->bytes.len);
+    if (!mul_ok(t->hi, (int64_t)dtype_size(t->st->dtype), &most) ||
+        dtype_bytes(t->st->dtype, (uint64_t)t->hi) > t->st->bytes.len)
+        return fail(cx, E_FORMAT, "a tensor needs %lld elements of %s, which has %llu bytes",
+                    (long long)t->hi, t->st->record->s, (unsigned long long)t->st->bytes.len);
     return true;
 }
 
-static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims, const int64_t *strides)
+static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims,
+                       const int64_t *strides)
 {
     Const *k = new(cx, Const);
     uint64_t skip = (uint64_t)t->lo * dtype_size(t->st->dtype);
@@ -167,19 +182,22 @@ static const char *lazy_flag(const Pickle *args, size_t at)
     if (args->seq.n <= at || args->seq.at[at]->tag != P_CALL)
         return NULL;
     const Pickle *tagged = args->seq.at[at]->args;
-    bool any = tagged->tag == P_TUPLE && tagged->seq.n > 0 && tagged->seq.at[0]->tag == P_DICT && tagged->seq.at[0]->seq.n > 0;
+    bool any = tagged->tag == P_TUPLE && tagged->seq.n > 0 && tagged->seq.at[0]->tag == P_DICT &&
+        tagged->seq.at[0]->seq.n > 0;
     return any ? "it is lazily conjugated or negated; save x.resolve_conj().resolve_neg()" : NULL;
 }
 
 /* (storage, offset, size, stride, ..) */
-static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir, size_t flags_at)
+static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir,
+                    size_t flags_at)
 {
     int64_t dims[MAX_RANK], strides[MAX_RANK];
     int rank, n_strides;
     if (args->tag != P_TUPLE || args->seq.n < 6)
         return bad_tensor(cx, "has too few arguments");
     Pickle *const *at = args->seq.at;
-    if (!(t->st = storage_of(cx, ts, at[0], dir)) || !int_tuple(cx, at[2], dims, &rank) || !int_tuple(cx, at[3], strides, &n_strides))
+    if (!(t->st = storage_of(cx, ts, at[0], dir)) || !int_tuple(cx, at[2], dims, &rank) ||
+        !int_tuple(cx, at[3], strides, &n_strides))
         return false;
     if (rank != n_strides || at[1]->tag != P_INT || at[1]->i < 0)
         return bad_tensor(cx, "has an offset, sizes and strides that do not go together");
@@ -199,7 +217,8 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
     return make_const(cx, t, rank, dims, strides);
 }
 
-/* qparams := (torch.per_tensor_affine, scale, zero_point) | (torch.per_channel_affine.., scales, zero_points, axis) */
+/* qparams := (torch.per_tensor_affine, scale, zero_point) | (torch.per_channel_affine.., scales,
+ * zero_points, axis) */
 static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir)
 {
     const Pickle *q = args->tag == P_TUPLE && args->seq.n > 4 ? args->seq.at[4] : NULL;
@@ -216,13 +235,15 @@ static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *ar
         if (q->seq.n < 4 || at[3]->tag != P_INT || at[3]->i < 0 || at[3]->i >= MAX_RANK)
             return bad_tensor(cx, "is quantised by channel without an axis");
         t->axis = (int)at[3]->i;
-        if (!(t->scales = ts_tensor(cx, ts, at[1], dir)) || !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
+        if (!(t->scales = ts_tensor(cx, ts, at[1], dir)) ||
+            !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
             return false;
     }
     return strided(cx, ts, t, args, dir, 7);
 }
 
-static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *call, const char *dir)
+static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *call,
+                        const char *dir)
 {
     if (pickle_is_call(call, "torch._utils", "_rebuild_tensor_v2"))
         return strided(cx, ts, t, call->args, dir, 6);

@@ -1,12 +1,14 @@
 /* dim.c - dimensions: integer expressions over named symbols.
  *
- * One idea: every expression has a normal form and is made once. An *atom* is a symbol, a floor division, a modulo, a
- * min or a max; a *term* is an integer times a product of atoms; an expression is a sum of terms, sorted. So equal
- * pointer means equal, and what is left to decide (dim_eq, dim_le) is a proof that may fail: yes, no or unknown.
+ * One idea: every expression has a normal form and is made once. An *atom* is a symbol, a floor
+ * division, a modulo, a min or a max; a *term* is an integer times a product of atoms; an
+ * expression is a sum of terms, sorted. So equal pointer means equal, and what is left to decide
+ * (dim_eq, dim_le) is a proof that may fail: yes, no or unknown.
  *
- * Nothing here guesses. A proof uses the ranges of symbols, the facts that dim_assume and dim_require have recorded, and
- * the bounds that floor division, modulo, min and max have by their meaning. Facts belong to the scope (an arm of a branch, the
- * body of a loop) in which they were learnt. */
+ * Nothing here guesses. A proof uses the ranges of symbols, the facts that dim_assume and
+ * dim_require have recorded, and the bounds that floor division, modulo, min and max have by their
+ * meaning. Facts belong to the scope (an arm of a branch, the body of a loop) in which they were
+ * learnt. */
 #include "onnx/dim/dim.h"
 
 #include <stdlib.h>
@@ -21,7 +23,8 @@ struct Dims *dims_of(Ctx *cx)
     return cx->dims;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------ */
+/* ---- making
+ * ------------------------------------------------------------------------------------------ */
 
 static uint64_t hash_term(const Term *t, uint64_t seed)
 {
@@ -45,7 +48,8 @@ static uint32_t hash_rec(const struct DimRec *r)
 
 static bool same_term(const Term *a, const Term *b)
 {
-    return a->coef == b->coef && a->n == b->n && (a->n == 0 || memcmp(a->atom, b->atom, a->n * sizeof(Dim)) == 0);
+    return a->coef == b->coef && a->n == b->n &&
+        (a->n == 0 || memcmp(a->atom, b->atom, a->n * sizeof(Dim)) == 0);
 }
 
 static bool same_rec(const struct DimRec *a, const struct DimRec *b)
@@ -91,7 +95,7 @@ static Dim intern(Ctx *cx, struct DimRec *r)
     if (ds->n * 2 >= ds->n_slot)
         grow_slots(cx, ds);
     if (ds->n * 2 >= ds->n_slot + ds->n_slot / 2)
-        return NULL;                            /* no memory: the context has failed */
+        return NULL; /* no memory: the context has failed */
     r->hash = hash_rec(r);
     size_t at = r->hash & (ds->n_slot - 1);
     for (; ds->slot[at]; at = (at + 1) & (ds->n_slot - 1))
@@ -185,9 +189,11 @@ Dim dim_fresh_int(Ctx *cx, const char *prefix)
     return d;
 }
 
-/* ---- terms ------------------------------------------------------------------------------------------- */
+/* ---- terms
+ * ------------------------------------------------------------------------------------------- */
 
-/* Graded, then lexicographic by id: products of ordered monomials stay ordered, which exact division needs. */
+/* Graded, then lexicographic by id: products of ordered monomials stay ordered, which exact
+ * division needs. */
 static int order(const Term *a, const Term *b)
 {
     if (a->n != b->n)
@@ -247,7 +253,8 @@ Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
         return mul_ok(k, y, &y) && add_ok(x, y, &x) ? dim_int(cx, x) : dim_overflow(cx);
     Term one_a[1], one_b[1], t[2 * MAX_TERMS];
     size_t na, nb;
-    const Term *ta = dim_terms(a, one_a, &na), *tb = dim_terms(b, one_b, &nb);
+    const Term *ta = dim_terms(a, one_a, &na);
+    const Term *tb = dim_terms(b, one_b, &nb);
     memcpy(t, ta, na * sizeof *t);
     for (size_t i = 0; i < nb; i++) {
         t[na + i] = tb[i];
@@ -257,28 +264,34 @@ Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
     return dim_sum_terms(cx, t, na + nb);
 }
 
-Dim dim_plus(Ctx *cx, Dim a, int64_t k)
+Dim dim_plus(Ctx *cx, Dim a, int64_t k) { return k ? dim_combine(cx, a, 1, dim_int(cx, k)) : a; }
+
+Dim dim_add(Ctx *cx, Dim a, Dim b)
 {
-    return k ? dim_combine(cx, a, 1, dim_int(cx, k)) : a;
+    return a && b ? dim_combine(cx, dim_now(a), 1, dim_now(b)) : NULL;
+}
+Dim dim_sub(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_combine(cx, dim_now(a), -1, dim_now(b)) : NULL;
 }
 
-Dim dim_add(Ctx *cx, Dim a, Dim b) { return a && b ? dim_combine(cx, dim_now(a), 1, dim_now(b)) : NULL; }
-Dim dim_sub(Ctx *cx, Dim a, Dim b) { return a && b ? dim_combine(cx, dim_now(a), -1, dim_now(b)) : NULL; }
-
-/* The product of two monomials: their atoms merged. False when the degree or a number grows too far. */
+/* The product of two monomials: their atoms merged. False when the degree or a number grows too
+ * far. */
 static bool mul_terms(Ctx *cx, const Term *a, const Term *b, Term *out)
 {
     *out = (Term){ .n = a->n + b->n };
     if (!mul_ok(a->coef, b->coef, &out->coef))
         return dim_overflow(cx);
     if (out->n > MAX_DEGREE)
-        return fail(cx, E_LIMIT, "a dimension expression has a product of more than %d factors", MAX_DEGREE);
+        return fail(cx, E_LIMIT, "a dimension expression has a product of more than %d factors",
+                    MAX_DEGREE);
     if (a->n == 0 || b->n == 0) {
         out->atom = a->n ? a->atom : b->atom;
         return true;
     }
     Dim *atom = new_array(cx, Dim, out->n);
-    uint32_t i = 0, j = 0;
+    uint32_t i = 0;
+    uint32_t j = 0;
     for (uint32_t k = 0; k < out->n; k++) {
         bool left = j == b->n || (i < a->n && a->atom[i]->id <= b->atom[j]->id);
         atom[k] = left ? a->atom[i++] : b->atom[j++];
@@ -294,7 +307,8 @@ Dim dim_times(Ctx *cx, Dim a, Dim b)
         return mul_ok(x, y, &x) ? dim_int(cx, x) : dim_overflow(cx);
     Term one_a[1], one_b[1];
     size_t na, nb, n = 0;
-    const Term *ta = dim_terms(a, one_a, &na), *tb = dim_terms(b, one_b, &nb);
+    const Term *ta = dim_terms(a, one_a, &na);
+    const Term *tb = dim_terms(b, one_b, &nb);
     Term t[4 * MAX_TERMS];
     if (na * nb > COUNT(t))
         return too_long(cx);
@@ -315,9 +329,13 @@ Dim dim_product(Ctx *cx, const Dim *d, int n)
     return p;
 }
 
-/* ---- replacing ------------------------------------------------------------------------------------------- */
+/* ---- replacing
+ * ------------------------------------------------------------------------------------------- */
 
-typedef struct Replace { Dim (*lookup)(void *arg, Dim sym); void *arg; } Replace;
+typedef struct Replace {
+    Dim (*lookup)(void *arg, Dim sym);
+    void *arg;
+} Replace;
 
 static Dim rebuild(Ctx *cx, Dim d, const Replace *how);
 
@@ -334,7 +352,9 @@ static Dim rebuild_atom(Ctx *cx, Dim d, const Replace *how)
         Dim y = rebuild(cx, d->of.arg[i], how);
         if (!y)
             return NULL;
-        x = d->kind == D_DIV ? dim_floor_div(cx, x, y) : d->kind == D_MOD ? dim_modulo(cx, x, y) : dim_extreme(cx, (Kind)d->kind, x, y);
+        x = d->kind == D_DIV   ? dim_floor_div(cx, x, y)
+            : d->kind == D_MOD ? dim_modulo(cx, x, y)
+                               : dim_extreme(cx, (Kind)d->kind, x, y);
     }
     return x;
 }
@@ -363,7 +383,8 @@ Dim dim_replace(Ctx *cx, Dim d, Dim (*lookup)(void *arg, Dim sym), void *arg)
     return r ? dim_now(r) : NULL;
 }
 
-/* d with everything replaced that facts have replaced so far. An expression that cannot be rebuilt (an overflow) stays. */
+/* d with everything replaced that facts have replaced so far. An expression that cannot be rebuilt
+ * (an overflow) stays. */
 Dim dim_now(Dim d)
 {
     struct Dims *ds = d->owner;
@@ -372,7 +393,7 @@ Dim dim_now(Dim d)
         return d;
     struct DimRec *r = (struct DimRec *)d;
     if (r->now_epoch != ds->epoch) {
-        r->now = d;                             /* ends a cycle, should there be one */
+        r->now = d; /* ends a cycle, should there be one */
         r->now_epoch = ds->epoch;
         Dim to = rebuild(ds->cx, d, NULL);
         r->now = !to ? d : to == d ? d : dim_now(to);
@@ -380,7 +401,10 @@ Dim dim_now(Dim d)
     return r->now;
 }
 
-bool dim_is_of_scope(const struct Dims *ds, Dim atom) { return !ds->scopes.n || atom->id >= ds->scopes.at[ds->scopes.n - 1].first; }
+bool dim_is_of_scope(const struct Dims *ds, Dim atom)
+{
+    return !ds->scopes.n || atom->id >= ds->scopes.at[ds->scopes.n - 1].first;
+}
 
 void dim_replace_atom(Dim atom, Dim by)
 {
@@ -391,7 +415,9 @@ void dim_replace_atom(Dim atom, Dim by)
     atom->owner->learned++;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------- */
+/* ---- symbols
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 bool dim_is_sym(Dim d, Str *name)
 {
@@ -436,7 +462,7 @@ bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
 {
     (void)cx;
     if (sym->kind != D_SYM || !sym->sym.origin)
-        sym = dim_now(sym);                     /* min(u0, 3*N), since u0 <= 3*N has been learnt: u0 */
+        sym = dim_now(sym); /* min(u0, 3*N), since u0 <= 3*N has been learnt: u0 */
     if (sym->kind != D_SYM || !sym->sym.origin)
         return false;
     *v = sym->sym.origin;
@@ -444,11 +470,14 @@ bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
     return true;
 }
 
-/* ---- looking inside: for dim_nodes.c --------------------------------------------------------------------------------- */
+/* ---- looking inside: for dim_nodes.c
+ * --------------------------------------------------------------------------------- */
 
 DimView dim_view(Ctx *cx, Dim d)
 {
-    static const DimShape shape[] = { [D_DIV] = DIM_QUOTIENT, [D_MOD] = DIM_REMAINDER, [D_MIN] = DIM_LEAST, [D_MAX] = DIM_GREATEST };
+    static const DimShape shape[] = {
+        [D_DIV] = DIM_QUOTIENT, [D_MOD] = DIM_REMAINDER, [D_MIN] = DIM_LEAST, [D_MAX] = DIM_GREATEST
+    };
     d = dim_now(d);
     if (d->kind == D_SYM)
         return (DimView){ .shape = DIM_SYMBOL };

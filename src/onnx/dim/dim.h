@@ -1,8 +1,10 @@
-/* dim.h - what the files of dimensions share: the records, and expressions below the public names. Nobody else includes it.
+/* dim.h - what the files of dimensions share: the records, and expressions below the public names.
+ * Nobody else includes it.
  *
- * dim.c makes expressions, dim_divide.c has division, modulo, min and max, dim_prove.c what is known of one, dim_facts.c what was
- * learnt, dim_text.c the language that they are written in. Functions here take expressions in which all replacements
- * are done (dim_now), the public ones any; those that make one return NULL after an error. */
+ * dim.c makes expressions, dim_divide.c has division, modulo, min and max, dim_prove.c what is
+ * known of one, dim_facts.c what was learnt, dim_text.c the language that they are written in.
+ * Functions here take expressions in which all replacements are done (dim_now), the public ones
+ * any; those that make one return NULL after an error. */
 #ifndef PT2ONNX_ONNX_DIM_H
 #define PT2ONNX_ONNX_DIM_H
 
@@ -10,53 +12,84 @@
 
 typedef enum { D_SUM, D_SYM, D_DIV, D_MOD, D_MIN, D_MAX } Kind;
 
-typedef struct Term { int64_t coef; uint32_t n; const Dim *atom; } Term;    /* atoms sorted by id; none: a constant */
+typedef struct Term {
+    int64_t coef;
+    uint32_t n;
+    const Dim *atom;
+} Term; /* atoms sorted by id; none: a constant */
 
 struct DimRec {
     uint8_t kind;
-    uint32_t id;                        /* in order of making */
+    uint32_t id; /* in order of making */
     uint32_t hash;
     struct Dims *owner;
-    Dim self;                           /* an atom as the one factor of its term */
-    struct DimRec *is;                  /* an atom that a fact has replaced */
-    Dim now; uint32_t now_epoch;        /* the expression with all replacements done, as of that epoch */
-    /* What was found out about it, as of `learned`: shared parts of a large expression are looked at once. */
-    int64_t lo, hi; uint32_t range_learned;
-    bool nonneg, nonneg_always; uint32_t nonneg_learned;
+    Dim self;          /* an atom as the one factor of its term */
+    struct DimRec *is; /* an atom that a fact has replaced */
+    Dim now;
+    uint32_t now_epoch; /* the expression with all replacements done, as of that epoch */
+    /* What was found out about it, as of `learned`: shared parts of a large expression are looked
+     * at once. */
+    int64_t lo, hi;
+    uint32_t range_learned;
+    bool nonneg, nonneg_always;
+    uint32_t nonneg_learned;
     union {
-        struct { uint32_t n; const Term *term; } sum;
-        struct { uint32_t n; const Dim *arg; } of;      /* DIV, MOD: 2; MIN, MAX: 2 or more, sorted by id */
+        struct {
+            uint32_t n;
+            const Term *term;
+        } sum;
+        struct {
+            uint32_t n;
+            const Dim *arg;
+        } of; /* DIV, MOD: 2; MIN, MAX: 2 or more, sorted by id */
         struct {
             Str name;
             int64_t lo, hi;
-            bool fresh;                 /* made by dim_fresh: nobody's input */
-            Ox origin; int axis;
-            struct DimRec *next;        /* of those with this origin */
-            Dim left, right;            /* a broadcast of these two; else NULL */
+            bool fresh; /* made by dim_fresh: nobody's input */
+            Ox origin;
+            int axis;
+            struct DimRec *next; /* of those with this origin */
+            Dim left, right;     /* a broadcast of these two; else NULL */
         } sym;
     };
 };
 
-typedef struct Fact { Rel rel; Dim e; } Fact;           /* REL_LE: e >= 0. REL_NE: e != 0 */
-typedef struct Pair { Dim a, b, result; } Pair;         /* equal, or one is 1 */
+typedef struct Fact {
+    Rel rel;
+    Dim e;
+} Fact; /* REL_LE: e >= 0. REL_NE: e != 0 */
+typedef struct Pair {
+    Dim a, b, result;
+} Pair; /* equal, or one is 1 */
 
 /* What dim_scope_close undoes: a symbol's range, an atom's replacement. */
-typedef struct Undo { struct DimRec *atom; bool is_range; int64_t lo, hi; } Undo;
-typedef struct Scope { size_t undo, facts, pairs; uint32_t first; /* ids from here on were made in it: what is learnt about those stays */ } Scope;
+typedef struct Undo {
+    struct DimRec *atom;
+    bool is_range;
+    int64_t lo, hi;
+} Undo;
+typedef struct Scope {
+    size_t undo, facts, pairs;
+    uint32_t first; /* ids from here on were made in it: what is learnt about those stays */
+} Scope;
 
 struct Dims {
     Ctx *cx;
-    struct DimRec **slot; size_t n_slot, n;
+    struct DimRec **slot;
+    size_t n_slot, n;
     uint32_t next_id, epoch;
-    uint32_t learned;                   /* counts facts and narrowed ranges, from 1: what was found out before may be too little now */
-    uint32_t closed;                    /* `learned` when a scope last ended: what was proven in one before may hold no longer */
+    uint32_t learned; /* counts facts and narrowed ranges, from 1: what was found out before may be
+                         too little now */
+    uint32_t closed; /* `learned` when a scope last ended: what was proven in one before may hold no
+                        longer */
     int next_fresh;
-    Map symbols;                        /* Str -> DimRec */
+    Map symbols; /* Str -> DimRec */
     VEC(Fact) facts;
     VEC(Pair) pairs;
-    VEC(Undo) undo; VEC(Scope) scopes;
+    VEC(Undo) undo;
+    VEC(Scope) scopes;
     DimPin pin;
-    Dim small[257];                     /* 0..256 */
+    Dim small[257]; /* 0..256 */
 };
 
 enum { MAX_TERMS = 256, MAX_DEGREE = 64, MAX_ARGS = 64, PROOF_DEPTH = 5, PROOF_BUDGET = 400 };
@@ -92,42 +125,45 @@ static inline bool dim_is_value(Dim d, int64_t v)
     return dim_constant(d, &k) && k == v;
 }
 
-static inline int64_t floordiv(int64_t a, int64_t b)   /* b > 0 */
-{
-    return a / b - (a % b < 0);
-}
+static inline int64_t floordiv(int64_t a, int64_t b) /* b > 0 */ { return a / b - (a % b < 0); }
 
 const Dim *dim_copy_list(Ctx *cx, const Dim *d, uint32_t n);
-Dim dim_make_sum(Ctx *cx, const Term *t, size_t n);             /* sorted terms of different monomials, none 0 */
+Dim dim_make_sum(Ctx *cx, const Term *t,
+                 size_t n); /* sorted terms of different monomials, none 0 */
 Dim dim_make_atom(Ctx *cx, Kind kind, const Dim *arg, size_t n);
-Dim dim_sum_terms(Ctx *cx, Term *t, size_t n);                  /* any terms: sorted and joined in place */
-Dim dim_overflow(Ctx *cx);                                      /* the error; NULL */
-Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b);              /* a + k*b */
+Dim dim_sum_terms(Ctx *cx, Term *t, size_t n);     /* any terms: sorted and joined in place */
+Dim dim_overflow(Ctx *cx);                         /* the error; NULL */
+Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b); /* a + k*b */
 Dim dim_plus(Ctx *cx, Dim a, int64_t k);
 Dim dim_times(Ctx *cx, Dim a, Dim b);
-Dim dim_now(Dim d);                                             /* with everything replaced that facts have replaced so far */
-bool dim_is_of_scope(const struct Dims *ds, Dim atom);          /* made in the innermost scope, or there is none */
+Dim dim_now(Dim d); /* with everything replaced that facts have replaced so far */
+bool dim_is_of_scope(const struct Dims *ds,
+                     Dim atom); /* made in the innermost scope, or there is none */
 void dim_replace_atom(Dim atom, Dim by);
 
 /* ---- dim_divide.c ---- */
 
 int64_t dim_gcd(int64_t a, int64_t b);
-int64_t dim_common(Dim a, int64_t c);                           /* the greatest common divisor of c and a's coefficients, without its number */
+int64_t dim_common(
+    Dim a,
+    int64_t c); /* the greatest common divisor of c and a's coefficients, without its number */
 bool dim_divide_exact(Ctx *cx, Dim a, Dim b, Dim *out);
 Dim dim_floor_div(Ctx *cx, Dim a, Dim b);
 Dim dim_modulo(Ctx *cx, Dim a, Dim b);
-Dim dim_extreme(Ctx *cx, Kind kind, Dim a, Dim b);              /* D_MIN or D_MAX */
+Dim dim_extreme(Ctx *cx, Kind kind, Dim a, Dim b); /* D_MIN or D_MAX */
 
 /* ---- dim_prove.c ---- */
 
-typedef struct { int64_t lo, hi; } Range;                       /* NO_LOW and DIM_MAX stand for "no bound" */
+typedef struct {
+    int64_t lo, hi;
+} Range; /* NO_LOW and DIM_MAX stand for "no bound" */
 static inline bool dim_unbounded(int64_t v) { return v == NO_LOW || v == DIM_MAX; }
 
 Range dim_range_of(Dim d);
-Range dim_range_atom(Dim d);                                    /* by what it is, not by what was found out before */
-Dim dim_without(Ctx *cx, Dim e, const Term *t);                 /* e less one of its terms */
+Range dim_range_atom(Dim d); /* by what it is, not by what was found out before */
+Dim dim_without(Ctx *cx, Dim e, const Term *t); /* e less one of its terms */
 Dim dim_difference(Ctx *cx, Dim a, Dim b);
-bool dim_nonneg(Ctx *cx, Dim e);                                /* proven to be 0 or more */
+bool dim_nonneg(Ctx *cx, Dim e); /* proven to be 0 or more */
 Tri dim_at_most(Ctx *cx, Dim a, Dim b);
 Tri dim_equal(Ctx *cx, Dim a, Dim b);
 

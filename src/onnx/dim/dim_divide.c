@@ -1,19 +1,22 @@
-/* dim_divide.c - floor division and modulo of expressions, in normal form: what divides is divided, what is left is an atom; and min
- * and max, without arguments that are never the answer. */
+/* dim_divide.c - floor division and modulo of expressions, in normal form: what divides is divided,
+ * what is left is an atom; and min and max, without arguments that are never the answer. */
 #include "onnx/dim/dim.h"
 
 #include <stdlib.h>
 
-/* ---- exact division, floor division, modulo ------------------------------------------------------------ */
+/* ---- exact division, floor division, modulo
+ * ------------------------------------------------------------ */
 
 /* t / by as monomials. */
 static bool divide_term(Ctx *cx, const Term *t, const Term *by, Term *out)
 {
-    if (by->coef == 0 || t->n < by->n || (by->coef == -1 && t->coef == INT64_MIN) || t->coef % by->coef)
+    if (by->coef == 0 || t->n < by->n || (by->coef == -1 && t->coef == INT64_MIN) ||
+        t->coef % by->coef)
         return false;
     *out = (Term){ .coef = t->coef / by->coef, .n = t->n - by->n };
     Dim left[MAX_DEGREE];
-    uint32_t j = 0, m = 0;
+    uint32_t j = 0;
+    uint32_t m = 0;
     for (uint32_t i = 0; i < t->n; i++)
         if (j < by->n && t->atom[i] == by->atom[j])
             j++;
@@ -66,7 +69,7 @@ bool dim_divide(Ctx *cx, Dim a, Dim b, Dim *out)
     }
     if (dim_divide_exact(cx, a, b, out))
         return true;
-    Dim rest = dim_modulo(cx, a, b);                /* a fact may say that there is none */
+    Dim rest = dim_modulo(cx, a, b); /* a fact may say that there is none */
     if (!rest || !dim_is_value(rest, 0))
         return false;
     *out = dim_floor_div(cx, a, b);
@@ -75,7 +78,8 @@ bool dim_divide(Ctx *cx, Dim a, Dim b, Dim *out)
 
 int64_t dim_gcd(int64_t a, int64_t b)
 {
-    uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a, y = b < 0 ? -(uint64_t)b : (uint64_t)b;
+    uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a;
+    uint64_t y = b < 0 ? -(uint64_t)b : (uint64_t)b;
     while (y) {
         uint64_t t = x % y;
         x = y;
@@ -84,11 +88,14 @@ int64_t dim_gcd(int64_t a, int64_t b)
     return (int64_t)(x >> 63 ? 1 : x);
 }
 
-/* a = c*whole + rest, term by term: rest's coefficients lie within (-c, c), its number in [0, c). */
+/* a = c*whole + rest, term by term: rest's coefficients lie within (-c, c), its number in [0,
+ * c). */
 static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
 {
     Term one[1], w[MAX_TERMS], r[MAX_TERMS];
-    size_t n, nw = 0, nr = 0;
+    size_t n;
+    size_t nw = 0;
+    size_t nr = 0;
     const Term *t = dim_terms(a, one, &n);
     for (size_t i = 0; i < n; i++) {
         int64_t q = t[i].n ? t[i].coef / c : floordiv(t[i].coef, c);
@@ -106,8 +113,11 @@ static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
 static bool split_by_product(Ctx *cx, Dim a, Dim b, Dim *whole, Dim *rest)
 {
     Term one_a[1], one_b[1], w[MAX_TERMS], r[MAX_TERMS];
-    size_t n, nb, nw = 0, nr = 0;
-    const Term *t = dim_terms(a, one_a, &n), *by = dim_terms(b, one_b, &nb);
+    size_t n, nb;
+    size_t nw = 0;
+    size_t nr = 0;
+    const Term *t = dim_terms(a, one_a, &n);
+    const Term *by = dim_terms(b, one_b, &nb);
     for (size_t i = 0; i < n; i++)
         if (nb == 1 && divide_term(cx, &t[i], by, &w[nw]))
             nw++;
@@ -118,7 +128,8 @@ static bool split_by_product(Ctx *cx, Dim a, Dim b, Dim *whole, Dim *rest)
     return *whole && *rest;
 }
 
-/* (g*x + k) // g, exact on x and floored on the number: what a common factor of divisor and terms leaves. */
+/* (g*x + k) // g, exact on x and floored on the number: what a common factor of divisor and terms
+ * leaves. */
 static Dim shrink(Ctx *cx, Dim a, int64_t g)
 {
     Term one[1], t[MAX_TERMS];
@@ -150,7 +161,8 @@ static bool is_quotient(Dim a, Dim *x, int64_t *c, int64_t *k)
     Term one[1];
     size_t n;
     const Term *t = dim_terms(a, one, &n);
-    if (n < 1 || n > 2 || t[0].coef != 1 || t[0].n != 1 || t[0].atom[0]->kind != D_DIV || (n == 2 && t[1].n))
+    if (n < 1 || n > 2 || t[0].coef != 1 || t[0].n != 1 || t[0].atom[0]->kind != D_DIV ||
+        (n == 2 && t[1].n))
         return false;
     *k = n == 2 ? t[1].coef : 0;
     *x = t[0].atom[0]->of.arg[0];
@@ -169,7 +181,7 @@ static Dim quotient(Ctx *cx, Dim a, int64_t c)
     if (c == 1)
         return a;
     if (is_quotient(a, &x, &inner, &k) && mul_ok(k, inner, &k) && mul_ok(c, inner, &c)) {
-        x = dim_plus(cx, x, k);                     /* (x//i + k)//c = (x + k*i)//(c*i) */
+        x = dim_plus(cx, x, k); /* (x//i + k)//c = (x + k*i)//(c*i) */
         return x ? dim_floor_div(cx, x, dim_int(cx, c)) : NULL;
     }
     Range r = dim_range_of(a);
@@ -229,7 +241,10 @@ Dim dim_floor_div(Ctx *cx, Dim a, Dim b)
     return rest ? dim_combine(cx, whole, 1, rest) : NULL;
 }
 
-Dim dim_floordiv(Ctx *cx, Dim a, Dim b) { return a && b ? dim_floor_div(cx, dim_now(a), dim_now(b)) : NULL; }
+Dim dim_floordiv(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_floor_div(cx, dim_now(a), dim_now(b)) : NULL;
+}
 
 Dim dim_ceildiv(Ctx *cx, Dim a, Dim b)
 {
@@ -237,7 +252,8 @@ Dim dim_ceildiv(Ctx *cx, Dim a, Dim b)
     if (!a || !b)
         return NULL;
     a = dim_now(a), b = dim_now(b);
-    if (dim_constant(b, &c) && c > 0) {             /* (a + c - 1) // c keeps ranges tighter than the general form */
+    if (dim_constant(b, &c) &&
+        c > 0) { /* (a + c - 1) // c keeps ranges tighter than the general form */
         a = dim_plus(cx, a, c - 1);
         return a ? dim_floor_div(cx, a, b) : NULL;
     }
@@ -260,7 +276,7 @@ static Dim remainder_of(Ctx *cx, Dim a, int64_t c)
     int64_t g = dim_common(a, c);
     if (g > 1) {
         x = shrink(cx, a, g);
-        Dim rest = x ? dim_combine(cx, a, -g, x) : NULL;    /* the number that g does not divide */
+        Dim rest = x ? dim_combine(cx, a, -g, x) : NULL; /* the number that g does not divide */
         x = x && c / g > 1 ? remainder_of(cx, x, c / g) : zero;
         return rest && x ? dim_combine(cx, rest, g, x) : NULL;
     }
@@ -276,7 +292,7 @@ Dim dim_modulo(Ctx *cx, Dim a, Dim b)
             return fail(cx, E_VALUE, "modulo of a dimension by zero"), NULL;
         if (c == 1 || c == -1)
             return dim_int(cx, 0);
-        if (c < 0) {                            /* a % -c = -(-a % c) */
+        if (c < 0) { /* a % -c = -(-a % c) */
             if (c == INT64_MIN)
                 return dim_overflow(cx);
             Dim minus = dim_combine(cx, dim_int(cx, 0), -1, a);
@@ -298,16 +314,22 @@ Dim dim_modulo(Ctx *cx, Dim a, Dim b)
     return out ? dim_now(out) : NULL;
 }
 
-Dim dim_mod(Ctx *cx, Dim a, Dim b) { return a && b ? dim_modulo(cx, dim_now(a), dim_now(b)) : NULL; }
+Dim dim_mod(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_modulo(cx, dim_now(a), dim_now(b)) : NULL;
+}
 
-/* ---- min and max ---------------------------------------------------------------------------------------- */
+/* ---- min and max
+ * ---------------------------------------------------------------------------------------- */
 
-/* Add d to the arguments of a min or max unless another one is always better; drop those that it beats. */
+/* Add d to the arguments of a min or max unless another one is always better; drop those that it
+ * beats. */
 static bool add_arg(Ctx *cx, Kind kind, Dim *arg, size_t *n, Dim d)
 {
     size_t m = 0;
     for (size_t i = 0; i < *n; i++) {
-        bool old_wins = (kind == D_MIN ? dim_at_most(cx, arg[i], d) : dim_at_most(cx, d, arg[i])) == YES;
+        bool old_wins = (kind == D_MIN ? dim_at_most(cx, arg[i], d) : dim_at_most(cx, d, arg[i])) ==
+            YES;
         if (old_wins)
             return true;
     }
@@ -315,7 +337,8 @@ static bool add_arg(Ctx *cx, Kind kind, Dim *arg, size_t *n, Dim d)
         if ((kind == D_MIN ? dim_at_most(cx, d, arg[i]) : dim_at_most(cx, arg[i], d)) != YES)
             arg[m++] = arg[i];
     if (m == MAX_ARGS)
-        return fail(cx, E_LIMIT, "a dimension expression has a min or max of more than %d terms", MAX_ARGS);
+        return fail(cx, E_LIMIT, "a dimension expression has a min or max of more than %d terms",
+                    MAX_ARGS);
     arg[m++] = d;
     *n = m;
     return true;
@@ -333,7 +356,8 @@ static bool add_args(Ctx *cx, Kind kind, Dim *arg, size_t *n, Dim d)
 
 static int by_id(const void *a, const void *b)
 {
-    uint32_t x = (*(const Dim *)a)->id, y = (*(const Dim *)b)->id;
+    uint32_t x = (*(const Dim *)a)->id;
+    uint32_t y = (*(const Dim *)b)->id;
     return (x > y) - (x < y);
 }
 
@@ -349,5 +373,11 @@ Dim dim_extreme(Ctx *cx, Kind kind, Dim a, Dim b)
     return dim_make_atom(cx, kind, arg, n);
 }
 
-Dim dim_min(Ctx *cx, Dim a, Dim b) { return a && b ? dim_extreme(cx, D_MIN, dim_now(a), dim_now(b)) : NULL; }
-Dim dim_max(Ctx *cx, Dim a, Dim b) { return a && b ? dim_extreme(cx, D_MAX, dim_now(a), dim_now(b)) : NULL; }
+Dim dim_min(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_extreme(cx, D_MIN, dim_now(a), dim_now(b)) : NULL;
+}
+Dim dim_max(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_extreme(cx, D_MAX, dim_now(a), dim_now(b)) : NULL;
+}

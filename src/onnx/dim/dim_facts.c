@@ -1,10 +1,13 @@
-/* dim_facts.c - what is learnt of dimensions: ranges, equations, orders, broadcasts; and in which scope (an arm of a branch, the body of
- * a loop) it holds. An equation replaces a symbol from here on. */
+/* dim_facts.c - what is learnt of dimensions: ranges, equations, orders, broadcasts; and in which
+ * scope (an arm of a branch, the body of a loop) it holds. An equation replaces a symbol from here
+ * on. */
 #include "onnx/dim/dim.h"
 
 #include <assert.h>
 
-/* ---- facts ------------------------------------------------------------------------------------------------- */
+/* ---- facts
+ * -------------------------------------------------------------------------------------------------
+ */
 
 void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
 {
@@ -19,7 +22,8 @@ void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
     if (lo != r->sym.lo || hi != r->sym.hi)
         r->owner->learned++;
     if (!dim_is_of_scope(r->owner, sym))
-        vec_push(cx, &r->owner->undo, (Undo){ .atom = r, .is_range = true, .lo = r->sym.lo, .hi = r->sym.hi });
+        vec_push(cx, &r->owner->undo,
+                 (Undo){ .atom = r, .is_range = true, .lo = r->sym.lo, .hi = r->sym.hi });
     r->sym.lo = lo;
     r->sym.hi = hi;
     if (lo == hi && !r->is)
@@ -34,11 +38,12 @@ static bool narrow(Ctx *cx, Dim e)
     const Term *t = dim_terms(e, one, &n);
     if (n < 1 || n > 2 || t[0].n != 1 || t[0].atom[0]->kind != D_SYM || (n == 2 && t[1].n))
         return false;
-    int64_t c = n == 2 ? t[1].coef : 0, k = t[0].coef;
+    int64_t c = n == 2 ? t[1].coef : 0;
+    int64_t k = t[0].coef;
     if (c == INT64_MIN || k == INT64_MIN)
         return false;
     if (k > 0)
-        dim_set_range(cx, t[0].atom[0], -floordiv(c, k), DIM_MAX);      /* s >= ceil(-c / k) */
+        dim_set_range(cx, t[0].atom[0], -floordiv(c, k), DIM_MAX); /* s >= ceil(-c / k) */
     else
         dim_set_range(cx, t[0].atom[0], NO_LOW, floordiv(c, -k));
     return true;
@@ -73,22 +78,21 @@ static bool occurs(Dim atom, Dim d)
 }
 
 /* Which atom is best replaced: a symbol of ours, a younger symbol of the user's, anything else. */
-static int worth(Dim atom)
-{
-    return atom->kind != D_SYM ? 1 : atom->sym.fresh ? 3 : 2;
-}
+static int worth(Dim atom) { return atom->kind != D_SYM ? 1 : atom->sym.fresh ? 3 : 2; }
 
 /* e = 0 solved for one atom. */
 static bool solve(Ctx *cx, Dim e, Dim *atom, Dim *value)
 {
     Term one[1];
     size_t n;
-    const Term *t = dim_terms(e, one, &n), *best = NULL;
+    const Term *t = dim_terms(e, one, &n);
+    const Term *best = NULL;
     int64_t g = 0;
     for (size_t i = 0; i < n; i++)
         g = dim_gcd(g, t[i].coef);
     for (size_t i = 0; i < n; i++) {
-        if (t[i].n != 1 || (t[i].coef != g && t[i].coef != -g) || occurs(t[i].atom[0], dim_without(cx, e, &t[i])))
+        if (t[i].n != 1 || (t[i].coef != g && t[i].coef != -g) ||
+            occurs(t[i].atom[0], dim_without(cx, e, &t[i])))
             continue;
         int gain = best ? worth(t[i].atom[0]) - worth(best->atom[0]) : 1;
         if (gain > 0 || (gain == 0 && t[i].atom[0]->id > best->atom[0]->id))
@@ -96,7 +100,8 @@ static bool solve(Ctx *cx, Dim e, Dim *atom, Dim *value)
     }
     if (!best)
         return false;
-    Dim rest = dim_without(cx, e, best), minus = rest ? dim_combine(cx, dim_int(cx, 0), -1, rest) : NULL;
+    Dim rest = dim_without(cx, e, best);
+    Dim minus = rest ? dim_combine(cx, dim_int(cx, 0), -1, rest) : NULL;
     *atom = best->atom[0];
     return minus && dim_divide_exact(cx, minus, dim_int(cx, best->coef), value);
 }
@@ -116,15 +121,18 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
 {
     struct Dims *ds = dims_of(cx);
     Dim e = dim_difference(cx, b, a), atom, value, q;
-    for (uint32_t i = 0; e && e->kind == D_SUM && e->sum.n && i < e->sum.term[0].n; )
-        if (dim_range_atom(e->sum.term[0].atom[i]).lo >= 1 && dim_divide_exact(cx, e, e->sum.term[0].atom[i], &q))
-            e = q, i = 0;                       /* (C - 3)*N = 0 with N >= 1: C = 3 */
+    for (uint32_t i = 0; e && e->kind == D_SUM && e->sum.n && i < e->sum.term[0].n;)
+        if (dim_range_atom(e->sum.term[0].atom[i]).lo >= 1 &&
+            dim_divide_exact(cx, e, e->sum.term[0].atom[i], &q))
+            e = q, i = 0; /* (C - 3)*N = 0 with N >= 1: C = 3 */
         else
             i++;
     if (!e)
-        return fail(cx, E_VALUE, "%s and %s cannot be compared", dim_text(cx, a)->s, dim_text(cx, b)->s);
+        return fail(cx, E_VALUE, "%s and %s cannot be compared", dim_text(cx, a)->s,
+                    dim_text(cx, b)->s);
     if (solve(cx, e, &atom, &value)) {
-        if (why && atom->kind == D_SYM && !atom->sym.fresh && ds->pin && !ds->scopes.n && !ds->pin(cx, atom, value, why))
+        if (why && atom->kind == D_SYM && !atom->sym.fresh && ds->pin && !ds->scopes.n &&
+            !ds->pin(cx, atom, value, why))
             return false;
         substitute(cx, atom, value);
     } else {
@@ -161,7 +169,7 @@ static bool assume_differ(Ctx *cx, Dim a, Dim b)
     Dim e = dim_difference(cx, a, b);
     if (!e)
         return true;
-    if (dim_nonneg(cx, e))                          /* at an end of the range: it moves by one */
+    if (dim_nonneg(cx, e)) /* at an end of the range: it moves by one */
         learn(cx, dim_plus(cx, e, -1));
     else if (dim_nonneg(cx, dim_difference(cx, e, dim_int(cx, 0))))
         learn(cx, dim_difference(cx, e, dim_int(cx, -1)));
@@ -195,12 +203,13 @@ void dim_scope_open(Ctx *cx)
     vec_push(cx, &ds->scopes, (Scope){ ds->undo.n, ds->facts.n, ds->pairs.n, ds->next_id });
 }
 
-/* What was found out with the facts of the scope is found out again: their numbers never come back. */
+/* What was found out with the facts of the scope is found out again: their numbers never come
+ * back. */
 void dim_scope_close(Ctx *cx)
 {
     struct Dims *ds = dims_of(cx);
     if (!ds->scopes.n)
-        return;                                 /* opened without memory: the context has failed */
+        return; /* opened without memory: the context has failed */
     Scope s = ds->scopes.at[--ds->scopes.n];
     while (ds->undo.n > s.undo) {
         const Undo *u = &ds->undo.at[--ds->undo.n];
@@ -219,24 +228,27 @@ void dim_scope_close(Ctx *cx)
 
 void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }
 
-/* ---- broadcasting ---------------------------------------------------------------------------------------------- */
+/* ---- broadcasting
+ * ---------------------------------------------------------------------------------------------- */
 
 static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
 {
     struct Dims *ds = dims_of(cx);
     for (size_t i = 0; i < ds->pairs.n; i++) {
         const Pair *p = &ds->pairs.at[i];
-        Dim x = dim_now(p->a), y = dim_now(p->b);
+        Dim x = dim_now(p->a);
+        Dim y = dim_now(p->b);
         if ((x == a && y == b) || (x == b && y == a)) {
             *out = dim_now(p->result);
             return true;
         }
     }
     struct DimRec *d = (struct DimRec *)dim_fresh(cx, "b");
-    Range x = dim_range_of(a), y = dim_range_of(b);
+    Range x = dim_range_of(a);
+    Range y = dim_range_of(b);
     d->sym.left = a;
     d->sym.right = b;
-    d->sym.lo = x.lo < y.lo ? x.lo : y.lo;      /* 0 against 1 is 0 */
+    d->sym.lo = x.lo < y.lo ? x.lo : y.lo; /* 0 against 1 is 0 */
     d->sym.hi = x.hi > y.hi ? x.hi : y.hi;
     vec_push(cx, &ds->pairs, (Pair){ a, b, d });
     *out = d;
@@ -249,13 +261,15 @@ bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out)
         return false;
     a = dim_now(a), b = dim_now(b);
     Dim one = dim_int(cx, 1);
-    Tri eq = dim_equal(cx, a, b), a_one = dim_equal(cx, a, one), b_one = dim_equal(cx, b, one);
+    Tri eq = dim_equal(cx, a, b);
+    Tri a_one = dim_equal(cx, a, one);
+    Tri b_one = dim_equal(cx, b, one);
     *out = a_one == YES ? b : a;
     if (eq == YES || a_one == YES || b_one == YES)
         return true;
     if (a_one == NO && b_one == NO && eq == NO)
         return false;
-    if (a_one == NO && (b_one != NO || eq != NO)) {     /* whatever b is, equal or 1, the result is a */
+    if (a_one == NO && (b_one != NO || eq != NO)) { /* whatever b is, equal or 1, the result is a */
         if (b_one == NO)
             vec_push(cx, &dims_of(cx)->pairs, (Pair){ a, b, a });
         return true;
@@ -265,7 +279,8 @@ bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out)
         return true;
     }
     /* One row of a, as `a[-1:]` has it: 1 where a has any, else 0. */
-    if (dim_equal(cx, b, dim_min(cx, one, a)) == YES || dim_equal(cx, a, dim_min(cx, one, b)) == YES) {
+    if (dim_equal(cx, b, dim_min(cx, one, a)) == YES ||
+        dim_equal(cx, a, dim_min(cx, one, b)) == YES) {
         *out = dim_equal(cx, b, dim_min(cx, one, a)) == YES ? a : b;
         return true;
     }

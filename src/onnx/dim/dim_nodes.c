@@ -1,13 +1,17 @@
 /* dim_nodes.c - dimensions as nodes: where an operator truly needs the number.
  *
- * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators that every opset
- * from 9 on has. A node goes into the outermost scope that knows all its leaves: the root for dims of inputs, so that
- * both arms of an If share it. It is appended there, which is before the node that holds the scope we are in. Equal nodes
- * are shared as always, so each dimension is computed once a scope. */
+ * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators
+ * that every opset from 9 on has. A node goes into the outermost scope that knows all its leaves:
+ * the root for dims of inputs, so that both arms of an If share it. It is appended there, which is
+ * before the node that holds the scope we are in. Equal nodes are shared as always, so each
+ * dimension is computed once a scope. */
 #include "onnx/internal.h"
 
-/* What one value has needed so far: a dimension may stand in many others, which would ask for it again and again. */
-typedef struct Known { Map scope, node; } Known;
+/* What one value has needed so far: a dimension may stand in many others, which would ask for it
+ * again and again. */
+typedef struct Known {
+    Map scope, node;
+} Known;
 
 static Ox compute(Known *k, Graph *g, Dim d);
 
@@ -18,10 +22,15 @@ static Ox plain(Graph *g, const char *op, Ox a, Ox b)
 
 static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
 
-/* ---- where a symbol's number is ------------------------------------------------------------------------ */
+/* ---- where a symbol's number is
+ * ------------------------------------------------------------------------ */
 
 /* The number of a symbol: (extent - shift) / scale, of an extent of v; axis < 0: v itself. */
-typedef struct SizeOf { Ox v; int axis; int64_t scale, shift; } SizeOf;
+typedef struct SizeOf {
+    Ox v;
+    int axis;
+    int64_t scale, shift;
+} SizeOf;
 
 /* Is d, an extent such as 2*N + 1, a symbol times a number plus a number? */
 static bool affine(Ctx *cx, Dim d, Dim sym, int64_t *scale, int64_t *shift)
@@ -40,7 +49,8 @@ static bool affine(Ctx *cx, Dim d, Dim sym, int64_t *scale, int64_t *shift)
     return *scale > 0 && dim_known(dim_sub(cx, d, dim_mul(cx, sym, dim_int(cx, *scale))), shift);
 }
 
-/* The first input that has the symbol as a dimension, or one that is made of it, of this scope or of one around it. */
+/* The first input that has the symbol as a dimension, or one that is made of it, of this scope or
+ * of one around it. */
 static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
 {
     for (Graph *scope = g; scope; scope = scope->up)
@@ -49,7 +59,8 @@ static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
             *out = (SizeOf){ x, 0, 1, 0 };
             for (int k = 0; k < ox_rank(x); k++) {
                 out->axis = k;
-                if (itself ? dim_eq(g->cx, ox_dim(x, k), sym) == YES : affine(g->cx, ox_dim(x, k), sym, &out->scale, &out->shift))
+                if (itself ? dim_eq(g->cx, ox_dim(x, k), sym) == YES
+                           : affine(g->cx, ox_dim(x, k), sym, &out->scale, &out->shift))
                     return true;
             }
         }
@@ -60,7 +71,8 @@ static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
 static bool find_symbol(Graph *g, Dim sym, SizeOf *out)
 {
     *out = (SizeOf){ .scale = 1 };
-    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, true, out) || find_extent(g, sym, false, out);
+    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, true, out) ||
+        find_extent(g, sym, false, out);
 }
 
 /* The scope, out from g, in which a value is made. */
@@ -72,12 +84,18 @@ static Graph *deeper(Graph *a, Graph *b)
     return b;
 }
 
-/* The line is that of the operator whose result decides the size: where the number is asked for the program may not say at all. */
+/* The line is that of the operator whose result decides the size: where the number is asked for the
+ * program may not say at all. */
 static bool decided_elsewhere(Graph *g, Dim d, Ox from)
 {
     SourceId at = from->kind == OX_NODE ? from->node->at : where_intern(g->cx);
-    fail_at(g->cx, at, E_UNSUPPORTED, "the size %s is decided here, inside a branch or loop that ONNX runs, and needed as a number outside of it", dim_text(g->cx, d)->s);
-    fail_hint(g->cx, "fix the sizes that the branch or loop rests on with -i, so that it is decided or unrolled; or keep the number in a variable that is set there");
+    fail_at(g->cx, at, E_UNSUPPORTED,
+            "the size %s is decided here, inside a branch or loop that ONNX runs, and needed as a "
+            "number outside of it",
+            dim_text(g->cx, d)->s);
+    fail_hint(g->cx,
+              "fix the sizes that the branch or loop rests on with -i, so that it is "
+              "decided or unrolled; or keep the number in a variable that is set there");
     return false;
 }
 
@@ -98,7 +116,9 @@ static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
     if (v.shape == DIM_SYMBOL && dim_broadcast_of(d, &left, &right))
         return scope_of(k, g, left, scope) && scope_of(k, g, right, scope);
     if (v.shape == DIM_SYMBOL)
-        return fail(g->cx, E_UNDECIDED, "the size %s is needed as a number, and no input or value has it", dim_text(g->cx, d)->s);
+        return fail(g->cx, E_UNDECIDED,
+                    "the size %s is needed as a number, and no input or value has it",
+                    dim_text(g->cx, d)->s);
     for (uint32_t i = 0; i < v.n; i++)
         if (!scope_of(k, g, v.arg[i], scope))
             return false;
@@ -122,8 +142,11 @@ static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope)
 /* A number that comes out of data as a list: the one that it was taken from, where that is one. */
 static Ox as_list(Graph *g, Ox v)
 {
-    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape")) ? v->node : NULL;
-    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 && dim_is(ox_dim(n->in[0], 0), 1);
+    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape"))
+        ? v->node
+        : NULL;
+    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 &&
+        dim_is(ox_dim(n->in[0], 0), 1);
     return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
 }
 
@@ -134,7 +157,8 @@ static Ox symbol(Known *k, Graph *g, Dim d)
     if (find_symbol(g, d, &from)) {
         if (from.axis < 0)
             return as_list(g, from.v);
-        Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0), at = number(g, from.axis);
+        Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0);
+        Ox at = number(g, from.axis);
         Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
         if (from.shift)
             x = plain(g, "Sub", x, number(g, from.shift));
@@ -142,26 +166,32 @@ static Ox symbol(Known *k, Graph *g, Dim d)
     }
     if (!dim_broadcast_of(d, &left, &right))
         return POISON;
-    Ox a = compute(k, g, left), b = compute(k, g, right);     /* equal, or one is 1: the other one */
+    Ox a = compute(k, g, left);
+    Ox b = compute(k, g, right); /* equal, or one is 1: the other one */
     Ox one = plain(g, "Equal", a, number(g, 1));
     return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------------------------- */
+/* ---- arithmetic
+ * -------------------------------------------------------------------------------------------- */
 
-/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too large where it is not b's.
- * 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of (1 / b) * z, of ints too. */
+/* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too
+ * large where it is not b's. 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of
+ * (1 / b) * z, of ints too. */
 static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
 {
     if (dim_is(a, 1))
         return quotient(k, g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
-    Ox x = compute(k, g, a), y = compute(k, g, b), q = plain(g, "Div", x, y);
+    Ox x = compute(k, g, a);
+    Ox y = compute(k, g, b);
+    Ox q = plain(g, "Div", x, y);
     int64_t alo, ahi, blo, bhi;
     dim_range(g->cx, a, &alo, &ahi);
     dim_range(g->cx, b, &blo, &bhi);
     if (alo >= 0 && blo > 0)
         return q;
-    Ox whole = plain(g, "Mul", q, y), r = plain(g, "Sub", x, whole);
+    Ox whole = plain(g, "Mul", q, y);
+    Ox r = plain(g, "Sub", x, whole);
     if (blo <= 0)
         r = plain(g, "Mul", r, y);
     Ox low = plain(g, "Less", r, number(g, 0));
@@ -171,7 +201,9 @@ static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
 
 static Ox remainder_of(Known *k, Graph *g, Dim a, Dim b)
 {
-    Ox q = quotient(k, g, a, b), x = compute(k, g, a), y = compute(k, g, b);
+    Ox q = quotient(k, g, a, b);
+    Ox x = compute(k, g, a);
+    Ox y = compute(k, g, b);
     Ox whole = plain(g, "Mul", q, y);
     return plain(g, "Sub", x, whole);
 }
@@ -187,9 +219,10 @@ static Ox join(Known *k, Graph *g, const DimView *v)
 {
     Ox x = compute(k, g, v->arg[0]);
     for (uint32_t i = 1; i < v->n && ox_ok(x); i++) {
-        DimView term = dim_view(g->cx, v->arg[i]), first = { 0 };
+        DimView term = dim_view(g->cx, v->arg[i]);
+        DimView first = { 0 };
         bool minus = false;
-        if (v->shape == DIM_TOTAL) {            /* a - 3 reads better than a + -3 */
+        if (v->shape == DIM_TOTAL) { /* a - 3 reads better than a + -3 */
             first = term.shape == DIM_FACTORS ? dim_view(g->cx, term.arg[0]) : term;
             minus = first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
         }
@@ -208,11 +241,11 @@ static Ox make(Known *k, Graph *scope, Dim d)
 {
     DimView v = dim_view(scope->cx, d);
     switch (v.shape) {
-    case DIM_NUMBER: return number(scope, v.number);
-    case DIM_SYMBOL: return symbol(k, scope, d);
-    case DIM_QUOTIENT: return quotient(k, scope, v.arg[0], v.arg[1]);
+    case DIM_NUMBER:    return number(scope, v.number);
+    case DIM_SYMBOL:    return symbol(k, scope, d);
+    case DIM_QUOTIENT:  return quotient(k, scope, v.arg[0], v.arg[1]);
     case DIM_REMAINDER: return remainder_of(k, scope, v.arg[0], v.arg[1]);
-    default: return join(k, scope, &v);
+    default:            return join(k, scope, &v);
     }
 }
 
@@ -232,41 +265,47 @@ static Ox compute(Known *k, Graph *g, Dim d)
     return x;
 }
 
-/* ---- the whole value ------------------------------------------------------------------------------------------ */
+/* ---- the whole value
+ * ------------------------------------------------------------------------------------------ */
 
 /* Items as one list: runs of numbers are one constant. */
 static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
 {
     Ox part[MAX_ITEMS];
     size_t parts = 0;
-    for (int64_t i = 0; i < n; ) {
+    for (int64_t i = 0; i < n;) {
         int64_t run[MAX_ITEMS];
         size_t m = 0;
         while (i < n && dim_known(items[i], &run[m]))
             m++, i++;
         part[parts++] = m ? ox_ints(g, run, m) : compute(k, g, items[i++]);
     }
-    return parts == 1 ? part[0] : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
+    return parts == 1 ? part[0]
+                      : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
 }
 
 /* A number that comes out of data, made a list: it is there as it was. */
 static bool is_of_scalar(Ox x)
 {
-    return x->kind == OX_NODE && node_is(x->node, "Reshape") && ox_rank(x->node->in[0]) == 0 && ox_dtype(x->node->in[0]) == DT_INT64;
+    return x->kind == OX_NODE && node_is(x->node, "Reshape") && ox_rank(x->node->in[0]) == 0 &&
+        ox_dtype(x->node->in[0]) == DT_INT64;
 }
 
 Ox dims_to_nodes(Graph *g, Ox v)
 {
     if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
         return v;
-    Known known = { 0 }, *k = &known;
+    Known known = { 0 };
+    Known *k = &known;
     Graph *scope = graph_root(g);
     for (int64_t i = 0; i < v->n_items; i++)
         if (!scope_of(k, g, v->items[i], &scope))
             return POISON;
     Ox x = list(k, scope, v->items, v->n_items);
     if (ox_rank(v) == 0)
-        x = is_of_scalar(x) ? x->node->in[0] : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
+        x = is_of_scalar(x)
+            ? x->node->in[0]
+            : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
         x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
     return x;

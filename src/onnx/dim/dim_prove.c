@@ -1,8 +1,10 @@
-/* dim_prove.c - what is known of an expression: its range, its sign, whether two are equal. A proof may fail: yes, no or unknown. It uses
- * the ranges of symbols, the facts that were learnt, and the bounds that floor division, modulo, min and max have by their meaning. */
+/* dim_prove.c - what is known of an expression: its range, its sign, whether two are equal. A proof
+ * may fail: yes, no or unknown. It uses the ranges of symbols, the facts that were learnt, and the
+ * bounds that floor division, modulo, min and max have by their meaning. */
 #include "onnx/dim/dim.h"
 
-/* ---- ranges ------------------------------------------------------------------------------------------ */
+/* ---- ranges
+ * ------------------------------------------------------------------------------------------ */
 
 static int64_t sat_add(int64_t a, int64_t b)
 {
@@ -26,7 +28,8 @@ static int64_t sat_mul(int64_t a, int64_t b)
 
 static Range range_mul(Range a, Range b)
 {
-    int64_t p[4] = { sat_mul(a.lo, b.lo), sat_mul(a.lo, b.hi), sat_mul(a.hi, b.lo), sat_mul(a.hi, b.hi) };
+    int64_t p[4] = { sat_mul(a.lo, b.lo), sat_mul(a.lo, b.hi), sat_mul(a.hi, b.lo),
+                     sat_mul(a.hi, b.hi) };
     Range r = { p[0], p[0] };
     for (int i = 1; i < 4; i++) {
         r.lo = p[i] < r.lo ? p[i] : r.lo;
@@ -39,19 +42,26 @@ static Range range_sum(Dim d);
 
 static Range range_div(Dim a, Dim b)
 {
-    Range x = dim_range_of(a), y = dim_range_of(b);
+    Range x = dim_range_of(a);
+    Range y = dim_range_of(b);
     if (y.lo < 1)
         return (Range){ NO_LOW, DIM_MAX };
     /* the quotient is monotone in a; in b it tends to 0 or -1 */
     Range r;
-    r.lo = x.lo >= 0 ? (y.hi == DIM_MAX ? 0 : floordiv(x.lo, y.hi)) : x.lo == NO_LOW ? NO_LOW : floordiv(x.lo, y.lo);
-    r.hi = x.hi == DIM_MAX ? DIM_MAX : x.hi >= 0 ? floordiv(x.hi, y.lo) : y.hi == DIM_MAX ? -1 : floordiv(x.hi, y.hi);
+    r.lo = x.lo >= 0     ? (y.hi == DIM_MAX ? 0 : floordiv(x.lo, y.hi))
+        : x.lo == NO_LOW ? NO_LOW
+                         : floordiv(x.lo, y.lo);
+    r.hi = x.hi == DIM_MAX ? DIM_MAX
+        : x.hi >= 0        ? floordiv(x.hi, y.lo)
+        : y.hi == DIM_MAX  ? -1
+                           : floordiv(x.hi, y.hi);
     return r;
 }
 
 static Range range_mod(Dim a, Dim b)
 {
-    Range x = dim_range_of(a), y = dim_range_of(b);
+    Range x = dim_range_of(a);
+    Range y = dim_range_of(b);
     if (y.lo >= 1) {
         int64_t hi = y.hi == DIM_MAX ? DIM_MAX : y.hi - 1;
         return (Range){ 0, x.lo >= 0 && x.hi < hi ? x.hi : hi };
@@ -82,12 +92,13 @@ Range dim_range_atom(Dim d)
 static Range range_term(const Term *t)
 {
     Range r = { t->coef, t->coef };
-    for (uint32_t i = 0; i < t->n; ) {
+    for (uint32_t i = 0; i < t->n;) {
         uint32_t power = 0;
-        Range x = dim_range_of(t->atom[i]), p = { 1, 1 };
+        Range x = dim_range_of(t->atom[i]);
+        Range p = { 1, 1 };
         for (Dim a = t->atom[i]; i < t->n && t->atom[i] == a; i++, power++)
             p = range_mul(p, x);
-        if (power % 2 == 0 && p.lo < 0)         /* a square */
+        if (power % 2 == 0 && p.lo < 0) /* a square */
             p.lo = 0;
         r = range_mul(r, p);
     }
@@ -127,7 +138,8 @@ void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
     *hi = r.hi;
 }
 
-/* Made of what is 0 or more? A quotient is, when what it divides is; a remainder says nothing about how many there are. */
+/* Made of what is 0 or more? A quotient is, when what it divides is; a remainder says nothing about
+ * how many there are. */
 static bool counts(Dim e)
 {
     Term one[1];
@@ -136,7 +148,8 @@ static bool counts(Dim e)
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < t[i].n; j++) {
             Dim atom = t[i].atom[j];
-            if (dim_range_of(atom).lo < 0 || atom->kind == D_MOD || (atom->kind == D_DIV && !counts(atom->of.arg[0])))
+            if (dim_range_of(atom).lo < 0 || atom->kind == D_MOD ||
+                (atom->kind == D_DIV && !counts(atom->of.arg[0])))
                 return false;
         }
     return true;
@@ -149,9 +162,12 @@ bool dim_is_count(Ctx *cx, Dim d)
     return dim_range_of(now).lo >= 0 && counts(now);
 }
 
-/* ---- proofs ----------------------------------------------------------------------------------------------- */
+/* ---- proofs
+ * -----------------------------------------------------------------------------------------------
+ */
 
-/* e with the coefficient of one term changed by removing it: *rest = e - coef*atom, for a term that is one atom. */
+/* e with the coefficient of one term changed by removing it: *rest = e - coef*atom, for a term that
+ * is one atom. */
 Dim dim_without(Ctx *cx, Dim e, const Term *t)
 {
     return dim_combine(cx, e, -1, dim_make_sum(cx, t, 1));
@@ -170,7 +186,8 @@ static bool prove_with(Ctx *cx, Dim e, const Term *t, Dim bound, int depth, int 
 /* k*(x//c) >= k*x/c - k*(c-1)/c for k > 0, >= k*x/c for k < 0: multiply all by c. */
 static bool prove_div(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
 {
-    Dim x = t->atom[0]->of.arg[0], by = t->atom[0]->of.arg[1];
+    Dim x = t->atom[0]->of.arg[0];
+    Dim by = t->atom[0]->of.arg[1];
     int64_t c;
     if (!dim_constant(by, &c))
         return false;
@@ -184,7 +201,8 @@ static bool prove_div(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
 /* 0 <= x % b <= b - 1 for b > 0, and x % b <= x for x >= 0 */
 static bool prove_mod(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
 {
-    Dim x = t->atom[0]->of.arg[0], b = t->atom[0]->of.arg[1];
+    Dim x = t->atom[0]->of.arg[0];
+    Dim b = t->atom[0]->of.arg[1];
     if (dim_range_of(b).lo < 1)
         return false;
     if (t->coef > 0)
@@ -194,7 +212,8 @@ static bool prove_mod(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
     return prove_with(cx, e, t, dim_plus(cx, b, -1), depth, budget);
 }
 
-/* A min that counts positively is one of its arguments, we do not know which; one that counts negatively is at most each. */
+/* A min that counts positively is one of its arguments, we do not know which; one that counts
+ * negatively is at most each. */
 static bool prove_extreme(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
 {
     Dim d = t->atom[0];
@@ -246,14 +265,16 @@ static bool prove(Ctx *cx, Dim e, int depth, int *budget)
         if (t[i].n != 1 || t[i].atom[0]->kind == D_SYM)
             continue;
         Kind kind = (Kind)t[i].atom[0]->kind;
-        if (kind == D_DIV ? prove_div(cx, e, &t[i], depth, budget) : kind == D_MOD ? prove_mod(cx, e, &t[i], depth, budget) :
-            prove_extreme(cx, e, &t[i], depth, budget))
+        if (kind == D_DIV       ? prove_div(cx, e, &t[i], depth, budget)
+                : kind == D_MOD ? prove_mod(cx, e, &t[i], depth, budget)
+                                : prove_extreme(cx, e, &t[i], depth, budget))
             return true;
     }
     return false;
 }
 
-/* A proof multiplies; what grows past 64 bits on the way means "not proven", never an error of the program. */
+/* A proof multiplies; what grows past 64 bits on the way means "not proven", never an error of the
+ * program. */
 static void forget_overflow(Ctx *cx)
 {
     if (cx->error.code == E_VALUE || cx->error.code == E_LIMIT)
@@ -268,8 +289,9 @@ bool dim_nonneg(Ctx *cx, Dim e)
     const struct Dims *ds = dims_of(cx);
     if (dim_range_of(e).lo >= 0)
         return true;
-    if (e->nonneg_learned == ds->learned || (e->nonneg && (e->nonneg_always || e->nonneg_learned >= ds->closed)))
-        return e->nonneg;                       /* facts are only added until a scope ends */
+    if (e->nonneg_learned == ds->learned ||
+        (e->nonneg && (e->nonneg_always || e->nonneg_learned >= ds->closed)))
+        return e->nonneg; /* facts are only added until a scope ends */
     int budget = PROOF_BUDGET;
     rec->nonneg = prove(cx, e, PROOF_DEPTH, &budget);
     rec->nonneg_always = ds->scopes.n == 0;
@@ -304,7 +326,10 @@ Tri dim_at_most(Ctx *cx, Dim a, Dim b)
     return dim_nonneg(cx, minus) ? NO : UNKNOWN;
 }
 
-Tri dim_le(Ctx *cx, Dim a, Dim b) { return a && b ? dim_at_most(cx, dim_now(a), dim_now(b)) : UNKNOWN; }
+Tri dim_le(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_at_most(cx, dim_now(a), dim_now(b)) : UNKNOWN;
+}
 
 Tri dim_lt(Ctx *cx, Dim a, Dim b)
 {
@@ -320,9 +345,11 @@ static Dim expand_quotients(Ctx *cx, Dim e)
     const Term *t = dim_terms(e, one, &n);
     for (size_t i = 0; i < n; i++) {
         int64_t c;
-        if (t[i].n != 1 || t[i].atom[0]->kind != D_DIV || !dim_constant(t[i].atom[0]->of.arg[1], &c) || t[i].coef % c)
+        if (t[i].n != 1 || t[i].atom[0]->kind != D_DIV ||
+            !dim_constant(t[i].atom[0]->of.arg[1], &c) || t[i].coef % c)
             continue;
-        Dim x = t[i].atom[0]->of.arg[0], m = dim_modulo(cx, x, t[i].atom[0]->of.arg[1]);
+        Dim x = t[i].atom[0]->of.arg[0];
+        Dim m = dim_modulo(cx, x, t[i].atom[0]->of.arg[1]);
         Dim exact = m ? dim_combine(cx, x, -1, m) : NULL;
         Dim rest = dim_without(cx, e, &t[i]);
         return exact && rest ? dim_combine(cx, rest, t[i].coef / c, exact) : e;
@@ -330,10 +357,12 @@ static Dim expand_quotients(Ctx *cx, Dim e)
     return e;
 }
 
-/* e = 0 has no solution because the coefficients' common divisor does not divide the number: 2*N + 1 = 2*M. */
+/* e = 0 has no solution because the coefficients' common divisor does not divide the number: 2*N +
+ * 1 = 2*M. */
 static bool never_zero(Dim e)
 {
-    int64_t g = dim_common(e, 0), k = 0;
+    int64_t g = dim_common(e, 0);
+    int64_t k = 0;
     if (e->kind == D_SUM && e->sum.n && e->sum.term[e->sum.n - 1].n == 0)
         k = e->sum.term[e->sum.n - 1].coef;
     return g > 1 && k % g != 0;
@@ -344,7 +373,8 @@ static bool fact_says_ne(Ctx *cx, Dim e)
     struct Dims *ds = dims_of(cx);
     for (size_t i = 0; i < ds->facts.n; i++)
         if (ds->facts.at[i].rel == REL_NE) {
-            Dim f = dim_now(ds->facts.at[i].e), sum = dim_combine(cx, e, 1, f);
+            Dim f = dim_now(ds->facts.at[i].e);
+            Dim sum = dim_combine(cx, e, 1, f);
             if (f == e || (sum && dim_is_value(sum, 0)))
                 return true;
         }
@@ -356,7 +386,8 @@ static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
 {
     struct Dims *ds = dims_of(cx);
     for (size_t i = 0; i < ds->pairs.n; i++) {
-        Dim x = dim_now(ds->pairs.at[i].a), y = dim_now(ds->pairs.at[i].b);
+        Dim x = dim_now(ds->pairs.at[i].a);
+        Dim y = dim_now(ds->pairs.at[i].b);
         if ((x == a && y == b) || (x == b && y == a))
             return dim_equal(cx, a, dim_int(cx, 1)) == NO && dim_equal(cx, b, dim_int(cx, 1)) == NO;
     }
@@ -376,7 +407,8 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
     if (never_zero(e) || fact_says_ne(cx, e))
         return NO;
     Dim minus = dim_difference(cx, e, dim_int(cx, 0));
-    if (dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), e)) || dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), minus)))
+    if (dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), e)) ||
+        dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), minus)))
         return NO;
     Dim x = expand_quotients(cx, e);
     for (int i = 0; x && x != e && i < 8; i++) {
@@ -389,7 +421,10 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
     return !both_constant && pair_says_eq(cx, a, b) ? YES : UNKNOWN;
 }
 
-Tri dim_eq(Ctx *cx, Dim a, Dim b) { return a && b ? dim_equal(cx, dim_now(a), dim_now(b)) : UNKNOWN; }
+Tri dim_eq(Ctx *cx, Dim a, Dim b)
+{
+    return a && b ? dim_equal(cx, dim_now(a), dim_now(b)) : UNKNOWN;
+}
 
 bool dim_known(Dim d, int64_t *out)
 {

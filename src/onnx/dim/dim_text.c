@@ -1,14 +1,17 @@
 /* dim_text.c - dimensions as text, "2*N + 1" and "min(N, 7)", and the same text read again. */
 #include "onnx/dim/dim.h"
 
-/* ---- text ------------------------------------------------------------------------------------------------------------- */
+/* ---- text
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 static void print_dim(Buf *b, Dim d);
 
 static void print_operand(Buf *b, Dim d)
 {
     int64_t v;
-    bool bare = (d->kind != D_SUM && d->kind != D_DIV && d->kind != D_MOD) || (dim_constant(d, &v) && v >= 0);
+    bool bare = (d->kind != D_SUM && d->kind != D_DIV && d->kind != D_MOD) ||
+        (dim_constant(d, &v) && v >= 0);
     if (!bare)
         buf_str(b, "(");
     print_dim(b, d);
@@ -73,9 +76,15 @@ Str dim_text(Ctx *cx, Dim d)
     return buf_done(&b);
 }
 
-/* ---- parsing: sum = product (("+" | "-") product)*  product = factor (("*" | "//" | "%") factor)* ----------------------- */
+/* ---- parsing: sum = product (("+" | "-") product)*  product = factor (("*" | "//" | "%") factor)*
+ * ----------------------- */
 
-typedef struct Reader { Ctx *cx; const char *s; size_t n, at; int depth; } Reader;
+typedef struct Reader {
+    Ctx *cx;
+    const char *s;
+    size_t n, at;
+    int depth;
+} Reader;
 
 static Dim read_sum(Reader *r);
 
@@ -96,7 +105,10 @@ static bool take(Reader *r, const char *word)
     return true;
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static Dim read_number(Reader *r)

@@ -1,5 +1,6 @@
-/* fold_common.c - what all folding functions share: elements as wide numbers, walks over broadcast operands, strided copies.
- * The one idea is in internal.h: floats are computed in double and rounded once, integers in int64 and cut off. */
+/* fold_common.c - what all folding functions share: elements as wide numbers, walks over broadcast
+ * operands, strided copies. The one idea is in internal.h: floats are computed in double and
+ * rounded once, integers in int64 and cut off. */
 #include "onnx/internal.h"
 
 #include <math.h>
@@ -9,18 +10,28 @@
 NumKind num_kind(DType t)
 {
     switch (t) {
-    case DT_FLOAT: case DT_DOUBLE: case DT_FLOAT16: case DT_BFLOAT16: return NUM_REAL;
-    case DT_BOOL: case DT_INT8: case DT_INT16: case DT_INT32: case DT_INT64: case DT_UINT8: case DT_UINT16: case DT_UINT32:
-        return NUM_INT;
-    case DT_UINT64: return NUM_UINT64;
-    default: return NUM_NONE;
+    case DT_FLOAT:
+    case DT_DOUBLE:
+    case DT_FLOAT16:
+    case DT_BFLOAT16: return NUM_REAL;
+    case DT_BOOL:
+    case DT_INT8:
+    case DT_INT16:
+    case DT_INT32:
+    case DT_INT64:
+    case DT_UINT8:
+    case DT_UINT16:
+    case DT_UINT32:   return NUM_INT;
+    case DT_UINT64:   return NUM_UINT64;
+    default:          return NUM_NONE;
     }
 }
 
 /* A binary float of `mant` fraction bits and `expo` exponent bits. */
 static double unpack_float(uint32_t bits, int mant, int expo)
 {
-    int bias = (1 << (expo - 1)) - 1, e = (int)(bits >> mant) & ((1 << expo) - 1);
+    int bias = (1 << (expo - 1)) - 1;
+    int e = (int)(bits >> mant) & ((1 << expo) - 1);
     uint32_t frac = bits & ((1u << mant) - 1);
     double v;
     if (e == (1 << expo) - 1)
@@ -32,10 +43,12 @@ static double unpack_float(uint32_t bits, int mant, int expo)
     return bits >> (mant + expo) & 1 ? -v : v;
 }
 
-/* v rounded once, half to even. The hidden bit of q carries into the exponent, for normal numbers and on rounding up. */
+/* v rounded once, half to even. The hidden bit of q carries into the exponent, for normal numbers
+ * and on rounding up. */
 static uint32_t pack_float(double v, int mant, int expo)
 {
-    uint32_t sign = (uint32_t)(signbit(v) != 0) << (mant + expo), inf = ((1u << expo) - 1) << mant;
+    uint32_t sign = (uint32_t)(signbit(v) != 0) << (mant + expo);
+    uint32_t inf = ((1u << expo) - 1) << mant;
     int least = 2 - (1 << (expo - 1)), e;
     if (isnan(v))
         return sign | inf | 1u << (mant - 1);
@@ -50,68 +63,83 @@ static uint32_t pack_float(double v, int mant, int expo)
     return sign | (bits > inf ? inf : bits);
 }
 
-#define EACH(T, expr) \
-    do { const T *from_ = p; for (int64_t i = 0; i < count; i++) { T v = from_[i * step]; out[i] = (expr); } } while (0)
+#define EACH(T, expr)                         \
+    do {                                      \
+        const T *from_ = p;                   \
+        for (int64_t i = 0; i < count; i++) { \
+            T v = from_[i * step];            \
+            out[i] = (expr);                  \
+        }                                     \
+    } while (0)
 
 void load_reals(DType t, const void *p, int64_t step, int64_t count, double *out)
 {
     switch (t) {
-    case DT_FLOAT: EACH(float, v); break;
-    case DT_DOUBLE: EACH(double, v); break;
-    case DT_FLOAT16: EACH(uint16_t, unpack_float(v, 10, 5)); break;
+    case DT_FLOAT:    EACH(float, v); break;
+    case DT_DOUBLE:   EACH(double, v); break;
+    case DT_FLOAT16:  EACH(uint16_t, unpack_float(v, 10, 5)); break;
     case DT_BFLOAT16: EACH(uint16_t, unpack_float(v, 7, 8)); break;
-    case DT_BOOL: EACH(uint8_t, v != 0); break;
-    case DT_INT8: EACH(int8_t, v); break;
-    case DT_INT16: EACH(int16_t, v); break;
-    case DT_INT32: EACH(int32_t, v); break;
-    case DT_INT64: EACH(int64_t, (double)v); break;
-    case DT_UINT8: EACH(uint8_t, v); break;
-    case DT_UINT16: EACH(uint16_t, v); break;
-    case DT_UINT32: EACH(uint32_t, v); break;
-    case DT_UINT64: EACH(uint64_t, (double)v); break;
-    default: break;
+    case DT_BOOL:     EACH(uint8_t, v != 0); break;
+    case DT_INT8:     EACH(int8_t, v); break;
+    case DT_INT16:    EACH(int16_t, v); break;
+    case DT_INT32:    EACH(int32_t, v); break;
+    case DT_INT64:    EACH(int64_t, (double)v); break;
+    case DT_UINT8:    EACH(uint8_t, v); break;
+    case DT_UINT16:   EACH(uint16_t, v); break;
+    case DT_UINT32:   EACH(uint32_t, v); break;
+    case DT_UINT64:   EACH(uint64_t, (double)v); break;
+    default:          break;
     }
 }
 
 void load_ints(DType t, const void *p, int64_t step, int64_t count, int64_t *out)
 {
     switch (t) {
-    case DT_BOOL: EACH(uint8_t, v != 0); break;
-    case DT_INT8: EACH(int8_t, v); break;
-    case DT_INT16: EACH(int16_t, v); break;
-    case DT_INT32: EACH(int32_t, v); break;
-    case DT_INT64: EACH(int64_t, v); break;
-    case DT_UINT8: EACH(uint8_t, v); break;
+    case DT_BOOL:   EACH(uint8_t, v != 0); break;
+    case DT_INT8:   EACH(int8_t, v); break;
+    case DT_INT16:  EACH(int16_t, v); break;
+    case DT_INT32:  EACH(int32_t, v); break;
+    case DT_INT64:  EACH(int64_t, v); break;
+    case DT_UINT8:  EACH(uint8_t, v); break;
     case DT_UINT16: EACH(uint16_t, v); break;
     case DT_UINT32: EACH(uint32_t, v); break;
     case DT_UINT64: EACH(uint64_t, (int64_t)v); break;
-    default: break;
+    default:        break;
     }
 }
 
 #undef EACH
-#define EACH(T, expr) do { T *to_ = p; for (int64_t i = 0; i < count; i++) to_[i] = (T)(expr); } while (0)
+#define EACH(T, expr)                       \
+    do {                                    \
+        T *to_ = p;                         \
+        for (int64_t i = 0; i < count; i++) \
+            to_[i] = (T)(expr);             \
+    } while (0)
 
 void store_reals(DType t, void *p, int64_t count, const double *from)
 {
     switch (t) {
-    case DT_FLOAT: EACH(float, from[i]); break;
-    case DT_DOUBLE: EACH(double, from[i]); break;
-    case DT_FLOAT16: EACH(uint16_t, pack_float(from[i], 10, 5)); break;
+    case DT_FLOAT:    EACH(float, from[i]); break;
+    case DT_DOUBLE:   EACH(double, from[i]); break;
+    case DT_FLOAT16:  EACH(uint16_t, pack_float(from[i], 10, 5)); break;
     case DT_BFLOAT16: EACH(uint16_t, pack_float(from[i], 7, 8)); break;
-    default: break;
+    default:          break;
     }
 }
 
 void store_ints(DType t, void *p, int64_t count, const int64_t *from)
 {
     switch (t) {
-    case DT_BOOL: EACH(uint8_t, from[i] != 0); break;
-    case DT_INT8: case DT_UINT8: EACH(uint8_t, (uint64_t)from[i]); break;
-    case DT_INT16: case DT_UINT16: EACH(uint16_t, (uint64_t)from[i]); break;
-    case DT_INT32: case DT_UINT32: EACH(uint32_t, (uint64_t)from[i]); break;
-    case DT_INT64: case DT_UINT64: EACH(uint64_t, from[i]); break;
-    default: break;
+    case DT_BOOL:   EACH(uint8_t, from[i] != 0); break;
+    case DT_INT8:
+    case DT_UINT8:  EACH(uint8_t, (uint64_t)from[i]); break;
+    case DT_INT16:
+    case DT_UINT16: EACH(uint16_t, (uint64_t)from[i]); break;
+    case DT_INT32:
+    case DT_UINT32: EACH(uint32_t, (uint64_t)from[i]); break;
+    case DT_INT64:
+    case DT_UINT64: EACH(uint64_t, from[i]); break;
+    default:        break;
     }
 }
 
@@ -120,16 +148,14 @@ void store_ints(DType t, void *p, int64_t count, const int64_t *from)
 double *fold_reals(const Fold *f, int i)
 {
     const Data *d = &f->in[i];
-    double *out = num_kind(d->dtype) == NUM_REAL ? new_array(f->cx, double, d->numel + !d->numel) : NULL;
+    double *out = num_kind(d->dtype) == NUM_REAL ? new_array(f->cx, double, d->numel + !d->numel)
+                                                 : NULL;
     if (out)
         load_reals(d->dtype, d->at, 1, d->numel, out);
     return out;
 }
 
-size_t item_size(DType t)
-{
-    return dtype_bytes(t, 2) == 2 * dtype_size(t) ? dtype_size(t) : 0;
-}
+size_t item_size(DType t) { return dtype_bytes(t, 2) == 2 * dtype_size(t) ? dtype_size(t) : 0; }
 
 bool fold_ints(const Fold *f, int i, int64_t most, int64_t *out, int64_t *count)
 {
@@ -205,23 +231,27 @@ void walk_next(Walk *w)
 
 /* ---- strided copies ---- */
 
-typedef struct { uint64_t lo, hi; } Wide;      /* complex128 */
+typedef struct {
+    uint64_t lo, hi;
+} Wide; /* complex128 */
 
-#define GRID(T) \
-    do { \
-        T *to = out; const T *from = in; \
-        for (int64_t i = 0; i < n0; i++) \
-            for (int64_t k = 0; k < n1; k++) \
+#define GRID(T)                                                    \
+    do {                                                           \
+        T *to = out;                                               \
+        const T *from = in;                                        \
+        for (int64_t i = 0; i < n0; i++)                           \
+            for (int64_t k = 0; k < n1; k++)                       \
                 to[i * out0 + k * out1] = from[i * in0 + k * in1]; \
     } while (0)
 
-static void copy_grid(void *out, const void *in, size_t size, int64_t n0, int64_t n1, int64_t out0, int64_t out1, int64_t in0, int64_t in1)
+static void copy_grid(void *out, const void *in, size_t size, int64_t n0, int64_t n1, int64_t out0,
+                      int64_t out1, int64_t in0, int64_t in1)
 {
     switch (size) {
-    case 1: GRID(uint8_t); break;
-    case 2: GRID(uint16_t); break;
-    case 4: GRID(uint32_t); break;
-    case 8: GRID(uint64_t); break;
+    case 1:  GRID(uint8_t); break;
+    case 2:  GRID(uint16_t); break;
+    case 4:  GRID(uint32_t); break;
+    case 8:  GRID(uint64_t); break;
     case 16: GRID(Wide); break;
     default: break;
     }
@@ -229,22 +259,29 @@ static void copy_grid(void *out, const void *in, size_t size, int64_t n0, int64_
 
 #undef GRID
 
-/* The last axis jumps in `in`, another one (`flat`) does not: copy in square blocks, so that both sides stay in the cache. */
+/* The last axis jumps in `in`, another one (`flat`) does not: copy in square blocks, so that both
+ * sides stay in the cache. */
 static void copy_blocks(uint8_t *out, const uint8_t *in, size_t size, const Walk *w, int flat)
 {
     enum { BLOCK = 32 };
     int last = w->rank - 1;
-    int64_t n0 = w->dims[flat], n1 = w->dims[last], out0 = w->stride[0][flat], in1 = w->stride[1][last];
+    int64_t n0 = w->dims[flat];
+    int64_t n1 = w->dims[last];
+    int64_t out0 = w->stride[0][flat];
+    int64_t in1 = w->stride[1][last];
     Walk outer = *w;
     outer.dims[flat] = outer.dims[last] = 1;
     for (; !outer.done; walk_next(&outer))
         for (int64_t i = 0; i < n0; i += BLOCK)
             for (int64_t k = 0; k < n1; k += BLOCK)
-                copy_grid(out + (size_t)(outer.at[0] + i * out0 + k) * size, in + (outer.at[1] + i + k * in1) * (int64_t)size, size,
-                          n0 - i < BLOCK ? n0 - i : BLOCK, n1 - k < BLOCK ? n1 - k : BLOCK, out0, 1, 1, in1);
+                copy_grid(out + (size_t)(outer.at[0] + i * out0 + k) * size,
+                          in + (outer.at[1] + i + k * in1) * (int64_t)size, size,
+                          n0 - i < BLOCK ? n0 - i : BLOCK, n1 - k < BLOCK ? n1 - k : BLOCK, out0, 1,
+                          1, in1);
 }
 
-void copy_strided(void *out, const void *in, size_t size, int rank, const int64_t *dims, const int64_t *strides)
+void copy_strided(void *out, const void *in, size_t size, int rank, const int64_t *dims,
+                  const int64_t *strides)
 {
     int64_t plain[WALK_RANK];
     Walk w;

@@ -1,5 +1,6 @@
-/* fold_elementwise.c - the value of operators that work item by item, over tiles of wide numbers (see internal.h).
- * Integer division by zero, shifts of negative numbers and the like are not folded: the runtime decides. */
+/* fold_elementwise.c - the value of operators that work item by item, over tiles of wide numbers
+ * (see internal.h). Integer division by zero, shifts of negative numbers and the like are not
+ * folded: the runtime decides. */
 #include "onnx/internal.h"
 
 #include <math.h>
@@ -9,57 +10,135 @@
 typedef void (*Real1)(const double *x, const double *p, double *out, int64_t n);
 typedef void (*Int1)(const int64_t *x, int64_t *out, int64_t n);
 
-#define REAL1(name, expr) \
+#define REAL1(name, expr)                                                      \
     static void name(const double *x, const double *p, double *out, int64_t n) \
-    { \
-        (void)p; \
-        for (int64_t i = 0; i < n; i++) { double v = x[i]; out[i] = (expr); } \
+    {                                                                          \
+        (void)p;                                                               \
+        for (int64_t i = 0; i < n; i++) {                                      \
+            double v = x[i];                                                   \
+            out[i] = (expr);                                                   \
+        }                                                                      \
     }
-#define INT1(name, expr) \
+#define INT1(name, expr)                                        \
     static void name(const int64_t *x, int64_t *out, int64_t n) \
-    { \
-        for (int64_t i = 0; i < n; i++) { int64_t v = x[i]; out[i] = (int64_t)(expr); } \
+    {                                                           \
+        for (int64_t i = 0; i < n; i++) {                       \
+            int64_t v = x[i];                                   \
+            out[i] = (int64_t)(expr);                           \
+        }                                                       \
     }
 
-static double softplus(double v) { return (v > 0 ? v : 0) + log1p(exp(-fabs(v))) + (isnan(v) ? v : 0); }
+static double softplus(double v)
+{
+    return (v > 0 ? v : 0) + log1p(exp(-fabs(v))) + (isnan(v) ? v : 0);
+}
 static double sigmoid(double v) { return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v)); }
 static double sign(double v) { return v > 0 ? 1 : v < 0 ? -1 : v == 0 ? 0 : v; }
 static double clamp01(double v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
 static double gelu(double v, double tanh_form)
 {
-    return tanh_form ? 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v))) : 0.5 * v * erfc(-v * 0.70710678118654752440);
+    return tanh_form ? 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)))
+                     : 0.5 * v * erfc(-v * 0.70710678118654752440);
 }
 
-REAL1(r_abs, fabs(v)) REAL1(r_acos, acos(v)) REAL1(r_acosh, acosh(v)) REAL1(r_asin, asin(v)) REAL1(r_asinh, asinh(v))
-REAL1(r_atan, atan(v)) REAL1(r_atanh, atanh(v)) REAL1(r_ceil, ceil(v)) REAL1(r_cos, cos(v)) REAL1(r_cosh, cosh(v))
-REAL1(r_celu, v > 0 ? v : p[0] * expm1(v / p[0])) REAL1(r_elu, v > 0 ? v : p[0] * expm1(v)) REAL1(r_erf, erf(v)) REAL1(r_exp, exp(v))
-REAL1(r_floor, floor(v)) REAL1(r_gelu, gelu(v, p[0])) REAL1(r_hard_sigmoid, clamp01(p[0] * v + p[1]))
-REAL1(r_hard_swish, v * clamp01(v / 6 + 0.5)) REAL1(r_leaky_relu, v < 0 ? p[0] * v : v) REAL1(r_log, log(v))
-REAL1(r_mish, v * tanh(softplus(v))) REAL1(r_neg, -v) REAL1(r_reciprocal, 1 / v) REAL1(r_relu, v < 0 ? 0 : v)
-REAL1(r_round, nearbyint(v)) REAL1(r_selu, p[1] * (v > 0 ? v : p[0] * expm1(v))) REAL1(r_sigmoid, sigmoid(v)) REAL1(r_sign, sign(v))
-REAL1(r_shrink, v < -p[0] ? v + p[1] : v > p[0] ? v - p[1] : isnan(v) ? v : 0) REAL1(r_sin, sin(v)) REAL1(r_sinh, sinh(v))
-REAL1(r_softplus, softplus(v)) REAL1(r_softsign, v / (1 + fabs(v))) REAL1(r_sqrt, sqrt(v)) REAL1(r_swish, v * sigmoid(p[0] * v))
-REAL1(r_tan, tan(v)) REAL1(r_tanh, tanh(v)) REAL1(r_thresholded, v > p[0] ? v : isnan(v) ? v : 0)
-INT1(i_abs, v < 0 ? -(uint64_t)v : (uint64_t)v) INT1(i_neg, -(uint64_t)v) INT1(i_sign, v > 0 ? 1 : v < 0 ? -1 : 0)
-INT1(i_bitnot, ~v) INT1(i_not, !v) INT1(i_relu, v < 0 ? 0 : v) INT1(u_same, v) INT1(u_sign, v != 0)
+REAL1(r_abs, fabs(v))
+REAL1(r_acos, acos(v))
+REAL1(r_acosh, acosh(v))
+REAL1(r_asin, asin(v))
+REAL1(r_asinh, asinh(v))
+REAL1(r_atan, atan(v))
+REAL1(r_atanh, atanh(v))
+REAL1(r_ceil, ceil(v))
+REAL1(r_cos, cos(v))
+REAL1(r_cosh, cosh(v))
+REAL1(r_celu, v > 0 ? v : p[0] * expm1(v / p[0]))
+REAL1(r_elu, v > 0 ? v : p[0] * expm1(v))
+REAL1(r_erf, erf(v))
+REAL1(r_exp, exp(v))
+REAL1(r_floor, floor(v))
+REAL1(r_gelu, gelu(v, p[0]))
+REAL1(r_hard_sigmoid, clamp01(p[0] * v + p[1]))
+REAL1(r_hard_swish, v *clamp01(v / 6 + 0.5))
+REAL1(r_leaky_relu, v < 0 ? p[0] * v : v)
+REAL1(r_log, log(v))
+REAL1(r_mish, v *tanh(softplus(v)))
+REAL1(r_neg, -v)
+REAL1(r_reciprocal, 1 / v)
+REAL1(r_relu, v < 0 ? 0 : v)
+REAL1(r_round, nearbyint(v))
+REAL1(r_selu, p[1] * (v > 0 ? v : p[0] * expm1(v)))
+REAL1(r_sigmoid, sigmoid(v))
+REAL1(r_sign, sign(v))
+REAL1(r_shrink, v<-p[0] ? v + p[1] : v> p[0] ? v - p[1] : isnan(v) ? v : 0)
+REAL1(r_sin, sin(v))
+REAL1(r_sinh, sinh(v))
+REAL1(r_softplus, softplus(v))
+REAL1(r_softsign, v / (1 + fabs(v)))
+REAL1(r_sqrt, sqrt(v))
+REAL1(r_swish, v *sigmoid(p[0] * v))
+REAL1(r_tan, tan(v))
+REAL1(r_tanh, tanh(v))
+REAL1(r_thresholded, v > p[0] ? v : isnan(v) ? v : 0)
+INT1(i_abs, v < 0 ? -(uint64_t)v : (uint64_t)v)
+INT1(i_neg, -(uint64_t)v)
+INT1(i_sign, v > 0 ? 1 : v < 0 ? -1 : 0)
+INT1(i_bitnot, ~v)
+INT1(i_not, !v)
+INT1(i_relu, v < 0 ? 0 : v)
+INT1(u_same, v)
+INT1(u_sign, v != 0)
 
-/* p[] are the attributes named here, as the float32 numbers that the model stores; big: on uint64. */
-static const struct Unary { const char *op; Real1 real; Int1 whole, big; struct { const char *attr; double deflt; } p[2]; } unary[] = {
-    { "Abs", .real = r_abs, .whole = i_abs, .big = u_same }, { "Acos", .real = r_acos }, { "Acosh", .real = r_acosh },
-    { "Asin", .real = r_asin }, { "Asinh", .real = r_asinh }, { "Atan", .real = r_atan }, { "Atanh", .real = r_atanh },
-    { "BitwiseNot", .whole = i_bitnot, .big = i_bitnot }, { "Ceil", .real = r_ceil },
-    { "Celu", .real = r_celu, .p = { { "alpha", 1 } } }, { "Cos", .real = r_cos }, { "Cosh", .real = r_cosh },
-    { "Elu", .real = r_elu, .p = { { "alpha", 1 } } }, { "Erf", .real = r_erf }, { "Exp", .real = r_exp },
-    { "Floor", .real = r_floor }, { "Gelu", .real = r_gelu },
+/* p[] are the attributes named here, as the float32 numbers that the model stores; big: on
+ * uint64. */
+static const struct Unary {
+    const char *op;
+    Real1 real;
+    Int1 whole, big;
+    struct {
+        const char *attr;
+        double deflt;
+    } p[2];
+} unary[] = {
+    { "Abs", .real = r_abs, .whole = i_abs, .big = u_same },
+    { "Acos", .real = r_acos },
+    { "Acosh", .real = r_acosh },
+    { "Asin", .real = r_asin },
+    { "Asinh", .real = r_asinh },
+    { "Atan", .real = r_atan },
+    { "Atanh", .real = r_atanh },
+    { "BitwiseNot", .whole = i_bitnot, .big = i_bitnot },
+    { "Ceil", .real = r_ceil },
+    { "Celu", .real = r_celu, .p = { { "alpha", 1 } } },
+    { "Cos", .real = r_cos },
+    { "Cosh", .real = r_cosh },
+    { "Elu", .real = r_elu, .p = { { "alpha", 1 } } },
+    { "Erf", .real = r_erf },
+    { "Exp", .real = r_exp },
+    { "Floor", .real = r_floor },
+    { "Gelu", .real = r_gelu },
     { "HardSigmoid", .real = r_hard_sigmoid, .p = { { "alpha", 0.2 }, { "beta", 0.5 } } },
-    { "HardSwish", .real = r_hard_swish }, { "LeakyRelu", .real = r_leaky_relu, .p = { { "alpha", 0.01 } } },
-    { "Log", .real = r_log }, { "Mish", .real = r_mish }, { "Neg", .real = r_neg, .whole = i_neg }, { "Not", .whole = i_not },
-    { "Reciprocal", .real = r_reciprocal }, { "Relu", .real = r_relu, .whole = i_relu }, { "Round", .real = r_round },
-    { "Selu", .real = r_selu, .p = { { "alpha", 1.67326319217681884765625 }, { "gamma", 1.05070102214813232421875 } } },
-    { "Shrink", .real = r_shrink, .p = { { "lambd", 0.5 }, { "bias", 0 } } }, { "Sigmoid", .real = r_sigmoid },
-    { "Sign", .real = r_sign, .whole = i_sign, .big = u_sign }, { "Sin", .real = r_sin }, { "Sinh", .real = r_sinh },
-    { "Softplus", .real = r_softplus }, { "Softsign", .real = r_softsign }, { "Sqrt", .real = r_sqrt },
-    { "Swish", .real = r_swish, .p = { { "alpha", 1 } } }, { "Tan", .real = r_tan }, { "Tanh", .real = r_tanh },
+    { "HardSwish", .real = r_hard_swish },
+    { "LeakyRelu", .real = r_leaky_relu, .p = { { "alpha", 0.01 } } },
+    { "Log", .real = r_log },
+    { "Mish", .real = r_mish },
+    { "Neg", .real = r_neg, .whole = i_neg },
+    { "Not", .whole = i_not },
+    { "Reciprocal", .real = r_reciprocal },
+    { "Relu", .real = r_relu, .whole = i_relu },
+    { "Round", .real = r_round },
+    { "Selu", .real = r_selu,
+      .p = { { "alpha", 1.67326319217681884765625 }, { "gamma", 1.05070102214813232421875 } } },
+    { "Shrink", .real = r_shrink, .p = { { "lambd", 0.5 }, { "bias", 0 } } },
+    { "Sigmoid", .real = r_sigmoid },
+    { "Sign", .real = r_sign, .whole = i_sign, .big = u_sign },
+    { "Sin", .real = r_sin },
+    { "Sinh", .real = r_sinh },
+    { "Softplus", .real = r_softplus },
+    { "Softsign", .real = r_softsign },
+    { "Sqrt", .real = r_sqrt },
+    { "Swish", .real = r_swish, .p = { { "alpha", 1 } } },
+    { "Tan", .real = r_tan },
+    { "Tanh", .real = r_tanh },
     { "ThresholdedRelu", .real = r_thresholded, .p = { { "alpha", 1 } } },
 };
 
@@ -113,10 +192,13 @@ typedef void (*Real2)(const double *x, const double *y, double *out, int64_t n);
 typedef void (*Int2)(const int64_t *x, const int64_t *y, int64_t *out, int64_t n);
 typedef void (*Test2)(const double *x, const double *y, int64_t *out, int64_t n);
 
-#define LOOP2(name, T, R, expr) \
+#define LOOP2(name, T, R, expr)                                 \
     static void name(const T *x, const T *y, R *out, int64_t n) \
-    { \
-        for (int64_t i = 0; i < n; i++) { T a = x[i], b = y[i]; out[i] = (R)(expr); } \
+    {                                                           \
+        for (int64_t i = 0; i < n; i++) {                       \
+            T a = x[i], b = y[i];                               \
+            out[i] = (R)(expr);                                 \
+        }                                                       \
     }
 
 static int64_t floor_mod(int64_t a, int64_t b)
@@ -127,46 +209,78 @@ static int64_t floor_mod(int64_t a, int64_t b)
 
 static int64_t whole_pow(int64_t a, int64_t b)
 {
-    uint64_t r = 1, base = (uint64_t)a;
+    uint64_t r = 1;
+    uint64_t base = (uint64_t)a;
     for (; b > 0; b >>= 1, base *= base)
         if (b & 1)
             r *= base;
     return (int64_t)r;
 }
 
-LOOP2(r_add, double, double, a + b) LOOP2(r_sub, double, double, a - b) LOOP2(r_mul, double, double, a * b)
-LOOP2(r_div, double, double, a / b) LOOP2(r_fmod, double, double, fmod(a, b)) LOOP2(r_pow, double, double, pow(a, b))
+LOOP2(r_add, double, double, a + b)
+LOOP2(r_sub, double, double, a - b)
+LOOP2(r_mul, double, double, a *b)
+LOOP2(r_div, double, double, a / b)
+LOOP2(r_fmod, double, double, fmod(a, b))
+LOOP2(r_pow, double, double, pow(a, b))
 LOOP2(r_min, double, double, isnan(a) ? a : isnan(b) ? b : a < b ? a : b)
 LOOP2(r_max, double, double, isnan(a) ? a : isnan(b) ? b : a > b ? a : b)
 LOOP2(r_prelu, double, double, a < 0 ? a * b : a)
-LOOP2(i_add, int64_t, int64_t, (uint64_t)a + (uint64_t)b) LOOP2(i_sub, int64_t, int64_t, (uint64_t)a - (uint64_t)b)
-LOOP2(i_mul, int64_t, int64_t, (uint64_t)a * (uint64_t)b)
-LOOP2(i_div, int64_t, int64_t, b == -1 ? -(uint64_t)a : (uint64_t)(a / b)) LOOP2(u_div, int64_t, int64_t, (uint64_t)a / (uint64_t)b)
-LOOP2(i_mod, int64_t, int64_t, floor_mod(a, b)) LOOP2(u_mod, int64_t, int64_t, (uint64_t)a % (uint64_t)b)
-LOOP2(i_fmod, int64_t, int64_t, b == -1 ? 0 : a % b) LOOP2(i_pow, int64_t, int64_t, whole_pow(a, b))
-LOOP2(i_min, int64_t, int64_t, a < b ? a : b) LOOP2(i_max, int64_t, int64_t, a > b ? a : b)
-LOOP2(u_min, int64_t, int64_t, (uint64_t)a < (uint64_t)b ? a : b) LOOP2(u_max, int64_t, int64_t, (uint64_t)a > (uint64_t)b ? a : b)
+LOOP2(i_add, int64_t, int64_t, (uint64_t)a + (uint64_t)b)
+LOOP2(i_sub, int64_t, int64_t, (uint64_t)a - (uint64_t)b)
+LOOP2(i_mul, int64_t, int64_t, (uint64_t)a *(uint64_t)b)
+LOOP2(i_div, int64_t, int64_t, b == -1 ? -(uint64_t)a : (uint64_t)(a / b))
+LOOP2(u_div, int64_t, int64_t, (uint64_t)a / (uint64_t)b)
+LOOP2(i_mod, int64_t, int64_t, floor_mod(a, b))
+LOOP2(u_mod, int64_t, int64_t, (uint64_t)a % (uint64_t)b)
+LOOP2(i_fmod, int64_t, int64_t, b == -1 ? 0 : a % b)
+LOOP2(i_pow, int64_t, int64_t, whole_pow(a, b))
+LOOP2(i_min, int64_t, int64_t, a < b ? a : b)
+LOOP2(i_max, int64_t, int64_t, a > b ? a : b)
+LOOP2(u_min, int64_t, int64_t, (uint64_t)a < (uint64_t)b ? a : b)
+LOOP2(u_max, int64_t, int64_t, (uint64_t)a > (uint64_t)b ? a : b)
 LOOP2(u_first, int64_t, int64_t, ((void)b, a))
 LOOP2(i_prelu, int64_t, int64_t, a < 0 ? (uint64_t)a * (uint64_t)b : (uint64_t)a)
-LOOP2(i_and, int64_t, int64_t, a & b) LOOP2(i_or, int64_t, int64_t, a | b) LOOP2(i_xor, int64_t, int64_t, a ^ b)
-LOOP2(u_shl, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a << b) LOOP2(u_shr, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a >> b)
-LOOP2(t_eq, double, int64_t, a == b) LOOP2(t_lt, double, int64_t, a < b) LOOP2(t_le, double, int64_t, a <= b)
-LOOP2(t_gt, double, int64_t, a > b) LOOP2(t_ge, double, int64_t, a >= b)
-LOOP2(i_eq, int64_t, int64_t, a == b) LOOP2(i_lt, int64_t, int64_t, a < b) LOOP2(i_le, int64_t, int64_t, a <= b)
-LOOP2(i_gt, int64_t, int64_t, a > b) LOOP2(i_ge, int64_t, int64_t, a >= b)
-LOOP2(u_lt, int64_t, int64_t, (uint64_t)a < (uint64_t)b) LOOP2(u_le, int64_t, int64_t, (uint64_t)a <= (uint64_t)b)
-LOOP2(u_gt, int64_t, int64_t, (uint64_t)a > (uint64_t)b) LOOP2(u_ge, int64_t, int64_t, (uint64_t)a >= (uint64_t)b)
+LOOP2(i_and, int64_t, int64_t, a &b)
+LOOP2(i_or, int64_t, int64_t, a | b)
+LOOP2(i_xor, int64_t, int64_t, a ^ b)
+LOOP2(u_shl, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a << b)
+LOOP2(u_shr, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a >> b)
+LOOP2(t_eq, double, int64_t, a == b)
+LOOP2(t_lt, double, int64_t, a < b)
+LOOP2(t_le, double, int64_t, a <= b)
+LOOP2(t_gt, double, int64_t, a > b)
+LOOP2(t_ge, double, int64_t, a >= b)
+LOOP2(i_eq, int64_t, int64_t, a == b)
+LOOP2(i_lt, int64_t, int64_t, a < b)
+LOOP2(i_le, int64_t, int64_t, a <= b)
+LOOP2(i_gt, int64_t, int64_t, a > b)
+LOOP2(i_ge, int64_t, int64_t, a >= b)
+LOOP2(u_lt, int64_t, int64_t, (uint64_t)a < (uint64_t)b)
+LOOP2(u_le, int64_t, int64_t, (uint64_t)a <= (uint64_t)b)
+LOOP2(u_gt, int64_t, int64_t, (uint64_t)a > (uint64_t)b)
+LOOP2(u_ge, int64_t, int64_t, (uint64_t)a >= (uint64_t)b)
 
-/* real: on floats, or test when the result is a bool; whole: on ints and bool; big: on uint64 where it differs. */
-typedef struct Binary { const char *op; Real2 real; Test2 test; Int2 whole, big; } Binary;
+/* real: on floats, or test when the result is a bool; whole: on ints and bool; big: on uint64 where
+ * it differs. */
+typedef struct Binary {
+    const char *op;
+    Real2 real;
+    Test2 test;
+    Int2 whole, big;
+} Binary;
 static const Binary binary[] = {
-    { "Add", r_add, NULL, i_add, i_add }, { "And", NULL, NULL, i_and, NULL }, { "BitwiseAnd", NULL, NULL, i_and, i_and },
-    { "BitwiseOr", NULL, NULL, i_or, i_or }, { "BitwiseXor", NULL, NULL, i_xor, i_xor }, { "Div", r_div, NULL, i_div, u_div },
-    { "Equal", NULL, t_eq, i_eq, i_eq }, { "Greater", NULL, t_gt, i_gt, u_gt }, { "GreaterOrEqual", NULL, t_ge, i_ge, u_ge },
-    { "Less", NULL, t_lt, i_lt, u_lt }, { "LessOrEqual", NULL, t_le, i_le, u_le }, { "Max", r_max, NULL, i_max, u_max },
-    { "Min", r_min, NULL, i_min, u_min }, { "Mod", NULL, NULL, i_mod, u_mod }, { "Mul", r_mul, NULL, i_mul, i_mul },
-    { "Or", NULL, NULL, i_or, NULL }, { "PRelu", r_prelu, NULL, i_prelu, u_first }, { "Pow", r_pow, NULL, i_pow, NULL },
-    { "Sub", r_sub, NULL, i_sub, i_sub }, { "Sum", r_add, NULL, i_add, NULL }, { "Xor", NULL, NULL, i_xor, NULL },
+    { "Add", r_add, NULL, i_add, i_add },         { "And", NULL, NULL, i_and, NULL },
+    { "BitwiseAnd", NULL, NULL, i_and, i_and },   { "BitwiseOr", NULL, NULL, i_or, i_or },
+    { "BitwiseXor", NULL, NULL, i_xor, i_xor },   { "Div", r_div, NULL, i_div, u_div },
+    { "Equal", NULL, t_eq, i_eq, i_eq },          { "Greater", NULL, t_gt, i_gt, u_gt },
+    { "GreaterOrEqual", NULL, t_ge, i_ge, u_ge }, { "Less", NULL, t_lt, i_lt, u_lt },
+    { "LessOrEqual", NULL, t_le, i_le, u_le },    { "Max", r_max, NULL, i_max, u_max },
+    { "Min", r_min, NULL, i_min, u_min },         { "Mod", NULL, NULL, i_mod, u_mod },
+    { "Mul", r_mul, NULL, i_mul, i_mul },         { "Or", NULL, NULL, i_or, NULL },
+    { "PRelu", r_prelu, NULL, i_prelu, u_first }, { "Pow", r_pow, NULL, i_pow, NULL },
+    { "Sub", r_sub, NULL, i_sub, i_sub },         { "Sum", r_add, NULL, i_add, NULL },
+    { "Xor", NULL, NULL, i_xor, NULL },
 };
 
 /* The operator over reals; results are floats, or bools by test. */
@@ -241,7 +355,8 @@ static bool binary_apply(const Binary *op, const Data *a, const Data *b, Data *o
         return true;
     }
     Int2 fn = kind == NUM_UINT64 ? op->big : op->whole;
-    return fn && num_kind(b->dtype) != NUM_REAL && binary_ints(fn, a, b, out, &w);      /* Pow may mix the two: not folded */
+    return fn && num_kind(b->dtype) != NUM_REAL &&
+        binary_ints(fn, a, b, out, &w); /* Pow may mix the two: not folded */
 }
 
 static const Binary *binary_named(const char *name)
@@ -280,13 +395,16 @@ static bool fold_variadic(Fold *f)
 static bool fold_mod(Fold *f)
 {
     static const Binary c_style = { "Mod", r_fmod, NULL, i_fmod, u_mod };
-    return node_int(f->node, "fmod", 0) ? binary_apply(&c_style, &f->in[0], &f->in[1], f->out) : fold_binary(f);
+    return node_int(f->node, "fmod", 0) ? binary_apply(&c_style, &f->in[0], &f->in[1], f->out)
+                                        : fold_binary(f);
 }
 
 static bool fold_shift(Fold *f)
 {
-    static const Binary left = { "BitShift", NULL, NULL, u_shl, u_shl }, right = { "BitShift", NULL, NULL, u_shr, u_shr };
-    return binary_apply(!strcmp(node_str(f->node, "direction", ""), "LEFT") ? &left : &right, &f->in[0], &f->in[1], f->out);
+    static const Binary left = { "BitShift", NULL, NULL, u_shl, u_shl };
+    static const Binary right = { "BitShift", NULL, NULL, u_shr, u_shr };
+    return binary_apply(!strcmp(node_str(f->node, "direction", ""), "LEFT") ? &left : &right,
+                        &f->in[0], &f->in[1], f->out);
 }
 
 /* Clip(x, min?, max?): the upper bound wins. Not a number stays. */
@@ -298,7 +416,8 @@ static bool fold_clip(Fold *f)
     for (int i = 1; i < 3; i++) {
         if (i >= f->node->n_in || !f->in[i].at)
             continue;
-        if (f->in[i].numel != 1 || !binary_apply(binary_named(i == 1 ? "Max" : "Min"), &now, &f->in[i], f->out))
+        if (f->in[i].numel != 1 ||
+            !binary_apply(binary_named(i == 1 ? "Max" : "Min"), &now, &f->in[i], f->out))
             return false;
         now = *f->out;
     }
@@ -309,18 +428,26 @@ static bool fold_clip(Fold *f)
 
 /* ---- three: Where ---- */
 
-#define PICK(T) \
-    do { T *to = out; const T *x = a, *y = b; for (int64_t i = 0; i < n; i++) to[i] = c[i * sc] ? x[i * sa] : y[i * sb]; } while (0)
+#define PICK(T)                                        \
+    do {                                               \
+        T *to = out;                                   \
+        const T *x = a, *y = b;                        \
+        for (int64_t i = 0; i < n; i++)                \
+            to[i] = c[i * sc] ? x[i * sa] : y[i * sb]; \
+    } while (0)
 
-typedef struct { uint64_t lo, hi; } Wide;
+typedef struct {
+    uint64_t lo, hi;
+} Wide;
 
-static void pick(void *out, const uint8_t *c, int64_t sc, const void *a, int64_t sa, const void *b, int64_t sb, size_t size, int64_t n)
+static void pick(void *out, const uint8_t *c, int64_t sc, const void *a, int64_t sa, const void *b,
+                 int64_t sb, size_t size, int64_t n)
 {
     switch (size) {
-    case 1: PICK(uint8_t); break;
-    case 2: PICK(uint16_t); break;
-    case 4: PICK(uint32_t); break;
-    case 8: PICK(uint64_t); break;
+    case 1:  PICK(uint8_t); break;
+    case 2:  PICK(uint16_t); break;
+    case 4:  PICK(uint32_t); break;
+    case 8:  PICK(uint64_t); break;
     case 16: PICK(Wide); break;
     default: break;
     }
@@ -338,8 +465,9 @@ static bool fold_where(Fold *f)
         broadcast_strides(&f->in[i], f->out->rank, s[i]);
     walk_start(&w, f->out->rank, f->out->dims, 3, (const int64_t *const[]){ s[0], s[1], s[2] });
     for (; !w.done; walk_next(&w), at += w.run)
-        pick(item_ptr(f->out, at), item_ptr(&f->in[0], w.at[0]), w.step[0], item_ptr(&f->in[1], w.at[1]), w.step[1],
-             item_ptr(&f->in[2], w.at[2]), w.step[2], size, w.run);
+        pick(item_ptr(f->out, at), item_ptr(&f->in[0], w.at[0]), w.step[0],
+             item_ptr(&f->in[1], w.at[1]), w.step[1], item_ptr(&f->in[2], w.at[2]), w.step[2], size,
+             w.run);
     return true;
 }
 
@@ -349,7 +477,8 @@ static bool fold_is(Fold *f)
 {
     double x[FOLD_TILE];
     bool nan = !strcmp(f->node->op->name, "IsNaN");
-    bool up = node_int(f->node, "detect_positive", 1), down = node_int(f->node, "detect_negative", 1);
+    bool up = node_int(f->node, "detect_positive", 1);
+    bool down = node_int(f->node, "detect_negative", 1);
     uint8_t *out = f->out->at;
     if (num_kind(f->in[0].dtype) != NUM_REAL)
         return false;
@@ -364,7 +493,8 @@ static bool fold_is(Fold *f)
 
 /* ---- Cast ---- */
 
-/* An int64 as a double that later rounding treats like the int itself: bits that do not fit leave an odd one behind. */
+/* An int64 as a double that later rounding treats like the int itself: bits that do not fit leave
+ * an odd one behind. */
 static double whole_to_real(int64_t v, bool big)
 {
     uint64_t u = v < 0 && !big ? -(uint64_t)v : (uint64_t)v;
@@ -389,7 +519,7 @@ static bool reals_to_ints(const double *x, int64_t n, DType to, int64_t *out)
     for (int64_t i = 0; i < n; i++) {
         double v = trunc(x[i]);
         if (to == DT_BOOL) {
-            out[i] = x[i] != 0;                         /* not a number is true */
+            out[i] = x[i] != 0; /* not a number is true */
             continue;
         }
         if (!(v >= lo && v < hi))
@@ -403,7 +533,8 @@ static bool cast_tile(const Data *in, Data *out, int64_t at, int64_t n)
 {
     double x[FOLD_TILE];
     int64_t k[FOLD_TILE];
-    NumKind from = num_kind(in->dtype), to = num_kind(out->dtype);
+    NumKind from = num_kind(in->dtype);
+    NumKind to = num_kind(out->dtype);
     if (from == NUM_REAL) {
         load_reals(in->dtype, item_ptr(in, at), 1, n, x);
         if (to == NUM_REAL)
@@ -420,7 +551,9 @@ static bool cast_tile(const Data *in, Data *out, int64_t at, int64_t n)
         return true;
     }
     for (int64_t i = 0; i < n; i++)
-        x[i] = out->dtype != DT_DOUBLE ? whole_to_real(k[i], from == NUM_UINT64) : from == NUM_UINT64 ? (double)(uint64_t)k[i] : (double)k[i];
+        x[i] = out->dtype != DT_DOUBLE ? whole_to_real(k[i], from == NUM_UINT64)
+            : from == NUM_UINT64       ? (double)(uint64_t)k[i]
+                                       : (double)k[i];
     store_reals(out->dtype, item_ptr(out, at), n, x);
     return true;
 }
@@ -434,25 +567,79 @@ static bool fold_cast(Fold *f)
     if (num_kind(f->in[0].dtype) == NUM_NONE || num_kind(f->out->dtype) == NUM_NONE)
         return false;
     for (int64_t i = 0; i < f->out->numel; i += FOLD_TILE)
-        if (!cast_tile(&f->in[0], f->out, i, f->out->numel - i < FOLD_TILE ? f->out->numel - i : FOLD_TILE))
+        if (!cast_tile(&f->in[0], f->out, i,
+                       f->out->numel - i < FOLD_TILE ? f->out->numel - i : FOLD_TILE))
             return false;
     return true;
 }
 
-const FoldRow fold_elementwise[] = {
-    { "Abs", fold_unary }, { "Acos", fold_unary }, { "Acosh", fold_unary }, { "Add", fold_binary }, { "And", fold_binary },
-    { "Asin", fold_unary }, { "Asinh", fold_unary }, { "Atan", fold_unary }, { "Atanh", fold_unary }, { "BitShift", fold_shift },
-    { "BitwiseAnd", fold_binary }, { "BitwiseNot", fold_unary }, { "BitwiseOr", fold_binary }, { "BitwiseXor", fold_binary },
-    { "Cast", fold_cast }, { "CastLike", fold_cast }, { "Ceil", fold_unary }, { "Celu", fold_unary }, { "Clip", fold_clip },
-    { "Cos", fold_unary }, { "Cosh", fold_unary }, { "Div", fold_binary }, { "Elu", fold_unary }, { "Equal", fold_binary },
-    { "Erf", fold_unary }, { "Exp", fold_unary }, { "Floor", fold_unary }, { "Gelu", fold_unary }, { "Greater", fold_binary },
-    { "GreaterOrEqual", fold_binary }, { "HardSigmoid", fold_unary }, { "HardSwish", fold_unary }, { "IsInf", fold_is },
-    { "IsNaN", fold_is }, { "LeakyRelu", fold_unary }, { "Less", fold_binary }, { "LessOrEqual", fold_binary }, { "Log", fold_unary },
-    { "Max", fold_variadic }, { "Mean", fold_variadic }, { "Min", fold_variadic }, { "Mish", fold_unary }, { "Mod", fold_mod },
-    { "Mul", fold_binary }, { "Neg", fold_unary }, { "Not", fold_unary }, { "Or", fold_binary }, { "PRelu", fold_binary },
-    { "Pow", fold_binary }, { "Reciprocal", fold_unary }, { "Relu", fold_unary }, { "Round", fold_unary }, { "Selu", fold_unary },
-    { "Shrink", fold_unary }, { "Sigmoid", fold_unary }, { "Sign", fold_unary }, { "Sin", fold_unary }, { "Sinh", fold_unary },
-    { "Softplus", fold_unary }, { "Softsign", fold_unary }, { "Sqrt", fold_unary }, { "Sub", fold_binary }, { "Sum", fold_variadic },
-    { "Swish", fold_unary }, { "Tan", fold_unary }, { "Tanh", fold_unary }, { "ThresholdedRelu", fold_unary },
-    { "Where", fold_where }, { "Xor", fold_binary }, { 0 }
-};
+const FoldRow fold_elementwise[] = { { "Abs", fold_unary },
+                                     { "Acos", fold_unary },
+                                     { "Acosh", fold_unary },
+                                     { "Add", fold_binary },
+                                     { "And", fold_binary },
+                                     { "Asin", fold_unary },
+                                     { "Asinh", fold_unary },
+                                     { "Atan", fold_unary },
+                                     { "Atanh", fold_unary },
+                                     { "BitShift", fold_shift },
+                                     { "BitwiseAnd", fold_binary },
+                                     { "BitwiseNot", fold_unary },
+                                     { "BitwiseOr", fold_binary },
+                                     { "BitwiseXor", fold_binary },
+                                     { "Cast", fold_cast },
+                                     { "CastLike", fold_cast },
+                                     { "Ceil", fold_unary },
+                                     { "Celu", fold_unary },
+                                     { "Clip", fold_clip },
+                                     { "Cos", fold_unary },
+                                     { "Cosh", fold_unary },
+                                     { "Div", fold_binary },
+                                     { "Elu", fold_unary },
+                                     { "Equal", fold_binary },
+                                     { "Erf", fold_unary },
+                                     { "Exp", fold_unary },
+                                     { "Floor", fold_unary },
+                                     { "Gelu", fold_unary },
+                                     { "Greater", fold_binary },
+                                     { "GreaterOrEqual", fold_binary },
+                                     { "HardSigmoid", fold_unary },
+                                     { "HardSwish", fold_unary },
+                                     { "IsInf", fold_is },
+                                     { "IsNaN", fold_is },
+                                     { "LeakyRelu", fold_unary },
+                                     { "Less", fold_binary },
+                                     { "LessOrEqual", fold_binary },
+                                     { "Log", fold_unary },
+                                     { "Max", fold_variadic },
+                                     { "Mean", fold_variadic },
+                                     { "Min", fold_variadic },
+                                     { "Mish", fold_unary },
+                                     { "Mod", fold_mod },
+                                     { "Mul", fold_binary },
+                                     { "Neg", fold_unary },
+                                     { "Not", fold_unary },
+                                     { "Or", fold_binary },
+                                     { "PRelu", fold_binary },
+                                     { "Pow", fold_binary },
+                                     { "Reciprocal", fold_unary },
+                                     { "Relu", fold_unary },
+                                     { "Round", fold_unary },
+                                     { "Selu", fold_unary },
+                                     { "Shrink", fold_unary },
+                                     { "Sigmoid", fold_unary },
+                                     { "Sign", fold_unary },
+                                     { "Sin", fold_unary },
+                                     { "Sinh", fold_unary },
+                                     { "Softplus", fold_unary },
+                                     { "Softsign", fold_unary },
+                                     { "Sqrt", fold_unary },
+                                     { "Sub", fold_binary },
+                                     { "Sum", fold_variadic },
+                                     { "Swish", fold_unary },
+                                     { "Tan", fold_unary },
+                                     { "Tanh", fold_unary },
+                                     { "ThresholdedRelu", fold_unary },
+                                     { "Where", fold_where },
+                                     { "Xor", fold_binary },
+                                     { 0 } };

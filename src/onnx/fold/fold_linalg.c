@@ -1,4 +1,5 @@
-/* fold_linalg.c - the value of MatMul and Gemm. Sums are kept in double (int64 for integers), rounded once. */
+/* fold_linalg.c - the value of MatMul and Gemm. Sums are kept in double (int64 for integers),
+ * rounded once. */
 #include "onnx/internal.h"
 
 static int64_t *as_ints(const Fold *f, int i)
@@ -12,7 +13,9 @@ static int64_t *as_ints(const Fold *f, int i)
 }
 
 /* One matrix product; a is [rows, inner] by strides (ar, ac), b [inner, cols] by (br, bc). */
-typedef struct Product { int64_t rows, inner, cols, ar, ac, br, bc; } Product;
+typedef struct Product {
+    int64_t rows, inner, cols, ar, ac, br, bc;
+} Product;
 
 static void row_reals(const Product *p, const double *a, const double *b, int64_t r, double *row)
 {
@@ -27,10 +30,13 @@ static void row_ints(const Product *p, const int64_t *a, const int64_t *b, int64
     memset(row, 0, (size_t)p->cols * sizeof *row);
     for (int64_t k = 0; k < p->inner; k++)
         for (int64_t c = 0; c < p->cols; c++)
-            row[c] = (int64_t)((uint64_t)row[c] + (uint64_t)a[r * p->ar + k * p->ac] * (uint64_t)b[k * p->br + c * p->bc]);
+            row[c] = (int64_t)((uint64_t)row[c] +
+                               (uint64_t)a[r * p->ar + k * p->ac] *
+                                   (uint64_t)b[k * p->br + c * p->bc]);
 }
 
-/* x as a stack of matrices, vectors with the axis that numpy gives them; strides of the stack as `rank` batch axes. */
+/* x as a stack of matrices, vectors with the axis that numpy gives them; strides of the stack as
+ * `rank` batch axes. */
 static void batch_strides(const Data *x, int64_t matrix, int rank, int64_t *s)
 {
     Data stack = { .rank = x->rank > 2 ? x->rank - 2 : 0, .dims = x->dims };
@@ -41,15 +47,20 @@ static void batch_strides(const Data *x, int64_t matrix, int rank, int64_t *s)
 
 static bool fold_matmul(Fold *f)
 {
-    const Data *x = &f->in[0], *y = &f->in[1];
-    Product p = { .rows = x->rank > 1 ? x->dims[x->rank - 2] : 1, .inner = x->dims[x->rank - 1], .cols = y->rank > 1 ? y->dims[y->rank - 1] : 1 };
+    const Data *x = &f->in[0];
+    const Data *y = &f->in[1];
+    Product p = { .rows = x->rank > 1 ? x->dims[x->rank - 2] : 1,
+                  .inner = x->dims[x->rank - 1],
+                  .cols = y->rank > 1 ? y->dims[y->rank - 1] : 1 };
     p.ar = p.inner;
     p.ac = 1;
     p.br = p.cols;
     p.bc = 1;
     bool real = num_kind(x->dtype) == NUM_REAL;
-    double *a = real ? fold_reals(f, 0) : NULL, *b = real ? fold_reals(f, 1) : NULL;
-    int64_t *ia = real ? NULL : as_ints(f, 0), *ib = real ? NULL : as_ints(f, 1);
+    double *a = real ? fold_reals(f, 0) : NULL;
+    double *b = real ? fold_reals(f, 1) : NULL;
+    int64_t *ia = real ? NULL : as_ints(f, 0);
+    int64_t *ib = real ? NULL : as_ints(f, 1);
     void *row = mem_array(f->cx, (size_t)p.cols + 1, 8);
     if (!row || (real ? !a || !b : !ia || !ib))
         return false;
@@ -63,7 +74,8 @@ static bool fold_matmul(Fold *f)
     for (; !w.done && p.rows && p.cols; walk_next(&w))
         for (int64_t i = 0; i < w.run; i++)
             for (int64_t r = 0; r < p.rows; r++, at += p.cols) {
-                int64_t oa = w.at[0] + i * w.step[0], ob = w.at[1] + i * w.step[1];
+                int64_t oa = w.at[0] + i * w.step[0];
+                int64_t ob = w.at[1] + i * w.step[1];
                 if (real) {
                     row_reals(&p, a + oa, b + ob, r, row);
                     store_reals(f->out->dtype, item_ptr(f->out, at), p.cols, row);
@@ -78,15 +90,24 @@ static bool fold_matmul(Fold *f)
 /* alpha * A' * B' + beta * C */
 static bool fold_gemm(Fold *f)
 {
-    const Data *x = &f->in[0], *y = &f->in[1];
-    bool ta = node_int(f->node, "transA", 0) != 0, tb = node_int(f->node, "transB", 0) != 0, add = f->node->n_in > 2 && f->in[2].at;
-    Product p = { .rows = x->dims[ta ? 1 : 0], .inner = x->dims[ta ? 0 : 1], .cols = y->dims[tb ? 0 : 1] };
+    const Data *x = &f->in[0];
+    const Data *y = &f->in[1];
+    bool ta = node_int(f->node, "transA", 0) != 0;
+    bool tb = node_int(f->node, "transB", 0) != 0;
+    bool add = f->node->n_in > 2 && f->in[2].at;
+    Product p = { .rows = x->dims[ta ? 1 : 0],
+                  .inner = x->dims[ta ? 0 : 1],
+                  .cols = y->dims[tb ? 0 : 1] };
     p.ar = ta ? 1 : p.inner;
     p.ac = ta ? p.rows : 1;
     p.br = tb ? 1 : p.cols;
     p.bc = tb ? p.inner : 1;
-    double *a = fold_reals(f, 0), *b = fold_reals(f, 1), *c = add ? fold_reals(f, 2) : NULL, *row = new_array(f->cx, double, p.cols + 1);
-    double alpha = (float)node_float(f->node, "alpha", 1), beta = (float)node_float(f->node, "beta", 1);
+    double *a = fold_reals(f, 0);
+    double *b = fold_reals(f, 1);
+    double *c = add ? fold_reals(f, 2) : NULL;
+    double *row = new_array(f->cx, double, p.cols + 1);
+    double alpha = (float)node_float(f->node, "alpha", 1);
+    double beta = (float)node_float(f->node, "beta", 1);
     int64_t s[2] = { 0 };
     if (!a || !b || !row || (add && !c))
         return false;

@@ -25,12 +25,15 @@ static bool fold_constant(Fold *f)
 }
 
 /* How many elements share a scale: item i of x has the scale at (i / inner) % n. */
-typedef struct Scales { int64_t inner, n; } Scales;
+typedef struct Scales {
+    int64_t inner, n;
+} Scales;
 
 /* Per tensor or per axis; blocks are left to the runtime. */
 static bool scales_of(const Fold *f, Scales *s)
 {
-    const Data *x = &f->in[0], *scale = &f->in[1];
+    const Data *x = &f->in[0];
+    const Data *scale = &f->in[1];
     *s = (Scales){ .inner = 1, .n = scale->numel };
     if (node_int(f->node, "block_size", 0))
         return false;
@@ -60,7 +63,8 @@ static bool fold_dequantize(Fold *f)
 {
     const Data *x = &f->in[0];
     Scales s;
-    if (num_kind(x->dtype) != NUM_INT || num_kind(f->out->dtype) != NUM_REAL || num_kind(f->in[1].dtype) != NUM_REAL || !scales_of(f, &s))
+    if (num_kind(x->dtype) != NUM_INT || num_kind(f->out->dtype) != NUM_REAL ||
+        num_kind(f->in[1].dtype) != NUM_REAL || !scales_of(f, &s))
         return false;
     for (int64_t i = 0; i < x->numel; i++) {
         int64_t k = i / s.inner % s.n, v;
@@ -73,16 +77,19 @@ static bool fold_dequantize(Fold *f)
     return true;
 }
 
-/* saturate(round(x / scale) + zero), half to even. The division is in float32, as runtimes do it. */
+/* saturate(round(x / scale) + zero), half to even. The division is in float32, as runtimes do
+ * it. */
 static bool fold_quantize(Fold *f)
 {
     const Data *x = &f->in[0];
     DType t = f->out->dtype;
     Scales s;
-    if (x->dtype != DT_FLOAT || f->in[1].dtype != DT_FLOAT || num_kind(t) != NUM_INT || !scales_of(f, &s))
+    if (x->dtype != DT_FLOAT || f->in[1].dtype != DT_FLOAT || num_kind(t) != NUM_INT ||
+        !scales_of(f, &s))
         return false;
     int bits = (int)dtype_size(t) * 8;
-    double lo = dtype_is_signed(t) ? -ldexp(1, bits - 1) : 0, hi = ldexp(1, bits - dtype_is_signed(t)) - 1;
+    double lo = dtype_is_signed(t) ? -ldexp(1, bits - 1) : 0;
+    double hi = ldexp(1, bits - dtype_is_signed(t)) - 1;
     for (int64_t i = 0; i < x->numel; i++) {
         int64_t k = i / s.inner % s.n;
         float v = *(const float *)item_ptr(x, i) / *(const float *)item_ptr(&f->in[1], k);
@@ -95,6 +102,7 @@ static bool fold_quantize(Fold *f)
     return true;
 }
 
-const FoldRow fold_misc[] = {
-    { "Constant", fold_constant }, { "DequantizeLinear", fold_dequantize }, { "QuantizeLinear", fold_quantize }, { 0 }
-};
+const FoldRow fold_misc[] = { { "Constant", fold_constant },
+                              { "DequantizeLinear", fold_dequantize },
+                              { "QuantizeLinear", fold_quantize },
+                              { 0 } };

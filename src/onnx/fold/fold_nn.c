@@ -1,28 +1,36 @@
-/* fold_nn.c - the value of LayerNormalization, ConvTranspose and Resize: what queries, windows and positions that are weights go through.
+/* fold_nn.c - the value of LayerNormalization, ConvTranspose and Resize: what queries, windows and
+ * positions that are weights go through.
  *
- * Sums are kept in double, rounded once. Where Resize takes its samples is computed in float32, as ONNX Runtime does: a place that lies
- * between two samples is then the same one. Forms that no lowering emits (crops, output_shape, axes) are left to the runtime. */
+ * Sums are kept in double, rounded once. Where Resize takes its samples is computed in float32, as
+ * ONNX Runtime does: a place that lies between two samples is then the same one. Forms that no
+ * lowering emits (crops, output_shape, axes) are left to the runtime. */
 #include "onnx/internal.h"
 
 #include <math.h>
 
-/* ---- LayerNormalization ------------------------------------------------------------------------------------------------ */
+/* ---- LayerNormalization
+ * ------------------------------------------------------------------------------------------------
+ */
 
 static bool fold_layer_norm(Fold *f)
 {
     const Data *x = &f->in[0];
     bool shift = f->node->n_in > 2 && f->in[2].at;
-    int64_t axis = node_int(f->node, "axis", -1), inner = 1;
+    int64_t axis = node_int(f->node, "axis", -1);
+    int64_t inner = 1;
     for (int64_t i = axis < 0 ? axis + x->rank : axis; i < x->rank; i++)
         inner *= x->dims[i];
     if (inner < 1 || f->in[1].numel != inner || (shift && f->in[2].numel != inner))
         return false;
-    double *at = fold_reals(f, 0), *scale = fold_reals(f, 1), *bias = shift ? fold_reals(f, 2) : NULL;
+    double *at = fold_reals(f, 0);
+    double *scale = fold_reals(f, 1);
+    double *bias = shift ? fold_reals(f, 2) : NULL;
     double epsilon = (float)node_float(f->node, "epsilon", 1e-5);
     if (!at || !scale || (shift && !bias))
         return false;
     for (int64_t r = 0; r < x->numel / inner; r++, at += inner) {
-        double mean = 0, var = 0;
+        double mean = 0;
+        double var = 0;
         for (int64_t i = 0; i < inner; i++)
             mean += at[i] / (double)inner;
         for (int64_t i = 0; i < inner; i++)
@@ -39,11 +47,16 @@ static bool fold_layer_norm(Fold *f)
     return true;
 }
 
-/* ---- ConvTranspose ------------------------------------------------------------------------------------------------------- */
+/* ---- ConvTranspose
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 enum { MOST_PRODUCTS = 1 << 28 };
 
-typedef struct Window { int spatial; int64_t step[MAX_RANK], dilation[MAX_RANK], before[MAX_RANK]; } Window;
+typedef struct Window {
+    int spatial;
+    int64_t step[MAX_RANK], dilation[MAX_RANK], before[MAX_RANK];
+} Window;
 
 static void read_each(const Node *n, const char *attr, int count, int64_t otherwise, int64_t *out)
 {
@@ -55,11 +68,15 @@ static void read_each(const Node *n, const char *attr, int count, int64_t otherw
 }
 
 /* Where element `from` of an input plane lands with element `tap` of the kernel; -1: outside. */
-static int64_t lands_at(const Window *w, const Data *x, const Data *kernel, const Data *y, int64_t from, int64_t tap)
+static int64_t lands_at(const Window *w, const Data *x, const Data *kernel, const Data *y,
+                        int64_t from, int64_t tap)
 {
-    int64_t at = 0, stride = 1;
+    int64_t at = 0;
+    int64_t stride = 1;
     for (int i = w->spatial - 1; i >= 0; i--) {
-        int64_t in = x->dims[2 + i], k = kernel->dims[2 + i], out = y->dims[2 + i];
+        int64_t in = x->dims[2 + i];
+        int64_t k = kernel->dims[2 + i];
+        int64_t out = y->dims[2 + i];
         int64_t place = from % in * w->step[i] + tap % k * w->dilation[i] - w->before[i];
         if (place < 0 || place >= out)
             return -1;
@@ -80,10 +97,16 @@ static int64_t plane(const Data *d)
 }
 
 /* All of x's planes of one sample and group, spread by the kernel into out's. */
-static void spread(const Fold *f, const Window *w, int64_t sample, int64_t group, int64_t groups, const double *x, const double *kernel, double *out)
+static void spread(const Fold *f, const Window *w, int64_t sample, int64_t group, int64_t groups,
+                   const double *x, const double *kernel, double *out)
 {
-    const Data *dx = &f->in[0], *dk = &f->in[1];
-    int64_t in_planes = dx->dims[1] / groups, out_planes = dk->dims[1], nx = plane(dx), nk = plane(dk), ny = plane(f->out);
+    const Data *dx = &f->in[0];
+    const Data *dk = &f->in[1];
+    int64_t in_planes = dx->dims[1] / groups;
+    int64_t out_planes = dk->dims[1];
+    int64_t nx = plane(dx);
+    int64_t nk = plane(dk);
+    int64_t ny = plane(f->out);
     x += (sample * groups + group) * in_planes * nx;
     kernel += group * in_planes * out_planes * nk;
     out += (sample * groups + group) * out_planes * ny;
@@ -99,16 +122,24 @@ static void spread(const Fold *f, const Window *w, int64_t sample, int64_t group
 static bool fold_conv_transpose(Fold *f)
 {
     const Node *n = f->node;
-    const Data *x = &f->in[0], *w = &f->in[1], *y = f->out;
+    const Data *x = &f->in[0];
+    const Data *w = &f->in[1];
+    const Data *y = f->out;
     Window v = { .spatial = x->rank - 2 };
     int64_t groups = node_int(n, "group", 1);
-    bool automatic = strcmp(node_str(n, "auto_pad", "NOTSET"), "NOTSET") != 0 || node_has(n, "output_shape"), bias = n->n_in > 2 && f->in[2].at;
-    if (automatic || v.spatial < 1 || groups < 1 || !w->numel || !x->numel || (double)x->numel * (double)(w->numel / w->dims[0]) > MOST_PRODUCTS)
+    bool automatic = strcmp(node_str(n, "auto_pad", "NOTSET"), "NOTSET") != 0 ||
+        node_has(n, "output_shape");
+    bool bias = n->n_in > 2 && f->in[2].at;
+    if (automatic || v.spatial < 1 || groups < 1 || !w->numel || !x->numel ||
+        (double)x->numel * (double)(w->numel / w->dims[0]) > MOST_PRODUCTS)
         return false;
     read_each(n, "strides", v.spatial, 1, v.step);
     read_each(n, "dilations", v.spatial, 1, v.dilation);
     read_each(n, "pads", v.spatial, 0, v.before);
-    double *a = fold_reals(f, 0), *k = fold_reals(f, 1), *b = bias ? fold_reals(f, 2) : NULL, *out = new_array(f->cx, double, y->numel + 1);
+    double *a = fold_reals(f, 0);
+    double *k = fold_reals(f, 1);
+    double *b = bias ? fold_reals(f, 2) : NULL;
+    double *out = new_array(f->cx, double, y->numel + 1);
     if (!a || !k || !out || (bias && !b))
         return false;
     int64_t size = plane(y);
@@ -121,15 +152,26 @@ static bool fold_conv_transpose(Fold *f)
     return true;
 }
 
-/* ---- Resize: axis by axis, each result a sum of a few samples ----------------------------------------------------------------- */
+/* ---- Resize: axis by axis, each result a sum of a few samples
+ * ----------------------------------------------------------------- */
 
 typedef enum { PLACE_ASYMMETRIC, PLACE_HALF_PIXEL, PLACE_TORCH, PLACE_CORNERS } Spot;
 typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL } Rounding;
 typedef enum { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC } Mode;
-typedef struct Sampler { Mode mode; Spot place; Rounding rounding; bool antialias, inside; double a; } Sampler;     /* inside: what lies outside counts for nothing */
-typedef struct Taps { int64_t first, n; double *weight; } Taps;                 /* of samples from `first` on, which may lie outside */
+typedef struct Sampler {
+    Mode mode;
+    Spot place;
+    Rounding rounding;
+    bool antialias, inside;
+    double a;
+} Sampler; /* inside: what lies outside counts for nothing */
+typedef struct Taps {
+    int64_t first, n;
+    double *weight;
+} Taps; /* of samples from `first` on, which may lie outside */
 
-static bool one_of(const Node *n, const char *attr, const char *deflt, const char *const *names, int count, int *out)
+static bool one_of(const Node *n, const char *attr, const char *deflt, const char *const *names,
+                   int count, int *out)
 {
     const char *told = node_str(n, attr, deflt);
     for (*out = 0; *out < count; (*out)++)
@@ -140,16 +182,26 @@ static bool one_of(const Node *n, const char *attr, const char *deflt, const cha
 
 static bool read_sampler(const Node *n, Sampler *s)
 {
-    static const char *const places[] = { "asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners" }, *const modes[] = { "nearest", "linear", "cubic" };
-    static const char *const roundings[] = { "floor", "ceil", "round_prefer_floor", "round_prefer_ceil" };
+    static const char *const places[] = { "asymmetric", "half_pixel", "pytorch_half_pixel",
+                                          "align_corners" };
+    static const char *const modes[] = { "nearest", "linear", "cubic" };
+    static const char *const roundings[] = { "floor", "ceil", "round_prefer_floor",
+                                             "round_prefer_ceil" };
     int place, mode, rounding;
-    if (!one_of(n, "coordinate_transformation_mode", "half_pixel", places, COUNT(places), &place) || !one_of(n, "mode", "nearest", modes, COUNT(modes), &mode) ||
+    if (!one_of(n, "coordinate_transformation_mode", "half_pixel", places, COUNT(places), &place) ||
+        !one_of(n, "mode", "nearest", modes, COUNT(modes), &mode) ||
         !one_of(n, "nearest_mode", "round_prefer_floor", roundings, COUNT(roundings), &rounding))
         return false;
-    *s = (Sampler){ .mode = (Mode)mode, .place = (Spot)place, .rounding = (Rounding)rounding, .antialias = node_int(n, "antialias", 0) != 0,
-                    .inside = node_int(n, "exclude_outside", 0) != 0, .a = (float)node_float(n, "cubic_coeff_a", -0.75) };
-    bool known = !s->antialias || s->mode == MODE_NEAREST || (s->inside && s->place == PLACE_HALF_PIXEL);
-    return known && !node_has(n, "axes") && strcmp(node_str(n, "keep_aspect_ratio_policy", "stretch"), "stretch") == 0;
+    *s = (Sampler){ .mode = (Mode)mode,
+                    .place = (Spot)place,
+                    .rounding = (Rounding)rounding,
+                    .antialias = node_int(n, "antialias", 0) != 0,
+                    .inside = node_int(n, "exclude_outside", 0) != 0,
+                    .a = (float)node_float(n, "cubic_coeff_a", -0.75) };
+    bool known = !s->antialias || s->mode == MODE_NEAREST ||
+        (s->inside && s->place == PLACE_HALF_PIXEL);
+    return known && !node_has(n, "axes") &&
+        strcmp(node_str(n, "keep_aspect_ratio_policy", "stretch"), "stretch") == 0;
 }
 
 static float place_of(const Sampler *s, int64_t i, float scale, int64_t in, int64_t out)
@@ -165,10 +217,10 @@ static float place_of(const Sampler *s, int64_t i, float scale, int64_t in, int6
 static double nearest(Rounding r, float at)
 {
     switch (r) {
-    case ROUND_FLOOR: return floorf(at);
-    case ROUND_CEIL: return ceilf(at);
+    case ROUND_FLOOR:        return floorf(at);
+    case ROUND_CEIL:         return ceilf(at);
     case ROUND_PREFER_FLOOR: return ceilf(at - 0.5f);
-    default: return floorf(at + 0.5f);
+    default:                 return floorf(at + 0.5f);
     }
 }
 
@@ -197,7 +249,9 @@ static void share_out(Taps *t)
 /* Fewer results than samples: the kernel is as wide as what a result stands for. */
 static void wide_taps(const Sampler *s, int64_t i, float scale, int64_t in, Taps *t)
 {
-    double wide = scale < 1 ? 1 / (double)scale : 1, reach = (s->mode == MODE_LINEAR ? 1 : 2) * wide, centre = ((double)i + 0.5) / (double)scale;
+    double wide = scale < 1 ? 1 / (double)scale : 1;
+    double reach = (s->mode == MODE_LINEAR ? 1 : 2) * wide;
+    double centre = ((double)i + 0.5) / (double)scale;
     int64_t last = (int64_t)floor(centre + reach + 0.5);
     t->first = (int64_t)floor(centre - reach + 0.5);
     t->first = t->first < 0 ? 0 : t->first;
@@ -225,14 +279,17 @@ static void taps_of(const Sampler *s, int64_t i, float scale, int64_t in, int64_
     t->n = 2 * around;
     for (int64_t k = 0; k < t->n; k++) {
         bool outside = t->first + k < 0 || t->first + k >= in;
-        t->weight[k] = s->inside && outside && s->mode == MODE_CUBIC ? 0 : kernel_at(s, (double)at - (double)(t->first + k));
+        t->weight[k] = s->inside && outside && s->mode == MODE_CUBIC
+            ? 0
+            : kernel_at(s, (double)at - (double)(t->first + k));
     }
     if (s->inside && s->mode == MODE_CUBIC)
         share_out(t);
 }
 
 /* from [outer, in, inner] to [outer, out, inner] */
-static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *from, double *to, int64_t outer, int64_t in, int64_t out, int64_t inner)
+static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *from, double *to,
+                        int64_t outer, int64_t in, int64_t out, int64_t inner)
 {
     Taps t = { .weight = new_array(cx, double, in + 4) };
     if (!t.weight)
@@ -250,11 +307,14 @@ static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *fr
     return true;
 }
 
-/* The scales as told, or those that the sizes make; corners that are aligned have no scale of their own. */
+/* The scales as told, or those that the sizes make; corners that are aligned have no scale of their
+ * own. */
 static bool read_scales(const Fold *f, Spot place, float *scale)
 {
-    const Data *x = &f->in[0], *told = f->node->n_in > 2 && f->in[2].numel ? &f->in[2] : NULL;
-    bool takes = !told || (told->dtype == DT_FLOAT && told->numel == x->rank && place != PLACE_CORNERS);
+    const Data *x = &f->in[0];
+    const Data *told = f->node->n_in > 2 && f->in[2].numel ? &f->in[2] : NULL;
+    bool takes = !told ||
+        (told->dtype == DT_FLOAT && told->numel == x->rank && place != PLACE_CORNERS);
     for (int i = 0; takes && i < x->rank; i++)
         scale[i] = told ? ((const float *)told->at)[i] : (float)f->out->dims[i] / (float)x->dims[i];
     return takes;
@@ -262,17 +322,21 @@ static bool read_scales(const Fold *f, Spot place, float *scale)
 
 static bool fold_resize(Fold *f)
 {
-    const Data *x = &f->in[0], *y = f->out;
+    const Data *x = &f->in[0];
+    const Data *y = f->out;
     Sampler s;
     float scale[MAX_RANK];
     if (!x->numel || !y->numel || !read_sampler(f->node, &s) || !read_scales(f, s.place, scale))
         return false;
     double *at = fold_reals(f, 0);
-    int64_t outer = 1, inner = x->numel;
+    int64_t outer = 1;
+    int64_t inner = x->numel;
     for (int i = 0; at && i < x->rank; i++) {
-        int64_t in = x->dims[i], out = y->dims[i];
+        int64_t in = x->dims[i];
+        int64_t out = y->dims[i];
         inner /= in;
-        double *to = in == out && scale[i] == 1 ? at : new_array(f->cx, double, outer * out * inner);
+        double *to = in == out && scale[i] == 1 ? at
+                                                : new_array(f->cx, double, outer * out * inner);
         if (!to || (to != at && !resize_axis(f->cx, &s, scale[i], at, to, outer, in, out, inner)))
             return false;
         at = to;
@@ -283,4 +347,7 @@ static bool fold_resize(Fold *f)
     return at != NULL;
 }
 
-const FoldRow fold_nn[] = { { "ConvTranspose", fold_conv_transpose }, { "LayerNormalization", fold_layer_norm }, { "Resize", fold_resize }, { 0 } };
+const FoldRow fold_nn[] = { { "ConvTranspose", fold_conv_transpose },
+                            { "LayerNormalization", fold_layer_norm },
+                            { "Resize", fold_resize },
+                            { 0 } };

@@ -1,5 +1,5 @@
-/* fold_reduce.c - the value of operators along axes: reductions, ArgMax, running sums, softmax, TopK.
- * Sums are kept in double (in int64 for integers) and rounded once at the end. */
+/* fold_reduce.c - the value of operators along axes: reductions, ArgMax, running sums, softmax,
+ * TopK. Sums are kept in double (in int64 for integers) and rounded once at the end. */
 #include "onnx/internal.h"
 
 #include <math.h>
@@ -7,11 +7,25 @@
 
 /* ---- reductions ---- */
 
-typedef enum { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_MEAN, RED_L1, RED_L2, RED_SQUARES, RED_LOG_SUM, RED_LOG_SUM_EXP } Red;
-static const char *const red_names[] = { "ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2",
-                                         "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp" };
+typedef enum {
+    RED_SUM,
+    RED_PROD,
+    RED_MAX,
+    RED_MIN,
+    RED_MEAN,
+    RED_L1,
+    RED_L2,
+    RED_SQUARES,
+    RED_LOG_SUM,
+    RED_LOG_SUM_EXP
+} Red;
+static const char *const red_names[] = { "ReduceSum",      "ReduceProd",      "ReduceMax",
+                                         "ReduceMin",      "ReduceMean",      "ReduceL1",
+                                         "ReduceL2",       "ReduceSumSquare", "ReduceLogSum",
+                                         "ReduceLogSumExp" };
 
-/* Strides of the output for each input axis: 0 where it is reduced. False when the axes are not constant. */
+/* Strides of the output for each input axis: 0 where it is reduced. False when the axes are not
+ * constant. */
 static bool reduced_strides(const Fold *f, int64_t *s, int64_t *count)
 {
     int64_t axes[MAX_RANK], n = 0;
@@ -39,12 +53,13 @@ static void step_reals(Red r, double *acc, int64_t step, const double *x, int64_
     for (int64_t i = 0; i < n; i++, acc += step) {
         double v = x[i];
         switch (r) {
-        case RED_PROD: *acc *= v; break;
-        case RED_MAX: *acc = isnan(*acc) ? *acc : isnan(v) || v > *acc ? v : *acc; break;
-        case RED_MIN: *acc = isnan(*acc) ? *acc : isnan(v) || v < *acc ? v : *acc; break;
-        case RED_L1: *acc += fabs(v); break;
-        case RED_L2: case RED_SQUARES: *acc += v * v; break;
-        default: *acc += v; break;
+        case RED_PROD:    *acc *= v; break;
+        case RED_MAX:     *acc = isnan(*acc) ? *acc : isnan(v) || v > *acc ? v : *acc; break;
+        case RED_MIN:     *acc = isnan(*acc) ? *acc : isnan(v) || v < *acc ? v : *acc; break;
+        case RED_L1:      *acc += fabs(v); break;
+        case RED_L2:
+        case RED_SQUARES: *acc += v * v; break;
+        default:          *acc += v; break;
         }
     }
 }
@@ -52,14 +67,15 @@ static void step_reals(Red r, double *acc, int64_t step, const double *x, int64_
 static void step_ints(Red r, int64_t *acc, int64_t step, const int64_t *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++, acc += step) {
-        uint64_t v = (uint64_t)x[i], a = (uint64_t)*acc;
+        uint64_t v = (uint64_t)x[i];
+        uint64_t a = (uint64_t)*acc;
         switch (r) {
-        case RED_PROD: *acc = (int64_t)(a * v); break;
-        case RED_MAX: *acc = x[i] > *acc ? x[i] : *acc; break;
-        case RED_MIN: *acc = x[i] < *acc ? x[i] : *acc; break;
-        case RED_L1: *acc = (int64_t)(a + (x[i] < 0 ? -v : v)); break;
+        case RED_PROD:    *acc = (int64_t)(a * v); break;
+        case RED_MAX:     *acc = x[i] > *acc ? x[i] : *acc; break;
+        case RED_MIN:     *acc = x[i] < *acc ? x[i] : *acc; break;
+        case RED_L1:      *acc = (int64_t)(a + (x[i] < 0 ? -v : v)); break;
         case RED_SQUARES: *acc = (int64_t)(a + v * v); break;
-        default: *acc = (int64_t)(a + v); break;
+        default:          *acc = (int64_t)(a + v); break;
         }
     }
 }
@@ -74,17 +90,25 @@ static bool reduce_reals(Fold *f, Red r, const int64_t *s, int64_t count)
     if (!acc || (r == RED_LOG_SUM_EXP && !most))
         return false;
     for (int64_t i = 0; i < n; i++)
-        acc[i] = r == RED_PROD ? 1 : r == RED_MAX || r == RED_LOG_SUM_EXP ? -INFINITY : r == RED_MIN ? INFINITY : 0;
+        acc[i] = r == RED_PROD                     ? 1
+            : r == RED_MAX || r == RED_LOG_SUM_EXP ? -INFINITY
+            : r == RED_MIN                         ? INFINITY
+                                                   : 0;
     plain_strides(x->rank, x->dims, own);
-    for (int pass = r == RED_LOG_SUM_EXP ? 0 : 1; pass < 2; pass++) {       /* its first pass finds the largest */
+    for (int pass = r == RED_LOG_SUM_EXP ? 0 : 1; pass < 2;
+         pass++) { /* its first pass finds the largest */
         walk_start(&w, x->rank, x->dims, 2, (const int64_t *const[]){ own, s });
         for (; !w.done; walk_next(&w))
             for (int64_t i = 0; i < w.run; i += FOLD_TILE) {
-                int64_t m = w.run - i < FOLD_TILE ? w.run - i : FOLD_TILE, at = w.at[1] + i * w.step[1];
+                int64_t m = w.run - i < FOLD_TILE ? w.run - i : FOLD_TILE;
+                int64_t at = w.at[1] + i * w.step[1];
                 load_reals(x->dtype, item_ptr(x, w.at[0] + i), 1, m, v);
                 for (int64_t k = 0; most && pass == 1 && k < m; k++) {
                     double top = most[at + k * w.step[1]];
-                    v[k] = isinf(top) ? (v[k] == top ? 1 : isnan(v[k]) ? v[k] : 0) : exp(v[k] - top);
+                    v[k] = isinf(top) ? (v[k] == top       ? 1
+                                             : isnan(v[k]) ? v[k]
+                                                           : 0)
+                                      : exp(v[k] - top);
                 }
                 step_reals(pass == 0 ? RED_MAX : r, acc + at, w.step[1], v, m);
             }
@@ -94,8 +118,11 @@ static bool reduce_reals(Fold *f, Red r, const int64_t *s, int64_t count)
         }
     }
     for (int64_t i = 0; i < n; i++) {
-        acc[i] = r == RED_MEAN ? acc[i] / (double)count : r == RED_L2 ? sqrt(acc[i]) : r == RED_LOG_SUM ? log(acc[i])
-               : r == RED_LOG_SUM_EXP ? (isinf(most[i]) ? most[i] : most[i] + log(acc[i])) : acc[i];
+        acc[i] = r == RED_MEAN     ? acc[i] / (double)count
+            : r == RED_L2          ? sqrt(acc[i])
+            : r == RED_LOG_SUM     ? log(acc[i])
+            : r == RED_LOG_SUM_EXP ? (isinf(most[i]) ? most[i] : most[i] + log(acc[i]))
+                                   : acc[i];
     }
     store_reals(f->out->dtype, f->out->at, n, acc);
     return true;
@@ -107,10 +134,11 @@ static bool reduce_ints(Fold *f, Red r, const int64_t *s, int64_t count)
     int64_t n = f->out->numel, own[MAX_RANK], v[FOLD_TILE];
     int64_t *acc = new_array(f->cx, int64_t, n);
     Walk w;
-    if (!acc || r == RED_L2 || r == RED_LOG_SUM || r == RED_LOG_SUM_EXP || (r == RED_MEAN && count == 0))
+    if (!acc || r == RED_L2 || r == RED_LOG_SUM || r == RED_LOG_SUM_EXP ||
+        (r == RED_MEAN && count == 0))
         return false;
     if (count == 0 && (r == RED_MAX || r == RED_MIN))
-        return false;                                          /* the least number of the type: left to the runtime */
+        return false; /* the least number of the type: left to the runtime */
     for (int64_t i = 0; i < n; i++)
         acc[i] = r == RED_PROD ? 1 : r == RED_MAX ? INT64_MIN : r == RED_MIN ? INT64_MAX : 0;
     plain_strides(x->rank, x->dims, own);
@@ -136,14 +164,17 @@ static bool fold_reduce_op(Fold *f)
     if (!reduced_strides(f, s, &count))
         return false;
     if (node_int(f->node, "noop_with_empty_axes", 0) && count == 1)
-        return false;                                          /* whether squares and logs still apply is told differently */
+        return false; /* whether squares and logs still apply is told differently */
     NumKind kind = num_kind(f->in[0].dtype);
-    return kind == NUM_REAL ? reduce_reals(f, (Red)r, s, count) : kind == NUM_INT && reduce_ints(f, (Red)r, s, count);
+    return kind == NUM_REAL ? reduce_reals(f, (Red)r, s, count)
+                            : kind == NUM_INT && reduce_ints(f, (Red)r, s, count);
 }
 
 /* ---- along one axis: element i of line (o, k) is at (o * n + i) * inner + k ---- */
 
-typedef struct Lines { int64_t outer, n, inner; } Lines;
+typedef struct Lines {
+    int64_t outer, n, inner;
+} Lines;
 
 static Lines lines_of(const Data *x, int64_t axis)
 {
@@ -154,7 +185,8 @@ static Lines lines_of(const Data *x, int64_t axis)
     return l;
 }
 
-/* A line as doubles; false when there is no memory. Integers beyond 2^53 do not fit: the caller looks. */
+/* A line as doubles; false when there is no memory. Integers beyond 2^53 do not fit: the caller
+ * looks. */
 static void line_load(const Data *x, const Lines *l, int64_t o, int64_t k, double *out)
 {
     for (int64_t i = 0; i < l->n; i++)
@@ -167,7 +199,8 @@ static bool exact_as_real(DType t)
     return num_kind(t) != NUM_NONE && t != DT_INT64 && t != DT_UINT64;
 }
 
-/* An order for int64 and everything that is exact as a double: -1, 0, 1; not-a-number is the largest. */
+/* An order for int64 and everything that is exact as a double: -1, 0, 1; not-a-number is the
+ * largest. */
 static int order(const Data *x, int64_t a, int64_t b)
 {
     if (num_kind(x->dtype) == NUM_REAL) {
@@ -194,7 +227,8 @@ static bool fold_arg_extreme(Fold *f)
         return false;
     for (int64_t o = 0; o < l.outer; o++)
         for (int64_t k = 0; k < l.inner; k++) {
-            int64_t best = 0, base = o * l.n * l.inner + k;
+            int64_t best = 0;
+            int64_t base = o * l.n * l.inner + k;
             for (int64_t i = 1; i < l.n; i++) {
                 int c = order(x, base + i * l.inner, base + best * l.inner);
                 if (c == want || (c == 0 && last))
@@ -211,13 +245,16 @@ static bool fold_running(Fold *f)
     const Data *x = &f->in[0];
     int64_t axis, count;
     bool product = !strcmp(f->node->op->name, "CumProd");
-    bool before = node_int(f->node, "exclusive", 0) != 0, back = node_int(f->node, "reverse", 0) != 0;
+    bool before = node_int(f->node, "exclusive", 0) != 0;
+    bool back = node_int(f->node, "reverse", 0) != 0;
     NumKind kind = num_kind(x->dtype);
     if (kind == NUM_NONE || !fold_ints(f, 1, 1, &axis, &count))
         return false;
     Lines l = lines_of(x, axis);
     for (int64_t line = 0; line < l.outer * l.inner; line++) {
-        int64_t base = line / l.inner * l.n * l.inner + line % l.inner, whole = product, v;
+        int64_t base = line / l.inner * l.n * l.inner + line % l.inner;
+        int64_t whole = product;
+        int64_t v;
         double real = product, d;
         for (int64_t i = 0; i < l.n; i++) {
             int64_t at = base + (back ? l.n - 1 - i : i) * l.inner;
@@ -228,7 +265,8 @@ static bool fold_running(Fold *f)
                 real = next;
             } else {
                 load_ints(x->dtype, item_ptr(x, at), 1, 1, &v);
-                int64_t next = (int64_t)(product ? (uint64_t)whole * (uint64_t)v : (uint64_t)whole + (uint64_t)v);
+                int64_t next = (int64_t)(product ? (uint64_t)whole * (uint64_t)v
+                                                 : (uint64_t)whole + (uint64_t)v);
                 store_ints(x->dtype, item_ptr(f->out, at), 1, before ? &whole : &next);
                 whole = next;
             }
@@ -240,7 +278,8 @@ static bool fold_running(Fold *f)
 /* Softmax, LogSoftmax, Hardmax of one line, in place */
 static void soften(double *v, int64_t n, char how)
 {
-    double most = -INFINITY, sum = 0;
+    double most = -INFINITY;
+    double sum = 0;
     int64_t best = 0;
     for (int64_t i = 0; i < n; i++)
         if (v[i] > most) {
@@ -250,7 +289,9 @@ static void soften(double *v, int64_t n, char how)
     for (int64_t i = 0; i < n; i++)
         sum += exp(v[i] - most);
     for (int64_t i = 0; i < n; i++)
-        v[i] = how == 'H' ? i == best : how == 'L' ? v[i] - most - log(sum) : exp(v[i] - most) / sum;
+        v[i] = how == 'H' ? i == best
+            : how == 'L'  ? v[i] - most - log(sum)
+                          : exp(v[i] - most) / sum;
 }
 
 static bool fold_softmax(Fold *f)
@@ -279,7 +320,10 @@ static void sort_places(const Data *x, int64_t *at, int64_t *room, int64_t n, in
 {
     if (n < 2)
         return;
-    int64_t half = n / 2, i = 0, k = half, to = 0;
+    int64_t half = n / 2;
+    int64_t i = 0;
+    int64_t k = half;
+    int64_t to = 0;
     sort_places(x, at, room, half, want);
     sort_places(x, at + half, room, n - half, want);
     while (i < half || k < n) {
@@ -313,10 +357,22 @@ static bool fold_topk(Fold *f)
     return true;
 }
 
-const FoldRow fold_reduce[] = {
-    { "ArgMax", fold_arg_extreme }, { "ArgMin", fold_arg_extreme }, { "CumProd", fold_running }, { "CumSum", fold_running },
-    { "Hardmax", fold_softmax }, { "LogSoftmax", fold_softmax }, { "ReduceL1", fold_reduce_op }, { "ReduceL2", fold_reduce_op },
-    { "ReduceLogSum", fold_reduce_op }, { "ReduceLogSumExp", fold_reduce_op }, { "ReduceMax", fold_reduce_op },
-    { "ReduceMean", fold_reduce_op }, { "ReduceMin", fold_reduce_op }, { "ReduceProd", fold_reduce_op },
-    { "ReduceSum", fold_reduce_op }, { "ReduceSumSquare", fold_reduce_op }, { "Softmax", fold_softmax }, { "TopK", fold_topk }, { 0 }
-};
+const FoldRow fold_reduce[] = { { "ArgMax", fold_arg_extreme },
+                                { "ArgMin", fold_arg_extreme },
+                                { "CumProd", fold_running },
+                                { "CumSum", fold_running },
+                                { "Hardmax", fold_softmax },
+                                { "LogSoftmax", fold_softmax },
+                                { "ReduceL1", fold_reduce_op },
+                                { "ReduceL2", fold_reduce_op },
+                                { "ReduceLogSum", fold_reduce_op },
+                                { "ReduceLogSumExp", fold_reduce_op },
+                                { "ReduceMax", fold_reduce_op },
+                                { "ReduceMean", fold_reduce_op },
+                                { "ReduceMin", fold_reduce_op },
+                                { "ReduceProd", fold_reduce_op },
+                                { "ReduceSum", fold_reduce_op },
+                                { "ReduceSumSquare", fold_reduce_op },
+                                { "Softmax", fold_softmax },
+                                { "TopK", fold_topk },
+                                { 0 } };

@@ -1,5 +1,5 @@
-/* fold_shape.c - the value of operators that move elements without computing: they see bytes, not numbers.
- * The one idea: Transpose, Slice, Expand, Tile and their kin are one strided copy. */
+/* fold_shape.c - the value of operators that move elements without computing: they see bytes, not
+ * numbers. The one idea: Transpose, Slice, Expand, Tile and their kin are one strided copy. */
 #include "onnx/internal.h"
 
 static int64_t product(const int64_t *d, int n)
@@ -30,7 +30,8 @@ static bool fold_same(Fold *f)
 
 static bool fold_shape_op(Fold *f)
 {
-    int64_t start = node_int(f->node, "start", 0), rank = f->in[0].rank;
+    int64_t start = node_int(f->node, "start", 0);
+    int64_t rank = f->in[0].rank;
     start = start < 0 ? start + rank : start;
     start = start < 0 ? 0 : start;
     for (int64_t i = 0; i < f->out->numel; i++)
@@ -94,16 +95,20 @@ static bool fold_tile(Fold *f)
 
 static bool fold_slice(Fold *f)
 {
-    int64_t start[MAX_RANK], axes[MAX_RANK], steps[MAX_RANK], s[MAX_RANK], count, n_axes, n_steps, at = 0;
+    int64_t start[MAX_RANK], axes[MAX_RANK], steps[MAX_RANK], s[MAX_RANK], count, n_axes, n_steps,
+        at = 0;
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
     if (!size || !fold_ints(f, 1, MAX_RANK, start, &count))
         return false;
-    bool has_axes = fold_ints(f, 3, MAX_RANK, axes, &n_axes), has_steps = fold_ints(f, 4, MAX_RANK, steps, &n_steps);
+    bool has_axes = fold_ints(f, 3, MAX_RANK, axes, &n_axes);
+    bool has_steps = fold_ints(f, 4, MAX_RANK, steps, &n_steps);
     plain_strides(x->rank, x->dims, s);
     for (int64_t i = 0; i < count; i++) {
         int axis = (int)(has_axes ? axes[i] < 0 ? axes[i] + x->rank : axes[i] : i);
-        int64_t step = has_steps ? steps[i] : 1, dim = x->dims[axis], from = start[i] < 0 ? start[i] + dim : start[i];
+        int64_t step = has_steps ? steps[i] : 1;
+        int64_t dim = x->dims[axis];
+        int64_t from = start[i] < 0 ? start[i] + dim : start[i];
         int64_t last = step < 0 ? dim - 1 : dim;
         from = from > last ? last : from < 0 ? 0 : from;
         at += from * s[axis];
@@ -119,13 +124,16 @@ static bool fold_concat(Fold *f)
 {
     size_t size = item_size(f->out->dtype);
     int axis = axis_of(f, "axis", 0, f->out->rank);
-    int64_t outer = product(f->out->dims, axis), row = f->out->numel / (outer ? outer : 1), at = 0;
+    int64_t outer = product(f->out->dims, axis);
+    int64_t row = f->out->numel / (outer ? outer : 1);
+    int64_t at = 0;
     if (!size)
         return false;
     for (int i = 0; i < f->node->n_in; i++) {
         int64_t mine = product(f->in[i].dims + axis, f->in[i].rank - axis);
         for (int64_t o = 0; o < outer && mine; o++)
-            memcpy(item_ptr(f->out, o * row + at), item_ptr(&f->in[i], o * mine), (size_t)mine * size);
+            memcpy(item_ptr(f->out, o * row + at), item_ptr(&f->in[i], o * mine),
+                   (size_t)mine * size);
         at += mine;
     }
     return true;
@@ -136,7 +144,9 @@ static bool fold_split(Fold *f)
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
-    int64_t outer = product(x->dims, axis), row = product(x->dims + axis, x->rank - axis), at = 0;
+    int64_t outer = product(x->dims, axis);
+    int64_t row = product(x->dims + axis, x->rank - axis);
+    int64_t at = 0;
     if (!size)
         return false;
     for (int i = 0; i < f->node->n_out; i++) {
@@ -159,7 +169,7 @@ static int64_t pad_source(int64_t i, int64_t n, char mode)
         return i < 0 ? 0 : n - 1;
     if (mode == 'w')
         return ((i % n) + n) % n;
-    int64_t period = n > 1 ? 2 * (n - 1) : 1;               /* reflect: 0 1 2 1 0 1 2 .. */
+    int64_t period = n > 1 ? 2 * (n - 1) : 1; /* reflect: 0 1 2 1 0 1 2 .. */
     int64_t k = ((i % period) + period) % period;
     return k < n ? k : period - k;
 }
@@ -167,7 +177,10 @@ static int64_t pad_source(int64_t i, int64_t n, char mode)
 /* Pad: each output row is copied axis by axis through a table of sources. */
 static bool fold_pad(Fold *f)
 {
-    int64_t pads[2 * MAX_RANK], axes[MAX_RANK], count, n_axes, before[MAX_RANK] = { 0 }, s[MAX_RANK], index[MAX_RANK] = { 0 };
+    int64_t pads[2 * MAX_RANK], axes[MAX_RANK], count, n_axes;
+    int64_t before[MAX_RANK] = { 0 };
+    int64_t s[MAX_RANK];
+    int64_t index[MAX_RANK] = { 0 };
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
     char mode = node_str(f->node, "mode", "constant")[0];
@@ -212,10 +225,14 @@ static bool index_at(const Data *d, int64_t i, int64_t n, int64_t *out)
 
 static bool fold_gather(Fold *f)
 {
-    const Data *x = &f->in[0], *at = &f->in[1];
+    const Data *x = &f->in[0];
+    const Data *at = &f->in[1];
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
-    int64_t outer = product(x->dims, axis), block = product(x->dims + axis + 1, x->rank - axis - 1), n = x->dims[axis], from;
+    int64_t outer = product(x->dims, axis);
+    int64_t block = product(x->dims + axis + 1, x->rank - axis - 1);
+    int64_t n = x->dims[axis];
+    int64_t from;
     uint8_t *out = f->out->at;
     if (!size)
         return false;
@@ -242,7 +259,8 @@ static int64_t place_without(const int64_t *dims, int rank, int64_t i, const int
 
 static bool fold_gather_elements(Fold *f)
 {
-    const Data *x = &f->in[0], *at = &f->in[1];
+    const Data *x = &f->in[0];
+    const Data *at = &f->in[1];
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
     int64_t s[MAX_RANK], from;
@@ -250,13 +268,15 @@ static bool fold_gather_elements(Fold *f)
     for (int64_t i = 0; size && i < at->numel; i++) {
         if (!index_at(at, i, x->dims[axis], &from))
             return false;
-        memcpy(item_ptr(f->out, i), item_ptr(x, place_without(at->dims, at->rank, i, s, axis) + from * s[axis]), size);
+        memcpy(item_ptr(f->out, i),
+               item_ptr(x, place_without(at->dims, at->rank, i, s, axis) + from * s[axis]), size);
     }
     return size != 0;
 }
 
 /* The element that a row of indices names, over the axes from `first` on. */
-static bool row_place(const Data *at, int64_t row, int64_t depth, const Data *x, int first, const int64_t *s, int64_t *out)
+static bool row_place(const Data *at, int64_t row, int64_t depth, const Data *x, int first,
+                      const int64_t *s, int64_t *out)
 {
     int64_t k;
     *out = 0;
@@ -270,12 +290,15 @@ static bool row_place(const Data *at, int64_t row, int64_t depth, const Data *x,
 
 static bool fold_gather_nd(Fold *f)
 {
-    const Data *x = &f->in[0], *at = &f->in[1];
+    const Data *x = &f->in[0];
+    const Data *at = &f->in[1];
     size_t size = item_size(x->dtype);
     int batch = (int)node_int(f->node, "batch_dims", 0);
     int64_t depth = at->dims[at->rank - 1], s[MAX_RANK], place;
-    int64_t batches = product(x->dims, batch), rows = product(at->dims, at->rank - 1);
-    int64_t block = product(x->dims + batch + depth, x->rank - batch - (int)depth), per = batches ? rows / batches : 0;
+    int64_t batches = product(x->dims, batch);
+    int64_t rows = product(at->dims, at->rank - 1);
+    int64_t block = product(x->dims + batch + depth, x->rank - batch - (int)depth);
+    int64_t per = batches ? rows / batches : 0;
     plain_strides(x->rank, x->dims, s);
     for (int64_t r = 0; size && r < rows; r++) {
         if (!row_place(at, r, depth, x, batch, s, &place))
@@ -298,13 +321,21 @@ static bool reduce_into(DType t, char how, void *to, const void *from, int64_t n
             double a, b;
             load_reals(t, p, 1, 1, &a);
             load_reals(t, q, 1, 1, &b);
-            a = how == 'a' ? a + b : how == 'u' ? a * b : a != a ? a : b != b ? b : (how == 'x') == (a > b) ? a : b;
+            a = how == 'a'                ? a + b
+                : how == 'u'              ? a * b
+                : a != a                  ? a
+                : b != b                  ? b
+                : (how == 'x') == (a > b) ? a
+                                          : b;
             store_reals(t, p, 1, &a);
         } else if (num_kind(t) == NUM_INT) {
             int64_t a, b;
             load_ints(t, p, 1, 1, &a);
             load_ints(t, q, 1, 1, &b);
-            a = how == 'a' ? (int64_t)((uint64_t)a + (uint64_t)b) : how == 'u' ? (int64_t)((uint64_t)a * (uint64_t)b) : (how == 'x') == (a > b) ? a : b;
+            a = how == 'a'                ? (int64_t)((uint64_t)a + (uint64_t)b)
+                : how == 'u'              ? (int64_t)((uint64_t)a * (uint64_t)b)
+                : (how == 'x') == (a > b) ? a
+                                          : b;
             store_ints(t, p, 1, &a);
         } else
             return false;
@@ -316,12 +347,18 @@ static bool reduce_into(DType t, char how, void *to, const void *from, int64_t n
 static char reduction_of(const Fold *f)
 {
     const char *r = node_str(f->node, "reduction", "none");
-    return !strcmp(r, "none") ? 0 : !strcmp(r, "add") ? 'a' : !strcmp(r, "mul") ? 'u' : !strcmp(r, "max") ? 'x' : 'i';
+    return !strcmp(r, "none") ? 0
+        : !strcmp(r, "add")   ? 'a'
+        : !strcmp(r, "mul")   ? 'u'
+        : !strcmp(r, "max")   ? 'x'
+                              : 'i';
 }
 
 static bool fold_scatter_elements(Fold *f)
 {
-    const Data *x = &f->in[0], *at = &f->in[1], *up = &f->in[2];
+    const Data *x = &f->in[0];
+    const Data *at = &f->in[1];
+    const Data *up = &f->in[2];
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
     int64_t s[MAX_RANK], k;
@@ -343,9 +380,13 @@ static bool fold_scatter_elements(Fold *f)
 
 static bool fold_scatter_nd(Fold *f)
 {
-    const Data *x = &f->in[0], *at = &f->in[1], *up = &f->in[2];
+    const Data *x = &f->in[0];
+    const Data *at = &f->in[1];
+    const Data *up = &f->in[2];
     size_t size = item_size(x->dtype);
-    int64_t depth = at->dims[at->rank - 1], rows = product(at->dims, at->rank - 1), s[MAX_RANK], place;
+    int64_t depth = at->dims[at->rank - 1];
+    int64_t rows = product(at->dims, at->rank - 1);
+    int64_t s[MAX_RANK], place;
     int64_t block = product(x->dims + depth, x->rank - (int)depth);
     char how = reduction_of(f);
     if (!size || !fold_same(f))
@@ -356,7 +397,8 @@ static bool fold_scatter_nd(Fold *f)
             return false;
         if (!how)
             memcpy(item_ptr(f->out, place), item_ptr(up, r * block), (size_t)block * size);
-        else if (!reduce_into(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block), block))
+        else if (!reduce_into(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block),
+                              block))
             return false;
     }
     return true;
@@ -408,14 +450,18 @@ static bool fold_trilu(Fold *f)
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
     bool upper = node_int(f->node, "upper", 1) != 0;
-    if (!size || !fold_same(f) || (f->node->n_in > 1 && f->in[1].at && !fold_ints(f, 1, 1, &k, &count)))
+    if (!size || !fold_same(f) ||
+        (f->node->n_in > 1 && f->in[1].at && !fold_ints(f, 1, 1, &k, &count)))
         return false;
-    int64_t cols = x->dims[x->rank - 1], rows = x->dims[x->rank - 2];
+    int64_t cols = x->dims[x->rank - 1];
+    int64_t rows = x->dims[x->rank - 2];
     for (int64_t r = 0; cols && r < x->numel / cols; r++) {
-        int64_t i = r % rows, edge = k > cols ? cols : k < -rows ? -rows : k;
-        edge += i + !upper;                                    /* the first column kept (upper) or dropped (lower) */
+        int64_t i = r % rows;
+        int64_t edge = k > cols ? cols : k < -rows ? -rows : k;
+        edge += i + !upper; /* the first column kept (upper) or dropped (lower) */
         edge = edge < 0 ? 0 : edge > cols ? cols : edge;
-        memset(item_ptr(f->out, r * cols + (upper ? 0 : edge)), 0, (size_t)(upper ? edge : cols - edge) * size);
+        memset(item_ptr(f->out, r * cols + (upper ? 0 : edge)), 0,
+               (size_t)(upper ? edge : cols - edge) * size);
     }
     return true;
 }
@@ -431,7 +477,9 @@ static void one_of(DType t, void *out)
 static bool fold_eye_like(Fold *f)
 {
     DType t = f->out->dtype;
-    int64_t k = node_int(f->node, "k", 0), rows = f->out->dims[0], cols = f->out->dims[1];
+    int64_t k = node_int(f->node, "k", 0);
+    int64_t rows = f->out->dims[0];
+    int64_t cols = f->out->dims[1];
     if (num_kind(t) == NUM_NONE)
         return false;
     memset(f->out->at, 0, (size_t)f->out->numel * item_size(t));
@@ -447,7 +495,8 @@ static bool fold_one_hot(Fold *f)
     const Data *at = &f->in[0];
     size_t size = item_size(f->out->dtype);
     int axis = axis_of(f, "axis", -1, f->out->rank);
-    int64_t depth = f->out->dims[axis], inner = product(f->out->dims + axis + 1, f->out->rank - axis - 1);
+    int64_t depth = f->out->dims[axis];
+    int64_t inner = product(f->out->dims + axis + 1, f->out->rank - axis - 1);
     if (!size || num_kind(at->dtype) == NUM_NONE)
         return false;
     fill_items(f->out->at, f->in[2].at, size, f->out->numel);
@@ -456,7 +505,8 @@ static bool fold_one_hot(Fold *f)
         load_reals(at->dtype, item_ptr(at, i), 1, 1, &v);
         v += v < 0 ? (double)depth : 0;
         if (v >= 0 && v < (double)depth)
-            memcpy(item_ptr(f->out, (i / inner * depth + (int64_t)v) * inner + i % inner), item_ptr(&f->in[2], 1), size);
+            memcpy(item_ptr(f->out, (i / inner * depth + (int64_t)v) * inner + i % inner),
+                   item_ptr(&f->in[2], 1), size);
     }
     return true;
 }
@@ -466,7 +516,8 @@ static bool fold_non_zero(Fold *f)
 {
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
-    int64_t n = f->out->dims[1], col = 0;
+    int64_t n = f->out->dims[1];
+    int64_t col = 0;
     if (!size)
         return false;
     for (int64_t i = 0; i < x->numel && col < n; i++) {
@@ -484,10 +535,16 @@ static bool fold_non_zero(Fold *f)
 static bool fold_depth_to_space(Fold *f)
 {
     const Data *x = &f->in[0];
-    int64_t b = node_int(f->node, "blocksize", 1), n = x->dims[0], c = x->dims[1] / (b * b), h = x->dims[2], w = x->dims[3];
+    int64_t b = node_int(f->node, "blocksize", 1);
+    int64_t n = x->dims[0];
+    int64_t c = x->dims[1] / (b * b);
+    int64_t h = x->dims[2];
+    int64_t w = x->dims[3];
     bool dcr = strcmp(node_str(f->node, "mode", "DCR"), "CRD") != 0;
     size_t size = item_size(x->dtype);
-    int64_t plane = h * w, each = dcr ? plane : plane * b * b, sub = dcr ? plane * c : plane;     /* strides of c and of a block's cell */
+    int64_t plane = h * w;
+    int64_t each = dcr ? plane : plane * b * b;
+    int64_t sub = dcr ? plane * c : plane; /* strides of c and of a block's cell */
     if (!size)
         return false;
     copy_strided(f->out->at, x->at, size, 6, (const int64_t[]){ n, c, h, b, w, b },
@@ -498,22 +555,47 @@ static bool fold_depth_to_space(Fold *f)
 static bool fold_space_to_depth(Fold *f)
 {
     const Data *x = &f->in[0];
-    int64_t b = node_int(f->node, "blocksize", 1), n = x->dims[0], c = x->dims[1], h = x->dims[2] / b, w = x->dims[3] / b;
+    int64_t b = node_int(f->node, "blocksize", 1);
+    int64_t n = x->dims[0];
+    int64_t c = x->dims[1];
+    int64_t h = x->dims[2] / b;
+    int64_t w = x->dims[3] / b;
     size_t size = item_size(x->dtype);
-    int64_t row = x->dims[3], plane = x->dims[2] * row;
+    int64_t row = x->dims[3];
+    int64_t plane = x->dims[2] * row;
     if (!size || strcmp(node_str(f->node, "mode", "DCR"), "DCR"))
         return false;
-    copy_strided(f->out->at, x->at, size, 6, (const int64_t[]){ n, b, b, c, h, w }, (const int64_t[]){ c * plane, row, 1, plane, row * b, b });
+    copy_strided(f->out->at, x->at, size, 6, (const int64_t[]){ n, b, b, c, h, w },
+                 (const int64_t[]){ c * plane, row, 1, plane, row * b, b });
     return true;
 }
 
-const FoldRow fold_shape[] = {
-    { "BitCast", fold_same }, { "Concat", fold_concat }, { "ConstantOfShape", fold_constant_of_shape },
-    { "DepthToSpace", fold_depth_to_space }, { "Expand", fold_expand }, { "EyeLike", fold_eye_like }, { "Flatten", fold_same },
-    { "Gather", fold_gather }, { "GatherElements", fold_gather_elements }, { "GatherND", fold_gather_nd },
-    { "Identity", fold_same }, { "NonZero", fold_non_zero }, { "OneHot", fold_one_hot }, { "Pad", fold_pad },
-    { "Range", fold_range }, { "Reshape", fold_same }, { "ScatterElements", fold_scatter_elements },
-    { "ScatterND", fold_scatter_nd }, { "Shape", fold_shape_op }, { "Size", fold_size }, { "Slice", fold_slice },
-    { "SpaceToDepth", fold_space_to_depth }, { "Split", fold_split }, { "Squeeze", fold_same }, { "Tile", fold_tile },
-    { "Transpose", fold_transpose }, { "Trilu", fold_trilu }, { "Unsqueeze", fold_same }, { 0 }
-};
+const FoldRow fold_shape[] = { { "BitCast", fold_same },
+                               { "Concat", fold_concat },
+                               { "ConstantOfShape", fold_constant_of_shape },
+                               { "DepthToSpace", fold_depth_to_space },
+                               { "Expand", fold_expand },
+                               { "EyeLike", fold_eye_like },
+                               { "Flatten", fold_same },
+                               { "Gather", fold_gather },
+                               { "GatherElements", fold_gather_elements },
+                               { "GatherND", fold_gather_nd },
+                               { "Identity", fold_same },
+                               { "NonZero", fold_non_zero },
+                               { "OneHot", fold_one_hot },
+                               { "Pad", fold_pad },
+                               { "Range", fold_range },
+                               { "Reshape", fold_same },
+                               { "ScatterElements", fold_scatter_elements },
+                               { "ScatterND", fold_scatter_nd },
+                               { "Shape", fold_shape_op },
+                               { "Size", fold_size },
+                               { "Slice", fold_slice },
+                               { "SpaceToDepth", fold_space_to_depth },
+                               { "Split", fold_split },
+                               { "Squeeze", fold_same },
+                               { "Tile", fold_tile },
+                               { "Transpose", fold_transpose },
+                               { "Trilu", fold_trilu },
+                               { "Unsqueeze", fold_same },
+                               { 0 } };

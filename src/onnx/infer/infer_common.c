@@ -1,5 +1,6 @@
-/* infer_common.c - what all inference functions share: shapes as plain arrays, broadcasting, axes, contents.
- * Dimensions are never compared here: dim_eq, dim_broadcast and dim_require decide, and may answer "unknown". */
+/* infer_common.c - what all inference functions share: shapes as plain arrays, broadcasting, axes,
+ * contents. Dimensions are never compared here: dim_eq, dim_broadcast and dim_require decide, and
+ * may answer "unknown". */
 #include "onnx/internal.h"
 
 Shape shape_of(Ox v)
@@ -16,7 +17,9 @@ bool out_shape(Node *n, int i, DType t, const Shape *s)
         return true;
     for (int k = 0; k < s->rank; k++)
         if (!s->d[k])
-            return ctx_failed(node_cx(n)) ? false : node_fail(n, "the size of axis %d of output %d cannot be expressed", k, i);
+            return ctx_failed(node_cx(n))
+                ? false
+                : node_fail(n, "the size of axis %d of output %d cannot be expressed", k, i);
     set_out(n, i, t, s->rank, s->rank >= 0 ? s->d : NULL);
     return true;
 }
@@ -46,14 +49,18 @@ bool shape_broadcast(Node *n, Shape *into, const Shape *with)
         return true;
     }
     Ctx *cx = node_cx(n);
-    const Shape a = *into, *b = with;
+    const Shape a = *into;
+    const Shape *b = with;
     into->rank = a.rank > b->rank ? a.rank : b->rank;
     for (int i = 0; i < into->rank; i++) {
-        int ia = i - (into->rank - a.rank), ib = i - (into->rank - b->rank);
+        int ia = i - (into->rank - a.rank);
+        int ib = i - (into->rank - b->rank);
         if (ia < 0 || ib < 0)
             into->d[i] = ia < 0 ? b->d[ib] : a.d[ia];
         else if (!dim_broadcast(cx, a.d[ia], b->d[ib], &into->d[i]))
-            return node_fail(n, "The size of tensor a (%s) must match the size of tensor b (%s) at non-singleton dimension %d",
+            return node_fail(n,
+                             "The size of tensor a (%s) must match the size of tensor b (%s) at "
+                             "non-singleton dimension %d",
                              dim_text(cx, a.d[ia])->s, dim_text(cx, b->d[ib])->s, i);
     }
     return true;
@@ -74,8 +81,9 @@ bool need_rank_of(Node *n, Ox v, const char *what, int least, int most)
         return true;
     if (least == most)
         return node_fail(n, "%s must have rank %d, not %d", what, least, r);
-    return most == MAX_RANK ? node_fail(n, "%s must have at least rank %d, not %d", what, least, r)
-                            : node_fail(n, "%s must have rank %d to %d, not %d", what, least, most, r);
+    return most == MAX_RANK
+        ? node_fail(n, "%s must have at least rank %d, not %d", what, least, r)
+        : node_fail(n, "%s must have rank %d to %d, not %d", what, least, most, r);
 }
 
 Dim fresh_in(Node *n, int64_t lo, int64_t hi)
@@ -105,7 +113,8 @@ bool may_have_items(Ox v, int64_t *count)
     if (ox_dtype(v) != DT_INT64 && ox_dtype(v) != DT_INT32)
         return false;
     *count = 1;
-    return (ox_rank(v) == 0 || dim_known(ox_dim(v, 0), count)) && *count >= 0 && *count <= MAX_ITEMS;
+    return (ox_rank(v) == 0 || dim_known(ox_dim(v, 0), count)) && *count >= 0 &&
+        *count <= MAX_ITEMS;
 }
 
 void out_items(Node *n, int i, const Dim *items, int64_t count)
@@ -114,7 +123,7 @@ void out_items(Node *n, int i, const Dim *items, int64_t count)
     if (i >= n->n_out || !may_have_items(n->out[i], &want) || want != count)
         return;
     for (int64_t k = 0; k < count; k++)
-        if (items[k]) {                       /* at least one is known: worth keeping */
+        if (items[k]) { /* at least one is known: worth keeping */
             set_items(n, i, items, count);
             return;
         }
@@ -125,7 +134,7 @@ void out_items(Node *n, int i, const Dim *items, int64_t count)
 bool item_is_zero(DType t, const uint8_t *p)
 {
     size_t size = dtype_size(t);
-    bool sign = dtype_is_float(t) || dtype_is_complex(t);      /* a sign alone is still zero */
+    bool sign = dtype_is_float(t) || dtype_is_complex(t); /* a sign alone is still zero */
     size_t half = dtype_is_complex(t) ? size / 2 : size;
     for (size_t i = 0; i < size; i++)
         if (p[i] & (sign && (i + 1) % half == 0 ? 0x7f : 0xff))

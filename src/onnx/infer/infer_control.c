@@ -1,11 +1,15 @@
 /* infer_control.c - If, Loop, Scan and sequences: output types come from subgraphs.
- * A size that a subgraph makes for itself means nothing outside: it becomes a fresh symbol there, and so does a size
- * in which two arms differ. Arms of different rank give an unknown rank; eval refuses or joins them before it gets here. */
+ * A size that a subgraph makes for itself means nothing outside: it becomes a fresh symbol there,
+ * and so does a size in which two arms differ. Arms of different rank give an unknown rank; eval
+ * refuses or joins them before it gets here. */
 #include "onnx/internal.h"
 
 /* ---- dims that cross the border of a scope ---- */
 
-typedef struct Leaves { Node *n; bool inner; } Leaves;
+typedef struct Leaves {
+    Node *n;
+    bool inner;
+} Leaves;
 
 static Dim look_at_leaf(void *arg, Dim sym)
 {
@@ -74,7 +78,8 @@ static bool is_empty_sequence(Ox v)
     return v->kind == OX_NODE && node_is(v->node, "SequenceEmpty");
 }
 
-/* The elements of a sequence: sizes that differ, or that only the subgraph knows, are symbols that stand for nothing else. */
+/* The elements of a sequence: sizes that differ, or that only the subgraph knows, are symbols that
+ * stand for nothing else. */
 static Shape element_shape(Node *n, Ox v)
 {
     Type t = v->type->elem;
@@ -89,13 +94,16 @@ static bool out_sequence(Node *n, int i, DType t, Shape *s)
     for (int k = 0; k < s->rank; k++)
         if (!s->d[k])
             s->d[k] = fresh_in(n, 0, DIM_MAX);
-    set_out_type(n, i, type_wrapped(node_cx(n), T_SEQUENCE, type_tensor(node_cx(n), t, s->rank, s->rank >= 0 ? s->d : NULL)));
+    set_out_type(n, i,
+                 type_wrapped(node_cx(n), T_SEQUENCE,
+                              type_tensor(node_cx(n), t, s->rank, s->rank >= 0 ? s->d : NULL)));
     return true;
 }
 
 static bool out_joined_sequences(Node *n, int i, Ox a, Ox b)
 {
-    Shape s = element_shape(n, a), with = element_shape(n, b);
+    Shape s = element_shape(n, a);
+    Shape with = element_shape(n, b);
     if (is_empty_sequence(a))
         s = with;
     else if (!is_empty_sequence(b))
@@ -103,7 +111,10 @@ static bool out_joined_sequences(Node *n, int i, Ox a, Ox b)
     return out_sequence(n, i, a->type->elem->dtype, &s);
 }
 
-static bool is_sequence(Ox v) { return v->type && v->type->kind == T_SEQUENCE && v->type->elem->kind == T_TENSOR; }
+static bool is_sequence(Ox v)
+{
+    return v->type && v->type->kind == T_SEQUENCE && v->type->elem->kind == T_TENSOR;
+}
 
 /* Output i: a and b are what two arms give. */
 static bool out_joined(Node *n, int i, Ox a, Ox b)
@@ -112,20 +123,24 @@ static bool out_joined(Node *n, int i, Ox a, Ox b)
         return out_joined_sequences(n, i, a, b);
     if (!is_tensor(a) || !is_tensor(b)) {
         if (a->type != b->type)
-            return node_fail(n, "output %d is %s or %s", i, type_text(node_cx(n), a->type)->s, type_text(node_cx(n), b->type)->s);
+            return node_fail(n, "output %d is %s or %s", i, type_text(node_cx(n), a->type)->s,
+                             type_text(node_cx(n), b->type)->s);
         set_out_type(n, i, a->type);
         return true;
     }
     if (ox_dtype(a) != ox_dtype(b))
-        return node_fail(n, "output %d is %s or %s", i, dtype_name(ox_dtype(a)), dtype_name(ox_dtype(b)));
-    Shape s = shape_outside(n, a), with = shape_outside(n, b);
+        return node_fail(n, "output %d is %s or %s", i, dtype_name(ox_dtype(a)),
+                         dtype_name(ox_dtype(b)));
+    Shape s = shape_outside(n, a);
+    Shape with = shape_outside(n, b);
     shape_join(n, &s, &with);
     return out_partial(n, i, ox_dtype(a), &s);
 }
 
 static bool infer_if(Node *n)
 {
-    const Graph *yes = body_of(n, "then_branch"), *no = body_of(n, "else_branch");
+    const Graph *yes = body_of(n, "then_branch");
+    const Graph *no = body_of(n, "else_branch");
     if (!yes || !no)
         return false;
     if (yes->outputs.n != no->outputs.n || yes->outputs.n < (size_t)n->n_out)
@@ -140,7 +155,8 @@ static bool infer_if(Node *n)
 static bool runs_through(Node *n, const Graph *body)
 {
     double v;
-    Ox first = node_in(n, 1), last = origin_value(body->outputs.at[0]);
+    Ox first = node_in(n, 1);
+    Ox last = origin_value(body->outputs.at[0]);
     bool starts = !first || (ox_known_scalar(n->graph, first, &v) && v != 0);
     bool stays = last == body->inputs.at[1] || (ox_known_scalar(n->graph, last, &v) && v != 0);
     return starts && stays;
@@ -153,38 +169,45 @@ static bool infer_loop(Node *n)
     int carried = n->n_in > 2 ? n->n_in - 2 : 0;
     if (!body)
         return false;
-    if (body->inputs.n != (size_t)carried + 2 || body->outputs.n < (size_t)carried + 1 || n->n_out > (int)body->outputs.n - 1)
-        return node_fail(n, "%d carried values, but the body takes %zu values and gives %zu", carried, body->inputs.n, body->outputs.n);
+    if (body->inputs.n != (size_t)carried + 2 || body->outputs.n < (size_t)carried + 1 ||
+        n->n_out > (int)body->outputs.n - 1)
+        return node_fail(n, "%d carried values, but the body takes %zu values and gives %zu",
+                         carried, body->inputs.n, body->outputs.n);
     for (int i = 0; i < carried && i < n->n_out; i++)
         if (!out_joined(n, i, n->in[2 + i], body->outputs.at[1 + i]))
             return false;
     Dim trips = runs_through(n, body) ? item_at(node_in(n, 0), 0) : NULL;
     trips = trips ? dim_max(node_cx(n), trips, dim_int(node_cx(n), 0)) : NULL;
     for (int i = carried; i < n->n_out; i++) {
-        Shape one = shape_outside(n, body->outputs.at[1 + i]), s = { .rank = one.rank < 0 ? -1 : one.rank + 1, .d = { trips } };
+        Shape one = shape_outside(n, body->outputs.at[1 + i]);
+        Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1, .d = { trips } };
         if (s.rank > MAX_RANK)
             return node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
         for (int k = 1; k < s.rank; k++)
             s.d[k] = one.d[k - 1];
         if (!out_partial(n, i, ox_dtype(body->outputs.at[1 + i]), &s))
             return false;
-        trips = trips || s.rank < 1 ? trips : s.d[0];            /* all scanned outputs are equally long */
+        trips = trips || s.rank < 1 ? trips : s.d[0]; /* all scanned outputs are equally long */
     }
     return true;
 }
 
-/* Scan(state.., scanned..); body(state.., item..) -> (state.., item..). Axes other than 0 by attribute. */
+/* Scan(state.., scanned..); body(state.., item..) -> (state.., item..). Axes other than 0 by
+ * attribute. */
 static bool infer_scan(Node *n)
 {
     const Graph *body = body_of(n, "body");
-    int64_t scanned = node_int(n, "num_scan_inputs", 0), states = n->n_in - scanned;
+    int64_t scanned = node_int(n, "num_scan_inputs", 0);
+    int64_t states = n->n_in - scanned;
     const int64_t *axes = NULL;
     size_t n_axes = 0;
     Dim length = NULL;
     if (!body)
         return false;
-    if (scanned < 1 || states < 0 || body->inputs.n != (size_t)n->n_in || body->outputs.n < (size_t)n->n_out || (int64_t)body->outputs.n < states)
-        return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in, n->n_out, body->inputs.n, body->outputs.n);
+    if (scanned < 1 || states < 0 || body->inputs.n != (size_t)n->n_in ||
+        body->outputs.n < (size_t)n->n_out || (int64_t)body->outputs.n < states)
+        return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in,
+                         n->n_out, body->inputs.n, body->outputs.n);
     node_ints(n, "scan_input_axes", &axes, &n_axes);
     for (int i = 0; i < scanned && !length; i++) {
         Ox v = n->in[states + i];
@@ -205,10 +228,15 @@ static bool infer_scan(Node *n)
                 return false;
             continue;
         }
-        Shape one = shape_outside(n, v), s = { .rank = one.rank < 0 ? -1 : one.rank + 1 };
+        Shape one = shape_outside(n, v);
+        Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1 };
         int axis = 0;
-        if (s.rank > MAX_RANK || (s.rank > 0 && !wrap_axis(n, (size_t)(i - states) < n_axes ? axes[i - states] : 0, s.rank, &axis)))
-            return ctx_failed(node_cx(n)) ? false : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
+        if (s.rank > MAX_RANK ||
+            (s.rank > 0 &&
+             !wrap_axis(n, (size_t)(i - states) < n_axes ? axes[i - states] : 0, s.rank, &axis)))
+            return ctx_failed(node_cx(n))
+                ? false
+                : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
         for (int k = 0, from = 0; k < s.rank; k++)
             s.d[k] = k == axis ? length : one.d[from++];
         if (!out_partial(n, i, ox_dtype(v), &s))
@@ -246,7 +274,8 @@ static Type element_type(Node *n)
     return NULL;
 }
 
-/* An element: each may have its own sizes, so only the rank is certain where dims are symbols of none in particular. */
+/* An element: each may have its own sizes, so only the rank is certain where dims are symbols of
+ * none in particular. */
 static bool infer_sequence_at(Node *n)
 {
     Type t = element_type(n);
@@ -267,7 +296,8 @@ static bool infer_sequence_insert(Node *n)
     Type t = element_type(n);
     if (!t)
         return false;
-    Shape s = { .rank = t->rank }, with = shape_of(n->in[1]);
+    Shape s = { .rank = t->rank };
+    Shape with = shape_of(n->in[1]);
     for (int i = 0; i < s.rank; i++)
         s.d[i] = t->dim[i];
     if (is_empty_sequence(n->in[0]))
@@ -299,7 +329,9 @@ static bool infer_split_to_sequence(Node *n)
             return false;
         const int64_t *size;
         int64_t count;
-        bool each = node_in(n, 1) ? ox_rank(n->in[1]) == 0 && node_in_ints(n, 1, &size, &count) && size[0] == 1 : true;
+        bool each = node_in(n, 1)
+            ? ox_rank(n->in[1]) == 0 && node_in_ints(n, 1, &size, &count) && size[0] == 1
+            : true;
         s.d[axis] = each ? dim_int(cx, 1) : fresh_in(n, 0, DIM_MAX);
         if (!node_in(n, 1) && !node_int(n, "keepdims", 1)) {
             for (int i = axis; i + 1 < s.rank; i++)
@@ -307,7 +339,10 @@ static bool infer_split_to_sequence(Node *n)
             s.rank--;
         }
     }
-    set_out_type(n, 0, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, ox_dtype(n->in[0]), s.rank, s.rank >= 0 ? s.d : NULL)));
+    set_out_type(
+        n, 0,
+        type_wrapped(cx, T_SEQUENCE,
+                     type_tensor(cx, ox_dtype(n->in[0]), s.rank, s.rank >= 0 ? s.d : NULL)));
     return true;
 }
 
@@ -320,7 +355,8 @@ static bool infer_concat_from_sequence(Node *n)
     Shape s = { .rank = t->rank < 0 ? -1 : t->rank + stack };
     int axis = 0;
     if (s.rank > MAX_RANK || (s.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis)))
-        return ctx_failed(node_cx(n)) ? false : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
+        return ctx_failed(node_cx(n)) ? false
+                                      : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
     for (int i = 0, from = 0; i < s.rank; i++) {
         if (i == axis) {
             from += !stack;
@@ -339,7 +375,8 @@ static bool infer_sequence_map(Node *n)
     if (!body)
         return false;
     if (body->inputs.n != (size_t)n->n_in || body->outputs.n < (size_t)n->n_out)
-        return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in, n->n_out, body->inputs.n, body->outputs.n);
+        return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in,
+                         n->n_out, body->inputs.n, body->outputs.n);
     for (int i = 0; i < n->n_out; i++) {
         Ox one = body->outputs.at[i];
         Shape s = shape_outside(n, one);
@@ -372,11 +409,19 @@ static bool infer_optional_get(Node *n)
     return true;
 }
 
-const InferRow infer_control[] = {
-    { "ConcatFromSequence", infer_concat_from_sequence }, { "If", infer_if }, { "Loop", infer_loop },
-    { "Optional", infer_optional }, { "OptionalGetElement", infer_optional_get }, { "OptionalHasElement", infer_optional_has },
-    { "Scan", infer_scan }, { "SequenceAt", infer_sequence_at }, { "SequenceConstruct", infer_sequence_construct },
-    { "SequenceEmpty", infer_sequence_empty }, { "SequenceErase", infer_sequence_erase },
-    { "SequenceInsert", infer_sequence_insert }, { "SequenceLength", infer_sequence_length },
-    { "SequenceMap", infer_sequence_map }, { "SplitToSequence", infer_split_to_sequence }, { 0 }
-};
+const InferRow infer_control[] = { { "ConcatFromSequence", infer_concat_from_sequence },
+                                   { "If", infer_if },
+                                   { "Loop", infer_loop },
+                                   { "Optional", infer_optional },
+                                   { "OptionalGetElement", infer_optional_get },
+                                   { "OptionalHasElement", infer_optional_has },
+                                   { "Scan", infer_scan },
+                                   { "SequenceAt", infer_sequence_at },
+                                   { "SequenceConstruct", infer_sequence_construct },
+                                   { "SequenceEmpty", infer_sequence_empty },
+                                   { "SequenceErase", infer_sequence_erase },
+                                   { "SequenceInsert", infer_sequence_insert },
+                                   { "SequenceLength", infer_sequence_length },
+                                   { "SequenceMap", infer_sequence_map },
+                                   { "SplitToSequence", infer_split_to_sequence },
+                                   { 0 } };

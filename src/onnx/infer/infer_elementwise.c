@@ -1,6 +1,6 @@
-/* infer_elementwise.c - operators that work item by item: output shapes are broadcasts of input shapes.
- * Contents of small int tensors go through the arithmetic that shapes are made of; what is not exact on
- * symbols (division that truncates, products that may wrap) is left unknown. */
+/* infer_elementwise.c - operators that work item by item: output shapes are broadcasts of input
+ * shapes. Contents of small int tensors go through the arithmetic that shapes are made of; what is
+ * not exact on symbols (division that truncates, products that may wrap) is left unknown. */
 #include "onnx/internal.h"
 
 /* ---- contents ---- */
@@ -17,7 +17,7 @@ static bool number_apply(ItemOp op, int64_t a, int64_t b, int64_t *out)
     case I_DIV:
         if (b == 0 || (a == INT64_MIN && b == -1))
             return false;
-        *out = a / b;                                        /* truncates, as ONNX does */
+        *out = a / b; /* truncates, as ONNX does */
         return true;
     case I_MOD:
         if (b == 0 || b == -1)
@@ -56,15 +56,15 @@ static Dim item_apply(Ctx *cx, ItemOp op, Dim a, Dim b)
     case I_ADD: return dim_add(cx, a, b);
     case I_SUB: return dim_sub(cx, a, b);
     case I_MUL: return dim_mul(cx, a, b);
-    default: break;
+    default:    break;
     }
     dim_range(cx, a, &lo, &hi);
     dim_range(cx, b, &lo_b, &hi_b);
     if (lo_b < 1)
-        return NULL;                                         /* may divide by zero, or by a negative */
+        return NULL; /* may divide by zero, or by a negative */
     if (op == I_MOD)
         return dim_mod(cx, a, b);
-    return lo >= 0 ? dim_floordiv(cx, a, b) : NULL;          /* below zero truncation is not floor */
+    return lo >= 0 ? dim_floordiv(cx, a, b) : NULL; /* below zero truncation is not floor */
 }
 
 static Dim fit(DType t, Dim d)
@@ -73,10 +73,7 @@ static Dim fit(DType t, Dim d)
     return t == DT_INT32 && d && dim_known(d, &v) && (v < INT32_MIN || v > INT32_MAX) ? NULL : d;
 }
 
-static Dim item_of(Ox v, int64_t i)
-{
-    return item_at(v, v->n_items == 1 ? 0 : i);
-}
+static Dim item_of(Ox v, int64_t i) { return item_at(v, v->n_items == 1 ? 0 : i); }
 
 /* out[i] = ((in0 op in1) op in2) ..., each item for itself */
 static void fold_items(Node *n, ItemOp op)
@@ -88,7 +85,8 @@ static void fold_items(Node *n, ItemOp op)
     for (int64_t i = 0; i < count; i++) {
         items[i] = item_of(n->in[0], i);
         for (int k = 1; k < n->n_in; k++)
-            items[i] = fit(ox_dtype(n->out[0]), item_apply(node_cx(n), op, items[i], item_of(n->in[k], i)));
+            items[i] = fit(ox_dtype(n->out[0]),
+                           item_apply(node_cx(n), op, items[i], item_of(n->in[k], i)));
     }
     out_items(n, 0, items, count);
 }
@@ -128,7 +126,8 @@ static bool infer_max(Node *n) { return with_items(n, I_MAX); }
 
 static bool infer_mod(Node *n)
 {
-    return node_int(n, "fmod", 0) ? broadcast_first(n) : with_items(n, I_MOD);   /* fmod takes the other sign */
+    return node_int(n, "fmod", 0) ? broadcast_first(n)
+                                  : with_items(n, I_MOD); /* fmod takes the other sign */
 }
 
 /* Any type passes, sequences too. */
@@ -149,7 +148,9 @@ static bool infer_neg(Node *n)
         return false;
     if (may_have_items(n->out[0], &count)) {
         for (int64_t i = 0; i < count; i++)
-            items[i] = fit(ox_dtype(n->out[0]), item_apply(node_cx(n), I_SUB, dim_int(node_cx(n), 0), item_of(n->in[0], i)));
+            items[i] = fit(
+                ox_dtype(n->out[0]),
+                item_apply(node_cx(n), I_SUB, dim_int(node_cx(n), 0), item_of(n->in[0], i)));
         out_items(n, 0, items, count);
     }
     return true;
@@ -203,8 +204,10 @@ static bool infer_cast_like(Node *n) { return cast_to(n, ox_dtype(n->in[1])); }
 static bool infer_bitcast(Node *n)
 {
     int64_t to = node_int(n, "to", 0);
-    if (to <= 0 || to >= DT_COUNT || dtype_bytes((DType)to, 8) != dtype_bytes(ox_dtype(n->in[0]), 8))
-        return node_fail(n, "cannot read %s as type %lld: the widths differ", dtype_name(ox_dtype(n->in[0])), (long long)to);
+    if (to <= 0 || to >= DT_COUNT ||
+        dtype_bytes((DType)to, 8) != dtype_bytes(ox_dtype(n->in[0]), 8))
+        return node_fail(n, "cannot read %s as type %lld: the widths differ",
+                         dtype_name(ox_dtype(n->in[0])), (long long)to);
     return out_like(n, 0, (DType)to, n->in[0]);
 }
 
@@ -212,9 +215,12 @@ static bool infer_bitcast(Node *n)
 static bool infer_where(Node *n)
 {
     Shape s = shape_of(n->in[0]);
-    Ox x = n->in[1], y = n->in[2];
-    Shape sx = shape_of(x), sy = shape_of(y);
-    if (!shape_broadcast(n, &s, &sx) || !shape_broadcast(n, &s, &sy) || !out_shape(n, 0, ox_dtype(x), &s))
+    Ox x = n->in[1];
+    Ox y = n->in[2];
+    Shape sx = shape_of(x);
+    Shape sy = shape_of(y);
+    if (!shape_broadcast(n, &s, &sx) || !shape_broadcast(n, &s, &sy) ||
+        !out_shape(n, 0, ox_dtype(x), &s))
         return false;
     const int64_t *cond = NULL;
     int64_t n_cond = 0, count;
@@ -223,7 +229,8 @@ static bool infer_where(Node *n)
     if (!may_have_items(n->out[0], &count))
         return true;
     for (int64_t i = 0; i < count; i++) {
-        Dim a = item_of(x, i), b = item_of(y, i);
+        Dim a = item_of(x, i);
+        Dim b = item_of(y, i);
         if (known && n_cond > 0)
             items[i] = cond[n_cond == 1 ? 0 : i] ? a : b;
         else
@@ -236,30 +243,83 @@ static bool infer_where(Node *n)
 /* slope is stretched to x, never x to slope */
 static bool infer_prelu(Node *n)
 {
-    Shape x = shape_of(n->in[0]), both = x, slope = shape_of(n->in[1]);
+    Shape x = shape_of(n->in[0]);
+    Shape both = x;
+    Shape slope = shape_of(n->in[1]);
     if (x.rank >= 0 && slope.rank > x.rank)
         return node_fail(n, "slope has rank %d, more than the input's %d", slope.rank, x.rank);
     return shape_broadcast(n, &both, &slope) && out_shape(n, 0, ox_dtype(n->in[0]), &x);
 }
 
-const InferRow infer_elementwise[] = {
-    { "Abs", infer_abs }, { "Acos", same_first }, { "Acosh", same_first }, { "Add", infer_add },
-    { "And", broadcast_bool }, { "Asin", same_first }, { "Asinh", same_first }, { "Atan", same_first },
-    { "Atanh", same_first }, { "BitCast", infer_bitcast }, { "BitShift", broadcast_first },
-    { "BitwiseAnd", broadcast_first }, { "BitwiseNot", same_first }, { "BitwiseOr", broadcast_first },
-    { "BitwiseXor", broadcast_first }, { "Cast", infer_cast }, { "CastLike", infer_cast_like },
-    { "Ceil", same_first }, { "Celu", same_first }, { "Clip", same_first }, { "Cos", same_first },
-    { "Cosh", same_first }, { "Div", infer_div }, { "Elu", same_first }, { "Equal", broadcast_bool },
-    { "Erf", same_first }, { "Exp", same_first }, { "Floor", same_first }, { "Gelu", same_first },
-    { "Greater", broadcast_bool }, { "GreaterOrEqual", broadcast_bool }, { "HardSigmoid", same_first },
-    { "HardSwish", same_first }, { "Identity", infer_identity }, { "IsInf", same_bool }, { "IsNaN", same_bool },
-    { "LeakyRelu", same_first }, { "Less", broadcast_bool }, { "LessOrEqual", broadcast_bool }, { "Log", same_first },
-    { "Max", infer_max }, { "Mean", broadcast_first }, { "Min", infer_min }, { "Mish", same_first },
-    { "Mod", infer_mod }, { "Mul", infer_mul }, { "Neg", infer_neg }, { "Not", same_bool }, { "Or", broadcast_bool },
-    { "PRelu", infer_prelu }, { "Pow", broadcast_first }, { "Reciprocal", same_first }, { "Relu", same_first },
-    { "Round", same_first }, { "Selu", same_first }, { "Shrink", same_first }, { "Sigmoid", same_first },
-    { "Sign", same_first }, { "Sin", same_first }, { "Sinh", same_first }, { "Softplus", same_first },
-    { "Softsign", same_first }, { "Sqrt", same_first }, { "Sub", infer_sub }, { "Sum", infer_add },
-    { "Swish", same_first }, { "Tan", same_first }, { "Tanh", same_first }, { "ThresholdedRelu", same_first },
-    { "Where", infer_where }, { "Xor", broadcast_bool }, { 0 }
-};
+const InferRow infer_elementwise[] = { { "Abs", infer_abs },
+                                       { "Acos", same_first },
+                                       { "Acosh", same_first },
+                                       { "Add", infer_add },
+                                       { "And", broadcast_bool },
+                                       { "Asin", same_first },
+                                       { "Asinh", same_first },
+                                       { "Atan", same_first },
+                                       { "Atanh", same_first },
+                                       { "BitCast", infer_bitcast },
+                                       { "BitShift", broadcast_first },
+                                       { "BitwiseAnd", broadcast_first },
+                                       { "BitwiseNot", same_first },
+                                       { "BitwiseOr", broadcast_first },
+                                       { "BitwiseXor", broadcast_first },
+                                       { "Cast", infer_cast },
+                                       { "CastLike", infer_cast_like },
+                                       { "Ceil", same_first },
+                                       { "Celu", same_first },
+                                       { "Clip", same_first },
+                                       { "Cos", same_first },
+                                       { "Cosh", same_first },
+                                       { "Div", infer_div },
+                                       { "Elu", same_first },
+                                       { "Equal", broadcast_bool },
+                                       { "Erf", same_first },
+                                       { "Exp", same_first },
+                                       { "Floor", same_first },
+                                       { "Gelu", same_first },
+                                       { "Greater", broadcast_bool },
+                                       { "GreaterOrEqual", broadcast_bool },
+                                       { "HardSigmoid", same_first },
+                                       { "HardSwish", same_first },
+                                       { "Identity", infer_identity },
+                                       { "IsInf", same_bool },
+                                       { "IsNaN", same_bool },
+                                       { "LeakyRelu", same_first },
+                                       { "Less", broadcast_bool },
+                                       { "LessOrEqual", broadcast_bool },
+                                       { "Log", same_first },
+                                       { "Max", infer_max },
+                                       { "Mean", broadcast_first },
+                                       { "Min", infer_min },
+                                       { "Mish", same_first },
+                                       { "Mod", infer_mod },
+                                       { "Mul", infer_mul },
+                                       { "Neg", infer_neg },
+                                       { "Not", same_bool },
+                                       { "Or", broadcast_bool },
+                                       { "PRelu", infer_prelu },
+                                       { "Pow", broadcast_first },
+                                       { "Reciprocal", same_first },
+                                       { "Relu", same_first },
+                                       { "Round", same_first },
+                                       { "Selu", same_first },
+                                       { "Shrink", same_first },
+                                       { "Sigmoid", same_first },
+                                       { "Sign", same_first },
+                                       { "Sin", same_first },
+                                       { "Sinh", same_first },
+                                       { "Softplus", same_first },
+                                       { "Softsign", same_first },
+                                       { "Sqrt", same_first },
+                                       { "Sub", infer_sub },
+                                       { "Sum", infer_add },
+                                       { "Swish", same_first },
+                                       { "Tan", same_first },
+                                       { "Tanh", same_first },
+                                       { "ThresholdedRelu", same_first },
+                                       { "Where", infer_where },
+                                       { "Xor", broadcast_bool },
+                                       { 0 } };

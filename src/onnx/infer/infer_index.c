@@ -1,6 +1,6 @@
-/* infer_index.c - operators that pick elements by their place, and those that make a tensor from nothing but sizes.
- * A size that only data decides (how many are not zero, how many are unique) becomes a fresh symbol whose origin is that axis
- * of the output. */
+/* infer_index.c - operators that pick elements by their place, and those that make a tensor from
+ * nothing but sizes. A size that only data decides (how many are not zero, how many are unique)
+ * becomes a fresh symbol whose origin is that axis of the output. */
 #include "onnx/internal.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
@@ -15,7 +15,8 @@ static void gather_items(Node *n)
     const int64_t *at;
     int64_t count, out;
     Dim items[MAX_ITEMS];
-    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) || !node_in_ints(n, 1, &at, &count) || count != out)
+    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) ||
+        !node_in_ints(n, 1, &at, &count) || count != out)
         return;
     for (int64_t i = 0; i < count; i++)
         items[i] = item_at(x, at[i] < 0 ? at[i] + x->n_items : at[i]);
@@ -24,7 +25,9 @@ static void gather_items(Node *n)
 
 static bool infer_gather(Node *n)
 {
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape idx = shape_of(n->in[1]);
+    Shape s = { .rank = -1 };
     int axis;
     if (x.rank < 0 || idx.rank < 0)
         return out_shape(n, 0, first_type(n), &s);
@@ -44,7 +47,8 @@ static bool infer_gather(Node *n)
     if (dim_known(x.d[axis], &size) && node_in_ints(n, 1, &at, &count))
         for (int64_t i = 0; i < count; i++)
             if (at[i] < -size || at[i] >= size)
-                return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld", (long long)at[i], axis, (long long)size);
+                return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld",
+                                 (long long)at[i], axis, (long long)size);
     if (!out_shape(n, 0, first_type(n), &s))
         return false;
     gather_items(n);
@@ -53,10 +57,13 @@ static bool infer_gather(Node *n)
 
 static bool infer_gather_elements(Node *n)
 {
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]);
+    Shape x = shape_of(n->in[0]);
+    Shape idx = shape_of(n->in[1]);
     int axis;
     if (x.rank >= 0 && idx.rank >= 0 && x.rank != idx.rank)
-        return node_fail(n, "Index tensor must have the same number of dimensions as input tensor: %d and %d", idx.rank, x.rank);
+        return node_fail(
+            n, "Index tensor must have the same number of dimensions as input tensor: %d and %d",
+            idx.rank, x.rank);
     if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
         return false;
     return same_second(n);
@@ -64,12 +71,16 @@ static bool infer_gather_elements(Node *n)
 
 static bool infer_gather_nd(Node *n)
 {
-    Shape x = shape_of(n->in[0]), idx = shape_of(n->in[1]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape idx = shape_of(n->in[1]);
+    Shape s = { .rank = -1 };
     int64_t depth, batch = node_int(n, "batch_dims", 0);
     if (x.rank < 0 || idx.rank < 1 || !dim_known(idx.d[idx.rank - 1], &depth))
         return out_shape(n, 0, first_type(n), &s);
     if (batch < 0 || batch + depth > x.rank || batch >= idx.rank)
-        return node_fail(n, "indices of %lld items over %lld batch axes are more than the data's rank %d", (long long)depth, (long long)batch, x.rank);
+        return node_fail(
+            n, "indices of %lld items over %lld batch axes are more than the data's rank %d",
+            (long long)depth, (long long)batch, x.rank);
     s.rank = 0;
     for (int i = 0; i < idx.rank - 1; i++)
         s.d[s.rank++] = idx.d[i];
@@ -122,7 +133,9 @@ static bool infer_constant_of_shape(Node *n)
 static Dim range_count(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Dim start = item_at(n->in[0], 0), limit = item_at(n->in[1], 0), delta = item_at(n->in[2], 0);
+    Dim start = item_at(n->in[0], 0);
+    Dim limit = item_at(n->in[1], 0);
+    Dim delta = item_at(n->in[2], 0);
     double a, b, d;
     int64_t step;
     if (start && limit && delta && dim_known(delta, &step) && step != 0 && step != INT64_MIN) {
@@ -130,7 +143,8 @@ static Dim range_count(Node *n)
         Dim count = way ? dim_ceildiv(cx, way, dim_int(cx, step > 0 ? step : -step)) : NULL;
         return count ? dim_max(cx, dim_int(cx, 0), count) : NULL;
     }
-    if (!ox_known_scalar(n->graph, n->in[0], &a) || !ox_known_scalar(n->graph, n->in[1], &b) || !ox_known_scalar(n->graph, n->in[2], &d) || d == 0)
+    if (!ox_known_scalar(n->graph, n->in[0], &a) || !ox_known_scalar(n->graph, n->in[1], &b) ||
+        !ox_known_scalar(n->graph, n->in[2], &d) || d == 0)
         return NULL;
     double count = (b - a) / d;
     count = count > 0 ? count : 0;
@@ -144,7 +158,9 @@ static bool infer_range(Node *n)
 {
     Shape s = { .rank = 1, .d = { range_count(n) } };
     int64_t count, step;
-    Dim items[MAX_ITEMS], start = item_at(n->in[0], 0), delta = item_at(n->in[2], 0);
+    Dim items[MAX_ITEMS];
+    Dim start = item_at(n->in[0], 0);
+    Dim delta = item_at(n->in[2], 0);
     if (!out_partial(n, 0, first_type(n), &s))
         return false;
     if (!start || !delta || !dim_known(delta, &step) || !may_have_items(n->out[0], &count))
@@ -165,7 +181,8 @@ static bool infer_eye_like(Node *n)
 /* OneHot(indices, depth, values) */
 static bool infer_one_hot(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = -1 };
     int axis;
     if (x.rank < 0)
         return out_shape(n, 0, ox_dtype(n->in[2]), &s);
@@ -191,7 +208,8 @@ static int64_t count_non_zero(Node *n)
     const Const *k = n->in[0]->kind == OX_CONST ? n->in[0]->k : NULL;
     Data d;
     int64_t count = 0;
-    if (!k || const_numel(k) > FOLD_NUMEL || !dtype_size(k->dtype) || !const_to_data(node_cx(n), k, &d))
+    if (!k || const_numel(k) > FOLD_NUMEL || !dtype_size(k->dtype) ||
+        !const_to_data(node_cx(n), k, &d))
         return -1;
     size_t size = dtype_size(d.dtype);
     for (int64_t i = 0; i < d.numel; i++)
@@ -201,9 +219,13 @@ static int64_t count_non_zero(Node *n)
 
 static bool infer_non_zero(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 2 }, fresh = { .rank = 2 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 2 };
+    Shape fresh = { .rank = 2 };
     Ctx *cx = node_cx(n);
-    int64_t count = count_non_zero(n), lo, most = DIM_MAX;
+    int64_t count = count_non_zero(n);
+    int64_t lo;
+    int64_t most = DIM_MAX;
     if (ctx_failed(cx))
         return false;
     if (x.rank >= 0) {
@@ -237,7 +259,9 @@ static bool infer_compress(Node *n)
 /* Unique(x) -> values, indices, inverse, counts */
 static bool infer_unique(Node *n)
 {
-    Shape x = shape_of(n->in[0]), y = x, fresh = { .rank = 0 };
+    Shape x = shape_of(n->in[0]);
+    Shape y = x;
+    Shape fresh = { .rank = 0 };
     int axis = 0;
     bool flat = !node_has(n, "axis");
     if (flat)
@@ -245,25 +269,36 @@ static bool infer_unique(Node *n)
     else if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
         return false;
     Dim u = fresh_in(n, 0, DIM_MAX);
-    Dim all = x.rank < 0 ? fresh_in(n, 0, DIM_MAX) : flat ? dim_product(node_cx(n), x.d, x.rank) : x.d[axis];
+    Dim all = x.rank < 0 ? fresh_in(n, 0, DIM_MAX)
+        : flat           ? dim_product(node_cx(n), x.d, x.rank)
+                         : x.d[axis];
     if (y.rank >= 0) {
         y.d[axis] = u;
         fresh.rank = y.rank;
         fresh.d[axis] = u;
     }
-    Shape per = { .rank = 1, .d = { u } }, inverse = { .rank = 1, .d = { all } };
-    if (!out_shape(n, 0, first_type(n), &y) || !out_shape(n, 1, DT_INT64, &per) || !out_shape(n, 2, DT_INT64, &inverse) ||
-        !out_shape(n, 3, DT_INT64, &per))
+    Shape per = { .rank = 1, .d = { u } };
+    Shape inverse = { .rank = 1, .d = { all } };
+    if (!out_shape(n, 0, first_type(n), &y) || !out_shape(n, 1, DT_INT64, &per) ||
+        !out_shape(n, 2, DT_INT64, &inverse) || !out_shape(n, 3, DT_INT64, &per))
         return false;
     set_origins(n, 0, &fresh);
     return true;
 }
 
-const InferRow infer_index[] = {
-    { "Compress", infer_compress }, { "ConstantOfShape", infer_constant_of_shape }, { "EyeLike", infer_eye_like },
-    { "Gather", infer_gather }, { "GatherElements", infer_gather_elements }, { "GatherND", infer_gather_nd },
-    { "NonZero", infer_non_zero }, { "OneHot", infer_one_hot }, { "Range", infer_range },
-    { "ReverseSequence", same_first }, { "ScatterElements", same_first }, { "ScatterND", same_first },
-    { "TensorScatter", same_first }, { "Trilu", same_first }, { "Unique", infer_unique },
-    { 0 }
-};
+const InferRow infer_index[] = { { "Compress", infer_compress },
+                                 { "ConstantOfShape", infer_constant_of_shape },
+                                 { "EyeLike", infer_eye_like },
+                                 { "Gather", infer_gather },
+                                 { "GatherElements", infer_gather_elements },
+                                 { "GatherND", infer_gather_nd },
+                                 { "NonZero", infer_non_zero },
+                                 { "OneHot", infer_one_hot },
+                                 { "Range", infer_range },
+                                 { "ReverseSequence", same_first },
+                                 { "ScatterElements", same_first },
+                                 { "ScatterND", same_first },
+                                 { "TensorScatter", same_first },
+                                 { "Trilu", same_first },
+                                 { "Unique", infer_unique },
+                                 { 0 } };

@@ -9,15 +9,20 @@ static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
 static bool matmul_as(Node *n, DType t, int ia, int ib)
 {
     Ctx *cx = node_cx(n);
-    Shape a = shape_of(n->in[ia]), b = shape_of(n->in[ib]), out = { .rank = -1 };
+    Shape a = shape_of(n->in[ia]);
+    Shape b = shape_of(n->in[ib]);
+    Shape out = { .rank = -1 };
     if (a.rank == 0 || b.rank == 0)
-        return node_fail(n, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a.rank, b.rank);
+        return node_fail(
+            n, "both arguments to matmul need to be at least 1D, but they are %dD and %dD", a.rank,
+            b.rank);
     if (a.rank < 0 || b.rank < 0)
         return out_shape(n, 0, t, &out);
-    Dim ka = a.d[a.rank - 1], kb = b.d[b.rank > 1 ? b.rank - 2 : 0];
+    Dim ka = a.d[a.rank - 1];
+    Dim kb = b.d[b.rank > 1 ? b.rank - 2 : 0];
     if (dim_eq(cx, ka, kb) != YES &&
-        !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s and %s)", type_text(cx, n->in[ia]->type)->s,
-                     type_text(cx, n->in[ib]->type)->s))
+        !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s and %s)",
+                     type_text(cx, n->in[ia]->type)->s, type_text(cx, n->in[ib]->type)->s))
         return false;
     out = a;
     Shape with = b;
@@ -40,20 +45,27 @@ static bool infer_qlinear_matmul(Node *n) { return matmul_as(n, ox_dtype(n->in[7
 static bool infer_gemm(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape a = shape_of(n->in[0]), b = shape_of(n->in[1]), c = shape_of(node_in(n, 2)), s = { .rank = 2 };
-    bool ta = node_int(n, "transA", 0) != 0, tb = node_int(n, "transB", 0) != 0;
+    Shape a = shape_of(n->in[0]);
+    Shape b = shape_of(n->in[1]);
+    Shape c = shape_of(node_in(n, 2));
+    Shape s = { .rank = 2 };
+    bool ta = node_int(n, "transA", 0) != 0;
+    bool tb = node_int(n, "transB", 0) != 0;
     if (!need_rank_of(n, n->in[0], "A", 2, 2) || !need_rank_of(n, n->in[1], "B", 2, 2))
         return false;
-    Dim ka = a.rank == 2 ? a.d[ta ? 0 : 1] : NULL, kb = b.rank == 2 ? b.d[tb ? 1 : 0] : NULL;
-    if (ka && kb && dim_eq(cx, ka, kb) != YES &&           /* asked first: the texts of an error are dear */
+    Dim ka = a.rank == 2 ? a.d[ta ? 0 : 1] : NULL;
+    Dim kb = b.rank == 2 ? b.d[tb ? 1 : 0] : NULL;
+    if (ka && kb && dim_eq(cx, ka, kb) != YES && /* asked first: the texts of an error are dear */
         !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s%s and %s%s)",
-                     type_text(cx, n->in[0]->type)->s, ta ? " transposed" : "", type_text(cx, n->in[1]->type)->s, tb ? " transposed" : ""))
+                     type_text(cx, n->in[0]->type)->s, ta ? " transposed" : "",
+                     type_text(cx, n->in[1]->type)->s, tb ? " transposed" : ""))
         return false;
     Shape fresh = { .rank = 2 };
     s.d[0] = a.rank == 2 ? a.d[ta ? 1 : 0] : (fresh.d[0] = fresh_in(n, 0, DIM_MAX));
     s.d[1] = b.rank == 2 ? b.d[tb ? 0 : 1] : (fresh.d[1] = fresh_in(n, 0, DIM_MAX));
     Shape with = s;
-    if (node_in(n, 2) && (c.rank > 2 || !shape_broadcast(n, &with, &c)))       /* C is stretched, never the product */
+    if (node_in(n, 2) &&
+        (c.rank > 2 || !shape_broadcast(n, &with, &c))) /* C is stretched, never the product */
         return ctx_failed(cx) ? false : node_fail(n, "C has rank %d, more than 2", c.rank);
     if (!out_shape(n, 0, first_type(n), &s))
         return false;
@@ -64,8 +76,17 @@ static bool infer_gemm(Node *n)
 /* ---- Einsum ---- */
 
 /* One term of an equation: its labels in order, '.' standing for the ellipsis. */
-typedef struct Term { char label[MAX_RANK + 1]; int n; int dots; /* where the ellipsis is, or -1 */ } Term;
-typedef struct Equation { Term *in; int n_in; Term out; bool explicit_out; } Equation;
+typedef struct Term {
+    char label[MAX_RANK + 1];
+    int n;
+    int dots; /* where the ellipsis is, or -1 */
+} Term;
+typedef struct Equation {
+    Term *in;
+    int n_in;
+    Term out;
+    bool explicit_out;
+} Equation;
 
 /* equation = term ("," term)* ["->" term] */
 static bool einsum_parse(Node *n, Equation *eq)
@@ -97,7 +118,9 @@ static bool einsum_parse(Node *n, Equation *eq)
         else
             return node_fail(n, "cannot read the equation at \"%s\"", s);
     }
-    return eq->n_in == n->n_in ? true : node_fail(n, "%d terms in the equation for %d operands", eq->n_in, n->n_in);
+    return eq->n_in == n->n_in
+        ? true
+        : node_fail(n, "%d terms in the equation for %d operands", eq->n_in, n->n_in);
 }
 
 /* Without "->": labels that occur once, in alphabetical order, after the ellipsis. */
@@ -119,7 +142,8 @@ static bool einsum_bind(Node *n, const Equation *eq, Dim *size, Shape *dots)
 {
     for (int i = 0; i < eq->n_in; i++) {
         const Term *t = &eq->in[i];
-        Shape x = shape_of(n->in[i]), mine = { .rank = 0 };
+        Shape x = shape_of(n->in[i]);
+        Shape mine = { .rank = 0 };
         int extra = x.rank - t->n;
         if (extra < 0 || (extra > 0 && t->dots < 0))
             return node_fail(n, "operand %d has rank %d, its term %d labels", i, x.rank, t->n);
@@ -132,7 +156,8 @@ static bool einsum_bind(Node *n, const Equation *eq, Dim *size, Shape *dots)
             if (!*d)
                 *d = x.d[at++];
             else if (!dim_broadcast(node_cx(n), *d, x.d[at++], d))
-                return node_fail(n, "operands could not be broadcast together for label %c", t->label[k]);
+                return node_fail(n, "operands could not be broadcast together for label %c",
+                                 t->label[k]);
         }
         if (!shape_broadcast(n, dots, &mine))
             return false;
@@ -143,7 +168,8 @@ static bool einsum_bind(Node *n, const Equation *eq, Dim *size, Shape *dots)
 static bool infer_einsum(Node *n)
 {
     Equation eq = { 0 };
-    Shape s = { .rank = -1 }, dots = { .rank = 0 };
+    Shape s = { .rank = -1 };
+    Shape dots = { .rank = 0 };
     Dim size[128] = { NULL };
     if (!einsum_parse(n, &eq))
         return false;
@@ -183,7 +209,8 @@ static bool split_heads(Node *n, Shape *x, const char *attr)
         return node_fail(n, "an input of rank 3 needs the attribute %s", attr);
     if (!dim_divide(cx, x->d[2], dim_int(cx, heads), &each)) {
         if (dim_known(x->d[2], NULL))
-            return node_fail(n, "%s items are not a multiple of %lld heads", dim_text(cx, x->d[2])->s, (long long)heads);
+            return node_fail(n, "%s items are not a multiple of %lld heads",
+                             dim_text(cx, x->d[2])->s, (long long)heads);
         each = dim_floordiv(cx, x->d[2], dim_int(cx, heads));
     }
     Dim length = x->d[1];
@@ -191,33 +218,42 @@ static bool split_heads(Node *n, Shape *x, const char *attr)
     return true;
 }
 
-/* Attention(Q, K, V, mask?, past_key?, past_value?, nonpad?) -> Y, present_key?, present_value?, qk? */
+/* Attention(Q, K, V, mask?, past_key?, past_value?, nonpad?) -> Y, present_key?, present_value?,
+ * qk? */
 static bool infer_attention(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape q = shape_of(n->in[0]), k = shape_of(n->in[1]), v = shape_of(n->in[2]), open = { .rank = -1 };
+    Shape q = shape_of(n->in[0]);
+    Shape k = shape_of(n->in[1]);
+    Shape v = shape_of(n->in[2]);
+    Shape open = { .rank = -1 };
     DType t = first_type(n);
     for (int i = 0; i < 3; i++)
         if (!need_rank_of(n, n->in[i], i == 0 ? "Q" : i == 1 ? "K" : "V", 3, 4))
             return false;
     if (q.rank < 0 || k.rank < 0 || v.rank < 0)
-        return out_shape(n, 0, t, &q) && out_shape(n, 1, ox_dtype(n->in[1]), &open) && out_shape(n, 2, ox_dtype(n->in[2]), &open) &&
-               out_shape(n, 3, t, &open);
+        return out_shape(n, 0, t, &q) && out_shape(n, 1, ox_dtype(n->in[1]), &open) &&
+            out_shape(n, 2, ox_dtype(n->in[2]), &open) && out_shape(n, 3, t, &open);
     bool flat = q.rank == 3;
-    if (!split_heads(n, &q, "q_num_heads") || !split_heads(n, &k, "kv_num_heads") || !split_heads(n, &v, "kv_num_heads"))
+    if (!split_heads(n, &q, "q_num_heads") || !split_heads(n, &k, "kv_num_heads") ||
+        !split_heads(n, &v, "kv_num_heads"))
         return false;
-    if (!dim_require(cx, q.d[3], k.d[3], "Attention: a head of Q has %s items, a head of K %s", dim_text(cx, q.d[3])->s, dim_text(cx, k.d[3])->s) ||
-        !dim_require(cx, k.d[2], v.d[2], "Attention: K has length %s, V %s", dim_text(cx, k.d[2])->s, dim_text(cx, v.d[2])->s))
+    if (!dim_require(cx, q.d[3], k.d[3], "Attention: a head of Q has %s items, a head of K %s",
+                     dim_text(cx, q.d[3])->s, dim_text(cx, k.d[3])->s) ||
+        !dim_require(cx, k.d[2], v.d[2], "Attention: K has length %s, V %s",
+                     dim_text(cx, k.d[2])->s, dim_text(cx, v.d[2])->s))
         return false;
     Shape past = shape_of(node_in(n, 4));
-    Dim total = past.rank == 4 ? dim_add(cx, past.d[2], k.d[2]) : node_in(n, 4) ? fresh_in(n, 0, DIM_MAX) : k.d[2];
+    Dim total = past.rank == 4 ? dim_add(cx, past.d[2], k.d[2])
+        : node_in(n, 4)        ? fresh_in(n, 0, DIM_MAX)
+                               : k.d[2];
     Shape y = { .rank = 4, .d = { q.d[0], q.d[1], q.d[2], v.d[3] } };
     if (flat)
         y = (Shape){ .rank = 3, .d = { q.d[0], q.d[2], dim_mul(cx, q.d[1], v.d[3]) } };
     Shape qk = { .rank = 4, .d = { q.d[0], q.d[1], q.d[2], total } };
     k.d[2] = v.d[2] = total;
-    return out_shape(n, 0, t, &y) && out_shape(n, 1, ox_dtype(n->in[1]), &k) && out_shape(n, 2, ox_dtype(n->in[2]), &v) &&
-           out_shape(n, 3, t, &qk);
+    return out_shape(n, 0, t, &y) && out_shape(n, 1, ox_dtype(n->in[1]), &k) &&
+        out_shape(n, 2, ox_dtype(n->in[2]), &v) && out_shape(n, 3, t, &qk);
 }
 
 static bool infer_rotary(Node *n)
@@ -230,14 +266,20 @@ static bool infer_det(Node *n)
     Shape x = shape_of(n->in[0]);
     if (!need_rank_of(n, n->in[0], "the input", 2, MAX_RANK))
         return false;
-    if (x.rank >= 0 && !dim_require(node_cx(n), x.d[x.rank - 1], x.d[x.rank - 2], "Det: the matrices must be square"))
+    if (x.rank >= 0 &&
+        !dim_require(node_cx(n), x.d[x.rank - 1], x.d[x.rank - 2],
+                     "Det: the matrices must be square"))
         return false;
     x.rank -= x.rank >= 0 ? 2 : 0;
     return out_shape(n, 0, first_type(n), &x);
 }
 
-const InferRow infer_linalg[] = {
-    { "Attention", infer_attention }, { "Det", infer_det }, { "Einsum", infer_einsum }, { "Gemm", infer_gemm },
-    { "MatMul", infer_matmul }, { "MatMulInteger", infer_matmul_integer }, { "QLinearMatMul", infer_qlinear_matmul },
-    { "RotaryEmbedding", infer_rotary }, { 0 }
-};
+const InferRow infer_linalg[] = { { "Attention", infer_attention },
+                                  { "Det", infer_det },
+                                  { "Einsum", infer_einsum },
+                                  { "Gemm", infer_gemm },
+                                  { "MatMul", infer_matmul },
+                                  { "MatMulInteger", infer_matmul_integer },
+                                  { "QLinearMatMul", infer_qlinear_matmul },
+                                  { "RotaryEmbedding", infer_rotary },
+                                  { 0 } };

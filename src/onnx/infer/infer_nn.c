@@ -1,4 +1,5 @@
-/* infer_nn.c - windows over images (convolution, pooling), normalisation, recurrent layers, resizing and sampling. */
+/* infer_nn.c - windows over images (convolution, pooling), normalisation, recurrent layers,
+ * resizing and sampling. */
 #include "onnx/internal.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
@@ -17,7 +18,8 @@ typedef struct Window {
 } Window;
 
 /* Attribute ints of exactly `count` items, or `deflt` for each. */
-static bool spatial_ints(Node *n, const char *name, int count, int64_t deflt, int64_t least, int64_t *out)
+static bool spatial_ints(Node *n, const char *name, int count, int64_t deflt, int64_t least,
+                         int64_t *out)
 {
     const int64_t *at;
     size_t have;
@@ -39,10 +41,13 @@ static bool window_read(Node *n, int spatial, Window *w)
     w->n = spatial;
     if (spatial < 0 || spatial > MAX_WINDOW)
         return node_fail(n, "the input needs a batch and a channel axis");
-    if (!spatial_ints(n, "strides", spatial, 1, 1, w->stride) || !spatial_ints(n, "dilations", spatial, 1, 1, w->dilation) ||
+    if (!spatial_ints(n, "strides", spatial, 1, 1, w->stride) ||
+        !spatial_ints(n, "dilations", spatial, 1, 1, w->dilation) ||
         !spatial_ints(n, "pads", 2 * spatial, 0, INT32_MIN, pads))
         return false;
-    w->pads = !strncmp(mode, "SAME", 4) ? PADS_SAME : !strcmp(mode, "VALID") ? PADS_VALID : PADS_GIVEN;
+    w->pads = !strncmp(mode, "SAME", 4) ? PADS_SAME
+        : !strcmp(mode, "VALID")        ? PADS_VALID
+                                        : PADS_GIVEN;
     for (int i = 0; i < spatial; i++) {
         w->before[i] = w->pads == PADS_GIVEN ? pads[i] : 0;
         w->after[i] = w->pads == PADS_GIVEN ? pads[i + spatial] : 0;
@@ -60,19 +65,24 @@ static bool kernel_attr(Node *n, Window *w)
     return true;
 }
 
-/* How many places the window has along axis i:  (size + pads - dilation*(kernel - 1) - 1) / stride + 1.
- * ceil: a last, partial place counts when it starts inside the input or the padding before it. */
+/* How many places the window has along axis i:  (size + pads - dilation*(kernel - 1) - 1) /
+ * stride + 1. ceil: a last, partial place counts when it starts inside the input or the padding
+ * before it. */
 static Dim window_places(Node *n, const Window *w, int i, Dim size, bool ceil)
 {
     Ctx *cx = node_cx(n);
-    Dim one = dim_int(cx, 1), stride = dim_int(cx, w->stride[i]);
+    Dim one = dim_int(cx, 1);
+    Dim stride = dim_int(cx, w->stride[i]);
     int64_t v;
     if (w->pads == PADS_SAME)
         return dim_ceildiv(cx, size, stride);
-    Dim reach = dim_add(cx, dim_mul(cx, dim_int(cx, w->dilation[i]), dim_sub(cx, w->kernel[i], one)), one);
+    Dim reach = dim_add(
+        cx, dim_mul(cx, dim_int(cx, w->dilation[i]), dim_sub(cx, w->kernel[i], one)), one);
     Dim room = dim_sub(cx, dim_add(cx, size, dim_int(cx, w->before[i] + w->after[i])), reach);
     if (room && dim_known(room, &v) && v < 0) {
-        node_fail(n, "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size can't be greater than actual input size",
+        node_fail(n,
+                  "Calculated padded input size per channel: (%s). Kernel size: (%s). Kernel size "
+                  "can't be greater than actual input size",
                   dim_text(cx, dim_add(cx, room, reach))->s, dim_text(cx, reach)->s);
         return NULL;
     }
@@ -80,7 +90,9 @@ static Dim window_places(Node *n, const Window *w, int i, Dim size, bool ceil)
         return room ? dim_add(cx, dim_floordiv(cx, room, stride), one) : NULL;
     Dim all = room ? dim_add(cx, dim_ceildiv(cx, room, stride), one) : NULL;
     /* (all - 1) * stride < size + before   <=>   all <= ceil((size + before) / stride) */
-    return all ? dim_min(cx, all, dim_ceildiv(cx, dim_add(cx, size, dim_int(cx, w->before[i])), stride)) : NULL;
+    return all
+        ? dim_min(cx, all, dim_ceildiv(cx, dim_add(cx, size, dim_int(cx, w->before[i])), stride))
+        : NULL;
 }
 
 static bool slide(Node *n, const Window *w, bool ceil, const Shape *x, Shape *y)
@@ -88,7 +100,9 @@ static bool slide(Node *n, const Window *w, bool ceil, const Shape *x, Shape *y)
     for (int i = 0; i < w->n; i++) {
         y->d[2 + i] = window_places(n, w, i, x->d[2 + i], ceil);
         if (!y->d[2 + i])
-            return ctx_failed(node_cx(n)) ? false : node_fail(n, "the size of axis %d cannot be expressed", 2 + i);
+            return ctx_failed(node_cx(n))
+                ? false
+                : node_fail(n, "the size of axis %d cannot be expressed", 2 + i);
     }
     return true;
 }
@@ -107,7 +121,8 @@ static bool conv_kernel(Node *n, const Shape *weight, Window *w)
 static bool conv_as(Node *n, DType t, int i_x, int i_w)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[i_x]), wt = shape_of(n->in[i_w]);
+    Shape x = shape_of(n->in[i_x]);
+    Shape wt = shape_of(n->in[i_w]);
     int64_t group = node_int(n, "group", 1);
     int rank = x.rank >= 0 ? x.rank : wt.rank;
     Window w;
@@ -115,8 +130,8 @@ static bool conv_as(Node *n, DType t, int i_x, int i_w)
     if (rank < 0)
         return out_shape(n, 0, t, &y);
     if (x.rank >= 0 && wt.rank >= 0 && x.rank != wt.rank)
-        return node_fail(n, "Expected %dD input for a weight of rank %d, but got input of size: %s", wt.rank, wt.rank,
-                         type_text(cx, n->in[i_x]->type)->s);
+        return node_fail(n, "Expected %dD input for a weight of rank %d, but got input of size: %s",
+                         wt.rank, wt.rank, type_text(cx, n->in[i_x]->type)->s);
     if (!window_read(n, rank - 2, &w))
         return false;
     if (x.rank < 0) {
@@ -125,10 +140,14 @@ static bool conv_as(Node *n, DType t, int i_x, int i_w)
     }
     if (!conv_kernel(n, &wt, &w) || !slide(n, &w, false, &x, &y))
         return false;
-    if (wt.rank >= 0 && !dim_require(cx, x.d[1], dim_mul(cx, wt.d[1], dim_int(cx, group)),
-                                     "Given groups=%lld, weight of size %s, expected input %s to have %s channels, but got %s channels instead",
-                                     (long long)group, type_text(cx, n->in[i_w]->type)->s, type_text(cx, n->in[i_x]->type)->s,
-                                     dim_text(cx, dim_mul(cx, wt.d[1], dim_int(cx, group)))->s, dim_text(cx, x.d[1])->s))
+    if (wt.rank >= 0 &&
+        !dim_require(cx, x.d[1], dim_mul(cx, wt.d[1], dim_int(cx, group)),
+                     "Given groups=%lld, weight of size %s, expected input %s to "
+                     "have %s channels, but got %s channels instead",
+                     (long long)group, type_text(cx, n->in[i_w]->type)->s,
+                     type_text(cx, n->in[i_x]->type)->s,
+                     dim_text(cx, dim_mul(cx, wt.d[1], dim_int(cx, group)))->s,
+                     dim_text(cx, x.d[1])->s))
         return false;
     y.d[0] = x.d[0];
     y.d[1] = wt.rank >= 0 ? wt.d[0] : NULL;
@@ -147,7 +166,9 @@ static bool infer_deform_conv(Node *n) { return conv_as(n, first_type(n), 0, 1);
 static bool infer_conv_transpose(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), wt = shape_of(n->in[1]), y = x;
+    Shape x = shape_of(n->in[0]);
+    Shape wt = shape_of(n->in[1]);
+    Shape y = x;
     int64_t extra[MAX_WINDOW], wanted[MAX_WINDOW];
     Window w;
     if (x.rank < 0)
@@ -155,20 +176,27 @@ static bool infer_conv_transpose(Node *n)
     if (wt.rank >= 0 && x.rank != wt.rank)
         return node_fail(n, "the input has rank %d, the weight %d", x.rank, wt.rank);
     bool sized = node_has(n, "output_shape");
-    if (!window_read(n, x.rank - 2, &w) || !conv_kernel(n, &wt, &w) || !spatial_ints(n, "output_padding", w.n, 0, 0, extra) ||
+    if (!window_read(n, x.rank - 2, &w) || !conv_kernel(n, &wt, &w) ||
+        !spatial_ints(n, "output_padding", w.n, 0, 0, extra) ||
         (sized && !spatial_ints(n, "output_shape", w.n, 0, 1, wanted)))
         return false;
-    if (wt.rank >= 0 && !dim_require(cx, x.d[1], wt.d[0], "Given transposed=1, weight of size %s, expected input to have %s channels, but got %s channels instead",
-                                     type_text(cx, n->in[1]->type)->s, dim_text(cx, wt.d[0])->s, dim_text(cx, x.d[1])->s))
+    if (wt.rank >= 0 &&
+        !dim_require(cx, x.d[1], wt.d[0],
+                     "Given transposed=1, weight of size %s, expected input to "
+                     "have %s channels, but got %s channels instead",
+                     type_text(cx, n->in[1]->type)->s, dim_text(cx, wt.d[0])->s,
+                     dim_text(cx, x.d[1])->s))
         return false;
     y.d[1] = wt.rank >= 0 ? dim_mul(cx, wt.d[1], dim_int(cx, node_int(n, "group", 1))) : NULL;
     for (int i = 0; i < w.n; i++) {
-        Dim one = dim_int(cx, 1), stride = dim_int(cx, w.stride[i]);
+        Dim one = dim_int(cx, 1);
+        Dim stride = dim_int(cx, w.stride[i]);
         Dim steps = dim_mul(cx, stride, dim_sub(cx, x.d[2 + i], one));
         Dim reach = dim_mul(cx, dim_int(cx, w.dilation[i]), dim_sub(cx, w.kernel[i], one));
         Dim rest = dim_int(cx, extra[i] + 1 - w.before[i] - w.after[i]);
-        y.d[2 + i] = sized ? dim_int(cx, wanted[i]) : w.pads == PADS_SAME ? dim_mul(cx, x.d[2 + i], stride)
-                   : dim_add(cx, dim_add(cx, steps, reach), rest);
+        y.d[2 + i] = sized        ? dim_int(cx, wanted[i])
+            : w.pads == PADS_SAME ? dim_mul(cx, x.d[2 + i], stride)
+                                  : dim_add(cx, dim_add(cx, steps, reach), rest);
     }
     return out_partial(n, 0, first_type(n), &y);
 }
@@ -178,11 +206,13 @@ static bool infer_conv_transpose(Node *n)
 /* Pools; a second output holds indices. */
 static bool infer_pool(Node *n)
 {
-    Shape x = shape_of(n->in[0]), y = x;
+    Shape x = shape_of(n->in[0]);
+    Shape y = x;
     Window w;
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &y) && out_shape(n, 1, DT_INT64, &y);
-    if (!window_read(n, x.rank - 2, &w) || !kernel_attr(n, &w) || !slide(n, &w, node_int(n, "ceil_mode", 0) != 0, &x, &y))
+    if (!window_read(n, x.rank - 2, &w) || !kernel_attr(n, &w) ||
+        !slide(n, &w, node_int(n, "ceil_mode", 0) != 0, &x, &y))
         return false;
     return out_shape(n, 0, first_type(n), &y) && out_shape(n, 1, DT_INT64, &y);
 }
@@ -211,8 +241,9 @@ static bool infer_max_unpool(Node *n)
         if (node_in(n, 2))
             x.d[i] = item_at(n->in[2], i);
         else if (i >= 2)
-            x.d[i] = dim_add(cx, dim_mul(cx, dim_sub(cx, x.d[i], dim_int(cx, 1)), dim_int(cx, w.stride[i - 2])),
-                             dim_sub(cx, w.kernel[i - 2], dim_int(cx, w.before[i - 2] + w.after[i - 2])));
+            x.d[i] = dim_add(
+                cx, dim_mul(cx, dim_sub(cx, x.d[i], dim_int(cx, 1)), dim_int(cx, w.stride[i - 2])),
+                dim_sub(cx, w.kernel[i - 2], dim_int(cx, w.before[i - 2] + w.after[i - 2])));
     return out_partial(n, 0, first_type(n), &x);
 }
 
@@ -222,14 +253,16 @@ static bool infer_max_unpool(Node *n)
 static bool per_channel(Node *n, int i, const char *what)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), p = shape_of(node_in(n, i));
+    Shape x = shape_of(n->in[0]);
+    Shape p = shape_of(node_in(n, i));
     if (x.rank < 0 || p.rank < 0)
         return true;
     if (p.rank != 1)
         return node_fail(n, "%s must have rank 1, not %d", what, p.rank);
     if (x.rank < 2)
         return x.rank == 1 ? true : node_fail(n, "the input needs a batch and a channel axis");
-    return dim_require(cx, x.d[1], p.d[0], "%s should contain %s elements not %s", what, dim_text(cx, x.d[1])->s, dim_text(cx, p.d[0])->s);
+    return dim_require(cx, x.d[1], p.d[0], "%s should contain %s elements not %s", what,
+                       dim_text(cx, x.d[1])->s, dim_text(cx, p.d[0])->s);
 }
 
 /* BatchNormalization(X, scale, B, mean, var) -> Y, running_mean?, running_var? */
@@ -239,18 +272,21 @@ static bool infer_batch_norm(Node *n)
     for (int i = 1; i < 5; i++)
         if (!per_channel(n, i, what[i]))
             return false;
-    return same_first(n) && out_like(n, 1, ox_dtype(n->in[3]), n->in[3]) && out_like(n, 2, ox_dtype(n->in[4]), n->in[4]);
+    return same_first(n) && out_like(n, 1, ox_dtype(n->in[3]), n->in[3]) &&
+        out_like(n, 2, ox_dtype(n->in[4]), n->in[4]);
 }
 
-static bool infer_channel_norm(Node *n)        /* InstanceNormalization, GroupNormalization */
+static bool infer_channel_norm(Node *n) /* InstanceNormalization, GroupNormalization */
 {
     return per_channel(n, 1, "weight") && per_channel(n, 2, "bias") && same_first(n);
 }
 
-/* LayerNormalization(X, Scale, B?) -> Y, Mean?, InvStdDev?; the latter have 1 where it was normalised */
+/* LayerNormalization(X, Scale, B?) -> Y, Mean?, InvStdDev?; the latter have 1 where it was
+ * normalised */
 static bool infer_layer_norm(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = x;
+    Shape x = shape_of(n->in[0]);
+    Shape s = x;
     int axis = 0;
     DType stash = (DType)node_int(n, "stash_type", DT_FLOAT);
     if (x.rank > 0 && !wrap_axis(n, node_int(n, "axis", -1), x.rank, &axis))
@@ -258,34 +294,40 @@ static bool infer_layer_norm(Node *n)
     for (int i = axis; i < s.rank; i++)
         s.d[i] = dim_int(node_cx(n), 1);
     for (int i = 1; i < 3 && x.rank >= 0; i++) {
-        Shape p = shape_of(node_in(n, i)), both = x;
+        Shape p = shape_of(node_in(n, i));
+        Shape both = x;
         if (p.rank > x.rank)
-            return node_fail(n, "a parameter has rank %d, more than the input's %d", p.rank, x.rank);
+            return node_fail(n, "a parameter has rank %d, more than the input's %d", p.rank,
+                             x.rank);
         if (p.rank >= 0 && !shape_broadcast(n, &both, &p))
             return false;
     }
     return same_first(n) && out_shape(n, 1, stash, &s) && out_shape(n, 2, stash, &s);
 }
 
-static bool infer_dropout(Node *n)
-{
-    return same_first(n) && out_like(n, 1, DT_BOOL, n->in[0]);
-}
+static bool infer_dropout(Node *n) { return same_first(n) && out_like(n, 1, DT_BOOL, n->in[0]); }
 
-/* ---- recurrent layers: X [length, batch, in] -> Y [length, directions, batch, hidden], Y_h, Y_c [directions, batch, hidden] ---- */
+/* ---- recurrent layers: X [length, batch, in] -> Y [length, directions, batch, hidden], Y_h, Y_c
+ * [directions, batch, hidden] ---- */
 
 static bool infer_recurrent(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), w = shape_of(n->in[1]), r = shape_of(n->in[2]);
+    Shape x = shape_of(n->in[0]);
+    Shape w = shape_of(n->in[1]);
+    Shape r = shape_of(n->in[2]);
     bool batch_first = node_int(n, "layout", 0) != 0;
-    if (!need_rank_of(n, n->in[0], "X", 3, 3) || !need_rank_of(n, n->in[1], "W", 3, 3) || !need_rank_of(n, n->in[2], "R", 3, 3))
+    if (!need_rank_of(n, n->in[0], "X", 3, 3) || !need_rank_of(n, n->in[1], "W", 3, 3) ||
+        !need_rank_of(n, n->in[2], "R", 3, 3))
         return false;
     if (x.rank == 3 && w.rank == 3 &&
-        !dim_require(cx, x.d[2], w.d[2], "input.size(-1) must be equal to input_size. Expected %s, got %s", dim_text(cx, w.d[2])->s, dim_text(cx, x.d[2])->s))
+        !dim_require(cx, x.d[2], w.d[2],
+                     "input.size(-1) must be equal to input_size. Expected %s, got %s",
+                     dim_text(cx, w.d[2])->s, dim_text(cx, x.d[2])->s))
         return false;
     int64_t size = node_int(n, "hidden_size", 0);
-    Dim length = x.rank < 0 ? NULL : x.d[batch_first ? 1 : 0], batch = x.rank < 0 ? NULL : x.d[batch_first ? 0 : 1];
+    Dim length = x.rank < 0 ? NULL : x.d[batch_first ? 1 : 0];
+    Dim batch = x.rank < 0 ? NULL : x.d[batch_first ? 0 : 1];
     Dim dirs = dim_int(cx, strcmp(node_str(n, "direction", "forward"), "bidirectional") ? 1 : 2);
     Dim hidden = size > 0 ? dim_int(cx, size) : r.rank == 3 ? r.d[2] : NULL;
     Shape y = { .rank = 4, .d = { length, dirs, batch, hidden } };
@@ -301,7 +343,8 @@ static bool infer_recurrent(Node *n)
 
 /* ---- resizing and sampling ---- */
 
-/* floor(size * scale), where that is exact arithmetic: scale has a power of two below its fraction bar. */
+/* floor(size * scale), where that is exact arithmetic: scale has a power of two below its fraction
+ * bar. */
 static Dim scaled(Node *n, Dim size, double scale)
 {
     Ctx *cx = node_cx(n);
@@ -317,7 +360,8 @@ static Dim scaled(Node *n, Dim size, double scale)
     for (int64_t below = 1; below <= 1 << 16; below *= 2) {
         double above = scale * (double)below;
         if (above == (double)(int64_t)above)
-            return dim_floordiv(cx, dim_mul(cx, size, dim_int(cx, (int64_t)above)), dim_int(cx, below));
+            return dim_floordiv(cx, dim_mul(cx, size, dim_int(cx, (int64_t)above)),
+                                dim_int(cx, below));
     }
     return NULL;
 }
@@ -326,7 +370,8 @@ static Dim scaled(Node *n, Dim size, double scale)
 static bool known_scales(Node *n, Ox v, double *out, int64_t *count)
 {
     Data d;
-    if (!v || v->kind != OX_CONST || const_numel(v->k) > MAX_RANK || !const_to_data(node_cx(n), v->k, &d) || d.dtype != DT_FLOAT)
+    if (!v || v->kind != OX_CONST || const_numel(v->k) > MAX_RANK ||
+        !const_to_data(node_cx(n), v->k, &d) || d.dtype != DT_FLOAT)
         return false;
     *count = d.numel;
     for (int64_t i = 0; i < d.numel; i++)
@@ -334,16 +379,18 @@ static bool known_scales(Node *n, Ox v, double *out, int64_t *count)
     return true;
 }
 
-/* keep_aspect_ratio_policy: one scale for all axes, the least (or largest) of wanted / size. False when a size is not known. */
-static bool keep_aspect(Node *n, const Shape *x, const int64_t *axes, size_t n_axes, bool least, double *scale)
+/* keep_aspect_ratio_policy: one scale for all axes, the least (or largest) of wanted / size. False
+ * when a size is not known. */
+static bool keep_aspect(Node *n, const Shape *x, const int64_t *axes, size_t n_axes, bool least,
+                        double *scale)
 {
     int64_t size, wanted;
     *scale = 0;
     for (size_t i = 0; i < n_axes; i++) {
         int axis;
         Dim want = item_at(n->in[3], (int64_t)i);
-        if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x->rank, &axis) || !want || !dim_known(want, &wanted) ||
-            !dim_known(x->d[axis], &size) || size == 0)
+        if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x->rank, &axis) || !want ||
+            !dim_known(want, &wanted) || !dim_known(x->d[axis], &size) || size == 0)
             return false;
         double s = (double)wanted / (double)size;
         *scale = i == 0 || (least ? s < *scale : s > *scale) ? s : *scale;
@@ -371,18 +418,23 @@ static bool infer_resize(Node *n)
     node_ints(n, "axes", &axes, &n_axes);
     if (scales && n_scale != (int64_t)n_axes)
         return node_fail(n, "%lld scales for %zu axes", (long long)n_scale, n_axes);
-    bool kept = sizes && !exact && keep_aspect(n, &x, axes, n_axes, !strcmp(policy, "not_larger"), &one);
+    bool kept = sizes && !exact &&
+        keep_aspect(n, &x, axes, n_axes, !strcmp(policy, "not_larger"), &one);
     for (size_t i = 0; i < n_axes; i++) {
         int axis;
         int64_t size = 0;
         if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x.rank, &axis))
             return false;
         if (kept && dim_known(x.d[axis], &size)) {
-            x.d[axis] = dim_int(node_cx(n), (int64_t)(one * (double)size + 0.5));      /* half up */
+            x.d[axis] = dim_int(node_cx(n), (int64_t)(one * (double)size + 0.5)); /* half up */
             continue;
         }
-        bool crop = !strcmp(node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") && !sizes;
-        x.d[axis] = sizes ? (exact ? item_at(n->in[3], (int64_t)i) : NULL) : scales && !crop ? scaled(n, x.d[axis], scale[i]) : NULL;
+        bool crop = !strcmp(node_str(n, "coordinate_transformation_mode", ""),
+                            "tf_crop_and_resize") &&
+            !sizes;
+        x.d[axis] = sizes     ? (exact ? item_at(n->in[3], (int64_t)i) : NULL)
+            : scales && !crop ? scaled(n, x.d[axis], scale[i])
+                              : NULL;
         if (ctx_failed(node_cx(n)))
             return false;
     }
@@ -393,13 +445,19 @@ static bool infer_resize(Node *n)
 static bool infer_grid_sample(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), g = shape_of(n->in[1]);
+    Shape x = shape_of(n->in[0]);
+    Shape g = shape_of(n->in[1]);
     if (x.rank < 0 || g.rank < 0)
-        return out_partial(n, 0, first_type(n), x.rank >= 0 ? &(Shape){ .rank = x.rank, .d = { x.d[0], x.d[1] } } : &x);
+        return out_partial(n, 0, first_type(n),
+                           x.rank >= 0 ? &(Shape){ .rank = x.rank, .d = { x.d[0], x.d[1] } } : &x);
     if (x.rank != g.rank || x.rank < 3)
-        return node_fail(n, "expected grid and input to have same number of dimensions, but got %d and %d", x.rank, g.rank);
-    if (!dim_require(cx, x.d[0], g.d[0], "GridSample: expected grid and input to have same batch size") ||
-        !dim_require(cx, g.d[g.rank - 1], dim_int(cx, g.rank - 2), "GridSample: expected grid to have size %d in last dimension", g.rank - 2))
+        return node_fail(
+            n, "expected grid and input to have same number of dimensions, but got %d and %d",
+            x.rank, g.rank);
+    if (!dim_require(cx, x.d[0], g.d[0],
+                     "GridSample: expected grid and input to have same batch size") ||
+        !dim_require(cx, g.d[g.rank - 1], dim_int(cx, g.rank - 2),
+                     "GridSample: expected grid to have size %d in last dimension", g.rank - 2))
         return false;
     for (int i = 2; i < x.rank; i++)
         x.d[i] = g.d[i - 1];
@@ -411,7 +469,8 @@ static bool infer_affine_grid(Node *n)
 {
     int64_t count;
     Shape s = { .rank = -1 };
-    if (ox_rank(n->in[1]) == 1 && dim_known(ox_dim(n->in[1], 0), &count) && (count == 4 || count == 5)) {
+    if (ox_rank(n->in[1]) == 1 && dim_known(ox_dim(n->in[1], 0), &count) &&
+        (count == 4 || count == 5)) {
         s = (Shape){ .rank = (int)count, .d = { item_at(n->in[1], 0) } };
         for (int i = 1; i + 1 < s.rank; i++)
             s.d[i] = item_at(n->in[1], i + 1);
@@ -424,7 +483,8 @@ static bool infer_affine_grid(Node *n)
 static bool infer_col2im(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = -1 };
     int64_t count, blocks;
     if (ox_rank(n->in[1]) != 1 || !dim_known(ox_dim(n->in[1], 0), &count) || count > MAX_RANK - 2)
         return out_shape(n, 0, first_type(n), &s);
@@ -444,17 +504,22 @@ static bool infer_col2im(Node *n)
 static bool infer_roi_align(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Shape x = shape_of(n->in[0]), r = shape_of(n->in[1]);
+    Shape x = shape_of(n->in[0]);
+    Shape r = shape_of(n->in[1]);
     if (!need_rank_of(n, n->in[0], "X", 4, 4) || !need_rank_of(n, n->in[1], "rois", 2, 2))
         return false;
-    Shape y = { .rank = 4, .d = { r.rank == 2 ? r.d[0] : NULL, x.rank == 4 ? x.d[1] : NULL, dim_int(cx, node_int(n, "output_height", 1)),
-                                  dim_int(cx, node_int(n, "output_width", 1)) } };
+    Shape y = { .rank = 4,
+                .d = { r.rank == 2 ? r.d[0] : NULL, x.rank == 4 ? x.d[1] : NULL,
+                       dim_int(cx, node_int(n, "output_height", 1)),
+                       dim_int(cx, node_int(n, "output_width", 1)) } };
     return out_partial(n, 0, first_type(n), &y);
 }
 
 static bool infer_max_roi_pool(Node *n)
 {
-    Shape x = shape_of(n->in[0]), r = shape_of(n->in[1]), y = { .rank = 4 };
+    Shape x = shape_of(n->in[0]);
+    Shape r = shape_of(n->in[1]);
+    Shape y = { .rank = 4 };
     int64_t pooled[2];
     if (!spatial_ints(n, "pooled_shape", 2, 1, 1, pooled))
         return false;
@@ -472,15 +537,34 @@ static bool infer_nms(Node *n)
     return out_partial(n, 0, DT_INT64, &s);
 }
 
-const InferRow infer_nn[] = {
-    { "AffineGrid", infer_affine_grid }, { "AveragePool", infer_pool }, { "BatchNormalization", infer_batch_norm },
-    { "Col2Im", infer_col2im }, { "Conv", infer_conv }, { "ConvInteger", infer_conv_integer },
-    { "ConvTranspose", infer_conv_transpose }, { "DeformConv", infer_deform_conv }, { "Dropout", infer_dropout },
-    { "GRU", infer_recurrent }, { "GlobalAveragePool", infer_global_pool }, { "GlobalLpPool", infer_global_pool },
-    { "GlobalMaxPool", infer_global_pool }, { "GridSample", infer_grid_sample }, { "GroupNormalization", infer_channel_norm },
-    { "InstanceNormalization", infer_channel_norm }, { "LRN", same_first }, { "LSTM", infer_recurrent },
-    { "LayerNormalization", infer_layer_norm }, { "LpPool", infer_pool }, { "MaxPool", infer_pool },
-    { "MaxRoiPool", infer_max_roi_pool }, { "MaxUnpool", infer_max_unpool }, { "MeanVarianceNormalization", same_first },
-    { "NonMaxSuppression", infer_nms }, { "QLinearConv", infer_qlinear_conv }, { "RMSNormalization", infer_layer_norm },
-    { "RNN", infer_recurrent }, { "Resize", infer_resize }, { "RoiAlign", infer_roi_align }, { 0 }
-};
+const InferRow infer_nn[] = { { "AffineGrid", infer_affine_grid },
+                              { "AveragePool", infer_pool },
+                              { "BatchNormalization", infer_batch_norm },
+                              { "Col2Im", infer_col2im },
+                              { "Conv", infer_conv },
+                              { "ConvInteger", infer_conv_integer },
+                              { "ConvTranspose", infer_conv_transpose },
+                              { "DeformConv", infer_deform_conv },
+                              { "Dropout", infer_dropout },
+                              { "GRU", infer_recurrent },
+                              { "GlobalAveragePool", infer_global_pool },
+                              { "GlobalLpPool", infer_global_pool },
+                              { "GlobalMaxPool", infer_global_pool },
+                              { "GridSample", infer_grid_sample },
+                              { "GroupNormalization", infer_channel_norm },
+                              { "InstanceNormalization", infer_channel_norm },
+                              { "LRN", same_first },
+                              { "LSTM", infer_recurrent },
+                              { "LayerNormalization", infer_layer_norm },
+                              { "LpPool", infer_pool },
+                              { "MaxPool", infer_pool },
+                              { "MaxRoiPool", infer_max_roi_pool },
+                              { "MaxUnpool", infer_max_unpool },
+                              { "MeanVarianceNormalization", same_first },
+                              { "NonMaxSuppression", infer_nms },
+                              { "QLinearConv", infer_qlinear_conv },
+                              { "RMSNormalization", infer_layer_norm },
+                              { "RNN", infer_recurrent },
+                              { "Resize", infer_resize },
+                              { "RoiAlign", infer_roi_align },
+                              { 0 } };

@@ -1,4 +1,5 @@
-/* infer_reduce.c - operators that work along axes: reductions, ArgMax, softmax, running sums, TopK. */
+/* infer_reduce.c - operators that work along axes: reductions, ArgMax, softmax, running sums,
+ * TopK. */
 #include "onnx/internal.h"
 
 static bool same_first(Node *n) { return out_like(n, 0, ox_dtype(n->in[0]), n->in[0]); }
@@ -54,8 +55,11 @@ static Dim join_items(Ctx *cx, const char *op, Dim a, Dim b)
 {
     if (!a || !b || !tame(a) || !tame(b))
         return NULL;
-    return !strcmp(op, "ReduceProd") ? dim_mul(cx, a, b) : !strcmp(op, "ReduceSum") ? dim_add(cx, a, b)
-         : !strcmp(op, "ReduceMax") ? dim_max(cx, a, b) : !strcmp(op, "ReduceMin") ? dim_min(cx, a, b) : NULL;
+    return !strcmp(op, "ReduceProd") ? dim_mul(cx, a, b)
+        : !strcmp(op, "ReduceSum")   ? dim_add(cx, a, b)
+        : !strcmp(op, "ReduceMax")   ? dim_max(cx, a, b)
+        : !strcmp(op, "ReduceMin")   ? dim_min(cx, a, b)
+                                     : NULL;
 }
 
 /* Contents: the sum, product, least or largest of all items of a vector. */
@@ -64,8 +68,10 @@ static void reduce_items(Node *n)
     Ox x = n->in[0];
     int64_t count, one;
     const char *op = n->op->name;
-    bool takes = !strcmp(op, "ReduceProd") || !strcmp(op, "ReduceSum") || !strcmp(op, "ReduceMax") || !strcmp(op, "ReduceMin");
-    if (!takes || !x->items || !may_have_items(x, &count) || count == 0 || !may_have_items(n->out[0], &one))
+    bool takes = !strcmp(op, "ReduceProd") || !strcmp(op, "ReduceSum") ||
+        !strcmp(op, "ReduceMax") || !strcmp(op, "ReduceMin");
+    if (!takes || !x->items || !may_have_items(x, &count) || count == 0 ||
+        !may_have_items(n->out[0], &one))
         return;
     Dim acc = item_at(x, 0);
     for (int64_t i = 1; i < count; i++)
@@ -75,8 +81,11 @@ static void reduce_items(Node *n)
 
 static bool infer_reduce_op(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 0 };
-    bool drop[MAX_RANK] = { false }, known, keep = node_int(n, "keepdims", 1) != 0;
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 0 };
+    bool drop[MAX_RANK] = { false };
+    bool known;
+    bool keep = node_int(n, "keepdims", 1) != 0;
     DType t = ox_dtype(n->in[0]);
     if (x.rank >= 0 && !reduced_axes(n, x.rank, drop, &known))
         return false;
@@ -102,7 +111,8 @@ static bool infer_reduce_op(Node *n)
 
 static bool infer_arg_extreme(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 0 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 0 };
     int axis;
     if (x.rank < 0)
         return out_shape(n, 0, DT_INT64, &x);
@@ -119,18 +129,20 @@ static bool infer_arg_extreme(Node *n)
 /* Values and indices of the k largest along an axis */
 static bool infer_topk(Node *n)
 {
-    Shape x = shape_of(n->in[0]), fresh = { .rank = 0 };
+    Shape x = shape_of(n->in[0]);
+    Shape fresh = { .rank = 0 };
     int axis = 0;
     if (x.rank >= 0) {
         if (!wrap_axis(n, node_int(n, "axis", -1), x.rank, &axis))
             return false;
-        Dim k = item_at(n->in[1], 0), size = x.d[axis];
+        Dim k = item_at(n->in[1], 0);
+        Dim size = x.d[axis];
         int64_t v;
         if (k && dim_known(k, &v) && v < 0)
             return node_fail(n, "k is %lld", (long long)v);
         if (k && dim_lt(node_cx(n), size, k) == YES)
-            return node_fail(n, "selected index k out of range: k is %s, axis %d has %s", dim_text(node_cx(n), k)->s, axis,
-                             dim_text(node_cx(n), size)->s);
+            return node_fail(n, "selected index k out of range: k is %s, axis %d has %s",
+                             dim_text(node_cx(n), k)->s, axis, dim_text(node_cx(n), size)->s);
         x.d[axis] = k ? k : fresh_in(n, 0, DIM_MAX);
         if (!k)
             fresh = (Shape){ .rank = axis + 1, .d[0] = NULL }, fresh.d[axis] = x.d[axis];
@@ -141,11 +153,23 @@ static bool infer_topk(Node *n)
     return true;
 }
 
-const InferRow infer_reduce[] = {
-    { "ArgMax", infer_arg_extreme }, { "ArgMin", infer_arg_extreme }, { "CumProd", same_first }, { "CumSum", same_first },
-    { "Hardmax", same_along_axis }, { "LogSoftmax", same_along_axis }, { "LpNormalization", same_along_axis },
-    { "ReduceL1", infer_reduce_op }, { "ReduceL2", infer_reduce_op }, { "ReduceLogSum", infer_reduce_op },
-    { "ReduceLogSumExp", infer_reduce_op }, { "ReduceMax", infer_reduce_op }, { "ReduceMean", infer_reduce_op },
-    { "ReduceMin", infer_reduce_op }, { "ReduceProd", infer_reduce_op }, { "ReduceSum", infer_reduce_op },
-    { "ReduceSumSquare", infer_reduce_op }, { "Softmax", same_along_axis }, { "TopK", infer_topk }, { 0 }
-};
+const InferRow infer_reduce[] = { { "ArgMax", infer_arg_extreme },
+                                  { "ArgMin", infer_arg_extreme },
+                                  { "CumProd", same_first },
+                                  { "CumSum", same_first },
+                                  { "Hardmax", same_along_axis },
+                                  { "LogSoftmax", same_along_axis },
+                                  { "LpNormalization", same_along_axis },
+                                  { "ReduceL1", infer_reduce_op },
+                                  { "ReduceL2", infer_reduce_op },
+                                  { "ReduceLogSum", infer_reduce_op },
+                                  { "ReduceLogSumExp", infer_reduce_op },
+                                  { "ReduceMax", infer_reduce_op },
+                                  { "ReduceMean", infer_reduce_op },
+                                  { "ReduceMin", infer_reduce_op },
+                                  { "ReduceProd", infer_reduce_op },
+                                  { "ReduceSum", infer_reduce_op },
+                                  { "ReduceSumSquare", infer_reduce_op },
+                                  { "Softmax", same_along_axis },
+                                  { "TopK", infer_topk },
+                                  { 0 } };

@@ -1,6 +1,7 @@
-/* infer_shape.c - operators that move, pick, join and cut: their output shapes follow from contents.
- * A size that is in the contents of an input (Reshape's shape, Slice's ends) is taken as the dimension expression it is;
- * a size that only data decides becomes a fresh symbol whose origin is that axis of the output. */
+/* infer_shape.c - operators that move, pick, join and cut: their output shapes follow from
+ * contents. A size that is in the contents of an input (Reshape's shape, Slice's ends) is taken as
+ * the dimension expression it is; a size that only data decides becomes a fresh symbol whose origin
+ * is that axis of the output. */
 #include "onnx/internal.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
@@ -17,12 +18,14 @@ static void pass_items(Node *n)
 
 static bool infer_shape_op(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 1 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 1 };
     if (x.rank < 0) {
         s.d[0] = fresh_in(n, 0, MAX_RANK);
         return out_shape(n, 0, DT_INT64, &s);
     }
-    int64_t start = node_int(n, "start", 0), end = node_int(n, "end", x.rank);
+    int64_t start = node_int(n, "start", 0);
+    int64_t end = node_int(n, "end", x.rank);
     start = start < 0 ? start + x.rank : start;
     end = end < 0 ? end + x.rank : end;
     start = start < 0 ? 0 : start > x.rank ? x.rank : start;
@@ -36,7 +39,8 @@ static bool infer_shape_op(Node *n)
 
 static bool infer_size(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 0 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 0 };
     if (!out_shape(n, 0, DT_INT64, &s))
         return false;
     if (x.rank >= 0) {
@@ -57,8 +61,9 @@ static Str shape_text(Node *n, const Shape *s)
     return buf_done(&b);
 }
 
-/* Extents that are on both sides cancel: what is left says more about the rest. A left-out 0 makes no difference here:
- * with an empty tensor either side is empty, and -1 beside a 0 is refused by every runtime. */
+/* Extents that are on both sides cancel: what is left says more about the rest. A left-out 0 makes
+ * no difference here: with an empty tensor either side is empty, and -1 beside a 0 is refused by
+ * every runtime. */
 static void cancel(Ctx *cx, Shape *a, Shape *b)
 {
     for (int i = 0; i < a->rank; i++)
@@ -74,17 +79,21 @@ static void cancel(Ctx *cx, Shape *a, Shape *b)
 static bool reshape_rest(Node *n, const Shape *x, const Shape *to, int hole, Dim *out)
 {
     Ctx *cx = node_cx(n);
-    Shape have = *x, rest = { .rank = 0 };
+    Shape have = *x;
+    Shape rest = { .rank = 0 };
     int64_t v;
     for (int i = 0; i < to->rank; i++)
         if (i != hole)
             rest.d[rest.rank++] = to->d[i];
     for (int i = 0; i < rest.rank; i++)
         if (dim_is(rest.d[i], 0))
-            return node_fail(n, "cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size -1 can be any value and is ambiguous",
+            return node_fail(n,
+                             "cannot reshape tensor of 0 elements into shape %s because the "
+                             "unspecified dimension size -1 can be any value and is ambiguous",
                              shape_text(n, to)->s);
     cancel(cx, &have, &rest);
-    Dim total = dim_product(cx, have.d, have.rank), part = dim_product(cx, rest.d, rest.rank);
+    Dim total = dim_product(cx, have.d, have.rank);
+    Dim part = dim_product(cx, rest.d, rest.rank);
     if (!total || !part)
         return false;
     if (dim_divide(cx, total, part, out))
@@ -92,29 +101,34 @@ static bool reshape_rest(Node *n, const Shape *x, const Shape *to, int hole, Dim
     if (dim_known(total, &v) && dim_known(part, &v))
         return node_fail(n, "shape %s is invalid for input of size %s", shape_text(n, to)->s,
                          dim_text(cx, dim_product(cx, x->d, x->rank))->s);
-    *out = dim_floordiv(cx, total, part);        /* the program says that it divides */
+    *out = dim_floordiv(cx, total, part); /* the program says that it divides */
     return *out != NULL;
 }
 
 static bool reshape_check(Node *n, const Shape *x, const Shape *to)
 {
     Ctx *cx = node_cx(n);
-    Shape a = *x, b = *to;
+    Shape a = *x;
+    Shape b = *to;
     cancel(cx, &a, &b);
-    Dim have = dim_product(cx, a.d, a.rank), want = dim_product(cx, b.d, b.rank);
+    Dim have = dim_product(cx, a.d, a.rank);
+    Dim want = dim_product(cx, b.d, b.rank);
     if (!have || !want)
         return false;
-    return dim_require(cx, have, want, "shape '%s' is invalid for input of shape %s", shape_text(n, to)->s, shape_text(n, x)->s);
+    return dim_require(cx, have, want, "shape '%s' is invalid for input of shape %s",
+                       shape_text(n, to)->s, shape_text(n, x)->s);
 }
 
 static bool infer_reshape(Node *n)
 {
-    Shape x = shape_of(n->in[0]), to = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape to = { .rank = -1 };
     Ox shape = n->in[1];
     int64_t count, v;
     if (!shape_count(shape, &count))
         return out_shape(n, 0, first_type(n), &to);
-    bool zero = node_int(n, "allowzero", 0) != 0, open = x.rank < 0;
+    bool zero = node_int(n, "allowzero", 0) != 0;
+    bool open = x.rank < 0;
     int hole = -1;
     to.rank = (int)count;
     for (int i = 0; i < to.rank; i++) {
@@ -128,7 +142,10 @@ static bool infer_reshape(Node *n)
             to.d[i] = NULL;
         } else if (d && dim_is(d, 0) && !zero) {
             if (x.rank >= 0 && i >= x.rank)
-                return node_fail(n, "0 at %d of the shape means to keep an axis that the input of rank %d does not have", i, x.rank);
+                return node_fail(n,
+                                 "0 at %d of the shape means to keep an axis that the input of "
+                                 "rank %d does not have",
+                                 i, x.rank);
             to.d[i] = x.rank < 0 ? NULL : x.d[i];
         }
         open |= i != hole && !to.d[i];
@@ -145,7 +162,8 @@ static bool infer_reshape(Node *n)
 
 static bool infer_flatten(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = 2 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = 2 };
     int64_t axis = node_int(n, "axis", 1);
     if (x.rank < 0)
         return out_partial(n, 0, first_type(n), &s);
@@ -157,7 +175,8 @@ static bool infer_flatten(Node *n)
     return out_shape(n, 0, first_type(n), &s);
 }
 
-/* Axes that input 1 (or, in none, nothing) names, wrapped for `rank`; false after an error. *count is -1 when data decides. */
+/* Axes that input 1 (or, in none, nothing) names, wrapped for `rank`; false after an error. *count
+ * is -1 when data decides. */
 static bool input_axes(Node *n, int i, int rank, bool *on, int64_t *count)
 {
     const int64_t *at;
@@ -178,7 +197,8 @@ static bool input_axes(Node *n, int i, int rank, bool *on, int64_t *count)
 
 static bool infer_squeeze(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = -1 };
     bool on[MAX_RANK] = { false };
     int64_t count = 0;
     if (x.rank < 0)
@@ -194,12 +214,14 @@ static bool infer_squeeze(Node *n)
         if (!node_in(n, 1)) {
             Tri one = dim_eq(node_cx(n), x.d[i], dim_int(node_cx(n), 1));
             if (one == UNKNOWN) {
-                s.rank = -1;                              /* the rank depends on a size */
+                s.rank = -1; /* the rank depends on a size */
                 return out_shape(n, 0, first_type(n), &s);
             }
             on[i] = one == YES;
-        } else if (on[i] && !dim_require(node_cx(n), x.d[i], dim_int(node_cx(n), 1),
-                                         "Squeeze: axis %d has %s items, not 1", i, dim_text(node_cx(n), x.d[i])->s))
+        } else if (on[i] &&
+                   !dim_require(node_cx(n), x.d[i], dim_int(node_cx(n), 1),
+                                "Squeeze: axis %d has %s items, not 1", i,
+                                dim_text(node_cx(n), x.d[i])->s))
             return false;
         if (!on[i])
             s.d[s.rank++] = x.d[i];
@@ -212,7 +234,8 @@ static bool infer_squeeze(Node *n)
 
 static bool infer_unsqueeze(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape s = { .rank = -1 };
     bool on[MAX_RANK] = { false };
     int64_t count;
     if (x.rank < 0 || !shape_count(n->in[1], &count))
@@ -237,7 +260,8 @@ static bool infer_unsqueeze(Node *n)
 
 static bool infer_transpose(Node *n)
 {
-    Shape x = shape_of(n->in[0]), s = x;
+    Shape x = shape_of(n->in[0]);
+    Shape s = x;
     const int64_t *perm;
     size_t count;
     bool seen[MAX_RANK] = { false };
@@ -283,7 +307,7 @@ static bool infer_concat(Node *n)
     Ctx *cx = node_cx(n);
     Shape s = { .rank = -1 };
     int axis = 0;
-    bool open = false;                                    /* a size along the axis is not known, or there are too many to add */
+    bool open = false; /* a size along the axis is not known, or there are too many to add */
     for (int i = 0; i < n->n_in; i++) {
         Shape x = shape_of(n->in[i]);
         if (x.rank < 0) {
@@ -297,14 +321,16 @@ static bool infer_concat(Node *n)
             continue;
         }
         if (x.rank != s.rank)
-            return node_fail(n, "Tensors must have same number of dimensions: got %d and %d", s.rank, x.rank);
+            return node_fail(n, "Tensors must have same number of dimensions: got %d and %d",
+                             s.rank, x.rank);
         for (int k = 0; k < s.rank; k++)
             if (k == axis && !dim_sum_fits(s.d[k], x.d[k]))
                 open = true;
             else if (k == axis)
                 s.d[k] = dim_add(cx, s.d[k], x.d[k]);
             else if (!dim_require(cx, s.d[k], x.d[k],
-                                  "Sizes of tensors must match except in dimension %d. Expected size %s but got size %s for tensor number %d in the list.",
+                                  "Sizes of tensors must match except in dimension %d. Expected "
+                                  "size %s but got size %s for tensor number %d in the list.",
                                   axis, dim_text(cx, s.d[k])->s, dim_text(cx, x.d[k])->s, i))
                 return false;
             else if (dim_known(x.d[k], NULL))
@@ -332,15 +358,20 @@ static bool split_sizes(Node *n, Dim whole, Dim *size)
             size[i] = item_at(split, i);
             sum = sum && size[i] ? dim_add(cx, sum, size[i]) : NULL;
         }
-        return !sum || dim_require(cx, whole, sum, "split_with_sizes expects split_sizes to sum exactly to %s (input tensor's size along the axis), but got %s",
-                                   dim_text(cx, whole)->s, dim_text(cx, sum)->s);
+        return !sum ||
+            dim_require(cx, whole, sum,
+                        "split_with_sizes expects split_sizes to sum exactly to %s "
+                        "(input tensor's size along the axis), but got %s",
+                        dim_text(cx, whole)->s, dim_text(cx, sum)->s);
     }
     int64_t parts = node_int(n, "num_outputs", n->n_out);
     if (parts != n->n_out)
         return node_fail(n, "num_outputs is %lld, the node has %d", (long long)parts, n->n_out);
     Dim each = dim_ceildiv(cx, whole, dim_int(cx, parts));
     for (int i = 0; i < n->n_out; i++)
-        size[i] = i + 1 < n->n_out || !each ? each : dim_sub(cx, whole, dim_mul(cx, each, dim_int(cx, parts - 1)));
+        size[i] = i + 1 < n->n_out || !each
+            ? each
+            : dim_sub(cx, whole, dim_mul(cx, each, dim_int(cx, parts - 1)));
     return true;
 }
 
@@ -394,17 +425,23 @@ static Dim bound(Ctx *cx, Dim v, Dim size, Dim lo, Dim hi)
 /* How many items size[start:end:step] has; NULL when the contents do not tell. */
 static Dim slice_count(Ctx *cx, Dim size, Dim start, Dim end, int64_t step)
 {
-    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1);
+    Dim zero = dim_int(cx, 0);
+    Dim one = dim_int(cx, 1);
     if (step == INT64_MIN)
         step++;
     if (step > 0) {
-        Dim a = bound(cx, start, size, zero, size), b = bound(cx, end, size, zero, size);
-        return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, b, a), dim_int(cx, step))) : NULL;
+        Dim a = bound(cx, start, size, zero, size);
+        Dim b = bound(cx, end, size, zero, size);
+        return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, b, a), dim_int(cx, step)))
+                      : NULL;
     }
-    Dim last = dim_sub(cx, size, one), none = dim_int(cx, -1);
-    Dim a = bound(cx, start, size, zero, last), b = bound(cx, end, size, none, last);
-    a = a ? dim_min(cx, a, last) : NULL;                     /* of an empty axis the last is -1 */
-    return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, a, b), dim_int(cx, -step))) : NULL;
+    Dim last = dim_sub(cx, size, one);
+    Dim none = dim_int(cx, -1);
+    Dim a = bound(cx, start, size, zero, last);
+    Dim b = bound(cx, end, size, none, last);
+    a = a ? dim_min(cx, a, last) : NULL; /* of an empty axis the last is -1 */
+    return a && b ? dim_max(cx, zero, dim_ceildiv(cx, dim_sub(cx, a, b), dim_int(cx, -step)))
+                  : NULL;
 }
 
 static void slice_items(Node *n)
@@ -413,7 +450,8 @@ static void slice_items(Node *n)
     const int64_t *a, *s;
     Ox x = n->in[0];
     Dim items[MAX_ITEMS];
-    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) || !node_in_ints(n, 1, &a, &count) || count != 1)
+    if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) ||
+        !node_in_ints(n, 1, &a, &count) || count != 1)
         return;
     step = node_in_ints(n, 4, &s, &count) && count == 1 ? s[0] : node_in(n, 4) ? 0 : 1;
     if (!step)
@@ -431,7 +469,8 @@ static void slice_items(Node *n)
 static bool infer_slice(Node *n)
 {
     Shape x = shape_of(n->in[0]);
-    const int64_t *axes = NULL, *steps = NULL;
+    const int64_t *axes = NULL;
+    const int64_t *steps = NULL;
     int64_t count, n_axes, n_steps;
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &x);
@@ -440,7 +479,7 @@ static bool infer_slice(Node *n)
         known = false;
     if (node_in(n, 4) && (!node_in_ints(n, 4, &steps, &n_steps) || (known && n_steps != count)))
         steps = NULL;
-    if (!known) {                                          /* which axes are cut is data */
+    if (!known) { /* which axes are cut is data */
         for (int i = 0; i < x.rank; i++)
             x.d[i] = NULL;
         return out_partial(n, 0, first_type(n), &x);
@@ -452,7 +491,9 @@ static bool infer_slice(Node *n)
         int64_t step = steps ? steps[i] : node_in(n, 4) ? 0 : 1;
         if (steps && !step)
             return node_fail(n, "slice step cannot be zero");
-        x.d[axis] = step ? slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i), step) : NULL;
+        x.d[axis] = step
+            ? slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i), step)
+            : NULL;
     }
     if (!out_partial(n, 0, first_type(n), &x))
         return false;
@@ -477,7 +518,8 @@ static void repeat_items(Node *n)
 
 static bool infer_expand(Node *n)
 {
-    Shape x = shape_of(n->in[0]), to = { .rank = -1 };
+    Shape x = shape_of(n->in[0]);
+    Shape to = { .rank = -1 };
     int64_t count;
     if (x.rank < 0 || !shape_count(n->in[1], &count))
         return out_shape(n, 0, first_type(n), &to);
@@ -487,7 +529,7 @@ static bool infer_expand(Node *n)
         to.d[i] = item_at(n->in[1], i);
     bool open[MAX_RANK] = { false };
     for (int i = 0; i < to.rank; i++)
-        if (!to.d[i]) {                                   /* broadcast with 1 and open it afterwards */
+        if (!to.d[i]) { /* broadcast with 1 and open it afterwards */
             int64_t v;
             bool fixed = i >= pad && dim_known(x.d[i - pad], &v) && v != 1;
             to.d[i] = fixed ? x.d[i - pad] : dim_int(node_cx(n), 1);
@@ -541,7 +583,8 @@ static bool infer_pad(Node *n)
         int axis;
         if (!wrap_axis(n, axes ? axes[i] : i, x.rank, &axis))
             return false;
-        Dim a = item_at(n->in[1], i), b = item_at(n->in[1], i + n_axes);
+        Dim a = item_at(n->in[1], i);
+        Dim b = item_at(n->in[1], i + n_axes);
         x.d[axis] = a && b ? dim_add(cx, x.d[axis], dim_add(cx, a, b)) : NULL;
         int64_t v;
         if (x.d[axis] && dim_known(x.d[axis], &v) && v < 0)
@@ -619,11 +662,20 @@ static bool infer_center_crop_pad(Node *n)
     return out_partial(n, 0, first_type(n), &x);
 }
 
-const InferRow infer_shape[] = {
-    { "CenterCropPad", infer_center_crop_pad }, { "Concat", infer_concat }, { "DepthToSpace", infer_depth_to_space },
-    { "Expand", infer_expand }, { "Flatten", infer_flatten }, { "Pad", infer_pad }, { "Reshape", infer_reshape },
-    { "Shape", infer_shape_op }, { "Size", infer_size }, { "Slice", infer_slice },
-    { "SpaceToDepth", infer_space_to_depth }, { "Split", infer_split }, { "Squeeze", infer_squeeze },
-    { "Tile", infer_tile }, { "Transpose", infer_transpose }, { "Unsqueeze", infer_unsqueeze },
-    { 0 }
-};
+const InferRow infer_shape[] = { { "CenterCropPad", infer_center_crop_pad },
+                                 { "Concat", infer_concat },
+                                 { "DepthToSpace", infer_depth_to_space },
+                                 { "Expand", infer_expand },
+                                 { "Flatten", infer_flatten },
+                                 { "Pad", infer_pad },
+                                 { "Reshape", infer_reshape },
+                                 { "Shape", infer_shape_op },
+                                 { "Size", infer_size },
+                                 { "Slice", infer_slice },
+                                 { "SpaceToDepth", infer_space_to_depth },
+                                 { "Split", infer_split },
+                                 { "Squeeze", infer_squeeze },
+                                 { "Tile", infer_tile },
+                                 { "Transpose", infer_transpose },
+                                 { "Unsqueeze", infer_unsqueeze },
+                                 { 0 } };

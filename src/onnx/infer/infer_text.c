@@ -1,10 +1,11 @@
-/* infer_text.c - strings and their features, mel weights, pictures: what no PyTorch program calls, but models that are
- * read (`show`, a rule's local function) may hold. */
+/* infer_text.c - strings and their features, mel weights, pictures: what no PyTorch program calls,
+ * but models that are read (`show`, a rule's local function) may hold. */
 #include "onnx/internal.h"
 
 static bool concat_strings(Node *n)
 {
-    Shape s = shape_of(n->in[0]), with = shape_of(n->in[1]);
+    Shape s = shape_of(n->in[0]);
+    Shape with = shape_of(n->in[1]);
     return shape_broadcast(n, &s, &with) && out_shape(n, 0, DT_STRING, &s);
 }
 
@@ -24,7 +25,8 @@ static bool normalised(Node *n)
 /* Pieces, padded to the longest, and how many each string has. */
 static bool split(Node *n)
 {
-    Shape s = shape_of(n->in[0]), counts = s;
+    Shape s = shape_of(n->in[0]);
+    Shape counts = s;
     if (s.rank >= MAX_RANK)
         return node_fail(n, "rank %d is more than %d", s.rank + 1, MAX_RANK);
     if (s.rank >= 0)
@@ -54,8 +56,13 @@ static bool tfidf(Node *n)
 static bool mel_weights(Node *n)
 {
     Ctx *cx = node_cx(n);
-    Dim bins = item_at(n->in[0], 0), length = item_at(n->in[1], 0);
-    Shape s = { .rank = 2, .d = { length ? dim_add(cx, dim_floordiv(cx, length, dim_int(cx, 2)), dim_int(cx, 1)) : NULL, bins } };
+    Dim bins = item_at(n->in[0], 0);
+    Dim length = item_at(n->in[1], 0);
+    Shape s = { .rank = 2,
+                .d = { length
+                           ? dim_add(cx, dim_floordiv(cx, length, dim_int(cx, 2)), dim_int(cx, 1))
+                           : NULL,
+                       bins } };
     return out_partial(n, 0, (DType)node_int(n, "output_datatype", DT_FLOAT), &s);
 }
 
@@ -67,6 +74,8 @@ static bool picture(Node *n)
 }
 
 const InferRow infer_text[] = {
-    { "ImageDecoder", picture }, { "MelWeightMatrix", mel_weights }, { "RegexFullMatch", full_match }, { "StringConcat", concat_strings },
-    { "StringNormalizer", normalised }, { "StringSplit", split }, { "TfIdfVectorizer", tfidf }, { 0 }
+    { "ImageDecoder", picture },        { "MelWeightMatrix", mel_weights },
+    { "RegexFullMatch", full_match },   { "StringConcat", concat_strings },
+    { "StringNormalizer", normalised }, { "StringSplit", split },
+    { "TfIdfVectorizer", tfidf },       { 0 }
 };

@@ -1,34 +1,42 @@
 /* rules.c - the rule language: text to trees (rules_apply.c applies them to values).
  *
- *     file        = { rule }                            a head starts in column 1, clauses are indented, # is a comment
- *     rule        = head { head } { setting } alternative { alternative }       several heads share what follows
- *     head        = schema-line | ("onnx" | "one.of") "::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
- *     setting     = "kinds" words | "promote" rest-of-line | "function" [domain "::" NAME]
- *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
- *     result      = "(" expr "," expr {"," expr} ")" | expr
- *     guard       = "not" guard | ("float" | "int" | "bool" | "complex" | "const" | "given" | "none") "(" NAME ")"
- *                 | expr ("=" | "!=" | "<" | "<=" | ">" | ">=") expr
- *     expr        = term {("+" | "-") term}             arithmetic is on numbers only: a tensor is added with Add(..)
- *     term        = factor {("*" | "/") factor}
- *     factor      = "-" factor | NUMBER | STRING | "true" | "false" | "none" | "[" [expr {"," expr}] "]" | "(" expr ")"
- *                 | NAME | [domain "::"] NAME ["<" NAME "=" expr {"," NAME "=" expr} ">"] "(" [expr {"," expr}] ")" ["as" (NAME | DTYPE)]
- *                 | "dtype" "(" expr ")" | "rank" "(" expr ")" | "cast" "(" expr "," expr ")" | "like" "(" expr "," expr ")" */
+ *     file        = { rule }                            a head starts in column 1, clauses are
+ * indented, # is a comment rule        = head { head } { setting } alternative { alternative }
+ * several heads share what follows head        = schema-line | ("onnx" | "one.of") "::" NAME "("
+ * [NAME {"," NAME}] ")" ["before" INT] setting     = "kinds" words | "promote" rest-of-line |
+ * "function" [domain "::" NAME] alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME}
+ * "=" expr} "=" result result      = "(" expr "," expr {"," expr} ")" | expr guard       = "not"
+ * guard | ("float" | "int" | "bool" | "complex" | "const" | "given" | "none") "(" NAME ")" | expr
+ * ("=" | "!=" | "<" | "<=" | ">" | ">=") expr expr        = term {("+" | "-") term} arithmetic is
+ * on numbers only: a tensor is added with Add(..) term        = factor {("*" | "/") factor} factor
+ * = "-" factor | NUMBER | STRING | "true" | "false" | "none" | "[" [expr {"," expr}] "]" | "(" expr
+ * ")" | NAME | [domain "::"] NAME ["<" NAME "=" expr {"," NAME "=" expr} ">"] "(" [expr {"," expr}]
+ * ")" ["as" (NAME | DTYPE)] | "dtype" "(" expr ")" | "rank" "(" expr ")" | "cast" "(" expr "," expr
+ * ")" | "like" "(" expr "," expr ")" */
 #include "onnx/rules/rules_tree.h"
 
 #include <stdlib.h>
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------- */
 
 #define ONNX_HEAD "onnx::"
 #define FORM_HEAD "one.of::"
-enum { MAX_DEPTH = 64 };            /* of nested expressions: rule files come from users */
-typedef struct Reader { Ctx *cx; const Text *text; size_t at, end; int depth; bool failed; } Reader;
+enum { MAX_DEPTH = 64 }; /* of nested expressions: rule files come from users */
+typedef struct Reader {
+    Ctx *cx;
+    const Text *text;
+    size_t at, end;
+    int depth;
+    bool failed;
+} Reader;
 typedef VEC(Tree *) Trees;
 typedef VEC(Str) Strs;
 
 static void *broken_at(Reader *r, size_t at, const char *what)
 {
-    size_t line = 1, start = 0;
+    size_t line = 1;
+    size_t start = 0;
     for (size_t i = 0; i < at; i++)
         if (r->text->at[i] == '\n')
             line++, start = i + 1;
@@ -40,7 +48,10 @@ static void *broken_at(Reader *r, size_t at, const char *what)
 
 static void *broken(Reader *r, const char *what) { return broken_at(r, r->at, what); }
 
-static char peek_raw(const Reader *r, size_t ahead) { return r->at + ahead < r->end ? r->text->at[r->at + ahead] : 0; }
+static char peek_raw(const Reader *r, size_t ahead)
+{
+    return r->at + ahead < r->end ? r->text->at[r->at + ahead] : 0;
+}
 static bool at_line_start(const Reader *r) { return r->at == 0 || r->text->at[r->at - 1] == '\n'; }
 static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -126,7 +137,9 @@ static bool exprs(Reader *r, const char *close, Tree *into)
 
 static Tree *number(Reader *r)
 {
-    const char *start = r->text->at + r->at, *end, *p = start;
+    const char *start = r->text->at + r->at;
+    const char *end;
+    const char *p = start;
     double f = parse_double(start, r->end - r->at, &end);
     while (p < end && digit(*p))
         p++;
@@ -170,8 +183,15 @@ static bool settings(Reader *r, Tree *call)
 }
 
 /* The function-like words of the language; each takes a fixed number of arguments. */
-static const struct { const char *name; TreeKind kind; size_t n; } words[] = {
-    { "dtype", N_DTYPE, 1 }, { "rank", N_RANK, 1 }, { "cast", N_CAST, 2 }, { "like", N_LIKE, 2 },
+static const struct {
+    const char *name;
+    TreeKind kind;
+    size_t n;
+} words[] = {
+    { "dtype", N_DTYPE, 1 },
+    { "rank", N_RANK, 1 },
+    { "cast", N_CAST, 2 },
+    { "like", N_LIKE, 2 },
 };
 
 static Tree *word_call(Reader *r, Tree *t)
@@ -180,7 +200,10 @@ static Tree *word_call(Reader *r, Tree *t)
         if (!t->domain && str_is(t->s, words[i].name)) {
             t->kind = words[i].kind;
             if (t->n_arg != words[i].n)
-                return broken_at(r, t->at, str_fmt(r->cx, "%s takes %zu argument%s", words[i].name, words[i].n, words[i].n == 1 ? "" : "s")->s);
+                return broken_at(r, t->at,
+                                 str_fmt(r->cx, "%s takes %zu argument%s", words[i].name,
+                                         words[i].n, words[i].n == 1 ? "" : "s")
+                                     ->s);
         }
     if (t->kind == N_CALL && !t->domain && !onnx_op(r->cx, t->s->s))
         return broken_at(r, t->at, str_fmt(r->cx, "ONNX has no operator '%s'", t->s->s)->s);
@@ -265,7 +288,7 @@ static Tree *arith(Reader *r, char operator, Tree *a, Tree *b)
 static Tree *term(Reader *r)
 {
     Tree *t = factor(r);
-    for (char c; t && ((c = peek(r)) == '*' || c == '/'); ) {
+    for (char c; t && ((c = peek(r)) == '*' || c == '/');) {
         r->at++;
         t = arith(r, c, t, factor(r));
     }
@@ -277,7 +300,7 @@ static Tree *expr(Reader *r)
     if (++r->depth > MAX_DEPTH)
         return broken(r, "the expression is nested too deeply");
     Tree *t = term(r);
-    for (char c; t && ((c = peek(r)) == '+' || c == '-'); ) {
+    for (char c; t && ((c = peek(r)) == '+' || c == '-');) {
         r->at++;
         t = arith(r, c, t, term(r));
     }
@@ -287,11 +310,17 @@ static Tree *expr(Reader *r)
 
 static Guard *guard(Reader *r)
 {
-    static const struct { const char *name; GuardKind kind; } tests[] = {
-        { "float", G_FLOAT }, { "int", G_INT }, { "bool", G_BOOL }, { "complex", G_COMPLEX }, { "const", G_CONST },
-        { "given", G_GIVEN }, { "none", G_NONE },
+    static const struct {
+        const char *name;
+        GuardKind kind;
+    } tests[] = {
+        { "float", G_FLOAT }, { "int", G_INT },     { "bool", G_BOOL }, { "complex", G_COMPLEX },
+        { "const", G_CONST }, { "given", G_GIVEN }, { "none", G_NONE },
     };
-    static const struct { const char *name; GuardKind kind; } compares[] = {
+    static const struct {
+        const char *name;
+        GuardKind kind;
+    } compares[] = {
         { "!=", G_NE }, { "<=", G_LE }, { ">=", G_GE }, { "=", G_EQ }, { "<", G_LT }, { ">", G_GT },
     };
     Guard *g = new(r->cx, Guard);
@@ -379,10 +408,11 @@ static bool alternative(Reader *r, struct RuleBody *body)
     return true;
 }
 
-/* Past Op<..>(..), of which the name has been taken; depth: how many brackets around it are open. */
+/* Past Op<..>(..), of which the name has been taken; depth: how many brackets around it are
+ * open. */
 static void skip_call(Reader *r, int depth)
 {
-    for (char c; (c = peek(r)); ) {
+    for (char c; (c = peek(r));) {
         if (c == '"') {
             string(r);
             continue;
@@ -467,7 +497,8 @@ static bool head(Reader *r, Rule *rule)
     size_t start = r->at;
     rule->head = rest_of_line(r);
     if (!strstr(rule->head->s, "::") || !strchr(rule->head->s, '('))
-        return broken_at(r, start, "expected an operator's schema, as in my::op(Tensor x) -> Tensor");
+        return broken_at(r, start,
+                         "expected an operator's schema, as in my::op(Tensor x) -> Tensor");
     return true;
 }
 
@@ -483,7 +514,8 @@ static Rule *one_head(Reader *r)
 static void skip_rule(Reader *r)
 {
     while (peek(r)) {
-        const char *from = r->text->at + r->at, *newline = memchr(from, '\n', r->end - r->at);
+        const char *from = r->text->at + r->at;
+        const char *newline = memchr(from, '\n', r->end - r->at);
         r->at = newline ? (size_t)(newline - r->text->at) + 1 : r->end;
     }
 }
@@ -491,7 +523,8 @@ static void skip_rule(Reader *r)
 /* "my::op(Tensor x) ..." -> my, op; the whole text must be a name when it is `exact`. */
 static bool split_name(Ctx *cx, const char *text, bool exact, Rule *out)
 {
-    const char *sep = strstr(text, "::"), *end = sep ? sep + 2 : text;
+    const char *sep = strstr(text, "::");
+    const char *end = sep ? sep + 2 : text;
     while (letter(*end) || digit(*end))
         end++;
     if (!sep || sep == text || end == sep + 2 || digit(sep[2]) || (exact && *end))
@@ -507,7 +540,8 @@ static bool function_name(Reader *r, Rule *out)
     size_t at = r->at;
     Str word = rest_of_line(r);
     out->own_name = word->len == 0;
-    return split_name(r->cx, out->own_name ? out->head->s : word->s, !out->own_name, out) || broken_at(r, at, "expected a function's name, as in my.domain::Op");
+    return split_name(r->cx, out->own_name ? out->head->s : word->s, !out->own_name, out) ||
+        broken_at(r, at, "expected a function's name, as in my.domain::Op");
 }
 
 static bool settings_then_body(Reader *r, Rule *out)

@@ -6,75 +6,113 @@
  *     onnx::HardSwish(X) before 14
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
- * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may share what follows), optional
- * `kinds`, `promote`, `function`, and one or more alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative
- * means refuse, never fall through.
- * EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR` before the `=`, (a, b) for several
- * results, dtype(x), cast(x, dtype), like(c, x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
- * const(axes), given(x) / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over numbers,
- * strings, lists and non-tensor arguments. No loops, no recursion: that is C. Used by ops (built-in and --rules files) and by
- * tidy/legalise; tidy/find reads formulas from right to left. Errors name file, line and column. Full grammar: docs/rules.md. */
+ * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may
+ * share what follows), optional `kinds`, `promote`, `function`, and one or more alternatives `[when
+ * GUARD and GUARD] = EXPR`, tried in order; no matching alternative means refuse, never fall
+ * through. EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR`
+ * before the `=`, (a, b) for several results, dtype(x), cast(x, dtype), like(c, x) (a constant of
+ * x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4, const(axes), given(x)
+ * / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over
+ * numbers, strings, lists and non-tensor arguments. No loops, no recursion: that is C. Used by ops
+ * (built-in and --rules files) and by tidy/legalise; tidy/find reads formulas from right to left.
+ * Errors name file, line and column. Full grammar: docs/rules.md. */
 #ifndef PT2ONNX_RULES_H
 #define PT2ONNX_RULES_H
 
 #include "onnx/onnx.h"
 
-typedef enum { RV_NONE, RV_OX, RV_INT, RV_FLOAT, RV_BOOL, RV_STR, RV_INTS, RV_FLOATS, RV_OXS } RuleTag;
+typedef enum {
+    RV_NONE,
+    RV_OX,
+    RV_INT,
+    RV_FLOAT,
+    RV_BOOL,
+    RV_STR,
+    RV_INTS,
+    RV_FLOATS,
+    RV_OXS
+} RuleTag;
 typedef struct RuleVal {
     RuleTag tag;
-    union { Ox ox; int64_t i; double f; bool b; Str s;
-            struct { const int64_t *at; size_t n; } ints; struct { const double *at; size_t n; } floats; struct { const Ox *at; size_t n; } oxs; };
+    union {
+        Ox ox;
+        int64_t i;
+        double f;
+        bool b;
+        Str s;
+        struct {
+            const int64_t *at;
+            size_t n;
+        } ints;
+        struct {
+            const double *at;
+            size_t n;
+        } floats;
+        struct {
+            const Ox *at;
+            size_t n;
+        } oxs;
+    };
 } RuleVal;
 
 /* How a rule sees what it is applied to. false: no such name. */
 typedef struct RuleEnv {
     Graph *g;
-    int target;                                             /* for `opset` guards */
+    int target; /* for `opset` guards */
     bool (*lookup)(void *arg, Str name, RuleVal *out);
     void *arg;
-    Ox like;                                                /* numbers in EXPR take this one's dtype when an ONNX operator wants a tensor; NULL: the other operand's */
+    Ox like; /* numbers in EXPR take this one's dtype when an ONNX operator wants a tensor; NULL:
+                the other operand's */
 } RuleEnv;
 
 typedef struct Rule {
-    Str head;                       /* the schema line as written, or "onnx::HardSwish" */
-    Str promote;                    /* "default(self, other)" or NULL */
-    Str kinds;                      /* "plain complex" or NULL */
-    Str domain, function;           /* it is called as this function, whose body it is; NULL: its nodes stand where the call was */
-    uint32_t kinds_at, promote_at;  /* where they stand in the text */
-    bool users;                     /* of a --rules file: what ONNX does not take in it is no bug of ours */
-    bool own_name;                  /* the function is called as the operator */
-    int before;                     /* legal rules: applies to targets below this opset */
-    const Str *params; size_t n_params;   /* legal rules: names of inputs; attributes are visible by their own names */
+    Str head;             /* the schema line as written, or "onnx::HardSwish" */
+    Str promote;          /* "default(self, other)" or NULL */
+    Str kinds;            /* "plain complex" or NULL */
+    Str domain, function; /* it is called as this function, whose body it is; NULL: its nodes stand
+                             where the call was */
+    uint32_t kinds_at, promote_at; /* where they stand in the text */
+    bool users;    /* of a --rules file: what ONNX does not take in it is no bug of ours */
+    bool own_name; /* the function is called as the operator */
+    int before;    /* legal rules: applies to targets below this opset */
+    const Str *params;
+    size_t n_params; /* legal rules: names of inputs; attributes are visible by their own names */
     SourceId at;
-    struct RuleBody *body;                /* read when the rule is first applied */
-    const Text *text; uint32_t start, end;
+    struct RuleBody *body; /* read when the rule is first applied */
+    const Text *text;
+    uint32_t start, end;
 } Rule;
 typedef VEC(Rule *) RuleList;
 
-/* The heads of a whole text; rules are appended in order. False after an error that names file, line and column. What a rule
- * does is read when it is first applied: a run uses a few of a thousand. */
+/* The heads of a whole text; rules are appended in order. False after an error that names file,
+ * line and column. What a rule does is read when it is first applied: a run uses a few of a
+ * thousand. */
 MUST_USE bool rules_scan(Ctx *cx, const Text *text, RuleList *out);
 MUST_USE bool rule_read(Ctx *cx, const Rule *rule);
 /* Both, for a text that may be wrong: a user's. */
 MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
-Str rule_place(Ctx *cx, const Rule *rule);      /* "my.rules:3", the line of its head */
-Str rule_position(Ctx *cx, const Rule *rule, uint32_t at);      /* "my.rules:4:11" */
+Str rule_place(Ctx *cx, const Rule *rule);                 /* "my.rules:3", the line of its head */
+Str rule_position(Ctx *cx, const Rule *rule, uint32_t at); /* "my.rules:4:11" */
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
 
 /* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ---- */
 
-typedef Map RuleForms;                          /* name -> Rule: "one.of::square(X)", which others are made of */
+typedef Map RuleForms; /* name -> Rule: "one.of::square(X)", which others are made of */
 enum { RULE_PARAMS = 8 };
 typedef struct RuleMatch {
     const Rule *rule;
-    Ox result;                                  /* what the formula computes */
-    Ox param[RULE_PARAMS];                      /* what stands for each; NULL: the alternative does not have it */
-    Attr attr[RULE_PARAMS]; size_t n_attr;      /* what the operator of the head is told */
-    const Ox *inner; size_t n_inner;            /* values on the way to the result, each as often as the formula takes it */
+    Ox result;             /* what the formula computes */
+    Ox param[RULE_PARAMS]; /* what stands for each; NULL: the alternative does not have it */
+    Attr attr[RULE_PARAMS];
+    size_t n_attr; /* what the operator of the head is told */
+    const Ox *inner;
+    size_t n_inner; /* values on the way to the result, each as often as the formula takes it */
 } RuleMatch;
-/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another way to read it. */
-bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
+/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another
+ * way to read it. */
+bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
+               bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
 /* Names of the operators whose result a match of r may be; r is not read for that. */
 MUST_USE bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
 

@@ -1,17 +1,29 @@
 /* rules_apply.c - a rule applied to values: its first alternative whose guards hold.
  *
- * A tree is walked once per application; there is no loop and no recursion in the language, so every application ends.
- * Numbers become tensors only where an operator wants one, of the type that its signature asks for (see number_dtype). */
+ * A tree is walked once per application; there is no loop and no recursion in the language, so
+ * every application ends. Numbers become tensors only where an operator wants one, of the type that
+ * its signature asks for (see number_dtype). */
 #include "onnx/rules/rules_tree.h"
 
 #include <stdlib.h>
 
-typedef struct Local { Str name; RuleVal v; } Local;
-typedef struct Run { RuleEnv *env; Ctx *cx; const Rule *rule; VEC(Local) locals; } Run;
+typedef struct Local {
+    Str name;
+    RuleVal v;
+} Local;
+typedef struct Run {
+    RuleEnv *env;
+    Ctx *cx;
+    const Rule *rule;
+    VEC(Local) locals;
+} Run;
 typedef VEC(RuleVal) RuleVals;
 typedef VEC(Ox) OxVals;
 
-static RuleVal rv_ox(Ox v) { return v ? (RuleVal){ .tag = RV_OX, .ox = v } : (RuleVal){ .tag = RV_NONE }; }
+static RuleVal rv_ox(Ox v)
+{
+    return v ? (RuleVal){ .tag = RV_OX, .ox = v } : (RuleVal){ .tag = RV_NONE };
+}
 static RuleVal rv_int(int64_t i) { return (RuleVal){ .tag = RV_INT, .i = i }; }
 static bool is_poison(RuleVal v) { return v.tag == RV_OX && !ox_ok(v.ox); }
 
@@ -50,7 +62,7 @@ static RuleVal eval(Run *run, const Tree *t);
 static RuleVal look_up(Run *run, const Tree *t)
 {
     RuleVal v;
-    for (size_t i = run->locals.n; i-- > 0; )
+    for (size_t i = run->locals.n; i-- > 0;)
         if (run->locals.at[i].name == t->s)
             return run->locals.at[i].v;
     if (run->env->lookup(run->env->arg, t->s, &v))
@@ -62,31 +74,38 @@ static RuleVal look_up(Run *run, const Tree *t)
         return rv_int(d);
     if (ctx_failed(run->cx))
         return rv_ox(POISON);
-    return wrong(run, t, E_USAGE, str_fmt(run->cx, "'%s' is neither a parameter, a let nor a type", t->s->s)->s);
+    return wrong(run, t, E_USAGE,
+                 str_fmt(run->cx, "'%s' is neither a parameter, a let nor a type", t->s->s)->s);
 }
 
 static bool as_double(RuleVal v, double *out)
 {
     switch (v.tag) {
-    case RV_INT: *out = (double)v.i; return true;
+    case RV_INT:   *out = (double)v.i; return true;
     case RV_FLOAT: *out = v.f; return true;
-    case RV_BOOL: *out = v.b; return true;
-    default: return false;
+    case RV_BOOL:  *out = v.b; return true;
+    default:       return false;
     }
 }
 
 /* Ints stay ints but for "/", which is true division as in Python. */
 static RuleVal arithmetic(Run *run, const Tree *t)
 {
-    RuleVal a = eval(run, t->arg[0]), b = eval(run, t->arg[1]);
+    RuleVal a = eval(run, t->arg[0]);
+    RuleVal b = eval(run, t->arg[1]);
     double x, y;
     if (is_poison(a) || is_poison(b))
         return rv_ox(POISON);
     if (!as_double(a, &x) || !as_double(b, &y))
-        return wrong(run, t, E_USAGE, "arithmetic is on numbers; use Add, Sub, Mul, Div for tensors");
+        return wrong(run, t, E_USAGE,
+                     "arithmetic is on numbers; use Add, Sub, Mul, Div for tensors");
     if (a.tag != RV_FLOAT && b.tag != RV_FLOAT && t->i != '/') {
-        int64_t m = a.tag == RV_BOOL ? a.b : a.i, n = b.tag == RV_BOOL ? b.b : b.i, out;
-        bool fits = t->i == '+' ? add_ok(m, n, &out) : t->i == '-' ? sub_ok(m, n, &out) : mul_ok(m, n, &out);
+        int64_t m = a.tag == RV_BOOL ? a.b : a.i;
+        int64_t n = b.tag == RV_BOOL ? b.b : b.i;
+        int64_t out;
+        bool fits = t->i == '+' ? add_ok(m, n, &out)
+            : t->i == '-'       ? sub_ok(m, n, &out)
+                                : mul_ok(m, n, &out);
         return fits ? rv_int(out) : wrong(run, t, E_VALUE, "the number does not fit 64 bits");
     }
     if (t->i == '/' && y == 0)
@@ -109,7 +128,8 @@ static RuleVal negated(Run *run, const Tree *t)
 static RuleVal list(Run *run, const Tree *t)
 {
     RuleVals items = { 0 };
-    bool floats = false, tensors = false;
+    bool floats = false;
+    bool tensors = false;
     for (size_t i = 0; i < t->n_arg; i++) {
         RuleVal v = eval(run, t->arg[i]);
         if (is_poison(v))
@@ -159,21 +179,26 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
 
 static RuleVal function(Run *run, const Tree *t)
 {
-    RuleVal a = eval(run, t->arg[0]), b = t->n_arg > 1 ? eval(run, t->arg[1]) : (RuleVal){ .tag = RV_NONE };
+    RuleVal a = eval(run, t->arg[0]);
+    RuleVal b = t->n_arg > 1 ? eval(run, t->arg[1]) : (RuleVal){ .tag = RV_NONE };
     if (is_poison(a) || is_poison(b))
         return rv_ox(POISON);
     switch (t->kind) {
     case N_DTYPE:
-        return a.tag == RV_OX ? rv_int(ox_dtype(a.ox)) : wrong(run, t, E_USAGE, "dtype(..) is for tensors");
+        return a.tag == RV_OX ? rv_int(ox_dtype(a.ox))
+                              : wrong(run, t, E_USAGE, "dtype(..) is for tensors");
     case N_RANK:
         if (a.tag != RV_OX)
             return wrong(run, t, E_USAGE, "rank(..) is for tensors");
         if (ox_rank(a.ox) < 0)
-            return wrong(run, t, E_UNDECIDED, "the rank of this tensor is not known; -i NAME:float32[..] for its input decides it");
+            return wrong(run, t, E_UNDECIDED,
+                         "the rank of this tensor is not known; -i NAME:float32[..] for its input "
+                         "decides it");
         return rv_int(ox_rank(a.ox));
     case N_CAST:
         if (a.tag != RV_OX || b.tag != RV_INT || b.i <= 0 || b.i >= DT_COUNT)
-            return wrong(run, t, E_USAGE, "cast(tensor, type), as in cast(x, float32) or cast(x, dtype(y))");
+            return wrong(run, t, E_USAGE,
+                         "cast(tensor, type), as in cast(x, float32) or cast(x, dtype(y))");
         return rv_ox(ox_cast(run->env->g, a.ox, (DType)b.i));
     default:
         if ((a.tag != RV_INT && a.tag != RV_FLOAT && a.tag != RV_BOOL) || b.tag != RV_OX)
@@ -206,8 +231,9 @@ static bool formal_takes(const OpVersion *v, const FormalArg *f, DType t)
     return type && (type->dtypes >> t & 1);
 }
 
-/* The type of a number that stands for input i: that of an operand bound to the same type name, else int64 where the
- * signature takes ints only there, else that of the first tensor, else env->like's. */
+/* The type of a number that stands for input i: that of an operand bound to the same type name,
+ * else int64 where the signature takes ints only there, else that of the first tensor, else
+ * env->like's. */
 static DType number_dtype(Run *run, const OpVersion *v, const RuleVals *args, size_t i)
 {
     const FormalArg *f = formal(v, i);
@@ -253,8 +279,8 @@ static Ox operand(Run *run, const Tree *t, const OpVersion *v, const RuleVals *a
     DType d;
     switch (a.tag) {
     case RV_NONE: return NULL;
-    case RV_OX: return a.ox;
-    case RV_STR: return ox_string(run->env->g, a.s);
+    case RV_OX:   return a.ox;
+    case RV_STR:  return ox_string(run->env->g, a.s);
     case RV_INTS: return ox_ints(run->env->g, a.ints.at, a.ints.n);
     case RV_FLOATS:
         d = number_dtype(run, v, args, i);
@@ -262,7 +288,9 @@ static Ox operand(Run *run, const Tree *t, const OpVersion *v, const RuleVals *a
     default:
         d = number_dtype(run, v, args, i);
         if (d == DT_NONE)
-            return wrong(run, t, E_USAGE, "the type of this number cannot be told; write like(number, tensor)").ox;
+            return wrong(run, t, E_USAGE,
+                         "the type of this number cannot be told; write like(number, tensor)")
+                .ox;
         return number_ox(run, t, a, d);
     }
 }
@@ -282,7 +310,8 @@ static bool spread(Run *run, const Tree *t, RuleVals *out)
     return true;
 }
 
-/* An attribute takes the kind that the signature says; a custom operator's takes the value's own. */
+/* An attribute takes the kind that the signature says; a custom operator's takes the value's
+ * own. */
 static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
 {
     RuleVal v = eval(run, s->value);
@@ -292,10 +321,15 @@ static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
         return false;
     if (v.tag == RV_NONE)
         return true;
-    bool number = as_double(v, &f), whole = v.tag == RV_INT || v.tag == RV_BOOL;
+    bool number = as_double(v, &f);
+    bool whole = v.tag == RV_INT || v.tag == RV_BOOL;
     int64_t i = v.tag == RV_BOOL ? v.b : v.tag == RV_INT ? v.i : 0;
     if (kind == ATTR_NONE)
-        kind = whole ? ATTR_INT : number ? ATTR_FLOAT : v.tag == RV_STR ? ATTR_STRING : v.tag == RV_INTS ? ATTR_INTS : ATTR_FLOATS;
+        kind = whole           ? ATTR_INT
+            : number           ? ATTR_FLOAT
+            : v.tag == RV_STR  ? ATTR_STRING
+            : v.tag == RV_INTS ? ATTR_INTS
+                               : ATTR_FLOATS;
     out->kind = kind;
     if (kind == ATTR_INT && whole)
         out->i = i;
@@ -308,7 +342,9 @@ static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
     else if (kind == ATTR_FLOATS && v.tag == RV_FLOATS)
         out->floats = v.floats.at, out->n = v.floats.n;
     else
-        return !is_poison(wrong(run, s->value, E_USAGE, str_fmt(run->cx, "attribute %s does not take this value", s->name->s)->s));
+        return !is_poison(
+            wrong(run, s->value, E_USAGE,
+                  str_fmt(run->cx, "attribute %s does not take this value", s->name->s)->s));
     return true;
 }
 
@@ -319,15 +355,18 @@ static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
         const FormalAttr *formal = onnx_attr(v, t->attr[i].name->s);
         AttrKind kind = formal ? formal->kind : ATTR_NONE;
         if (v && kind == ATTR_NONE)
-            return !is_poison(wrong(run, t->attr[i].value, E_USAGE, str_fmt(run->cx, "%s has no attribute %s in opset %d", t->s->s, t->attr[i].name->s, ONNX_NEWEST)->s));
+            return !is_poison(wrong(run, t->attr[i].value, E_USAGE,
+                                    str_fmt(run->cx, "%s has no attribute %s in opset %d", t->s->s,
+                                            t->attr[i].name->s, ONNX_NEWEST)
+                                        ->s));
         if (!attribute(run, &t->attr[i], kind, &(*out)[i]))
             return false;
     }
     return true;
 }
 
-/* What a custom operator returns: `as x` a tensor like x, `as float32` one of that type; else the first input's type is
- * assumed, which the user is told. */
+/* What a custom operator returns: `as x` a tensor like x, `as float32` one of that type; else the
+ * first input's type is assumed, which the user is told. */
 static bool custom_type(Run *run, const Tree *t, OxList in, Type *out)
 {
     if (t->as) {
@@ -343,7 +382,9 @@ static bool custom_type(Run *run, const Tree *t, OxList in, Type *out)
     DType d = DT_NONE;
     for (size_t i = 0; i < in.n && d == DT_NONE; i++)
         d = in.at[i] ? ox_dtype(in.at[i]) : DT_NONE;
-    note(run->cx, NOTE_ASSUMED, "%s::%s returns %s as its input is; `as TYPE` after it in the rule decides it", t->domain->s, t->s->s, dtype_name(d));
+    note(run->cx, NOTE_ASSUMED,
+         "%s::%s returns %s as its input is; `as TYPE` after it in the rule decides it",
+         t->domain->s, t->s->s, dtype_name(d));
     *out = type_tensor(run->cx, d, -1, NULL);
     return true;
 }
@@ -388,17 +429,20 @@ static RuleVal eval(Run *run, const Tree *t)
 {
     Ox one;
     switch (t->kind) {
-    case N_INT: return rv_int(t->i);
+    case N_INT:   return rv_int(t->i);
     case N_FLOAT: return (RuleVal){ .tag = RV_FLOAT, .f = t->f };
-    case N_STR: return (RuleVal){ .tag = RV_STR, .s = t->s };
-    case N_BOOL: return (RuleVal){ .tag = RV_BOOL, .b = t->i != 0 };
-    case N_NONE: return (RuleVal){ .tag = RV_NONE };
-    case N_NAME: return look_up(run, t);
-    case N_LIST: return list(run, t);
-    case N_NEG: return negated(run, t);
+    case N_STR:   return (RuleVal){ .tag = RV_STR, .s = t->s };
+    case N_BOOL:  return (RuleVal){ .tag = RV_BOOL, .b = t->i != 0 };
+    case N_NONE:  return (RuleVal){ .tag = RV_NONE };
+    case N_NAME:  return look_up(run, t);
+    case N_LIST:  return list(run, t);
+    case N_NEG:   return negated(run, t);
     case N_ARITH: return arithmetic(run, t);
-    case N_CALL: return call(run, t, &one, 1) ? rv_ox(one) : rv_ox(POISON);
-    case N_DTYPE: case N_RANK: case N_CAST: case N_LIKE: return function(run, t);
+    case N_CALL:  return call(run, t, &one, 1) ? rv_ox(one) : rv_ox(POISON);
+    case N_DTYPE:
+    case N_RANK:
+    case N_CAST:
+    case N_LIKE:  return function(run, t);
     }
     return rv_ox(POISON);
 }
@@ -407,12 +451,16 @@ static RuleVal eval(Run *run, const Tree *t)
 
 static bool holds_type(GuardKind k, RuleVal v)
 {
-    DType d = v.tag == RV_OX ? ox_dtype(v.ox) : v.tag == RV_INT ? DT_INT64 : v.tag == RV_FLOAT ? DT_DOUBLE : v.tag == RV_BOOL ? DT_BOOL : DT_NONE;
+    DType d = v.tag == RV_OX ? ox_dtype(v.ox)
+        : v.tag == RV_INT    ? DT_INT64
+        : v.tag == RV_FLOAT  ? DT_DOUBLE
+        : v.tag == RV_BOOL   ? DT_BOOL
+                             : DT_NONE;
     switch (k) {
     case G_FLOAT: return dtype_is_float(d);
-    case G_INT: return dtype_is_int(d);
-    case G_BOOL: return d == DT_BOOL;
-    default: return dtype_is_complex(d);
+    case G_INT:   return dtype_is_int(d);
+    case G_BOOL:  return d == DT_BOOL;
+    default:      return dtype_is_complex(d);
     }
 }
 
@@ -429,7 +477,7 @@ static bool compare(Run *run, const Guard *g, RuleVal a, bool *out)
         case G_LT: *out = x < y; break;
         case G_LE: *out = x <= y; break;
         case G_GT: *out = x > y; break;
-        default: *out = x >= y; break;
+        default:   *out = x >= y; break;
         }
         return true;
     }
@@ -453,11 +501,14 @@ static bool holds(Run *run, const Guard *g, bool *out)
     if (is_poison(v))
         return false;
     switch (g->kind) {
-    case G_FLOAT: case G_INT: case G_BOOL: case G_COMPLEX: *out = holds_type(g->kind, v); return true;
-    case G_CONST: *out = v.tag != RV_OX || v.ox->kind == OX_CONST; return true;
-    case G_GIVEN: *out = v.tag != RV_NONE; return true;
-    case G_NONE: *out = v.tag == RV_NONE; return true;
-    default: return compare(run, g, v, out);
+    case G_FLOAT:
+    case G_INT:
+    case G_BOOL:
+    case G_COMPLEX: *out = holds_type(g->kind, v); return true;
+    case G_CONST:   *out = v.tag != RV_OX || v.ox->kind == OX_CONST; return true;
+    case G_GIVEN:   *out = v.tag != RV_NONE; return true;
+    case G_NONE:    *out = v.tag == RV_NONE; return true;
+    default:        return compare(run, g, v, out);
     }
 }
 
@@ -479,7 +530,8 @@ static bool bind_let(Run *run, const Let *l)
         return !is_poison(v);
     }
     if (l->value->kind != N_CALL || l->n_name > COUNT(out))
-        return !is_poison(wrong(run, l->value, E_USAGE, "several names take the outputs of one operator"));
+        return !is_poison(
+            wrong(run, l->value, E_USAGE, "several names take the outputs of one operator"));
     if (!call(run, l->value, out, l->n_name))
         return false;
     for (size_t i = 0; i < l->n_name; i++)
@@ -505,10 +557,15 @@ static bool produce(Run *run, const Alternative *a, Ox *out, size_t n)
     if (a->results.n == 1 && n > 1) {
         if (first->kind == N_CALL)
             return call(run, first, out, n);
-        return !is_poison(wrong(run, first, E_USAGE, str_fmt(run->cx, "the operator has %zu results: write (a, b)", n)->s));
+        return !is_poison(
+            wrong(run, first, E_USAGE,
+                  str_fmt(run->cx, "the operator has %zu results: write (a, b)", n)->s));
     }
     if (a->results.n != n)
-        return !is_poison(wrong(run, first, E_USAGE, str_fmt(run->cx, "the operator has %zu results, the rule gives %zu", n, a->results.n)->s));
+        return !is_poison(wrong(
+            run, first, E_USAGE,
+            str_fmt(run->cx, "the operator has %zu results, the rule gives %zu", n, a->results.n)
+                ->s));
     for (size_t i = 0; i < n; i++)
         if (!result(run, a->results.at[i], &out[i]))
             return false;

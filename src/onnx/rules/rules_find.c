@@ -6,11 +6,14 @@
  *         = Softplus(X)
  *         = Log(Add(Exp(X), 1))
  *
- * Parameters of the head are what may stand there: any value, the same wherever the name stands again. A name of one of the operator's
- * attributes is a number that is told; `when NAME = literal` says what an attribute is if that alternative fits, other guards are asked
- * when all the rest fits. `any` is any value. Add and Mul take their inputs in either order. cast(x, T) is a Cast to T, or x itself where it has that type.
+ * Parameters of the head are what may stand there: any value, the same wherever the name stands
+ * again. A name of one of the operator's attributes is a number that is told; `when NAME = literal`
+ * says what an attribute is if that alternative fits, other guards are asked when all the rest
+ * fits. `any` is any value. Add and Mul take their inputs in either order. cast(x, T) is a Cast to
+ * T, or x itself where it has that type.
  *
- * One idea: what is left to match is a list of goals. The first is met in each way it can be, and the others must hold after it. */
+ * One idea: what is left to match is a list of goals. The first is met in each way it can be, and
+ * the others must hold after it. */
 #include "onnx/edit.h"
 #include "onnx/rules/rules_tree.h"
 
@@ -18,17 +21,33 @@
 #include <math.h>
 
 typedef struct Frame Frame;
-struct Frame { const Rule *rule; const Alternative *alt; const Tree *call; const Frame *up; };   /* call: whose arguments the parameters are */
+struct Frame {
+    const Rule *rule;
+    const Alternative *alt;
+    const Tree *call;
+    const Frame *up;
+}; /* call: whose arguments the parameters are */
 typedef struct Goal Goal;
-struct Goal { const Tree *want; Ox v; const Frame *at; DType type; int rank; const Goal *next; };      /* type: of what has been cast; rank: of what axes are told of */
-typedef struct Bound { const Frame *at; Str name; RuleVal v; } Bound;
+struct Goal {
+    const Tree *want;
+    Ox v;
+    const Frame *at;
+    DType type;
+    int rank;
+    const Goal *next;
+}; /* type: of what has been cast; rank: of what axes are told of */
+typedef struct Bound {
+    const Frame *at;
+    Str name;
+    RuleVal v;
+} Bound;
 typedef struct Find {
     Ctx *cx;
     Graph *g;
     const RuleForms *forms;
     const Node *root;
     const Frame *top;
-    const OpVersion *op;            /* what will be written */
+    const OpVersion *op; /* what will be written */
     VEC(Bound) bound;
     VEC(Ox) inner;
     bool (*accept)(void *arg, const RuleMatch *m);
@@ -44,12 +63,12 @@ static bool literal(const Tree *t, double *out)
 {
     double a, b;
     switch (t->kind) {
-    case N_INT: *out = (double)t->i; return true;
+    case N_INT:   *out = (double)t->i; return true;
     case N_FLOAT: *out = t->f; return true;
-    case N_BOOL: *out = t->i != 0; return true;
-    case N_NEG: return literal(t->arg[0], out) ? (*out = -*out, true) : false;
-    case N_NAME: *out = INFINITY; return str_is(t->s, "infinity");
-    case N_LIKE: return literal(t->arg[0], out);
+    case N_BOOL:  *out = t->i != 0; return true;
+    case N_NEG:   return literal(t->arg[0], out) ? (*out = -*out, true) : false;
+    case N_NAME:  *out = INFINITY; return str_is(t->s, "infinity");
+    case N_LIKE:  return literal(t->arg[0], out);
     case N_ARITH:
         if (!literal(t->arg[0], &a) || !literal(t->arg[1], &b))
             return false;
@@ -59,12 +78,14 @@ static bool literal(const Tree *t, double *out)
     }
 }
 
-/* A number, or a tensor of floats that is that number everywhere: what it is added to says the shape. */
+/* A number, or a tensor of floats that is that number everywhere: what it is added to says the
+ * shape. */
 static bool number_of(Find *f, Ox v, double *out)
 {
     if (!v || ox_known_scalar(f->g, v, out))
         return v != NULL;
-    if (v->kind != OX_CONST || v->k->dtype != DT_FLOAT || const_numel(v->k) < 1 || const_numel(v->k) > FOLD_NUMEL)
+    if (v->kind != OX_CONST || v->k->dtype != DT_FLOAT || const_numel(v->k) < 1 ||
+        const_numel(v->k) > FOLD_NUMEL)
         return false;
     const float *at = const_data(f->cx, v->k);
     for (int64_t i = 1; at && i < const_numel(v->k); i++)
@@ -92,7 +113,8 @@ static bool are_axes(Find *f, const Goal *g)
     if (!g->v || !ox_known_ints(f->g, g->v, &at, &n) || (size_t)n != g->want->n_arg)
         return false;
     for (int64_t i = 0; i < n; i++)
-        if (!literal(g->want->arg[i], &want) || (at[i] >= 0 ? at[i] - g->rank : at[i]) != (int64_t)want)
+        if (!literal(g->want->arg[i], &want) ||
+            (at[i] >= 0 ? at[i] - g->rank : at[i]) != (int64_t)want)
             return false;
     return true;
 }
@@ -177,7 +199,8 @@ static bool ints_are(const Attr *a, const Tree *list)
 /* Numbers, texts and lists of ints: what formulas are made of has no others. */
 static bool attr_is(Ctx *cx, const Node *n, const OpVersion *v, const Setting *s)
 {
-    const Attr *there = node_attr(n, s->name->s), a = there ? *there : onnx_default(cx, onnx_attr(v, s->name->s));
+    const Attr *there = node_attr(n, s->name->s);
+    const Attr a = there ? *there : onnx_default(cx, onnx_attr(v, s->name->s));
     double want;
     if (s->value->kind == N_STR)
         return a.kind == ATTR_STRING && a.s == s->value->s;
@@ -214,21 +237,29 @@ static bool solve_inputs(Find *f, const Goal *g, const Node *n, const int *order
 {
     Goal goals[MAX_ARGS];
     size_t count = g->want->n_arg;
-    Ox of = node_is(n, "Unsqueeze") ? n->out[0] : n->n_in ? n->in[0] : NULL;         /* whose axes are told */
+    Ox of = node_is(n, "Unsqueeze") ? n->out[0]
+        : n->n_in                   ? n->in[0]
+                                    : NULL; /* whose axes are told */
     int rank = of ? ox_rank(of) : -1;
     for (size_t i = 0; i < count; i++) {
         Ox v = order[i] < n->n_in ? n->in[order[i]] : NULL;
-        goals[i] = (Goal){ .want = g->want->arg[i], .v = v, .at = g->at, .rank = rank, .next = i + 1 < count ? &goals[i + 1] : g->next };
+        goals[i] = (Goal){ .want = g->want->arg[i],
+                           .v = v,
+                           .at = g->at,
+                           .rank = rank,
+                           .next = i + 1 < count ? &goals[i + 1] : g->next };
     }
     return solve(f, count ? goals : g->next);
 }
 
 static bool solve_node(Find *f, const Goal *g)
 {
-    static const int straight[MAX_ARGS] = { 0, 1, 2, 3 }, turned[MAX_ARGS] = { 1, 0 };
+    static const int straight[MAX_ARGS] = { 0, 1, 2, 3 };
+    static const int turned[MAX_ARGS] = { 1, 0 };
     const Tree *t = g->want;
     Ox v = g->v;
-    if (!v || v->kind != OX_NODE || v->out != 0 || v->graph != f->root->graph || !node_is(v->node, t->s->s))
+    if (!v || v->kind != OX_NODE || v->out != 0 || v->graph != f->root->graph ||
+        !node_is(v->node, t->s->s))
         return false;
     const Node *n = v->node;
     if ((size_t)n->n_in > t->n_arg || t->n_arg > MAX_ARGS || !attrs_are(f->cx, n, t))
@@ -249,7 +280,9 @@ static bool solve_form(Find *f, const Goal *g)
         return false;
     for (size_t i = 0; i < r->body->at.n; i++) {
         Frame inside = { r, &r->body->at.at[i], g->want, g->at };
-        Goal first = { .want = inside.alt->results.at[0], .v = g->v, .at = &inside, .next = g->next };
+        Goal first = {
+            .want = inside.alt->results.at[0], .v = g->v, .at = &inside, .next = g->next
+        };
         if (solve(f, &first))
             return true;
     }
@@ -296,7 +329,9 @@ static bool known(Find *f, const Frame *root, const Tree *t, double *out)
         return true;
     const Bound *b = bound_to(f, root, t->kind == N_NAME ? t->s : t->n_arg ? t->arg[0]->s : NULL);
     if (t->kind == N_DTYPE || t->kind == N_RANK) {
-        *out = !b || b->v.tag != RV_OX ? -1 : t->kind == N_RANK ? ox_rank(b->v.ox) : (double)ox_dtype(b->v.ox);
+        *out = !b || b->v.tag != RV_OX ? -1
+            : t->kind == N_RANK        ? ox_rank(b->v.ox)
+                                       : (double)ox_dtype(b->v.ox);
         return b != NULL;
     }
     if (t->kind != N_NAME)
@@ -316,13 +351,15 @@ static bool holds(Find *f, const Frame *root, const Guard *q)
     case G_LT: return fine && a < b;
     case G_LE: return fine && a <= b;
     case G_GT: return fine && a > b;
-    default: return fine && a >= b;
+    default:   return fine && a >= b;
     }
 }
 
 static Attr attr_of(const FormalAttr *a, double v, Str text)
 {
-    return a->kind == ATTR_STRING ? STRING(a->name, text) : a->kind == ATTR_INT ? INT(a->name, (int64_t)v) : FLOAT(a->name, v);
+    return a->kind == ATTR_STRING ? STRING(a->name, text)
+        : a->kind == ATTR_INT     ? INT(a->name, (int64_t)v)
+                                  : FLOAT(a->name, v);
 }
 
 /* `when approximate = "tanh"`: not a question but what the operator is told. */
@@ -333,14 +370,17 @@ static const FormalAttr *told(const Find *f, const Guard *q)
 
 static bool accepted(Find *f, const Frame *root)
 {
-    RuleMatch m = { .rule = root->rule, .result = f->root->out[0], .inner = f->inner.at, .n_inner = f->inner.n };
+    RuleMatch m = {
+        .rule = root->rule, .result = f->root->out[0], .inner = f->inner.at, .n_inner = f->inner.n
+    };
     for (size_t i = 0; i < root->rule->n_params; i++) {
         const Bound *b = bound_to(f, root, root->rule->params[i]);
         m.param[i] = b ? b->v.ox : NULL;
     }
     for (size_t i = 0; i < f->bound.n; i++)
         if (f->bound.at[i].at == root && f->bound.at[i].v.tag == RV_FLOAT)
-            m.attr[m.n_attr++] = attr_of(onnx_attr(f->op, f->bound.at[i].name->s), f->bound.at[i].v.f, NULL);
+            m.attr[m.n_attr++] = attr_of(onnx_attr(f->op, f->bound.at[i].name->s),
+                                         f->bound.at[i].v.f, NULL);
     for (size_t i = 0; i < root->alt->guards.n; i++) {
         const Guard *q = root->alt->guards.at[i];
         const FormalAttr *a = told(f, q);
@@ -365,14 +405,15 @@ static bool solve_one(Find *f, const Goal *g)
     case N_NONE: return !g->v && solve(f, g->next);
     case N_LIST: return are_axes(f, g) && solve(f, g->next);
     case N_CALL: return g->want->domain ? solve_form(f, g) : solve_node(f, g);
-    default: return literal(g->want, &want) && is_number(f, g->v, want) && solve(f, g->next);
+    default:     return literal(g->want, &want) && is_number(f, g->v, want) && solve(f, g->next);
     }
 }
 
 /* What a way that led nowhere has found is forgotten. */
 static bool solve(Find *f, const Goal *g)
 {
-    size_t bound = f->bound.n, inner = f->inner.n;
+    size_t bound = f->bound.n;
+    size_t inner = f->inner.n;
     if (!g)
         return accepted(f, f->top);
     if (solve_one(f, g))
@@ -382,13 +423,21 @@ static bool solve(Find *f, const Goal *g)
     return false;
 }
 
-bool rule_find(const Rule *r, const RuleForms *forms, const Node *root, bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out)
+bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
+               bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out)
 {
     Ctx *cx = root->graph->cx;
     if (!rule_read(cx, r))
         return false;
     const OnnxOp *op = onnx_op(cx, r->head->s + strlen("onnx::"));
-    Find f = { .cx = cx, .g = root->graph, .forms = forms, .root = root, .op = onnx_version(op, ONNX_NEWEST), .accept = accept, .arg = arg, .out = out };
+    Find f = { .cx = cx,
+               .g = root->graph,
+               .forms = forms,
+               .root = root,
+               .op = onnx_version(op, ONNX_NEWEST),
+               .accept = accept,
+               .arg = arg,
+               .out = out };
     for (size_t i = 0; i < r->body->at.n; i++) {
         Frame top = { .rule = r, .alt = &r->body->at.at[i] };
         f.top = &top;
@@ -405,7 +454,8 @@ bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names)
     bool fine = rule_tops(cx, r, &tops);
     for (size_t i = 0; fine && i < tops.n; i++) {
         if (str_starts(tops.at[i], form))
-            fine = rule_roots(cx, map_get(forms, str_of(cx, tops.at[i]->s + strlen(form))), forms, names);
+            fine = rule_roots(cx, map_get(forms, str_of(cx, tops.at[i]->s + strlen(form))), forms,
+                              names);
         else
             map_add(cx, names, tops.at[i], NULL);
     }

@@ -1,35 +1,85 @@
-/* rules_tree.h - what a rule's text becomes: made by rules.c, applied to values by rules_apply.c. Nobody else includes it. */
+/* rules_tree.h - what a rule's text becomes: made by rules.c, applied to values by rules_apply.c.
+ * Nobody else includes it. */
 #ifndef PT2ONNX_ONNX_RULES_TREE_H
 #define PT2ONNX_ONNX_RULES_TREE_H
 
 #include "onnx/rules/rules.h"
 
-typedef enum { N_INT, N_FLOAT, N_STR, N_BOOL, N_NONE, N_NAME, N_LIST, N_NEG, N_ARITH, N_CALL, N_DTYPE, N_RANK, N_CAST, N_LIKE } TreeKind;
+typedef enum {
+    N_INT,
+    N_FLOAT,
+    N_STR,
+    N_BOOL,
+    N_NONE,
+    N_NAME,
+    N_LIST,
+    N_NEG,
+    N_ARITH,
+    N_CALL,
+    N_DTYPE,
+    N_RANK,
+    N_CAST,
+    N_LIKE
+} TreeKind;
 
 typedef struct Tree Tree;
-typedef struct Setting { Str name; Tree *value; } Setting;
+typedef struct Setting {
+    Str name;
+    Tree *value;
+} Setting;
 struct Tree {
     TreeKind kind;
-    uint32_t at;                    /* offset in the text */
-    int64_t i; double f;            /* N_INT, N_FLOAT, N_BOOL; N_ARITH: i is the operator's character */
-    Str s;                          /* N_STR, N_NAME; N_CALL: the operator */
-    Str domain, as;                 /* N_CALL: a custom one's, and what its result is like */
-    Tree **arg; size_t n_arg;
-    Setting *attr; size_t n_attr;
+    uint32_t at; /* offset in the text */
+    int64_t i;
+    double f;       /* N_INT, N_FLOAT, N_BOOL; N_ARITH: i is the operator's character */
+    Str s;          /* N_STR, N_NAME; N_CALL: the operator */
+    Str domain, as; /* N_CALL: a custom one's, and what its result is like */
+    Tree **arg;
+    size_t n_arg;
+    Setting *attr;
+    size_t n_attr;
 };
 
-typedef enum { G_NOT, G_FLOAT, G_INT, G_BOOL, G_COMPLEX, G_CONST, G_GIVEN, G_NONE, G_EQ, G_NE, G_LT, G_LE, G_GT, G_GE } GuardKind;
-typedef struct Guard { GuardKind kind; struct Guard *inner; Tree *a, *b; } Guard;
-typedef struct Let { Str *name; size_t n_name; Tree *value; } Let;
+typedef enum {
+    G_NOT,
+    G_FLOAT,
+    G_INT,
+    G_BOOL,
+    G_COMPLEX,
+    G_CONST,
+    G_GIVEN,
+    G_NONE,
+    G_EQ,
+    G_NE,
+    G_LT,
+    G_LE,
+    G_GT,
+    G_GE
+} GuardKind;
+typedef struct Guard {
+    GuardKind kind;
+    struct Guard *inner;
+    Tree *a, *b;
+} Guard;
+typedef struct Let {
+    Str *name;
+    size_t n_name;
+    Tree *value;
+} Let;
 typedef struct Alternative {
     VEC(Guard *) guards;
     VEC(Let) lets;
     VEC(Tree *) results;
 } Alternative;
 typedef VEC(Str) RuleTops;
-/* The outermost operators of its results, "Mul" or "one.of::square", casts around them too. Nothing else of the results is read. */
+/* The outermost operators of its results, "Mul" or "one.of::square", casts around them too. Nothing
+ * else of the results is read. */
 MUST_USE bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out);
 
-struct RuleBody { VEC(Alternative) at; bool read; uint32_t start; };    /* read: `at` holds what the text says from `start` on */
+struct RuleBody {
+    VEC(Alternative) at;
+    bool read;
+    uint32_t start;
+}; /* read: `at` holds what the text says from `start` on */
 
 #endif

@@ -1,35 +1,83 @@
 /* wire.c - writes the finished graph as an ONNX file (the protobuf wire format of onnx.proto).
  *
- * One idea: the same functions measure and write. The first walk has no sink and only adds up lengths, the second writes them and the
- * bytes (wire_put.c). So nothing is ever built in memory, weights least of all (wire_const.c).
- * Before both, wire_plan.c names every value and node.
+ * One idea: the same functions measure and write. The first walk has no sink and only adds up
+ * lengths, the second writes them and the bytes (wire_put.c). So nothing is ever built in memory,
+ * weights least of all (wire_const.c). Before both, wire_plan.c names every value and node.
  *
- * Does not: change the graph. What cannot be written as it stands is our own mistake (E_BUG), except a file over 2 GB. */
+ * Does not: change the graph. What cannot be written as it stands is our own mistake (E_BUG),
+ * except a file over 2 GB. */
 #include "onnx/wire/wire.h"
 #include "pt2onnx.h"
 
 /* ---- what is where in onnx.proto ---- */
 
-enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_PRODUCER_VERSION = 3, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_PROPS = 14, MODEL_FUNCTION = 25 };
-enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_ATTR = 6, FUNCTION_NODE = 7, FUNCTION_OPSET = 9, FUNCTION_DOMAIN = 10 };
-enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTR = 5, NODE_DOC = 6, NODE_DOMAIN = 7, NODE_PROPS = 9 };
-enum { ATTR_F_NAME = 1, ATTR_F_F = 2, ATTR_F_I = 3, ATTR_F_S = 4, ATTR_F_T = 5, ATTR_F_G = 6, ATTR_F_FLOATS = 7, ATTR_F_INTS = 8,
-       ATTR_F_STRINGS = 9, ATTR_F_TYPE_PROTO = 14, ATTR_F_KIND = 20 };
+enum {
+    MODEL_IR = 1,
+    MODEL_PRODUCER = 2,
+    MODEL_PRODUCER_VERSION = 3,
+    MODEL_GRAPH = 7,
+    MODEL_OPSET = 8,
+    MODEL_PROPS = 14,
+    MODEL_FUNCTION = 25
+};
+enum {
+    FUNCTION_NAME = 1,
+    FUNCTION_INPUT = 4,
+    FUNCTION_OUTPUT = 5,
+    FUNCTION_ATTR = 6,
+    FUNCTION_NODE = 7,
+    FUNCTION_OPSET = 9,
+    FUNCTION_DOMAIN = 10
+};
+enum {
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_VALUE = 13
+};
+enum {
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OP = 4,
+    NODE_ATTR = 5,
+    NODE_DOC = 6,
+    NODE_DOMAIN = 7,
+    NODE_PROPS = 9
+};
+enum {
+    ATTR_F_NAME = 1,
+    ATTR_F_F = 2,
+    ATTR_F_I = 3,
+    ATTR_F_S = 4,
+    ATTR_F_T = 5,
+    ATTR_F_G = 6,
+    ATTR_F_FLOATS = 7,
+    ATTR_F_INTS = 8,
+    ATTR_F_STRINGS = 9,
+    ATTR_F_TYPE_PROTO = 14,
+    ATTR_F_KIND = 20
+};
 
 enum {
-    IR_OF_FUNCTIONS = 8,            /* the first that has functions in a model */
-    IR_OF_DEFAULTS = 4,             /* the first in which an initializer may be the default of an input */
-    ONE_FILE_MAX = INT32_MAX,       /* protobuf's own limit for one message */
-    EXTERNAL_MIN = 1024,            /* smaller tensors stay in the model: shape inference reads them there */
-    PAGE = 4096,                    /* reflinks and mappings need offsets equal modulo this */
-    ALIGN = 64,                     /* of tensors in the data file that are not copied from a file */
+    IR_OF_FUNCTIONS = 8,      /* the first that has functions in a model */
+    IR_OF_DEFAULTS = 4,       /* the first in which an initializer may be the default of an input */
+    ONE_FILE_MAX = INT32_MAX, /* protobuf's own limit for one message */
+    EXTERNAL_MIN = 1024, /* smaller tensors stay in the model: shape inference reads them there */
+    PAGE = 4096,         /* reflinks and mappings need offsets equal modulo this */
+    ALIGN = 64,          /* of tensors in the data file that are not copied from a file */
 };
 
 int onnx_ir_version(int opset)
 {
-    static const struct { int opset, ir; } first[] = {      /* the release of ONNX that brought the opset */
-        { 28, 14 }, { 25, 13 }, { 24, 12 }, { 23, 11 }, { 21, 10 }, { 19, 9 }, { 15, 8 }, { 12, 7 }, { 11, 6 }, { 10, 5 }, { 9, 4 },
+    static const struct {
+        int opset, ir;
+    } first[] = {
+        /* the release of ONNX that brought the opset */
+        { 28, 14 }, { 25, 13 }, { 24, 12 }, { 23, 11 }, { 21, 10 }, { 19, 9 },
+        { 15, 8 },  { 12, 7 },  { 11, 6 },  { 10, 5 },  { 9, 4 },
     };
     for (size_t i = 0; i < COUNT(first); i++)
         if (opset >= first[i].opset)
@@ -70,7 +118,10 @@ static void put_type(Wire *w, int field, Type t)
 {
     enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9, TYPE_ELEM = 1 };
     Msg type = open_msg(w, field);
-    Msg kind = open_msg(w, t->kind == T_TENSOR ? TYPE_TENSOR : t->kind == T_SEQUENCE ? TYPE_SEQUENCE : TYPE_OPTIONAL);
+    Msg kind = open_msg(w,
+                        t->kind == T_TENSOR         ? TYPE_TENSOR
+                            : t->kind == T_SEQUENCE ? TYPE_SEQUENCE
+                                                    : TYPE_OPTIONAL);
     if (t->kind == T_TENSOR) {
         put_int(w, TYPE_ELEM, t->dtype);
         if (t->rank >= 0)
@@ -103,7 +154,8 @@ static void put_output(Wire *w, Ox v, Type stated)
     }
     Msg m = open_msg(w, GRAPH_OUTPUT);
     put_str(w, 1, name);
-    put_type(w, 2, t->kind == T_TENSOR && t->rank > 0 ? type_tensor(w->cx, t->dtype, t->rank, dim) : t);
+    put_type(w, 2,
+             t->kind == T_TENSOR && t->rank > 0 ? type_tensor(w->cx, t->dtype, t->rank, dim) : t);
     close_msg(w, m);
 }
 
@@ -114,16 +166,16 @@ static void put_graph(Wire *w, int field, const Graph *g, Str name);
 static int attr_proto_kind(AttrKind kind)
 {
     switch (kind) {
-    case ATTR_FLOAT: return 1;
-    case ATTR_INT: return 2;
-    case ATTR_STRING: return 3;
-    case ATTR_TENSOR: return 4;
-    case ATTR_GRAPH: return 5;
-    case ATTR_FLOATS: return 6;
-    case ATTR_INTS: return 7;
+    case ATTR_FLOAT:   return 1;
+    case ATTR_INT:     return 2;
+    case ATTR_STRING:  return 3;
+    case ATTR_TENSOR:  return 4;
+    case ATTR_GRAPH:   return 5;
+    case ATTR_FLOATS:  return 6;
+    case ATTR_INTS:    return 7;
     case ATTR_STRINGS: return 8;
-    case ATTR_TYPE: return 13;
-    case ATTR_NONE: break;
+    case ATTR_TYPE:    return 13;
+    case ATTR_NONE:    break;
     }
     return 0;
 }
@@ -136,12 +188,14 @@ static void put_attr(Wire *w, const Node *n, const Attr *a)
     Msg m = open_msg(w, NODE_ATTR);
     put_text(w, ATTR_F_NAME, a->name);
     switch (a->kind) {
-    case ATTR_INT: put_int(w, ATTR_F_I, a->i); break;
-    case ATTR_FLOAT: put_float(w, ATTR_F_F, a->f); break;
+    case ATTR_INT:    put_int(w, ATTR_F_I, a->i); break;
+    case ATTR_FLOAT:  put_float(w, ATTR_F_F, a->f); break;
     case ATTR_STRING: put_str(w, ATTR_F_S, a->s); break;
     case ATTR_TENSOR: put_tensor(w, ATTR_F_T, a->t, NULL, NULL); break;
-    case ATTR_TYPE: put_type(w, ATTR_F_TYPE_PROTO, a->type); break;
-    case ATTR_GRAPH: put_graph(w, ATTR_F_G, a->g, str_fmt(w->cx, "%s_%s", w->node[n->id]->s, a->name)); break;
+    case ATTR_TYPE:   put_type(w, ATTR_F_TYPE_PROTO, a->type); break;
+    case ATTR_GRAPH:
+        put_graph(w, ATTR_F_G, a->g, str_fmt(w->cx, "%s_%s", w->node[n->id]->s, a->name));
+        break;
     case ATTR_INTS:
         for (size_t i = 0; i < a->n; i++)
             put_int(w, ATTR_F_INTS, a->ints[i]);
@@ -235,7 +289,8 @@ static void put_constant(Wire *w, int field, Ox v)
 
 /* ---- graphs and the model ---- */
 
-/* The Constant nodes that `user` is the first to need; `next` walks w->inits, which are in that order. */
+/* The Constant nodes that `user` is the first to need; `next` walks w->inits, which are in that
+ * order. */
 static void put_constants(Wire *w, const Node *user, size_t *next)
 {
     for (; *next < w->inits.n && w->inits.at[*next].user == user; (*next)++)
@@ -337,7 +392,8 @@ static void put_body_constants(Wire *w, const Graph *g, Map *written)
     }
 }
 
-/* FunctionProto. Its attributes are there for a kernel of its name: the body has their values in it. */
+/* FunctionProto. Its attributes are there for a kernel of its name: the body has their values in
+ * it. */
 static void put_function(Wire *w, const Node *call)
 {
     const Graph *body = wire_function_body(call);
@@ -373,7 +429,8 @@ static bool has_defaults(const Graph *g)
 static void put_model(Wire *w, const Graph *g)
 {
     const ModelInfo *info = w->info;
-    int ir = onnx_ir_version(info->opset), least = w->calls.n > 0 ? IR_OF_FUNCTIONS : has_defaults(g) ? IR_OF_DEFAULTS : 0;
+    int ir = onnx_ir_version(info->opset);
+    int least = w->calls.n > 0 ? IR_OF_FUNCTIONS : has_defaults(g) ? IR_OF_DEFAULTS : 0;
     put_int(w, MODEL_IR, ir < least ? least : ir);
     put_text(w, MODEL_PRODUCER, "pt2onnx");
     put_text(w, MODEL_PRODUCER_VERSION, PT2ONNX_VERSION);
@@ -392,9 +449,13 @@ static uint64_t round_up(uint64_t at, uint64_t to, uint64_t rest)
     return at + (rest + to - at % to) % to;
 }
 
-static bool in_file(const Const *k) { return k->bytes.src && k->bytes.src->kind == SRC_FILE && const_contiguous(k); }
+static bool in_file(const Const *k)
+{
+    return k->bytes.src && k->bytes.src->kind == SRC_FILE && const_contiguous(k);
+}
 
-/* In the data file, weights lie one after the other, each at its place modulo a page, so that blocks can be shared. */
+/* In the data file, weights lie one after the other, each at its place modulo a page, so that
+ * blocks can be shared. */
 static void place_external(Wire *w, Str data_name)
 {
     w->data_name = data_name;
@@ -407,7 +468,8 @@ static void place_external(Wire *w, Str data_name)
         init->is_node = init->is_node && !init->external;
         if (!init->external)
             continue;
-        at = in_file(k) && init->size >= PAGE ? round_up(at, PAGE, k->bytes.off % PAGE) : round_up(at, ALIGN, 0);
+        at = in_file(k) && init->size >= PAGE ? round_up(at, PAGE, k->bytes.off % PAGE)
+                                              : round_up(at, ALIGN, 0);
         init->offset = at;
         at += init->size;
     }
@@ -459,7 +521,8 @@ uint64_t wire_size(Ctx *cx, Graph *g, const ModelInfo *info)
     return w ? measure(w, g) : 0;
 }
 
-/* Bytes of constants, counted at each use, and nodes: no more than this many of both are far from the limit. */
+/* Bytes of constants, counted at each use, and nodes: no more than this many of both are far from
+ * the limit. */
 static void count_graph(const Graph *g, uint64_t *bytes, uint64_t *nodes)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
@@ -479,12 +542,14 @@ static void count_graph(const Graph *g, uint64_t *bytes, uint64_t *nodes)
 
 bool wire_fits(Ctx *cx, Graph *g, const ModelInfo *info)
 {
-    uint64_t bytes = 0, nodes = 0;
+    uint64_t bytes = 0;
+    uint64_t nodes = 0;
     count_graph(g, &bytes, &nodes);
     return (bytes < ONE_FILE_MAX / 2 && nodes < 50000) || wire_size(cx, g, info) <= ONE_FILE_MAX;
 }
 
-bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data, const char *data_name)
+bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
+                const char *data_name)
 {
     Wire *w = wire_plan(cx, g, info);
     if (!w)
@@ -493,11 +558,13 @@ bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
         place_external(w, str_of(cx, data_name));
     else if (info->weights == WEIGHTS_LINK)
         place_linked(w, str_of(cx, info->link_name));
-    uint64_t size = measure(w, g), start = out->at;
+    uint64_t size = measure(w, g);
+    uint64_t start = out->at;
     if (ctx_failed(cx))
         return false;
     if (size > ONE_FILE_MAX) {
-        fail(cx, E_UNSUPPORTED, "the model is %llu bytes; one ONNX file holds at most %d", (unsigned long long)size, ONE_FILE_MAX);
+        fail(cx, E_UNSUPPORTED, "the model is %llu bytes; one ONNX file holds at most %d",
+             (unsigned long long)size, ONE_FILE_MAX);
         fail_hint(cx, "--weights=external");
         return false;
     }
@@ -508,6 +575,7 @@ bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
     wire_flush(w);
     if (w->failed || ctx_failed(cx))
         return false;
-    return out->at - start == size || fail(cx, E_BUG, "wrote %llu bytes, measured %llu",
-                                           (unsigned long long)(out->at - start), (unsigned long long)size);
+    return out->at - start == size ||
+        fail(cx, E_BUG, "wrote %llu bytes, measured %llu", (unsigned long long)(out->at - start),
+             (unsigned long long)size);
 }

@@ -1,24 +1,35 @@
-/* wire_const.c - constants as TensorProto. A weight is only a length until the kernel copies it (sink_copy) or, when it is strided,
- * gather() reads it piece by piece. */
+/* wire_const.c - constants as TensorProto. A weight is only a length until the kernel copies it
+ * (sink_copy) or, when it is strided, gather() reads it piece by piece. */
 #include "onnx/wire/wire.h"
 
 #include <assert.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian; so are all constants in memory");
-
-enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_STRINGS = 6, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "raw_data is little-endian; so are all constants in memory");
 
 enum {
-    ROOM = 16 << 20,                /* strided constants are gathered this many bytes at a time */
-    SMALL = 2048,                   /* constants up to this many bytes go through the buffer */
+    TENSOR_DIMS = 1,
+    TENSOR_DTYPE = 2,
+    TENSOR_STRINGS = 6,
+    TENSOR_NAME = 8,
+    TENSOR_RAW = 9,
+    TENSOR_EXTERNAL = 13,
+    TENSOR_LOCATION = 14
+};
+
+enum {
+    ROOM = 16 << 20, /* strided constants are gathered this many bytes at a time */
+    SMALL = 2048,    /* constants up to this many bytes go through the buffer */
 };
 
 /* A strided constant, its first axes in as many pieces as make it fit the room. */
 static bool put_strided(Wire *w, const Const *k, uint8_t *room)
 {
-    int64_t dims[MAX_RANK], size = (int64_t)dtype_size(k->dtype), row = size;
+    int64_t dims[MAX_RANK];
+    int64_t size = (int64_t)dtype_size(k->dtype);
+    int64_t row = size;
     for (int a = 1; a < k->rank; a++)
-        row *= k->dims[a];                                  /* cannot overflow: the whole has been measured */
+        row *= k->dims[a]; /* cannot overflow: the whole has been measured */
     int64_t most = row > ROOM ? 1 : ROOM / row;
     Const part = *k;
     for (int64_t i = 0; i < k->dims[0] && !w->failed; i += most) {
@@ -80,7 +91,7 @@ void put_elements(Wire *w, const Const *k)
         w->failed = w->failed || !gather(w, k);
         return;
     }
-    if (size <= SMALL) {                                    /* 10,000 small ones are not worth a system call each */
+    if (size <= SMALL) { /* 10,000 small ones are not worth a system call each */
         uint8_t data[SMALL];
         w->failed = w->failed || !bytes_read(w->cx, k->bytes, 0, data, (size_t)size);
         put_raw(w, data, (size_t)size);
@@ -94,8 +105,10 @@ static void put_external(Wire *w, const Init *init)
 {
     Ctx *cx = w->cx;
     put_prop(w, TENSOR_EXTERNAL, str_of(cx, "location"), w->data_name);
-    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "offset"), str_fmt(cx, "%llu", (unsigned long long)init->offset));
-    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "length"), str_fmt(cx, "%llu", (unsigned long long)init->size));
+    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "offset"),
+             str_fmt(cx, "%llu", (unsigned long long)init->offset));
+    put_prop(w, TENSOR_EXTERNAL, str_of(cx, "length"),
+             str_fmt(cx, "%llu", (unsigned long long)init->size));
     put_int(w, TENSOR_LOCATION, 1);
 }
 

@@ -1,5 +1,6 @@
-/* wire_field.c - protobuf messages of an ONNX file as fields: from memory, or walked in the file itself so that weights stay
- * where they are. Trusts no byte: every length comes from a bounded cursor. */
+/* wire_field.c - protobuf messages of an ONNX file as fields: from memory, or walked in the file
+ * itself so that weights stay where they are. Trusts no byte: every length comes from a bounded
+ * cursor. */
 #include "onnx/wire/wire_read.h"
 
 /* ---- the wire format ---- */
@@ -19,7 +20,8 @@ static uint64_t take_varint(Cursor *c)
 
 bool in_damaged_at(const In *in, const char *message, uint64_t at)
 {
-    return fail(in->cx, E_FORMAT, "not an ONNX model: the %s at byte %llu is damaged", message, (unsigned long long)at);
+    return fail(in->cx, E_FORMAT, "not an ONNX model: the %s at byte %llu is damaged", message,
+                (unsigned long long)at);
 }
 
 bool in_damaged(const In *in, const char *message, const Cursor *c)
@@ -34,10 +36,10 @@ bool in_field(const In *in, Cursor *c, const char *message, Field *f)
     uint64_t tag = take_varint(c);
     *f = (Field){ .number = (uint32_t)(tag >> 3), .type = (int)(tag & 7) };
     switch (f->type) {
-    case WIRE_VARINT: f->v = take_varint(c); break;
+    case WIRE_VARINT:  f->v = take_varint(c); break;
     case WIRE_FIXED64: f->bytes = cur_take(c, 8); break;
     case WIRE_FIXED32: f->bytes = cur_take(c, 4); break;
-    case WIRE_LENGTH: {
+    case WIRE_LENGTH:  {
         uint64_t n = take_varint(c);
         if (n > cur_left(c))
             c->failed = true;
@@ -58,7 +60,7 @@ bool in_field(const In *in, Cursor *c, const char *message, Field *f)
 
 bool in_file_field(In *in, uint64_t *at, uint64_t end, const char *message, Field *f, Span *span)
 {
-    enum { HEAD = 20 };                                     /* a tag and a varint */
+    enum { HEAD = 20 }; /* a tag and a varint */
     uint8_t head[HEAD];
     if (*at >= end)
         return false;
@@ -85,7 +87,8 @@ bool in_file_field(In *in, uint64_t *at, uint64_t end, const char *message, Fiel
 Slice in_load(In *in, Span span)
 {
     uint8_t *p = span.n < SIZE_MAX ? new_array(in->cx, uint8_t, span.n + 1) : NULL;
-    if (!p || !bytes_read(in->cx, (Bytes){ in->file, 0, in->file->size }, span.at, p, (size_t)span.n))
+    if (!p ||
+        !bytes_read(in->cx, (Bytes){ in->file, 0, in->file->size }, span.at, p, (size_t)span.n))
         return (Slice){ 0 };
     in->piece = (Slice){ p, (size_t)span.n };
     in->piece_at = span.at;

@@ -1,6 +1,6 @@
-/* wire_plan.c - what will be written: every value and node gets its name, every constant in use its place in order. One set of names
- * serves all scopes; the user's names come first (inputs, outputs, then state_dict entries), then names derived from those, then
- * module paths. */
+/* wire_plan.c - what will be written: every value and node gets its name, every constant in use its
+ * place in order. One set of names serves all scopes; the user's names come first (inputs, outputs,
+ * then state_dict entries), then names derived from those, then module paths. */
 #include "onnx/wire/wire.h"
 
 /* ---- names ---- */
@@ -28,7 +28,8 @@ static bool take_name(Wire *w, Str name)
     return is_free;
 }
 
-/* Takes `wish`, or the first of wish_1, wish_2, .. that is free. The counter per wish keeps 10,000 like-named things linear. */
+/* Takes `wish`, or the first of wish_1, wish_2, .. that is free. The counter per wish keeps 10,000
+ * like-named things linear. */
 static Str unique(Wire *w, Str wish)
 {
     if (take_name(w, wish) || ctx_failed(w->cx))
@@ -51,7 +52,8 @@ static void name_value(Wire *w, Ox v, Str wish)
 /* "layer1.0.conv1" -> "/layer1/0/conv1"; "" for none */
 static Str module_prefix(Wire *w, SourceId at)
 {
-    Str path = place_module(w->cx, at), told = place_names(w->cx, at);
+    Str path = place_module(w->cx, at);
+    Str told = place_names(w->cx, at);
     if (told)
         return told;
     if (!path || path->len == 0)
@@ -106,11 +108,12 @@ static void name_graph(Wire *w, const Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++)
         if (!w->value[g->inputs.at[i]->id])
-            name_value(w, g->inputs.at[i], g->inputs.at[i]->name ? g->inputs.at[i]->name : str_of(w->cx, "input"));
+            name_value(w, g->inputs.at[i],
+                       g->inputs.at[i]->name ? g->inputs.at[i]->name : str_of(w->cx, "input"));
     for (size_t i = 0; i < g->nodes.n && !ctx_failed(w->cx); i++)
         if (!g->nodes.at[i]->dead)
             name_node(w, g->nodes.at[i]);
-    for (size_t i = 0; i < g->outputs.n; i++)               /* a constant that nothing else uses */
+    for (size_t i = 0; i < g->outputs.n; i++) /* a constant that nothing else uses */
         name_value(w, g->outputs.at[i], str_of(w->cx, "output"));
 }
 
@@ -186,7 +189,10 @@ static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
         return fail_at(w->cx, at, E_BUG, "a value without a node reached the writer");
     if (v->kind == OX_CONST && !seen[v->id]) {
         seen[v->id] = true;
-        vec_push(w->cx, &w->inits, (Init){ .v = v, .is_node = w->info->constant_nodes && !is_weight(v->k), .user = w->user });
+        vec_push(w->cx, &w->inits,
+                 (Init){ .v = v,
+                         .is_node = w->info->constant_nodes && !is_weight(v->k),
+                         .user = w->user });
     }
     return true;
 }
@@ -214,7 +220,9 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
             if (n->in[i] && !use_value(w, n->in[i], seen, n->at))
                 return false;
         for (int i = 0; i < n->n_attr; i++)
-            if (n->attr[i].kind == ATTR_GRAPH && !(n->attr[i].g == wire_function_body(n) ? use_function(w, n) : use_graph(w, n->attr[i].g, seen)))
+            if (n->attr[i].kind == ATTR_GRAPH &&
+                !(n->attr[i].g == wire_function_body(n) ? use_function(w, n)
+                                                        : use_graph(w, n->attr[i].g, seen)))
                 return false;
     }
     if (!g->up)
@@ -225,7 +233,8 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
     return true;
 }
 
-/* ---- functions: bodies of custom nodes (ops/function.c). A body sees nothing of outside, and has its constants as nodes ---- */
+/* ---- functions: bodies of custom nodes (ops/function.c). A body sees nothing of outside, and has
+ * its constants as nodes ---- */
 
 static bool sees_itself_only(Wire *w, const Graph *body, const Graph *g, SourceId at)
 {
@@ -236,7 +245,10 @@ static bool sees_itself_only(Wire *w, const Graph *body, const Graph *g, SourceI
             for (; made && made != body; made = made->up)
                 ;
             if (n->in[i] && n->in[i]->kind != OX_CONST && !made)
-                return fail_at(w->cx, at, E_UNSUPPORTED, "the body of function %s needs a value of outside; its rule must do without the clause `function`", body->name->s);
+                return fail_at(w->cx, at, E_UNSUPPORTED,
+                               "the body of function %s needs a value of outside; its rule must do "
+                               "without the clause `function`",
+                               body->name->s);
         }
         for (int i = 0; !n->dead && i < n->n_attr; i++)
             if (n->attr[i].kind == ATTR_GRAPH && !sees_itself_only(w, body, n->attr[i].g, at))
@@ -251,7 +263,9 @@ static bool use_functions_in(Wire *w, const Graph *g)
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
         for (int i = 0; !n->dead && i < n->n_attr; i++)
-            if (n->attr[i].kind == ATTR_GRAPH && !(n->attr[i].g == wire_function_body(n) ? use_function(w, n) : use_functions_in(w, n->attr[i].g)))
+            if (n->attr[i].kind == ATTR_GRAPH &&
+                !(n->attr[i].g == wire_function_body(n) ? use_function(w, n)
+                                                        : use_functions_in(w, n->attr[i].g)))
                 return false;
     }
     return true;
@@ -264,7 +278,9 @@ static bool use_function(Wire *w, const Node *n)
     const Graph *body = wire_function_body(n);
     if (!sees_itself_only(w, body, body, n->at) || !use_functions_in(w, body))
         return false;
-    Str full = str_fmt(cx, "%s::%s", n->domain->s, n->name->s), key = str_cat(cx, full->s, "\n", graph_key(cx, body)->s), name = map_get(&w->bodies, key);
+    Str full = str_fmt(cx, "%s::%s", n->domain->s, n->name->s);
+    Str key = str_cat(cx, full->s, "\n", graph_key(cx, body)->s);
+    Str name = map_get(&w->bodies, key);
     if (!name) {
         uintptr_t before = (uintptr_t)map_get(&w->same_name, full);
         name = before ? str_fmt(cx, "%s_%zu", n->name->s, (size_t)before) : n->name;
@@ -278,21 +294,25 @@ static bool use_function(Wire *w, const Node *n)
 
 /* ---- the plan ---- */
 
-/* An output has a name of its own and is made in its graph; tidy puts an Identity where that is not so. A function's has no type in the file. */
+/* An output has a name of its own and is made in its graph; tidy puts an Identity where that is not
+ * so. A function's has no type in the file. */
 static bool check_outputs(Wire *w, const Graph *g, bool typed)
 {
     for (size_t i = 0; i < g->outputs.n; i++) {
         Ox v = g->outputs.at[i];
         if (w->is_output[v->id] || (g->up && (v->kind != OX_NODE || v->graph != g)))
-            return fail(w->cx, E_BUG, "output %zu of graph %s needs an Identity", i, g->name ? g->name->s : "main");
+            return fail(w->cx, E_BUG, "output %zu of graph %s needs an Identity", i,
+                        g->name ? g->name->s : "main");
         if (typed && !type_is_known(v->type))
-            return fail(w->cx, E_BUG, "output %zu of graph %s has no type", i, g->name ? g->name->s : "main");
+            return fail(w->cx, E_BUG, "output %zu of graph %s has no type", i,
+                        g->name ? g->name->s : "main");
         w->is_output[v->id] = true;
     }
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
         for (int i = 0; !n->dead && i < n->n_attr; i++)
-            if (n->attr[i].kind == ATTR_GRAPH && !check_outputs(w, n->attr[i].g, n->attr[i].g != wire_function_body(n)))
+            if (n->attr[i].kind == ATTR_GRAPH &&
+                !check_outputs(w, n->attr[i].g, n->attr[i].g != wire_function_body(n)))
                 return false;
     }
     return true;

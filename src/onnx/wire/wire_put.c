@@ -1,7 +1,8 @@
 /* wire_put.c - the protobuf wire format: fields and nested messages, measured or written.
  *
- * The same calls do both. Without a sink they add up bytes, and note the length of each nested message in one array, in the order in
- * which messages open; with one they write, taking the lengths from that array. */
+ * The same calls do both. Without a sink they add up bytes, and note the length of each nested
+ * message in one array, in the order in which messages open; with one they write, taking the
+ * lengths from that array. */
 #include "onnx/wire/wire.h"
 
 void wire_flush(Wire *w)
@@ -71,7 +72,7 @@ void put_int(Wire *w, int field, int64_t v)
 
 void put_float(Wire *w, int field, double v)
 {
-    float f = (float)v;                                     /* ONNX's float attributes are float32 */
+    float f = (float)v; /* ONNX's float attributes are float32 */
     put_tag(w, field, WIRE_FIXED32);
     put_raw(w, &f, sizeof f);
 }

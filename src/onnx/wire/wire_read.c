@@ -1,16 +1,21 @@
 /* wire_read.c - an ONNX file back as a graph: for `show`, for tests, for fuzzing.
  *
- * The three outer messages - the model, its graph, the graph's initializers - are walked in the file itself, so that weights
- * stay where they are, as ranges of the file. Everything inside them is small: it is loaded piece by piece (a node, a type)
- * and read from memory. Trusts no byte: every length comes from a bounded cursor, nesting is counted, and memory is asked for
- * only after the bytes that fill it have been counted.
+ * The three outer messages - the model, its graph, the graph's initializers - are walked in the
+ * file itself, so that weights stay where they are, as ranges of the file. Everything inside them
+ * is small: it is loaded piece by piece (a node, a type) and read from memory. Trusts no byte:
+ * every length comes from a bounded cursor, nesting is counted, and memory is asked for only after
+ * the bytes that fill it have been counted.
  *
- * Types are those written, nothing is inferred. Nodes lose their names (the writer makes them again from module paths);
- * values keep theirs. Local functions and training information are passed over, with a note. A dimension that is neither a
- * number nor named becomes a fresh symbol. */
+ * Types are those written, nothing is inferred. Nodes lose their names (the writer makes them again
+ * from module paths); values keep theirs. Local functions and training information are passed over,
+ * with a note. A dimension that is neither a number nor named becomes a fresh symbol. */
 #include "onnx/wire/wire_read.h"
 
-typedef struct Scope { Map values; Map types; const struct Scope *up; } Scope;
+typedef struct Scope {
+    Map values;
+    Map types;
+    const struct Scope *up;
+} Scope;
 
 /* ---- values by name ---- */
 
@@ -65,32 +70,52 @@ static uint32_t fixed32(Slice s)
 static int attr_wire(uint32_t number)
 {
     switch (number) {
-    case 2: return WIRE_FIXED32;
-    case 3: case 20: return WIRE_VARINT;
-    case 1: case 4: case 5: case 6: case 9: case 14: return WIRE_LENGTH;
+    case 2:  return WIRE_FIXED32;
+    case 3:
+    case 20: return WIRE_VARINT;
+    case 1:
+    case 4:
+    case 5:
+    case 6:
+    case 9:
+    case 14: return WIRE_LENGTH;
     default: return -1;
     }
 }
 
-static bool attr_field(In *in, const Cursor *c, const Field *f, RawAttr *r, Graph *g, const Scope *scope)
+static bool attr_field(In *in, const Cursor *c, const Field *f, RawAttr *r, Graph *g,
+                       const Scope *scope)
 {
     if (attr_wire(f->number) >= 0 && f->type != attr_wire(f->number))
         return in_damaged(in, "attribute", c);
     Str unused;
     switch (f->number) {
     case 1: r->name = in_text(in, f); return true;
-    case 2: r->has_f = true; r->f = float_of(fixed32(f->bytes)); return true;
-    case 3: r->has_i = true; r->i = (int64_t)f->v; return true;
-    case 4: r->s = in_text(in, f); return true;
-    case 5: return (r->t = in_tensor(in, f->bytes, &unused)) != NULL;
-    case 6: return (r->g = read_graph(in, f->bytes, g, scope)) != NULL;
-    case 7: return in_fixed(in, f, 4, &r->floats);
-    case 8: return in_numbers(in, f, &r->ints);
-    case 9: vec_push(in->cx, &r->strs, in_text(in, f)); return true;
+    case 2:
+        r->has_f = true;
+        r->f = float_of(fixed32(f->bytes));
+        return true;
+    case 3:
+        r->has_i = true;
+        r->i = (int64_t)f->v;
+        return true;
+    case 4:  r->s = in_text(in, f); return true;
+    case 5:  return (r->t = in_tensor(in, f->bytes, &unused)) != NULL;
+    case 6:  return (r->g = read_graph(in, f->bytes, g, scope)) != NULL;
+    case 7:  return in_fixed(in, f, 4, &r->floats);
+    case 8:  return in_numbers(in, f, &r->ints);
+    case 9:  vec_push(in->cx, &r->strs, in_text(in, f)); return true;
     case 14: return (r->type = in_type(in, f->bytes)) != NULL;
     case 20: r->kind = (int64_t)f->v; return true;
-    case 10: case 11: case 15: case 21: case 22: case 23:
-        return fail(in->cx, E_UNSUPPORTED, "attribute %s is of a kind that is not read (a list of tensors or graphs, sparse, or a reference)",
+    case 10:
+    case 11:
+    case 15:
+    case 21:
+    case 22:
+    case 23:
+        return fail(in->cx, E_UNSUPPORTED,
+                    "attribute %s is of a kind that is not read (a list of tensors or graphs, "
+                    "sparse, or a reference)",
                     r->name ? r->name->s : "?");
     default: return true;
     }
@@ -101,28 +126,64 @@ static int64_t attr_kind(const RawAttr *r)
 {
     if (r->kind)
         return r->kind;
-    return r->has_f ? 1 : r->has_i ? 2 : r->s ? 3 : r->t ? 4 : r->g ? 5 : r->floats.n ? 6 : r->strs.n ? 8 : r->type ? 13 : 7;
+    return r->has_f   ? 1
+        : r->has_i    ? 2
+        : r->s        ? 3
+        : r->t        ? 4
+        : r->g        ? 5
+        : r->floats.n ? 6
+        : r->strs.n   ? 8
+        : r->type     ? 13
+                      : 7;
 }
 
 static bool attr_made(In *in, const RawAttr *r, Attr *a)
 {
     *a = (Attr){ .name = r->name ? r->name->s : "" };
     switch (attr_kind(r)) {
-    case 1: a->kind = ATTR_FLOAT; a->f = r->f; return true;
-    case 2: a->kind = ATTR_INT; a->i = r->i; return true;
-    case 3: a->kind = ATTR_STRING; a->s = r->s ? r->s : str_of(in->cx, ""); return true;
-    case 4: a->kind = ATTR_TENSOR; a->t = r->t; return a->t != NULL;
-    case 5: a->kind = ATTR_GRAPH; a->g = r->g; return a->g != NULL;
+    case 1:
+        a->kind = ATTR_FLOAT;
+        a->f = r->f;
+        return true;
+    case 2:
+        a->kind = ATTR_INT;
+        a->i = r->i;
+        return true;
+    case 3:
+        a->kind = ATTR_STRING;
+        a->s = r->s ? r->s : str_of(in->cx, "");
+        return true;
+    case 4:
+        a->kind = ATTR_TENSOR;
+        a->t = r->t;
+        return a->t != NULL;
+    case 5:
+        a->kind = ATTR_GRAPH;
+        a->g = r->g;
+        return a->g != NULL;
     case 6: {
         double *floats = new_array(in->cx, double, r->floats.n + 1);
         for (size_t i = 0; floats && i < r->floats.n; i++)
             floats[i] = float_of((uint32_t)r->floats.at[i]);
-        a->kind = ATTR_FLOATS; a->n = r->floats.n; a->floats = floats;
+        a->kind = ATTR_FLOATS;
+        a->n = r->floats.n;
+        a->floats = floats;
         return floats != NULL;
     }
-    case 7: a->kind = ATTR_INTS; a->n = r->ints.n; a->ints = r->ints.at; return true;
-    case 8: a->kind = ATTR_STRINGS; a->n = r->strs.n; a->strs = r->strs.at; return true;
-    case 13: a->kind = ATTR_TYPE; a->type = r->type; return a->type != NULL;
+    case 7:
+        a->kind = ATTR_INTS;
+        a->n = r->ints.n;
+        a->ints = r->ints.at;
+        return true;
+    case 8:
+        a->kind = ATTR_STRINGS;
+        a->n = r->strs.n;
+        a->strs = r->strs.at;
+        return true;
+    case 13:
+        a->kind = ATTR_TYPE;
+        a->type = r->type;
+        return a->type != NULL;
     default: return false;
     }
 }
@@ -139,12 +200,16 @@ static bool read_attr(In *in, Slice message, Graph *g, const Scope *scope, Attr 
     if (ctx_failed(in->cx))
         return false;
     return attr_made(in, &r, out) || ctx_failed(in->cx) ||
-           fail(in->cx, E_FORMAT, "attribute %s does not hold what its type says", out->name);
+        fail(in->cx, E_FORMAT, "attribute %s does not hold what its type says", out->name);
 }
 
 /* ---- nodes ---- */
 
-typedef struct RawNode { VEC(Str) in, out; VEC(Slice) attr; Str op, domain; } RawNode;
+typedef struct RawNode {
+    VEC(Str) in, out;
+    VEC(Slice) attr;
+    Str op, domain;
+} RawNode;
 
 static bool node_fields(In *in, Slice message, RawNode *r)
 {
@@ -156,18 +221,19 @@ static bool node_fields(In *in, Slice message, RawNode *r)
         if (!in_is_message(in, &f, "node", &c))
             return false;
         switch (f.number) {
-        case 1: vec_push(in->cx, &r->in, in_text(in, &f)); break;
-        case 2: vec_push(in->cx, &r->out, in_text(in, &f)); break;
-        case 4: r->op = in_text(in, &f); break;
-        case 5: vec_push(in->cx, &r->attr, f.bytes); break;
-        case 7: r->domain = in_text(in, &f); break;
+        case 1:  vec_push(in->cx, &r->in, in_text(in, &f)); break;
+        case 2:  vec_push(in->cx, &r->out, in_text(in, &f)); break;
+        case 4:  r->op = in_text(in, &f); break;
+        case 5:  vec_push(in->cx, &r->attr, f.bytes); break;
+        case 7:  r->domain = in_text(in, &f); break;
         default: break;
         }
     }
     if (!r->op && !ctx_failed(in->cx))
         return fail(in->cx, E_FORMAT, "a node has no operator");
     if (r->in.n > INT32_MAX || r->out.n > INT32_MAX || r->attr.n > INT32_MAX)
-        return fail(in->cx, E_LIMIT, "a %s node has more than %d inputs, outputs or attributes", r->op->s, INT32_MAX);
+        return fail(in->cx, E_LIMIT, "a %s node has more than %d inputs, outputs or attributes",
+                    r->op->s, INT32_MAX);
     return !ctx_failed(in->cx);
 }
 
@@ -175,10 +241,11 @@ static bool node_inputs(In *in, Node *n, const RawNode *r, const Scope *scope)
 {
     for (size_t i = 0; i < r->in.n; i++) {
         if (r->in.at[i]->len == 0)
-            continue;                                       /* left out */
+            continue; /* left out */
         n->in[i] = look_up(scope, r->in.at[i]);
         if (!n->in[i])
-            return fail(in->cx, E_FORMAT, "a %s node uses %s before anything defines it", n->name->s, r->in.at[i]->s);
+            return fail(in->cx, E_FORMAT, "a %s node uses %s before anything defines it",
+                        n->name->s, r->in.at[i]->s);
     }
     return true;
 }
@@ -214,8 +281,11 @@ static bool read_node(In *in, Slice message, Graph *g, Scope *scope)
     if (!node_fields(in, message, &r))
         return false;
     Node *n = new(in->cx, Node);
-    *n = (Node){ .name = r.op, .domain = r.domain ? r.domain : str_of(in->cx, ""), .graph = g, .id = in->nodes++ };
-    if (str_is(n->domain, "ai.onnx"))                       /* the same domain by its long name */
+    *n = (Node){ .name = r.op,
+                 .domain = r.domain ? r.domain : str_of(in->cx, ""),
+                 .graph = g,
+                 .id = in->nodes++ };
+    if (str_is(n->domain, "ai.onnx")) /* the same domain by its long name */
         n->domain = str_of(in->cx, "");
     n->op = n->domain->len == 0 ? onnx_op(in->cx, n->name->s) : NULL;
     n->n_in = (int)r.in.n;
@@ -235,18 +305,23 @@ static bool read_node(In *in, Slice message, Graph *g, Scope *scope)
 
 /* ---- graphs ---- */
 
-typedef struct RawGraph { Str name; VEC(Slice) node, initializer, input, output; VEC(Span) in_file; /* initializers of the root */ } RawGraph;
+typedef struct RawGraph {
+    Str name;
+    VEC(Slice) node, initializer, input, output;
+    VEC(Span) in_file; /* initializers of the root */
+} RawGraph;
 
 static bool graph_field(In *in, const Field *f, RawGraph *r, Scope *scope)
 {
     Str name;
     Type type;
     switch (f->number) {
-    case 1: vec_push(in->cx, &r->node, f->bytes); break;
-    case 2: r->name = in_text(in, f); break;
-    case 5: vec_push(in->cx, &r->initializer, f->bytes); break;
+    case 1:  vec_push(in->cx, &r->node, f->bytes); break;
+    case 2:  r->name = in_text(in, f); break;
+    case 5:  vec_push(in->cx, &r->initializer, f->bytes); break;
     case 11: vec_push(in->cx, &r->input, f->bytes); break;
-    case 12: case 13:
+    case 12:
+    case 13:
         if (!in_value_info(in, f->bytes, &name, &type))
             return false;
         map_put(in->cx, &scope->types, name, (void *)type);
@@ -273,7 +348,8 @@ static bool graph_fields_in_file(In *in, Span message, RawGraph *r, Scope *scope
 {
     Field f;
     Span span;
-    for (uint64_t at = message.at; in_file_field(in, &at, message.at + message.n, "graph", &f, &span);) {
+    for (uint64_t at = message.at;
+         in_file_field(in, &at, message.at + message.n, "graph", &f, &span);) {
         if (f.type != WIRE_LENGTH)
             return in_damaged_at(in, "graph", at);
         if (f.number == 5) {
@@ -291,8 +367,9 @@ static bool read_initializers(In *in, const RawGraph *r, Graph *g, Scope *scope)
 {
     for (size_t i = 0; i < r->initializer.n + r->in_file.n; i++) {
         Str name = NULL;
-        const Const *k = i < r->in_file.n ? in_file_tensor(in, r->in_file.at[i], &name)
-                                          : in_tensor(in, r->initializer.at[i - r->in_file.n], &name);
+        const Const *k = i < r->in_file.n
+            ? in_file_tensor(in, r->in_file.at[i], &name)
+            : in_tensor(in, r->initializer.at[i - r->in_file.n], &name);
         if (!k)
             return false;
         if (!name || name->len == 0)
@@ -306,8 +383,8 @@ static bool read_initializers(In *in, const RawGraph *r, Graph *g, Scope *scope)
     return true;
 }
 
-/* The initializer of an input's name. Up to IR version 3 all initializers are listed as inputs; later it is the default of an
- * input of the root. */
+/* The initializer of an input's name. Up to IR version 3 all initializers are listed as inputs;
+ * later it is the default of an input of the root. */
 static bool with_initializer(In *in, Ox v, Graph *g, Str name, Type type, Scope *scope)
 {
     if (in->ir_version <= 3 || g->up)
@@ -327,7 +404,8 @@ static bool read_inputs(In *in, const RawGraph *r, Graph *g, Scope *scope)
             return false;
         Ox known = map_get(&scope->values, name);
         bool initialised = known && known->kind == OX_CONST;
-        if (!(initialised ? with_initializer(in, known, g, name, type, scope) : define(in, scope, name, graph_input(g, name, type))))
+        if (!(initialised ? with_initializer(in, known, g, name, type, scope)
+                          : define(in, scope, name, graph_input(g, name, type))))
             return false;
     }
     return true;
@@ -397,7 +475,8 @@ static bool read_pair(In *in, Slice message, Str *key, Str *value, int64_t *numb
 
 static bool model_field(In *in, const Field *f, Span span, ModelInfo *info)
 {
-    Str key = str_of(in->cx, ""), value = key;
+    Str key = str_of(in->cx, "");
+    Str value = key;
     int64_t number = 0;
     if (f->number == 25)
         in->functions++;

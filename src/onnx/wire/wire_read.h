@@ -1,4 +1,5 @@
-/* wire_read.h - reading ONNX files: what wire_field.c, wire_tensor.c and wire_read.c share. Nobody else includes it. */
+/* wire_read.h - reading ONNX files: what wire_field.c, wire_tensor.c and wire_read.c share. Nobody
+ * else includes it. */
 #ifndef PT2ONNX_ONNX_WIRE_IN_H
 #define PT2ONNX_ONNX_WIRE_IN_H
 
@@ -10,27 +11,39 @@ typedef struct In {
     Ctx *cx;
     Source *file;
     int depth;
-    uint32_t nodes;                 /* made so far: their ids */
+    uint32_t nodes; /* made so far: their ids */
     size_t functions;
     int64_t ir_version;
-    Slice piece;                    /* loaded last, and where it stands in the file: for messages */
+    Slice piece; /* loaded last, and where it stands in the file: for messages */
     uint64_t piece_at;
 } In;
 
-typedef struct Field { uint32_t number; int type; uint64_t v; Slice bytes; } Field;
-typedef struct Span { uint64_t at, n; } Span;
-typedef struct Numbers { int64_t *at; size_t n, cap; } Numbers;     /* floats as their bits */
+typedef struct Field {
+    uint32_t number;
+    int type;
+    uint64_t v;
+    Slice bytes;
+} Field;
+typedef struct Span {
+    uint64_t at, n;
+} Span;
+typedef struct Numbers {
+    int64_t *at;
+    size_t n, cap;
+} Numbers; /* floats as their bits */
 
 static inline Cursor over(Slice s) { return cur_over(s.p, s.n); }
 
 /* ---- wire_field.c: messages as fields ---- */
 
-/* Fail because a message is damaged: at a byte of the file, or where the cursor over the piece loaded last stands. */
+/* Fail because a message is damaged: at a byte of the file, or where the cursor over the piece
+ * loaded last stands. */
 bool in_damaged_at(const In *in, const char *message, uint64_t at);
 bool in_damaged(const In *in, const char *message, const Cursor *c);
 /* The next field of a message. False at its end, and after an error. */
 bool in_field(const In *in, Cursor *c, const char *message, Field *f);
-/* The next field of a message that ends at `end`; the payload of WIRE_LENGTH is *span. False at its end, and after an error. */
+/* The next field of a message that ends at `end`; the payload of WIRE_LENGTH is *span. False at its
+ * end, and after an error. */
 bool in_file_field(In *in, uint64_t *at, uint64_t end, const char *message, Field *f, Span *span);
 /* A piece of the file in memory; p is NULL after an error. */
 Slice in_load(In *in, Span span);

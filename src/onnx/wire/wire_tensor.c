@@ -1,12 +1,13 @@
-/* wire_tensor.c - tensors and types of an ONNX file. The bytes of an initializer stay a range of the file; external data is
- * never opened - a name from a file is no file name of ours - so reading such a constant fails. */
+/* wire_tensor.c - tensors and types of an ONNX file. The bytes of an initializer stay a range of
+ * the file; external data is never opened - a name from a file is no file name of ours - so reading
+ * such a constant fails. */
 #include "onnx/wire/wire_read.h"
 
 /* ---- tensors ---- */
 
 typedef struct RawTensor {
     Str name, location;
-    Numbers dims, ints, floats, doubles;    /* ints: int32_data, int64_data or uint64_data */
+    Numbers dims, ints, floats, doubles; /* ints: int32_data, int64_data or uint64_data */
     VEC(Str) strings;
     int64_t dtype;
     Bytes raw;
@@ -24,7 +25,8 @@ static bool external_entry(In *in, Slice entry, RawTensor *t)
 {
     Cursor c = over(entry);
     Field f;
-    Str key = NULL, value = NULL;
+    Str key = NULL;
+    Str value = NULL;
     while (in_field(in, &c, "external data", &f))
         if (f.type == WIRE_LENGTH && f.number == 1)
             key = in_text(in, &f);
@@ -38,10 +40,12 @@ static bool external_entry(In *in, Slice entry, RawTensor *t)
 static bool tensor_field(In *in, const Cursor *c, const Field *f, RawTensor *t)
 {
     switch (f->number) {
-    case 1: return in_numbers(in, f, &t->dims);
-    case 2: t->dtype = (int64_t)f->v; return true;
-    case 4: return in_fixed(in, f, 4, &t->floats);
-    case 5: case 7: case 11: return in_numbers(in, f, &t->ints);
+    case 1:  return in_numbers(in, f, &t->dims);
+    case 2:  t->dtype = (int64_t)f->v; return true;
+    case 4:  return in_fixed(in, f, 4, &t->floats);
+    case 5:
+    case 7:
+    case 11: return in_numbers(in, f, &t->ints);
     case 6:
         if (!in_is_message(in, f, "text", c))
             return false;
@@ -59,7 +63,10 @@ static bool tensor_field(In *in, const Cursor *c, const Field *f, RawTensor *t)
     }
 }
 
-static const char *tensor_name(const RawTensor *t) { return t->name && t->name->len ? t->name->s : "(without a name)"; }
+static const char *tensor_name(const RawTensor *t)
+{
+    return t->name && t->name->len ? t->name->s : "(without a name)";
+}
 
 /* The elements as they lie in memory, from the lists that are used instead of raw_data. */
 static const Const *const_of_lists(In *in, const RawTensor *t, DType dtype, int64_t numel)
@@ -68,12 +75,14 @@ static const Const *const_of_lists(In *in, const RawTensor *t, DType dtype, int6
     uint64_t bytes = dtype_bytes(dtype, (uint64_t)numel);
     size_t unit = t->floats.n ? 4 : t->doubles.n ? 8 : dtype_size(dtype);
     if (unit == 0 || bytes != list->n * (uint64_t)unit)
-        return fail(in->cx, E_FORMAT, "tensor %s has %zu numbers, its shape asks for %lld", tensor_name(t), list->n, (long long)numel), NULL;
+        return fail(in->cx, E_FORMAT, "tensor %s has %zu numbers, its shape asks for %lld",
+                    tensor_name(t), list->n, (long long)numel),
+               NULL;
     uint8_t *data = new_array(in->cx, uint8_t, bytes + 1);
     if (!data)
         return NULL;
     for (size_t i = 0; i < list->n; i++)
-        memcpy(data + i * unit, &list->at[i], unit);        /* little-endian: the low bytes */
+        memcpy(data + i * unit, &list->at[i], unit); /* little-endian: the low bytes */
     return const_make(in->cx, dtype, (int)t->dims.n, t->dims.at, data);
 }
 
@@ -82,13 +91,15 @@ static const Const *const_of_bytes(In *in, const RawTensor *t, DType dtype, int6
 {
     uint64_t bytes = dtype_bytes(dtype, (uint64_t)numel);
     if (!t->external && bytes != t->raw.len)
-        return fail(in->cx, E_FORMAT, "tensor %s has %llu bytes, its shape asks for %llu", tensor_name(t), (unsigned long long)t->raw.len,
-                    (unsigned long long)bytes), NULL;
+        return fail(in->cx, E_FORMAT, "tensor %s has %llu bytes, its shape asks for %llu",
+                    tensor_name(t), (unsigned long long)t->raw.len, (unsigned long long)bytes),
+               NULL;
     Const *k = new(in->cx, Const);
     *k = (Const){ .dtype = dtype, .rank = (int)t->dims.n, .dims = t->dims.at, .name = t->name };
     k->bytes = t->raw;
     if (t->external)
-        k->bytes = (Bytes){ source_recipe(in->cx, read_elsewhere, tensor_name(t), bytes), 0, bytes };
+        k->bytes = (Bytes){ source_recipe(in->cx, read_elsewhere, tensor_name(t), bytes), 0,
+                            bytes };
     else if (!t->has_raw)
         k->bytes = (Bytes){ source_memory(in->cx, "", 0), 0, 0 };
     return k;
@@ -97,10 +108,13 @@ static const Const *const_of_bytes(In *in, const RawTensor *t, DType dtype, int6
 static const Const *const_of_strings(In *in, const RawTensor *t, int64_t numel)
 {
     if ((uint64_t)numel != t->strings.n)
-        return fail(in->cx, E_FORMAT, "tensor %s has %zu texts, its shape asks for %lld", tensor_name(t), t->strings.n, (long long)numel), NULL;
+        return fail(in->cx, E_FORMAT, "tensor %s has %zu texts, its shape asks for %lld",
+                    tensor_name(t), t->strings.n, (long long)numel),
+               NULL;
     Const *k = new(in->cx, Const);
     *k = (Const){ .dtype = DT_STRING, .rank = (int)t->dims.n, .dims = t->dims.at, .name = t->name };
-    k->bytes = (Bytes){ source_memory(in->cx, t->strings.at, t->strings.n * sizeof(Str)), 0, t->strings.n * sizeof(Str) };
+    k->bytes = (Bytes){ source_memory(in->cx, t->strings.at, t->strings.n * sizeof(Str)), 0,
+                        t->strings.n * sizeof(Str) };
     return k;
 }
 
@@ -124,7 +138,8 @@ const Const *in_file_tensor(In *in, Span message, Str *name)
     Field f;
     Span span;
     RawTensor t = { 0 };
-    for (uint64_t at = message.at; in_file_field(in, &at, message.at + message.n, "tensor", &f, &span);) {
+    for (uint64_t at = message.at;
+         in_file_field(in, &at, message.at + message.n, "tensor", &f, &span);) {
         if (f.number == 9 && f.type == WIRE_LENGTH) {
             t.raw = (Bytes){ in->file, span.at, span.n };
             t.has_raw = true;
@@ -142,17 +157,24 @@ const Const *in_file_tensor(In *in, Span message, Str *name)
 static const Const *const_of_tensor(In *in, RawTensor *t)
 {
     if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
-        return fail(in->cx, E_FORMAT, "tensor %s has the element type %lld, which ONNX does not define", tensor_name(t), (long long)t->dtype), NULL;
+        return fail(in->cx, E_FORMAT,
+                    "tensor %s has the element type %lld, which ONNX does not define",
+                    tensor_name(t), (long long)t->dtype),
+               NULL;
     if (t->dims.n > MAX_RANK)
-        return fail(in->cx, E_LIMIT, "tensor %s has rank %zu, more than %d", tensor_name(t), t->dims.n, MAX_RANK), NULL;
+        return fail(in->cx, E_LIMIT, "tensor %s has rank %zu, more than %d", tensor_name(t),
+                    t->dims.n, MAX_RANK),
+               NULL;
     int64_t numel = 1;
     for (size_t i = 0; i < t->dims.n; i++)
         if (t->dims.at[i] < 0 || !mul_ok(numel, t->dims.at[i], &numel) || numel > INT64_MAX / 16)
-            return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(t)), NULL;
+            return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(t)),
+                   NULL;
     if (t->dtype == DT_STRING)
         return const_of_strings(in, t, numel);
     bool lists = t->floats.n || t->doubles.n || t->ints.n;
-    return lists && !t->has_raw ? const_of_lists(in, t, (DType)t->dtype, numel) : const_of_bytes(in, t, (DType)t->dtype, numel);
+    return lists && !t->has_raw ? const_of_lists(in, t, (DType)t->dtype, numel)
+                                : const_of_bytes(in, t, (DType)t->dtype, numel);
 }
 
 /* ---- types ---- */

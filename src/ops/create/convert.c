@@ -1,4 +1,5 @@
-/* convert.c - the same elements as another type, another tensor or a Python number; and writing whole tensors. */
+/* convert.c - the same elements as another type, another tensor or a Python number; and writing
+ * whole tensors. */
 #include "ops/internal.h"
 
 /* ---- types ---- */
@@ -20,7 +21,8 @@ static Ox lower_to(Op *op)
 
 static Ox lower_to_other(Op *op)
 {
-    Ox x = arg(op, "self"), other = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox other = arg(op, "other");
     return ox_ok(x) && ox_ok(other) ? as_type(op, x, ox_dtype(other)) : POISON;
 }
 
@@ -56,13 +58,13 @@ static Value lower_number_to_tensor(Op *op)
     Value v = arg_value(op, "a");
     Graph *g = op->g;
     switch (v.tag) {
-    case V_BOOL: return val_tensor(op->cx, ox_bool(g, v.b));
-    case V_INT: return val_tensor(op->cx, ox_int(g, v.i));
-    case V_FLOAT: return val_tensor(op->cx, ox_number(g, DT_DOUBLE, v.f));
-    case V_SYMINT: return val_tensor(op->cx, ox_dim_value(g, v.dim));
+    case V_BOOL:     return val_tensor(op->cx, ox_bool(g, v.b));
+    case V_INT:      return val_tensor(op->cx, ox_int(g, v.i));
+    case V_FLOAT:    return val_tensor(op->cx, ox_number(g, DT_DOUBLE, v.f));
+    case V_SYMINT:   return val_tensor(op->cx, ox_dim_value(g, v.dim));
     case V_SYMFLOAT: return val_tensor(op->cx, v.ox);
-    case V_SYMBOOL: return val_tensor(op->cx, symbool_ox(g, v.sb));
-    default: return val_poison();
+    case V_SYMBOOL:  return val_tensor(op->cx, symbool_ox(g, v.sb));
+    default:         return val_poison();
     }
 }
 
@@ -75,7 +77,9 @@ static Value lower_item(Op *op)
     if (!need_rank(op, x, 0, &rank))
         return val_poison();
     Dim n = type_numel(op->cx, x->type);
-    if (!dim_require(op->cx, n, dim_int(op->cx, 1), "a Tensor with %s elements cannot be converted to Scalar", dim_text(op->cx, n)->s))
+    if (!dim_require(op->cx, n, dim_int(op->cx, 1),
+                     "a Tensor with %s elements cannot be converted to Scalar",
+                     dim_text(op->cx, n)->s))
         return val_poison();
     return val_number_of(op->g, t == DT_NONE ? x : ox_cast(op->g, x, t));
 }
@@ -107,9 +111,11 @@ Value written(Op *op, Ox v)
 
 static Value lower_copy_(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src");
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
     int rank;
-    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) || !may_write_copies(op, arg_tensor(op, "self")))
+    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) ||
+        !may_write_copies(op, arg_tensor(op, "self")))
         return val_poison();
     return written(op, expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank));
 }
@@ -123,16 +129,16 @@ static Value filled(Op *op, Ox v)
     return written(op, expand_dims(op, ox_cast(op->g, v, ox_dtype(self)), self->type->dim, rank));
 }
 
-static Value lower_zero_(Op *op)
-{
-    return filled(op, ox_int(op->g, 0));
-}
+static Value lower_zero_(Op *op) { return filled(op, ox_int(op->g, 0)); }
 
 /* The sizes are in a tensor; 0 is a size of 0. */
 static Ox lower_reshape_from_tensor(Op *op)
 {
-    Ox self = arg(op, "self"), shape = arg_typed(op, "shape", DT_INT64);
-    return ox_ok(shape) ? ox_with(op, "Reshape", INPUTS(self, ox_cast(op->g, shape, DT_INT64)), INT("allowzero", 1)) : POISON;
+    Ox self = arg(op, "self");
+    Ox shape = arg_typed(op, "shape", DT_INT64);
+    return ox_ok(shape)
+        ? ox_with(op, "Reshape", INPUTS(self, ox_cast(op->g, shape, DT_INT64)), INT("allowzero", 1))
+        : POISON;
 }
 
 /* A number takes self's type at once: 1e-3 must not go through float32 on its way to double. */
@@ -142,7 +148,8 @@ static Ox lower_fill(Op *op)
     int rank;
     if (!need_rank(op, self, -1, &rank))
         return POISON;
-    Ox v = number_filling(op, arg_value(op, "value"), ox_dtype(self), self->type->dim, (size_t)rank);
+    Ox v = number_filling(op, arg_value(op, "value"), ox_dtype(self), self->type->dim,
+                          (size_t)rank);
     return ox_ok(v) ? expand_dims(op, v, self->type->dim, rank) : POISON;
 }
 
@@ -163,34 +170,68 @@ static Ox lower_zero(Op *op)
 
 static Ox lower_copy(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src");
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
     int rank;
     if (!ox_ok(src) || !need_rank(op, self, -1, &rank))
         return POISON;
     return expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank);
 }
 
-#define HOW "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False"
-#define CAST(t, name) ITSELF(lower_cast, t, PLAIN, "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor")
+#define HOW \
+    "Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False"
+#define CAST(t, name)            \
+    ITSELF(lower_cast, t, PLAIN, \
+           "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor")
 #define ITEM(t, line) CALL_FAMILY(lower_item, t, NULL, PLAIN, line)
 
 const OpRow ops_convert[] = {
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN, "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, " HOW ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
-    VIEW(lower_to, NULL, NULL, PLAIN, "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_same, shares_converted, PLAIN, "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> Tensor(b|a)"),
-    ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN, "aten::type_as(Tensor self, Tensor other) -> Tensor"),
-    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN, "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool copy=False) -> Tensor"),
-    LOWER(lower_to, NULL, PLAIN, "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, " HOW ", MemoryFormat? memory_format=None) -> Tensor"),
-    LOWER(lower_same, NULL, PLAIN, "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
+    ITSELF_OR_COPY(
+        lower_to, shares_converted, PLAIN,
+        "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
+        "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
+                   "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
+                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+    ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
+                   "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool "
+                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
+                   "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, " HOW
+                   ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
+                   "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
+                   "non_blocking=False, bool copy=False) -> Tensor(b|a)"),
+    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
+                   "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, "
+                   "bool copy=False) -> Tensor(b|a)"),
+    VIEW(lower_to, NULL, NULL, PLAIN,
+         "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
+         "Tensor(a)"),
+    ITSELF_OR_COPY(lower_same, shares_converted, PLAIN,
+                   "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
+                   "-> Tensor(b|a)"),
+    ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
+                   "aten::type_as(Tensor self, Tensor other) -> Tensor"),
+    ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
+                   "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool "
+                   "copy=False) -> Tensor"),
+    LOWER(lower_to, NULL, PLAIN,
+          "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, " HOW
+          ", MemoryFormat? memory_format=None) -> Tensor"),
+    LOWER(lower_same, NULL, PLAIN,
+          "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
     LOWER(lower_same, NULL, PLAIN, "aten::lift_fresh_copy(Tensor self) -> Tensor"),
-    CAST(DT_FLOAT, "Float"), CAST(DT_DOUBLE, "Double"), CAST(DT_FLOAT16, "Half"), CAST(DT_INT64, "Long"),
-    CAST(DT_BFLOAT16, "BFloat16"), CAST(DT_BOOL, "Bool"),
-    CAST(DT_INT32, "Int"), CAST(DT_INT16, "Short"), CAST(DT_INT8, "Char"), CAST(DT_UINT8, "Byte"),
+    CAST(DT_FLOAT, "Float"),
+    CAST(DT_DOUBLE, "Double"),
+    CAST(DT_FLOAT16, "Half"),
+    CAST(DT_INT64, "Long"),
+    CAST(DT_BFLOAT16, "BFloat16"),
+    CAST(DT_BOOL, "Bool"),
+    CAST(DT_INT32, "Int"),
+    CAST(DT_INT16, "Short"),
+    CAST(DT_INT8, "Char"),
+    CAST(DT_UINT8, "Byte"),
     CALL(lower_number_to_tensor, NULL, PLAIN, "prim::NumToTensor.Scalar(Scalar a) -> Tensor"),
     ITEM(DT_INT64, "aten::Int.Tensor(Tensor a) -> int"),
     ITEM(DT_DOUBLE, "aten::Float.Tensor(Tensor a) -> float"),
@@ -203,18 +244,30 @@ const OpRow ops_convert[] = {
     ITEM(DT_NONE, "aten::_local_scalar_dense(Tensor self) -> Scalar"),
     CALL(lower_sym_size, NULL, PLAIN, "aten::sym_size.int(Tensor self, int dim) -> SymInt"),
     LOWER(lower_shape_as_tensor, NULL, PLAIN, "aten::_shape_as_tensor(Tensor self) -> Tensor"),
-    CALL(lower_copy_, NULL, PLAIN, "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"),
-    CALL(lower_fill_, NULL, PLAIN, "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"),
-    CALL(lower_fill_, NULL, PLAIN, "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"),
+    CALL(lower_copy_, NULL, PLAIN,
+         "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"),
+    CALL(lower_fill_, NULL, PLAIN,
+         "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"),
+    CALL(lower_fill_, NULL, PLAIN,
+         "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"),
     CALL(lower_zero_, NULL, PLAIN, "aten::zero_(Tensor(a!) self) -> Tensor(a!)"),
     LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor"),
-    LOWER(lower_reshape_from_tensor, NULL, PLAIN, "aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"),
-    REFUSE("ONNX's operators take no sparse tensors", "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"),
-    REFUSE("ONNX's operators take no sparse tensors", "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
-    REFUSE("ONNX has no nested tensors: pad them", "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"),
-    REFUSE("ONNX has no nested tensors: pad them", "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
-    REFUSE("ONNX has no nested tensors: pad them", "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
-    LOWER(lower_copy, NULL, PLAIN, "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
+    LOWER(lower_reshape_from_tensor, NULL, PLAIN,
+          "aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"),
+    REFUSE("ONNX's operators take no sparse tensors",
+           "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? "
+           "dense_dim=None) -> Tensor"),
+    REFUSE("ONNX's operators take no sparse tensors",
+           "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
+    REFUSE("ONNX has no nested tensors: pad them",
+           "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"),
+    REFUSE("ONNX has no nested tensors: pad them",
+           "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
+    REFUSE(
+        "ONNX has no nested tensors: pad them",
+        "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
+    LOWER(lower_copy, NULL, PLAIN,
+          "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"),
     OPS_END

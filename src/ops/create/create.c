@@ -1,22 +1,28 @@
-/* create.c - tensors from nothing: zeros, full, arange, linspace, eye, tensor. random.c has the random ones.
+/* create.c - tensors from nothing: zeros, full, arange, linspace, eye, tensor. random.c has the
+ * random ones.
  *
- * A shape whose sizes are known gives a constant when it is small; otherwise a node makes the tensor when the model runs.
- * Device, layout and memory format mean nothing in ONNX. empty is zeros: its contents mean nothing to PyTorch either. */
+ * A shape whose sizes are known gives a constant when it is small; otherwise a node makes the
+ * tensor when the model runs. Device, layout and memory format mean nothing in ONNX. empty is
+ * zeros: its contents mean nothing to PyTorch either. */
 #include "ops/ops.h"
 
 #include <math.h>
 
-enum { CONST_NUMEL = 65536 };           /* sequences up to here are computed now, exactly as PyTorch computes them */
+enum {
+    CONST_NUMEL = 65536
+}; /* sequences up to here are computed now, exactly as PyTorch computes them */
 
 /* The type that a Python number gives a new tensor. */
 static DType number_dtype(Ctx *cx, Value v)
 {
     switch (v.tag) {
-    case V_BOOL: case V_SYMBOOL: return DT_BOOL;
-    case V_INT: case V_SYMINT: return DT_INT64;
+    case V_BOOL:
+    case V_SYMBOOL: return DT_BOOL;
+    case V_INT:
+    case V_SYMINT:  return DT_INT64;
     case V_COMPLEX: return DT_COMPLEX64;
-    case V_TENSOR: return tensor_type(v.t)->dtype;
-    default: return dtype_default(cx);
+    case V_TENSOR:  return tensor_type(v.t)->dtype;
+    default:        return dtype_default(cx);
     }
 }
 
@@ -30,7 +36,8 @@ static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
     return ox(op, "Expand", value, shape);
 }
 
-/* zeros, ones, empty: datum is the number. `size` or the shape of `self`; the dtype asked for, self's, or float32. */
+/* zeros, ones, empty: datum is the number. `size` or the shape of `self`; the dtype asked for,
+ * self's, or float32. */
 static Ox lower_fill_shape(Op *op)
 {
     Dims d = arg_dims(op, "size");
@@ -63,7 +70,8 @@ static Ox lower_full(Op *op)
 {
     Value v = arg_value(op, "fill_value");
     Dims d = arg_dims(op, "size");
-    DType t = arg_dtype(op, "dtype", op->row->datum ? (DType)op->row->datum : number_dtype(op->cx, v));
+    DType t = arg_dtype(op, "dtype",
+                        op->row->datum ? (DType)op->row->datum : number_dtype(op->cx, v));
     return filled(op, number_filling(op, v, t, d.at, d.n), d.at, d.n);
 }
 
@@ -84,7 +92,9 @@ static Ox lower_full_like(Op *op)
     if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
         return POISON;
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
-    return filled(op, number_filling(op, arg_value(op, "fill_value"), t, x->type->dim, (size_t)rank), x->type->dim, (size_t)rank);
+    return filled(op,
+                  number_filling(op, arg_value(op, "fill_value"), t, x->type->dim, (size_t)rank),
+                  x->type->dim, (size_t)rank);
 }
 
 /* ---- sequences ---- */
@@ -112,17 +122,21 @@ static bool leads_there(Op *op, double start, double end, double step)
 {
     if (step == 0)
         return fail(op->cx, E_VALUE, "step must be nonzero");
-    return !((end - start) / step < 0) || fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
+    return !((end - start) / step < 0) ||
+        fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
 }
 
 /* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
 static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
 {
-    Ox from = number_as(op, start, DT_INT64), to = number_as(op, end, DT_INT64), by = number_as(op, step, DT_INT64);
+    Ox from = number_as(op, start, DT_INT64);
+    Ox to = number_as(op, end, DT_INT64);
+    Ox by = number_as(op, step, DT_INT64);
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
-/* start + i * step in double, as PyTorch computes each element. Of ints, the step is cut off too; int64 cuts before it counts. */
+/* start + i * step in double, as PyTorch computes each element. Of ints, the step is cut off too;
+ * int64 cuts before it counts. */
 static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
     bool leads = leads_there(op, start, end, step);
@@ -143,32 +157,42 @@ static Ox arange_known(Op *op, double start, double end, double step, DType t)
     return v ? const_of_doubles(op, t, v, (int64_t)n) : POISON;
 }
 
-/* Elements of an int type from numbers that the model computes: int64 cuts them off first, the others count before they cut. */
+/* Elements of an int type from numbers that the model computes: int64 cuts them off first, the
+ * others count before they cut. */
 static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
 {
-    Ox from = number_as(op, start, DT_DOUBLE), to = number_as(op, end, DT_DOUBLE), by = number_as(op, step, DT_DOUBLE);
+    Ox from = number_as(op, start, DT_DOUBLE);
+    Ox to = number_as(op, end, DT_DOUBLE);
+    Ox by = number_as(op, step, DT_DOUBLE);
     if (!ox_ok(from) || !ox_ok(to) || !ox_ok(by))
         return POISON;
-    Ox first = ox_cast(op->g, from, DT_INT64), each = ox_cast(op->g, by, DT_INT64);
+    Ox first = ox_cast(op->g, from, DT_INT64);
+    Ox each = ox_cast(op->g, by, DT_INT64);
     if (t == DT_INT64)
         return ox(op, "Range", first, ox_cast(op->g, to, DT_INT64), each);
-    Ox length = ox(op, "Sub", to, from), steps = ox(op, "Div", length, by), n = ox(op, "Ceil", steps);
+    Ox length = ox(op, "Sub", to, from);
+    Ox steps = ox(op, "Div", length, by);
+    Ox n = ox(op, "Ceil", steps);
     if (!ox_ok(n))
         return POISON;
-    Ox ramp = ox(op, "Range", ox_int(op->g, 0), ox_cast(op->g, n, DT_INT64), ox_int(op->g, 1)), moved = ox(op, "Mul", ramp, each);
+    Ox ramp = ox(op, "Range", ox_int(op->g, 0), ox_cast(op->g, n, DT_INT64), ox_int(op->g, 1));
+    Ox moved = ox(op, "Mul", ramp, each);
     return ox_cast(op->g, ox(op, "Add", moved, first), t);
 }
 
 static Ox arange(Op *op, Value start, Value end, Value step)
 {
-    bool whole = number_dtype(op->cx, start) == DT_INT64 && number_dtype(op->cx, end) == DT_INT64 && number_dtype(op->cx, step) == DT_INT64;
+    bool whole = number_dtype(op->cx, start) == DT_INT64 && number_dtype(op->cx, end) == DT_INT64 &&
+        number_dtype(op->cx, step) == DT_INT64;
     DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : dtype_default(op->cx));
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
     double a, b, s;
-    bool concrete = concrete_number(start, &a) && concrete_number(end, &b) && concrete_number(step, &s);
+    bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
+        concrete_number(step, &s);
     if (whole && !dtype_is_complex(t))
-        return concrete && !leads_there(op, a, b, s) ? POISON : arange_ints(op, start, end, step, t);
+        return concrete && !leads_there(op, a, b, s) ? POISON
+                                                     : arange_ints(op, start, end, step, t);
     if (concrete) {
         Ox known = arange_known(op, a, b, s, t);
         if (known)
@@ -176,13 +200,16 @@ static Ox arange(Op *op, Value start, Value end, Value step)
     }
     if (dtype_is_int(t))
         return arange_cut(op, start, end, step, t);
-    Ox from = number_as(op, start, DT_DOUBLE), to = number_as(op, end, DT_DOUBLE), by = number_as(op, step, DT_DOUBLE);   /* PyTorch counts in double */
+    Ox from = number_as(op, start, DT_DOUBLE);
+    Ox to = number_as(op, end, DT_DOUBLE);
+    Ox by = number_as(op, step, DT_DOUBLE); /* PyTorch counts in double */
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
 static Ox lower_arange(Op *op)
 {
-    bool has_start = op->row->datum >= 1, has_step = op->row->datum >= 2;
+    bool has_start = op->row->datum >= 1;
+    bool has_step = op->row->datum >= 2;
     Value start = has_start ? arg_value(op, "start") : val_int(0);
     Value step = has_step ? arg_value(op, "step") : val_int(1);
     return arange(op, start, arg_value(op, "end"), step);
@@ -195,16 +222,18 @@ static Ox lower_dim_arange(Op *op)
     int rank, axis;
     if (!need_rank(op, like, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
-    return ox(op, "Range", ox_int(op->g, 0), ox_dim_value(op->g, ox_dim(like, axis)), ox_int(op->g, 1));
+    return ox(op, "Range", ox_int(op->g, 0), ox_dim_value(op->g, ox_dim(like, axis)),
+              ox_int(op->g, 1));
 }
 
-/* Steps from both ends, so that both are exact: element i is start + i * step in the first half, end - (n - 1 - i) * step in the
- * second. Ends of ints are cut off first. */
+/* Steps from both ends, so that both are exact: element i is start + i * step in the first half,
+ * end - (n - 1 - i) * step in the second. Ends of ints are cut off first. */
 static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType t)
 {
     if (dtype_is_int(t))
         a = trunc(a), b = trunc(b);
-    double *v = new_array(op->cx, double, n ? n : 1), step = n > 1 ? (b - a) / (double)(n - 1) : 0;
+    double *v = new_array(op->cx, double, n ? n : 1);
+    double step = n > 1 ? (b - a) / (double)(n - 1) : 0;
     for (int64_t i = 0; v && i < n; i++) {
         v[i] = i < n / 2 || n == 1 ? a + step * (double)i : b - step * (double)(n - 1 - i);
         v[i] = base ? pow(base, v[i]) : v[i];
@@ -216,15 +245,20 @@ static Ox staged_end(Op *op, const char *name, DType t)
 {
     Ox v = number_as(op, arg_value(op, name), DT_DOUBLE);
     if (ox_ok(v) && ox_rank(v) > 0)
-        return op_fail(op, E_VALUE, "%s only supports 0-dimensional start and end tensors", op->row->datum ? "logspace" : "linspace");
+        return op_fail(op, E_VALUE, "%s only supports 0-dimensional start and end tensors",
+                       op->row->datum ? "logspace" : "linspace");
     return ox_ok(v) && dtype_is_int(t) ? ox_cast(op->g, ox_cast(op->g, v, t), DT_DOUBLE) : v;
 }
 
 /* a where first, else b, and the part of the way from a to b. */
 static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
 {
-    Ox a = staged_end(op, "start", t), b = staged_end(op, "end", t);
-    Ox length = ox(op, "Sub", b, a), from = ox(op, "Where", first, a, b), moved = ox(op, "Mul", parts, length), at = ox(op, "Add", from, moved);
+    Ox a = staged_end(op, "start", t);
+    Ox b = staged_end(op, "end", t);
+    Ox length = ox(op, "Sub", b, a);
+    Ox from = ox(op, "Where", first, a, b);
+    Ox moved = ox(op, "Mul", parts, length);
+    Ox at = ox(op, "Add", from, moved);
     if (base)
         at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
     return ox_ok(at) ? ox_cast(op->g, at, t) : at;
@@ -241,7 +275,8 @@ static Ox staged_space(Op *op, int64_t n, double base, DType t)
     }
     if (!low || !offset)
         return POISON;
-    Ox parts = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, offset)), first = ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, low));
+    Ox parts = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, offset));
+    Ox first = ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, low));
     return between(op, base, t, first, parts);
 }
 
@@ -249,12 +284,19 @@ static Ox staged_space(Op *op, int64_t n, double base, DType t)
 static Ox open_space(Op *op, Dim n, double base, DType t)
 {
     Ctx *cx = op->cx;
-    Dim one = dim_int(cx, 1), half = dim_max(cx, dim_floordiv(cx, n, dim_int(cx, 2)), one), last = dim_sub(cx, n, one);
-    Ox zero = ox_int(op->g, 0), count = ox_dim_value(op->g, n), i = ox(op, "Range", zero, count, ox_int(op->g, 1));
-    Ox first = ox(op, "Less", i, ox_dim_value(op->g, half)), back = ox(op, "Sub", i, ox_dim_value(op->g, last)), steps = ox(op, "Where", first, i, back);
+    Dim one = dim_int(cx, 1);
+    Dim half = dim_max(cx, dim_floordiv(cx, n, dim_int(cx, 2)), one);
+    Dim last = dim_sub(cx, n, one);
+    Ox zero = ox_int(op->g, 0);
+    Ox count = ox_dim_value(op->g, n);
+    Ox i = ox(op, "Range", zero, count, ox_int(op->g, 1));
+    Ox first = ox(op, "Less", i, ox_dim_value(op->g, half));
+    Ox back = ox(op, "Sub", i, ox_dim_value(op->g, last));
+    Ox steps = ox(op, "Where", first, i, back);
     if (!ox_ok(steps))
         return POISON;
-    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(cx, last, one)), DT_DOUBLE), parts = ox(op, "Div", ox_cast(op->g, steps, DT_DOUBLE), whole);
+    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(cx, last, one)), DT_DOUBLE);
+    Ox parts = ox(op, "Div", ox_cast(op->g, steps, DT_DOUBLE), whole);
     return between(op, base, t, first, parts);
 }
 
@@ -263,14 +305,16 @@ static Ox lower_space(Op *op)
 {
     double a, b, base = op->row->datum ? arg_float(op, "base") : 0;
     int64_t n;
-    Dim steps = arg_given(op, "steps") ? arg_dim_expr(op, "steps") : dim_int(op->cx, 100);      /* None: archives before version 8 */
+    Dim steps = arg_given(op, "steps") ? arg_dim_expr(op, "steps")
+                                       : dim_int(op->cx, 100); /* None: archives before version 8 */
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (!steps)
         return POISON;
     if (!dim_known(steps, &n))
         return open_space(op, steps, base, t);
     if (n < 0 || n > (1 << 24))
-        return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative") : op_refuse(op, "%lld steps", (long long)n);
+        return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative")
+                     : op_refuse(op, "%lld steps", (long long)n);
     if (concrete_number(arg_value(op, "start"), &a) && concrete_number(arg_value(op, "end"), &b))
         return known_space(op, a, b, n, base, t);
     return staged_space(op, n, base, t);
@@ -279,9 +323,14 @@ static Ox lower_space(Op *op)
 /* The indices of what triu (row->datum 1) or tril leave of a matrix, row by row. */
 static Ox lower_tri_indices(Op *op)
 {
-    int64_t rows = arg_int(op, "row"), columns = arg_int(op, "col"), offset = arg_int(op, "offset"), n = 0;
+    int64_t rows = arg_int(op, "row");
+    int64_t columns = arg_int(op, "col");
+    int64_t offset = arg_int(op, "offset");
+    int64_t n = 0;
     if (ctx_failed(op->cx) || rows < 0 || columns < 0 || rows > 4096 || columns > 4096)
-        return rows < 0 || columns < 0 ? op_fail(op, E_VALUE, "row and col must be non-negative") : op_refuse(op, "a matrix of %lld by %lld", (long long)rows, (long long)columns);
+        return rows < 0 || columns < 0
+            ? op_fail(op, E_VALUE, "row and col must be non-negative")
+            : op_refuse(op, "a matrix of %lld by %lld", (long long)rows, (long long)columns);
     int64_t *at = new_array(op->cx, int64_t, 2 * rows * columns + 1);
     for (int pass = 0; at && pass < 2; pass++) {
         int64_t count = 0;
@@ -294,15 +343,21 @@ static Ox lower_tri_indices(Op *op)
                 }
         n = count;
     }
-    return at ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at)), arg_dtype(op, "dtype", DT_INT64)) : POISON;
+    return at
+        ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at)),
+                  arg_dtype(op, "dtype", DT_INT64))
+        : POISON;
 }
 
-/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node, of a type that runtimes have it for */
+/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node, of a type
+ * that runtimes have it for */
 static Ox eye(Op *op, Dim rows, Dim columns)
 {
     Dim d[2] = { rows, columns };
-    DType t = arg_dtype(op, "dtype", dtype_default(op->cx)), made = t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 ? t : DT_FLOAT;
-    Ox zeros = filled(op, ox_integer(op->g, made, 0), d, 2), ones = ox(op, "EyeLike", zeros);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
+    DType made = t == DT_DOUBLE || t == DT_INT64 || t == DT_INT32 ? t : DT_FLOAT;
+    Ox zeros = filled(op, ox_integer(op->g, made, 0), d, 2);
+    Ox ones = ox(op, "EyeLike", zeros);
     return ox_ok(ones) ? ox_cast(op->g, ones, t) : ones;
 }
 
@@ -316,7 +371,12 @@ static Ox lower_eye(Op *op)
 /* ---- tensor(...) ---- */
 
 /* Shape from the first elements, as PyTorch reads a nested list; leaves in order. */
-typedef struct Nest { Op *op; int rank; int64_t dims[MAX_RANK]; VEC(Value) leaves; } Nest;
+typedef struct Nest {
+    Op *op;
+    int rank;
+    int64_t dims[MAX_RANK];
+    VEC(Value) leaves;
+} Nest;
 
 static bool nest_shape(Nest *n, Value v)
 {
@@ -324,7 +384,8 @@ static bool nest_shape(Nest *n, Value v)
         if (n->rank == MAX_RANK)
             return fail(n->op->cx, E_VALUE, "a list nested more than %d deep", MAX_RANK);
         if (v.list->stacked)
-            return fail(n->op->cx, E_UNDECIDED, "a list in a list has a length that is only known when the model runs");
+            return fail(n->op->cx, E_UNDECIDED,
+                        "a list in a list has a length that is only known when the model runs");
         n->dims[n->rank] = v.list->n;
         if (v.list->n == 0)
             return n->rank++, true;
@@ -340,7 +401,8 @@ static bool nest_walk(Nest *n, Value v, int depth)
         return v.tag != V_LIST || fail(n->op->cx, E_VALUE, "a list where a number was expected");
     }
     if (v.tag != V_LIST || v.list->stacked || v.list->n != n->dims[depth])
-        return fail(n->op->cx, E_VALUE, "expected sequence of length %lld at dim %d", (long long)n->dims[depth], depth);
+        return fail(n->op->cx, E_VALUE, "expected sequence of length %lld at dim %d",
+                    (long long)n->dims[depth], depth);
     for (int64_t i = 0; i < v.list->n; i++)
         if (!nest_walk(n, v.list->at[i].v, depth + 1))
             return false;
@@ -359,7 +421,8 @@ static Ox stack_leaves(Op *op, const Nest *n, DType t)
 {
     Oxs parts = { 0 };
     for (size_t i = 0; i < n->leaves.n; i++) {
-        Ox leaf = number_as(op, n->leaves.at[i], t), axes = ints(op, 0);
+        Ox leaf = number_as(op, n->leaves.at[i], t);
+        Ox axes = ints(op, 0);
         vec_push(op->cx, &parts, ox(op, "Unsqueeze", leaf, axes));
     }
     Ox flat = ox_with(op, "Concat", LIST(parts), INT("axis", 0));
@@ -384,7 +447,8 @@ static Ox lower_tensor_of(Op *op, Value v)
     if (n.leaves.n == 0)
         return ox_const(op->g, const_make(op->cx, t, n.rank, n.dims, NULL));
     /* ints are kept whole; everything else goes through double, rounded once */
-    bool known = true, whole = true;
+    bool known = true;
+    bool whole = true;
     for (size_t i = 0; i < n.leaves.n; i++) {
         double unused;
         known &= concrete_number(n.leaves.at[i], &unused);
@@ -396,12 +460,15 @@ static Ox lower_tensor_of(Op *op, Value v)
         int64_t *w = new_array(op->cx, int64_t, n.leaves.n);
         for (size_t i = 0; w && i < n.leaves.n; i++)
             w[i] = n.leaves.at[i].tag == V_INT ? n.leaves.at[i].i : n.leaves.at[i].b;
-        return w ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, n.rank, n.dims, w)), t) : POISON;
+        return w
+            ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, n.rank, n.dims, w)), t)
+            : POISON;
     }
     double *f = new_array(op->cx, double, n.leaves.n);
     for (size_t i = 0; f && i < n.leaves.n; i++)
         (void)concrete_number(n.leaves.at[i], &f[i]);
-    return f ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, n.rank, n.dims, f)), t) : POISON;
+    return f ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, n.rank, n.dims, f)), t)
+             : POISON;
 }
 
 static Ox lower_tensor(Op *op)
@@ -415,54 +482,96 @@ static Ox lower_scalar_tensor(Op *op)
     return number_as(op, arg_value(op, "s"), arg_dtype(op, "dtype", dtype_default(op->cx)));
 }
 
-#define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define HOW_INT "*, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW \
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW_INT \
+    "*, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE HOW ", MemoryFormat? memory_format=None"
 
 const OpRow ops_create[] = {
     FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::zeros(SymInt[] size, " HOW ") -> Tensor"),
     FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor"),
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN,
+           "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN,
+           "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN,
+           "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),
-    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_zeros(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
-    FAMILY(lower_new_fill, 1, NULL, PLAIN, "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
-    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
-    FAMILY(lower_new_fill, 0, NULL, PLAIN, "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW ") -> Tensor"),
-    LOWER(lower_full, NULL, PLAIN, "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
-    FAMILY(lower_full, DT_FLOAT, NULL, PLAIN, "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),    /* up to version 4: floats */
-    LOWER(lower_full_like, NULL, PLAIN, "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
-    LOWER(lower_new_full, NULL, PLAIN, "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN,
+           "aten::new_zeros(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 1, NULL, PLAIN,
+           "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN,
+           "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor"),
+    FAMILY(lower_new_fill, 0, NULL, PLAIN,
+           "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW
+           ") -> Tensor"),
+    LOWER(lower_full, NULL, PLAIN,
+          "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+    FAMILY(lower_full, DT_FLOAT, NULL, PLAIN,
+           "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW
+           ") -> Tensor"), /* up to version 4: floats */
+    LOWER(lower_full_like, NULL, PLAIN,
+          "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
+    LOWER(lower_new_full, NULL, PLAIN,
+          "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
     LOWER(lower_dim_arange, NULL, PLAIN, "aten::_dim_arange(Tensor like, int dim) -> Tensor"),
     FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),
-    FAMILY(lower_arange, 1, NULL, PLAIN, "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
-    FAMILY(lower_arange, 2, NULL, PLAIN, "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
-    FAMILY(lower_space, 0, NULL, PLAIN, "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
+    FAMILY(lower_arange, 1, NULL, PLAIN,
+           "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
+    FAMILY(lower_arange, 2, NULL, PLAIN,
+           "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
+    FAMILY(lower_space, 0, NULL, PLAIN,
+           "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor"),
     OLDER("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, " HOW ") -> Tensor"),
-    FAMILY(lower_space, 1, NULL, PLAIN, "aten::logspace(Scalar start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
-    OLDER("aten::logspace.v8(Scalar start, Scalar end, int? steps=None, float base=10., " HOW ") -> Tensor"),
-    OLDER("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),
-    OLDER("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., " HOW ") -> Tensor"),
-    OLDER("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., " HOW ") -> Tensor"),
-    FAMILY(lower_tri_indices, 1, NULL, PLAIN, "aten::triu_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
-    FAMILY(lower_tri_indices, 0, NULL, PLAIN, "aten::tril_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
+    FAMILY(lower_space, 1, NULL, PLAIN,
+           "aten::logspace(Scalar start, Scalar end, int steps, float base=10., " HOW
+           ") -> Tensor"),
+    OLDER("aten::logspace.v8(Scalar start, Scalar end, int? steps=None, float base=10., " HOW
+          ") -> Tensor"),
+    OLDER("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., " HOW
+          ") -> Tensor"),
+    OLDER("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., " HOW
+          ") -> Tensor"),
+    OLDER("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., " HOW
+          ") -> Tensor"),
+    FAMILY(lower_tri_indices, 1, NULL, PLAIN,
+           "aten::triu_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
+    FAMILY(lower_tri_indices, 0, NULL, PLAIN,
+           "aten::tril_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
     FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor"),
     FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
-    UNARY(lower_tensor, "data", NULL, PLAIN, "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
-    UNARY(lower_tensor, "t", NULL, PLAIN, "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
-    UNARY(lower_tensor, "data", NULL, PLAIN, "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool "
+          "requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool "
+          "requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool "
+          "requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool "
+          "requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "data", NULL, PLAIN,
+          "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool "
+          "requires_grad=False) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(lower_tensor, "t", NULL, PLAIN,
+          "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(
+        lower_tensor, "t", NULL, PLAIN,
+        "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+    UNARY(
+        lower_tensor, "data", NULL, PLAIN,
+        "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
     LOWER(lower_scalar_tensor, NULL, PLAIN, "aten::scalar_tensor(Scalar s, " HOW ") -> Tensor"),
     OPS_END
 };

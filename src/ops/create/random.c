@@ -1,6 +1,8 @@
-/* random.c - random tensors, with ONNX's RandomUniform and RandomNormal: other numbers than PyTorch's, the same distribution.
+/* random.c - random tensors, with ONNX's RandomUniform and RandomNormal: other numbers than
+ * PyTorch's, the same distribution.
  *
- * Every other distribution is a function of these two, or counts them in a Loop (gamma, Poisson, binomial). A generator is an argument that no ONNX operator has; it is dropped. */
+ * Every other distribution is a function of these two, or counts them in a Loop (gamma, Poisson,
+ * binomial). A generator is an argument that no ONNX operator has; it is dropped. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -15,23 +17,31 @@ static Ox random_like(Op *op, const char *onnx, Ox like, DType t, const Attr *at
     Attr all[6] = { INT("dtype", drawn_type(t)) };
     for (size_t i = 0; i < n_attr; i++)
         all[i + 1] = attr[i];
-    return ox_cast(op->g, ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1), t);
+    return ox_cast(
+        op->g, ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1),
+        t);
 }
 
-static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr);
+static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
+                    const Attr *attr, size_t n_attr);
 
 /* Complex numbers: both parts are drawn; normal ones have a variance of 1 together. */
-static Ox random_pairs(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
+static Ox random_pairs(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
+                       const Attr *attr, size_t n_attr)
 {
     Dim pairs[MAX_RANK + 1];
     for (size_t i = 0; i < rank; i++)
         pairs[i] = dims[i];
     pairs[rank] = dim_int(op->cx, 2);
     Ox x = random_of(op, onnx, pairs, rank + 1, dtype_of_parts(t), attr, n_attr);
-    return ox_of_pair(op->g, strcmp(onnx, "RandomNormal") ? x : ox(op, "Mul", x, number_like(op, 0.70710678118654752440, x)));
+    return ox_of_pair(op->g,
+                      strcmp(onnx, "RandomNormal")
+                          ? x
+                          : ox(op, "Mul", x, number_like(op, 0.70710678118654752440, x)));
 }
 
-static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t, const Attr *attr, size_t n_attr)
+static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
+                    const Attr *attr, size_t n_attr)
 {
     if (ctx_failed(op->cx))
         return POISON;
@@ -42,7 +52,8 @@ static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DTyp
     for (size_t i = 0; i < rank; i++)
         fixed &= dim_known(dims[i], &known[i]);
     if (!fixed) {
-        Ox zero = ox_integer(op->g, t, 0), shape = ox_dims(op->g, dims, rank);
+        Ox zero = ox_integer(op->g, t, 0);
+        Ox shape = ox_dims(op->g, dims, rank);
         return random_like(op, onnx, ox(op, "Expand", zero, shape), t, attr, n_attr);
     }
     Attr all[6] = { INT("dtype", drawn_type(t)), INT_LIST("shape", known, rank) };
@@ -51,10 +62,17 @@ static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DTyp
     return ox_cast(op->g, ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n_attr + 2), t);
 }
 
-/* In [0, 1), or of the standard normal distribution, in x's shape; computed in float32 unless x is float64. */
+/* In [0, 1), or of the standard normal distribution, in x's shape; computed in float32 unless x is
+ * float64. */
 static DType computed(Ox x) { return ox_ok(x) && ox_dtype(x) == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT; }
-static Ox uniform_like(Op *op, Ox x) { return random_like(op, "RandomUniform", x, computed(x), NULL, 0); }
-static Ox normal_like(Op *op, Ox x) { return random_like(op, "RandomNormal", x, computed(x), NULL, 0); }
+static Ox uniform_like(Op *op, Ox x)
+{
+    return random_like(op, "RandomUniform", x, computed(x), NULL, 0);
+}
+static Ox normal_like(Op *op, Ox x)
+{
+    return random_like(op, "RandomNormal", x, computed(x), NULL, 0);
+}
 
 static Ox scaled(Op *op, Ox x, double by, double plus)
 {
@@ -66,7 +84,8 @@ static Ox scaled(Op *op, Ox x, double by, double plus)
 static Ox lower_random(Op *op)
 {
     Dims d = arg_dims(op, "size");
-    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", dtype_default(op->cx)), NULL, 0);
+    return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", dtype_default(op->cx)),
+                     NULL, 0);
 }
 
 static Ox lower_random_like(Op *op)
@@ -75,28 +94,35 @@ static Ox lower_random_like(Op *op)
     int rank;
     if (!ox_ok(x) || !need_rank(op, x, -1, &rank))
         return POISON;
-    return random_of(op, op->row->text, x->type->dim, (size_t)rank, arg_dtype(op, "dtype", ox_dtype(x)), NULL, 0);
+    return random_of(op, op->row->text, x->type->dim, (size_t)rank,
+                     arg_dtype(op, "dtype", ox_dtype(x)), NULL, 0);
 }
 
 /* ---- whole numbers ---- */
 
 /* A float32 has whole numbers up to 2^24. */
-static DType type_for(double low, double high) { return fabs(low) > 0x1p24 || fabs(high) > 0x1p24 ? DT_DOUBLE : DT_FLOAT; }
+static DType type_for(double low, double high)
+{
+    return fabs(low) > 0x1p24 || fabs(high) > 0x1p24 ? DT_DOUBLE : DT_FLOAT;
+}
 
 /* floor of a uniform number in [low, high); row->datum: 1 has `low` */
 static Ox lower_randint(Op *op)
 {
-    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
+    int64_t low = op->row->datum ? arg_int(op, "low") : 0;
+    int64_t high = arg_int(op, "high");
     Dims d = arg_dims(op, "size");
     const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
-    Ox uniform = random_of(op, "RandomUniform", d.at, d.n, type_for((double)low, (double)high), range, 2);
+    Ox uniform = random_of(op, "RandomUniform", d.at, d.n, type_for((double)low, (double)high),
+                           range, 2);
     return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", DT_INT64));
 }
 
 static Ox lower_randint_like(Op *op)
 {
     Ox x = arg(op, "self");
-    int64_t low = op->row->datum ? arg_int(op, "low") : 0, high = arg_int(op, "high");
+    int64_t low = op->row->datum ? arg_int(op, "low") : 0;
+    int64_t high = arg_int(op, "high");
     const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
     if (!ox_ok(x))
         return POISON;
@@ -107,10 +133,12 @@ static Ox lower_randint_like(Op *op)
 /* high is data: floor(u * high) */
 static Ox lower_randint_like_tensor(Op *op)
 {
-    Ox x = arg(op, "self"), high = number_as(op, arg_value(op, "high"), DT_DOUBLE);
+    Ox x = arg(op, "self");
+    Ox high = number_as(op, arg_value(op, "high"), DT_DOUBLE);
     if (!ox_ok(x))
         return POISON;
-    Ox uniform = random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0), whole = ox(op, "Floor", ox(op, "Mul", uniform, high));
+    Ox uniform = random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0);
+    Ox whole = ox(op, "Floor", ox(op, "Mul", uniform, high));
     return ox_cast(op->g, whole, arg_dtype(op, "dtype", ox_dtype(x)));
 }
 
@@ -118,7 +146,9 @@ static Ox lower_randint_like_tensor(Op *op)
 static Ox lower_randperm(Op *op)
 {
     Dim n = arg_dim_expr(op, "n");
-    Ox keys = random_of(op, "RandomUniform", &n, 1, DT_FLOAT, NULL, 0), k = ox_dims(op->g, &n, 1), out[2];
+    Ox keys = random_of(op, "RandomUniform", &n, 1, DT_FLOAT, NULL, 0);
+    Ox k = ox_dims(op->g, &n, 1);
+    Ox out[2];
     if (!ox_make_n(op->g, "TopK", INPUTS(keys, k), ATTRS(INT("axis", 0)), out, 2))
         return POISON;
     return ox_cast(op->g, out[1], arg_dtype(op, "dtype", DT_INT64));
@@ -129,7 +159,8 @@ static Ox lower_randperm(Op *op)
 /* Is a uniform number below p? Of x's shape and type. */
 static Ox flipped(Op *op, Ox x, Ox p)
 {
-    Ox u = uniform_like(op, x), yes = ox(op, "Less", u, ox_cast(op->g, p, computed(x)));
+    Ox u = uniform_like(op, x);
+    Ox yes = ox(op, "Less", u, ox_cast(op->g, p, computed(x)));
     return ox_ok(x) ? ox_cast(op->g, yes, ox_dtype(x)) : POISON;
 }
 
@@ -159,12 +190,18 @@ static Value lower_bernoulli_(Op *op)
 
 /* ---- choices ---- */
 
-/* Without replacement: the n largest of log p + a number of Gumbel's distribution, which is what drawing one after the other gives. */
+/* Without replacement: the n largest of log p + a number of Gumbel's distribution, which is what
+ * drawing one after the other gives. */
 static Ox without_replacement(Op *op, Ox log_p, Ox n)
 {
-    Ox u = uniform_like(op, log_p), least = number_like(op, 1e-30, u), inner = ox(op, "Neg", ox(op, "Log", ox(op, "Max", u, least)));
-    Ox gumbel = ox(op, "Neg", ox(op, "Log", ox(op, "Max", inner, least))), keys = ox(op, "Add", log_p, gumbel), out[2];
-    return ox_make_n(op->g, "TopK", INPUTS(keys, n), ATTRS(INT("axis", -1)), out, 2) ? out[1] : POISON;
+    Ox u = uniform_like(op, log_p);
+    Ox least = number_like(op, 1e-30, u);
+    Ox inner = ox(op, "Neg", ox(op, "Log", ox(op, "Max", u, least)));
+    Ox gumbel = ox(op, "Neg", ox(op, "Log", ox(op, "Max", inner, least)));
+    Ox keys = ox(op, "Add", log_p, gumbel);
+    Ox out[2];
+    return ox_make_n(op->g, "TopK", INPUTS(keys, n), ATTRS(INT("axis", -1)), out, 2) ? out[1]
+                                                                                     : POISON;
 }
 
 static Ox lower_multinomial(Op *op)
@@ -175,12 +212,16 @@ static Ox lower_multinomial(Op *op)
     if (!need_rank(op, p, 2, &rank) || ctx_failed(op->cx))
         return POISON;
     if (rank < 1 || rank > 2 || n < 1)
-        return op_fail(op, E_VALUE, n < 1 ? "cannot sample n_sample <= 0 samples" : "prob_dist must be 1 or 2 dim");
+        return op_fail(op, E_VALUE,
+                       n < 1 ? "cannot sample n_sample <= 0 samples"
+                             : "prob_dist must be 1 or 2 dim");
     Ox log_p = ox(op, "Log", ox_cast(op->g, p, DT_FLOAT));
     if (n > 1 && !arg_bool(op, "replacement"))
         return without_replacement(op, log_p, ints(op, n));
-    Ox batch = rank == 1 ? unsqueeze_axis(op, log_p, 0) : log_p, axes = ints(op, 0);
-    Ox at = ox_with(op, "Multinomial", INPUTS(batch), INT("sample_size", n), INT("dtype", DT_INT64));
+    Ox batch = rank == 1 ? unsqueeze_axis(op, log_p, 0) : log_p;
+    Ox axes = ints(op, 0);
+    Ox at = ox_with(op, "Multinomial", INPUTS(batch), INT("sample_size", n),
+                    INT("dtype", DT_INT64));
     return rank == 1 ? ox(op, "Squeeze", at, axes) : at;
 }
 
@@ -189,14 +230,18 @@ static Ox lower_multinomial(Op *op)
 /* mean and std, numbers or tensors, broadcast */
 static Ox lower_normal(Op *op)
 {
-    Value mean = arg_value(op, "mean"), std = arg_value(op, "std");
-    Ox first = mean.tag == V_TENSOR ? arg(op, "mean") : arg(op, "std"), second = first;
+    Value mean = arg_value(op, "mean");
+    Value std = arg_value(op, "std");
+    Ox first = mean.tag == V_TENSOR ? arg(op, "mean") : arg(op, "std");
+    Ox second = first;
     if (mean.tag == V_TENSOR && std.tag == V_TENSOR)
         second = arg(op, "std");
     Ox shape = first;
     if (second != first)
         shape = ox(op, "Add", first, ox_cast(op->g, second, ox_dtype(first)));
-    Ox z = normal_like(op, shape), by = ox_ok(z) ? number_as(op, std, ox_dtype(z)) : POISON, at = ox_ok(z) ? number_as(op, mean, ox_dtype(z)) : POISON;
+    Ox z = normal_like(op, shape);
+    Ox by = ox_ok(z) ? number_as(op, std, ox_dtype(z)) : POISON;
+    Ox at = ox_ok(z) ? number_as(op, mean, ox_dtype(z)) : POISON;
     Ox out = ox(op, "Add", ox(op, "Mul", z, by), at);
     return ox_ok(first) ? ox_cast(op->g, out, ox_dtype(first)) : POISON;
 }
@@ -204,11 +249,12 @@ static Ox lower_normal(Op *op)
 static Ox lower_normal_size(Op *op)
 {
     Dims d = arg_dims(op, "size");
-    double mean = arg_float(op, "mean"), std = arg_float(op, "std");
+    double mean = arg_float(op, "mean");
+    double std = arg_float(op, "std");
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (std < 0)
         return op_fail(op, E_VALUE, "normal expects std >= 0.0, but found std %g", std);
-    if (std == 0)                               /* no spread, which ONNX Runtime does not survive */
+    if (std == 0) /* no spread, which ONNX Runtime does not survive */
         return expand_dims(op, ox_number(op->g, t, mean), d.at, (int)d.n);
     const Attr shape[] = { FLOAT("mean", mean), FLOAT("scale", std) };
     return random_of(op, "RandomNormal", d.at, d.n, t, shape, 2);
@@ -219,7 +265,8 @@ typedef enum { UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, GEOMETRIC, CAUCHY, INTE
 /* log of 1 - u: u may be 0, never 1 */
 static Ox log_rest(Op *op, Ox x)
 {
-    Ox u = uniform_like(op, x), one = number_like(op, 1, u);
+    Ox u = uniform_like(op, x);
+    Ox one = number_like(op, 1, u);
     return ox(op, "Log", ox(op, "Sub", one, u));
 }
 
@@ -227,7 +274,9 @@ static Ox log_rest(Op *op, Ox x)
 static Ox cauchy(Op *op, Ox x)
 {
     Ox angle = scaled(op, uniform_like(op, x), 3.14159265358979323846, -1.57079632679489661923);
-    Ox top = ox(op, "Sin", angle), bottom = ox(op, "Cos", angle), tangent = ox(op, "Div", top, bottom);
+    Ox top = ox(op, "Sin", angle);
+    Ox bottom = ox(op, "Cos", angle);
+    Ox tangent = ox(op, "Div", top, bottom);
     return scaled(op, tangent, arg_float(op, "sigma"), arg_float(op, "median"));
 }
 
@@ -235,19 +284,20 @@ static Ox cauchy(Op *op, Ox x)
 static double integers_end(DType t)
 {
     switch (t) {
-    case DT_BOOL: return 2;
-    case DT_FLOAT16: return 0x1p11;
+    case DT_BOOL:     return 2;
+    case DT_FLOAT16:  return 0x1p11;
     case DT_BFLOAT16: return 0x1p8;
-    case DT_FLOAT: return 0x1p24;
-    case DT_DOUBLE: return 0x1p53;
-    default: return ldexp(1, (int)dtype_size(t) * 8 - dtype_is_signed(t));
+    case DT_FLOAT:    return 0x1p24;
+    case DT_DOUBLE:   return 0x1p53;
+    default:          return ldexp(1, (int)dtype_size(t) * 8 - dtype_is_signed(t));
     }
 }
 
 static Ox integers(Op *op, Ox x)
 {
     double low = has_param(op, "from") ? (double)arg_int(op, "from") : 0;
-    double high = has_param(op, "to") && arg_given(op, "to") ? (double)arg_int(op, "to") : integers_end(ox_dtype(x));
+    double high = has_param(op, "to") && arg_given(op, "to") ? (double)arg_int(op, "to")
+                                                             : integers_end(ox_dtype(x));
     const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
     return ox(op, "Floor", random_like(op, "RandomUniform", x, type_for(low, high), range, 2));
 }
@@ -256,18 +306,26 @@ static Ox integers(Op *op, Ox x)
 static Ox drawn(Op *op, Ox x)
 {
     switch ((Distribution)op->row->datum) {
-    case UNIFORM: return scaled(op, uniform_like(op, x), arg_float(op, "to") - arg_float(op, "from"), arg_float(op, "from"));
+    case UNIFORM:
+        return scaled(op, uniform_like(op, x), arg_float(op, "to") - arg_float(op, "from"),
+                      arg_float(op, "from"));
     case NORMAL: return scaled(op, normal_like(op, x), arg_float(op, "std"), arg_float(op, "mean"));
-    case LOG_NORMAL: return ox(op, "Exp", scaled(op, normal_like(op, x), arg_float(op, "std"), arg_float(op, "mean")));
+    case LOG_NORMAL:
+        return ox(op, "Exp",
+                  scaled(op, normal_like(op, x), arg_float(op, "std"), arg_float(op, "mean")));
     case EXPONENTIAL: return scaled(op, log_rest(op, x), -1 / arg_float(op, "lambd"), 0);
-    case GEOMETRIC: return scaled(op, ox(op, "Floor", scaled(op, log_rest(op, x), 1 / log1p(-arg_float(op, "p")), 0)), 1, 1);
-    case CAUCHY: return cauchy(op, x);
+    case GEOMETRIC:
+        return scaled(
+            op, ox(op, "Floor", scaled(op, log_rest(op, x), 1 / log1p(-arg_float(op, "p")), 0)), 1,
+            1);
+    case CAUCHY:   return cauchy(op, x);
     case INTEGERS: return integers(op, x);
     }
     return POISON;
 }
 
-/* PyTorch draws the parts as numbers of their own: normal ones have the mean each, and half of the variance. */
+/* PyTorch draws the parts as numbers of their own: normal ones have the mean each, and half of the
+ * variance. */
 static Ox complex_drawn(Op *op, Ox x)
 {
     bool normal = op->row->datum == NORMAL;
@@ -279,8 +337,10 @@ static Ox complex_drawn(Op *op, Ox x)
         return POISON;
     memcpy(pairs, x->type->dim, (size_t)rank * sizeof *pairs);
     pairs[rank] = dim_int(op->cx, 2);
-    double by = normal ? arg_float(op, "std") * 0.70710678118654752440 : arg_float(op, "to") - arg_float(op, "from");
-    Ox parts = random_of(op, normal ? "RandomNormal" : "RandomUniform", pairs, (size_t)rank + 1, dtype_of_parts(ox_dtype(x)), NULL, 0);
+    double by = normal ? arg_float(op, "std") * 0.70710678118654752440
+                       : arg_float(op, "to") - arg_float(op, "from");
+    Ox parts = random_of(op, normal ? "RandomNormal" : "RandomUniform", pairs, (size_t)rank + 1,
+                         dtype_of_parts(ox_dtype(x)), NULL, 0);
     return ox_of_pair(op->g, scaled(op, parts, by, arg_float(op, normal ? "mean" : "from")));
 }
 
@@ -294,62 +354,88 @@ static Ox drawn_like_self(Op *op)
 
 static Value lower_drawn_(Op *op) { return written(op, drawn_like_self(op)); }
 
-#define HOW "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define HOW_INT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW \
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW_INT \
+    "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define GENERATED "*, Generator? generator, "
-#define LIKE HOW ", MemoryFormat? memory_format=None"
+#define LIKE      HOW ", MemoryFormat? memory_format=None"
 /* ---- drawn until all have a number ---- */
 
-/* -log of a uniform number in (0, 1]: the time until something happens that happens once in a unit of time */
+/* -log of a uniform number in (0, 1]: the time until something happens that happens once in a unit
+ * of time */
 static Ox waiting_like(Op *op, Ox x)
 {
-    Ox rest = ox(op, "Sub", number_like(op, 1, x), random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0));
+    Ox rest = ox(op, "Sub", number_like(op, 1, x),
+                 random_like(op, "RandomUniform", x, DT_DOUBLE, NULL, 0));
     return ox(op, "Neg", ox(op, "Log", rest));
 }
 
-typedef struct Gamma { Ox d, c; } Gamma;
+typedef struct Gamma {
+    Ox d, c;
+} Gamma;
 
-/* Marsaglia and Tsang's: d v for v = (1 + c x)^3 of a normal x, unless it is rejected. States: the number, and whether it is still open. */
+/* Marsaglia and Tsang's: d v for v = (1 + c x)^3 of a normal x, unless it is rejected. States: the
+ * number, and whether it is still open. */
 static void gamma_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Gamma *g = data;
     (void)k;
-    Ox x = random_like(op, "RandomNormal", state[0], DT_DOUBLE, NULL, 0), one = number_like(op, 1, x), zero = number_like(op, 0, x);
-    Ox base = ox(op, "Add", ox(op, "Mul", g->c, x), one), positive = ox(op, "Greater", base, zero), safe = ox(op, "Where", positive, base, one);
-    Ox v = ox(op, "Mul", ox(op, "Mul", safe, safe), safe), half = scaled(op, ox(op, "Mul", x, x), 0.5, 0), log_v = ox(op, "Log", v);
-    Ox inner = ox(op, "Sub", ox(op, "Add", log_v, one), v), limit = ox(op, "Add", half, ox(op, "Mul", g->d, inner));
-    Ox low = ox(op, "Greater", ox(op, "Add", waiting_like(op, x), limit), zero), accepted = ox(op, "And", low, positive);
-    Ox taken = ox(op, "And", state[1], accepted), number = ox(op, "Mul", g->d, v);
+    Ox x = random_like(op, "RandomNormal", state[0], DT_DOUBLE, NULL, 0);
+    Ox one = number_like(op, 1, x);
+    Ox zero = number_like(op, 0, x);
+    Ox base = ox(op, "Add", ox(op, "Mul", g->c, x), one);
+    Ox positive = ox(op, "Greater", base, zero);
+    Ox safe = ox(op, "Where", positive, base, one);
+    Ox v = ox(op, "Mul", ox(op, "Mul", safe, safe), safe);
+    Ox half = scaled(op, ox(op, "Mul", x, x), 0.5, 0);
+    Ox log_v = ox(op, "Log", v);
+    Ox inner = ox(op, "Sub", ox(op, "Add", log_v, one), v);
+    Ox limit = ox(op, "Add", half, ox(op, "Mul", g->d, inner));
+    Ox low = ox(op, "Greater", ox(op, "Add", waiting_like(op, x), limit), zero);
+    Ox accepted = ox(op, "And", low, positive);
+    Ox taken = ox(op, "And", state[1], accepted);
+    Ox number = ox(op, "Mul", g->d, v);
     next[0] = ox(op, "Where", taken, number, state[0]);
     next[1] = ox(op, "And", state[1], ox(op, "Not", accepted));
     *go = any_of(op, next[1]);
 }
 
-/* alpha in double. Below 1 it is drawn for alpha + 1 and multiplied with u^(1 / alpha). What is no number stays none. */
+/* alpha in double. Below 1 it is drawn for alpha + 1 and multiplied with u^(1 / alpha). What is no
+ * number stays none. */
 static Ox gamma_of(Op *op, Ox alpha)
 {
-    Ox one = number_like(op, 1, alpha), zero = number_like(op, 0, alpha), small = ox(op, "Less", alpha, one), more = ox(op, "Add", alpha, one);
-    Ox positive = ox(op, "Greater", alpha, zero), finite = ox(op, "Less", alpha, number_like(op, INFINITY, alpha)), open = ox(op, "And", positive, finite);
-    Ox raised = ox(op, "Where", small, more, alpha), usable = ox(op, "Where", open, raised, one);
+    Ox one = number_like(op, 1, alpha);
+    Ox zero = number_like(op, 0, alpha);
+    Ox small = ox(op, "Less", alpha, one);
+    Ox more = ox(op, "Add", alpha, one);
+    Ox positive = ox(op, "Greater", alpha, zero);
+    Ox finite = ox(op, "Less", alpha, number_like(op, INFINITY, alpha));
+    Ox open = ox(op, "And", positive, finite);
+    Ox raised = ox(op, "Where", small, more, alpha);
+    Ox usable = ox(op, "Where", open, raised, one);
     Gamma g = { .d = scaled(op, usable, 1, -1. / 3) };
     g.c = ox(op, "Reciprocal", ox(op, "Sqrt", scaled(op, g.d, 9, 0)));
     Ox state[] = { ox(op, "Sub", alpha, alpha), open };
     if (!op_loop(op, NULL, gamma_step, &g, state, 2))
         return POISON;
-    Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Div", waiting_like(op, alpha), alpha))), less = ox(op, "Mul", state[0], power);
+    Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Div", waiting_like(op, alpha), alpha)));
+    Ox less = ox(op, "Mul", state[0], power);
     return ox(op, "Where", ox(op, "And", small, open), less, state[0]);
 }
 
 static Ox lower_standard_gamma(Op *op)
 {
-    Ox x = arg(op, "self"), out = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
+    Ox x = arg(op, "self");
+    Ox out = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
     return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(x)) : POISON;
 }
 
 /* Gamma numbers that sum up to 1 along the last axis */
 static Ox lower_sample_dirichlet(Op *op)
 {
-    Ox x = arg(op, "self"), drawn = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
+    Ox x = arg(op, "self");
+    Ox drawn = ox_ok(x) ? gamma_of(op, ox_cast(op->g, x, DT_DOUBLE)) : POISON;
     int rank;
     if (!ox_ok(drawn) || !need_rank(op, x, 1, &rank))
         return POISON;
@@ -358,7 +444,8 @@ static Ox lower_sample_dirichlet(Op *op)
     return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(x)) : POISON;
 }
 
-/* How many things happen in a time of `data`: states are the time that has passed and the count. As many steps as the largest count. */
+/* How many things happen in a time of `data`: states are the time that has passed and the count. As
+ * many steps as the largest count. */
 static void poisson_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Ox *rate = data;
@@ -371,38 +458,53 @@ static void poisson_step(Op *op, const void *data, Ox k, const Ox *state, Ox *ne
 
 static Ox lower_poisson(Op *op)
 {
-    Ox x = arg(op, "self"), rate = ox_ok(x) ? ox_cast(op->g, x, DT_DOUBLE) : POISON, zeros = ox(op, "Sub", rate, rate);
-    Ox state[] = { zeros, zeros };                                      /* of what is no number, or infinite, none */
-    return op_loop(op, NULL, poisson_step, &rate, state, 2) ? ox_cast(op->g, state[1], ox_dtype(x)) : POISON;
+    Ox x = arg(op, "self");
+    Ox rate = ox_ok(x) ? ox_cast(op->g, x, DT_DOUBLE) : POISON;
+    Ox zeros = ox(op, "Sub", rate, rate);
+    Ox state[] = { zeros, zeros }; /* of what is no number, or infinite, none */
+    return op_loop(op, NULL, poisson_step, &rate, state, 2) ? ox_cast(op->g, state[1], ox_dtype(x))
+                                                            : POISON;
 }
 
-typedef struct Binomial { Ox count, prob; } Binomial;
+typedef struct Binomial {
+    Ox count, prob;
+} Binomial;
 
 /* Trial k of those that have as many. */
 static void binomial_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Binomial *b = data;
-    Ox u = random_like(op, "RandomUniform", state[0], DT_DOUBLE, NULL, 0), hit = ox(op, "Less", u, b->prob), number = ox_cast(op->g, k, DT_DOUBLE);
-    Ox counts = ox(op, "And", hit, ox(op, "Less", number, b->count)), after = ox(op, "Add", number, number_like(op, 1, u));
+    Ox u = random_like(op, "RandomUniform", state[0], DT_DOUBLE, NULL, 0);
+    Ox hit = ox(op, "Less", u, b->prob);
+    Ox number = ox_cast(op->g, k, DT_DOUBLE);
+    Ox counts = ox(op, "And", hit, ox(op, "Less", number, b->count));
+    Ox after = ox(op, "Add", number, number_like(op, 1, u));
     next[0] = ox(op, "Add", state[0], ox_ok(counts) ? ox_cast(op->g, counts, DT_DOUBLE) : POISON);
     *go = any_of(op, ox(op, "Less", after, b->count));
 }
 
 static Ox lower_binomial(Op *op)
 {
-    Ox n = arg(op, "count"), p = arg(op, "prob");
+    Ox n = arg(op, "count");
+    Ox p = arg(op, "prob");
     if (!ox_ok(n) || !ox_ok(p))
         return POISON;
     Binomial b = { .count = ox_cast(op->g, n, DT_DOUBLE), .prob = ox_cast(op->g, p, DT_DOUBLE) };
-    Ox zeros = ox(op, "Sub", b.count, b.count), others = ox(op, "Sub", b.prob, b.prob), state = ox(op, "Add", zeros, others);
-    return op_loop(op, NULL, binomial_step, &b, &state, 1) ? ox_cast(op->g, state, ox_dtype(n)) : POISON;
+    Ox zeros = ox(op, "Sub", b.count, b.count);
+    Ox others = ox(op, "Sub", b.prob, b.prob);
+    Ox state = ox(op, "Add", zeros, others);
+    return op_loop(op, NULL, binomial_step, &b, &state, 1) ? ox_cast(op->g, state, ox_dtype(n))
+                                                           : POISON;
 }
 
-#define GENERATOR "*, Generator? generator=None"
+#define GENERATOR          "*, Generator? generator=None"
 #define SOURCE(onnx, line) UNARY(lower_random, onnx, NULL, PLAIN, line)
 /* A distribution: the form that writes into self and the one that does not. */
-#define DRAWN(which, name, args) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"), \
-    FAMILY(drawn_like_self, which, NULL, PLAIN, "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
+#define DRAWN(which, name, args)                                                       \
+    CALL_FAMILY(lower_drawn_, which, NULL, PLAIN,                                      \
+                "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"), \
+        FAMILY(drawn_like_self, which, NULL, PLAIN,                                    \
+               "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
 #define INTO_SELF(which, line) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, line)
 
 const OpRow ops_random[] = {
@@ -410,48 +512,77 @@ const OpRow ops_random[] = {
     OLDER("aten::rand.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
     SOURCE("RandomNormal", "aten::randn(SymInt[] size, *, " HOW ") -> Tensor"),
     OLDER("aten::randn.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
-    UNARY(lower_random_like, "RandomUniform", NULL, PLAIN, "aten::rand_like(Tensor self, *, " LIKE ") -> Tensor"),
+    UNARY(lower_random_like, "RandomUniform", NULL, PLAIN,
+          "aten::rand_like(Tensor self, *, " LIKE ") -> Tensor"),
     OLDER("aten::rand_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
-    UNARY(lower_random_like, "RandomNormal", NULL, PLAIN, "aten::randn_like(Tensor self, *, " LIKE ") -> Tensor"),
+    UNARY(lower_random_like, "RandomNormal", NULL, PLAIN,
+          "aten::randn_like(Tensor self, *, " LIKE ") -> Tensor"),
     OLDER("aten::randn_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
-    FAMILY(lower_randint, 0, NULL, PLAIN, "aten::randint(SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
+    FAMILY(lower_randint, 0, NULL, PLAIN,
+           "aten::randint(SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
     OLDER("aten::randint.generator(SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor"),
-    FAMILY(lower_randint, 1, NULL, PLAIN, "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
-    OLDER("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor"),
-    FAMILY(lower_randint_like, 0, NULL, PLAIN, "aten::randint_like(Tensor self, SymInt high, *, " LIKE ") -> Tensor"),
+    FAMILY(lower_randint, 1, NULL, PLAIN,
+           "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
+    OLDER("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " GENERATED HOW_INT
+          ") -> Tensor"),
+    FAMILY(lower_randint_like, 0, NULL, PLAIN,
+           "aten::randint_like(Tensor self, SymInt high, *, " LIKE ") -> Tensor"),
     OLDER("aten::randint_like.generator(Tensor self, SymInt high, " GENERATED LIKE ") -> Tensor"),
-    FAMILY(lower_randint_like, 1, NULL, PLAIN, "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE ") -> Tensor"),
-    OLDER("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, " GENERATED LIKE ") -> Tensor"),
-    LOWER(lower_randint_like_tensor, NULL, PLAIN, "aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE ") -> Tensor"),
-    OLDER("aten::randint_like.Tensor_generator(Tensor self, Tensor high, " GENERATED LIKE ") -> Tensor"),
+    FAMILY(lower_randint_like, 1, NULL, PLAIN,
+           "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE
+           ") -> Tensor"),
+    OLDER("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt "
+          "high, " GENERATED LIKE ") -> Tensor"),
+    LOWER(lower_randint_like_tensor, NULL, PLAIN,
+          "aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE ") -> Tensor"),
+    OLDER("aten::randint_like.Tensor_generator(Tensor self, Tensor high, " GENERATED LIKE
+          ") -> Tensor"),
     LOWER(lower_randperm, NULL, PLAIN, "aten::randperm(SymInt n, *, " HOW_INT ") -> Tensor"),
     OLDER("aten::randperm.generator(SymInt n, " GENERATED HOW_INT ") -> Tensor"),
     LOWER(lower_bernoulli, NULL, PLAIN, "aten::bernoulli(Tensor self, " GENERATOR ") -> Tensor"),
-    LOWER(lower_bernoulli_p, NULL, PLAIN, "aten::bernoulli.p(Tensor self, float p, " GENERATOR ") -> Tensor"),
+    LOWER(lower_bernoulli_p, NULL, PLAIN,
+          "aten::bernoulli.p(Tensor self, float p, " GENERATOR ") -> Tensor"),
     OLDER("aten::bernoulli.Tensor(Tensor self, Tensor p, " GENERATOR ") -> Tensor"),
-    CALL(lower_bernoulli_, NULL, PLAIN, "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, " GENERATOR ") -> Tensor(a!)"),
+    CALL(lower_bernoulli_, NULL, PLAIN,
+         "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, " GENERATOR ") -> Tensor(a!)"),
     OLDER("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, " GENERATOR ") -> Tensor(a!)"),
-    LOWER(lower_multinomial, NULL, PLAIN, "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, " GENERATOR ") -> Tensor"),
-    LOWER(lower_normal, NULL, PLAIN, "aten::normal.Tensor_float(Tensor mean, float std=1., " GENERATOR ") -> Tensor"),
+    LOWER(lower_multinomial, NULL, PLAIN,
+          "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, " GENERATOR
+          ") -> Tensor"),
+    LOWER(lower_normal, NULL, PLAIN,
+          "aten::normal.Tensor_float(Tensor mean, float std=1., " GENERATOR ") -> Tensor"),
     OLDER("aten::normal.float_Tensor(float mean, Tensor std, " GENERATOR ") -> Tensor"),
     OLDER("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, " GENERATOR ") -> Tensor"),
-    LOWER(lower_normal_size, NULL, PLAIN, "aten::normal.float_float(float mean, float std, SymInt[] size, " GENERATOR ", " HOW ") -> Tensor"),
-    INTO_SELF(NORMAL, "aten::normal_(Tensor(a!) self, float mean=0., float std=1., " GENERATOR ") -> Tensor(a!)"),
-    FAMILY(drawn_like_self, NORMAL, NULL, PLAIN, "aten::normal_functional(Tensor self, float mean=0., float std=1., " GENERATOR ") -> Tensor"),
+    LOWER(lower_normal_size, NULL, PLAIN,
+          "aten::normal.float_float(float mean, float std, SymInt[] size, " GENERATOR ", " HOW
+          ") -> Tensor"),
+    INTO_SELF(NORMAL,
+              "aten::normal_(Tensor(a!) self, float mean=0., float std=1., " GENERATOR
+              ") -> Tensor(a!)"),
+    FAMILY(drawn_like_self, NORMAL, NULL, PLAIN,
+           "aten::normal_functional(Tensor self, float mean=0., float std=1., " GENERATOR
+           ") -> Tensor"),
     DRAWN(UNIFORM, "uniform", "float from=0., float to=1., "),
     DRAWN(LOG_NORMAL, "log_normal", "float mean=1., float std=2., "),
     DRAWN(EXPONENTIAL, "exponential", "float lambd=1., "),
     DRAWN(GEOMETRIC, "geometric", "float p, "),
     DRAWN(CAUCHY, "cauchy", "float median=0., float sigma=1., "),
-    INTO_SELF(INTEGERS, "aten::random_.from(Tensor(a!) self, int from, int? to, " GENERATOR ") -> Tensor(a!)"),
+    INTO_SELF(INTEGERS,
+              "aten::random_.from(Tensor(a!) self, int from, int? to, " GENERATOR
+              ") -> Tensor(a!)"),
     OLDER("aten::random_.to(Tensor(a!) self, int to, " GENERATOR ") -> Tensor(a!)"),
     OLDER("aten::random_(Tensor(a!) self, " GENERATOR ") -> Tensor(a!)"),
-    FAMILY(drawn_like_self, INTEGERS, NULL, PLAIN, "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor"),
+    FAMILY(drawn_like_self, INTEGERS, NULL, PLAIN,
+           "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor"),
     OLDER("aten::random.to(Tensor self, int to, " GENERATOR ") -> Tensor"),
     OLDER("aten::random(Tensor self, " GENERATOR ") -> Tensor"),
-    LOWER(lower_poisson, NULL, PLAIN, "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
-    LOWER(lower_binomial, NULL, PLAIN, "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
-    LOWER(lower_standard_gamma, NULL, PLAIN, "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
-    LOWER(lower_sample_dirichlet, NULL, PLAIN, "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_poisson, NULL, PLAIN,
+          "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_binomial, NULL, PLAIN,
+          "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
+    LOWER(lower_standard_gamma, NULL, PLAIN,
+          "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
+    LOWER(lower_sample_dirichlet, NULL, PLAIN,
+          "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
     OPS_END
 };

@@ -1,19 +1,24 @@
-/* complex_number.c - complex numbers in terms of their parts: arithmetic, powers, exponentials and what is made of them. Formulas are those of
- * the textbook; what could overflow on the way does not. */
+/* complex_number.c - complex numbers in terms of their parts: arithmetic, powers, exponentials and
+ * what is made of them. Formulas are those of the textbook; what could overflow on the way does
+ * not. */
 #include "ops/elementwise/complex.h"
 
 #include <math.h>
 
 Ox part_zeros(Op *op, Ox a)
 {
-    Ox zero = number_like(op, 0, a), shape = ox_ok(a) ? ox_shape(op->g, a) : POISON;
+    Ox zero = number_like(op, 0, a);
+    Ox shape = ox_ok(a) ? ox_shape(op->g, a) : POISON;
     return ox(op, "Expand", zero, shape);
 }
 
-/* atan2(y, x): the quadrant comes from the signs, of zeros too; runtimes have atan in float32 only. */
+/* atan2(y, x): the quadrant comes from the signs, of zeros too; runtimes have atan in float32
+ * only. */
 Ox z_angle(Op *op, Ox y, Ox x)
 {
-    Value args[] = { val_tensor(op->cx, y), val_tensor(op->cx, x) }, v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, "aten::atan2", args, 2) : val_poison();
+    Value args[] = { val_tensor(op->cx, y), val_tensor(op->cx, x) };
+    Value v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, "aten::atan2", args, 2)
+                                                 : val_poison();
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -35,74 +40,112 @@ Ox z_joined(Op *op, Z z) { return ox_complex(op->g, z.re, z.im); }
 
 Z z_add(Op *op, Z a, Z b)
 {
-    Ox re = sum(op, a.re, b.re), im = sum(op, a.im, b.im);
+    Ox re = sum(op, a.re, b.re);
+    Ox im = sum(op, a.im, b.im);
     return (Z){ re, im };
 }
 
 Z z_sub(Op *op, Z a, Z b)
 {
-    Ox re = less(op, a.re, b.re), im = less(op, a.im, b.im);
+    Ox re = less(op, a.re, b.re);
+    Ox im = less(op, a.im, b.im);
     return (Z){ re, im };
 }
 
 Z z_mul(Op *op, Z a, Z b)
 {
-    Ox rr = times(op, a.re, b.re), ii = times(op, a.im, b.im), ri = times(op, a.re, b.im), ir = times(op, a.im, b.re);
-    Ox re = less(op, rr, ii), im = sum(op, ri, ir);
+    Ox rr = times(op, a.re, b.re);
+    Ox ii = times(op, a.im, b.im);
+    Ox ri = times(op, a.re, b.im);
+    Ox ir = times(op, a.im, b.re);
+    Ox re = less(op, rr, ii);
+    Ox im = sum(op, ri, ir);
     return (Z){ re, im };
 }
 
-Z z_conj(Op *op, Z a)
-{
-    return (Z){ a.re, minus(op, a.im) };
-}
+Z z_conj(Op *op, Z a) { return (Z){ a.re, minus(op, a.im) }; }
 
 static Ox size2(Op *op, Z a)
 {
-    Ox rr = times(op, a.re, a.re), ii = times(op, a.im, a.im);
+    Ox rr = times(op, a.re, a.re);
+    Ox ii = times(op, a.im, a.im);
     return sum(op, rr, ii);
 }
 
 /* a conj(b) / |b|^2, both divided by b's larger part first, so that nothing overflows */
 Z z_div(Op *op, Z a, Z b)
 {
-    Ox x = ox(op, "Abs", b.re), y = ox(op, "Abs", b.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
-    Ox none = ox(op, "Equal", most, zero), by = ox(op, "Where", none, one, most);
-    Ox c = over(op, b.re, by), d = over(op, b.im, by);
-    Z unit = { c, d }, top = z_mul(op, a, z_conj(op, unit));
-    Ox bottom = times(op, size2(op, unit), by), re = over(op, top.re, bottom), im = over(op, top.im, bottom);
+    Ox x = ox(op, "Abs", b.re);
+    Ox y = ox(op, "Abs", b.im);
+    Ox most = ox(op, "Max", x, y);
+    Ox zero = number_like(op, 0, most);
+    Ox one = number_like(op, 1, most);
+    Ox none = ox(op, "Equal", most, zero);
+    Ox by = ox(op, "Where", none, one, most);
+    Ox c = over(op, b.re, by);
+    Ox d = over(op, b.im, by);
+    Z unit = { c, d };
+    Z top = z_mul(op, a, z_conj(op, unit));
+    Ox bottom = times(op, size2(op, unit), by);
+    Ox re = over(op, top.re, bottom);
+    Ox im = over(op, top.im, bottom);
     return (Z){ re, im };
 }
 
 /* |a| without overflow: m sqrt((re/m)^2 + (im/m)^2), m the larger part */
 Ox z_abs(Op *op, Z a)
 {
-    Ox x = ox(op, "Abs", a.re), y = ox(op, "Abs", a.im), most = ox(op, "Max", x, y), zero = number_like(op, 0, most), one = number_like(op, 1, most);
-    Ox none = ox(op, "Equal", most, zero), infinite = ox(op, "IsInf", most), plain = ox(op, "Or", none, infinite);
-    Ox by = ox(op, "Where", plain, one, most), c = over(op, a.re, by), d = over(op, a.im, by), square = size2(op, (Z){ c, d });
+    Ox x = ox(op, "Abs", a.re);
+    Ox y = ox(op, "Abs", a.im);
+    Ox most = ox(op, "Max", x, y);
+    Ox zero = number_like(op, 0, most);
+    Ox one = number_like(op, 1, most);
+    Ox none = ox(op, "Equal", most, zero);
+    Ox infinite = ox(op, "IsInf", most);
+    Ox plain = ox(op, "Or", none, infinite);
+    Ox by = ox(op, "Where", plain, one, most);
+    Ox c = over(op, a.re, by);
+    Ox d = over(op, a.im, by);
+    Ox square = size2(op, (Z){ c, d });
     return times(op, ox(op, "Sqrt", square), by);
 }
 
 Z z_exp(Op *op, Z a)
 {
-    Ox r = ox(op, "Exp", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), re = times(op, r, c), im = times(op, r, s);
+    Ox r = ox(op, "Exp", a.re);
+    Ox c = ox(op, "Cos", a.im);
+    Ox s = ox(op, "Sin", a.im);
+    Ox re = times(op, r, c);
+    Ox im = times(op, r, s);
     return (Z){ re, im };
 }
 
 Z z_log(Op *op, Z a)
 {
-    Ox re = ox(op, "Log", z_abs(op, a)), im = z_angle(op, a.im, a.re);
+    Ox re = ox(op, "Log", z_abs(op, a));
+    Ox im = z_angle(op, a.im, a.re);
     return (Z){ re, im };
 }
 
-/* sqrt((|a| + |re|) / 2) is the larger part, the other is im over twice that; the imaginary part has im's sign */
+/* sqrt((|a| + |re|) / 2) is the larger part, the other is im over twice that; the imaginary part
+ * has im's sign */
 Z z_sqrt(Op *op, Z a)
 {
-    Ox size = z_abs(op, a), x = ox(op, "Abs", a.re), t = ox(op, "Sqrt", scaled(op, sum(op, size, x), 0.5));
-    Ox zero = number_like(op, 0, t), one = number_like(op, 1, t), none = ox(op, "Equal", t, zero), safe = ox(op, "Where", none, one, t);
-    Ox other = over(op, scaled(op, a.im, 0.5), safe), right = ox(op, "GreaterOrEqual", a.re, zero);
-    Ox inverse = ox(op, "Reciprocal", a.im), low = ox(op, "Less", a.im, zero), from_low = ox(op, "Less", inverse, zero);     /* -0.0 */
-    Ox below = ox(op, "Or", low, from_low), turned = ox(op, "Where", below, minus(op, t), t), re = ox(op, "Where", right, t, ox(op, "Abs", other));
+    Ox size = z_abs(op, a);
+    Ox x = ox(op, "Abs", a.re);
+    Ox t = ox(op, "Sqrt", scaled(op, sum(op, size, x), 0.5));
+    Ox zero = number_like(op, 0, t);
+    Ox one = number_like(op, 1, t);
+    Ox none = ox(op, "Equal", t, zero);
+    Ox safe = ox(op, "Where", none, one, t);
+    Ox other = over(op, scaled(op, a.im, 0.5), safe);
+    Ox right = ox(op, "GreaterOrEqual", a.re, zero);
+    Ox inverse = ox(op, "Reciprocal", a.im);
+    Ox low = ox(op, "Less", a.im, zero);
+    Ox from_low = ox(op, "Less", inverse, zero); /* -0.0 */
+    Ox below = ox(op, "Or", low, from_low);
+    Ox turned = ox(op, "Where", below, minus(op, t), t);
+    Ox re = ox(op, "Where", right, t, ox(op, "Abs", other));
     Ox im = ox(op, "Where", right, other, turned);
     return (Z){ re, im };
 }
@@ -118,69 +161,97 @@ Z z_back(Op *op, Z a) { return (Z){ a.im, minus(op, a.re) }; }
 /* sinh and cosh of a real number, by exp: runtimes have them in float32 only */
 static void hyperbolic(Op *op, Ox x, Ox *sinh_x, Ox *cosh_x)
 {
-    Ox up = ox(op, "Exp", x), down = ox(op, "Exp", minus(op, x));
+    Ox up = ox(op, "Exp", x);
+    Ox down = ox(op, "Exp", minus(op, x));
     *sinh_x = scaled(op, less(op, up, down), 0.5);
     *cosh_x = scaled(op, sum(op, up, down), 0.5);
 }
 
 Z z_sinh(Op *op, Z a)
 {
-    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
+    Ox sh, ch;
+    Ox c = ox(op, "Cos", a.im);
+    Ox s = ox(op, "Sin", a.im);
     hyperbolic(op, a.re, &sh, &ch);
-    Ox re = times(op, sh, c), im = times(op, ch, s);
+    Ox re = times(op, sh, c);
+    Ox im = times(op, ch, s);
     return (Z){ re, im };
 }
 
 Z z_cosh(Op *op, Z a)
 {
-    Ox sh, ch, c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im);
+    Ox sh, ch;
+    Ox c = ox(op, "Cos", a.im);
+    Ox s = ox(op, "Sin", a.im);
     hyperbolic(op, a.re, &sh, &ch);
-    Ox re = times(op, ch, c), im = times(op, sh, s);
+    Ox re = times(op, ch, c);
+    Ox im = times(op, sh, s);
     return (Z){ re, im };
 }
 
-/* (tanh re (1 + tan^2 im) + i tan im (1 - tanh^2 re)) / (1 + tanh^2 re tan^2 im), multiplied with cos^2 im, so that no tangent is infinite */
+/* (tanh re (1 + tan^2 im) + i tan im (1 - tanh^2 re)) / (1 + tanh^2 re tan^2 im), multiplied with
+ * cos^2 im, so that no tangent is infinite */
 Z z_tanh(Op *op, Z a)
 {
-    Ox th = ox(op, "Tanh", a.re), c = ox(op, "Cos", a.im), s = ox(op, "Sin", a.im), one = number_like(op, 1, th);
-    Ox t2 = times(op, th, th), s2 = times(op, s, s), c2 = times(op, c, c), bottom = sum(op, c2, times(op, t2, s2));
-    Ox re = over(op, th, bottom), cross = times(op, s, c), im = over(op, times(op, cross, less(op, one, t2)), bottom);
+    Ox th = ox(op, "Tanh", a.re);
+    Ox c = ox(op, "Cos", a.im);
+    Ox s = ox(op, "Sin", a.im);
+    Ox one = number_like(op, 1, th);
+    Ox t2 = times(op, th, th);
+    Ox s2 = times(op, s, s);
+    Ox c2 = times(op, c, c);
+    Ox bottom = sum(op, c2, times(op, t2, s2));
+    Ox re = over(op, th, bottom);
+    Ox cross = times(op, s, c);
+    Ox im = over(op, times(op, cross, less(op, one, t2)), bottom);
     return (Z){ re, im };
 }
 
 /* log(a + sqrt(a + 1) sqrt(a - 1)) */
 Z z_acosh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re), up = z_sqrt(op, z_add(op, a, one)), down = z_sqrt(op, z_sub(op, a, one));
+    Z one = z_number(op, 1, 0, a.re);
+    Z up = z_sqrt(op, z_add(op, a, one));
+    Z down = z_sqrt(op, z_sub(op, a, one));
     return z_log(op, z_add(op, a, z_mul(op, up, down)));
 }
 
 /* log(a + sqrt(a^2 + 1)) */
 Z z_asinh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re), root = z_sqrt(op, z_add(op, z_mul(op, a, a), one));
+    Z one = z_number(op, 1, 0, a.re);
+    Z root = z_sqrt(op, z_add(op, z_mul(op, a, a), one));
     return z_log(op, z_add(op, a, root));
 }
 
 /* (log(1 + a) - log(1 - a)) / 2 */
 Z z_atanh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re), up = z_log(op, z_add(op, one, a)), down = z_log(op, z_sub(op, one, a)), d = z_sub(op, up, down);
-    Ox re = scaled(op, d.re, 0.5), im = scaled(op, d.im, 0.5);
+    Z one = z_number(op, 1, 0, a.re);
+    Z up = z_log(op, z_add(op, one, a));
+    Z down = z_log(op, z_sub(op, one, a));
+    Z d = z_sub(op, up, down);
+    Ox re = scaled(op, d.re, 0.5);
+    Ox im = scaled(op, d.im, 0.5);
     return (Z){ re, im };
 }
 
 Z z_where(Op *op, Ox yes, Z a, Z b)
 {
-    Ox re = ox(op, "Where", yes, a.re, b.re), im = ox(op, "Where", yes, a.im, b.im);
+    Ox re = ox(op, "Where", yes, a.re, b.re);
+    Ox im = ox(op, "Where", yes, a.im, b.im);
     return (Z){ re, im };
 }
 
-/* m + log(1 + exp(l - m)), m the one with the larger real part; what is exp'd to nothing stays so */
+/* m + log(1 + exp(l - m)), m the one with the larger real part; what is exp'd to nothing stays
+ * so */
 Z z_log_sum(Op *op, Z a, Z b)
 {
-    Ox larger = ox(op, "GreaterOrEqual", a.re, b.re), least = number_like(op, -INFINITY, a.re);
-    Z m = z_where(op, larger, a, b), l = z_where(op, larger, b, a), one = z_number(op, 1, 0, a.re);
+    Ox larger = ox(op, "GreaterOrEqual", a.re, b.re);
+    Ox least = number_like(op, -INFINITY, a.re);
+    Z m = z_where(op, larger, a, b);
+    Z l = z_where(op, larger, b, a);
+    Z one = z_number(op, 1, 0, a.re);
     Z more = z_log(op, z_add(op, one, z_exp(op, z_sub(op, l, m))));
     Ox nothing = ox(op, "Equal", m.re, least);
     return z_where(op, nothing, m, z_add(op, m, more));
@@ -188,7 +259,8 @@ Z z_log_sum(Op *op, Z a, Z b)
 
 Z z_scale(Op *op, Z a, double by)
 {
-    Ox re = scaled(op, a.re, by), im = scaled(op, a.im, by);
+    Ox re = scaled(op, a.re, by);
+    Ox im = scaled(op, a.im, by);
     return (Z){ re, im };
 }
 
@@ -196,8 +268,12 @@ Z z_scale(Op *op, Z a, double by)
 Z z_pow(Op *op, Z a, Z w)
 {
     Z out = z_exp(op, z_mul(op, w, z_log(op, a)));
-    Ox zero = number_like(op, 0, a.re), one = number_like(op, 1, a.re);
-    Ox a_none = ox(op, "Equal", size2(op, a), zero), w_none = ox(op, "Equal", size2(op, w), zero);
-    Ox ones = ox(op, "Where", w_none, one, zero), re = ox(op, "Where", a_none, ones, out.re), im = ox(op, "Where", a_none, zero, out.im);
+    Ox zero = number_like(op, 0, a.re);
+    Ox one = number_like(op, 1, a.re);
+    Ox a_none = ox(op, "Equal", size2(op, a), zero);
+    Ox w_none = ox(op, "Equal", size2(op, w), zero);
+    Ox ones = ox(op, "Where", w_none, one, zero);
+    Ox re = ox(op, "Where", a_none, ones, out.re);
+    Ox im = ox(op, "Where", a_none, zero, out.im);
     return (Z){ re, im };
 }

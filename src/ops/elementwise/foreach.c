@@ -3,7 +3,8 @@
  *     _foreach_add([a, b], [c, d], alpha=2)      add(a, c, alpha=2), add(b, d, alpha=2)
  *     _foreach_mul_([a, b], 3)                   mul_(a, 3); mul_(b, 3)
  *
- * In place each item is written before the next is read, as PyTorch does: two of them may share memory. */
+ * In place each item is written before the next is read, as PyTorch does: two of them may share
+ * memory. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -18,7 +19,9 @@ static int64_t count_items(Op *op)
         if (!s->param[i].list || v.tag != V_TUPLE)
             continue;
         if (n >= 0 && v.tuple->n != n) {
-            fail(op->cx, E_VALUE, "Tensor lists must have the same number of tensors, got %lld and %lld", (long long)n, (long long)v.tuple->n);
+            fail(op->cx, E_VALUE,
+                 "Tensor lists must have the same number of tensors, got %lld and %lld",
+                 (long long)n, (long long)v.tuple->n);
             return -1;
         }
         n = v.tuple->n;
@@ -36,7 +39,8 @@ static Value item_of(Op *op, int p, int64_t i)
     return factors ? call_op(op, "aten::select", (Value[]){ v, val_int(0), val_int(i) }, 3) : v;
 }
 
-/* NULL: by its place. `scalars` has another name in each operator: of addcmul and addcdiv, whose fourth it is, that is value. */
+/* NULL: by its place. `scalars` has another name in each operator: of addcmul and addcdiv, whose
+ * fourth it is, that is value. */
 static Str name_of(Op *op, int p)
 {
     const Param *param = &op->call->schema->param[p];
@@ -76,19 +80,51 @@ static Value call_norms(Op *op)
     return call_each(op);
 }
 
-#define EACH(one, schema_line) { .kind = ROW_EACH, .schema = "aten::_foreach_" schema_line, .call = call_each, .text = (one) }
+#define EACH(one, schema_line) \
+    { .kind = ROW_EACH, .schema = "aten::_foreach_" schema_line, .call = call_each, .text = (one) }
 #define UNARY_EACH(one) EACH(one, one "(Tensor[] self) -> Tensor[]")
 
 const OpRow ops_foreach[] = {
-    UNARY_EACH("abs"), UNARY_EACH("acos"), UNARY_EACH("asin"), UNARY_EACH("atan"), UNARY_EACH("ceil"), UNARY_EACH("cos"), UNARY_EACH("cosh"),
-    UNARY_EACH("erf"), UNARY_EACH("erfc"), UNARY_EACH("exp"), UNARY_EACH("expm1"), UNARY_EACH("floor"), UNARY_EACH("frac"), UNARY_EACH("lgamma"),
-    UNARY_EACH("log"), UNARY_EACH("log10"), UNARY_EACH("log1p"), UNARY_EACH("log2"), UNARY_EACH("max"), UNARY_EACH("neg"), UNARY_EACH("reciprocal"),
-    UNARY_EACH("round"), UNARY_EACH("rsqrt"), UNARY_EACH("sigmoid"), UNARY_EACH("sign"), UNARY_EACH("sin"), UNARY_EACH("sinh"), UNARY_EACH("sqrt"),
-    UNARY_EACH("tan"), UNARY_EACH("tanh"), UNARY_EACH("trunc"), UNARY_EACH("zero"),
+    UNARY_EACH("abs"),
+    UNARY_EACH("acos"),
+    UNARY_EACH("asin"),
+    UNARY_EACH("atan"),
+    UNARY_EACH("ceil"),
+    UNARY_EACH("cos"),
+    UNARY_EACH("cosh"),
+    UNARY_EACH("erf"),
+    UNARY_EACH("erfc"),
+    UNARY_EACH("exp"),
+    UNARY_EACH("expm1"),
+    UNARY_EACH("floor"),
+    UNARY_EACH("frac"),
+    UNARY_EACH("lgamma"),
+    UNARY_EACH("log"),
+    UNARY_EACH("log10"),
+    UNARY_EACH("log1p"),
+    UNARY_EACH("log2"),
+    UNARY_EACH("max"),
+    UNARY_EACH("neg"),
+    UNARY_EACH("reciprocal"),
+    UNARY_EACH("round"),
+    UNARY_EACH("rsqrt"),
+    UNARY_EACH("sigmoid"),
+    UNARY_EACH("sign"),
+    UNARY_EACH("sin"),
+    UNARY_EACH("sinh"),
+    UNARY_EACH("sqrt"),
+    UNARY_EACH("tan"),
+    UNARY_EACH("tanh"),
+    UNARY_EACH("trunc"),
+    UNARY_EACH("zero"),
     EACH("clone", "clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]"),
     EACH("copy", "copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]"),
     EACH("mm", "mm(Tensor[] self, Tensor[] mat2) -> Tensor[]"),
-    { .kind = ROW_EACH, .schema = "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", .call = call_norms, .text = "linalg_vector_norm" },
+    { .kind = ROW_EACH,
+      .schema = "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) "
+                "-> Tensor[]",
+      .call = call_norms,
+      .text = "linalg_vector_norm" },
     EACH("add", "add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]"),
     OLDER("aten::_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
     OLDER("aten::_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
@@ -121,13 +157,23 @@ const OpRow ops_foreach[] = {
     OLDER("aten::_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
     OLDER("aten::_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
     EACH("lerp", "lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]"),
-    OLDER("aten::_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]"),
-    OLDER("aten::_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]"),
-    EACH("addcmul", "addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]"),
-    OLDER("aten::_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]"),
-    OLDER("aten::_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]"),
-    EACH("addcdiv", "addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]"),
-    OLDER("aten::_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars) -> Tensor[]"),
-    OLDER("aten::_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor scalars) -> Tensor[]"),
+    OLDER(
+        "aten::_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]"),
+    OLDER("aten::_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> "
+          "Tensor[]"),
+    EACH("addcmul",
+         "addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
+         "value=1) -> Tensor[]"),
+    OLDER("aten::_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, "
+          "Scalar[] scalars) -> Tensor[]"),
+    OLDER("aten::_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor "
+          "scalars) -> Tensor[]"),
+    EACH("addcdiv",
+         "addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
+         "value=1) -> Tensor[]"),
+    OLDER("aten::_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, "
+          "Scalar[] scalars) -> Tensor[]"),
+    OLDER("aten::_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor "
+          "scalars) -> Tensor[]"),
     OPS_END
 };

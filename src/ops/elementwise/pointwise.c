@@ -1,16 +1,18 @@
-/* pointwise.c - element by element, where a formula is not enough: division that rounds, PReLU's weight, limits of types.
- * The formulas are in pointwise.rules. */
+/* pointwise.c - element by element, where a formula is not enough: division that rounds, PReLU's
+ * weight, limits of types. The formulas are in pointwise.rules. */
 #include "ops/internal.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Sizes that went through tensors: both sides a single dim, so the result is one too and no node is made. */
+/* Sizes that went through tensors: both sides a single dim, so the result is one too and no node is
+ * made. */
 static bool one_item(Ox v, Dim *out)
 {
     const Dim *items;
     int64_t n;
-    if (!ox_ok(v) || ox_rank(v) != 0 || !dtype_is_int(ox_dtype(v)) || !ox_items(v, &items, &n) || n != 1)
+    if (!ox_ok(v) || ox_rank(v) != 0 || !dtype_is_int(ox_dtype(v)) || !ox_items(v, &items, &n) ||
+        n != 1)
         return false;
     *out = items[0];
     return true;
@@ -23,7 +25,8 @@ static Ox item_like(Op *op, Dim d, Ox like)
 
 static Ox not_zero(Op *op, Ox x)
 {
-    Ox zero = number_like(op, 0, x), is = ox(op, "Equal", x, zero);
+    Ox zero = number_like(op, 0, x);
+    Ox is = ox(op, "Equal", x, zero);
     return ox(op, "Not", is);
 }
 
@@ -36,7 +39,9 @@ static Ox is_negative(Op *op, Ox x)
 /* rest != 0 and its sign is not the divisor's: rounding to minus infinity is one step below. */
 static Ox rounds_down(Op *op, Ox rest, Ox divisor)
 {
-    Ox some = not_zero(op, rest), a = is_negative(op, rest), b = is_negative(op, divisor);
+    Ox some = not_zero(op, rest);
+    Ox a = is_negative(op, rest);
+    Ox b = is_negative(op, divisor);
     Ox differ = ox(op, "Xor", a, b);
     return ox(op, "And", some, differ);
 }
@@ -47,25 +52,36 @@ static Ox floor_ints(Op *op, Ox a, Ox b)
     Dim x, y;
     if (one_item(a, &x) && one_item(b, &y))
         return item_like(op, dim_floordiv(op->cx, x, y), a);
-    Ox quotient = ox(op, "Div", a, b), back = ox(op, "Mul", quotient, b), rest = ox(op, "Sub", a, back);
+    Ox quotient = ox(op, "Div", a, b);
+    Ox back = ox(op, "Mul", quotient, b);
+    Ox rest = ox(op, "Sub", a, back);
     if (!dtype_is_signed(ox_dtype(a)))
         return quotient;
-    Ox step = rounds_down(op, rest, b), one = ox_ok(step) ? ox_cast(op->g, step, ox_dtype(a)) : POISON;
+    Ox step = rounds_down(op, rest, b);
+    Ox one = ox_ok(step) ? ox_cast(op->g, step, ox_dtype(a)) : POISON;
     return ox(op, "Sub", quotient, one);
 }
 
-/* As PyTorch: through the exact remainder, so that 1.0 // 0.1 is 9. Division by zero is the plain quotient. */
+/* As PyTorch: through the exact remainder, so that 1.0 // 0.1 is 9. Division by zero is the plain
+ * quotient. */
 static Ox floor_floats(Op *op, Ox a, Ox b)
 {
     Ox rest = ox_with(op, "Mod", INPUTS(a, b), INT("fmod", 1));
-    Ox exact = ox(op, "Sub", a, rest), quotient = ox(op, "Div", exact, b), down = rounds_down(op, rest, b);
-    Ox one = number_like(op, 1, a), less = ox(op, "Sub", quotient, one), picked = ox(op, "Where", down, less, quotient);
-    Ox whole = ox(op, "Round", picked), zero = number_like(op, 0, b), by_zero = ox(op, "Equal", b, zero), plain = ox(op, "Div", a, b);
+    Ox exact = ox(op, "Sub", a, rest);
+    Ox quotient = ox(op, "Div", exact, b);
+    Ox down = rounds_down(op, rest, b);
+    Ox one = number_like(op, 1, a);
+    Ox less = ox(op, "Sub", quotient, one);
+    Ox picked = ox(op, "Where", down, less, quotient);
+    Ox whole = ox(op, "Round", picked);
+    Ox zero = number_like(op, 0, b);
+    Ox by_zero = ox(op, "Equal", b, zero);
+    Ox plain = ox(op, "Div", a, b);
     return ox(op, "Where", by_zero, plain, whole);
 }
 
-/* A number by which PyTorch divides float16 or bfloat16 in float32, as it is and not rounded to that type first: where the quotient is
- * rounded to whole numbers that shows. NULL: no number. */
+/* A number by which PyTorch divides float16 or bfloat16 in float32, as it is and not rounded to
+ * that type first: where the quotient is rounded to whole numbers that shows. NULL: no number. */
 static Ox wide_number(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
@@ -79,7 +95,9 @@ static Ox wide_number(Op *op, const char *name)
 
 static Ox lower_floor_divide(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other"), number = wide_number(op, "other");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
+    Ox number = wide_number(op, "other");
     if (number)
         return ox_cast(op->g, floor_floats(op, ox_cast(op->g, a, DT_FLOAT), number), op->common);
     return dtype_is_float(op->common) ? floor_floats(op, a, b) : floor_ints(op, a, b);
@@ -87,10 +105,14 @@ static Ox lower_floor_divide(Op *op)
 
 static Ox truncated(Op *op, Ox a, Ox b)
 {
-    Ox number = wide_number(op, "other"), q = number ? ox(op, "Div", ox_cast(op->g, a, DT_FLOAT), number) : ox(op, "Div", a, b);
+    Ox number = wide_number(op, "other");
+    Ox q = number ? ox(op, "Div", ox_cast(op->g, a, DT_FLOAT), number) : ox(op, "Div", a, b);
     if (!dtype_is_float(op->common))
         return q;
-    Ox sign = ox(op, "Sign", q), size = ox(op, "Abs", q), whole = ox(op, "Floor", size), signed_whole = ox(op, "Mul", sign, whole);
+    Ox sign = ox(op, "Sign", q);
+    Ox size = ox(op, "Abs", q);
+    Ox whole = ox(op, "Floor", size);
+    Ox signed_whole = ox(op, "Mul", sign, whole);
     return number ? ox_cast(op->g, signed_whole, op->common) : signed_whole;
 }
 
@@ -98,7 +120,8 @@ static Ox truncated(Op *op, Ox a, Ox b)
 static Ox lower_div_mode(Op *op)
 {
     Str mode = arg_str(op, "rounding_mode");
-    Ox a = arg(op, "self"), b = arg(op, "other");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
     if (!mode && !dtype_is_float(op->common))
         a = ox_cast(op->g, a, DT_FLOAT), b = ox_cast(op->g, b, DT_FLOAT);
     if (!mode)
@@ -107,20 +130,26 @@ static Ox lower_div_mode(Op *op)
         return lower_floor_divide(op);
     if (str_is(mode, "trunc"))
         return truncated(op, a, b);
-    return op_fail(op, E_VALUE, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'", mode->s);
+    return op_fail(
+        op, E_VALUE,
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+        mode->s);
 }
 
-/* The divisor's sign, as Python's %. ONNX's Mod does so for ints; for floats it has C's fmod only. */
+/* The divisor's sign, as Python's %. ONNX's Mod does so for ints; for floats it has C's fmod
+ * only. */
 static Ox lower_remainder(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
     Dim x, y;
     if (one_item(a, &x) && one_item(b, &y))
         return item_like(op, dim_mod(op->cx, x, y), a);
     if (!dtype_is_float(op->common))
         return ox(op, "Mod", a, b);
     Ox rest = ox_with(op, "Mod", INPUTS(a, b), INT("fmod", 1));
-    Ox other_sign = rounds_down(op, rest, b), moved = ox(op, "Add", rest, b);
+    Ox other_sign = rounds_down(op, rest, b);
+    Ox moved = ox(op, "Add", rest, b);
     return ox(op, "Where", other_sign, moved, rest);
 }
 
@@ -133,11 +162,13 @@ static Ox powers_of_two(Op *op, DType t, int64_t last)
     return ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 1, &n, v)), t);
 }
 
-/* A byte by known numbers of bits within its eight is ONNX's own BitShift, which opset 11 has brought. */
+/* A byte by known numbers of bits within its eight is ONNX's own BitShift, which opset 11 has
+ * brought. */
 static bool is_bit_shift(Op *op, Ox by)
 {
     uint8_t bits[FOLD_NUMEL];
-    if (op->common != DT_UINT8 || op->g->target < 11 || by->kind != OX_CONST || const_numel(by->k) > FOLD_NUMEL || !const_read(op->cx, by->k, bits))
+    if (op->common != DT_UINT8 || op->g->target < 11 || by->kind != OX_CONST ||
+        const_numel(by->k) > FOLD_NUMEL || !const_read(op->cx, by->k, bits))
         return false;
     for (int64_t i = 0; i < const_numel(by->k); i++)
         if (bits[i] >= 8)
@@ -145,26 +176,38 @@ static bool is_bit_shift(Op *op, Ox by)
     return true;
 }
 
-/* ONNX shifts unsigned types only: to the left is a product, to the right a division, with a power of two. PyTorch's result of
- * a shift beyond the type's bits, negative ones included, is 0, and -1 for a negative number to the right.
- * row->datum: 1 to the right. */
+/* ONNX shifts unsigned types only: to the left is a product, to the right a division, with a power
+ * of two. PyTorch's result of a shift beyond the type's bits, negative ones included, is 0, and -1
+ * for a negative number to the right. row->datum: 1 to the right. */
 static Ox lower_shift(Op *op)
 {
-    Ox x = arg(op, "self"), by = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox by = arg(op, "other");
     if (!ox_ok(x) || !ox_ok(by))
         return POISON;
     if (!dtype_is_int(op->common))
-        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'", op->row->datum ? "rshift_cpu" : "lshift_cpu", torch_dtype_name(op->common));
+        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'",
+                       op->row->datum ? "rshift_cpu" : "lshift_cpu", torch_dtype_name(op->common));
     if (is_bit_shift(op, by))
-        return ox_with(op, "BitShift", INPUTS(x, by), STRING("direction", str_of(op->cx, op->row->datum ? "RIGHT" : "LEFT")));
-    bool right = op->row->datum, sign = right && dtype_is_signed(op->common);
+        return ox_with(op, "BitShift", INPUTS(x, by),
+                       STRING("direction", str_of(op->cx, op->row->datum ? "RIGHT" : "LEFT")));
+    bool right = op->row->datum;
+    bool sign = right && dtype_is_signed(op->common);
     int64_t last = 8 * (int64_t)dtype_size(op->common) - (sign ? 2 : 1);
-    Ox at = ox_cast(op->g, by, DT_INT64), first = ox_int(op->g, 0), end = ox_int(op->g, last), zero = number_like(op, 0, x);
-    Ox negative = ox(op, "Less", at, first), beyond = ox(op, "Greater", at, end), outside = ox(op, "Or", negative, beyond);
-    Ox safe = ox(op, "Where", outside, first, at), power = ox(op, "Gather", powers_of_two(op, op->common, last), safe);
-    Ox inside = right ? floor_ints(op, x, power) : ox(op, "Mul", x, power), emptied = zero;
+    Ox at = ox_cast(op->g, by, DT_INT64);
+    Ox first = ox_int(op->g, 0);
+    Ox end = ox_int(op->g, last);
+    Ox zero = number_like(op, 0, x);
+    Ox negative = ox(op, "Less", at, first);
+    Ox beyond = ox(op, "Greater", at, end);
+    Ox outside = ox(op, "Or", negative, beyond);
+    Ox safe = ox(op, "Where", outside, first, at);
+    Ox power = ox(op, "Gather", powers_of_two(op, op->common, last), safe);
+    Ox inside = right ? floor_ints(op, x, power) : ox(op, "Mul", x, power);
+    Ox emptied = zero;
     if (sign) {
-        Ox less = is_negative(op, x), minus = number_like(op, -1, x);
+        Ox less = is_negative(op, x);
+        Ox minus = number_like(op, -1, x);
         emptied = ox(op, "Where", less, minus, zero);
     }
     return ox(op, "Where", outside, emptied, inside);
@@ -185,7 +228,8 @@ static Ox int_power(Op *op, Ox x, int64_t n)
     return out;
 }
 
-/* The same where the exponents are data: a step for each bit that they may have. Odd numbers wrap round for ever. */
+/* The same where the exponents are data: a step for each bit that they may have. Odd numbers wrap
+ * round for ever. */
 static Ox int_powers(Op *op, Ox x, Ox n)
 {
     int bits = (int)dtype_size(ox_dtype(n)) * 8 - dtype_is_signed(ox_dtype(n));
@@ -194,12 +238,17 @@ static Ox int_powers(Op *op, Ox x, Ox n)
     if (ox_known_ints(op->g, n, &known, &count)) {
         for (int64_t i = 0; i < count; i++)
             most |= known[i];
-        for (bits = 1; bits < 63 && most >> bits; )
+        for (bits = 1; bits < 63 && most >> bits;)
             bits++;
     }
-    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), two = number_like(op, 2, x), out = one;
+    Ox zero = number_like(op, 0, x);
+    Ox one = number_like(op, 1, x);
+    Ox two = number_like(op, 2, x);
+    Ox out = one;
     for (int bit = 0; bit < bits; bit++) {
-        Ox rest = ox(op, "Mod", n, two), even = ox(op, "Equal", rest, zero), more = ox(op, "Mul", out, x);
+        Ox rest = ox(op, "Mod", n, two);
+        Ox even = ox(op, "Equal", rest, zero);
+        Ox more = ox(op, "Mul", out, x);
         out = ox(op, "Where", even, out, more);
         n = bit < bits - 1 ? ox(op, "Div", n, two) : n;
         x = bit < bits - 1 ? ox(op, "Mul", x, x) : x;
@@ -210,20 +259,29 @@ static Ox int_powers(Op *op, Ox x, Ox n)
 /* 1/x^n, of which an int keeps 1 and -1. */
 static Ox negative_powers(Op *op, Ox x, Ox n)
 {
-    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), minus = number_like(op, -1, x), two = number_like(op, 2, x);
-    Ox rest = ox(op, "Mod", n, two), even = ox(op, "Equal", rest, zero), sign = ox(op, "Where", even, one, minus);
-    Ox is_one = ox(op, "Equal", x, one), is_minus = ox(op, "Equal", x, minus), inner = ox(op, "Where", is_minus, sign, zero);
+    Ox zero = number_like(op, 0, x);
+    Ox one = number_like(op, 1, x);
+    Ox minus = number_like(op, -1, x);
+    Ox two = number_like(op, 2, x);
+    Ox rest = ox(op, "Mod", n, two);
+    Ox even = ox(op, "Equal", rest, zero);
+    Ox sign = ox(op, "Where", even, one, minus);
+    Ox is_one = ox(op, "Equal", x, one);
+    Ox is_minus = ox(op, "Equal", x, minus);
+    Ox inner = ox(op, "Where", is_minus, sign, zero);
     return ox(op, "Where", is_one, one, inner);
 }
 
 /* Runtimes compute ONNX's Pow of ints in double: not exact beyond 2^53, and no wrapping round. */
 static Ox lower_pow(Op *op)
 {
-    Ox x = arg(op, "self"), n = arg(op, "exponent");
+    Ox x = arg(op, "self");
+    Ox n = arg(op, "exponent");
     Value number = arg_value(op, "exponent");
-    if (ox_ok(n) && op->common == DT_BOOL && number.tag == V_BOOL) {     /* false only as false to the power of true */
+    if (ox_ok(n) && op->common == DT_BOOL &&
+        number.tag == V_BOOL) { /* false only as false to the power of true */
         if (op->n_expect == 1 && op->expect[0] && op->expect[0]->dtype == DT_INT64)
-            op->record_errs = true;                                     /* torch 2.13 records int64 in a .pt2, and computes bool */
+            op->record_errs = true; /* torch 2.13 records int64 in a .pt2, and computes bool */
         Ox off = ox(op, "Not", n);
         return ox(op, "Or", x, off);
     }
@@ -239,20 +297,25 @@ static Ox lower_pow(Op *op)
     }
     if (!dtype_is_signed(op->common))
         return int_powers(op, x, n);
-    Ox zero = number_like(op, 0, x), below = ox(op, "Less", n, zero), positive = ox(op, "Max", n, zero);
+    Ox zero = number_like(op, 0, x);
+    Ox below = ox(op, "Less", n, zero);
+    Ox positive = ox(op, "Max", n, zero);
     const Dim *sizes;
     int64_t count;
     Ox base = x;
-    if (x->kind != OX_CONST && ox_items(x, &sizes, &count))     /* a size to the power of data is no size any more */
+    if (x->kind != OX_CONST &&
+        ox_items(x, &sizes, &count)) /* a size to the power of data is no size any more */
         base = ox(op, "Where", below, number_like(op, 1, x), x);
-    Ox powers = int_powers(op, base, positive), inverse = negative_powers(op, x, n);
+    Ox powers = int_powers(op, base, positive);
+    Ox inverse = negative_powers(op, x, n);
     return ox(op, "Where", below, inverse, powers);
 }
 
 /* Both as doubles, numbers without a detour through float32. */
 static Ox lower_float_power(Op *op)
 {
-    Ox base = number_as(op, arg_value(op, "self"), DT_DOUBLE), power = number_as(op, arg_value(op, "exponent"), DT_DOUBLE);
+    Ox base = number_as(op, arg_value(op, "self"), DT_DOUBLE);
+    Ox power = number_as(op, arg_value(op, "exponent"), DT_DOUBLE);
     return ox(op, "Pow", base, power);
 }
 
@@ -266,50 +329,85 @@ static Value lower_ldexp(Op *op)
 
 /* ---- the parts of a float ---- */
 
-/* In double, where a float32's exponent never leaves the normal range: 2^floor(log2 |x|) can be off by one, then the mantissa is
- * outside of [1/2, 1) and says so. 2^e is split in two, for a double's own smallest numbers. */
+/* In double, where a float32's exponent never leaves the normal range: 2^floor(log2 |x|) can be off
+ * by one, then the mantissa is outside of [1/2, 1) and says so. 2^e is split in two, for a double's
+ * own smallest numbers. */
 static Value lower_frexp(Op *op)
 {
-    Ox self = arg(op, "self"), x = ox_ok(self) ? ox_cast(op->g, self, DT_DOUBLE) : POISON;
-    Ox zero = number_like(op, 0, x), one = number_like(op, 1, x), half = number_like(op, 0.5, x), two = number_like(op, 2, x);
-    Ox ends = ox(op, "Equal", x, zero), infinite = ox(op, "IsInf", x), nan = ox(op, "IsNaN", x), odd = ox(op, "Or", infinite, nan);
-    Ox plain = ox(op, "Or", ends, odd), size = ox(op, "Abs", ox(op, "Where", plain, one, x)), ln2 = number_like(op, 0.69314718055994530942, x);
-    Ox low = ox(op, "Floor", ox(op, "Div", ox(op, "Log", size), ln2)), e = ox(op, "Add", low, one);
-    Ox e1 = ox(op, "Floor", ox(op, "Mul", e, half)), e2 = ox(op, "Sub", e, e1), p1 = ox(op, "Pow", two, e1), p2 = ox(op, "Pow", two, e2);
-    Ox m = ox(op, "Div", ox(op, "Div", x, p1), p2), part = ox(op, "Abs", m);
-    Ox large = ox(op, "GreaterOrEqual", part, one), small = ox(op, "Less", part, half);
-    Ox halved = ox(op, "Mul", m, half), doubled = ox(op, "Mul", m, two), up = ox(op, "Add", e, one), down = ox(op, "Sub", e, one);
+    Ox self = arg(op, "self");
+    Ox x = ox_ok(self) ? ox_cast(op->g, self, DT_DOUBLE) : POISON;
+    Ox zero = number_like(op, 0, x);
+    Ox one = number_like(op, 1, x);
+    Ox half = number_like(op, 0.5, x);
+    Ox two = number_like(op, 2, x);
+    Ox ends = ox(op, "Equal", x, zero);
+    Ox infinite = ox(op, "IsInf", x);
+    Ox nan = ox(op, "IsNaN", x);
+    Ox odd = ox(op, "Or", infinite, nan);
+    Ox plain = ox(op, "Or", ends, odd);
+    Ox size = ox(op, "Abs", ox(op, "Where", plain, one, x));
+    Ox ln2 = number_like(op, 0.69314718055994530942, x);
+    Ox low = ox(op, "Floor", ox(op, "Div", ox(op, "Log", size), ln2));
+    Ox e = ox(op, "Add", low, one);
+    Ox e1 = ox(op, "Floor", ox(op, "Mul", e, half));
+    Ox e2 = ox(op, "Sub", e, e1);
+    Ox p1 = ox(op, "Pow", two, e1);
+    Ox p2 = ox(op, "Pow", two, e2);
+    Ox m = ox(op, "Div", ox(op, "Div", x, p1), p2);
+    Ox part = ox(op, "Abs", m);
+    Ox large = ox(op, "GreaterOrEqual", part, one);
+    Ox small = ox(op, "Less", part, half);
+    Ox halved = ox(op, "Mul", m, half);
+    Ox doubled = ox(op, "Mul", m, two);
+    Ox up = ox(op, "Add", e, one);
+    Ox down = ox(op, "Sub", e, one);
     m = ox(op, "Where", large, halved, ox(op, "Where", small, doubled, m));
     e = ox(op, "Where", large, up, ox(op, "Where", small, down, e));
     m = ox(op, "Where", plain, x, m);
     e = ox(op, "Where", plain, zero, e);
-    Ox out[2] = { ox_ok(m) ? ox_cast(op->g, m, ox_dtype(self)) : POISON, ox_cast(op->g, e, DT_INT32) };
+    Ox out[2] = { ox_ok(m) ? ox_cast(op->g, m, ox_dtype(self)) : POISON,
+                  ox_cast(op->g, e, DT_INT32) };
     return result_tuple(op, out, 2);
 }
 
-/* What one steps by from the numbers of a type, of `bits` significant ones: size * 2^-bits and a little is more than half of the distance to
- * the next number on either side, and less than one and a half, so the sum is rounded to that. Numbers below 2 * least_normal have all the same
- * distance; those a little above are scaled first, as what is added would lose its own bits. */
-typedef struct Steps { DType in; int bits, least_exponent; } Steps;
+/* What one steps by from the numbers of a type, of `bits` significant ones: size * 2^-bits and a
+ * little is more than half of the distance to the next number on either side, and less than one and
+ * a half, so the sum is rounded to that. Numbers below 2 * least_normal have all the same distance;
+ * those a little above are scaled first, as what is added would lose its own bits. */
+typedef struct Steps {
+    DType in;
+    int bits, least_exponent;
+} Steps;
 
 static Ox stepped(Op *op, Ox x, Ox up, Steps s)
 {
     double least = ldexp(1, s.least_exponent - s.bits + 1);
-    Ox size = ox(op, "Abs", x), low = ox(op, "Less", size, number_like(op, ldexp(1, s.least_exponent + 2 * s.bits), x));
-    Ox far = number_like(op, ldexp(1, 2 * s.bits), x), near = number_like(op, ldexp(1, -2 * s.bits), x), one = number_like(op, 1, x);
-    Ox by = ox(op, "Where", low, far, one), back = ox(op, "Where", low, near, one), scaled = ox(op, "Mul", x, by);
-    Ox step = ox(op, "Mul", ox(op, "Abs", scaled), number_like(op, ldexp(1, -s.bits) * (1 + ldexp(2, -s.bits)), x));
-    Ox signed_step = ox(op, "Where", up, step, ox(op, "Neg", step)), next = ox(op, "Mul", ox(op, "Add", scaled, signed_step), back);
-    Ox tiny = ox(op, "Where", up, number_like(op, least, x), number_like(op, -least, x)), from_tiny = ox(op, "Add", x, tiny);
+    Ox size = ox(op, "Abs", x);
+    Ox low = ox(op, "Less", size, number_like(op, ldexp(1, s.least_exponent + 2 * s.bits), x));
+    Ox far = number_like(op, ldexp(1, 2 * s.bits), x);
+    Ox near = number_like(op, ldexp(1, -2 * s.bits), x);
+    Ox one = number_like(op, 1, x);
+    Ox by = ox(op, "Where", low, far, one);
+    Ox back = ox(op, "Where", low, near, one);
+    Ox scaled = ox(op, "Mul", x, by);
+    Ox step = ox(op, "Mul", ox(op, "Abs", scaled),
+                 number_like(op, ldexp(1, -s.bits) * (1 + ldexp(2, -s.bits)), x));
+    Ox signed_step = ox(op, "Where", up, step, ox(op, "Neg", step));
+    Ox next = ox(op, "Mul", ox(op, "Add", scaled, signed_step), back);
+    Ox tiny = ox(op, "Where", up, number_like(op, least, x), number_like(op, -least, x));
+    Ox from_tiny = ox(op, "Add", x, tiny);
     Ox evenly = ox(op, "Less", size, number_like(op, ldexp(1, s.least_exponent + 1), x));
     return ox(op, "Where", evenly, from_tiny, next);
 }
 
-/* Of half precision in float32: what is added to x lies between half a distance and a whole one, and the cast rounds. */
+/* Of half precision in float32: what is added to x lies between half a distance and a whole one,
+ * and the cast rounds. */
 static Ox stepped_half(Op *op, Ox x, Ox up, Steps s)
 {
-    Ox size = ox(op, "Abs", x), part = ox(op, "Mul", size, number_like(op, ldexp(1, -s.bits) * 1.00390625, x));
-    Ox least = number_like(op, ldexp(1, s.least_exponent - s.bits + 1), x), step = ox(op, "Max", part, least);
+    Ox size = ox(op, "Abs", x);
+    Ox part = ox(op, "Mul", size, number_like(op, ldexp(1, -s.bits) * 1.00390625, x));
+    Ox least = number_like(op, ldexp(1, s.least_exponent - s.bits + 1), x);
+    Ox step = ox(op, "Max", part, least);
     return ox(op, "Add", x, ox(op, "Where", up, step, ox(op, "Neg", step)));
 }
 
@@ -318,69 +416,113 @@ static Ox next_by_rounding(Op *op, Ox x, Ox y)
 {
     DType t = op->common;
     bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
-    Steps s = t == DT_DOUBLE ? (Steps){ t, 53, -1022 } : t == DT_FLOAT ? (Steps){ t, 24, -126 } : t == DT_FLOAT16 ? (Steps){ DT_FLOAT, 11, -14 } : (Steps){ DT_FLOAT, 8, -126 };
-    double most = t == DT_DOUBLE ? DBL_MAX : t == DT_FLOAT ? FLT_MAX : t == DT_FLOAT16 ? 65504 : 0x1.fep127;
-    Ox a = ox_cast(op->g, x, s.in), b = ox_cast(op->g, y, s.in), up = ox(op, "Less", a, b), infinite = ox(op, "IsInf", a);
-    Ox next = half ? stepped_half(op, a, up, s) : stepped(op, a, up, s), zero = number_like(op, 0, a);
+    Steps s = t == DT_DOUBLE ? (Steps){ t, 53, -1022 }
+        : t == DT_FLOAT      ? (Steps){ t, 24, -126 }
+        : t == DT_FLOAT16    ? (Steps){ DT_FLOAT, 11, -14 }
+                             : (Steps){ DT_FLOAT, 8, -126 };
+    double most = t == DT_DOUBLE ? DBL_MAX
+        : t == DT_FLOAT          ? FLT_MAX
+        : t == DT_FLOAT16        ? 65504
+                                 : 0x1.fep127;
+    Ox a = ox_cast(op->g, x, s.in);
+    Ox b = ox_cast(op->g, y, s.in);
+    Ox up = ox(op, "Less", a, b);
+    Ox infinite = ox(op, "IsInf", a);
+    Ox next = half ? stepped_half(op, a, up, s) : stepped(op, a, up, s);
+    Ox zero = number_like(op, 0, a);
     next = ox_ok(next) ? ox_cast(op->g, next, t) : POISON;
-    Ox none = ox(op, "Equal", next, number_like(op, 0, x)), signed_zero = ox(op, "Mul", x, number_like(op, 0, x));
+    Ox none = ox(op, "Equal", next, number_like(op, 0, x));
+    Ox signed_zero = ox(op, "Mul", x, number_like(op, 0, x));
     next = ox(op, "Where", none, signed_zero, next);
-    Ox largest = ox(op, "Where", ox(op, "Less", a, zero), number_like(op, -most, x), number_like(op, most, x));
+    Ox largest = ox(op, "Where", ox(op, "Less", a, zero), number_like(op, -most, x),
+                    number_like(op, most, x));
     next = ox(op, "Where", infinite, largest, next);
-    Ox same = ox(op, "Equal", a, b), nan = ox(op, "IsNaN", a), nan_y = ox(op, "IsNaN", b), undefined = ox(op, "Or", nan, nan_y);
+    Ox same = ox(op, "Equal", a, b);
+    Ox nan = ox(op, "IsNaN", a);
+    Ox nan_y = ox(op, "IsNaN", b);
+    Ox undefined = ox(op, "Or", nan, nan_y);
     next = ox(op, "Where", same, y, next);
     return ox(op, "Where", undefined, number_like(op, NAN, x), next);
 }
 
-/* The next number is the next integer of the same bits, away from zero or towards it; before BitCast, what rounding gives. */
+/* The next number is the next integer of the same bits, away from zero or towards it; before
+ * BitCast, what rounding gives. */
 static Ox lower_nextafter(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
     bool is_double = op->common == DT_DOUBLE;
     if (!ox_ok(x) || !ox_ok(y))
         return POISON;
     if (!dtype_is_float(op->common))
-        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'", torch_dtype_name(op->common));
+        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'",
+                       torch_dtype_name(op->common));
     if (op->g->target < 26 || (!is_double && op->common != DT_FLOAT))
         return next_by_rounding(op, x, y);
     DType whole = is_double ? DT_INT64 : DT_INT32;
-    Ox bits = ox_with(op, "BitCast", INPUTS(x), INT("to", whole)), one = number_like(op, 1, bits), zero = number_like(op, 0, x);
-    Ox rising = ox(op, "Less", x, y), positive = ox(op, "Greater", x, zero), differ = ox(op, "Xor", rising, positive);
-    Ox up = ox(op, "Add", bits, one), down = ox(op, "Sub", bits, one), moved = ox(op, "Where", differ, down, up);
+    Ox bits = ox_with(op, "BitCast", INPUTS(x), INT("to", whole));
+    Ox one = number_like(op, 1, bits);
+    Ox zero = number_like(op, 0, x);
+    Ox rising = ox(op, "Less", x, y);
+    Ox positive = ox(op, "Greater", x, zero);
+    Ox differ = ox(op, "Xor", rising, positive);
+    Ox up = ox(op, "Add", bits, one);
+    Ox down = ox(op, "Sub", bits, one);
+    Ox moved = ox(op, "Where", differ, down, up);
     Ox next = ox_with(op, "BitCast", INPUTS(moved), INT("to", op->common));
-    Ox least = number_like(op, is_double ? 4.94065645841246544e-324 : 1.40129846432481707e-45, x), minus = number_like(op, is_double ? -4.94065645841246544e-324 : -1.40129846432481707e-45, x);
-    Ox from_zero = ox(op, "Where", rising, least, minus), at_zero = ox(op, "Equal", x, zero), same = ox(op, "Equal", x, y);
+    Ox least = number_like(op, is_double ? 4.94065645841246544e-324 : 1.40129846432481707e-45, x);
+    Ox minus = number_like(op, is_double ? -4.94065645841246544e-324 : -1.40129846432481707e-45, x);
+    Ox from_zero = ox(op, "Where", rising, least, minus);
+    Ox at_zero = ox(op, "Equal", x, zero);
+    Ox same = ox(op, "Equal", x, y);
     next = ox(op, "Where", at_zero, from_zero, next);
     next = ox(op, "Where", same, y, next);
-    Ox sum = ox(op, "Add", x, y), nan = ox(op, "IsNaN", sum), no_number = number_like(op, NAN, x), infinite = ox(op, "IsInf", y);
+    Ox sum = ox(op, "Add", x, y);
+    Ox nan = ox(op, "IsNaN", sum);
+    Ox no_number = number_like(op, NAN, x);
+    Ox infinite = ox(op, "IsInf", y);
     Ox undefined = ox(op, "And", nan, ox(op, "Not", infinite));
     return ox(op, "Where", undefined, no_number, next);
 }
 
 /* ---- greatest common divisors ---- */
 
-/* Euclid's loop for all elements at once: (a, b) becomes (b, a mod b) where b is not 0, as long as any b is not. */
+/* Euclid's loop for all elements at once: (a, b) becomes (b, a mod b) where b is not 0, as long as
+ * any b is not. */
 static bool gcd_body(Op *op, Graph *body, Type t)
 {
     Ctx *cx = op->cx;
     graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
-    Ox a = graph_input(body, NULL, t), b = graph_input(body, NULL, t), zero = ox_integer(body, t->dtype, 0), one = ox_integer(body, t->dtype, 1);
-    Ox done = ox_g(body, "Equal", b, zero), divisor = ox_g(body, "Where", done, one, b), rest = ox_g(body, "Mod", a, divisor);
-    Ox next_a = ox_g(body, "Where", done, a, b), next_b = ox_g(body, "Where", done, zero, rest);
-    Ox left = ox_g(body, "Not", ox_g(body, "Equal", next_b, zero)), counted = ox_cast(body, left, DT_INT64);
-    Ox sum = ox_g_with(body, "ReduceSum", INPUTS(counted), INT("keepdims", 0)), more = ox_cast(body, sum, DT_BOOL);     /* of nothing it is 0 */
+    Ox a = graph_input(body, NULL, t);
+    Ox b = graph_input(body, NULL, t);
+    Ox zero = ox_integer(body, t->dtype, 0);
+    Ox one = ox_integer(body, t->dtype, 1);
+    Ox done = ox_g(body, "Equal", b, zero);
+    Ox divisor = ox_g(body, "Where", done, one, b);
+    Ox rest = ox_g(body, "Mod", a, divisor);
+    Ox next_a = ox_g(body, "Where", done, a, b);
+    Ox next_b = ox_g(body, "Where", done, zero, rest);
+    Ox left = ox_g(body, "Not", ox_g(body, "Equal", next_b, zero));
+    Ox counted = ox_cast(body, left, DT_INT64);
+    Ox sum = ox_g_with(body, "ReduceSum", INPUTS(counted), INT("keepdims", 0));
+    Ox more = ox_cast(body, sum, DT_BOOL); /* of nothing it is 0 */
     graph_output(body, more, NULL);
     graph_output(body, next_a, NULL);
     graph_output(body, next_b, NULL);
     return ox_ok(more) && ox_ok(next_a) && ox_ok(next_b);
 }
 
-/* Of absolute values, in int64, which is exact for the narrower types; both operands in their common shape. */
+/* Of absolute values, in int64, which is exact for the narrower types; both operands in their
+ * common shape. */
 static Ox gcd_of(Op *op, Ox a, Ox b)
 {
     Graph *body = graph_new(op->cx, op->g, NULL);
-    Ox zeros = ox(op, "Sub", a, a), zeros_b = ox(op, "Sub", b, b), x = ox(op, "Add", a, zeros_b), y = ox(op, "Add", b, zeros), out[2];
+    Ox zeros = ox(op, "Sub", a, a);
+    Ox zeros_b = ox(op, "Sub", b, b);
+    Ox x = ox(op, "Add", a, zeros_b);
+    Ox y = ox(op, "Add", b, zeros);
+    Ox out[2];
     if (!ox_ok(x) || !ox_ok(y) || !gcd_body(op, body, x->type))
         return POISON;
     Attr loop = SUBGRAPH("body", body);
@@ -391,16 +533,23 @@ static Ox gcd_of(Op *op, Ox a, Ox b)
 /* row->datum: 1 is the least common multiple, |a / gcd * b|, 0 where both are 0 */
 static Ox lower_gcd(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
     if (!dtype_is_int(op->common))
-        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'", op->row->datum ? "lcm_cpu" : "gcd_cpu", torch_dtype_name(op->common));
+        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'",
+                       op->row->datum ? "lcm_cpu" : "gcd_cpu", torch_dtype_name(op->common));
     a = ox_cast(op->g, a, DT_INT64), b = ox_cast(op->g, b, DT_INT64);
-    Ox size_a = ox(op, "Abs", a), size_b = ox(op, "Abs", b), out = gcd_of(op, size_a, size_b);
+    Ox size_a = ox(op, "Abs", a);
+    Ox size_b = ox(op, "Abs", b);
+    Ox out = gcd_of(op, size_a, size_b);
     if (op->row->datum) {
-        Ox zero = number_like(op, 0, out), one = number_like(op, 1, out), none = ox(op, "Equal", out, zero);
-        Ox by = ox(op, "Where", none, one, out), quotient = ox(op, "Div", a, by);
+        Ox zero = number_like(op, 0, out);
+        Ox one = number_like(op, 1, out);
+        Ox none = ox(op, "Equal", out, zero);
+        Ox by = ox(op, "Where", none, one, out);
+        Ox quotient = ox(op, "Div", a, by);
         out = ox(op, "Abs", ox(op, "Mul", quotient, b));
     }
     return ox_cast(op->g, out, op->common);
@@ -417,7 +566,8 @@ static Value all_true(Op *op, Value v)
 
 static Value lower_equal(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
     if (!ox_ok(a) || !ox_ok(b))
         return val_poison();
     if (ox_rank(a) < 0 || ox_rank(b) < 0)
@@ -426,12 +576,16 @@ static Value lower_equal(Op *op)
         return val_bool(false);
     for (int i = 0; i < ox_rank(a); i++)
         switch (dim_eq(op->cx, ox_dim(a, i), ox_dim(b, i))) {
-        case NO: return val_bool(false);
+        case NO:  return val_bool(false);
         case YES: break;
-        default: return val_tensor(op->cx, op_refuse(op, "whether dimension %d of both is equal is not known: %s and %s", i,
-                                                     dim_text(op->cx, ox_dim(a, i))->s, dim_text(op->cx, ox_dim(b, i))->s));
+        default:
+            return val_tensor(
+                op->cx,
+                op_refuse(op, "whether dimension %d of both is equal is not known: %s and %s", i,
+                          dim_text(op->cx, ox_dim(a, i))->s, dim_text(op->cx, ox_dim(b, i))->s));
         }
-    return all_true(op, call_op(op, "aten::eq", (Value[]){ arg_value(op, "self"), arg_value(op, "other") }, 2));
+    return all_true(
+        op, call_op(op, "aten::eq", (Value[]){ arg_value(op, "self"), arg_value(op, "other") }, 2));
 }
 
 static Value lower_allclose(Op *op)
@@ -445,12 +599,14 @@ static Value lower_allclose(Op *op)
 static Ox lower_hardtanh(Op *op)
 {
     Ox x = arg(op, "self");
-    double low = arg_float(op, "min_val"), high = arg_float(op, "max_val");
+    double low = arg_float(op, "min_val");
+    double high = arg_float(op, "max_val");
     if (!ox_ok(x) || ctx_failed(op->cx))
         return POISON;
     if (dtype_is_int(ox_dtype(x)))
         low = trunc(low), high = trunc(high);
-    Ox least = number_like(op, low, x), most = number_like(op, high, x);
+    Ox least = number_like(op, low, x);
+    Ox most = number_like(op, high, x);
     return ox(op, "Clip", x, least, most);
 }
 
@@ -458,32 +614,41 @@ static Ox lower_hardtanh(Op *op)
 static Ox lower_rrelu(Op *op)
 {
     Ox x = arg(op, "self");
-    double low = arg_float(op, "lower"), high = arg_float(op, "upper");
+    double low = arg_float(op, "lower");
+    double high = arg_float(op, "upper");
     if (!ox_ok(x))
         return POISON;
     Ox slope = number_like(op, (low + high) / 2, x);
     if (arg_bool(op, "training")) {
         const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
-        bool wide = ox_dtype(x) == DT_BFLOAT16;                          /* which ONNX does not draw */
-        slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x), range, 2);
+        bool wide = ox_dtype(x) == DT_BFLOAT16; /* which ONNX does not draw */
+        slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x),
+                        range, 2);
         slope = ox_cast(op->g, slope, ox_dtype(x));
     }
-    Ox zero = number_like(op, 0, x), negative = ox(op, "Less", x, zero), scaled = ox(op, "Mul", x, slope);
+    Ox zero = number_like(op, 0, x);
+    Ox negative = ox(op, "Less", x, zero);
+    Ox scaled = ox(op, "Mul", x, slope);
     return ox(op, "Where", negative, scaled, x);
 }
 
 static Value lower_log_sigmoid_forward(Op *op)
 {
-    Ox x = arg(op, "self"), less = ox(op, "Neg", x), soft = ox(op, "Softplus", less), size = ox(op, "Abs", x), out[2];
+    Ox x = arg(op, "self");
+    Ox less = ox(op, "Neg", x);
+    Ox soft = ox(op, "Softplus", less);
+    Ox size = ox(op, "Abs", x);
+    Ox out[2];
     out[0] = ox(op, "Neg", soft);
-    out[1] = ox(op, "Exp", ox(op, "Neg", size));            /* what the backward pass wants */
+    out[1] = ox(op, "Exp", ox(op, "Neg", size)); /* what the backward pass wants */
     return result_tuple(op, out, 2);
 }
 
 /* One slope a channel, axis 1. */
 static Ox lower_prelu(Op *op)
 {
-    Ox x = arg(op, "self"), slope = arg(op, "weight");
+    Ox x = arg(op, "self");
+    Ox slope = arg(op, "weight");
     int rank, slope_rank;
     if (!need_rank(op, x, 4, &rank) || !need_rank(op, slope, 1, &slope_rank))
         return POISON;
@@ -494,14 +659,17 @@ static Ox lower_prelu(Op *op)
         Ox at = ox_ints(op->g, axes, (size_t)rank - 2);
         slope = ox(op, "Unsqueeze", slope, at);
     }
-    if (rank == 0 && slope_rank == 1)                           /* one slope: ONNX wants no more dimensions than x has */
+    if (rank == 0 && slope_rank == 1) /* one slope: ONNX wants no more dimensions than x has */
         slope = reshape_to(op, slope, NULL, 0);
     return ox(op, "PRelu", x, slope);
 }
 
 static double largest(DType t)
 {
-    return t == DT_DOUBLE ? 1.7976931348623157e308 : t == DT_FLOAT16 ? 65504 : t == DT_BFLOAT16 ? 3.3895313892515355e38 : 3.4028234663852886e38;
+    return t == DT_DOUBLE  ? 1.7976931348623157e308
+        : t == DT_FLOAT16  ? 65504
+        : t == DT_BFLOAT16 ? 3.3895313892515355e38
+                           : 3.4028234663852886e38;
 }
 
 static Ox replaced(Op *op, Ox x, Ox where, const char *name, double deflt)
@@ -515,7 +683,8 @@ static Ox lower_nan_to_num(Op *op)
     Ox x = arg(op, "self");
     if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
         return x;
-    Ox nan = ox(op, "IsNaN", x), up = ox_with(op, "IsInf", INPUTS(x), INT("detect_negative", 0));
+    Ox nan = ox(op, "IsNaN", x);
+    Ox up = ox_with(op, "IsInf", INPUTS(x), INT("detect_negative", 0));
     Ox down = ox_with(op, "IsInf", INPUTS(x), INT("detect_positive", 0));
     x = replaced(op, x, nan, "nan", 0);
     x = replaced(op, x, up, "posinf", largest(ox_dtype(x)));
@@ -529,7 +698,8 @@ static Ox lower_round_decimals(Op *op)
     int64_t decimals = arg_int(op, "decimals");
     for (int64_t i = decimals < 0 ? -decimals : decimals; i > 0 && i <= 300; i--)
         scale *= 10;
-    Ox by = number_like(op, scale, x), up = ox_make(op->g, decimals < 0 ? "Div" : "Mul", INPUTS(x, by), NULL, 0);
+    Ox by = number_like(op, scale, x);
+    Ox up = ox_make(op->g, decimals < 0 ? "Div" : "Mul", INPUTS(x, by), NULL, 0);
     Ox whole = ox(op, "Round", up);
     return ox_make(op->g, decimals < 0 ? "Mul" : "Div", INPUTS(whole, by), NULL, 0);
 }
@@ -546,55 +716,80 @@ static Ox lower_glu(Op *op)
     if (rank == 0)
         return op_fail(op, E_VALUE, "glu does not support 0-dimensional tensors");
     if (dim_known(ox_dim(x, axis), &size) && size % 2)
-        return op_fail(op, E_VALUE, "Halving dimension must be even, but dimension %d is size %lld", axis, (long long)size);
-    if (!ox_make_n(op->g, "Split", INPUTS(x), ATTRS(INT("axis", axis), INT("num_outputs", 2)), half, 2))
+        return op_fail(op, E_VALUE, "Halving dimension must be even, but dimension %d is size %lld",
+                       axis, (long long)size);
+    if (!ox_make_n(op->g, "Split", INPUTS(x), ATTRS(INT("axis", axis), INT("num_outputs", 2)), half,
+                   2))
         return POISON;
     return ox(op, "Mul", half[0], ox(op, "Sigmoid", half[1]));
 }
 
 const OpRow ops_pointwise[] = {
     LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor"),
-    LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floor_divide(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_floor_divide, BOTH, PLAIN,
+          "aten::floor_divide(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"),
     LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floordiv(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::floordiv.Tensor(Tensor self, Tensor other) -> Tensor"),
-    LOWER(lower_div_mode, BOTH, PLAIN, "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
+    LOWER(lower_div_mode, BOTH, PLAIN,
+          "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
     OLDER("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
-    LOWER(lower_div_mode, BOTH, PLAIN, "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
-    OLDER("upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
-    LOWER(lower_remainder, BOTH, PLAIN, "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
+    LOWER(
+        lower_div_mode, BOTH, PLAIN,
+        "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
+    OLDER(
+        "upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
+    LOWER(lower_remainder, BOTH, PLAIN,
+          "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
-    FAMILY(lower_shift, 0, BOTH, PLAIN, "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 0, BOTH, PLAIN,
+           "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
-    FAMILY(lower_shift, 0, BOTH, PLAIN, "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 0, BOTH, PLAIN,
+           "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
-    FAMILY(lower_shift, 1, BOTH, PLAIN, "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 1, BOTH, PLAIN,
+           "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
-    FAMILY(lower_shift, 1, BOTH, PLAIN, "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
+    FAMILY(lower_shift, 1, BOTH, PLAIN,
+           "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
-    LOWER(lower_pow, "default(self, exponent)", PLAIN, "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    LOWER(lower_pow, "default(self, exponent)", PLAIN,
+          "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
     OLDER("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
     OLDER("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
-    LOWER(lower_float_power, NULL, PLAIN, "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
+    LOWER(lower_float_power, NULL, PLAIN,
+          "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
     OLDER("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
     OLDER("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
     CALL(lower_ldexp, NULL, PLAIN, "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"),
-    CALL(lower_frexp, NULL, PLAIN, "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
+    CALL(lower_frexp, NULL, PLAIN,
+         "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
     LOWER(lower_nextafter, BOTH, PLAIN, "aten::nextafter(Tensor self, Tensor other) -> Tensor"),
     FAMILY(lower_gcd, 0, BOTH, PLAIN, "aten::gcd(Tensor self, Tensor other) -> Tensor"),
     FAMILY(lower_gcd, 1, BOTH, PLAIN, "aten::lcm(Tensor self, Tensor other) -> Tensor"),
     CALL(lower_equal, NULL, PLAIN, "aten::equal(Tensor self, Tensor other) -> bool"),
-    CALL(lower_allclose, NULL, PLAIN, "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"),
-    LOWER(lower_hardtanh, NULL, PLAIN, "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"),
-    LOWER(lower_rrelu, NULL, PLAIN, "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"),
-    CALL(lower_log_sigmoid_forward, NULL, PLAIN, "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"),
+    CALL(lower_allclose, NULL, PLAIN,
+         "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
+         "equal_nan=False) -> bool"),
+    LOWER(lower_hardtanh, NULL, PLAIN,
+          "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"),
+    LOWER(lower_rrelu, NULL, PLAIN,
+          "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
+          "training=False, Generator? generator=None) -> Tensor"),
+    CALL(lower_log_sigmoid_forward, NULL, PLAIN,
+         "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"),
     LOWER(lower_prelu, NULL, PLAIN, "aten::prelu(Tensor self, Tensor weight) -> Tensor"),
     LOWER(lower_prelu, NULL, PLAIN, "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor"),
-    LOWER(lower_nan_to_num, NULL, PLAIN, "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
-    LOWER(lower_round_decimals, NULL, PLAIN, "aten::round.decimals(Tensor self, *, int decimals) -> Tensor"),
-    LOWER(lower_round_decimals, NULL, PLAIN, "aten::special_round(Tensor self, *, int decimals=0) -> Tensor"),
+    LOWER(lower_nan_to_num, NULL, PLAIN,
+          "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) "
+          "-> Tensor"),
+    LOWER(lower_round_decimals, NULL, PLAIN,
+          "aten::round.decimals(Tensor self, *, int decimals) -> Tensor"),
+    LOWER(lower_round_decimals, NULL, PLAIN,
+          "aten::special_round(Tensor self, *, int decimals=0) -> Tensor"),
     OPS_END
 };

@@ -1,7 +1,9 @@
-/* prims.c - the primitives of PyTorch's own decompositions (prims::), which a .pt2 may be lowered to.
+/* prims.c - the primitives of PyTorch's own decompositions (prims::), which a .pt2 may be lowered
+ * to.
  *
- * Most are an operator of ATen under another name, with the arguments in the same order. They differ in their types: a primitive
- * does not promote, so operands are of one type already; and a reduction keeps the type of its input unless it is told another. */
+ * Most are an operator of ATen under another name, with the arguments in the same order. They
+ * differ in their types: a primitive does not promote, so operands are of one type already; and a
+ * reduction keeps the type of its input unless it is told another. */
 #include "ops/internal.h"
 
 /* row->text is ATen's name */
@@ -11,10 +13,7 @@ static Value lower_alias(Op *op)
 }
 
 /* The first argument alone: what else there is says where the result lies in memory. */
-static Value lower_same(Op *op)
-{
-    return call_op(op, op->row->text, op->call->arg, 1);
-}
+static Value lower_same(Op *op) { return call_op(op, op->row->text, op->call->arg, 1); }
 
 /* ---- shapes ---- */
 
@@ -30,12 +29,15 @@ static Ox lower_broadcast_in_dim(Op *op)
     if (!need_rank(op, a, -1, &rank) || ctx_failed(op->cx))
         return POISON;
     if (shape.n > MAX_RANK || to.n != (size_t)rank)
-        return op_fail(op, E_VALUE, "broadcast_in_dim: %zu dimensions are given for a tensor of rank %d", to.n, rank);
+        return op_fail(op, E_VALUE,
+                       "broadcast_in_dim: %zu dimensions are given for a tensor of rank %d", to.n,
+                       rank);
     for (size_t i = 0; i < shape.n; i++)
         dims[i] = dim_int(op->cx, 1);
     for (size_t i = 0; i < to.n; i++) {
         if (to.at[i] < least || (size_t)to.at[i] >= shape.n)
-            return op_fail(op, E_VALUE, "broadcast_in_dim: dimensions must rise and lie in the result");
+            return op_fail(op, E_VALUE,
+                           "broadcast_in_dim: dimensions must rise and lie in the result");
         least = to.at[i] + 1;
         dims[to.at[i]] = ox_dim(a, (int)i);
     }
@@ -60,7 +62,8 @@ static Ox lower_split_dim(Op *op)
 
 static Ox lower_convert(Op *op)
 {
-    Value args[] = { arg_value(op, "a"), arg_value(op, "dtype") }, v = call_op(op, "aten::to", args, 2);
+    Value args[] = { arg_value(op, "a"), arg_value(op, "dtype") };
+    Value v = call_op(op, "aten::to", args, 2);
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -82,7 +85,8 @@ static Ox lower_reduce(Op *op)
 {
     Ox x = arg(op, "inp");
     Axes axes;
-    return read_axes(op, x, &axes) ? as_asked(op, reduce(op, op->row->text, x, &axes, false)) : POISON;
+    return read_axes(op, x, &axes) ? as_asked(op, reduce(op, op->row->text, x, &axes, false))
+                                   : POISON;
 }
 
 static Ox lower_var(Op *op)
@@ -95,9 +99,13 @@ static Ox lower_var(Op *op)
     Dim n = dim_int(op->cx, 1);
     for (int i = 0; i < axes.n; i++)
         n = dim_mul(op->cx, n, ox_dim(x, axes.at[i]));
-    Ox mean = reduce(op, "ReduceMean", x, &axes, true), away = ox(op, "Sub", x, mean), square = ox(op, "Mul", away, away);
-    Ox sum = reduce(op, "ReduceSum", square, &axes, false), count = ox_cast(op->g, ox_dim_value(op->g, n), ox_dtype(x));
-    Ox left = ox(op, "Sub", count, number_like(op, less, x)), divisor = ox(op, "Max", left, number_like(op, 0, x));
+    Ox mean = reduce(op, "ReduceMean", x, &axes, true);
+    Ox away = ox(op, "Sub", x, mean);
+    Ox square = ox(op, "Mul", away, away);
+    Ox sum = reduce(op, "ReduceSum", square, &axes, false);
+    Ox count = ox_cast(op->g, ox_dim_value(op->g, n), ox_dtype(x));
+    Ox left = ox(op, "Sub", count, number_like(op, less, x));
+    Ox divisor = ox(op, "Max", left, number_like(op, 0, x));
     return as_asked(op, ox(op, "Div", sum, divisor));
 }
 
@@ -113,7 +121,9 @@ static Ox lower_full(Op *op)
 static Ox lower_empty(Op *op)
 {
     Dims d = arg_dims(op, "shape");
-    return ctx_failed(op->cx) ? POISON : expand_dims(op, ox_integer(op->g, arg_dtype(op, "dtype", DT_FLOAT), 0), d.at, (int)d.n);
+    return ctx_failed(op->cx)
+        ? POISON
+        : expand_dims(op, ox_integer(op->g, arg_dtype(op, "dtype", DT_FLOAT), 0), d.at, (int)d.n);
 }
 
 static Ox lower_full_like(Op *op)
@@ -122,15 +132,21 @@ static Ox lower_full_like(Op *op)
     int rank;
     if (!need_rank(op, a, -1, &rank))
         return POISON;
-    return expand_dims(op, number_as(op, arg_value(op, "fill_value"), arg_dtype(op, "dtype", ox_dtype(a))), a->type->dim, rank);
+    return expand_dims(
+        op, number_as(op, arg_value(op, "fill_value"), arg_dtype(op, "dtype", ox_dtype(a))),
+        a->type->dim, rank);
 }
 
 /* start, start + step, .. */
 static Ox lower_iota(Op *op)
 {
     Ctx *cx = op->cx;
-    Dim start = arg_dim_expr(op, "start"), step = arg_dim_expr(op, "step"), end = dim_add(cx, start, dim_mul(cx, step, arg_dim_expr(op, "length")));
-    Ox from = ox_dim_value(op->g, start), to = ox_dim_value(op->g, end), by = ox_dim_value(op->g, step);
+    Dim start = arg_dim_expr(op, "start");
+    Dim step = arg_dim_expr(op, "step");
+    Dim end = dim_add(cx, start, dim_mul(cx, step, arg_dim_expr(op, "length")));
+    Ox from = ox_dim_value(op->g, start);
+    Ox to = ox_dim_value(op->g, end);
+    Ox by = ox_dim_value(op->g, step);
     return ox_cast(op->g, ox(op, "Range", from, to, by), arg_dtype(op, "dtype", DT_INT64));
 }
 
@@ -139,25 +155,85 @@ static Ox lower_iota(Op *op)
 static Value lower_fft(Op *op)
 {
     const Schema *s = op->call->schema;
-    Value args[] = { op->call->arg[0], op->call->arg[1], val_int(0), op->call->arg[s->n_param - 1] };
+    Value args[] = { op->call->arg[0], op->call->arg[1], val_int(0),
+                     op->call->arg[s->n_param - 1] };
     return call_op(op, op->row->text, args, 4);
 }
 
-#define AS(aten, line) { .kind = ROW_CALL, .schema = (line), .call = lower_alias, .text = "aten::" aten }
+#define AS(aten, line) \
+    { .kind = ROW_CALL, .schema = (line), .call = lower_alias, .text = "aten::" aten }
 #define ONE(name) AS(name, "prims::" name "(Tensor self) -> Tensor")
 #define TWO(name) AS(name, "prims::" name "(Tensor self, Tensor other) -> Tensor")
-#define REDUCE(onnx, name) UNARY(lower_reduce, onnx, NULL, PLAIN, "prims::" name "(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor")
+#define REDUCE(onnx, name)                 \
+    UNARY(lower_reduce, onnx, NULL, PLAIN, \
+          "prims::" name "(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor")
 #define HOW "*, ScalarType dtype, Device device, bool requires_grad"
 
 const OpRow ops_prims[] = {
-    ONE("abs"), ONE("acos"), ONE("acosh"), ONE("asin"), ONE("asinh"), ONE("atan"), ONE("atanh"), ONE("bitwise_not"), ONE("ceil"),
-    ONE("conj_physical"), ONE("cos"), ONE("cosh"), ONE("digamma"), ONE("erf"), ONE("erfc"), ONE("exp"), ONE("exp2"), ONE("expm1"),
-    ONE("floor"), ONE("isfinite"), ONE("lgamma"), ONE("log"), ONE("log10"), ONE("log1p"), ONE("log2"), ONE("neg"), ONE("reciprocal"),
-    ONE("round"), ONE("rsqrt"), ONE("sign"), ONE("signbit"), ONE("sin"), ONE("sinh"), ONE("sqrt"), ONE("tan"), ONE("tanh"), ONE("trunc"),
-    TWO("add"), TWO("atan2"), TWO("bitwise_and"), TWO("bitwise_or"), TWO("bitwise_xor"), TWO("eq"), TWO("fmax"), TWO("fmin"), TWO("fmod"),
-    TWO("gcd"), TWO("ge"), TWO("gt"), TWO("hypot"), TWO("le"), TWO("lt"), TWO("maximum"), TWO("minimum"), TWO("mul"), TWO("ne"),
-    TWO("nextafter"), TWO("pow"), TWO("remainder"), TWO("sub"),
-    { .kind = ROW_CALL, .schema = "prims::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", .call = lower_same, .text = "aten::clone" },
+    ONE("abs"),
+    ONE("acos"),
+    ONE("acosh"),
+    ONE("asin"),
+    ONE("asinh"),
+    ONE("atan"),
+    ONE("atanh"),
+    ONE("bitwise_not"),
+    ONE("ceil"),
+    ONE("conj_physical"),
+    ONE("cos"),
+    ONE("cosh"),
+    ONE("digamma"),
+    ONE("erf"),
+    ONE("erfc"),
+    ONE("exp"),
+    ONE("exp2"),
+    ONE("expm1"),
+    ONE("floor"),
+    ONE("isfinite"),
+    ONE("lgamma"),
+    ONE("log"),
+    ONE("log10"),
+    ONE("log1p"),
+    ONE("log2"),
+    ONE("neg"),
+    ONE("reciprocal"),
+    ONE("round"),
+    ONE("rsqrt"),
+    ONE("sign"),
+    ONE("signbit"),
+    ONE("sin"),
+    ONE("sinh"),
+    ONE("sqrt"),
+    ONE("tan"),
+    ONE("tanh"),
+    ONE("trunc"),
+    TWO("add"),
+    TWO("atan2"),
+    TWO("bitwise_and"),
+    TWO("bitwise_or"),
+    TWO("bitwise_xor"),
+    TWO("eq"),
+    TWO("fmax"),
+    TWO("fmin"),
+    TWO("fmod"),
+    TWO("gcd"),
+    TWO("ge"),
+    TWO("gt"),
+    TWO("hypot"),
+    TWO("le"),
+    TWO("lt"),
+    TWO("maximum"),
+    TWO("minimum"),
+    TWO("mul"),
+    TWO("ne"),
+    TWO("nextafter"),
+    TWO("pow"),
+    TWO("remainder"),
+    TWO("sub"),
+    { .kind = ROW_CALL,
+      .schema = "prims::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+      .call = lower_same,
+      .text = "aten::clone" },
     AS("frexp", "prims::frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
     AS("real", "prims::real(Tensor(a) self) -> Tensor(a)"),
     AS("imag", "prims::imag(Tensor(a) self) -> Tensor(a)"),
@@ -184,22 +260,50 @@ const OpRow ops_prims[] = {
     AS("alias", "prims::view_of(Tensor(a) a) -> Tensor(a)"),
     AS("copy_", "prims::copy_to(Tensor(a!) a, Tensor b) -> Tensor(a!)"),
     AS("item", "prims::item(Tensor a) -> Scalar"),
-    { .kind = ROW_CALL, .schema = "prims::device_put(Tensor a, Device device, bool non_blocking=False) -> Tensor", .call = lower_same, .text = "aten::clone" },
-    LOWER(lower_broadcast_in_dim, NULL, PLAIN, "prims::broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions) -> Tensor(a)"),
-    LOWER(lower_split_dim, NULL, PLAIN, "prims::split_dim(Tensor(a) a, int dim, SymInt outer_length) -> Tensor(a)"),
-    LOWER(lower_convert, NULL, PLAIN, "prims::convert_element_type(Tensor a, ScalarType dtype) -> Tensor"),
-    REDUCE("ReduceSum", "sum"), REDUCE("ReduceProd", "prod"), REDUCE("ReduceMax", "amax"), REDUCE("ReduceMin", "amin"),
-    LOWER(lower_var, NULL, PLAIN, "prims::var(Tensor inp, int[]? dims, float? correction=1, *, ScalarType? output_dtype=None) -> Tensor"),
-    LOWER(lower_full, NULL, PLAIN, "prims::full(SymInt[] shape, Scalar fill_value, " HOW ") -> Tensor"),
+    { .kind = ROW_CALL,
+      .schema = "prims::device_put(Tensor a, Device device, bool non_blocking=False) -> Tensor",
+      .call = lower_same,
+      .text = "aten::clone" },
+    LOWER(lower_broadcast_in_dim, NULL, PLAIN,
+          "prims::broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions) -> "
+          "Tensor(a)"),
+    LOWER(lower_split_dim, NULL, PLAIN,
+          "prims::split_dim(Tensor(a) a, int dim, SymInt outer_length) -> Tensor(a)"),
+    LOWER(lower_convert, NULL, PLAIN,
+          "prims::convert_element_type(Tensor a, ScalarType dtype) -> Tensor"),
+    REDUCE("ReduceSum", "sum"),
+    REDUCE("ReduceProd", "prod"),
+    REDUCE("ReduceMax", "amax"),
+    REDUCE("ReduceMin", "amin"),
+    LOWER(lower_var, NULL, PLAIN,
+          "prims::var(Tensor inp, int[]? dims, float? correction=1, *, ScalarType? "
+          "output_dtype=None) -> Tensor"),
+    LOWER(lower_full, NULL, PLAIN,
+          "prims::full(SymInt[] shape, Scalar fill_value, " HOW ") -> Tensor"),
     LOWER(lower_empty, NULL, PLAIN, "prims::empty(SymInt[] shape, " HOW ") -> Tensor"),
     OLDER("prims::empty_strided(SymInt[] shape, SymInt[] strides, " HOW ") -> Tensor"),
     OLDER("prims::empty_permuted(SymInt[] shape, int[] physical_layout, " HOW ") -> Tensor"),
-    LOWER(lower_full_like, NULL, PLAIN, "prims::full_like(Tensor a, Scalar fill_value, " HOW ") -> Tensor"),
-    LOWER(lower_iota, NULL, PLAIN, "prims::iota(SymInt length, *, SymInt start, SymInt step, ScalarType dtype, Device device, bool requires_grad) -> Tensor"),
-    { .kind = ROW_CALL, .schema = "prims::fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor", .call = lower_fft, .text = "aten::_fft_c2c" },
-    { .kind = ROW_CALL, .schema = "prims::fft_r2c(Tensor self, *, int[] dim, bool onesided) -> Tensor", .call = lower_fft, .text = "aten::_fft_r2c" },
-    { .kind = ROW_CALL, .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor", .call = lower_fft, .text = "aten::_fft_c2r" },
-    REFUSE("a resized tensor keeps memory that nobody has written", "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)"),
-    REFUSE("it is for the strides of memory, which ONNX has not", "prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> Tensor(a!)"),
+    LOWER(lower_full_like, NULL, PLAIN,
+          "prims::full_like(Tensor a, Scalar fill_value, " HOW ") -> Tensor"),
+    LOWER(lower_iota, NULL, PLAIN,
+          "prims::iota(SymInt length, *, SymInt start, SymInt step, ScalarType dtype, Device "
+          "device, bool requires_grad) -> Tensor"),
+    { .kind = ROW_CALL,
+      .schema = "prims::fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor",
+      .call = lower_fft,
+      .text = "aten::_fft_c2c" },
+    { .kind = ROW_CALL,
+      .schema = "prims::fft_r2c(Tensor self, *, int[] dim, bool onesided) -> Tensor",
+      .call = lower_fft,
+      .text = "aten::_fft_r2c" },
+    { .kind = ROW_CALL,
+      .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor",
+      .call = lower_fft,
+      .text = "aten::_fft_c2r" },
+    REFUSE("a resized tensor keeps memory that nobody has written",
+           "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)"),
+    REFUSE("it is for the strides of memory, which ONNX has not",
+           "prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset) "
+           "-> Tensor(a!)"),
     OPS_END
 };

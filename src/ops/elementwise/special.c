@@ -1,7 +1,8 @@
 /* special.c - special functions: those of the normal distribution, the gamma family.
  *
- * ONNX has erf and nothing else. The rest is computed from polynomials (special_data.h, fitted by tools/gen-special.py), Stirling's
- * series and recurrences; float64 results are good to some 1e-14. */
+ * ONNX has erf and nothing else. The rest is computed from polynomials (special_data.h, fitted
+ * by tools/gen-special.py), Stirling's series and recurrences; float64 results are good to some
+ * 1e-14. */
 #include "ops/elementwise/special.h"
 #include "onnx/fold/erfcx_data.h"
 #include "ops/elementwise/special_data.h"
@@ -11,22 +12,34 @@
 /* exp(x^2) erfc(x); below 0 by erfc(-x) = 2 - erfc(x) */
 static Ox erfcx_of(Op *op, Ox x)
 {
-    Ox size = ox(op, "Abs", x), above = add(op, size, -2), under = add(op, size, 2), ratio = ox(op, "Div", above, under);
-    Ox infinite = is(op, size, INFINITY), t = pick(op, infinite, num(op, 1), ratio);
-    Ox scale = add(op, mul(op, size, 2), 1), right = ox(op, "Div", POLY(op, t, erfcx), scale);
-    Ox power = ox(op, "Exp", square(op, x)), left = ox(op, "Sub", mul(op, power, 2), right);
+    Ox size = ox(op, "Abs", x);
+    Ox above = add(op, size, -2);
+    Ox under = add(op, size, 2);
+    Ox ratio = ox(op, "Div", above, under);
+    Ox infinite = is(op, size, INFINITY);
+    Ox t = pick(op, infinite, num(op, 1), ratio);
+    Ox scale = add(op, mul(op, size, 2), 1);
+    Ox right = ox(op, "Div", POLY(op, t, erfcx), scale);
+    Ox power = ox(op, "Exp", square(op, x));
+    Ox left = ox(op, "Sub", mul(op, power, 2), right);
     return pick(op, below(op, x, 0), left, right);
 }
 
 static Ox lower_erfcx(Op *op) { return rounded(op, erfcx_of(op, wide(op, "self"))); }
 
-/* log of the normal distribution up to x: left of 0 it is log(erfcx(-x / sqrt 2) / 2) - x^2 / 2, which never gets small */
+/* log of the normal distribution up to x: left of 0 it is log(erfcx(-x / sqrt 2) / 2) - x^2 / 2,
+ * which never gets small */
 static Ox lower_log_ndtr(Op *op)
 {
-    Ox x = wide(op, "self"), t = mul(op, x, -0.70710678118654752440), scaled = erfcx_of(op, t);
-    Ox log_scaled = ox(op, "Log", mul(op, scaled, 0.5)), power = square(op, t), tail = ox(op, "Sub", log_scaled, power);
-    Ox size = ox(op, "Abs", t), damped = ox(op, "Exp", ox(op, "Neg", power));
-    Ox half = mul(op, ox(op, "Mul", damped, erfcx_of(op, size)), 0.5);       /* what lies beyond |x| */
+    Ox x = wide(op, "self");
+    Ox t = mul(op, x, -0.70710678118654752440);
+    Ox scaled = erfcx_of(op, t);
+    Ox log_scaled = ox(op, "Log", mul(op, scaled, 0.5));
+    Ox power = square(op, t);
+    Ox tail = ox(op, "Sub", log_scaled, power);
+    Ox size = ox(op, "Abs", t);
+    Ox damped = ox(op, "Exp", ox(op, "Neg", power));
+    Ox half = mul(op, ox(op, "Mul", damped, erfcx_of(op, size)), 0.5); /* what lies beyond |x| */
     Ox near = ox(op, "Log", ox(op, "Sub", num(op, 1), half));
     return rounded(op, pick(op, below(op, x, 0), tail, near));
 }
@@ -45,71 +58,94 @@ static Ox erfinv_factor(Op *op, Ox w)
 /* What has no value, and the ends where it is infinite. */
 static Ox with_ends(Op *op, Ox y, Ox size, Ox inside)
 {
-    Ox signs = ox(op, "Sign", y), ends = mul(op, signs, INFINITY);
+    Ox signs = ox(op, "Sign", y);
+    Ox ends = mul(op, signs, INFINITY);
     Ox at_end = pick(op, is(op, size, 1), ends, num(op, NAN));
     return pick(op, below(op, size, 1), inside, at_end);
 }
 
 static Ox lower_erfinv(Op *op)
 {
-    Ox y = wide(op, "self"), size = ox(op, "Abs", y);
-    Ox rest = ox(op, "Sub", num(op, 1), size), more = add(op, size, 1), product = ox(op, "Mul", rest, more);
-    Ox w = ox(op, "Neg", ox(op, "Log", product)), inside = ox(op, "Mul", y, erfinv_factor(op, w));
+    Ox y = wide(op, "self");
+    Ox size = ox(op, "Abs", y);
+    Ox rest = ox(op, "Sub", num(op, 1), size);
+    Ox more = add(op, size, 1);
+    Ox product = ox(op, "Mul", rest, more);
+    Ox w = ox(op, "Neg", ox(op, "Log", product));
+    Ox inside = ox(op, "Mul", y, erfinv_factor(op, w));
     return rounded(op, with_ends(op, y, size, inside));
 }
 
 /* sqrt(2) erfinv(2p - 1); 1 - y^2 is 4 p (1 - p), which keeps a small p whole */
 static Ox lower_ndtri(Op *op)
 {
-    Ox p = wide(op, "self"), y = add(op, mul(op, p, 2), -1), rest = ox(op, "Sub", num(op, 1), p);
-    Ox product = mul(op, ox(op, "Mul", p, rest), 4), w = ox(op, "Neg", ox(op, "Log", product));
+    Ox p = wide(op, "self");
+    Ox y = add(op, mul(op, p, 2), -1);
+    Ox rest = ox(op, "Sub", num(op, 1), p);
+    Ox product = mul(op, ox(op, "Mul", p, rest), 4);
+    Ox w = ox(op, "Neg", ox(op, "Log", product));
     Ox inside = mul(op, ox(op, "Mul", y, erfinv_factor(op, w)), 1.41421356237309504880);
-    Ox right = pick(op, is(op, p, 1), num(op, INFINITY), num(op, NAN)), ends = pick(op, is(op, p, 0), num(op, -INFINITY), right);
-    Ox above = ox(op, "Greater", p, num(op, 0)), under = below(op, p, 1), within = ox(op, "And", above, under);
+    Ox right = pick(op, is(op, p, 1), num(op, INFINITY), num(op, NAN));
+    Ox ends = pick(op, is(op, p, 0), num(op, -INFINITY), right);
+    Ox above = ox(op, "Greater", p, num(op, 0));
+    Ox under = below(op, p, 1);
+    Ox within = ox(op, "And", above, under);
     return rounded(op, pick(op, within, inside, ends));
 }
 
 /* ---- the gamma family ---- */
 
-enum { SHIFT = 10 };        /* Stirling's series is taken at x + SHIFT, recurrences lead back */
+enum { SHIFT = 10 }; /* Stirling's series is taken at x + SHIFT, recurrences lead back */
 
 /* B(2k) / (2k): of the series of digamma; those of the others follow from it */
 static const double bernoulli[] = {
-    1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12, -3617. / 8160, 43867. / 14364, -174611. / 6600,
+    1. / 12,       -1. / 120, 1. / 252,      -1. / 240,      1. / 132,
+    -691. / 32760, 1. / 12,   -3617. / 8160, 43867. / 14364, -174611. / 6600,
 };
 
-static Ox whole_negative(Op *op, Ox x)          /* 0, -1, -2, ..: poles */
+static Ox whole_negative(Op *op, Ox x) /* 0, -1, -2, ..: poles */
 {
-    Ox whole = ox(op, "Equal", x, ox(op, "Floor", x)), up = ox(op, "LessOrEqual", x, num(op, 0));
+    Ox whole = ox(op, "Equal", x, ox(op, "Floor", x));
+    Ox up = ox(op, "LessOrEqual", x, num(op, 0));
     return ox(op, "And", whole, up);
 }
 
-/* log gamma of x > 0: (z - 1/2) log z - z + log(2 pi) / 2 + sum B(2k) / (2k (2k - 1) z^(2k-1)) at z = x + SHIFT, less log of the product
- * x (x + 1) .. (z - 1) */
+/* log gamma of x > 0: (z - 1/2) log z - z + log(2 pi) / 2 + sum B(2k) / (2k (2k - 1) z^(2k-1)) at z
+ * = x + SHIFT, less log of the product x (x + 1) .. (z - 1) */
 Ox log_gamma(Op *op, Ox x)
 {
-    Ox z = add(op, x, SHIFT), inverse = ox(op, "Reciprocal", z), log_z = ox(op, "Log", z);
+    Ox z = add(op, x, SHIFT);
+    Ox inverse = ox(op, "Reciprocal", z);
+    Ox log_z = ox(op, "Log", z);
     double c[COUNT(bernoulli)];
     for (size_t k = 0; k < COUNT(bernoulli); k++)
         c[COUNT(bernoulli) - 1 - k] = bernoulli[k] / (2 * (double)k + 1);
     Ox series = ox(op, "Mul", POLY(op, square(op, inverse), c), inverse);
-    Ox main = ox(op, "Sub", ox(op, "Mul", add(op, z, -0.5), log_z), z), product = x;
+    Ox main = ox(op, "Sub", ox(op, "Mul", add(op, z, -0.5), log_z), z);
+    Ox product = x;
     for (int k = 1; k < SHIFT; k++)
         product = ox(op, "Mul", product, add(op, x, k));
     Ox sum = add(op, ox(op, "Add", main, series), 0.91893853320467274178);
-    Ox out = ox(op, "Sub", sum, ox(op, "Log", product)), huge = ox(op, "Greater", x, num(op, 1e15));
-    Ox alone = ox(op, "Mul", x, add(op, ox(op, "Log", x), -1));             /* the product overflows before the result does */
+    Ox out = ox(op, "Sub", sum, ox(op, "Log", product));
+    Ox huge = ox(op, "Greater", x, num(op, 1e15));
+    Ox alone = ox(op, "Mul", x,
+                  add(op, ox(op, "Log", x), -1)); /* the product overflows before the result does */
     Ox finite = pick(op, huge, alone, out);
     return pick(op, is(op, x, INFINITY), x, finite);
 }
 
-/* Below 1/2 by reflection: gamma(x) gamma(1 - x) = pi / sin(pi x). The sine is taken of the fraction, so that large x keep it. */
+/* Below 1/2 by reflection: gamma(x) gamma(1 - x) = pi / sin(pi x). The sine is taken of the
+ * fraction, so that large x keep it. */
 static Ox lgamma_of(Op *op, Ox x)
 {
-    Ox left = below(op, x, 0.5), mirror = ox(op, "Sub", num(op, 1), x), value = log_gamma(op, pick(op, left, mirror, x));
-    Ox part = ox(op, "Sub", x, ox(op, "Floor", x)), sine = ox(op, "Sin", mul(op, part, PI));
+    Ox left = below(op, x, 0.5);
+    Ox mirror = ox(op, "Sub", num(op, 1), x);
+    Ox value = log_gamma(op, pick(op, left, mirror, x));
+    Ox part = ox(op, "Sub", x, ox(op, "Floor", x));
+    Ox sine = ox(op, "Sin", mul(op, part, PI));
     Ox reflected = ox(op, "Sub", ox(op, "Log", ox(op, "Div", num(op, PI), sine)), value);
-    Ox infinite = is(op, x, -INFINITY), pole = ox(op, "Or", whole_negative(op, x), infinite);
+    Ox infinite = is(op, x, -INFINITY);
+    Ox pole = ox(op, "Or", whole_negative(op, x), infinite);
     return pick(op, pole, num(op, INFINITY), pick(op, left, reflected, value));
 }
 
@@ -120,8 +156,11 @@ static Ox lower_mvlgamma(Op *op)
 {
     int64_t p = arg_int(op, "p");
     if (p < 1 || p > 64)
-        return p < 1 ? op_fail(op, E_VALUE, "p has to be greater than or equal to 1") : op_refuse(op, "p = %lld: it is computed term by term up to 64", (long long)p);
-    Ox x = wide(op, "self"), sum = lgamma_of(op, x);
+        return p < 1
+            ? op_fail(op, E_VALUE, "p has to be greater than or equal to 1")
+            : op_refuse(op, "p = %lld: it is computed term by term up to 64", (long long)p);
+    Ox x = wide(op, "self");
+    Ox sum = lgamma_of(op, x);
     for (int64_t k = 1; k < p; k++)
         sum = ox(op, "Add", sum, lgamma_of(op, add(op, x, -0.5 * (double)k)));
     return rounded(op, add(op, sum, (double)(p * (p - 1)) / 4 * log(PI)));
@@ -130,12 +169,16 @@ static Ox lower_mvlgamma(Op *op)
 /* log z - 1/(2z) - sum B(2k) / (2k z^2k) at z = x + SHIFT, less 1/x + 1/(x + 1) + .. */
 static Ox digamma_right(Op *op, Ox x)
 {
-    Ox z = add(op, x, SHIFT), inverse = ox(op, "Reciprocal", z), inverse2 = square(op, inverse);
+    Ox z = add(op, x, SHIFT);
+    Ox inverse = ox(op, "Reciprocal", z);
+    Ox inverse2 = square(op, inverse);
     double c[COUNT(bernoulli)];
     for (size_t k = 0; k < COUNT(bernoulli); k++)
         c[COUNT(bernoulli) - 1 - k] = bernoulli[k];
     Ox series = ox(op, "Mul", POLY(op, inverse2, c), inverse2);
-    Ox half = mul(op, inverse, 0.5), main = ox(op, "Sub", ox(op, "Log", z), half), value = ox(op, "Sub", main, series);
+    Ox half = mul(op, inverse, 0.5);
+    Ox main = ox(op, "Sub", ox(op, "Log", z), half);
+    Ox value = ox(op, "Sub", main, series);
     Ox terms = ox(op, "Reciprocal", x);
     for (int k = 1; k < SHIFT; k++)
         terms = ox(op, "Add", terms, ox(op, "Reciprocal", add(op, x, k)));
@@ -145,40 +188,58 @@ static Ox digamma_right(Op *op, Ox x)
 /* cos(pi x) / sin(pi x), of the fraction of x */
 static Ox cotangent(Op *op, Ox x)
 {
-    Ox angle = mul(op, ox(op, "Sub", x, ox(op, "Floor", x)), PI), top = ox(op, "Cos", angle);
+    Ox angle = mul(op, ox(op, "Sub", x, ox(op, "Floor", x)), PI);
+    Ox top = ox(op, "Cos", angle);
     return ox(op, "Div", top, ox(op, "Sin", angle));
 }
 
 /* PyTorch gives the pole at 0 the sign that 1/x has there, no value to the others. */
 static Ox digamma_of(Op *op, Ox x)
 {
-    Ox left = below(op, x, 0.5), mirror = ox(op, "Sub", num(op, 1), x), value = digamma_right(op, pick(op, left, mirror, x));
-    Ox reflected = ox(op, "Sub", value, mul(op, cotangent(op, x), PI)), inside = pick(op, left, reflected, value);
-    Ox at_zero = ox(op, "Neg", ox(op, "Reciprocal", x)), poles = pick(op, is(op, x, 0), at_zero, num(op, NAN));
+    Ox left = below(op, x, 0.5);
+    Ox mirror = ox(op, "Sub", num(op, 1), x);
+    Ox value = digamma_right(op, pick(op, left, mirror, x));
+    Ox reflected = ox(op, "Sub", value, mul(op, cotangent(op, x), PI));
+    Ox inside = pick(op, left, reflected, value);
+    Ox at_zero = ox(op, "Neg", ox(op, "Reciprocal", x));
+    Ox poles = pick(op, is(op, x, 0), at_zero, num(op, NAN));
     return pick(op, whole_negative(op, x), poles, inside);
 }
 
 static Ox lower_digamma(Op *op) { return rounded(op, digamma_of(op, wide(op, "self"))); }
 
-/* The sum of 1/(x + k)^s for k = 0, 1, .. and x > 0: SHIFT terms, the integral of the rest, and its corrections (Euler and Maclaurin), which
- * mean nothing for an s so high that the terms come to an end before (steep). */
+/* The sum of 1/(x + k)^s for k = 0, 1, .. and x > 0: SHIFT terms, the integral of the rest, and its
+ * corrections (Euler and Maclaurin), which mean nothing for an s so high that the terms come to an
+ * end before (steep). */
 static Ox zeta_right(Op *op, Ox x, Ox s, bool steep)
 {
-    Ox z = add(op, x, SHIFT), power = ox(op, "Neg", s), sum = ox(op, "Pow", x, power), c[COUNT(bernoulli)], rising = s;
+    Ox z = add(op, x, SHIFT);
+    Ox power = ox(op, "Neg", s);
+    Ox sum = ox(op, "Pow", x, power);
+    Ox c[COUNT(bernoulli)];
+    Ox rising = s;
     for (int k = 1; k < SHIFT; k++)
         sum = ox(op, "Add", sum, ox(op, "Pow", add(op, x, k), power));
-    Ox last = ox(op, "Pow", z, power), less = add(op, s, -1), rest = ox(op, "Div", ox(op, "Mul", last, z), less);
-    for (size_t k = 0; k < COUNT(bernoulli); k++) {             /* rising: s (s + 1) .. (s + 2k - 2) / (2k - 1)! */
+    Ox last = ox(op, "Pow", z, power);
+    Ox less = add(op, s, -1);
+    Ox rest = ox(op, "Div", ox(op, "Mul", last, z), less);
+    for (size_t k = 0; k < COUNT(bernoulli);
+         k++) { /* rising: s (s + 1) .. (s + 2k - 2) / (2k - 1)! */
         double two_k = 2 * (double)k;
         c[k] = mul(op, rising, bernoulli[k]);
-        Ox next = add(op, s, two_k + 1), more = ox(op, "Mul", next, add(op, s, two_k + 2));
+        Ox next = add(op, s, two_k + 1);
+        Ox more = ox(op, "Mul", next, add(op, s, two_k + 2));
         rising = ox(op, "Mul", rising, mul(op, more, 1 / ((two_k + 2) * (two_k + 3))));
     }
-    Ox inverse = ox(op, "Reciprocal", z), inverse2 = square(op, inverse), series = c[COUNT(c) - 1];
+    Ox inverse = ox(op, "Reciprocal", z);
+    Ox inverse2 = square(op, inverse);
+    Ox series = c[COUNT(c) - 1];
     for (size_t k = COUNT(c) - 1; k-- > 0;)
         series = ox(op, "Add", ox(op, "Mul", series, inverse2), c[k]);
     series = ox(op, "Mul", series, ox(op, "Mul", last, inverse));
-    Ox half = mul(op, last, 0.5), whole = ox(op, "Add", sum, rest), value = ox(op, "Add", ox(op, "Add", whole, half), series);
+    Ox half = mul(op, last, 0.5);
+    Ox whole = ox(op, "Add", sum, rest);
+    Ox value = ox(op, "Add", ox(op, "Add", whole, half), series);
     return steep ? pick(op, ox(op, "Less", last, mul(op, sum, 1e-17)), sum, value) : value;
 }
 
@@ -186,7 +247,8 @@ static Ox zeta_right(Op *op, Ox x, Ox s, bool steep)
 static void zeta_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Ox *power = data;
-    Ox under = ox(op, "LessOrEqual", state[0], num(op, 0)), one = pick(op, under, num(op, 1), num(op, 0));
+    Ox under = ox(op, "LessOrEqual", state[0], num(op, 0));
+    Ox one = pick(op, under, num(op, 1), num(op, 0));
     (void)k;
     next[0] = ox(op, "Add", state[0], one);
     next[1] = ox(op, "Add", state[1], pick(op, under, ox(op, "Pow", state[0], *power), num(op, 0)));
@@ -196,27 +258,33 @@ static void zeta_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next,
 /* Hurwitz's zeta function of any x and s. Powers of x < 0 have no value unless s is whole. */
 static Ox zeta_of(Op *op, Ox s, Ox x)
 {
-    Ox like = ox(op, "Add", s, x), power = ox(op, "Neg", s), pole = whole_negative(op, x), inside = pick(op, pole, num(op, 1), x);
+    Ox like = ox(op, "Add", s, x);
+    Ox power = ox(op, "Neg", s);
+    Ox pole = whole_negative(op, x);
+    Ox inside = pick(op, pole, num(op, 1), x);
     if (!ranks_known(op, &like, 1))
         return POISON;
     Ox state[] = { expand_dims(op, inside, like->type->dim, ox_rank(like)), NULL };
     state[1] = expand_dims(op, num(op, 0), like->type->dim, ox_rank(like));
     if (!op_loop(op, NULL, zeta_step, &power, state, 2))
         return POISON;
-    Ox sum = ox(op, "Add", state[1], zeta_right(op, state[0], s, true)), value = pick(op, pole, num(op, INFINITY), sum);
+    Ox sum = ox(op, "Add", state[1], zeta_right(op, state[0], s, true));
+    Ox value = pick(op, pole, num(op, INFINITY), sum);
     Ox right = pick(op, below(op, s, 1), num(op, NAN), value);
     return pick(op, is(op, s, 1), num(op, INFINITY), right);
 }
 
 static Ox lower_zeta(Op *op)
 {
-    Ox s = wide(op, "self"), x = wide(op, "other");
+    Ox s = wide(op, "self");
+    Ox x = wide(op, "other");
     return rounded(op, zeta_of(op, s, x));
 }
 
 enum { POLYGAMMA_MAX = 32 };
 
-/* The nth derivative of pi cot(pi x), as a polynomial in c = cot(pi x): d/dx c = -pi (1 + c^2). Highest power first. */
+/* The nth derivative of pi cot(pi x), as a polynomial in c = cot(pi x): d/dx c = -pi (1 + c^2).
+ * Highest power first. */
 static size_t cotangent_derivative(int n, double out[POLYGAMMA_MAX + 3])
 {
     double p[POLYGAMMA_MAX + 3] = { 0, PI };
@@ -234,8 +302,8 @@ static size_t cotangent_derivative(int n, double out[POLYGAMMA_MAX + 3])
     return (size_t)degree + 1;
 }
 
-/* Trigamma below 1/2: (pi / sin(pi x))^2 less its value at 1 - x, `right`. PyTorch rounds pi x to x's type, which decides what comes of the
- * poles at whole numbers, and near them. */
+/* Trigamma below 1/2: (pi / sin(pi x))^2 less its value at 1 - x, `right`. PyTorch rounds pi x to
+ * x's type, which decides what comes of the poles at whole numbers, and near them. */
 static Ox trigamma_left(Op *op, Ox x, Ox right)
 {
     DType t = op->common == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
@@ -244,27 +312,34 @@ static Ox trigamma_left(Op *op, Ox x, Ox right)
     return ox(op, "Sub", square(op, ox(op, "Div", num(op, PI), sine)), right);
 }
 
-/* (-1)^(n+1) n! zeta(n + 1, x). Below 1/2: psi_n(x) = (-1)^n psi_n(1 - x) - the nth derivative of pi cot(pi x). */
+/* (-1)^(n+1) n! zeta(n + 1, x). Below 1/2: psi_n(x) = (-1)^n psi_n(1 - x) - the nth derivative of
+ * pi cot(pi x). */
 static Ox polygamma_of(Op *op, Ox x, int n)
 {
     double c[POLYGAMMA_MAX + 3], factorial = 1;
     for (int k = 2; k <= n; k++)
         factorial *= k;
-    Ox left = below(op, x, 0.5), mirror = ox(op, "Sub", num(op, 1), x);
-    Ox right = mul(op, zeta_right(op, pick(op, left, mirror, x), num(op, n + 1), false), n % 2 ? factorial : -factorial);
+    Ox left = below(op, x, 0.5);
+    Ox mirror = ox(op, "Sub", num(op, 1), x);
+    Ox right = mul(op, zeta_right(op, pick(op, left, mirror, x), num(op, n + 1), false),
+                   n % 2 ? factorial : -factorial);
     if (n == 1)
         return pick(op, left, trigamma_left(op, x, right), right);
     size_t terms = cotangent_derivative(n, c);
-    Ox turned = poly(op, cotangent(op, x), c, terms), reflected = ox(op, "Sub", mul(op, right, n % 2 ? -1 : 1), turned);
-    Ox pole = num(op, n % 2 ? INFINITY : -INFINITY), value = pick(op, left, reflected, right);
+    Ox turned = poly(op, cotangent(op, x), c, terms);
+    Ox reflected = ox(op, "Sub", mul(op, right, n % 2 ? -1 : 1), turned);
+    Ox pole = num(op, n % 2 ? INFINITY : -INFINITY);
+    Ox value = pick(op, left, reflected, right);
     return pick(op, whole_negative(op, x), pole, value);
 }
 
-/* Its factorial is infinite in the result's type sooner than the product is, and so is PyTorch's. */
+/* Its factorial is infinite in the result's type sooner than the product is, and so is
+ * PyTorch's. */
 static Ox steep_polygamma(Op *op, int64_t n)
 {
     DType t = op->common == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
-    Ox zeta = ox_cast(op->g, zeta_of(op, num(op, (double)n + 1), wide(op, "self")), t), factor = ox_number(op->g, t, n % 2 ? tgamma((double)n + 1) : -tgamma((double)n + 1));
+    Ox zeta = ox_cast(op->g, zeta_of(op, num(op, (double)n + 1), wide(op, "self")), t);
+    Ox factor = ox_number(op->g, t, n % 2 ? tgamma((double)n + 1) : -tgamma((double)n + 1));
     return rounded(op, ox(op, "Mul", zeta, factor));
 }
 
@@ -302,9 +377,11 @@ const OpRow ops_special[] = {
     SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor"),
     SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor"),
     SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor"),
-    CALL(lower_polygamma_, "int-to-float(self)", PLAIN, "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
+    CALL(lower_polygamma_, "int-to-float(self)", PLAIN,
+         "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
     SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
-    LOWER(lower_zeta, "int-to-float(self, other)", PLAIN, "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_zeta, "int-to-float(self, other)", PLAIN,
+          "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"),
     OPS_END

@@ -1,7 +1,8 @@
-/* special.h - what the special functions are written with: arithmetic of doubles. special.c, bessel.c and gamma.c include it.
+/* special.h - what the special functions are written with: arithmetic of doubles. special.c,
+ * bessel.c and gamma.c include it.
  *
- * They compute in double, whatever the type, and round once. Every branch of a formula is computed for every element: what a
- * branch is not made for must give no error, its value is thrown away. */
+ * They compute in double, whatever the type, and round once. Every branch of a formula is computed
+ * for every element: what a branch is not made for must give no error, its value is thrown away. */
 #ifndef PT2ONNX_OPS_SPECIAL_H
 #define PT2ONNX_OPS_SPECIAL_H
 
@@ -9,7 +10,7 @@
 
 #include <math.h>
 
-#define PI 3.14159265358979323846
+#define PI             3.14159265358979323846
 #define POLY(op, t, c) poly((op), (t), (c), COUNT(c))
 
 static inline Ox num(Op *op, double v) { return ox_number(op->g, DT_DOUBLE, v); }

@@ -1,19 +1,26 @@
-/* binned.c - elements that are put together by where they fall: segment_reduce, histogram, histogramdd.
+/* binned.c - elements that are put together by where they fall: segment_reduce, histogram,
+ * histogramdd.
  *
- * Comparing every element with every border tells its bin; what falls beyond the borders goes into one more, which is cut off. ScatterElements
- * puts them together, through the rows of scatter_reduce. */
+ * Comparing every element with every border tells its bin; what falls beyond the borders goes into
+ * one more, which is cut off. ScatterElements puts them together, through the rows of
+ * scatter_reduce. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 static Ox cast(Op *op, Ox x, DType t) { return ox_ok(x) ? ox_cast(op->g, x, t) : POISON; }
 
-/* How many borders of the last axis are not above each value, [.., values] of [.., borders] and [.., values]; int64. */
+/* How many borders of the last axis are not above each value, [.., values] of [.., borders] and
+ * [.., values]; int64. */
 static Ox borders_passed(Op *op, Ox borders, Ox values)
 {
-    int rank = ox_rank(values), own = ox_rank(borders);
-    Ox row = unsqueeze_axis(op, borders, own - 1), each = unsqueeze_axis(op, values, rank), passed = ox(op, "GreaterOrEqual", each, row);
-    return reduce(op, "ReduceSum", cast(op, passed, DT_INT64), &(Axes){ .n = 1, .at = { own > rank ? own : rank } }, false);
+    int rank = ox_rank(values);
+    int own = ox_rank(borders);
+    Ox row = unsqueeze_axis(op, borders, own - 1);
+    Ox each = unsqueeze_axis(op, values, rank);
+    Ox passed = ox(op, "GreaterOrEqual", each, row);
+    return reduce(op, "ReduceSum", cast(op, passed, DT_INT64),
+                  &(Axes){ .n = 1, .at = { own > rank ? own : rank } }, false);
 }
 
 static Ox called(Op *op, const char *name, const Value *args, size_t n)
@@ -25,31 +32,48 @@ static Ox called(Op *op, const char *name, const Value *args, size_t n)
 /* ---- segments ---- */
 
 typedef enum { SEGMENT_SUM, SEGMENT_MEAN, SEGMENT_MAX, SEGMENT_MIN, SEGMENT_PROD } SegmentHow;
-static const struct { const char *name, *scatter; double start; } segment_ways[] = {
-    [SEGMENT_SUM] = { "sum", "sum", 0 }, [SEGMENT_MEAN] = { "mean", "sum", 0 }, [SEGMENT_MAX] = { "max", "amax", -INFINITY },
-    [SEGMENT_MIN] = { "min", "amin", INFINITY }, [SEGMENT_PROD] = { "prod", "prod", 1 },
+static const struct {
+    const char *name, *scatter;
+    double start;
+} segment_ways[] = {
+    [SEGMENT_SUM] = { "sum", "sum", 0 },          [SEGMENT_MEAN] = { "mean", "sum", 0 },
+    [SEGMENT_MAX] = { "max", "amax", -INFINITY }, [SEGMENT_MIN] = { "min", "amin", INFINITY },
+    [SEGMENT_PROD] = { "prod", "prod", 1 },
 };
 
-typedef struct Segments { Ox x, lengths, ends, start; int axis; Dim count; SegmentHow how; } Segments;
+typedef struct Segments {
+    Ox x, lengths, ends, start;
+    int axis;
+    Dim count;
+    SegmentHow how;
+} Segments;
 
 static bool segment_args(Op *op, Segments *s)
 {
-    Ox lengths = arg_opt(op, "lengths"), offsets = arg_opt(op, "offsets"), given = offsets ? offsets : lengths;
+    Ox lengths = arg_opt(op, "lengths");
+    Ox offsets = arg_opt(op, "offsets");
+    Ox given = offsets ? offsets : lengths;
     Str how = arg_str(op, "reduce");
     int rank, depth;
     s->x = arg(op, "data");
-    for (s->how = 0; s->how < COUNT(segment_ways) && !str_is(how, segment_ways[s->how].name); s->how++)
+    for (s->how = 0; s->how < COUNT(segment_ways) && !str_is(how, segment_ways[s->how].name);
+         s->how++)
         ;
     if (s->how == COUNT(segment_ways))
         return fail(op->cx, E_VALUE, "unsupported reduction %s", how->s);
     if (!given)
-        return fail(op->cx, E_VALUE, "segment_reduce(): Either lengths or offsets must be defined.");
-    if (!need_rank(op, s->x, -1, &rank) || !need_rank(op, given, 1, &depth) || !arg_dim(op, "axis", rank, &s->axis))
+        return fail(op->cx, E_VALUE,
+                    "segment_reduce(): Either lengths or offsets must be defined.");
+    if (!need_rank(op, s->x, -1, &rank) || !need_rank(op, given, 1, &depth) ||
+        !arg_dim(op, "axis", rank, &s->axis))
         return false;
     if (!dtype_is_float(ox_dtype(s->x)))
-        return fail(op->cx, E_VALUE, "\"_segment_reduce_cpu\" not implemented for '%s'", torch_dtype_name(ox_dtype(s->x)));
+        return fail(op->cx, E_VALUE, "\"_segment_reduce_cpu\" not implemented for '%s'",
+                    torch_dtype_name(ox_dtype(s->x)));
     if (depth != s->axis + 1)
-        return fail(op->cx, E_VALUE, "segment_reduce(): Expected axis to be the last dimension of %s but got %d.", offsets ? "offsets" : "lengths", s->axis);
+        return fail(op->cx, E_VALUE,
+                    "segment_reduce(): Expected axis to be the last dimension of %s but got %d.",
+                    offsets ? "offsets" : "lengths", s->axis);
     given = ox_cast(op->g, given, DT_INT64);
     s->count = ox_dim(given, s->axis);
     if (!offsets) {
@@ -70,10 +94,14 @@ static bool segment_args(Op *op, Segments *s)
 /* The segment of each element, of x's shape; `count` for those in none. */
 static Ox segment_numbers(Op *op, const Segments *s)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), n = ox_dim_value(op->g, ox_dim(s->x, s->axis)), places = ox(op, "Range", zero, n, one);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox n = ox_dim_value(op->g, ox_dim(s->x, s->axis));
+    Ox places = ox(op, "Range", zero, n, one);
     Ox number = borders_passed(op, s->ends, places);
     if (s->start) {
-        Ox before = ox(op, "Less", places, s->start), none = ox_dim_value(op->g, s->count);
+        Ox before = ox(op, "Less", places, s->start);
+        Ox none = ox_dim_value(op->g, s->count);
         number = ox(op, "Where", before, none, number);
     }
     for (int i = s->axis + 1; i < ox_rank(s->x); i++)
@@ -103,7 +131,9 @@ static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const
     Ox filled = expand_dims(op, start, dims, rank);
     if (!ox_ok(numbers) || !ox_ok(filled) || !ox_ok(x))
         return POISON;
-    const Value args[] = { val_tensor(op->cx, filled), val_int(s->axis), val_tensor(op->cx, numbers), val_tensor(op->cx, x), val_str(str_of(op->cx, how)) };
+    const Value args[] = { val_tensor(op->cx, filled), val_int(s->axis),
+                           val_tensor(op->cx, numbers), val_tensor(op->cx, x),
+                           val_str(str_of(op->cx, how)) };
     Ox all = called(op, "aten::scatter_reduce", args, COUNT(args));
     return slice_axis(op, all, s->axis, dim_of(op, 0), s->count, 1);
 }
@@ -113,15 +143,19 @@ static Ox lower_segment_reduce(Op *op)
     Segments s;
     if (!segment_args(op, &s))
         return POISON;
-    Ox start = arg_given(op, "initial") ? number_as(op, arg_value(op, "initial"), ox_dtype(s.x)) : number_like(op, segment_ways[s.how].start, s.x);
+    Ox start = arg_given(op, "initial") ? number_as(op, arg_value(op, "initial"), ox_dtype(s.x))
+                                        : number_like(op, segment_ways[s.how].start, s.x);
     Ox numbers = segment_numbers(op, &s);
     if (s.how != SEGMENT_MAX && s.how != SEGMENT_MIN) {
         Ox sums = scattered(op, &s, numbers, start, s.x, segment_ways[s.how].scatter);
         return s.how == SEGMENT_MEAN ? segment_mean(op, &s, sums) : sums;
     }
     /* a runtime's extremes may overlook what is no number: it is counted aside */
-    Ox none = ox(op, "IsNaN", s.x), known = ox(op, "Where", none, number_like(op, segment_ways[s.how].start, s.x), s.x), zero = ox_number(op->g, DT_FLOAT, 0);
-    Ox most = scattered(op, &s, numbers, start, known, segment_ways[s.how].scatter), count = scattered(op, &s, numbers, zero, cast(op, none, DT_FLOAT), "sum");
+    Ox none = ox(op, "IsNaN", s.x);
+    Ox known = ox(op, "Where", none, number_like(op, segment_ways[s.how].start, s.x), s.x);
+    Ox zero = ox_number(op->g, DT_FLOAT, 0);
+    Ox most = scattered(op, &s, numbers, start, known, segment_ways[s.how].scatter);
+    Ox count = scattered(op, &s, numbers, zero, cast(op, none, DT_FLOAT), "sum");
     Ox lost = ox(op, "Greater", count, zero);
     return ox(op, "Where", lost, number_like(op, NAN, s.x), most);
 }
@@ -129,7 +163,13 @@ static Ox lower_segment_reduce(Op *op)
 /* ---- histograms ---- */
 
 enum { MOST_AXES = 16 };
-typedef struct Histogram { Ox x; /* [n, axes] */ Dim n; int axes; Ox edges[MOST_AXES]; int64_t bins[MOST_AXES]; } Histogram;
+typedef struct Histogram {
+    Ox x; /* [n, axes] */
+    Dim n;
+    int axes;
+    Ox edges[MOST_AXES];
+    int64_t bins[MOST_AXES];
+} Histogram;
 
 /* How many coordinates a point has: bins for each of them tell it, where its size does not. */
 static bool coordinates(Op *op, Ox x, int64_t *axes)
@@ -138,7 +178,8 @@ static bool coordinates(Op *op, Ox x, int64_t *axes)
     Value bins = arg_value(op, "bins");
     if (!dim_known(size, axes) && bins.tag == V_TUPLE) {
         *axes = bins.tuple->n;
-        return dim_require(op->cx, size, dim_of(op, *axes), "torch.histogramdd: bins for %lld coordinates", (long long)*axes);
+        return dim_require(op->cx, size, dim_of(op, *axes),
+                           "torch.histogramdd: bins for %lld coordinates", (long long)*axes);
     }
     return dim_known(size, axes) && *axes > 0 && *axes <= MOST_AXES;
 }
@@ -151,11 +192,16 @@ static bool points(Op *op, bool flat, Histogram *h)
     if (!need_rank(op, x, flat ? 1 : 2, &rank))
         return false;
     if (!dtype_is_float(ox_dtype(x)))
-        return fail(op->cx, E_VALUE, "\"histogramdd\" not implemented for '%s'", torch_dtype_name(ox_dtype(x)));
+        return fail(op->cx, E_VALUE, "\"histogramdd\" not implemented for '%s'",
+                    torch_dtype_name(ox_dtype(x)));
     if (!flat && rank < 2)
-        return fail(op->cx, E_VALUE, "torch.histogramdd: input tensor should have at least 2 dimensions, but got %d", rank);
+        return fail(op->cx, E_VALUE,
+                    "torch.histogramdd: input tensor should have at least 2 dimensions, but got %d",
+                    rank);
     if (!flat && !coordinates(op, x, &axes))
-        return op_refuse(op, "points of %s coordinates: their number must be known, 1 to %d", dim_text(op->cx, ox_dim(x, rank - 1))->s, MOST_AXES), false;
+        return op_refuse(op, "points of %s coordinates: their number must be known, 1 to %d",
+                         dim_text(op->cx, ox_dim(x, rank - 1))->s, MOST_AXES),
+               false;
     h->axes = (int)axes;
     h->n = dim_product(op->cx, x->type->dim, flat ? rank : rank - 1);
     h->x = reshape_to(op, x, (const Dim[]){ h->n, dim_of(op, axes) }, 2);
@@ -171,9 +217,12 @@ static Ox column(Op *op, const Histogram *h, int i)
 /* The least or the largest value, and what PyTorch takes of none. */
 static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
 {
-    Ox far = reshape_to(op, number_like(op, largest ? -INFINITY : INFINITY, values), (const Dim[]){ dim_of(op, 1) }, 1);
-    Ox all = concat_axis(op, (const Ox[]){ values, far }, 2, 0), found = ox_with(op, largest ? "ReduceMax" : "ReduceMin", INPUTS(all), INT("keepdims", 0));
-    Ox count = ox_dim_value(op->g, h->n), none = ox(op, "Equal", count, ox_int(op->g, 0));
+    Ox far = reshape_to(op, number_like(op, largest ? -INFINITY : INFINITY, values),
+                        (const Dim[]){ dim_of(op, 1) }, 1);
+    Ox all = concat_axis(op, (const Ox[]){ values, far }, 2, 0);
+    Ox found = ox_with(op, largest ? "ReduceMax" : "ReduceMin", INPUTS(all), INT("keepdims", 0));
+    Ox count = ox_dim_value(op->g, h->n);
+    Ox none = ox(op, "Equal", count, ox_int(op->g, 0));
     return ox(op, "Where", none, number_like(op, largest, values), found);
 }
 
@@ -181,7 +230,8 @@ static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
 static Ox even_edges(Op *op, const Histogram *h, int i, Ox low, Ox high)
 {
     int64_t n = h->bins[i] + 1;
-    double *from = new_array(op->cx, double, n), *to = new_array(op->cx, double, n);
+    double *from = new_array(op->cx, double, n);
+    double *to = new_array(op->cx, double, n);
     bool *first = new_array(op->cx, bool, n);
     for (int64_t k = 0; from && to && first && k < n; k++) {
         from[k] = (double)k;
@@ -191,31 +241,44 @@ static Ox even_edges(Op *op, const Histogram *h, int i, Ox low, Ox high)
     if (ctx_failed(op->cx) || !ox_ok(low) || !ox_ok(high))
         return POISON;
     DType t = ox_dtype(h->x);
-    Ox up = ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, from)), t), down = ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, to)), t);
+    Ox up = ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, from)), t);
+    Ox down = ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, to)), t);
     Ox step = ox(op, "Div", ox(op, "Sub", high, low), number_like(op, (double)h->bins[i], low));
-    Ox left = ox(op, "Add", low, ox(op, "Mul", step, up)), right = ox(op, "Sub", high, ox(op, "Mul", step, down));
+    Ox left = ox(op, "Add", low, ox(op, "Mul", step, up));
+    Ox right = ox(op, "Sub", high, ox(op, "Mul", step, down));
     return ox(op, "Where", ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, first)), left, right);
 }
 
 static bool has_bins(Op *op, const Histogram *h, int i)
 {
-    return h->bins[i] > 0 || fail(op->cx, E_VALUE, "torch.histogram(): bins must be > 0, but got %lld for dimension %d", (long long)h->bins[i], i);
+    return h->bins[i] > 0 ||
+        fail(op->cx, E_VALUE, "torch.histogram(): bins must be > 0, but got %lld for dimension %d",
+             (long long)h->bins[i], i);
 }
 
-/* Borders from `range`, or from the values themselves; values that are all the same get a bin's room around them. */
+/* Borders from `range`, or from the values themselves; values that are all the same get a bin's
+ * room around them. */
 static bool edges_of_counts(Op *op, Histogram *h)
 {
     bool ranged = arg_given(op, "range");
     Value range = arg_value(op, "range");
     if (ranged && (range.tag != V_TUPLE || range.tuple->n != 2 * h->axes))
-        return fail(op->cx, E_VALUE, "torch.histogramdd: for a %d-dimensional histogram range should have %d elements", h->axes, 2 * h->axes);
+        return fail(
+            op->cx, E_VALUE,
+            "torch.histogramdd: for a %d-dimensional histogram range should have %d elements",
+            h->axes, 2 * h->axes);
     for (int i = 0; i < h->axes; i++) {
         if (!has_bins(op, h, i))
             return false;
         Ox values = ranged ? NULL : column(op, h, i);
-        Ox low = ranged ? number_as(op, range.tuple->at[2 * i], ox_dtype(h->x)) : extreme(op, h, values, false);
-        Ox high = ranged ? number_as(op, range.tuple->at[2 * i + 1], ox_dtype(h->x)) : extreme(op, h, values, true);
-        Ox same = ox(op, "Equal", low, high), half = number_like(op, 0.5, h->x), zero = number_like(op, 0, h->x), room = ox(op, "Where", same, half, zero);
+        Ox low = ranged ? number_as(op, range.tuple->at[2 * i], ox_dtype(h->x))
+                        : extreme(op, h, values, false);
+        Ox high = ranged ? number_as(op, range.tuple->at[2 * i + 1], ox_dtype(h->x))
+                         : extreme(op, h, values, true);
+        Ox same = ox(op, "Equal", low, high);
+        Ox half = number_like(op, 0.5, h->x);
+        Ox zero = number_like(op, 0, h->x);
+        Ox room = ox(op, "Where", same, half, zero);
         Ox left = ox(op, "Sub", low, room);
         h->edges[i] = even_edges(op, h, i, left, ox(op, "Add", high, room));
         if (!ox_ok(h->edges[i]))
@@ -230,7 +293,9 @@ static bool one_edge(Op *op, Histogram *h, int i, Ox edges)
     if (!need_rank(op, edges, 1, &rank))
         return false;
     if (rank != 1 || !dim_known(ox_dim(edges, 0), &h->bins[i]))
-        return op_refuse(op, "bins must be a row of borders whose number is known, got %s", type_text(op->cx, edges->type)->s), false;
+        return op_refuse(op, "bins must be a row of borders whose number is known, got %s",
+                         type_text(op->cx, edges->type)->s),
+               false;
     h->edges[i] = edges;
     h->bins[i]--;
     return has_bins(op, h, i);
@@ -242,21 +307,32 @@ static bool edges_given(Op *op, Histogram *h, bool flat)
         return one_edge(op, h, 0, arg(op, "bins"));
     Oxs lists = arg_list(op, "bins");
     if (ctx_failed(op->cx) || lists.n != (size_t)h->axes)
-        return fail(op->cx, E_VALUE, "torch.histogramdd: expected %d sequences of bin edges for a %d-dimensional histogram but got %zu", h->axes, h->axes, lists.n);
+        return fail(op->cx, E_VALUE,
+                    "torch.histogramdd: expected %d sequences of bin edges for a %d-dimensional "
+                    "histogram but got %zu",
+                    h->axes, h->axes, lists.n);
     for (int i = 0; i < h->axes; i++)
         if (!one_edge(op, h, i, lists.at[i]))
             return false;
     return true;
 }
 
-/* The bin of each point, counted through all axes, the last one fastest; `all` for those beyond a border. */
+/* The bin of each point, counted through all axes, the last one fastest; `all` for those beyond a
+ * border. */
 static Ox bin_numbers(Op *op, const Histogram *h, int64_t all)
 {
-    Ox number = NULL, inside = NULL;
+    Ox number = NULL;
+    Ox inside = NULL;
     for (int i = 0; i < h->axes; i++) {
-        Ox values = column(op, h, i), passed = borders_passed(op, h->edges[i], values), last = slice_axis(op, h->edges[i], 0, dim_of(op, h->bins[i]), dim_of(op, h->bins[i] + 1), 1);
-        Ox from = ox(op, "Greater", passed, ox_int(op->g, 0)), to = ox(op, "LessOrEqual", values, last), within = ox(op, "And", from, to);
-        Ox bin = ox(op, "Min", ox(op, "Sub", passed, ox_int(op->g, 1)), ox_int(op->g, h->bins[i] - 1));
+        Ox values = column(op, h, i);
+        Ox passed = borders_passed(op, h->edges[i], values);
+        Ox last = slice_axis(op, h->edges[i], 0, dim_of(op, h->bins[i]), dim_of(op, h->bins[i] + 1),
+                             1);
+        Ox from = ox(op, "Greater", passed, ox_int(op->g, 0));
+        Ox to = ox(op, "LessOrEqual", values, last);
+        Ox within = ox(op, "And", from, to);
+        Ox bin = ox(op, "Min", ox(op, "Sub", passed, ox_int(op->g, 1)),
+                    ox_int(op->g, h->bins[i] - 1));
         inside = inside ? ox(op, "And", inside, within) : within;
         Ox before = number ? ox(op, "Mul", number, ox_int(op->g, h->bins[i])) : NULL;
         number = number ? ox(op, "Add", before, bin) : bin;
@@ -267,10 +343,13 @@ static Ox bin_numbers(Op *op, const Histogram *h, int64_t all)
 /* Shares instead of counts: by the sum of all, and by each bin's size. */
 static Ox density(Op *op, const Histogram *h, Ox counts)
 {
-    Ox sum = ox_with(op, "ReduceSum", INPUTS(counts), INT("keepdims", 0)), out = ox(op, "Div", counts, sum);
+    Ox sum = ox_with(op, "ReduceSum", INPUTS(counts), INT("keepdims", 0));
+    Ox out = ox(op, "Div", counts, sum);
     for (int i = 0; i < h->axes; i++) {
-        Dim n = dim_of(op, h->bins[i]), one = dim_of(op, 1);
-        Ox upper = slice_axis(op, h->edges[i], 0, one, dim_add(op->cx, n, one), 1), lower = slice_axis(op, h->edges[i], 0, dim_of(op, 0), n, 1);
+        Dim n = dim_of(op, h->bins[i]);
+        Dim one = dim_of(op, 1);
+        Ox upper = slice_axis(op, h->edges[i], 0, one, dim_add(op->cx, n, one), 1);
+        Ox lower = slice_axis(op, h->edges[i], 0, dim_of(op, 0), n, 1);
         Ox size = ox(op, "Sub", upper, lower);
         for (int k = i + 1; k < h->axes; k++)
             size = unsqueeze_axis(op, size, k - i);
@@ -291,13 +370,19 @@ static Ox counted(Op *op, const Histogram *h)
         all *= h->bins[i];
         dims[i] = dim_of(op, h->bins[i]);
     }
-    Ox weight = arg_opt(op, "weight"), one = number_like(op, 1, h->x), zero = number_like(op, 0, h->x);
-    Ox each = weight ? reshape_to(op, weight, &h->n, 1) : expand_dims(op, one, &h->n, 1), empty = expand_dims(op, zero, (const Dim[]){ dim_of(op, all + 1) }, 1);
+    Ox weight = arg_opt(op, "weight");
+    Ox one = number_like(op, 1, h->x);
+    Ox zero = number_like(op, 0, h->x);
+    Ox each = weight ? reshape_to(op, weight, &h->n, 1) : expand_dims(op, one, &h->n, 1);
+    Ox empty = expand_dims(op, zero, (const Dim[]){ dim_of(op, all + 1) }, 1);
     Ox numbers = bin_numbers(op, h, all);
     if (!ox_ok(each) || !ox_ok(numbers))
         return POISON;
-    const Value args[] = { val_tensor(op->cx, empty), val_int(0), val_tensor(op->cx, numbers), val_tensor(op->cx, each) };
-    Ox sums = slice_axis(op, called(op, "aten::scatter_add", args, COUNT(args)), 0, dim_of(op, 0), dim_of(op, all), 1), counts = reshape_to(op, sums, dims, h->axes);
+    const Value args[] = { val_tensor(op->cx, empty), val_int(0), val_tensor(op->cx, numbers),
+                           val_tensor(op->cx, each) };
+    Ox sums = slice_axis(op, called(op, "aten::scatter_add", args, COUNT(args)), 0, dim_of(op, 0),
+                         dim_of(op, all), 1);
+    Ox counts = reshape_to(op, sums, dims, h->axes);
     return arg_bool(op, "density") ? density(op, h, counts) : counts;
 }
 
@@ -313,7 +398,10 @@ static bool bin_counts(Op *op, Histogram *h)
     }
     Ints n = arg_ints(op, "bins");
     if (n.n != (size_t)h->axes)
-        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "torch.histogramdd: expected %d integer bin counts but got %zu", h->axes, n.n);
+        return ctx_failed(op->cx)
+            ? false
+            : fail(op->cx, E_VALUE, "torch.histogramdd: expected %d integer bin counts but got %zu",
+                   h->axes, n.n);
     memcpy(h->bins, n.at, n.n * sizeof *n.at);
     return true;
 }
@@ -325,7 +413,9 @@ static Value lower_histogram(Op *op)
 {
     int64_t form = op->row->datum;
     Histogram h;
-    if (!points(op, form & FLAT, &h) || !(form & BORDERS ? edges_given(op, &h, form & FLAT) : bin_counts(op, &h) && edges_of_counts(op, &h)))
+    if (!points(op, form & FLAT, &h) ||
+        !(form & BORDERS ? edges_given(op, &h, form & FLAT)
+                         : bin_counts(op, &h) && edges_of_counts(op, &h)))
         return val_poison();
     if (form & ONLY_EDGES)
         return result_list(op, h.edges, (size_t)h.axes);
@@ -336,22 +426,43 @@ static Value lower_histogram(Op *op)
         return val_tensor(op->cx, out[0]);
     if (form & FLAT)
         return result_tuple(op, out, 2);
-    return val_tuple(op->cx, (Value[]){ val_tensor(op->cx, out[0]), result_list(op, h.edges, (size_t)h.axes) }, 2);
+    return val_tuple(
+        op->cx, (Value[]){ val_tensor(op->cx, out[0]), result_list(op, h.edges, (size_t)h.axes) },
+        2);
 }
 
 #define WEIGHED "Tensor? weight=None, bool density=False) -> "
-#define EDGES "(Tensor hist, Tensor[] bin_edges)"
+#define EDGES   "(Tensor hist, Tensor[] bin_edges)"
 
 const OpRow ops_binned[] = {
-    LOWER(lower_segment_reduce, NULL, PLAIN, "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
+    LOWER(lower_segment_reduce, NULL, PLAIN,
+          "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? "
+          "indices=None, Tensor? offsets=None, "
           "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"),
-    CALL_FAMILY(lower_histogram, FLAT | BORDERS, NULL, PLAIN, "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, " WEIGHED "(Tensor hist, Tensor bin_edges)"),
-    CALL_FAMILY(lower_histogram, FLAT, NULL, PLAIN, "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, " WEIGHED "(Tensor hist, Tensor bin_edges)"),
-    CALL_FAMILY(lower_histogram, 0, NULL, PLAIN, "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " WEIGHED EDGES),
-    CALL_FAMILY(lower_histogram, 0, NULL, PLAIN, "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " WEIGHED EDGES),
-    CALL_FAMILY(lower_histogram, BORDERS, NULL, PLAIN, "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " WEIGHED EDGES),
-    CALL_FAMILY(lower_histogram, ONLY_EDGES, NULL, PLAIN, "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED "Tensor[]"),
-    CALL_FAMILY(lower_histogram, ONLY_COUNTS, NULL, PLAIN, "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED "Tensor"),
-    CALL_FAMILY(lower_histogram, BORDERS | ONLY_COUNTS, NULL, PLAIN, "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " WEIGHED "Tensor"),
+    CALL_FAMILY(lower_histogram, FLAT | BORDERS, NULL, PLAIN,
+                "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, " WEIGHED
+                "(Tensor hist, Tensor bin_edges)"),
+    CALL_FAMILY(lower_histogram, FLAT, NULL, PLAIN,
+                "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, " WEIGHED
+                "(Tensor hist, Tensor bin_edges)"),
+    CALL_FAMILY(lower_histogram, 0, NULL, PLAIN,
+                "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " WEIGHED EDGES),
+    CALL_FAMILY(
+        lower_histogram, 0, NULL, PLAIN,
+        "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " WEIGHED EDGES),
+    CALL_FAMILY(lower_histogram, BORDERS, NULL, PLAIN,
+                "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? "
+                "range=None, " WEIGHED EDGES),
+    CALL_FAMILY(
+        lower_histogram, ONLY_EDGES, NULL, PLAIN,
+        "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED
+        "Tensor[]"),
+    CALL_FAMILY(
+        lower_histogram, ONLY_COUNTS, NULL, PLAIN,
+        "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED
+        "Tensor"),
+    CALL_FAMILY(lower_histogram, BORDERS | ONLY_COUNTS, NULL, PLAIN,
+                "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " WEIGHED
+                "Tensor"),
     OPS_END
 };

@@ -1,7 +1,8 @@
 /* index.c - picking and placing elements by index: x[i, :, j], gather, masks.
  *
- * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one GatherND on x with the picked
- * axes moved to the front; writing is the ScatterND of the same plan. A bool mask is the indices of its true elements. */
+ * Reading x[i, :, j] with tensors i, j becomes one Gather where one axis is picked, else one
+ * GatherND on x with the picked axes moved to the front; writing is the ScatterND of the same plan.
+ * A bool mask is the indices of its true elements. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -27,11 +28,12 @@ bool ranks_known(Op *op, const Ox *at, size_t n)
 
 /* Which axes are picked, by what, and where the picked axes stand in the result. */
 typedef struct Picks {
-    int rank, n;                    /* of x; number of picked axes */
-    int axis[MAX_RANK];             /* picked, ascending */
-    Ox index[MAX_RANK];             /* int64, all of the broadcast shape `dim` */
-    int front;                      /* where the broadcast axes stand in the result */
-    int b_rank; Dim dim[MAX_RANK];  /* the broadcast shape */
+    int rank, n;        /* of x; number of picked axes */
+    int axis[MAX_RANK]; /* picked, ascending */
+    Ox index[MAX_RANK]; /* int64, all of the broadcast shape `dim` */
+    int front;          /* where the broadcast axes stand in the result */
+    int b_rank;
+    Dim dim[MAX_RANK]; /* the broadcast shape */
 } Picks;
 
 static bool add_pick(Op *op, Picks *p, int axis, Ox index)
@@ -49,7 +51,7 @@ static bool add_mask(Op *op, Picks *p, int at, Ox mask)
     int m = ox_rank(mask);
     if (m == 0)
         return op_refuse(op, "a mask of rank 0"), false;
-    Ox where = ox(op, "NonZero", mask);             /* [m, count] */
+    Ox where = ox(op, "NonZero", mask); /* [m, count] */
     for (int i = 0; i < m; i++) {
         Ox row = ints(op, i);
         Ox one = ox_with(op, "Gather", INPUTS(where, row), INT("axis", 0));
@@ -75,7 +77,8 @@ static bool broadcast_picks(Op *op, Picks *p)
         for (int j = 0; j < r; j++) {
             Dim *d = &p->dim[p->b_rank - r + j];
             if (!dim_broadcast(op->cx, *d, ox_dim(p->index[i], j), d))
-                return fail(op->cx, E_VALUE, "shape mismatch: indexing tensors could not be broadcast together");
+                return fail(op->cx, E_VALUE,
+                            "shape mismatch: indexing tensors could not be broadcast together");
         }
     }
     return true;
@@ -136,10 +139,12 @@ static Ox coordinates(Op *op, const Picks *p)
     return concat_axis(op, parts, (size_t)p->n, p->b_rank);
 }
 
-/* Result of a read has [broadcast, rest]; PyTorch wants the broadcast axes at p->front. The inverse goes the other way. */
+/* Result of a read has [broadcast, rest]; PyTorch wants the broadcast axes at p->front. The inverse
+ * goes the other way. */
 static Ox move_picked(Op *op, const Picks *p, Ox x, bool inverse)
 {
-    int rest = p->rank - p->n, rank = p->b_rank + rest;
+    int rest = p->rank - p->n;
+    int rank = p->b_rank + rest;
     int perm[MAX_RANK], back[MAX_RANK];
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
@@ -174,10 +179,12 @@ static Ox lower_index(Op *op)
     return pick(op, x, &p);
 }
 
-/* x[mask] = one number: Where says it without looking for the true elements. NULL when it is not that case. */
+/* x[mask] = one number: Where says it without looking for the true elements. NULL when it is not
+ * that case. */
 static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
 {
-    if (indices.n == 0 || !indices.at[0] || ox_dtype(indices.at[0]) != DT_BOOL || arg_bool(op, "accumulate"))
+    if (indices.n == 0 || !indices.at[0] || ox_dtype(indices.at[0]) != DT_BOOL ||
+        arg_bool(op, "accumulate"))
         return NULL;
     for (size_t i = 1; i < indices.n; i++)
         if (indices.at[i])
@@ -202,16 +209,19 @@ static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
         back[perm[i]] = i;
     /* the shape that values fill, as PyTorch orders it, then as ScatterND wants it */
     Dim shape[MAX_RANK];
-    int rest = p->rank - p->n, rank = p->b_rank + rest;
+    int rest = p->rank - p->n;
+    int rank = p->b_rank + rest;
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
     for (int i = 0; i < rank; i++)
-        shape[i] = i < p->front ? ox_dim(x, perm[p->n + i]) : i < p->front + p->b_rank ? p->dim[i - p->front] : ox_dim(x, perm[p->n + i - p->b_rank]);
+        shape[i] = i < p->front        ? ox_dim(x, perm[p->n + i])
+            : i < p->front + p->b_rank ? p->dim[i - p->front]
+                                       : ox_dim(x, perm[p->n + i - p->b_rank]);
     Ox full = expand_dims(op, values, shape, rank);
     Ox updates = move_picked(op, p, full, true);
     Ox moved = permute_to(op, x, perm, p->rank);
     Ox where = coordinates(op, p);
-    bool narrow = add && ox_dtype(x) == DT_BOOL;                        /* the sum of bools is any of them */
+    bool narrow = add && ox_dtype(x) == DT_BOOL; /* the sum of bools is any of them */
     if (narrow && ox_ok(moved) && ox_ok(updates))
         moved = ox_cast(op->g, moved, DT_INT32), updates = ox_cast(op->g, updates, DT_INT32);
     Attr reduction = add ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
@@ -222,12 +232,15 @@ static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
 
 static Ox lower_index_put(Op *op)
 {
-    Ox x = arg(op, "self"), values = arg(op, "values");
+    Ox x = arg(op, "self");
+    Ox values = arg(op, "values");
     Oxs indices = arg_list(op, "indices");
     if (ctx_failed(op->cx) || !ranks_known(op, (Ox[]){ x, values }, 2))
         return POISON;
     if (ox_dtype(values) != ox_dtype(x))
-        return op_fail(op, E_VALUE, "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
+        return op_fail(op, E_VALUE,
+                       "Index put requires the source and destination dtypes match, got %s for the "
+                       "destination and %s for the source.",
                        dtype_name(ox_dtype(x)), dtype_name(ox_dtype(values)));
     Ox simple = put_by_mask(op, x, indices, values);
     if (simple)
@@ -235,7 +248,8 @@ static Ox lower_index_put(Op *op)
     Picks p;
     if (!plan_picks(op, x, indices, &p))
         return POISON;
-    return p.n ? put(op, x, &p, values, arg_bool(op, "accumulate")) : op_refuse(op, "index_put without an index");
+    return p.n ? put(op, x, &p, values, arg_bool(op, "accumulate"))
+               : op_refuse(op, "index_put without an index");
 }
 
 /* ---- x[i, j] where a mask holds; elsewhere the indices may lie anywhere ---- */
@@ -247,8 +261,12 @@ static bool safe_picks(Op *op, Ox x, Picks *p)
     if (ctx_failed(op->cx) || !ranks_known(op, &x, 1) || !plan_picks(op, x, indices, p))
         return false;
     for (int i = 0; i < p->n; i++) {
-        Dim size = ox_dim(x, p->axis[i]), one = dim_int(op->cx, 1), zero = dim_int(op->cx, 0);
-        Ox low = ox_dim_value(op->g, dim_sub(op->cx, zero, size)), high = ox_dim_value(op->g, dim_sub(op->cx, size, one)), above = ox(op, "Max", p->index[i], low);
+        Dim size = ox_dim(x, p->axis[i]);
+        Dim one = dim_int(op->cx, 1);
+        Dim zero = dim_int(op->cx, 0);
+        Ox low = ox_dim_value(op->g, dim_sub(op->cx, zero, size));
+        Ox high = ox_dim_value(op->g, dim_sub(op->cx, size, one));
+        Ox above = ox(op, "Max", p->index[i], low);
         p->index[i] = ox(op, "Min", above, high);
     }
     return !ctx_failed(op->cx);
@@ -256,21 +274,26 @@ static bool safe_picks(Op *op, Ox x, Picks *p)
 
 static Ox lower_masked_index(Op *op)
 {
-    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL);
+    Ox x = arg(op, "self");
+    Ox mask = arg_typed(op, "mask", DT_BOOL);
     Picks p;
     if (!ox_ok(mask) || !safe_picks(op, x, &p))
         return POISON;
-    Ox found = pick(op, x, &p), fill = scalar_of(op, "fill", x);
+    Ox found = pick(op, x, &p);
+    Ox fill = scalar_of(op, "fill", x);
     return ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), found, fill);
 }
 
 static Ox lower_masked_put(Op *op)
 {
-    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL), values = arg(op, "values");
+    Ox x = arg(op, "self");
+    Ox mask = arg_typed(op, "mask", DT_BOOL);
+    Ox values = arg(op, "values");
     Picks p;
     if (!ox_ok(mask) || !ox_ok(values) || !safe_picks(op, x, &p))
         return POISON;
-    Ox zero = number_like(op, 0, x), chosen = ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), values, zero);
+    Ox zero = number_like(op, 0, x);
+    Ox chosen = ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), values, zero);
     return put(op, x, &p, chosen, true);
 }
 
@@ -280,7 +303,8 @@ static Ox lower_index_select(Op *op)
 {
     bool scalar;
     int axis;
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     x = at_least_1d(op, x, &scalar);
@@ -301,7 +325,9 @@ Ox trim_to(Op *op, Ox x, Ox like, int axis)
         }
     if (n == 0)
         return x;
-    Ox from = ox_ints(op->g, starts, (size_t)n), to = ox_dims(op->g, ends, (size_t)n), at = ox_ints(op->g, axes, (size_t)n);
+    Ox from = ox_ints(op->g, starts, (size_t)n);
+    Ox to = ox_dims(op->g, ends, (size_t)n);
+    Ox at = ox_ints(op->g, axes, (size_t)n);
     return ox(op, "Slice", x, from, to, at);
 }
 
@@ -309,33 +335,39 @@ static Ox lower_gather(Op *op)
 {
     bool scalar, scalar_index;
     int axis;
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
-    if (dim_is(type_numel(op->cx, index->type), 0))                     /* of no elements any rank will do */
+    if (dim_is(type_numel(op->cx, index->type), 0)) /* of no elements any rank will do */
         return expand_dims(op, number_like(op, 0, x), index->type->dim, ox_rank(index));
     x = at_least_1d(op, x, &scalar);
     index = at_least_1d(op, ox_cast(op->g, index, DT_INT64), &scalar_index);
     if (ox_rank(x) != ox_rank(index))
-        return op_fail(op, E_VALUE, "Index tensor must have the same number of dimensions as input tensor");
-    Ox picked = ox_with(op, "GatherElements", INPUTS(trim_to(op, x, index, axis), index), INT("axis", axis));
+        return op_fail(op, E_VALUE,
+                       "Index tensor must have the same number of dimensions as input tensor");
+    Ox picked = ox_with(op, "GatherElements", INPUTS(trim_to(op, x, index, axis), index),
+                        INT("axis", axis));
     return scalar_again(op, picked, scalar_index);
 }
 
 static Ox lower_take_along_dim(Op *op)
 {
-    Ox x = arg(op, "self"), index = arg_typed(op, "indices", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "indices", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     if (!arg_given(op, "dim")) {
-        Ox all = flatten_to_1d(op, x), where = flatten_to_1d(op, index);
+        Ox all = flatten_to_1d(op, x);
+        Ox where = flatten_to_1d(op, index);
         return ox_with(op, "GatherElements", INPUTS(all, where), INT("axis", 0));
     }
     int axis;
     if (!arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     if (ox_rank(x) != ox_rank(index))
-        return op_fail(op, E_VALUE, "take_along_dim: input and indices must have the same number of dimensions");
+        return op_fail(op, E_VALUE,
+                       "take_along_dim: input and indices must have the same number of dimensions");
     Dim xs[MAX_RANK], is[MAX_RANK];
     for (int i = 0; i < ox_rank(x); i++) {
         xs[i] = ox_dim(x, i), is[i] = ox_dim(index, i);
@@ -353,7 +385,8 @@ static Ox lower_take_along_dim(Op *op)
 
 static Ox lower_take(Op *op)
 {
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
@@ -363,7 +396,8 @@ static Ox lower_take(Op *op)
 
 static Ox lower_masked_fill(Op *op)
 {
-    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL);
+    Ox x = arg(op, "self");
+    Ox mask = arg_typed(op, "mask", DT_BOOL);
     if (!ox_ok(x) || !ox_ok(mask))
         return POISON;
     Ox value = scalar_of(op, "value", x);
@@ -379,9 +413,13 @@ static Ox lower_masked_select(Op *op)
     int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
     Dim d[MAX_RANK], one = dim_int(op->cx, 1);
     for (int i = 0; i < rank; i++) {
-        int a = i - (rank - ox_rank(x)), b = i - (rank - ox_rank(mask));
-        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b), &d[i]))
-            return op_fail(op, E_VALUE, "The shape of the mask at axis %d does not match the shape of the tensor", i);
+        int a = i - (rank - ox_rank(x));
+        int b = i - (rank - ox_rank(mask));
+        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b),
+                           &d[i]))
+            return op_fail(
+                op, E_VALUE,
+                "The shape of the mask at axis %d does not match the shape of the tensor", i);
     }
     x = flatten_to_1d(op, expand_dims(op, x, d, rank));
     mask = flatten_to_1d(op, expand_dims(op, mask, d, rank));
@@ -395,7 +433,9 @@ static Ox lower_masked_select(Op *op)
 static Ox as_searchable(Op *op, Ox x)
 {
     DType t = ox_dtype(x);
-    return t == DT_FLOAT || t == DT_INT64 || t == DT_INT32 || t == DT_UINT8 ? x : ox_cast(op->g, x, DT_BOOL);
+    return t == DT_FLOAT || t == DT_INT64 || t == DT_INT32 || t == DT_UINT8
+        ? x
+        : ox_cast(op->g, x, DT_BOOL);
 }
 
 /* [count, rank]. Of a 0-d tensor: [0 or 1, 0]. */
@@ -409,24 +449,33 @@ static Ox lower_nonzero(Op *op)
     Ox list = permute_to(op, where, (const int[]){ 1, 0 }, 2);
     if (!scalar)
         return list;
-    Ox start = ints(op, 0), end = ints(op, 0), axes = ints(op, 1);
+    Ox start = ints(op, 0);
+    Ox end = ints(op, 0);
+    Ox axes = ints(op, 1);
     return ox(op, "Slice", list, start, end, axes);
 }
 
 /* The first `size` of them, or fewer and then rows of fill_value. */
 static Ox lower_nonzero_static(Op *op)
 {
-    Ox x = arg(op, "self"), list = lower_nonzero(op);
-    Dim size = arg_dim_expr(op, "size"), zero = dim_int(op->cx, 0);
+    Ox x = arg(op, "self");
+    Ox list = lower_nonzero(op);
+    Dim size = arg_dim_expr(op, "size");
+    Dim zero = dim_int(op->cx, 0);
     if (!ox_ok(list))
         return POISON;
     Dim rows[2] = { size, ox_dim(list, 1) };
     Ox fill = expand_dims(op, ox_int(op->g, arg_int(op, "fill_value")), rows, 2);
-    Ox both = concat_axis(op, (const Ox[]){ list, fill }, 2, 0), from = ox_dims(op->g, &zero, 1), to = ox_dims(op->g, &size, 1), axes = ints(op, 0);
-    return ox_rank(x) == 0 ? reshape_to(op, expand_dims(op, ox_int(op->g, 0), rows, 2), rows, 2) : ox(op, "Slice", both, from, to, axes);
+    Ox both = concat_axis(op, (const Ox[]){ list, fill }, 2, 0);
+    Ox from = ox_dims(op->g, &zero, 1);
+    Ox to = ox_dims(op->g, &size, 1);
+    Ox axes = ints(op, 0);
+    return ox_rank(x) == 0 ? reshape_to(op, expand_dims(op, ox_int(op->g, 0), rows, 2), rows, 2)
+                           : ox(op, "Slice", both, from, to, axes);
 }
 
-/* One tensor of coordinates an axis: nonzero_numpy, where(condition). A 0-d tensor counts as 1-d. */
+/* One tensor of coordinates an axis: nonzero_numpy, where(condition). A 0-d tensor counts as
+ * 1-d. */
 static Value lower_nonzero_numpy(Op *op)
 {
     bool scalar;
@@ -454,24 +503,47 @@ static Ox lower_tri(Op *op)
 const OpRow ops_index[] = {
     LOWER(lower_index, NULL, PLAIN, "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
     OLDER("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor"),
-    LOWER(lower_index, NULL, PLAIN, "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
-    LOWER(lower_index_put, NULL, PLAIN, "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
-    OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor"),
-    LOWER(lower_index_put, NULL, PLAIN, "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
-    LOWER(lower_masked_index, NULL, PLAIN, "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor"),
-    LOWER(lower_masked_put, NULL, PLAIN, "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor"),
-    LOWER(lower_index_select, NULL, PLAIN, "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"),
-    LOWER(lower_gather, NULL, PLAIN, "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
-    LOWER(lower_take_along_dim, NULL, PLAIN, "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
+    LOWER(lower_index, NULL, PLAIN,
+          "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
+    LOWER(lower_index_put, NULL, PLAIN,
+          "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
+          "-> Tensor"),
+    OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
+          "accumulate=False) -> Tensor"),
+    LOWER(lower_index_put, NULL, PLAIN,
+          "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
+          "accumulate=False) -> Tensor"),
+    LOWER(lower_masked_index, NULL, PLAIN,
+          "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> "
+          "Tensor"),
+    LOWER(lower_masked_put, NULL, PLAIN,
+          "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
+          "Tensor values) -> Tensor"),
+    LOWER(lower_index_select, NULL, PLAIN,
+          "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor"),
+    LOWER(lower_gather, NULL, PLAIN,
+          "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
+    LOWER(lower_take_along_dim, NULL, PLAIN,
+          "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
     LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor"),
-    LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
-    LOWER(lower_masked_fill, NULL, PLAIN, "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
-    LOWER(lower_masked_select, NULL, PLAIN, "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
+    LOWER(lower_masked_fill, NULL, PLAIN,
+          "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
+    LOWER(lower_masked_fill, NULL, PLAIN,
+          "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
+    LOWER(lower_masked_select, NULL, PLAIN,
+          "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
     LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor"),
     LOWER(lower_nonzero, NULL, PLAIN, "aten::argwhere(Tensor self) -> Tensor"),
-    LOWER(lower_nonzero_static, NULL, PLAIN, "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"),
-    { .kind = ROW_CALL, .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]", .call = lower_nonzero_numpy, .text = "self" },
-    { .kind = ROW_CALL, .schema = "aten::where(Tensor condition) -> Tensor[]", .call = lower_nonzero_numpy, .text = "condition" },
+    LOWER(lower_nonzero_static, NULL, PLAIN,
+          "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"),
+    { .kind = ROW_CALL,
+      .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]",
+      .call = lower_nonzero_numpy,
+      .text = "self" },
+    { .kind = ROW_CALL,
+      .schema = "aten::where(Tensor condition) -> Tensor[]",
+      .call = lower_nonzero_numpy,
+      .text = "condition" },
     FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),
     FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor"),
     OPS_END

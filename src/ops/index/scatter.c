@@ -1,26 +1,34 @@
 /* scatter.c - placing elements by index: scatter, index_add and its kin, put, masked_scatter.
  *
- * All but the last are one ScatterElements: what is placed by whole rows (index_add) gets its index spread over them. */
+ * All but the last are one ScatterElements: what is placed by whole rows (index_add) gets its index
+ * spread over them. */
 #include "ops/internal.h"
 
 /* Where elements go: an index of x's rank, each number a position along axis. */
-typedef struct Places { Ox index; int axis; bool nowhere; } Places;
+typedef struct Places {
+    Ox index;
+    int axis;
+    bool nowhere;
+} Places;
 
 static bool places(Op *op, Ox x, Places *p)
 {
     bool scalar;
     int rank, own;
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!need_rank(op, x, -1, &rank) || !need_rank(op, index, -1, &own) || !arg_dim(op, "dim", rank, &p->axis))
+    if (!need_rank(op, x, -1, &rank) || !need_rank(op, index, -1, &own) ||
+        !arg_dim(op, "dim", rank, &p->axis))
         return false;
     p->index = at_least_1d(op, ox_cast(op->g, index, DT_INT64), &scalar);
     p->nowhere = dim_is(type_numel(op->cx, index->type), 0);
     if (!p->nowhere && ox_rank(p->index) != (rank ? rank : 1))
-        return fail(op->cx, E_VALUE, "Index tensor must have the same number of dimensions as self tensor");
+        return fail(op->cx, E_VALUE,
+                    "Index tensor must have the same number of dimensions as self tensor");
     return true;
 }
 
-/* src, one number or a tensor that is larger than the index at most, at its places in x. Of bools a sum is any and a product all. */
+/* src, one number or a tensor that is larger than the index at most, at its places in x. Of bools a
+ * sum is any and a product all. */
 static Ox put_at(Op *op, const Places *p, Ox x, Ox src, const char *reduction)
 {
     bool scalar, narrow;
@@ -29,7 +37,9 @@ static Ox put_at(Op *op, const Places *p, Ox x, Ox src, const char *reduction)
     narrow = reduction && ox_dtype(x) == DT_BOOL;
     x = at_least_1d(op, narrow ? ox_cast(op->g, x, DT_INT32) : x, &scalar);
     src = narrow ? ox_cast(op->g, src, DT_INT32) : src;
-    src = ox_ok(src) && ox_rank(src) == 0 ? expand_dims(op, src, p->index->type->dim, ox_rank(p->index)) : trim_to(op, src, p->index, -1);
+    src = ox_ok(src) && ox_rank(src) == 0
+        ? expand_dims(op, src, p->index->type->dim, ox_rank(p->index))
+        : trim_to(op, src, p->index, -1);
     Attr how = reduction ? STRING("reduction", str_of(op->cx, reduction)) : NO_ATTR;
     Ox out = ox_with(op, "ScatterElements", INPUTS(x, p->index, src), INT("axis", p->axis), how);
     out = narrow && ox_ok(out) ? ox_cast(op->g, out, DT_BOOL) : out;
@@ -50,20 +60,26 @@ enum { PUT, ADD, NAMED };
 static bool scatter_reduction(Op *op, const char **out)
 {
     Str how = op->row->datum == NAMED ? arg_str(op, "reduce") : NULL;
-    *out = op->row->datum == ADD || str_is(how, "add") ? "add" : str_is(how, "multiply") ? "mul" : NULL;
-    return *out || op->row->datum == PUT || fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
+    *out = op->row->datum == ADD || str_is(how, "add") ? "add"
+        : str_is(how, "multiply")                      ? "mul"
+                                                       : NULL;
+    return *out || op->row->datum == PUT ||
+        fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
 }
 
 static Ox scatter(Op *op, Ox x, Ox src)
 {
     const char *reduction;
     Places p;
-    return scatter_reduction(op, &reduction) && places(op, x, &p) ? put_at(op, &p, x, src, reduction) : POISON;
+    return scatter_reduction(op, &reduction) && places(op, x, &p)
+        ? put_at(op, &p, x, src, reduction)
+        : POISON;
 }
 
 static Ox lower_scatter(Op *op)
 {
-    Ox x = arg(op, "self"), src = same_dtype(op, x, arg(op, "src"), "scatter");
+    Ox x = arg(op, "self");
+    Ox src = same_dtype(op, x, arg(op, "src"), "scatter");
     return scatter(op, x, src);
 }
 
@@ -75,23 +91,30 @@ static Ox lower_scatter_value(Op *op)
 
 /* ---- scatter_reduce ---- */
 
-typedef struct Reduction { const char *torch, *onnx; } Reduction;
-static const Reduction reductions[] = { { "sum", "add" }, { "prod", "mul" }, { "amax", "max" }, { "amin", "min" }, { "mean", "add" } };
+typedef struct Reduction {
+    const char *torch, *onnx;
+} Reduction;
+static const Reduction reductions[] = {
+    { "sum", "add" }, { "prod", "mul" }, { "amax", "max" }, { "amin", "min" }, { "mean", "add" }
+};
 
 /* What leaves any value as it is. */
 static Ox neutral(Op *op, const Reduction *r, Ox x)
 {
     bool extreme = str_starts(str_of(op->cx, r->torch), "am");
-    return extreme ? outdone(op, x, strcmp(r->onnx, "max") == 0) : number_like(op, strcmp(r->onnx, "mul") == 0, x);
+    return extreme ? outdone(op, x, strcmp(r->onnx, "max") == 0)
+                   : number_like(op, strcmp(r->onnx, "mul") == 0, x);
 }
 
 /* Sums become means: as many elements as went into each place. Ints are divided downwards. */
 static Ox mean_of_sums(Op *op, Ox sum, Ox count)
 {
-    Ox one = number_like(op, 1, sum), least = ox(op, "Max", count, one);
+    Ox one = number_like(op, 1, sum);
+    Ox least = ox(op, "Max", count, one);
     if (!ox_ok(sum) || dtype_is_float(ox_dtype(sum)) || !ox_ok(least))
         return ox(op, "Div", sum, least);
-    Value args[] = { val_tensor(op->cx, sum), val_tensor(op->cx, least) }, v = call_op(op, "aten::floor_divide", args, 2);
+    Value args[] = { val_tensor(op->cx, sum), val_tensor(op->cx, least) };
+    Value v = call_op(op, "aten::floor_divide", args, 2);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -102,15 +125,20 @@ static Ox reduce_into(Op *op, const Places *p, Ox x, Ox src, Str how)
     while (r < reductions + COUNT(reductions) && !str_is(how, r->torch))
         r++;
     if (r == reductions + COUNT(reductions))
-        return op_fail(op, E_VALUE, "reduce argument must be either sum, prod, mean, amax or amin, got %s.", how ? how->s : "None");
+        return op_fail(op, E_VALUE,
+                       "reduce argument must be either sum, prod, mean, amax or amin, got %s.",
+                       how ? how->s : "None");
     bool own = arg_bool(op, "include_self");
     if (!ox_ok(x) || !ox_ok(src))
         return POISON;
     bool narrow = ox_dtype(x) == DT_BOOL;
-    Ox from = narrow ? ox_cast(op->g, x, DT_INT32) : x, what = narrow ? ox_cast(op->g, src, DT_INT32) : src;
-    Ox start = own ? from : put_at(op, p, from, neutral(op, r, from), NULL), out = put_at(op, p, start, what, r->onnx);
+    Ox from = narrow ? ox_cast(op->g, x, DT_INT32) : x;
+    Ox what = narrow ? ox_cast(op->g, src, DT_INT32) : src;
+    Ox start = own ? from : put_at(op, p, from, neutral(op, r, from), NULL);
+    Ox out = put_at(op, p, start, what, r->onnx);
     if (str_is(how, "mean")) {
-        Ox one = number_like(op, 1, from), ones = expand_dims(op, one, x->type->dim, ox_rank(x));
+        Ox one = number_like(op, 1, from);
+        Ox ones = expand_dims(op, one, x->type->dim, ox_rank(x));
         Ox zeros = own ? ones : put_at(op, p, ones, number_like(op, 0, from), NULL);
         out = mean_of_sums(op, out, put_at(op, p, zeros, one, "add"));
     }
@@ -119,7 +147,8 @@ static Ox reduce_into(Op *op, const Places *p, Ox x, Ox src, Str how)
 
 static Ox lower_scatter_reduce(Op *op)
 {
-    Ox x = arg(op, "self"), src = same_dtype(op, x, arg(op, "src"), "scatter");
+    Ox x = arg(op, "self");
+    Ox src = same_dtype(op, x, arg(op, "src"), "scatter");
     Places p;
     return places(op, x, &p) ? reduce_into(op, &p, x, src, arg_str(op, "reduce")) : POISON;
 }
@@ -132,26 +161,34 @@ static bool slice_places(Op *op, Ox x, Ox source, Places *p)
     bool ignored;
     int axis;
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) || !arg_dim(op, "dim", ox_rank(x), &axis))
+    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) ||
+        !arg_dim(op, "dim", ox_rank(x), &axis))
         return false;
     source = at_least_1d(op, source, &ignored);
     int rank = ox_rank(source);
     if (axis >= rank)
-        return fail(op->cx, E_VALUE, "the source must have the dimensions of self, it has %d", rank);
+        return fail(op->cx, E_VALUE, "the source must have the dimensions of self, it has %d",
+                    rank);
     Dim d[MAX_RANK];
     for (int i = 0; i < rank; i++)
         d[i] = dim_int(op->cx, 1);
     d[axis] = ox_dim(source, axis);
-    Ox shape = ox_dims(op->g, d, (size_t)rank), flat = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64)), column = ox(op, "Reshape", flat, shape);
+    Ox shape = ox_dims(op->g, d, (size_t)rank);
+    Ox flat = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64));
+    Ox column = ox(op, "Reshape", flat, shape);
     *p = (Places){ .axis = axis, .index = expand_dims(op, column, source->type->dim, rank) };
     p->nowhere = dim_is(type_numel(op->cx, source->type), 0);
     return ox_ok(p->index);
 }
 
-/* Slices of another shape broadcast to self's, up to PyTorch 1.13. The axis of the slices has the same place in both. */
+/* Slices of another shape broadcast to self's, up to PyTorch 1.13. The axis of the slices has the
+ * same place in both. */
 static Ox spread_slices(Op *op, Ox x, Ox source)
 {
-    int axis, rank = ox_rank(source), wide = ox_rank(x), front[MAX_RANK], back[MAX_RANK];
+    int axis;
+    int rank = ox_rank(source);
+    int wide = ox_rank(x);
+    int front[MAX_RANK], back[MAX_RANK];
     Dim dims[MAX_RANK];
     if (rank < 1 || wide < rank || !arg_dim(op, "dim", wide, &axis) || axis >= rank)
         return source;
@@ -168,7 +205,9 @@ static Ox spread_slices(Op *op, Ox x, Ox source)
     if (!ox_ok(first))
         return POISON;
     for (int i = 0; i < wide; i++)
-        dims[i] = i == 0 ? ox_dim(first, 0) : i <= wide - rank ? dim_int(op->cx, 1) : ox_dim(first, i - (wide - rank));
+        dims[i] = i == 0       ? ox_dim(first, 0)
+            : i <= wide - rank ? dim_int(op->cx, 1)
+                               : ox_dim(first, i - (wide - rank));
     Ox tall = reshape_to(op, first, dims, wide);
     for (int i = 1; i < wide; i++)
         dims[i] = ox_dim(x, i <= axis ? i - 1 : i);
@@ -179,7 +218,9 @@ static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
 {
     Places p;
     bool ignored;
-    return slice_places(op, x, source, &p) ? put_at(op, &p, x, at_least_1d(op, source, &ignored), reduction) : POISON;
+    return slice_places(op, x, source, &p)
+        ? put_at(op, &p, x, at_least_1d(op, source, &ignored), reduction)
+        : POISON;
 }
 
 static Ox scaled(Op *op, Ox source)
@@ -209,7 +250,8 @@ static Ox lower_index_copy(Op *op)
 static Ox lower_index_fill(Op *op)
 {
     int axis;
-    Ox x = arg(op, "self"), index = arg_typed(op, "index", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     Ox value = scalar_of(op, "value", x);
@@ -223,10 +265,13 @@ static Ox lower_index_fill(Op *op)
 
 static Ox lower_index_reduce(Op *op)
 {
-    Ox x = arg(op, "self"), source = same_dtype(op, x, arg(op, "source"), "index_reduce");
+    Ox x = arg(op, "self");
+    Ox source = same_dtype(op, x, arg(op, "source"), "index_reduce");
     Places p;
     bool ignored;
-    return slice_places(op, x, source, &p) ? reduce_into(op, &p, x, at_least_1d(op, source, &ignored), arg_str(op, "reduce")) : POISON;
+    return slice_places(op, x, source, &p)
+        ? reduce_into(op, &p, x, at_least_1d(op, source, &ignored), arg_str(op, "reduce"))
+        : POISON;
 }
 
 /* ---- in the order of memory ---- */
@@ -234,50 +279,85 @@ static Ox lower_index_reduce(Op *op)
 /* self with source at positions of the flattened tensor */
 static Ox lower_put(Op *op)
 {
-    Ox x = arg(op, "self"), source = same_dtype(op, x, arg(op, "source"), "put"), index = arg_typed(op, "index", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox source = same_dtype(op, x, arg(op, "source"), "put");
+    Ox index = arg_typed(op, "index", DT_INT64);
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, source, index }, 3))
         return POISON;
     if (ox_dtype(index) != DT_INT64)
-        return op_fail(op, E_VALUE, "put_(): Expected a long tensor for index, but got %s", torch_dtype_name(ox_dtype(index)));
-    Places p = { .index = flatten_to_1d(op, index), .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
-    Ox flat = flatten_to_1d(op, x), from = flatten_to_1d(op, source), out = put_at(op, &p, flat, from, arg_bool(op, "accumulate") ? "add" : NULL);
+        return op_fail(op, E_VALUE, "put_(): Expected a long tensor for index, but got %s",
+                       torch_dtype_name(ox_dtype(index)));
+    Places p = { .index = flatten_to_1d(op, index),
+                 .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
+    Ox flat = flatten_to_1d(op, x);
+    Ox from = flatten_to_1d(op, source);
+    Ox out = put_at(op, &p, flat, from, arg_bool(op, "accumulate") ? "add" : NULL);
     return reshape_to(op, out, x->type->dim, ox_rank(x));
 }
 
 /* The true places of the mask take source's elements one after the other. */
 static Ox lower_masked_scatter(Op *op)
 {
-    Ox x = arg(op, "self"), mask = arg_typed(op, "mask", DT_BOOL), source = same_dtype(op, x, arg(op, "source"), "masked_scatter");
+    Ox x = arg(op, "self");
+    Ox mask = arg_typed(op, "mask", DT_BOOL);
+    Ox source = same_dtype(op, x, arg(op, "source"), "masked_scatter");
     Dim both[MAX_RANK], one = dim_int(op->cx, 1);
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, mask, source }, 3))
         return POISON;
     int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
     for (int i = 0; i < rank; i++) {
-        int a = i - (rank - ox_rank(x)), b = i - (rank - ox_rank(mask));
-        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b), &both[i]))
-            return op_fail(op, E_VALUE, "The shape of the mask at axis %d does not match the shape of the tensor", i);
+        int a = i - (rank - ox_rank(x));
+        int b = i - (rank - ox_rank(mask));
+        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b),
+                           &both[i]))
+            return op_fail(
+                op, E_VALUE,
+                "The shape of the mask at axis %d does not match the shape of the tensor", i);
     }
-    Ox flat = flatten_to_1d(op, expand_dims(op, x, both, rank)), chosen = flatten_to_1d(op, expand_dims(op, ox_cast(op->g, mask, DT_BOOL), both, rank));
-    Ox where = ox(op, "NonZero", chosen), at = permute_to(op, where, (const int[]){ 1, 0 }, 2);
+    Ox flat = flatten_to_1d(op, expand_dims(op, x, both, rank));
+    Ox chosen = flatten_to_1d(op, expand_dims(op, ox_cast(op->g, mask, DT_BOOL), both, rank));
+    Ox where = ox(op, "NonZero", chosen);
+    Ox at = permute_to(op, where, (const int[]){ 1, 0 }, 2);
     if (!ox_ok(at))
         return POISON;
-    Ox from = slice_axis(op, flatten_to_1d(op, source), 0, dim_int(op->cx, 0), ox_dim(at, 0), 1), out = ox(op, "ScatterND", flat, at, from);
+    Ox from = slice_axis(op, flatten_to_1d(op, source), 0, dim_int(op->cx, 0), ox_dim(at, 0), 1);
+    Ox out = ox(op, "ScatterND", flat, at, from);
     return reshape_to(op, out, both, rank);
 }
 
 const OpRow ops_scatter[] = {
-    FAMILY(lower_scatter, PUT, NULL, PLAIN, "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
-    FAMILY(lower_scatter_value, PUT, NULL, PLAIN, "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
-    FAMILY(lower_scatter, NAMED, NULL, PLAIN, "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
-    FAMILY(lower_scatter_value, NAMED, NULL, PLAIN, "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
-    FAMILY(lower_scatter, ADD, NULL, PLAIN, "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
-    LOWER(lower_scatter_reduce, NULL, PLAIN, "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor"),
-    LOWER(lower_index_add, NULL, PLAIN, "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_index_copy, NULL, PLAIN, "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
-    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
-    LOWER(lower_index_fill, NULL, PLAIN, "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
-    LOWER(lower_index_reduce, NULL, PLAIN, "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor"),
-    LOWER(lower_put, NULL, PLAIN, "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"),
-    LOWER(lower_masked_scatter, NULL, PLAIN, "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"),
+    FAMILY(lower_scatter, PUT, NULL, PLAIN,
+           "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    FAMILY(lower_scatter_value, PUT, NULL, PLAIN,
+           "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    FAMILY(lower_scatter, NAMED, NULL, PLAIN,
+           "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
+           "Tensor"),
+    FAMILY(lower_scatter_value, NAMED, NULL, PLAIN,
+           "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str "
+           "reduce) -> Tensor"),
+    FAMILY(lower_scatter, ADD, NULL, PLAIN,
+           "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    LOWER(lower_scatter_reduce, NULL, PLAIN,
+          "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+          "bool include_self=True) -> Tensor"),
+    LOWER(lower_index_add, NULL, PLAIN,
+          "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) "
+          "-> Tensor"),
+    LOWER(lower_index_copy, NULL, PLAIN,
+          "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
+    LOWER(
+        lower_index_fill, NULL, PLAIN,
+        "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    LOWER(
+        lower_index_fill, NULL, PLAIN,
+        "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
+    LOWER(lower_index_reduce, NULL, PLAIN,
+          "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+          "bool include_self=True) -> Tensor"),
+    LOWER(lower_put, NULL, PLAIN,
+          "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"),
+    LOWER(lower_masked_scatter, NULL, PLAIN,
+          "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"),
     OPS_END
 };

@@ -1,6 +1,7 @@
 /* search.c - where values are found: searchsorted, isin, unique, counts and histograms.
  *
- * Searching compares every value with every boundary and counts: no loop, any shape. What is counted lands by ScatterElements. */
+ * Searching compares every value with every boundary and counts: no loop, any shape. What is
+ * counted lands by ScatterElements. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -13,65 +14,86 @@ static Ox count_true(Op *op, Ox b, int axis)
 
 /* ---- searchsorted, bucketize ---- */
 
-/* How many boundaries lie before each value: those below it, or (right) not above it. Boundaries' last axis is searched; not-a-number
- * is behind them all. */
+/* How many boundaries lie before each value: those below it, or (right) not above it. Boundaries'
+ * last axis is searched; not-a-number is behind them all. */
 static Ox positions(Op *op, Ox boundaries, Ox x, bool right)
 {
     int rank, own;
     if (!need_rank(op, boundaries, 1, &own) || !need_rank(op, x, -1, &rank))
         return POISON;
     if (own != 1 && own != rank)
-        return op_fail(op, E_VALUE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match");
-    Ox wide = unsqueeze_axis(op, x, rank), row = own == 1 ? boundaries : unsqueeze_axis(op, boundaries, own - 1);
-    Ox beyond = ox(op, right ? "Greater" : "GreaterOrEqual", row, wide), before = ox(op, "Not", beyond), n = count_true(op, before, rank);
+        return op_fail(op, E_VALUE,
+                       "torch.searchsorted(): boundaries tensor should be 1 dimension or the first "
+                       "N-1 dimensions of boundaries tensor and input value tensor must match");
+    Ox wide = unsqueeze_axis(op, x, rank);
+    Ox row = own == 1 ? boundaries : unsqueeze_axis(op, boundaries, own - 1);
+    Ox beyond = ox(op, right ? "Greater" : "GreaterOrEqual", row, wide);
+    Ox before = ox(op, "Not", beyond);
+    Ox n = count_true(op, before, rank);
     return ox_ok(n) && arg_bool(op, "out_int32") ? ox_cast(op->g, n, DT_INT32) : n;
 }
 
 static Ox lower_searchsorted(Op *op)
 {
-    Ox boundaries = arg(op, "sorted_sequence"), x = arg(op, "self"), sorter = arg_opt(op, "sorter");
+    Ox boundaries = arg(op, "sorted_sequence");
+    Ox x = arg(op, "self");
+    Ox sorter = arg_opt(op, "sorter");
     Str side = arg_str(op, "side");
     if (side && !str_is(side, "left") && !str_is(side, "right"))
-        return op_fail(op, E_VALUE, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side->s);
+        return op_fail(op, E_VALUE,
+                       "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
+                       side->s);
     if (sorter && ox_ok(boundaries))
-        boundaries = ox_with(op, "GatherElements", INPUTS(boundaries, sorter), INT("axis", ox_rank(boundaries) - 1));
+        boundaries = ox_with(op, "GatherElements", INPUTS(boundaries, sorter),
+                             INT("axis", ox_rank(boundaries) - 1));
     return positions(op, boundaries, x, side ? str_is(side, "right") : arg_bool(op, "right"));
 }
 
 static Ox lower_bucketize(Op *op)
 {
-    Ox boundaries = arg(op, "boundaries"), x = arg(op, "self");
+    Ox boundaries = arg(op, "boundaries");
+    Ox x = arg(op, "self");
     int rank;
     if (!need_rank(op, boundaries, 1, &rank))
         return POISON;
     if (rank != 1)
-        return op_fail(op, E_VALUE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)", rank);
+        return op_fail(op, E_VALUE,
+                       "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)", rank);
     return positions(op, boundaries, x, arg_bool(op, "right"));
 }
 
 static Ox lower_isin(Op *op)
 {
-    bool scalar = param_index(op->call->schema, str_of(op->cx, "elements")) < 0, one = param_index(op->call->schema, str_of(op->cx, "test_elements")) < 0;
-    Ox x = arg(op, scalar ? "element" : "elements"), tests = flatten_to_1d(op, arg(op, one ? "test_element" : "test_elements"));
+    bool scalar = param_index(op->call->schema, str_of(op->cx, "elements")) < 0;
+    bool one = param_index(op->call->schema, str_of(op->cx, "test_elements")) < 0;
+    Ox x = arg(op, scalar ? "element" : "elements");
+    Ox tests = flatten_to_1d(op, arg(op, one ? "test_element" : "test_elements"));
     int rank;
     if (!need_rank(op, x, -1, &rank) || !ox_ok(tests))
         return POISON;
-    Ox same = ox(op, "Equal", unsqueeze_axis(op, x, rank), tests), count = count_true(op, same, rank), zero = ox_int(op->g, 0);
+    Ox same = ox(op, "Equal", unsqueeze_axis(op, x, rank), tests);
+    Ox count = count_true(op, same, rank);
+    Ox zero = ox_int(op->g, 0);
     return ox(op, arg_bool(op, "invert") ? "Equal" : "Greater", count, zero);
 }
 
-/* ---- unique: ONNX has it for sorted values; runs of equal neighbours are found by comparing them ---- */
+/* ---- unique: ONNX has it for sorted values; runs of equal neighbours are found by comparing them
+ * ---- */
 
 static Ox nothing_of_ints(Op *op) { return ox_ints(op->g, NULL, 0); }
 
 /* ONNX's Unique and Compress take no bfloat16: as floats, which hold the same numbers. */
-static Ox widened(Op *op, Ox x) { return ox_dtype(x) == DT_BFLOAT16 ? ox_cast(op->g, x, DT_FLOAT) : x; }
+static Ox widened(Op *op, Ox x)
+{
+    return ox_dtype(x) == DT_BFLOAT16 ? ox_cast(op->g, x, DT_FLOAT) : x;
+}
 
 /* values, inverse, counts; axis -1: of the flattened tensor */
 static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
 {
     Ox made[4], held = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : widened(op, x);
-    if (!ox_make_n(op->g, "Unique", INPUTS(held), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)), made, 4))
+    if (!ox_make_n(op->g, "Unique", INPUTS(held), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)),
+                   made, 4))
         return false;
     out[0] = ox_cast(op->g, made[0], ox_dtype(x));
     out[1] = axis < 0 ? reshape_to(op, made[2], x->type->dim, ox_rank(x)) : made[2];
@@ -79,14 +101,17 @@ static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
     return true;
 }
 
-/* PyTorch 1.13 gives the inverse beside counts, though nobody asks: has the file recorded it as more than nothing? */
+/* PyTorch 1.13 gives the inverse beside counts, though nobody asks: has the file recorded it as
+ * more than nothing? */
 static bool inverse_recorded(Op *op)
 {
     Type t = op->n_expect > 1 ? op->expect[1] : NULL;
-    return t && t->rank >= 0 && (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
+    return t && t->rank >= 0 &&
+        (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
 }
 
-/* _unique, _unique2: of 2 or 3 results (row->datum), those that are not asked for are empty. PyTorch sorts in any case. */
+/* _unique, _unique2: of 2 or 3 results (row->datum), those that are not asked for are empty.
+ * PyTorch sorts in any case. */
 static Value lower_unique(Op *op)
 {
     Ox x = arg(op, "self"), out[3];
@@ -116,15 +141,22 @@ static Value lower_unique_dim(Op *op)
 /* Does slice i of the axis differ from the one before? The first one does. 1-d bool. */
 static Ox starts_run(Op *op, Ox x, int axis)
 {
-    Dim size = ox_dim(x, axis), one = dim_int(op->cx, 1), zero = dim_int(op->cx, 0), first = dim_min(op->cx, size, one);
-    Ox here = slice_axis(op, x, axis, first, size, 1), before = slice_axis(op, x, axis, zero, dim_sub(op->cx, size, first), 1);
-    Ox same = ox(op, "Equal", here, before), differs = ox(op, "Not", same);
+    Dim size = ox_dim(x, axis);
+    Dim one = dim_int(op->cx, 1);
+    Dim zero = dim_int(op->cx, 0);
+    Dim first = dim_min(op->cx, size, one);
+    Ox here = slice_axis(op, x, axis, first, size, 1);
+    Ox before = slice_axis(op, x, axis, zero, dim_sub(op->cx, size, first), 1);
+    Ox same = ox(op, "Equal", here, before);
+    Ox differs = ox(op, "Not", same);
     Axes others = { .n = 0 };
     for (int i = 0; i < ox_rank(x); i++)
         if (i != axis)
             others.at[others.n++] = i;
     if (others.n > 0) {
-        Ox ones = ox_ok(differs) ? ox_cast(op->g, differs, DT_INT32) : POISON, most = reduce(op, "ReduceMax", ones, &others, false), none = number_like(op, 0, most);
+        Ox ones = ox_ok(differs) ? ox_cast(op->g, differs, DT_INT32) : POISON;
+        Ox most = reduce(op, "ReduceMax", ones, &others, false);
+        Ox none = number_like(op, 0, most);
         differs = ox(op, "Greater", most, none);
     }
     Ox begins = expand_dims(op, ox_bool(op->g, true), &first, 1);
@@ -135,10 +167,14 @@ static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 {
     DType t = ox_dtype(x);
     x = widened(op, x);
-    Ox starts = starts_run(op, x, axis), none = nothing_of_ints(op), first = ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis));
+    Ox starts = starts_run(op, x, axis);
+    Ox none = nothing_of_ints(op);
+    Ox first = ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis));
     Ox out[3] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON, none, none };
     if (inverse) {
-        Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON, along = ox_int(op->g, 0), one = ox_int(op->g, 1);
+        Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON;
+        Ox along = ox_int(op->g, 0);
+        Ox one = ox_int(op->g, 1);
         Ox sum = ox(op, "CumSum", number, along);
         out[1] = ox(op, "Sub", sum, one);
         if (flat) {
@@ -147,16 +183,25 @@ static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
         }
     }
     if (counts) {
-        Ox where = ox(op, "NonZero", starts), axes = ints(op, 0), from = ints(op, 1), end = ints(op, INT64_MAX), at = ox(op, "Squeeze", where, axes);
-        Ox next = ox(op, "Slice", at, from, end, axes), size = ox_dims(op->g, &(Dim){ ox_dim(x, axis) }, 1);
+        Ox where = ox(op, "NonZero", starts);
+        Ox axes = ints(op, 0);
+        Ox from = ints(op, 1);
+        Ox end = ints(op, INT64_MAX);
+        Ox at = ox(op, "Squeeze", where, axes);
+        Ox next = ox(op, "Slice", at, from, end, axes);
+        Ox size = ox_dims(op->g, &(Dim){ ox_dim(x, axis) }, 1);
         /* of no runs the list of ends would have one item too many */
-        Ox ends = concat_axis(op, (const Ox[]){ next, size }, 2, 0), zero = ints(op, 0), count = ox(op, "Shape", at), fit = ox(op, "Slice", ends, zero, count, axes);
+        Ox ends = concat_axis(op, (const Ox[]){ next, size }, 2, 0);
+        Ox zero = ints(op, 0);
+        Ox count = ox(op, "Shape", at);
+        Ox fit = ox(op, "Slice", ends, zero, count, axes);
         out[2] = ox(op, "Sub", fit, at);
     }
     return result_tuple(op, out, 3);
 }
 
-/* Along a dim (row->datum: always) all three are given, asked for or not, but of a vector only those that are. */
+/* Along a dim (row->datum: always) all three are given, asked for or not, but of a vector only
+ * those that are. */
 static Value lower_unique_consecutive(Op *op)
 {
     Ox x = arg(op, "self");
@@ -168,13 +213,16 @@ static Value lower_unique_consecutive(Op *op)
         fail(op->cx, E_VALUE, "Dimension specified as %d but tensor has no dimensions", axis);
         return val_poison();
     }
-    bool flat = !along || rank == 1, all = op->row->datum || !flat;
+    bool flat = !along || rank == 1;
+    bool all = op->row->datum || !flat;
     Ox list = flat ? flatten_to_1d(op, x) : x;
     if (along && op->expect[0] && op->expect[0]->rank != rank)
-        op->record_errs = true;                                         /* torch 2.13 records results of too many dims in a .pt2 */
+        op->record_errs = true; /* torch 2.13 records results of too many dims in a .pt2 */
     if (along)
-        op->n_expect = 0;                                               /* and wrong sizes */
-    return ox_ok(list) ? runs(op, list, axis, flat, all || arg_bool(op, "return_inverse"), all || arg_bool(op, "return_counts")) : val_poison();
+        op->n_expect = 0; /* and wrong sizes */
+    return ox_ok(list) ? runs(op, list, axis, flat, all || arg_bool(op, "return_inverse"),
+                              all || arg_bool(op, "return_counts"))
+                       : val_poison();
 }
 
 /* ---- counting into bins ---- */
@@ -182,24 +230,30 @@ static Value lower_unique_consecutive(Op *op)
 /* zeros[size] with `what` added at `where`. */
 static Ox add_into(Op *op, Ox size, Ox where, Ox what)
 {
-    Ox zero = number_like(op, 0, what), zeros = ox(op, "Expand", zero, size);
-    return ox_with(op, "ScatterElements", INPUTS(zeros, where, what), INT("axis", 0), STRING("reduction", str_of(op->cx, "add")));
+    Ox zero = number_like(op, 0, what);
+    Ox zeros = ox(op, "Expand", zero, size);
+    return ox_with(op, "ScatterElements", INPUTS(zeros, where, what), INT("axis", 0),
+                   STRING("reduction", str_of(op->cx, "add")));
 }
 
 static Ox lower_bincount(Op *op)
 {
-    Ox x = arg(op, "self"), weights = arg_opt(op, "weights");
+    Ox x = arg(op, "self");
+    Ox weights = arg_opt(op, "weights");
     int rank;
     if (!need_rank(op, x, 1, &rank))
         return POISON;
     if (rank != 1 || (!dtype_is_int(ox_dtype(x))))
         return op_fail(op, E_VALUE, "bincount only supports 1-d non-negative integral inputs.");
-    Ox at = ox_cast(op->g, x, DT_INT64), one = ox_int(op->g, 1), least = ox_dim_value(op->g, arg_dim_expr(op, "minlength"));
+    Ox at = ox_cast(op->g, x, DT_INT64);
+    Ox one = ox_int(op->g, 1);
+    Ox least = ox_dim_value(op->g, arg_dim_expr(op, "minlength"));
     Ox size = least;
     if (!dim_is(ox_dim(x, 0), 0)) {
         Axes all = { 0 };
-        Ox most = reduce(op, "ReduceMax", at, &all, false), count = ox(op, "Add", most, one);
-        size = ox(op, "Max", count, least);                             /* the largest of no ints is the lowest there is */
+        Ox most = reduce(op, "ReduceMax", at, &all, false);
+        Ox count = ox(op, "Add", most, one);
+        size = ox(op, "Max", count, least); /* the largest of no ints is the lowest there is */
     }
     Ox what = weights;
     if (!weights)
@@ -209,10 +263,12 @@ static Ox lower_bincount(Op *op)
     return add_into(op, unsqueeze_axis(op, size, 0), at, what);
 }
 
-/* The ends of the histogram: as given, else the least and largest element, else one to each side of the only value. */
+/* The ends of the histogram: as given, else the least and largest element, else one to each side of
+ * the only value. */
 static bool histogram_ends(Op *op, Ox x, Ox *low, Ox *high)
 {
-    double min = arg_float(op, "min"), max = arg_float(op, "max");
+    double min = arg_float(op, "min");
+    double max = arg_float(op, "max");
     *low = number_like(op, min, x), *high = number_like(op, max, x);
     if (min > max)
         return fail(op->cx, E_VALUE, "max must be larger than min");
@@ -224,7 +280,9 @@ static bool histogram_ends(Op *op, Ox x, Ox *low, Ox *high)
         *low = reduce(op, "ReduceMin", x, &all, false);
         *high = reduce(op, "ReduceMax", x, &all, false);
     }
-    Ox same = ox(op, "Equal", *low, *high), less = ox(op, "Sub", *low, one), more = ox(op, "Add", *high, one);
+    Ox same = ox(op, "Equal", *low, *high);
+    Ox less = ox(op, "Sub", *low, one);
+    Ox more = ox(op, "Add", *high, one);
     *low = ox(op, "Where", same, less, *low);
     *high = ox(op, "Where", same, more, *high);
     return ox_ok(*low) && ox_ok(*high);
@@ -237,30 +295,65 @@ static Ox lower_histc(Op *op)
     if (!ox_ok(x) || !histogram_ends(op, x, &low, &high))
         return POISON;
     if (!dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "\"histogram_cpu\" not implemented for '%s'", torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE, "\"histogram_cpu\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(x)));
     if (bins <= 0)
         return op_fail(op, E_VALUE, "bins must be > 0");
-    Ox above = ox(op, "GreaterOrEqual", x, low), below = ox(op, "LessOrEqual", x, high), inside = ox(op, "And", above, below);
-    Ox n = number_like(op, (double)bins, x), away = ox(op, "Sub", x, low), span = ox(op, "Sub", high, low), scaled = ox(op, "Mul", away, n), place = ox(op, "Div", scaled, span);
-    Ox zero = number_like(op, 0, x), safe = ox(op, "Where", inside, place, zero), whole = ox_ok(safe) ? ox_cast(op->g, safe, DT_INT64) : POISON;
-    Ox last = ox_int(op->g, bins - 1), at = ox(op, "Min", whole, last), what = ox_ok(inside) ? ox_cast(op->g, inside, ox_dtype(x)) : POISON;
+    Ox above = ox(op, "GreaterOrEqual", x, low);
+    Ox below = ox(op, "LessOrEqual", x, high);
+    Ox inside = ox(op, "And", above, below);
+    Ox n = number_like(op, (double)bins, x);
+    Ox away = ox(op, "Sub", x, low);
+    Ox span = ox(op, "Sub", high, low);
+    Ox scaled = ox(op, "Mul", away, n);
+    Ox place = ox(op, "Div", scaled, span);
+    Ox zero = number_like(op, 0, x);
+    Ox safe = ox(op, "Where", inside, place, zero);
+    Ox whole = ox_ok(safe) ? ox_cast(op->g, safe, DT_INT64) : POISON;
+    Ox last = ox_int(op->g, bins - 1);
+    Ox at = ox(op, "Min", whole, last);
+    Ox what = ox_ok(inside) ? ox_cast(op->g, inside, ox_dtype(x)) : POISON;
     return add_into(op, ints(op, bins), at, what);
 }
 
 const OpRow ops_search[] = {
-    LOWER(lower_searchsorted, "default(sorted_sequence, self)", PLAIN, "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
-    OLDER("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
-    LOWER(lower_bucketize, "default(self, boundaries)", PLAIN, "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
-    OLDER("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
-    LOWER(lower_isin, "default(elements, test_elements)", PLAIN, "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"),
-    LOWER(lower_isin, "default(elements, test_element)", PLAIN, "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor"),
-    LOWER(lower_isin, "default(element, test_elements)", PLAIN, "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor"),
-    CALL_FAMILY(lower_unique, 2, NULL, PLAIN, "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_unique, 3, NULL, PLAIN, "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
-    CALL(lower_unique_dim, NULL, PLAIN, "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
-    CALL(lower_unique_consecutive, NULL, PLAIN, "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_unique_consecutive, 1, NULL, PLAIN, "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
-    LOWER(lower_bincount, NULL, PLAIN, "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"),
-    LOWER(lower_histc, NULL, PLAIN, "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
+    LOWER(lower_searchsorted, "default(sorted_sequence, self)", PLAIN,
+          "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+    OLDER("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
+          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+    LOWER(lower_bucketize, "default(self, boundaries)", PLAIN,
+          "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
+          "right=False) -> Tensor"),
+    OLDER("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
+          "right=False) -> Tensor"),
+    LOWER(lower_isin, "default(elements, test_elements)", PLAIN,
+          "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
+          "assume_unique=False, bool invert=False) -> Tensor"),
+    LOWER(lower_isin, "default(elements, test_element)", PLAIN,
+          "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool "
+          "assume_unique=False, bool invert=False) -> Tensor"),
+    LOWER(lower_isin, "default(element, test_elements)", PLAIN,
+          "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool "
+          "assume_unique=False, bool invert=False) -> Tensor"),
+    CALL_FAMILY(lower_unique, 2, NULL, PLAIN,
+                "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> "
+                "(Tensor, Tensor)"),
+    CALL_FAMILY(lower_unique, 3, NULL, PLAIN,
+                "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+                "return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    CALL(lower_unique_dim, NULL, PLAIN,
+         "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+         "return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    CALL(lower_unique_consecutive, NULL, PLAIN,
+         "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
+         "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_unique_consecutive, 1, NULL, PLAIN,
+                "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, "
+                "bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
+    LOWER(lower_bincount, NULL, PLAIN,
+          "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"),
+    LOWER(lower_histc, NULL, PLAIN,
+          "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
     OPS_END
 };

@@ -1,13 +1,19 @@
 /* sort.c - order along an axis: topk, sort, k-th values, medians, modes, quantiles.
  *
- * All stand on TopK, which takes equal elements in their order: every sort is a stable one. Where PyTorch's results name
- * not-a-number (median, quantile), it is looked for apart, since TopK does not say where it sorts. */
+ * All stand on TopK, which takes equal elements in their order: every sort is a stable one. Where
+ * PyTorch's results name not-a-number (median, quantile), it is looked for apart, since TopK does
+ * not say where it sorts. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 /* One axis that is sorted or reduced. A 0-d tensor counts as one element. */
-typedef struct Column { Ox x; int axis; bool scalar; Dim size; } Column;
+typedef struct Column {
+    Ox x;
+    int axis;
+    bool scalar;
+    Dim size;
+} Column;
 
 static bool column(Op *op, Column *c)
 {
@@ -25,15 +31,20 @@ static bool column_of_some(Op *op, Column *c, const char *what)
 {
     if (!column(op, c))
         return false;
-    return !dim_is(c->size, 0) || fail(op->cx, E_VALUE, "%s(): Expected reduction dim %d to have non-zero size.", what, c->axis);
+    return !dim_is(c->size, 0) ||
+        fail(op->cx, E_VALUE, "%s(): Expected reduction dim %d to have non-zero size.", what,
+             c->axis);
 }
 
 /* The first k in order: values and indices. */
 static bool first_k(Op *op, const Column *c, Dim k, bool largest, bool sorted, Ox *out)
 {
     bool narrow = ox_dtype(c->x) == DT_BOOL;
-    Ox in = narrow ? ox_cast(op->g, c->x, DT_UINT8) : c->x, count = ox_dims(op->g, &k, 1);
-    if (!ox_make_n(op->g, "TopK", INPUTS(in, count), ATTRS(INT("axis", c->axis), INT("largest", largest), INT("sorted", sorted)), out, 2))
+    Ox in = narrow ? ox_cast(op->g, c->x, DT_UINT8) : c->x;
+    Ox count = ox_dims(op->g, &k, 1);
+    if (!ox_make_n(op->g, "TopK", INPUTS(in, count),
+                   ATTRS(INT("axis", c->axis), INT("largest", largest), INT("sorted", sorted)), out,
+                   2))
         return false;
     if (narrow)
         out[0] = ox_cast(op->g, out[0], DT_BOOL);
@@ -51,7 +62,9 @@ static Value lower_topk(Op *op)
 {
     Column c;
     Ox out[2];
-    if (!column(op, &c) || !first_k(op, &c, arg_dim_expr(op, "k"), arg_bool(op, "largest"), arg_bool(op, "sorted"), out))
+    if (!column(op, &c) ||
+        !first_k(op, &c, arg_dim_expr(op, "k"), arg_bool(op, "largest"), arg_bool(op, "sorted"),
+                 out))
         return val_poison();
     return both_again(op, out, c.scalar);
 }
@@ -73,7 +86,8 @@ static Value lower_argsort(Op *op)
 
 static Ox lower_msort(Op *op)
 {
-    Value args[] = { arg_value(op, "self"), val_int(0) }, both = call_op(op, "aten::sort", args, 2);
+    Value args[] = { arg_value(op, "self"), val_int(0) };
+    Value both = call_op(op, "aten::sort", args, 2);
     return both.tag == V_TUPLE ? tensor_read(op->g, both.tuple->at[0].t) : POISON;
 }
 
@@ -98,7 +112,8 @@ static Value lower_kthvalue(Op *op)
     if (!column(op, &c))
         return val_poison();
     if (dim_lt(op->cx, c.size, k) == YES || dim_le(op->cx, k, dim_int(op->cx, 0)) == YES) {
-        fail(op->cx, E_VALUE, "kthvalue(): selected number k out of range for dimension %d", c.axis);
+        fail(op->cx, E_VALUE, "kthvalue(): selected number k out of range for dimension %d",
+             c.axis);
         return val_poison();
     }
     if (!first_k(op, &c, k, false, true, out))
@@ -120,14 +135,16 @@ static Ox reduce_column(Op *op, const char *name, Ox x, int axis, bool keep)
 /* Is any element of the axis not a number? */
 static Ox some_nan(Op *op, Ox nan, int axis, bool keep)
 {
-    Ox ones = ox_ok(nan) ? ox_cast(op->g, nan, DT_INT32) : POISON, most = reduce_column(op, "ReduceMax", ones, axis, keep);
+    Ox ones = ox_ok(nan) ? ox_cast(op->g, nan, DT_INT32) : POISON;
+    Ox most = reduce_column(op, "ReduceMax", ones, axis, keep);
     return ox_ok(most) ? ox_cast(op->g, most, DT_BOOL) : POISON;
 }
 
 /* The first not-a-number, if there is one, is the result. */
 static bool median(Op *op, const Column *c, bool keep, Ox *out)
 {
-    Dim one = dim_int(op->cx, 1), middle = dim_floordiv(op->cx, dim_sub(op->cx, c->size, one), dim_int(op->cx, 2));
+    Dim one = dim_int(op->cx, 1);
+    Dim middle = dim_floordiv(op->cx, dim_sub(op->cx, c->size, one), dim_int(op->cx, 2));
     if (!middle || !first_k(op, c, dim_add(op->cx, middle, one), false, true, out))
         return false;
     for (int i = 0; i < 2; i++)
@@ -135,8 +152,12 @@ static bool median(Op *op, const Column *c, bool keep, Ox *out)
     if (!dtype_is_float(ox_dtype(c->x)))
         return true;
     keep = keep && !c->scalar;
-    Ox is_nan = ox(op, "IsNaN", c->x), some = some_nan(op, is_nan, c->axis, keep), nan = number_like(op, NAN, c->x);
-    Ox first = ox_make(op->g, "ArgMax", INPUTS(ox_ok(is_nan) ? ox_cast(op->g, is_nan, DT_INT32) : POISON), ATTRS(INT("axis", c->axis), INT("keepdims", keep)));
+    Ox is_nan = ox(op, "IsNaN", c->x);
+    Ox some = some_nan(op, is_nan, c->axis, keep);
+    Ox nan = number_like(op, NAN, c->x);
+    Ox first = ox_make(op->g, "ArgMax",
+                       INPUTS(ox_ok(is_nan) ? ox_cast(op->g, is_nan, DT_INT32) : POISON),
+                       ATTRS(INT("axis", c->axis), INT("keepdims", keep)));
     out[0] = ox(op, "Where", some, nan, out[0]);
     out[1] = ox(op, "Where", some, first, out[1]);
     return true;
@@ -148,15 +169,24 @@ static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
     if (!dtype_is_float(ox_dtype(c->x)))
         return median(op, c, keep, out);
     Column filled = *c;
-    Ox nan = ox(op, "IsNaN", c->x), last = number_like(op, INFINITY, c->x), real = ox(op, "Not", nan);
+    Ox nan = ox(op, "IsNaN", c->x);
+    Ox last = number_like(op, INFINITY, c->x);
+    Ox real = ox(op, "Not", nan);
     filled.x = ox(op, "Where", nan, last, c->x);
-    Ox count = reduce_column(op, "ReduceSum", ox_ok(real) ? ox_cast(op->g, real, DT_INT64) : POISON, c->axis, true), one = ox_int(op->g, 1), two = ox_int(op->g, 2);
-    Ox less = ox(op, "Sub", count, one), middle = ox(op, "Div", less, two);         /* of none: -1 / 2 is 0 */
+    Ox count = reduce_column(op, "ReduceSum", ox_ok(real) ? ox_cast(op->g, real, DT_INT64) : POISON,
+                             c->axis, true);
+    Ox one = ox_int(op->g, 1);
+    Ox two = ox_int(op->g, 2);
+    Ox less = ox(op, "Sub", count, one);
+    Ox middle = ox(op, "Div", less, two); /* of none: -1 / 2 is 0 */
     if (!ox_ok(filled.x) || !first_k(op, &filled, c->size, false, true, out))
         return false;
     for (int i = 0; i < 2; i++)
         out[i] = ox_with(op, "GatherElements", INPUTS(out[i], middle), INT("axis", c->axis));
-    Ox zero = ox_int(op->g, 0), none = ox(op, "Equal", count, zero), no_number = number_like(op, NAN, c->x), axes = ints(op, c->axis);
+    Ox zero = ox_int(op->g, 0);
+    Ox none = ox(op, "Equal", count, zero);
+    Ox no_number = number_like(op, NAN, c->x);
+    Ox axes = ints(op, c->axis);
     out[0] = ox(op, "Where", none, no_number, out[0]);
     for (int i = 0; i < 2 && !(keep && !c->scalar); i++)
         out[i] = ox(op, "Squeeze", out[i], axes);
@@ -169,7 +199,8 @@ static Value lower_median_dim(Op *op)
     Column c;
     Ox out[2];
     bool keep = arg_bool(op, "keepdim");
-    if (!column_of_some(op, &c, op->row->datum ? "nanmedian" : "median") || !(op->row->datum ? nan_median : median)(op, &c, keep, out))
+    if (!column_of_some(op, &c, op->row->datum ? "nanmedian" : "median") ||
+        !(op->row->datum ? nan_median : median)(op, &c, keep, out))
         return val_poison();
     return result_tuple(op, out, 2);
 }
@@ -181,7 +212,11 @@ static Ox lower_median(Op *op)
         return POISON;
     Column c = { .x = x, .size = ox_dim(x, 0) };
     if (dim_is(c.size, 0))
-        return dtype_is_float(ox_dtype(x)) ? number_like(op, NAN, x) : op_refuse(op, "of no ints: PyTorch makes an int of a not-a-number there, which C leaves open");
+        return dtype_is_float(ox_dtype(x))
+            ? number_like(op, NAN, x)
+            : op_refuse(op,
+                        "of no ints: PyTorch makes an int of a not-a-number there, "
+                        "which C leaves open");
     return (op->row->datum ? nan_median : median)(op, &c, false, out) ? out[0] : POISON;
 }
 
@@ -195,75 +230,116 @@ static Value lower_mode(Op *op)
         return val_poison();
     bool narrow = ox_dtype(c.x) == DT_BOOL;
     keep = keep && !c.scalar;
-    Ox x = narrow ? ox_cast(op->g, c.x, DT_INT32) : c.x, row = unsqueeze_axis(op, x, c.axis + 1), line = unsqueeze_axis(op, x, c.axis);
-    Ox same = ox(op, "Equal", row, line), ones = ox_ok(same) ? ox_cast(op->g, same, DT_INT64) : POISON;
-    Ox count = reduce_column(op, "ReduceSum", ones, c.axis + 1, false), most = reduce_column(op, "ReduceMax", count, c.axis, true), often = ox(op, "Equal", count, most);
-    Ox highest = reduce_column(op, "ReduceMax", x, c.axis, true), candidate = ox(op, "Where", often, x, highest);
-    Ox value = reduce_column(op, "ReduceMin", candidate, c.axis, true), there = ox(op, "Equal", x, value), places = ox_ok(there) ? ox_cast(op->g, there, DT_INT32) : POISON;
-    Ox axes = ints(op, c.axis), out[2] = { keep ? value : ox(op, "Squeeze", value, axes), POISON };
+    Ox x = narrow ? ox_cast(op->g, c.x, DT_INT32) : c.x;
+    Ox row = unsqueeze_axis(op, x, c.axis + 1);
+    Ox line = unsqueeze_axis(op, x, c.axis);
+    Ox same = ox(op, "Equal", row, line);
+    Ox ones = ox_ok(same) ? ox_cast(op->g, same, DT_INT64) : POISON;
+    Ox count = reduce_column(op, "ReduceSum", ones, c.axis + 1, false);
+    Ox most = reduce_column(op, "ReduceMax", count, c.axis, true);
+    Ox often = ox(op, "Equal", count, most);
+    Ox highest = reduce_column(op, "ReduceMax", x, c.axis, true);
+    Ox candidate = ox(op, "Where", often, x, highest);
+    Ox value = reduce_column(op, "ReduceMin", candidate, c.axis, true);
+    Ox there = ox(op, "Equal", x, value);
+    Ox places = ox_ok(there) ? ox_cast(op->g, there, DT_INT32) : POISON;
+    Ox axes = ints(op, c.axis);
+    Ox out[2] = { keep ? value : ox(op, "Squeeze", value, axes), POISON };
     out[0] = narrow && ox_ok(out[0]) ? ox_cast(op->g, out[0], DT_BOOL) : out[0];
-    out[1] = ox_make(op->g, "ArgMax", INPUTS(places), ATTRS(INT("axis", c.axis), INT("keepdims", keep), INT("select_last_index", 1)));
+    out[1] = ox_make(
+        op->g, "ArgMax", INPUTS(places),
+        ATTRS(INT("axis", c.axis), INT("keepdims", keep), INT("select_last_index", 1)));
     return result_tuple(op, out, 2);
 }
 
 /* ---- quantiles ---- */
 
-typedef struct Quantile { Ox sorted, ranks; bool per_column; } Quantile;
+typedef struct Quantile {
+    Ox sorted, ranks;
+    bool per_column;
+} Quantile;
 
 /* The element of each rank, a whole number. */
 static Ox of_rank(Op *op, const Quantile *q, Ox rank)
 {
     Ox at = ox_ok(rank) ? ox_cast(op->g, rank, DT_INT64) : POISON;
-    return ox_with(op, q->per_column ? "GatherElements" : "Gather", INPUTS(q->sorted, at), INT("axis", ox_rank(q->sorted) - 1));
+    return ox_with(op, q->per_column ? "GatherElements" : "Gather", INPUTS(q->sorted, at),
+                   INT("axis", ox_rank(q->sorted) - 1));
 }
 
 static Ox interpolated(Op *op, const Quantile *q)
 {
-    static const struct { const char *name, *rounding; } one_rank[] = { { "lower", "Floor" }, { "higher", "Ceil" }, { "nearest", "Round" } };
+    static const struct {
+        const char *name, *rounding;
+    } one_rank[] = { { "lower", "Floor" }, { "higher", "Ceil" }, { "nearest", "Round" } };
     Str how = arg_str(op, "interpolation");
     for (size_t i = 0; i < COUNT(one_rank); i++)
         if (str_is(how, one_rank[i].name))
             return of_rank(op, q, ox(op, one_rank[i].rounding, q->ranks));
     bool midpoint = str_is(how, "midpoint");
     if (!midpoint && !str_is(how, "linear"))
-        return op_fail(op, E_VALUE, "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got %s", how ? how->s : "None");
-    Ox floor = ox(op, "Floor", q->ranks), ceil = ox(op, "Ceil", q->ranks), below = of_rank(op, q, floor), above = of_rank(op, q, ceil);
+        return op_fail(op, E_VALUE,
+                       "quantile() interpolation must be one of linear, lower, higher, midpoint or "
+                       "nearest, but got %s",
+                       how ? how->s : "None");
+    Ox floor = ox(op, "Floor", q->ranks);
+    Ox ceil = ox(op, "Ceil", q->ranks);
+    Ox below = of_rank(op, q, floor);
+    Ox above = of_rank(op, q, ceil);
     Ox weight = midpoint ? number_like(op, 0.5, q->ranks) : ox(op, "Sub", q->ranks, floor);
     if (!ox_ok(below) || !ox_ok(above) || !ox_ok(weight))
         return POISON;
-    Value args[] = { val_tensor(op->cx, below), val_tensor(op->cx, above), val_tensor(op->cx, weight) }, v = call_op(op, "aten::lerp", args, 3);
+    Value args[] = { val_tensor(op->cx, below), val_tensor(op->cx, above),
+                     val_tensor(op->cx, weight) };
+    Value v = call_op(op, "aten::lerp", args, 3);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* [.., q]: the sorted axis last, one element a quantile. A column with a not-a-number gives that, or goes without it. */
+/* [.., q]: the sorted axis last, one element a quantile. A column with a not-a-number gives that,
+ * or goes without it. */
 static Ox quantiles(Op *op, Ox x, Ox q, bool without_nan)
 {
     Column c = { .x = x, .axis = ox_rank(x) - 1 };
     c.size = ox_dim(x, c.axis);
-    Ox nan = ox(op, "IsNaN", x), one = number_like(op, 1, x), out[2], count;
+    Ox nan = ox(op, "IsNaN", x);
+    Ox one = number_like(op, 1, x);
+    Ox out[2], count;
     Quantile at = { .per_column = without_nan };
     if (without_nan) {
-        Ox last = number_like(op, INFINITY, x), real = ox(op, "Not", nan);
+        Ox last = number_like(op, INFINITY, x);
+        Ox real = ox(op, "Not", nan);
         c.x = ox(op, "Where", nan, last, x);
-        count = reduce_column(op, "ReduceSum", ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON, c.axis, true);
+        count = reduce_column(op, "ReduceSum",
+                              ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON, c.axis,
+                              true);
     } else {
         count = ox_cast(op->g, ox_dim_value(op->g, c.size), ox_dtype(x));
     }
     if (!ox_ok(c.x) || !first_k(op, &c, c.size, false, true, out))
         return POISON;
     at.sorted = out[0];
-    Ox less = ox(op, "Sub", count, one), zero = number_like(op, 0, x), ranks = ox(op, "Mul", q, less);
+    Ox less = ox(op, "Sub", count, one);
+    Ox zero = number_like(op, 0, x);
+    Ox ranks = ox(op, "Mul", q, less);
     at.ranks = without_nan ? ox(op, "Max", ranks, zero) : ranks;
-    Ox found = interpolated(op, &at), lost = without_nan ? ox(op, "Equal", count, zero) : some_nan(op, nan, c.axis, true), no_number = number_like(op, NAN, x);
+    Ox found = interpolated(op, &at);
+    Ox lost = without_nan ? ox(op, "Equal", count, zero) : some_nan(op, nan, c.axis, true);
+    Ox no_number = number_like(op, NAN, x);
     return ox(op, "Where", lost, no_number, found);
 }
 
-/* row->datum: 1 leaves out not-a-numbers. The quantiles are the first axis of the result, none for a single number. */
+/* row->datum: 1 leaves out not-a-numbers. The quantiles are the first axis of the result, none for
+ * a single number. */
 static Ox lower_quantile(Op *op)
 {
     Ox x = arg(op, "self"), q;
-    bool one = arg_value(op, "q").tag != V_TENSOR, keep = arg_bool(op, "keepdim"), all = !arg_given(op, "dim");
-    int rank, q_rank = 0, axis = 0, perm[MAX_RANK], back[MAX_RANK];
+    bool one = arg_value(op, "q").tag != V_TENSOR;
+    bool keep = arg_bool(op, "keepdim");
+    bool all = !arg_given(op, "dim");
+    int rank;
+    int q_rank = 0;
+    int axis = 0;
+    int perm[MAX_RANK], back[MAX_RANK];
     if (!need_rank(op, x, -1, &rank) || (!all && !arg_dim(op, "dim", rank, &axis)))
         return POISON;
     if (ox_dtype(x) != DT_FLOAT && ox_dtype(x) != DT_DOUBLE)
@@ -276,15 +352,18 @@ static Ox lower_quantile(Op *op)
     if (ox_dtype(q) != ox_dtype(x))
         return op_fail(op, E_VALUE, "quantile() q tensor must be same dtype as the input tensor");
     Ox flat = all || rank == 0 ? flatten_to_1d(op, x) : x;
-    int n = ox_ok(flat) ? ox_rank(flat) : 1, at = 0;
+    int n = ox_ok(flat) ? ox_rank(flat) : 1;
+    int at = 0;
     for (int i = 0; i < n; i++)
         if (i != axis)
             perm[at++] = i;
     perm[at] = axis;
-    Ox moved = permute_to(op, flat, perm, n), list = flatten_to_1d(op, q), found = quantiles(op, moved, list, op->row->datum);
+    Ox moved = permute_to(op, flat, perm, n);
+    Ox list = flatten_to_1d(op, q);
+    Ox found = quantiles(op, moved, list, op->row->datum);
     for (int i = 0; i < n; i++)
         back[i] = i ? i - 1 : n - 1;
-    found = permute_to(op, found, back, n);                             /* [q, ..] */
+    found = permute_to(op, found, back, n); /* [q, ..] */
     if (!ox_ok(found))
         return POISON;
     Dim dims[MAX_RANK + 1] = { ox_dim(found, 0) };
@@ -298,21 +377,44 @@ static Ox lower_quantile(Op *op)
 }
 
 const OpRow ops_sort[] = {
-    CALL(lower_topk, NULL, PLAIN, "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)"),
-    CALL(lower_sort, NULL, PLAIN, "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_sort, NULL, PLAIN, "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_argsort, NULL, PLAIN, "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
-    CALL(lower_argsort, NULL, PLAIN, "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"),
+    CALL(lower_topk, NULL, PLAIN,
+         "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
+         "(Tensor values, Tensor indices)"),
+    CALL(lower_sort, NULL, PLAIN,
+         "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
+         "indices)"),
+    CALL(lower_sort, NULL, PLAIN,
+         "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
+         "(Tensor values, Tensor indices)"),
+    CALL(lower_argsort, NULL, PLAIN,
+         "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
+    CALL(lower_argsort, NULL, PLAIN,
+         "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
+         "Tensor"),
     LOWER(lower_msort, NULL, PLAIN, "aten::msort(Tensor self) -> Tensor"),
-    CALL(lower_kthvalue, NULL, PLAIN, "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL(lower_kthvalue, NULL, PLAIN,
+         "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
+         "Tensor indices)"),
     FAMILY(lower_median, 0, NULL, PLAIN, "aten::median(Tensor self) -> Tensor"),
-    CALL_FAMILY(lower_median_dim, 0, NULL, PLAIN, "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    CALL_FAMILY(lower_median_dim, 0, NULL, PLAIN,
+                "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
+                "Tensor indices)"),
     FAMILY(lower_median, 1, NULL, PLAIN, "aten::nanmedian(Tensor self) -> Tensor"),
-    CALL_FAMILY(lower_median_dim, 1, NULL, PLAIN, "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_mode, NULL, PLAIN, "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
-    FAMILY(lower_quantile, 0, NULL, PLAIN, "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"),
-    OLDER("aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"),
-    FAMILY(lower_quantile, 1, NULL, PLAIN, "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"),
-    OLDER("aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor"),
+    CALL_FAMILY(lower_median_dim, 1, NULL, PLAIN,
+                "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
+                "Tensor indices)"),
+    CALL(lower_mode, NULL, PLAIN,
+         "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
+         "indices)"),
+    FAMILY(lower_quantile, 0, NULL, PLAIN,
+           "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+           "interpolation=\"linear\") -> Tensor"),
+    OLDER("aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+          "interpolation=\"linear\") -> Tensor"),
+    FAMILY(lower_quantile, 1, NULL, PLAIN,
+           "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+           "interpolation=\"linear\") -> Tensor"),
+    OLDER("aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
+          "str interpolation=\"linear\") -> Tensor"),
     OPS_END
 };

@@ -1,16 +1,26 @@
 /* einsum.c - sums of products by an equation.
  *
- * Operand by operand: what is reached so far and the next one are a matrix product between transpositions, or a plain product where
- * nothing is summed. So every type, and complex numbers, come as they do in matmul and mul. The axes of an ellipsis get labels of
- * their own, 1, 2, .. from the right, where operands of different rank meet. ONNX's Einsum is left for two sizes of which nobody
- * knows whether they are equal, or one of them is 1. */
+ * Operand by operand: what is reached so far and the next one are a matrix product between
+ * transpositions, or a plain product where nothing is summed. So every type, and complex numbers,
+ * come as they do in matmul and mul. The axes of an ellipsis get labels of their own, 1, 2, .. from
+ * the right, where operands of different rank meet. ONNX's Einsum is left for two sizes of which
+ * nobody knows whether they are equal, or one of them is 1. */
 #include "ops/internal.h"
 
 /* A tensor and its labels, one an axis. */
-typedef struct Term { Ox x; char at[MAX_RANK + 1]; } Term;
-enum { LABELS = 128 };                              /* letters, and MAX_RANK axes of an ellipsis below them */
+typedef struct Term {
+    Ox x;
+    char at[MAX_RANK + 1];
+} Term;
+enum { LABELS = 128 }; /* letters, and MAX_RANK axes of an ellipsis below them */
 /* The equation in labels: of the result, and how often each stands among the operands. */
-typedef struct Equation { Term *term; size_t n; char out[LABELS + 1]; int count[LABELS]; int dots; } Equation;
+typedef struct Equation {
+    Term *term;
+    size_t n;
+    char out[LABELS + 1];
+    int count[LABELS];
+    int dots;
+} Equation;
 
 static Ox called(Op *op, const char *name, const Value *args, size_t n)
 {
@@ -27,7 +37,9 @@ static bool dots_at(const char *s) { return s[0] == '.' && s[1] == '.' && s[2] =
 /* The labels of one operand, up to ',' or '-' or the end, which is where *s is left. */
 static bool read_operand(Op *op, const char **s, Equation *e, Term *t)
 {
-    int n = 0, letters = 0, rank = ox_rank(t->x);
+    int n = 0;
+    int letters = 0;
+    int rank = ox_rank(t->x);
     bool dots = false;
     for (const char *p = *s; *p && *p != ',' && *p != '-'; p++)
         letters += is_letter(*p);
@@ -39,14 +51,19 @@ static bool read_operand(Op *op, const char **s, Equation *e, Term *t)
             for (int i = rank - letters; i > 0; i--)
                 t->at[n++] = (char)i;
         } else if (!is_letter(**s) || n == rank) {
-            return fail(op->cx, E_VALUE, "einsum(): the operand of rank %d does not fit the equation, at '%s'", rank, *s);
+            return fail(op->cx, E_VALUE,
+                        "einsum(): the operand of rank %d does not fit the equation, at '%s'", rank,
+                        *s);
         } else {
             t->at[n++] = **s;
         }
     }
     for (int i = 0; i < n; i++)
         e->count[(unsigned char)t->at[i]]++;
-    return n == rank ? true : fail(op->cx, E_VALUE, "einsum(): the equation has %d subscripts for an operand of rank %d", n, rank);
+    return n == rank
+        ? true
+        : fail(op->cx, E_VALUE,
+               "einsum(): the equation has %d subscripts for an operand of rank %d", n, rank);
 }
 
 static int put_dots(const Equation *e, char *out)
@@ -73,8 +90,12 @@ static bool read_result(Op *op, const char *s, Equation *e)
             dots = true;
             n += put_dots(e, e->out + n);
             s += 2;
-        } else if (!is_letter(*s) || e->count[(unsigned char)*s] == 0 || memchr(e->out, *s, (size_t)n)) {
-            return fail(op->cx, E_VALUE, "einsum(): the result's subscript '%c' must stand among the operands', and once", *s);
+        } else if (!is_letter(*s) || e->count[(unsigned char)*s] == 0 ||
+                   memchr(e->out, *s, (size_t)n)) {
+            return fail(
+                op->cx, E_VALUE,
+                "einsum(): the result's subscript '%c' must stand among the operands', and once",
+                *s);
         } else {
             e->out[n++] = *s;
         }
@@ -96,12 +117,14 @@ static bool read_equation(Op *op, Str text, const Ox *at, size_t n, Equation *e)
         if (!need_rank(op, at[i], 2, &rank) || !read_operand(op, &s, e, &e->term[i]))
             return false;
         if (i + 1 < n && *s++ != ',')
-            return fail(op->cx, E_VALUE, "einsum(): fewer operands in the equation than were given: %zu", n);
+            return fail(op->cx, E_VALUE,
+                        "einsum(): fewer operands in the equation than were given: %zu", n);
     }
     if (!s || !e->term || ctx_failed(op->cx))
         return false;
     if (*s && (s[0] != '-' || s[1] != '>'))
-        return fail(op->cx, E_VALUE, "einsum(): more operands in the equation than were given: %zu", n);
+        return fail(op->cx, E_VALUE, "einsum(): more operands in the equation than were given: %zu",
+                    n);
     return read_result(op, s, e);
 }
 
@@ -121,7 +144,8 @@ static void take_diagonals(Op *op, Term *t)
             continue;
         int k = (int)(again - t->at);
         char label = t->at[i];
-        if (!dim_require(op->cx, ox_dim(t->x, i), ox_dim(t->x, k), "einsum takes the diagonal of two axes"))
+        if (!dim_require(op->cx, ox_dim(t->x, i), ox_dim(t->x, k),
+                         "einsum takes the diagonal of two axes"))
             return;
         Value args[] = { val_tensor(op->cx, t->x), val_int(0), val_int(i), val_int(k) };
         t->x = called(op, "aten::diagonal_copy", args, 4);
@@ -141,7 +165,8 @@ static void squeeze_label(Op *op, Term *t, int axis)
     drop_label(t, axis);
 }
 
-/* Labels that nobody else wants are summed, which makes int64 of ints; where another operand follows, an axis of 1 is not. */
+/* Labels that nobody else wants are summed, which makes int64 of ints; where another operand
+ * follows, an axis of 1 is not. */
 static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool alone)
 {
     Value dims[MAX_RANK];
@@ -174,7 +199,8 @@ static Ox in_order(Op *op, const Term *t, const char *want)
 /* ---- two operands ---- */
 
 /* Labels of `from` that are (or are not) in each of the two others, in order. */
-static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y, char *out)
+static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y,
+                     char *out)
 {
     int n = 0;
     for (const char *s = from; *s; s++)
@@ -203,7 +229,8 @@ static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *o
     return one ? 1 : n;
 }
 
-/* A label of size 1 here and another there is stretched: its axis of 1 goes. False: nobody knows. */
+/* A label of size 1 here and another there is stretched: its axis of 1 goes. False: nobody
+ * knows. */
 static bool unstretched(Op *op, Term *a, Term *b)
 {
     bool known = true;
@@ -212,7 +239,8 @@ static bool unstretched(Op *op, Term *a, Term *b)
         if (!same)
             continue;
         int k = (int)(same - b->at);
-        Dim x = ox_dim(a->x, i), y = ox_dim(b->x, k);
+        Dim x = ox_dim(a->x, i);
+        Dim y = ox_dim(b->x, k);
         if (dim_eq(op->cx, x, y) == YES)
             continue;
         if (dim_is(y, 1))
@@ -220,7 +248,8 @@ static bool unstretched(Op *op, Term *a, Term *b)
         else if (dim_is(x, 1))
             squeeze_label(op, a, i--);
         else if (dim_eq(op->cx, x, y) == NO)
-            a->x = op_fail(op, E_VALUE, "einsum(): one subscript has size %s here and %s there", dim_text(op->cx, x)->s, dim_text(op->cx, y)->s);
+            a->x = op_fail(op, E_VALUE, "einsum(): one subscript has size %s here and %s there",
+                           dim_text(op->cx, x)->s, dim_text(op->cx, y)->s);
         else
             known = false;
     }
@@ -231,8 +260,12 @@ static bool unstretched(Op *op, Term *a, Term *b)
 static Ox einsum_node(Op *op, Ox a, Ox b, Str equation)
 {
     if (ox_is_complex(a)) {
-        Ox a_re = ox_part(op->g, a, 0), a_im = ox_part(op->g, a, 1), b_re = each_real(op, b), b_im = ox_is_complex(b) ? ox_part(op->g, b, 1) : NULL;
-        Ox re = einsum_node(op, a_re, b_re, equation), im = einsum_node(op, a_im, b_re, equation);
+        Ox a_re = ox_part(op->g, a, 0);
+        Ox a_im = ox_part(op->g, a, 1);
+        Ox b_re = each_real(op, b);
+        Ox b_im = ox_is_complex(b) ? ox_part(op->g, b, 1) : NULL;
+        Ox re = einsum_node(op, a_re, b_re, equation);
+        Ox im = einsum_node(op, a_im, b_re, equation);
         if (b_im) {
             re = ox(op, "Sub", re, einsum_node(op, a_im, b_im, equation));
             im = ox(op, "Add", im, einsum_node(op, a_re, b_im, equation));
@@ -242,11 +275,17 @@ static Ox einsum_node(Op *op, Ox a, Ox b, Str equation)
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
     if (ox_is_complex(b)) {
-        Ox b_re = ox_part(op->g, b, 0), b_im = ox_part(op->g, b, 1), re = einsum_node(op, a, b_re, equation), im = einsum_node(op, a, b_im, equation);
+        Ox b_re = ox_part(op->g, b, 0);
+        Ox b_im = ox_part(op->g, b, 1);
+        Ox re = einsum_node(op, a, b_re, equation);
+        Ox im = einsum_node(op, a, b_im, equation);
         return ox_complex(op->g, re, im);
     }
-    DType t = ox_dtype(a), wide = t == DT_BFLOAT16 ? DT_FLOAT : t;
-    Ox x = ox_cast(op->g, a, wide), y = ox_cast(op->g, b, wide), out = ox_with(op, "Einsum", INPUTS(x, y), STRING("equation", equation));
+    DType t = ox_dtype(a);
+    DType wide = t == DT_BFLOAT16 ? DT_FLOAT : t;
+    Ox x = ox_cast(op->g, a, wide);
+    Ox y = ox_cast(op->g, b, wide);
+    Ox out = ox_with(op, "Einsum", INPUTS(x, y), STRING("equation", equation));
     return ox_ok(out) ? ox_cast(op->g, out, t) : POISON;
 }
 
@@ -255,7 +294,8 @@ static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
 {
     Term out = { .x = POISON };
     char letter[LABELS] = { 0 }, own[MAX_RANK + 1], text[4 * MAX_RANK + 4];
-    int n = 0, k = 0;
+    int n = 0;
+    int k = 0;
     labels_of(b->at, a->at, false, keep, true, own);
     n = labels_of(a->at, a->at, true, keep, true, out.at);
     if (n + (int)strlen(own) > MAX_RANK)
@@ -295,7 +335,8 @@ static Ox outer_product(Op *op, Ox a, int n_right, Ox b, int n_batch, int n_left
 }
 
 /* [batch, left, inner] x [batch, inner, right], each group but batch made one axis. */
-static Ox inner_product(Op *op, Ox a, Ox b, const char *batch, const char *left, const char *inner, const char *right, const Dim *size)
+static Ox inner_product(Op *op, Ox a, Ox b, const char *batch, const char *left, const char *inner,
+                        const char *right, const Dim *size)
 {
     Dim dims[3 * MAX_RANK];
     int n = dims_of(op, size, batch, false, dims);
@@ -315,7 +356,8 @@ static Ox inner_product(Op *op, Ox a, Ox b, const char *batch, const char *left,
 /* Both summed over what neither the result nor a later operand wants. */
 static Term times(Op *op, Term a, Term b, const char *keep)
 {
-    char batch[MAX_RANK + 1], inner[MAX_RANK + 1], left[MAX_RANK + 1], right[MAX_RANK + 1], order[3 * MAX_RANK + 3];
+    char batch[MAX_RANK + 1], inner[MAX_RANK + 1], left[MAX_RANK + 1], right[MAX_RANK + 1],
+        order[3 * MAX_RANK + 3];
     Dim size[LABELS] = { NULL };
     Term out = { .x = POISON };
     bool known = unstretched(op, &a, &b);
@@ -328,15 +370,18 @@ static Term times(Op *op, Term a, Term b, const char *keep)
     for (Term *t[2] = { &b, &a }, **p = t; p < t + 2; p++)
         for (int i = 0; (*p)->at[i]; i++)
             size[(unsigned char)(*p)->at[i]] = ox_dim((*p)->x, i);
-    int n_batch = labels_of(a.at, b.at, true, keep, true, batch), n_inner = labels_of(a.at, b.at, true, keep, false, inner);
-    int n_left = labels_of(a.at, b.at, false, keep, true, left), n_right = labels_of(b.at, a.at, false, keep, true, right);
+    int n_batch = labels_of(a.at, b.at, true, keep, true, batch);
+    int n_inner = labels_of(a.at, b.at, true, keep, false, inner);
+    int n_left = labels_of(a.at, b.at, false, keep, true, left);
+    int n_right = labels_of(b.at, a.at, false, keep, true, right);
     if (n_batch + n_left + n_right > MAX_RANK)
         return op_refuse(op, "of more than %d axes", MAX_RANK), out;
     join(order, batch, left, inner);
     Ox x = in_order(op, &a, order);
     join(order, batch, inner, right);
     Ox y = in_order(op, &b, order);
-    out.x = n_inner ? inner_product(op, x, y, batch, left, inner, right, size) : outer_product(op, x, n_right, y, n_batch, n_left);
+    out.x = n_inner ? inner_product(op, x, y, batch, left, inner, right, size)
+                    : outer_product(op, x, n_right, y, n_batch, n_left);
     join(out.at, batch, left, right);
     return out;
 }
@@ -368,7 +413,8 @@ Ox product_along(Op *op, Ox x, Ox m, int axis)
         return ox(op, "MatMul", m, x);
     for (int k = 0; k <= last; k++)
         perm[k] = k == axis ? last : k == last ? axis : k;
-    return permute_to(op, product_along(op, permute_to(op, x, perm, last + 1), m, last), perm, last + 1);
+    return permute_to(op, product_along(op, permute_to(op, x, perm, last + 1), m, last), perm,
+                      last + 1);
 }
 
 Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
@@ -397,7 +443,8 @@ static Value einsum_of_one(Op *op, Str equation, Value x, Ox now)
 {
     Equation e;
     Value perm[MAX_RANK];
-    int rank = ox_rank(now), n = 0;
+    int rank = ox_rank(now);
+    int n = 0;
     if (!read_equation(op, equation, &now, 1, &e))
         return val_poison();
     for (const char *at; n < rank && e.out[n] && (at = strchr(e.term[0].at, e.out[n])); n++)
@@ -406,7 +453,8 @@ static Value einsum_of_one(Op *op, Str equation, Value x, Ox now)
         return call_op(op, "aten::permute", (Value[]){ x, val_tuple(op->cx, perm, n) }, 2);
     Value made = val_tensor(op->cx, einsum(op, equation, &now, 1));
     if (val_ok(made) && strspn(e.term[0].at, e.out) == strlen(e.term[0].at))
-        tensor_maybe_shared(op->cx, x.t, made.t, str_of(op->cx, "a diagonal that einsum takes is a view"));
+        tensor_maybe_shared(op->cx, x.t, made.t,
+                            str_of(op->cx, "a diagonal that einsum takes is a view"));
     return made;
 }
 
@@ -418,13 +466,15 @@ static Value lower_einsum(Op *op)
     if (ctx_failed(op->cx))
         return val_poison();
     if (!xs.n || !equation)
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "einsum(): must provide at least one operand"));
+        return val_tensor(op->cx,
+                          op_fail(op, E_VALUE, "einsum(): must provide at least one operand"));
     if (xs.n == 1 && ox_ok(xs.at[0]))
         return einsum_of_one(op, equation, list.tuple->at[0], xs.at[0]);
     return val_tensor(op->cx, einsum(op, equation, xs.at, xs.n));
 }
 
 const OpRow ops_einsum[] = {
-    CALL(lower_einsum, NULL, PLAIN, "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+    CALL(lower_einsum, NULL, PLAIN,
+         "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
     OPS_END
 };

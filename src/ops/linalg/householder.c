@@ -1,14 +1,15 @@
 /* householder.c - QR decompositions by Householder's reflections, as LAPACK makes them.
  *
- * Step k reflects the rest of column k onto its first element, by H = 1 - tau v v^H with v = (0.., 1, tail). The tails and the taus
- * are kept below the diagonal of R, as geqrf gives them; Q is the product of all H, and H^H is what reflects (that of a complex H
- * is another). The diagonal of R is real, and the sign of each of its elements LAPACK's choice, opposite to that of the element it replaces, so
- * results are PyTorch's. Computed in double. */
+ * Step k reflects the rest of column k onto its first element, by H = 1 - tau v v^H with v = (0..,
+ * 1, tail). The tails and the taus are kept below the diagonal of R, as geqrf gives them; Q is the
+ * product of all H, and H^H is what reflects (that of a complex H is another). The diagonal of R is
+ * real, and the sign of each of its elements LAPACK's choice, opposite to that of the element it
+ * replaces, so results are PyTorch's. Computed in double. */
 #include "ops/linalg/matrix.h"
 
 typedef struct Reflections {
-    Ox packed, tau;             /* [.., m, n], [.., 1, k] */
-    Dim count;                  /* k */
+    Ox packed, tau; /* [.., m, n], [.., 1, k] */
+    Dim count;      /* k */
 } Reflections;
 
 static Ox zero_of(Op *op, Ox like) { return number_like(op, 0, like); }
@@ -17,20 +18,28 @@ static Ox one_of(Op *op, Ox like) { return number_like(op, 1, like); }
 /* v of reflection k: 0 above the diagonal, 1 on it, then the tail */
 static Ox reflector(Op *op, Ox row, Ox k, Ox tail)
 {
-    Ox below = ox(op, "Greater", row, k), at = ox(op, "Equal", row, k), rest = ox(op, "Where", below, tail, zero_of(op, tail));
+    Ox below = ox(op, "Greater", row, k);
+    Ox at = ox(op, "Equal", row, k);
+    Ox rest = ox(op, "Where", below, tail, zero_of(op, tail));
     return ox(op, "Where", at, one_of(op, tail), rest);
 }
 
 /* (1 - tau v v^H) c */
 static Ox reflected(Op *op, Ox c, Ox v, Ox tau)
 {
-    Ox across = matrix_product(op, matrix_adjoint(op, v), c), scaled = each_mul(op, v, tau), part = matrix_product(op, scaled, across);
+    Ox across = matrix_product(op, matrix_adjoint(op, v), c);
+    Ox scaled = each_mul(op, v, tau);
+    Ox part = matrix_product(op, scaled, across);
     return each_sub(op, c, part);
 }
 
-static Ox negated(Op *op, Ox x) { return ox_is_complex(x) ? each_mul(op, x, real_like(op, -1, x)) : ox(op, "Neg", x); }
+static Ox negated(Op *op, Ox x)
+{
+    return ox_is_complex(x) ? each_mul(op, x, real_like(op, -1, x)) : ox(op, "Neg", x);
+}
 
-/* Is there nothing to reflect: no tail (its squared length is `rest`), and a first element without an imaginary part? */
+/* Is there nothing to reflect: no tail (its squared length is `rest`), and a first element without
+ * an imaginary part? */
 static Ox on_axis(Op *op, Ox first, Ox rest)
 {
     Ox none = ox(op, "Equal", rest, number_like(op, 0, rest));
@@ -44,17 +53,34 @@ static Ox on_axis(Op *op, Ox first, Ox rest)
 static void reflect_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
-    Ox a = state[0], zero = zero_of(op, a), one = one_of(op, a), row = matrix_rows(op, a), number = matrix_columns(op, a);
-    Ox column = matrix_pick(op, a, k, 1), first = matrix_pick(op, column, k, 2);
-    Ox below = ox(op, "Greater", row, k), tail = ox(op, "Where", below, column, zero);
-    Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true), done = on_axis(op, first, rest);
-    Ox norm = ox(op, "Sqrt", ox(op, "Add", each_square(op, first), rest)), real = each_real(op, first), negative = ox(op, "Less", real, real_like(op, 0, a));
+    Ox a = state[0];
+    Ox zero = zero_of(op, a);
+    Ox one = one_of(op, a);
+    Ox row = matrix_rows(op, a);
+    Ox number = matrix_columns(op, a);
+    Ox column = matrix_pick(op, a, k, 1);
+    Ox first = matrix_pick(op, column, k, 2);
+    Ox below = ox(op, "Greater", row, k);
+    Ox tail = ox(op, "Where", below, column, zero);
+    Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true);
+    Ox done = on_axis(op, first, rest);
+    Ox norm = ox(op, "Sqrt", ox(op, "Add", each_square(op, first), rest));
+    Ox real = each_real(op, first);
+    Ox negative = ox(op, "Less", real, real_like(op, 0, a));
     Ox onto = ox(op, "Where", negative, norm, ox(op, "Neg", norm));
-    Ox safe = ox(op, "Where", done, real_like(op, 1, a), onto), away = each_sub(op, first, onto), scale = ox(op, "Where", done, one, away);
+    Ox safe = ox(op, "Where", done, real_like(op, 1, a), onto);
+    Ox away = each_sub(op, first, onto);
+    Ox scale = ox(op, "Where", done, one, away);
     Ox tau = ox(op, "Where", done, zero, negated(op, each_div(op, away, safe)));
-    Ox scaled = each_div(op, tail, scale), v = reflector(op, row, k, scaled), all = reflected(op, a, v, conjugate(op, tau));
-    Ox diagonal = ox(op, "Where", done, first, ox_cast(op->g, onto, ox_dtype(a))), at = ox(op, "Equal", row, k), under = ox(op, "Where", below, scaled, column);
-    Ox own = ox(op, "Where", at, diagonal, under), later = ox(op, "Greater", number, k), now = ox(op, "Equal", number, k);
+    Ox scaled = each_div(op, tail, scale);
+    Ox v = reflector(op, row, k, scaled);
+    Ox all = reflected(op, a, v, conjugate(op, tau));
+    Ox diagonal = ox(op, "Where", done, first, ox_cast(op->g, onto, ox_dtype(a)));
+    Ox at = ox(op, "Equal", row, k);
+    Ox under = ox(op, "Where", below, scaled, column);
+    Ox own = ox(op, "Where", at, diagonal, under);
+    Ox later = ox(op, "Greater", number, k);
+    Ox now = ox(op, "Equal", number, k);
     Ox replaced = ox(op, "Where", now, own, a);
     next[0] = ox(op, "Where", later, all, replaced);
     next[1] = matrix_recorded(op, state[1], k, tau);
@@ -64,7 +90,8 @@ static bool decompose(Op *op, Ox a, Reflections *r)
 {
     if (!ox_ok(a))
         return false;
-    Ox wide = ox_cast(op->g, a, in_double(a)), state[] = { wide, matrix_record(op, a, ox_number(op->g, in_double(a), 0), &r->count) };
+    Ox wide = ox_cast(op->g, a, in_double(a));
+    Ox state[] = { wide, matrix_record(op, a, ox_number(op->g, in_double(a), 0), &r->count) };
     if (!op_loop(op, ox_dim_value(op->g, r->count), reflect_column, NULL, state, 2))
         return false;
     r->packed = state[0];
@@ -72,13 +99,18 @@ static bool decompose(Op *op, Ox a, Reflections *r)
     return true;
 }
 
-typedef struct Product { const Reflections *r; bool first_to_last; Ox last; } Product;
+typedef struct Product {
+    const Reflections *r;
+    bool first_to_last;
+    Ox last;
+} Product;
 
 static void reflect_all(Op *op, const void *data, Ox i, const Ox *state, Ox *next, Ox *go)
 {
     const Product *p = data;
     (void)go;
-    Ox k = p->first_to_last ? i : ox(op, "Sub", p->last, i), v = reflector(op, matrix_rows(op, p->r->packed), k, matrix_pick(op, p->r->packed, k, 1));
+    Ox k = p->first_to_last ? i : ox(op, "Sub", p->last, i);
+    Ox v = reflector(op, matrix_rows(op, p->r->packed), k, matrix_pick(op, p->r->packed, k, 1));
     Ox tau = matrix_pick(op, p->r->tau, k, 1);
     next[0] = reflected(op, state[0], v, p->first_to_last ? conjugate(op, tau) : tau);
 }
@@ -86,7 +118,9 @@ static void reflect_all(Op *op, const void *data, Ox i, const Ox *state, Ox *nex
 /* Q c, or with `transpose` Q^H c */
 static Ox times(Op *op, const Reflections *r, Ox c, bool transpose)
 {
-    Product p = { .r = r, .first_to_last = transpose, .last = ox_dim_value(op->g, dim_sub(op->cx, r->count, dim_int(op->cx, 1))) };
+    Product p = { .r = r,
+                  .first_to_last = transpose,
+                  .last = ox_dim_value(op->g, dim_sub(op->cx, r->count, dim_int(op->cx, 1))) };
     return op_loop(op, ox_dim_value(op->g, r->count), reflect_all, &p, &c, 1) ? c : POISON;
 }
 
@@ -94,7 +128,8 @@ static Ox upper_triangle(Op *op, Ox a, Dim rows)
 {
     if (!ox_ok(a))
         return POISON;
-    Ox top = slice_axis(op, a, ox_rank(a) - 2, dim_int(op->cx, 0), rows, 1), k = ox_int(op->g, 0);
+    Ox top = slice_axis(op, a, ox_rank(a) - 2, dim_int(op->cx, 0), rows, 1);
+    Ox k = ox_int(op->g, 0);
     return ox_with(op, "Trilu", INPUTS(top, k), INT("upper", 1));
 }
 
@@ -103,7 +138,8 @@ bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r)
     Reflections h;
     if (!decompose(op, a, &h))
         return false;
-    Dim m = ox_dim(a, ox_rank(a) - 2), size = complete ? m : h.count;
+    Dim m = ox_dim(a, ox_rank(a) - 2);
+    Dim size = complete ? m : h.count;
     *r = upper_triangle(op, h.packed, size);
     if (q)
         *q = times(op, &h, matrix_eye(op, h.packed, m, size), false);
@@ -114,13 +150,16 @@ bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r)
 
 static Value two(Op *op, Ox first, Ox second, DType t)
 {
-    Ox out[] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON, ox_ok(second) ? ox_cast(op->g, second, t) : POISON };
+    Ox out[] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON,
+                 ox_ok(second) ? ox_cast(op->g, second, t) : POISON };
     return ox_ok(out[0]) && ox_ok(out[1]) ? result_tuple(op, out, 2) : val_poison();
 }
 
 static Value qr(Op *op, const char *name, bool complete, bool only_r)
 {
-    Ox a = matrix_float(op, name), q = NULL, r;
+    Ox a = matrix_float(op, name);
+    Ox q = NULL;
+    Ox r;
     if (!ox_ok(a) || !matrix_qr(op, a, complete, only_r ? NULL : &q, &r))
         return val_poison();
     return two(op, only_r ? matrix_empty(op, ox_dtype(a)) : q, r, ox_dtype(a));
@@ -129,9 +168,16 @@ static Value qr(Op *op, const char *name, bool complete, bool only_r)
 static Value lower_linalg_qr(Op *op)
 {
     Str mode = arg_str(op, "mode");
-    bool complete = mode && !strcmp(mode->s, "complete"), only_r = mode && !strcmp(mode->s, "r");
+    bool complete = mode && !strcmp(mode->s, "complete");
+    bool only_r = mode && !strcmp(mode->s, "r");
     if (!mode || (!complete && !only_r && strcmp(mode->s, "reduced")))
-        return ctx_failed(op->cx) ? val_poison() : val_tensor(op->cx, op_fail(op, E_VALUE, "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", mode->s));
+        return ctx_failed(op->cx)
+            ? val_poison()
+            : val_tensor(op->cx,
+                         op_fail(op, E_VALUE,
+                                 "qr received unrecognized mode '%s' but expected "
+                                 "one of 'reduced' (default), 'r', or 'complete'",
+                                 mode->s));
     return qr(op, "A", complete, only_r);
 }
 
@@ -142,13 +188,15 @@ static Value lower_geqrf(Op *op)
     Ox a = matrix_float(op, "self");
     Reflections r;
     Ox axes = ints(op, -2);
-    return decompose(op, a, &r) ? two(op, r.packed, ox(op, "Squeeze", r.tau, axes), ox_dtype(a)) : val_poison();
+    return decompose(op, a, &r) ? two(op, r.packed, ox(op, "Squeeze", r.tau, axes), ox_dtype(a))
+                                : val_poison();
 }
 
 /* packed and tau as geqrf gave them */
 static bool reflections_arg(Op *op, const char *packed, const char *tau, Reflections *r)
 {
-    Ox a = matrix_float(op, packed), t = arg(op, tau);
+    Ox a = matrix_float(op, packed);
+    Ox t = arg(op, tau);
     int rank;
     if (!ox_ok(a) || !need_rank(op, t, ox_rank(a) - 1, &rank))
         return false;
@@ -167,7 +215,9 @@ static Ox lower_orgqr(Op *op)
     if (!reflections_arg(op, param[0].name->s, param[1].name->s, &r))
         return POISON;
     int rank = ox_rank(r.packed);
-    Ox q = times(op, &r, matrix_eye(op, r.packed, ox_dim(r.packed, rank - 2), ox_dim(r.packed, rank - 1)), false);
+    Ox q = times(op, &r,
+                 matrix_eye(op, r.packed, ox_dim(r.packed, rank - 2), ox_dim(r.packed, rank - 1)),
+                 false);
     return ox_ok(q) ? ox_cast(op->g, q, ox_dtype(arg(op, param[0].name->s))) : POISON;
 }
 
@@ -176,19 +226,26 @@ static Ox lower_ormqr(Op *op)
 {
     Reflections r;
     Ox c = matrix_float(op, "input3");
-    bool left = arg_bool(op, "left"), turned = arg_bool(op, "transpose");
+    bool left = arg_bool(op, "left");
+    bool turned = arg_bool(op, "transpose");
     if (!ox_ok(c) || !reflections_arg(op, "self", "input2", &r))
         return POISON;
-    Ox wide = ox_cast(op->g, c, in_double(c)), from = left ? wide : matrix_adjoint(op, wide), out = times(op, &r, from, left == turned);
+    Ox wide = ox_cast(op->g, c, in_double(c));
+    Ox from = left ? wide : matrix_adjoint(op, wide);
+    Ox out = times(op, &r, from, left == turned);
     return ox_ok(out) ? ox_cast(op->g, left ? out : matrix_adjoint(op, out), ox_dtype(c)) : POISON;
 }
 
 const OpRow ops_householder[] = {
-    CALL(lower_linalg_qr, NULL, PLAIN, "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"),
+    CALL(lower_linalg_qr, NULL, PLAIN,
+         "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"),
     CALL(lower_qr, NULL, PLAIN, "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)"),
     CALL(lower_geqrf, NULL, PLAIN, "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"),
     LOWER(lower_orgqr, NULL, PLAIN, "aten::orgqr(Tensor self, Tensor input2) -> Tensor"),
-    LOWER(lower_orgqr, NULL, PLAIN, "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"),
-    LOWER(lower_ormqr, NULL, PLAIN, "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"),
+    LOWER(lower_orgqr, NULL, PLAIN,
+          "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"),
+    LOWER(lower_ormqr, NULL, PLAIN,
+          "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool "
+          "transpose=False) -> Tensor"),
     OPS_END
 };

@@ -1,9 +1,12 @@
-/* ldl.c - symmetric matrices as L D L^T with exchanges (Bunch and Kaufman's), as LAPACK's sytf2 makes them, and equations solved by such.
+/* ldl.c - symmetric matrices as L D L^T with exchanges (Bunch and Kaufman's), as LAPACK's sytf2
+ * makes them, and equations solved by such.
  *
- * D has blocks of one or two rows. A step takes the block that begins at row k: one row if its own element is large enough beside the
- * largest below it, p, or if that of row p is, which changes places with row k then; else rows k and k + 1, after row p has become
- * k + 1. A pivot counts from 1; those of a block of two rows are the negative of p. As matrices of a batch get blocks of
- * their own, each has its own k. While L grows the rest below and right of it is kept whole, not only its lower half. */
+ * D has blocks of one or two rows. A step takes the block that begins at row k: one row if its own
+ * element is large enough beside the largest below it, p, or if that of row p is, which changes
+ * places with row k then; else rows k and k + 1, after row p has become k + 1. A pivot counts from
+ * 1; those of a block of two rows are the negative of p. As matrices of a batch get blocks of their
+ * own, each has its own k. While L grows the rest below and right of it is kept whole, not only its
+ * lower half. */
 #include "ops/linalg/matrix.h"
 
 #include <math.h>
@@ -20,7 +23,10 @@ static Ox picked(Op *op, Ox a, Ox mask, int from_end)
 
 /* ---- which rows a block has ---- */
 
-typedef struct Block { Ox row, column /* their numbers */, k, p, two, begins, width /* 1 or 2 */, at, next /* is it row k, k + 1? */; } Block;
+typedef struct Block {
+    Ox row, column /* their numbers */, k, p, two, begins, width /* 1 or 2 */, at,
+        next /* is it row k, k + 1? */;
+} Block;
 
 /* Of real numbers [.., n, 1] the largest where `mask`; below 0 where nowhere. */
 static Ox largest(Op *op, Ox size, Ox mask)
@@ -34,18 +40,35 @@ static Block choose(Op *op, Ox a, Ox k)
     Block b = { .row = matrix_rows(op, a), .column = matrix_columns(op, a), .k = k };
     if (!ox_ok(a))
         return b;
-    Ox one = ox_int(op->g, 1), two = ox_int(op->g, 2), alpha = real_like(op, (1 + sqrt(17)) / 8, a), end = ox_dim_value(op->g, ox_dim(a, ox_rank(a) - 1));
+    Ox one = ox_int(op->g, 1);
+    Ox two = ox_int(op->g, 2);
+    Ox alpha = real_like(op, (1 + sqrt(17)) / 8, a);
+    Ox end = ox_dim_value(op->g, ox_dim(a, ox_rank(a) - 1));
     b.begins = ox(op, "Less", k, end);
     b.at = ox(op, "Equal", b.row, k);
-    Ox size = each_pivot_size(op, picked(op, a, ox(op, "Equal", b.column, k), 1)), below = ox(op, "Greater", b.row, k), own = picked(op, size, b.at, 2);
+    Ox size = each_pivot_size(op, picked(op, a, ox(op, "Equal", b.column, k), 1));
+    Ox below = ox(op, "Greater", b.row, k);
+    Ox own = picked(op, size, b.at, 2);
     Ox candidates = ox(op, "Where", below, size, real_like(op, -1, a));
-    Ox far = ox_ok(candidates) ? ox_with(op, "ArgMax", INPUTS(candidates), INT("axis", ox_rank(a) - 2), INT("keepdims", 1)) : POISON;
-    Ox most = ox(op, "Max", matrix_reduce(op, "ReduceMax", candidates, 2, true), real_like(op, 0, a));
-    Ox far_size = each_pivot_size(op, picked(op, a, ox(op, "Equal", b.column, far), 1)), is_far = ox(op, "Equal", b.row, far), within = ox(op, "GreaterOrEqual", b.row, k);
-    Ox far_most = largest(op, far_size, both(op, within, ox(op, "Not", is_far))), far_own = picked(op, far_size, is_far, 2);
-    Ox bound = ox(op, "Mul", alpha, most), ratio = ox(op, "Div", most, far_most), less = ox(op, "Mul", bound, ratio), far_bound = ox(op, "Mul", alpha, far_most);
-    Ox large = ox(op, "GreaterOrEqual", own, bound), enough = ox(op, "GreaterOrEqual", own, less), stays = ox(op, "Or", large, enough);
-    Ox takes_far = ox(op, "GreaterOrEqual", far_own, far_bound), single = ox(op, "Or", stays, takes_far);
+    Ox far = ox_ok(candidates)
+        ? ox_with(op, "ArgMax", INPUTS(candidates), INT("axis", ox_rank(a) - 2), INT("keepdims", 1))
+        : POISON;
+    Ox most = ox(op, "Max", matrix_reduce(op, "ReduceMax", candidates, 2, true),
+                 real_like(op, 0, a));
+    Ox far_size = each_pivot_size(op, picked(op, a, ox(op, "Equal", b.column, far), 1));
+    Ox is_far = ox(op, "Equal", b.row, far);
+    Ox within = ox(op, "GreaterOrEqual", b.row, k);
+    Ox far_most = largest(op, far_size, both(op, within, ox(op, "Not", is_far)));
+    Ox far_own = picked(op, far_size, is_far, 2);
+    Ox bound = ox(op, "Mul", alpha, most);
+    Ox ratio = ox(op, "Div", most, far_most);
+    Ox less = ox(op, "Mul", bound, ratio);
+    Ox far_bound = ox(op, "Mul", alpha, far_most);
+    Ox large = ox(op, "GreaterOrEqual", own, bound);
+    Ox enough = ox(op, "GreaterOrEqual", own, less);
+    Ox stays = ox(op, "Or", large, enough);
+    Ox takes_far = ox(op, "GreaterOrEqual", far_own, far_bound);
+    Ox single = ox(op, "Or", stays, takes_far);
     b.two = both(op, b.begins, ox(op, "Not", single));
     b.p = ox(op, "Where", both(op, b.begins, ox(op, "Not", stays)), far, k);
     b.width = ox(op, "Where", b.two, two, one);
@@ -58,44 +81,75 @@ static Block choose(Op *op, Ox a, Ox k)
 /* Rows and columns changed where neither belongs to L. */
 static Ox exchanged_in_rest(Op *op, Ox a, const Block *b)
 {
-    Ox one = ox_int(op->g, 1), last = ox(op, "Sub", ox(op, "Add", b->k, b->width), one), rows = matrix_exchanged(op, a, last, b->p);
+    Ox one = ox_int(op->g, 1);
+    Ox last = ox(op, "Sub", ox(op, "Add", b->k, b->width), one);
+    Ox rows = matrix_exchanged(op, a, last, b->p);
     Ox all = matrix_transposed(op, matrix_exchanged(op, matrix_transposed(op, rows), last, b->p));
-    Ox below = ox(op, "GreaterOrEqual", b->row, b->k), right = ox(op, "GreaterOrEqual", b->column, b->k);
+    Ox below = ox(op, "GreaterOrEqual", b->row, b->k);
+    Ox right = ox(op, "GreaterOrEqual", b->column, b->k);
     return ox(op, "Where", both(op, below, right), all, a);
 }
 
-/* states: the matrix, the pivots [.., 1, n], k and the number of the first row without a pivot, or 0 [.., 1, 1] */
+/* states: the matrix, the pivots [.., 1, n], k and the number of the first row without a pivot, or
+ * 0 [.., 1, 1] */
 static void take_block(Op *op, const void *data, Ox step, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)step, (void)go;
-    Ox k = state[2], one = ox_int(op->g, 1), after = ox(op, "Add", k, one);
+    Ox k = state[2];
+    Ox one = ox_int(op->g, 1);
+    Ox after = ox(op, "Add", k, one);
     Block b = choose(op, state[0], k);
-    Ox a = exchanged_in_rest(op, state[0], &b), at_column = ox(op, "Equal", b.column, k), next_column = ox(op, "Equal", b.column, after);
-    Ox left = picked(op, a, at_column, 1), right = picked(op, a, next_column, 1), top = picked(op, a, b.at, 2), bottom = picked(op, a, b.next, 2);
-    Ox d = picked(op, left, b.at, 2), under = picked(op, left, b.next, 2), beside = picked(op, top, next_column, 1), corner = picked(op, right, b.next, 2);
-    Ox flat = each_is_zero(op, d), unit = number_like(op, 1, a), single = each_div(op, left, ox(op, "Where", flat, unit, d));
-    Ox product = each_mul(op, d, corner), det = each_sub(op, product, each_mul(op, under, beside)), safe = ox(op, "Where", b.two, det, unit);
-    Ox left_corner = each_mul(op, left, corner), first = each_div(op, each_sub(op, left_corner, each_mul(op, right, under)), safe);
-    Ox right_d = each_mul(op, right, d), second = each_div(op, each_sub(op, right_d, each_mul(op, left, beside)), safe);
+    Ox a = exchanged_in_rest(op, state[0], &b);
+    Ox at_column = ox(op, "Equal", b.column, k);
+    Ox next_column = ox(op, "Equal", b.column, after);
+    Ox left = picked(op, a, at_column, 1);
+    Ox right = picked(op, a, next_column, 1);
+    Ox top = picked(op, a, b.at, 2);
+    Ox bottom = picked(op, a, b.next, 2);
+    Ox d = picked(op, left, b.at, 2);
+    Ox under = picked(op, left, b.next, 2);
+    Ox beside = picked(op, top, next_column, 1);
+    Ox corner = picked(op, right, b.next, 2);
+    Ox flat = each_is_zero(op, d);
+    Ox unit = number_like(op, 1, a);
+    Ox single = each_div(op, left, ox(op, "Where", flat, unit, d));
+    Ox product = each_mul(op, d, corner);
+    Ox det = each_sub(op, product, each_mul(op, under, beside));
+    Ox safe = ox(op, "Where", b.two, det, unit);
+    Ox left_corner = each_mul(op, left, corner);
+    Ox first = each_div(op, each_sub(op, left_corner, each_mul(op, right, under)), safe);
+    Ox right_d = each_mul(op, right, d);
+    Ox second = each_div(op, each_sub(op, right_d, each_mul(op, left, beside)), safe);
     first = ox(op, "Where", b.two, first, single);
     second = ox(op, "Where", b.two, second, none_of(op, second));
-    Ox once = each_sub(op, a, each_mul(op, first, top)), less = each_sub(op, once, each_mul(op, second, bottom));
-    Ox end = ox(op, "Add", k, b.width), below = ox(op, "GreaterOrEqual", b.row, end), beyond = ox(op, "GreaterOrEqual", b.column, end);
-    Ox rest = ox(op, "Where", both(op, below, beyond), less, a), with_first = ox(op, "Where", both(op, below, at_column), first, rest);
-    Ox in_second = both(op, b.two, both(op, below, next_column)), number = ox(op, "Add", b.p, one);
+    Ox once = each_sub(op, a, each_mul(op, first, top));
+    Ox less = each_sub(op, once, each_mul(op, second, bottom));
+    Ox end = ox(op, "Add", k, b.width);
+    Ox below = ox(op, "GreaterOrEqual", b.row, end);
+    Ox beyond = ox(op, "GreaterOrEqual", b.column, end);
+    Ox rest = ox(op, "Where", both(op, below, beyond), less, a);
+    Ox with_first = ox(op, "Where", both(op, below, at_column), first, rest);
+    Ox in_second = both(op, b.two, both(op, below, next_column));
+    Ox number = ox(op, "Add", b.p, one);
     next[0] = ox(op, "Where", in_second, second, with_first);
-    Ox own = ox(op, "Or", at_column, both(op, b.two, next_column)), pivot = ox(op, "Where", b.two, ox(op, "Neg", number), number);
+    Ox own = ox(op, "Or", at_column, both(op, b.two, next_column));
+    Ox pivot = ox(op, "Where", b.two, ox(op, "Neg", number), number);
     next[1] = ox(op, "Where", own, pivot, state[1]);
     next[2] = ox(op, "Where", b.begins, end, k);
-    Ox no_pivot = both(op, both(op, flat, ox(op, "Not", b.two)), b.begins), is_first = ox(op, "Equal", state[3], ox_int(op->g, 0));
+    Ox no_pivot = both(op, both(op, flat, ox(op, "Not", b.two)), b.begins);
+    Ox is_first = ox(op, "Equal", state[3], ox_int(op->g, 0));
     next[3] = ox(op, "Where", both(op, no_pivot, is_first), after, state[3]);
 }
 
 /* Its lower half on both sides; hermitian: conjugated above, and real in between. */
 static Ox whole(Op *op, Ox a, bool hermitian)
 {
-    Ox below = ox_int(op->g, -1), lower = ox_with(op, "Trilu", INPUTS(a, below), INT("upper", 0)), mirrored = matrix_transposed(op, lower);
-    Ox eye = ox_ok(a) ? matrix_eye(op, a, ox_dim(a, ox_rank(a) - 2), ox_dim(a, ox_rank(a) - 1)) : POISON, diagonal = each_mul(op, a, eye);
+    Ox below = ox_int(op->g, -1);
+    Ox lower = ox_with(op, "Trilu", INPUTS(a, below), INT("upper", 0));
+    Ox mirrored = matrix_transposed(op, lower);
+    Ox eye = ox_ok(a) ? matrix_eye(op, a, ox_dim(a, ox_rank(a) - 2), ox_dim(a, ox_rank(a) - 1))
+                      : POISON;
+    Ox diagonal = each_mul(op, a, eye);
     if (hermitian && ox_is_complex(a)) {
         mirrored = conjugate(op, mirrored);
         diagonal = ox_cast(op->g, each_real(op, diagonal), ox_dtype(a));
@@ -112,14 +166,20 @@ static Value lower_ldl_factor(Op *op)
         return val_poison();
     int rank = ox_rank(a);
     Dim n, one_each[MAX_RANK];
-    if (!dim_require(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1), "linalg.ldl_factor: A must be batches of square matrices"))
+    if (!dim_require(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1),
+                     "linalg.ldl_factor: A must be batches of square matrices"))
         return val_poison();
     memcpy(one_each, a->type->dim, (size_t)rank * sizeof *one_each);
     one_each[rank - 2] = one_each[rank - 1] = dim_int(op->cx, 1);
-    Ox zero = ox_int(op->g, 0), start = expand_dims(op, zero, one_each, rank), state[] = { whole(op, a, hermitian), matrix_record(op, a, zero, &n), start, start };
+    Ox zero = ox_int(op->g, 0);
+    Ox start = expand_dims(op, zero, one_each, rank);
+    Ox state[] = { whole(op, a, hermitian), matrix_record(op, a, zero, &n), start, start };
     if (!dim_is(n, 0) && !op_loop(op, ox_dim_value(op->g, n), take_block, NULL, state, 4))
         return val_poison();
-    Ox row = ints(op, -2), ends = ints(op, -2, -1), pivots = ox(op, "Squeeze", state[1], row), info = ox(op, "Squeeze", state[3], ends);
+    Ox row = ints(op, -2);
+    Ox ends = ints(op, -2, -1);
+    Ox pivots = ox(op, "Squeeze", state[1], row);
+    Ox info = ox(op, "Squeeze", state[3], ends);
     out[0] = ox_with(op, "Trilu", INPUTS(state[0], zero), INT("upper", 0));
     out[1] = ox_ok(pivots) ? ox_cast(op->g, pivots, DT_INT32) : POISON;
     out[2] = ox_ok(info) ? ox_cast(op->g, info, DT_INT32) : POISON;
@@ -128,12 +188,20 @@ static Value lower_ldl_factor(Op *op)
 
 /* ---- equations ---- */
 
-typedef struct Factors { Ox ld, pivots /* int64 [.., 1, n] */, firsts /* bool [.., 1, n]: it begins a block of two rows */; Dim n; bool hermitian; } Factors;
+typedef struct Factors {
+    Ox ld, pivots /* int64 [.., 1, n] */,
+        firsts /* bool [.., 1, n]: it begins a block of two rows */;
+    Dim n;
+    bool hermitian;
+} Factors;
 
 /* Column t of L [.., n, 1], below the diagonal; the element that D has there is none of it. */
 static Ox column_of_l(Op *op, Ox ld, Ox t, Ox first)
 {
-    Ox column = matrix_pick(op, ld, t, 1), one = ox_int(op->g, 1), two = ox_int(op->g, 2), from = ox(op, "Add", t, ox(op, "Where", first, two, one));
+    Ox column = matrix_pick(op, ld, t, 1);
+    Ox one = ox_int(op->g, 1);
+    Ox two = ox_int(op->g, 2);
+    Ox from = ox(op, "Add", t, ox(op, "Where", first, two, one));
     Ox below = ox(op, "GreaterOrEqual", matrix_rows(op, ld), from);
     return ox_ok(column) ? ox(op, "Where", below, column, none_of(op, column)) : POISON;
 }
@@ -141,18 +209,25 @@ static Ox column_of_l(Op *op, Ox ld, Ox t, Ox first)
 /* The rows that pivot p of column t names, changed: the second column of a block names none. */
 static Ox pivoted(Op *op, Ox b, Ox t, Ox p, Ox first)
 {
-    Ox one = ox_int(op->g, 1), after = ox(op, "Add", t, one), from = ox(op, "Where", first, after, t), to = ox(op, "Sub", ox(op, "Abs", p), one);
+    Ox one = ox_int(op->g, 1);
+    Ox after = ox(op, "Add", t, one);
+    Ox from = ox(op, "Where", first, after, t);
+    Ox to = ox(op, "Sub", ox(op, "Abs", p), one);
     Ox named = ox(op, "Or", first, ox(op, "Greater", p, ox_int(op->g, 0)));
     return matrix_exchanged(op, b, from, ox(op, "Where", named, to, from));
 }
 
-/* L^-1, and which columns begin blocks of two. states: the right side, whether the column before is such a one, all of them so far */
+/* L^-1, and which columns begin blocks of two. states: the right side, whether the column before is
+ * such a one, all of them so far */
 static void go_down(Op *op, const void *data, Ox t, const Ox *state, Ox *next, Ox *go)
 {
     const Factors *f = data;
     (void)go;
-    Ox p = matrix_pick(op, f->pivots, t, 1), of_two = ox(op, "Less", p, ox_int(op->g, 0)), first = both(op, of_two, ox(op, "Not", state[1]));
-    Ox b = pivoted(op, state[0], t, p, first), product = each_mul(op, column_of_l(op, f->ld, t, first), matrix_pick(op, b, t, 2));
+    Ox p = matrix_pick(op, f->pivots, t, 1);
+    Ox of_two = ox(op, "Less", p, ox_int(op->g, 0));
+    Ox first = both(op, of_two, ox(op, "Not", state[1]));
+    Ox b = pivoted(op, state[0], t, p, first);
+    Ox product = each_mul(op, column_of_l(op, f->ld, t, first), matrix_pick(op, b, t, 2));
     next[0] = each_sub(op, b, product);
     next[1] = first;
     next[2] = matrix_recorded(op, state[2], t, first);
@@ -163,30 +238,50 @@ static void go_up(Op *op, const void *data, Ox i, const Ox *state, Ox *next, Ox 
 {
     const Factors *f = data;
     (void)go;
-    Ox t = ox(op, "Sub", ox_dim_value(op->g, dim_sub(op->cx, f->n, dim_int(op->cx, 1))), i), first = matrix_pick(op, f->firsts, t, 1), b = state[0];
-    Ox column = column_of_l(op, f->ld, t, first), line = f->hermitian ? conjugate(op, column) : column;
-    Ox less = each_sub(op, b, matrix_reduce(op, "ReduceSum", each_mul(op, line, b), 2, true)), own = ox(op, "Equal", matrix_rows(op, b), t);
-    next[0] = pivoted(op, ox(op, "Where", own, less, b), t, matrix_pick(op, f->pivots, t, 1), first);
+    Ox t = ox(op, "Sub", ox_dim_value(op->g, dim_sub(op->cx, f->n, dim_int(op->cx, 1))), i);
+    Ox first = matrix_pick(op, f->firsts, t, 1);
+    Ox b = state[0];
+    Ox column = column_of_l(op, f->ld, t, first);
+    Ox line = f->hermitian ? conjugate(op, column) : column;
+    Ox less = each_sub(op, b, matrix_reduce(op, "ReduceSum", each_mul(op, line, b), 2, true));
+    Ox own = ox(op, "Equal", matrix_rows(op, b), t);
+    next[0] = pivoted(op, ox(op, "Where", own, less, b), t, matrix_pick(op, f->pivots, t, 1),
+                      first);
 }
 
 /* D^-1: row t of a block of two by its own element and that of the other row. */
 static Ox by_blocks(Op *op, const Factors *f, Ox b)
 {
-    Ox row = matrix_rows(op, f->ld), column = matrix_columns(op, f->ld), one = ox_int(op->g, 1), firsts = matrix_transposed(op, f->firsts);
-    Ox d = picked(op, f->ld, ox(op, "Equal", row, column), 1), under = both(op, ox(op, "Equal", row, ox(op, "Add", column, one)), f->firsts);
-    Ox joins = ox(op, "Where", under, f->ld, none_of(op, f->ld)), below = matrix_transposed(op, matrix_reduce(op, "ReduceSum", joins, 2, true));
-    Ox before = matrix_reduce(op, "ReduceSum", joins, 1, true), counted = ox_ok(under) ? ox_cast(op->g, under, DT_INT64) : POISON;
-    Ox seconds = ox(op, "Greater", matrix_reduce(op, "ReduceMax", counted, 1, true), ox_int(op->g, 0));
-    Ox up = ox(op, "Where", seconds, ox(op, "Sub", row, one), row), other = ox(op, "Where", firsts, ox(op, "Add", row, one), up);
+    Ox row = matrix_rows(op, f->ld);
+    Ox column = matrix_columns(op, f->ld);
+    Ox one = ox_int(op->g, 1);
+    Ox firsts = matrix_transposed(op, f->firsts);
+    Ox d = picked(op, f->ld, ox(op, "Equal", row, column), 1);
+    Ox under = both(op, ox(op, "Equal", row, ox(op, "Add", column, one)), f->firsts);
+    Ox joins = ox(op, "Where", under, f->ld, none_of(op, f->ld));
+    Ox below = matrix_transposed(op, matrix_reduce(op, "ReduceSum", joins, 2, true));
+    Ox before = matrix_reduce(op, "ReduceSum", joins, 1, true);
+    Ox counted = ox_ok(under) ? ox_cast(op->g, under, DT_INT64) : POISON;
+    Ox seconds = ox(op, "Greater", matrix_reduce(op, "ReduceMax", counted, 1, true),
+                    ox_int(op->g, 0));
+    Ox up = ox(op, "Where", seconds, ox(op, "Sub", row, one), row);
+    Ox other = ox(op, "Where", firsts, ox(op, "Add", row, one), up);
     if (!ox_ok(d) || !ox_ok(b) || !ox_ok(other))
         return POISON;
     int rank = ox_rank(d);
-    Ox of_d = expand_dims(op, other, d->type->dim, rank), of_b = expand_dims(op, other, b->type->dim, ox_rank(b));
-    Ox d_other = ox_with(op, "GatherElements", INPUTS(d, of_d), INT("axis", rank - 2)), b_other = ox_with(op, "GatherElements", INPUTS(b, of_b), INT("axis", rank - 2));
-    Ox element = ox(op, "Where", firsts, f->hermitian ? conjugate(op, below) : below, before), of_two = ox(op, "Or", firsts, seconds);
-    Ox across = f->hermitian ? each_mul(op, element, conjugate(op, element)) : each_mul(op, element, element), det = each_sub(op, each_mul(op, d, d_other), across);
-    Ox pair = each_sub(op, each_mul(op, d_other, b), each_mul(op, element, b_other)), unit = number_like(op, 1, d);
-    Ox of_pair = each_div(op, pair, ox(op, "Where", of_two, det, unit)), alone = each_div(op, b, ox(op, "Where", of_two, unit, d));
+    Ox of_d = expand_dims(op, other, d->type->dim, rank);
+    Ox of_b = expand_dims(op, other, b->type->dim, ox_rank(b));
+    Ox d_other = ox_with(op, "GatherElements", INPUTS(d, of_d), INT("axis", rank - 2));
+    Ox b_other = ox_with(op, "GatherElements", INPUTS(b, of_b), INT("axis", rank - 2));
+    Ox element = ox(op, "Where", firsts, f->hermitian ? conjugate(op, below) : below, before);
+    Ox of_two = ox(op, "Or", firsts, seconds);
+    Ox across = f->hermitian ? each_mul(op, element, conjugate(op, element))
+                             : each_mul(op, element, element);
+    Ox det = each_sub(op, each_mul(op, d, d_other), across);
+    Ox pair = each_sub(op, each_mul(op, d_other, b), each_mul(op, element, b_other));
+    Ox unit = number_like(op, 1, d);
+    Ox of_pair = each_div(op, pair, ox(op, "Where", of_two, det, unit));
+    Ox alone = each_div(op, b, ox(op, "Where", of_two, unit, d));
     return ox(op, "Where", of_two, of_pair, alone);
 }
 
@@ -200,13 +295,16 @@ static Ox led(Op *op, Ox x, int rank)
 
 static Ox lower_ldl_solve(Op *op)
 {
-    Ox ld = matrix_float(op, "LD"), pivots = arg(op, "pivots"), b = matrix_float(op, "B");
+    Ox ld = matrix_float(op, "LD");
+    Ox pivots = arg(op, "pivots");
+    Ox b = matrix_float(op, "B");
     bool hermitian = arg_bool(op, "hermitian");
     if (!ox_ok(ld) || !ox_ok(pivots) || !ox_ok(b) || ctx_failed(op->cx))
         return POISON;
     int rank = ox_rank(ld) > ox_rank(b) ? ox_rank(ld) : ox_rank(b);
     if (ox_rank(pivots) != ox_rank(ld) - 1)
-        return op_fail(op, E_VALUE, "linalg.ldl_solve: pivots of rank %d for matrices of rank %d", ox_rank(pivots), ox_rank(ld));
+        return op_fail(op, E_VALUE, "linalg.ldl_solve: pivots of rank %d for matrices of rank %d",
+                       ox_rank(pivots), ox_rank(ld));
     Ox lines = unsqueeze_axis(op, ox_cast(op->g, pivots, DT_INT64), ox_rank(pivots) - 1);
     Factors f = { .n = ox_dim(ld, ox_rank(ld) - 1), .hermitian = hermitian };
     ld = led(op, ld, rank), lines = led(op, lines, rank), b = led(op, b, rank);
@@ -215,7 +313,8 @@ static Ox lower_ldl_solve(Op *op)
     Dim shape[MAX_RANK], each[MAX_RANK];
     for (int i = 0; i < rank - 2; i++) {
         if (!dim_broadcast(op->cx, ox_dim(ld, i), ox_dim(b, i), &shape[i]))
-            return op_fail(op, E_VALUE, "linalg.ldl_solve: the batches %s and %s do not broadcast", type_text(op->cx, ld->type)->s, type_text(op->cx, b->type)->s);
+            return op_fail(op, E_VALUE, "linalg.ldl_solve: the batches %s and %s do not broadcast",
+                           type_text(op->cx, ld->type)->s, type_text(op->cx, b->type)->s);
         each[i] = shape[i];
     }
     shape[rank - 2] = ox_dim(b, rank - 2), shape[rank - 1] = ox_dim(b, rank - 1);
@@ -223,7 +322,9 @@ static Ox lower_ldl_solve(Op *op)
     shape[rank - 2] = shape[rank - 1] = f.n;
     f.ld = expand_dims(op, ld, shape, rank);
     each[rank - 2] = each[rank - 1] = dim_int(op->cx, 1);
-    Ox no = ox_bool(op->g, false), start = expand_dims(op, no, each, rank), trips = ox_dim_value(op->g, f.n);
+    Ox no = ox_bool(op->g, false);
+    Ox start = expand_dims(op, no, each, rank);
+    Ox trips = ox_dim_value(op->g, f.n);
     each[rank - 1] = f.n;
     f.pivots = expand_dims(op, lines, each, rank);
     Ox down[] = { b, start, expand_dims(op, no, each, rank) };
@@ -235,8 +336,14 @@ static Ox lower_ldl_solve(Op *op)
 }
 
 const OpRow ops_ldl[] = {
-    CALL_FAMILY(lower_ldl_factor, 2, NULL, PLAIN, "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
-    CALL_FAMILY(lower_ldl_factor, 3, NULL, PLAIN, "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
-    LOWER(lower_ldl_solve, NULL, PLAIN, "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
+    CALL_FAMILY(lower_ldl_factor, 2, NULL, PLAIN,
+                "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, "
+                "Tensor pivots)"),
+    CALL_FAMILY(lower_ldl_factor, 3, NULL, PLAIN,
+                "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
+                "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
+    LOWER(lower_ldl_solve, NULL, PLAIN,
+          "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
+          "Tensor"),
     OPS_END
 };

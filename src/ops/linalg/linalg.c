@@ -1,4 +1,5 @@
-/* linalg.c - products of matrices and vectors. Rank 2 with a bias is Gemm, everything else MatMul. */
+/* linalg.c - products of matrices and vectors. Rank 2 with a bias is Gemm, everything else
+ * MatMul. */
 #include "ops/linalg/matrix.h"
 
 /* ---- helpers ---- */
@@ -7,7 +8,9 @@ static Ox transpose_last_two(Op *op, Ox x)
 {
     int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : -1;
     if (rank < 2)
-        return ox_ok(x) ? op_fail(op, E_VALUE, "a tensor of rank 2 or more is needed, not %s", type_text(op->cx, x->type)->s) : POISON;
+        return ox_ok(x) ? op_fail(op, E_VALUE, "a tensor of rank 2 or more is needed, not %s",
+                                  type_text(op->cx, x->type)->s)
+                        : POISON;
     for (int i = 0; i < rank; i++)
         perm[i] = i;
     perm[rank - 2] = rank - 1;
@@ -15,7 +18,8 @@ static Ox transpose_last_two(Op *op, Ox x)
     return permute_to(op, x, perm, rank);
 }
 
-/* ONNX multiplies no matrices of small ints: in int32, which wraps round to them as they would have. */
+/* ONNX multiplies no matrices of small ints: in int32, which wraps round to them as they would
+ * have. */
 static Ox product_of(Op *op, Ox a, Ox b)
 {
     DType t = ox_ok(a) ? ox_dtype(a) : DT_NONE;
@@ -23,7 +27,9 @@ static Ox product_of(Op *op, Ox a, Ox b)
         return matrix_product(op, a, b);
     if (!dtype_is_int(t) || dtype_size(t) >= 4 || !ox_ok(b) || ox_dtype(b) != t)
         return ox(op, "MatMul", a, b);
-    Ox x = ox_cast(op->g, a, DT_INT32), y = ox_cast(op->g, b, DT_INT32), product = ox(op, "MatMul", x, y);
+    Ox x = ox_cast(op->g, a, DT_INT32);
+    Ox y = ox_cast(op->g, b, DT_INT32);
+    Ox product = ox(op, "MatMul", x, y);
     return ox_cast(op->g, product, t);
 }
 
@@ -39,22 +45,29 @@ static Ox times(Op *op, double k, Ox x)
 /* The same of bools, where any factor but 0 is 1. */
 static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
 {
-    Ox none = ox_bool(op->g, false), part = with_product ? product : ox(op, "And", product, none);
+    Ox none = ox_bool(op->g, false);
+    Ox part = with_product ? product : ox(op, "And", product, none);
     return with_c ? ox(op, "Or", c, part) : part;
 }
 
 /* Is it a number that the model computes, or a complex one? */
-static bool is_no_double(Value v) { return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_COMPLEX; }
+static bool is_no_double(Value v)
+{
+    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_COMPLEX;
+}
 
 /* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
-    Value a = arg_value(op, "alpha"), b = arg_value(op, "beta");
+    Value a = arg_value(op, "alpha");
+    Value b = arg_value(op, "beta");
     if ((is_no_double(a) || is_no_double(b)) && ox_ok(product) && ox_ok(c)) {
-        Ox scaled = each_mul(op, product, number_as(op, a, ox_dtype(product))), first = each_mul(op, c, number_as(op, b, ox_dtype(c)));
+        Ox scaled = each_mul(op, product, number_as(op, a, ox_dtype(product)));
+        Ox first = each_mul(op, c, number_as(op, b, ox_dtype(c)));
         return each_add(op, first, scaled);
     }
-    double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
+    double alpha = arg_float(op, "alpha");
+    double beta = arg_float(op, "beta");
     if (ox_ok(product) && ox_dtype(product) == DT_BOOL && ox_ok(c))
         return sum_of_bools(op, c, product, beta != 0, alpha != 0);
     Ox scaled = times(op, alpha, product);
@@ -69,31 +82,38 @@ static bool rank_is(Op *op, Ox x, const char *what, int want)
     int rank;
     if (!need_rank(op, x, want, &rank))
         return false;
-    return rank == want ? true : fail(op->cx, E_VALUE, "%s must be a %dD tensor, but it has rank %d", what, want, rank);
+    return rank == want
+        ? true
+        : fail(op->cx, E_VALUE, "%s must be a %dD tensor, but it has rank %d", what, want, rank);
 }
 
-/* What a Transpose of a matrix was made from: Gemm takes it with a flag, and a weight stays as it is. */
+/* What a Transpose of a matrix was made from: Gemm takes it with a flag, and a weight stays as it
+ * is. */
 static Ox before_transpose(Ox v, bool *transposed)
 {
     const int64_t *perm;
     size_t n;
-    *transposed = ox_ok(v) && v->kind == OX_NODE && node_is(v->node, "Transpose") && node_ints(v->node, "perm", &perm, &n) && n == 2 && perm[0] == 1;
+    *transposed = ox_ok(v) && v->kind == OX_NODE && node_is(v->node, "Transpose") &&
+        node_ints(v->node, "perm", &perm, &n) && n == 2 && perm[0] == 1;
     return *transposed ? v->node->in[0] : v;
 }
 
 /* Gemm's factors are float32 attributes, and runtimes have it for floats only. */
 static bool gemm_takes(Ox x, double alpha, double beta)
 {
-    return dtype_is_float(ox_dtype(x)) && (double)(float)alpha == alpha && (double)(float)beta == beta;
+    return dtype_is_float(ox_dtype(x)) && (double)(float)alpha == alpha &&
+        (double)(float)beta == beta;
 }
 
 /* alpha * a b + beta * c, c NULL for none */
 static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
 {
     bool ta, tb;
-    Ox a0 = before_transpose(a, &ta), b0 = before_transpose(b, &tb);
+    Ox a0 = before_transpose(a, &ta);
+    Ox b0 = before_transpose(b, &tb);
     return ox_make(op->g, "Gemm", INPUTS(a0, b0, c),
-                   ATTRS(alpha == 1 ? NO_ATTR : FLOAT("alpha", alpha), beta == 1 ? NO_ATTR : FLOAT("beta", beta), ta ? INT("transA", 1) : NO_ATTR,
+                   ATTRS(alpha == 1 ? NO_ATTR : FLOAT("alpha", alpha),
+                         beta == 1 ? NO_ATTR : FLOAT("beta", beta), ta ? INT("transA", 1) : NO_ATTR,
                          tb ? INT("transB", 1) : NO_ATTR));
 }
 
@@ -102,13 +122,16 @@ static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
 /* x w^T + b; w [out, in], or [in] */
 static Ox lower_linear(Op *op)
 {
-    Ox x = arg(op, "input"), w = arg(op, "weight"), b = arg_opt(op, "bias");
+    Ox x = arg(op, "input");
+    Ox w = arg(op, "weight");
+    Ox b = arg_opt(op, "bias");
     int rank, w_rank;
     if (!need_rank(op, w, 2, &w_rank) || !need_rank(op, x, 2, &rank))
         return POISON;
     if (rank == 2 && w_rank == 2 && gemm_takes(x, 1, 1))
         return ox_with(op, "Gemm", INPUTS(x, w, b), INT("transB", 1));
-    Ox wt = w_rank == 1 ? w : transpose_last_two(op, w), product = product_of(op, x, wt);
+    Ox wt = w_rank == 1 ? w : transpose_last_two(op, w);
+    Ox product = product_of(op, x, wt);
     return b ? ox(op, "Add", product, b) : product;
 }
 
@@ -116,15 +139,17 @@ static Ox lower_linear(Op *op)
 
 static Ox lower_matmul(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
     return product_of(op, x, y);
 }
 
-/* The matrix that an expand gave every batch of x, as torch's decomposition of a linear layer writes it: MatMul broadcasts by itself, and the
- * weight stays one. */
+/* The matrix that an expand gave every batch of x, as torch's decomposition of a linear layer
+ * writes it: MatMul broadcasts by itself, and the weight stays one. */
 static Ox without_batches(const Op *op, Ox x, Ox y)
 {
-    if (y->kind != OX_NODE || !node_is(y->node, "Expand") || dim_eq(op->cx, ox_dim(x, 0), ox_dim(y, 0)) != YES)
+    if (y->kind != OX_NODE || !node_is(y->node, "Expand") ||
+        dim_eq(op->cx, ox_dim(x, 0), ox_dim(y, 0)) != YES)
         return y;
     Ox one = y->node->in[0];
     int rank = ox_rank(one);
@@ -134,19 +159,25 @@ static Ox without_batches(const Op *op, Ox x, Ox y)
     return whole ? one : y;
 }
 
-/* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text: the second one's name */
+/* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text:
+ * the second one's name */
 static Ox lower_product(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, op->row->text);
-    if (!rank_is(op, x, "self", (int)op->row->datum / 10) || !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
+    Ox x = arg(op, "self");
+    Ox y = arg(op, op->row->text);
+    if (!rank_is(op, x, "self", (int)op->row->datum / 10) ||
+        !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
         return POISON;
     return product_of(op, x, op->row->datum == 33 ? without_batches(op, x, y) : y);
 }
 
 static Ox lower_addmm(Op *op)
 {
-    Ox c = arg(op, "self"), a = arg(op, "mat1"), b = arg(op, "mat2");
-    double alpha = arg_float(op, "alpha"), beta = arg_float(op, "beta");
+    Ox c = arg(op, "self");
+    Ox a = arg(op, "mat1");
+    Ox b = arg(op, "mat2");
+    double alpha = arg_float(op, "alpha");
+    double beta = arg_float(op, "beta");
     if (!rank_is(op, a, "mat1", 2) || !rank_is(op, b, "mat2", 2) || !ox_ok(c))
         return POISON;
     if (gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2)
@@ -156,7 +187,9 @@ static Ox lower_addmm(Op *op)
 
 static Ox lower_baddbmm(Op *op)
 {
-    Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
+    Ox a = arg(op, "batch1");
+    Ox b = arg(op, "batch2");
+    Ox c = arg(op, "self");
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
         return POISON;
     return scaled_sum(op, c, product_of(op, a, b));
@@ -165,16 +198,21 @@ static Ox lower_baddbmm(Op *op)
 /* the products of all batches are summed */
 static Ox lower_addbmm(Op *op)
 {
-    Ox a = arg(op, "batch1"), b = arg(op, "batch2"), c = arg(op, "self");
+    Ox a = arg(op, "batch1");
+    Ox b = arg(op, "batch2");
+    Ox c = arg(op, "self");
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
         return POISON;
     Ox product = product_of(op, a, b);
-    return scaled_sum(op, c, reduce(op, "ReduceSum", product, &(Axes){ .n = 1, .at = { 0 } }, false));
+    return scaled_sum(op, c,
+                      reduce(op, "ReduceSum", product, &(Axes){ .n = 1, .at = { 0 } }, false));
 }
 
 static Ox lower_addmv(Op *op)
 {
-    Ox a = arg(op, "mat"), b = arg(op, "vec"), c = arg(op, "self");
+    Ox a = arg(op, "mat");
+    Ox b = arg(op, "vec");
+    Ox c = arg(op, "self");
     if (!rank_is(op, a, "mat", 2) || !rank_is(op, b, "vec", 1))
         return POISON;
     return scaled_sum(op, c, product_of(op, a, b));
@@ -184,25 +222,30 @@ static Ox outer(Op *op, Ox a, Ox b, const char *b_name)
 {
     if (!rank_is(op, a, "self", 1) || !rank_is(op, b, b_name, 1))
         return POISON;
-    Ox column = unsqueeze_axis(op, a, 1), row = unsqueeze_axis(op, b, 0);
+    Ox column = unsqueeze_axis(op, a, 1);
+    Ox row = unsqueeze_axis(op, b, 0);
     return ox_dtype(a) == DT_BOOL ? ox(op, "And", column, row) : each_mul(op, column, row);
 }
 
 static Ox lower_outer(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "vec2");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "vec2");
     return outer(op, a, b, "vec2");
 }
 
 /* A real tensor beside complex ones stays real. */
 static Ox of_type(Op *op, Ox x, DType t)
 {
-    return ox_cast(op->g, x, dtype_is_complex(t) && !dtype_is_complex(ox_dtype(x)) ? dtype_of_parts(t) : t);
+    return ox_cast(op->g, x,
+                   dtype_is_complex(t) && !dtype_is_complex(ox_dtype(x)) ? dtype_of_parts(t) : t);
 }
 
 static Ox lower_addr(Op *op)
 {
-    Ox a = arg(op, "vec1"), b = arg(op, "vec2"), c = arg(op, "self");
+    Ox a = arg(op, "vec1");
+    Ox b = arg(op, "vec2");
+    Ox c = arg(op, "self");
     if (!ox_ok(a) || !ox_ok(b) || !ox_ok(c))
         return POISON;
     DType t = type_of_all((const Ox[]){ a, b, c }, 3);
@@ -213,18 +256,21 @@ static Ox lower_addr(Op *op)
 /* inner: the last axes against each other; a number just scales */
 static Ox lower_inner(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
     int xr, yr;
     if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
         return POISON;
     if (xr == 0 || yr == 0) {
-        Value product[] = { arg_value(op, "self"), arg_value(op, "other") }, v = call_op(op, "aten::mul", product, 2);
+        Value product[] = { arg_value(op, "self"), arg_value(op, "other") };
+        Value v = call_op(op, "aten::mul", product, 2);
         return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     }
     if (yr == 1)
         return product_of(op, x, y);
     Dim flat[2] = { dim_product(op->cx, y->type->dim, yr - 1), ox_dim(y, yr - 1) }, out[MAX_RANK];
-    Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2)), product = product_of(op, x, yt);
+    Ox yt = transpose_last_two(op, reshape_to(op, y, flat, 2));
+    Ox product = product_of(op, x, yt);
     int n = 0;
     for (int i = 0; i < xr - 1; i++)
         out[n++] = ox_dim(x, i);
@@ -233,12 +279,15 @@ static Ox lower_inner(Op *op)
     return reshape_to(op, product, out, n);
 }
 
-/* chain_matmul, linalg_multi_dot: row->text is the list's name. From left to right, whatever the sizes. */
+/* chain_matmul, linalg_multi_dot: row->text is the list's name. From left to right, whatever the
+ * sizes. */
 static Ox lower_chain(Op *op)
 {
     Oxs xs = arg_list(op, op->row->text);
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
+        return ctx_failed(op->cx)
+            ? POISON
+            : op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
     Ox out = xs.at[0];
     for (size_t i = 1; i < xs.n; i++)
         out = product_of(op, out, xs.at[i]);
@@ -250,11 +299,14 @@ static Ox lower_chain(Op *op)
 static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *perm, int *n_free)
 {
     bool taken[MAX_RANK] = { false };
-    int at = 0, free_at = contracted_last ? 0 : (int)dims.n, taken_at = contracted_last ? rank - (int)dims.n : 0;
+    int at = 0;
+    int free_at = contracted_last ? 0 : (int)dims.n;
+    int taken_at = contracted_last ? rank - (int)dims.n : 0;
     for (size_t i = 0; i < dims.n; i++) {
         int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
         if (d < 0 || d >= rank || taken[d])
-            return fail(op->cx, E_VALUE, "tensordot: dim %lld is out of range or there twice", (long long)dims.at[i]);
+            return fail(op->cx, E_VALUE, "tensordot: dim %lld is out of range or there twice",
+                        (long long)dims.at[i]);
         taken[d] = true;
         perm[taken_at++] = (int)d;
     }
@@ -272,7 +324,8 @@ static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *d
 {
     Axes axes = { 0 };
     for (size_t i = 0; i < dx->n && ox_ok(*x) && ox_ok(y); i++) {
-        int a = (int)(dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]), b = (int)(dy->at[i] < 0 ? dy->at[i] + ox_rank(y) : dy->at[i]);
+        int a = (int)(dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]);
+        int b = (int)(dy->at[i] < 0 ? dy->at[i] + ox_rank(y) : dy->at[i]);
         if (dim_is(ox_dim(y, b), 1) && !dim_is(ox_dim(*x, a), 1))
             axes.at[axes.n++] = a;
     }
@@ -280,7 +333,8 @@ static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *d
         *x = reduce(op, "ReduceSum", *x, &axes, true);
 }
 
-/* Contracted sizes that nobody knows to be equal: one may turn out to be 1, and stands for as many as the other has. */
+/* Contracted sizes that nobody knows to be equal: one may turn out to be 1, and stands for as many
+ * as the other has. */
 static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy)
 {
     Dim xs[MAX_RANK], ys[MAX_RANK];
@@ -289,11 +343,15 @@ static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy
     memcpy(xs, (*x)->type->dim, (size_t)ox_rank(*x) * sizeof *xs);
     memcpy(ys, (*y)->type->dim, (size_t)ox_rank(*y) * sizeof *ys);
     for (size_t i = 0; i < dx->n; i++) {
-        Dim *a = &xs[dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]], *b = &ys[dy->at[i] < 0 ? dy->at[i] + ox_rank(*y) : dy->at[i]], both;
+        Dim *a = &xs[dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]];
+        Dim *b = &ys[dy->at[i] < 0 ? dy->at[i] + ox_rank(*y) : dy->at[i]];
+        Dim both;
         if (dim_eq(op->cx, *a, *b) == YES)
             continue;
         if (!dim_broadcast(op->cx, *a, *b, &both))
-            return fail(op->cx, E_VALUE, "contracted dimensions need to match, but got sizes %s and %s", dim_text(op->cx, *a)->s, dim_text(op->cx, *b)->s);
+            return fail(op->cx, E_VALUE,
+                        "contracted dimensions need to match, but got sizes %s and %s",
+                        dim_text(op->cx, *a)->s, dim_text(op->cx, *b)->s);
         *a = *b = both;
     }
     *x = expand_dims(op, *x, xs, ox_rank(*x));
@@ -303,8 +361,10 @@ static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy
 
 static Ox lower_tensordot(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other");
-    Ints dx = arg_ints(op, "dims_self"), dy = arg_ints(op, "dims_other");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
+    Ints dx = arg_ints(op, "dims_self");
+    Ints dy = arg_ints(op, "dims_other");
     int xr, yr, px[MAX_RANK], py[MAX_RANK], fx, fy;
     if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
         return POISON;
@@ -316,12 +376,15 @@ static Ox lower_tensordot(Op *op)
     summed_beside_one(op, &y, &dy, x, &dx);
     if (!same_contracted(op, &x, &dx, &y, &dy))
         return POISON;
-    Ox a = permute_to(op, x, px, xr), b = permute_to(op, y, py, yr);
+    Ox a = permute_to(op, x, px, xr);
+    Ox b = permute_to(op, y, py, yr);
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
-    const Dim *da = a->type->dim, *db = b->type->dim;
+    const Dim *da = a->type->dim;
+    const Dim *db = b->type->dim;
     Dim left[2] = { dim_product(op->cx, da, fx), dim_product(op->cx, da + fx, xr - fx) };
-    Dim right[2] = { dim_product(op->cx, db, yr - fy), dim_product(op->cx, db + yr - fy, fy) }, out[MAX_RANK];
+    Dim right[2] = { dim_product(op->cx, db, yr - fy), dim_product(op->cx, db + yr - fy, fy) },
+        out[MAX_RANK];
     if (fx + fy > MAX_RANK)
         return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", fx + fy, MAX_RANK);
     for (int i = 0; i < fx; i++)
@@ -340,7 +403,8 @@ static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
 {
     int rank = ox_rank(x);
     if (rank != ox_rank(y))
-        return fail(op->cx, E_VALUE, "linalg.cross: inputs must have the same number of dimensions.");
+        return fail(op->cx, E_VALUE,
+                    "linalg.cross: inputs must have the same number of dimensions.");
     if (arg_given(op, "dim"))
         return arg_dim(op, "dim", rank, axis);
     for (int i = 0; i < rank; i++)
@@ -357,14 +421,22 @@ static Ox turned_by(Op *op, Ox x, int axis, int by)
 
 static Ox lower_cross(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
     int xr, yr, axis;
     if (!need_rank(op, x, 1, &xr) || !need_rank(op, y, 1, &yr) || !cross_axis(op, x, y, &axis))
         return POISON;
-    if (dim_eq(op->cx, ox_dim(x, axis), dim_int(op->cx, 3)) == NO || dim_eq(op->cx, ox_dim(y, axis), dim_int(op->cx, 3)) == NO)
-        return op_fail(op, E_VALUE, "linalg.cross: inputs dimension %d must have length 3. Got %s and %s", axis, dim_text(op->cx, ox_dim(x, axis))->s, dim_text(op->cx, ox_dim(y, axis))->s);
-    Ox x1 = turned_by(op, x, axis, 1), y2 = turned_by(op, y, axis, 2), x2 = turned_by(op, x, axis, 2), y1 = turned_by(op, y, axis, 1);
-    Ox first = each_mul(op, x1, y2), second = each_mul(op, x2, y1);
+    if (dim_eq(op->cx, ox_dim(x, axis), dim_int(op->cx, 3)) == NO ||
+        dim_eq(op->cx, ox_dim(y, axis), dim_int(op->cx, 3)) == NO)
+        return op_fail(op, E_VALUE,
+                       "linalg.cross: inputs dimension %d must have length 3. Got %s and %s", axis,
+                       dim_text(op->cx, ox_dim(x, axis))->s, dim_text(op->cx, ox_dim(y, axis))->s);
+    Ox x1 = turned_by(op, x, axis, 1);
+    Ox y2 = turned_by(op, y, axis, 2);
+    Ox x2 = turned_by(op, x, axis, 2);
+    Ox y1 = turned_by(op, y, axis, 1);
+    Ox first = each_mul(op, x1, y2);
+    Ox second = each_mul(op, x2, y1);
     return each_sub(op, first, second);
 }
 
@@ -378,7 +450,8 @@ static Ox lower_kron(Op *op)
     rank = r[0] > r[1] ? r[0] : r[1];
     Dim out[MAX_RANK], wide[2 * MAX_RANK], one = dim_int(op->cx, 1);
     if (2 * rank > MAX_RANK)
-        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", 2 * rank, MAX_RANK);
+        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", 2 * rank,
+                       MAX_RANK);
     for (int i = 0; i < rank; i++)
         out[i] = one;
     for (int k = 0; k < 2; k++) {
@@ -391,30 +464,39 @@ static Ox lower_kron(Op *op)
         }
         at[k] = reshape_to(op, at[k], wide, 2 * rank);
     }
-    Ox product = ox_ok(at[0]) && ox_dtype(at[0]) == DT_BOOL ? ox(op, "And", at[0], at[1]) : each_mul(op, at[0], at[1]);
+    Ox product = ox_ok(at[0]) && ox_dtype(at[0]) == DT_BOOL ? ox(op, "And", at[0], at[1])
+                                                            : each_mul(op, at[0], at[1]);
     return reshape_to(op, product, out, rank);
 }
 
 static Ox lower_vecdot(Op *op)
 {
-    Ox x = conjugate(op, arg(op, "x")), y = arg(op, "y"), product = each_mul(op, x, y);
+    Ox x = conjugate(op, arg(op, "x"));
+    Ox y = arg(op, "y");
+    Ox product = each_mul(op, x, y);
     Axes axis = { .n = 1 };
     int rank;
     if (!need_rank(op, product, 1, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
         return POISON;
     if (!dtype_is_float(ox_dtype(product)) && !ox_is_complex(product))
-        return op_fail(op, E_VALUE, "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(product)));
+        return op_fail(
+            op, E_VALUE,
+            "linalg.vecdot: Expected a floating point or complex tensor as input. Got %s",
+            torch_dtype_name(ox_dtype(product)));
     return reduce(op, "ReduceSum", product, &axis, false);
 }
 
 /* ---- covariance: rows are variables, columns what was observed of them ---- */
 
-/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum with aweights once more. PyTorch multiplies
- * and adds them up in the type of aweights, which may be narrower than x's. */
+/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum
+ * with aweights once more. PyTorch multiplies and adds them up in the type of aweights, which may
+ * be narrower than x's. */
 static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
 {
-    Ox often = arg_opt(op, "fweights"), weight = arg_opt(op, "aweights");
-    DType wide = dtype_of_parts(ox_dtype(x)), t = weight ? tensor_type(arg_tensor(op, "aweights"))->dtype : wide;
+    Ox often = arg_opt(op, "fweights");
+    Ox weight = arg_opt(op, "aweights");
+    DType wide = dtype_of_parts(ox_dtype(x));
+    DType t = weight ? tensor_type(arg_tensor(op, "aweights"))->dtype : wide;
     Axes all = { 0 };
     if (often)
         often = ox_cast(op->g, often, t);
@@ -441,7 +523,10 @@ static Ox lower_cov(Op *op)
     if (!need_rank(op, x, 2, &rank))
         return POISON;
     if (rank > 2)
-        return op_fail(op, E_VALUE, "cov(): expected input to have two or fewer dimensions but got an input with %d dimensions", rank);
+        return op_fail(op, E_VALUE,
+                       "cov(): expected input to have two or fewer dimensions but got an input "
+                       "with %d dimensions",
+                       rank);
     Dim row[2] = { dim_int(op->cx, 1), type_numel(op->cx, x->type) };
     Ox table = rank < 2 ? reshape_to(op, x, row, 2) : x;
     if (!ox_ok(table) || !observation_weights(op, table, &weights, &sum, &square))
@@ -449,21 +534,30 @@ static Ox lower_cov(Op *op)
     Axes last = { .at = { 1 }, .n = 1 };
     DType wide = dtype_of_parts(ox_dtype(x));
     weights = weights ? ox_cast(op->g, weights, wide) : NULL;
-    Ox counted = weights ? each_mul(op, table, weights) : table, total = reduce(op, "ReduceSum", counted, &last, true), mean = each_div(op, total, ox_cast(op->g, sum, wide));
-    Ox away = each_sub(op, table, mean), weighed = weights ? each_mul(op, away, weights) : away, product = matrix_product(op, weighed, matrix_adjoint(op, away));
-    Ox by = number_like(op, less, sum), zero = number_like(op, 0, sum);
-    Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum), left = ox(op, "Sub", sum, share), norm = ox(op, "Max", left, zero);
+    Ox counted = weights ? each_mul(op, table, weights) : table;
+    Ox total = reduce(op, "ReduceSum", counted, &last, true);
+    Ox mean = each_div(op, total, ox_cast(op->g, sum, wide));
+    Ox away = each_sub(op, table, mean);
+    Ox weighed = weights ? each_mul(op, away, weights) : away;
+    Ox product = matrix_product(op, weighed, matrix_adjoint(op, away));
+    Ox by = number_like(op, less, sum);
+    Ox zero = number_like(op, 0, sum);
+    Ox share = square == sum ? by : ox(op, "Div", ox(op, "Mul", by, square), sum);
+    Ox left = ox(op, "Sub", sum, share);
+    Ox norm = ox(op, "Max", left, zero);
     Ox out = each_div(op, product, ox_ok(norm) ? ox_cast(op->g, norm, wide) : POISON);
     if (rank < 2 || !ox_ok(out))
         return reshape_to(op, out, NULL, 0);
-    Value whole[] = { val_tensor(op->cx, out) }, v = call_op(op, "aten::squeeze", whole, 1);
+    Value whole[] = { val_tensor(op->cx, out) };
+    Value v = call_op(op, "aten::squeeze", whole, 1);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
 /* x within -1 and 1, and so each part of a complex one. */
 static Ox within_one(Op *op, Ox x)
 {
-    Ox least = real_like(op, -1, x), most = real_like(op, 1, x);
+    Ox least = real_like(op, -1, x);
+    Ox most = real_like(op, 1, x);
     if (!ox_is_complex(x))
         return ox(op, "Clip", x, least, most);
     return ox_of_pair(op->g, ox(op, "Clip", ox_pair(op->g, x), least, most));
@@ -472,15 +566,20 @@ static Ox within_one(Op *op, Ox x)
 /* Covariances divided by both deviations, within -1 and 1. */
 static Ox lower_corrcoef(Op *op)
 {
-    Value args[] = { arg_value(op, "self") }, v = call_op(op, "aten::cov", args, 1);
+    Value args[] = { arg_value(op, "self") };
+    Value v = call_op(op, "aten::cov", args, 1);
     Ox c = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
     if (!ox_ok(c))
         return POISON;
     if (ox_rank(c) == 0)
         return each_div(op, c, c);
-    Value parts[] = { val_tensor(op->cx, c) }, d = call_op(op, "aten::diagonal_copy", parts, 1);
-    Ox variance = each_real(op, val_ok(d) ? tensor_read(op->g, d.t) : POISON), deviation = ox(op, "Sqrt", variance), column = unsqueeze_axis(op, deviation, 1);
-    Ox by_row = each_div(op, c, column), both = each_div(op, by_row, deviation);
+    Value parts[] = { val_tensor(op->cx, c) };
+    Value d = call_op(op, "aten::diagonal_copy", parts, 1);
+    Ox variance = each_real(op, val_ok(d) ? tensor_read(op->g, d.t) : POISON);
+    Ox deviation = ox(op, "Sqrt", variance);
+    Ox column = unsqueeze_axis(op, deviation, 1);
+    Ox by_row = each_div(op, c, column);
+    Ox both = each_div(op, by_row, deviation);
     return within_one(op, both);
 }
 
@@ -489,30 +588,46 @@ static Ox lower_corrcoef(Op *op)
 /* sum over i, j of x1[.., i] w[o, i, j] x2[.., j], plus the bias */
 static Ox lower_bilinear(Op *op)
 {
-    Ox at[3] = { arg(op, "input1"), arg(op, "weight"), arg(op, "input2") }, bias = arg_opt(op, "bias");
+    Ox at[3] = { arg(op, "input1"), arg(op, "weight"), arg(op, "input2") };
+    Ox bias = arg_opt(op, "bias");
     Ox out = einsum(op, str_of(op->cx, "...i,oij,...j->...o"), at, 3);
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
-/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column. scale_result is for a result of 8 bits that
- * is asked for. mat2 is the transpose of a weight as it is kept: opset 21 transposes such. */
+/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column.
+ * scale_result is for a result of 8 bits that is asked for. mat2 is the transpose of a weight as it
+ * is kept: opset 21 transposes such. */
 static Ox lower_scaled_mm(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "mat2"), scale_a = arg(op, "scale_a"), scale_b = arg(op, "scale_b"), bias = arg_opt(op, "bias"), less = arg_opt(op, "scale_result");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "mat2");
+    Ox scale_a = arg(op, "scale_a");
+    Ox scale_b = arg(op, "scale_b");
+    Ox bias = arg_opt(op, "bias");
+    Ox less = arg_opt(op, "scale_result");
     if (!ox_ok(a) || !ox_ok(b) || (bias && !ox_ok(bias)))
         return POISON;
-    if (dtype_size(ox_dtype(a)) != 1 || dtype_size(ox_dtype(b)) != 1 || !dtype_is_float(ox_dtype(a)) || !dtype_is_float(ox_dtype(b)))
-        return op_fail(op, E_VALUE, "_scaled_mm multiplies floats of 8 bits, got %s and %s", torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
+    if (dtype_size(ox_dtype(a)) != 1 || dtype_size(ox_dtype(b)) != 1 ||
+        !dtype_is_float(ox_dtype(a)) || !dtype_is_float(ox_dtype(b)))
+        return op_fail(op, E_VALUE, "_scaled_mm multiplies floats of 8 bits, got %s and %s",
+                       torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
     DType out = arg_dtype(op, "out_dtype", ox_dtype(a));
     int rank_a, rank_b;
     if (!need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
         return POISON;
-    bool whole = dim_is(type_numel(op->cx, scale_a->type), 1) && dim_is(type_numel(op->cx, scale_b->type), 1);
-    if (!whole && !(rank_a == 2 && rank_b == 2 && dim_is(ox_dim(scale_a, 1), 1) && dim_is(ox_dim(scale_b, 0), 1)))
-        return op_refuse(op, "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
+    bool whole = dim_is(type_numel(op->cx, scale_a->type), 1) &&
+        dim_is(type_numel(op->cx, scale_b->type), 1);
+    if (!whole &&
+        !(rank_a == 2 && rank_b == 2 && dim_is(ox_dim(scale_a, 1), 1) &&
+          dim_is(ox_dim(scale_b, 0), 1)))
+        return op_refuse(
+            op,
+            "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
     if (!need_opset(op, 21, "floats of 8 bits"))
         return POISON;
-    Ox wide_a = ox_cast(op->g, a, DT_FLOAT), y = ox(op, "MatMul", wide_a, ox_cast(op->g, b, DT_FLOAT)), scale = ox(op, "Mul", scale_a, scale_b);
+    Ox wide_a = ox_cast(op->g, a, DT_FLOAT);
+    Ox y = ox(op, "MatMul", wide_a, ox_cast(op->g, b, DT_FLOAT));
+    Ox scale = ox(op, "Mul", scale_a, scale_b);
     y = ox(op, "Mul", y, scale);
     if (bias)
         y = ox(op, "Add", y, ox_cast(op->g, bias, DT_FLOAT));
@@ -521,10 +636,16 @@ static Ox lower_scaled_mm(Op *op)
     return ox_ok(y) ? ox_cast(op->g, y, out) : POISON;
 }
 
-#define PRODUCT(ranks, second, line) { .kind = ROW_LOWER, .schema = (line), .lower = lower_product, .datum = (ranks), .text = (second) }
+#define PRODUCT(ranks, second, line) \
+    { .kind = ROW_LOWER,             \
+      .schema = (line),              \
+      .lower = lower_product,        \
+      .datum = (ranks),              \
+      .text = (second) }
 
 const OpRow ops_linalg[] = {
-    LOWER(lower_linear, NULL, PLAIN, "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
+    LOWER(lower_linear, NULL, PLAIN,
+          "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
     LOWER(lower_matmul, NULL, PLAIN, "aten::matmul(Tensor self, Tensor other) -> Tensor"),
     LOWER(lower_matmul, NULL, PLAIN, "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
     PRODUCT(22, "mat2", "aten::mm(Tensor self, Tensor mat2) -> Tensor"),
@@ -532,24 +653,50 @@ const OpRow ops_linalg[] = {
     PRODUCT(21, "vec", "aten::mv(Tensor self, Tensor vec) -> Tensor"),
     PRODUCT(11, "tensor", "aten::dot(Tensor self, Tensor tensor) -> Tensor"),
     PRODUCT(11, "other", "aten::vdot(Tensor self, Tensor other) -> Tensor"),
-    LOWER(lower_addmm, NULL, PLAIN, "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_baddbmm, NULL, PLAIN, "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_addbmm, NULL, PLAIN, "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_addmv, NULL, PLAIN, "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_addr, NULL, PLAIN, "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
-    LOWER(lower_outer, "default(self, vec2)", PLAIN, "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
-    LOWER(lower_outer, "default(self, vec2)", PLAIN, "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
+    LOWER(lower_addmm, NULL, PLAIN,
+          "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+          "Tensor"),
+    LOWER(lower_baddbmm, NULL, PLAIN,
+          "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+          "alpha=1) -> Tensor"),
+    LOWER(lower_addbmm, NULL, PLAIN,
+          "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+          "alpha=1) -> Tensor"),
+    LOWER(lower_addmv, NULL, PLAIN,
+          "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
+          "Tensor"),
+    LOWER(lower_addr, NULL, PLAIN,
+          "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
+          "Tensor"),
+    LOWER(lower_outer, "default(self, vec2)", PLAIN,
+          "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
+    LOWER(lower_outer, "default(self, vec2)", PLAIN,
+          "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
     LOWER(lower_inner, NULL, PLAIN, "aten::inner(Tensor self, Tensor other) -> Tensor"),
-    LOWER(lower_tensordot, NULL, PLAIN, "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"),
+    LOWER(
+        lower_tensordot, NULL, PLAIN,
+        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"),
     UNARY(lower_chain, "matrices", NULL, PLAIN, "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
-    UNARY(lower_chain, "tensors", NULL, PLAIN, "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_cross, "default(self, other)", PLAIN, "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
-    LOWER(lower_cross, "default(self, other)", PLAIN, "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
-    LOWER(lower_kron, "default(self, other)", PLAIN, "aten::kron(Tensor self, Tensor other) -> Tensor"),
-    LOWER(lower_vecdot, NULL, PLAIN, "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
-    LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN, "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
+    UNARY(lower_chain, "tensors", NULL, PLAIN,
+          "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
+    LOWER(lower_cross, "default(self, other)", PLAIN,
+          "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
+    LOWER(lower_cross, "default(self, other)", PLAIN,
+          "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
+    LOWER(lower_kron, "default(self, other)", PLAIN,
+          "aten::kron(Tensor self, Tensor other) -> Tensor"),
+    LOWER(lower_vecdot, NULL, PLAIN,
+          "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
+    LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN,
+          "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? "
+          "aweights=None) -> Tensor"),
     LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor"),
-    LOWER(lower_bilinear, NULL, PLAIN, "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
-    LOWER(lower_scaled_mm, NULL, PLAIN, "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor"),
+    LOWER(
+        lower_bilinear, NULL, PLAIN,
+        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
+    LOWER(lower_scaled_mm, NULL, PLAIN,
+          "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? "
+          "bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool "
+          "use_fast_accum=False) -> Tensor"),
     OPS_END
 };

@@ -6,9 +6,14 @@ Ox matrix_product(Op *op, Ox a, Ox b)
 {
     if (!ox_is_complex(a) && !ox_is_complex(b))
         return ox(op, "MatMul", a, b);
-    Z x = z_parts(op, a), y = z_parts(op, b);
-    Ox rr = ox(op, "MatMul", x.re, y.re), ii = ox(op, "MatMul", x.im, y.im), ri = ox(op, "MatMul", x.re, y.im), ir = ox(op, "MatMul", x.im, y.re);
-    Ox re = less(op, rr, ii), im = sum(op, ri, ir);
+    Z x = z_parts(op, a);
+    Z y = z_parts(op, b);
+    Ox rr = ox(op, "MatMul", x.re, y.re);
+    Ox ii = ox(op, "MatMul", x.im, y.im);
+    Ox ri = ox(op, "MatMul", x.re, y.im);
+    Ox ir = ox(op, "MatMul", x.im, y.re);
+    Ox re = less(op, rr, ii);
+    Ox im = sum(op, ri, ir);
     return z_joined(op, (Z){ re, im });
 }
 
@@ -32,24 +37,37 @@ Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep)
 
 static Ox numbers(Op *op, Dim n)
 {
-    Ox from = ox_int(op->g, 0), to = ox_dim_value(op->g, n), by = ox_int(op->g, 1);
+    Ox from = ox_int(op->g, 0);
+    Ox to = ox_dim_value(op->g, n);
+    Ox by = ox_int(op->g, 1);
     return ox(op, "Range", from, to, by);
 }
 
-Ox matrix_rows(Op *op, Ox a) { return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 2)), 1) : POISON; }
-Ox matrix_columns(Op *op, Ox a) { return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 1)), 0) : POISON; }
+Ox matrix_rows(Op *op, Ox a)
+{
+    return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 2)), 1) : POISON;
+}
+Ox matrix_columns(Op *op, Ox a)
+{
+    return ox_ok(a) ? unsqueeze_axis(op, numbers(op, ox_dim(a, ox_rank(a) - 1)), 0) : POISON;
+}
 
 Ox matrix_pick(Op *op, Ox a, Ox k, int from_end)
 {
     Ox at = unsqueeze_axis(op, k, 0);
-    return ox_ok(a) ? ox_with(op, "Gather", INPUTS(a, at), INT("axis", ox_rank(a) - from_end)) : POISON;
+    return ox_ok(a) ? ox_with(op, "Gather", INPUTS(a, at), INT("axis", ox_rank(a) - from_end))
+                    : POISON;
 }
 
 Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p)
 {
     if (!ox_ok(a))
         return POISON;
-    Ox row = matrix_rows(op, a), is_k = ox(op, "Equal", row, k), is_p = ox(op, "Equal", row, p), to_k = ox(op, "Where", is_p, k, row), from = ox(op, "Where", is_k, p, to_k);
+    Ox row = matrix_rows(op, a);
+    Ox is_k = ox(op, "Equal", row, k);
+    Ox is_p = ox(op, "Equal", row, p);
+    Ox to_k = ox(op, "Where", is_p, k, row);
+    Ox from = ox(op, "Where", is_k, p, to_k);
     Ox index = expand_dims(op, from, a->type->dim, ox_rank(a));
     return ox_with(op, "GatherElements", INPUTS(a, index), INT("axis", ox_rank(a) - 2));
 }
@@ -63,8 +81,11 @@ Ox matrix_eye(Op *op, Ox like, Dim m, Dim n)
     memcpy(shape, like->type->dim, (size_t)rank * sizeof *shape);
     shape[rank - 2] = m;
     shape[rank - 1] = n;
-    Ox row = unsqueeze_axis(op, numbers(op, m), 1), column = unsqueeze_axis(op, numbers(op, n), 0), same = ox(op, "Equal", row, column);
-    return ox_ok(same) ? expand_dims(op, ox_cast(op->g, same, ox_dtype(like)), shape, rank) : POISON;
+    Ox row = unsqueeze_axis(op, numbers(op, m), 1);
+    Ox column = unsqueeze_axis(op, numbers(op, n), 0);
+    Ox same = ox(op, "Equal", row, column);
+    return ox_ok(same) ? expand_dims(op, ox_cast(op->g, same, ox_dtype(like)), shape, rank)
+                       : POISON;
 }
 
 Ox matrix_record(Op *op, Ox a, Ox start, Dim *count)
@@ -98,6 +119,7 @@ Ox matrix_float(Op *op, const char *name)
     if (rank < 2)
         return op_fail(op, E_VALUE, "The input tensor A must have at least 2 dimensions.");
     if (ox_dtype(a) != DT_FLOAT && ox_dtype(a) != DT_DOUBLE && !ox_is_complex(a))
-        return op_fail(op, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(a)));
+        return op_fail(op, E_VALUE, "Expected a floating point or complex tensor as input. Got %s",
+                       torch_dtype_name(ox_dtype(a)));
     return a;
 }

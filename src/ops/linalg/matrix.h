@@ -1,29 +1,35 @@
-/* matrix.h - what the decompositions are written with: matrices [.., m, n] of sizes that may be dynamic, and Loops over their columns.
+/* matrix.h - what the decompositions are written with: matrices [.., m, n] of sizes that may be
+ * dynamic, and Loops over their columns.
  *
- * A Loop's body takes a step for a whole batch. It picks row or column k by its number and writes by masks (Where), so that all
- * steps have values of one shape. */
+ * A Loop's body takes a step for a whole batch. It picks row or column k by its number and writes
+ * by masks (Where), so that all steps have values of one shape. */
 #ifndef PT2ONNX_OPS_MATRIX_H
 #define PT2ONNX_OPS_MATRIX_H
 
 #include "ops/internal.h"
 
-Ox matrix_product(Op *op, Ox a, Ox b);                  /* MatMul, of complex ones too */
-Ox matrix_adjoint(Op *op, Ox x);                        /* transposed, and conjugated when it is complex */
+Ox matrix_product(Op *op, Ox a, Ox b); /* MatMul, of complex ones too */
+Ox matrix_adjoint(Op *op, Ox x);       /* transposed, and conjugated when it is complex */
 
 /* ---- rows and columns ---- */
 
 Ox matrix_transposed(Op *op, Ox x);
-Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);      /* along the axis that is from_end-th from the end; of complex ones ReduceSum */
-Ox matrix_rows(Op *op, Ox a);                           /* 0, 1, .. m - 1 as int64 [m, 1] */
-Ox matrix_columns(Op *op, Ox a);                        /* 0, 1, .. n - 1 as int64 [1, n] */
-Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);       /* column (from_end 1) or row (2) number k, as a matrix with one */
-Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p);          /* rows k and p: each a number, or [.., 1, 1] */
-Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);           /* of like's type and batch */
-/* What a decomposition of a notes of each of its min(m, n) columns: [.., 1, min(m, n)], all `start` (0-d) to begin with. */
+Ox matrix_reduce(
+    Op *op, const char *name, Ox x, int from_end,
+    bool keep); /* along the axis that is from_end-th from the end; of complex ones ReduceSum */
+Ox matrix_rows(Op *op, Ox a);    /* 0, 1, .. m - 1 as int64 [m, 1] */
+Ox matrix_columns(Op *op, Ox a); /* 0, 1, .. n - 1 as int64 [1, n] */
+Ox matrix_pick(Op *op, Ox a, Ox k,
+               int from_end); /* column (from_end 1) or row (2) number k, as a matrix with one */
+Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p); /* rows k and p: each a number, or [.., 1, 1] */
+Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);  /* of like's type and batch */
+/* What a decomposition of a notes of each of its min(m, n) columns: [.., 1, min(m, n)], all `start`
+ * (0-d) to begin with. */
 Ox matrix_record(Op *op, Ox a, Ox start, Dim *count);
-Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v);      /* v [.., 1, 1] for column number k */
-Ox matrix_empty(Op *op, DType t);                       /* of shape [0] */
-/* Argument `name` of rank 2 or more, float32 or float64, or complex of such parts; POISON after an error. */
+Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v); /* v [.., 1, 1] for column number k */
+Ox matrix_empty(Op *op, DType t);                  /* of shape [0] */
+/* Argument `name` of rank 2 or more, float32 or float64, or complex of such parts; POISON after an
+ * error. */
 Ox matrix_float(Op *op, const char *name);
 
 /* ---- decompositions ---- */
@@ -32,7 +38,8 @@ Ox matrix_float(Op *op, const char *name);
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
 /* [.., min(m, n)] in double, the largest first, by jacobi.c. */
 Ox matrix_singular_values(Op *op, Ox a);
-/* x of a x = b of any size, by lu.c; info: 0 or the number of the first column without a pivot, or NULL. */
+/* x of a x = b of any size, by lu.c; info: 0 or the number of the first column without a pivot, or
+ * NULL. */
 Ox matrix_solved(Op *op, Ox a, Ox b, Ox *info);
 /* [.., 1, n]: the pivots, and for each -1 where its row was exchanged for another. */
 MUST_USE bool matrix_pivots(Op *op, Ox a, Ox *pivots, Ox *signs);

@@ -1,8 +1,10 @@
 /* solve.c - determinants, inverses, systems of equations and Cholesky factors.
  *
- * ONNX decomposes nothing, so elimination is written out: one group of nodes a column, for matrices of a known size up to
- * MAX_SIZE; larger ones, and those of a dynamic size, go to the Loops of lu.c. Where it is written out, rows never move: the row of a pivot is marked as taken, and its number kept. The pivot is the largest of its
- * column, as LAPACK chooses it. What PyTorch raises for a singular matrix at run time comes out as infinities here. */
+ * ONNX decomposes nothing, so elimination is written out: one group of nodes a column, for matrices
+ * of a known size up to MAX_SIZE; larger ones, and those of a dynamic size, go to the Loops of
+ * lu.c. Where it is written out, rows never move: the row of a pivot is marked as taken, and its
+ * number kept. The pivot is the largest of its column, as LAPACK chooses it. What PyTorch raises
+ * for a singular matrix at run time comes out as infinities here. */
 #include "ops/linalg/matrix.h"
 
 enum { MAX_SIZE = 16, LOOPED = -1 };
@@ -17,17 +19,22 @@ static bool square(Op *op, Ox x, int *n)
     if (!need_rank(op, x, 2, &rank))
         return false;
     if (rank < 2 || dim_eq(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2)) == NO)
-        return fail(op->cx, E_VALUE, "A must be batches of square matrices, but it is %s", type_text(op->cx, x->type)->s);
+        return fail(op->cx, E_VALUE, "A must be batches of square matrices, but it is %s",
+                    type_text(op->cx, x->type)->s);
     if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
-        return fail(op->cx, E_VALUE, "Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
+        return fail(op->cx, E_VALUE, "Expected a floating point or complex tensor as input. Got %s",
+                    torch_dtype_name(ox_dtype(x)));
     *n = dim_known(ox_dim(x, rank - 1), &rows) && rows <= MAX_SIZE ? (int)rows : LOOPED;
-    return dim_require(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2), "A must be batches of square matrices");
+    return dim_require(op->cx, ox_dim(x, rank - 1), ox_dim(x, rank - 2),
+                       "A must be batches of square matrices");
 }
 
 /* from..to of the columns (from_end 1) or rows (2) of [.., n, m] */
 static Ox strip(Op *op, Ox x, int from_end, int64_t from, int64_t to)
 {
-    return ox_ok(x) ? slice_axis(op, x, ox_rank(x) - from_end, dim_int(op->cx, from), dim_int(op->cx, to), 1) : POISON;
+    return ox_ok(x)
+        ? slice_axis(op, x, ox_rank(x) - from_end, dim_int(op->cx, from), dim_int(op->cx, to), 1)
+        : POISON;
 }
 
 static Ox columns(Op *op, Ox x, int64_t from, int64_t to) { return strip(op, x, 1, from, to); }
@@ -48,8 +55,11 @@ static Ox row_numbers(Op *op, int n, int rank)
 static Ox identity(Op *op, Ox like, int n)
 {
     if (n == LOOPED)
-        return matrix_eye(op, like, ox_dim(like, ox_rank(like) - 1), ox_dim(like, ox_rank(like) - 1));
-    Ox row = row_numbers(op, n, 2), column = permute_to(op, row, (const int[]){ 1, 0 }, 2), same = ox(op, "Equal", row, column);
+        return matrix_eye(op, like, ox_dim(like, ox_rank(like) - 1),
+                          ox_dim(like, ox_rank(like) - 1));
+    Ox row = row_numbers(op, n, 2);
+    Ox column = permute_to(op, row, (const int[]){ 1, 0 }, 2);
+    Ox same = ox(op, "Equal", row, column);
     return ox_ok(same) ? ox_cast(op->g, same, ox_dtype(like)) : POISON;
 }
 
@@ -57,8 +67,9 @@ static Ox identity(Op *op, Ox like, int n)
 
 typedef struct Eliminated {
     int n;
-    Ox left;                        /* [.., n, m - n]: what stood right of the matrix, once the matrix is the identity of its rows */
-    Ox pivot, at;                   /* [.., 1, n]: the pivot of each column, and its row */
+    Ox left; /* [.., n, m - n]: what stood right of the matrix, once the matrix is the identity of
+                its rows */
+    Ox pivot, at; /* [.., 1, n]: the pivot of each column, and its row */
 } Eliminated;
 
 /* a [.., n, m], m >= n. whole: rows above the pivots are cleared too, and divided by it. */
@@ -66,18 +77,26 @@ static bool eliminate(Op *op, Ox a, int n, bool whole, Eliminated *e)
 {
     Ox pivots[MAX_SIZE], where[MAX_SIZE], taken = NULL;
     int rank = ox_rank(a);
-    Ox number = row_numbers(op, n, rank), none = real_like(op, -1, a), zero = number_like(op, 0, a);
+    Ox number = row_numbers(op, n, rank);
+    Ox none = real_like(op, -1, a);
+    Ox zero = number_like(op, 0, a);
     for (int k = 0; k < n; k++) {
-        Ox column = columns(op, a, k, k + 1), size = each_pivot_size(op, column), free = taken ? ox(op, "Where", taken, none, size) : size;
+        Ox column = columns(op, a, k, k + 1);
+        Ox size = each_pivot_size(op, column);
+        Ox free = taken ? ox(op, "Where", taken, none, size) : size;
         where[k] = ox_with(op, "ArgMax", INPUTS(free), INT("axis", rank - 2), INT("keepdims", 1));
-        Ox chosen = ox(op, "Equal", number, where[k]), only = ox(op, "Where", chosen, a, zero), row = matrix_reduce(op, "ReduceSum", only, 2, true);
+        Ox chosen = ox(op, "Equal", number, where[k]);
+        Ox only = ox(op, "Where", chosen, a, zero);
+        Ox row = matrix_reduce(op, "ReduceSum", only, 2, true);
         pivots[k] = columns(op, row, k, k + 1);
-        Ox unit = whole ? each_div(op, row, pivots[k]) : row, ratio = whole ? column : each_div(op, column, pivots[k]);
-        if (!whole) {                                                   /* a column of zeros leaves the others as they are */
+        Ox unit = whole ? each_div(op, row, pivots[k]) : row;
+        Ox ratio = whole ? column : each_div(op, column, pivots[k]);
+        if (!whole) { /* a column of zeros leaves the others as they are */
             Ox flat = each_is_zero(op, pivots[k]);
             ratio = ox(op, "Where", flat, zero, ratio);
         }
-        Ox part = each_mul(op, ratio, unit), less = each_sub(op, a, part);
+        Ox part = each_mul(op, ratio, unit);
+        Ox less = each_sub(op, a, part);
         a = ox(op, "Where", chosen, unit, less);
         taken = taken ? ox(op, "Or", taken, chosen) : chosen;
     }
@@ -103,10 +122,18 @@ static Ox in_order(Op *op, const Eliminated *e)
 /* -1 for an odd number of rows that stand before an earlier one, else 1; [.., 1, 1] */
 static Ox sign_of_order(Op *op, const Eliminated *e, Ox like)
 {
-    Ox later = matrix_transposed(op, e->at), falls = ox(op, "Greater", later, e->at), k = ox_int(op->g, 1);
-    Ox counts = ox_ok(falls) ? ox_cast(op->g, falls, DT_INT64) : POISON, pairs = ox_with(op, "Trilu", INPUTS(counts, k), INT("upper", 1));
-    Ox count = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", pairs, 1, true), 2, true), two = ox_int(op->g, 2), odd = ox(op, "Mod", count, two);
-    Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON, minus = real_like(op, -1, like), one = real_like(op, 1, like);
+    Ox later = matrix_transposed(op, e->at);
+    Ox falls = ox(op, "Greater", later, e->at);
+    Ox k = ox_int(op->g, 1);
+    Ox counts = ox_ok(falls) ? ox_cast(op->g, falls, DT_INT64) : POISON;
+    Ox pairs = ox_with(op, "Trilu", INPUTS(counts, k), INT("upper", 1));
+    Ox count = matrix_reduce(op, "ReduceSum", matrix_reduce(op, "ReduceSum", pairs, 1, true), 2,
+                             true);
+    Ox two = ox_int(op->g, 2);
+    Ox odd = ox(op, "Mod", count, two);
+    Ox yes = ox_ok(odd) ? ox_cast(op->g, odd, DT_BOOL) : POISON;
+    Ox minus = real_like(op, -1, like);
+    Ox one = real_like(op, 1, like);
     return ox(op, "Where", yes, minus, one);
 }
 
@@ -122,7 +149,8 @@ static Ox product(Op *op, Ox x)
 {
     if (!ox_is_complex(x))
         return matrix_reduce(op, "ReduceProd", x, 1, true);
-    Value args[] = { val_tensor(op->cx, x), val_int(-1), val_bool(true) }, v = call_op(op, "aten::prod", args, COUNT(args));
+    Value args[] = { val_tensor(op->cx, x), val_int(-1), val_bool(true) };
+    Value v = call_op(op, "aten::prod", args, COUNT(args));
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -156,10 +184,13 @@ static bool determinant(Op *op, Ox a, Ox *sign, Ox *log)
         return looped_determinant(op, a, sign, log);
     if (!eliminate(op, a, n, false, &e))
         return false;
-    Ox order = sign_of_order(op, &e, a), factors = log ? each_sign(op, e.pivot) : e.pivot, all = product(op, factors);
+    Ox order = sign_of_order(op, &e, a);
+    Ox factors = log ? each_sign(op, e.pivot) : e.pivot;
+    Ox all = product(op, factors);
     *sign = without_matrix(op, each_mul(op, order, all));
     if (log) {
-        Ox size = each_size(op, e.pivot), each = ox(op, "Log", size);
+        Ox size = each_size(op, e.pivot);
+        Ox each = ox(op, "Log", size);
         *log = without_matrix(op, each);
     }
     return ox_ok(*sign);
@@ -173,7 +204,10 @@ static Ox lower_det(Op *op)
 
 static Value unread(Op *op)
 {
-    return val_never(op->cx, str_of(op->cx, "this result is there for a backward pass only: compute it with torch.linalg.lu_factor"));
+    return val_never(op->cx,
+                     str_of(op->cx,
+                            "this result is there for a backward pass only: "
+                            "compute it with torch.linalg.lu_factor"));
 }
 
 static Value lower_linalg_det(Op *op)
@@ -200,7 +234,8 @@ static Ox lower_logdet(Op *op)
     Ox det;
     if (!determinant(op, matrix_arg(op), &det, NULL))
         return POISON;
-    Value of = val_tensor(op->cx, det), v = call_op(op, "aten::log", &of, 1);
+    Value of = val_tensor(op->cx, det);
+    Value v = call_op(op, "aten::log", &of, 1);
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -212,9 +247,15 @@ static Ox info_of(Op *op, const Eliminated *e)
     int64_t number[MAX_SIZE];
     for (int i = 0; i < e->n; i++)
         number[i] = i + 1;
-    Ox flat = each_is_zero(op, e->pivot), which = ox_ints(op->g, number, (size_t)e->n), most = ox_int(op->g, MAX_SIZE + 1);
-    Ox at = ox(op, "Where", flat, which, most), first = matrix_reduce(op, "ReduceMin", matrix_reduce(op, "ReduceMin", at, 1, false), 1, false);
-    Ox all = ox(op, "Equal", first, most), none = ox_int(op->g, 0), out = ox(op, "Where", all, none, first);
+    Ox flat = each_is_zero(op, e->pivot);
+    Ox which = ox_ints(op->g, number, (size_t)e->n);
+    Ox most = ox_int(op->g, MAX_SIZE + 1);
+    Ox at = ox(op, "Where", flat, which, most);
+    Ox first = matrix_reduce(op, "ReduceMin", matrix_reduce(op, "ReduceMin", at, 1, false), 1,
+                             false);
+    Ox all = ox(op, "Equal", first, most);
+    Ox none = ox_int(op->g, 0);
+    Ox out = ox(op, "Where", all, none, first);
     return ox_ok(out) ? ox_cast(op->g, out, DT_INT32) : POISON;
 }
 
@@ -230,9 +271,12 @@ static bool solve(Op *op, Ox a, Ox b, Ox *x, Ox *info)
     int n, rank;
     if (!square(op, a, &n) || !need_rank(op, b, 2, &rank))
         return false;
-    if (rank < 2 || dim_eq(op->cx, ox_dim(b, rank - 2), ox_dim(a, ox_rank(a) - 2)) == NO || ox_dtype(a) != ox_dtype(b))
-        return fail(op->cx, E_VALUE, "linalg.solve: %s and %s do not fit", type_text(op->cx, a->type)->s, type_text(op->cx, b->type)->s);
-    Ox as = a, bs = b;
+    if (rank < 2 || dim_eq(op->cx, ox_dim(b, rank - 2), ox_dim(a, ox_rank(a) - 2)) == NO ||
+        ox_dtype(a) != ox_dtype(b))
+        return fail(op->cx, E_VALUE, "linalg.solve: %s and %s do not fit",
+                    type_text(op->cx, a->type)->s, type_text(op->cx, b->type)->s);
+    Ox as = a;
+    Ox bs = b;
     if (!matrix_same_batch(op, &as, &bs))
         return false;
     if (n == LOOPED) {
@@ -274,7 +318,8 @@ static Value lower_inverse_ex(Op *op)
 /* B may be one vector, or a batch of them where its shape says so; left=False: X A = B. */
 static bool solve_args(Op *op, Ox *x, Ox *info)
 {
-    Ox a = arg(op, "A"), b = arg(op, "B");
+    Ox a = arg(op, "A");
+    Ox b = arg(op, "B");
     bool left = arg_bool(op, "left");
     int ar, br;
     if (!need_rank(op, a, 2, &ar) || !need_rank(op, b, 2, &br))
@@ -283,7 +328,9 @@ static bool solve_args(Op *op, Ox *x, Ox *info)
     if (vector)
         b = unsqueeze_axis(op, b, br);
     if (vector && !left)
-        return fail(op->cx, E_VALUE, "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False.");
+        return fail(op->cx, E_VALUE,
+                    "linalg.solve: Vector broadcasting of the left hand side is not supported for "
+                    "left=False.");
     if (!left) {
         a = matrix_transposed(op, a);
         b = matrix_transposed(op, b);
@@ -303,7 +350,8 @@ static Ox lower_solve(Op *op)
     return solve_args(op, &x, NULL) ? x : POISON;
 }
 
-/* row->datum: how many results, of which the last is info and those in between are for the backward pass */
+/* row->datum: how many results, of which the last is info and those in between are for the backward
+ * pass */
 static Value lower_solve_ex(Op *op)
 {
     Ox x, info;
@@ -327,16 +375,21 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
         return matrix_triangle_solved(op, a, b, upper, unit);
     for (int i = 0; i < n; i++) {
         int r = upper ? n - 1 - i : i;
-        Ox line = rows(op, a, r, r + 1), right = rows(op, b, r, r + 1);
+        Ox line = rows(op, a, r, r + 1);
+        Ox right = rows(op, b, r, r + 1);
         if (done) {
-            Ox before = upper ? columns(op, line, r + 1, n) : columns(op, line, 0, r), part = matrix_product(op, before, done);
+            Ox before = upper ? columns(op, line, r + 1, n) : columns(op, line, 0, r);
+            Ox part = matrix_product(op, before, done);
             right = each_sub(op, right, part);
         }
         if (!unit)
             right = each_div(op, right, columns(op, line, r, r + 1));
         if (!ox_ok(right))
             return POISON;
-        done = done ? concat_axis(op, upper ? (const Ox[]){ right, done } : (const Ox[]){ done, right }, 2, ox_rank(right) - 2) : right;
+        done = done
+            ? concat_axis(op, upper ? (const Ox[]){ right, done } : (const Ox[]){ done, right }, 2,
+                          ox_rank(right) - 2)
+            : right;
     }
     return done ? done : b;
 }
@@ -349,13 +402,16 @@ bool matrix_same_batch(Op *op, Ox *a, Ox *b)
     if (!need_rank(op, *a, 2, &ar) || !need_rank(op, *b, 2, &br))
         return false;
     if (ar < 2 || br < 2)
-        return fail(op->cx, E_VALUE, "matrices are needed, not %s and %s", type_text(op->cx, (*a)->type)->s, type_text(op->cx, (*b)->type)->s);
+        return fail(op->cx, E_VALUE, "matrices are needed, not %s and %s",
+                    type_text(op->cx, (*a)->type)->s, type_text(op->cx, (*b)->type)->s);
     int most = ar > br ? ar : br;
     for (int i = 0; i < most; i++) {
-        int p = i - (most - ar), q = i - (most - br);
+        int p = i - (most - ar);
+        int q = i - (most - br);
         da[i] = p < 0 ? ox_dim(*b, q) : ox_dim(*a, p);
         db[i] = q < 0 ? ox_dim(*a, p) : ox_dim(*b, q);
-        if (i < most - 2 && p >= 0 && q >= 0 && !dim_broadcast(op->cx, ox_dim(*a, p), ox_dim(*b, q), &da[i]))
+        if (i < most - 2 && p >= 0 && q >= 0 &&
+            !dim_broadcast(op->cx, ox_dim(*a, p), ox_dim(*b, q), &da[i]))
             return fail(op->cx, E_VALUE, "the batches of A and B cannot be broadcast together");
         if (i < most - 2)
             db[i] = da[i];
@@ -367,49 +423,66 @@ bool matrix_same_batch(Op *op, Ox *a, Ox *b)
 
 static Ox lower_solve_triangular(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "B");
-    bool upper = arg_bool(op, "upper"), left = arg_bool(op, "left"), unit = arg_bool(op, "unitriangular");
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "B");
+    bool upper = arg_bool(op, "upper");
+    bool left = arg_bool(op, "left");
+    bool unit = arg_bool(op, "unitriangular");
     if (!matrix_same_batch(op, &a, &b))
         return POISON;
     if (left)
         return substitute(op, a, b, upper, unit);
-    Ox at = matrix_transposed(op, a), bt = matrix_transposed(op, b);
+    Ox at = matrix_transposed(op, a);
+    Ox bt = matrix_transposed(op, b);
     return matrix_transposed(op, substitute(op, at, bt, !upper, unit));
 }
 
 /* the older order of arguments; the second result is A as it was */
 static Value lower_triangular_solve(Op *op)
 {
-    Ox b = arg(op, "self"), a = arg(op, "A"), out[2];
-    bool upper = arg_bool(op, "upper"), turned = arg_bool(op, "transpose");
+    Ox b = arg(op, "self");
+    Ox a = arg(op, "A");
+    Ox out[2];
+    bool upper = arg_bool(op, "upper");
+    bool turned = arg_bool(op, "transpose");
     if (!matrix_same_batch(op, &a, &b))
         return val_poison();
-    out[0] = substitute(op, turned ? matrix_transposed(op, a) : a, b, upper != turned, arg_bool(op, "unitriangular"));
+    out[0] = substitute(op, turned ? matrix_transposed(op, a) : a, b, upper != turned,
+                        arg_bool(op, "unitriangular"));
     out[1] = a;
     return result_tuple(op, out, 2);
 }
 
 /* ---- Cholesky: a = l l^H, column by column, from the lower triangle; pivots are real ---- */
 
-/* What is left of a's column k, by the pivot's root; on the diagonal the root itself, without an imaginary part. */
+/* What is left of a's column k, by the pivot's root; on the diagonal the root itself, without an
+ * imaginary part. */
 static Ox by_root(Op *op, Ox own, Ox pivot, Ox row, Ox k)
 {
-    Ox root = ox(op, "Sqrt", pivot), scaled = each_div(op, own, root);
+    Ox root = ox(op, "Sqrt", pivot);
+    Ox scaled = each_div(op, own, root);
     if (!ox_is_complex(own))
         return scaled;
     Ox here = ox(op, "Equal", row, k);
     return ox(op, "Where", here, ox_cast(op->g, root, ox_dtype(own)), scaled);
 }
 
-/* states: what is left of a, l, and the number of the first pivot that is not above 0; column k of l is what is left of a's, by its root */
+/* states: what is left of a, l, and the number of the first pivot that is not above 0; column k of
+ * l is what is left of a's, by its root */
 static void cholesky_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
-    Ox row = matrix_rows(op, state[0]), own = matrix_pick(op, state[0], k, 1), pivot = each_real(op, matrix_pick(op, own, k, 2));
-    Ox scaled = by_root(op, own, pivot, row, k), above = ox(op, "Less", row, k), column = ox(op, "Where", above, number_like(op, 0, own), scaled);
+    Ox row = matrix_rows(op, state[0]);
+    Ox own = matrix_pick(op, state[0], k, 1);
+    Ox pivot = each_real(op, matrix_pick(op, own, k, 2));
+    Ox scaled = by_root(op, own, pivot, row, k);
+    Ox above = ox(op, "Less", row, k);
+    Ox column = ox(op, "Where", above, number_like(op, 0, own), scaled);
     next[0] = each_sub(op, state[0], matrix_product(op, column, matrix_adjoint(op, column)));
     next[1] = ox(op, "Where", ox(op, "Equal", matrix_columns(op, state[1]), k), column, state[1]);
-    Ox good = ox(op, "Greater", pivot, real_like(op, 0, own)), known = ox(op, "Greater", state[2], ox_int(op->g, 0)), stays = ox(op, "Or", good, known);
+    Ox good = ox(op, "Greater", pivot, real_like(op, 0, own));
+    Ox known = ox(op, "Greater", state[2], ox_int(op->g, 0));
+    Ox stays = ox(op, "Or", good, known);
     next[2] = ox(op, "Where", stays, state[2], ox(op, "Add", k, ox_int(op->g, 1)));
 }
 
@@ -419,7 +492,8 @@ static bool looped_cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     Dim n = ox_dim(a, rank - 1), one[MAX_RANK];
     memcpy(one, a->type->dim, (size_t)rank * sizeof *one);
     one[rank - 2] = one[rank - 1] = dim_int(op->cx, 1);
-    Ox none = expand_dims(op, ox_int(op->g, 0), one, rank), state[] = { a, expand_dims(op, number_like(op, 0, a), a->type->dim, rank), none };
+    Ox none = expand_dims(op, ox_int(op->g, 0), one, rank);
+    Ox state[] = { a, expand_dims(op, number_like(op, 0, a), a->type->dim, rank), none };
     if (!op_loop(op, ox_dim_value(op->g, n), cholesky_column, NULL, state, 3))
         return false;
     *l = upper ? matrix_adjoint(op, state[1]) : state[1];
@@ -444,9 +518,11 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     if (n == LOOPED)
         return looped_cholesky(op, a, upper, l, info);
     int rank = ox_rank(a);
-    Ox number = row_numbers(op, n, rank), zero = number_like(op, 0, a);
+    Ox number = row_numbers(op, n, rank);
+    Ox zero = number_like(op, 0, a);
     for (int k = 0; k < n; k++) {
-        Ox own = columns(op, a, k, k + 1), below = ox(op, "Less", number, ox_int(op->g, k));
+        Ox own = columns(op, a, k, k + 1);
+        Ox below = ox(op, "Less", number, ox_int(op->g, k));
         pivots[k] = each_real(op, rows(op, own, k, k + 1));
         Ox scaled = by_root(op, own, pivots[k], number, ox_int(op->g, k));
         column[k] = ox(op, "Where", below, zero, scaled);
@@ -455,9 +531,11 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     }
     *l = concat_axis(op, column, (size_t)n, rank - 1);
     *l = upper ? matrix_adjoint(op, *l) : *l;
-    if (info) {                                                         /* the first pivot that is not above 0 */
-        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1), good = ox(op, "Greater", all, real_like(op, 0, a));
-        Eliminated e = { .n = n, .pivot = ox_ok(good) ? ox_cast(op->g, good, ox_dtype(all)) : POISON };
+    if (info) { /* the first pivot that is not above 0 */
+        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1);
+        Ox good = ox(op, "Greater", all, real_like(op, 0, a));
+        Eliminated e = { .n = n,
+                         .pivot = ox_ok(good) ? ox_cast(op->g, good, ox_dtype(all)) : POISON };
         *info = info_of(op, &e);
     }
     return ox_ok(*l);
@@ -472,7 +550,9 @@ static Ox lower_cholesky(Op *op)
 static Value lower_cholesky_ex(Op *op)
 {
     Ox out[2];
-    return cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &out[0], &out[1]) ? result_tuple(op, out, 2) : val_poison();
+    return cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &out[0], &out[1])
+        ? result_tuple(op, out, 2)
+        : val_poison();
 }
 
 /* a X = b for a factor of a */
@@ -480,13 +560,15 @@ static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
 {
     if (!matrix_same_batch(op, &l, &b))
         return POISON;
-    Ox lower = upper ? matrix_adjoint(op, l) : l, half = substitute(op, lower, b, false, false);
+    Ox lower = upper ? matrix_adjoint(op, l) : l;
+    Ox half = substitute(op, lower, b, false, false);
     return substitute(op, matrix_adjoint(op, lower), half, true, false);
 }
 
 static Ox lower_cholesky_solve(Op *op)
 {
-    Ox b = arg(op, "self"), l = arg(op, "input2");
+    Ox b = arg(op, "self");
+    Ox l = arg(op, "input2");
     return solve_by_factor(op, l, b, arg_bool(op, "upper"));
 }
 
@@ -494,20 +576,24 @@ static Ox lower_cholesky_inverse(Op *op)
 {
     Ox l = arg(op, "self");
     int n;
-    return square(op, l, &n) ? solve_by_factor(op, l, identity(op, l, n), arg_bool(op, "upper")) : POISON;
+    return square(op, l, &n) ? solve_by_factor(op, l, identity(op, l, n), arg_bool(op, "upper"))
+                             : POISON;
 }
 
 /* ---- powers ---- */
 
 static Ox lower_matrix_power(Op *op)
 {
-    Ox a = matrix_arg(op), out = NULL;
+    Ox a = matrix_arg(op);
+    Ox out = NULL;
     int64_t power = arg_int(op, "n");
     int rank, n;
     if (!need_rank(op, a, 2, &rank) || ctx_failed(op->cx))
         return POISON;
     if (rank < 2 || dim_eq(op->cx, ox_dim(a, rank - 1), ox_dim(a, rank - 2)) == NO)
-        return op_fail(op, E_VALUE, "linalg.matrix_power: A must be batches of square matrices, but it is %s", type_text(op->cx, a->type)->s);
+        return op_fail(op, E_VALUE,
+                       "linalg.matrix_power: A must be batches of square matrices, but it is %s",
+                       type_text(op->cx, a->type)->s);
     if (power == 0)
         return square(op, a, &n) ? expand_dims(op, identity(op, a, n), a->type->dim, rank) : POISON;
     if (power < 0 && !inverse(op, a, &a, NULL))
@@ -522,12 +608,19 @@ static Ox lower_matrix_power(Op *op)
 
 /* ---- the exponential: exp(a / 2^s) as a sum, squared s times ---- */
 
-enum { TERMS = 18, SQUARINGS = 1100 };      /* 1/19! is below the last digit of a double; 2^1100 is above the largest one */
+enum {
+    TERMS = 18,
+    SQUARINGS = 1100
+}; /* 1/19! is below the last digit of a double; 2^1100 is above the largest one */
 
-/* state: a batch of matrices, of which those with more than k squarings to come are squared; data: how many each takes */
+/* state: a batch of matrices, of which those with more than k squarings to come are squared; data:
+ * how many each takes */
 static void square_once(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
-    Ox times = *(const Ox *)data, one = ox_int(op->g, 1), k_next = ox(op, "Add", k, one), open = ox(op, "Less", k, times);
+    Ox times = *(const Ox *)data;
+    Ox one = ox_int(op->g, 1);
+    Ox k_next = ox(op, "Add", k, one);
+    Ox open = ox(op, "Less", k, times);
     next[0] = ox(op, "Where", open, matrix_product(op, state[0], state[0]), state[0]);
     *go = any_of(op, ox(op, "Less", k_next, times));
 }
@@ -543,13 +636,20 @@ static Ox exp_of_small(Op *op, Ox a, Ox eye)
     return sum;
 }
 
-/* How often each matrix is halved until its Frobenius norm is at most 1; one that holds an infinity or no number, never. */
+/* How often each matrix is halved until its Frobenius norm is at most 1; one that holds an infinity
+ * or no number, never. */
 static Ox halvings(Op *op, Ox a)
 {
-    Ox largest = ox_number(op->g, DT_DOUBLE, 1e300), one = ox_number(op->g, DT_DOUBLE, 1), zero = ox_number(op->g, DT_DOUBLE, 0);
-    Ox columns = matrix_reduce(op, "ReduceL2", ox_is_complex(a) ? each_size(op, a) : a, 1, true), norm = matrix_reduce(op, "ReduceL2", columns, 2, true);
-    Ox finite = ox(op, "Less", norm, largest), large = ox(op, "Greater", norm, one), both = ox(op, "And", finite, large);
-    Ox twos = ox(op, "Mul", ox(op, "Log", ox(op, "Where", both, norm, one)), ox_number(op->g, DT_DOUBLE, 1.44269504088896340736));
+    Ox largest = ox_number(op->g, DT_DOUBLE, 1e300);
+    Ox one = ox_number(op->g, DT_DOUBLE, 1);
+    Ox zero = ox_number(op->g, DT_DOUBLE, 0);
+    Ox columns = matrix_reduce(op, "ReduceL2", ox_is_complex(a) ? each_size(op, a) : a, 1, true);
+    Ox norm = matrix_reduce(op, "ReduceL2", columns, 2, true);
+    Ox finite = ox(op, "Less", norm, largest);
+    Ox large = ox(op, "Greater", norm, one);
+    Ox both = ox(op, "And", finite, large);
+    Ox twos = ox(op, "Mul", ox(op, "Log", ox(op, "Where", both, norm, one)),
+                 ox_number(op->g, DT_DOUBLE, 1.44269504088896340736));
     return ox(op, "Where", both, ox(op, "Ceil", twos), zero);
 }
 
@@ -558,14 +658,18 @@ static Ox lower_matrix_exp(Op *op)
     Ox a = arg(op, "self");
     int n;
     if (ox_ok(a) && (ox_dtype(a) == DT_FLOAT16 || ox_dtype(a) == DT_BFLOAT16))
-        return op_refuse(op, "in half precision PyTorch's own result is infinite: compute it in float32");
+        return op_refuse(
+            op, "in half precision PyTorch's own result is infinite: compute it in float32");
     a = matrix_float(op, "self");
     if (!ox_ok(a) || !square(op, a, &n))
         return POISON;
     if (n == 0)
         return a;
-    Ox wide = ox_cast(op->g, a, in_double(a)), often = halvings(op, wide), two = ox_number(op->g, DT_DOUBLE, 2);
-    Ox small = each_div(op, wide, ox(op, "Pow", two, often)), times = ox_ok(often) ? ox_cast(op->g, often, DT_INT64) : POISON;
+    Ox wide = ox_cast(op->g, a, in_double(a));
+    Ox often = halvings(op, wide);
+    Ox two = ox_number(op->g, DT_DOUBLE, 2);
+    Ox small = each_div(op, wide, ox(op, "Pow", two, often));
+    Ox times = ox_ok(often) ? ox_cast(op->g, often, DT_INT64) : POISON;
     Ox state[] = { exp_of_small(op, small, identity(op, wide, n)) };
     if (!ox_ok(times) || !op_loop(op, ox_int(op->g, SQUARINGS), square_once, &times, state, 1))
         return POISON;
@@ -582,18 +686,25 @@ static Ox lower_tensorinv(Op *op)
     if (!need_rank(op, a, 4, &rank) || ctx_failed(op->cx))
         return POISON;
     if (ind <= 0 || ind >= rank)
-        return op_fail(op, E_VALUE, "Expected a strictly positive integer for 'ind' below the number of dimensions");
+        return op_fail(
+            op, E_VALUE,
+            "Expected a strictly positive integer for 'ind' below the number of dimensions");
     const Dim *d = a->type->dim;
-    Dim matrix[2] = { dim_product(op->cx, d, (int)ind), dim_product(op->cx, d + ind, rank - (int)ind) }, dims[MAX_RANK];
+    Dim matrix[2] = { dim_product(op->cx, d, (int)ind),
+                      dim_product(op->cx, d + ind, rank - (int)ind) },
+        dims[MAX_RANK];
     for (int i = 0; i < rank; i++)
         dims[n++] = d[(i + ind) % rank];
-    return inverse(op, reshape_to(op, a, matrix, 2), &out, NULL) ? reshape_to(op, out, dims, rank) : POISON;
+    return inverse(op, reshape_to(op, a, matrix, 2), &out, NULL) ? reshape_to(op, out, dims, rank)
+                                                                 : POISON;
 }
 
 /* a x = b over the last dims of a, as many as are not b's; `dims` go there first */
 static Ox lower_tensorsolve(Op *op)
 {
-    Ox a = arg(op, "self"), b = arg(op, "other"), x;
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
+    Ox x;
     Ints last = arg_ints(op, "dims");
     int rank, b_rank, perm[MAX_RANK], n = 0;
     bool moved[MAX_RANK] = { false };
@@ -602,7 +713,9 @@ static Ox lower_tensorsolve(Op *op)
     for (size_t i = 0; i < last.n; i++) {
         int64_t d = last.at[i] + (last.at[i] < 0 ? rank : 0);
         if (d < 0 || d >= rank || moved[d])
-            return op_fail(op, E_VALUE, "linalg.tensorsolve: dim %lld is out of range or there twice", (long long)last.at[i]);
+            return op_fail(op, E_VALUE,
+                           "linalg.tensorsolve: dim %lld is out of range or there twice",
+                           (long long)last.at[i]);
         moved[d] = true;
         perm[rank - (int)last.n + (int)i] = (int)d;
     }
@@ -610,27 +723,37 @@ static Ox lower_tensorsolve(Op *op)
         if (!moved[i])
             perm[n++] = i;
     a = permute_to(op, a, perm, rank);
-    Dim size = type_numel(op->cx, b->type), matrix[2] = { size, size }, column[2] = { size, dim_int(op->cx, 1) };
+    Dim size = type_numel(op->cx, b->type);
+    Dim matrix[2] = { size, size };
+    Dim column[2] = { size, dim_int(op->cx, 1) };
     if (!ox_ok(a) || rank < b_rank)
-        return ox_ok(a) ? op_fail(op, E_VALUE, "linalg.tensorsolve: A must have at least as many dimensions as B") : POISON;
+        return ox_ok(a)
+            ? op_fail(op, E_VALUE,
+                      "linalg.tensorsolve: A must have at least as many dimensions as B")
+            : POISON;
     const Dim *rest = a->type->dim + b_rank;
-    if (!dim_require(op->cx, type_numel(op->cx, a->type), dim_mul(op->cx, size, size), "linalg.tensorsolve: A must be square once its dims are joined"))
+    if (!dim_require(op->cx, type_numel(op->cx, a->type), dim_mul(op->cx, size, size),
+                     "linalg.tensorsolve: A must be square once its dims are joined"))
         return POISON;
-    Ox as = reshape_to(op, a, matrix, 2), bs = reshape_to(op, b, column, 2);
+    Ox as = reshape_to(op, a, matrix, 2);
+    Ox bs = reshape_to(op, b, column, 2);
     return solve(op, as, bs, &x, NULL) ? reshape_to(op, x, rest, rank - b_rank) : POISON;
 }
 
 /* The largest singular value over the smallest, or the other way round. */
 static Ox ratio_of_ends(Op *op, Ox a, bool inverted)
 {
-    Ox values = matrix_singular_values(op, a), largest = matrix_reduce(op, "ReduceMax", values, 1, false), smallest = matrix_reduce(op, "ReduceMin", values, 1, false);
+    Ox values = matrix_singular_values(op, a);
+    Ox largest = matrix_reduce(op, "ReduceMax", values, 1, false);
+    Ox smallest = matrix_reduce(op, "ReduceMin", values, 1, false);
     Ox ratio = inverted ? ox(op, "Div", smallest, largest) : ox(op, "Div", largest, smallest);
     return ox_ok(ratio) ? ox_cast(op->g, ratio, dtype_of_parts(ox_dtype(a))) : POISON;
 }
 
 static Ox norm_of(Op *op, Ox a, Value order)
 {
-    Value args[] = { val_tensor(op->cx, a), order }, v = call_op(op, "aten::linalg_matrix_norm", args, 2);
+    Value args[] = { val_tensor(op->cx, a), order };
+    Value v = call_op(op, "aten::linalg_matrix_norm", args, 2);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -643,40 +766,67 @@ static Ox lower_cond(Op *op)
         return ratio_of_ends(op, a, arg_is_number(op, "p", -2));
     if (!inverse(op, a, &inverted, NULL))
         return POISON;
-    Ox own = norm_of(op, a, order), its = norm_of(op, inverted, order);
+    Ox own = norm_of(op, a, order);
+    Ox its = norm_of(op, inverted, order);
     return ox(op, "Mul", own, its);
 }
 
-#define NO_EIGENVALUES "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which is not written here: use linalg.eigh if it is symmetric"
+#define NO_EIGENVALUES                                                                           \
+    "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which " \
+    "is not written here: use linalg.eigh if it is symmetric"
 
 const OpRow ops_solve[] = {
     LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
     LOWER(lower_det, NULL, PLAIN, "aten::linalg_det(Tensor A) -> Tensor"),
-    CALL(lower_linalg_det, NULL, PLAIN, "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"),
+    CALL(lower_linalg_det, NULL, PLAIN,
+         "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"),
     LOWER(lower_logdet, NULL, PLAIN, "aten::logdet(Tensor self) -> Tensor"),
-    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN, "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
-    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN, "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
-    CALL_FAMILY(lower_slogdet, 4, NULL, PLAIN, "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"),
+    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN,
+                "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
+    CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN,
+                "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
+    CALL_FAMILY(lower_slogdet, 4, NULL, PLAIN,
+                "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, "
+                "Tensor pivots)"),
     LOWER(lower_inverse, NULL, PLAIN, "aten::inverse(Tensor self) -> Tensor"),
     LOWER(lower_inverse, NULL, PLAIN, "aten::linalg_inv(Tensor A) -> Tensor"),
-    CALL(lower_inverse_ex, NULL, PLAIN, "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"),
-    LOWER(lower_solve, NULL, PLAIN, "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
-    CALL_FAMILY(lower_solve_ex, 2, NULL, PLAIN, "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"),
-    CALL_FAMILY(lower_solve_ex, 4, NULL, PLAIN, "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"),
-    LOWER(lower_solve_triangular, NULL, PLAIN, "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"),
-    CALL(lower_triangular_solve, NULL, PLAIN, "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"),
+    CALL(lower_inverse_ex, NULL, PLAIN,
+         "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor "
+         "info)"),
+    LOWER(lower_solve, NULL, PLAIN,
+          "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
+    CALL_FAMILY(lower_solve_ex, 2, NULL, PLAIN,
+                "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+                "check_errors=False) -> (Tensor result, Tensor info)"),
+    CALL_FAMILY(lower_solve_ex, 4, NULL, PLAIN,
+                "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
+                "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"),
+    LOWER(lower_solve_triangular, NULL, PLAIN,
+          "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
+          "bool unitriangular=False) -> Tensor"),
+    CALL(lower_triangular_solve, NULL, PLAIN,
+         "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
+         "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"),
     LOWER(lower_cholesky, NULL, PLAIN, "aten::cholesky(Tensor self, bool upper=False) -> Tensor"),
-    LOWER(lower_cholesky, NULL, PLAIN, "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"),
-    CALL(lower_cholesky_ex, NULL, PLAIN, "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"),
-    LOWER(lower_cholesky_solve, NULL, PLAIN, "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"),
-    LOWER(lower_cholesky_inverse, NULL, PLAIN, "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
-    LOWER(lower_matrix_power, NULL, PLAIN, "aten::linalg_matrix_power(Tensor self, int n) -> Tensor"),
+    LOWER(lower_cholesky, NULL, PLAIN,
+          "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"),
+    CALL(lower_cholesky_ex, NULL, PLAIN,
+         "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> "
+         "(Tensor L, Tensor info)"),
+    LOWER(lower_cholesky_solve, NULL, PLAIN,
+          "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"),
+    LOWER(lower_cholesky_inverse, NULL, PLAIN,
+          "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
+    LOWER(lower_matrix_power, NULL, PLAIN,
+          "aten::linalg_matrix_power(Tensor self, int n) -> Tensor"),
     LOWER(lower_matrix_power, NULL, PLAIN, "aten::matrix_power(Tensor self, int n) -> Tensor"),
     LOWER(lower_tensorinv, NULL, PLAIN, "aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor"),
-    LOWER(lower_tensorsolve, NULL, PLAIN, "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
+    LOWER(lower_tensorsolve, NULL, PLAIN,
+          "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
     OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    REFUSE(NO_EIGENVALUES, "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    REFUSE(NO_EIGENVALUES,
+           "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     REFUSE(NO_EIGENVALUES, "aten::linalg_eigvals(Tensor self) -> Tensor"),
     REFUSE(NO_EIGENVALUES, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
     LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor"),

@@ -1,8 +1,9 @@
-/* attention.c - scaled dot product attention in its many spellings, and the fused encoder operators that tracing in eval
- * mode leaves (_native_multi_head_attention, _transformer_encoder_layer_fwd).
+/* attention.c - scaled dot product attention in its many spellings, and the fused encoder operators
+ * that tracing in eval mode leaves (_native_multi_head_attention, _transformer_encoder_layer_fwd).
  *
- * All of them come down to attend(): softmax(q k^T * scale + mask) v, with zeros where a row sees nothing. That is ONNX's
- * Attention from opset 23 on, for tensors of rank 4; else it is written as its parts. */
+ * All of them come down to attend(): softmax(q k^T * scale + mask) v, with zeros where a row sees
+ * nothing. That is ONNX's Attention from opset 23 on, for tensors of rank 4; else it is written as
+ * its parts. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -10,11 +11,11 @@
 /* What attention is computed from; q [.., L, E], k [.., S, E], v [.., S, Ev]. */
 typedef struct Attention {
     Ox q, k, v;
-    Ox mask;            /* NULL none; bool: true takes part; a number type: added to the scores */
-    bool causal;        /* row i sees columns 0..i */
-    bool safe;          /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
-    double scale;       /* of the scores; 0: 1/sqrt(E) */
-    double dropout;     /* of the weights */
+    Ox mask;        /* NULL none; bool: true takes part; a number type: added to the scores */
+    bool causal;    /* row i sees columns 0..i */
+    bool safe;      /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
+    double scale;   /* of the scores; 0: 1/sqrt(E) */
+    double dropout; /* of the weights */
 } Attention;
 
 static Ox transpose_last_two(Op *op, Ox x)
@@ -55,7 +56,8 @@ static Ox score_scale(Op *op, const Attention *a)
     Dim last = ox_dim(a->q, ox_rank(a->q) - 1);
     if (a->scale != 0 || dim_known(last, &e))
         return number_like(op, a->scale != 0 ? a->scale : 1 / sqrt((double)e), a->q);
-    Ox size = ox_dim_value(op->g, last), root = ox_ok(size) ? ox(op, "Sqrt", ox_cast(op->g, size, ox_dtype(a->q))) : size;
+    Ox size = ox_dim_value(op->g, last);
+    Ox root = ox_ok(size) ? ox(op, "Sqrt", ox_cast(op->g, size, ox_dtype(a->q))) : size;
     return ox(op, "Reciprocal", root);
 }
 
@@ -72,7 +74,8 @@ static Ox attention_scores(Op *op, const Attention *a)
     Ox kt = transpose_last_two(op, a->k);
     Ox scores = ox(op, "MatMul", q, kt);
     if (a->causal)
-        scores = masked(op, scores, causal_mask(op, ox_dim(a->q, rank - 2), ox_dim(a->k, ox_rank(a->k) - 2)));
+        scores = masked(op, scores,
+                        causal_mask(op, ox_dim(a->q, rank - 2), ox_dim(a->k, ox_rank(a->k) - 2)));
     return a->mask ? masked(op, scores, a->mask) : scores;
 }
 
@@ -80,7 +83,8 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
 {
     Ox weights = ox_with(op, "Softmax", INPUTS(scores), INT("axis", -1));
     if (a->dropout > 0) {
-        const Value args[3] = { val_tensor(op->cx, weights), val_float(a->dropout), val_bool(true) };
+        const Value args[3] = { val_tensor(op->cx, weights), val_float(a->dropout),
+                                val_bool(true) };
         Value v = ox_ok(weights) ? call_op(op, "aten::dropout", args, 3) : val_poison();
         weights = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     }
@@ -94,29 +98,34 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     return ox(op, "Where", empty, zero, weights);
 }
 
-/* Attention of opset 23 takes rank 4 and a mask of whole rows and columns; ONNX Runtime's takes no empty tensor, and computes
- * doubles in float32. */
+/* Attention of opset 23 takes rank 4 and a mask of whole rows and columns; ONNX Runtime's takes no
+ * empty tensor, and computes doubles in float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
     if (op->g->target < 23 || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
         return false;
-    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 || !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
+    if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 ||
+        !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
         return false;
     if (!a->mask)
         return true;
     int rank = ox_rank(a->mask);
-    return !a->causal && rank >= 2 && rank <= 4 && dim_eq(op->cx, ox_dim(a->mask, rank - 2), ox_dim(a->q, 2)) == YES &&
-           dim_eq(op->cx, ox_dim(a->mask, rank - 1), ox_dim(a->k, 2)) == YES;
+    return !a->causal && rank >= 2 && rank <= 4 &&
+        dim_eq(op->cx, ox_dim(a->mask, rank - 2), ox_dim(a->q, 2)) == YES &&
+        dim_eq(op->cx, ox_dim(a->mask, rank - 1), ox_dim(a->k, 2)) == YES;
 }
 
 static Ox attention_node(Op *op, const Attention *a)
 {
-    Ox mask = a->mask && ox_dtype(a->mask) != DT_BOOL ? ox_cast(op->g, a->mask, ox_dtype(a->q)) : a->mask;
+    Ox mask = a->mask && ox_dtype(a->mask) != DT_BOOL ? ox_cast(op->g, a->mask, ox_dtype(a->q))
+                                                      : a->mask;
     return ox_make(op->g, "Attention", INPUTS(a->q, a->k, a->v, mask),
-                   ATTRS(a->causal ? INT("is_causal", 1) : NO_ATTR, a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR));
+                   ATTRS(a->causal ? INT("is_causal", 1) : NO_ATTR,
+                         a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR));
 }
 
-/* PyTorch computes attention of half precision in float32, the scores above all: a unit of 2^-11 of a score of 10 is 0.5 % of its weight. */
+/* PyTorch computes attention of half precision in float32, the scores above all: a unit of 2^-11 of
+ * a score of 10 is 0.5 % of its weight. */
 static Attention in_single(Op *op, const Attention *a)
 {
     Attention wide = *a;
@@ -142,7 +151,8 @@ static Ox attend(Op *op, const Attention *a)
     return ox_cast(op->g, out, ox_dtype(a->q));
 }
 
-/* Grouped queries: each key head serves Hq / Hkv query heads in a row. x [B, Hkv, S, E] -> [B, Hq, S, E] */
+/* Grouped queries: each key head serves Hq / Hkv query heads in a row. x [B, Hkv, S, E] -> [B, Hq,
+ * S, E] */
 static Ox repeat_heads(Op *op, Ox x, Dim heads)
 {
     if (!ox_ok(x) || dim_eq(op->cx, ox_dim(x, 1), heads) == YES)
@@ -157,7 +167,8 @@ static Ox repeat_heads(Op *op, Ox x, Dim heads)
     return reshape_to(op, repeated, flat, 4);
 }
 
-/* One argument a statement: reading a tensor may make nodes, and their order must not depend on the compiler. */
+/* One argument a statement: reading a tensor may make nodes, and their order must not depend on the
+ * compiler. */
 static void attention_tensors(Op *op, const char *mask, Attention *a)
 {
     a->q = arg(op, "query");
@@ -174,7 +185,8 @@ static bool sdpa_args(Op *op, const char *mask, Attention *a)
     a->dropout = arg_float(op, "dropout_p");
     if (arg_given(op, "scale"))
         a->scale = arg_float(op, "scale");
-    return ox_ok(a->q) && ox_ok(a->k) && ox_ok(a->v) && (!a->mask || ox_ok(a->mask)) && !ctx_failed(op->cx);
+    return ox_ok(a->q) && ox_ok(a->k) && ox_ok(a->v) && (!a->mask || ox_ok(a->mask)) &&
+        !ctx_failed(op->cx);
 }
 
 /* Fewer key heads than query heads. Attention itself knows that. */
@@ -197,8 +209,9 @@ static Ox lower_scaled_dot_product_attention(Op *op)
     return attend(op, &a);
 }
 
-/* What the fused forms give besides: the log of the softmax's denominator (dead unless somebody reads it), and what only their
- * gradients need: None, so that using it is an error. row->datum: how many results there are. */
+/* What the fused forms give besides: the log of the softmax's denominator (dead unless somebody
+ * reads it), and what only their gradients need: None, so that using it is an error. row->datum:
+ * how many results there are. */
 static Value lower_fused_attention(Op *op)
 {
     Attention a;
@@ -208,8 +221,10 @@ static Value lower_fused_attention(Op *op)
         return val_poison();
     out[0] = val_tensor(op->cx, attend(op, &a));
     Attention wide = in_single(op, &a);
-    Ox scores = attention_scores(op, &wide), axes = ints(op, -1);
-    out[1] = val_tensor(op->cx, ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0)));
+    Ox scores = attention_scores(op, &wide);
+    Ox axes = ints(op, -1);
+    out[1] = val_tensor(op->cx,
+                        ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0)));
     for (int i = 2; i < n; i++)
         out[i] = val_none();
     return val_tuple(op->cx, out, n);
@@ -223,12 +238,15 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
         return val_poison();
     if (arg_given(op, "dropout_mask"))
         return val_tensor(op->cx, op_refuse(op, "a dropout_mask: save the model in eval mode"));
-    if (a.mask && ox_dtype(a.mask) == DT_BOOL)          /* here it is added, as 0 and 1: who calls this has made a mask of numbers */
+    if (a.mask &&
+        ox_dtype(a.mask) ==
+            DT_BOOL) /* here it is added, as 0 and 1: who calls this has made a mask of numbers */
         a.mask = ox_cast(op->g, a.mask, ox_dtype(a.q));
     if (arg_bool(op, "enable_gqa"))
         share_heads(op, &a);
     Attention wide = in_single(op, &a);
-    Ox weights = attention_weights(op, &wide, attention_scores(op, &wide)), out = ox(op, "MatMul", weights, wide.v);
+    Ox weights = attention_weights(op, &wide, attention_scores(op, &wide));
+    Ox out = ox(op, "MatMul", weights, wide.v);
     Ox at[2] = { ox_cast(op->g, out, ox_dtype(a.q)), ox_cast(op->g, weights, ox_dtype(a.q)) };
     return result_tuple(op, at, 2);
 }
@@ -279,8 +297,9 @@ static Ox join_heads(Op *op, Ox x, int64_t embed)
     return reshape_to(op, moved, d, 3);
 }
 
-/* These operators' masks say what is *left out* (any non-zero), and their rank by mask_type: 0 [L, S], 1 [B, S], else [B, heads, L, S].
- * Returns a mask that says what takes part, ready to broadcast over [B, heads, L, S]; NULL when there is none. */
+/* These operators' masks say what is *left out* (any non-zero), and their rank by mask_type: 0 [L,
+ * S], 1 [B, S], else [B, heads, L, S]. Returns a mask that says what takes part, ready to broadcast
+ * over [B, heads, L, S]; NULL when there is none. */
 static Ox encoder_mask(Op *op)
 {
     Ox mask = arg_opt(op, "mask");
@@ -297,19 +316,23 @@ static Ox encoder_mask(Op *op)
     return taken;
 }
 
-typedef struct SelfAttention { int64_t embed, heads; Ox qkv_weight, qkv_bias, proj_weight, proj_bias; } SelfAttention;
+typedef struct SelfAttention {
+    int64_t embed, heads;
+    Ox qkv_weight, qkv_bias, proj_weight, proj_bias;
+} SelfAttention;
 
 /* Multi-head attention over batch-first sequences; *weights [B, heads, L, S]. */
 static Ox multi_head(Op *op, const SelfAttention *m, Ox query, Ox key, Ox value, Ox *weights)
 {
     int64_t width = m->embed / m->heads;
     Ox in[3] = { query, key, value }, heads[3];
-    if (query == key && key == value) {             /* one product for all three, as PyTorch does it */
+    if (query == key && key == value) { /* one product for all three, as PyTorch does it */
         Ox all = linear(op, query, m->qkv_weight, m->qkv_bias);
         if (!ox_ok(all))
             return *weights = POISON;
         Ox parts[3];
-        if (!ox_make_n(op->g, "Split", INPUTS(all), ATTRS(INT("axis", ox_rank(all) - 1), INT("num_outputs", 3)), parts, 3))
+        if (!ox_make_n(op->g, "Split", INPUTS(all),
+                       ATTRS(INT("axis", ox_rank(all) - 1), INT("num_outputs", 3)), parts, 3))
             return *weights = POISON;
         for (int i = 0; i < 3; i++)
             heads[i] = split_heads(op, parts[i], m->heads, width);
@@ -339,7 +362,8 @@ static bool self_attention_args(Op *op, const char *heads, SelfAttention *m)
     if (ctx_failed(op->cx))
         return false;
     if (m->embed <= 0 || m->heads <= 0 || m->embed % m->heads)
-        return fail(op->cx, E_VALUE, "embed_dim %lld is no multiple of %lld heads", (long long)m->embed, (long long)m->heads);
+        return fail(op->cx, E_VALUE, "embed_dim %lld is no multiple of %lld heads",
+                    (long long)m->embed, (long long)m->heads);
     return true;
 }
 
@@ -347,9 +371,12 @@ static bool self_attention_args(Op *op, const char *heads, SelfAttention *m)
 static Value lower__native_multi_head_attention(Op *op)
 {
     SelfAttention m;
-    Ox q = arg(op, "query"), k = arg(op, "key"), v = arg(op, "value");
+    Ox q = arg(op, "query");
+    Ox k = arg(op, "key");
+    Ox v = arg(op, "value");
     int rank;
-    if (!self_attention_args(op, "num_head", &m) || !ox_ok(q) || !ox_ok(k) || !ox_ok(v) || !need_rank(op, q, 3, &rank))
+    if (!self_attention_args(op, "num_head", &m) || !ox_ok(q) || !ox_ok(k) || !ox_ok(v) ||
+        !need_rank(op, q, 3, &rank))
         return val_poison();
     Ox weights, out = multi_head(op, &m, q, k, v, &weights);
     if (!arg_bool(op, "need_weights"))
@@ -363,16 +390,16 @@ static Value lower__native_multi_head_attention(Op *op)
 
 static Ox encoder_norm(Op *op, Ox x, const char *weight, const char *bias, double eps)
 {
-    Ox w = arg(op, weight), b = arg(op, bias);
-    return ox_with(op, "LayerNormalization", INPUTS(x, w, b), INT("axis", -1), FLOAT("epsilon", eps));
+    Ox w = arg(op, weight);
+    Ox b = arg(op, bias);
+    return ox_with(op, "LayerNormalization", INPUTS(x, w, b), INT("axis", -1),
+                   FLOAT("epsilon", eps));
 }
 
-static Ox activation(Op *op, Ox x, bool gelu)
-{
-    return ox(op, gelu ? "Gelu" : "Relu", x);
-}
+static Ox activation(Op *op, Ox x, bool gelu) { return ox(op, gelu ? "Gelu" : "Relu", x); }
 
-/* A whole encoder layer: attention and feed-forward, each with its residual, normalised before or after. */
+/* A whole encoder layer: attention and feed-forward, each with its residual, normalised before or
+ * after. */
 static Ox lower__transformer_encoder_layer_fwd(Op *op)
 {
     SelfAttention m;
@@ -390,22 +417,65 @@ static Ox lower__transformer_encoder_layer_fwd(Op *op)
         x = encoder_norm(op, x, "norm_weight_1", "norm_bias_1", eps);
 
     in = norm_first ? encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps) : x;
-    Ox w1 = arg(op, "ffn_weight_1"), b1 = arg(op, "ffn_bias_1"), w2 = arg(op, "ffn_weight_2"), b2 = arg(op, "ffn_bias_2");
+    Ox w1 = arg(op, "ffn_weight_1");
+    Ox b1 = arg(op, "ffn_bias_1");
+    Ox w2 = arg(op, "ffn_weight_2");
+    Ox b2 = arg(op, "ffn_bias_2");
     Ox wide = activation(op, linear(op, in, w1, b1), arg_bool(op, "use_gelu"));
     x = ox(op, "Add", linear(op, wide, w2, b2), x);
     return norm_first ? x : encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps);
 }
 
 const OpRow ops_attention[] = {
-    LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN, "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor"),
-    CALL_FAMILY(lower_fused_attention, 2, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
-    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)"),
-    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
-    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN, "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
-    CALL_FAMILY(lower_fused_attention, 4, NULL, PLAIN, "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, Tensor philox_seed, Tensor philox_offset)"),
-    CALL(lower__scaled_dot_product_attention_math, NULL, PLAIN, "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"),
-    CALL(lower__scaled_dot_product_attention, NULL, PLAIN, "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"),
-    CALL(lower__native_multi_head_attention, NULL, PLAIN, "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)"),
-    LOWER(lower__transformer_encoder_layer_fwd, NULL, PLAIN, "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
+    LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN,
+          "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+          "attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool "
+          "enable_gqa=False) -> Tensor"),
+    CALL_FAMILY(lower_fused_attention, 2, NULL, PLAIN,
+                "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
+                "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
+                "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
+    CALL_FAMILY(
+        lower_fused_attention, 9, NULL, PLAIN,
+        "aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
+        "dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) "
+        "-> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
+        "SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
+                "aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, "
+                "Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
+                "is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor "
+                "output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
+                "SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
+                "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, "
+                "Tensor value, Tensor? attn_bias=None, float dropout_p=0., bool is_causal=False, "
+                "bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor "
+                "logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor "
+                "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+    CALL_FAMILY(lower_fused_attention, 4, NULL, PLAIN,
+                "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor "
+                "value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
+                "is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, "
+                "Tensor philox_seed, Tensor philox_offset)"),
+    CALL(lower__scaled_dot_product_attention_math, NULL, PLAIN,
+         "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
+         "attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, "
+         "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"),
+    CALL(lower__scaled_dot_product_attention, NULL, PLAIN,
+         "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+         "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) "
+         "-> (Tensor, Tensor)"),
+    CALL(lower__native_multi_head_attention, NULL, PLAIN,
+         "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
+         "embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor "
+         "proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, "
+         "int? mask_type=None) -> (Tensor, Tensor)"),
+    LOWER(lower__transformer_encoder_layer_fwd, NULL, PLAIN,
+          "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor "
+          "qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool "
+          "norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, "
+          "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
+          "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
     OPS_END
 };

@@ -1,6 +1,6 @@
-/* conv.c - convolutions. Rank is a parameter: conv1d, 2d and 3d, transposed or not, are one function. A weight stays the
- * initializer that it is. An input without a batch axis gets one for the while. Ints, which ONNX does not convolve, are a
- * product of matrices. */
+/* conv.c - convolutions. Rank is a parameter: conv1d, 2d and 3d, transposed or not, are one
+ * function. A weight stays the initializer that it is. An input without a batch axis gets one for
+ * the while. Ints, which ONNX does not convolve, are a product of matrices. */
 #include "ops/internal.h"
 
 /* conv2d(.., padding="same") */
@@ -12,7 +12,7 @@ static bool padding_is_text(Op *op)
 
 typedef struct Conv {
     Ox x, weight, bias;
-    int n;                                      /* spatial axes */
+    int n; /* spatial axes */
     bool transposed;
     int64_t groups, stride[MAX_RANK], dilation[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];
 } Conv;
@@ -39,7 +39,8 @@ static bool pads_by_name(Op *op, Conv *c)
     for (int i = 0; i < c->n; i++) {
         int64_t k;
         if (c->stride[i] != 1)
-            return fail(op->cx, E_VALUE, "padding='same' is not supported for strided convolutions");
+            return fail(op->cx, E_VALUE,
+                        "padding='same' is not supported for strided convolutions");
         if (!dim_known(ox_dim(c->weight, 2 + i), &k))
             return fail(op->cx, E_UNDECIDED, "padding='same' needs a weight of known size");
         int64_t all = c->dilation[i] * (k - 1);
@@ -53,18 +54,23 @@ static bool conv_args(Op *op, Conv *c)
 {
     int64_t pads[MAX_RANK];
     int rank, x_rank;
-    *c = (Conv){ .x = arg(op, has_param(op, "input") ? "input" : "self"), .weight = arg(op, "weight"), .groups = 1 };
+    *c = (Conv){ .x = arg(op, has_param(op, "input") ? "input" : "self"),
+                 .weight = arg(op, "weight"),
+                 .groups = 1 };
     c->bias = has_param(op, "bias") ? arg_opt(op, "bias") : NULL;
     c->transposed = op->row->datum || (has_param(op, "transposed") && arg_bool(op, "transposed"));
     if (!need_rank(op, c->weight, -1, &rank) || !need_rank(op, c->x, rank, &x_rank))
         return false;
     c->n = rank - 2;
     if (c->n < 1 || (x_rank != rank && x_rank != rank - 1))
-        return fail(op->cx, E_VALUE, "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s", rank - 1, rank,
-                    c->n, type_text(op->cx, c->x->type)->s);
+        return fail(
+            op->cx, E_VALUE,
+            "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s",
+            rank - 1, rank, c->n, type_text(op->cx, c->x->type)->s);
     if (has_param(op, "groups"))
         c->groups = arg_int(op, "groups");
-    if (!per_axis(op, "stride", c->n, 1, c->stride) || !per_axis(op, "dilation", c->n, 1, c->dilation) ||
+    if (!per_axis(op, "stride", c->n, 1, c->stride) ||
+        !per_axis(op, "dilation", c->n, 1, c->dilation) ||
         !per_axis(op, "output_padding", c->n, 0, c->extra))
         return false;
     if (padding_is_text(op))
@@ -84,12 +90,13 @@ static bool any(const int64_t *at, int n)
     return false;
 }
 
-/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows than a stride has; rows behind
- * all that the input reaches are left: they hold the bias alone. */
+/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows
+ * than a stride has; rows behind all that the input reaches are left: they hold the bias alone. */
 static void extra_by_pads(Conv *c, int64_t *behind)
 {
     for (int i = 0; i < c->n; i++) {
-        int64_t *end = &c->pads[c->n + i], shift = c->extra[i] < c->stride[i] ? 0 : c->extra[i] < *end ? c->extra[i] : *end;
+        int64_t *end = &c->pads[c->n + i];
+        int64_t shift = c->extra[i] < c->stride[i] ? 0 : c->extra[i] < *end ? c->extra[i] : *end;
         c->extra[i] -= shift;
         *end -= shift;
         behind[i] = c->extra[i] < c->stride[i] ? 0 : c->extra[i];
@@ -105,10 +112,12 @@ static Ox conv_emit(Op *op, const Conv *c)
     for (int i = 0; i < c->n; i++)
         known &= dim_known(ox_dim(c->weight, 2 + i), &kernel[i]);
     Attr shape = known ? INT_LIST("kernel_shape", kernel, n) : NO_ATTR;
-    Attr extra = c->transposed && any(c->extra, c->n) ? INT_LIST("output_padding", c->extra, n) : NO_ATTR;
-    return ox_make(op->g, c->transposed ? "ConvTranspose" : "Conv", INPUTS(c->x, c->weight, c->bias),
-                   ATTRS(INT_LIST("dilations", c->dilation, n), INT("group", c->groups), shape, extra, INT_LIST("pads", c->pads, 2 * n),
-                         INT_LIST("strides", c->stride, n)));
+    Attr extra = c->transposed && any(c->extra, c->n) ? INT_LIST("output_padding", c->extra, n)
+                                                      : NO_ATTR;
+    return ox_make(
+        op->g, c->transposed ? "ConvTranspose" : "Conv", INPUTS(c->x, c->weight, c->bias),
+        ATTRS(INT_LIST("dilations", c->dilation, n), INT("group", c->groups), shape, extra,
+              INT_LIST("pads", c->pads, 2 * n), INT_LIST("strides", c->stride, n)));
 }
 
 static Ox plus_bias(Op *op, const Conv *c, Ox y)
@@ -131,7 +140,8 @@ static Ox conv_transpose(Op *op, Conv c)
     plain.bias = NULL;
     for (int i = 0; i < c.n; i++)
         pads[c.n + 4 + i] = behind[i];
-    Ox y = conv_emit(op, &plain), zero = ox_ok(y) ? number_like(op, 0, y) : POISON;
+    Ox y = conv_emit(op, &plain);
+    Ox zero = ox_ok(y) ? number_like(op, 0, y) : POISON;
     return plus_bias(op, &c, ox(op, "Pad", y, ox_ints(op->g, pads, 2 * (size_t)(c.n + 2)), zero));
 }
 
@@ -140,17 +150,22 @@ static Ox conv_transpose(Op *op, Conv c)
 /* stride - 1 zeros after each item of a spatial axis but the last. */
 static void zeros_between(Op *op, Conv *c, int axis)
 {
-    int64_t step = c->stride[axis - 2], pads[2 * MAX_RANK] = { 0 };
+    int64_t step = c->stride[axis - 2];
+    int64_t pads[2 * MAX_RANK] = { 0 };
     int rank = c->n + 2;
     Dim dims[MAX_RANK];
     if (step == 1 || !ox_ok(c->x))
         return;
     for (int d = 0; d < rank; d++)
-        dims[d] = d == axis ? dim_mul(op->cx, ox_dim(c->x, d), dim_int(op->cx, step)) : ox_dim(c->x, d);
+        dims[d] = d == axis ? dim_mul(op->cx, ox_dim(c->x, d), dim_int(op->cx, step))
+                            : ox_dim(c->x, d);
     pads[rank + 1 + axis + 1] = step - 1;
-    Ox zero = number_like(op, 0, c->x), apart = unsqueeze_axis(op, c->x, axis + 1), list = ox_ints(op->g, pads, 2 * (size_t)(rank + 1));
+    Ox zero = number_like(op, 0, c->x);
+    Ox apart = unsqueeze_axis(op, c->x, axis + 1);
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)(rank + 1));
     Ox wide = reshape_to(op, ox(op, "Pad", apart, list, zero), dims, rank);
-    c->x = slice_axis(op, wide, axis, dim_int(op->cx, 0), dim_sub(op->cx, dims[axis], dim_int(op->cx, step - 1)), 1);
+    c->x = slice_axis(op, wide, axis, dim_int(op->cx, 0),
+                      dim_sub(op->cx, dims[axis], dim_int(op->cx, step - 1)), 1);
 }
 
 /* [C, M / groups, ..], read backwards along its spatial axes, as [M, C / groups, ..]. */
@@ -166,16 +181,22 @@ static Ox turned_weight(Op *op, const Conv *c)
         axes[i] = 2 + i;
     }
     size_t n = (size_t)c->n;
-    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), at = ox_ints(op->g, axes, n), w = ox(op, "Slice", c->weight, from, to, at, from);
+    Ox from = ox_ints(op->g, last, n);
+    Ox to = ox_ints(op->g, stop, n);
+    Ox at = ox_ints(op->g, axes, n);
+    Ox w = ox(op, "Slice", c->weight, from, to, at, from);
     if (!ox_ok(w) || !dim_divide(cx, ox_dim(w, 0), g, &each))
-        return ox_ok(w) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups", (long long)c->groups) : POISON;
+        return ox_ok(w) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups",
+                                  (long long)c->groups)
+                        : POISON;
     for (int i = 0; i < rank + 1; i++) {
         apart[i] = i == 0 ? g : i == 1 ? each : ox_dim(w, i - 1);
         perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;
     }
     for (int i = 0; i < rank; i++)
         whole[i] = i == 0 ? dim_mul(cx, g, ox_dim(w, 1)) : i == 1 ? each : ox_dim(w, i);
-    return reshape_to(op, permute_to(op, reshape_to(op, w, apart, rank + 1), perm, rank + 1), whole, rank);
+    return reshape_to(op, permute_to(op, reshape_to(op, w, apart, rank + 1), perm, rank + 1), whole,
+                      rank);
 }
 
 /* A transposed convolution is one of x with zeros between its items, and of the turned weight. */
@@ -184,7 +205,9 @@ static bool untransposed(Op *op, Conv *c)
     int64_t kernel;
     for (int i = 0; i < c->n; i++) {
         if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x))), false;
+            return op_refuse(op, "%s with a kernel whose size is not known",
+                             dtype_name(ox_dtype(c->x))),
+                   false;
         zeros_between(op, c, 2 + i);
         int64_t reach = c->dilation[i] * (kernel - 1);
         c->pads[i] = reach - c->pads[i];
@@ -199,32 +222,44 @@ static bool untransposed(Op *op, Conv *c)
 static Ox conv_by_windows(Op *op, Conv *c)
 {
     Ctx *cx = op->cx;
-    int rank = c->n + 2, perm[2 * MAX_RANK] = { 0, 1 };
+    int rank = c->n + 2;
+    int perm[2 * MAX_RANK] = { 0, 1 };
     int64_t pads[2 * MAX_RANK] = { 0 }, kernel;
     if (rank > MAX_RANK / 2 || (c->transposed && !untransposed(op, c)))
         return POISON;
-    Ox zero = number_like(op, 0, c->x), x = c->x;
+    Ox zero = number_like(op, 0, c->x);
+    Ox x = c->x;
     for (int i = 0; i < c->n; i++) {
         pads[2 + i] = c->pads[i];
         pads[rank + 2 + i] = c->pads[c->n + i];
     }
     if (any(pads, 2 * rank))
         x = ox(op, "Pad", x, ox_ints(op->g, pads, 2 * (size_t)rank), zero);
-    Dim out[MAX_RANK] = { ox_dim(c->x, 0), ox_dim(c->weight, 0) }, taps = ox_dim(c->weight, 1), area = dim_int(cx, 1), g = dim_int(cx, c->groups), each;
+    Dim out[MAX_RANK] = { ox_dim(c->x, 0), ox_dim(c->weight, 0) };
+    Dim taps = ox_dim(c->weight, 1);
+    Dim area = dim_int(cx, 1);
+    Dim g = dim_int(cx, c->groups);
+    Dim each;
     for (int i = 0; i < c->n && ox_ok(x); i++) {
         if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x)));
-        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i), dim_int(cx, c->dilation[i] * (kernel - 1) + 1));
+            return op_refuse(op, "%s with a kernel whose size is not known",
+                             dtype_name(ox_dtype(c->x)));
+        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i),
+                           dim_int(cx, c->dilation[i] * (kernel - 1) + 1));
         out[2 + i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, c->stride[i])), dim_int(cx, 1));
-        x = windows_along(op, x, 2 + 2 * i, (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
+        x = windows_along(op, x, 2 + 2 * i,
+                          (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
         perm[2 + i] = 2 + 2 * i;
         perm[2 + c->n + i] = 3 + 2 * i;
         taps = dim_mul(cx, taps, dim_int(cx, kernel));
         area = dim_mul(cx, area, out[2 + i]);
     }
     if (!ox_ok(x) || !dim_divide(cx, out[1], g, &each))
-        return ox_ok(x) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups", (long long)c->groups) : POISON;
-    Ox columns = reshape_to(op, permute_to(op, x, perm, 2 + 2 * c->n), (const Dim[]){ out[0], g, taps, area }, 4);
+        return ox_ok(x) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups",
+                                  (long long)c->groups)
+                        : POISON;
+    Ox columns = reshape_to(op, permute_to(op, x, perm, 2 + 2 * c->n),
+                            (const Dim[]){ out[0], g, taps, area }, 4);
     Ox rows = reshape_to(op, c->weight, (const Dim[]){ g, each, taps }, 3);
     return plus_bias(op, c, reshape_to(op, ox(op, "MatMul", rows, columns), out, rank));
 }
@@ -237,14 +272,23 @@ static Ox lower_conv(Op *op)
     bool alone = ox_rank(c.x) == c.n + 1;
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
-    Ox out = needs_windows(op, c.x) ? conv_by_windows(op, &c) : c.transposed ? conv_transpose(op, c) : conv_emit(op, &c), axes = ints(op, 0);
+    Ox out = needs_windows(op, c.x) ? conv_by_windows(op, &c)
+        : c.transposed              ? conv_transpose(op, c)
+                                    : conv_emit(op, &c);
+    Ox axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }
 
 /* conv_tbc: x [time, batch, in], weight [kernel, in, out] */
 static Ox lower_conv_tbc(Op *op)
 {
-    Conv c = { .x = arg(op, "self"), .weight = arg(op, "weight"), .bias = arg(op, "bias"), .n = 1, .groups = 1, .stride = { 1 }, .dilation = { 1 } };
+    Conv c = { .x = arg(op, "self"),
+               .weight = arg(op, "weight"),
+               .bias = arg(op, "bias"),
+               .n = 1,
+               .groups = 1,
+               .stride = { 1 },
+               .dilation = { 1 } };
     c.pads[0] = c.pads[1] = arg_int(op, "pad");
     c.x = permute_to(op, c.x, (const int[]){ 1, 2, 0 }, 3);
     c.weight = permute_to(op, c.weight, (const int[]){ 2, 1, 0 }, 3);
@@ -253,30 +297,64 @@ static Ox lower_conv_tbc(Op *op)
     return permute_to(op, conv_emit(op, &c), (const int[]){ 2, 0, 1 }, 3);
 }
 
-#define CONV(line) LOWER(lower_conv, NULL, PLAIN, line)
+#define CONV(line)       LOWER(lower_conv, NULL, PLAIN, line)
 #define TRANSPOSED(line) FAMILY(lower_conv, 1, NULL, PLAIN, line)
 
 const OpRow ops_conv[] = {
-    CONV("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
-    OLDER("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
-    CONV("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
-    OLDER("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
-    CONV("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
-    OLDER("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
-    CONV("aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"),
-    CONV("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor"),
-    OLDER("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor"),
-    CONV("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor"),
-    CONV("aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, SymInt[] padding, SymInt[] stride, SymInt[] dilation, SymInt groups) -> Tensor"),
-    CONV("aten::thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0]) -> Tensor"),
-    CONV("aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor"),
-    CONV("aten::slow_conv_dilated2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor"),
-    CONV("aten::slow_conv_dilated3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
-    TRANSPOSED("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor"),
-    TRANSPOSED("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor"),
-    TRANSPOSED("aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
-    TRANSPOSED("aten::slow_conv_transpose2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor"),
-    TRANSPOSED("aten::slow_conv_transpose3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
-    LOWER(lower_conv_tbc, NULL, PLAIN, "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"),
+    CONV("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], "
+         "SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
+    OLDER("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
+          "stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
+    CONV("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
+         "SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
+    OLDER(
+        "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, "
+        "1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
+    CONV("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
+         "SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
+    OLDER(
+        "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, "
+        "1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
+    CONV("aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
+         "padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> "
+         "Tensor"),
+    CONV("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
+         "padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, "
+         "bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor"),
+    OLDER("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
+          "stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, "
+          "SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor"),
+    CONV("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str "
+         "padding, SymInt[] dilation, SymInt groups) -> Tensor"),
+    CONV("aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, SymInt[] padding, "
+         "SymInt[] stride, SymInt[] dilation, SymInt groups) -> Tensor"),
+    CONV("aten::thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, "
+         "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0]) -> Tensor"),
+    CONV("aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, "
+         "SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor"),
+    CONV("aten::slow_conv_dilated2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? "
+         "bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1]) "
+         "-> Tensor"),
+    CONV("aten::slow_conv_dilated3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? "
+         "bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] "
+         "dilation=[1, 1, 1]) -> Tensor"),
+    TRANSPOSED("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
+               "stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, "
+               "SymInt[1] dilation=[1]) -> Tensor"),
+    TRANSPOSED("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, "
+               "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, "
+               "0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor"),
+    TRANSPOSED(
+        "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] "
+        "stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt "
+        "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
+    TRANSPOSED("aten::slow_conv_transpose2d(Tensor self, Tensor weight, SymInt[2] kernel_size, "
+               "Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] "
+               "output_padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor"),
+    TRANSPOSED("aten::slow_conv_transpose3d(Tensor self, Tensor weight, SymInt[3] kernel_size, "
+               "Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
+               "SymInt[3] output_padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
+    LOWER(lower_conv_tbc, NULL, PLAIN,
+          "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"),
     OPS_END
 };

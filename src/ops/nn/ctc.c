@@ -1,21 +1,23 @@
-/* ctc.c - connectionist temporal classification: minus the log of the probability of a row of labels, summed over all its alignments.
+/* ctc.c - connectionist temporal classification: minus the log of the probability of a row of
+ * labels, summed over all its alignments.
  *
- * Labels stand between blanks: row s of L = 2S + 1 is a blank where s is even, else label s / 2. alpha[n, s] is the log probability of having
- * come to s by now; a step comes from s, s - 1, or s - 2 where that passes a blank between two labels that differ. Time is a Loop. A
- * sample that has ended keeps its alpha; labels beyond a sample's own are never read off. */
+ * Labels stand between blanks: row s of L = 2S + 1 is a blank where s is even, else label s / 2.
+ * alpha[n, s] is the log probability of having come to s by now; a step comes from s, s - 1, or s -
+ * 2 where that passes a blank between two labels that differ. Time is a Loop. A sample that has
+ * ended keeps its alpha; labels beyond a sample's own are never read off. */
 #include "ops/internal.h"
 
 #include <math.h>
 
-enum { MEAN = 1, SUM = 2 };     /* of `reduction`; 0 is none */
+enum { MEAN = 1, SUM = 2 }; /* of `reduction`; 0 is none */
 
 typedef struct Ctc {
-    Ox probs;                   /* [T, N, C], logarithms */
-    Ox targets;                 /* [N, S], or all labels one after the other */
-    Ox frames, count;           /* int64 [N]: how many steps and labels each sample has */
+    Ox probs;         /* [T, N, C], logarithms */
+    Ox targets;       /* [N, S], or all labels one after the other */
+    Ox frames, count; /* int64 [N]: how many steps and labels each sample has */
     bool alone;
-    Ox rows, each;              /* [N, L]: the class of each row; [T, N, L]: its log probability */
-    Ox lead, skips;             /* [N, 1] -infinity; [N, L]: may a step come from s - 2? */
+    Ox rows, each;  /* [N, L]: the class of each row; [T, N, L]: its log probability */
+    Ox lead, skips; /* [N, 1] -infinity; [N, L]: may a step come from s - 2? */
 } Ctc;
 
 static Ox never(Op *op, Ox like) { return number_like(op, -INFINITY, like); }
@@ -24,7 +26,8 @@ static Ox never(Op *op, Ox like) { return number_like(op, -INFINITY, like); }
 static Ox lengths(Op *op, const char *name)
 {
     if (arg_value(op, name).tag == V_TENSOR) {
-        Ox x = arg(op, name), flat = ox_ok(x) ? flatten_to_1d(op, x) : POISON;
+        Ox x = arg(op, name);
+        Ox flat = ox_ok(x) ? flatten_to_1d(op, x) : POISON;
         return ox_ok(flat) ? ox_cast(op->g, flat, DT_INT64) : POISON;
     }
     Dims d = arg_dims(op, name);
@@ -38,10 +41,14 @@ static bool ctc_args(Op *op, Ctc *c)
     c->targets = arg_typed(op, "targets", DT_INT64);
     c->frames = lengths(op, "input_lengths");
     c->count = lengths(op, "target_lengths");
-    if (!ox_ok(c->frames) || !ox_ok(c->count) || !need_rank(op, c->probs, 3, &rank) || !need_rank(op, c->targets, 2, &target_rank))
+    if (!ox_ok(c->frames) || !ox_ok(c->count) || !need_rank(op, c->probs, 3, &rank) ||
+        !need_rank(op, c->targets, 2, &target_rank))
         return false;
     if (rank < 2 || rank > 3 || target_rank < 1 || target_rank > 2)
-        return fail(op->cx, E_VALUE, "log_probs must be [T, N, C] and targets [N, S] or [sum of lengths], got rank %d and %d", rank, target_rank);
+        return fail(op->cx, E_VALUE,
+                    "log_probs must be [T, N, C] and targets [N, S] or [sum of lengths], got rank "
+                    "%d and %d",
+                    rank, target_rank);
     c->alone = rank == 2;
     if (c->alone)
         c->probs = unsqueeze_axis(op, c->probs, 1);
@@ -53,21 +60,30 @@ static bool ctc_args(Op *op, Ctc *c)
 static Ox padded_labels(Op *op, const Ctc *c, Ox blank)
 {
     bool joined = ox_rank(c->targets) == 1;
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), most;
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox most;
     if (joined)
         most = ox_with(op, "ReduceMax", INPUTS(c->count), INT("keepdims", 0));
     else
         most = ox_dim_value(op->g, ox_dim(c->targets, 1));
-    Ox numbers = ox(op, "Range", zero, most, one), counts = unsqueeze_axis(op, c->count, 1), own = ox(op, "Less", numbers, counts);
+    Ox numbers = ox(op, "Range", zero, most, one);
+    Ox counts = unsqueeze_axis(op, c->count, 1);
+    Ox own = ox(op, "Less", numbers, counts);
     if (!joined)
         return ox(op, "Where", own, c->targets, blank);
-    Ox all = concat_axis(op, (const Ox[]){ c->targets, reshape_to(op, blank, (const Dim[]){ dim_of(op, 1) }, 1) }, 2, 0);
-    Ox axis = zero, begin = ox_with(op, "CumSum", INPUTS(c->count, axis), INT("exclusive", 1));
-    Ox place = ox(op, "Add", unsqueeze_axis(op, begin, 1), numbers), end = ox_dim_value(op->g, ox_dim(c->targets, 0));
+    Ox all = concat_axis(
+        op, (const Ox[]){ c->targets, reshape_to(op, blank, (const Dim[]){ dim_of(op, 1) }, 1) }, 2,
+        0);
+    Ox axis = zero;
+    Ox begin = ox_with(op, "CumSum", INPUTS(c->count, axis), INT("exclusive", 1));
+    Ox place = ox(op, "Add", unsqueeze_axis(op, begin, 1), numbers);
+    Ox end = ox_dim_value(op->g, ox_dim(c->targets, 0));
     return ox(op, "Gather", all, ox(op, "Where", own, place, end));
 }
 
-/* x with two columns before it, less `from` columns there and 2 - from columns at the end: x moved to the right */
+/* x with two columns before it, less `from` columns there and 2 - from columns at the end: x moved
+ * to the right */
 static Ox moved(Op *op, Ox x, Ox column, Dim length, int64_t from)
 {
     Ox wide = concat_axis(op, (const Ox[]){ column, column, x }, 3, 1);
@@ -76,16 +92,24 @@ static Ox moved(Op *op, Ox x, Ox column, Dim length, int64_t from)
 
 static bool lay_out(Op *op, Ctc *c)
 {
-    Dim steps = ox_dim(c->probs, 0), batch = ox_dim(c->probs, 1), one = dim_of(op, 1);
-    Ox blank = ox_int(op->g, arg_int(op, "blank")), labels = padded_labels(op, c, blank);
+    Dim steps = ox_dim(c->probs, 0);
+    Dim batch = ox_dim(c->probs, 1);
+    Dim one = dim_of(op, 1);
+    Ox blank = ox_int(op->g, arg_int(op, "blank"));
+    Ox labels = padded_labels(op, c, blank);
     if (!ox_ok(labels))
         return false;
-    Dim count = ox_dim(labels, 1), twice = dim_mul(op->cx, dim_of(op, 2), count), length = dim_add(op->cx, twice, one);
-    Ox third = unsqueeze_axis(op, labels, 2), blanks = expand_dims(op, blank, (const Dim[]){ batch, count, one }, 3);
-    Ox pairs = reshape_to(op, concat_axis(op, (const Ox[]){ blanks, third }, 2, 2), (const Dim[]){ batch, twice }, 2);
+    Dim count = ox_dim(labels, 1);
+    Dim twice = dim_mul(op->cx, dim_of(op, 2), count);
+    Dim length = dim_add(op->cx, twice, one);
+    Ox third = unsqueeze_axis(op, labels, 2);
+    Ox blanks = expand_dims(op, blank, (const Dim[]){ batch, count, one }, 3);
+    Ox pairs = reshape_to(op, concat_axis(op, (const Ox[]){ blanks, third }, 2, 2),
+                          (const Dim[]){ batch, twice }, 2);
     Ox column = expand_dims(op, blank, (const Dim[]){ batch, one }, 2);
     c->rows = concat_axis(op, (const Ox[]){ pairs, column }, 2, 1);
-    Ox same = ox(op, "Equal", c->rows, moved(op, c->rows, column, length, 0)), at = unsqueeze_axis(op, c->rows, 0);
+    Ox same = ox(op, "Equal", c->rows, moved(op, c->rows, column, length, 0));
+    Ox at = unsqueeze_axis(op, c->rows, 0);
     c->skips = ox(op, "Not", same);
     Ox everywhere = expand_dims(op, at, (const Dim[]){ steps, batch, length }, 3);
     c->each = ox_with(op, "GatherElements", INPUTS(c->probs, everywhere), INT("axis", 2));
@@ -96,8 +120,10 @@ static bool lay_out(Op *op, Ctc *c)
 /* log(exp a + exp b + ..) of n values; of -infinity alone -infinity */
 static Ox log_sum(Op *op, const Ox *at, int n)
 {
-    Ox most = ox_make(op->g, "Max", (OxList){ at, (size_t)n }, NULL, 0), lost = ox(op, "Equal", most, never(op, most));
-    Ox base = ox(op, "Where", lost, number_like(op, 0, most), most), sum = NULL;
+    Ox most = ox_make(op->g, "Max", (OxList){ at, (size_t)n }, NULL, 0);
+    Ox lost = ox(op, "Equal", most, never(op, most));
+    Ox base = ox(op, "Where", lost, number_like(op, 0, most), most);
+    Ox sum = NULL;
     for (int i = 0; i < n; i++) {
         Ox term = ox(op, "Exp", ox(op, "Sub", at[i], base));
         sum = sum ? ox(op, "Add", sum, term) : term;
@@ -110,29 +136,43 @@ static void ctc_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, 
 {
     const Ctc *c = data;
     Dim length = ox_dim(c->rows, 1);
-    Ox t = ox(op, "Add", k, ox_int(op->g, 1)), second = moved(op, state[0], c->lead, length, 0);
+    Ox t = ox(op, "Add", k, ox_int(op->g, 1));
+    Ox second = moved(op, state[0], c->lead, length, 0);
     Ox from[] = { state[0], moved(op, state[0], c->lead, length, 1), NULL };
     from[2] = ox(op, "Where", c->skips, second, never(op, second));
-    Ox here = ox(op, "Gather", c->each, t), alpha = ox(op, "Add", log_sum(op, from, 3), here);
+    Ox here = ox(op, "Gather", c->each, t);
+    Ox alpha = ox(op, "Add", log_sum(op, from, 3), here);
     Ox runs = unsqueeze_axis(op, ox(op, "Less", t, c->frames), 1);
     next[0] = ox(op, "Where", runs, alpha, state[0]);
     (void)go;
 }
 
-/* Minus the log probability of each sample: from alpha at its last label and at the blank behind it. */
+/* Minus the log probability of each sample: from alpha at its last label and at the blank behind
+ * it. */
 static Ox each_loss(Op *op, const Ctc *c)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), two = ox_int(op->g, 2), start = ox(op, "Gather", c->each, zero);
-    Ox numbers = ox(op, "Range", zero, ox_dim_value(op->g, ox_dim(c->rows, 1)), one), first = ox(op, "Less", numbers, two);
-    Ox alpha = ox(op, "Where", first, start, never(op, start)), trips = ox(op, "Sub", ox_dim_value(op->g, ox_dim(c->probs, 0)), one);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox two = ox_int(op->g, 2);
+    Ox start = ox(op, "Gather", c->each, zero);
+    Ox numbers = ox(op, "Range", zero, ox_dim_value(op->g, ox_dim(c->rows, 1)), one);
+    Ox first = ox(op, "Less", numbers, two);
+    Ox alpha = ox(op, "Where", first, start, never(op, start));
+    Ox trips = ox(op, "Sub", ox_dim_value(op->g, ox_dim(c->probs, 0)), one);
     if (!op_loop(op, trips, ctc_step, c, &alpha, 1))
         return POISON;
-    Ox count = unsqueeze_axis(op, c->count, 1), last = ox(op, "Mul", count, two), label = ox(op, "Max", ox(op, "Sub", last, one), zero);
-    Ox ends[] = { ox_with(op, "GatherElements", INPUTS(alpha, last), INT("axis", 1)), NULL }, some = ox(op, "Greater", count, zero);
+    Ox count = unsqueeze_axis(op, c->count, 1);
+    Ox last = ox(op, "Mul", count, two);
+    Ox label = ox(op, "Max", ox(op, "Sub", last, one), zero);
+    Ox ends[] = { ox_with(op, "GatherElements", INPUTS(alpha, last), INT("axis", 1)), NULL };
+    Ox some = ox(op, "Greater", count, zero);
     Ox at_label = ox_with(op, "GatherElements", INPUTS(alpha, label), INT("axis", 1));
     ends[1] = ox(op, "Where", some, at_label, never(op, at_label));
-    Ox sum = log_sum(op, ends, 2), axes = ints(op, 1), none = never(op, sum);
-    Ox without = ox(op, "Where", some, none, number_like(op, 0, sum)), timed = ox(op, "Greater", unsqueeze_axis(op, c->frames, 1), zero);
+    Ox sum = log_sum(op, ends, 2);
+    Ox axes = ints(op, 1);
+    Ox none = never(op, sum);
+    Ox without = ox(op, "Where", some, none, number_like(op, 0, sum));
+    Ox timed = ox(op, "Greater", unsqueeze_axis(op, c->frames, 1), zero);
     return ox(op, "Squeeze", ox(op, "Neg", ox(op, "Where", timed, sum, without)), axes);
 }
 
@@ -143,11 +183,14 @@ static Ox lower_ctc_loss(Op *op)
         return POISON;
     Ox loss = each_loss(op, &c);
     if (arg_bool(op, "zero_infinity"))
-        loss = ox(op, "Where", ox(op, "Equal", loss, number_like(op, INFINITY, loss)), number_like(op, 0, loss), loss);
+        loss = ox(op, "Where", ox(op, "Equal", loss, number_like(op, INFINITY, loss)),
+                  number_like(op, 0, loss), loss);
     int64_t how = arg_int(op, "reduction");
     if (how == MEAN) {
         Ox counted = ox(op, "Max", c.count, ox_int(op->g, 1));
-        loss = ox_ok(counted) && ox_ok(loss) ? ox(op, "Div", loss, ox_cast(op->g, counted, ox_dtype(loss))) : POISON;
+        loss = ox_ok(counted) && ox_ok(loss)
+            ? ox(op, "Div", loss, ox_cast(op->g, counted, ox_dtype(loss)))
+            : POISON;
         return ox_with(op, "ReduceMean", INPUTS(loss), INT("keepdims", 0));
     }
     if (how == SUM)
@@ -156,21 +199,31 @@ static Ox lower_ctc_loss(Op *op)
     return c.alone ? ox(op, "Squeeze", loss, axes) : loss;
 }
 
-/* (the loss of each sample, alpha of all steps). The second is for the backward pass: None, which nothing can be computed with. */
+/* (the loss of each sample, alpha of all steps). The second is for the backward pass: None, which
+ * nothing can be computed with. */
 static Value lower_ctc_loss_forward(Op *op)
 {
     Ctc c;
-    bool batched = ctc_args(op, &c) && (!c.alone || fail(op->cx, E_VALUE, "Expected 3-dimensional tensor, but got 2-dimensional tensor for argument #1 'log_probs'"));
+    bool batched = ctc_args(op, &c) &&
+        (!c.alone ||
+         fail(op->cx, E_VALUE,
+              "Expected 3-dimensional tensor, but got 2-dimensional tensor "
+              "for argument #1 'log_probs'"));
     Ox loss = batched && lay_out(op, &c) ? each_loss(op, &c) : POISON;
-    return ox_ok(loss) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, loss), val_none() }, 2) : val_poison();
+    return ox_ok(loss) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, loss), val_none() }, 2)
+                       : val_poison();
 }
 
 const OpRow ops_ctc[] = {
     LOWER(lower_ctc_loss, NULL, PLAIN,
-          "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
-    OLDER("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
+          "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
+          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
+    OLDER("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
+          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
     CALL(lower_ctc_loss_forward, NULL, PLAIN,
-         "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
-    OLDER("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
+         "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
+         "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
+    OLDER("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
+          "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
     OPS_END
 };

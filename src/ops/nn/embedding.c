@@ -1,11 +1,13 @@
-/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8, 4 and 2 bits; one_hot. */
+/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8, 4 and 2 bits;
+ * one_hot. */
 #include "ops/quantized/quantized.h"
 
 #include <math.h>
 
 static Ox lower_embedding(Op *op)
 {
-    Ox weight = arg(op, "weight"), indices = arg_typed(op, "indices", DT_INT64);
+    Ox weight = arg(op, "weight");
+    Ox indices = arg_typed(op, "indices", DT_INT64);
     return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
 }
 
@@ -13,35 +15,56 @@ static Ox lower_embedding(Op *op)
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
-typedef struct Bags { Ox indices, which; Dim n; Ox kept; } Bags;
+typedef struct Bags {
+    Ox indices, which;
+    Dim n;
+    Ox kept;
+} Bags;
 
-/* Which bag each index is in: the last that begins at it or before. `kept`: it is not the padding, NULL when there is none. vocabulary: how many vectors
- * there are, for a padding that counts from the end. */
+/* Which bag each index is in: the last that begins at it or before. `kept`: it is not the padding,
+ * NULL when there is none. vocabulary: how many vectors there are, for a padding that counts from
+ * the end. */
 static bool bags_of(Op *op, Dim vocabulary, Bags *b)
 {
     int rank;
-    Ox indices = arg_typed(op, "indices", DT_INT64), offsets = arg_typed(op, "offsets", DT_INT64);
+    Ox indices = arg_typed(op, "indices", DT_INT64);
+    Ox offsets = arg_typed(op, "offsets", DT_INT64);
     if (!need_rank(op, indices, 1, &rank) || !need_rank(op, offsets, 1, &rank))
         return false;
     if (ox_rank(indices) != 1 || rank != 1)
         return fail(op->cx, E_VALUE, "embedding_bag: input and offsets have to be 1D Tensors");
     b->indices = ox_cast(op->g, indices, DT_INT64);
     offsets = ox_cast(op->g, offsets, DT_INT64);
-    Dim zero = dim_int(op->cx, 0), one = dim_int(op->cx, 1);
-    b->n = arg_bool(op, "include_last_offset") ? dim_sub(op->cx, ox_dim(offsets, 0), one) : ox_dim(offsets, 0);
-    Ox begins = slice_axis(op, offsets, 0, zero, b->n, 1), from = ox_int(op->g, 0), to = ox_dim_value(op->g, ox_dim(indices, 0)), by = ox_int(op->g, 1);
-    Ox place = ox(op, "Range", from, to, by), column = unsqueeze_axis(op, place, 1), begun = ox(op, "LessOrEqual", begins, column);
+    Dim zero = dim_int(op->cx, 0);
+    Dim one = dim_int(op->cx, 1);
+    b->n = arg_bool(op, "include_last_offset") ? dim_sub(op->cx, ox_dim(offsets, 0), one)
+                                               : ox_dim(offsets, 0);
+    Ox begins = slice_axis(op, offsets, 0, zero, b->n, 1);
+    Ox from = ox_int(op->g, 0);
+    Ox to = ox_dim_value(op->g, ox_dim(indices, 0));
+    Ox by = ox_int(op->g, 1);
+    Ox place = ox(op, "Range", from, to, by);
+    Ox column = unsqueeze_axis(op, place, 1);
+    Ox begun = ox(op, "LessOrEqual", begins, column);
     Axes last = { .at = { 1 }, .n = 1 };
-    Ox count = reduce(op, "ReduceSum", ox_ok(begun) ? ox_cast(op->g, begun, DT_INT64) : POISON, &last, true);
-    b->which = ox(op, "Sub", count, by);                                /* [indices, 1] */
-    int64_t padding = has_param(op, "padding_idx") && arg_given(op, "padding_idx") ? arg_int(op, "padding_idx") : -1;
-    bool asked = str_is(op->call->schema->overload, "padding_idx") && arg_given(op, "padding_idx"), some = asked || padding >= 0;
+    Ox count = reduce(op, "ReduceSum", ox_ok(begun) ? ox_cast(op->g, begun, DT_INT64) : POISON,
+                      &last, true);
+    b->which = ox(op, "Sub", count, by); /* [indices, 1] */
+    int64_t padding = has_param(op, "padding_idx") && arg_given(op, "padding_idx")
+        ? arg_int(op, "padding_idx")
+        : -1;
+    bool asked = str_is(op->call->schema->overload, "padding_idx") && arg_given(op, "padding_idx");
+    bool some = asked || padding >= 0;
     if (some) {
-        Ox pad = padding >= 0 ? ox_int(op->g, padding) : ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding))), same = ox(op, "Equal", b->indices, pad);
+        Ox pad = padding >= 0
+            ? ox_int(op->g, padding)
+            : ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding)));
+        Ox same = ox(op, "Equal", b->indices, pad);
         b->kept = ox(op, "Not", same);
     }
-    if (arg_bool(op, "include_last_offset")) {                          /* what lies behind the last offset is in no bag */
-        Ox end = slice_axis(op, offsets, 0, b->n, dim_add(op->cx, b->n, one), 1), inside = ox(op, "Less", place, end);
+    if (arg_bool(op, "include_last_offset")) { /* what lies behind the last offset is in no bag */
+        Ox end = slice_axis(op, offsets, 0, b->n, dim_add(op->cx, b->n, one), 1);
+        Ox inside = ox(op, "Less", place, end);
         b->kept = b->kept ? ox(op, "And", b->kept, inside) : inside;
     }
     return ox_ok(b->which) && !ctx_failed(op->cx);
@@ -56,14 +79,17 @@ static Ox into_bags(Op *op, const Bags *b, Ox start, Ox what, const char *reduct
     memcpy(dims, what->type->dim, (size_t)ox_rank(what) * sizeof *dims);
     dims[0] = b->n;
     Ox all = expand_dims(op, start, dims, ox_rank(what));
-    return ox_with(op, "ScatterND", INPUTS(all, b->which, what), STRING("reduction", str_of(op->cx, reduction)));
+    return ox_with(op, "ScatterND", INPUTS(all, b->which, what),
+                   STRING("reduction", str_of(op->cx, reduction)));
 }
 
 /* How many vectors are in each bag: [bags, 1], of the vectors' type. */
 static Ox bag_sizes(Op *op, const Bags *b, Ox rows)
 {
-    Ox one = number_like(op, 1, rows), zero = number_like(op, 0, rows);
-    Ox ones = b->kept ? ox_cast(op->g, b->kept, ox_dtype(rows)) : expand_dims(op, one, b->indices->type->dim, 1);
+    Ox one = number_like(op, 1, rows);
+    Ox zero = number_like(op, 0, rows);
+    Ox ones = b->kept ? ox_cast(op->g, b->kept, ox_dtype(rows))
+                      : expand_dims(op, one, b->indices->type->dim, 1);
     return unsqueeze_axis(op, into_bags(op, b, zero, ones, "add"), 1);
 }
 
@@ -72,9 +98,12 @@ static Ox bag_vectors(Op *op, const Bags *b, Ox rows, int64_t mode)
 {
     if (!ox_ok(rows))
         return POISON;
-    Ox zero = number_like(op, 0, rows), factor = arg_opt(op, "per_sample_weights"), absent = mode == BAG_MAX ? outdone(op, rows, true) : zero;
+    Ox zero = number_like(op, 0, rows);
+    Ox factor = arg_opt(op, "per_sample_weights");
+    Ox absent = mode == BAG_MAX ? outdone(op, rows, true) : zero;
     if (factor && mode != BAG_SUM)
-        return op_fail(op, E_VALUE, "embedding_bag: per_sample_weights only supported with mode='sum'");
+        return op_fail(op, E_VALUE,
+                       "embedding_bag: per_sample_weights only supported with mode='sum'");
     if (factor)
         rows = ox(op, "Mul", rows, unsqueeze_axis(op, factor, 1));
     if (b->kept)
@@ -82,11 +111,15 @@ static Ox bag_vectors(Op *op, const Bags *b, Ox rows, int64_t mode)
     Ox out = into_bags(op, b, absent, rows, mode == BAG_MAX ? "max" : "add");
     if (mode == BAG_SUM)
         return out;
-    Ox size = bag_sizes(op, b, rows), one = number_like(op, 1, size), least = ox(op, "Max", size, one), empty = ox(op, "Equal", size, zero);
+    Ox size = bag_sizes(op, b, rows);
+    Ox one = number_like(op, 1, size);
+    Ox least = ox(op, "Max", size, one);
+    Ox empty = ox(op, "Equal", size, zero);
     return mode == BAG_MEAN ? ox(op, "Div", out, least) : ox(op, "Where", empty, zero, out);
 }
 
-/* What PyTorch gives beside the vectors is for its backward pass: those results must not be read. */
+/* What PyTorch gives beside the vectors is for its backward pass: those results must not be
+ * read. */
 static Value lower_embedding_bag(Op *op)
 {
     Bags b = { 0 };
@@ -95,33 +128,41 @@ static Value lower_embedding_bag(Op *op)
     if (!ox_ok(weight) || !bags_of(op, ox_dim(weight, 0), &b))
         return val_poison();
     if (mode < BAG_SUM || mode > BAG_MAX) {
-        fail(op->cx, E_VALUE, "embedding_bag: mode %lld is none of 0 (sum), 1 (mean), 2 (max)", (long long)mode);
+        fail(op->cx, E_VALUE, "embedding_bag: mode %lld is none of 0 (sum), 1 (mean), 2 (max)",
+             (long long)mode);
         return val_poison();
     }
     Ox rows = ox_with(op, "Gather", INPUTS(weight, b.indices), INT("axis", 0));
-    Value unread = val_never(op->cx, str_of(op->cx, "the bags that embedding_bag counted are there for a backward pass only"));
+    Value unread = val_never(
+        op->cx,
+        str_of(op->cx, "the bags that embedding_bag counted are there for a backward pass only"));
     Value out[] = { val_tensor(op->cx, bag_vectors(op, &b, rows, mode)), unread, unread, unread };
     return val_ok(out[0]) ? val_tuple(op->cx, out, COUNT(out)) : out[0];
 }
 
 /* ---- tables of 8, 4 and 2 bits ----
  *
- * What PyTorch packs a table into is what it saved: (1, [weight], [], [bits]) in a file. The table stays as small as it is: indices pick integers, and the scale and
- * bias (-zero_point * scale) of their rows. Its kernel for 4 bits keeps both in float16. */
+ * What PyTorch packs a table into is what it saved: (1, [weight], [], [bits]) in a file. The table
+ * stays as small as it is: indices pick integers, and the scale and bias (-zero_point * scale) of
+ * their rows. Its kernel for 4 bits keeps both in float16. */
 
 typedef struct Table {
     Ox steps /* [rows, dim]; of 4 bits bytes of two */, scale, bias /* [rows, 1] */;
     bool halves;
-    Ox bytes;                           /* or all of it, [rows, bytes]: see rows_of_bytes */
+    Ox bytes; /* or all of it, [rows, bytes]: see rows_of_bytes */
 } Table;
 
-static bool is_table(Value v) { return v.tag == V_TENSOR && v.t->kind == QUANT && v.t->quant && v.t->quant->axis == 0; }
+static bool is_table(Value v)
+{
+    return v.tag == V_TENSOR && v.t->kind == QUANT && v.t->quant && v.t->quant->axis == 0;
+}
 
 static Value lower_table_prepack(Op *op)
 {
     Value weight = arg_value(op, "weight");
     if (!is_table(weight))
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects a table with a scale for each row"));
+        return val_tensor(op->cx,
+                          op_fail(op, E_VALUE, "it expects a table with a scale for each row"));
     const Value state[] = { val_int(1), val_tuple(op->cx, &weight, 1) };
     return val_tuple(op->cx, state, COUNT(state));
 }
@@ -129,40 +170,59 @@ static Value lower_table_prepack(Op *op)
 static Value saved_table(Op *op, const char *name)
 {
     Value v = packed_item(packed_item(packed_state(op, name), 1), 0);
-    return is_table(v) ? v : val_tensor(op->cx, op_refuse(op, "packed parameters of a form that is not known"));
+    return is_table(v)
+        ? v
+        : val_tensor(op->cx, op_refuse(op, "packed parameters of a form that is not known"));
 }
 
 static Value lower_table_unpack(Op *op) { return saved_table(op, "W_prepack"); }
 
-static Ox through_half(Op *op, Ox x) { return ox_ok(x) ? ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT) : x; }
+static Ox through_half(Op *op, Ox x)
+{
+    return ox_ok(x) ? ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT) : x;
+}
 
-/* Floats of their bytes, [.., size] -> [.., 1]: 2 of float16, 4 of float32. The bits over the fraction's number a power of two. */
+/* Floats of their bytes, [.., size] -> [.., 1]: 2 of float16, 4 of float32. The bits over the
+ * fraction's number a power of two. */
 static Ox floats_of_bytes(Op *op, Ox bytes, int size)
 {
     static const int64_t weigh[] = { 1, 1 << 8, 1 << 16, 1 << 24 };
-    int fraction = size == 2 ? 10 : 23, exponents = size == 2 ? 1 << 5 : 1 << 8, bias = exponents / 2 - 1 + fraction;
+    int fraction = size == 2 ? 10 : 23;
+    int exponents = size == 2 ? 1 << 5 : 1 << 8;
+    int bias = exponents / 2 - 1 + fraction;
     float unit[512], leading[512];
     for (int i = 0; i < 2 * exponents; i++) {
         int e = i % exponents;
-        unit[i] = (i < exponents ? 1 : -1) * (e == exponents - 1 ? INFINITY : ldexpf(1, (e ? e : 1) - bias));
+        unit[i] = (i < exponents ? 1 : -1) *
+            (e == exponents - 1 ? INFINITY : ldexpf(1, (e ? e : 1) - bias));
         leading[i] = e ? (float)(1 << fraction) : 0;
     }
     const int64_t count = 2 * exponents;
-    Ox units = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, unit)), ones = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, leading));
-    Ox weights = ox_ints(op->g, weigh, (size_t)size), all = ox_int(op->g, 1 << fraction);
+    Ox units = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, unit));
+    Ox ones = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, leading));
+    Ox weights = ox_ints(op->g, weigh, (size_t)size);
+    Ox all = ox_int(op->g, 1 << fraction);
     if (!ox_ok(bytes) || !ox_ok(units) || !ox_ok(ones))
         return POISON;
     Axes last = { .at = { ox_rank(bytes) - 1 }, .n = 1 };
-    Ox word = reduce(op, "ReduceSum", ox(op, "Mul", ox_cast(op->g, bytes, DT_INT64), weights), &last, true);
-    Ox low = ox(op, "Mod", word, all), high = ox(op, "Div", word, all), unit_of = ox(op, "Gather", units, high), leads = ox(op, "Gather", ones, high);
+    Ox word = reduce(op, "ReduceSum", ox(op, "Mul", ox_cast(op->g, bytes, DT_INT64), weights),
+                     &last, true);
+    Ox low = ox(op, "Mod", word, all);
+    Ox high = ox(op, "Div", word, all);
+    Ox unit_of = ox(op, "Gather", units, high);
+    Ox leads = ox(op, "Gather", ones, high);
     if (!ox_ok(low) || !ox_ok(leads))
         return POISON;
-    Ox rest = ox_cast(op->g, low, DT_FLOAT), x = ox(op, "Mul", ox(op, "Add", leads, rest), unit_of);
-    Ox infinite = ox(op, "IsInf", x), some = ox(op, "Greater", rest, number_like(op, 0, rest)), no_number = ox(op, "And", infinite, some);
+    Ox rest = ox_cast(op->g, low, DT_FLOAT);
+    Ox x = ox(op, "Mul", ox(op, "Add", leads, rest), unit_of);
+    Ox infinite = ox(op, "IsInf", x);
+    Ox some = ox(op, "Greater", rest, number_like(op, 0, rest));
+    Ox no_number = ox(op, "And", infinite, some);
     return ox(op, "Where", no_number, number_like(op, NAN, x), x);
 }
 
-/* Rows of numbers of 8, 4 or 2 bits, then scale and bias: their bytes as float32, or as float16 where the numbers are narrow. */
+/* Rows of numbers of 8, 4 or 2 bits, then scale and bias: their bytes as float32, or as float16
+ * where the numbers are narrow. */
 static Ox rows_of_bytes(Op *op, Ox rows, int bits)
 {
     int rank, size = bits == 8 ? 4 : 2;
@@ -170,7 +230,9 @@ static Ox rows_of_bytes(Op *op, Ox rows, int bits)
         return POISON;
     if (rank < 2 || ox_dtype(rows) != DT_UINT8)
         return op_fail(op, E_VALUE, "it expects rows of bytes");
-    Dim end = ox_dim(rows, rank - 1), bias_at = dim_sub(op->cx, end, dim_int(op->cx, size)), scale_at = dim_sub(op->cx, bias_at, dim_int(op->cx, size));
+    Dim end = ox_dim(rows, rank - 1);
+    Dim bias_at = dim_sub(op->cx, end, dim_int(op->cx, size));
+    Dim scale_at = dim_sub(op->cx, bias_at, dim_int(op->cx, size));
     if (dim_le(op->cx, dim_int(op->cx, 0), scale_at) == NO)
         return op_fail(op, E_VALUE, "rows that are too short for their scale");
     Ox numbers = slice_axis(op, rows, rank - 1, dim_int(op->cx, 0), scale_at, 1);
@@ -182,7 +244,10 @@ static Ox rows_of_bytes(Op *op, Ox rows, int bits)
     return ox(op, "Add", ox(op, "Mul", x, scale), bias);
 }
 
-static Ox lower_table_of_bytes(Op *op) { return rows_of_bytes(op, arg(op, "weight"), (int)op->row->datum); }
+static Ox lower_table_of_bytes(Op *op)
+{
+    return rows_of_bytes(op, arg(op, "weight"), (int)op->row->datum);
+}
 
 /* row->datum: bits */
 static bool table_of(Op *op, Table *t)
@@ -203,7 +268,8 @@ static bool table_of(Op *op, Table *t)
         return op_refuse(op, "a table of 4 bits with an odd number of columns"), false;
     t->steps = t->halves ? q->bytes : tensor_read(op->g, w.t);
     t->scale = unsqueeze_axis(op, q->scale, 1);
-    Ox zero = unsqueeze_axis(op, ox_cast(op->g, q->zero_point, DT_FLOAT), 1), down = ox(op, "Neg", zero);
+    Ox zero = unsqueeze_axis(op, ox_cast(op->g, q->zero_point, DT_FLOAT), 1);
+    Ox down = ox(op, "Neg", zero);
     t->bias = ox(op, "Mul", down, t->scale);
     if (t->halves) {
         t->scale = through_half(op, t->scale);
@@ -215,8 +281,10 @@ static bool table_of(Op *op, Table *t)
 static Ox table_rows(Op *op, const Table *t, Ox indices)
 {
     if (t->bytes)
-        return rows_of_bytes(op, ox_with(op, "Gather", INPUTS(t->bytes, indices), INT("axis", 0)), (int)op->row->datum);
-    Ox steps = ox_with(op, "Gather", INPUTS(t->steps, indices), INT("axis", 0)), scale = ox_with(op, "Gather", INPUTS(t->scale, indices), INT("axis", 0));
+        return rows_of_bytes(op, ox_with(op, "Gather", INPUTS(t->bytes, indices), INT("axis", 0)),
+                             (int)op->row->datum);
+    Ox steps = ox_with(op, "Gather", INPUTS(t->steps, indices), INT("axis", 0));
+    Ox scale = ox_with(op, "Gather", INPUTS(t->scale, indices), INT("axis", 0));
     Ox bias = ox_with(op, "Gather", INPUTS(t->bias, indices), INT("axis", 0));
     if (!ox_ok(steps) || !ox_ok(bias))
         return POISON;
@@ -229,10 +297,12 @@ static Ox lower_quantized_embedding(Op *op)
     Table t;
     Ox indices = arg_typed(op, "indices", DT_INT64);
     int rank;
-    return need_rank(op, indices, 1, &rank) && table_of(op, &t) ? table_rows(op, &t, indices) : POISON;
+    return need_rank(op, indices, 1, &rank) && table_of(op, &t) ? table_rows(op, &t, indices)
+                                                                : POISON;
 }
 
-/* Of a table of which rows were pruned: where the others lie, and which of the indices are of others (*kept; NULL: nothing was pruned). */
+/* Of a table of which rows were pruned: where the others lie, and which of the indices are of
+ * others (*kept; NULL: nothing was pruned). */
 static bool unpruned(Op *op, Ox *indices, Ox *kept)
 {
     double only;
@@ -241,12 +311,19 @@ static bool unpruned(Op *op, Ox *indices, Ox *kept)
         return true;
     Ox mapping = arg_opt(op, "compressed_indices_mapping");
     if (!mapping)
-        return fail(op->cx, E_VALUE, "a table of which rows were pruned needs compressed_indices_mapping");
-    if (!ox_ok(mapping) || ox_rank(mapping) != 1 || dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN)
-        return op_refuse(op, "a mapping of which nobody knows whether it is a single 0: that stands for none"), false;
+        return fail(op->cx, E_VALUE,
+                    "a table of which rows were pruned needs compressed_indices_mapping");
+    if (!ox_ok(mapping) || ox_rank(mapping) != 1 ||
+        dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN)
+        return op_refuse(op,
+                         "a mapping of which nobody knows whether it is a single 0: that "
+                         "stands for none"),
+               false;
     if (ox_known_scalar(op->g, mapping, &only) && only == 0)
         return true;
-    Ox least = ox_int(op->g, 0), row = ox_with(op, "Gather", INPUTS(ox_cast(op->g, mapping, DT_INT64), *indices), INT("axis", 0));
+    Ox least = ox_int(op->g, 0);
+    Ox row = ox_with(op, "Gather", INPUTS(ox_cast(op->g, mapping, DT_INT64), *indices),
+                     INT("axis", 0));
     *kept = ox(op, "GreaterOrEqual", row, least);
     *indices = ox(op, "Max", row, least);
     return ox_ok(*indices);
@@ -256,13 +333,18 @@ static bool unpruned(Op *op, Ox *indices, Ox *kept)
 static Ox bags_of_one_size(Op *op, const Table *t, Ox indices, Ox kept)
 {
     if (arg_given(op, "offsets"))
-        return op_fail(op, E_VALUE, "input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.");
+        return op_fail(op, E_VALUE,
+                       "input is 2D, then offsets has to be None, as input is treated is a "
+                       "mini-batch of fixed length sequences.");
     if (arg_bool(op, "include_last_offset"))
-        return op_refuse(op, "bags of one size with include_last_offset, of which PyTorch drops the last");
+        return op_refuse(
+            op, "bags of one size with include_last_offset, of which PyTorch drops the last");
     Axes second = { .at = { 1 }, .n = 1 };
-    Ox rows = table_rows(op, t, indices), factor = arg_opt(op, "per_sample_weights");
+    Ox rows = table_rows(op, t, indices);
+    Ox factor = arg_opt(op, "per_sample_weights");
     if (factor)
-        rows = ox(op, "Mul", rows, unsqueeze_axis(op, reshape_to(op, factor, indices->type->dim, 2), 2));
+        rows = ox(op, "Mul", rows,
+                  unsqueeze_axis(op, reshape_to(op, factor, indices->type->dim, 2), 2));
     if (kept)
         rows = ox(op, "Where", unsqueeze_axis(op, kept, 2), rows, number_like(op, 0, rows));
     return reduce(op, "ReduceSum", rows, &second, false);
@@ -305,35 +387,72 @@ static Ox lower_one_hot(Op *op)
         depth = ox_dim_value(op->g, arg_dim_expr(op, "num_classes"));
     }
     bool scalar;
-    Ox values = ints(op, 0, 1), index = at_least_1d(op, x, &scalar);
-    Ox hot = ox_with(op, "OneHot", INPUTS(index, depth, values), INT("axis", ox_rank(index)));      /* not -1: ORT misreads it in opset 9 */
+    Ox values = ints(op, 0, 1);
+    Ox index = at_least_1d(op, x, &scalar);
+    Ox hot = ox_with(op, "OneHot", INPUTS(index, depth, values),
+                     INT("axis", ox_rank(index))); /* not -1: ORT misreads it in opset 9 */
     return scalar_again(op, hot, scalar);
 }
 
 #define PACKED_TABLE "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase"
-#define TABLE(bits, name) FAMILY(lower_quantized_embedding, bits, NULL, PLAIN | QUANT, "quantized::" name "(" PACKED_TABLE " weight, Tensor indices, bool pruned_weights=False) -> Tensor")
-#define BAG_ARGS "Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
-    "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor"
-#define TABLE_BAG(bits, name) FAMILY(lower_quantized_bag, bits, NULL, PLAIN | QUANT, "quantized::" name "(" PACKED_TABLE " weight, " BAG_ARGS)
+#define TABLE(bits, name)                                        \
+    FAMILY(lower_quantized_embedding, bits, NULL, PLAIN | QUANT, \
+           "quantized::" name "(" PACKED_TABLE                   \
+           " weight, Tensor indices, bool pruned_weights=False) -> Tensor")
+#define BAG_ARGS                                                                             \
+    "Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool " \
+    "pruned_weights=False, "                                                                 \
+    "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool "        \
+    "include_last_offset=False) -> Tensor"
+#define TABLE_BAG(bits, name)                              \
+    FAMILY(lower_quantized_bag, bits, NULL, PLAIN | QUANT, \
+           "quantized::" name "(" PACKED_TABLE " weight, " BAG_ARGS)
 /* A tensor of bytes is the table: what was packed before the model was saved. */
-#define IN_BYTES(name, more) REFUSE("it takes floats apart into bytes: pack the table before the model is saved", "quantized::embedding_bag_" name more ") -> Tensor")
-#define IN_BYTES_OF(bits, name, more) \
-    FAMILY(lower_quantized_bag, bits, NULL, PLAIN, "quantized::embedding_bag_" name "_rowwise_offsets(Tensor weight, " BAG_ARGS), \
-    FAMILY(lower_table_of_bytes, bits, NULL, PLAIN, "quantized::embedding_bag_" name "_unpack(Tensor weight) -> Tensor"), \
-    IN_BYTES(name "_prepack", "(Tensor weight" more), IN_BYTES(name "_prepack_with_rowwise_min_max", "(Tensor weight, Tensor rowwise_min_max" more)
+#define IN_BYTES(name, more)                                                             \
+    REFUSE("it takes floats apart into bytes: pack the table before the model is saved", \
+           "quantized::embedding_bag_" name more ") -> Tensor")
+#define IN_BYTES_OF(bits, name, more)                                                     \
+    FAMILY(lower_quantized_bag, bits, NULL, PLAIN,                                        \
+           "quantized::embedding_bag_" name "_rowwise_offsets(Tensor weight, " BAG_ARGS), \
+        FAMILY(lower_table_of_bytes, bits, NULL, PLAIN,                                   \
+               "quantized::embedding_bag_" name "_unpack(Tensor weight) -> Tensor"),      \
+        IN_BYTES(name "_prepack", "(Tensor weight" more),                                 \
+        IN_BYTES(name "_prepack_with_rowwise_min_max",                                    \
+                 "(Tensor weight, Tensor rowwise_min_max" more)
 #define NARROW ", bool optimized_qparams=False, int nbins=200, float ratio=0.16"
-#define BAGS "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
+#define BAGS                                                                \
+    "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool " \
+    "include_last_offset=False"
 
 const OpRow ops_embedding[] = {
-    LOWER(lower_embedding, NULL, PLAIN, "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor"),
-    CALL(lower_embedding_bag, NULL, PLAIN, "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ") -> (Tensor, Tensor, Tensor, Tensor)"),
-    OLDER("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"),
-    CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
-    CALL(lower_embedding_bag, NULL, PLAIN, "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, " BAGS ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
+    LOWER(lower_embedding, NULL, PLAIN,
+          "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
+          "scale_grad_by_freq=False, bool sparse=False) -> Tensor"),
+    CALL(lower_embedding_bag, NULL, PLAIN,
+         "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
+         "scale_grad_by_freq=False, " BAGS ") -> (Tensor, Tensor, Tensor, Tensor)"),
+    OLDER("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
+          "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
+          "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL(lower_embedding_bag, NULL, PLAIN,
+         "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
+         "scale_grad_by_freq=False, " BAGS
+         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL(lower_embedding_bag, NULL, PLAIN,
+         "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
+         "scale_grad_by_freq=False, " BAGS
+         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
     LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
-    TABLE_BAG(8, "embedding_bag_byte"), TABLE_BAG(4, "embedding_bag_4bit"), TABLE(8, "embedding_byte"), TABLE(4, "embedding_4bit"),
-    CALL(lower_table_prepack, NULL, PLAIN | QUANT, "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
-    CALL(lower_table_unpack, NULL, PLAIN | QUANT, "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
-    IN_BYTES_OF(8, "byte", ""), IN_BYTES_OF(4, "4bit", NARROW), IN_BYTES_OF(2, "2bit", NARROW),
+    TABLE_BAG(8, "embedding_bag_byte"),
+    TABLE_BAG(4, "embedding_bag_4bit"),
+    TABLE(8, "embedding_byte"),
+    TABLE(4, "embedding_4bit"),
+    CALL(lower_table_prepack, NULL, PLAIN | QUANT,
+         "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
+    CALL(lower_table_unpack, NULL, PLAIN | QUANT,
+         "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
+    IN_BYTES_OF(8, "byte", ""),
+    IN_BYTES_OF(4, "4bit", NARROW),
+    IN_BYTES_OF(2, "2bit", NARROW),
     OPS_END
 };

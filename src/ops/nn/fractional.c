@@ -1,21 +1,30 @@
-/* fractional.c - fractional max pooling: windows of one size whose places a number of [0, 1) tells, another for each image, channel and axis.
+/* fractional.c - fractional max pooling: windows of one size whose places a number of [0, 1) tells,
+ * another for each image, channel and axis.
  *
- * Window i of n over an axis begins at floor((i + u) alpha) - floor(u alpha), alpha = (size - kernel) / (n - 1); the last one ends where the
- * axis ends. The windows of each axis are laid side by side by GatherElements, and each then takes its largest. */
+ * Window i of n over an axis begins at floor((i + u) alpha) - floor(u alpha), alpha = (size -
+ * kernel) / (n - 1); the last one ends where the axis ends. The windows of each axis are laid side
+ * by side by GatherElements, and each then takes its largest. */
 #include "ops/internal.h"
 
-typedef struct Fractional { Ox x, samples; int n; int64_t kernel[3], out[3]; bool alone; } Fractional;
+typedef struct Fractional {
+    Ox x, samples;
+    int n;
+    int64_t kernel[3], out[3];
+    bool alone;
+} Fractional;
 
 static bool fractional_args(Op *op, Fractional *f)
 {
     int rank, n = f->n = (int)op->row->datum;
     f->x = arg(op, "self");
     f->samples = arg(op, "random_samples");
-    Ints kernel = arg_ints_n(op, "kernel_size", n), out = arg_ints_n(op, "output_size", n);
+    Ints kernel = arg_ints_n(op, "kernel_size", n);
+    Ints out = arg_ints_n(op, "output_size", n);
     if (ctx_failed(op->cx) || !need_rank(op, f->x, n + 2, &rank))
         return false;
     if (rank != n + 1 && rank != n + 2)
-        return fail(op->cx, E_VALUE, "Expected %dD or %dD tensor, but got: %s", n + 1, n + 2, type_text(op->cx, f->x->type)->s);
+        return fail(op->cx, E_VALUE, "Expected %dD or %dD tensor, but got: %s", n + 1, n + 2,
+                    type_text(op->cx, f->x->type)->s);
     f->alone = rank == n + 1;
     if (f->alone)
         f->x = unsqueeze_axis(op, f->x, 0);
@@ -36,31 +45,41 @@ static Ox range_of(Op *op, int64_t n)
     return at ? ox_ints(op->g, at, (size_t)n) : POISON;
 }
 
-/* Where each window of axis i begins, [N, C, windows]. Of the numbers in a sample the first is for depth in 3-D, for width in 2-D. */
+/* Where each window of axis i begins, [N, C, windows]. Of the numbers in a sample the first is for
+ * depth in 3-D, for width in 2-D. */
 static Ox starts(Op *op, const Fractional *f, int i)
 {
     Dim column = dim_int(op->cx, f->n == 2 ? 1 - i : i);
-    Ox size = ox_dim_value(op->g, ox_dim(f->x, 2 + i)), room = ox(op, "Sub", size, ox_int(op->g, f->kernel[i]));
-    Ox last = reshape_to(op, room, (const Dim[]){ dim_int(op->cx, 1), dim_int(op->cx, 1), dim_int(op->cx, 1) }, 3);
+    Ox size = ox_dim_value(op->g, ox_dim(f->x, 2 + i));
+    Ox room = ox(op, "Sub", size, ox_int(op->g, f->kernel[i]));
+    Ox last = reshape_to(
+        op, room, (const Dim[]){ dim_int(op->cx, 1), dim_int(op->cx, 1), dim_int(op->cx, 1) }, 3);
     Dim each[] = { ox_dim(f->x, 0), ox_dim(f->x, 1), dim_int(op->cx, 1) };
     if (f->out[i] == 1)
         return expand_dims(op, last, each, 3);
     Ox u = slice_axis(op, f->samples, 2, column, dim_add(op->cx, column, dim_int(op->cx, 1)), 1);
-    Ox numbers = range_of(op, f->out[i] - 1), count = number_like(op, (double)f->out[i] - 1, u);
+    Ox numbers = range_of(op, f->out[i] - 1);
+    Ox count = number_like(op, (double)f->out[i] - 1, u);
     if (!ox_ok(u) || !ox_ok(numbers) || !ox_ok(room))
         return POISON;
-    Ox alpha = ox(op, "Div", ox_cast(op->g, room, ox_dtype(u)), count), place = ox(op, "Add", u, ox_cast(op->g, numbers, ox_dtype(u)));
-    Ox from = ox(op, "Mul", place, alpha), first = ox(op, "Mul", u, alpha);
+    Ox alpha = ox(op, "Div", ox_cast(op->g, room, ox_dtype(u)), count);
+    Ox place = ox(op, "Add", u, ox_cast(op->g, numbers, ox_dtype(u)));
+    Ox from = ox(op, "Mul", place, alpha);
+    Ox first = ox(op, "Mul", u, alpha);
     if (!ox_ok(from) || !ox_ok(first))
         return POISON;
-    Ox whole = ox_cast(op->g, from, DT_INT64), begin = ox(op, "Sub", whole, ox_cast(op->g, first, DT_INT64)), end = expand_dims(op, last, each, 3);
+    Ox whole = ox_cast(op->g, from, DT_INT64);
+    Ox begin = ox(op, "Sub", whole, ox_cast(op->g, first, DT_INT64));
+    Ox end = expand_dims(op, last, each, 3);
     return concat_axis(op, (const Ox[]){ begin, end }, 2, 2);
 }
 
 /* The pixels of all windows along axis i, [N, C, 1.., windows * taps, 1..]. */
 static Ox places(Op *op, const Fractional *f, int i)
 {
-    Ox begin = starts(op, f, i), taps = range_of(op, f->kernel[i]), at = ox(op, "Add", unsqueeze_axis(op, begin, 3), taps);
+    Ox begin = starts(op, f, i);
+    Ox taps = range_of(op, f->kernel[i]);
+    Ox at = ox(op, "Add", unsqueeze_axis(op, begin, 3), taps);
     Dim dims[5] = { ox_dim(f->x, 0), ox_dim(f->x, 1) };
     for (int k = 0; k < f->n; k++)
         dims[2 + k] = dim_int(op->cx, k == i ? f->out[i] * f->kernel[i] : 1);
@@ -87,20 +106,25 @@ static Ox by_window(Op *op, const Fractional *f, Ox x)
     return reshape_to(op, x, dims, 3 + f->n);
 }
 
-/* The first of the largest along the last axis, but the last of what is no number where there is any. */
+/* The first of the largest along the last axis, but the last of what is no number where there is
+ * any. */
 static Ox largest(Op *op, Ox x, int axis)
 {
-    Ox first = ox_with(op, "ArgMax", INPUTS(x), INT("axis", axis), INT("keepdims", 1)), none = ox(op, "IsNaN", x);
+    Ox first = ox_with(op, "ArgMax", INPUTS(x), INT("axis", axis), INT("keepdims", 1));
+    Ox none = ox(op, "IsNaN", x);
     if (!ox_ok(first) || !ox_ok(none))
         return POISON;
-    Ox marks = ox_cast(op->g, none, DT_INT32), found = ox_with(op, "ArgMax", INPUTS(marks), INT("axis", axis), INT("keepdims", 1), INT("select_last_index", 1));
+    Ox marks = ox_cast(op->g, none, DT_INT32);
+    Ox found = ox_with(op, "ArgMax", INPUTS(marks), INT("axis", axis), INT("keepdims", 1),
+                       INT("select_last_index", 1));
     Ox any = reduce(op, "ReduceMax", marks, &(Axes){ .n = 1, .at = { axis } }, true);
     return ox_ok(any) ? ox(op, "Where", ox_cast(op->g, any, DT_BOOL), found, first) : POISON;
 }
 
 static Ox picked(Op *op, Ox x, Ox at, int axis)
 {
-    Ox value = ox_with(op, "GatherElements", INPUTS(x, at), INT("axis", axis)), axes = ints(op, axis);
+    Ox value = ox_with(op, "GatherElements", INPUTS(x, at), INT("axis", axis));
+    Ox axes = ints(op, axis);
     return ox(op, "Squeeze", value, axes);
 }
 
@@ -111,17 +135,22 @@ static Value lower_fractional_max_pool(Op *op)
     Dim dims[5];
     if (!fractional_args(op, &f))
         return val_poison();
-    Ox seen = f.x, place = ox_int(op->g, 0);
+    Ox seen = f.x;
+    Ox place = ox_int(op->g, 0);
     memcpy(dims, f.x->type->dim, ((size_t)f.n + 2) * sizeof *dims);
     for (int i = 0; i < f.n; i++) {
-        Ox at = places(op, &f, i), size = ox_dim_value(op->g, ox_dim(f.x, 2 + i)), scaled = ox(op, "Mul", place, size);
+        Ox at = places(op, &f, i);
+        Ox size = ox_dim_value(op->g, ox_dim(f.x, 2 + i));
+        Ox scaled = ox(op, "Mul", place, size);
         dims[2 + i] = dim_int(op->cx, f.out[i] * f.kernel[i]);
         place = ox(op, "Add", scaled, at);
         Ox everywhere = expand_dims(op, at, dims, f.n + 2);
         seen = ox_with(op, "GatherElements", INPUTS(seen, everywhere), INT("axis", 2 + i));
     }
     int axis = f.n + 2;
-    Ox windows = by_window(op, &f, seen), from = by_window(op, &f, place), best = largest(op, windows, axis);
+    Ox windows = by_window(op, &f, seen);
+    Ox from = by_window(op, &f, place);
+    Ox best = largest(op, windows, axis);
     Ox out[] = { picked(op, windows, best, axis), NULL };
     out[1] = picked(op, from, best, axis);
     Ox first = ints(op, 0);
@@ -131,7 +160,11 @@ static Value lower_fractional_max_pool(Op *op)
 }
 
 const OpRow ops_fractional[] = {
-    CALL_FAMILY(lower_fractional_max_pool, 2, NULL, PLAIN, "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_fractional_max_pool, 3, NULL, PLAIN, "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_fractional_max_pool, 2, NULL, PLAIN,
+                "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, "
+                "Tensor random_samples) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_fractional_max_pool, 3, NULL, PLAIN,
+                "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, "
+                "Tensor random_samples) -> (Tensor, Tensor)"),
     OPS_END
 };

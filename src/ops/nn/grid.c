@@ -1,9 +1,9 @@
 /* grid.c - sampling an image at the points of a grid, and the grids that an affine map makes.
  *
- * GridSample says it from opset 16 on, in three dimensions and for doubles from 20 on. Below, the taps around each point are
- * gathered and weighed, axis by axis: a tap's place is a number along one axis, a corner one tap of each axis. AffineGrid came
- * with 20; below, the points are a constant and the map a product.
- * Not here: resampling at a regular grid (resize.c). */
+ * GridSample says it from opset 16 on, in three dimensions and for doubles from 20 on. Below, the
+ * taps around each point are gathered and weighed, axis by axis: a tap's place is a number along
+ * one axis, a corner one tap of each axis. AffineGrid came with 20; below, the points are a
+ * constant and the map a product. Not here: resampling at a regular grid (resize.c). */
 #include "ops/internal.h"
 
 enum { LINEAR, NEAREST, CUBIC };
@@ -36,7 +36,12 @@ static Ox clip(Op *op, Ox x, double low, Ox high)
 
 /* ---- where a point lies ---- */
 
-typedef struct Sampler { Ox x; int n; int mode, padding; bool corners; } Sampler;
+typedef struct Sampler {
+    Ox x;
+    int n;
+    int mode, padding;
+    bool corners;
+} Sampler;
 
 /* |x - low| folded back and forth over `span`. */
 static Ox reflect(Op *op, const Sampler *s, Ox at, Dim size)
@@ -45,10 +50,16 @@ static Ox reflect(Op *op, const Sampler *s, Ox at, Dim size)
     if (s->corners && dim_is(size, 1))
         return times(op, at, 0);
     Ox span = size_as(op, size, s->corners ? -1 : 0, ox_dtype(at));
-    Ox away = ox(op, "Abs", plus(op, at, -low)), turns = ox(op, "Div", away, span);
-    Ox flips = ox(op, "Floor", turns), whole = ox(op, "Mul", flips, span), extra = ox(op, "Sub", away, whole);
-    Ox half = ox(op, "Floor", times(op, flips, 0.5)), pairs = times(op, half, 2), even = ox(op, "Equal", flips, pairs);
-    Ox back = ox(op, "Sub", span, extra), folded = ox(op, "Where", even, extra, back);
+    Ox away = ox(op, "Abs", plus(op, at, -low));
+    Ox turns = ox(op, "Div", away, span);
+    Ox flips = ox(op, "Floor", turns);
+    Ox whole = ox(op, "Mul", flips, span);
+    Ox extra = ox(op, "Sub", away, whole);
+    Ox half = ox(op, "Floor", times(op, flips, 0.5));
+    Ox pairs = times(op, half, 2);
+    Ox even = ox(op, "Equal", flips, pairs);
+    Ox back = ox(op, "Sub", span, extra);
+    Ox folded = ox(op, "Where", even, extra, back);
     return plus(op, folded, low);
 }
 
@@ -65,15 +76,21 @@ static Ox into_image(Op *op, const Sampler *s, Ox at, Dim size)
 /* -1..1 to 0..size-1 (corners) or -0.5..size-0.5 */
 static Ox unnormalized(Op *op, const Sampler *s, Ox g, Dim size)
 {
-    Ox from = plus(op, g, 1), scale = size_as(op, size, s->corners ? -1 : 0, ox_dtype(g)), wide = ox(op, "Mul", from, scale);
+    Ox from = plus(op, g, 1);
+    Ox scale = size_as(op, size, s->corners ? -1 : 0, ox_dtype(g));
+    Ox wide = ox(op, "Mul", from, scale);
     return times(op, s->corners ? wide : plus(op, wide, -1), 0.5);
 }
 
 /* ---- taps: per axis their places and weights ---- */
 
-typedef struct Taps { int n; Ox at[MAX_TAPS], weight[MAX_TAPS]; } Taps;      /* weight NULL: 1 */
+typedef struct Taps {
+    int n;
+    Ox at[MAX_TAPS], weight[MAX_TAPS];
+} Taps; /* weight NULL: 1 */
 
-/* Keys' kernel with a = -0.75, as two cubics of the distance t >= 0: c[0] t^3 + c[1] t^2 + c[2] t + c[3] */
+/* Keys' kernel with a = -0.75, as two cubics of the distance t >= 0: c[0] t^3 + c[1] t^2 + c[2] t +
+ * c[3] */
 static Ox cubic_weight(Op *op, Ox t, bool near)
 {
     static const double poly[2][4] = { { -0.75, 3.75, -6, 3 }, { 1.25, -2.25, 0, 1 } };
@@ -92,13 +109,16 @@ static void taps_of(Op *op, const Sampler *s, Ox at, Dim size, Taps *out)
         out->at[0] = ox(op, "Round", at);
         return;
     }
-    Ox low = ox(op, "Floor", at), t = ox(op, "Sub", at, low), rest = ox(op, "Sub", number_like(op, 1, at), t);
+    Ox low = ox(op, "Floor", at);
+    Ox t = ox(op, "Sub", at, low);
+    Ox rest = ox(op, "Sub", number_like(op, 1, at), t);
     if (s->mode == LINEAR) {
         *out = (Taps){ .n = 2, .at = { low, plus(op, low, 1) }, .weight = { rest, t } };
         return;
     }
     for (int i = 0; i < 4; i++) {
-        Ox place = plus(op, low, i - 1), away = i == 0 ? plus(op, t, 1) : i == 1 ? t : i == 2 ? rest : plus(op, rest, 1);
+        Ox place = plus(op, low, i - 1);
+        Ox away = i == 0 ? plus(op, t, 1) : i == 1 ? t : i == 2 ? rest : plus(op, rest, 1);
         out->at[i] = into_image(op, s, place, size);
         out->weight[i] = cubic_weight(op, away, i == 1 || i == 2);
     }
@@ -111,8 +131,10 @@ static Ox inside(Op *op, const Sampler *s, Ox at, Dim size)
 {
     if (s->padding != ZEROS)
         return NULL;
-    Ox zero = number_like(op, 0, at), last = size_as(op, size, -1, ox_dtype(at));
-    Ox above = ox(op, "GreaterOrEqual", at, zero), below = ox(op, "LessOrEqual", at, last);
+    Ox zero = number_like(op, 0, at);
+    Ox last = size_as(op, size, -1, ox_dtype(at));
+    Ox above = ox(op, "GreaterOrEqual", at, zero);
+    Ox below = ox(op, "LessOrEqual", at, last);
     return ox(op, "And", above, below);
 }
 
@@ -124,17 +146,24 @@ static Ox both(Op *op, const char *name, Ox a, Ox b)
 /* [N, points..] as [N, 1, P] */
 static Ox as_row(Op *op, Ox v, Dim points)
 {
-    return ox_ok(v) ? reshape_to(op, v, (const Dim[]){ ox_dim(v, 0), dim_int(op->cx, 1), points }, 3) : POISON;
+    return ox_ok(v)
+        ? reshape_to(op, v, (const Dim[]){ ox_dim(v, 0), dim_int(op->cx, 1), points }, 3)
+        : POISON;
 }
 
 /* The values at one corner, [N, C, P], weighed. pick: which tap of each axis. */
 static Ox corner(Op *op, const Sampler *s, const Taps *taps, const int *pick, Ox flat, Dim points)
 {
-    Ox place = NULL, weight = NULL, seen = NULL;
+    Ox place = NULL;
+    Ox weight = NULL;
+    Ox seen = NULL;
     for (int i = 0; i < s->n; i++) {
         Dim size = ox_dim(s->x, 2 + i);
-        Ox at = taps[i].at[pick[i]], in = inside(op, s, at, size);
-        Ox kept = clip(op, at, 0, size_as(op, size, -1, ox_dtype(at))), index = ox_cast(op->g, kept, DT_INT64), by = ox_dim_value(op->g, size);
+        Ox at = taps[i].at[pick[i]];
+        Ox in = inside(op, s, at, size);
+        Ox kept = clip(op, at, 0, size_as(op, size, -1, ox_dtype(at)));
+        Ox index = ox_cast(op->g, kept, DT_INT64);
+        Ox by = ox_dim_value(op->g, size);
         if (!ox_ok(index))
             return POISON;
         place = place ? ox(op, "Add", ox(op, "Mul", place, by), index) : index;
@@ -145,7 +174,8 @@ static Ox corner(Op *op, const Sampler *s, const Taps *taps, const int *pick, Ox
     Ox where = expand_dims(op, as_row(op, place, points), wide, 3);
     Ox v = ox_with(op, "GatherElements", INPUTS(flat, where), INT("axis", 2));
     if (seen) {
-        Ox row = as_row(op, seen, points), zero = number_like(op, 0, v);
+        Ox row = as_row(op, seen, points);
+        Ox zero = number_like(op, 0, v);
         v = ox(op, "Where", row, v, zero);
     }
     return weight ? ox(op, "Mul", v, as_row(op, weight, points)) : v;
@@ -166,14 +196,18 @@ static Ox sampled_by_taps(Op *op, const Sampler *s, Ox grid)
 {
     Taps taps[MAX_AXES];
     int pick[MAX_AXES] = { 0 };
-    Dim flat_dims[3] = { ox_dim(s->x, 0), ox_dim(s->x, 1), dim_product(op->cx, s->x->type->dim + 2, s->n) }, dims[MAX_AXES + 2];
+    Dim flat_dims[3] = { ox_dim(s->x, 0), ox_dim(s->x, 1),
+                         dim_product(op->cx, s->x->type->dim + 2, s->n) },
+        dims[MAX_AXES + 2];
     Dim points = dim_product(op->cx, grid->type->dim + 1, s->n);
     for (int i = 0; i < s->n; i++) {
-        Ox which = ox_int(op->g, s->n - 1 - i), g = ox_with(op, "Gather", INPUTS(grid, which), INT("axis", -1));
+        Ox which = ox_int(op->g, s->n - 1 - i);
+        Ox g = ox_with(op, "Gather", INPUTS(grid, which), INT("axis", -1));
         taps_of(op, s, unnormalized(op, s, g, ox_dim(s->x, 2 + i)), ox_dim(s->x, 2 + i), &taps[i]);
         dims[2 + i] = ox_dim(grid, 1 + i);
     }
-    Ox flat = reshape_to(op, s->x, flat_dims, 3), sum = NULL;
+    Ox flat = reshape_to(op, s->x, flat_dims, 3);
+    Ox sum = NULL;
     do
         sum = both(op, "Add", sum, corner(op, s, taps, pick, flat, points));
     while (next_pick(s, taps, pick));
@@ -185,26 +219,36 @@ static Ox sampled_by_taps(Op *op, const Sampler *s, Ox grid)
 static bool sampler_args(Op *op, Sampler *s, Ox *grid)
 {
     int rank, grid_rank;
-    *s = (Sampler){ .x = arg(op, "input"), .mode = (int)arg_int(op, "interpolation_mode"), .padding = (int)arg_int(op, "padding_mode") };
+    *s = (Sampler){ .x = arg(op, "input"),
+                    .mode = (int)arg_int(op, "interpolation_mode"),
+                    .padding = (int)arg_int(op, "padding_mode") };
     *grid = arg(op, "grid");
     s->corners = arg_bool(op, "align_corners");
-    if (ctx_failed(op->cx) || !need_rank(op, s->x, 4, &rank) || !need_rank(op, *grid, rank, &grid_rank))
+    if (ctx_failed(op->cx) || !need_rank(op, s->x, 4, &rank) ||
+        !need_rank(op, *grid, rank, &grid_rank))
         return false;
     s->n = rank - 2;
     if (rank != grid_rank || (rank != 4 && rank != 5))
-        return fail(op->cx, E_VALUE, "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes %s and grid with sizes %s",
+        return fail(op->cx, E_VALUE,
+                    "grid_sampler(): expected 4D or 5D input and grid with same number of "
+                    "dimensions, but got input with sizes %s and grid with sizes %s",
                     type_text(op->cx, s->x->type)->s, type_text(op->cx, (*grid)->type)->s);
     if (s->mode < LINEAR || s->mode > CUBIC || s->padding < ZEROS || s->padding > REFLECTION)
-        return fail(op->cx, E_VALUE, "grid_sampler(): unknown mode %d or padding %d", s->mode, s->padding);
+        return fail(op->cx, E_VALUE, "grid_sampler(): unknown mode %d or padding %d", s->mode,
+                    s->padding);
     if (s->mode == CUBIC && s->n != 2)
-        return fail(op->cx, E_VALUE, "grid_sampler(): bicubic interpolation only supports 4D input");
-    return dim_require(op->cx, ox_dim(*grid, rank - 1), dim_int(op->cx, s->n), "grid_sampler(): expected grid to have size %d in last dimension", s->n) &&
-           dim_require(op->cx, ox_dim(s->x, 0), ox_dim(*grid, 0), "grid_sampler(): expected grid and input to have same batch size");
+        return fail(op->cx, E_VALUE,
+                    "grid_sampler(): bicubic interpolation only supports 4D input");
+    return dim_require(op->cx, ox_dim(*grid, rank - 1), dim_int(op->cx, s->n),
+                       "grid_sampler(): expected grid to have size %d in last dimension", s->n) &&
+        dim_require(op->cx, ox_dim(s->x, 0), ox_dim(*grid, 0),
+                    "grid_sampler(): expected grid and input to have same batch size");
 }
 
 static Ox lower_grid_sampler(Op *op)
 {
-    static const char *const modes[] = { "linear", "nearest", "cubic" }, *const paddings[] = { "zeros", "border", "reflection" };
+    static const char *const modes[] = { "linear", "nearest", "cubic" };
+    static const char *const paddings[] = { "zeros", "border", "reflection" };
     Sampler s;
     Ox grid;
     if (!sampler_args(op, &s, &grid))
@@ -212,20 +256,31 @@ static Ox lower_grid_sampler(Op *op)
     bool newer = s.n == 3 || ox_dtype(s.x) == DT_DOUBLE;
     if (op->g->target < (newer ? 20 : 16))
         return sampled_by_taps(op, &s, grid);
-    return ox_with(op, "GridSample", INPUTS(s.x, grid), INT("align_corners", s.corners), STRING("mode", str_of(op->cx, modes[s.mode])),
+    return ox_with(op, "GridSample", INPUTS(s.x, grid), INT("align_corners", s.corners),
+                   STRING("mode", str_of(op->cx, modes[s.mode])),
                    STRING("padding_mode", str_of(op->cx, paddings[s.padding])));
 }
 
 /* ---- affine grids ---- */
 
-/* The places of an axis, [size]: (2 i - size + 1) / size, at corners / (size - 1), a single one at 0. */
+/* The places of an axis, [size]: (2 i - size + 1) / size, at corners / (size - 1), a single one at
+ * 0. */
 static Ox places(Op *op, Dim size, bool corners, DType t)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), end = ox_dim_value(op->g, size), i = ox(op, "Range", zero, end, one);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox end = ox_dim_value(op->g, size);
+    Ox i = ox(op, "Range", zero, end, one);
     if (!ox_ok(i))
         return POISON;
-    Ox doubled = times(op, ox_cast(op->g, i, t), 2), last = size_as(op, size, -1, t), away = ox(op, "Sub", doubled, last);
-    Ox by = size_as(op, corners ? dim_max(op->cx, dim_sub(op->cx, size, dim_int(op->cx, 1)), dim_int(op->cx, 1)) : size, 0, t);
+    Ox doubled = times(op, ox_cast(op->g, i, t), 2);
+    Ox last = size_as(op, size, -1, t);
+    Ox away = ox(op, "Sub", doubled, last);
+    Ox by = size_as(
+        op,
+        corners ? dim_max(op->cx, dim_sub(op->cx, size, dim_int(op->cx, 1)), dim_int(op->cx, 1))
+                : size,
+        0, t);
     return ox(op, "Div", away, by);
 }
 
@@ -238,28 +293,35 @@ static Ox homogeneous_points(Op *op, const Dim *size, int n, bool corners, DType
         Dim lying[MAX_AXES];
         for (int k = 0; k < n; k++)
             lying[k] = k == i ? size[i] : dim_int(op->cx, 1);
-        Ox along = reshape_to(op, places(op, size[i], corners, t), lying, n), full = expand_dims(op, along, size, n);
+        Ox along = reshape_to(op, places(op, size[i], corners, t), lying, n);
+        Ox full = expand_dims(op, along, size, n);
         row[n - 1 - i] = reshape_to(op, full, flat, 2);
     }
     row[n] = expand_dims(op, ox_number(op->g, t, 1), flat, 2);
     return concat_axis(op, row, (size_t)n + 1, 0);
 }
 
-/* theta [N, n, n + 1], size [N, C, ..] -> [N, .., n]. All maps are rows of one matrix: no batch that could be empty. */
+/* theta [N, n, n + 1], size [N, C, ..] -> [N, .., n]. All maps are rows of one matrix: no batch
+ * that could be empty. */
 static Ox affine_by_product(Op *op, Ox theta, const Dim *size, int n, bool corners)
 {
     Ctx *cx = op->cx;
-    Dim dims[MAX_AXES + 2] = { size[0] }, each = dim_int(cx, n), points = dim_product(cx, size + 2, n);
+    Dim dims[MAX_AXES + 2] = { size[0] };
+    Dim each = dim_int(cx, n);
+    Dim points = dim_product(cx, size + 2, n);
     for (int i = 0; i < n; i++)
         dims[1 + i] = size[2 + i];
     dims[1 + n] = each;
     Ox at = homogeneous_points(op, size + 2, n, corners, ox_dtype(theta));
-    Ox maps = reshape_to(op, theta, (const Dim[]){ dim_mul(cx, size[0], each), dim_int(cx, n + 1) }, 2);
-    Ox mapped = reshape_to(op, ox(op, "MatMul", maps, at), (const Dim[]){ size[0], each, points }, 3);
+    Ox maps = reshape_to(op, theta, (const Dim[]){ dim_mul(cx, size[0], each), dim_int(cx, n + 1) },
+                         2);
+    Ox mapped = reshape_to(op, ox(op, "MatMul", maps, at), (const Dim[]){ size[0], each, points },
+                           3);
     return reshape_to(op, permute_to(op, mapped, (const int[]){ 0, 2, 1 }, 3), dims, n + 2);
 }
 
-/* A single point at corners lies at 0 in PyTorch, at -1 in ONNX; ONNX Runtime wants at least one point. */
+/* A single point at corners lies at 0 in PyTorch, at -1 in ONNX; ONNX Runtime wants at least one
+ * point. */
 static bool onnx_agrees(Op *op, Dims size, bool corners)
 {
     bool agrees = true;
@@ -276,12 +338,24 @@ static Ox lower_affine_grid_generator(Op *op)
     if (ctx_failed(op->cx) || !need_rank(op, theta, 3, &rank))
         return POISON;
     if (size.n != 4 && size.n != 5)
-        return op_fail(op, E_VALUE, "affine_grid_generator needs 4d (spatial) or 5d (volumetric) inputs, not %zu sizes", size.n);
-    Dim n = dim_int(op->cx, (int64_t)size.n - 2), wide = dim_int(op->cx, (int64_t)size.n - 1);
-    if (rank != 3 || !dim_require(op->cx, ox_dim(theta, 0), size.at[0], "Expected a batch of affine matrices for size of batch %s", dim_text(op->cx, size.at[0])->s) ||
-        !dim_require(op->cx, ox_dim(theta, 1), n, "Expected affine matrices of %s rows", dim_text(op->cx, n)->s) ||
-        !dim_require(op->cx, ox_dim(theta, 2), wide, "Expected affine matrices of %s columns", dim_text(op->cx, wide)->s))
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "Expected a batch of affine matrices, but got %s", type_text(op->cx, theta->type)->s);
+        return op_fail(
+            op, E_VALUE,
+            "affine_grid_generator needs 4d (spatial) or 5d (volumetric) inputs, not %zu sizes",
+            size.n);
+    Dim n = dim_int(op->cx, (int64_t)size.n - 2);
+    Dim wide = dim_int(op->cx, (int64_t)size.n - 1);
+    if (rank != 3 ||
+        !dim_require(op->cx, ox_dim(theta, 0), size.at[0],
+                     "Expected a batch of affine matrices for size of batch %s",
+                     dim_text(op->cx, size.at[0])->s) ||
+        !dim_require(op->cx, ox_dim(theta, 1), n, "Expected affine matrices of %s rows",
+                     dim_text(op->cx, n)->s) ||
+        !dim_require(op->cx, ox_dim(theta, 2), wide, "Expected affine matrices of %s columns",
+                     dim_text(op->cx, wide)->s))
+        return ctx_failed(op->cx)
+            ? POISON
+            : op_fail(op, E_VALUE, "Expected a batch of affine matrices, but got %s",
+                      type_text(op->cx, theta->type)->s);
     bool corners = arg_bool(op, "align_corners");
     if (op->g->target < 20 || !onnx_agrees(op, size, corners))
         return affine_by_product(op, theta, size.at, (int)size.n - 2, corners);
@@ -290,10 +364,19 @@ static Ox lower_affine_grid_generator(Op *op)
 }
 
 const OpRow ops_grid[] = {
-    LOWER(lower_grid_sampler, NULL, PLAIN, "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"),
-    LOWER(lower_grid_sampler, NULL, PLAIN, "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"),
-    LOWER(lower_grid_sampler, NULL, PLAIN, "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"),
-    LOWER(lower_grid_sampler, NULL, PLAIN, "aten::_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"),
-    LOWER(lower_affine_grid_generator, NULL, PLAIN, "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"),
+    LOWER(lower_grid_sampler, NULL, PLAIN,
+          "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+          "bool align_corners) -> Tensor"),
+    LOWER(lower_grid_sampler, NULL, PLAIN,
+          "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int "
+          "padding_mode, bool align_corners) -> Tensor"),
+    LOWER(lower_grid_sampler, NULL, PLAIN,
+          "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int "
+          "padding_mode, bool align_corners) -> Tensor"),
+    LOWER(lower_grid_sampler, NULL, PLAIN,
+          "aten::_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, "
+          "int padding_mode, bool align_corners) -> Tensor"),
+    LOWER(lower_affine_grid_generator, NULL, PLAIN,
+          "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"),
     OPS_END
 };

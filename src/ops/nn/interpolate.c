@@ -1,5 +1,6 @@
-/* interpolate.c - F.interpolate and F.upsample as TorchScript of PyTorch up to 1.5 calls them: one operator for all modes and ranks, which
- * chooses among the upsample_* operators. A scale whose sizes are recomputed from it, which is what None means here, counts through its sizes. */
+/* interpolate.c - F.interpolate and F.upsample as TorchScript of PyTorch up to 1.5 calls them: one
+ * operator for all modes and ranks, which chooses among the upsample_* operators. A scale whose
+ * sizes are recomputed from it, which is what None means here, counts through its sizes. */
 #include "ops/internal.h"
 
 /* What a list says of spatial axis i, or a number of all. */
@@ -9,13 +10,15 @@ static Value of_axis(Value v, int i) { return v.tag == V_TUPLE ? v.tuple->at[i] 
 static bool fits(Op *op, const char *name, Value v, int spatial)
 {
     return v.tag != V_TUPLE || v.tuple->n == spatial ||
-           fail(op->cx, E_VALUE, "%s shape must match input shape. Input is %dD, %s size is %lld", name, spatial, name, (long long)v.tuple->n);
+        fail(op->cx, E_VALUE, "%s shape must match input shape. Input is %dD, %s size is %lld",
+             name, spatial, name, (long long)v.tuple->n);
 }
 
 /* floor(size * scale) of spatial axis i, or the size that is given. */
 static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *out)
 {
-    Value s = of_axis(size, i), f = of_axis(scale, i);
+    Value s = of_axis(size, i);
+    Value f = of_axis(scale, i);
     int64_t extent;
     *out = s;
     if (s.tag != V_NONE)
@@ -28,16 +31,29 @@ static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *ou
     else if (by == (double)(int64_t)by)
         *out = val_dim(op->cx, dim_mul(op->cx, ox_dim(x, i + 2), dim_int(op->cx, (int64_t)by)));
     else
-        return op_refuse(op, "a fractional scale of a size that is not known; convert with the input's sizes"), false;
+        return op_refuse(op,
+                         "a fractional scale of a size that is not known; convert with the "
+                         "input's sizes"),
+               false;
     return true;
 }
 
 static const char *named(Str mode, int n)
 {
-    static const struct { const char *mode; int n; const char *op; } ops[] = {
-        { "nearest", 1, "aten::upsample_nearest1d" }, { "nearest", 2, "aten::upsample_nearest2d" }, { "nearest", 3, "aten::upsample_nearest3d" },
-        { "area", 1, "aten::adaptive_avg_pool1d" }, { "area", 2, "aten::adaptive_avg_pool2d" }, { "area", 3, "aten::adaptive_avg_pool3d" },
-        { "linear", 1, "aten::upsample_linear1d" }, { "bilinear", 2, "aten::upsample_bilinear2d" }, { "trilinear", 3, "aten::upsample_trilinear3d" },
+    static const struct {
+        const char *mode;
+        int n;
+        const char *op;
+    } ops[] = {
+        { "nearest", 1, "aten::upsample_nearest1d" },
+        { "nearest", 2, "aten::upsample_nearest2d" },
+        { "nearest", 3, "aten::upsample_nearest3d" },
+        { "area", 1, "aten::adaptive_avg_pool1d" },
+        { "area", 2, "aten::adaptive_avg_pool2d" },
+        { "area", 3, "aten::adaptive_avg_pool3d" },
+        { "linear", 1, "aten::upsample_linear1d" },
+        { "bilinear", 2, "aten::upsample_bilinear2d" },
+        { "trilinear", 3, "aten::upsample_trilinear3d" },
         { "bicubic", 2, "aten::upsample_bicubic2d" },
     };
     for (size_t i = 0; i < COUNT(ops); i++)
@@ -52,10 +68,12 @@ static bool flag(Op *op, const char *name)
     return v.tag == V_BOOL && v.b;
 }
 
-/* recompute_scale_factor=False: positions come from the scale itself, as in the upsample_*.vec operators. */
+/* recompute_scale_factor=False: positions come from the scale itself, as in the upsample_*.vec
+ * operators. */
 static bool keeps_scale(Op *op)
 {
-    Value v = has_param(op, "recompute_scale_factor") ? arg_value(op, "recompute_scale_factor") : val_none();
+    Value v = has_param(op, "recompute_scale_factor") ? arg_value(op, "recompute_scale_factor")
+                                                      : val_none();
     return v.tag == V_BOOL && !v.b;
 }
 
@@ -63,24 +81,31 @@ static bool keeps_scale(Op *op)
 static Value lower_interpolate(Op *op)
 {
     Ox x = arg(op, "input");
-    Value size = arg_value(op, "size"), scale = arg_value(op, "scale_factor"), at[3];
+    Value size = arg_value(op, "size");
+    Value scale = arg_value(op, "scale_factor");
+    Value at[3];
     Str mode = op->row->text ? str_of(op->cx, op->row->text) : arg_str(op, "mode");
     int rank;
     if (!need_rank(op, x, 4, &rank) || !mode)
         return val_poison();
     const char *name = named(mode, rank - 2);
     if (!name)
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "mode %s does not go with an input of rank %d", mode->s, rank));
+        return val_tensor(
+            op->cx,
+            op_fail(op, E_VALUE, "mode %s does not go with an input of rank %d", mode->s, rank));
     if (!fits(op, "size", size, rank - 2) || !fits(op, "scale_factor", scale, rank - 2))
         return val_poison();
     if (flag(op, "antialias"))
         return val_tensor(op->cx, op_refuse(op, "antialias"));
     bool aligns = !str_is(mode, "nearest") && !str_is(mode, "area");
-    Value x_arg = val_tensor(op->cx, x), align = val_bool(op->row->datum || flag(op, "align_corners"));
+    Value x_arg = val_tensor(op->cx, x);
+    Value align = val_bool(op->row->datum || flag(op, "align_corners"));
     if (scale.tag != V_NONE && !str_is(mode, "area") && keeps_scale(op)) {
         for (int i = 0; i < rank - 2; i++)
             at[i] = of_axis(scale, i);
-        const Value vec[] = { x_arg, val_none(), aligns ? align : val_list(op->cx, at, rank - 2, "float"), val_list(op->cx, at, rank - 2, "float") };
+        const Value vec[] = { x_arg, val_none(),
+                              aligns ? align : val_list(op->cx, at, rank - 2, "float"),
+                              val_list(op->cx, at, rank - 2, "float") };
         return call_op(op, name, vec, aligns ? 4 : 3);
     }
     for (int i = 0; i < rank - 2; i++)
@@ -90,20 +115,37 @@ static Value lower_interpolate(Op *op)
     return call_op(op, name, args, aligns ? 3 : 2);
 }
 
-#define INTERPOLATE(overload, size, scale) CALL(lower_interpolate, NULL, PLAIN, "aten::__interpolate" overload "(Tensor input, " size " size=None, " scale \
-    " scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor")
-#define UPSAMPLE(overload, size) CALL(lower_interpolate, NULL, PLAIN, "aten::__upsample" overload "(Tensor input, " size \
-    " size=None, int? scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> Tensor")
+#define INTERPOLATE(overload, size, scale)                                            \
+    CALL(lower_interpolate, NULL, PLAIN,                                              \
+         "aten::__interpolate" overload "(Tensor input, " size " size=None, " scale   \
+         " scale_factor=None, str mode=\"nearest\", bool? align_corners=None, bool? " \
+         "recompute_scale_factor=None, bool antialias=False) -> Tensor")
+#define UPSAMPLE(overload, size)                                                                   \
+    CALL(lower_interpolate, NULL, PLAIN,                                                           \
+         "aten::__upsample" overload "(Tensor input, " size                                        \
+         " size=None, int? scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> " \
+         "Tensor")
 /* aligned: upsample_bilinear always aligns corners */
-#define OF_MODE(what, aligned, name, size, scale) { .kind = ROW_CALL, .schema = "aten::" name "(Tensor input, " size " size=None, " scale " scale_factor=None) -> Tensor", \
-    .call = lower_interpolate, .datum = (aligned), .text = (what) }
+#define OF_MODE(what, aligned, name, size, scale)                         \
+    { .kind = ROW_CALL,                                                   \
+      .schema = "aten::" name "(Tensor input, " size " size=None, " scale \
+                " scale_factor=None) -> Tensor",                          \
+      .call = lower_interpolate,                                          \
+      .datum = (aligned),                                                 \
+      .text = (what) }
 
 const OpRow ops_interpolate[] = {
-    INTERPOLATE("", "int?", "float?"), INTERPOLATE(".size_list", "int[]?", "float?"),
-    INTERPOLATE(".scale_list", "int?", "float[]?"), INTERPOLATE(".size_list_scale_list", "int[]?", "float[]?"),
-    UPSAMPLE("", "int?"), UPSAMPLE(".size_list", "int[]?"),
-    OF_MODE("nearest", false, "__upsample_nearest", "int?", "int?"), OF_MODE("nearest", false, "__upsample_nearest.size_list", "int[]?", "int?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear", "int?", "int?"), OF_MODE("bilinear", true, "__upsample_bilinear.size_list", "int[]?", "int?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear.scale_list", "int?", "int[]?"), OF_MODE("bilinear", true, "__upsample_bilinear.size_list_scale_list", "int[]?", "int[]?"),
+    INTERPOLATE("", "int?", "float?"),
+    INTERPOLATE(".size_list", "int[]?", "float?"),
+    INTERPOLATE(".scale_list", "int?", "float[]?"),
+    INTERPOLATE(".size_list_scale_list", "int[]?", "float[]?"),
+    UPSAMPLE("", "int?"),
+    UPSAMPLE(".size_list", "int[]?"),
+    OF_MODE("nearest", false, "__upsample_nearest", "int?", "int?"),
+    OF_MODE("nearest", false, "__upsample_nearest.size_list", "int[]?", "int?"),
+    OF_MODE("bilinear", true, "__upsample_bilinear", "int?", "int?"),
+    OF_MODE("bilinear", true, "__upsample_bilinear.size_list", "int[]?", "int?"),
+    OF_MODE("bilinear", true, "__upsample_bilinear.scale_list", "int?", "int[]?"),
+    OF_MODE("bilinear", true, "__upsample_bilinear.size_list_scale_list", "int[]?", "int[]?"),
     OPS_END
 };

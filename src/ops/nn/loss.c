@@ -1,46 +1,56 @@
-/* loss.c - losses: a term for each element or sample, then all of them (reduction=none), their mean or their sum.
+/* loss.c - losses: a term for each element or sample, then all of them (reduction=none), their mean
+ * or their sum.
  *
- * ONNX's own NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss are not used: they leave open what the mean of nothing is, and
- * whether an ignored index may lie outside of the classes, as PyTorch's default of -100 does. */
+ * ONNX's own NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss are not used: they leave open
+ * what the mean of nothing is, and whether an ignored index may lie outside of the classes, as
+ * PyTorch's default of -100 does. */
 #include "ops/internal.h"
 
 #define PI 3.14159265358979323846
 
-enum { MEAN = 1, SUM = 2 };     /* of `reduction`; 0 is none */
+enum { MEAN = 1, SUM = 2 }; /* of `reduction`; 0 is none */
 
 static Ox add(Op *op, Ox x, double v) { return ox(op, "Add", x, number_like(op, v, x)); }
 static Ox mul(Op *op, Ox x, double v) { return ox(op, "Mul", x, number_like(op, v, x)); }
 static Ox from(Op *op, double v, Ox x) { return ox(op, "Sub", number_like(op, v, x), x); }
 static Ox at_least(Op *op, Ox x, double v) { return ox(op, "Max", x, number_like(op, v, x)); }
 static Ox is(Op *op, Ox x, double v) { return ox(op, "Equal", x, number_like(op, v, x)); }
-static Ox or_zero(Op *op, Ox where, Ox x) { return ox(op, "Where", where, x, number_like(op, 0, x)); }
-
-static Ox sum_of(Op *op, Ox x)
+static Ox or_zero(Op *op, Ox where, Ox x)
 {
-    return ox_with(op, "ReduceSum", INPUTS(x), INT("keepdims", 0));
+    return ox(op, "Where", where, x, number_like(op, 0, x));
 }
+
+static Ox sum_of(Op *op, Ox x) { return ox_with(op, "ReduceSum", INPUTS(x), INT("keepdims", 0)); }
 
 /* The mean of nothing is no number: 0 / 0. Runtimes say 0 where it is ReduceMean. */
 static Ox mean_of(Op *op, Ox x)
 {
     int64_t least = 0, most;
     if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
-        return ox_ok(x) ? op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x))) : x;
+        return ox_ok(x) ? op_fail(op, E_VALUE,
+                                  "mean(): could not infer output dtype. Input dtype must be "
+                                  "either a floating point or complex dtype. Got: %s",
+                                  torch_dtype_name(ox_dtype(x)))
+                        : x;
     if (ox_rank(x) >= 0)
         dim_range(op->cx, type_numel(op->cx, x->type), &least, &most);
     if (least > 0)
         return ox_with(op, "ReduceMean", INPUTS(x), INT("keepdims", 0));
-    Ox count = ox_rank(x) < 0 ? ox(op, "Size", x) : ox_dim_value(op->g, type_numel(op->cx, x->type)), sum = sum_of(op, x);
+    Ox count = ox_rank(x) < 0 ? ox(op, "Size", x)
+                              : ox_dim_value(op->g, type_numel(op->cx, x->type));
+    Ox sum = sum_of(op, x);
     return ox(op, "Div", sum, ox_cast(op->g, count, ox_dtype(x)));
 }
 
 static Ox reduced(Op *op, Ox each)
 {
     switch (arg_int(op, "reduction")) {
-    case 0: return each;
+    case 0:    return each;
     case MEAN: return mean_of(op, each);
-    case SUM: return sum_of(op, each);
-    default: return op_fail(op, E_VALUE, "%lld is not a valid value for reduction", (long long)arg_int(op, "reduction"));
+    case SUM:  return sum_of(op, each);
+    default:
+        return op_fail(op, E_VALUE, "%lld is not a valid value for reduction",
+                       (long long)arg_int(op, "reduction"));
     }
 }
 
@@ -53,7 +63,8 @@ static Ox promoted(Op *op, const char *name, Ox a, Ox b)
 
 static Ox log1p_of(Op *op, Ox x)
 {
-    Value v = val_tensor(op->cx, x), out = val_ok(v) ? call_op(op, "aten::log1p", &v, 1) : v;
+    Value v = val_tensor(op->cx, x);
+    Value out = val_ok(v) ? call_op(op, "aten::log1p", &v, 1) : v;
     return out.tag == V_TENSOR ? tensor_read(op->g, out.t) : POISON;
 }
 
@@ -61,7 +72,8 @@ static Ox log1p_of(Op *op, Ox x)
 
 static Ox difference(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "target");
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "target");
     return each_sub(op, x, y);
 }
 
@@ -82,7 +94,9 @@ static Ox lower_smooth_l1(Op *op)
         return op_fail(op, E_VALUE, "smooth_l1_loss does not support negative values for beta.");
     if (beta == 0)
         return reduced(op, d);
-    Ox near = ox(op, "Less", d, number_like(op, beta, d)), square = mul(op, ox(op, "Mul", d, d), 0.5 / beta), line = add(op, d, -0.5 * beta);
+    Ox near = ox(op, "Less", d, number_like(op, beta, d));
+    Ox square = mul(op, ox(op, "Mul", d, d), 0.5 / beta);
+    Ox line = add(op, d, -0.5 * beta);
     return reduced(op, ox(op, "Where", near, square, line));
 }
 
@@ -93,10 +107,13 @@ static Ox lower_huber(Op *op)
     double delta = arg_float(op, "delta");
     if (delta <= 0)
         return op_fail(op, E_VALUE, "huber_loss does not support non-positive values for delta.");
-    Ox near = ox(op, "LessOrEqual", d, number_like(op, delta, d)), square = mul(op, ox(op, "Mul", d, d), 0.5);
+    Ox near = ox(op, "LessOrEqual", d, number_like(op, delta, d));
+    Ox square = mul(op, ox(op, "Mul", d, d), 0.5);
     Ox line = mul(op, add(op, d, -0.5 * delta), delta);
     Ox each = ox(op, "Where", near, square, line);
-    return ox_ok(each) ? reduced(op, ox_cast(op->g, each, tensor_type(arg_tensor(op, "self"))->dtype)) : POISON;     /* self's type, whatever target's is */
+    return ox_ok(each)
+        ? reduced(op, ox_cast(op->g, each, tensor_type(arg_tensor(op, "self"))->dtype))
+        : POISON; /* self's type, whatever target's is */
 }
 
 /* ---- of probabilities ---- */
@@ -104,8 +121,11 @@ static Ox lower_huber(Op *op)
 /* log(1 / (1 + exp(-x))): min(x, 0) - log(1 + exp(-|x|)) */
 static Ox log_sigmoid(Op *op, Ox x)
 {
-    Ox size = ox(op, "Abs", x), small = ox(op, "Exp", ox(op, "Neg", size)), rest = log1p_of(op, small);
-    Ox zero = number_like(op, 0, x), low = ox(op, "Min", x, zero);
+    Ox size = ox(op, "Abs", x);
+    Ox small = ox(op, "Exp", ox(op, "Neg", size));
+    Ox rest = log1p_of(op, small);
+    Ox zero = number_like(op, 0, x);
+    Ox low = ox(op, "Min", x, zero);
     return ox(op, "Sub", low, rest);
 }
 
@@ -118,16 +138,23 @@ static Ox weighted(Op *op, Ox each)
 /* -(t log x + (1 - t) log(1 - x)), where a logarithm is never below -100 */
 static Ox lower_bce(Op *op)
 {
-    Ox x = arg(op, "self"), t = arg(op, "target");
-    Ox log_x = at_least(op, ox(op, "Log", x), -100), log_y = at_least(op, ox(op, "Log", from(op, 1, x)), -100);
-    Ox yes = ox(op, "Mul", t, log_x), no = ox(op, "Mul", from(op, 1, t), log_y), sum = ox(op, "Add", yes, no);
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
+    Ox log_x = at_least(op, ox(op, "Log", x), -100);
+    Ox log_y = at_least(op, ox(op, "Log", from(op, 1, x)), -100);
+    Ox yes = ox(op, "Mul", t, log_x);
+    Ox no = ox(op, "Mul", from(op, 1, t), log_y);
+    Ox sum = ox(op, "Add", yes, no);
     return weighted(op, ox(op, "Neg", sum));
 }
 
 /* (1 - t) x - ((pos_weight - 1) t + 1) log sigmoid(x) */
 static Ox lower_bce_logits(Op *op)
 {
-    Ox x = arg(op, "self"), t = arg(op, "target"), pos = arg_opt(op, "pos_weight"), yes = log_sigmoid(op, x);
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
+    Ox pos = arg_opt(op, "pos_weight");
+    Ox yes = log_sigmoid(op, x);
     if (pos)
         yes = ox(op, "Mul", yes, add(op, ox(op, "Mul", add(op, pos, -1), t), 1));
     Ox no = ox(op, "Mul", from(op, 1, t), x);
@@ -137,30 +164,41 @@ static Ox lower_bce_logits(Op *op)
 /* t (log t - x), or exp(t) (t - x) of a target that is a logarithm already; 0 log 0 is 0 */
 static Ox lower_kl_div(Op *op)
 {
-    Ox x = arg(op, "self"), t = arg(op, "target");
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
     if (arg_bool(op, "log_target")) {
         Ox d = ox(op, "Sub", t, x);
         return reduced(op, ox(op, "Mul", ox(op, "Exp", t), d));
     }
-    Ox entropy = ox(op, "Mul", t, ox(op, "Log", t)), none = is(op, t, 0), zero = number_like(op, 0, t);
-    Ox cross = ox(op, "Mul", t, x), kept = ox(op, "Where", none, zero, entropy);
+    Ox entropy = ox(op, "Mul", t, ox(op, "Log", t));
+    Ox none = is(op, t, 0);
+    Ox zero = number_like(op, 0, t);
+    Ox cross = ox(op, "Mul", t, x);
+    Ox kept = ox(op, "Where", none, zero, entropy);
     return reduced(op, ox(op, "Sub", kept, cross));
 }
 
-/* exp(x) - t x, or x - t log(x + eps); full adds Stirling's t log t - t + log(2 pi t) / 2 where t > 1 */
+/* exp(x) - t x, or x - t log(x + eps); full adds Stirling's t log t - t + log(2 pi t) / 2 where t >
+ * 1 */
 static Ox lower_poisson_nll(Op *op)
 {
-    Ox x = arg(op, "input"), t = arg(op, "target"), loss;
+    Ox x = arg(op, "input");
+    Ox t = arg(op, "target");
+    Ox loss;
     if (arg_bool(op, "log_input")) {
-        Ox rate = ox(op, "Exp", x), product = ox(op, "Mul", t, x);
+        Ox rate = ox(op, "Exp", x);
+        Ox product = ox(op, "Mul", t, x);
         loss = ox(op, "Sub", rate, product);
     } else {
         loss = ox(op, "Sub", x, ox(op, "Mul", t, ox(op, "Log", add(op, x, arg_float(op, "eps")))));
     }
     if (!arg_bool(op, "full"))
         return reduced(op, loss);
-    Ox main = ox(op, "Mul", t, add(op, ox(op, "Log", t), -1)), half = mul(op, ox(op, "Log", mul(op, t, 2 * PI)), 0.5);
-    Ox stirling = ox(op, "Add", main, half), large = ox(op, "Greater", t, number_like(op, 1, t)), extra = or_zero(op, large, stirling);
+    Ox main = ox(op, "Mul", t, add(op, ox(op, "Log", t), -1));
+    Ox half = mul(op, ox(op, "Log", mul(op, t, 2 * PI)), 0.5);
+    Ox stirling = ox(op, "Add", main, half);
+    Ox large = ox(op, "Greater", t, number_like(op, 1, t));
+    Ox extra = or_zero(op, large, stirling);
     return reduced(op, ox(op, "Add", loss, extra));
 }
 
@@ -169,16 +207,23 @@ static Ox lower_poisson_nll(Op *op)
 /* log(1 + exp(-t x)) */
 static Ox lower_soft_margin(Op *op)
 {
-    Ox x = arg(op, "self"), t = arg(op, "target"), power = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", t, x)));
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
+    Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", t, x)));
     return reduced(op, log1p_of(op, power));
 }
 
-/* max(0, margin - t (a - b)); of ints the product is one, which wraps round, and only the sum is float32 */
+/* max(0, margin - t (a - b)); of ints the product is one, which wraps round, and only the sum is
+ * float32 */
 static Ox lower_margin_ranking(Op *op)
 {
-    Ox a = arg(op, "input1"), b = arg(op, "input2"), t = arg(op, "target"), d = ox(op, "Sub", a, b);
+    Ox a = arg(op, "input1");
+    Ox b = arg(op, "input2");
+    Ox t = arg(op, "target");
+    Ox d = ox(op, "Sub", a, b);
     Ox product = from(op, 0, ox(op, "Mul", t, d));
-    Ox loss = add(op, dtype_is_float(op->common) ? product : ox_cast(op->g, product, DT_FLOAT), arg_float(op, "margin"));
+    Ox loss = add(op, dtype_is_float(op->common) ? product : ox_cast(op->g, product, DT_FLOAT),
+                  arg_float(op, "margin"));
     return reduced(op, at_least(op, loss, 0));
 }
 
@@ -188,9 +233,14 @@ static Ox lower_hinge_embedding(Op *op)
     Value given = arg_value(op, "self");
     if (given.tag == V_TENSOR && !dtype_is_float(tensor_type(given.t)->dtype))
         return op_refuse(op, "of whole numbers: convert them to float first");
-    Ox x = arg(op, "self"), t = arg(op, "target"), far = at_least(op, from(op, arg_float(op, "margin"), x), 0);
-    Ox one = is(op, t, 1), minus = is(op, t, -1), zero = number_like(op, 0, x);
-    Ox a = ox(op, "Where", one, zero, far), b = ox(op, "Where", minus, zero, x);
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
+    Ox far = at_least(op, from(op, arg_float(op, "margin"), x), 0);
+    Ox one = is(op, t, 1);
+    Ox minus = is(op, t, -1);
+    Ox zero = number_like(op, 0, x);
+    Ox a = ox(op, "Where", one, zero, far);
+    Ox b = ox(op, "Where", minus, zero, x);
     return reduced(op, ox(op, "Add", a, b));
 }
 
@@ -199,20 +249,35 @@ static Ox sum_over(Op *op, Ox x, int axis)
     return reduce(op, "ReduceSum", x, &(Axes){ .n = 1, .at = { axis } }, false);
 }
 
-/* 1 - cos where t is 1, max(0, cos - margin) where it is -1. Vectors lie along the axis behind the target's. */
+/* 1 - cos where t is 1, max(0, cos - margin) where it is -1. Vectors lie along the axis behind the
+ * target's. */
 static Ox lower_cosine_embedding(Op *op)
 {
-    Ox a = arg(op, "input1"), b = arg(op, "input2"), t = arg(op, "target");
+    Ox a = arg(op, "input1");
+    Ox b = arg(op, "input2");
+    Ox t = arg(op, "target");
     int axis;
     if (!need_rank(op, t, 1, &axis) || !ox_ok(a) || !ox_ok(b))
         return POISON;
     if (axis > 1 || ox_rank(a) != axis + 1 || ox_rank(b) != axis + 1)
-        return op_fail(op, E_VALUE, "cosine_embedding_loss: a target of rank %d does not fit inputs of rank %d and %d", axis, ox_rank(a), ox_rank(b));
-    Ox product = ox(op, "Mul", a, b), top = sum_over(op, product, axis), aa = ox(op, "Mul", a, a), bb = ox(op, "Mul", b, b);
-    Ox size_a = add(op, sum_over(op, aa, axis), 1e-12), size_b = add(op, sum_over(op, bb, axis), 1e-12);
-    Ox bottom = ox(op, "Sqrt", ox(op, "Mul", size_a, size_b)), cosine = ox(op, "Div", top, bottom);
-    Ox same = from(op, 1, cosine), other = at_least(op, add(op, cosine, -arg_float(op, "margin")), 0);
-    Ox one = is(op, t, 1), minus = is(op, t, -1), yes = or_zero(op, one, same), no = or_zero(op, minus, other);
+        return op_fail(
+            op, E_VALUE,
+            "cosine_embedding_loss: a target of rank %d does not fit inputs of rank %d and %d",
+            axis, ox_rank(a), ox_rank(b));
+    Ox product = ox(op, "Mul", a, b);
+    Ox top = sum_over(op, product, axis);
+    Ox aa = ox(op, "Mul", a, a);
+    Ox bb = ox(op, "Mul", b, b);
+    Ox size_a = add(op, sum_over(op, aa, axis), 1e-12);
+    Ox size_b = add(op, sum_over(op, bb, axis), 1e-12);
+    Ox bottom = ox(op, "Sqrt", ox(op, "Mul", size_a, size_b));
+    Ox cosine = ox(op, "Div", top, bottom);
+    Ox same = from(op, 1, cosine);
+    Ox other = at_least(op, add(op, cosine, -arg_float(op, "margin")), 0);
+    Ox one = is(op, t, 1);
+    Ox minus = is(op, t, -1);
+    Ox yes = or_zero(op, one, same);
+    Ox no = or_zero(op, minus, other);
     return reduced(op, ox(op, "Add", yes, no));
 }
 
@@ -223,10 +288,12 @@ static Ox distance(Op *op, const char *a, const char *b)
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* max(0, margin + |anchor - positive| - |anchor - negative|); swap: the nearer of anchor and positive counts for the negative */
+/* max(0, margin + |anchor - positive| - |anchor - negative|); swap: the nearer of anchor and
+ * positive counts for the negative */
 static Ox lower_triplet_margin(Op *op)
 {
-    Ox near = distance(op, "anchor", "positive"), far = distance(op, "anchor", "negative");
+    Ox near = distance(op, "anchor", "positive");
+    Ox far = distance(op, "anchor", "negative");
     if (arg_bool(op, "swap"))
         far = promoted(op, "Min", far, distance(op, "positive", "negative"));
     Ox d = promoted(op, "Sub", near, far);
@@ -259,7 +326,9 @@ static Ox pick_class(Op *op, Ox x, Ox at)
 /* 0, 1, .. classes - 1 along the last axis of three or two */
 static Ox class_numbers(Op *op, Ox x)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), n = ox_dim_value(op->g, ox_dim(x, 1));
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox n = ox_dim_value(op->g, ox_dim(x, 1));
     return ox(op, "Range", zero, n, one);
 }
 
@@ -267,39 +336,62 @@ static Ox class_numbers(Op *op, Ox x)
 static Ox lower_multi_margin(Op *op)
 {
     bool alone, alone_y;
-    Ox x = as_batch(op, arg(op, "self"), 2, &alone), weight = arg_opt(op, "weight");
+    Ox x = as_batch(op, arg(op, "self"), 2, &alone);
+    Ox weight = arg_opt(op, "weight");
     Ox y = as_batch(op, arg_typed(op, "target", DT_INT64), 1, &alone_y);
     double p = arg_float(op, "p");
     if (!ox_ok(x) || !ox_ok(y))
         return POISON;
     if (p != 1 && p != 2)
         return op_fail(op, E_VALUE, "only p == 1 and p == 2 supported");
-    Ox at = unsqueeze_axis(op, y, 1), right = pick_class(op, x, at), d = ox(op, "Sub", x, right);
-    Ox z = at_least(op, add(op, d, arg_float(op, "margin")), 0), numbers = class_numbers(op, x), own = ox(op, "Equal", numbers, at);
+    Ox at = unsqueeze_axis(op, y, 1);
+    Ox right = pick_class(op, x, at);
+    Ox d = ox(op, "Sub", x, right);
+    Ox z = at_least(op, add(op, d, arg_float(op, "margin")), 0);
+    Ox numbers = class_numbers(op, x);
+    Ox own = ox(op, "Equal", numbers, at);
     z = p == 2 ? ox(op, "Mul", z, z) : z;
     if (weight)
         z = ox(op, "Mul", z, ox(op, "Gather", weight, at));
-    Ox zero = number_like(op, 0, x), others = ox(op, "Where", own, zero, z), sum = sum_over(op, others, 1);
+    Ox zero = number_like(op, 0, x);
+    Ox others = ox(op, "Where", own, zero, z);
+    Ox sum = sum_over(op, others, 1);
     Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(x, 1)), ox_dtype(x));
     return reduced(op, first_only(op, ox(op, "Div", sum, classes), alone));
 }
 
-/* Targets count up to the first -1. out[0] is the loss of each sample: the mean over classes of max(0, 1 - (x[y] - x[j])) over all
- * targets y and all j that are none; out[1] says which classes are targets, in x's type. */
+/* Targets count up to the first -1. out[0] is the loss of each sample: the mean over classes of
+ * max(0, 1 - (x[y] - x[j])) over all targets y and all j that are none; out[1] says which classes
+ * are targets, in x's type. */
 static bool multilabel_margin(Op *op, Ox *out)
 {
     bool alone, alone_y;
-    Ox x = as_batch(op, arg(op, "self"), 2, &alone), y = as_batch(op, arg_typed(op, "target", DT_INT64), 2, &alone_y);
+    Ox x = as_batch(op, arg(op, "self"), 2, &alone);
+    Ox y = as_batch(op, arg_typed(op, "target", DT_INT64), 2, &alone_y);
     if (!ox_ok(x) || !ox_ok(y))
         return false;
-    Ox zero = number_like(op, 0, y), end = ox(op, "Less", y, zero), ends = ox_cast(op->g, end, DT_INT64), axis = ox_int(op->g, 1);
-    Ox passed = ox(op, "CumSum", ends, axis), counts = is(op, passed, 0), safe = ox(op, "Where", counts, y, zero);
-    Ox numbers = class_numbers(op, x), by_target = unsqueeze_axis(op, safe, 2), is_own = ox(op, "Equal", by_target, numbers);
-    Ox valid = unsqueeze_axis(op, counts, 2), own = ox_cast(op->g, ox(op, "And", is_own, valid), DT_INT32);
-    Ox marked = reduce(op, "ReduceMax", own, &(Axes){ .n = 1, .at = { 1 } }, false), is_target = ox_cast(op->g, marked, DT_BOOL);
-    Ox picked = unsqueeze_axis(op, pick_class(op, x, safe), 2), each = unsqueeze_axis(op, x, 1), d = ox(op, "Sub", picked, each);
-    Ox hinge = at_least(op, from(op, 1, d), 0), none = unsqueeze_axis(op, ox(op, "Not", is_target), 1), both = ox(op, "And", valid, none);
-    Ox sum = reduce(op, "ReduceSum", or_zero(op, both, hinge), &(Axes){ .n = 2, .at = { 1, 2 } }, false);
+    Ox zero = number_like(op, 0, y);
+    Ox end = ox(op, "Less", y, zero);
+    Ox ends = ox_cast(op->g, end, DT_INT64);
+    Ox axis = ox_int(op->g, 1);
+    Ox passed = ox(op, "CumSum", ends, axis);
+    Ox counts = is(op, passed, 0);
+    Ox safe = ox(op, "Where", counts, y, zero);
+    Ox numbers = class_numbers(op, x);
+    Ox by_target = unsqueeze_axis(op, safe, 2);
+    Ox is_own = ox(op, "Equal", by_target, numbers);
+    Ox valid = unsqueeze_axis(op, counts, 2);
+    Ox own = ox_cast(op->g, ox(op, "And", is_own, valid), DT_INT32);
+    Ox marked = reduce(op, "ReduceMax", own, &(Axes){ .n = 1, .at = { 1 } }, false);
+    Ox is_target = ox_cast(op->g, marked, DT_BOOL);
+    Ox picked = unsqueeze_axis(op, pick_class(op, x, safe), 2);
+    Ox each = unsqueeze_axis(op, x, 1);
+    Ox d = ox(op, "Sub", picked, each);
+    Ox hinge = at_least(op, from(op, 1, d), 0);
+    Ox none = unsqueeze_axis(op, ox(op, "Not", is_target), 1);
+    Ox both = ox(op, "And", valid, none);
+    Ox sum = reduce(op, "ReduceSum", or_zero(op, both, hinge), &(Axes){ .n = 2, .at = { 1, 2 } },
+                    false);
     Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(x, 1)), ox_dtype(x));
     out[0] = reduced(op, first_only(op, ox(op, "Div", sum, classes), alone));
     out[1] = ox_cast(op->g, is_target, ox_dtype(x));
@@ -312,8 +404,10 @@ static Ox lower_multilabel_margin(Op *op)
 {
     Ox out[2];
     bool ok = multilabel_margin(op, out);
-    if (ok && ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] && op->expect[0]->rank == 1)
-        op->record_errs = true;                                 /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
+    if (ok && ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] &&
+        op->expect[0]->rank == 1)
+        op->record_errs =
+            true; /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
     return ok ? out[0] : POISON;
 }
 
@@ -326,7 +420,11 @@ static Value lower_multilabel_margin_forward(Op *op)
 /* ---- of classes ---- */
 
 /* One class index a sample, along axis 1 of a batch. */
-typedef struct Classes { Ox target, ignored, safe; Ox weight; /* of each sample; 0 where ignored */ bool alone; } Classes;
+typedef struct Classes {
+    Ox target, ignored, safe;
+    Ox weight; /* of each sample; 0 where ignored */
+    bool alone;
+} Classes;
 
 static bool read_classes(Op *op, Ox x, Classes *c)
 {
@@ -341,12 +439,15 @@ static bool read_classes(Op *op, Ox x, Classes *c)
     if (!ox_ok(c->target))
         return false;
     if (ox_rank(c->target) >= 0 && rank > 1 && ox_rank(c->target) != rank - 1)
-        return fail(op->cx, E_VALUE, "a target of rank %d does not fit an input of rank %d", ox_rank(c->target), rank);
-    c->target = ox_cast(op->g, c->target, DT_INT64);            /* uint8 is allowed too */
-    Ox ignore = ox_int(op->g, arg_int(op, "ignore_index")), zero = ox_int(op->g, 0);
+        return fail(op->cx, E_VALUE, "a target of rank %d does not fit an input of rank %d",
+                    ox_rank(c->target), rank);
+    c->target = ox_cast(op->g, c->target, DT_INT64); /* uint8 is allowed too */
+    Ox ignore = ox_int(op->g, arg_int(op, "ignore_index"));
+    Ox zero = ox_int(op->g, 0);
     c->ignored = ox(op, "Equal", c->target, ignore);
     c->safe = ox(op, "Where", c->ignored, zero, c->target);
-    Ox each = weight ? ox(op, "Gather", weight, c->safe) : number_like(op, 1, x), none = number_like(op, 0, x);
+    Ox each = weight ? ox(op, "Gather", weight, c->safe) : number_like(op, 1, x);
+    Ox none = number_like(op, 0, x);
     c->weight = ox(op, "Where", c->ignored, none, each);
     return ox_ok(c->weight);
 }
@@ -356,7 +457,8 @@ static Ox over_samples(Op *op, Ox each, const Classes *c)
 {
     int64_t how = arg_int(op, "reduction");
     if (how == MEAN) {
-        Ox sum = sum_of(op, each), weights = sum_of(op, c->weight);
+        Ox sum = sum_of(op, each);
+        Ox weights = sum_of(op, c->weight);
         return ox(op, "Div", sum, weights);
     }
     return how == SUM ? sum_of(op, each) : first_only(op, each, c->alone);
@@ -365,19 +467,27 @@ static Ox over_samples(Op *op, Ox each, const Classes *c)
 /* -weight[y] x[y] of each sample; x has its batch axis */
 static Ox picked(Op *op, Ox x, const Classes *c)
 {
-    Ox at = unsqueeze_axis(op, c->safe, 1), value = pick_class(op, x, at), axes = ints(op, 1);
-    Ox flat = ox(op, "Squeeze", value, axes), product = ox(op, "Mul", flat, c->weight), zero = number_like(op, 0, x);
-    Ox kept = ox(op, "Where", c->ignored, zero, product);       /* an infinite x times 0 is no number */
+    Ox at = unsqueeze_axis(op, c->safe, 1);
+    Ox value = pick_class(op, x, at);
+    Ox axes = ints(op, 1);
+    Ox flat = ox(op, "Squeeze", value, axes);
+    Ox product = ox(op, "Mul", flat, c->weight);
+    Ox zero = number_like(op, 0, x);
+    Ox kept = ox(op, "Where", c->ignored, zero, product); /* an infinite x times 0 is no number */
     return ox(op, "Neg", kept);
 }
 
-static Ox batched(Op *op, Ox x, const Classes *c) { return c->alone ? unsqueeze_axis(op, x, 0) : x; }
+static Ox batched(Op *op, Ox x, const Classes *c)
+{
+    return c->alone ? unsqueeze_axis(op, x, 0) : x;
+}
 
 static Ox lower_nll(Op *op)
 {
     Ox x = arg(op, "self");
     Classes c;
-    return read_classes(op, x, &c) ? over_samples(op, picked(op, batched(op, x, &c), &c), &c) : POISON;
+    return read_classes(op, x, &c) ? over_samples(op, picked(op, batched(op, x, &c), &c), &c)
+                                   : POISON;
 }
 
 static Value lower_nll_forward(Op *op)
@@ -400,10 +510,13 @@ static Ox weight_along(Op *op, Ox weight, int axis, int rank)
     return reshape_to(op, weight, dims, rank);
 }
 
-/* -sum of t log softmax(x) over the classes; label smoothing mixes t with the same share for all. The mean counts samples. */
+/* -sum of t log softmax(x) over the classes; label smoothing mixes t with the same share for all.
+ * The mean counts samples. */
 static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
 {
-    Ox t = arg(op, "target"), weight = arg_opt(op, "weight"), classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, axis)), ox_dtype(t));
+    Ox t = arg(op, "target");
+    Ox weight = arg_opt(op, "weight");
+    Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, axis)), ox_dtype(t));
     if (smoothing > 0) {
         Ox share = ox(op, "Div", number_like(op, smoothing, t), classes);
         t = ox(op, "Add", mul(op, t, 1 - smoothing), share);
@@ -418,16 +531,19 @@ static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
 /* The part of the other classes: -sum of weight log softmax(x) */
 static Ox smooth_part(Op *op, Ox logits, const Classes *c)
 {
-    Ox weight = arg_opt(op, "weight"), all = logits;
+    Ox weight = arg_opt(op, "weight");
+    Ox all = logits;
     if (weight)
         all = ox(op, "Mul", logits, weight_along(op, weight, 1, ox_rank(logits)));
-    Ox each = ox(op, "Neg", sum_over(op, all, 1)), zero = number_like(op, 0, each);
+    Ox each = ox(op, "Neg", sum_over(op, all, 1));
+    Ox zero = number_like(op, 0, each);
     return over_samples(op, ox(op, "Where", c->ignored, zero, each), c);
 }
 
 static Ox lower_cross_entropy(Op *op)
 {
-    Ox x = arg(op, "self"), target = arg(op, "target");
+    Ox x = arg(op, "self");
+    Ox target = arg(op, "target");
     double smoothing = arg_float(op, "label_smoothing");
     int rank;
     Classes c;
@@ -445,29 +561,41 @@ static Ox lower_cross_entropy(Op *op)
     Ox loss = over_samples(op, picked(op, logits, &c), &c);
     if (smoothing == 0)
         return loss;
-    Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, 1)), ox_dtype(x)), share = ox(op, "Div", number_like(op, smoothing, x), classes);
-    Ox others = ox(op, "Mul", smooth_part(op, logits, &c), share), main = mul(op, loss, 1 - smoothing);
+    Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, 1)), ox_dtype(x));
+    Ox share = ox(op, "Div", number_like(op, smoothing, x), classes);
+    Ox others = ox(op, "Mul", smooth_part(op, logits, &c), share);
+    Ox main = mul(op, loss, 1 - smoothing);
     return ox(op, "Add", main, others);
 }
 
-/* A gradient that was not asked for has no elements; one that was is None, so that using it is an error. */
+/* A gradient that was not asked for has no elements; one that was is None, so that using it is an
+ * error. */
 static Value no_gradient(Op *op, const char *asked, int rank)
 {
     Dim none = dim_int(op->cx, 0);
-    return arg_bool(op, asked) ? val_none() : val_tensor(op->cx, expand_dims(op, number_like(op, 0, arg(op, "input")), (Dim[]){ none, none }, rank));
+    return arg_bool(op, asked) ? val_none()
+                               : val_tensor(op->cx,
+                                            expand_dims(op, number_like(op, 0, arg(op, "input")),
+                                                        (Dim[]){ none, none }, rank));
 }
 
 /* nn.LinearCrossEntropyLoss, which computes a few samples at a time: the loss of a linear layer. */
 static Value lower_linear_cross_entropy(Op *op)
 {
     static const char *const reductions[] = { "none", "mean", "sum" };
-    Value layer[] = { arg_value(op, "input"), arg_value(op, "linear_weight"), arg_value(op, "linear_bias") };
+    Value layer[] = { arg_value(op, "input"), arg_value(op, "linear_weight"),
+                      arg_value(op, "linear_bias") };
     bool each = !has_param(op, "reduction");
     int reduction = 0;
     for (int i = 0; !each && i < 3; i++)
         reduction = str_is(arg_str(op, "reduction"), reductions[i]) ? i : reduction;
     Value smoothing = each ? val_float(0) : arg_value(op, "label_smoothing");
-    Value loss[] = { call_op(op, "aten::linear", layer, 3), arg_value(op, "target"), arg_value(op, "weight"), val_int(reduction), arg_value(op, "ignore_index"), smoothing };
+    Value loss[] = { call_op(op, "aten::linear", layer, 3),
+                     arg_value(op, "target"),
+                     arg_value(op, "weight"),
+                     val_int(reduction),
+                     arg_value(op, "ignore_index"),
+                     smoothing };
     Value out[4] = { call_op(op, "aten::cross_entropy_loss", loss, 6) };
     if (each || !val_ok(out[0]))
         return out[0];
@@ -480,40 +608,81 @@ static Value lower_linear_cross_entropy(Op *op)
 #define BOTH "default(self, target)"
 
 const OpRow ops_loss[] = {
-    LOWER(lower_mse, BOTH, PLAIN, "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
-    LOWER(lower_l1, BOTH, PLAIN, "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
-    LOWER(lower_smooth_l1, BOTH, PLAIN, "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor"),
-    LOWER(lower_huber, BOTH, PLAIN, "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"),
-    LOWER(lower_bce, BOTH, PLAIN, "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"),
+    LOWER(lower_mse, BOTH, PLAIN,
+          "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+    LOWER(lower_l1, BOTH, PLAIN,
+          "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+    LOWER(lower_smooth_l1, BOTH, PLAIN,
+          "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> "
+          "Tensor"),
+    LOWER(
+        lower_huber, BOTH, PLAIN,
+        "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"),
+    LOWER(lower_bce, BOTH, PLAIN,
+          "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
+          "reduction=1) -> Tensor"),
     LOWER(lower_bce_logits, "default(self, target, weight, pos_weight)", PLAIN,
-          "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"),
-    LOWER(lower_kl_div, BOTH, PLAIN, "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"),
+          "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
+          "Tensor? pos_weight=None, int reduction=1) -> Tensor"),
+    LOWER(lower_kl_div, BOTH, PLAIN,
+          "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> "
+          "Tensor"),
     LOWER(lower_poisson_nll, "int-to-float(input, target)", PLAIN,
-          "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"),
-    LOWER(lower_soft_margin, BOTH, PLAIN, "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+          "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float "
+          "eps, int reduction) -> Tensor"),
+    LOWER(lower_soft_margin, BOTH, PLAIN,
+          "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
     LOWER(lower_margin_ranking, "default(input1, input2, target)", PLAIN,
-          "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"),
-    LOWER(lower_hinge_embedding, NULL, PLAIN, "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"),
+          "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., "
+          "int reduction=1) -> Tensor"),
+    LOWER(lower_hinge_embedding, NULL, PLAIN,
+          "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int "
+          "reduction=1) -> Tensor"),
     LOWER(lower_cosine_embedding, "int-to-float(input1, input2)", PLAIN,
-          "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"),
-    LOWER(lower_triplet_margin, NULL, PLAIN, "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., "
+          "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float "
+          "margin=0., int reduction=1) -> Tensor"),
+    LOWER(lower_triplet_margin, NULL, PLAIN,
+          "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float "
+          "margin=1., "
           "float p=2., float eps=1e-06, bool swap=False, int reduction=1) -> Tensor"),
-    LOWER(lower_multi_margin, NULL, PLAIN, "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"),
-    LOWER(lower_multilabel_margin, NULL, PLAIN, "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
-    CALL(lower_multilabel_margin_forward, NULL, PLAIN, "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"),
-    LOWER(lower_nll, NULL, PLAIN, "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"),
-    LOWER(lower_nll, NULL, PLAIN, "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"),
-    LOWER(lower_nll, NULL, PLAIN, "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"),
+    LOWER(lower_multi_margin, NULL, PLAIN,
+          "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
+          "Tensor? weight=None, int reduction=1) -> Tensor"),
+    LOWER(lower_multilabel_margin, NULL, PLAIN,
+          "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+    CALL(lower_multilabel_margin_forward, NULL, PLAIN,
+         "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
+         "(Tensor output, Tensor is_target)"),
+    LOWER(lower_nll, NULL, PLAIN,
+          "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+          "ignore_index=-100) -> Tensor"),
+    LOWER(lower_nll, NULL, PLAIN,
+          "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+          "SymInt ignore_index=-100) -> Tensor"),
+    LOWER(lower_nll, NULL, PLAIN,
+          "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+          "SymInt ignore_index=-100) -> Tensor"),
     CALL(lower_nll_forward, NULL, PLAIN,
-         "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
+         "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
+         "ignore_index) -> (Tensor output, Tensor total_weight)"),
     CALL(lower_nll_forward, NULL, PLAIN,
-         "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
-    LOWER(lower_cross_entropy, NULL, PLAIN, "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
+         "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+         "SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
+    LOWER(lower_cross_entropy, NULL, PLAIN,
+          "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
+          "reduction=1, "
           "SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"),
-    CALL(lower_linear_cross_entropy, NULL, PLAIN, "torch_nn::_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor target, Tensor? linear_bias, "
-         "Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt batch_chunk_size, str acc_policy, ScalarType acc_dtype, bool allow_retain_graph, "
-         "bool compute_input_grad, bool compute_linear_weight_grad, bool compute_linear_bias_grad) -> (Tensor, Tensor, Tensor, Tensor)"),
-    CALL(lower_linear_cross_entropy, NULL, PLAIN, "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor linear_weight, Tensor target, "
-         "Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str acc_policy, ScalarType acc_dtype) -> Tensor"),
+    CALL(lower_linear_cross_entropy, NULL, PLAIN,
+         "torch_nn::_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor "
+         "target, Tensor? linear_bias, "
+         "Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt "
+         "batch_chunk_size, str acc_policy, ScalarType acc_dtype, bool allow_retain_graph, "
+         "bool compute_input_grad, bool compute_linear_weight_grad, bool compute_linear_bias_grad) "
+         "-> (Tensor, Tensor, Tensor, Tensor)"),
+    CALL(lower_linear_cross_entropy, NULL, PLAIN,
+         "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor "
+         "linear_weight, Tensor target, "
+         "Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str "
+         "acc_policy, ScalarType acc_dtype) -> Tensor"),
     OPS_END
 };

@@ -1,6 +1,7 @@
 /* normalization.c - normalisation layers and dropout.
- * Batch norm in training mode that updates the statistics of the saved model is refused, unless that mode was asked for: nearly always
- * eval() was forgotten. Where they are values of the program they are updated. Dropout that is on draws random numbers in ONNX too. */
+ * Batch norm in training mode that updates the statistics of the saved model is refused, unless
+ * that mode was asked for: nearly always eval() was forgotten. Where they are values of the program
+ * they are updated. Dropout that is on draws random numbers in ONNX too. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -15,16 +16,14 @@ static Ox param_or(Op *op, Ox p, double v, DType t, const Dim *dims, int n)
     return expand_dims(op, ox_number(op->g, t, v), dims, n);
 }
 
-/* Half-precision input beside float32 parameters: computed in the parameters' type, rounded back at the end. */
+/* Half-precision input beside float32 parameters: computed in the parameters' type, rounded back at
+ * the end. */
 static Ox to_type_of(Op *op, Ox x, Ox p)
 {
     return p && ox_ok(p) && ox_ok(x) ? ox_cast(op->g, x, ox_dtype(p)) : x;
 }
 
-static Ox back_to(Op *op, Ox y, DType t)
-{
-    return ox_ok(y) ? ox_cast(op->g, y, t) : y;
-}
+static Ox back_to(Op *op, Ox y, DType t) { return ox_ok(y) ? ox_cast(op->g, y, t) : y; }
 
 /* An empty tensor, where PyTorch gives none of what it computed. */
 static Ox empty_of(Op *op, DType t)
@@ -35,14 +34,17 @@ static Ox empty_of(Op *op, DType t)
 /* 1 / sqrt(v + eps) */
 static Ox inverse_root(Op *op, Ox v, double eps)
 {
-    Ox e = number_like(op, eps, v), sum = ox(op, "Add", v, e), root = ox(op, "Sqrt", sum);
+    Ox e = number_like(op, eps, v);
+    Ox sum = ox(op, "Add", v, e);
+    Ox root = ox(op, "Sqrt", sum);
     return ox(op, "Reciprocal", root);
 }
 
 /* Mean and variance (of the whole, not of a sample) over some axes. */
 static void moments(Op *op, Ox x, Ox axes, bool keep, Ox *mean, Ox *var)
 {
-    Ox middle = ox_with(op, "ReduceMean", INPUTS(x, axes), INT("keepdims", 1)), away = ox(op, "Sub", x, middle);
+    Ox middle = ox_with(op, "ReduceMean", INPUTS(x, axes), INT("keepdims", 1));
+    Ox away = ox(op, "Sub", x, middle);
     Ox square = ox(op, "Mul", away, away);
     *mean = keep ? middle : ox_with(op, "ReduceMean", INPUTS(x, axes), INT("keepdims", 0));
     *var = ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", keep));
@@ -63,16 +65,23 @@ static Ox per_channel(Op *op, Ox p, int rank)
 /* ---- batch norm ---- */
 
 typedef struct Norm {
-    Ox x, weight, bias, mean, var; int rank; double eps;
-    Ox batch_mean, batch_var;           /* of the batch, once by_batch_stats has run; axes kept */
+    Ox x, weight, bias, mean, var;
+    int rank;
+    double eps;
+    Ox batch_mean, batch_var; /* of the batch, once by_batch_stats has run; axes kept */
 } Norm;
 
 static bool norm_args(Op *op, Norm *n, int least)
 {
-    *n = (Norm){ .x = arg(op, "input"), .weight = arg_opt(op, "weight"), .bias = arg_opt(op, "bias"), .eps = arg_float(op, "eps") };
+    *n = (Norm){ .x = arg(op, "input"),
+                 .weight = arg_opt(op, "weight"),
+                 .bias = arg_opt(op, "bias"),
+                 .eps = arg_float(op, "eps") };
     if (!need_rank(op, n->x, 4, &n->rank))
         return false;
-    return n->rank >= least ? true : fail(op->cx, E_VALUE, "expected at least %dD input (got %dD input)", least, n->rank);
+    return n->rank >= least
+        ? true
+        : fail(op->cx, E_VALUE, "expected at least %dD input (got %dD input)", least, n->rank);
 }
 
 static Ox by_running_stats(Op *op, Norm *n)
@@ -81,8 +90,10 @@ static Ox by_running_stats(Op *op, Norm *n)
         return POISON;
     Dim channels = ox_dim(n->x, 1);
     DType t = n->weight ? ox_dtype(n->weight) : n->bias ? ox_dtype(n->bias) : ox_dtype(n->mean);
-    Ox scale = param_or(op, n->weight, 1, t, &channels, 1), shift = param_or(op, n->bias, 0, t, &channels, 1);
-    return ox_with(op, "BatchNormalization", INPUTS(n->x, scale, shift, n->mean, n->var), FLOAT("epsilon", n->eps));
+    Ox scale = param_or(op, n->weight, 1, t, &channels, 1);
+    Ox shift = param_or(op, n->bias, 0, t, &channels, 1);
+    return ox_with(op, "BatchNormalization", INPUTS(n->x, scale, shift, n->mean, n->var),
+                   FLOAT("epsilon", n->eps));
 }
 
 /* By what is in this batch: every axis but the channels'. */
@@ -97,7 +108,9 @@ static Ox by_batch_stats(Op *op, Norm *n)
     moments(op, x, ox_ints(op->g, at, count), true, &mean, &var);
     n->batch_mean = mean;
     n->batch_var = var;
-    Ox away = ox(op, "Sub", x, mean), by = inverse_root(op, var, n->eps), y = ox(op, "Mul", away, by);
+    Ox away = ox(op, "Sub", x, mean);
+    Ox by = inverse_root(op, var, n->eps);
+    Ox y = ox(op, "Mul", away, by);
     if (n->weight) {
         Ox w = per_channel(op, n->weight, n->rank);
         y = ox(op, "Mul", y, w);
@@ -122,17 +135,22 @@ static Ox moved(Op *op, Ox old, Ox fresh, double m)
     if (!ox_ok(old) || !ox_ok(fresh))
         return POISON;
     fresh = ox_cast(op->g, fresh, ox_dtype(old));
-    Ox kept = ox(op, "Mul", old, number_like(op, 1 - m, old)), added = ox(op, "Mul", fresh, number_like(op, m, old));
+    Ox kept = ox(op, "Mul", old, number_like(op, 1 - m, old));
+    Ox added = ox(op, "Mul", fresh, number_like(op, m, old));
     return ox(op, "Add", kept, added);
 }
 
-/* The running statistics after a batch of `count` numbers a channel; the variance they keep is of a sample. */
+/* The running statistics after a batch of `count` numbers a channel; the variance they keep is of a
+ * sample. */
 static void moved_stats(Op *op, const Norm *n, Ox mean, Ox var, Dim count, Ox out[2])
 {
     double m = arg_float(op, "momentum");
-    Ox all = ox_dim_value(op->g, count), less = ox_dim_value(op->g, dim_sub(op->cx, count, dim_int(op->cx, 1)));
+    Ox all = ox_dim_value(op->g, count);
+    Ox less = ox_dim_value(op->g, dim_sub(op->cx, count, dim_int(op->cx, 1)));
     DType t = ox_ok(var) ? ox_dtype(var) : DT_FLOAT;
-    Ox factor = ox_ok(all) && ox_ok(less) ? ox(op, "Div", ox_cast(op->g, all, t), ox_cast(op->g, less, t)) : POISON;
+    Ox factor = ox_ok(all) && ox_ok(less)
+        ? ox(op, "Div", ox_cast(op->g, all, t), ox_cast(op->g, less, t))
+        : POISON;
     Ox sample = ox(op, "Mul", var, factor);
     out[0] = moved(op, n->mean, mean, m);
     out[1] = moved(op, n->var, sample, m);
@@ -143,19 +161,25 @@ static void moved_by_batch(Op *op, Norm *n, Ox out[2])
     Dim count = ox_dim(n->x, 0);
     for (int i = 2; i < n->rank; i++)
         count = dim_mul(op->cx, count, ox_dim(n->x, i));
-    Ox mean = of_channels(op, n->batch_mean, n), var = of_channels(op, n->batch_var, n);
+    Ox mean = of_channels(op, n->batch_mean, n);
+    Ox var = of_channels(op, n->batch_var, n);
     moved_stats(op, n, mean, var, count, out);
 }
 
-/* Into the tensors that the program gave; false where they are the saved model's and nobody has asked for its training mode. */
+/* Into the tensors that the program gave; false where they are the saved model's and nobody has
+ * asked for its training mode. */
 static bool write_stats(Op *op, const Ox stats[2])
 {
-    Tensor *mean = arg_tensor(op, "running_mean"), *var = arg_tensor(op, "running_var");
+    Tensor *mean = arg_tensor(op, "running_mean");
+    Tensor *var = arg_tensor(op, "running_var");
     if (!mean || !var || ((mean->st->state || var->st->state) && !training_is_meant(op->cx))) {
-        op_refuse(op, "it is in training mode and would update its running statistics; save the model after model.eval()");
+        op_refuse(op,
+                  "it is in training mode and would update its running statistics; save the "
+                  "model after model.eval()");
         return false;
     }
-    return ox_ok(stats[0]) && ox_ok(stats[1]) && tensor_write(op->g, mean, stats[0]) && tensor_write(op->g, var, stats[1]);
+    return ox_ok(stats[0]) && ox_ok(stats[1]) && tensor_write(op->g, mean, stats[0]) &&
+        tensor_write(op->g, var, stats[1]);
 }
 
 /* batch: those of this batch, which PyTorch takes when the layer keeps none. */
@@ -197,7 +221,8 @@ static Ox lower_batch_norm(Op *op)
 /* What batch statistics would be of: the parameters' type, which autocast keeps at float32. */
 static DType statistics_type(Op *op, Ox y)
 {
-    Ox weight = arg_opt(op, "weight"), mean = weight ? weight : arg_opt(op, "running_mean");
+    Ox weight = arg_opt(op, "weight");
+    Ox mean = weight ? weight : arg_opt(op, "running_mean");
     return ox_dtype(mean ? mean : y);
 }
 
@@ -205,21 +230,26 @@ static DType statistics_type(Op *op, Ox y)
 static void saved_stats(Op *op, Norm *n, bool batch, Ox out[2])
 {
     out[0] = batch ? of_channels(op, n->batch_mean, n) : empty_of(op, statistics_type(op, n->x));
-    out[1] = batch ? of_channels(op, inverse_root(op, n->batch_var, n->eps), n) : empty_of(op, statistics_type(op, n->x));
+    out[1] = batch ? of_channels(op, inverse_root(op, n->batch_var, n->eps), n)
+                   : empty_of(op, statistics_type(op, n->x));
 }
 
-/* row->datum: what the operator does. Results: y, saved mean, saved 1/deviation, perhaps an empty tensor of bytes, and of the
- * functional forms the new running statistics. */
+/* row->datum: what the operator does. Results: y, saved mean, saved 1/deviation, perhaps an empty
+ * tensor of bytes, and of the functional forms the new running statistics. */
 enum { AS_TOLD, NO_TRAINING, NO_UPDATE, WITH_UPDATE, FUNCTIONAL, FUNCTIONAL_UPDATE };
 
 static Value lower_native_batch_norm(Op *op)
 {
     Norm n;
     Ox out[6];
-    int form = (int)op->row->datum, count = 3;
+    int form = (int)op->row->datum;
+    int count = 3;
     bool functional = form == FUNCTIONAL || form == FUNCTIONAL_UPDATE;
-    bool batch = has_param(op, "training") ? arg_bool(op, "training") : form == WITH_UPDATE || form == FUNCTIONAL_UPDATE;
-    out[0] = !functional ? norm_of_batch(op, &n, batch) : batch_norm_args(op, &n) ? batch_norm(op, &n, batch) : POISON;
+    bool batch = has_param(op, "training") ? arg_bool(op, "training")
+                                           : form == WITH_UPDATE || form == FUNCTIONAL_UPDATE;
+    out[0] = !functional          ? norm_of_batch(op, &n, batch)
+        : batch_norm_args(op, &n) ? batch_norm(op, &n, batch)
+                                  : POISON;
     if (!ox_ok(out[0]))
         return val_poison();
     saved_stats(op, &n, batch, out + 1);
@@ -275,13 +305,17 @@ static Ox lower_instance_norm(Op *op)
     n.mean = arg_opt(op, "running_mean");
     n.var = arg_opt(op, "running_var");
     if (!arg_bool(op, "use_input_stats"))
-        return n.mean ? by_running_stats(op, &n) : op_fail(op, E_VALUE, "Expected running_mean and running_var to be defined when use_input_stats is false");
+        return n.mean ? by_running_stats(op, &n)
+                      : op_fail(op, E_VALUE,
+                                "Expected running_mean and running_var to be defined when "
+                                "use_input_stats is false");
     if (n.mean && !moved_by_instances(op, &n))
         return POISON;
     Dim channels = ox_dim(n.x, 1);
     Ox x = to_type_of(op, n.x, n.weight);
     DType t = ox_ok(x) ? ox_dtype(x) : DT_FLOAT;
-    Ox scale = param_or(op, n.weight, 1, t, &channels, 1), shift = param_or(op, n.bias, 0, t, &channels, 1);
+    Ox scale = param_or(op, n.weight, 1, t, &channels, 1);
+    Ox shift = param_or(op, n.bias, 0, t, &channels, 1);
     Ox y = ox_with(op, "InstanceNormalization", INPUTS(x, scale, shift), FLOAT("epsilon", n.eps));
     return back_to(op, y, ox_dtype(n.x));
 }
@@ -293,12 +327,16 @@ static Ox group_norm(Op *op, Norm *n, int64_t groups)
     int64_t c;
     Dim channels = ox_dim(n->x, 1);
     if (groups <= 0 || (dim_known(channels, &c) && c % groups != 0))
-        return op_fail(op, E_VALUE, "Expected number of channels in input to be divisible by num_groups, but got input of shape %s and num_groups=%lld",
+        return op_fail(op, E_VALUE,
+                       "Expected number of channels in input to be divisible by num_groups, but "
+                       "got input of shape %s and num_groups=%lld",
                        type_text(op->cx, n->x->type)->s, (long long)groups);
     Ox x = to_type_of(op, n->x, n->weight);
     DType t = ox_ok(x) ? ox_dtype(x) : DT_FLOAT;
-    Ox scale = param_or(op, n->weight, 1, t, &channels, 1), shift = param_or(op, n->bias, 0, t, &channels, 1);
-    Ox y = ox_with(op, "GroupNormalization", INPUTS(x, scale, shift), FLOAT("epsilon", n->eps), INT("num_groups", groups),
+    Ox scale = param_or(op, n->weight, 1, t, &channels, 1);
+    Ox shift = param_or(op, n->bias, 0, t, &channels, 1);
+    Ox y = ox_with(op, "GroupNormalization", INPUTS(x, scale, shift), FLOAT("epsilon", n->eps),
+                   INT("num_groups", groups),
                    t == DT_DOUBLE ? INT("stash_type", DT_DOUBLE) : NO_ATTR);
     return back_to(op, y, ox_dtype(n->x));
 }
@@ -317,10 +355,13 @@ static Value lower_native_group_norm(Op *op)
     int64_t groups = arg_int(op, "group");
     if (!norm_args(op, &n, 2) || !ox_ok(out[0] = group_norm(op, &n, groups)))
         return val_poison();
-    Dim rest = dim_product(op->cx, n.x->type->dim + 1, n.rank - 1), parts = dim_int(op->cx, groups), each;
+    Dim rest = dim_product(op->cx, n.x->type->dim + 1, n.rank - 1);
+    Dim parts = dim_int(op->cx, groups);
+    Dim each;
     if (!dim_divide(op->cx, rest, parts, &each))
         each = dim_floordiv(op->cx, rest, parts);
-    Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), dim_int(op->cx, groups), each }, 3);
+    Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), dim_int(op->cx, groups), each },
+                          3);
     moments(op, split, ints(op, 2), false, &out[1], &var);
     out[2] = inverse_root(op, var, n.eps);
     return result_tuple(op, out, 3);
@@ -336,9 +377,13 @@ static bool normalized_axis(Op *op, Ox x, Dims shape, int *axis)
         return false;
     *axis = rank - (int)shape.n;
     if (shape.n == 0 || *axis < 0)
-        return fail(op->cx, E_VALUE, "Expected normalized_shape to be at least 1-dimensional and no longer than the input's rank %d, but got %zu sizes", rank, shape.n);
+        return fail(op->cx, E_VALUE,
+                    "Expected normalized_shape to be at least 1-dimensional and no longer than the "
+                    "input's rank %d, but got %zu sizes",
+                    rank, shape.n);
     for (size_t i = 0; i < shape.n; i++)
-        if (!dim_require(op->cx, ox_dim(x, *axis + (int)i), shape.at[i], "normalized_shape is %s at %zu, but the input is %s",
+        if (!dim_require(op->cx, ox_dim(x, *axis + (int)i), shape.at[i],
+                         "normalized_shape is %s at %zu, but the input is %s",
                          dim_text(op->cx, shape.at[i])->s, i, type_text(op->cx, x->type)->s))
             return false;
     return true;
@@ -349,16 +394,22 @@ static Ox layer_norm(Op *op, Ox x, Dims shape, int axis, Ox weight, Ox bias, dou
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
-    return back_to(op, ox_with(op, "LayerNormalization", INPUTS(raised, scale, bias), INT("axis", axis), FLOAT("epsilon", eps)), ox_dtype(x));
+    return back_to(op,
+                   ox_with(op, "LayerNormalization", INPUTS(raised, scale, bias), INT("axis", axis),
+                           FLOAT("epsilon", eps)),
+                   ox_dtype(x));
 }
 
 static Ox lower_layer_norm(Op *op)
 {
-    Ox x = arg(op, "input"), weight = arg_opt(op, "weight"), bias = arg_opt(op, "bias");
+    Ox x = arg(op, "input");
+    Ox weight = arg_opt(op, "weight");
+    Ox bias = arg_opt(op, "bias");
     Dims shape = arg_dims(op, "normalized_shape");
     double eps = arg_float(op, "eps");
     int axis;
-    return normalized_axis(op, x, shape, &axis) ? layer_norm(op, x, shape, axis, weight, bias, eps) : POISON;
+    return normalized_axis(op, x, shape, &axis) ? layer_norm(op, x, shape, axis, weight, bias, eps)
+                                                : POISON;
 }
 
 static Ox last_axes(Op *op, int axis, int rank)
@@ -372,7 +423,10 @@ static Ox last_axes(Op *op, int axis, int rank)
 /* -> y, mean, 1/deviation. The latter two are nodes of their own, gone when nobody reads them. */
 static Value lower_native_layer_norm(Op *op)
 {
-    Ox x = arg(op, "input"), weight = arg_opt(op, "weight"), bias = arg_opt(op, "bias"), out[3], var;
+    Ox x = arg(op, "input");
+    Ox weight = arg_opt(op, "weight");
+    Ox bias = arg_opt(op, "bias");
+    Ox out[3], var;
     Dims shape = arg_dims(op, "normalized_shape");
     double eps = arg_float(op, "eps");
     int axis;
@@ -389,7 +443,8 @@ static double rms_eps(Op *op, Ox x)
 {
     if (arg_given(op, "eps"))
         return arg_float(op, "eps");
-    return ox_ok(x) && dtype_of_parts(ox_dtype(x)) == DT_DOUBLE ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+    return ox_ok(x) && dtype_of_parts(ox_dtype(x)) == DT_DOUBLE ? 2.220446049250313e-16
+                                                                : 1.1920928955078125e-07;
 }
 
 /* Of complex numbers too the mean is of squares, not of sizes. */
@@ -398,8 +453,11 @@ static Ox complex_rms_norm(Op *op, Ox x, int axis, double eps)
     Axes axes = { 0 };
     for (int i = axis; i < ox_rank(x); i++)
         axes.at[axes.n++] = i, axes.has[i] = true;
-    Ox weight = arg_opt(op, "weight"), mean = reduce(op, "ReduceMean", each_mul(op, x, x), &axes, true), sum = each_add(op, mean, real_like(op, eps, x));
-    Value args[] = { val_tensor(op->cx, sum) }, by = call_op(op, "aten::rsqrt", args, 1);
+    Ox weight = arg_opt(op, "weight");
+    Ox mean = reduce(op, "ReduceMean", each_mul(op, x, x), &axes, true);
+    Ox sum = each_add(op, mean, real_like(op, eps, x));
+    Value args[] = { val_tensor(op->cx, sum) };
+    Value by = call_op(op, "aten::rsqrt", args, 1);
     Ox y = by.tag == V_TENSOR ? each_mul(op, x, tensor_read(op->g, by.t)) : POISON;
     return weight ? each_mul(op, y, weight) : y;
 }
@@ -408,10 +466,14 @@ static Ox rms_norm(Op *op, Ox x, Dims shape, int axis, double eps)
 {
     if (ox_is_complex(x))
         return complex_rms_norm(op, x, axis, eps);
-    Ox weight = arg_opt(op, "weight"), raised = to_type_of(op, x, weight);
+    Ox weight = arg_opt(op, "weight");
+    Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
-    return back_to(op, ox_with(op, "RMSNormalization", INPUTS(raised, scale), INT("axis", axis), FLOAT("epsilon", eps)), ox_dtype(x));
+    return back_to(op,
+                   ox_with(op, "RMSNormalization", INPUTS(raised, scale), INT("axis", axis),
+                           FLOAT("epsilon", eps)),
+                   ox_dtype(x));
 }
 
 static Ox lower_rms_norm(Op *op)
@@ -433,8 +495,10 @@ static Value lower_fused_rms_norm(Op *op)
     if (!normalized_axis(op, x, shape, &axis))
         return val_poison();
     out[0] = rms_norm(op, x, shape, axis, eps);
-    Ox square = ox(op, "Mul", x, x), axes = last_axes(op, axis, ox_rank(x));
-    out[1] = inverse_root(op, ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", 1)), eps);
+    Ox square = ox(op, "Mul", x, x);
+    Ox axes = last_axes(op, axis, ox_rank(x));
+    out[1] = inverse_root(op, ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", 1)),
+                          eps);
     return result_tuple(op, out, 2);
 }
 
@@ -451,7 +515,8 @@ static Ox drop(Op *op, Ox x, double p)
         return ox(op, "Mul", x, zero);
     }
     note(op->cx, NOTE_INFO, "dropout is on: the model draws random numbers");
-    Ox ratio = ox_number(op->g, DT_FLOAT, p), on = ox_bool(op->g, true);
+    Ox ratio = ox_number(op->g, DT_FLOAT, p);
+    Ox on = ox_bool(op->g, true);
     return ox(op, "Dropout", x, ratio, on);
 }
 
@@ -477,12 +542,13 @@ static Ox lower_feature_dropout(Op *op)
     Dim dims[MAX_RANK];
     for (int i = 0; i < rank; i++)
         dims[i] = i < 2 ? ox_dim(x, i) : dim_int(op->cx, 1);
-    Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank), mask = drop(op, ones, p);
+    Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank);
+    Ox mask = drop(op, ones, p);
     return ox(op, "Mul", x, mask);
 }
 
-/* SELU's dropout: what is dropped becomes SELU's least value, and a line brings mean and variance back.
- * row->datum: whole channels. */
+/* SELU's dropout: what is dropped becomes SELU's least value, and a line brings mean and variance
+ * back. row->datum: whole channels. */
 static Ox lower_alpha_dropout(Op *op)
 {
     const double least = -1.7580993408473766;
@@ -499,25 +565,34 @@ static Ox lower_alpha_dropout(Op *op)
     for (int i = 0; i < rank; i++)
         dims[i] = op->row->datum && i >= 2 ? dim_int(op->cx, 1) : ox_dim(x, i);
     double a = 1 / sqrt((least * least * p + 1) * (1 - p));
-    Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank), kept = drop(op, ones, p);         /* 0 or 1 / (1 - p) */
-    Ox scale = ox(op, "Mul", kept, number_like(op, a * (1 - p), x)), shift = ox(op, "Mul", kept, number_like(op, least * a * (p - 1), x));
-    Ox moved = ox(op, "Add", shift, number_like(op, least * a * (1 - p), x)), scaled = ox(op, "Mul", x, scale);
+    Ox ones = expand_dims(op, number_like(op, 1, x), dims, rank);
+    Ox kept = drop(op, ones, p); /* 0 or 1 / (1 - p) */
+    Ox scale = ox(op, "Mul", kept, number_like(op, a * (1 - p), x));
+    Ox shift = ox(op, "Mul", kept, number_like(op, least * a * (p - 1), x));
+    Ox moved = ox(op, "Add", shift, number_like(op, least * a * (1 - p), x));
+    Ox scaled = ox(op, "Mul", x, scale);
     return ox(op, "Add", scaled, moved);
 }
 
 /* -> x, and the mask: all true */
 static Value lower_native_dropout(Op *op)
 {
-    Ox x = arg(op, "input"), out[2] = { x };
+    Ox x = arg(op, "input");
+    Ox out[2] = { x };
     if (arg_given(op, "train") ? arg_bool(op, "train") : true)
-        return val_tensor(op->cx, op_refuse(op, "it is in training mode; save the model after model.eval()"));
+        return val_tensor(
+            op->cx, op_refuse(op, "it is in training mode; save the model after model.eval()"));
     if (!ox_ok(x) || ox_rank(x) < 0)
-        return ox_ok(x) ? (fail(op->cx, E_UNDECIDED, "the rank of native_dropout's input is not known"), val_poison()) : val_poison();
+        return ox_ok(x)
+            ? (fail(op->cx, E_UNDECIDED, "the rank of native_dropout's input is not known"),
+               val_poison())
+            : val_poison();
     out[1] = expand_dims(op, ox_bool(op->g, true), x->type->dim, ox_rank(x));
     return result_tuple(op, out, 2);
 }
 
-/* v * g / |v|, the norm over every dim but `dim`; -1: over all. How torch.nn.utils.weight_norm keeps a weight. */
+/* v * g / |v|, the norm over every dim but `dim`; -1: over all. How torch.nn.utils.weight_norm
+ * keeps a weight. */
 static Ox lower_weight_norm(Op *op)
 {
     Ox v = arg(op, "v");
@@ -532,34 +607,86 @@ static Ox lower_weight_norm(Op *op)
     for (int i = 0; i < rank; i++)
         if (i != dim)
             axes.at[axes.n++] = i;
-    Ox norm = axes.n ? reduce(op, "ReduceL2", v, &axes, dim >= 0) : ox(op, "Abs", v), g = arg(op, "g");
+    Ox norm = axes.n ? reduce(op, "ReduceL2", v, &axes, dim >= 0) : ox(op, "Abs", v);
+    Ox g = arg(op, "g");
     Ox scale = ox(op, "Div", g, norm);
     return ox(op, "Mul", v, scale);
 }
 
 const OpRow ops_normalization[] = {
-    LOWER(lower_batch_norm, NULL, PLAIN, "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor"),
-    CALL(lower_batch_norm_impl, NULL, PLAIN, "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)"),
-    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, NO_TRAINING, NULL, PLAIN, "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN, "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, FUNCTIONAL, NULL, PLAIN, "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
-    CALL_FAMILY(lower_native_batch_norm, WITH_UPDATE, NULL, PLAIN, "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_native_batch_norm, FUNCTIONAL_UPDATE, NULL, PLAIN, "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
-    CALL_FAMILY(lower_native_batch_norm, NO_UPDATE, NULL, PLAIN, "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"),
-    LOWER(lower_instance_norm, NULL, PLAIN, "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor"),
-    LOWER(lower_group_norm, NULL, PLAIN, "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor"),
-    CALL(lower_native_group_norm, NULL, PLAIN, "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"),
-    LOWER(lower_layer_norm, NULL, PLAIN, "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"),
-    CALL(lower_native_layer_norm, NULL, PLAIN, "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"),
-    LOWER(lower_rms_norm, NULL, PLAIN, "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor"),
-    CALL(lower_fused_rms_norm, NULL, PLAIN, "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"),
-    LOWER(lower_weight_norm, "default(v, g)", PLAIN, "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
+    LOWER(lower_batch_norm, NULL, PLAIN,
+          "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+          "Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> "
+          "Tensor"),
+    CALL(lower_batch_norm_impl, NULL, PLAIN,
+         "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
+         "running_mean, Tensor? running_var, bool training, float momentum, float eps, bool "
+         "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
+                "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
+                "running_mean, Tensor? running_var, bool training, float momentum, float eps) -> "
+                "(Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, NO_TRAINING, NULL, PLAIN,
+                "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? "
+                "bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
+                "(Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
+                "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, "
+                "Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, "
+                "float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
+                "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? "
+                "bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(
+        lower_native_batch_norm, FUNCTIONAL, NULL, PLAIN,
+        "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, "
+        "Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> "
+        "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+    CALL_FAMILY(lower_native_batch_norm, WITH_UPDATE, NULL, PLAIN,
+                "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, "
+                "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> "
+                "(Tensor, Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(
+        lower_native_batch_norm, FUNCTIONAL_UPDATE, NULL, PLAIN,
+        "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, "
+        "Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
+        "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+    CALL_FAMILY(lower_native_batch_norm, NO_UPDATE, NULL, PLAIN,
+                "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
+                "running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, "
+                "Tensor, Tensor)"),
+    LOWER(lower_instance_norm, NULL, PLAIN,
+          "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+          "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
+          "cudnn_enabled) -> Tensor"),
+    LOWER(lower_group_norm, NULL, PLAIN,
+          "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+          "float eps=1e-05, bool cudnn_enabled=True) -> Tensor"),
+    CALL(lower_native_group_norm, NULL, PLAIN,
+         "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
+         "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"),
+    LOWER(lower_layer_norm, NULL, PLAIN,
+          "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
+          "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"),
+    CALL(lower_native_layer_norm, NULL, PLAIN,
+         "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
+         "bias, float eps) -> (Tensor, Tensor, Tensor)"),
+    LOWER(lower_rms_norm, NULL, PLAIN,
+          "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
+          "eps=None) -> Tensor"),
+    CALL(lower_fused_rms_norm, NULL, PLAIN,
+         "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) "
+         "-> (Tensor, Tensor)"),
+    LOWER(lower_weight_norm, "default(v, g)", PLAIN,
+          "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
     ITSELF(lower_dropout, 0, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
-    ITSELF(lower_feature_dropout, 0, PLAIN, "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
-    ITSELF(lower_alpha_dropout, 0, PLAIN, "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
-    ITSELF(lower_alpha_dropout, 1, PLAIN, "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
-    CALL(lower_native_dropout, NULL, PLAIN, "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"),
+    ITSELF(lower_feature_dropout, 0, PLAIN,
+           "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_alpha_dropout, 0, PLAIN,
+           "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    ITSELF(lower_alpha_dropout, 1, PLAIN,
+           "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+    CALL(lower_native_dropout, NULL, PLAIN,
+         "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"),
     OPS_END
 };

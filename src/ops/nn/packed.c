@@ -1,8 +1,9 @@
 /* packed.c - packed sequences: torch.nn.utils.rnn's pack_padded_sequence and what undoes it.
  *
- * The data of a packed sequence are the steps that are there, all sequences' first ones, then all second ones, ..: rows of
- * [steps * batch] where a mask is true. So everything between packing and unpacking works on real data of a real size. When
- * what is unpacked was packed by the very same rows, the padded tensor is taken instead and nothing is scattered. */
+ * The data of a packed sequence are the steps that are there, all sequences' first ones, then all
+ * second ones, ..: rows of [steps * batch] where a mask is true. So everything between packing and
+ * unpacking works on real data of a real size. When what is unpacked was packed by the very same
+ * rows, the padded tensor is taken instead and nothing is scattered. */
 #include "ops/nn/rnn.h"
 
 /* ---- masks ---- */
@@ -13,7 +14,9 @@ static bool packed_by_mask(Op *op, Ox mask, Packed *p)
         return false;
     *p = (Packed){ .mask = mask, .steps = ox_dim(mask, 0), .batch = ox_dim(mask, 1) };
     Dim all = dim_mul(op->cx, p->steps, p->batch);
-    Ox flat = reshape_to(op, mask, &all, 1), places = ox(op, "NonZero", flat), axes = ints(op, 0);
+    Ox flat = reshape_to(op, mask, &all, 1);
+    Ox places = ox(op, "NonZero", flat);
+    Ox axes = ints(op, 0);
     p->where = ox(op, "Squeeze", places, axes);
     return ox_ok(p->where);
 }
@@ -22,16 +25,20 @@ static bool packed_by_mask(Op *op, Ox mask, Packed *p)
 static Ox counted(Op *op, Ox mask, int64_t axis, DType t)
 {
     Ox axes = ints(op, axis);
-    return ox_ok(mask) ? ox_with(op, "ReduceSum", INPUTS(ox_cast(op->g, mask, t), axes), INT("keepdims", 0)) : POISON;
+    return ox_ok(mask)
+        ? ox_with(op, "ReduceSum", INPUTS(ox_cast(op->g, mask, t), axes), INT("keepdims", 0))
+        : POISON;
 }
 
 Ox packed_lengths(Op *op, const Packed *p, DType t) { return counted(op, p->mask, 0, t); }
 
-/* The mask that batch_sizes was counted from, by _pack_padded_sequence below; NULL when it was not. The same nodes of a program's own
- * may count another axis, or lengths that do not fall. */
+/* The mask that batch_sizes was counted from, by _pack_padded_sequence below; NULL when it was not.
+ * The same nodes of a program's own may count another axis, or lengths that do not fall. */
 static Ox mask_behind(Ctx *cx, Ox sizes)
 {
-    const Place *made = sizes->kind == OX_NODE && node_is(sizes->node, "ReduceSum") ? place(cx, sizes->node->at) : NULL;
+    const Place *made = sizes->kind == OX_NODE && node_is(sizes->node, "ReduceSum")
+        ? place(cx, sizes->node->at)
+        : NULL;
     if (!made || !str_is(made->name, "aten::_pack_padded_sequence"))
         return NULL;
     Ox cast = sizes->node->in[0];
@@ -40,7 +47,9 @@ static Ox mask_behind(Ctx *cx, Ox sizes)
 
 static Ox range_to(Op *op, Dim end)
 {
-    Ox first = ox_int(op->g, 0), last = ox_dim_value(op->g, end), one = ox_int(op->g, 1);
+    Ox first = ox_int(op->g, 0);
+    Ox last = ox_dim_value(op->g, end);
+    Ox one = ox_int(op->g, 1);
     return ox(op, "Range", first, last, one);
 }
 
@@ -62,10 +71,12 @@ bool packed_by_sizes(Op *op, Ox sizes, Dim batch, Packed *p)
         return false;
     Ox mask = mask_behind(op->cx, sizes);
     if (!mask) {
-        Ox first = ox_int(op->g, 0), most = batch ? NULL : ox(op, "Gather", sizes, first);
+        Ox first = ox_int(op->g, 0);
+        Ox most = batch ? NULL : ox(op, "Gather", sizes, first);
         if (!batch && !counted_dim(op, most, &batch))
             return false;
-        Ox each = unsqueeze_axis(op, sizes, 1), row = range_to(op, batch);
+        Ox each = unsqueeze_axis(op, sizes, 1);
+        Ox row = range_to(op, batch);
         mask = ox(op, "Less", row, each);
     }
     return packed_by_mask(op, mask, p);
@@ -93,13 +104,15 @@ Ox packed_data(Op *op, const Packed *p, Ox x)
 /* The padded tensor that packed_data read by the same rows; NULL when data came another way. */
 static Ox padded_behind(Op *op, const Packed *p, Ox data)
 {
-    if (data->kind != OX_NODE || !node_is(data->node, "Gather") || data->node->in[1] != p->where || node_int(data->node, "axis", 0) != 0)
+    if (data->kind != OX_NODE || !node_is(data->node, "Gather") || data->node->in[1] != p->where ||
+        node_int(data->node, "axis", 0) != 0)
         return NULL;
     Ox rows = data->node->in[0];
     if (rows->kind != OX_NODE || !node_is(rows->node, "Reshape"))
         return NULL;
     Ox x = rows->node->in[0];
-    bool whole = ox_rank(x) == ox_rank(data) + 1 && dim_eq(op->cx, ox_dim(x, 0), p->steps) == YES && dim_eq(op->cx, ox_dim(x, 1), p->batch) == YES;
+    bool whole = ox_rank(x) == ox_rank(data) + 1 && dim_eq(op->cx, ox_dim(x, 0), p->steps) == YES &&
+        dim_eq(op->cx, ox_dim(x, 1), p->batch) == YES;
     return whole ? x : NULL;
 }
 
@@ -117,7 +130,8 @@ Ox unpacked(Op *op, const Packed *p, Ox data)
     rows[0] = dim_mul(op->cx, p->steps, p->batch);
     for (int i = 1; i < rank; i++)
         dims[i + 1] = rows[i] = ox_dim(data, i);
-    Ox zeros = expand_dims(op, number_like(op, 0, data), rows, rank), at = unsqueeze_axis(op, p->where, 1);
+    Ox zeros = expand_dims(op, number_like(op, 0, data), rows, rank);
+    Ox at = unsqueeze_axis(op, p->where, 1);
     return reshape_to(op, ox(op, "ScatterND", zeros, at, data), dims, rank + 1);
 }
 
@@ -134,19 +148,27 @@ static Ox time_first(Op *op, Ox x)
 /* -> data, batch_sizes. As many steps as the longest has; lengths fall, says PyTorch. */
 static Value lower__pack_padded_sequence(Op *op)
 {
-    Ox x = arg(op, "input"), lengths = arg_typed(op, "lengths", DT_INT64), out[2];
+    Ox x = arg(op, "input");
+    Ox lengths = arg_typed(op, "lengths", DT_INT64);
+    Ox out[2];
     Dim steps;
     Packed p;
     int rank, one;
     if (!need_rank(op, x, 3, &rank) || !need_rank(op, lengths, 1, &one))
         return val_poison();
     if (rank < 2 || one != 1)
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "packing needs an input of rank 2 or more and lengths of rank 1, got %d and %d", rank, one));
+        return val_tensor(
+            op->cx,
+            op_fail(op, E_VALUE,
+                    "packing needs an input of rank 2 or more and lengths of rank 1, got %d and %d",
+                    rank, one));
     if (arg_bool(op, "batch_first"))
         x = time_first(op, x);
-    Ox axes = ints(op, 0), most = ox_with(op, "ReduceMax", INPUTS(lengths, axes), INT("keepdims", 0));
+    Ox axes = ints(op, 0);
+    Ox most = ox_with(op, "ReduceMax", INPUTS(lengths, axes), INT("keepdims", 0));
     if (!ox_ok(x) || !counted_dim(op, most, &steps) ||
-        !dim_require(op->cx, ox_dim(lengths, 0), ox_dim(x, 1), "Expected `len(lengths)` to be equal to batch_size"))
+        !dim_require(op->cx, ox_dim(lengths, 0), ox_dim(x, 1),
+                     "Expected `len(lengths)` to be equal to batch_size"))
         return val_poison();
     if (!dim_assume(op->cx, REL_LE, steps, ox_dim(x, 0)))
         return val_poison();
@@ -162,12 +184,15 @@ static Value lower__pack_padded_sequence(Op *op)
 static Value lower__pad_packed_sequence(Op *op)
 {
     Ctx *cx = op->cx;
-    Ox data = arg(op, "data"), sizes = arg_typed(op, "batch_sizes", DT_INT64), out[2];
-    Dim total = arg_dim_expr(op, "total_length");      /* -1 or 0: as long as the longest */
+    Ox data = arg(op, "data");
+    Ox sizes = arg_typed(op, "batch_sizes", DT_INT64);
+    Ox out[2];
+    Dim total = arg_dim_expr(op, "total_length"); /* -1 or 0: as long as the longest */
     Packed p;
     if (ctx_failed(cx) || !ox_ok(data) || !packed_by_sizes(op, sizes, NULL, &p))
         return val_poison();
-    Ox x = unpacked(op, &p, data), value = ox_ok(data) ? number_as(op, arg_value(op, "padding_value"), ox_dtype(data)) : POISON;
+    Ox x = unpacked(op, &p, data);
+    Ox value = ox_ok(data) ? number_as(op, arg_value(op, "padding_value"), ox_dtype(data)) : POISON;
     if (!ox_ok(x) || !ox_ok(value))
         return val_poison();
     Dim dims[MAX_RANK], zero = dim_int(cx, 0);
@@ -177,8 +202,12 @@ static Value lower__pad_packed_sequence(Op *op)
     x = ox(op, "Where", there, x, value);
     if (ox_ok(x) && dim_lt(cx, zero, total) != NO && dim_eq(cx, total, p.steps) != YES) {
         if (dim_lt(cx, total, p.steps) == YES)
-            return val_tensor(cx, op_fail(op, E_VALUE, "Expected total_length to be at least the length of the longest sequence in input, but got total_length=%s and max sequence length being %s",
-                                          dim_text(cx, total)->s, dim_text(cx, p.steps)->s));
+            return val_tensor(
+                cx,
+                op_fail(op, E_VALUE,
+                        "Expected total_length to be at least the length of the longest sequence "
+                        "in input, but got total_length=%s and max sequence length being %s",
+                        dim_text(cx, total)->s, dim_text(cx, p.steps)->s));
         Dim pads[2 * MAX_RANK];
         int rank = ox_rank(x);
         for (int i = 0; i < 2 * rank; i++)
@@ -191,7 +220,11 @@ static Value lower__pad_packed_sequence(Op *op)
 }
 
 const OpRow ops_packed[] = {
-    CALL(lower__pack_padded_sequence, NULL, PLAIN, "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)"),
-    CALL(lower__pad_packed_sequence, NULL, PLAIN, "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> (Tensor, Tensor)"),
+    CALL(lower__pack_padded_sequence, NULL, PLAIN,
+         "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, "
+         "Tensor)"),
+    CALL(lower__pad_packed_sequence, NULL, PLAIN,
+         "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar "
+         "padding_value, int total_length) -> (Tensor, Tensor)"),
     OPS_END
 };

@@ -1,17 +1,18 @@
 /* pool.c - pooling over one, two or three axes, and adaptive pooling. Rank is a parameter.
  *
- * Adaptive pooling asks for output sizes. Window i of n outputs over a size s is [floor(i s / n), ceil((i + 1) s / n)): equal
- * windows are an ordinary pool; else, as windows are boxes, each axis is reduced by itself, slice by slice where the sizes are
- * known. Where they are not, infinite numbers make NaN of a mean's neighbours. */
+ * Adaptive pooling asks for output sizes. Window i of n outputs over a size s is [floor(i s / n),
+ * ceil((i + 1) s / n)): equal windows are an ordinary pool; else, as windows are boxes, each axis
+ * is reduced by itself, slice by slice where the sizes are known. Where they are not, infinite
+ * numbers make NaN of a mean's neighbours. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 typedef struct Pool {
     Ox x;
-    int n;                                      /* spatial axes */
-    bool alone;                                 /* the input had no batch axis */
-    bool ceil, larger;                          /* larger: a dilated window is larger than the padded image */
+    int n;             /* spatial axes */
+    bool alone;        /* the input had no batch axis */
+    bool ceil, larger; /* larger: a dilated window is larger than the padded image */
     int64_t kernel[MAX_RANK], stride[MAX_RANK], pad[MAX_RANK], dilation[MAX_RANK];
 } Pool;
 
@@ -23,7 +24,9 @@ static bool pool_input(Op *op, int n, Ox *x, bool *alone)
     if (!need_rank(op, *x, n + 2, &rank))
         return false;
     if (rank != n + 1 && rank != n + 2)
-        return fail(op->cx, E_VALUE, "Expected %dD or %dD (batch mode) tensor, but got input with sizes: %s", n + 1, n + 2, type_text(op->cx, (*x)->type)->s);
+        return fail(op->cx, E_VALUE,
+                    "Expected %dD or %dD (batch mode) tensor, but got input with sizes: %s", n + 1,
+                    n + 2, type_text(op->cx, (*x)->type)->s);
     *alone = rank == n + 1;
     if (*alone)
         *x = unsqueeze_axis(op, *x, 0);
@@ -52,7 +55,8 @@ static int64_t room_behind(const Pool *p, int i, int64_t size)
     return size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
 }
 
-/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends. ONNX has no dilated window like that. */
+/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends.
+ * ONNX has no dilated window like that. */
 static void fit_windows(Pool *p)
 {
     int64_t size;
@@ -72,7 +76,10 @@ static bool not_empty(Op *op, Ox x, int from)
 {
     for (int i = from; i < ox_rank(x); i++)
         if (dim_is(ox_dim(x, i), 0))
-            return fail(op->cx, E_VALUE, "Expected a tensor whose dimensions are not 0 but for the batch, but got input with sizes: %s", type_text(op->cx, x->type)->s);
+            return fail(op->cx, E_VALUE,
+                        "Expected a tensor whose dimensions are not 0 but for the batch, but got "
+                        "input with sizes: %s",
+                        type_text(op->cx, x->type)->s);
     return true;
 }
 
@@ -80,14 +87,18 @@ static bool not_empty(Op *op, Ox x, int from)
 static bool pool_args(Op *op, Pool *p)
 {
     *p = (Pool){ .n = (int)op->row->datum };
-    if (!pool_input(op, p->n, &p->x, &p->alone) || !numbers(op, "kernel_size", p->n, NULL, p->kernel) ||
-        !numbers(op, "stride", p->n, p->kernel, p->stride) || !numbers(op, "padding", p->n, NULL, p->pad) ||
+    if (!pool_input(op, p->n, &p->x, &p->alone) ||
+        !numbers(op, "kernel_size", p->n, NULL, p->kernel) ||
+        !numbers(op, "stride", p->n, p->kernel, p->stride) ||
+        !numbers(op, "padding", p->n, NULL, p->pad) ||
         !numbers(op, "dilation", p->n, NULL, p->dilation))
         return false;
     p->ceil = arg_bool(op, "ceil_mode");
     for (int i = 0; i < p->n; i++)
         if (p->pad[i] < 0 || p->pad[i] > p->kernel[i] / 2)
-            return fail(op->cx, E_VALUE, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld",
+            return fail(op->cx, E_VALUE,
+                        "pad should be at most half of effective kernel size, but got pad=%lld, "
+                        "kernel_size=%lld",
                         (long long)p->pad[i], (long long)p->kernel[i]);
     fit_windows(p);
     return not_empty(op, p->x, 1);
@@ -101,20 +112,27 @@ static void both_sides(const Pool *p, int64_t *out)
 
 /* ---- by windows: each axis is cut into windows that are reduced ---- */
 
-/* How many windows an axis has: with ceil_mode the last one must begin in the image or in the padding before it. */
+/* How many windows an axis has: with ceil_mode the last one must begin in the image or in the
+ * padding before it. */
 static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *count)
 {
     if (!dim_known(ox_dim(p->x, 2 + i), size))
-        return op_refuse(op, "the windows along axis %d cannot be counted, as its size is not known: give it with -i", 2 + i), false;
+        return op_refuse(op,
+                         "the windows along axis %d cannot be counted, as its size is not known: "
+                         "give it with -i",
+                         2 + i),
+               false;
     int64_t room = room_behind(p, i, *size);
     if (room < 0 && (!p->ceil || room <= -p->stride[i]))
-        return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i, type_text(op->cx, p->x->type)->s);
+        return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i,
+                    type_text(op->cx, p->x->type)->s);
     *count = (p->ceil ? (room + p->stride[i] - 1) / p->stride[i] : room / p->stride[i]) + 1;
     *count -= p->ceil && (*count - 1) * p->stride[i] >= *size + p->pad[i];
     return true;
 }
 
-/* Of axis i: how many windows it has, and how much of its end none of them reaches; below 0 the last one reaches beyond it. */
+/* Of axis i: how many windows it has, and how much of its end none of them reaches; below 0 the
+ * last one reaches beyond it. */
 static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *count, int64_t *unread)
 {
     int64_t size;
@@ -135,35 +153,47 @@ static Ox sums_by_windows(Op *op, const Pool *p)
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
     }
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), x = ox(op, "Pad", p->x, list, zero);
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank);
+    Ox zero = number_like(op, 0, p->x);
+    Ox x = ox(op, "Pad", p->x, list, zero);
     for (int i = 0; i < p->n; i++) {
-        Ox windows = windows_along(op, x, 2 + i, (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) }), axes = ints(op, 2 + i);
+        Ox windows = windows_along(
+            op, x, 2 + i,
+            (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) });
+        Ox axes = ints(op, 2 + i);
         x = ox_with(op, "ReduceSum", INPUTS(windows, axes), INT("keepdims", 0));
     }
     return x;
 }
 
-/* ---- the largest of what MaxPool does not take: each axis is cut into windows, and what of them lies beyond the border counts for the nearest inside ---- */
+/* ---- the largest of what MaxPool does not take: each axis is cut into windows, and what of them
+ * lies beyond the border counts for the nearest inside ---- */
 
 /* [taps, windows]: the places along the axis. */
 static Ox places_along(Op *op, const Pool *p, int i)
 {
-    int64_t size, count, taps = p->kernel[i], step = p->dilation[i];
+    int64_t size, count;
+    int64_t taps = p->kernel[i];
+    int64_t step = p->dilation[i];
     if (!count_windows(op, p, i, &size, &count))
         return POISON;
-    int64_t *at = new_array(op->cx, int64_t, taps * count);
+    int64_t *at = new_array(op->cx, int64_t, taps *count);
     for (int64_t k = 0; at && k < count; k++) {
-        int64_t from = k * p->stride[i] - p->pad[i], low = from < 0 ? (-from + step - 1) / step : 0, high = (size - 1 - from) / step;
+        int64_t from = k * p->stride[i] - p->pad[i];
+        int64_t low = from < 0 ? (-from + step - 1) / step : 0;
+        int64_t high = (size - 1 - from) / step;
         if (from >= size || (high = high < taps ? high : taps - 1) < low)
             return op_refuse(op, "a window that lies outside of the image");
         for (int64_t t = 0; t < taps; t++)
             at[t * count + k] = from + step * (t < low ? low : t > high ? high : t);
     }
-    return at ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ taps, count }, at)) : POISON;
+    return at
+        ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ taps, count }, at))
+        : POISON;
 }
 
-/* Where in its image the largest of each window is. at: where what the windows hold came from, NULL for the first axis; worth: a step
- * along this axis. */
+/* Where in its image the largest of each window is. at: where what the windows hold came from, NULL
+ * for the first axis; worth: a step along this axis. */
 static Ox largest_at(Op *op, Ox windows, Ox at, Ox places, int axis, Dim worth)
 {
     Dim lying[MAX_RANK];
@@ -171,22 +201,28 @@ static Ox largest_at(Op *op, Ox windows, Ox at, Ox places, int axis, Dim worth)
         return POISON;
     for (int k = 0; k < ox_rank(windows); k++)
         lying[k] = k == axis || k == axis + 1 ? ox_dim(places, k - axis) : dim_int(op->cx, 1);
-    Ox upright = reshape_to(op, places, lying, ox_rank(windows)), whole = ox(op, "Mul", upright, ox_dim_value(op->g, worth)), axes = ints(op, axis);
+    Ox upright = reshape_to(op, places, lying, ox_rank(windows));
+    Ox whole = ox(op, "Mul", upright, ox_dim_value(op->g, worth));
+    Ox axes = ints(op, axis);
     if (at)
         whole = ox(op, "Add", ox_with(op, "Gather", INPUTS(at, places), INT("axis", axis)), whole);
     else
         whole = expand_dims(op, whole, windows->type->dim, ox_rank(windows));
     Ox row = ox_with(op, "ArgMax", INPUTS(windows), INT("axis", axis), INT("keepdims", 1));
-    return ox(op, "Squeeze", ox_with(op, "GatherElements", INPUTS(whole, row), INT("axis", axis)), axes);
+    return ox(op, "Squeeze", ox_with(op, "GatherElements", INPUTS(whole, row), INT("axis", axis)),
+              axes);
 }
 
 /* Axis by axis from the last: the first of equal ones in reading order wins. */
 static void max_by_windows(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
-    Ox x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x, at = NULL;       /* ReduceMax takes no int16 */
+    Ox x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x;
+    Ox at = NULL; /* ReduceMax takes no int16 */
     Dim worth = dim_int(op->cx, 1);
     for (int i = p->n - 1; i >= 0; i--) {
-        Ox places = places_along(op, p, i), axes = ints(op, 2 + i), windows = ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
+        Ox places = places_along(op, p, i);
+        Ox axes = ints(op, 2 + i);
+        Ox windows = ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
         x = ox_with(op, "ReduceMax", INPUTS(windows, axes), INT("keepdims", 0));
         at = n_out == 2 ? largest_at(op, windows, at, places, 2 + i, worth) : NULL;
         worth = dim_mul(op->cx, worth, ox_dim(p->x, 2 + i));
@@ -206,7 +242,9 @@ static Ox window_sizes(Op *op, const Pool *p, bool with_padding)
             return POISON;
         int64_t *wide = new_array(op->cx, int64_t, count + 1);
         for (int64_t k = 0; wide && k < count; k++) {
-            int64_t from = k * p->stride[i] - p->pad[i], to = from + p->kernel[i], last = with_padding ? size + p->pad[i] : size;
+            int64_t from = k * p->stride[i] - p->pad[i];
+            int64_t to = from + p->kernel[i];
+            int64_t last = with_padding ? size + p->pad[i] : size;
             wide[k] = (to < last ? to : last) - (with_padding || from > 0 ? from : 0);
         }
         Dim lying[MAX_RANK];
@@ -227,8 +265,8 @@ static bool averaged_by_windows(Op *op, const Pool *p)
     return needs_windows(op, p->x) && (known || dtype_is_int(ox_dtype(p->x)));
 }
 
-/* Before opset 10 there is no ceil_mode: how far the last windows reach beyond the end is padding there. False: it is there, or not asked for, or nobody
- * knows how far that is. */
+/* Before opset 10 there is no ceil_mode: how far the last windows reach beyond the end is padding
+ * there. False: it is there, or not asked for, or nobody knows how far that is. */
 static bool padded_for_ceil(Op *op, const Pool *p, int64_t *pads)
 {
     int64_t count, unread;
@@ -243,7 +281,8 @@ static bool padded_for_ceil(Op *op, const Pool *p, int64_t *pads)
 
 /* ---- max ---- */
 
-/* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and channels. */
+/* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and
+ * channels. */
 static Ox place_in_image(Op *op, const Pool *p, Ox indices)
 {
     Dim size = dim_product(op->cx, p->x->type->dim + 2, p->n);
@@ -262,8 +301,10 @@ static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
     both_sides(p, pads);
     bool ceil = p->ceil && !padded_for_ceil(op, p, pads);
     if (!ox_make_n(op->g, "MaxPool", INPUTS(p->x),
-                   ATTRS(INT("ceil_mode", ceil), INT_LIST("dilations", p->dilation, n), INT_LIST("kernel_shape", p->kernel, n),
-                         INT_LIST("pads", pads, 2 * n), INT_LIST("strides", p->stride, n)), out, n_out))
+                   ATTRS(INT("ceil_mode", ceil), INT_LIST("dilations", p->dilation, n),
+                         INT_LIST("kernel_shape", p->kernel, n), INT_LIST("pads", pads, 2 * n),
+                         INT_LIST("strides", p->stride, n)),
+                   out, n_out))
         return false;
     if (n_out == 2)
         out[1] = place_in_image(op, p, out[1]);
@@ -288,10 +329,14 @@ static Value lower_max_pool_with_indices(Op *op)
 
 /* ---- average ---- */
 
-/* The sum in each window: the padded input with enough behind it that no window is cut, so that each mean is of a whole one. */
+/* The sum in each window: the padded input with enough behind it that no window is cut, so that
+ * each mean is of a whole one. */
 static Ox window_sums(Op *op, const Pool *p)
 {
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, count, unread = 0, area = 1;
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 };
+    int64_t count;
+    int64_t unread = 0;
+    int64_t area = 1;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
         if (p->ceil && !end_of_axis(op, p, i, &count, &unread))
@@ -300,17 +345,24 @@ static Ox window_sums(Op *op, const Pool *p)
         pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
         area *= p->kernel[i];
     }
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
-    Ox mean = ox_with(op, "AveragePool", INPUTS(padded), INT_LIST("kernel_shape", p->kernel, (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank);
+    Ox zero = number_like(op, 0, p->x);
+    Ox padded = ox(op, "Pad", p->x, list, zero);
+    Ox mean = ox_with(op, "AveragePool", INPUTS(padded),
+                      INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
+                      INT_LIST("strides", p->stride, (size_t)p->n));
     Ox factor = number_like(op, (double)area, p->x);
     return ox(op, "Mul", mean, factor);
 }
 
-/* Padding counts, what ceil_mode adds behind it does not: padding that is part of the image says so to every runtime (ONNX Runtime before 1.18
- * divides by the whole window otherwise). Axes that need no ceil_mode end with their last window. */
+/* Padding counts, what ceil_mode adds behind it does not: padding that is part of the image says so
+ * to every runtime (ONNX Runtime before 1.18 divides by the whole window otherwise). Axes that need
+ * no ceil_mode end with their last window. */
 static Ox average_of_padded(Op *op, const Pool *p)
 {
-    int64_t pads[2 * (MAX_RANK + 2)] = { 0 }, behind[2 * MAX_RANK] = { 0 }, count, unread;
+    int64_t pads[2 * (MAX_RANK + 2)] = { 0 };
+    int64_t behind[2 * MAX_RANK] = { 0 };
+    int64_t count, unread;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
         if (!end_of_axis(op, p, i, &count, &unread))
@@ -319,15 +371,21 @@ static Ox average_of_padded(Op *op, const Pool *p)
         pads[rank + 2 + i] = p->pad[i] - (unread > 0 ? unread : 0);
     }
     bool ceil = !padded_for_ceil(op, p, behind);
-    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank), zero = number_like(op, 0, p->x), padded = ox(op, "Pad", p->x, list, zero);
-    return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", ceil), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
-                   ceil ? NO_ATTR : INT_LIST("pads", behind, 2 * (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)rank);
+    Ox zero = number_like(op, 0, p->x);
+    Ox padded = ox(op, "Pad", p->x, list, zero);
+    return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", ceil),
+                   INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
+                   ceil ? NO_ATTR : INT_LIST("pads", behind, 2 * (size_t)p->n),
+                   INT_LIST("strides", p->stride, (size_t)p->n));
 }
 
 static Ox average(Op *op, Pool *p)
 {
     int64_t pads[2 * MAX_RANK], count, unread;
-    bool padded = false, known = true, beyond = false;
+    bool padded = false;
+    bool known = true;
+    bool beyond = false;
     for (int i = 0; i < p->n; i++) {
         padded |= p->pad[i] > 0;
         known &= dim_known(ox_dim(p->x, 2 + i), NULL);
@@ -337,13 +395,16 @@ static Ox average(Op *op, Pool *p)
             return POISON;
         beyond |= unread < 0;
     }
-    bool counts = padded && arg_bool(op, "count_include_pad"), ceil = known ? beyond : p->ceil;
+    bool counts = padded && arg_bool(op, "count_include_pad");
+    bool ceil = known ? beyond : p->ceil;
     if (known && ceil && counts)
         return average_of_padded(op, p);
     both_sides(p, pads);
     ceil = ceil && !padded_for_ceil(op, p, pads);
-    return ox_with(op, "AveragePool", INPUTS(p->x), INT("ceil_mode", ceil), INT("count_include_pad", counts), INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
-                   INT_LIST("pads", pads, 2 * (size_t)p->n), INT_LIST("strides", p->stride, (size_t)p->n));
+    return ox_with(
+        op, "AveragePool", INPUTS(p->x), INT("ceil_mode", ceil), INT("count_include_pad", counts),
+        INT_LIST("kernel_shape", p->kernel, (size_t)p->n), INT_LIST("pads", pads, 2 * (size_t)p->n),
+        INT_LIST("strides", p->stride, (size_t)p->n));
 }
 
 static Ox lower_avg_pool(Op *op)
@@ -355,11 +416,13 @@ static Ox lower_avg_pool(Op *op)
         double by = (double)arg_int(op, "divisor_override");
         if (by == 0)
             return op_fail(op, E_VALUE, "divisor must be not zero");
-        Ox sums = averaged_by_windows(op, &p) ? sums_by_windows(op, &p) : window_sums(op, &p), divisor = number_like(op, by, p.x);
+        Ox sums = averaged_by_windows(op, &p) ? sums_by_windows(op, &p) : window_sums(op, &p);
+        Ox divisor = number_like(op, by, p.x);
         return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
     }
     if (averaged_by_windows(op, &p)) {
-        Ox sums = sums_by_windows(op, &p), by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
+        Ox sums = sums_by_windows(op, &p);
+        Ox by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
         return without_batch(op, ox(op, "Div", sums, by), p.alone);
     }
     return without_batch(op, average(op, &p), p.alone);
@@ -367,7 +430,13 @@ static Ox lower_avg_pool(Op *op)
 
 /* ---- adaptive ---- */
 
-typedef struct Adaptive { Ox x; int n; bool alone, all_one, equal; Dim size[MAX_RANK]; int64_t kernel[MAX_RANK]; } Adaptive;
+typedef struct Adaptive {
+    Ox x;
+    int n;
+    bool alone, all_one, equal;
+    Dim size[MAX_RANK];
+    int64_t kernel[MAX_RANK];
+} Adaptive;
 
 /* row->datum: how many axes. equal: every axis is cut into windows of one static size. */
 static bool adaptive_args(Op *op, Adaptive *a)
@@ -377,9 +446,12 @@ static bool adaptive_args(Op *op, Adaptive *a)
     if (ctx_failed(op->cx) || !pool_input(op, a->n, &a->x, &a->alone) || !not_empty(op, a->x, 2))
         return false;
     if (size.n != 1 && size.n != (size_t)a->n)
-        return fail(op->cx, E_VALUE, "adaptive pooling: output_size must be %d numbers, not %zu", a->n, size.n);
+        return fail(op->cx, E_VALUE, "adaptive pooling: output_size must be %d numbers, not %zu",
+                    a->n, size.n);
     for (int i = 0; i < a->n; i++) {
-        Dim d = a->size[i] = size.at[size.n == 1 ? 0 : i], have = ox_dim(a->x, 2 + i), k;
+        Dim d = a->size[i] = size.at[size.n == 1 ? 0 : i];
+        Dim have = ox_dim(a->x, 2 + i);
+        Dim k;
         a->all_one &= dim_is(d, 1);
         a->kernel[i] = 1;
         if (dim_eq(op->cx, d, have) != YES)
@@ -389,17 +461,23 @@ static bool adaptive_args(Op *op, Adaptive *a)
 }
 
 /* How one axis is reduced to n parts: values, and the place of the largest when `at` is there. */
-typedef struct Parts { Ox values, at; } Parts;
+typedef struct Parts {
+    Ox values, at;
+} Parts;
 
-/* One window of an axis. at: places so far, over the axes behind; `stride`: what a step along this axis is worth. */
-static Parts window(Op *op, const char *name, Parts from, int axis, int64_t start, Dim stride, bool places)
+/* One window of an axis. at: places so far, over the axes behind; `stride`: what a step along this
+ * axis is worth. */
+static Parts window(Op *op, const char *name, Parts from, int axis, int64_t start, Dim stride,
+                    bool places)
 {
     Ox axes = ints(op, axis);
     Parts out = { .values = ox(op, name, from.values, axes) };
     if (!places)
         return out;
     Ox row = ox_with(op, "ArgMax", INPUTS(from.values), INT("axis", axis), INT("keepdims", 1));
-    Ox first = ox_int(op->g, start), whole = ox(op, "Add", row, first), by = ox_dim_value(op->g, stride);
+    Ox first = ox_int(op->g, start);
+    Ox whole = ox(op, "Add", row, first);
+    Ox by = ox_dim_value(op->g, stride);
     out.at = ox(op, "Mul", whole, by);
     if (from.at) {
         Ox behind = ox_with(op, "GatherElements", INPUTS(from.at, row), INT("axis", axis));
@@ -410,15 +488,28 @@ static Parts window(Op *op, const char *name, Parts from, int axis, int64_t star
 
 /* ---- of sizes that are not known: which elements belong to which window is computed too ---- */
 
-typedef struct Windows { Ox inside /* bool [parts, size] */, count /* [parts, 1], int64 */; } Windows;
+typedef struct Windows {
+    Ox inside /* bool [parts, size] */, count /* [parts, 1], int64 */;
+} Windows;
 
 static Windows windows_of(Op *op, Dim size, Dim parts)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), s = ox_dim_value(op->g, size), n = ox_dim_value(op->g, parts), upright = ints(op, 1);
-    Ox row = ox(op, "Range", zero, n, one), i = ox(op, "Unsqueeze", row, upright), j = ox(op, "Range", zero, s, one);
-    Ox before = ox(op, "Mul", i, s), start = ox(op, "Div", before, n);
-    Ox next = ox(op, "Add", i, one), reach = ox(op, "Mul", next, s), up = ox(op, "Add", reach, ox(op, "Sub", n, one)), end = ox(op, "Div", up, n);
-    Ox from = ox(op, "GreaterOrEqual", j, start), to = ox(op, "Less", j, end);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox s = ox_dim_value(op->g, size);
+    Ox n = ox_dim_value(op->g, parts);
+    Ox upright = ints(op, 1);
+    Ox row = ox(op, "Range", zero, n, one);
+    Ox i = ox(op, "Unsqueeze", row, upright);
+    Ox j = ox(op, "Range", zero, s, one);
+    Ox before = ox(op, "Mul", i, s);
+    Ox start = ox(op, "Div", before, n);
+    Ox next = ox(op, "Add", i, one);
+    Ox reach = ox(op, "Mul", next, s);
+    Ox up = ox(op, "Add", reach, ox(op, "Sub", n, one));
+    Ox end = ox(op, "Div", up, n);
+    Ox from = ox(op, "GreaterOrEqual", j, start);
+    Ox to = ox(op, "Less", j, end);
     Windows w = { .inside = ox(op, "And", from, to) };
     w.count = ox(op, "Sub", end, start);
     return w;
@@ -429,12 +520,19 @@ static Ox turned(Op *op, Ox x, int axis, bool back)
 {
     int rank = ox_rank(x), perm[MAX_RANK];
     for (int i = 0; i < rank; i++)
-        perm[i] = back ? (i < axis ? i : i == axis ? rank - 1 : i - 1) : (i < axis ? i : i == rank - 1 ? axis : i + 1);
+        perm[i] = back ? (i < axis        ? i
+                              : i == axis ? rank - 1
+                                          : i - 1)
+                       : (i < axis            ? i
+                              : i == rank - 1 ? axis
+                                              : i + 1);
     return ox_ok(x) ? permute_to(op, x, perm, rank) : x;
 }
 
-/* Means are a product with a matrix; the largest is looked for among the window's elements, all others being -infinity. */
-static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride, bool places)
+/* Means are a product with a matrix; the largest is looked for among the window's elements, all
+ * others being -infinity. */
+static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
+                        bool places)
 {
     Windows w = windows_of(op, ox_dim(from.values, axis), parts);
     Parts out = { POISON, POISON };
@@ -442,23 +540,33 @@ static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim part
         return out;
     DType t = ox_dtype(from.values);
     if (strcmp(name, "ReduceMean") == 0) {
-        Ox inside = ox_cast(op->g, w.inside, t), share = ox(op, "Div", inside, ox_cast(op->g, w.count, t));
+        Ox inside = ox_cast(op->g, w.inside, t);
+        Ox share = ox(op, "Div", inside, ox_cast(op->g, w.count, t));
         out.values = product_along(op, from.values, share, axis);
         return out;
     }
-    Ox x = turned(op, from.values, axis, false), none = ox_number(op->g, t, -INFINITY), apart = unsqueeze_axis(op, x, ox_rank(x) - 1), seen = ox(op, "Where", w.inside, apart, none), last = ints(op, -1);
-    out.values = turned(op, ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0)), axis, true);
+    Ox x = turned(op, from.values, axis, false);
+    Ox none = ox_number(op->g, t, -INFINITY);
+    Ox apart = unsqueeze_axis(op, x, ox_rank(x) - 1);
+    Ox seen = ox(op, "Where", w.inside, apart, none);
+    Ox last = ints(op, -1);
+    out.values = turned(op, ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0)), axis,
+                        true);
     if (!places)
         return out;
-    Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0)), by = ox_dim_value(op->g, stride);
+    Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0));
+    Ox by = ox_dim_value(op->g, stride);
     Ox whole = ox(op, "Mul", at, by);
     if (from.at)
-        whole = ox(op, "Add", whole, ox_with(op, "GatherElements", INPUTS(turned(op, from.at, axis, false), at), INT("axis", -1)));
+        whole = ox(op, "Add", whole,
+                   ox_with(op, "GatherElements", INPUTS(turned(op, from.at, axis, false), at),
+                           INT("axis", -1)));
     out.at = turned(op, whole, axis, true);
     return out;
 }
 
-static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride, bool places)
+static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
+                         bool places)
 {
     int64_t n, size;
     Parts bad = { POISON, POISON };
@@ -475,12 +583,15 @@ static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim par
         return from;
     if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size))
         return by_windows(op, name, from, axis, parts, stride, places);
-    Ox *values = new_array(op->cx, Ox, n + 1), *at = new_array(op->cx, Ox, n + 1);
+    Ox *values = new_array(op->cx, Ox, n + 1);
+    Ox *at = new_array(op->cx, Ox, n + 1);
     if (!values || !at)
         return bad;
     for (int64_t i = 0; i < n; i++) {
-        int64_t start = i * size / n, end = ((i + 1) * size + n - 1) / n;
-        Dim a = dim_int(op->cx, start), b = dim_int(op->cx, end);
+        int64_t start = i * size / n;
+        int64_t end = ((i + 1) * size + n - 1) / n;
+        Dim a = dim_int(op->cx, start);
+        Dim b = dim_int(op->cx, end);
         Parts some = { .values = slice_axis(op, from.values, axis, a, b, 1) };
         some.at = from.at ? slice_axis(op, from.at, axis, a, b, 1) : NULL;
         some = window(op, name, some, axis, start, stride, places);
@@ -505,12 +616,14 @@ static Parts reduce_axes(Op *op, const Adaptive *a, const char *name, bool place
     return now;
 }
 
-static Ox adaptive_pool(Op *op, const Adaptive *a, const char *global, const char *equal, const char *reduce)
+static Ox adaptive_pool(Op *op, const Adaptive *a, const char *global, const char *equal,
+                        const char *reduce)
 {
     if (a->all_one)
         return ox(op, global, a->x);
     if (a->equal && !needs_windows(op, a->x))
-        return ox_with(op, equal, INPUTS(a->x), INT_LIST("kernel_shape", a->kernel, (size_t)a->n), INT_LIST("strides", a->kernel, (size_t)a->n));
+        return ox_with(op, equal, INPUTS(a->x), INT_LIST("kernel_shape", a->kernel, (size_t)a->n),
+                       INT_LIST("strides", a->kernel, (size_t)a->n));
     return reduce_axes(op, a, reduce, false).values;
 }
 
@@ -519,7 +632,8 @@ static Ox lower_adaptive_avg_pool(Op *op)
     Adaptive a;
     if (!adaptive_args(op, &a))
         return POISON;
-    return without_batch(op, adaptive_pool(op, &a, "GlobalAveragePool", "AveragePool", "ReduceMean"), a.alone);
+    return without_batch(
+        op, adaptive_pool(op, &a, "GlobalAveragePool", "AveragePool", "ReduceMean"), a.alone);
 }
 
 /* -> values and places. Places are nodes of their own, gone when nobody reads them. */
@@ -529,7 +643,8 @@ static Value lower_adaptive_max_pool(Op *op)
     Ox out[2];
     if (!adaptive_args(op, &a))
         return val_poison();
-    out[0] = without_batch(op, adaptive_pool(op, &a, "GlobalMaxPool", "MaxPool", "ReduceMax"), a.alone);
+    out[0] = without_batch(op, adaptive_pool(op, &a, "GlobalMaxPool", "MaxPool", "ReduceMax"),
+                           a.alone);
     out[1] = without_batch(op, reduce_axes(op, &a, "ReduceMax", true).at, a.alone);
     return result_tuple(op, out, 2);
 }
@@ -539,16 +654,24 @@ static Value lower_adaptive_max_pool(Op *op)
 /* row->datum: how many axes */
 static Ox lower_max_pool_backward(Op *op)
 {
-    Ox x = arg(op, "self"), grad = arg(op, "grad_output"), indices = arg(op, "indices");
+    Ox x = arg(op, "self");
+    Ox grad = arg(op, "grad_output");
+    Ox indices = arg(op, "indices");
     int rank, n = (int)op->row->datum;
     if (!ox_ok(grad) || !ox_ok(indices) || !need_rank(op, x, -1, &rank))
         return POISON;
     if (rank < n || ox_rank(grad) != rank || ox_rank(indices) != rank)
-        return op_fail(op, E_VALUE, "self, grad_output and indices must have one rank, of %d or more", n);
-    Dim image[2] = { dim_product(op->cx, x->type->dim, rank - n), dim_product(op->cx, x->type->dim + rank - n, n) };
+        return op_fail(op, E_VALUE,
+                       "self, grad_output and indices must have one rank, of %d or more", n);
+    Dim image[2] = { dim_product(op->cx, x->type->dim, rank - n),
+                     dim_product(op->cx, x->type->dim + rank - n, n) };
     Dim some[2] = { image[0], dim_product(op->cx, grad->type->dim + rank - n, n) };
-    Ox zero = number_like(op, 0, x), canvas = expand_dims(op, zero, image, 2), at = reshape_to(op, indices, some, 2), worth = reshape_to(op, grad, some, 2);
-    Ox sum = ox_with(op, "ScatterElements", INPUTS(canvas, at, worth), INT("axis", 1), STRING("reduction", str_of(op->cx, "add")));
+    Ox zero = number_like(op, 0, x);
+    Ox canvas = expand_dims(op, zero, image, 2);
+    Ox at = reshape_to(op, indices, some, 2);
+    Ox worth = reshape_to(op, grad, some, 2);
+    Ox sum = ox_with(op, "ScatterElements", INPUTS(canvas, at, worth), INT("axis", 1),
+                     STRING("reduction", str_of(op->cx, "add")));
     return ox_ok(sum) ? reshape_to(op, sum, x->type->dim, rank) : POISON;
 }
 
@@ -563,46 +686,83 @@ static Ox lower_max_unpool(Op *op)
     if (ctx_failed(op->cx) || !pool_input(op, n, &x, &alone))
         return POISON;
     if (size.n != (size_t)n)
-        return op_fail(op, E_VALUE, "There should be exactly %d elements in output_size, but got %zu elements.", n, size.n);
+        return op_fail(op, E_VALUE,
+                       "There should be exactly %d elements in output_size, but got %zu elements.",
+                       n, size.n);
     Dim from[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_product(op->cx, x->type->dim + 2, n) };
-    Dim flat[3] = { from[0], from[1], dim_product(op->cx, size.at, n) }, out[MAX_RANK] = { from[0], from[1] };
+    Dim flat[3] = { from[0], from[1], dim_product(op->cx, size.at, n) };
+    Dim out[MAX_RANK] = { from[0], from[1] };
     for (int i = 0; i < n; i++)
         out[2 + i] = size.at[i];
-    Ox at = reshape_to(op, indices, from, 3), values = reshape_to(op, x, from, 3), zero = number_like(op, 0, x);
+    Ox at = reshape_to(op, indices, from, 3);
+    Ox values = reshape_to(op, x, from, 3);
+    Ox zero = number_like(op, 0, x);
     Ox canvas = expand_dims(op, zero, flat, 3);
     Ox image = ox_with(op, "ScatterElements", INPUTS(canvas, at, values), INT("axis", 2));
     return without_batch(op, reshape_to(op, image, out, n + 2), alone);
 }
 
-#define MAX_POOL(n, line) FAMILY(lower_max_pool, n, NULL, PLAIN, line)
-#define MAX_POOL_AT(n, line) CALL_FAMILY(lower_max_pool_with_indices, n, NULL, PLAIN, line)
-#define AVG_POOL(n, line) FAMILY(lower_avg_pool, n, NULL, PLAIN, line)
+#define MAX_POOL(n, line)     FAMILY(lower_max_pool, n, NULL, PLAIN, line)
+#define MAX_POOL_AT(n, line)  CALL_FAMILY(lower_max_pool_with_indices, n, NULL, PLAIN, line)
+#define AVG_POOL(n, line)     FAMILY(lower_avg_pool, n, NULL, PLAIN, line)
 #define ADAPTIVE_AVG(n, line) FAMILY(lower_adaptive_avg_pool, n, NULL, PLAIN, line)
 #define ADAPTIVE_MAX(n, line) CALL_FAMILY(lower_adaptive_max_pool, n, NULL, PLAIN, line)
 
-#define BACKWARD(n) FAMILY(lower_max_pool_backward, n, NULL, PLAIN, "aten::max_pool" #n "d_with_indices_backward(Tensor grad_output, Tensor self, int[" #n "] kernel_size, " \
-    "int[" #n "] stride, int[" #n "] padding, int[" #n "] dilation, bool ceil_mode, Tensor indices) -> Tensor")
+#define BACKWARD(n)                                                                               \
+    FAMILY(lower_max_pool_backward, n, NULL, PLAIN,                                               \
+           "aten::max_pool" #n "d_with_indices_backward(Tensor grad_output, Tensor self, int[" #n \
+           "] kernel_size, "                                                                      \
+           "int[" #n "] stride, int[" #n "] padding, int[" #n                                     \
+           "] dilation, bool ceil_mode, Tensor indices) -> Tensor")
 
 const OpRow ops_pool[] = {
-    MAX_POOL(1, "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"),
-    MAX_POOL(2, "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"),
-    MAX_POOL(3, "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"),
-    MAX_POOL_AT(1, "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)"),
-    MAX_POOL_AT(2, "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
-    MAX_POOL_AT(3, "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
-    AVG_POOL(1, "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"),
-    AVG_POOL(2, "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
-    AVG_POOL(3, "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+    MAX_POOL(1,
+             "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+             "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"),
+    MAX_POOL(2,
+             "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
+             "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"),
+    MAX_POOL(3,
+             "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+             "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"),
+    MAX_POOL_AT(
+        1,
+        "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], "
+        "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)"),
+    MAX_POOL_AT(2,
+                "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], "
+                "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+    MAX_POOL_AT(3,
+                "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], "
+                "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+    AVG_POOL(1,
+             "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
+             "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"),
+    AVG_POOL(
+        2,
+        "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+    AVG_POOL(
+        3,
+        "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
     ADAPTIVE_AVG(1, "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"),
     ADAPTIVE_AVG(2, "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
     ADAPTIVE_AVG(3, "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
     ADAPTIVE_AVG(2, "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
     ADAPTIVE_AVG(3, "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
-    ADAPTIVE_MAX(1, "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
-    ADAPTIVE_MAX(2, "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
-    ADAPTIVE_MAX(3, "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
-    BACKWARD(2), BACKWARD(3),
-    FAMILY(lower_max_unpool, 2, NULL, PLAIN, "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
-    FAMILY(lower_max_unpool, 3, NULL, PLAIN, "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"),
+    ADAPTIVE_MAX(1,
+                 "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
+    ADAPTIVE_MAX(2,
+                 "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
+    ADAPTIVE_MAX(3,
+                 "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
+    BACKWARD(2),
+    BACKWARD(3),
+    FAMILY(lower_max_unpool, 2, NULL, PLAIN,
+           "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
+    FAMILY(lower_max_unpool, 3, NULL, PLAIN,
+           "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, "
+           "int[3] padding) -> Tensor"),
     OPS_END
 };

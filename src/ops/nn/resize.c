@@ -1,7 +1,8 @@
 /* resize.c - upsample_*: Resize in ONNX's words.
  *
- * Either the sizes are given or the scales. A scale that is given also says where samples are taken (PyTorch uses it, not the
- * quotient of the sizes), so it is handed on as it is; sizes only where PyTorch computes the quotient itself. */
+ * Either the sizes are given or the scales. A scale that is given also says where samples are taken
+ * (PyTorch uses it, not the quotient of the sizes), so it is handed on as it is; sizes only where
+ * PyTorch computes the quotient itself. */
 #include "ops/nn/resize.h"
 
 #include <math.h>
@@ -21,11 +22,12 @@ static bool target_vec(Op *op, Target *t)
         t->size = arg_dims(op, "output_size");
         return !ctx_failed(op->cx);
     }
-    Value v = arg_value(op, "scale_factors");           /* lists arrive as tuples: bind has copied them */
+    Value v = arg_value(op, "scale_factors"); /* lists arrive as tuples: bind has copied them */
     if (v.tag != V_TUPLE)
         return fail(op->cx, E_VALUE, "Must specify exactly one of output_size and scale_factors");
     if (v.tuple->n != t->spatial)
-        return fail(op->cx, E_VALUE, "Input and scale_factors must have the same number of spatial dimensions");
+        return fail(op->cx, E_VALUE,
+                    "Input and scale_factors must have the same number of spatial dimensions");
     t->scaled = true;
     for (int i = 0; i < t->spatial; i++)
         if (!scale_of(v.tuple->at[i], &t->scale[i]))
@@ -36,7 +38,9 @@ static bool target_vec(Op *op, Target *t)
 /* The plain form: the sizes, and perhaps every scale. */
 static bool target_plain(Op *op, Target *t)
 {
-    static const char *const names[4][3] = { { 0 }, { "scales" }, { "scales_h", "scales_w" }, { "scales_d", "scales_h", "scales_w" } };
+    static const char *const names[4][3] = {
+        { 0 }, { "scales" }, { "scales_h", "scales_w" }, { "scales_d", "scales_h", "scales_w" }
+    };
     int given = 0;
     t->size = arg_dims(op, "output_size");
     for (int i = 0; i < t->spatial && !ctx_failed(op->cx); i++)
@@ -52,7 +56,7 @@ static bool target_plain(Op *op, Target *t)
 /* What ONNX makes of n elements, in float32; PyTorch computes it in double. */
 static int64_t onnx_size(int64_t n, float scale) { return (int64_t)floorf((float)n * scale); }
 
-enum { SIZES_TRIED = 1 << 16 };                     /* of a size that is not known, from the smallest on */
+enum { SIZES_TRIED = 1 << 16 }; /* of a size that is not known, from the smallest on */
 
 static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
 {
@@ -64,10 +68,12 @@ static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
     return true;
 }
 
-/* The float32 nearest to scale that gives PyTorch's sizes: it or a neighbour, which moves no sample by more than a rounding. */
+/* The float32 nearest to scale that gives PyTorch's sizes: it or a neighbour, which moves no sample
+ * by more than a rounding. */
 static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
 {
-    float near = (float)scale, try[3] = { near, nextafterf(near, INFINITY), nextafterf(near, 0) };
+    float near = (float)scale;
+    float try[3] = { near, nextafterf(near, INFINITY), nextafterf(near, 0) };
     for (int i = 0; i < 3; i++)
         if (scale_agrees(cx, in, scale, *out = try[i]))
             return true;
@@ -91,8 +97,10 @@ static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
     int64_t rank = ox_rank(x);
     for (int i = 0; i < t->spatial; i++)
         if (!float_scale(op->cx, ox_dim(x, 2 + i), t->scale[i], &all[2 + i])) {
-            op_refuse(op, "no float32 gives the sizes that the scale %g gives for every size %s: make the size static with -i", t->scale[i],
-                      dim_text(op->cx, ox_dim(x, 2 + i))->s);
+            op_refuse(op,
+                      "no float32 gives the sizes that the scale %g gives for every size %s: make "
+                      "the size static with -i",
+                      t->scale[i], dim_text(op->cx, ox_dim(x, 2 + i))->s);
             return false;
         }
     *out = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &rank, all));
@@ -102,9 +110,12 @@ static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
 /* floor(in * scale), in double as PyTorch computes it, where in is not known. */
 static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
 {
-    Ox n = ox_dim_value(op->g, in), by = ox_number(op->g, DT_DOUBLE, scale), wide = ox(op, "Mul", ox_cast(op->g, n, DT_DOUBLE), by);
+    Ox n = ox_dim_value(op->g, in);
+    Ox by = ox_number(op->g, DT_DOUBLE, scale);
+    Ox wide = ox(op, "Mul", ox_cast(op->g, n, DT_DOUBLE), by);
     Ox whole = ox(op, "Floor", wide);
-    return ox_ok(whole) && val_dim_of(val_number_of(op->g, ox_cast(op->g, whole, DT_INT64)), op->cx, out);
+    return ox_ok(whole) &&
+        val_dim_of(val_number_of(op->g, ox_cast(op->g, whole, DT_INT64)), op->cx, out);
 }
 
 bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out)
@@ -132,16 +143,22 @@ static Ox sizes_value(Op *op, Ox x, const Target *t)
 
 /* ---- Resize ---- */
 
-/* The scale says where samples are taken also where the size given is another: then what is too much is cut off. */
+/* The scale says where samples are taken also where the size given is another: then what is too
+ * much is cut off. */
 static Ox cut_to_size(Op *op, Ox y, const Target *t)
 {
     for (int i = 0; i < t->spatial && ox_ok(y) && t->size.n; i++) {
-        Dim have = ox_dim(y, 2 + i), want = t->size.at[i];
+        Dim have = ox_dim(y, 2 + i);
+        Dim want = t->size.at[i];
         int64_t n;
         if (dim_known(want, &n) && dim_le(op->cx, want, have) == UNKNOWN)
-            return op_refuse(op, "the size %lld together with a scale that gives %s: make the size static with -i", (long long)n, dim_text(op->cx, have)->s);
+            return op_refuse(
+                op,
+                "the size %lld together with a scale that gives %s: make the size static with -i",
+                (long long)n, dim_text(op->cx, have)->s);
         if (dim_lt(op->cx, have, want) == YES)
-            return op_refuse(op, "the scale gives %s elements, the size wants %s", dim_text(op->cx, have)->s, dim_text(op->cx, want)->s);
+            return op_refuse(op, "the scale gives %s elements, the size wants %s",
+                             dim_text(op->cx, have)->s, dim_text(op->cx, want)->s);
         if (dim_lt(op->cx, want, have) == YES)
             y = slice_axis(op, y, 2 + i, dim_int(op->cx, 0), want, 1);
     }
@@ -151,9 +168,12 @@ static Ox cut_to_size(Op *op, Ox y, const Target *t)
 static Ox resize(Op *op, Ox x, const Target *t)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT, cubic = is_cubic(mode), antialias = is_antialiased(mode);
+    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    bool cubic = is_cubic(mode);
+    bool antialias = is_antialiased(mode);
     bool corners = !nearest && arg_bool(op, "align_corners");
-    Ox scales = NULL, sizes = NULL;
+    Ox scales = NULL;
+    Ox sizes = NULL;
     Ox y = resized_by_axes(op, x, t, mode, corners);
     if (y)
         return y;
@@ -161,24 +181,30 @@ static Ox resize(Op *op, Ox x, const Target *t)
         return POISON;
     if (!scales)
         sizes = sizes_value(op, x, t);
-    const char *place_of = mode == NEAREST ? "asymmetric" : corners ? "align_corners" : "half_pixel";
+    const char *place_of = mode == NEAREST ? "asymmetric"
+        : corners                          ? "align_corners"
+                                           : "half_pixel";
     const Attr attr[] = {
-        STRING("mode", str_of(op->cx, nearest ? "nearest" : cubic ? "cubic" : "linear")),
+        STRING("mode",
+               str_of(op->cx,
+                      nearest     ? "nearest"
+                          : cubic ? "cubic"
+                                  : "linear")),
         STRING("coordinate_transformation_mode", str_of(op->cx, place_of)),
-        nearest ? STRING("nearest_mode", str_of(op->cx, mode == NEAREST ? "floor" : "round_prefer_ceil")) : NO_ATTR,
+        nearest ? STRING("nearest_mode",
+                         str_of(op->cx, mode == NEAREST ? "floor" : "round_prefer_ceil"))
+                : NO_ATTR,
         cubic ? FLOAT("cubic_coeff_a", antialias ? -0.5 : -0.75) : NO_ATTR,
         antialias ? INT("antialias", 1) : NO_ATTR,
-        antialias ? INT("exclude_outside", 1) : NO_ATTR,        /* weights beyond the border are shared out again */
+        antialias ? INT("exclude_outside", 1)
+                  : NO_ATTR, /* weights beyond the border are shared out again */
     };
     y = ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
     return scales ? cut_to_size(op, y, t) : y;
 }
 
 /* Spatial rank by the digit that each name has: upsample_bilinear2d, _upsample_nearest_exact1d */
-static int spatial_of(const Op *op)
-{
-    return *strpbrk(op->row->schema, "123") - '0';
-}
+static int spatial_of(const Op *op) { return *strpbrk(op->row->schema, "123") - '0'; }
 
 static Ox lower_upsample(Op *op)
 {
@@ -186,36 +212,60 @@ static Ox lower_upsample(Op *op)
     Target t = { .spatial = spatial_of(op) };
     Ox x = arg(op, vec ? "input" : "self");
     int rank;
-    if (!need_rank(op, x, t.spatial + 2, &rank) || !(vec ? target_vec(op, &t) : target_plain(op, &t)))
+    if (!need_rank(op, x, t.spatial + 2, &rank) ||
+        !(vec ? target_vec(op, &t) : target_plain(op, &t)))
         return POISON;
     if (rank != t.spatial + 2)
-        return op_fail(op, E_VALUE, "It is expected input_size equals to %d, but got size %d", t.spatial + 2, rank);
+        return op_fail(op, E_VALUE, "It is expected input_size equals to %d, but got size %d",
+                       t.spatial + 2, rank);
     if (!t.scaled && t.size.n != (size_t)t.spatial)
-        return op_fail(op, E_VALUE, "It is expected output_size equals to %d, but got size %zu", t.spatial, t.size.n);
+        return op_fail(op, E_VALUE, "It is expected output_size equals to %d, but got size %zu",
+                       t.spatial, t.size.n);
     return resize(op, x, &t);
 }
 
-#define VEC_ROW(mode, name)         FAMILY(lower_upsample, mode, NULL, PLAIN, "aten::" name ".vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
-#define VEC_CORNERS(mode, name)     FAMILY(lower_upsample, mode, NULL, PLAIN, "aten::" name ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor")
+#define VEC_ROW(mode, name)                   \
+    FAMILY(lower_upsample, mode, NULL, PLAIN, \
+           "aten::" name                      \
+           ".vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor")
+#define VEC_CORNERS(mode, name)                                                                    \
+    FAMILY(lower_upsample, mode, NULL, PLAIN,                                                      \
+           "aten::" name ".vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? " \
+           "scale_factors) -> Tensor")
 #define SCALES1 "float? scales=None) -> Tensor"
 #define SCALES2 "float? scales_h=None, float? scales_w=None) -> Tensor"
 #define SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"
-#define PLAIN_ROW(mode, name, n, scales)     FAMILY(lower_upsample, mode, NULL, PLAIN, "aten::" name "(Tensor self, SymInt[" n "] output_size, " scales)
-#define PLAIN_CORNERS(mode, name, n, scales) FAMILY(lower_upsample, mode, NULL, PLAIN, "aten::" name "(Tensor self, SymInt[" n "] output_size, bool align_corners, " scales)
+#define PLAIN_ROW(mode, name, n, scales)      \
+    FAMILY(lower_upsample, mode, NULL, PLAIN, \
+           "aten::" name "(Tensor self, SymInt[" n "] output_size, " scales)
+#define PLAIN_CORNERS(mode, name, n, scales)  \
+    FAMILY(lower_upsample, mode, NULL, PLAIN, \
+           "aten::" name "(Tensor self, SymInt[" n "] output_size, bool align_corners, " scales)
 
-const OpRow ops_resize[] = {
-    VEC_ROW(NEAREST, "upsample_nearest1d"), PLAIN_ROW(NEAREST, "upsample_nearest1d", "1", SCALES1),
-    VEC_ROW(NEAREST, "upsample_nearest2d"), PLAIN_ROW(NEAREST, "upsample_nearest2d", "2", SCALES2),
-    VEC_ROW(NEAREST, "upsample_nearest3d"), PLAIN_ROW(NEAREST, "upsample_nearest3d", "3", SCALES3),
-    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d"), PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d", "1", SCALES1),
-    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d"), PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d", "2", SCALES2),
-    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d"), PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d", "3", SCALES3),
-    VEC_CORNERS(LINEAR, "upsample_linear1d"), PLAIN_CORNERS(LINEAR, "upsample_linear1d", "1", SCALES1),
-    VEC_CORNERS(LINEAR, "upsample_bilinear2d"), PLAIN_CORNERS(LINEAR, "upsample_bilinear2d", "2", SCALES2),
-    VEC_CORNERS(LINEAR, "upsample_trilinear3d"), PLAIN_CORNERS(LINEAR, "upsample_trilinear3d", "3", SCALES3),
-    VEC_CORNERS(CUBIC, "upsample_bicubic2d"), PLAIN_CORNERS(CUBIC, "upsample_bicubic2d", "2", SCALES2),
-    VEC_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa"), PLAIN_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa", "2", SCALES2),
-    VEC_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa"), PLAIN_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa", "2", SCALES2),
-    VEC_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa"), PLAIN_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa", "2", SCALES2),
-    OPS_END
-};
+const OpRow ops_resize[] = { VEC_ROW(NEAREST, "upsample_nearest1d"),
+                             PLAIN_ROW(NEAREST, "upsample_nearest1d", "1", SCALES1),
+                             VEC_ROW(NEAREST, "upsample_nearest2d"),
+                             PLAIN_ROW(NEAREST, "upsample_nearest2d", "2", SCALES2),
+                             VEC_ROW(NEAREST, "upsample_nearest3d"),
+                             PLAIN_ROW(NEAREST, "upsample_nearest3d", "3", SCALES3),
+                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d"),
+                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d", "1", SCALES1),
+                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d"),
+                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d", "2", SCALES2),
+                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d"),
+                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d", "3", SCALES3),
+                             VEC_CORNERS(LINEAR, "upsample_linear1d"),
+                             PLAIN_CORNERS(LINEAR, "upsample_linear1d", "1", SCALES1),
+                             VEC_CORNERS(LINEAR, "upsample_bilinear2d"),
+                             PLAIN_CORNERS(LINEAR, "upsample_bilinear2d", "2", SCALES2),
+                             VEC_CORNERS(LINEAR, "upsample_trilinear3d"),
+                             PLAIN_CORNERS(LINEAR, "upsample_trilinear3d", "3", SCALES3),
+                             VEC_CORNERS(CUBIC, "upsample_bicubic2d"),
+                             PLAIN_CORNERS(CUBIC, "upsample_bicubic2d", "2", SCALES2),
+                             VEC_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa"),
+                             PLAIN_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa", "2", SCALES2),
+                             VEC_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa"),
+                             PLAIN_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa", "2", SCALES2),
+                             VEC_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa"),
+                             PLAIN_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa", "2", SCALES2),
+                             OPS_END };

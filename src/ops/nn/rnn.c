@@ -1,19 +1,30 @@
-/* rnn.c - recurrent layers and cells: lstm, gru, rnn_tanh, rnn_relu, over padded and over packed sequences.
+/* rnn.c - recurrent layers and cells: lstm, gru, rnn_tanh, rnn_relu, over padded and over packed
+ * sequences.
  *
- * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in another order than ONNX, so
- * weights are re-cut (Slice and Concat of constants, which tidy turns into recipes). ONNX's LSTM has no projection: with
- * proj_size, for doubles, and where quantised products give each step a scale of its own, each direction is a Scan over the cell. Packed
+ * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in
+ * another order than ONNX, so weights are re-cut (Slice and Concat of constants, which tidy turns
+ * into recipes). ONNX's LSTM has no projection: with proj_size, for doubles, and where quantised
+ * products give each step a scale of its own, each direction is a Scan over the cell. Packed
  * sequences are in packed.c. Dropout between layers while training is refused. */
 #include "ops/quantized/quantized.h"
 #include "ops/nn/rnn.h"
 
-/* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX wants at each place. */
-typedef struct CellSpec { const char *onnx; int gates; int order[4]; const char *activation; } CellSpec;
+/* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX
+ * wants at each place. */
+typedef struct CellSpec {
+    const char *onnx;
+    int gates;
+    int order[4];
+    const char *activation;
+} CellSpec;
 
 enum { CELL_LSTM, CELL_GRU, CELL_TANH, CELL_RELU };
 static const CellSpec cells[] = {
-    [CELL_LSTM] = { "LSTM", 4, { 0, 3, 1, 2 }, NULL },      /* torch i f g o; ONNX i o f c (g is ONNX's c) */
-    [CELL_GRU]  = { "GRU", 3, { 1, 0, 2 }, NULL },          /* torch r z n;   ONNX z r h */
+    [CELL_LSTM] = { "LSTM",
+                    4,
+                    { 0, 3, 1, 2 },
+                    NULL },                       /* torch i f g o; ONNX i o f c (g is ONNX's c) */
+    [CELL_GRU] = { "GRU", 3, { 1, 0, 2 }, NULL }, /* torch r z n;   ONNX z r h */
     [CELL_TANH] = { "RNN", 1, { 0 }, "Tanh" },
     [CELL_RELU] = { "RNN", 1, { 0 }, "Relu" },
 };
@@ -37,12 +48,13 @@ static Ox reorder_gates(Op *op, const CellSpec *cell, Ox w, int64_t hidden)
 typedef struct Layer {
     const CellSpec *cell;
     int64_t hidden, directions;
-    const Ox *param;                /* of this layer: per direction w_ih, w_hh and, with biases, b_ih, b_hh */
+    const Ox *param; /* of this layer: per direction w_ih, w_hh and, with biases, b_ih, b_hh */
     int per_direction;
-    bool biases, projected;         /* projected: a last parameter w_hr */
-    const bool *reduced;            /* by direction: the input and each state are rounded to 7 bits of their own scale, or to 8; NULL: not rounded */
-    const Packed *packed;           /* NULL: every sequence has all steps */
-    Ox h0, c0;                      /* [directions, batch, hidden]; c0 NULL but for LSTM */
+    bool biases, projected; /* projected: a last parameter w_hr */
+    const bool *reduced;    /* by direction: the input and each state are rounded to 7 bits of their
+                               own scale, or to 8; NULL: not rounded */
+    const Packed *packed;   /* NULL: every sequence has all steps */
+    Ox h0, c0;              /* [directions, batch, hidden]; c0 NULL but for LSTM */
 } Layer;
 
 /* Both directions of parameter `which` (0 w_ih, 1 w_hh) stacked on a new axis 0. */
@@ -81,13 +93,20 @@ static Ox directions_beside(Op *op, Ox y, int64_t directions, int64_t hidden)
         return ox(op, "Squeeze", y, axes);
     }
     Ox moved = permute_to(op, y, (const int[]){ 0, 2, 1, 3 }, 4);
-    return ox_ok(moved) ? reshape_to(op, moved, (const Dim[]){ ox_dim(moved, 0), ox_dim(moved, 1), dim_int(op->cx, directions * hidden) }, 3) : POISON;
+    return ox_ok(moved) ? reshape_to(op, moved,
+                                     (const Dim[]){ ox_dim(moved, 0), ox_dim(moved, 1),
+                                                    dim_int(op->cx, directions * hidden) },
+                                     3)
+                        : POISON;
 }
 
-/* One layer over x [time, batch, features]: out[0] [time, batch, directions * hidden], out[1] h, out[2] c. */
+/* One layer over x [time, batch, features]: out[0] [time, batch, directions * hidden], out[1] h,
+ * out[2] c. */
 static void run_layer(Op *op, const Layer *l, Ox x, Ox out[3])
 {
-    Ox w = layer_weight(op, l, 0), r = layer_weight(op, l, 1), b = layer_bias(op, l);
+    Ox w = layer_weight(op, l, 0);
+    Ox r = layer_weight(op, l, 1);
+    Ox b = layer_bias(op, l);
     Str direction = str_of(op->cx, l->directions == 2 ? "bidirectional" : "forward");
     const Str act[2] = { l->cell->activation ? str_of(op->cx, l->cell->activation) : NULL,
                          l->cell->activation ? str_of(op->cx, l->cell->activation) : NULL };
@@ -95,11 +114,16 @@ static void run_layer(Op *op, const Layer *l, Ox x, Ox out[3])
         INT("hidden_size", l->hidden),
         STRING("direction", direction),
         l->cell == &cells[CELL_GRU] ? INT("linear_before_reset", 1) : NO_ATTR,
-        l->cell->activation ? (Attr){ .name = "activations", .kind = ATTR_STRINGS, .n = (size_t)l->directions, .strs = act } : NO_ATTR,
+        l->cell->activation ? (Attr){ .name = "activations",
+                                      .kind = ATTR_STRINGS,
+                                      .n = (size_t)l->directions,
+                                      .strs = act }
+                            : NO_ATTR,
     };
     bool lstm = l->cell == &cells[CELL_LSTM];
     Ox lengths = l->packed ? packed_lengths(op, l->packed, DT_INT32) : NULL;
-    OxList in = lstm ? INPUTS(x, w, r, b, lengths, l->h0, l->c0) : INPUTS(x, w, r, b, lengths, l->h0);
+    OxList in = lstm ? INPUTS(x, w, r, b, lengths, l->h0, l->c0)
+                     : INPUTS(x, w, r, b, lengths, l->h0);
     Ox y[3] = { POISON, POISON, POISON };
     if (!ox_make_n(op->g, l->cell->onnx, in, attr, COUNT(attr), y, lstm ? 3 : 2)) {
         out[0] = out[1] = out[2] = POISON;
@@ -116,22 +140,32 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
 {
     if (!ox_ok(x) || !ox_ok(weight))
         return POISON;
-    const Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight), bias ? val_tensor(op->cx, bias) : val_none() };
+    const Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight),
+                            bias ? val_tensor(op->cx, bias) : val_none() };
     Value v = call_op(op, "aten::linear", args, 3);
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* One step of a cell. of_input and of_state are the products with the input and with the state h, biases added; the gates lie
- * behind each other, LSTM's as i f g o, GRU's as r z n. c is LSTM's. */
-typedef struct State { Ox h, c; } State;
+/* One step of a cell. of_input and of_state are the products with the input and with the state h,
+ * biases added; the gates lie behind each other, LSTM's as i f g o, GRU's as r z n. c is LSTM's. */
+typedef struct State {
+    Ox h, c;
+} State;
 
 static State lstm_step(Op *op, Ox of_input, Ox of_state, State s)
 {
     Ox gates = ox(op, "Add", of_input, of_state), part[4];
-    if (!ox_make_n(op->g, "Split", INPUTS(gates), ATTRS(INT("axis", -1), INT("num_outputs", 4)), part, 4))
+    if (!ox_make_n(op->g, "Split", INPUTS(gates), ATTRS(INT("axis", -1), INT("num_outputs", 4)),
+                   part, 4))
         return (State){ POISON, POISON };
-    Ox in = ox(op, "Sigmoid", part[0]), forget = ox(op, "Sigmoid", part[1]), fresh = ox(op, "Tanh", part[2]), show = ox(op, "Sigmoid", part[3]);
-    Ox kept = ox(op, "Mul", forget, s.c), added = ox(op, "Mul", in, fresh), c = ox(op, "Add", kept, added), seen = ox(op, "Tanh", c);
+    Ox in = ox(op, "Sigmoid", part[0]);
+    Ox forget = ox(op, "Sigmoid", part[1]);
+    Ox fresh = ox(op, "Tanh", part[2]);
+    Ox show = ox(op, "Sigmoid", part[3]);
+    Ox kept = ox(op, "Mul", forget, s.c);
+    Ox added = ox(op, "Mul", in, fresh);
+    Ox c = ox(op, "Add", kept, added);
+    Ox seen = ox(op, "Tanh", c);
     return (State){ ox(op, "Mul", show, seen), c };
 }
 
@@ -140,11 +174,15 @@ static State gru_step(Op *op, Ox of_input, Ox of_state, State s)
 {
     Ox i[3], h[3];
     const Attr attrs[] = { INT("axis", -1), INT("num_outputs", 3) };
-    if (!ox_make_n(op->g, "Split", INPUTS(of_input), attrs, 2, i, 3) || !ox_make_n(op->g, "Split", INPUTS(of_state), attrs, 2, h, 3))
+    if (!ox_make_n(op->g, "Split", INPUTS(of_input), attrs, 2, i, 3) ||
+        !ox_make_n(op->g, "Split", INPUTS(of_state), attrs, 2, h, 3))
         return (State){ POISON, NULL };
-    Ox reset = ox(op, "Sigmoid", ox(op, "Add", i[0], h[0])), update = ox(op, "Sigmoid", ox(op, "Add", i[1], h[1]));
-    Ox gated = ox(op, "Mul", reset, h[2]), fresh = ox(op, "Tanh", ox(op, "Add", i[2], gated));
-    Ox away = ox(op, "Sub", s.h, fresh), part = ox(op, "Mul", away, update);
+    Ox reset = ox(op, "Sigmoid", ox(op, "Add", i[0], h[0]));
+    Ox update = ox(op, "Sigmoid", ox(op, "Add", i[1], h[1]));
+    Ox gated = ox(op, "Mul", reset, h[2]);
+    Ox fresh = ox(op, "Tanh", ox(op, "Add", i[2], gated));
+    Ox away = ox(op, "Sub", s.h, fresh);
+    Ox part = ox(op, "Mul", away, update);
     return (State){ ox(op, "Add", part, fresh), NULL };
 }
 
@@ -159,8 +197,13 @@ static State cell_step(Op *op, const CellSpec *cell, Ox of_input, Ox of_state, S
 
 static State cell_call(Op *op, State s)
 {
-    Ox x = arg(op, "input"), w_ih = arg(op, "w_ih"), w_hh = arg(op, "w_hh"), b_ih = arg_opt(op, "b_ih"), b_hh = arg_opt(op, "b_hh");
-    Ox of_input = linear(op, x, w_ih, b_ih), of_state = linear(op, s.h, w_hh, b_hh);
+    Ox x = arg(op, "input");
+    Ox w_ih = arg(op, "w_ih");
+    Ox w_hh = arg(op, "w_hh");
+    Ox b_ih = arg_opt(op, "b_ih");
+    Ox b_hh = arg_opt(op, "b_hh");
+    Ox of_input = linear(op, x, w_ih, b_ih);
+    Ox of_state = linear(op, s.h, w_hh, b_hh);
     return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
 }
 
@@ -173,17 +216,15 @@ static Value lower_lstm_cell(Op *op)
     return result_tuple(op, (const Ox[]){ s.h, s.c }, 2);
 }
 
-static Ox lower_cell(Op *op)
-{
-    return cell_call(op, (State){ arg(op, "hx"), NULL }).h;
-}
+static Ox lower_cell(Op *op) { return cell_call(op, (State){ arg(op, "hx"), NULL }).h; }
 
-/* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)), and doubles ---- */
+/* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)), and doubles
+ * ---- */
 
 typedef struct Loose {
     const CellSpec *cell;
-    Ox w_hh, b_hh, w_hr;            /* products' right sides; b_hh and w_hr may be NULL */
-    const bool *reduced;            /* NULL: as it is */
+    Ox w_hh, b_hh, w_hr; /* products' right sides; b_hh and w_hr may be NULL */
+    const bool *reduced; /* NULL: as it is */
 } Loose;
 
 /* The left side of a product. What is not there must not widen its scale. */
@@ -195,15 +236,19 @@ static Ox factor(Op *op, Ox x, Ox on, const bool *reduced)
     return through_own_scale(op, on ? ox(op, "Where", on, x, zero) : x, *reduced);
 }
 
-/* inputs: h [batch, ..], LSTM's c, the products with the input [batch, gates] and, of packed sequences, whether each is still
- * going on, bool [batch, 1]: one that is not keeps its state and shows zeros. Results: h, c, what is shown. */
+/* inputs: h [batch, ..], LSTM's c, the products with the input [batch, gates] and, of packed
+ * sequences, whether each is still going on, bool [batch, 1]: one that is not keeps its state and
+ * shows zeros. Results: h, c, what is shown. */
 static Graph *loose_step(Op *op, const Loose *w, State start, Ox of_input, Ox going)
 {
     Op body = *op;
     body.g = graph_new(op->cx, op->g, str_of(op->cx, "step"));
-    State was = { graph_input(body.g, NULL, start.h->type), start.c ? graph_input(body.g, NULL, start.c->type) : NULL };
-    Ox x = graph_input(body.g, NULL, type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1));
-    Ox on = going ? graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1)) : NULL;
+    State was = { graph_input(body.g, NULL, start.h->type),
+                  start.c ? graph_input(body.g, NULL, start.c->type) : NULL };
+    Ox x = graph_input(body.g, NULL,
+                       type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1));
+    Ox on = going ? graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1))
+                  : NULL;
     Ox of_state = ox(&body, "MatMul", factor(&body, was.h, on, w->reduced), w->w_hh);
     if (w->b_hh)
         of_state = ox(&body, "Add", of_state, w->b_hh);
@@ -235,7 +280,10 @@ static bool run_loose(Op *op, const Layer *l, int d, Ox x, Ox out[3])
 {
     const Ox *p = l->param + d * l->per_direction;
     const int turn[2] = { 1, 0 };
-    Loose w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2), .b_hh = l->biases ? p[3] : NULL, .reduced = l->reduced ? l->reduced + d : NULL };
+    Loose w = { .cell = l->cell,
+                .w_hh = permute_to(op, p[1], turn, 2),
+                .b_hh = l->biases ? p[3] : NULL,
+                .reduced = l->reduced ? l->reduced + d : NULL };
     w.w_hr = l->projected ? permute_to(op, p[l->per_direction - 1], turn, 2) : NULL;
     Ox going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL, made[3];
     Ox of_input = linear(op, factor(op, x, going, w.reduced), p[0], l->biases ? p[2] : NULL);
@@ -244,15 +292,20 @@ static bool run_loose(Op *op, const Layer *l, int d, Ox x, Ox out[3])
     if (!ox_ok(of_input) || !ox_ok(start.h) || (start.c && !ox_ok(start.c)))
         return false;
     Graph *body = loose_step(op, &w, start, of_input, going);
-    const int64_t ways[2] = { d, d };               /* the second direction goes backwards */
+    const int64_t ways[2] = { d, d }; /* the second direction goes backwards */
     VEC(Ox) in = { 0 };
     const Ox all[] = { start.h, start.c, of_input, going };
     for (size_t i = 0; i < COUNT(all); i++)
         if (all[i])
             vec_push(op->cx, &in, all[i]);
-    size_t scanned = going ? 2 : 1, states = start.c ? 2 : 1;
-    if (!body || !ox_make_n(op->g, "Scan", LIST(in), ATTRS(SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned), INT_LIST("scan_input_directions", ways, scanned),
-                                                           INT_LIST("scan_output_directions", ways, 1)), made, states + 1))
+    size_t scanned = going ? 2 : 1;
+    size_t states = start.c ? 2 : 1;
+    if (!body ||
+        !ox_make_n(op->g, "Scan", LIST(in),
+                   ATTRS(SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned),
+                         INT_LIST("scan_input_directions", ways, scanned),
+                         INT_LIST("scan_output_directions", ways, 1)),
+                   made, states + 1))
         return false;
     out[0] = made[states];
     out[1] = unsqueeze_axis(op, made[0], 0);
@@ -281,8 +334,9 @@ typedef struct Rnn {
     bool lstm, biases, bidirectional;
     int64_t layers, hidden;
     Oxs params;
-    bool *reduced;                  /* of quantised parameters, by layer and direction; NULL: they are not rounded while running */
-    Ox h0, c0;                      /* [layers * directions, batch, hidden] */
+    bool *reduced; /* of quantised parameters, by layer and direction; NULL: they are not rounded
+                      while running */
+    Ox h0, c0;     /* [layers * directions, batch, hidden] */
     const Packed *packed;
 } Rnn;
 
@@ -300,10 +354,12 @@ static bool rnn_states(Op *op, Rnn *r)
     return ox_ok(r->h0) && ox_ok(r->c0);
 }
 
-/* How many parameters a direction of a layer has: 4 or 2, one more with a projection; 0 when the list does not fit. */
+/* How many parameters a direction of a layer has: 4 or 2, one more with a projection; 0 when the
+ * list does not fit. */
 static int params_each(const Rnn *r)
 {
-    int64_t sets = r->layers * (r->bidirectional ? 2 : 1), each = r->biases ? 4 : 2;
+    int64_t sets = r->layers * (r->bidirectional ? 2 : 1);
+    int64_t each = r->biases ? 4 : 2;
     if (r->layers < 1 || r->layers > 1 << 20)
         return 0;
     for (int64_t more = 0; more <= (r->lstm ? 1 : 0); more++)
@@ -312,16 +368,19 @@ static int params_each(const Rnn *r)
     return 0;
 }
 
-/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed w_hh]). A bias lies with its weight, and is
- * there or not whatever has_biases says. */
+/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed
+ * w_hh]). A bias lies with its weight, and is there or not whatever has_biases says. */
 static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *reduced)
 {
-    Value kind = packed_item(state, 0), packed = packed_item(state, 4), flag = packed_item(packed_item(state, 3), 0);
+    Value kind = packed_item(state, 0);
+    Value packed = packed_item(state, 4);
+    Value flag = packed_item(packed_item(state, 3), 0);
     *dynamic = kind.tag == V_STR && str_is(kind.s, "quantized_dynamic");
     *reduced = flag.tag == V_INT && flag.i != 0;
     if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16")))
         return op_refuse(op, "parameters of a recurrent layer in a form that is not known"), false;
-    Value state_of[] = { packed_value_state(packed_item(packed, 0)), packed_value_state(packed_item(packed, 1)) };
+    Value state_of[] = { packed_value_state(packed_item(packed, 0)),
+                         packed_value_state(packed_item(packed, 1)) };
     if (r->params.n == 0)
         r->biases = packed_item(state_of[0], 1).tag == V_TENSOR;
     for (int i = 0; i < 2; i++) {
@@ -337,7 +396,8 @@ static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *redu
 static bool quantized_params(Op *op, Rnn *r)
 {
     Value list = arg_value(op, "params");
-    int64_t n = 0, rounded = 0;
+    int64_t n = 0;
+    int64_t rounded = 0;
     if (r->lstm && !r->biases)
         return fail(op->cx, E_VALUE, "quantized LSTM requires biases");
     while (packed_item(list, n).tag != V_NONE)
@@ -345,7 +405,8 @@ static bool quantized_params(Op *op, Rnn *r)
     r->reduced = new_array(op->cx, bool, n + 1);
     for (int64_t i = 0; r->reduced && i < n; i++) {
         bool dynamic;
-        if (!quantized_set(op, packed_value_state(packed_item(list, i)), r, &dynamic, &r->reduced[i]))
+        if (!quantized_set(op, packed_value_state(packed_item(list, i)), r, &dynamic,
+                           &r->reduced[i]))
             return false;
         rounded += dynamic;
     }
@@ -358,19 +419,25 @@ static bool quantized_params(Op *op, Rnn *r)
 /* row->text: the layer's parameters are quantised */
 static bool rnn_args(Op *op, Rnn *r)
 {
-    *r = (Rnn){ .cell = &cells[op->row->datum], .lstm = op->row->datum == CELL_LSTM, .biases = arg_bool(op, "has_biases"),
-                .bidirectional = arg_bool(op, "bidirectional"), .layers = arg_int(op, "num_layers") };
+    *r = (Rnn){ .cell = &cells[op->row->datum],
+                .lstm = op->row->datum == CELL_LSTM,
+                .biases = arg_bool(op, "has_biases"),
+                .bidirectional = arg_bool(op, "bidirectional"),
+                .layers = arg_int(op, "num_layers") };
     if (ctx_failed(op->cx) || !rnn_states(op, r))
         return false;
     if (op->row->text ? !quantized_params(op, r) : (r->params = arg_list(op, "params"), false))
         return false;
     if (arg_bool(op, "train") && r->layers > 1 && arg_float(op, "dropout") > 0)
-        return op_refuse(op, "dropout between the layers while training; save the model in eval mode"), false;
+        return op_refuse(op,
+                         "dropout between the layers while training; save the model in eval mode"),
+               false;
     for (size_t i = 0; i < r->params.n; i++)
         if (!ox_ok(r->params.at[i]))
             return false;
     if (!params_each(r))
-        return fail(op->cx, E_VALUE, "%zu weights do not make %lld layers", r->params.n, (long long)r->layers);
+        return fail(op->cx, E_VALUE, "%zu weights do not make %lld layers", r->params.n,
+                    (long long)r->layers);
     /* w_ih is [gates * hidden, in] */
     int64_t wide;
     if (ox_rank(r->params.at[0]) != 2 || !dim_known(ox_dim(r->params.at[0], 0), &wide))
@@ -385,28 +452,44 @@ static bool same_batch(Op *op, Ox x, Ox state)
     if (!need_rank(op, state, 3, &rank))
         return false;
     if (rank != 3)
-        return fail(op->cx, E_VALUE, "the states of a recurrent layer are [layers, batch, features], got rank %d", rank);
-    return dim_require(op->cx, ox_dim(state, 1), ox_dim(x, 1), "the batch of the states is not the input's");
+        return fail(op->cx, E_VALUE,
+                    "the states of a recurrent layer are [layers, batch, features], got rank %d",
+                    rank);
+    return dim_require(op->cx, ox_dim(state, 1), ox_dim(x, 1),
+                       "the batch of the states is not the input's");
 }
 
-/* All layers over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c, as PyTorch orders them. */
+/* All layers over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c, as PyTorch
+ * orders them. */
 static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
 {
     int64_t directions = r->bidirectional ? 2 : 1;
     int each = params_each(r);
-    Oxs hs = { 0 }, cs = { 0 };
+    Oxs hs = { 0 };
+    Oxs cs = { 0 };
     out[0] = out[1] = out[2] = POISON;
     if (!ox_ok(x) || !same_batch(op, x, r->h0) || (r->c0 && !same_batch(op, x, r->c0)))
         return;
     for (int64_t i = 0; i < r->layers; i++) {
-        Layer l = { .cell = r->cell, .hidden = r->hidden, .directions = directions, .param = r->params.at + i * directions * each, .per_direction = each,
-                    .biases = r->biases, .projected = each % 2, .reduced = r->reduced ? r->reduced + i * directions : NULL, .packed = r->packed, .h0 = r->h0, .c0 = r->c0 };
+        Layer l = { .cell = r->cell,
+                    .hidden = r->hidden,
+                    .directions = directions,
+                    .param = r->params.at + i * directions * each,
+                    .per_direction = each,
+                    .biases = r->biases,
+                    .projected = each % 2,
+                    .reduced = r->reduced ? r->reduced + i * directions : NULL,
+                    .packed = r->packed,
+                    .h0 = r->h0,
+                    .c0 = r->c0 };
         if (r->layers > 1) {
             l.h0 = cut(op, r->h0, i * directions, (i + 1) * directions);
             l.c0 = r->c0 ? cut(op, r->c0, i * directions, (i + 1) * directions) : NULL;
         }
         Ox made[3];
-        if (l.projected || l.reduced || ox_dtype(l.param[0]) == DT_DOUBLE)      /* ONNX Runtime has the kernels for doubles in name only */
+        if (l.projected || l.reduced ||
+            ox_dtype(l.param[0]) ==
+                DT_DOUBLE) /* ONNX Runtime has the kernels for doubles in name only */
             run_loose_layer(op, &l, x, made);
         else
             run_layer(op, &l, x, made);
@@ -427,7 +510,11 @@ static Value lower_rnn(Op *op)
     if (!rnn_args(op, &r) || !need_rank(op, x, 3, &rank))
         return val_poison();
     if (rank != 3)
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "the input of a recurrent layer is [time, batch, features], got rank %d", rank));
+        return val_tensor(
+            op->cx,
+            op_fail(op, E_VALUE,
+                    "the input of a recurrent layer is [time, batch, features], got rank %d",
+                    rank));
     bool batch_first = arg_bool(op, "batch_first");
     run_layers(op, &r, batch_first ? permute_to(op, x, (const int[]){ 1, 0, 2 }, 3) : x, out);
     if (batch_first)
@@ -440,8 +527,11 @@ static Value lower_packed_rnn(Op *op)
 {
     Rnn r;
     Packed packed;
-    Ox data = arg(op, "data"), sizes = arg(op, "batch_sizes"), out[3];
-    if (!rnn_args(op, &r) || !packed_by_sizes(op, sizes, ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL, &packed))
+    Ox data = arg(op, "data");
+    Ox sizes = arg(op, "batch_sizes");
+    Ox out[3];
+    if (!rnn_args(op, &r) ||
+        !packed_by_sizes(op, sizes, ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL, &packed))
         return val_poison();
     r.packed = &packed;
     run_layers(op, &r, unpacked(op, &packed, data), out);
@@ -455,16 +545,20 @@ static Value lower_packed_rnn(Op *op)
 static Value lower_cell_params(Op *op)
 {
     bool dynamic = has_param(op, "reduce_range");
-    Value ints[1] = { dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0) }, packed[2] = { arg_value(op, "w_ih"), arg_value(op, "w_hh") };
-    const Value state[] = { val_str(str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")), val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
-                             val_tuple(op->cx, ints, 1), val_tuple(op->cx, packed, 2) };
+    Value ints[1] = { dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0) };
+    Value packed[2] = { arg_value(op, "w_ih"), arg_value(op, "w_hh") };
+    const Value state[] = { val_str(
+                                str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")),
+                            val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
+                            val_tuple(op->cx, ints, 1), val_tuple(op->cx, packed, 2) };
     return val_tuple(op->cx, state, COUNT(state));
 }
 
 static State quantized_cell_call(Op *op, State s)
 {
     static const bool reduced = true;
-    Ox x = arg(op, "input"), of_input = packed_linear(op, factor(op, x, NULL, &reduced), packed_state(op, "w_ih"));
+    Ox x = arg(op, "input");
+    Ox of_input = packed_linear(op, factor(op, x, NULL, &reduced), packed_state(op, "w_ih"));
     Ox of_state = packed_linear(op, factor(op, s.h, NULL, &reduced), packed_state(op, "w_hh"));
     return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
 }
@@ -483,37 +577,86 @@ static Ox lower_quantized_cell(Op *op)
     return quantized_cell_call(op, (State){ arg(op, "hx"), NULL }).h;
 }
 
-#define PADDED_RNN "Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first"
-#define PACKED_RNN "Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
-#define CELL "Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
+#define PADDED_RNN                                                                               \
+    "Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, " \
+    "bool train, bool bidirectional, bool batch_first"
+#define PACKED_RNN                                                                       \
+    "Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int " \
+    "num_layers, float dropout, bool train, bool bidirectional"
+#define CELL                                                                                       \
+    "Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> " \
+    "Tensor"
 #define CELL_CLASS "__torch__.torch.classes.rnn.CellParamsBase"
-#define CELL_PARAMS CELL_CLASS "[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+#define CELL_PARAMS                                                                           \
+    CELL_CLASS "[] params, bool has_biases, int num_layers, float dropout, bool train, bool " \
+               "bidirectional"
 #define PACKED_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
-#define QUANTIZED(fn, d, line) { .kind = ROW_CALL, .schema = "aten::quantized_" line, .kinds = PLAIN | QUANT, .call = (fn), .datum = (d), .text = "quantised" }
-#define QUANTIZED_CELL "Tensor input, Tensor hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor b_ih, Tensor b_hh) -> Tensor"
+#define QUANTIZED(fn, d, line)           \
+    { .kind = ROW_CALL,                  \
+      .schema = "aten::quantized_" line, \
+      .kinds = PLAIN | QUANT,            \
+      .call = (fn),                      \
+      .datum = (d),                      \
+      .text = "quantised" }
+#define QUANTIZED_CELL                                                \
+    "Tensor input, Tensor hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR \
+    " w_hh, Tensor b_ih, Tensor b_hh) -> Tensor"
 
 const OpRow ops_rnn[] = {
-    CALL_FAMILY(lower_rnn, CELL_LSTM, NULL, PLAIN, "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_rnn, CELL_GRU, NULL, PLAIN, "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_rnn, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_rnn, CELL_RELU, NULL, PLAIN, "aten::rnn_relu.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_packed_rnn, CELL_LSTM, NULL, PLAIN, "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"),
-    CALL_FAMILY(lower_packed_rnn, CELL_GRU, NULL, PLAIN, "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_packed_rnn, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_packed_rnn, CELL_RELU, NULL, PLAIN, "aten::rnn_relu.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_lstm_cell, CELL_LSTM, NULL, PLAIN, "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_rnn, CELL_LSTM, NULL, PLAIN,
+                "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int "
+                "num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> "
+                "(Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_rnn, CELL_GRU, NULL, PLAIN,
+                "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_rnn, CELL_TANH, NULL, PLAIN,
+                "aten::rnn_tanh.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_rnn, CELL_RELU, NULL, PLAIN,
+                "aten::rnn_relu.input(" PADDED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_LSTM, NULL, PLAIN,
+                "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, "
+                "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) "
+                "-> (Tensor, Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_GRU, NULL, PLAIN,
+                "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_TANH, NULL, PLAIN,
+                "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_packed_rnn, CELL_RELU, NULL, PLAIN,
+                "aten::rnn_relu.data(" PACKED_RNN ") -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_lstm_cell, CELL_LSTM, NULL, PLAIN,
+                "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? "
+                "b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"),
     FAMILY(lower_cell, CELL_GRU, NULL, PLAIN, "aten::gru_cell(" CELL),
     FAMILY(lower_cell, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh_cell(" CELL),
     FAMILY(lower_cell, CELL_RELU, NULL, PLAIN, "aten::rnn_relu_cell(" CELL),
-    QUANTIZED(lower_rnn, CELL_LSTM, "lstm.input(Tensor input, Tensor[] hx, " CELL_PARAMS ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
-    QUANTIZED(lower_packed_rnn, CELL_LSTM, "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " CELL_PARAMS ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
-    QUANTIZED(lower_rnn, CELL_GRU, "gru.input(Tensor input, Tensor hx, " CELL_PARAMS ", bool batch_first) -> (Tensor, Tensor)"),
-    QUANTIZED(lower_packed_rnn, CELL_GRU, "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " CELL_PARAMS ") -> (Tensor, Tensor)"),
-    CALL(lower_cell_params, NULL, PLAIN | QUANT, "quantized::make_quantized_cell_params_dynamic(" PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " CELL_CLASS),
-    CALL(lower_cell_params, NULL, PLAIN | QUANT, "quantized::make_quantized_cell_params_fp16(" PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh) -> " CELL_CLASS),
-    CALL_FAMILY(lower_quantized_lstm_cell, CELL_LSTM, NULL, PLAIN | QUANT, "quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)"),
-    FAMILY(lower_quantized_cell, CELL_GRU, NULL, PLAIN | QUANT, "quantized::quantized_gru_cell_dynamic(" QUANTIZED_CELL),
-    FAMILY(lower_quantized_cell, CELL_TANH, NULL, PLAIN | QUANT, "quantized::quantized_rnn_tanh_cell_dynamic(" QUANTIZED_CELL),
-    FAMILY(lower_quantized_cell, CELL_RELU, NULL, PLAIN | QUANT, "quantized::quantized_rnn_relu_cell_dynamic(" QUANTIZED_CELL),
+    QUANTIZED(lower_rnn, CELL_LSTM,
+              "lstm.input(Tensor input, Tensor[] hx, " CELL_PARAMS
+              ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, "
+              "Tensor, Tensor)"),
+    QUANTIZED(lower_packed_rnn, CELL_LSTM,
+              "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " CELL_PARAMS
+              ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
+    QUANTIZED(lower_rnn, CELL_GRU,
+              "gru.input(Tensor input, Tensor hx, " CELL_PARAMS
+              ", bool batch_first) -> (Tensor, Tensor)"),
+    QUANTIZED(lower_packed_rnn, CELL_GRU,
+              "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " CELL_PARAMS
+              ") -> (Tensor, Tensor)"),
+    CALL(lower_cell_params, NULL, PLAIN | QUANT,
+         "quantized::make_quantized_cell_params_dynamic(" PACKED_LINEAR " w_ih, " PACKED_LINEAR
+         " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " CELL_CLASS),
+    CALL(lower_cell_params, NULL, PLAIN | QUANT,
+         "quantized::make_quantized_cell_params_fp16(" PACKED_LINEAR " w_ih, " PACKED_LINEAR
+         " w_hh) -> " CELL_CLASS),
+    CALL_FAMILY(lower_quantized_lstm_cell, CELL_LSTM, NULL, PLAIN | QUANT,
+                "quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " PACKED_LINEAR
+                " w_ih, " PACKED_LINEAR
+                " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)"),
+    FAMILY(lower_quantized_cell, CELL_GRU, NULL, PLAIN | QUANT,
+           "quantized::quantized_gru_cell_dynamic(" QUANTIZED_CELL),
+    FAMILY(lower_quantized_cell, CELL_TANH, NULL, PLAIN | QUANT,
+           "quantized::quantized_rnn_tanh_cell_dynamic(" QUANTIZED_CELL),
+    FAMILY(lower_quantized_cell, CELL_RELU, NULL, PLAIN | QUANT,
+           "quantized::quantized_rnn_relu_cell_dynamic(" QUANTIZED_CELL),
     OPS_END
 };

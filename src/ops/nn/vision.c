@@ -1,6 +1,7 @@
 /* vision.c - torchvision::*: suppression of boxes, pooling over regions, deformable convolution.
  *
- * Regions come as [K, 5]: the image's number in the batch, then the corners. ONNX takes numbers and corners apart. */
+ * Regions come as [K, 5]: the image's number in the batch, then the corners. ONNX takes numbers and
+ * corners apart. */
 #include "ops/internal.h"
 
 #include <float.h>
@@ -8,17 +9,20 @@
 
 /* ---- suppression ---- */
 
-/* PyTorch compares a float32 overlap with a double, ONNX with a float32: the largest one that is not above the double decides the same. */
+/* PyTorch compares a float32 overlap with a double, ONNX with a float32: the largest one that is
+ * not above the double decides the same. */
 static float threshold_below(double t)
 {
     float f = (float)t;
     return (double)f > t ? nextafterf(f, -INFINITY) : f;
 }
 
-/* Which corner is the first does not matter to the overlap; the chosen come by falling score, as in PyTorch. */
+/* Which corner is the first does not matter to the overlap; the chosen come by falling score, as in
+ * PyTorch. */
 static Ox lower_nms(Op *op)
 {
-    Ox boxes = arg(op, "dets"), scores = arg(op, "scores");
+    Ox boxes = arg(op, "dets");
+    Ox scores = arg(op, "scores");
     int rank;
     if (!need_rank(op, boxes, 2, &rank) || !need_rank(op, scores, 1, &rank))
         return POISON;
@@ -27,13 +31,17 @@ static Ox lower_nms(Op *op)
     if (ox_rank(scores) != 1)
         return op_fail(op, E_VALUE, "scores should be a 1d tensor, got %dD", ox_rank(scores));
     if (ox_dtype(boxes) != DT_FLOAT || ox_dtype(scores) != DT_FLOAT)
-        return op_refuse(op, "boxes and scores of another type than float32: ONNX's NonMaxSuppression takes only that");
+        return op_refuse(op,
+                         "boxes and scores of another type than float32: ONNX's "
+                         "NonMaxSuppression takes only that");
     boxes = unsqueeze_axis(op, boxes, 0);
     scores = unsqueeze_axis(op, scores, 0);
     scores = unsqueeze_axis(op, scores, 0);
-    Ox all = ints(op, INT64_MAX), overlap = ox_number(op->g, DT_FLOAT, threshold_below(arg_float(op, "iou_threshold")));
+    Ox all = ints(op, INT64_MAX);
+    Ox overlap = ox_number(op->g, DT_FLOAT, threshold_below(arg_float(op, "iou_threshold")));
     overlap = reshape_to(op, overlap, (const Dim[]){ dim_of(op, 1) }, 1);
-    Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all, overlap);           /* [image, class, box] of each */
+    Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all,
+                   overlap); /* [image, class, box] of each */
     Ox column = ox_integer(op->g, DT_INT64, 2);
     return ox_with(op, "Gather", INPUTS(chosen, column), INT("axis", 1));
 }
@@ -47,23 +55,31 @@ static bool region_ranks(Op *op, Ox x, Ox rois)
         return false;
     if (ox_rank(x) == 4 && ox_rank(rois) == 2)
         return true;
-    fail(op->cx, E_VALUE, "the input must be [N, C, H, W] and the regions [K, 5], got rank %d and %d", ox_rank(x), ox_rank(rois));
+    fail(op->cx, E_VALUE,
+         "the input must be [N, C, H, W] and the regions [K, 5], got rank %d and %d", ox_rank(x),
+         ox_rank(rois));
     return false;
 }
 
 static Ox region_align(Op *op, const char *x_name, bool aligned)
 {
-    Ox x = arg(op, x_name), rois = arg(op, "rois");
+    Ox x = arg(op, x_name);
+    Ox rois = arg(op, "rois");
     int64_t samples = arg_int(op, "sampling_ratio");
-    if (!region_ranks(op, x, rois) || (aligned && !need_opset(op, 16, "RoiAlign of aligned regions")))
+    if (!region_ranks(op, x, rois) ||
+        (aligned && !need_opset(op, 16, "RoiAlign of aligned regions")))
         return POISON;
     Ox corners = slice_axis(op, rois, 1, dim_of(op, 1), dim_of(op, 5), 1);
     Ox column = ox_integer(op->g, DT_INT64, 0);
-    Ox image = ox_cast(op->g, ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1)), DT_INT64);
+    Ox image = ox_cast(op->g, ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1)),
+                       DT_INT64);
     return ox_with(op, "RoiAlign", INPUTS(x, corners, image),
-                   STRING("coordinate_transformation_mode", str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel")),
-                   INT("output_height", arg_int(op, "pooled_height")), INT("output_width", arg_int(op, "pooled_width")),
-                   INT("sampling_ratio", samples > 0 ? samples : 0), FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
+                   STRING("coordinate_transformation_mode",
+                          str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel")),
+                   INT("output_height", arg_int(op, "pooled_height")),
+                   INT("output_width", arg_int(op, "pooled_width")),
+                   INT("sampling_ratio", samples > 0 ? samples : 0),
+                   FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
 }
 
 static Ox lower_roi_align(Op *op) { return region_align(op, "input", arg_bool(op, "aligned")); }
@@ -71,42 +87,60 @@ static Ox lower_roi_align(Op *op) { return region_align(op, "input", arg_bool(op
 /* ONNX has no places of the largest: None, which nothing can be computed with. */
 static Value lower_roi_pool(Op *op)
 {
-    Ox x = arg(op, "input"), rois = arg(op, "rois");
+    Ox x = arg(op, "input");
+    Ox rois = arg(op, "rois");
     int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
     if (!region_ranks(op, x, rois))
         return val_poison();
-    Ox y = ox_with(op, "MaxRoiPool", INPUTS(x, rois), INT_LIST("pooled_shape", pooled, 2), FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
-    return ox_ok(y) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, y), val_none() }, 2) : val_poison();
+    Ox y = ox_with(op, "MaxRoiPool", INPUTS(x, rois), INT_LIST("pooled_shape", pooled, 2),
+                   FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
+    return ox_ok(y) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, y), val_none() }, 2)
+                    : val_poison();
 }
 
 /* The channel that each bin of the result was taken from: c*bins + bin, int32. */
 static Ox channel_mapping(Op *op, Dim regions, int64_t channels, const int64_t *pooled)
 {
-    int64_t dims[4] = { 1, channels, pooled[0], pooled[1] }, n = channels * pooled[0] * pooled[1];
+    int64_t dims[4] = { 1, channels, pooled[0], pooled[1] };
+    int64_t n = channels * pooled[0] * pooled[1];
     int32_t *at = new_array(op->cx, int32_t, n + 1);
     for (int64_t i = 0; at && i < n; i++)
         at[i] = (int32_t)i;
     Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT32, 4, dims, at)) : POISON;
-    return expand_dims(op, table, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
+    return expand_dims(op, table,
+                       (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]),
+                                      dim_of(op, pooled[1]) },
+                       4);
 }
 
 /* Bin i of channel c is bin i of what RoiAlign gives for channel c*bins + i: the diagonal. */
 static Value lower_ps_roi_align(Op *op)
 {
-    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") }, bins = pooled[0] * pooled[1], wide;
-    Ox x = arg(op, "input"), all = region_align(op, "input", true);
+    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
+    int64_t bins = pooled[0] * pooled[1];
+    int64_t wide;
+    Ox x = arg(op, "input");
+    Ox all = region_align(op, "input", true);
     if (!ox_ok(all))
         return val_poison();
     if (!dim_known(ox_dim(x, 1), &wide) || bins <= 0 || wide % bins)
-        return fail(op->cx, E_VALUE, "input channels must be a multiple of pooling height * pooling width"), val_poison();
-    int64_t channels = wide / bins, dims[1] = { bins }, *at = new_array(op->cx, int64_t, bins);
+        return fail(op->cx, E_VALUE,
+                    "input channels must be a multiple of pooling height * pooling width"),
+               val_poison();
+    int64_t channels = wide / bins;
+    int64_t dims[1] = { bins };
+    int64_t *at = new_array(op->cx, int64_t, bins);
     for (int64_t i = 0; at && i < bins; i++)
         at[i] = i * (bins + 1);
     Dim regions = ox_dim(all, 0);
-    Ox flat = reshape_to(op, all, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, bins * bins) }, 3);
+    Ox flat = reshape_to(
+        op, all, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, bins * bins) }, 3);
     Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at)) : POISON;
     Ox own = ox_with(op, "Gather", INPUTS(flat, table), INT("axis", 2));
-    own = reshape_to(op, own, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
+    own = reshape_to(op, own,
+                     (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]),
+                                    dim_of(op, pooled[1]) },
+                     4);
     Ox mapping = channel_mapping(op, regions, channels, pooled);
     return result_tuple(op, (const Ox[]){ own, mapping }, 2);
 }
@@ -114,29 +148,39 @@ static Value lower_ps_roi_align(Op *op)
 /* Halves go away from 0. */
 static Ox rounded_away(Op *op, Ox x)
 {
-    Ox size = ox(op, "Abs", x), whole = ox(op, "Floor", size), part = ox(op, "Sub", size, whole);
-    Ox up = ox(op, "GreaterOrEqual", part, number_like(op, 0.5, x)), more = ox_ok(up) ? ox_cast(op->g, up, ox_dtype(x)) : POISON;
+    Ox size = ox(op, "Abs", x);
+    Ox whole = ox(op, "Floor", size);
+    Ox part = ox(op, "Sub", size, whole);
+    Ox up = ox(op, "GreaterOrEqual", part, number_like(op, 0.5, x));
+    Ox more = ox_ok(up) ? ox_cast(op->g, up, ox_dtype(x)) : POISON;
     return ox(op, "Mul", ox(op, "Sign", x), ox(op, "Add", whole, more));
 }
 
-/* Where the bins of each region begin (end: end) along an image's height (i = 0) or width, [K, bins]. PyTorch's leave the last pixel out. */
+/* Where the bins of each region begin (end: end) along an image's height (i = 0) or width, [K,
+ * bins]. PyTorch's leave the last pixel out. */
 static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
 {
-    Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois), last = ox_dim_value(op->g, dim_sub(op->cx, size, dim_of(op, 1)));
-    Ox from = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 2 - i), dim_of(op, 3 - i), 1), scale));
-    Ox to = rounded_away(op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 4 - i), dim_of(op, 5 - i), 1), scale));
-    Ox length = ox(op, "Max", ox(op, "Sub", to, from), number_like(op, 1, rois)), bin = ox(op, "Div", length, number_like(op, (double)bins, rois));
+    Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois);
+    Ox last = ox_dim_value(op->g, dim_sub(op->cx, size, dim_of(op, 1)));
+    Ox from = rounded_away(
+        op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 2 - i), dim_of(op, 3 - i), 1), scale));
+    Ox to = rounded_away(
+        op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 4 - i), dim_of(op, 5 - i), 1), scale));
+    Ox length = ox(op, "Max", ox(op, "Sub", to, from), number_like(op, 1, rois));
+    Ox bin = ox(op, "Div", length, number_like(op, (double)bins, rois));
     int64_t *at = new_array(op->cx, int64_t, bins + 1);
     for (int64_t k = 0; at && k < bins; k++)
         at[k] = k + end;
-    Ox numbers = at ? ox_cast(op->g, ox_ints(op->g, at, (size_t)bins), ox_dtype(rois)) : POISON, edge = ox(op, "Mul", bin, numbers);
+    Ox numbers = at ? ox_cast(op->g, ox_ints(op->g, at, (size_t)bins), ox_dtype(rois)) : POISON;
+    Ox edge = ox(op, "Mul", bin, numbers);
     edge = ox_make(op->g, end ? "Ceil" : "Floor", INPUTS(edge), NULL, 0);
-    Ox sum = ox(op, "Add", edge, from), place = ox_ok(sum) ? ox_cast(op->g, sum, DT_INT64) : POISON;
+    Ox sum = ox(op, "Add", edge, from);
+    Ox place = ox_ok(sum) ? ox_cast(op->g, sum, DT_INT64) : POISON;
     return ox(op, "Min", ox(op, "Max", place, ox_int(op->g, 0)), last);
 }
 
-/* Sums of everything above and left of each pixel, in double: the sum of a bin is the difference of four. (So what is no number reaches
- * the bins below and right of it too: docs/limits.md.) */
+/* Sums of everything above and left of each pixel, in double: the sum of a bin is the difference of
+ * four. (So what is no number reaches the bins below and right of it too: docs/limits.md.) */
 static Ox sums_before(Op *op, Ox x)
 {
     Ox sum = ox_cast(op->g, x, DT_DOUBLE);
@@ -147,51 +191,91 @@ static Ox sums_before(Op *op, Ox x)
     return flatten_to_1d(op, sum);
 }
 
-/* Bin i of channel c averages channel c*bins + i over the bin's pixels; one without pixels gives 0. */
+/* Bin i of channel c averages channel c*bins + i over the bin's pixels; one without pixels gives
+ * 0. */
 static Value lower_ps_roi_pool(Op *op)
 {
-    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") }, bins = pooled[0] * pooled[1], wide;
-    Ox x = arg(op, "input"), rois = arg(op, "rois"), edge[2][2];
+    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
+    int64_t bins = pooled[0] * pooled[1];
+    int64_t wide;
+    Ox x = arg(op, "input");
+    Ox rois = arg(op, "rois");
+    Ox edge[2][2];
     if (!region_ranks(op, x, rois))
         return val_poison();
     if (pooled[0] < 1 || pooled[1] < 1 || !dim_known(ox_dim(x, 1), &wide) || wide % bins)
-        return fail(op->cx, E_VALUE, "input channels must be a multiple of pooling height * pooling width"), val_poison();
-    Dim regions = ox_dim(rois, 0), one = dim_of(op, 1), channels = dim_of(op, wide / bins);
+        return fail(op->cx, E_VALUE,
+                    "input channels must be a multiple of pooling height * pooling width"),
+               val_poison();
+    Dim regions = ox_dim(rois, 0);
+    Dim one = dim_of(op, 1);
+    Dim channels = dim_of(op, wide / bins);
     for (int i = 0; i < 2; i++)
         for (int end = 0; end < 2; end++) {
             Ox e = bin_edges(op, rois, i, pooled[i], ox_dim(x, 2 + i), end);
-            edge[i][end] = reshape_to(op, e, (const Dim[]){ regions, one, i ? one : dim_of(op, pooled[0]), i ? dim_of(op, pooled[1]) : one }, 4);
+            edge[i][end] = reshape_to(op, e,
+                                      (const Dim[]){ regions, one, i ? one : dim_of(op, pooled[0]),
+                                                     i ? dim_of(op, pooled[1]) : one },
+                                      4);
         }
-    Ox sums = sums_before(op, x), mapping = channel_mapping(op, regions, wide / bins, pooled), height = ox_dim_value(op->g, ox_dim(x, 2));
-    Ox image = ox_cast(op->g, slice_axis(op, rois, 1, dim_of(op, 0), one, 1), DT_INT64), first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
-    Ox channel = ox_cast(op->g, mapping, DT_INT64), plane = ox(op, "Add", reshape_to(op, first, (const Dim[]){ regions, one, one, one }, 4), channel);
-    Ox top = ox(op, "Mul", plane, height), width = ox_dim_value(op->g, ox_dim(x, 3)), corner[2][2];
+    Ox sums = sums_before(op, x);
+    Ox mapping = channel_mapping(op, regions, wide / bins, pooled);
+    Ox height = ox_dim_value(op->g, ox_dim(x, 2));
+    Ox image = ox_cast(op->g, slice_axis(op, rois, 1, dim_of(op, 0), one, 1), DT_INT64);
+    Ox first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
+    Ox channel = ox_cast(op->g, mapping, DT_INT64);
+    Ox plane = ox(op, "Add", reshape_to(op, first, (const Dim[]){ regions, one, one, one }, 4),
+                  channel);
+    Ox top = ox(op, "Mul", plane, height);
+    Ox width = ox_dim_value(op->g, ox_dim(x, 3));
+    Ox corner[2][2];
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
             Ox row = ox(op, "Mul", ox(op, "Add", top, edge[0][i]), width);
             corner[i][k] = ox(op, "Gather", sums, ox(op, "Add", row, edge[1][k]));
         }
-    Ox below = ox(op, "Sub", corner[1][1], corner[1][0]), above = ox(op, "Sub", corner[0][1], corner[0][0]), sum = ox(op, "Sub", below, above);
-    Ox rows = ox(op, "Sub", edge[0][1], edge[0][0]), columns = ox(op, "Sub", edge[1][1], edge[1][0]), zero = ox_int(op->g, 0);
-    Ox high = ox(op, "Greater", rows, zero), some = ox(op, "And", high, ox(op, "Greater", columns, zero)), area = ox(op, "Mul", rows, columns);
-    Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1)), mean = ox(op, "Div", sum, ox_ok(safe) ? ox_cast(op->g, safe, DT_DOUBLE) : POISON);
+    Ox below = ox(op, "Sub", corner[1][1], corner[1][0]);
+    Ox above = ox(op, "Sub", corner[0][1], corner[0][0]);
+    Ox sum = ox(op, "Sub", below, above);
+    Ox rows = ox(op, "Sub", edge[0][1], edge[0][0]);
+    Ox columns = ox(op, "Sub", edge[1][1], edge[1][0]);
+    Ox zero = ox_int(op->g, 0);
+    Ox high = ox(op, "Greater", rows, zero);
+    Ox some = ox(op, "And", high, ox(op, "Greater", columns, zero));
+    Ox area = ox(op, "Mul", rows, columns);
+    Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1));
+    Ox mean = ox(op, "Div", sum, ox_ok(safe) ? ox_cast(op->g, safe, DT_DOUBLE) : POISON);
     Ox out = ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
-    out = expand_dims(op, out, (const Dim[]){ regions, channels, dim_of(op, pooled[0]), dim_of(op, pooled[1]) }, 4);
-    return ox_ok(out) ? result_tuple(op, (const Ox[]){ ox_cast(op->g, out, ox_dtype(x)), mapping }, 2) : val_poison();
+    out = expand_dims(
+        op, out, (const Dim[]){ regions, channels, dim_of(op, pooled[0]), dim_of(op, pooled[1]) },
+        4);
+    return ox_ok(out)
+        ? result_tuple(op, (const Ox[]){ ox_cast(op->g, out, ox_dtype(x)), mapping }, 2)
+        : val_poison();
 }
 
 /* ---- deformable convolution ---- */
 
-typedef struct Deform { Ox x, weight, offset, mask, bias; int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2]; } Deform;
+typedef struct Deform {
+    Ox x, weight, offset, mask, bias;
+    int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2];
+} Deform;
 
 static bool deform_args(Op *op, Deform *d)
 {
     static const char *const names[] = { "input", "weight", "offset", "mask" };
     int rank;
     *d = (Deform){
-        .x = arg(op, "input"), .weight = arg(op, "weight"), .offset = arg(op, "offset"), .mask = arg(op, "mask"), .bias = arg(op, "bias"),
-        .stride = { arg_int(op, "stride_h"), arg_int(op, "stride_w") }, .pad = { arg_int(op, "pad_h"), arg_int(op, "pad_w") },
-        .dilation = { arg_int(op, "dilation_h"), arg_int(op, "dilation_w") }, .group = arg_int(op, "groups"), .offset_group = arg_int(op, "offset_groups"),
+        .x = arg(op, "input"),
+        .weight = arg(op, "weight"),
+        .offset = arg(op, "offset"),
+        .mask = arg(op, "mask"),
+        .bias = arg(op, "bias"),
+        .stride = { arg_int(op, "stride_h"), arg_int(op, "stride_w") },
+        .pad = { arg_int(op, "pad_h"), arg_int(op, "pad_w") },
+        .dilation = { arg_int(op, "dilation_h"), arg_int(op, "dilation_w") },
+        .group = arg_int(op, "groups"),
+        .offset_group = arg_int(op, "offset_groups"),
     };
     bool use_mask = arg_bool(op, "use_mask");
     if (ctx_failed(op->cx))
@@ -201,7 +285,8 @@ static bool deform_args(Op *op, Deform *d)
         if (!need_rank(op, t, 4, &rank))
             return false;
         if (rank != 4)
-            return fail(op->cx, E_VALUE, "%s must be a 4-dimensional tensor, got %d dimensions", names[i], rank);
+            return fail(op->cx, E_VALUE, "%s must be a 4-dimensional tensor, got %d dimensions",
+                        names[i], rank);
     }
     if (!use_mask)
         d->mask = NULL;
@@ -214,67 +299,98 @@ static bool deform_args(Op *op, Deform *d)
 static Ox deform_conv(Op *op, const Deform *d)
 {
     const int64_t pads[4] = { d->pad[0], d->pad[1], d->pad[0], d->pad[1] };
-    return ox_with(op, "DeformConv", INPUTS(d->x, d->weight, d->offset, d->bias, d->mask), INT_LIST("dilations", d->dilation, 2),
-                   INT("group", d->group), INT_LIST("kernel_shape", d->kernel, 2), INT("offset_group", d->offset_group),
+    return ox_with(op, "DeformConv", INPUTS(d->x, d->weight, d->offset, d->bias, d->mask),
+                   INT_LIST("dilations", d->dilation, 2), INT("group", d->group),
+                   INT_LIST("kernel_shape", d->kernel, 2), INT("offset_group", d->offset_group),
                    INT_LIST("pads", pads, 4), INT_LIST("strides", d->stride, 2));
 }
 
-/* Where tap k of output row r samples without its offset: r*stride - pad + k*dilation, [taps, 1] + [1, rows]. */
+/* Where tap k of output row r samples without its offset: r*stride - pad + k*dilation, [taps, 1] +
+ * [1, rows]. */
 static Ox positions(Op *op, const Deform *d, int i, Dim rows)
 {
-    int64_t taps = d->kernel[0] * d->kernel[1], dims[2] = { taps, 1 };
+    int64_t taps = d->kernel[0] * d->kernel[1];
+    int64_t dims[2] = { taps, 1 };
     float *at = new_array(op->cx, float, taps);
     for (int64_t k = 0; at && k < taps; k++)
-        at[k] = (float)((i == 0 ? k / d->kernel[1] : k % d->kernel[1]) * d->dilation[i] - d->pad[i]);
-    Ox tap = at ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at)), ox_dtype(d->x)) : POISON;
-    Ox zero = ox_integer(op->g, DT_INT64, 0), end = ox_dim_value(op->g, rows), one = ox_integer(op->g, DT_INT64, 1);
-    Ox row = ox_cast(op->g, ox(op, "Range", zero, end, one), ox_dtype(d->x)), stride = number_like(op, (double)d->stride[i], d->x);
+        at[k] = (float)((i == 0 ? k / d->kernel[1] : k % d->kernel[1]) * d->dilation[i] -
+                        d->pad[i]);
+    Ox tap = at
+        ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at)), ox_dtype(d->x))
+        : POISON;
+    Ox zero = ox_integer(op->g, DT_INT64, 0);
+    Ox end = ox_dim_value(op->g, rows);
+    Ox one = ox_integer(op->g, DT_INT64, 1);
+    Ox row = ox_cast(op->g, ox(op, "Range", zero, end, one), ox_dtype(d->x));
+    Ox stride = number_like(op, (double)d->stride[i], d->x);
     row = ox(op, "Mul", row, stride);
     return ox(op, "Add", tap, row);
 }
 
-/* A coordinate in pixels as GridSample counts it with align_corners=0: -1 and 1 are the outer borders of the outer pixels. */
+/* A coordinate in pixels as GridSample counts it with align_corners=0: -1 and 1 are the outer
+ * borders of the outer pixels. */
 static Ox normalised(Op *op, Ox pixel, Ox x, Dim size)
 {
-    Ox two = number_like(op, 2, x), one = number_like(op, 1, x), n = ox_cast(op->g, ox_dim_value(op->g, size), ox_dtype(x));
+    Ox two = number_like(op, 2, x);
+    Ox one = number_like(op, 1, x);
+    Ox n = ox_cast(op->g, ox_dim_value(op->g, size), ox_dtype(x));
     Ox twice = ox(op, "Mul", pixel, two);
     twice = ox(op, "Add", twice, one);
     twice = ox(op, "Div", twice, n);
     return ox(op, "Sub", twice, one);
 }
 
-/* Before opset 19: sample every tap of every output pixel (GridSample of opset 16, groups as images), then one product. */
+/* Before opset 19: sample every tap of every output pixel (GridSample of opset 16, groups as
+ * images), then one product. */
 static Ox deform_by_grid(Op *op, const Deform *d)
 {
     Ctx *cx = op->cx;
     int64_t taps = d->kernel[0] * d->kernel[1];
-    Dim batch = ox_dim(d->x, 0), in = ox_dim(d->x, 1), height = ox_dim(d->offset, 2), width = ox_dim(d->offset, 3), out = ox_dim(d->weight, 0);
-    Dim og = dim_of(op, d->offset_group), per_og, per_group, area = dim_mul(cx, height, width), images = dim_mul(cx, batch, og);
+    Dim batch = ox_dim(d->x, 0);
+    Dim in = ox_dim(d->x, 1);
+    Dim height = ox_dim(d->offset, 2);
+    Dim width = ox_dim(d->offset, 3);
+    Dim out = ox_dim(d->weight, 0);
+    Dim og = dim_of(op, d->offset_group);
+    Dim per_og, per_group;
+    Dim area = dim_mul(cx, height, width);
+    Dim images = dim_mul(cx, batch, og);
     if (!dim_divide(cx, in, og, &per_og) || !dim_divide(cx, out, dim_of(op, d->group), &per_group))
         return op_fail(op, E_VALUE, "channels must be divisible by the groups");
     /* offsets: [N, og, taps, 2, H, W], y before x */
-    Ox offset = reshape_to(op, d->offset, (const Dim[]){ images, dim_of(op, taps), dim_of(op, 2), height, width }, 5);
-    Ox y = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 0), dim_of(op, 1), 1), (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
-    Ox x = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 1), dim_of(op, 2), 1), (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
-    Ox base_y = reshape_to(op, positions(op, d, 0, height), (const Dim[]){ dim_of(op, taps), height, dim_of(op, 1) }, 3);
-    Ox base_x = reshape_to(op, positions(op, d, 1, width), (const Dim[]){ dim_of(op, taps), dim_of(op, 1), width }, 3);
+    Ox offset = reshape_to(
+        op, d->offset, (const Dim[]){ images, dim_of(op, taps), dim_of(op, 2), height, width }, 5);
+    Ox y = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 0), dim_of(op, 1), 1),
+                      (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
+    Ox x = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 1), dim_of(op, 2), 1),
+                      (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
+    Ox base_y = reshape_to(op, positions(op, d, 0, height),
+                           (const Dim[]){ dim_of(op, taps), height, dim_of(op, 1) }, 3);
+    Ox base_x = reshape_to(op, positions(op, d, 1, width),
+                           (const Dim[]){ dim_of(op, taps), dim_of(op, 1), width }, 3);
     y = normalised(op, ox(op, "Add", y, base_y), d->x, ox_dim(d->x, 2));
     x = normalised(op, ox(op, "Add", x, base_x), d->x, ox_dim(d->x, 3));
     const Dim points[] = { images, dim_of(op, taps), area, dim_of(op, 1) };
     x = reshape_to(op, x, points, 4);
     y = reshape_to(op, y, points, 4);
     Ox grid = concat_axis(op, (const Ox[]){ x, y }, 2, 3);
-    Ox planes = reshape_to(op, d->x, (const Dim[]){ images, per_og, ox_dim(d->x, 2), ox_dim(d->x, 3) }, 4);
-    Ox seen = ox_with(op, "GridSample", INPUTS(planes, grid), INT("align_corners", 0), STRING("mode", str_of(cx, "linear")), STRING("padding_mode", str_of(cx, "zeros")));
+    Ox planes = reshape_to(op, d->x,
+                           (const Dim[]){ images, per_og, ox_dim(d->x, 2), ox_dim(d->x, 3) }, 4);
+    Ox seen = ox_with(op, "GridSample", INPUTS(planes, grid), INT("align_corners", 0),
+                      STRING("mode", str_of(cx, "linear")),
+                      STRING("padding_mode", str_of(cx, "zeros")));
     if (d->mask) {
-        Ox mask = reshape_to(op, d->mask, (const Dim[]){ images, dim_of(op, 1), dim_of(op, taps), area }, 4);
+        Ox mask = reshape_to(op, d->mask,
+                             (const Dim[]){ images, dim_of(op, 1), dim_of(op, taps), area }, 4);
         seen = ox(op, "Mul", seen, mask);
     }
     /* [N, groups, C/groups * taps, H*W] times [groups, out/groups, C/groups * taps] */
-    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), dim_of(op, taps)), groups = dim_of(op, d->group);
+    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), dim_of(op, taps));
+    Dim groups = dim_of(op, d->group);
     seen = reshape_to(op, seen, (const Dim[]){ batch, groups, depth, area }, 4);
     Ox weight = reshape_to(op, d->weight, (const Dim[]){ groups, per_group, depth }, 3);
-    Ox result = reshape_to(op, ox(op, "MatMul", weight, seen), (const Dim[]){ batch, out, height, width }, 4);
+    Ox result = reshape_to(op, ox(op, "MatMul", weight, seen),
+                           (const Dim[]){ batch, out, height, width }, 4);
     Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, dim_of(op, 1), dim_of(op, 1) }, 3);
     return ox(op, "Add", result, bias);
 }
@@ -289,17 +405,25 @@ static Ox lower_deform_conv2d(Op *op)
     return need_opset(op, 16, "deformable convolution") ? deform_by_grid(op, &d) : POISON;
 }
 
-#define REGIONS "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
+#define REGIONS \
+    "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 
 const OpRow ops_vision[] = {
-    LOWER(lower_nms, NULL, PLAIN, "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
-    LOWER(lower_roi_align, NULL, PLAIN, "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor"),
+    LOWER(lower_nms, NULL, PLAIN,
+          "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
+    LOWER(lower_roi_align, NULL, PLAIN,
+          "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor"),
     CALL(lower_roi_pool, NULL, PLAIN, "torchvision::roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
-    CALL(lower_ps_roi_align, NULL, PLAIN, "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)"),
-    CALL(lower_ps_roi_pool, NULL, PLAIN, "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+    CALL(lower_ps_roi_align, NULL, PLAIN,
+         "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)"),
+    CALL(lower_ps_roi_pool, NULL, PLAIN,
+         "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
     LOWER(lower_deform_conv2d, NULL, PLAIN,
-          "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
-          "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"),
-    REFUSE("where two rotated boxes overlap has a number of corners that depends on the data", "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor"),
+          "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, "
+          "Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
+          "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool "
+          "use_mask) -> Tensor"),
+    REFUSE("where two rotated boxes overlap has a number of corners that depends on the data",
+           "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor"),
     OPS_END
 };

@@ -1,14 +1,21 @@
-/* fake_quantized.c - quantisation said with tensors alone: aten::fake_quantize_* of quantisation-aware training, and
- * quantized_decomposed::* of torch.export's quantisation. Those that make their scale from what they have seen are in observed.c, tensors with a
- * scale of their own in quantized.c.
+/* fake_quantized.c - quantisation said with tensors alone: aten::fake_quantize_* of
+ * quantisation-aware training, and quantized_decomposed::* of torch.export's quantisation. Those
+ * that make their scale from what they have seen are in observed.c, tensors with a scale of their
+ * own in quantized.c.
  *
- * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a Clip between for a narrower
- * range; everything else is the formula. PyTorch multiplies by the reciprocal of the scale where ONNX divides: a number that
- * lies between two steps to the last bit may go to the other one. Zero points of channels may be floats (those of a learnable
- * quantiser): they need not be whole, and are added before the rounding; a whole one is added after it. */
+ * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a
+ * Clip between for a narrower range; everything else is the formula. PyTorch multiplies by the
+ * reciprocal of the scale where ONNX divides: a number that lies between two steps to the last bit
+ * may go to the other one. Zero points of channels may be floats (those of a learnable quantiser):
+ * they need not be whole, and are added before the rounding; a whole one is added after it. */
 #include "ops/quantized/quantized.h"
 
-typedef struct Steps { Ox scale, zero_point; int axis; int64_t least, most; DType type; } Steps;      /* zero_point NULL: 0 */
+typedef struct Steps {
+    Ox scale, zero_point;
+    int axis;
+    int64_t least, most;
+    DType type;
+} Steps; /* zero_point NULL: 0 */
 
 /* The 8-bit type that holds the range; DT_NONE. */
 static DType type_for(int64_t least, int64_t most)
@@ -18,13 +25,15 @@ static DType type_for(int64_t least, int64_t most)
 
 static bool whole_range(const Steps *s)
 {
-    return s->type == DT_UINT8 ? s->least <= 0 && s->most >= 255 : s->least <= -128 && s->most >= 127;
+    return s->type == DT_UINT8 ? s->least <= 0 && s->most >= 255
+                               : s->least <= -128 && s->most >= 127;
 }
 
 static Ox bound(Op *op, Ox v, int64_t least, int64_t most)
 {
     DType t = ox_ok(v) ? ox_dtype(v) : DT_FLOAT;
-    Ox low = ox_number(op->g, t, (double)least), high = ox_number(op->g, t, (double)most);
+    Ox low = ox_number(op->g, t, (double)least);
+    Ox high = ox_number(op->g, t, (double)most);
     return ox(op, "Clip", v, low, high);
 }
 
@@ -34,7 +43,10 @@ static QuantInfo info_of(Op *op, const Steps *s)
     return (QuantInfo){ .scale = s->scale, .zero_point = zero, .axis = s->axis, .dtype = s->type };
 }
 
-static bool is_learnt(Ox zero_point) { return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point)); }
+static bool is_learnt(Ox zero_point)
+{
+    return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point));
+}
 
 /* The number of steps from zero, not yet cut off. */
 static Ox rounded(Op *op, Ox x, Ox scale, Ox zero)
@@ -54,7 +66,8 @@ static Ox to_steps(Op *op, Ox x, const Steps *s)
         Ox v = quantize(op, x, &q);
         return whole_range(s) ? v : bound(op, v, s->least, s->most);
     }
-    Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
+    Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x));
+    Ox zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
     Ox v = bound(op, rounded(op, x, scale, zero), s->least, s->most);
     return ox_ok(v) && s->type != DT_NONE ? ox_cast(op->g, v, s->type) : v;
 }
@@ -65,7 +78,9 @@ static Ox from_steps(Op *op, Ox v, const Steps *s)
         QuantInfo q = info_of(op, s);
         return dequantize(op, v, &q);
     }
-    Ox x = ox_ok(v) ? ox_cast(op->g, v, DT_FLOAT) : v, scale = along_axis(op, s->scale, s->axis, ox_rank(v)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(v));
+    Ox x = ox_ok(v) ? ox_cast(op->g, v, DT_FLOAT) : v;
+    Ox scale = along_axis(op, s->scale, s->axis, ox_rank(v));
+    Ox zero = along_axis(op, s->zero_point, s->axis, ox_rank(v));
     if (zero)
         x = ox(op, "Sub", x, ox_cast(op->g, zero, DT_FLOAT));
     return ox(op, "Mul", x, scale);
@@ -85,7 +100,8 @@ static Ox scalar_arg(Op *op, const char *name, DType t)
 
 static bool quantisable(Op *op, Ox x, const Steps *s)
 {
-    if (!ox_ok(x) || !ox_ok(s->scale) || (s->zero_point && !ox_ok(s->zero_point)) || ctx_failed(op->cx))
+    if (!ox_ok(x) || !ox_ok(s->scale) || (s->zero_point && !ox_ok(s->zero_point)) ||
+        ctx_failed(op->cx))
         return false;
     if (s->least > s->most)
         return fail(op->cx, E_VALUE, "`quant_min` should be less than or equal to `quant_max`.");
@@ -95,7 +111,8 @@ static bool quantisable(Op *op, Ox x, const Steps *s)
 }
 
 /* per_channel: scales and zero points along an axis. Types of the stored ints are the caller's. */
-static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const char *zero, Steps *s)
+static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const char *zero,
+                       Steps *s)
 {
     *s = (Steps){ .axis = -1, .least = arg_int(op, "quant_min"), .most = arg_int(op, "quant_max") };
     if (!per_channel) {
@@ -106,9 +123,12 @@ static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const 
     int rank;
     if (!need_rank(op, x, 4, &rank) || !arg_dim(op, "axis", rank, &s->axis))
         return false;
-    Ox scales = arg(op, scale), zeros = arg_opt(op, zero);
+    Ox scales = arg(op, scale);
+    Ox zeros = arg_opt(op, zero);
     s->scale = ox_ok(scales) ? ox_cast(op->g, scales, DT_FLOAT) : scales;
-    s->zero_point = zeros && ox_ok(zeros) ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32) : zeros;
+    s->zero_point = zeros && ox_ok(zeros)
+        ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32)
+        : zeros;
     return quantisable(op, x, s);
 }
 
@@ -140,14 +160,19 @@ static Ox lower_fake_quantize(Op *op)
 /* Which steps lie in the range, so that nothing was cut off. */
 static Ox within_range(Op *op, Ox x, const Steps *s)
 {
-    Ox wide = ox_cast(op->g, x, DT_FLOAT), scale = along_axis(op, s->scale, s->axis, ox_rank(x)), zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
+    Ox wide = ox_cast(op->g, x, DT_FLOAT);
+    Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x));
+    Ox zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
     Ox v = rounded(op, wide, scale, zero);
-    Ox low = number_like(op, (double)s->least, v), high = number_like(op, (double)s->most, v);
-    Ox above = ox(op, "GreaterOrEqual", v, low), below = ox(op, "LessOrEqual", v, high);
+    Ox low = number_like(op, (double)s->least, v);
+    Ox high = number_like(op, (double)s->most, v);
+    Ox above = ox(op, "GreaterOrEqual", v, low);
+    Ox below = ox(op, "LessOrEqual", v, high);
     return ox(op, "And", above, below);
 }
 
-Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most, Ox *within)
+Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most,
+                 Ox *within)
 {
     Steps s = { scale, zero_point, axis, least, most, type_for(least, most) };
     if (!quantisable(op, x, &s))
@@ -167,7 +192,10 @@ static Value lower_fake_quantize_cachemask(Op *op)
     out[0] = fake_quantized(op, x, &s);
     out[1] = within_range(op, x, &s);
     if (has_param(op, "fake_quant_enabled")) {
-        Ox one = ox_int(op->g, 1), flag = scalar_arg(op, "fake_quant_enabled", DT_INT64), on = ox(op, "Equal", flag, one), off = ox(op, "Not", on);
+        Ox one = ox_int(op->g, 1);
+        Ox flag = scalar_arg(op, "fake_quant_enabled", DT_INT64);
+        Ox on = ox(op, "Equal", flag, one);
+        Ox off = ox(op, "Not", on);
         out[0] = ox(op, "Where", on, out[0], x);
         out[1] = ox(op, "Or", out[1], off);
     }
@@ -179,7 +207,8 @@ static Value lower_fake_quantize_cachemask(Op *op)
 static bool decomposed_args(Op *op, Ox x, Steps *s)
 {
     bool per_channel = op->row->datum != 0;
-    if (!steps_args(op, x, per_channel, per_channel ? "scales" : "scale", per_channel ? "zero_points" : "zero_point", s))
+    if (!steps_args(op, x, per_channel, per_channel ? "scales" : "scale",
+                    per_channel ? "zero_points" : "zero_point", s))
         return false;
     s->type = arg_dtype(op, "dtype", DT_NONE);
     return !ctx_failed(op->cx);
@@ -201,7 +230,8 @@ static Ox lower_decomposed_dequantize(Op *op)
     if (!decomposed_args(op, v, &s))
         return POISON;
     if (ox_dtype(v) != s.type)
-        return op_fail(op, E_VALUE, "Expecting input to have dtype: %s, but got %s", dtype_name(s.type), dtype_name(ox_dtype(v)));
+        return op_fail(op, E_VALUE, "Expecting input to have dtype: %s, but got %s",
+                       dtype_name(s.type), dtype_name(ox_dtype(v)));
     Ox x = from_steps(op, v, &s);
     return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "out_dtype", DT_FLOAT)) : x;
 }
@@ -216,23 +246,52 @@ static Ox lower_decomposed_fake_quant(Op *op)
     return from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s), &s);
 }
 
-#define FAKE(line)         FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
-#define QD "quantized_decomposed::"
-#define RANGE "int quant_min, int quant_max, ScalarType dtype"
+#define FAKE(line) FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
+#define QD         "quantized_decomposed::"
+#define RANGE      "int quant_min, int quant_max, ScalarType dtype"
 
 const OpRow ops_fake_quantized[] = {
-    FAKE("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor"),
-    FAKE("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor"),
-    FAMILY(lower_fake_quantize, 1, NULL, PLAIN, "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor"),
-    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN, "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
-    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN, "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
-    CALL_FAMILY(lower_fake_quantize_cachemask, 1, NULL, PLAIN, "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
-    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN, QD "quantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE ") -> Tensor"),
-    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN, QD "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ") -> Tensor"),
-    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
-    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN, QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
-    FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN, QD "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE ") -> Tensor"),
-    FAMILY(lower_decomposed_dequantize, 1, NULL, PLAIN, QD "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE ", *, ScalarType? out_dtype=None) -> Tensor"),
-    LOWER(lower_decomposed_fake_quant, NULL, PLAIN, QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor"),
+    FAKE("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
+         "quant_min, int quant_max) -> Tensor"),
+    FAKE("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
+         "zero_point, int quant_min, int quant_max) -> Tensor"),
+    FAMILY(lower_fake_quantize, 1, NULL, PLAIN,
+           "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, "
+           "int axis, int quant_min, int quant_max) -> Tensor"),
+    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
+                "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int "
+                "zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+    CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
+                "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, "
+                "Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int "
+                "quant_max) -> (Tensor output, Tensor mask)"),
+    CALL_FAMILY(
+        lower_fake_quantize_cachemask, 1, NULL, PLAIN,
+        "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor "
+        "zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN,
+           QD "quantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
+              ") -> Tensor"),
+    FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN,
+           QD "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
+              ") -> Tensor"),
+    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN,
+           QD "dequantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
+              ", *, ScalarType? out_dtype=None) -> Tensor"),
+    FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN,
+           QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
+              ", *, ScalarType? out_dtype=None) -> Tensor"),
+    FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN,
+           QD
+           "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE
+           ") -> Tensor"),
+    FAMILY(
+        lower_decomposed_dequantize, 1, NULL, PLAIN,
+        QD
+        "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE
+        ", *, ScalarType? out_dtype=None) -> Tensor"),
+    LOWER(lower_decomposed_fake_quant, NULL, PLAIN,
+          QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, "
+             "int quant_min, int quant_max) -> Tensor"),
     OPS_END
 };

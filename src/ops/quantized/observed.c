@@ -1,13 +1,18 @@
-/* observed.c - aten::fused_moving_avg_obs_fake_quant, which stands in models of quantisation-aware training until they are converted.
+/* observed.c - aten::fused_moving_avg_obs_fake_quant, which stands in models of quantisation-aware
+ * training until they are converted.
  *
- * It observes what comes (a moving average of the least and of the largest number, kept in tensors of the caller), makes a scale from that range
- * whenever it runs, and takes x through the steps of it. Whether it observes and whether it quantises stand in two more tensors: mostly buffers
- * that nobody writes, so that one way remains. The scale is computed in float64 as PyTorch does it (ChooseQuantizationParams). */
+ * It observes what comes (a moving average of the least and of the largest number, kept in tensors
+ * of the caller), makes a scale from that range whenever it runs, and takes x through the steps of
+ * it. Whether it observes and whether it quantises stand in two more tensors: mostly buffers that
+ * nobody writes, so that one way remains. The scale is computed in float64 as PyTorch does it
+ * (ChooseQuantizationParams). */
 #include <math.h>
 
 #include "ops/quantized/quantized.h"
 
-typedef struct Range { Ox low, high; } Range;
+typedef struct Range {
+    Ox low, high;
+} Range;
 
 /* 0-d bool */
 static Ox flag(Op *op, const char *name)
@@ -36,8 +41,10 @@ static Ox moved(Op *op, Ox old, Ox fresh)
 {
     if (!ox_ok(old) || !ox_ok(fresh))
         return POISON;
-    Ox first = ox(op, "IsInf", old), away = ox(op, "Sub", fresh, old);
-    Ox step = ox(op, "Mul", away, number_like(op, arg_float(op, "averaging_const"), old)), next = ox(op, "Add", old, step);
+    Ox first = ox(op, "IsInf", old);
+    Ox away = ox(op, "Sub", fresh, old);
+    Ox step = ox(op, "Mul", away, number_like(op, arg_float(op, "averaging_const"), old));
+    Ox next = ox(op, "Add", old, step);
     return ox(op, "Where", first, fresh, next);
 }
 
@@ -45,13 +52,17 @@ static Ox moved(Op *op, Ox old, Ox fresh)
 static bool widen(Op *op, Ox x, int axis, Range *seen)
 {
     if (ox_dtype(x) != DT_FLOAT)
-        return fail(op->cx, E_VALUE, "expected scalar type Float but found %s", dtype_name(ox_dtype(x)));
+        return fail(op->cx, E_VALUE, "expected scalar type Float but found %s",
+                    dtype_name(ox_dtype(x)));
     if (axis > 0)
-        return fail(op->cx, E_VALUE, "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant only supported on axis == 0");
-    Axes others = { 0 };                                        /* none: all of x */
+        return fail(
+            op->cx, E_VALUE,
+            "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant only supported on axis == 0");
+    Axes others = { 0 }; /* none: all of x */
     for (int i = 1; axis == 0 && i < ox_rank(x); i++)
         others.at[others.n++] = i, others.has[i] = true;
-    Ox low = reduce(op, "ReduceMin", x, &others, false), high = reduce(op, "ReduceMax", x, &others, false);
+    Ox low = reduce(op, "ReduceMin", x, &others, false);
+    Ox high = reduce(op, "ReduceMax", x, &others, false);
     if (!ox_ok(low) || !ox_ok(high) || ox_rank(seen->low) < 0 || ox_rank(seen->high) < 0)
         return false;
     low = reshape_to(op, low, seen->low->type->dim, ox_rank(seen->low));
@@ -68,43 +79,62 @@ static Ox between(Op *op, Ox a, Ox both, Ox b) { return both ? ox(op, "Where", b
 /* As wide on both sides of 0, where it has numbers on both. */
 static void symmetric_range(Op *op, Range *r, Ox both, int64_t least, int64_t most)
 {
-    int64_t up = (most - least) / 2, down = -(up + 1);
-    Ox steps_down = number_like(op, (double)down, r->low), steps_up = number_like(op, (double)up, r->low);
-    Ox a = ox(op, "Abs", ox(op, "Div", r->low, steps_down)), b = ox(op, "Abs", ox(op, "Div", r->high, steps_up)), step = ox(op, "Max", a, b);
-    Ox low = ox(op, "Mul", step, steps_down), high = ox(op, "Mul", step, steps_up);
+    int64_t up = (most - least) / 2;
+    int64_t down = -(up + 1);
+    Ox steps_down = number_like(op, (double)down, r->low);
+    Ox steps_up = number_like(op, (double)up, r->low);
+    Ox a = ox(op, "Abs", ox(op, "Div", r->low, steps_down));
+    Ox b = ox(op, "Abs", ox(op, "Div", r->high, steps_up));
+    Ox step = ox(op, "Max", a, b);
+    Ox low = ox(op, "Mul", step, steps_down);
+    Ox high = ox(op, "Mul", step, steps_up);
     r->low = between(op, low, both, r->low);
     r->high = between(op, high, both, r->high);
 }
 
-/* In float64: (high - low) / steps, 0.1 where that is nothing, and at least 6.1e-5; the range grows with it then. */
+/* In float64: (high - low) / steps, 0.1 where that is nothing, and at least 6.1e-5; the range grows
+ * with it then. */
 static Ox scale_of(Op *op, Range *r, int64_t steps)
 {
-    Ox low = ox_cast(op->g, r->low, DT_DOUBLE), high = ox_cast(op->g, r->high, DT_DOUBLE), wide = ox(op, "Sub", high, low);
+    Ox low = ox_cast(op->g, r->low, DT_DOUBLE);
+    Ox high = ox_cast(op->g, r->high, DT_DOUBLE);
+    Ox wide = ox(op, "Sub", high, low);
     Ox scale = ox(op, "Div", wide, number_like(op, (double)steps, wide));
     if (!ox_ok(scale))
         return POISON;
-    Ox nothing = ox(op, "LessOrEqual", scale, number_like(op, 0x1p-128, scale));      /* its reciprocal would be infinite */
+    Ox nothing = ox(op, "LessOrEqual", scale,
+                    number_like(op, 0x1p-128, scale)); /* its reciprocal would be infinite */
     scale = ox(op, "Where", nothing, number_like(op, 0.1, scale), scale);
     if (!ox_ok(scale))
         return POISON;
-    Ox least = number_like(op, (double)6.1e-5f, scale), small = ox(op, "Less", scale, least);
-    Ox single = ox_cast(op->g, scale, DT_FLOAT), times = ox(op, "Div", number_like(op, (double)6.1e-5f, single), single);
-    Ox less = ox(op, "Mul", r->low, times), more = ox(op, "Mul", r->high, times);
+    Ox least = number_like(op, (double)6.1e-5f, scale);
+    Ox small = ox(op, "Less", scale, least);
+    Ox single = ox_cast(op->g, scale, DT_FLOAT);
+    Ox times = ox(op, "Div", number_like(op, (double)6.1e-5f, single), single);
+    Ox less = ox(op, "Mul", r->low, times);
+    Ox more = ox(op, "Mul", r->high, times);
     r->low = ox(op, "Where", small, less, r->low);
     r->high = ox(op, "Where", small, more, r->high);
     return ox(op, "Where", small, least, scale);
 }
 
-/* The step that 0 is: counted from the end that gives the smaller error, and a whole one in the range of steps. */
+/* The step that 0 is: counted from the end that gives the smaller error, and a whole one in the
+ * range of steps. */
 static Ox zero_of(Op *op, const Range *r, Ox scale, Ox both, int64_t least, int64_t most)
 {
     if (!ox_ok(scale) || !ox_ok(r->low) || !ox_ok(r->high))
         return POISON;
-    Ox down = ox(op, "Div", ox_cast(op->g, r->low, DT_DOUBLE), scale), up = ox(op, "Div", ox_cast(op->g, r->high, DT_DOUBLE), scale);
-    Ox first = number_like(op, (double)least, scale), last = number_like(op, (double)most, scale);
-    Ox from_low = ox(op, "Sub", first, down), from_high = ox(op, "Sub", last, up), far_down = ox(op, "Abs", down), far_up = ox(op, "Abs", up);
+    Ox down = ox(op, "Div", ox_cast(op->g, r->low, DT_DOUBLE), scale);
+    Ox up = ox(op, "Div", ox_cast(op->g, r->high, DT_DOUBLE), scale);
+    Ox first = number_like(op, (double)least, scale);
+    Ox last = number_like(op, (double)most, scale);
+    Ox from_low = ox(op, "Sub", first, down);
+    Ox from_high = ox(op, "Sub", last, up);
+    Ox far_down = ox(op, "Abs", down);
+    Ox far_up = ox(op, "Abs", up);
     Ox error_low = ox(op, "Sub", number_like(op, fabs((double)least), scale), far_down);
-    Ox error_high = ox(op, "Sub", number_like(op, fabs((double)most), scale), far_up), by_low = ox(op, "Less", error_low, error_high);
+    Ox error_high = ox(op, "Sub", number_like(op, fabs((double)most), scale), far_up);
+    Ox by_low = ox(op, "Less", error_low, error_high);
     Ox zero = ox(op, "Where", by_low, from_low, from_high);
     if (both)
         zero = ox(op, "Where", both, number_like(op, (double)(least + most) / 2, scale), zero);
@@ -115,12 +145,15 @@ static bool choose_scale(Op *op, Range r, int64_t least, int64_t most, Ox out[2]
 {
     double low, high;
     if (ox_known_scalar(op->g, r.low, &low) && ox_known_scalar(op->g, r.high, &high) && low > high)
-        return fail(op->cx, E_VALUE, "In ChooseQuantizationParams, min should be less than or equal to max");
+        return fail(op->cx, E_VALUE,
+                    "In ChooseQuantizationParams, min should be less than or equal to max");
     if (least >= most)
         return fail(op->cx, E_VALUE, "In ChooseQuantizationParams, qmin should be less than qmax");
-    Ox nothing = number_like(op, 0, r.low), both = NULL;
+    Ox nothing = number_like(op, 0, r.low);
+    Ox both = NULL;
     if (arg_bool(op, "symmetric_quant")) {
-        Ox below = ox(op, "Less", r.low, nothing), above = ox(op, "Greater", r.high, nothing);
+        Ox below = ox(op, "Less", r.low, nothing);
+        Ox above = ox(op, "Greater", r.high, nothing);
         both = ox(op, "And", below, above);
         symmetric_range(op, &r, both, least, most);
     }
@@ -128,7 +161,8 @@ static bool choose_scale(Op *op, Range r, int64_t least, int64_t most, Ox out[2]
     r.high = ox(op, "Max", r.high, nothing);
     if (!ox_ok(r.low) || !ox_ok(r.high))
         return false;
-    Ox scale = scale_of(op, &r, most - least), zero = zero_of(op, &r, scale, both, least, most);
+    Ox scale = scale_of(op, &r, most - least);
+    Ox zero = zero_of(op, &r, scale, both, least, most);
     if (!ox_ok(scale) || !ox_ok(zero))
         return false;
     out[0] = ox_cast(op->g, scale, DT_FLOAT);
@@ -154,17 +188,24 @@ static Ox shaped_as(Op *op, Ox v, Ox like)
 {
     if (!ox_ok(v) || !ox_ok(like))
         return POISON;
-    return ox_cast(op->g, ox_rank(like) < 0 ? v : reshape_to(op, v, like->type->dim, ox_rank(like)), ox_dtype(like));
+    return ox_cast(op->g, ox_rank(like) < 0 ? v : reshape_to(op, v, like->type->dim, ox_rank(like)),
+                   ox_dtype(like));
 }
 
 static bool observe(Op *op, Ox x, int axis, Ox out[RESULTS])
 {
     bool masks = op->row->datum > 1;
-    int64_t least = arg_int(op, "quant_min"), most = arg_int(op, "quant_max");
-    Ox observes = flag(op, "observer_on"), quantises = flag(op, "fake_quant_on"), chosen[2];
-    Range old = { kept(op, "running_min"), kept(op, "running_max") }, seen = old;
-    Ox old_scale = kept(op, "scale"), old_zero = kept(op, "zero_point");
-    if (ctx_failed(op->cx) || !ox_ok(observes) || !ox_ok(quantises) || !ox_ok(old.low) || !ox_ok(old.high) || !ox_ok(old_scale) || !ox_ok(old_zero))
+    int64_t least = arg_int(op, "quant_min");
+    int64_t most = arg_int(op, "quant_max");
+    Ox observes = flag(op, "observer_on");
+    Ox quantises = flag(op, "fake_quant_on");
+    Ox chosen[2];
+    Range old = { kept(op, "running_min"), kept(op, "running_max") };
+    Range seen = old;
+    Ox old_scale = kept(op, "scale");
+    Ox old_zero = kept(op, "zero_point");
+    if (ctx_failed(op->cx) || !ox_ok(observes) || !ox_ok(quantises) || !ox_ok(old.low) ||
+        !ox_ok(old.high) || !ox_ok(old_scale) || !ox_ok(old_zero))
         return false;
     if (flag_known(op, observes) != NO && !widen(op, x, axis, &seen))
         return false;
@@ -176,7 +217,8 @@ static bool observe(Op *op, Ox x, int axis, Ox out[RESULTS])
         return true;
     if (!choose_scale(op, seen, least, most, chosen))
         return false;
-    Ox within = NULL, y = fake_quantize(op, x, chosen[0], chosen[1], axis, least, most, masks ? &within : NULL);
+    Ox within = NULL;
+    Ox y = fake_quantize(op, x, chosen[0], chosen[1], axis, least, most, masks ? &within : NULL);
     out[OUT] = if_flag(op, quantises, y, x);
     out[WITHIN] = masks ? if_flag(op, quantises, within, out[WITHIN]) : NULL;
     out[SCALE] = if_flag(op, quantises, shaped_as(op, chosen[0], old_scale), old_scale);
@@ -187,7 +229,9 @@ static bool observe(Op *op, Ox x, int axis, Ox out[RESULTS])
 /* Into the caller's tensors, where they change. */
 static bool keep(Op *op, const Ox out[RESULTS])
 {
-    static const char *const name[] = { [LOW] = "running_min", [HIGH] = "running_max", [SCALE] = "scale", [ZERO] = "zero_point" };
+    static const char *const name[] = {
+        [LOW] = "running_min", [HIGH] = "running_max", [SCALE] = "scale", [ZERO] = "zero_point"
+    };
     for (int i = LOW; i < RESULTS; i++) {
         Tensor *t = arg_tensor(op, name[i]);
         if (!t || !ox_ok(out[i]) || (out[i] != arg(op, name[i]) && !tensor_write(op->g, t, out[i])))
@@ -196,16 +240,21 @@ static bool keep(Op *op, const Ox out[RESULTS])
     return true;
 }
 
-/* row->datum: how many of its results it returns; all of them: the caller's tensors stay as they are. */
+/* row->datum: how many of its results it returns; all of them: the caller's tensors stay as they
+ * are. */
 static Value lower_observed(Op *op)
 {
     Ox x = arg(op, "self"), out[RESULTS];
-    int rank, axis = -1, n = (int)op->row->datum;
+    int rank;
+    int axis = -1;
+    int n = (int)op->row->datum;
     if (!need_rank(op, x, 4, &rank))
         return val_poison();
     if (arg_bool(op, "per_row_fake_quant")) {
         if (rank < 2)
-            return fail(op->cx, E_VALUE, "a scale for each channel of a tensor of %d dimensions", rank), val_poison();
+            return fail(op->cx, E_VALUE, "a scale for each channel of a tensor of %d dimensions",
+                        rank),
+                   val_poison();
         if (!arg_dim(op, "ch_axis", rank, &axis))
             return val_poison();
     }
@@ -214,13 +263,20 @@ static Value lower_observed(Op *op)
     return n == 1 ? val_tensor(op->cx, out[OUT]) : result_tuple(op, out, (size_t)n);
 }
 
-#define OBSERVED(n, name, marks, ret) CALL_FAMILY(lower_observed, n, NULL, PLAIN, "aten::" name "(Tensor self, Tensor observer_on, Tensor fake_quant_on, " marks \
-    ", float averaging_const, int quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> " ret)
-#define WRITTEN "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point"
+#define OBSERVED(n, name, marks, ret)                                                          \
+    CALL_FAMILY(lower_observed, n, NULL, PLAIN,                                                \
+                "aten::" name "(Tensor self, Tensor observer_on, Tensor fake_quant_on, " marks \
+                ", float averaging_const, int quant_min, int quant_max, int ch_axis, bool "    \
+                "per_row_fake_quant=False, bool symmetric_quant=False) -> " ret)
+#define WRITTEN \
+    "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point"
 #define GIVEN "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point"
 
 const OpRow ops_observed[] = {
-    OBSERVED(1, "fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor"), OBSERVED(2, "_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)"),
-    OBSERVED(6, "_fused_moving_avg_obs_fq_helper_functional", GIVEN, "(Tensor output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)"),
+    OBSERVED(1, "fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor"),
+    OBSERVED(2, "_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)"),
+    OBSERVED(6, "_fused_moving_avg_obs_fq_helper_functional", GIVEN,
+             "(Tensor output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor "
+             "scale_out, Tensor zero_point_out)"),
     OPS_END
 };

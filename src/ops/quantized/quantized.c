@@ -1,8 +1,10 @@
-/* quantized.c - tensors that carry their scale: quantize_per_tensor, dequantize and what computes on them, as
- * DequantizeLinear, the operator on floats, QuantizeLinear: the form that runtimes fuse into integer kernels.
+/* quantized.c - tensors that carry their scale: quantize_per_tensor, dequantize and what computes
+ * on them, as DequantizeLinear, the operator on floats, QuantizeLinear: the form that runtimes fuse
+ * into integer kernels.
  *
- * PyTorch computes in integers and rounds once; so does the fused form. Run unfused, a result that lies between two steps may
- * come out as the other one. Fake quantisation is in fake_quantized.c. */
+ * PyTorch computes in integers and rounds once; so does the fused form. Run unfused, a result
+ * that lies between two steps may come out as the other one. Fake quantisation is in
+ * fake_quantized.c. */
 #include "ops/quantized/quantized.h"
 
 #include <math.h>
@@ -30,13 +32,16 @@ Ox taken_apart(Op *op, Ox bytes, int bits)
     Ox part[4], left = ox_ok(bytes) ? ox_cast(op->g, bytes, DT_FLOAT) : bytes;
     if (!ox_ok(left))
         return left;
-    int rank = ox_rank(left), n = 8 / bits, step = 1 << bits;
+    int rank = ox_rank(left);
+    int n = 8 / bits;
+    int step = 1 << bits;
     Dim dims[MAX_RANK];
     memcpy(dims, left->type->dim, (size_t)rank * sizeof *dims);
     dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, n));
     for (int i = 0; i < n - 1; i++) {
         Ox above = ox(op, "Floor", ox(op, "Mul", left, number_like(op, 1.0 / step, left)));
-        part[i] = unsqueeze_axis(op, ox(op, "Sub", left, ox(op, "Mul", above, number_like(op, step, left))), rank);
+        part[i] = unsqueeze_axis(
+            op, ox(op, "Sub", left, ox(op, "Mul", above, number_like(op, step, left))), rank);
         left = above;
     }
     part[n - 1] = unsqueeze_axis(op, left, rank);
@@ -44,24 +49,33 @@ Ox taken_apart(Op *op, Ox bytes, int bits)
 }
 
 /* Zero points that need not be whole are added before the rounding; ONNX's operators take none. */
-static bool is_between(const QuantInfo *q) { return q->zero_point && ox_ok(q->zero_point) && dtype_is_float(ox_dtype(q->zero_point)); }
+static bool is_between(const QuantInfo *q)
+{
+    return q->zero_point && ox_ok(q->zero_point) && dtype_is_float(ox_dtype(q->zero_point));
+}
 
-/* The formula, for what QuantizeLinear does not make. Steps of 32 bits are cut off in double: their largest is no float. */
+/* The formula, for what QuantizeLinear does not make. Steps of 32 bits are cut off in double: their
+ * largest is no float. */
 static Ox quantize_by_parts(Op *op, Ox x, const QuantInfo *q)
 {
-    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(x)), zero = along_axis(op, q->zero_point, q->axis, ox_rank(x)), steps = ox(op, "Div", x, scale);
+    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(x));
+    Ox zero = along_axis(op, q->zero_point, q->axis, ox_rank(x));
+    Ox steps = ox(op, "Div", x, scale);
     if (!ox_ok(steps) || !ox_ok(zero))
         return POISON;
     Ox v = ox(op, "Round", ox(op, "Add", steps, ox_cast(op->g, zero, DT_FLOAT)));
     if (ox_ok(v) && q->dtype == DT_INT32)
         v = ox_cast(op->g, v, DT_DOUBLE);
-    Ox least = number_like(op, least_of(q->dtype), v), most = number_like(op, most_of(q->dtype), v), kept = ox(op, "Clip", v, least, most);
+    Ox least = number_like(op, least_of(q->dtype), v);
+    Ox most = number_like(op, most_of(q->dtype), v);
+    Ox kept = ox(op, "Clip", v, least, most);
     return ox_ok(kept) ? ox_cast(op->g, kept, q->dtype) : kept;
 }
 
 static Ox dequantize_by_parts(Op *op, Ox v, const QuantInfo *q)
 {
-    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(v)), zero = along_axis(op, q->zero_point, q->axis, ox_rank(v));
+    Ox scale = along_axis(op, q->scale, q->axis, ox_rank(v));
+    Ox zero = along_axis(op, q->zero_point, q->axis, ox_rank(v));
     if (!is_between(q))
         return ox(op, "Mul", ox_cast(op->g, ox(op, "Sub", v, zero), DT_FLOAT), scale);
     Ox x = q->dtype == DT_UINT4 ? four_bits(op, q->bytes) : ox_cast(op->g, v, DT_FLOAT);
@@ -72,7 +86,8 @@ Ox quantize(Op *op, Ox x, const QuantInfo *q)
 {
     if ((is_between(q) || q->dtype == DT_INT32) && ox_ok(x))
         return quantize_by_parts(op, x, q);
-    return ox_make(op->g, "QuantizeLinear", INPUTS(x, q->scale, q->zero_point), ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
+    return ox_make(op->g, "QuantizeLinear", INPUTS(x, q->scale, q->zero_point),
+                   ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
 }
 
 Ox dequantize(Op *op, Ox v, const QuantInfo *q)
@@ -81,18 +96,26 @@ Ox dequantize(Op *op, Ox v, const QuantInfo *q)
         return op_refuse(op, "a quantised tensor of 4 bits whose rows are no whole bytes");
     if ((is_between(q) || q->dtype == DT_INT32) && ox_ok(v))
         return dequantize_by_parts(op, v, q);
-    return ox_make(op->g, "DequantizeLinear", INPUTS(v, q->scale, q->zero_point), ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
+    return ox_make(op->g, "DequantizeLinear", INPUTS(v, q->scale, q->zero_point),
+                   ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
 }
 
 QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t)
 {
     QuantInfo *q = new(op->cx, QuantInfo);
     if (q)
-        *q = (QuantInfo){ .scale = ox_number(op->g, DT_FLOAT, scale), .zero_point = ox_integer(op->g, t, zero_point), .axis = -1, .dtype = t, .exact = scale };
+        *q = (QuantInfo){ .scale = ox_number(op->g, DT_FLOAT, scale),
+                          .zero_point = ox_integer(op->g, t, zero_point),
+                          .axis = -1,
+                          .dtype = t,
+                          .exact = scale };
     return q;
 }
 
-Value quantized_tensor(Op *op, Ox x, const QuantInfo *q) { return tensor_of_steps(op, q ? quantize(op, x, q) : POISON, q); }
+Value quantized_tensor(Op *op, Ox x, const QuantInfo *q)
+{
+    return tensor_of_steps(op, q ? quantize(op, x, q) : POISON, q);
+}
 
 Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q)
 {
@@ -134,9 +157,11 @@ static Value lower_quantize_per_tensor(Op *op)
     if (!ox_ok(x) || !can_store(t))
         return val_poison();
     if (arg_value(op, "scale").tag != V_TENSOR)
-        return quantized_tensor(op, x, quant_of_numbers(op, arg_float(op, "scale"), arg_int(op, "zero_point"), t));
+        return quantized_tensor(
+            op, x, quant_of_numbers(op, arg_float(op, "scale"), arg_int(op, "zero_point"), t));
     QuantInfo *q = new(op->cx, QuantInfo);
-    Ox scale = arg(op, "scale"), zero = arg(op, "zero_point");
+    Ox scale = arg(op, "scale");
+    Ox zero = arg(op, "zero_point");
     if (!q || !ox_ok(scale) || !ox_ok(zero))
         return val_poison();
     q->scale = ox_cast(op->g, reshape_to(op, scale, NULL, 0), DT_FLOAT);
@@ -148,12 +173,14 @@ static Value lower_quantize_per_tensor(Op *op)
 
 static Value lower_quantize_per_channel(Op *op)
 {
-    Ox x = arg(op, "self"), scales = arg(op, "scales"), zeros = arg(op, "zero_points");
+    Ox x = arg(op, "self");
+    Ox scales = arg(op, "scales");
+    Ox zeros = arg(op, "zero_points");
     DType t = stored_type(op);
     QuantInfo *q = new(op->cx, QuantInfo);
     int rank;
-    if (!q || !ox_ok(scales) || !ox_ok(zeros) || !need_rank(op, x, 4, &rank) || !can_store(t) || !arg_dim(op, "axis", rank, &q->axis) ||
-        !need_opset(op, 13, "a scale for each channel"))
+    if (!q || !ox_ok(scales) || !ox_ok(zeros) || !need_rank(op, x, 4, &rank) || !can_store(t) ||
+        !arg_dim(op, "axis", rank, &q->axis) || !need_opset(op, 13, "a scale for each channel"))
         return val_poison();
     q->scale = ox_cast(op->g, scales, DT_FLOAT);
     q->zero_point = ox_cast(op->g, zeros, dtype_is_float(ox_dtype(zeros)) ? DT_FLOAT : t);
@@ -193,7 +220,9 @@ Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_
         return val_poison();
     if (like.tag != V_TENSOR || like.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects quantised tensors"));
-    return quantized_tensor(op, y, quant_of_numbers(op, arg_float(op, scale), arg_int(op, zero_point), like.t->quant->dtype));
+    return quantized_tensor(
+        op, y,
+        quant_of_numbers(op, arg_float(op, scale), arg_int(op, zero_point), like.t->quant->dtype));
 }
 
 /* ---- arithmetic ---- */
@@ -201,8 +230,11 @@ Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_
 /* row->text: the operator on floats */
 static Value quantized_binary(Op *op, bool relu)
 {
-    Value qa = arg_value(op, "qa"), qb = arg_value(op, "qb");
-    Ox a = dequantized_arg(op, qa), b = dequantized_arg(op, qb), y = ox(op, op->row->text, a, b);
+    Value qa = arg_value(op, "qa");
+    Value qb = arg_value(op, "qb");
+    Ox a = dequantized_arg(op, qa);
+    Ox b = dequantized_arg(op, qb);
+    Ox y = ox(op, op->row->text, a, b);
     return requantized(op, relu ? ox(op, "Relu", y) : y, qa, "scale", "zero_point");
 }
 
@@ -211,8 +243,13 @@ static Value lower_quantized_binary_relu(Op *op) { return quantized_binary(op, t
 
 /* ---- with a number: where that can be, the scale changes and the integers stay ---- */
 
-/* self OP number: the argument's scale and zero point, and the number, which may be a 0-d tensor. */
-typedef struct WithNumber { Value self; DType type; double scale, zero, number; } WithNumber;
+/* self OP number: the argument's scale and zero point, and the number, which may be a 0-d
+ * tensor. */
+typedef struct WithNumber {
+    Value self;
+    DType type;
+    double scale, zero, number;
+} WithNumber;
 
 static bool with_number(Op *op, WithNumber *w)
 {
@@ -227,8 +264,12 @@ static bool with_number(Op *op, WithNumber *w)
         return false;
     if (q->axis >= 0 || !eight_bits(w->type))
         return op_refuse(op, "it handles quantised tensors of 8 bits with one scale"), false;
-    if (!ox_known_scalar(op->g, q->scale, &w->scale) || !ox_known_scalar(op->g, q->zero_point, &w->zero) || !ox_known_scalar(op->g, b, &w->number))
-        return op_refuse(op, "the number, or the scale of the tensor, is only known to the running model"), false;
+    if (!ox_known_scalar(op->g, q->scale, &w->scale) ||
+        !ox_known_scalar(op->g, q->zero_point, &w->zero) || !ox_known_scalar(op->g, b, &w->number))
+        return op_refuse(
+                   op,
+                   "the number, or the scale of the tensor, is only known to the running model"),
+               false;
     w->scale = q->exact != 0 ? q->exact : w->scale;
     return !ctx_failed(op->cx);
 }
@@ -238,26 +279,34 @@ static Value steps_with(Op *op, const WithNumber *w, double scale, double zero)
 {
     const QuantInfo *q = quant_of_numbers(op, scale, (int64_t)zero, w->type);
     Ox v = tensor_read(op->g, w->self.t);
-    return !q || !op->row->datum ? tensor_of_steps(op, v, q) : quantized_tensor(op, ox(op, "Relu", dequantize(op, v, q)), q);
+    return !q || !op->row->datum ? tensor_of_steps(op, v, q)
+                                 : quantized_tensor(op, ox(op, "Relu", dequantize(op, v, q)), q);
 }
 
 static Value floats_with(Op *op, const WithNumber *w, Ox y, double scale, double zero)
 {
-    return quantized_tensor(op, op->row->datum ? ox(op, "Relu", y) : y, quant_of_numbers(op, scale, (int64_t)zero, w->type));
+    return quantized_tensor(op, op->row->datum ? ox(op, "Relu", y) : y,
+                            quant_of_numbers(op, scale, (int64_t)zero, w->type));
 }
 
-/* The zero point moves by the number's steps; where it would leave its type, the scale grows to take them in. */
+/* The zero point moves by the number's steps; where it would leave its type, the scale grows to
+ * take them in. */
 static Value lower_add_scalar(Op *op)
 {
     WithNumber w;
     if (!with_number(op, &w))
         return val_poison();
-    double least = least_of(w.type), most = most_of(w.type), steps = nearbyint(w.number / w.scale), zero = w.zero - steps;
+    double least = least_of(w.type);
+    double most = most_of(w.type);
+    double steps = nearbyint(w.number / w.scale);
+    double zero = w.zero - steps;
     if (zero >= least && zero <= most)
         return steps_with(op, &w, w.scale, zero);
     if (!(fabs(steps) < 1e9))
         return val_tensor(op->cx, op_refuse(op, "a number of more than a billion steps"));
-    Ox x = dequantized_arg(op, w.self), more = number_like(op, steps * w.scale, x), y = ox(op, "Add", x, more);
+    Ox x = dequantized_arg(op, w.self);
+    Ox more = number_like(op, steps * w.scale, x);
+    Ox y = ox(op, "Add", x, more);
     double beyond = zero < least ? most - zero : zero - least;
     return floats_with(op, &w, y, beyond / (most - least) * w.scale, zero < least ? least : most);
 }
@@ -270,16 +319,19 @@ static Value lower_mul_scalar(Op *op)
         return val_poison();
     if (w.number > 0)
         return steps_with(op, &w, w.scale * w.number, w.zero);
-    Ox x = dequantized_arg(op, w.self), y = ox(op, "Mul", x, number_like(op, w.number, x));
-    double ends = w.type == DT_INT8 ? -1 : 255;                                 /* the least step and the largest, added */
-    return w.number == 0 ? floats_with(op, &w, y, 1, 0) : floats_with(op, &w, y, -w.number * w.scale, ends - w.zero);
+    Ox x = dequantized_arg(op, w.self);
+    Ox y = ox(op, "Mul", x, number_like(op, w.number, x));
+    double ends = w.type == DT_INT8 ? -1 : 255; /* the least step and the largest, added */
+    return w.number == 0 ? floats_with(op, &w, y, 1, 0)
+                         : floats_with(op, &w, y, -w.number * w.scale, ends - w.zero);
 }
 
 /* ---- joined, and what the result's scale is given for ---- */
 
 static Value lower_quantized_cat(Op *op)
 {
-    Value list = arg_value(op, "qx"), first = packed_item(list, 0);
+    Value list = arg_value(op, "qx");
+    Value first = packed_item(list, 0);
     if (list.tag != V_TUPLE || first.tag != V_TENSOR || first.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects a list of quantised tensors"));
     Value *at = new_array(op->cx, Value, list.tuple->n);
@@ -290,11 +342,12 @@ static Value lower_quantized_cat(Op *op)
     const Value args[] = { val_list(op->cx, at, list.tuple->n, "Tensor"), arg_value(op, "dim") };
     Ox y = called(op, "aten::cat", args, 2);
     y = op->row->datum ? ox(op, "Relu", y) : y;
-    return arg_given(op, "scale") ? requantized(op, y, first, "scale", "zero_point") : quantized_tensor(op, y, first.t->quant);
+    return arg_given(op, "scale") ? requantized(op, y, first, "scale", "zero_point")
+                                  : quantized_tensor(op, y, first.t->quant);
 }
 
-/* row->text: the operator on floats, which takes the same arguments but for the two that say how the result is kept. Where they are not there, it is kept as
- * the argument is. */
+/* row->text: the operator on floats, which takes the same arguments but for the two that say how
+ * the result is kept. Where they are not there, it is kept as the argument is. */
 static Value lower_quantized_as_float(Op *op)
 {
     const Schema *s = op->call->schema;
@@ -304,7 +357,9 @@ static Value lower_quantized_as_float(Op *op)
         if (str_starts(s->param[i].name, "output_") || str_is(s->param[i].name, "inplace"))
             continue;
         Value v = op->call->arg[i];
-        args[n++] = v.tag == V_TENSOR && v.t->kind == QUANT ? val_tensor(op->cx, dequantized_arg(op, v)) : v;
+        args[n++] = v.tag == V_TENSOR && v.t->kind == QUANT
+            ? val_tensor(op->cx, dequantized_arg(op, v))
+            : v;
     }
     Value x = op->call->arg[0];
     Ox y = called(op, op->row->text, args, n);
@@ -315,18 +370,24 @@ static Value lower_quantized_as_float(Op *op)
     return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects quantised tensors"));
 }
 
-/* The slopes are quantised, and so is the 1 of what is positive: in PyTorch it is the number nearest to 1 that their scale has. */
+/* The slopes are quantised, and so is the 1 of what is positive: in PyTorch it is the number
+ * nearest to 1 that their scale has. */
 static Value lower_quantized_prelu(Op *op)
 {
-    Value qx = arg_value(op, "qx"), slopes = arg_value(op, "weight");
+    Value qx = arg_value(op, "qx");
+    Value slopes = arg_value(op, "weight");
     if (slopes.tag != V_TENSOR || slopes.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects quantised tensors"));
-    Ox x = dequantized_arg(op, qx), w = dequantized_arg(op, slopes);
+    Ox x = dequantized_arg(op, qx);
+    Ox w = dequantized_arg(op, slopes);
     if (!ox_ok(x) || !ox_ok(w) || !ranks_known(op, &x, 1))
         return val_poison();
     const QuantInfo *q = slopes.t->quant;
-    Ox one = dequantize(op, quantize(op, number_like(op, 1, w), q), q), zero = number_like(op, 0, x);
-    Ox above = ox(op, "Mul", ox(op, "Relu", x), one), below = ox(op, "Min", x, zero), slope = along_axis(op, w, ox_rank(x) > 1 ? 1 : -1, ox_rank(x));
+    Ox one = dequantize(op, quantize(op, number_like(op, 1, w), q), q);
+    Ox zero = number_like(op, 0, x);
+    Ox above = ox(op, "Mul", ox(op, "Relu", x), one);
+    Ox below = ox(op, "Min", x, zero);
+    Ox slope = along_axis(op, w, ox_rank(x) > 1 ? 1 : -1, ox_rank(x));
     Ox sloped = ox(op, "Mul", below, slope);
     return requantized(op, ox(op, "Add", above, sloped), qx, "output_scale", "output_zero_point");
 }
@@ -338,39 +399,103 @@ static Value lower_quantized_dropout(Op *op) { return arg_value(op, "self"); }
 static Value lower_quantized_batch_norm(Op *op)
 {
     Value x = op->call->arg[0];
-    const Value args[] = { val_tensor(op->cx, dequantized_arg(op, x)), arg_value(op, "weight"), arg_value(op, "bias"), arg_value(op, "mean"), arg_value(op, "var"),
-                           val_bool(false), val_float(0), arg_value(op, "eps"), val_bool(true) };
+    const Value args[] = { val_tensor(op->cx, dequantized_arg(op, x)),
+                           arg_value(op, "weight"),
+                           arg_value(op, "bias"),
+                           arg_value(op, "mean"),
+                           arg_value(op, "var"),
+                           val_bool(false),
+                           val_float(0),
+                           arg_value(op, "eps"),
+                           val_bool(true) };
     Ox y = called(op, "aten::batch_norm", args, COUNT(args));
-    return requantized(op, op->row->text ? ox(op, op->row->text, y) : y, x, "output_scale", "output_zero_point");
+    return requantized(op, op->row->text ? ox(op, op->row->text, y) : y, x, "output_scale",
+                       "output_zero_point");
 }
 
 /* Always by the statistics of each instance. */
 static Value lower_quantized_instance_norm(Op *op)
 {
     Value x = arg_value(op, "input");
-    const Value args[] = { val_tensor(op->cx, dequantized_arg(op, x)), arg_value(op, "weight"), arg_value(op, "bias"), val_none(), val_none(),
-                           val_bool(true), val_float(0), arg_value(op, "eps"), val_bool(true) };
-    return requantized(op, called(op, "aten::instance_norm", args, COUNT(args)), x, "output_scale", "output_zero_point");
+    const Value args[] = { val_tensor(op->cx, dequantized_arg(op, x)),
+                           arg_value(op, "weight"),
+                           arg_value(op, "bias"),
+                           val_none(),
+                           val_none(),
+                           val_bool(true),
+                           val_float(0),
+                           arg_value(op, "eps"),
+                           val_bool(true) };
+    return requantized(op, called(op, "aten::instance_norm", args, COUNT(args)), x, "output_scale",
+                       "output_zero_point");
 }
 
 /* ---- aten's operators on quantised tensors ---- */
 
-/* How the result is kept: as the argument; in steps of `scale`, from `zero_point` (of quint8; 128 less of qint8); or it is no quantised tensor. */
+/* How the result is kept: as the argument; in steps of `scale`, from `zero_point` (of quint8; 128
+ * less of qint8); or it is no quantised tensor. */
 typedef enum { AS_ARGUMENT, GIVEN, PLAIN_RESULT } Keeping;
-typedef struct OnQuantized { const char *name; Keeping keeping; double scale; int64_t zero_point; } OnQuantized;
-#define KEEPS(name) { "aten::" name, AS_ARGUMENT, 0, 0 }
+typedef struct OnQuantized {
+    const char *name;
+    Keeping keeping;
+    double scale;
+    int64_t zero_point;
+} OnQuantized;
+#define KEEPS(name)    { "aten::" name, AS_ARGUMENT, 0, 0 }
 #define COMPARES(name) { "aten::" name, PLAIN_RESULT, 0, 0 }
 static const OnQuantized on_quantized[] = {
-    KEEPS("relu"), KEEPS("relu6"), KEEPS("hardtanh"), KEEPS("clamp"), KEEPS("leaky_relu"), KEEPS("gelu"), KEEPS("threshold"),
-    KEEPS("max_pool1d"), KEEPS("max_pool2d"), KEEPS("max_pool3d"), KEEPS("avg_pool1d"), KEEPS("avg_pool2d"), KEEPS("avg_pool3d"),
-    KEEPS("adaptive_avg_pool1d"), KEEPS("adaptive_avg_pool2d"), KEEPS("adaptive_avg_pool3d"), KEEPS("mean"), KEEPS("std"),
-    KEEPS("upsample_nearest2d"), KEEPS("upsample_nearest3d"), KEEPS("_upsample_nearest_exact2d"), KEEPS("upsample_bilinear2d"),
-    KEEPS("pad"), KEEPS("constant_pad_nd"), KEEPS("reflection_pad1d"), KEEPS("reflection_pad2d"),
-    KEEPS("dropout"), KEEPS("flatten"), KEEPS("channel_shuffle"), KEEPS("pixel_shuffle"), KEEPS("pixel_unshuffle"), KEEPS("clone"),
-    KEEPS("cat"), KEEPS("stack"), KEEPS("repeat"), KEEPS("flip"), KEEPS("index_select"), KEEPS("index"), KEEPS("masked_fill"),
-    KEEPS("max"), KEEPS("min"), KEEPS("topk"), KEEPS("sort"),
-    COMPARES("eq"), COMPARES("ne"), COMPARES("lt"), COMPARES("le"), COMPARES("gt"), COMPARES("ge"),
-    { "aten::sigmoid", GIVEN, 1.0 / 256, 0 }, { "aten::hardsigmoid", GIVEN, 1.0 / 256, 0 }, { "aten::tanh", GIVEN, 2.0 / 256, 128 },
+    KEEPS("relu"),
+    KEEPS("relu6"),
+    KEEPS("hardtanh"),
+    KEEPS("clamp"),
+    KEEPS("leaky_relu"),
+    KEEPS("gelu"),
+    KEEPS("threshold"),
+    KEEPS("max_pool1d"),
+    KEEPS("max_pool2d"),
+    KEEPS("max_pool3d"),
+    KEEPS("avg_pool1d"),
+    KEEPS("avg_pool2d"),
+    KEEPS("avg_pool3d"),
+    KEEPS("adaptive_avg_pool1d"),
+    KEEPS("adaptive_avg_pool2d"),
+    KEEPS("adaptive_avg_pool3d"),
+    KEEPS("mean"),
+    KEEPS("std"),
+    KEEPS("upsample_nearest2d"),
+    KEEPS("upsample_nearest3d"),
+    KEEPS("_upsample_nearest_exact2d"),
+    KEEPS("upsample_bilinear2d"),
+    KEEPS("pad"),
+    KEEPS("constant_pad_nd"),
+    KEEPS("reflection_pad1d"),
+    KEEPS("reflection_pad2d"),
+    KEEPS("dropout"),
+    KEEPS("flatten"),
+    KEEPS("channel_shuffle"),
+    KEEPS("pixel_shuffle"),
+    KEEPS("pixel_unshuffle"),
+    KEEPS("clone"),
+    KEEPS("cat"),
+    KEEPS("stack"),
+    KEEPS("repeat"),
+    KEEPS("flip"),
+    KEEPS("index_select"),
+    KEEPS("index"),
+    KEEPS("masked_fill"),
+    KEEPS("max"),
+    KEEPS("min"),
+    KEEPS("topk"),
+    KEEPS("sort"),
+    COMPARES("eq"),
+    COMPARES("ne"),
+    COMPARES("lt"),
+    COMPARES("le"),
+    COMPARES("gt"),
+    COMPARES("ge"),
+    { "aten::sigmoid", GIVEN, 1.0 / 256, 0 },
+    { "aten::hardsigmoid", GIVEN, 1.0 / 256, 0 },
+    { "aten::tanh", GIVEN, 2.0 / 256, 128 },
 };
 
 /* v on floats, and in *q how the first quantised tensor in it is kept. */
@@ -417,54 +542,134 @@ Value on_quantized_tensor(Op *op, bool in_place)
     Value v = op_call(op->g, s->name, s->overload, args, (size_t)s->n_param, NULL, 0);
     if (row->keeping == PLAIN_RESULT)
         return v;
-    return kept_as(op, v, row->keeping == AS_ARGUMENT ? q : quant_of_numbers(op, row->scale, row->zero_point - (q->dtype == DT_INT8 ? 128 : 0), q->dtype));
+    return kept_as(op, v,
+                   row->keeping == AS_ARGUMENT
+                       ? q
+                       : quant_of_numbers(op, row->scale,
+                                          row->zero_point - (q->dtype == DT_INT8 ? 128 : 0),
+                                          q->dtype));
 }
 
-#define BINARY(fn, onnx, name) { .kind = ROW_CALL, .schema = "quantized::" name "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", .kinds = PLAIN | QUANT, .call = (fn), .text = (onnx) }
-#define WITH_NUMBER(name, scalar) OLDER("quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor"), OLDER("quantized::" name ".Scalar2(Scalar b, Tensor qa) -> Tensor"), \
-    OLDER("quantized::" scalar ".Tensor(Tensor qa, Tensor b) -> Tensor")
-#define MAX_POOL(n) { .kind = ROW_CALL, .schema = "aten::quantized_max_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, " \
-    "bool ceil_mode=False) -> Tensor", .kinds = PLAIN | QUANT, .call = lower_quantized_as_float, .text = "aten::max_pool" n "d" }
-#define NORM_ARGS "Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, int output_zero_point) -> Tensor"
-#define BATCH_NORM(name, act) { .kind = ROW_CALL, .schema = "quantized::" name "(Tensor qx, " NORM_ARGS, .kinds = PLAIN | QUANT, .call = lower_quantized_batch_norm, .text = (act) }
-#define AS_FLOAT(aten, line) { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = PLAIN | QUANT, .call = lower_quantized_as_float, .text = (aten) }
+#define BINARY(fn, onnx, name)                                                   \
+    { .kind = ROW_CALL,                                                          \
+      .schema = "quantized::" name                                               \
+                "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", \
+      .kinds = PLAIN | QUANT,                                                    \
+      .call = (fn),                                                              \
+      .text = (onnx) }
+#define WITH_NUMBER(name, scalar)                                            \
+    OLDER("quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor"),      \
+        OLDER("quantized::" name ".Scalar2(Scalar b, Tensor qa) -> Tensor"), \
+        OLDER("quantized::" scalar ".Tensor(Tensor qa, Tensor b) -> Tensor")
+#define MAX_POOL(n)                                                                          \
+    { .kind = ROW_CALL,                                                                      \
+      .schema = "aten::quantized_max_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n \
+                "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, "                 \
+                "bool ceil_mode=False) -> Tensor",                                           \
+      .kinds = PLAIN | QUANT,                                                                \
+      .call = lower_quantized_as_float,                                                      \
+      .text = "aten::max_pool" n "d" }
+#define NORM_ARGS                                                                                \
+    "Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, int " \
+    "output_zero_point) -> Tensor"
+#define BATCH_NORM(name, act)                                \
+    { .kind = ROW_CALL,                                      \
+      .schema = "quantized::" name "(Tensor qx, " NORM_ARGS, \
+      .kinds = PLAIN | QUANT,                                \
+      .call = lower_quantized_batch_norm,                    \
+      .text = (act) }
+#define AS_FLOAT(aten, line)            \
+    { .kind = ROW_CALL,                 \
+      .schema = "quantized::" line,     \
+      .kinds = PLAIN | QUANT,           \
+      .call = lower_quantized_as_float, \
+      .text = (aten) }
 
 const OpRow ops_quantized[] = {
-    CALL(lower_quantize_per_tensor, NULL, PLAIN, "aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> Tensor"),
-    CALL(lower_quantize_per_tensor, NULL, PLAIN, "aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype) -> Tensor"),
-    CALL(lower_quantize_per_channel, NULL, PLAIN, "aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype) -> Tensor"),
+    CALL(lower_quantize_per_tensor, NULL, PLAIN,
+         "aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> "
+         "Tensor"),
+    CALL(lower_quantize_per_tensor, NULL, PLAIN,
+         "aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
+         "ScalarType dtype) -> Tensor"),
+    CALL(lower_quantize_per_channel, NULL, PLAIN,
+         "aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
+         "ScalarType dtype) -> Tensor"),
     LOWER(lower_dequantize, NULL, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor"),
     LOWER(lower_int_repr, NULL, PLAIN | QUANT, "aten::int_repr(Tensor self) -> Tensor"),
     BINARY(lower_quantized_binary, "Add", "add"),
     BINARY(lower_quantized_binary_relu, "Add", "add_relu"),
     BINARY(lower_quantized_binary, "Mul", "mul"),
     BINARY(lower_quantized_binary_relu, "Mul", "mul_relu"),
-    CALL_FAMILY(lower_quantized_cat, 0, NULL, PLAIN | QUANT, "quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
-    CALL_FAMILY(lower_quantized_cat, 1, NULL, PLAIN | QUANT, "quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
-    AS_FLOAT("aten::hardswish", "hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor"),
-    AS_FLOAT("aten::sigmoid", "sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor"),
-    AS_FLOAT("aten::leaky_relu", "leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, int output_zero_point) -> Tensor"),
-    AS_FLOAT("aten::softmax", "softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor"),
-    AS_FLOAT("aten::layer_norm", "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
-    AS_FLOAT("aten::group_norm", "group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
-    CALL(lower_quantized_instance_norm, NULL, PLAIN | QUANT, "quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float output_scale, int output_zero_point) -> Tensor"),
+    CALL_FAMILY(lower_quantized_cat, 0, NULL, PLAIN | QUANT,
+                "quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
+    CALL_FAMILY(
+        lower_quantized_cat, 1, NULL, PLAIN | QUANT,
+        "quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
+    AS_FLOAT("aten::hardswish",
+             "hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor"),
+    AS_FLOAT("aten::sigmoid",
+             "sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor"),
+    AS_FLOAT("aten::leaky_relu",
+             "leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float "
+             "output_scale, int output_zero_point) -> Tensor"),
+    AS_FLOAT("aten::softmax",
+             "softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor"),
+    AS_FLOAT("aten::layer_norm",
+             "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float "
+             "eps, float output_scale, int output_zero_point) -> Tensor"),
+    AS_FLOAT("aten::group_norm",
+             "group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps, "
+             "float output_scale, int output_zero_point) -> Tensor"),
+    CALL(lower_quantized_instance_norm, NULL, PLAIN | QUANT,
+         "quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float "
+         "output_scale, int output_zero_point) -> Tensor"),
     BINARY(lower_quantized_binary, "MatMul", "matmul"),
-    CALL_FAMILY(lower_add_scalar, 0, NULL, PLAIN | QUANT, "quantized::add_scalar(Tensor qa, Scalar b) -> Tensor"), WITH_NUMBER("add", "add_scalar"),
-    CALL_FAMILY(lower_add_scalar, 1, NULL, PLAIN | QUANT, "quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor"), WITH_NUMBER("add_relu", "add_scalar_relu"),
-    CALL_FAMILY(lower_mul_scalar, 0, NULL, PLAIN | QUANT, "quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor"), WITH_NUMBER("mul", "mul_scalar"),
-    CALL_FAMILY(lower_mul_scalar, 1, NULL, PLAIN | QUANT, "quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor"), WITH_NUMBER("mul_relu", "mul_scalar_relu"),
-    AS_FLOAT("aten::elu", "elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"),
-    AS_FLOAT("aten::celu", "celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> Tensor"),
-    CALL(lower_quantized_prelu, NULL, PLAIN | QUANT, "quantized::prelu(Tensor qx, Tensor weight, float output_scale, int output_zero_point) -> Tensor"),
+    CALL_FAMILY(lower_add_scalar, 0, NULL, PLAIN | QUANT,
+                "quantized::add_scalar(Tensor qa, Scalar b) -> Tensor"),
+    WITH_NUMBER("add", "add_scalar"),
+    CALL_FAMILY(lower_add_scalar, 1, NULL, PLAIN | QUANT,
+                "quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor"),
+    WITH_NUMBER("add_relu", "add_scalar_relu"),
+    CALL_FAMILY(lower_mul_scalar, 0, NULL, PLAIN | QUANT,
+                "quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor"),
+    WITH_NUMBER("mul", "mul_scalar"),
+    CALL_FAMILY(lower_mul_scalar, 1, NULL, PLAIN | QUANT,
+                "quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor"),
+    WITH_NUMBER("mul_relu", "mul_scalar_relu"),
+    AS_FLOAT("aten::elu",
+             "elu(Tensor self, float output_scale, int output_zero_point, Scalar "
+             "alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"),
+    AS_FLOAT(
+        "aten::celu",
+        "celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> Tensor"),
+    CALL(lower_quantized_prelu, NULL, PLAIN | QUANT,
+         "quantized::prelu(Tensor qx, Tensor weight, float output_scale, int output_zero_point) -> "
+         "Tensor"),
     AS_FLOAT("aten::relu6", "relu6(Tensor qx, bool inplace=False) -> Tensor"),
     AS_FLOAT("aten::clamp", "clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor"),
     AS_FLOAT("aten::threshold", "threshold(Tensor qx, Scalar threshold, Scalar value) -> Tensor"),
-    AS_FLOAT("aten::max_pool1d", "max_pool1d(Tensor qx, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) -> Tensor"),
-    AS_FLOAT("aten::max_pool2d", "max_pool2d(Tensor qx, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) -> Tensor"),
-    MAX_POOL("1"), MAX_POOL("2"), MAX_POOL("3"),
-    CALL(lower_quantized_dropout, NULL, PLAIN | QUANT, "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool training=False) -> Tensor"),
-    BATCH_NORM("batch_norm", NULL), BATCH_NORM("batch_norm_relu", "Relu"), BATCH_NORM("batch_norm1d", NULL), BATCH_NORM("batch_norm1d_relu", "Relu"),
-    BATCH_NORM("batch_norm2d", NULL), BATCH_NORM("batch_norm2d_relu", "Relu"), BATCH_NORM("batch_norm3d", NULL), BATCH_NORM("batch_norm3d_relu", "Relu"),
-    CALL(lower_quantized_batch_norm, NULL, PLAIN | QUANT, "aten::quantized_batch_norm(Tensor input, " NORM_ARGS),
+    AS_FLOAT("aten::max_pool1d",
+             "max_pool1d(Tensor qx, int[] kernel_size, int[] stride, int[] "
+             "padding, int[] dilation, bool ceil_mode) -> Tensor"),
+    AS_FLOAT("aten::max_pool2d",
+             "max_pool2d(Tensor qx, int[] kernel_size, int[] stride, int[] "
+             "padding, int[] dilation, bool ceil_mode) -> Tensor"),
+    MAX_POOL("1"),
+    MAX_POOL("2"),
+    MAX_POOL("3"),
+    CALL(lower_quantized_dropout, NULL, PLAIN | QUANT,
+         "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, "
+         "bool training=False) -> Tensor"),
+    BATCH_NORM("batch_norm", NULL),
+    BATCH_NORM("batch_norm_relu", "Relu"),
+    BATCH_NORM("batch_norm1d", NULL),
+    BATCH_NORM("batch_norm1d_relu", "Relu"),
+    BATCH_NORM("batch_norm2d", NULL),
+    BATCH_NORM("batch_norm2d_relu", "Relu"),
+    BATCH_NORM("batch_norm3d", NULL),
+    BATCH_NORM("batch_norm3d_relu", "Relu"),
+    CALL(lower_quantized_batch_norm, NULL, PLAIN | QUANT,
+         "aten::quantized_batch_norm(Tensor input, " NORM_ARGS),
     OPS_END
 };

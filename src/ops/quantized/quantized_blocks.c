@@ -1,11 +1,17 @@
-/* quantized_blocks.c - a scale for each block of a tensor, all of it said with plain tensors: torchao::* as torch.export writes what torchao.quantize_ made
- * of a model, and the groups of quantized_decomposed::*.
+/* quantized_blocks.c - a scale for each block of a tensor, all of it said with plain tensors:
+ * torchao::* as torch.export writes what torchao.quantize_ made of a model, and the groups of
+ * quantized_decomposed::*.
  *
- * A block has a size on each axis. The tensor is seen with each axis that holds several blocks as two, [blocks, size]; scales and
- * zero points have 1 where a block reaches. Integers of fewer than 8 bits are stored as int8 or uint8 there, so the formula is all there is. */
+ * A block has a size on each axis. The tensor is seen with each axis that holds several blocks as
+ * two, [blocks, size]; scales and zero points have 1 where a block reaches. Integers of fewer than
+ * 8 bits are stored as int8 or uint8 there, so the formula is all there is. */
 #include "ops/quantized/quantized.h"
 
-typedef struct Blocks { Dim shape[MAX_RANK], each[MAX_RANK]; int rank; Axes within; /* the axes that a block reaches along */ } Blocks;
+typedef struct Blocks {
+    Dim shape[MAX_RANK], each[MAX_RANK];
+    int rank;
+    Axes within; /* the axes that a block reaches along */
+} Blocks;
 
 static bool add_axis(Op *op, Blocks *b, Dim size, bool reached)
 {
@@ -26,12 +32,16 @@ static bool blocks_of(Op *op, Ox x, Dims size, Blocks *b)
     if ((size_t)ox_rank(x) != size.n)
         return fail(op->cx, E_VALUE, "Got input dim:%d, block_size of %zu", ox_rank(x), size.n);
     for (int i = 0; i < ox_rank(x); i++) {
-        Dim all = ox_dim(x, i), one = size.at[i], blocks;
+        Dim all = ox_dim(x, i);
+        Dim one = size.at[i];
+        Dim blocks;
         if (dim_is(one, 1) || dim_eq(op->cx, all, one) == YES) {
             if (!add_axis(op, b, all, !dim_is(one, 1)))
                 return false;
         } else if (!dim_divide(op->cx, all, one, &blocks)) {
-            return op_refuse(op, "blocks of %s along an axis of %s", dim_text(op->cx, one)->s, dim_text(op->cx, all)->s), false;
+            return op_refuse(op, "blocks of %s along an axis of %s", dim_text(op->cx, one)->s,
+                             dim_text(op->cx, all)->s),
+                   false;
         } else if (!add_axis(op, b, blocks, false) || !add_axis(op, b, one, true)) {
             return false;
         }
@@ -48,13 +58,17 @@ static bool groups_of(Op *op, Ox x, Ox scales, Blocks *b)
         return false;
     if (ox_rank(x) != 2)
         return fail(op->cx, E_VALUE, "input must be 2-dimensional");
-    if (dim_lt(op->cx, ox_dim(x, 1), group) == YES && rank > 0 && dim_is(ox_dim(scales, rank - 1), 1))
+    if (dim_lt(op->cx, ox_dim(x, 1), group) == YES && rank > 0 &&
+        dim_is(ox_dim(scales, rank - 1), 1))
         group = ox_dim(x, 1);
     Dim size[] = { dim_int(op->cx, 1), group };
     return blocks_of(op, x, (Dims){ .at = size, .n = 2 }, b);
 }
 
-static Ox back(Op *op, Ox v, Ox like) { return ox_ok(v) ? reshape_to(op, v, like->type->dim, ox_rank(like)) : POISON; }
+static Ox back(Op *op, Ox v, Ox like)
+{
+    return ox_ok(v) ? reshape_to(op, v, like->type->dim, ox_rank(like)) : POISON;
+}
 
 /* A parameter of each block, in type t. NULL when there is none. */
 static Ox of_blocks(Op *op, Ox p, const Blocks *b, DType t)
@@ -68,10 +82,13 @@ static Ox of_blocks(Op *op, Ox p, const Blocks *b, DType t)
 }
 
 /* before: the zero point is added before the rounding */
-static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double least, double most, bool before)
+static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double least, double most,
+                    bool before)
 {
     DType t = ox_dtype(x);
-    Ox scale = of_blocks(op, scales, b, t), zero = of_blocks(op, zeros, b, t), seen = reshape_to(op, x, b->shape, b->rank);
+    Ox scale = of_blocks(op, scales, b, t);
+    Ox zero = of_blocks(op, zeros, b, t);
+    Ox seen = reshape_to(op, x, b->shape, b->rank);
     if (!ox_ok(seen) || !ox_ok(scale) || (zero && !ox_ok(zero)))
         return POISON;
     Ox v = ox(op, "Mul", seen, ox(op, "Reciprocal", scale));
@@ -79,13 +96,16 @@ static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double l
     v = zero && !before ? ox(op, "Add", v, zero) : v;
     if (!ox_ok(v))
         return POISON;
-    Ox low = number_like(op, least, v), high = number_like(op, most, v);
+    Ox low = number_like(op, least, v);
+    Ox high = number_like(op, most, v);
     return back(op, ox(op, "Clip", v, low, high), x);
 }
 
 static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType t)
 {
-    Ox scale = of_blocks(op, scales, b, t), zero = of_blocks(op, zeros, b, t), seen = reshape_to(op, ox_cast(op->g, v, t), b->shape, b->rank);
+    Ox scale = of_blocks(op, scales, b, t);
+    Ox zero = of_blocks(op, zeros, b, t);
+    Ox seen = reshape_to(op, ox_cast(op->g, v, t), b->shape, b->rank);
     if (zero)
         seen = ox(op, "Sub", seen, zero);
     return back(op, ox(op, "Mul", seen, scale), v);
@@ -94,9 +114,12 @@ static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType 
 /* What the arguments say; a bound that they do not is the type's. */
 static bool range_of(Op *op, DType t, double *least, double *most)
 {
-    bool low = arg_given(op, "quant_min"), high = arg_given(op, "quant_max");
+    bool low = arg_given(op, "quant_min");
+    bool high = arg_given(op, "quant_max");
     if (!(low && high) && !eight_bits(t))
-        return op_refuse(op, "the range of %s, which quant_min and quant_max do not tell", dtype_name(t)), false;
+        return op_refuse(op, "the range of %s, which quant_min and quant_max do not tell",
+                         dtype_name(t)),
+               false;
     *least = low ? arg_float(op, "quant_min") : t == DT_INT8 ? -128 : 0;
     *most = high ? arg_float(op, "quant_max") : t == DT_INT8 ? 127 : 255;
     return !ctx_failed(op->cx);
@@ -106,12 +129,15 @@ static bool range_of(Op *op, DType t, double *least, double *most)
 
 static Ox lower_quantize_affine(Op *op)
 {
-    Ox x = arg(op, "input"), scale = arg(op, "scale"), zero = arg_opt(op, "zero_point");
+    Ox x = arg(op, "input");
+    Ox scale = arg(op, "scale");
+    Ox zero = arg_opt(op, "zero_point");
     DType t = arg_dtype(op, "output_dtype", DT_NONE);
     Blocks b;
     double least, most;
     int rank;
-    if (!need_rank(op, x, 2, &rank) || !blocks_of(op, x, arg_dims(op, "block_size"), &b) || !range_of(op, t, &least, &most))
+    if (!need_rank(op, x, 2, &rank) || !blocks_of(op, x, arg_dims(op, "block_size"), &b) ||
+        !range_of(op, t, &least, &most))
         return POISON;
     Ox v = to_blocks(op, x, scale, zero, &b, least, most, false);
     return ox_ok(v) ? ox_cast(op->g, v, t) : v;
@@ -119,11 +145,14 @@ static Ox lower_quantize_affine(Op *op)
 
 static Ox lower_dequantize_affine(Op *op)
 {
-    Ox v = arg(op, "input"), scale = arg(op, "scale"), zero = arg_opt(op, "zero_point");
+    Ox v = arg(op, "input");
+    Ox scale = arg(op, "scale");
+    Ox zero = arg_opt(op, "zero_point");
     DType to = arg_dtype(op, "output_dtype", DT_FLOAT);
     Blocks b;
     int rank;
-    if (!need_rank(op, v, 2, &rank) || !ox_ok(scale) || !blocks_of(op, v, arg_dims(op, "block_size"), &b))
+    if (!need_rank(op, v, 2, &rank) || !ox_ok(scale) ||
+        !blocks_of(op, v, arg_dims(op, "block_size"), &b))
         return POISON;
     Ox x = from_blocks(op, v, scale, zero, &b, promote_types(to, ox_dtype(scale)));
     return ox_ok(x) ? ox_cast(op->g, x, to) : x;
@@ -132,20 +161,25 @@ static Ox lower_dequantize_affine(Op *op)
 /* Of each block: the least and the largest of its numbers and 0. */
 static bool extremes(Op *op, Ox x, const Blocks *b, bool keep, Ox *low, Ox *high)
 {
-    Ox least = reduce(op, "ReduceMin", x, &b->within, keep), most = reduce(op, "ReduceMax", x, &b->within, keep), zero = number_like(op, 0, x);
+    Ox least = reduce(op, "ReduceMin", x, &b->within, keep);
+    Ox most = reduce(op, "ReduceMax", x, &b->within, keep);
+    Ox zero = number_like(op, 0, x);
     *low = ox(op, "Min", least, zero);
     *high = ox(op, "Max", most, zero);
     return ox_ok(*low) && ox_ok(*high);
 }
 
 /* -> scale and zero point of the range from low to high, which holds 0 */
-static bool chosen(Op *op, Str mapping, Ox low, Ox high, double least, double most, double eps, Ox out[2])
+static bool chosen(Op *op, Str mapping, Ox low, Ox high, double least, double most, double eps,
+                   Ox out[2])
 {
     Ox smallest = number_like(op, eps, low);
     if (str_is(mapping, "ASYMMETRIC")) {
         Ox wide = ox(op, "Sub", high, low);
         out[0] = ox(op, "Max", ox(op, "Div", wide, number_like(op, most - least, low)), smallest);
-        Ox from = number_like(op, least, low), to = number_like(op, most, low), steps = ox(op, "Round", ox(op, "Div", low, out[0]));
+        Ox from = number_like(op, least, low);
+        Ox to = number_like(op, most, low);
+        Ox steps = ox(op, "Round", ox(op, "Div", low, out[0]));
         out[1] = ox(op, "Clip", ox(op, "Sub", from, steps), from, to);
         return ox_ok(out[1]);
     }
@@ -153,7 +187,8 @@ static bool chosen(Op *op, Str mapping, Ox low, Ox high, double least, double mo
     if (str_is(mapping, "SYMMETRIC"))
         scale = ox(op, "Div", ox(op, "Max", down, high), number_like(op, (most - least) / 2, low));
     else if (str_is(mapping, "SYMMETRIC_NO_CLIPPING_ERR")) {
-        Ox below = ox(op, "Div", down, number_like(op, -least, low)), above = ox(op, "Div", high, number_like(op, most, low));
+        Ox below = ox(op, "Div", down, number_like(op, -least, low));
+        Ox above = ox(op, "Div", high, number_like(op, most, low));
         scale = ox(op, "Max", below, above);
     } else
         return op_refuse(op, "the mapping %s", mapping ? mapping->s : "None"), false;
@@ -173,16 +208,19 @@ static Value lower_choose_qparams_affine(Op *op)
     Blocks b;
     double least, most;
     int rank;
-    if (!need_rank(op, x, 2, &rank) || !blocks_of(op, x, arg_dims(op, "block_size"), &b) || !range_of(op, t, &least, &most))
+    if (!need_rank(op, x, 2, &rank) || !blocks_of(op, x, arg_dims(op, "block_size"), &b) ||
+        !range_of(op, t, &least, &most))
         return val_poison();
     if (ox_dtype(x) != DT_FLOAT)
         return val_tensor(op->cx, op_refuse(op, "a scale of %s", dtype_name(ox_dtype(x))));
-    double eps = arg_given(op, "eps") ? arg_float(op, "eps") : 0x1p-126;        /* the least normal float */
-    if (b.within.n == 0)                                        /* torchao takes one scale for all of them then */
+    double eps = arg_given(op, "eps") ? arg_float(op, "eps")
+                                      : 0x1p-126; /* the least normal float */
+    if (b.within.n == 0)                          /* torchao takes one scale for all of them then */
         return val_tensor(op->cx, op_refuse(op, "blocks of a single element"));
     Ox seen = reshape_to(op, x, b.shape, b.rank), low, high;
     bool symmetric = !str_is(arg_str(op, "mapping_type"), "ASYMMETRIC");
-    if (!ox_ok(seen) || !extremes(op, seen, &b, keep, &low, &high) || !chosen(op, arg_str(op, "mapping_type"), low, high, least, most, eps, out))
+    if (!ox_ok(seen) || !extremes(op, seen, &b, keep, &low, &high) ||
+        !chosen(op, arg_str(op, "mapping_type"), low, high, least, most, eps, out))
         return val_poison();
     Dim sizes[MAX_RANK];
     Dims block = arg_dims(op, "block_size");
@@ -192,7 +230,8 @@ static Value lower_choose_qparams_affine(Op *op)
     for (int i = 0; keep && i < 2; i++)
         out[i] = reshape_to(op, out[i], sizes, rank);
     out[0] = ox_cast(op->g, out[0], arg_dtype(op, "scale_dtype", ox_dtype(x)));
-    out[1] = ox_cast(op->g, out[1], arg_dtype(op, "zero_point_dtype", symmetric ? ox_dtype(x) : DT_INT32));
+    out[1] = ox_cast(op->g, out[1],
+                     arg_dtype(op, "zero_point_dtype", symmetric ? ox_dtype(x) : DT_INT32));
     return result_tuple(op, out, 2);
 }
 
@@ -200,18 +239,23 @@ static Value lower_choose_qparams_affine(Op *op)
 
 static Ox lower_quantize_groups(Op *op)
 {
-    Ox x = arg(op, "input"), scales = arg(op, "scales"), zeros = arg(op, "zero_points");
+    Ox x = arg(op, "input");
+    Ox scales = arg(op, "scales");
+    Ox zeros = arg(op, "zero_points");
     Blocks b;
     int rank;
     if (!need_rank(op, x, 2, &rank) || !groups_of(op, x, scales, &b))
         return POISON;
-    Ox v = to_blocks(op, x, scales, zeros, &b, (double)arg_int(op, "quant_min"), (double)arg_int(op, "quant_max"), true);
+    Ox v = to_blocks(op, x, scales, zeros, &b, (double)arg_int(op, "quant_min"),
+                     (double)arg_int(op, "quant_max"), true);
     return ox_ok(v) ? ox_cast(op->g, v, arg_dtype(op, "dtype", DT_NONE)) : v;
 }
 
 static Ox lower_dequantize_groups(Op *op)
 {
-    Ox v = arg(op, "input"), scales = arg(op, "scales"), zeros = arg_opt(op, "zero_points");
+    Ox v = arg(op, "input");
+    Ox scales = arg(op, "scales");
+    Ox zeros = arg_opt(op, "zero_points");
     Blocks b;
     int rank;
     if (!need_rank(op, v, 2, &rank) || !groups_of(op, v, scales, &b))
@@ -224,10 +268,25 @@ static Ox lower_dequantize_groups(Op *op)
 #define GROUPS "quantized_decomposed::"
 
 const OpRow ops_quantized_blocks[] = {
-    LOWER(lower_quantize_affine, NULL, PLAIN, AFFINE "quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor"),
-    LOWER(lower_dequantize_affine, NULL, PLAIN, AFFINE "dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=6) -> Tensor"),
-    CALL(lower_choose_qparams_affine, NULL, PLAIN, AFFINE "choose_qparams_affine(Tensor input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)"),
-    LOWER(lower_quantize_groups, NULL, PLAIN, GROUPS "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor"),
-    LOWER(lower_dequantize_groups, NULL, PLAIN, GROUPS "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype) -> Tensor"),
+    LOWER(lower_quantize_affine, NULL, PLAIN,
+          AFFINE
+          "quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
+          "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor"),
+    LOWER(lower_dequantize_affine, NULL, PLAIN,
+          AFFINE "dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? "
+                 "zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? "
+                 "quant_max=None, ScalarType output_dtype=6) -> Tensor"),
+    CALL(lower_choose_qparams_affine, NULL, PLAIN,
+         AFFINE "choose_qparams_affine(Tensor input, str mapping_type, SymInt[] block_size, "
+                "ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? "
+                "eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool "
+                "keepdim=False) -> (Tensor, Tensor)"),
+    LOWER(lower_quantize_groups, NULL, PLAIN,
+          GROUPS "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int "
+                 "quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor"),
+    LOWER(lower_dequantize_groups, NULL, PLAIN,
+          GROUPS "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, "
+                 "int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType "
+                 "output_dtype) -> Tensor"),
     OPS_END
 };

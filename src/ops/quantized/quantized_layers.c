@@ -1,5 +1,6 @@
-/* quantized_layers.c - convolutions and linear layers whose parameters PyTorch has packed: what the C++ object saved is opened, and the
- * layer is aten's on floats. Dynamic ones take the scale of their input from its least and largest number. */
+/* quantized_layers.c - convolutions and linear layers whose parameters PyTorch has packed: what the
+ * C++ object saved is opened, and the layer is aten's on floats. Dynamic ones take the scale of
+ * their input from its least and largest number. */
 #include "ops/quantized/quantized.h"
 
 /* ---- packed parameters: what the C++ object saved ---- */
@@ -24,9 +25,11 @@ Value packed_state(Op *op, const char *name) { return packed_value_state(arg_val
 /* As floats: quantised weights, or those that stay float16 numbers in float32. */
 Ox float_weight(Op *op, Value v)
 {
-    if (v.tag == V_TENSOR && v.t->quant && v.t->quant->axis >= 0 && !need_opset(op, 13, "weights with a scale for each channel"))
+    if (v.tag == V_TENSOR && v.t->quant && v.t->quant->axis >= 0 &&
+        !need_opset(op, 13, "weights with a scale for each channel"))
         return POISON;
-    return v.tag == V_TENSOR ? dequantized_arg(op, v) : op_refuse(op, "packed parameters of a form that is not known");
+    return v.tag == V_TENSOR ? dequantized_arg(op, v)
+                             : op_refuse(op, "packed parameters of a form that is not known");
 }
 
 /* The input of a layer that computes on floats, though its weights may be quantised. */
@@ -40,8 +43,12 @@ static Ox plain_arg(Op *op, const char *name)
 
 /* ---- convolution ---- */
 
-enum { MAX_CONFIG = 16 };           /* four numbers of each of three axes, and three more */
-typedef struct QConv { Value weight, bias; int64_t n, groups, flags; Value list[4]; /* stride, padding, dilation, output_padding */ } QConv;
+enum { MAX_CONFIG = 16 }; /* four numbers of each of three axes, and three more */
+typedef struct QConv {
+    Value weight, bias;
+    int64_t n, groups, flags;
+    Value list[4]; /* stride, padding, dilation, output_padding */
+} QConv;
 
 /* k, then k numbers each, then groups and whether it is transposed */
 static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
@@ -73,20 +80,22 @@ static bool numbers_of(Op *op, Value v, int64_t *at, int64_t *n)
     return true;
 }
 
-/* Version 1: (weight, bias, stride, padding, dilation, groups), of tensors that hold a number each. */
+/* Version 1: (weight, bias, stride, padding, dilation, groups), of tensors that hold a number
+ * each. */
 static bool conv_of_version_1(Op *op, Value state, QConv *c)
 {
-    int64_t at[MAX_CONFIG] = { 0 }, n = 1;
+    int64_t at[MAX_CONFIG] = { 0 };
+    int64_t n = 1;
     for (int64_t list = 2; list < 5; list++)
         for (int64_t i = 0; packed_item(packed_item(state, list), i).tag != V_NONE; i++)
             if (!numbers_of(op, packed_item(packed_item(state, list), i), at, &n))
                 return false;
     at[0] = (n - 1) / 3;
     for (int64_t i = 0; i < at[0] && n < MAX_CONFIG; i++)
-        at[n++] = 0;                                        /* it knew no output padding, */
+        at[n++] = 0; /* it knew no output padding, */
     if (!numbers_of(op, packed_item(state, 5), at, &n) || n >= MAX_CONFIG)
         return false;
-    at[n++] = 0;                                            /* and no transposed convolutions */
+    at[n++] = 0; /* and no transposed convolutions */
     *c = (QConv){ .weight = packed_item(state, 0), .bias = packed_item(state, 1) };
     return conv_config(op, at, n, c);
 }
@@ -94,8 +103,11 @@ static bool conv_of_version_1(Op *op, Value state, QConv *c)
 /* Version 3: (3, ints, [None, weight, bias]); version 2: ("2", [int16 numbers, weight], [bias]). */
 static bool conv_of_state(Op *op, Value state, QConv *c)
 {
-    Value first = packed_item(state, 0), second = packed_item(state, 1), third = packed_item(state, 2);
-    int64_t at[MAX_CONFIG] = { 0 }, n = 0;
+    Value first = packed_item(state, 0);
+    Value second = packed_item(state, 1);
+    Value third = packed_item(state, 2);
+    int64_t at[MAX_CONFIG] = { 0 };
+    int64_t n = 0;
     if (first.tag == V_TENSOR)
         return conv_of_version_1(op, state, c);
     if (first.tag == V_INT) {
@@ -108,11 +120,14 @@ static bool conv_of_state(Op *op, Value state, QConv *c)
     return numbers_of(op, packed_item(second, 0), at, &n) && conv_config(op, at, n, c);
 }
 
-/* Modules pack their weights when they are loaded. row->datum: spatial axes, 10 more when transposed. */
+/* Modules pack their weights when they are loaded. row->datum: spatial axes, 10 more when
+ * transposed. */
 static Value lower_conv_prepack(Op *op)
 {
     static const char *const names[] = { "stride", "padding", "dilation", "output_padding" };
-    int64_t n = op->row->datum % 10, at[16] = { n }, count = 1;
+    int64_t n = op->row->datum % 10;
+    int64_t at[16] = { n };
+    int64_t count = 1;
     for (int i = 0; i < 4; i++) {
         Ints v = has_param(op, names[i]) ? arg_ints_n(op, names[i], (int)n) : (Ints){ 0 };
         for (int64_t k = 0; k < n; k++)
@@ -123,11 +138,13 @@ static Value lower_conv_prepack(Op *op)
     Value numbers[16], tensors[3] = { val_none(), arg_value(op, "weight"), arg_value(op, "bias") };
     for (int64_t i = 0; i < count; i++)
         numbers[i] = val_int(at[i]);
-    const Value state[3] = { val_int(3), val_tuple(op->cx, numbers, count), val_tuple(op->cx, tensors, 3) };
+    const Value state[3] = { val_int(3), val_tuple(op->cx, numbers, count),
+                             val_tuple(op->cx, tensors, 3) };
     return ctx_failed(op->cx) ? val_poison() : val_tuple(op->cx, state, 3);
 }
 
-/* What the packed parameters of a convolution are asked for. row->datum: an item of QConv's list, or groups, or whether it is transposed. */
+/* What the packed parameters of a convolution are asked for. row->datum: an item of QConv's list,
+ * or groups, or whether it is transposed. */
 enum { STRIDE, PADDING, DILATION, OUTPUT_PADDING, GROUPS, IS_TRANSPOSED };
 
 static Value lower_conv_part(Op *op)
@@ -136,9 +153,9 @@ static Value lower_conv_part(Op *op)
     if (!conv_of_state(op, packed_state(op, "packed_weights"), &c))
         return val_poison();
     switch (op->row->datum) {
-    case GROUPS: return val_int(c.groups);
+    case GROUPS:        return val_int(c.groups);
     case IS_TRANSPOSED: return val_int(c.flags & 1);
-    default: return c.list[op->row->datum];
+    default:            return c.list[op->row->datum];
     }
 }
 
@@ -155,9 +172,11 @@ static Ox packed_conv(Op *op, Ox x)
 {
     QConv c;
     int rank;
-    if (!conv_of_state(op, packed_state(op, has_param(op, "weight") ? "weight" : "packed_weight"), &c))
+    if (!conv_of_state(op, packed_state(op, has_param(op, "weight") ? "weight" : "packed_weight"),
+                       &c))
         return POISON;
-    Ox w = float_weight(op, c.weight), axes = ints(op, 2);
+    Ox w = float_weight(op, c.weight);
+    Ox axes = ints(op, 2);
     if (!need_rank(op, x, (int)c.n + 2, &rank) || !ox_ok(w))
         return POISON;
     bool flat = rank == c.n + 1;
@@ -165,7 +184,8 @@ static Ox packed_conv(Op *op, Ox x)
         x = ox(op, "Unsqueeze", x, axes);
     if (!ox_ok(x))
         return POISON;
-    const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w), c.bias, c.list[STRIDE], c.list[PADDING], c.list[DILATION],
+    const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w),  c.bias,
+                           c.list[STRIDE],        c.list[PADDING],        c.list[DILATION],
                            val_bool(c.flags & 1), c.list[OUTPUT_PADDING], val_int(c.groups) };
     Ox y = called(op, "aten::convolution", args, COUNT(args));
     return flat ? ox(op, "Squeeze", y, axes) : y;
@@ -176,7 +196,9 @@ static Ox activated(Op *op, Ox y)
 {
     if (!op->row->text || !ox_ok(y))
         return y;
-    return has_param(op, "negative_slope") ? ox_with(op, op->row->text, INPUTS(y), FLOAT("alpha", arg_float(op, "negative_slope"))) : ox(op, op->row->text, y);
+    return has_param(op, "negative_slope")
+        ? ox_with(op, op->row->text, INPUTS(y), FLOAT("alpha", arg_float(op, "negative_slope")))
+        : ox(op, op->row->text, y);
 }
 
 static Value lower_quantized_conv(Op *op)
@@ -190,8 +212,8 @@ static Value lower_quantized_conv(Op *op)
     return requantized(op, activated(op, y), qx, "output_scale", "output_zero_point");
 }
 
-/* The scale of 8 bits that x's own least and largest number give, or of 7 when the range is reduced, which no operator of ONNX does;
- * and x in it. */
+/* The scale of 8 bits that x's own least and largest number give, or of 7 when the range is
+ * reduced, which no operator of ONNX does; and x in it. */
 static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
 {
     Ox out[3];
@@ -205,12 +227,19 @@ static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
         q->zero_point = out[2];
         return out[0];
     }
-    Ox zero = number_like(op, 0, x), steps = number_like(op, 127, x);
-    Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0)), most = ox_with(op, "ReduceMax", INPUTS(x), INT("keepdims", 0));
-    Ox low = ox(op, "Min", least, zero), high = ox(op, "Max", most, zero), wide = ox(op, "Sub", high, low), given = ox(op, "Div", wide, steps);
+    Ox zero = number_like(op, 0, x);
+    Ox steps = number_like(op, 127, x);
+    Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0));
+    Ox most = ox_with(op, "ReduceMax", INPUTS(x), INT("keepdims", 0));
+    Ox low = ox(op, "Min", least, zero);
+    Ox high = ox(op, "Max", most, zero);
+    Ox wide = ox(op, "Sub", high, low);
+    Ox given = ox(op, "Div", wide, steps);
     Ox none = ox(op, "Equal", given, zero);
-    q->scale = ox(op, "Where", none, number_like(op, 0.1, x), given);       /* PyTorch's scale of nothing */
-    Ox down = ox(op, "Div", low, q->scale), point = ox(op, "Round", ox(op, "Sub", zero, down));
+    q->scale = ox(op, "Where", none, number_like(op, 0.1, x),
+                  given); /* PyTorch's scale of nothing */
+    Ox down = ox(op, "Div", low, q->scale);
+    Ox point = ox(op, "Round", ox(op, "Sub", zero, down));
     if (!ox_ok(point))
         return POISON;
     q->zero_point = ox_cast(op->g, point, DT_UINT8);
@@ -228,7 +257,9 @@ Ox through_own_scale(Op *op, Ox x, bool reduced)
 static Ox lower_conv_dynamic(Op *op)
 {
     QuantInfo q;
-    Ox x = plain_arg(op, "qx"), v = own_scale(op, x, arg_bool(op, "reduce_range"), &q), y = ox_ok(v) ? packed_conv(op, dequantize(op, v, &q)) : v;
+    Ox x = plain_arg(op, "qx");
+    Ox v = own_scale(op, x, arg_bool(op, "reduce_range"), &q);
+    Ox y = ox_ok(v) ? packed_conv(op, dequantize(op, v, &q)) : v;
     Ox kept = ox_ok(y) ? quantize(op, y, &q) : y;
     return ox_ok(kept) ? dequantize(op, kept, &q) : kept;
 }
@@ -244,7 +275,10 @@ Ox packed_linear(Op *op, Ox x, Value state)
     return called(op, "aten::linear", args, 3);
 }
 
-static Ox linear(Op *op, Ox x) { return activated(op, packed_linear(op, x, packed_state(op, "W_prepack"))); }
+static Ox linear(Op *op, Ox x)
+{
+    return activated(op, packed_linear(op, x, packed_state(op, "W_prepack")));
+}
 
 static Value lower_linear_prepack(Op *op)
 {
@@ -257,8 +291,11 @@ static Value in_half(Op *op, const char *name)
     Ox w = plain_arg(op, name);
     if (!ox_ok(w))
         return val_poison();
-    Ox least = number_like(op, -65504, w), most = number_like(op, 65504, w), held = ox(op, "Clip", w, least, most);
-    return val_tensor(op->cx, ox_ok(held) ? ox_cast(op->g, ox_cast(op->g, held, DT_FLOAT16), DT_FLOAT) : held);
+    Ox least = number_like(op, -65504, w);
+    Ox most = number_like(op, 65504, w);
+    Ox held = ox(op, "Clip", w, least, most);
+    return val_tensor(
+        op->cx, ox_ok(held) ? ox_cast(op->g, ox_cast(op->g, held, DT_FLOAT16), DT_FLOAT) : held);
 }
 
 static Value lower_linear_prepack_fp16(Op *op)
@@ -287,7 +324,8 @@ static Ox lower_linear_dynamic(Op *op)
 /* The input through a scale that is given. */
 static Ox lower_linear_of_rounded(Op *op)
 {
-    const QuantInfo *q = quant_of_numbers(op, arg_float(op, "X_scale"), arg_int(op, "X_zero_point"), DT_UINT8);
+    const QuantInfo *q = quant_of_numbers(op, arg_float(op, "X_scale"), arg_int(op, "X_zero_point"),
+                                          DT_UINT8);
     Ox x = q ? quantize(op, plain_arg(op, "X"), q) : POISON;
     return ox_ok(x) ? linear(op, dequantize(op, x, q)) : POISON;
 }
@@ -296,57 +334,127 @@ static Ox lower_linear_fp16(Op *op) { return linear(op, plain_arg(op, "X")); }
 
 static Ox lower_linear_fp16_unpacked(Op *op)
 {
-    Value state = val_tuple(op->cx, (const Value[]){ in_half(op, "weight"), arg_value(op, "bias") }, 2);
+    Value state = val_tuple(op->cx, (const Value[]){ in_half(op, "weight"), arg_value(op, "bias") },
+                            2);
     return packed_linear(op, plain_arg(op, "X"), state);
 }
 
-#define BOTH QUANT | PLAIN
+#define BOTH           QUANT | PLAIN
 #define PACKED_CONV(k) "__torch__.torch.classes.quantized.Conv" k "dPackedParamsBase"
-#define CONV_ROW(act, line) { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, .call = lower_quantized_conv, .text = (act) }
-#define NEW "float output_scale, int output_zero_point) -> Tensor"
+#define CONV_ROW(act, line)         \
+    { .kind = ROW_CALL,             \
+      .schema = "quantized::" line, \
+      .kinds = BOTH,                \
+      .call = lower_quantized_conv, \
+      .text = (act) }
+#define NEW                "float output_scale, int output_zero_point) -> Tensor"
 #define CONV(name, act, k) CONV_ROW(act, name "(Tensor qx, " PACKED_CONV(k) " packed_weight, " NEW)
-#define CONV_BEFORE(name, act, k) CONV_ROW(act, name "(Tensor qx, " PACKED_CONV(k) " weight, int[] stride, int[] padding, int[] dilation, int groups, " NEW)
-#define CONV_ADD(name, act) CONV_ROW(act, name "(Tensor qx, Tensor qaccum, " PACKED_CONV("2") " packed_weight, " NEW)
-#define CONV_DYNAMIC(name, k) LOWER(lower_conv_dynamic, NULL, BOTH, "quantized::" name "(Tensor qx, " PACKED_CONV(k) " packed_weight, bool reduce_range=False) -> Tensor")
-#define PREPACK(n, name, more, k) CALL_FAMILY(lower_conv_prepack, n, NULL, BOTH, "quantized::" name "(Tensor weight, Tensor? bias, int[] stride, int[] padding, " more "int[] dilation, int groups) -> " PACKED_CONV(k))
-#define UNPACK(name, k) CALL(lower_conv_unpack, NULL, BOTH, "quantized::" name "_unpack(" PACKED_CONV(k) " packed_weights) -> (Tensor, Tensor?)")
-#define PART(what, name, k, type) CALL_FAMILY(lower_conv_part, what, NULL, BOTH, "quantized::" name "(" PACKED_CONV(k) " packed_weights) -> " type)
-#define PARTS(name, k) \
-    PART(STRIDE, name "_stride", k, "int[]"), PART(PADDING, name "_padding", k, "int[]"), PART(DILATION, name "_dilation", k, "int[]"), \
-    PART(OUTPUT_PADDING, name "_output_padding", k, "int[]"), PART(GROUPS, name "_groups", k, "int"), PART(IS_TRANSPOSED, name "_transpose", k, "int")
+#define CONV_BEFORE(name, act, k)             \
+    CONV_ROW(act,                             \
+             name "(Tensor qx, " PACKED_CONV( \
+                 k) " weight, int[] stride, int[] padding, int[] dilation, int groups, " NEW)
+#define CONV_ADD(name, act) \
+    CONV_ROW(act, name "(Tensor qx, Tensor qaccum, " PACKED_CONV("2") " packed_weight, " NEW)
+#define CONV_DYNAMIC(name, k)             \
+    LOWER(lower_conv_dynamic, NULL, BOTH, \
+          "quantized::" name              \
+          "(Tensor qx, " PACKED_CONV(k) " packed_weight, bool reduce_range=False) -> Tensor")
+#define PREPACK(n, name, more, k)                                                  \
+    CALL_FAMILY(lower_conv_prepack, n, NULL, BOTH,                                 \
+                "quantized::" name                                                 \
+                "(Tensor weight, Tensor? bias, int[] stride, int[] padding, " more \
+                "int[] dilation, int groups) -> " PACKED_CONV(k))
+#define UNPACK(name, k)                 \
+    CALL(lower_conv_unpack, NULL, BOTH, \
+         "quantized::" name "_unpack(" PACKED_CONV(k) " packed_weights) -> (Tensor, Tensor?)")
+#define PART(what, name, k, type)                  \
+    CALL_FAMILY(lower_conv_part, what, NULL, BOTH, \
+                "quantized::" name "(" PACKED_CONV(k) " packed_weights) -> " type)
+#define PARTS(name, k)                                                                    \
+    PART(STRIDE, name "_stride", k, "int[]"), PART(PADDING, name "_padding", k, "int[]"), \
+        PART(DILATION, name "_dilation", k, "int[]"),                                     \
+        PART(OUTPUT_PADDING, name "_output_padding", k, "int[]"),                         \
+        PART(GROUPS, name "_groups", k, "int"), PART(IS_TRANSPOSED, name "_transpose", k, "int")
 
 #define PACKED_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
-#define LINEAR(fn, act, line) { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, .call = (fn), .text = (act) }
-#define LINEAR_FLOAT(fn, act, name, more) { .kind = ROW_LOWER, .schema = "quantized::" name "(Tensor X, " more ") -> Tensor", .kinds = BOTH, .lower = (fn), .text = (act) }
-#define STATIC(name, act, more) LINEAR(lower_quantized_linear, act, name "(Tensor X, " PACKED_LINEAR " W_prepack, float Y_scale_i, int Y_zero_point_i" more ") -> Tensor")
+#define LINEAR(fn, act, line) \
+    { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, .call = (fn), .text = (act) }
+#define LINEAR_FLOAT(fn, act, name, more)                            \
+    { .kind = ROW_LOWER,                                             \
+      .schema = "quantized::" name "(Tensor X, " more ") -> Tensor", \
+      .kinds = BOTH,                                                 \
+      .lower = (fn),                                                 \
+      .text = (act) }
+#define STATIC(name, act, more)                                                                    \
+    LINEAR(lower_quantized_linear, act,                                                            \
+           name "(Tensor X, " PACKED_LINEAR " W_prepack, float Y_scale_i, int Y_zero_point_i" more \
+                ") -> Tensor")
 #define OUTPUT_PAD "int[] output_padding, "
 
 const OpRow ops_quantized_layers[] = {
-    CONV("conv1d", NULL, "2"), CONV("conv1d_relu", "Relu", "2"),
-    CONV("conv2d.new", NULL, "2"), CONV("conv2d_relu.new", "Relu", "2"), CONV_BEFORE("conv2d", NULL, "2"), CONV_BEFORE("conv2d_relu", "Relu", "2"),
-    CONV("conv3d.new", NULL, "3"), CONV("conv3d_relu.new", "Relu", "3"), CONV_BEFORE("conv3d", NULL, "3"), CONV_BEFORE("conv3d_relu", "Relu", "3"),
-    CONV("conv_transpose1d", NULL, "2"), CONV("conv_transpose2d", NULL, "2"), CONV("conv_transpose3d", NULL, "3"),
-    CONV_ADD("conv2d_add", NULL), CONV_ADD("conv2d_add_relu", "Relu"),
-    CONV_DYNAMIC("conv1d_dynamic", "2"), CONV_DYNAMIC("conv2d_dynamic", "2"), CONV_DYNAMIC("conv3d_dynamic", "3"),
-    CONV_DYNAMIC("conv_transpose1d_dynamic", "2"), CONV_DYNAMIC("conv_transpose2d_dynamic", "2"), CONV_DYNAMIC("conv_transpose3d_dynamic", "3"),
-    PREPACK(1, "conv1d_prepack", "", "2"), PREPACK(2, "conv2d_prepack", "", "2"), PREPACK(2, "conv_prepack", "", "2"), PREPACK(3, "conv3d_prepack", "", "3"),
-    PREPACK(11, "conv_transpose1d_prepack", OUTPUT_PAD, "2"), PREPACK(12, "conv_transpose2d_prepack", OUTPUT_PAD, "2"),
+    CONV("conv1d", NULL, "2"),
+    CONV("conv1d_relu", "Relu", "2"),
+    CONV("conv2d.new", NULL, "2"),
+    CONV("conv2d_relu.new", "Relu", "2"),
+    CONV_BEFORE("conv2d", NULL, "2"),
+    CONV_BEFORE("conv2d_relu", "Relu", "2"),
+    CONV("conv3d.new", NULL, "3"),
+    CONV("conv3d_relu.new", "Relu", "3"),
+    CONV_BEFORE("conv3d", NULL, "3"),
+    CONV_BEFORE("conv3d_relu", "Relu", "3"),
+    CONV("conv_transpose1d", NULL, "2"),
+    CONV("conv_transpose2d", NULL, "2"),
+    CONV("conv_transpose3d", NULL, "3"),
+    CONV_ADD("conv2d_add", NULL),
+    CONV_ADD("conv2d_add_relu", "Relu"),
+    CONV_DYNAMIC("conv1d_dynamic", "2"),
+    CONV_DYNAMIC("conv2d_dynamic", "2"),
+    CONV_DYNAMIC("conv3d_dynamic", "3"),
+    CONV_DYNAMIC("conv_transpose1d_dynamic", "2"),
+    CONV_DYNAMIC("conv_transpose2d_dynamic", "2"),
+    CONV_DYNAMIC("conv_transpose3d_dynamic", "3"),
+    PREPACK(1, "conv1d_prepack", "", "2"),
+    PREPACK(2, "conv2d_prepack", "", "2"),
+    PREPACK(2, "conv_prepack", "", "2"),
+    PREPACK(3, "conv3d_prepack", "", "3"),
+    PREPACK(11, "conv_transpose1d_prepack", OUTPUT_PAD, "2"),
+    PREPACK(12, "conv_transpose2d_prepack", OUTPUT_PAD, "2"),
     PREPACK(13, "conv_transpose3d_prepack", OUTPUT_PAD, "3"),
-    UNPACK("conv1d", "2"), UNPACK("conv2d", "2"), UNPACK("conv", "2"), UNPACK("conv3d", "3"),
-    UNPACK("conv_transpose1d", "2"), UNPACK("conv_transpose2d", "2"), UNPACK("conv_transpose3d", "3"),
-    PARTS("conv2d", "2"), PARTS("conv3d", "3"), PARTS("conv_transpose2d", "2"), PARTS("conv_transpose3d", "3"),
-    LINEAR(lower_linear_prepack, NULL, "linear_prepack(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
-    LINEAR(lower_linear_prepack_fp16, NULL, "linear_prepack_fp16(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
-    LINEAR(lower_linear_unpack, NULL, "linear_unpack(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
-    LINEAR(lower_linear_unpack, NULL, "linear_unpack_fp16(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
-    STATIC("linear", NULL, ""), STATIC("linear_relu", "Relu", ""), STATIC("linear_tanh", "Tanh", ""),
+    UNPACK("conv1d", "2"),
+    UNPACK("conv2d", "2"),
+    UNPACK("conv", "2"),
+    UNPACK("conv3d", "3"),
+    UNPACK("conv_transpose1d", "2"),
+    UNPACK("conv_transpose2d", "2"),
+    UNPACK("conv_transpose3d", "3"),
+    PARTS("conv2d", "2"),
+    PARTS("conv3d", "3"),
+    PARTS("conv_transpose2d", "2"),
+    PARTS("conv_transpose3d", "3"),
+    LINEAR(lower_linear_prepack, NULL,
+           "linear_prepack(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
+    LINEAR(lower_linear_prepack_fp16, NULL,
+           "linear_prepack_fp16(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
+    LINEAR(lower_linear_unpack, NULL,
+           "linear_unpack(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
+    LINEAR(lower_linear_unpack, NULL,
+           "linear_unpack_fp16(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
+    STATIC("linear", NULL, ""),
+    STATIC("linear_relu", "Relu", ""),
+    STATIC("linear_tanh", "Tanh", ""),
     STATIC("linear_leaky_relu", "LeakyRelu", ", float negative_slope"),
-    LINEAR_FLOAT(lower_linear_dynamic, NULL, "linear_dynamic", PACKED_LINEAR " W_prepack, bool reduce_range=False"),
-    LINEAR_FLOAT(lower_linear_dynamic, "Relu", "linear_relu_dynamic", PACKED_LINEAR " W_prepack, bool reduce_range=False"),
+    LINEAR_FLOAT(lower_linear_dynamic, NULL, "linear_dynamic",
+                 PACKED_LINEAR " W_prepack, bool reduce_range=False"),
+    LINEAR_FLOAT(lower_linear_dynamic, "Relu", "linear_relu_dynamic",
+                 PACKED_LINEAR " W_prepack, bool reduce_range=False"),
     LINEAR_FLOAT(lower_linear_fp16, NULL, "linear_dynamic_fp16", PACKED_LINEAR " W_prepack"),
     LINEAR_FLOAT(lower_linear_fp16, "Relu", "linear_relu_dynamic_fp16", PACKED_LINEAR " W_prepack"),
-    LINEAR_FLOAT(lower_linear_fp16_unpacked, NULL, "linear_dynamic_fp16_unpacked_weight", "Tensor weight, Tensor? bias"),
-    LINEAR_FLOAT(lower_linear_of_rounded, NULL, "linear_with_input_q_dq_qweight_dq_output_fp32", "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
-    LINEAR_FLOAT(lower_linear_of_rounded, "Relu", "linear_with_input_q_dq_qweight_dq_relu_output_fp32", "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
+    LINEAR_FLOAT(lower_linear_fp16_unpacked, NULL, "linear_dynamic_fp16_unpacked_weight",
+                 "Tensor weight, Tensor? bias"),
+    LINEAR_FLOAT(lower_linear_of_rounded, NULL, "linear_with_input_q_dq_qweight_dq_output_fp32",
+                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
+    LINEAR_FLOAT(lower_linear_of_rounded, "Relu",
+                 "linear_with_input_q_dq_qweight_dq_relu_output_fp32",
+                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
     OPS_END
 };

@@ -1,7 +1,8 @@
 /* cumulative.c - running along an axis: sums, products, extremes, integrals, differences.
  *
- * ONNX has CumSum, and CumProd from opset 26 on; everything else is a Scan whose body is one step in PyTorch's own order, so
- * that rounding, ties and not-a-number come out the same, at any length. */
+ * ONNX has CumSum, and CumProd from opset 26 on; everything else is a Scan whose body is one
+ * step in PyTorch's own order, so that rounding, ties and not-a-number come out the same, at any
+ * length. */
 #include "ops/elementwise/complex.h"
 
 #include <math.h>
@@ -10,9 +11,11 @@
 
 enum { MAX_STATES = 2 };
 typedef struct Running {
-    Ox x; int axis;
-    Ox start[MAX_STATES]; int n;    /* a 0-d value for every place of a state */
-    Ox out[MAX_STATES];             /* what each state was after every step, along axis */
+    Ox x;
+    int axis;
+    Ox start[MAX_STATES];
+    int n;              /* a 0-d value for every place of a state */
+    Ox out[MAX_STATES]; /* what each state was after every step, along axis */
 } Running;
 /* x: one element an axis; at: which one it is, 0-d int64, NULL with one state. */
 typedef void (*StepFn)(Op *body, Ox x, Ox at, const Ox *state, Ox *next);
@@ -24,7 +27,8 @@ static Graph *scan_body(Op *op, const Running *r, const Dim *rest, int n_rest, S
     Ox state[MAX_STATES], next[MAX_STATES] = { POISON, POISON };
     body.g = graph_new(op->cx, op->g, str_of(op->cx, "step"));
     for (int i = 0; i < r->n; i++)
-        state[i] = graph_input(body.g, NULL, type_tensor(op->cx, ox_dtype(r->start[i]), n_rest, rest));
+        state[i] = graph_input(body.g, NULL,
+                               type_tensor(op->cx, ox_dtype(r->start[i]), n_rest, rest));
     Ox x = graph_input(body.g, NULL, type_tensor(op->cx, ox_dtype(r->x), n_rest, rest));
     Ox at = r->n > 1 ? graph_input(body.g, NULL, type_tensor(op->cx, DT_INT64, 0, NULL)) : NULL;
     step(&body, x, at, state, next);
@@ -37,7 +41,8 @@ static Graph *scan_body(Op *op, const Running *r, const Dim *rest, int n_rest, S
 
 static bool scan_axis(Op *op, Running *r, StepFn step);
 
-/* ONNX Runtime has no Scan of no steps: where the axis may be empty, a step on the start itself goes first and is cut off again. */
+/* ONNX Runtime has no Scan of no steps: where the axis may be empty, a step on the start itself
+ * goes first and is cut off again. */
 static Ox with_first_step(Op *op, const Running *r)
 {
     Dim one[MAX_RANK];
@@ -47,10 +52,14 @@ static Ox with_first_step(Op *op, const Running *r)
     return concat_axis(op, (const Ox[]){ first, r->x }, 2, r->axis);
 }
 
-/* ONNX Runtime's Scan of an empty tensor along another axis than the first divides by zero: where a step may be empty, the axis is put first. */
+/* ONNX Runtime's Scan of an empty tensor along another axis than the first divides by zero: where a
+ * step may be empty, the axis is put first. */
 static bool first_axis(Op *op, Running *r, StepFn step)
 {
-    int front[MAX_RANK] = { r->axis }, back[MAX_RANK], n = 1, rank = ox_rank(r->x);
+    int front[MAX_RANK] = { r->axis };
+    int back[MAX_RANK];
+    int n = 1;
+    int rank = ox_rank(r->x);
     for (int i = 0; i < rank; i++)
         if (i != r->axis)
             front[n++] = i;
@@ -68,10 +77,14 @@ static bool first_axis(Op *op, Running *r, StepFn step)
 
 static bool scan_axis(Op *op, Running *r, StepFn step)
 {
-    Dim rest[MAX_RANK], size = ox_dim(r->x, r->axis), one = dim_int(op->cx, 1);
+    Dim rest[MAX_RANK];
+    Dim size = ox_dim(r->x, r->axis);
+    Dim one = dim_int(op->cx, 1);
     int n_rest = 0;
-    bool maybe_empty = dim_le(op->cx, one, size) != YES, empty_step = false;
-    int64_t in_axes[] = { r->axis, 0 }, out_axes[] = { r->axis, r->axis };
+    bool maybe_empty = dim_le(op->cx, one, size) != YES;
+    bool empty_step = false;
+    int64_t in_axes[] = { r->axis, 0 };
+    int64_t out_axes[] = { r->axis, r->axis };
     Ox in[MAX_STATES + 2], made[2 * MAX_STATES];
     for (int i = 0; i < ox_rank(r->x); i++)
         if (i != r->axis) {
@@ -84,20 +97,26 @@ static bool scan_axis(Op *op, Running *r, StepFn step)
     for (int i = 0; i < r->n; i++)
         in[i] = expand_dims(op, r->start[i], rest, n_rest);
     in[r->n] = maybe_empty ? with_first_step(op, r) : r->x;
-    size_t n = (size_t)r->n, scanned = 1;
+    size_t n = (size_t)r->n;
+    size_t scanned = 1;
     if (n > 1) {
-        Ox from = ox_int(op->g, maybe_empty ? -1 : 0), to = ox_dim_value(op->g, size), by = ox_int(op->g, 1);
+        Ox from = ox_int(op->g, maybe_empty ? -1 : 0);
+        Ox to = ox_dim_value(op->g, size);
+        Ox by = ox_int(op->g, 1);
         in[n + scanned++] = ox(op, "Range", from, to, by);
     }
     Graph *body = scan_body(op, r, rest, n_rest, step);
     if (!body)
         return false;
-    Attr attrs[] = { SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned), INT_LIST("scan_input_axes", in_axes, scanned),
+    Attr attrs[] = { SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned),
+                     INT_LIST("scan_input_axes", in_axes, scanned),
                      INT_LIST("scan_output_axes", out_axes, n) };
     if (!ox_make_n(op->g, "Scan", (OxList){ in, n + scanned }, attrs, COUNT(attrs), made, 2 * n))
         return false;
     for (size_t i = 0; i < n; i++)
-        r->out[i] = maybe_empty ? slice_axis(op, made[n + i], r->axis, one, dim_add(op->cx, size, one), 1) : made[n + i];
+        r->out[i] = maybe_empty
+            ? slice_axis(op, made[n + i], r->axis, one, dim_add(op->cx, size, one), 1)
+            : made[n + i];
     return !ctx_failed(op->cx);
 }
 
@@ -124,7 +143,8 @@ static Ox lower_cumsum(Op *op)
     Ox at = ox_int(op->g, axis);
     if (ox_rank(x) == 0)
         return x;
-    bool narrow = dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;      /* the lower bits of a sum in 32 are the same */
+    bool narrow = dtype_is_int(ox_dtype(x)) &&
+        dtype_size(ox_dtype(x)) < 4; /* the lower bits of a sum in 32 are the same */
     Ox sum = ox(op, "CumSum", narrow ? ox_cast(op->g, x, DT_INT32) : x, at);
     return narrow && ox_ok(sum) ? ox_cast(op->g, sum, ox_dtype(x)) : sum;
 }
@@ -144,7 +164,8 @@ static Ox lower_cumprod(Op *op)
         return POISON;
     if (alone)
         return x;
-    if (op->g->target >= 26 && onnx_takes(onnx_op(op->cx, "CumProd"), ONNX_NEWEST, 0, ox_dtype(x))) {
+    if (op->g->target >= 26 &&
+        onnx_takes(onnx_op(op->cx, "CumProd"), ONNX_NEWEST, 0, ox_dtype(x))) {
         Ox at = ox_int(op->g, axis);
         return ox(op, "CumProd", x, at);
     }
@@ -156,17 +177,26 @@ static Ox lower_cumprod(Op *op)
 static void add_logs(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 {
     (void)at;
-    Ox most = ox(body, "Max", state[0], x), away = ox(body, "Sub", state[0], x), size = ox(body, "Abs", away);
-    Ox less = ox(body, "Neg", size), ratio = ox(body, "Exp", less), one = number_like(body, 1, x);
-    Ox sum = ox(body, "Add", ratio, one), more = ox(body, "Log", sum), both = ox(body, "Add", most, more);
-    Ox same = ox(body, "Equal", state[0], x), infinite = ox(body, "IsInf", x), stays = ox(body, "And", same, infinite);
+    Ox most = ox(body, "Max", state[0], x);
+    Ox away = ox(body, "Sub", state[0], x);
+    Ox size = ox(body, "Abs", away);
+    Ox less = ox(body, "Neg", size);
+    Ox ratio = ox(body, "Exp", less);
+    Ox one = number_like(body, 1, x);
+    Ox sum = ox(body, "Add", ratio, one);
+    Ox more = ox(body, "Log", sum);
+    Ox both = ox(body, "Add", most, more);
+    Ox same = ox(body, "Equal", state[0], x);
+    Ox infinite = ox(body, "IsInf", x);
+    Ox stays = ox(body, "And", same, infinite);
     next[0] = ox(body, "Where", stays, x, both);
 }
 
 static void add_complex_logs(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 {
     (void)at;
-    Z so_far = z_parts(body, state[0]), z = z_parts(body, x);
+    Z so_far = z_parts(body, state[0]);
+    Z z = z_parts(body, x);
     next[0] = z_joined(body, z_log_sum(body, so_far, z));
 }
 
@@ -178,12 +208,16 @@ static Ox lower_logcumsumexp(Op *op)
     if (!along(op, &x, &axis, &alone))
         return POISON;
     if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
-        return op_fail(op, E_VALUE, "\"logcumsumexp_out_cpu\" not implemented for '%s'", torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE, "\"logcumsumexp_out_cpu\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(x)));
     Running r = { .x = x, .axis = axis, .start = { number_like(op, -INFINITY, x) }, .n = 1 };
-    return alone ? x : scan_axis(op, &r, ox_is_complex(x) ? add_complex_logs : add_logs) ? r.out[0] : POISON;
+    return alone                                                            ? x
+        : scan_axis(op, &r, ox_is_complex(x) ? add_complex_logs : add_logs) ? r.out[0]
+                                                                            : POISON;
 }
 
-/* ---- extremes: of equal ones the last is named, and nothing replaces a not-a-number but the next one ---- */
+/* ---- extremes: of equal ones the last is named, and nothing replaces a not-a-number but the next
+ * one ---- */
 
 static void take_extreme(Op *body, const char *reaches, Ox x, Ox at, const Ox *state, Ox *next)
 {
@@ -196,8 +230,14 @@ static void take_extreme(Op *body, const char *reaches, Ox x, Ox at, const Ox *s
     next[1] = ox(body, "Where", taken, at, state[1]);
 }
 
-static void take_most(Op *body, Ox x, Ox at, const Ox *state, Ox *next) { take_extreme(body, "GreaterOrEqual", x, at, state, next); }
-static void take_least(Op *body, Ox x, Ox at, const Ox *state, Ox *next) { take_extreme(body, "LessOrEqual", x, at, state, next); }
+static void take_most(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
+{
+    take_extreme(body, "GreaterOrEqual", x, at, state, next);
+}
+static void take_least(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
+{
+    take_extreme(body, "LessOrEqual", x, at, state, next);
+}
 
 /* row->datum: 1 cummax, 0 cummin */
 static Value lower_cummax(Op *op)
@@ -224,10 +264,14 @@ static Value lower_cummax(Op *op)
 #define LONG "bool-to-long(self)"
 
 const OpRow ops_cumulative[] = {
-    LOWER(lower_cumsum, LONG, PLAIN, "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_cumprod, LONG, PLAIN, "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_cumsum, LONG, PLAIN,
+          "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_cumprod, LONG, PLAIN,
+          "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
     LOWER(lower_logcumsumexp, NULL, PLAIN, "aten::logcumsumexp(Tensor self, int dim) -> Tensor"),
-    CALL_FAMILY(lower_cummax, 1, NULL, PLAIN, "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
-    CALL_FAMILY(lower_cummax, 0, NULL, PLAIN, "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
+    CALL_FAMILY(lower_cummax, 1, NULL, PLAIN,
+                "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
+    CALL_FAMILY(lower_cummax, 0, NULL, PLAIN,
+                "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
     OPS_END
 };

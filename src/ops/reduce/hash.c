@@ -1,7 +1,11 @@
-/* hash.c - exclusive-or along axes: prims::xor_sum, and hash_tensor, which takes it of the bits of each element. */
+/* hash.c - exclusive-or along axes: prims::xor_sum, and hash_tensor, which takes it of the bits of
+ * each element. */
 #include "ops/internal.h"
 
-typedef struct Along { Ox x; int axis; } Along;
+typedef struct Along {
+    Ox x;
+    int axis;
+} Along;
 
 static void xor_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
@@ -21,7 +25,9 @@ static Ox xor_over(Op *op, Ox x, const Axes *axes, bool keep)
         for (int k = 0; k < ox_rank(x); k++)
             if (k != along.axis)
                 rest[n++] = ox_dim(x, k);
-        Ox none = ox_dtype(x) == DT_BOOL ? ox_bool(op->g, false) : ox_integer(op->g, ox_dtype(x), 0), out = expand_dims(op, none, rest, n);
+        Ox none = ox_dtype(x) == DT_BOOL ? ox_bool(op->g, false)
+                                         : ox_integer(op->g, ox_dtype(x), 0);
+        Ox out = expand_dims(op, none, rest, n);
         if (!op_loop(op, ox_dim_value(op->g, ox_dim(x, along.axis)), xor_step, &along, &out, 1))
             return POISON;
         x = keep ? unsqueeze_axis(op, out, along.axis) : out;
@@ -45,7 +51,8 @@ static Ox lower_hash(Op *op)
     Axes axes;
     bool keep;
     if (arg_int(op, "mode") != 0)
-        return ctx_failed(op->cx) ? POISON : op_refuse(op, "mode %lld", (long long)arg_int(op, "mode"));
+        return ctx_failed(op->cx) ? POISON
+                                  : op_refuse(op, "mode %lld", (long long)arg_int(op, "mode"));
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox out = xor_over(op, as_bits(op, x), &axes, keep);
@@ -60,13 +67,17 @@ static Ox lower_xor_sum(Op *op)
     if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dims", rank, &axes))
         return POISON;
     if (!dtype_is_int(ox_dtype(x)) && ox_dtype(x) != DT_BOOL)
-        return op_fail(op, E_VALUE, "xor_sum is for ints and bools, not %s", torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE, "xor_sum is for ints and bools, not %s",
+                       torch_dtype_name(ox_dtype(x)));
     Ox out = xor_over(op, x, &axes, false);
     return ox_ok(out) ? ox_cast(op->g, out, arg_dtype(op, "output_dtype", ox_dtype(x))) : POISON;
 }
 
 const OpRow ops_hash[] = {
-    LOWER(lower_hash, NULL, PLAIN, "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor"),
-    LOWER(lower_xor_sum, NULL, PLAIN, "prims::xor_sum(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"),
+    LOWER(lower_hash, NULL, PLAIN,
+          "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> "
+          "Tensor"),
+    LOWER(lower_xor_sum, NULL, PLAIN,
+          "prims::xor_sum(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"),
     OPS_END
 };

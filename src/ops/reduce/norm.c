@@ -1,4 +1,5 @@
-/* norm.c - norms of vectors and matrices, distances between vectors, and what is scaled by a norm. */
+/* norm.c - norms of vectors and matrices, distances between vectors, and what is scaled by a
+ * norm. */
 #include "ops/linalg/matrix.h"
 
 #include <math.h>
@@ -11,10 +12,15 @@ static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
     if (p == INFINITY || p == -INFINITY)
         return reduce(op, p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
     if (p == 0) {
-        Ox zero = number_like(op, 0, x), none = ox(op, "Equal", x, zero), some = ox(op, "Not", none);
-        return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, ox_dtype(x)) : POISON, axes, keep);
+        Ox zero = number_like(op, 0, x);
+        Ox none = ox(op, "Equal", x, zero);
+        Ox some = ox(op, "Not", none);
+        return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, ox_dtype(x)) : POISON,
+                      axes, keep);
     }
-    Ox power = number_like(op, p, x), root = number_like(op, 1 / p, x), raised = ox(op, "Pow", size, power);
+    Ox power = number_like(op, p, x);
+    Ox root = number_like(op, 1 / p, x);
+    Ox raised = ox(op, "Pow", size, power);
     Ox sum = reduce(op, "ReduceSum", raised, axes, keep);
     return ox(op, "Pow", sum, root);
 }
@@ -26,16 +32,22 @@ static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
     if (ox_is_complex(x))
         x = each_size(op, x);
     if (!dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "norm: Expected a floating point or complex tensor as input. Got %s", torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE,
+                       "norm: Expected a floating point or complex tensor as input. Got %s",
+                       torch_dtype_name(ox_dtype(x)));
     for (int i = 0; i < axes->n && (p < 0 || p == INFINITY); i++)
         if (dim_is(ox_dim(x, axes->at[i]), 0))
-            return op_fail(op, E_VALUE, "the norm of order %g has no value over dimension %d, which is empty", p, axes->at[i]);
+            return op_fail(op, E_VALUE,
+                           "the norm of order %g has no value over dimension %d, which is empty", p,
+                           axes->at[i]);
     if (p == 1 || p == 2)
         return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, axes, keep);
     DType t = ox_dtype(x);
     if (t != DT_FLOAT16 && t != DT_BFLOAT16)
         return general_norm(op, x, p, axes, keep);
-    Ox wide = general_norm(op, ox_cast(op->g, x, DT_FLOAT), p, axes, keep);     /* powers leave the range of 16 bits: PyTorch adds them up in 32 */
+    Ox wide = general_norm(
+        op, ox_cast(op->g, x, DT_FLOAT), p, axes,
+        keep); /* powers leave the range of 16 bits: PyTorch adds them up in 32 */
     return ox_ok(wide) ? ox_cast(op->g, wide, t) : POISON;
 }
 
@@ -55,7 +67,8 @@ static Ox lower_norm_except_dim(Op *op)
     Ox v = arg(op, "v");
     int rank, but = -1;
     Axes axes = { 0 };
-    if (!need_rank(op, v, -1, &rank) || (arg_int(op, "dim") != -1 && !arg_dim(op, "dim", rank, &but)))
+    if (!need_rank(op, v, -1, &rank) ||
+        (arg_int(op, "dim") != -1 && !arg_dim(op, "dim", rank, &but)))
         return POISON;
     for (int i = 0; i < rank; i++)
         if (i != but)
@@ -68,17 +81,23 @@ static Ox lower_norm_except_dim(Op *op)
 static bool two_axes(Op *op, Ox x, int *a, int *b)
 {
     int rank = ox_rank(x);
-    Ints dims = has_param(op, "dim") && arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ (int64_t[]){ -2, -1 }, 2 };
+    Ints dims = has_param(op, "dim") && arg_given(op, "dim") ? arg_ints(op, "dim")
+                                                             : (Ints){ (int64_t[]){ -2, -1 }, 2 };
     if (ctx_failed(op->cx) || rank < 2 || dims.n != 2)
-        return fail(op->cx, E_VALUE, "linalg.matrix_norm: a tensor of 2 dimensions or more and two dims are needed");
+        return fail(op->cx, E_VALUE,
+                    "linalg.matrix_norm: a tensor of 2 dimensions or more and two dims are needed");
     *a = (int)(dims.at[0] < 0 ? dims.at[0] + rank : dims.at[0]);
     *b = (int)(dims.at[1] < 0 ? dims.at[1] + rank : dims.at[1]);
     if (*a < 0 || *a >= rank || *b < 0 || *b >= rank || *a == *b)
-        return fail(op->cx, E_VALUE, "linalg.matrix_norm: dims must be different and in range of the tensor's %d dimensions", rank);
+        return fail(
+            op->cx, E_VALUE,
+            "linalg.matrix_norm: dims must be different and in range of the tensor's %d dimensions",
+            rank);
     return true;
 }
 
-/* x's dims a and b moved to the end: its singular values, and their sum, the largest or the smallest. */
+/* x's dims a and b moved to the end: its singular values, and their sum, the largest or the
+ * smallest. */
 static Ox norm_of_values(Op *op, Ox x, const char *reduction)
 {
     int a, b, perm[MAX_RANK], n = 0;
@@ -90,15 +109,19 @@ static Ox norm_of_values(Op *op, Ox x, const char *reduction)
     perm[n] = a;
     perm[n + 1] = b;
     Ox values = matrix_singular_values(op, permute_to(op, x, perm, n + 2));
-    bool nothing = ox_ok(values) && dim_is(ox_dim(values, n), 0);        /* the largest of no values is 0 here */
-    Ox norm = matrix_reduce(op, nothing ? "ReduceSum" : reduction, values, 1, false), axes = ints(op, a < b ? a : b, a < b ? b : a);
-    if (ox_ok(norm) && !nothing && !strcmp(reduction, "ReduceMax") && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(values, n)) != YES)
+    bool nothing = ox_ok(values) &&
+        dim_is(ox_dim(values, n), 0); /* the largest of no values is 0 here */
+    Ox norm = matrix_reduce(op, nothing ? "ReduceSum" : reduction, values, 1, false);
+    Ox axes = ints(op, a < b ? a : b, a < b ? b : a);
+    if (ox_ok(norm) && !nothing && !strcmp(reduction, "ReduceMax") &&
+        dim_le(op->cx, dim_int(op->cx, 1), ox_dim(values, n)) != YES)
         norm = ox(op, "Max", norm, number_like(op, 0, norm));
     norm = arg_bool(op, "keepdim") ? ox(op, "Unsqueeze", norm, axes) : norm;
     return ox_ok(norm) ? ox_cast(op->g, norm, dtype_of_parts(ox_dtype(x))) : POISON;
 }
 
-/* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf); of order 2 the largest or smallest singular value. */
+/* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf); of order 2 the
+ * largest or smallest singular value. */
 static Ox matrix_norm(Op *op, Ox x, double p)
 {
     int a, b;
@@ -110,10 +133,18 @@ static Ox matrix_norm(Op *op, Ox x, double p)
     if (fabs(p) != 1 && fabs(p) != INFINITY)
         return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %g not supported.", p);
     bool columns = fabs(p) == 1;
-    Axes inner = { .at = { columns ? a : b }, .n = 1 }, outer = { .at = { columns ? b : a }, .n = 1 };
-    bool nothing = p > 0 && dim_is(ox_dim(x, outer.at[0]), 0);          /* the largest of no sums is 0 here */
-    Ox size = each_size(op, x), sums = reduce(op, "ReduceSum", size, &inner, true);
-    Ox most = reduce(op, nothing ? "ReduceSum" : p > 0 ? "ReduceMax" : "ReduceMin", sums, &outer, true), zero = number_like(op, 0, size);
+    Axes inner = { .at = { columns ? a : b }, .n = 1 };
+    Axes outer = { .at = { columns ? b : a }, .n = 1 };
+    bool nothing = p > 0 &&
+        dim_is(ox_dim(x, outer.at[0]), 0); /* the largest of no sums is 0 here */
+    Ox size = each_size(op, x);
+    Ox sums = reduce(op, "ReduceSum", size, &inner, true);
+    Ox most = reduce(op,
+                     nothing     ? "ReduceSum"
+                         : p > 0 ? "ReduceMax"
+                                 : "ReduceMin",
+                     sums, &outer, true);
+    Ox zero = number_like(op, 0, size);
     if (p > 0 && !nothing && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, outer.at[0])) != YES)
         most = ox(op, "Max", most, zero);
     Ox axes = ints(op, a < b ? a : b, a < b ? b : a);
@@ -127,7 +158,8 @@ static Ox named_matrix_norm(Op *op, Ox x)
     if (str_is(name, "nuc"))
         return norm_of_values(op, x, "ReduceSum");
     if (!str_is(name, "fro"))
-        return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %s not supported.", name ? name->s : "None");
+        return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %s not supported.",
+                       name ? name->s : "None");
     if (!two_axes(op, x, &a, &b))
         return POISON;
     Axes axes = { .at = { a < b ? a : b, a < b ? b : a }, .n = 2 };
@@ -140,7 +172,8 @@ static Ox lower_matrix_norm(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
-    return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x) : matrix_norm(op, x, arg_float(op, "ord"));
+    return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x)
+                                             : matrix_norm(op, x, arg_float(op, "ord"));
 }
 
 static Ox lower_nuclear_norm(Op *op)
@@ -150,7 +183,8 @@ static Ox lower_nuclear_norm(Op *op)
     return need_rank(op, x, 2, &rank) ? norm_of_values(op, x, "ReduceSum") : POISON;
 }
 
-/* linalg.norm: of a matrix where an order and two dims (or no dim, and rank 2) are given; else of a vector. */
+/* linalg.norm: of a matrix where an order and two dims (or no dim, and rank 2) are given; else of a
+ * vector. */
 static Ox lower_linalg_norm(Op *op)
 {
     Ox x = arg(op, "self");
@@ -159,25 +193,31 @@ static Ox lower_linalg_norm(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank))
         return POISON;
-    bool dims = arg_given(op, "dim"), order = arg_given(op, "ord");
+    bool dims = arg_given(op, "dim");
+    bool order = arg_given(op, "ord");
     size_t n = dims ? arg_ints(op, "dim").n : (size_t)rank;
     if (order && n == 2)
-        return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x) : matrix_norm(op, x, arg_float(op, "ord"));
+        return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x)
+                                                 : matrix_norm(op, x, arg_float(op, "ord"));
     if (order && n != 1)
-        return op_fail(op, E_VALUE, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.", rank);
-    return reduced_axes(op, x, &axes, &keep) ? norm_over(op, x, order ? arg_float(op, "ord") : 2, &axes, keep) : POISON;
+        return op_fail(
+            op, E_VALUE,
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
+            rank);
+    return reduced_axes(op, x, &axes, &keep)
+        ? norm_over(op, x, order ? arg_float(op, "ord") : 2, &axes, keep)
+        : POISON;
 }
 
 /* ---- distances ---- */
 
-static Axes last_axis(Ox x)
-{
-    return (Axes){ .at = { ox_rank(x) - 1 }, .n = 1 };
-}
+static Axes last_axis(Ox x) { return (Axes){ .at = { ox_rank(x) - 1 }, .n = 1 }; }
 
 static Ox lower_dist(Op *op)
 {
-    Ox x = arg(op, "self"), y = arg(op, "other"), away = each_sub(op, x, y);
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
+    Ox away = each_sub(op, x, y);
     Axes all = { 0 };
     int rank;
     if (!need_rank(op, away, -1, &rank))
@@ -189,15 +229,19 @@ static Ox lower_dist(Op *op)
 
 static Ox lower_pairwise_distance(Op *op)
 {
-    Ox x = arg(op, "x1"), y = arg(op, "x2"), away = each_sub(op, x, y);
+    Ox x = arg(op, "x1");
+    Ox y = arg(op, "x2");
+    Ox away = each_sub(op, x, y);
     int rank;
     if (!need_rank(op, away, 2, &rank))
         return POISON;
     if (rank == 0)
-        return op_fail(op, E_VALUE, "pairwise_distance: a tensor of one dimension or more is needed");
+        return op_fail(op, E_VALUE,
+                       "pairwise_distance: a tensor of one dimension or more is needed");
     if (!dtype_is_float(ox_dtype(away)) && !ox_is_complex(away))
-        away = ox_cast(op->g, away, DT_FLOAT);                          /* PyTorch adds a float to it */
-    Ox eps = number_like(op, arg_float(op, "eps"), away), shifted = each_add(op, away, eps);
+        away = ox_cast(op->g, away, DT_FLOAT); /* PyTorch adds a float to it */
+    Ox eps = number_like(op, arg_float(op, "eps"), away);
+    Ox shifted = each_add(op, away, eps);
     Axes last = last_axis(away);
     return norm_over(op, shifted, arg_float(op, "p"), &last, arg_bool(op, "keepdim"));
 }
@@ -209,26 +253,32 @@ static bool common_shape(Op *op, Ox x, Ox y, Dim *out, int *rank)
         return false;
     *rank = xr > yr ? xr : yr;
     for (int i = 0; i < *rank; i++) {
-        int a = i - (*rank - xr), b = i - (*rank - yr);
+        int a = i - (*rank - xr);
+        int b = i - (*rank - yr);
         if (a < 0 || b < 0)
             out[i] = ox_dim(a < 0 ? y : x, i);
         else if (!dim_broadcast(op->cx, ox_dim(x, a), ox_dim(y, b), &out[i]))
-            return fail(op->cx, E_VALUE, "the sizes of dimension %d, %s and %s, do not fit", i, dim_text(op->cx, ox_dim(x, a))->s, dim_text(op->cx, ox_dim(y, b))->s);
+            return fail(op->cx, E_VALUE, "the sizes of dimension %d, %s and %s, do not fit", i,
+                        dim_text(op->cx, ox_dim(x, a))->s, dim_text(op->cx, ox_dim(y, b))->s);
     }
     return true;
 }
 
-/* Each vector divided by its norm, but by eps at least; then the sum of products. Vectors of one element are stretched first. */
+/* Each vector divided by its norm, but by eps at least; then the sum of products. Vectors of one
+ * element are stretched first. */
 static Ox lower_cosine_similarity(Op *op)
 {
     Ox at[2] = { arg(op, "x1"), arg(op, "x2") };
     Axes axis = { 0 };
     Dim both[MAX_RANK];
     int rank;
-    if (!one_type(op, at, 2) || !common_shape(op, at[0], at[1], both, &rank) || !arg_dim(op, "dim", rank, &axis.at[0]))
+    if (!one_type(op, at, 2) || !common_shape(op, at[0], at[1], both, &rank) ||
+        !arg_dim(op, "dim", rank, &axis.at[0]))
         return POISON;
     if (!dtype_is_float(ox_dtype(at[0])))
-        return op_fail(op, E_VALUE, "expected common dtype to be floating point, yet common dtype is %s", torch_dtype_name(ox_dtype(at[0])));
+        return op_fail(op, E_VALUE,
+                       "expected common dtype to be floating point, yet common dtype is %s",
+                       torch_dtype_name(ox_dtype(at[0])));
     axis.n = rank > 0;
     for (int i = 0; i < 2; i++) {
         int own = axis.at[0] - rank + ox_rank(at[i]);
@@ -237,7 +287,9 @@ static Ox lower_cosine_similarity(Op *op)
             own = axis.at[0];
         }
         Axes last = { .at = { own }, .n = axis.n };
-        Ox norm = reduce(op, "ReduceL2", at[i], &last, true), least = number_like(op, arg_float(op, "eps"), at[i]), by = ox(op, "Max", norm, least);
+        Ox norm = reduce(op, "ReduceL2", at[i], &last, true);
+        Ox least = number_like(op, arg_float(op, "eps"), at[i]);
+        Ox by = ox(op, "Max", norm, least);
         at[i] = ox(op, "Div", at[i], by);
     }
     Ox product = ox(op, "Mul", at[0], at[1]);
@@ -247,14 +299,24 @@ static Ox lower_cosine_similarity(Op *op)
 /* |x|^2 + |y|^2 - 2 x y: what PyTorch computes for more than 25 vectors, rounding and all. */
 static Ox euclidean_by_product(Op *op, Ox x, Ox y)
 {
-    Axes last_x = last_axis(x), last_y = last_axis(y);
+    Axes last_x = last_axis(x);
+    Axes last_y = last_axis(y);
     int perm[MAX_RANK], rank = ox_rank(y);
-    Ox xx = ox(op, "Mul", x, x), yy = ox(op, "Mul", y, y), left = reduce(op, "ReduceSum", xx, &last_x, true), right = reduce(op, "ReduceSum", yy, &last_y, true);
+    Ox xx = ox(op, "Mul", x, x);
+    Ox yy = ox(op, "Mul", y, y);
+    Ox left = reduce(op, "ReduceSum", xx, &last_x, true);
+    Ox right = reduce(op, "ReduceSum", yy, &last_y, true);
     for (int i = 0; i < rank; i++)
         perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    Ox yt = permute_to(op, y, perm, rank), row = permute_to(op, right, perm, rank), product = ox(op, "MatMul", x, yt);
-    Ox minus_two = number_like(op, -2, x), scaled = ox(op, "Mul", product, minus_two), sum = ox(op, "Add", left, row), all = ox(op, "Add", sum, scaled);
-    Ox zero = number_like(op, 0, x), square = ox(op, "Max", all, zero);
+    Ox yt = permute_to(op, y, perm, rank);
+    Ox row = permute_to(op, right, perm, rank);
+    Ox product = ox(op, "MatMul", x, yt);
+    Ox minus_two = number_like(op, -2, x);
+    Ox scaled = ox(op, "Mul", product, minus_two);
+    Ox sum = ox(op, "Add", left, row);
+    Ox all = ox(op, "Add", sum, scaled);
+    Ox zero = number_like(op, 0, x);
+    Ox square = ox(op, "Max", all, zero);
     return ox(op, "Sqrt", square);
 }
 
@@ -267,22 +329,26 @@ static bool more_than(Dim d, int64_t n)
 /* Every row of x1 against every row of x2. */
 static Ox lower_cdist(Op *op)
 {
-    Ox x = arg(op, "x1"), y = arg(op, "x2");
+    Ox x = arg(op, "x1");
+    Ox y = arg(op, "x2");
     double p = arg_float(op, "p");
     int xr, yr;
     if (!need_rank(op, x, 2, &xr) || !need_rank(op, y, 2, &yr))
         return POISON;
     if (xr < 2 || yr < 2)
-        return op_fail(op, E_VALUE, "cdist only supports at least 2D tensors, got: %dD and %dD", xr, yr);
+        return op_fail(op, E_VALUE, "cdist only supports at least 2D tensors, got: %dD and %dD", xr,
+                       yr);
     int64_t mode = arg_given(op, "compute_mode") ? arg_int(op, "compute_mode") : 0;
     bool many = more_than(ox_dim(x, xr - 2), 25) || more_than(ox_dim(y, yr - 2), 25);
     if (p == 2 && (mode == 1 || (mode == 0 && many)))
         return euclidean_by_product(op, x, y);
-    Ox rows = unsqueeze_axis(op, x, xr - 1), columns = unsqueeze_axis(op, y, yr - 2), away = ox(op, "Sub", rows, columns);
+    Ox rows = unsqueeze_axis(op, x, xr - 1);
+    Ox columns = unsqueeze_axis(op, y, yr - 2);
+    Ox away = ox(op, "Sub", rows, columns);
     if (!ox_ok(away))
         return POISON;
     Axes last = last_axis(away);
-    bool no_columns = dim_is(ox_dim(away, last.at[0]), 0);              /* 0 in any norm */
+    bool no_columns = dim_is(ox_dim(away, last.at[0]), 0); /* 0 in any norm */
     return norm_over(op, away, no_columns ? 2 : p, &last, false);
 }
 
@@ -295,9 +361,14 @@ static Ox lower_pdist(Op *op)
         return POISON;
     if (rank != 2)
         return op_fail(op, E_VALUE, "pdist only supports 2D tensors, got: %dD", rank);
-    Ox pairs = combinations(op, ox_dim(x, 0), 2, false), first = ox_int(op->g, 0), second = ox_int(op->g, 1);
-    Ox a = ox_with(op, "Gather", INPUTS(pairs, first), INT("axis", 1)), b = ox_with(op, "Gather", INPUTS(pairs, second), INT("axis", 1));
-    Ox from = ox_with(op, "Gather", INPUTS(x, a), INT("axis", 0)), to = ox_with(op, "Gather", INPUTS(x, b), INT("axis", 0)), away = ox(op, "Sub", from, to);
+    Ox pairs = combinations(op, ox_dim(x, 0), 2, false);
+    Ox first = ox_int(op->g, 0);
+    Ox second = ox_int(op->g, 1);
+    Ox a = ox_with(op, "Gather", INPUTS(pairs, first), INT("axis", 1));
+    Ox b = ox_with(op, "Gather", INPUTS(pairs, second), INT("axis", 1));
+    Ox from = ox_with(op, "Gather", INPUTS(x, a), INT("axis", 0));
+    Ox to = ox_with(op, "Gather", INPUTS(x, b), INT("axis", 0));
+    Ox away = ox(op, "Sub", from, to);
     Axes last = last_axis(x);
     return norm_over(op, away, arg_float(op, "p"), &last, false);
 }
@@ -307,8 +378,12 @@ static Ox lower_pdist(Op *op)
 /* x * min(1, most / (norm + 1e-7)), where norm > most */
 static Ox scaled_to(Op *op, Ox x, Ox norm, double most)
 {
-    Ox limit = real_like(op, most, x), one = real_like(op, 1, x), little = real_like(op, 1e-7, x);
-    Ox safe = ox(op, "Add", norm, little), ratio = ox(op, "Div", limit, safe), over = ox(op, "Greater", norm, limit);
+    Ox limit = real_like(op, most, x);
+    Ox one = real_like(op, 1, x);
+    Ox little = real_like(op, 1e-7, x);
+    Ox safe = ox(op, "Add", norm, little);
+    Ox ratio = ox(op, "Div", limit, safe);
+    Ox over = ox(op, "Greater", norm, limit);
     Ox factor = ox(op, "Where", over, ratio, one);
     return each_mul(op, x, factor);
 }
@@ -321,50 +396,76 @@ static Ox lower_renorm(Op *op)
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
     if (rank < 2)
-        return op_fail(op, E_VALUE, "renorm: input needs at least 2 dimensions, got %d dimensions", rank);
+        return op_fail(op, E_VALUE, "renorm: input needs at least 2 dimensions, got %d dimensions",
+                       rank);
     for (int i = 0; i < rank; i++)
         if (i != axis)
             axes.at[axes.n++] = i;
-    return scaled_to(op, x, norm_over(op, x, arg_float(op, "p"), &axes, true), arg_float(op, "maxnorm"));
+    return scaled_to(op, x, norm_over(op, x, arg_float(op, "p"), &axes, true),
+                     arg_float(op, "maxnorm"));
 }
 
 /* The rows that `indices` name. Each is written once a mention, with the same value. */
 static Ox lower_embedding_renorm(Op *op)
 {
-    Ox x = arg(op, "self"), index = arg_typed(op, "indices", DT_INT64);
+    Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "indices", DT_INT64);
     if (!ox_ok(x) || !ox_ok(index))
         return POISON;
-    Ox at = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64)), rows = ox_with(op, "Gather", INPUTS(x, at), INT("axis", 0));
+    Ox at = flatten_to_1d(op, ox_cast(op->g, index, DT_INT64));
+    Ox rows = ox_with(op, "Gather", INPUTS(x, at), INT("axis", 0));
     Axes last = { .at = { 1 }, .n = 1 };
-    Ox scaled = scaled_to(op, rows, norm_over(op, rows, arg_float(op, "norm_type"), &last, true), arg_float(op, "max_norm"));
+    Ox scaled = scaled_to(op, rows, norm_over(op, rows, arg_float(op, "norm_type"), &last, true),
+                          arg_float(op, "max_norm"));
     return ox(op, "ScatterND", x, unsqueeze_axis(op, at, 1), scaled);
 }
 
-#define SELF "default(self)"
+#define SELF          "default(self)"
 #define NORM(p, line) UNARY(lower_norm, p, SELF, PLAIN, line)
 
 const OpRow ops_norm[] = {
     NORM("p", "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
-    OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> "
+          "Tensor"),
     OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"),
-    OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor"),
-    NORM("ord", "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
+          "ScalarType dtype) -> Tensor"),
+    NORM("ord",
+         "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+         "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
     NORM(NULL, "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
-    LOWER(lower_norm_except_dim, NULL, PLAIN, "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
-    LOWER(lower_matrix_norm, SELF, PLAIN, "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    OLDER("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_linalg_norm, SELF, PLAIN, "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    OLDER("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_nuclear_norm, NULL, PLAIN, "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"),
+    LOWER(lower_norm_except_dim, NULL, PLAIN,
+          "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
+    LOWER(lower_matrix_norm, SELF, PLAIN,
+          "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool "
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_linalg_norm, SELF, PLAIN,
+          "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, "
+          "*, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, "
+          "*, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_nuclear_norm, NULL, PLAIN,
+          "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"),
     OLDER("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"),
-    LOWER(lower_dist, "default(self, other)", PLAIN, "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
-    LOWER(lower_pairwise_distance, "default(x1, x2)", PLAIN, "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor"),
-    LOWER(lower_cosine_similarity, NULL, PLAIN, "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
-    LOWER(lower_cdist, NULL, PLAIN, "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"),
-    LOWER(lower_cdist, NULL, PLAIN, "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"),
+    LOWER(lower_dist, "default(self, other)", PLAIN,
+          "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
+    LOWER(lower_pairwise_distance, "default(x1, x2)", PLAIN,
+          "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool "
+          "keepdim=False) -> Tensor"),
+    LOWER(lower_cosine_similarity, NULL, PLAIN,
+          "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
+    LOWER(lower_cdist, NULL, PLAIN,
+          "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"),
+    LOWER(lower_cdist, NULL, PLAIN,
+          "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"),
     LOWER(lower_pdist, NULL, PLAIN, "aten::pdist(Tensor self, float p=2) -> Tensor"),
     LOWER(lower_pdist, NULL, PLAIN, "aten::_pdist_forward(Tensor self, float p=2) -> Tensor"),
-    LOWER(lower_renorm, NULL, PLAIN, "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
-    LOWER(lower_embedding_renorm, NULL, PLAIN, "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor"),
+    LOWER(lower_renorm, NULL, PLAIN,
+          "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
+    LOWER(lower_embedding_renorm, NULL, PLAIN,
+          "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> "
+          "Tensor"),
     OPS_END
 };

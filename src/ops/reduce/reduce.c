@@ -1,18 +1,23 @@
-/* reduce.c - over one axis, some or all: sums, extremes, variance; softmax along an axis. Norms are in norm.c. */
+/* reduce.c - over one axis, some or all: sums, extremes, variance; softmax along an axis. Norms are
+ * in norm.c. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 /* ---- the common shape of a reduction ---- */
 
-/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same. Nor does it compare those of 16. */
+/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same.
+ * Nor does it compare those of 16. */
 static bool sums_in_32(const char *name, Ox x)
 {
-    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0, most = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
-    return ox_ok(x) && dtype_is_int(ox_dtype(x)) && ((sums && dtype_size(ox_dtype(x)) < 4) || (most && dtype_size(ox_dtype(x)) == 2));
+    bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0;
+    bool most = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+    return ox_ok(x) && dtype_is_int(ox_dtype(x)) &&
+        ((sums && dtype_size(ox_dtype(x)) < 4) || (most && dtype_size(ox_dtype(x)) == 2));
 }
 
-/* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of any other. */
+/* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of
+ * any other. */
 static Ox reduce_parts(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     Axes all = *axes;
@@ -66,9 +71,13 @@ bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
 
 Ox outdone(Op *op, Ox x, bool max)
 {
-    static const struct { DType t; int64_t lo, hi; } range[] = {
-        { DT_INT8, INT8_MIN, INT8_MAX }, { DT_UINT8, 0, UINT8_MAX }, { DT_INT16, INT16_MIN, INT16_MAX },
-        { DT_INT32, INT32_MIN, INT32_MAX }, { DT_INT64, INT64_MIN, INT64_MAX },
+    static const struct {
+        DType t;
+        int64_t lo, hi;
+    } range[] = {
+        { DT_INT8, INT8_MIN, INT8_MAX },    { DT_UINT8, 0, UINT8_MAX },
+        { DT_INT16, INT16_MIN, INT16_MAX }, { DT_INT32, INT32_MIN, INT32_MAX },
+        { DT_INT64, INT64_MIN, INT64_MAX },
     };
     for (size_t i = 0; i < COUNT(range); i++)
         if (ox_dtype(x) == range[i].t)
@@ -85,16 +94,21 @@ static Dim count_over(Op *op, Ox x, const Axes *axes)
     return n;
 }
 
-/* What is made of nothing, as ONNX says from opset 20 on, and ONNX Runtime does from 1.18 on. NULL: there is something, or may be. */
+/* What is made of nothing, as ONNX says from opset 20 on, and ONNX Runtime does from 1.18 on. NULL:
+ * there is something, or may be. */
 static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
 {
-    static const struct { const char *op; double value; } neutral[] = { { "ReduceSum", 0 }, { "ReduceProd", 1 }, { "ReduceLogSumExp", -INFINITY } };
+    static const struct {
+        const char *op;
+        double value;
+    } neutral[] = { { "ReduceSum", 0 }, { "ReduceProd", 1 }, { "ReduceLogSumExp", -INFINITY } };
     Dim dims[MAX_RANK];
     int rank = 0;
     size_t k = 0;
     while (k < COUNT(neutral) && strcmp(op->row->text, neutral[k].op) != 0)
         k++;
-    if (k == COUNT(neutral) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)) || !dim_is(count_over(op, x, axes), 0))
+    if (k == COUNT(neutral) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)) ||
+        !dim_is(count_over(op, x, axes), 0))
         return NULL;
     for (int i = 0; i < ox_rank(x); i++)
         if (keep || !axes->has[i])
@@ -102,8 +116,8 @@ static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
     return expand_dims(op, number_like(op, neutral[k].value, x), dims, rank);
 }
 
-/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. dtype= may ask for a sum or product of bools: then it is whether any is
- * true, or all are. */
+/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. dtype= may ask for a sum or
+ * product of bools: then it is whether any is true, or all are. */
 static Ox lower_reduce(Op *op)
 {
     Ox x = arg(op, "self");
@@ -112,7 +126,8 @@ static Ox lower_reduce(Op *op)
     if (!reduced_axes(op, x, &axes, &keep) || !ox_ok(x))
         return POISON;
     x = narrow ? ox_cast(op->g, x, DT_INT32) : x;
-    Ox nothing = reduced_nothing(op, x, &axes, keep), out = nothing ? nothing : reduce(op, op->row->text, x, &axes, keep);
+    Ox nothing = reduced_nothing(op, x, &axes, keep);
+    Ox out = nothing ? nothing : reduce(op, op->row->text, x, &axes, keep);
     return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
 }
 
@@ -122,18 +137,20 @@ static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
     return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
 }
 
-/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX: ReduceMean only where there is something,
- * or where nobody knows and the caller takes that. */
+/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX:
+ * ReduceMean only where there is something, or where nobody knows and the caller takes that. */
 static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
 {
     Dim n = ox_ok(x) && axes->n ? count_over(op, x, axes) : NULL;
     if (!n || dim_le(op->cx, dim_int(op->cx, 1), n) == YES || !(exact || dim_is(n, 0)))
         return reduce(op, "ReduceMean", x, axes, keep);
-    Ox sum = reduce(op, "ReduceSum", x, axes, keep), count = count_of(op, x, axes, ox_dtype(x));
+    Ox sum = reduce(op, "ReduceSum", x, axes, keep);
+    Ox count = count_of(op, x, axes, ox_dtype(x));
     return ox(op, "Div", sum, count);
 }
 
-/* The opposite of expand: what that repeated is summed. Of the size that it has it is the tensor itself, but for a single number. */
+/* The opposite of expand: what that repeated is summed. Of the size that it has it is the tensor
+ * itself, but for a single number. */
 static Ox summed_to_size(Op *op)
 {
     Ox x = arg(op, "self");
@@ -147,20 +164,23 @@ static Ox summed_to_size(Op *op)
         summed |= dim_is(size.at[i], 1) && !dim_is(ox_dim(x, lead + (int)i), 1);
     bool complex = dtype_is_complex(ox_dtype(x));
     if (summed && !dtype_is_float(ox_dtype(x)) && !complex)
-        x = ox_cast(op->g, x, DT_INT64);                                /* a sum of ints is one of int64 */
+        x = ox_cast(op->g, x, DT_INT64); /* a sum of ints is one of int64 */
     if (lead < 0)
-        return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n, type_text(op->cx, x->type)->s);
-    Axes in_front = { 0 }, others = { 0 };
+        return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n,
+                       type_text(op->cx, x->type)->s);
+    Axes in_front = { 0 };
+    Axes others = { 0 };
     for (int i = 0; i < rank; i++) {
         Dim want = i < lead ? NULL : size.at[i - lead];
         if (!want)
             in_front.at[in_front.n++] = i;
         else if (dim_is(want, 1) && !dim_is(ox_dim(x, i), 1))
             others.at[others.n++] = i;
-        else if (!dim_require(op->cx, ox_dim(x, i), want, "sum_to_size: dimension %d is not expandable", i))
+        else if (!dim_require(op->cx, ox_dim(x, i), want,
+                              "sum_to_size: dimension %d is not expandable", i))
             return POISON;
     }
-    Ox sum = complex ? ox_pair(op->g, x) : x;                           /* the parts lie behind all axes */
+    Ox sum = complex ? ox_pair(op->g, x) : x; /* the parts lie behind all axes */
     if (others.n)
         sum = reduce(op, "ReduceSum", sum, &others, true);
     if (in_front.n)
@@ -181,7 +201,10 @@ static Ox lower_mean(Op *op)
     Axes axes;
     bool keep;
     if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s", torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE,
+                       "mean(): could not infer output dtype. Input dtype must be either a "
+                       "floating point or complex dtype. Got: %s",
+                       torch_dtype_name(ox_dtype(x)));
     return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep, false) : POISON;
 }
 
@@ -202,8 +225,8 @@ static Ox lower_extreme(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
 }
 
-/* any, all: of bools, as 0 and 1; a uint8 tensor gives uint8, PyTorch's heritage. The largest of no ints is the lowest there is,
- * and the least the highest: above 0 means any as well as all. */
+/* any, all: of bools, as 0 and 1; a uint8 tensor gives uint8, PyTorch's heritage. The largest of no
+ * ints is the lowest there is, and the least the highest: above 0 means any as well as all. */
 static Ox lower_any_all(Op *op)
 {
     Ox x = arg(op, "self");
@@ -211,8 +234,11 @@ static Ox lower_any_all(Op *op)
     bool keep;
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
-    Ox some = ox_cast(op->g, x, DT_BOOL), one = ox_ok(some) ? ox_cast(op->g, some, DT_INT32) : POISON;
-    Ox most = reduce(op, op->row->text, one, &axes, keep), zero = number_like(op, 0, one), out = ox(op, "Greater", most, zero);
+    Ox some = ox_cast(op->g, x, DT_BOOL);
+    Ox one = ox_ok(some) ? ox_cast(op->g, some, DT_INT32) : POISON;
+    Ox most = reduce(op, op->row->text, one, &axes, keep);
+    Ox zero = number_like(op, 0, one);
+    Ox out = ox(op, "Greater", most, zero);
     return ox_ok(out) && ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
 }
 
@@ -224,7 +250,8 @@ static Ox lower_count_nonzero(Op *op)
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox some = ox_cast(op->g, x, DT_BOOL);
-    return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes, keep);
+    return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes,
+                  keep);
 }
 
 /* Not-a-numbers count as 0; among ints there are none. */
@@ -232,7 +259,8 @@ static Ox without_nan(Op *op, Ox x)
 {
     if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
         return x;
-    Ox nan = ox(op, "IsNaN", x), zero = number_like(op, 0, x);
+    Ox nan = ox(op, "IsNaN", x);
+    Ox zero = number_like(op, 0, x);
     return ox(op, "Where", nan, zero, x);
 }
 
@@ -241,7 +269,9 @@ static Ox lower_nansum(Op *op)
     Ox x = arg(op, "self");
     Axes axes;
     bool keep;
-    return reduced_axes(op, x, &axes, &keep) ? reduce(op, "ReduceSum", without_nan(op, x), &axes, keep) : POISON;
+    return reduced_axes(op, x, &axes, &keep)
+        ? reduce(op, "ReduceSum", without_nan(op, x), &axes, keep)
+        : POISON;
 }
 
 static Ox lower_nanmean(Op *op)
@@ -252,9 +282,15 @@ static Ox lower_nanmean(Op *op)
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     if (!dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "nanmean(): expected input to have floating point or complex dtype but got %s", torch_dtype_name(ox_dtype(x)));
-    Ox nan = ox(op, "IsNaN", x), real = ox(op, "Not", nan), one = ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON;
-    Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep), count = reduce(op, "ReduceSum", one, &axes, keep);
+        return op_fail(
+            op, E_VALUE,
+            "nanmean(): expected input to have floating point or complex dtype but got %s",
+            torch_dtype_name(ox_dtype(x)));
+    Ox nan = ox(op, "IsNaN", x);
+    Ox real = ox(op, "Not", nan);
+    Ox one = ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON;
+    Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep);
+    Ox count = reduce(op, "ReduceSum", one, &axes, keep);
     return ox(op, "Div", sum, count);
 }
 
@@ -292,13 +328,15 @@ static Ox lower_arg_extreme(Op *op)
 static Value lower_extreme_dim(Op *op)
 {
     Ox x = arg(op, "self"), out[2];
-    bool keep = arg_bool(op, "keepdim"), min = op->row->datum;
+    bool keep = arg_bool(op, "keepdim");
+    bool min = op->row->datum;
     Axes one = { .n = 1 };
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &one.at[0]))
         return val_poison();
     out[0] = rank == 0 ? x : extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
-    out[1] = rank == 0 ? zero_index(op) : arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+    out[1] = rank == 0 ? zero_index(op)
+                       : arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
     return result_tuple(op, out, 2);
 }
 
@@ -327,13 +365,19 @@ static double correction(Op *op)
 /* mean((x - mean(x))^2) * n / max(0, n - correction) */
 static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less, Ox *var, Ox *mean)
 {
-    Ox middle = reduce(op, "ReduceMean", x, axes, true), away = ox(op, "Sub", x, middle), square = ox(op, "Mul", away, away);
+    Ox middle = reduce(op, "ReduceMean", x, axes, true);
+    Ox away = ox(op, "Sub", x, middle);
+    Ox square = ox(op, "Mul", away, away);
     if (mean)
         *mean = mean_over(op, x, axes, keep, true);
     if (less == 0)
         return (*var = mean_over(op, square, axes, keep, true)) != POISON;
-    Ox n = count_of(op, x, axes, ox_dtype(x)), by = number_like(op, less, x), left = ox(op, "Sub", n, by);
-    Ox zero = number_like(op, 0, x), divisor = ox(op, "Max", left, zero), sum = reduce(op, "ReduceSum", square, axes, keep);
+    Ox n = count_of(op, x, axes, ox_dtype(x));
+    Ox by = number_like(op, less, x);
+    Ox left = ox(op, "Sub", n, by);
+    Ox zero = number_like(op, 0, x);
+    Ox divisor = ox(op, "Max", left, zero);
+    Ox sum = reduce(op, "ReduceSum", square, axes, keep);
     *var = ox(op, "Div", sum, divisor);
     return ox_ok(*var);
 }
@@ -352,7 +396,8 @@ static bool variance(Op *op, Ox *var, Ox *mean)
     if (!dtype_is_complex(ox_dtype(x)))
         return real_variance(op, x, &axes, keep, less, var, mean);
     for (int i = 0; i < 2; i++)
-        if (!real_variance(op, ox_part(op->g, x, i), &axes, keep, less, &part_var[i], mean ? &part_mean[i] : NULL))
+        if (!real_variance(op, ox_part(op->g, x, i), &axes, keep, less, &part_var[i],
+                           mean ? &part_mean[i] : NULL))
             return false;
     *var = ox(op, "Add", part_var[0], part_var[1]);
     if (mean)
@@ -404,38 +449,60 @@ static Ox lower_safe_softmax(Op *op)
     Value args[] = { val_tensor(op->cx, x), val_int(axis) };
     Value v = call_op(op, "aten::softmax", args, 2);
     Axes one = { .at = { axis }, .n = rank ? 1 : 0 };
-    Ox lowest = number_like(op, -INFINITY, x), masked = ox(op, "Equal", x, lowest), as_int = ox_ok(masked) ? ox_cast(op->g, masked, DT_INT32) : POISON;
-    Ox least = reduce(op, "ReduceMin", as_int, &one, true), nothing = ox_ok(least) ? ox_cast(op->g, least, DT_BOOL) : POISON;
-    Ox zero = number_like(op, 0, x), soft = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
+    Ox lowest = number_like(op, -INFINITY, x);
+    Ox masked = ox(op, "Equal", x, lowest);
+    Ox as_int = ox_ok(masked) ? ox_cast(op->g, masked, DT_INT32) : POISON;
+    Ox least = reduce(op, "ReduceMin", as_int, &one, true);
+    Ox nothing = ox_ok(least) ? ox_cast(op->g, least, DT_BOOL) : POISON;
+    Ox zero = number_like(op, 0, x);
+    Ox soft = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
     return ox(op, "Where", nothing, zero, soft);
 }
 
 #define REDUCE(onnx, promo, line) UNARY(lower_reduce, onnx, promo, PLAIN, line)
-#define EXTREME(onnx, line) UNARY(lower_extreme, onnx, NULL, PLAIN, line)
-#define LONG "bool-to-long(self)"
-#define SELF "default(self)"
+#define EXTREME(onnx, line)       UNARY(lower_extreme, onnx, NULL, PLAIN, line)
+#define LONG                      "bool-to-long(self)"
+#define SELF                      "default(self)"
 
 const OpRow ops_reduce[] = {
     REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
-    OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
+          "dtype=None) -> Tensor"),
     CALL(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
     REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
-    OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    UNARY(lower_mean, "ReduceMean", SELF, PLAIN, "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
-    OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_nansum, LONG, PLAIN, "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_nanmean, SELF, PLAIN, "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
-    REDUCE("ReduceLogSumExp", "int-to-float(self)", "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) "
+          "-> Tensor"),
+    UNARY(lower_mean, "ReduceMean", SELF, PLAIN,
+          "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+    OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
+          "-> Tensor"),
+    LOWER(lower_nansum, LONG, PLAIN,
+          "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+          "dtype=None) -> Tensor"),
+    LOWER(lower_nanmean, SELF, PLAIN,
+          "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+          "dtype=None) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)",
+           "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    REDUCE("ReduceLogSumExp", "int-to-float(self)",
+           "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
     EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
     EXTREME("ReduceMax", "aten::max(Tensor self) -> Tensor"),
     EXTREME("ReduceMin", "aten::min(Tensor self) -> Tensor"),
-    CALL_FAMILY(lower_extreme_dim, 0, NULL, PLAIN, "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
-    CALL_FAMILY(lower_extreme_dim, 1, NULL, PLAIN, "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
-    CALL(lower_aminmax, NULL, PLAIN, "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
-    UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN, "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
-    UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN, "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    CALL_FAMILY(lower_extreme_dim, 0, NULL, PLAIN,
+                "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor "
+                "indices)"),
+    CALL_FAMILY(lower_extreme_dim, 1, NULL, PLAIN,
+                "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor "
+                "indices)"),
+    CALL(lower_aminmax, NULL, PLAIN,
+         "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
+         "max)"),
+    UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN,
+          "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN,
+          "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
     CALL(lower_aminmax, NULL, PLAIN, "aten::_aminmax(Tensor self) -> (Tensor, Tensor)"),
     OLDER("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)"),
     UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::_is_any_true(Tensor self) -> Tensor"),
@@ -446,26 +513,44 @@ const OpRow ops_reduce[] = {
     UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::all(Tensor self) -> Tensor"),
     OLDER("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
     OLDER("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
-    LOWER(lower_count_nonzero, NULL, PLAIN, "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),
+    LOWER(lower_count_nonzero, NULL, PLAIN,
+          "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),
     OLDER("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"),
     FAMILY(lower_var, 1, NULL, PLAIN, "aten::std(Tensor self, bool unbiased=True) -> Tensor"),
-    OLDER("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
-    OLDER("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    OLDER("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+          "Tensor"),
+    OLDER("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+          "keepdim=False) -> Tensor"),
     FAMILY(lower_var, 0, NULL, PLAIN, "aten::var(Tensor self, bool unbiased=True) -> Tensor"),
-    OLDER("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
-    OLDER("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
-    CALL_FAMILY(lower_var_mean, 1, NULL, PLAIN, "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
-    OLDER("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
-    OLDER("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
-    CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN, "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
-    OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"),
-    OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)"),
-    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
-    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
-    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_safe_softmax, SELF, PLAIN, "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
-    UNARY(lower_softmax, "Softmax", SELF, PLAIN, "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
-    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
-    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN, "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    OLDER("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+          "Tensor"),
+    OLDER("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
+          "keepdim=False) -> Tensor"),
+    CALL_FAMILY(lower_var_mean, 1, NULL, PLAIN,
+                "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+          "(Tensor, Tensor)"),
+    OLDER("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+          "bool keepdim=False) -> (Tensor, Tensor)"),
+    CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN,
+                "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+    OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+          "(Tensor, Tensor)"),
+    OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+          "bool keepdim=False) -> (Tensor, Tensor)"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN,
+          "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN,
+          "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
+          "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_safe_softmax, SELF, PLAIN,
+          "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "Softmax", SELF, PLAIN,
+          "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
+          "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+    UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
+          "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
     OPS_END
 };

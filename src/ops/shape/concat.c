@@ -3,7 +3,8 @@
 
 /* ---- cat and stack ---- */
 
-/* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a list. */
+/* An empty tensor of shape [0] may stand among tensors of any rank: PyTorch's old way of starting a
+ * list. */
 static bool is_legacy_empty(Ox x, int rank)
 {
     return ox_rank(x) == 1 && rank != 1 && dim_is(ox_dim(x, 0), 0);
@@ -11,15 +12,19 @@ static bool is_legacy_empty(Ox x, int rank)
 
 static Ox lower_cat(Op *op)
 {
-    Oxs xs = arg_list(op, "tensors"), kept = { 0 };
+    Oxs xs = arg_list(op, "tensors");
+    Oxs kept = { 0 };
     int rank = 1, axis, each;
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
+        return ctx_failed(op->cx)
+            ? POISON
+            : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &each))
             return POISON;
         if (each == 0)
-            return op_fail(op, E_VALUE, "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
+            return op_fail(op, E_VALUE,
+                           "zero-dimensional tensor (at position %zu) cannot be concatenated", i);
         rank = each > rank ? each : rank;
     }
     for (size_t i = 0; i < xs.n; i++)
@@ -34,7 +39,8 @@ static Ox lower_stack(Op *op)
     Oxs xs = arg_list(op, "tensors");
     int rank, axis;
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+        return ctx_failed(op->cx) ? POISON
+                                  : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
     if (!need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
         return POISON;
     Ox *at = new_array(op->cx, Ox, xs.n);
@@ -46,18 +52,21 @@ static Ox lower_stack(Op *op)
 static Ox at_least(Op *op, Ox x, int rank)
 {
     while (ox_ok(x) && ox_rank(x) < rank)
-        x = unsqueeze_axis(op, x, ox_rank(x) == 2 ? 2 : 0);     /* dstack adds its third axis at the end */
+        x = unsqueeze_axis(op, x,
+                           ox_rank(x) == 2 ? 2 : 0); /* dstack adds its third axis at the end */
     return x;
 }
 
-/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along 1, or 0 for vectors. */
+/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along
+ * 1, or 0 for vectors. */
 static Ox lower_nstack(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
     int least = (int)op->row->datum, rank;
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return ctx_failed(op->cx) ? POISON
+                                  : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
+    if (!one_type(op, xs.at, xs.n)) /* PyTorch gives them their axes first */
         return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
@@ -76,13 +85,16 @@ static Ox lower_column_stack(Op *op)
     Oxs xs = arg_list(op, "tensors");
     int rank;
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
-    if (!one_type(op, xs.at, xs.n))                             /* PyTorch gives them their axes first */
+        return ctx_failed(op->cx)
+            ? POISON
+            : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
+    if (!one_type(op, xs.at, xs.n)) /* PyTorch gives them their axes first */
         return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;
-        Dim column[2] = { rank < 2 ? type_numel(op->cx, xs.at[i]->type) : NULL, dim_int(op->cx, 1) };
+        Dim column[2] = { rank < 2 ? type_numel(op->cx, xs.at[i]->type) : NULL,
+                          dim_int(op->cx, 1) };
         if (rank < 2)
             xs.at[i] = reshape_to(op, xs.at[i], column, 2);
     }
@@ -98,22 +110,32 @@ static Ox zeros_of(Op *op, Ox like, Dim rows, Dim cols)
 static Ox lower_block_diag(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
-    Dim zero = dim_int(op->cx, 0), one = dim_int(op->cx, 1), cols = zero, before = zero;
+    Dim zero = dim_int(op->cx, 0);
+    Dim one = dim_int(op->cx, 1);
+    Dim cols = zero;
+    Dim before = zero;
     int rank;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], 2, &rank))
             return POISON;
         if (rank > 2)
-            return op_fail(op, E_VALUE, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %zu has %d dimensions", i, rank);
+            return op_fail(op, E_VALUE,
+                           "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                           "%zu has %d dimensions",
+                           i, rank);
         if (rank < 2)
-            xs.at[i] = reshape_to(op, xs.at[i], (const Dim[]){ one, type_numel(op->cx, xs.at[i]->type) }, 2);
+            xs.at[i] = reshape_to(op, xs.at[i],
+                                  (const Dim[]){ one, type_numel(op->cx, xs.at[i]->type) }, 2);
         if (!ox_ok(xs.at[i]))
             return POISON;
         cols = dim_add(op->cx, cols, ox_dim(xs.at[i], 1));
     }
     for (size_t i = 0; i < xs.n; i++) {
-        Dim rows = ox_dim(xs.at[i], 0), own = ox_dim(xs.at[i], 1), after = dim_sub(op->cx, dim_sub(op->cx, cols, before), own);
-        Ox left = dim_is(before, 0) ? NULL : zeros_of(op, xs.at[i], rows, before), right = dim_is(after, 0) ? NULL : zeros_of(op, xs.at[i], rows, after);
+        Dim rows = ox_dim(xs.at[i], 0);
+        Dim own = ox_dim(xs.at[i], 1);
+        Dim after = dim_sub(op->cx, dim_sub(op->cx, cols, before), own);
+        Ox left = dim_is(before, 0) ? NULL : zeros_of(op, xs.at[i], rows, before);
+        Ox right = dim_is(after, 0) ? NULL : zeros_of(op, xs.at[i], rows, after);
         before = dim_add(op->cx, before, own);
         xs.at[i] = concat_axis(op, (const Ox[]){ left, xs.at[i], right }, 3, 1);
     }
@@ -128,7 +150,8 @@ static Ox lower_pad_sequence(Op *op)
     int rank, axis = arg_bool(op, "batch_first") ? 0 : 1;
     bool left = has_param(op, "padding_side") && str_is(arg_str(op, "padding_side"), "left");
     if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "received an empty list of sequences");
+        return ctx_failed(op->cx) ? POISON
+                                  : op_fail(op, E_VALUE, "received an empty list of sequences");
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
             return POISON;
@@ -140,14 +163,19 @@ static Ox lower_pad_sequence(Op *op)
         Dim dims[MAX_RANK];
         memcpy(dims, xs.at[i]->type->dim, (size_t)ox_rank(xs.at[i]) * sizeof *dims);
         dims[0] = dim_sub(op->cx, longest, dims[0]);
-        Ox fill = dim_is(dims[0], 0) ? NULL : expand_dims(op, number_like(op, arg_float(op, "padding_value"), xs.at[i]), dims, ox_rank(xs.at[i]));
-        Ox whole = concat_axis(op, left ? (const Ox[]){ fill, xs.at[i] } : (const Ox[]){ xs.at[i], fill }, 2, 0);
+        Ox fill = dim_is(dims[0], 0)
+            ? NULL
+            : expand_dims(op, number_like(op, arg_float(op, "padding_value"), xs.at[i]), dims,
+                          ox_rank(xs.at[i]));
+        Ox whole = concat_axis(
+            op, left ? (const Ox[]){ fill, xs.at[i] } : (const Ox[]){ xs.at[i], fill }, 2, 0);
         xs.at[i] = unsqueeze_axis(op, whole, axis);
     }
     return concat_axis(op, xs.at, xs.n, axis);
 }
 
-/* Each tensor's axis is cut into equal chunks, the last filled up with zeros; chunk by chunk all are joined, flattened. */
+/* Each tensor's axis is cut into equal chunks, the last filled up with zeros; chunk by chunk all
+ * are joined, flattened. */
 static Ox lower_chunk_cat(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
@@ -156,10 +184,13 @@ static Ox lower_chunk_cat(Op *op)
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank) || !arg_dim(op, "dim", rank, &axis))
             return POISON;
-        Dim dims[MAX_RANK + 1], size = ox_dim(xs.at[i], axis), whole = dim_mul(op->cx, dim_ceildiv(op->cx, size, chunks), chunks);
+        Dim dims[MAX_RANK + 1];
+        Dim size = ox_dim(xs.at[i], axis);
+        Dim whole = dim_mul(op->cx, dim_ceildiv(op->cx, size, chunks), chunks);
         memcpy(dims, xs.at[i]->type->dim, (size_t)rank * sizeof *dims);
         dims[axis] = dim_sub(op->cx, whole, size);
-        Ox fill = dim_is(dims[axis], 0) ? NULL : expand_dims(op, number_like(op, 0, xs.at[i]), dims, rank);
+        Ox fill = dim_is(dims[axis], 0) ? NULL
+                                        : expand_dims(op, number_like(op, 0, xs.at[i]), dims, rank);
         Ox full = concat_axis(op, (const Ox[]){ xs.at[i], fill }, 2, axis);
         Dim rest = dim_ceildiv(op->cx, size, chunks);
         for (int k = axis + 1; k < rank; k++)
@@ -168,7 +199,10 @@ static Ox lower_chunk_cat(Op *op)
         dims[axis + 1] = rest;
         xs.at[i] = reshape_to(op, full, dims, axis + 2);
     }
-    return xs.n ? concat_axis(op, xs.at, xs.n, axis + 1) : ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "_chunk_cat expects a non-empty input tensor list");
+    return xs.n ? concat_axis(op, xs.at, xs.n, axis + 1)
+        : ctx_failed(op->cx)
+        ? POISON
+        : op_fail(op, E_VALUE, "_chunk_cat expects a non-empty input tensor list");
 }
 
 /* ---- several tensors of one shape ---- */
@@ -204,14 +238,18 @@ static Value lower_broadcast_tensors(Op *op)
         dims[i] = dim_int(op->cx, 1);
     for (size_t i = 0; i < xs.n; i++)
         for (int k = 0, r = ox_rank(xs.at[i]); k < r; k++)
-            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k), &dims[rank - r + k])) {
-                fail(op->cx, E_VALUE, "The size of tensor %zu does not match the others at dimension %d", i, rank - r + k);
+            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k),
+                               &dims[rank - r + k])) {
+                fail(op->cx, E_VALUE,
+                     "The size of tensor %zu does not match the others at dimension %d", i,
+                     rank - r + k);
                 return val_poison();
             }
     out = new_array(op->cx, Value, xs.n + 1);
     for (size_t i = 0; out && i < xs.n; i++)
         out[i] = item_as(op, list.tuple->at[i], "aten::expand", dims, rank);
-    return out && !ctx_failed(op->cx) ? val_list(op->cx, out, (int64_t)xs.n, "Tensor") : val_poison();
+    return out && !ctx_failed(op->cx) ? val_list(op->cx, out, (int64_t)xs.n, "Tensor")
+                                      : val_poison();
 }
 
 /* indexing="xy" swaps the first two axes of the result. */
@@ -220,7 +258,8 @@ static Value lower_meshgrid(Op *op)
     Value list = arg_value(op, "tensors"), out[MAX_RANK];
     Oxs xs = arg_list(op, "tensors");
     Dim dims[MAX_RANK];
-    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 && str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
+    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 &&
+        str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
     int rank, n = (int)xs.n;
     for (int i = 0; i < n; i++) {
         if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
@@ -231,7 +270,8 @@ static Value lower_meshgrid(Op *op)
         Dim shape[MAX_RANK];
         for (int k = 0; k < n; k++)
             shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
-        out[i] = item_as(op, item_as(op, list.tuple->at[i], "aten::view", shape, n), "aten::expand", dims, n);
+        out[i] = item_as(op, item_as(op, list.tuple->at[i], "aten::view", shape, n), "aten::expand",
+                         dims, n);
         Value swap[] = { out[i], val_int(0), val_int(1) };
         if (xy && val_ok(out[i]))
             out[i] = call_op(op, "aten::transpose", swap, 3);
@@ -249,24 +289,29 @@ static Ox lower_cartesian_prod(Op *op)
         if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
             return POISON;
         if (rank != 1)
-            return op_fail(op, E_VALUE, "Expect a 1D vector, but got shape %s", type_text(op->cx, xs.at[i]->type)->s);
+            return op_fail(op, E_VALUE, "Expect a 1D vector, but got shape %s",
+                           type_text(op->cx, xs.at[i]->type)->s);
         dims[i] = ox_dim(xs.at[i], 0);
     }
     if (n < 2)
-        return n ? xs.at[0] : ctx_failed(op->cx) ? POISON : op_fail(op, E_VALUE, "cartesian_prod: a tensor is needed");
+        return n                 ? xs.at[0]
+            : ctx_failed(op->cx) ? POISON
+                                 : op_fail(op, E_VALUE, "cartesian_prod: a tensor is needed");
     Dim column[2] = { dim_product(op->cx, dims, n), dim_int(op->cx, 1) };
     for (int i = 0; i < n; i++) {
         Dim shape[MAX_RANK];
         for (int k = 0; k < n; k++)
             shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
-        xs.at[i] = reshape_to(op, expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n), column, 2);
+        xs.at[i] = reshape_to(op, expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n),
+                              column, 2);
     }
     return concat_axis(op, xs.at, xs.n, 1);
 }
 
 enum { LARGE_TABLE = 4096 };
 
-/* The next r numbers below n in order, each above the one before it, or not below it (again); false: these were the last. */
+/* The next r numbers below n in order, each above the one before it, or not below it (again);
+ * false: these were the last. */
 static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
 {
     int64_t i = r - 1;
@@ -280,18 +325,25 @@ static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
     return true;
 }
 
-/* The same where n is open, or would make a large table: the places of a grid of r axes at which each number is below the next. */
+/* The same where n is open, or would make a large table: the places of a grid of r axes at which
+ * each number is below the next. */
 static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
 {
     Ctx *cx = op->cx;
-    Ox from = ox_int(op->g, 0), by = ox_int(op->g, 1), end = ox_dim_value(op->g, n), all = ox(op, "Range", from, end, by), ordered = NULL, before = NULL;
+    Ox from = ox_int(op->g, 0);
+    Ox by = ox_int(op->g, 1);
+    Ox end = ox_dim_value(op->g, n);
+    Ox all = ox(op, "Range", from, end, by);
+    Ox ordered = NULL;
+    Ox before = NULL;
     if (r == 1)
         return unsqueeze_axis(op, all, 1);
     for (int k = 0; k < r; k++) {
         Dim dims[MAX_RANK];
         for (int i = 0; i < r; i++)
             dims[i] = i == k ? n : dim_int(cx, 1);
-        Ox here = reshape_to(op, all, dims, r), below = before ? ox(op, again ? "LessOrEqual" : "Less", before, here) : NULL;
+        Ox here = reshape_to(op, all, dims, r);
+        Ox below = before ? ox(op, again ? "LessOrEqual" : "Less", before, here) : NULL;
         ordered = ordered ? ox(op, "And", ordered, below) : below;
         before = here;
     }
@@ -301,7 +353,9 @@ static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
 
 Ox combinations(Op *op, Dim size, int r, bool again)
 {
-    int64_t n, at[MAX_RANK] = { 0 }, rows = 0;
+    int64_t n;
+    int64_t at[MAX_RANK] = { 0 };
+    int64_t rows = 0;
     VEC(int64_t) table = { 0 };
     double count = 1;
     bool known = dim_known(size, &n);
@@ -328,7 +382,8 @@ static Ox lower_combinations(Op *op)
     if (!need_rank(op, x, 1, &rank) || ctx_failed(op->cx))
         return POISON;
     if (rank != 1 || r < 0 || r > MAX_RANK)
-        return op_fail(op, E_VALUE, "combinations: a 1D vector and a length from 0 to %d are needed", MAX_RANK);
+        return op_fail(op, E_VALUE,
+                       "combinations: a 1D vector and a length from 0 to %d are needed", MAX_RANK);
     if (r == 0)
         return expand_dims(op, number_like(op, 0, x), (const Dim[]){ dim_int(op->cx, 0) }, 1);
     Ox index = combinations(op, ox_dim(x, 0), (int)r, arg_bool(op, "with_replacement"));
@@ -345,15 +400,21 @@ const OpRow ops_concat[] = {
     FAMILY(lower_nstack, 1, NULL, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
     FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
     FAMILY(lower_nstack, 3, NULL, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
-    CALL(lower_broadcast_tensors, NULL, PLAIN, "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
+    CALL(lower_broadcast_tensors, NULL, PLAIN,
+         "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
     CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
+    CALL(lower_meshgrid, NULL, PLAIN,
+         "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
     FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_column_stack, NULL, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
     LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_chunk_cat, TENSORS, PLAIN, "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
-    LOWER(lower_pad_sequence, NULL, PLAIN, "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") -> Tensor"),
+    LOWER(lower_chunk_cat, TENSORS, PLAIN,
+          "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
+    LOWER(lower_pad_sequence, NULL, PLAIN,
+          "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., "
+          "str padding_side=\"right\") -> Tensor"),
     ITSELF(lower_cartesian_prod, 0, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_combinations, NULL, PLAIN, "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
+    LOWER(lower_combinations, NULL, PLAIN,
+          "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
     OPS_END
 };

@@ -1,25 +1,36 @@
 /* pad.c - padding with a constant, by reflection, by repeating the border, around the other end.
  *
- * PyTorch lists pairs from the last axis on, ONNX all begins, then all ends. A negative number cuts; beside a border that is
- * reflected or repeated PyTorch reads the uncut axis, so there the elements are named one by one. Circular padding is Pad's
- * "wrap" from opset 19 on where the sizes are known, else a Concat of the ends. */
+ * PyTorch lists pairs from the last axis on, ONNX all begins, then all ends. A negative number
+ * cuts; beside a border that is reflected or repeated PyTorch reads the uncut axis, so there the
+ * elements are named one by one. Circular padding is Pad's "wrap" from opset 19 on where the sizes
+ * are known, else a Concat of the ends. */
 #include "ops/internal.h"
 
 typedef enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_CIRCULAR } PadMode;
 static const char *const onnx_modes[] = { "constant", "reflect", "edge", "wrap" };
 
-typedef struct Padding { Ox x; PadMode mode; int rank; Dim begin[MAX_RANK], end[MAX_RANK]; } Padding;
+typedef struct Padding {
+    Ox x;
+    PadMode mode;
+    int rank;
+    Dim begin[MAX_RANK], end[MAX_RANK];
+} Padding;
 
 static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
 {
     int n = (int)pad.n / 2;
     *p = (Padding){ .x = x, .mode = mode };
-    if (ctx_failed(op->cx) || !need_rank(op, x, mode == PAD_CONSTANT && n < 2 ? 4 : n + 2, &p->rank))
+    if (ctx_failed(op->cx) ||
+        !need_rank(op, x, mode == PAD_CONSTANT && n < 2 ? 4 : n + 2, &p->rank))
         return false;
     if (pad.n % 2 || n > p->rank)
-        return fail(op->cx, E_VALUE, "Padding length must be divisible by 2 and at most twice the number of dimensions of the input");
-    if (mode != PAD_CONSTANT && p->rank != n + 1 && p->rank != n + 2)       /* what stands before is channels, and perhaps a batch */
-        return fail(op->cx, E_VALUE, "Padding size %zu is not supported for %dD input tensor.", pad.n, p->rank);
+        return fail(op->cx, E_VALUE,
+                    "Padding length must be divisible by 2 and at most twice the number of "
+                    "dimensions of the input");
+    if (mode != PAD_CONSTANT && p->rank != n + 1 &&
+        p->rank != n + 2) /* what stands before is channels, and perhaps a batch */
+        return fail(op->cx, E_VALUE, "Padding size %zu is not supported for %dD input tensor.",
+                    pad.n, p->rank);
     for (int i = 0; i < p->rank; i++) {
         int k = p->rank - 1 - i;
         p->begin[i] = k < n ? pad.at[2 * k] : dim_int(op->cx, 0);
@@ -32,27 +43,43 @@ static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
 static bool padding_fits(Op *op, const Padding *p)
 {
     for (int i = 0; i < p->rank; i++) {
-        Dim size = ox_dim(p->x, i), most = dim_max(op->cx, p->begin[i], p->end[i]);
+        Dim size = ox_dim(p->x, i);
+        Dim most = dim_max(op->cx, p->begin[i], p->end[i]);
         if (p->mode == PAD_REFLECT && !dim_is(most, 0) && dim_le(op->cx, size, most) == YES)
-            return fail(op->cx, E_VALUE, "Padding size should be less than the corresponding input dimension, but got: padding (%s, %s) at dimension %d of input %s",
-                        dim_text(op->cx, p->begin[i])->s, dim_text(op->cx, p->end[i])->s, i, type_text(op->cx, p->x->type)->s);
+            return fail(op->cx, E_VALUE,
+                        "Padding size should be less than the corresponding input dimension, but "
+                        "got: padding (%s, %s) at dimension %d of input %s",
+                        dim_text(op->cx, p->begin[i])->s, dim_text(op->cx, p->end[i])->s, i,
+                        type_text(op->cx, p->x->type)->s);
         if (p->mode == PAD_CIRCULAR && dim_lt(op->cx, size, most) == YES)
             return fail(op->cx, E_VALUE, "Padding value causes wrapping around more than once.");
     }
     return true;
 }
 
-static bool unpadded(const Padding *p, int axis) { return dim_is(p->begin[axis], 0) && dim_is(p->end[axis], 0); }
+static bool unpadded(const Padding *p, int axis)
+{
+    return dim_is(p->begin[axis], 0) && dim_is(p->end[axis], 0);
+}
 
-/* Each place of the padded axis, as the place of the input that it shows: cut off at the ends, or |last - |last - |k|||. */
+/* Each place of the padded axis, as the place of the input that it shows: cut off at the ends, or
+ * |last - |last - |k|||. */
 static Ox by_places(Op *op, const Padding *p, int axis)
 {
     Ctx *cx = op->cx;
-    Dim zero = dim_int(cx, 0), size = ox_dim(p->x, axis), end = dim_add(cx, size, p->end[axis]);
+    Dim zero = dim_int(cx, 0);
+    Dim size = ox_dim(p->x, axis);
+    Dim end = dim_add(cx, size, p->end[axis]);
     if (dim_le(cx, dim_add(cx, end, p->begin[axis]), zero) == YES)
-        return op_fail(op, E_VALUE, "the padded size of dimension %d is %s: it must be greater than zero", axis, dim_text(cx, dim_add(cx, end, p->begin[axis]))->s);
-    Ox from = ox_dim_value(op->g, dim_sub(cx, zero, p->begin[axis])), to = ox_dim_value(op->g, end), one = ox_int(op->g, 1), first = ox_int(op->g, 0);
-    Ox last = ox_dim_value(op->g, dim_sub(cx, size, dim_int(cx, 1))), at = ox(op, "Range", from, to, one);
+        return op_fail(op, E_VALUE,
+                       "the padded size of dimension %d is %s: it must be greater than zero", axis,
+                       dim_text(cx, dim_add(cx, end, p->begin[axis]))->s);
+    Ox from = ox_dim_value(op->g, dim_sub(cx, zero, p->begin[axis]));
+    Ox to = ox_dim_value(op->g, end);
+    Ox one = ox_int(op->g, 1);
+    Ox first = ox_int(op->g, 0);
+    Ox last = ox_dim_value(op->g, dim_sub(cx, size, dim_int(cx, 1)));
+    Ox at = ox(op, "Range", from, to, one);
     if (p->mode == PAD_REFLECT) {
         at = ox(op, "Sub", last, ox(op, "Abs", at));
         at = ox(op, "Sub", last, ox(op, "Abs", at));
@@ -66,9 +93,15 @@ static Ox by_places(Op *op, const Padding *p, int axis)
 static Ox wrapped(Op *op, const Padding *p, int axis)
 {
     Ctx *cx = op->cx;
-    Dim zero = dim_int(cx, 0), size = ox_dim(p->x, axis), begin = dim_max(cx, p->begin[axis], zero), end = dim_max(cx, p->end[axis], zero);
-    Dim from = dim_sub(cx, begin, p->begin[axis]), to = dim_sub(cx, size, dim_sub(cx, end, p->end[axis])), left = dim_sub(cx, to, from);
-    Ox x = slice_axis(op, p->x, axis, from, to, 1), part[3] = { NULL, x, NULL };
+    Dim zero = dim_int(cx, 0);
+    Dim size = ox_dim(p->x, axis);
+    Dim begin = dim_max(cx, p->begin[axis], zero);
+    Dim end = dim_max(cx, p->end[axis], zero);
+    Dim from = dim_sub(cx, begin, p->begin[axis]);
+    Dim to = dim_sub(cx, size, dim_sub(cx, end, p->end[axis]));
+    Dim left = dim_sub(cx, to, from);
+    Ox x = slice_axis(op, p->x, axis, from, to, 1);
+    Ox part[3] = { NULL, x, NULL };
     if (!dim_is(begin, 0))
         part[0] = slice_axis(op, x, axis, dim_sub(cx, left, begin), left, 1);
     if (!dim_is(end, 0))
@@ -84,20 +117,23 @@ static Ox pad_node(Op *op, const Padding *p, Ox value)
         at[p->rank + i] = p->end[i];
     }
     Ox pads = ox_dims(op->g, at, 2 * (size_t)p->rank);
-    return ox_with(op, "Pad", INPUTS(p->x, pads, value), STRING("mode", str_of(op->cx, onnx_modes[p->mode])));
+    return ox_with(op, "Pad", INPUTS(p->x, pads, value),
+                   STRING("mode", str_of(op->cx, onnx_modes[p->mode])));
 }
 
 static Ox padded(Op *op, Ox x, Dims pad, PadMode mode, Ox value)
 {
     Padding p;
-    bool some = false, known_positive = true;
+    bool some = false;
+    bool known_positive = true;
     Dim zero = dim_int(op->cx, 0);
     if (!padding_of(op, &p, x, pad, mode) || !padding_fits(op, &p))
         return POISON;
     for (int i = 0; i < p.rank && ox_ok(p.x); i++)
         if (!unpadded(&p, i)) {
             some = true;
-            bool cuts = dim_lt(op->cx, p.begin[i], zero) == YES || dim_lt(op->cx, p.end[i], zero) == YES;
+            bool cuts = dim_lt(op->cx, p.begin[i], zero) == YES ||
+                dim_lt(op->cx, p.end[i], zero) == YES;
             known_positive &= !cuts;
             if (cuts && (mode == PAD_REFLECT || mode == PAD_EDGE)) {
                 p.x = by_places(op, &p, i);
@@ -106,7 +142,8 @@ static Ox padded(Op *op, Ox x, Dims pad, PadMode mode, Ox value)
         }
     if (!some || !ox_ok(p.x))
         return p.x;
-    bool has_wrap = op->g->target >= 19 && known_positive && type_static(p.x->type, NULL);     /* ONNX Runtime's takes no empty tensor */
+    bool has_wrap = op->g->target >= 19 && known_positive &&
+        type_static(p.x->type, NULL); /* ONNX Runtime's takes no empty tensor */
     if (mode == PAD_CIRCULAR && !has_wrap) {
         for (int i = 1; i < p.rank && ox_ok(p.x); i++)
             if (!unpadded(&p, i))
@@ -124,24 +161,28 @@ static Ox pad_value(Op *op, Ox x)
 {
     if (!ox_ok(x))
         return POISON;
-    return arg_given(op, "value") ? number_stored(op, arg_value(op, "value"), ox_dtype(x)) : number_like(op, 0, x);
+    return arg_given(op, "value") ? number_stored(op, arg_value(op, "value"), ox_dtype(x))
+                                  : number_like(op, 0, x);
 }
 
 static Ox lower_constant_pad_nd(Op *op)
 {
-    Ox x = arg(op, "self"), value = pad_value(op, x);
+    Ox x = arg(op, "self");
+    Ox value = pad_value(op, x);
     return padded(op, x, arg_dims(op, "pad"), PAD_CONSTANT, value);
 }
 
 static Ox lower_pad_mode(Op *op)
 {
     Ox x = arg(op, "self");
-    return padded(op, x, arg_dims(op, op->row->datum == PAD_CIRCULAR ? "pad" : "padding"), (PadMode)op->row->datum, NULL);
+    return padded(op, x, arg_dims(op, op->row->datum == PAD_CIRCULAR ? "pad" : "padding"),
+                  (PadMode)op->row->datum, NULL);
 }
 
 static Ox pad_by_mode(Op *op, PadMode mode)
 {
-    Ox x = arg(op, "self"), value = mode == PAD_CONSTANT ? pad_value(op, x) : NULL;
+    Ox x = arg(op, "self");
+    Ox value = mode == PAD_CONSTANT ? pad_value(op, x) : NULL;
     return padded(op, x, arg_dims(op, "pad"), mode, value);
 }
 
@@ -167,9 +208,13 @@ static Ox lower__pad_enum(Op *op)
 #define PAD(mode, line) FAMILY(lower_pad_mode, mode, NULL, PLAIN, line)
 
 const OpRow ops_pad[] = {
-    LOWER(lower_constant_pad_nd, NULL, PLAIN, "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"),
-    LOWER(lower_pad, NULL, PLAIN, "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor"),
-    LOWER(lower__pad_enum, NULL, PLAIN, "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor"),
+    LOWER(lower_constant_pad_nd, NULL, PLAIN,
+          "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"),
+    LOWER(
+        lower_pad, NULL, PLAIN,
+        "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor"),
+    LOWER(lower__pad_enum, NULL, PLAIN,
+          "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor"),
     PAD(PAD_CIRCULAR, "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor"),
     PAD(PAD_REFLECT, "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
     PAD(PAD_REFLECT, "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),

@@ -1,5 +1,5 @@
-/* shape.c - joining, repeating, reordering: new tensors made of the elements of others. Views are in view.c.
- * At the top, the shape arithmetic that several families use. */
+/* shape.c - joining, repeating, reordering: new tensors made of the elements of others. Views are
+ * in view.c. At the top, the shape arithmetic that several families use. */
 #include "ops/internal.h"
 
 #include <assert.h>
@@ -16,7 +16,8 @@ bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n)
     return true;
 }
 
-/* One symbolic dim among known ones is written -1, so that the shape is a constant. Not beside a 0: -1 is ambiguous then. */
+/* One symbolic dim among known ones is written -1, so that the shape is a constant. Not beside a 0:
+ * -1 is ambiguous then. */
 Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
 {
     int64_t at[MAX_RANK];
@@ -27,13 +28,15 @@ Ox reshape_to(Op *op, Ox x, const Dim *dims, int n)
     if (n > MAX_RANK)
         return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", n, MAX_RANK);
     for (int i = 0; i < n; i++) {
-        assert(dims[i]);                                                /* of a dim that could not be made the context failed */
+        assert(dims[i]); /* of a dim that could not be made the context failed */
         if (!dim_known(dims[i], &at[i]))
             at[i] = -1, symbolic++;
         zero |= at[i] == 0;
     }
-    Ox shape = symbolic > 1 || (symbolic == 1 && zero) ? ox_dims(op->g, dims, (size_t)n) : ox_ints(op->g, at, (size_t)n);
-    return zero ? ox_with(op, "Reshape", INPUTS(x, shape), INT("allowzero", 1)) : ox(op, "Reshape", x, shape);
+    Ox shape = symbolic > 1 || (symbolic == 1 && zero) ? ox_dims(op->g, dims, (size_t)n)
+                                                       : ox_ints(op->g, at, (size_t)n);
+    return zero ? ox_with(op, "Reshape", INPUTS(x, shape), INT("allowzero", 1))
+                : ox(op, "Reshape", x, shape);
 }
 
 /* Dims that x has already are written 1: they need no node. */
@@ -45,7 +48,8 @@ Ox expand_dims(Op *op, Ox x, const Dim *dims, int n)
     int own = ox_rank(x);
     for (int i = 0; i < n; i++) {
         int k = i - (n - own);
-        at[i] = k >= 0 && dim_eq(op->cx, ox_dim(x, k), dims[i]) == YES ? dim_int(op->cx, 1) : dims[i];
+        at[i] = k >= 0 && dim_eq(op->cx, ox_dim(x, k), dims[i]) == YES ? dim_int(op->cx, 1)
+                                                                       : dims[i];
     }
     Ox shape = ox_dims(op->g, at, (size_t)n);
     return ox(op, "Expand", x, shape);
@@ -68,8 +72,11 @@ Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step)
         return POISON;
     if (step == 1 && dim_is(start, 0) && dim_eq(op->cx, end, ox_dim(x, axis)) == YES)
         return x;
-    Ox from = ox_dims(op->g, &start, 1), axes = ints(op, axis), by = ints(op, step);
-    Ox to = dim_eq(op->cx, end, ox_dim(x, axis)) == YES ? ints(op, INT64_MAX) : ox_dims(op->g, &end, 1);
+    Ox from = ox_dims(op->g, &start, 1);
+    Ox axes = ints(op, axis);
+    Ox by = ints(op, step);
+    Ox to = dim_eq(op->cx, end, ox_dim(x, axis)) == YES ? ints(op, INT64_MAX)
+                                                        : ox_dims(op->g, &end, 1);
     return step == 1 ? ox(op, "Slice", x, from, to, axes) : ox(op, "Slice", x, from, to, axes, by);
 }
 
@@ -149,7 +156,9 @@ static Ox lower_repeat(Op *op)
     if (!need_rank(op, x, -1, &rank))
         return POISON;
     if ((int)repeats.n < rank)
-        return op_fail(op, E_VALUE, "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+        return op_fail(op, E_VALUE,
+                       "Number of dimensions of repeat dims can not be smaller than number of "
+                       "dimensions of tensor");
     return tiled(op, x, repeats);
 }
 
@@ -157,7 +166,8 @@ static Ox lower_repeat(Op *op)
 static Ox lower_tile(Op *op)
 {
     Ox x = arg(op, "self");
-    Dims dims = arg_dims(op, "dims"), full = { 0 };
+    Dims dims = arg_dims(op, "dims");
+    Dims full = { 0 };
     int rank;
     if (!need_rank(op, x, -1, &rank))
         return POISON;
@@ -184,10 +194,12 @@ static Ox lower_repeat_interleave(Op *op)
         wide[i <= axis ? i : i + 1] = ox_dim(x, i);
     }
     wide[axis + 1] = times;
-    return reshape_to(op, expand_dims(op, unsqueeze_axis(op, x, axis + 1), wide, rank + 1), flat, rank);
+    return reshape_to(op, expand_dims(op, unsqueeze_axis(op, x, axis + 1), wide, rank + 1), flat,
+                      rank);
 }
 
-/* Which element each of the repeated ones is: as many before it as have ended there. Of one number, all are repeated so often. */
+/* Which element each of the repeated ones is: as many before it as have ended there. Of one number,
+ * all are repeated so often. */
 static Ox repeated_index(Op *op, Ox repeats, Dim n)
 {
     int rank;
@@ -196,11 +208,16 @@ static Ox repeated_index(Op *op, Ox repeats, Dim n)
     if (rank > 1)
         return op_fail(op, E_VALUE, "repeats must be 0-dim or 1-dim tensor");
     repeats = expand_dims(op, flatten_to_1d(op, ox_cast(op->g, repeats, DT_INT64)), &n, 1);
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), ends = ox(op, "CumSum", repeats, zero);
-    Axes first = { .at = { 0 }, .n = 1 }, last = { .at = { 1 }, .n = 1 };
-    Ox total = reduce(op, "ReduceSum", repeats, &first, false), places = ox(op, "Range", zero, total, one);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox ends = ox(op, "CumSum", repeats, zero);
+    Axes first = { .at = { 0 }, .n = 1 };
+    Axes last = { .at = { 1 }, .n = 1 };
+    Ox total = reduce(op, "ReduceSum", repeats, &first, false);
+    Ox places = ox(op, "Range", zero, total, one);
     Ox ended = ox(op, "LessOrEqual", ends, unsqueeze_axis(op, places, 1));
-    return reduce(op, "ReduceSum", ox_ok(ended) ? ox_cast(op->g, ended, DT_INT64) : POISON, &last, false);
+    return reduce(op, "ReduceSum", ox_ok(ended) ? ox_cast(op->g, ended, DT_INT64) : POISON, &last,
+                  false);
 }
 
 static Ox lower_repeat_index(Op *op)
@@ -217,7 +234,8 @@ static Ox lower_repeat_index(Op *op)
 
 static Ox lower_repeat_by_tensor(Op *op)
 {
-    Ox x = arg(op, "self"), repeats = arg(op, "repeats");
+    Ox x = arg(op, "self");
+    Ox repeats = arg(op, "repeats");
     int rank, axis = 0;
     bool scalar;
     if (!arg_given(op, "dim"))
@@ -242,7 +260,10 @@ static Ox flipped(Op *op, Ox x, const Axes *axes)
         stop[i] = INT64_MIN;
     }
     size_t n = (size_t)axes->n;
-    Ox from = ox_ints(op->g, last, n), to = ox_ints(op->g, stop, n), where = ox_ints(op->g, at, n), step = ox_ints(op->g, back, n);
+    Ox from = ox_ints(op->g, last, n);
+    Ox to = ox_ints(op->g, stop, n);
+    Ox where = ox_ints(op->g, at, n);
+    Ox step = ox_ints(op->g, back, n);
     return ox(op, "Slice", x, from, to, where, step);
 }
 
@@ -264,7 +285,8 @@ static Ox lower_flip_axis(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
-    return rank > axis.at[0] ? flipped(op, x, &axis) : op_fail(op, E_VALUE, "Input must be >= %d-d.", axis.at[0] + 1);
+    return rank > axis.at[0] ? flipped(op, x, &axis)
+                             : op_fail(op, E_VALUE, "Input must be >= %d-d.", axis.at[0] + 1);
 }
 
 /* k quarter turns from the first axis towards the second */
@@ -275,9 +297,12 @@ static Ox lower_rot90(Op *op)
     int rank, perm[MAX_RANK], turns = (int)(((arg_int(op, "k") % 4) + 4) % 4);
     if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
         return POISON;
-    int64_t a = dims.n == 2 ? dims.at[0] + (dims.at[0] < 0 ? rank : 0) : -1, b = dims.n == 2 ? dims.at[1] + (dims.at[1] < 0 ? rank : 0) : -1;
+    int64_t a = dims.n == 2 ? dims.at[0] + (dims.at[0] < 0 ? rank : 0) : -1;
+    int64_t b = dims.n == 2 ? dims.at[1] + (dims.at[1] < 0 ? rank : 0) : -1;
     if (a < 0 || a >= rank || b < 0 || b >= rank || a == b)
-        return op_fail(op, E_VALUE, "rot90: two different dims in range of the tensor's %d dimensions are needed", rank);
+        return op_fail(
+            op, E_VALUE,
+            "rot90: two different dims in range of the tensor's %d dimensions are needed", rank);
     Axes over = { .at = { (int)(turns == 1 ? b : a), (int)b }, .n = turns == 2 ? 2 : 1 };
     if (turns == 0)
         return x;
@@ -290,14 +315,18 @@ static Ox lower_rot90(Op *op)
 /* The last `by` elements of the axis come first. */
 static Ox rolled(Op *op, Ox x, int axis, Dim by)
 {
-    Dim size = ox_dim(x, axis), zero = dim_int(op->cx, 0);
+    Dim size = ox_dim(x, axis);
+    Dim zero = dim_int(op->cx, 0);
     if (dim_is(size, 0))
         return x;
-    Dim shift = dim_mod(op->cx, by, dim_max(op->cx, size, dim_int(op->cx, 1)));     /* nothing is divided by a size of 0 */
+    Dim shift = dim_mod(
+        op->cx, by,
+        dim_max(op->cx, size, dim_int(op->cx, 1))); /* nothing is divided by a size of 0 */
     if (!shift || dim_eq(op->cx, shift, zero) == YES)
         return shift ? x : POISON;
     Dim cut = dim_sub(op->cx, size, shift);
-    Ox front = slice_axis(op, x, axis, zero, cut, 1), back = slice_axis(op, x, axis, cut, size, 1);
+    Ox front = slice_axis(op, x, axis, zero, cut, 1);
+    Ox back = slice_axis(op, x, axis, cut, size, 1);
     return concat_axis(op, (const Ox[]){ back, front }, 2, axis);
 }
 
@@ -310,13 +339,16 @@ static Ox lower_roll(Op *op)
     if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
         return POISON;
     if (dims.n == 0 && shifts.n == 1)
-        return reshape_to(op, rolled(op, flatten_to_1d(op, x), 0, shifts.at[0]), x->type->dim, rank);
+        return reshape_to(op, rolled(op, flatten_to_1d(op, x), 0, shifts.at[0]), x->type->dim,
+                          rank);
     if (dims.n != shifts.n)
-        return op_fail(op, E_VALUE, "shifts and dimensions must align. shifts: %zu, dims:%zu", shifts.n, dims.n);
+        return op_fail(op, E_VALUE, "shifts and dimensions must align. shifts: %zu, dims:%zu",
+                       shifts.n, dims.n);
     for (size_t i = 0; i < dims.n && ox_ok(x); i++) {
         int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
         if (d < 0 || d >= rank)
-            return op_fail(op, E_VALUE, "roll: dim %lld is out of range for rank %d", (long long)dims.at[i], rank);
+            return op_fail(op, E_VALUE, "roll: dim %lld is out of range for rank %d",
+                           (long long)dims.at[i], rank);
         x = rolled(op, x, (int)d, shifts.at[i]);
     }
     return x;
@@ -326,7 +358,8 @@ static Ox lower_roll(Op *op)
 static Ox split_axis(Op *op, Ox x, int axis, const Dim *sizes, int n)
 {
     Dim dims[2 * MAX_RANK];
-    int k = 0, rank = ox_rank(x);
+    int k = 0;
+    int rank = ox_rank(x);
     for (int i = 0; i < rank; i++)
         if (i != axis)
             dims[k++] = ox_dim(x, i);
@@ -344,7 +377,9 @@ static Ox lower_channel_shuffle(Op *op)
     if (!need_rank(op, x, 4, &rank))
         return POISON;
     if (rank < 3)
-        return op_fail(op, E_VALUE, "channel_shuffle expects input with > 2 dims, but got input with sizes %s", type_text(op->cx, x->type)->s);
+        return op_fail(op, E_VALUE,
+                       "channel_shuffle expects input with > 2 dims, but got input with sizes %s",
+                       type_text(op->cx, x->type)->s);
     if (!dim_divide(op->cx, ox_dim(x, 1), groups, &each)) {
         if (dim_known(ox_dim(x, 1), NULL) && dim_known(groups, NULL))
             return op_fail(op, E_VALUE, "Number of channels must be divisible by groups.");
@@ -368,15 +403,21 @@ static Ox lower_pixel_shuffle(Op *op)
         return POISON;
     if (r == 1 && rank >= 3)
         return x;
-    if (rank == 4 && dtype_is_float(ox_dtype(x)))       /* runtimes have it for floats only */
-        return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r), STRING("mode", str_of(op->cx, "CRD")));
+    if (rank == 4 && dtype_is_float(ox_dtype(x))) /* runtimes have it for floats only */
+        return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r),
+                       STRING("mode", str_of(op->cx, "CRD")));
     if (rank < 3)
-        return op_fail(op, E_VALUE, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %d dimension(s)", rank);
+        return op_fail(op, E_VALUE,
+                       "pixel_shuffle expects input to have at least 3 dimensions, but got input "
+                       "with %d dimension(s)",
+                       rank);
     Dim by = dim_int(op->cx, r), channels, dims[MAX_RANK];
     if (!dim_divide(op->cx, ox_dim(x, rank - 3), dim_int(op->cx, r * r), &channels))
-        return op_fail(op, E_VALUE, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor");
+        return op_fail(op, E_VALUE,
+                       "pixel_shuffle expects its input's 'channel' dimension to be divisible by "
+                       "the square of upscale_factor");
     int perm[MAX_RANK], a = rank - 3;
-    Ox wide = split_axis(op, x, a, (const Dim[]){ channels, by, by }, 3);       /* .. C r r H W */
+    Ox wide = split_axis(op, x, a, (const Dim[]){ channels, by, by }, 3); /* .. C r r H W */
     for (int i = 0; i < rank; i++) {
         perm[i] = i;
         dims[i] = ox_dim(x, i);
@@ -388,7 +429,8 @@ static Ox lower_pixel_shuffle(Op *op)
     return reshape_to(op, permute_to(op, wide, perm, rank + 2), dims, rank);
 }
 
-/* d / by. Nobody knows whether an open size divides: then PyTorch would have raised, and a note says so. */
+/* d / by. Nobody knows whether an open size divides: then PyTorch would have raised, and a note
+ * says so. */
 static bool divided(Op *op, Dim d, Dim by, Dim *out)
 {
     if (dim_divide(op->cx, d, by, out))
@@ -396,7 +438,8 @@ static bool divided(Op *op, Dim d, Dim by, Dim *out)
     if (dim_known(d, NULL))
         return false;
     *out = dim_floordiv(op->cx, d, by);
-    note(op->cx, NOTE_ASSUMED, "the size %s can be divided by %s", dim_text(op->cx, d)->s, dim_text(op->cx, by)->s);
+    note(op->cx, NOTE_ASSUMED, "the size %s can be divided by %s", dim_text(op->cx, d)->s,
+         dim_text(op->cx, by)->s);
     return *out != NULL;
 }
 
@@ -412,14 +455,19 @@ static Ox lower_pixel_unshuffle(Op *op)
     int a = rank - 3;
     if (r == 1 && a >= 0)
         return x;
-    if (a < 0 || !divided(op, ox_dim(x, a + 1), by, &high) || !divided(op, ox_dim(x, a + 2), by, &wide))
-        return op_fail(op, E_VALUE, "pixel_unshuffle expects height and width to be divisible by downscale_factor");
-    Ox parts = split_axis(op, split_axis(op, x, a + 2, (const Dim[]){ wide, by }, 2), a + 1, (const Dim[]){ high, by }, 2);
+    if (a < 0 || !divided(op, ox_dim(x, a + 1), by, &high) ||
+        !divided(op, ox_dim(x, a + 2), by, &wide))
+        return op_fail(
+            op, E_VALUE,
+            "pixel_unshuffle expects height and width to be divisible by downscale_factor");
+    Ox parts = split_axis(op, split_axis(op, x, a + 2, (const Dim[]){ wide, by }, 2), a + 1,
+                          (const Dim[]){ high, by }, 2);
     for (int i = 0; i < rank; i++) {
         perm[i] = i;
         dims[i] = ox_dim(x, i);
     }
-    perm[a + 1] = a + 2, perm[a + 2] = a + 4, perm[a + 3] = a + 1, perm[a + 4] = a + 3;     /* C r r H W out of C H r W r */
+    perm[a + 1] = a + 2, perm[a + 2] = a + 4, perm[a + 3] = a + 1,
+             perm[a + 4] = a + 3; /* C r r H W out of C H r W r */
     dims[a] = dim_mul(op->cx, dims[a], dim_int(op->cx, r * r));
     dims[a + 1] = high;
     dims[a + 2] = wide;
@@ -429,17 +477,28 @@ static Ox lower_pixel_unshuffle(Op *op)
 const OpRow ops_shape[] = {
     LOWER(lower_repeat, NULL, PLAIN, "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"),
     LOWER(lower_tile, NULL, PLAIN, "aten::tile(Tensor self, SymInt[] dims) -> Tensor"),
-    LOWER(lower_repeat_interleave, NULL, PLAIN, "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"),
-    LOWER(lower_repeat_index, NULL, PLAIN, "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"),
-    LOWER(lower_repeat_by_tensor, NULL, PLAIN, "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor"),
+    LOWER(lower_repeat_interleave, NULL, PLAIN,
+          "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+          "output_size=None) -> Tensor"),
+    LOWER(lower_repeat_index, NULL, PLAIN,
+          "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"),
+    LOWER(lower_repeat_by_tensor, NULL, PLAIN,
+          "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
+          "SymInt? output_size=None) -> Tensor"),
     FAMILY(lower_flip_axis, 1, NULL, PLAIN, "aten::fliplr(Tensor self) -> Tensor"),
     FAMILY(lower_flip_axis, 0, NULL, PLAIN, "aten::flipud(Tensor self) -> Tensor"),
-    LOWER(lower_rot90, NULL, PLAIN, "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"),
+    LOWER(lower_rot90, NULL, PLAIN,
+          "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"),
     LOWER(lower_flip, NULL, PLAIN, "aten::flip(Tensor self, int[] dims) -> Tensor"),
-    LOWER(lower_roll, NULL, PLAIN, "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"),
-    LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
-    LOWER(lower_channel_shuffle, NULL, PLAIN, "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
-    LOWER(lower_pixel_shuffle, NULL, PLAIN, "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
-    LOWER(lower_pixel_unshuffle, NULL, PLAIN, "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
+    LOWER(lower_roll, NULL, PLAIN,
+          "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"),
+    LOWER(lower_channel_shuffle, NULL, PLAIN,
+          "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+    LOWER(lower_channel_shuffle, NULL, PLAIN,
+          "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+    LOWER(lower_pixel_shuffle, NULL, PLAIN,
+          "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
+    LOWER(lower_pixel_unshuffle, NULL, PLAIN,
+          "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
     OPS_END
 };

@@ -1,4 +1,5 @@
-/* slice.c - a part of a tensor along one axis: select, slice, narrow; and what their base becomes when they are written to.
+/* slice.c - a part of a tensor along one axis: select, slice, narrow; and what their base becomes
+ * when they are written to.
  *
  * An index or a bound may count from the end, and be a size that only the running model knows. */
 #include "ops/shape/view_strides.h"
@@ -6,16 +7,21 @@
 /* base with the elements from start to end of one axis replaced. */
 static Ox replace_span(Op *op, Ox base, Ox part, int axis, Dim start, Dim end)
 {
-    Dim zero = dim_int(op->cx, 0), size = ox_dim(base, axis);
-    Ox before = dim_eq(op->cx, start, zero) == YES ? NULL : slice_axis(op, base, axis, zero, start, 1);
+    Dim zero = dim_int(op->cx, 0);
+    Dim size = ox_dim(base, axis);
+    Ox before = dim_eq(op->cx, start, zero) == YES ? NULL
+                                                   : slice_axis(op, base, axis, zero, start, 1);
     Ox after = dim_eq(op->cx, end, size) == YES ? NULL : slice_axis(op, base, axis, end, size, 1);
     return concat_axis(op, (const Ox[]){ before, part, after }, 3, axis);
 }
 
-/* An index that may count from the end, as one that does not: i + size * (1 where i < 0, else 0). */
+/* An index that may count from the end, as one that does not: i + size * (1 where i < 0, else
+ * 0). */
 static Dim from_front(Ctx *cx, Dim i, Dim size)
 {
-    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1), behind = dim_max(cx, zero, dim_min(cx, one, dim_sub(cx, zero, i)));
+    Dim zero = dim_int(cx, 0);
+    Dim one = dim_int(cx, 1);
+    Dim behind = dim_max(cx, zero, dim_min(cx, one, dim_sub(cx, zero, i)));
     return dim_add(cx, i, dim_mul(cx, size, behind));
 }
 
@@ -31,7 +37,9 @@ static bool select_args(Op *op, Ox x, int *axis, Dim *index)
         return false;
     int64_t i, size;
     if (dim_known(*index, &i) && dim_known(ox_dim(x, *axis), &size) && (i < -size || i >= size))
-        return fail(op->cx, E_VALUE, "select(): index %lld out of range for tensor of size %lld at dimension %d", (long long)i, (long long)size, *axis);
+        return fail(op->cx, E_VALUE,
+                    "select(): index %lld out of range for tensor of size %lld at dimension %d",
+                    (long long)i, (long long)size, *axis);
     return true;
 }
 
@@ -53,7 +61,8 @@ static Ox write_select(Op *op, Ox base, Ox part)
     if (!select_args(op, base, &axis, &index))
         return POISON;
     Dim start = from_front(op->cx, index, ox_dim(base, axis));
-    return replace_span(op, base, unsqueeze_axis(op, part, axis), axis, start, dim_add(op->cx, start, dim_int(op->cx, 1)));
+    return replace_span(op, base, unsqueeze_axis(op, part, axis), axis, start,
+                        dim_add(op->cx, start, dim_int(op->cx, 1)));
 }
 
 /* A slice bound: from the front, within [0, size]. */
@@ -70,7 +79,11 @@ static bool bound(Op *op, const char *name, Dim size, Dim deflt, Dim *out)
     return true;
 }
 
-typedef struct Span { int axis; Dim start, end; int64_t step; } Span;
+typedef struct Span {
+    int axis;
+    Dim start, end;
+    int64_t step;
+} Span;
 
 static bool slice_span(Op *op, Ox x, Span *s)
 {
@@ -85,13 +98,15 @@ static bool slice_span(Op *op, Ox x, Span *s)
     s->step = arg_int(op, "step");
     if (!ctx_failed(op->cx) && s->step <= 0)
         return fail(op->cx, E_VALUE, "slice step must be positive");
-    if (!bound(op, "start", size, dim_int(op->cx, 0), &s->start) || !bound(op, "end", size, size, &s->end))
+    if (!bound(op, "start", size, dim_int(op->cx, 0), &s->start) ||
+        !bound(op, "end", size, size, &s->end))
         return false;
     s->end = dim_max(op->cx, s->start, s->end);
     return !ctx_failed(op->cx);
 }
 
-/* A bound that counts from the end of an axis whose size is open, as it was written: ONNX counts from the end as Python does. */
+/* A bound that counts from the end of an axis whose size is open, as it was written: ONNX counts
+ * from the end as Python does. */
 static Ox from_the_end(Op *op, const char *name, Dim size)
 {
     int64_t v;
@@ -105,22 +120,30 @@ static Ox lower_slice(Op *op)
     Span s;
     if (!slice_span(op, x, &s))
         return POISON;
-    Ox from = from_the_end(op, "start", ox_dim(x, s.axis)), to = from_the_end(op, "end", ox_dim(x, s.axis));
+    Ox from = from_the_end(op, "start", ox_dim(x, s.axis));
+    Ox to = from_the_end(op, "end", ox_dim(x, s.axis));
     if (!from && !to)
         return slice_axis(op, x, s.axis, s.start, s.end, s.step);
     from = from ? from : ox_dims(op->g, &s.start, 1);
-    to = to ? to : dim_eq(op->cx, s.end, ox_dim(x, s.axis)) == YES ? ints(op, INT64_MAX) : ox_dims(op->g, &s.end, 1);
-    Ox axes = ints(op, s.axis), by = ints(op, s.step);
-    return s.step == 1 ? ox(op, "Slice", x, from, to, axes) : ox(op, "Slice", x, from, to, axes, by);
+    to = to                                               ? to
+        : dim_eq(op->cx, s.end, ox_dim(x, s.axis)) == YES ? ints(op, INT64_MAX)
+                                                          : ox_dims(op->g, &s.end, 1);
+    Ox axes = ints(op, s.axis);
+    Ox by = ints(op, s.step);
+    return s.step == 1 ? ox(op, "Slice", x, from, to, axes)
+                       : ox(op, "Slice", x, from, to, axes, by);
 }
 
 /* ScatterND over the axis brought to the front. */
 Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows)
 {
-    int rank = ox_rank(base), perm[MAX_RANK] = { axis };
+    int rank = ox_rank(base);
+    int perm[MAX_RANK] = { axis };
     for (int i = 1; i < rank; i++)
         perm[i] = i <= axis ? i - 1 : i;
-    Ox at = unsqueeze_axis(op, rows, 1), front = permute_to(op, base, perm, rank), updates = permute_to(op, part, perm, rank);
+    Ox at = unsqueeze_axis(op, rows, 1);
+    Ox front = permute_to(op, base, perm, rank);
+    Ox updates = permute_to(op, part, perm, rank);
     Ox out = ox(op, "ScatterND", front, at, updates);
     return permute_back(op, out, perm, rank);
 }
@@ -128,7 +151,9 @@ Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows)
 /* Every step-th row. */
 static Ox replace_strided(Op *op, Ox base, Ox part, const Span *s)
 {
-    Ox start = ox_dim_value(op->g, s->start), end = ox_dim_value(op->g, s->end), step = ox_int(op->g, s->step);
+    Ox start = ox_dim_value(op->g, s->start);
+    Ox end = ox_dim_value(op->g, s->end);
+    Ox step = ox_int(op->g, s->step);
     return replace_rows(op, base, part, s->axis, ox(op, "Range", start, end, step));
 }
 
@@ -137,10 +162,12 @@ static Ox write_slice(Op *op, Ox base, Ox part)
     Span s;
     if (!slice_span(op, base, &s))
         return POISON;
-    return s.step == 1 ? replace_span(op, base, part, s.axis, s.start, s.end) : replace_strided(op, base, part, &s);
+    return s.step == 1 ? replace_span(op, base, part, s.axis, s.start, s.end)
+                       : replace_strided(op, base, part, &s);
 }
 
-/* start may be a tensor: its elements are counted from it. One that depends on data may count from the end. */
+/* start may be a tensor: its elements are counted from it. One that depends on data may count from
+ * the end. */
 static Ox narrow_rows(Op *op, Ox x, int *axis)
 {
     Ox start = arg_typed(op, "start", DT_INT64);
@@ -150,16 +177,23 @@ static Ox narrow_rows(Op *op, Ox x, int *axis)
         return POISON;
     if (rank == 0)
         return op_fail(op, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, ox_dim(x, *axis)), count = ox_dim_value(op->g, length);
-    Ox first = ox_cast(op->g, start, DT_INT64), behind = ox(op, "Less", first, zero), wrapped = ox(op, "Add", first, size);
-    Ox from = ox(op, "Where", behind, wrapped, first), along = ox(op, "Range", zero, count, one);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox size = ox_dim_value(op->g, ox_dim(x, *axis));
+    Ox count = ox_dim_value(op->g, length);
+    Ox first = ox_cast(op->g, start, DT_INT64);
+    Ox behind = ox(op, "Less", first, zero);
+    Ox wrapped = ox(op, "Add", first, size);
+    Ox from = ox(op, "Where", behind, wrapped, first);
+    Ox along = ox(op, "Range", zero, count, one);
     return ox(op, "Add", along, from);
 }
 
 static Ox lower_narrow_tensor(Op *op)
 {
     int axis;
-    Ox x = arg(op, "self"), rows = narrow_rows(op, x, &axis);
+    Ox x = arg(op, "self");
+    Ox rows = narrow_rows(op, x, &axis);
     return ox_ok(rows) ? ox_with(op, "Gather", INPUTS(x, rows), INT("axis", axis)) : POISON;
 }
 
@@ -177,16 +211,20 @@ static bool narrow_span(Op *op, Ox x, Span *s)
         return false;
     if (rank == 0)
         return fail(op->cx, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
-    Dim start = arg_dim_expr(op, "start"), length = arg_dim_expr(op, "length"), zero = dim_int(op->cx, 0);
+    Dim start = arg_dim_expr(op, "start");
+    Dim length = arg_dim_expr(op, "length");
+    Dim zero = dim_int(op->cx, 0);
     s->start = from_front(op->cx, start, ox_dim(x, s->axis));
     if (dim_lt(op->cx, s->start, zero) == YES)
-        return fail(op->cx, E_VALUE, "start out of range: %s for a dimension of size %s", dim_text(op->cx, start)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
+        return fail(op->cx, E_VALUE, "start out of range: %s for a dimension of size %s",
+                    dim_text(op->cx, start)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
     if (dim_lt(op->cx, length, zero) == YES)
         return fail(op->cx, E_VALUE, "narrow(): length must be non-negative.");
     s->end = dim_add(op->cx, s->start, length);
     if (dim_le(op->cx, s->end, ox_dim(x, s->axis)) == NO)
-        return fail(op->cx, E_VALUE, "start (%s) + length (%s) exceeds dimension size (%s).", dim_text(op->cx, s->start)->s,
-                    dim_text(op->cx, length)->s, dim_text(op->cx, ox_dim(x, s->axis))->s);
+        return fail(op->cx, E_VALUE, "start (%s) + length (%s) exceeds dimension size (%s).",
+                    dim_text(op->cx, s->start)->s, dim_text(op->cx, length)->s,
+                    dim_text(op->cx, ox_dim(x, s->axis))->s);
     return !ctx_failed(op->cx);
 }
 
@@ -200,34 +238,47 @@ static Ox lower_narrow(Op *op)
 static Ox write_narrow(Op *op, Ox base, Ox part)
 {
     Span s;
-    return narrow_span(op, base, &s) ? replace_span(op, base, part, s.axis, s.start, s.end) : POISON;
+    return narrow_span(op, base, &s) ? replace_span(op, base, part, s.axis, s.start, s.end)
+                                     : POISON;
 }
 
 /* slice_scatter, select_scatter: self once the view reads src. */
 static Ox lower_slice_scatter(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src");
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
     Span s;
     if (!ox_ok(src) || !slice_span(op, self, &s))
         return POISON;
     Dim dims[MAX_RANK];
     memcpy(dims, self->type->dim, (size_t)ox_rank(self) * sizeof *dims);
     dims[s.axis] = dim_ceildiv(op->cx, dim_sub(op->cx, s.end, s.start), dim_int(op->cx, s.step));
-    return write_slice(op, self, expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), dims, ox_rank(self)));
+    return write_slice(op, self,
+                       expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), dims, ox_rank(self)));
 }
 
 static Ox lower_select_scatter(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src");
-    return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
+    return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self)))
+                                     : POISON;
 }
 
 const OpRow ops_slice[] = {
-    VIEW(lower_select, write_select, strides_select, PLAIN, "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
-    JOINED_VIEW(lower_slice, write_slice, strides_slice, join_slices, PLAIN, "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)"),
-    LOWER(lower_slice_scatter, NULL, PLAIN, "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"),
-    LOWER(lower_select_scatter, NULL, PLAIN, "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
-    VIEW(lower_narrow_tensor, write_narrow_tensor, strides_slice, PLAIN, "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
-    VIEW(lower_narrow, write_narrow, strides_slice, PLAIN, "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
+    VIEW(lower_select, write_select, strides_select, PLAIN,
+         "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
+    JOINED_VIEW(lower_slice, write_slice, strides_slice, join_slices, PLAIN,
+                "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? "
+                "end=None, SymInt step=1) -> Tensor(a)"),
+    LOWER(lower_slice_scatter, NULL, PLAIN,
+          "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? "
+          "end=None, SymInt step=1) -> Tensor"),
+    LOWER(lower_select_scatter, NULL, PLAIN,
+          "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor"),
+    VIEW(lower_narrow_tensor, write_narrow_tensor, strides_slice, PLAIN,
+         "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
+    VIEW(lower_narrow, write_narrow, strides_slice, PLAIN,
+         "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
     OPS_END
 };

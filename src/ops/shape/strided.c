@@ -1,6 +1,7 @@
 /* strided.c - views that step through several axes at once: diagonals, windows, as_strided.
  *
- * Each is one Gather with a table of positions, which is a constant where the sizes are known and Ranges where they are not. */
+ * Each is one Gather with a table of positions, which is a constant where the sizes are known and
+ * Ranges where they are not. */
 #include "ops/shape/view_strides.h"
 
 /* ---- tables of positions ---- */
@@ -16,19 +17,25 @@ static Ox steps(Op *op, Dim from, Dim n, Dim step, int axis, int rank)
         Ox same = ox_dim_value(op->g, from);
         return expand_dims(op, same, shape, rank);
     }
-    Ox first = ox_dim_value(op->g, from), last = ox_dim_value(op->g, end), by = ox_dim_value(op->g, step);
+    Ox first = ox_dim_value(op->g, from);
+    Ox last = ox_dim_value(op->g, end);
+    Ox by = ox_dim_value(op->g, step);
     return reshape_to(op, ox(op, "Range", first, last, by), shape, rank);
 }
 
 /* ---- diagonals: rows of a matrix whose two axes are one ---- */
 
-typedef struct Diagonal { int rank, perm[MAX_RANK]; Dim rows, cols, first, n; } Diagonal;
+typedef struct Diagonal {
+    int rank, perm[MAX_RANK];
+    Dim rows, cols, first, n;
+} Diagonal;
 
 static bool diagonal_args(Op *op, Ox x, Diagonal *d)
 {
     Ctx *cx = op->cx;
     int a, b, n = 0;
-    if (!need_rank(op, x, 2, &d->rank) || !arg_dim(op, "dim1", d->rank, &a) || !arg_dim(op, "dim2", d->rank, &b))
+    if (!need_rank(op, x, 2, &d->rank) || !arg_dim(op, "dim1", d->rank, &a) ||
+        !arg_dim(op, "dim2", d->rank, &b))
         return false;
     int64_t offset = arg_int(op, "offset");
     if (a == b)
@@ -40,8 +47,10 @@ static bool diagonal_args(Op *op, Ox x, Diagonal *d)
     d->perm[n] = b;
     d->rows = ox_dim(x, a);
     d->cols = ox_dim(x, b);
-    Dim down = dim_int(cx, offset < 0 ? -offset : 0), right = dim_int(cx, offset > 0 ? offset : 0);
-    d->n = dim_max(cx, dim_int(cx, 0), dim_min(cx, dim_sub(cx, d->rows, down), dim_sub(cx, d->cols, right)));
+    Dim down = dim_int(cx, offset < 0 ? -offset : 0);
+    Dim right = dim_int(cx, offset > 0 ? offset : 0);
+    d->n = dim_max(cx, dim_int(cx, 0),
+                   dim_min(cx, dim_sub(cx, d->rows, down), dim_sub(cx, d->cols, right)));
     d->first = dim_add(cx, dim_mul(cx, down, d->cols), right);
     return !ctx_failed(cx);
 }
@@ -68,7 +77,8 @@ static Ox diagonal_of(Op *op, Ox x)
     Diagonal d;
     if (!diagonal_args(op, x, &d))
         return POISON;
-    Ox flat = diagonal_rows(op, x, &d), at = diagonal_index(op, &d);
+    Ox flat = diagonal_rows(op, x, &d);
+    Ox at = diagonal_index(op, &d);
     return ox_with(op, "Gather", INPUTS(flat, at), INT("axis", d.rank - 2));
 }
 
@@ -81,7 +91,9 @@ static Ox write_diagonal(Op *op, Ox base, Ox part)
     int back[MAX_RANK];
     if (!diagonal_args(op, base, &d))
         return POISON;
-    Ox flat = diagonal_rows(op, base, &d), at = diagonal_index(op, &d), last = permute_to(op, base, d.perm, d.rank);
+    Ox flat = diagonal_rows(op, base, &d);
+    Ox at = diagonal_index(op, &d);
+    Ox last = permute_to(op, base, d.perm, d.rank);
     if (!ox_ok(flat) || !ox_ok(at) || !ox_ok(part))
         return POISON;
     Ox index = expand_dims(op, at, part->type->dim, d.rank - 1);
@@ -93,35 +105,49 @@ static Ox write_diagonal(Op *op, Ox base, Ox part)
 
 static Ox lower_diagonal_scatter(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src"), now = diagonal_of(op, self);
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
+    Ox now = diagonal_of(op, self);
     if (!ox_ok(now) || !ox_ok(src))
         return POISON;
     bool fits = ox_rank(src) == ox_rank(now);
     for (int i = 0; fits && i < ox_rank(now); i++)
-        fits = dim_eq(op->cx, ox_dim(src, i), ox_dim(now, i)) != NO;    /* what is not known, ScatterElements demands */
+        fits = dim_eq(op->cx, ox_dim(src, i), ox_dim(now, i)) !=
+            NO; /* what is not known, ScatterElements demands */
     if (!fits)
-        return op_fail(op, E_VALUE, "expected src to have a size equal to the slice of self. src size = %s, slice size = %s", type_text(op->cx, src->type)->s,
-                       type_text(op->cx, now->type)->s);
+        return op_fail(op, E_VALUE,
+                       "expected src to have a size equal to the slice of self. src size = %s, "
+                       "slice size = %s",
+                       type_text(op->cx, src->type)->s, type_text(op->cx, now->type)->s);
     return write_diagonal(op, self, ox_cast(op->g, src, ox_dtype(self)));
 }
 
-/* The last axis becomes the diagonal `offset` of a square of zeros, whose axes are a and b of the result. */
+/* The last axis becomes the diagonal `offset` of a square of zeros, whose axes are a and b of the
+ * result. */
 static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
 {
     Ctx *cx = op->cx;
-    int rank = ox_rank(x) + 1, back[MAX_RANK], n = 0;
+    int rank = ox_rank(x) + 1;
+    int back[MAX_RANK];
+    int n = 0;
     int64_t far = offset < 0 ? -offset : offset;
-    Dim zero = dim_int(cx, 0), one = dim_int(cx, 1), size = dim_add(cx, ox_dim(x, rank - 2), dim_int(cx, far));
+    Dim zero = dim_int(cx, 0);
+    Dim one = dim_int(cx, 1);
+    Dim size = dim_add(cx, ox_dim(x, rank - 2), dim_int(cx, far));
     Ox line = x;
-    if (far) {                                                          /* its element stands in the row that it is wanted in */
+    if (far) { /* its element stands in the row that it is wanted in */
         Dim none[MAX_RANK];
         memcpy(none, x->type->dim, (size_t)(rank - 2) * sizeof *none);
         none[rank - 2] = dim_int(cx, far);
         Ox gap = expand_dims(op, number_like(op, 0, x), none, rank - 1);
-        line = concat_axis(op, offset > 0 ? (const Ox[]){ x, gap } : (const Ox[]){ gap, x }, 2, rank - 2);
+        line = concat_axis(op, offset > 0 ? (const Ox[]){ x, gap } : (const Ox[]){ gap, x }, 2,
+                           rank - 2);
     }
-    Ox rows = steps(op, dim_int(cx, offset), size, one, 0, 2), cols = steps(op, zero, size, one, 1, 2), there = ox(op, "Equal", rows, cols);
-    Ox nothing = number_like(op, 0, x), square = ox(op, "Where", there, unsqueeze_axis(op, line, rank - 1), nothing);
+    Ox rows = steps(op, dim_int(cx, offset), size, one, 0, 2);
+    Ox cols = steps(op, zero, size, one, 1, 2);
+    Ox there = ox(op, "Equal", rows, cols);
+    Ox nothing = number_like(op, 0, x);
+    Ox square = ox(op, "Where", there, unsqueeze_axis(op, line, rank - 1), nothing);
     for (int i = 0; i < rank; i++)
         back[i] = i == a ? rank - 2 : i == b ? rank - 1 : n++;
     return permute_to(op, square, back, rank);
@@ -131,10 +157,14 @@ static Ox lower_diag_embed(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, a, b;
-    if (!need_rank(op, x, 1, &rank) || !arg_dim(op, "dim1", rank + 1, &a) || !arg_dim(op, "dim2", rank + 1, &b))
+    if (!need_rank(op, x, 1, &rank) || !arg_dim(op, "dim1", rank + 1, &a) ||
+        !arg_dim(op, "dim2", rank + 1, &b))
         return POISON;
     if (rank == 0 || a == b)
-        return op_fail(op, E_VALUE, rank ? "diagonal dimensions cannot be identical %d, %d" : "diag_embed: a tensor of one dimension or more is needed", a, b);
+        return op_fail(op, E_VALUE,
+                       rank ? "diagonal dimensions cannot be identical %d, %d"
+                            : "diag_embed: a tensor of one dimension or more is needed",
+                       a, b);
     return embedded(op, x, arg_int(op, "offset"), a, b);
 }
 
@@ -149,7 +179,8 @@ static Ox lower_diag(Op *op)
         return embedded(op, x, arg_int(op, "diagonal"), 0, 1);
     if (rank != 2)
         return op_fail(op, E_VALUE, "diag(): Supports 1D or 2D tensors. Got %dD", rank);
-    Value args[] = { arg_value(op, "self"), arg_value(op, "diagonal") }, v = call_op(op, "aten::diagonal_copy", args, 2);
+    Value args[] = { arg_value(op, "self"), arg_value(op, "diagonal") };
+    Value v = call_op(op, "aten::diagonal_copy", args, 2);
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
@@ -167,14 +198,18 @@ static Ox lower_trace(Op *op)
         return POISON;
     if (rank != 2)
         return op_fail(op, E_VALUE, "trace: expected a matrix, but got tensor with dim %d", rank);
-    Value args[] = { val_tensor(op->cx, x) }, v = call_op(op, "aten::diagonal_copy", args, 1);
+    Value args[] = { val_tensor(op->cx, x) };
+    Value v = call_op(op, "aten::diagonal_copy", args, 1);
     Axes all = { 0 };
     return val_ok(v) ? reduce(op, "ReduceSum", tensor_read(op->g, v.t), &all, false) : POISON;
 }
 
 /* ---- windows of `size` every `step`; the window becomes the last axis ---- */
 
-typedef struct Unfolded { int rank, axis; Dim size, step, n; } Unfolded;
+typedef struct Unfolded {
+    int rank, axis;
+    Dim size, step, n;
+} Unfolded;
 
 /* x has rank 1 or more. */
 static bool unfold_args(Op *op, Ox x, Unfolded *u)
@@ -186,8 +221,10 @@ static bool unfold_args(Op *op, Ox x, Unfolded *u)
     if (!need_rank(op, x, -1, &u->rank) || !arg_dim(op, "dimension", u->rank, &u->axis))
         return false;
     Dim length = ox_dim(x, u->axis);
-    if (dim_lt(cx, u->size, zero) == YES || dim_lt(cx, length, u->size) == YES || dim_le(cx, u->step, zero) == YES)
-        return fail(cx, E_VALUE, "maximum size for tensor at dimension %d is %s but size is %s", u->axis, dim_text(cx, length)->s, dim_text(cx, u->size)->s);
+    if (dim_lt(cx, u->size, zero) == YES || dim_lt(cx, length, u->size) == YES ||
+        dim_le(cx, u->step, zero) == YES)
+        return fail(cx, E_VALUE, "maximum size for tensor at dimension %d is %s but size is %s",
+                    u->axis, dim_text(cx, length)->s, dim_text(cx, u->size)->s);
     u->n = dim_add(cx, dim_floordiv(cx, dim_sub(cx, length, u->size), u->step), dim_int(cx, 1));
     return !ctx_failed(cx);
 }
@@ -196,7 +233,8 @@ static bool unfold_args(Op *op, Ox x, Unfolded *u)
 static Ox unfold_table(Op *op, const Unfolded *u)
 {
     Dim zero = dim_int(op->cx, 0);
-    Ox begin = steps(op, zero, u->n, u->step, 0, 2), within = steps(op, zero, u->size, dim_int(op->cx, 1), 1, 2);
+    Ox begin = steps(op, zero, u->n, u->step, 0, 2);
+    Ox within = steps(op, zero, u->size, dim_int(op->cx, 1), 1, 2);
     return ox(op, "Add", begin, within);
 }
 
@@ -213,7 +251,8 @@ static Ox lower_unfold(Op *op)
         return POISON;
     if (scalar)
         return slice_axis(op, x, 0, dim_int(op->cx, 0), u.size, 1);
-    Ox table = unfold_table(op, &u), windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", u.axis));
+    Ox table = unfold_table(op, &u);
+    Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", u.axis));
     for (int i = 0; i <= rank; i++)
         perm[i] = i <= u.axis ? i : i == rank ? u.axis + 1 : i + 1;
     return permute_to(op, windows, perm, rank + 1);
@@ -230,7 +269,9 @@ static Ox write_unfold(Op *op, Ox base, Ox part)
     if (!unfold_args(op, base, &u))
         return POISON;
     if (dim_lt(op->cx, u.step, u.size) == YES)
-        return op_fail(op, E_UNSUPPORTED, "a write to windows that overlap: PyTorch does not say which of an element's copies counts");
+        return op_fail(op, E_UNSUPPORTED,
+                       "a write to windows that overlap: PyTorch does not say which of an "
+                       "element's copies counts");
     for (int i = 0; i <= u.rank; i++)
         perm[i] = i <= u.axis ? i : i == u.axis + 1 ? u.rank : i - 1;
     memcpy(dims, base->type->dim, (size_t)u.rank * sizeof *dims);
@@ -239,16 +280,21 @@ static Ox write_unfold(Op *op, Ox base, Ox part)
     return replace_rows(op, base, rows, u.axis, flatten_to_1d(op, unfold_table(op, &u)));
 }
 
-/* ---- as_strided: positions in memory, which must be that of one tensor whose axes lie there in some order ---- */
+/* ---- as_strided: positions in memory, which must be that of one tensor whose axes lie there in
+ * some order ---- */
 
-/* The axes of t from the slowest to the fastest, if its elements are all that the storage has, each once. */
+/* The axes of t from the slowest to the fastest, if its elements are all that the storage has, each
+ * once. */
 static bool memory_order(Op *op, Tensor *t, int *order)
 {
     Ctx *cx = op->cx;
     Dim stride[MAX_RANK], next = dim_int(cx, 1);
     Type ty = t ? tensor_type(t) : NULL;
     bool used[MAX_RANK] = { false };
-    if (!ty || ty->rank < 0 || (t->base && (!ox_ok(t->st->now) || dim_eq(cx, type_numel(cx, ty), type_numel(cx, t->st->now->type)) != YES)))
+    if (!ty || ty->rank < 0 ||
+        (t->base &&
+         (!ox_ok(t->st->now) ||
+          dim_eq(cx, type_numel(cx, ty), type_numel(cx, t->st->now->type)) != YES)))
         return false;
     bool in_order = tensor_contiguous(cx, t) == YES;
     if (!in_order && (!t->base || !tensor_strides(cx, t, stride)))
@@ -256,7 +302,8 @@ static bool memory_order(Op *op, Tensor *t, int *order)
     for (int k = ty->rank - 1; k >= 0; k--) {
         int axis = in_order ? k : -1;
         for (int i = ty->rank - 1; i >= 0 && axis < 0; i--)
-            axis = !used[i] && (dim_is(ty->dim[i], 1) || dim_eq(cx, stride[i], next) == YES) ? i : -1;
+            axis = !used[i] && (dim_is(ty->dim[i], 1) || dim_eq(cx, stride[i], next) == YES) ? i
+                                                                                             : -1;
         if (axis < 0)
             return false;
         order[k] = axis;
@@ -270,7 +317,9 @@ static bool memory_order(Op *op, Tensor *t, int *order)
 static Ox to_memory(Op *op, Ox x)
 {
     int order[MAX_RANK];
-    return memory_order(op, arg_tensor(op, "self"), order) ? flatten_to_1d(op, permute_to(op, x, order, ox_rank(x))) : POISON;
+    return memory_order(op, arg_tensor(op, "self"), order)
+        ? flatten_to_1d(op, permute_to(op, x, order, ox_rank(x)))
+        : POISON;
 }
 
 static Ox from_memory(Op *op, Ox flat, Ox like)
@@ -289,26 +338,33 @@ static Ox from_memory(Op *op, Ox flat, Ox like)
 static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
 {
     int order[MAX_RANK];
-    Dims size = arg_dims(op, "size"), stride = arg_dims(op, "stride");
-    Dim last = arg_given(op, "storage_offset") ? arg_dim_expr(op, "storage_offset") : dim_int(op->cx, 0), one = dim_int(op->cx, 1);
+    Dims size = arg_dims(op, "size");
+    Dims stride = arg_dims(op, "stride");
+    Dim last = arg_given(op, "storage_offset") ? arg_dim_expr(op, "storage_offset")
+                                               : dim_int(op->cx, 0);
+    Dim one = dim_int(op->cx, 1);
     *rank = (int)size.n;
     if (ctx_failed(op->cx) || !ox_ok(x))
         return POISON;
     if (size.n != stride.n || size.n > MAX_RANK)
         return op_fail(op, E_VALUE, "mismatch in length of strides and shape");
     if (!memory_order(op, arg_tensor(op, "self"), order))
-        return op_refuse(op, "what it reads depends on how its argument, a part of another tensor or one in another order, lies in memory");
+        return op_refuse(op,
+                         "what it reads depends on how its argument, a part of another tensor "
+                         "or one in another order, lies in memory");
     Ox at = ox_dim_value(op->g, last);
     bool empty = false;
     for (int i = 0; i < *rank; i++) {
         sizes[i] = size.at[i];
         empty |= dim_is(size.at[i], 0);
-        last = dim_add(op->cx, last, dim_mul(op->cx, dim_sub(op->cx, size.at[i], one), stride.at[i]));
+        last = dim_add(op->cx, last,
+                       dim_mul(op->cx, dim_sub(op->cx, size.at[i], one), stride.at[i]));
         Ox along = steps(op, dim_int(op->cx, 0), size.at[i], stride.at[i], i, *rank);
         at = ox(op, "Add", at, along);
     }
     if (!empty && dim_lt(op->cx, last, type_numel(op->cx, x->type)) == NO)
-        return op_refuse(op, "it reads memory beyond its argument's %s elements", dim_text(op->cx, type_numel(op->cx, x->type))->s);
+        return op_refuse(op, "it reads memory beyond its argument's %s elements",
+                         dim_text(op->cx, type_numel(op->cx, x->type))->s);
     return at;
 }
 
@@ -318,14 +374,18 @@ static Ox lower_as_strided(Op *op)
     Dim sizes[MAX_RANK];
     int rank;
     Ox at = strided_index(op, x, sizes, &rank);
-    return !ox_ok(at) ? POISON : ox_with(op, "Gather", INPUTS(to_memory(op, x), at), INT("axis", 0));
+    return !ox_ok(at) ? POISON
+                      : ox_with(op, "Gather", INPUTS(to_memory(op, x), at), INT("axis", 0));
 }
 
-/* Does each index surely name another element? From the smallest step on, each is longer than all that lies below it. */
+/* Does each index surely name another element? From the smallest step on, each is longer than all
+ * that lies below it. */
 static bool names_once(Op *op)
 {
-    Dims size = arg_dims(op, "size"), stride = arg_dims(op, "stride");
-    Dim below = dim_int(op->cx, 0), one = dim_int(op->cx, 1);
+    Dims size = arg_dims(op, "size");
+    Dims stride = arg_dims(op, "stride");
+    Dim below = dim_int(op->cx, 0);
+    Dim one = dim_int(op->cx, 1);
     size_t by_step[MAX_RANK];
     for (size_t i = 0; i < size.n; i++) {
         size_t at = i;
@@ -334,7 +394,8 @@ static bool names_once(Op *op)
         by_step[at] = i;
     }
     for (size_t i = 0; i < size.n && below; i++) {
-        Dim n = size.at[by_step[i]], step = stride.at[by_step[i]];
+        Dim n = size.at[by_step[i]];
+        Dim step = stride.at[by_step[i]];
         if (dim_le(op->cx, n, one) == YES)
             continue;
         if (dim_lt(op->cx, below, step) != YES)
@@ -351,52 +412,81 @@ static Ox scatter_strided(Op *op, Ox base, Ox part)
     Ox at = flatten_to_1d(op, strided_index(op, base, sizes, &rank));
     if (!ox_ok(at) || !ox_ok(part))
         return POISON;
-    Ox from = flatten_to_1d(op, expand_dims(op, part, sizes, rank)), flat = to_memory(op, base);
-    return from_memory(op, ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0)), base);
+    Ox from = flatten_to_1d(op, expand_dims(op, part, sizes, rank));
+    Ox flat = to_memory(op, base);
+    return from_memory(op, ox_with(op, "ScatterElements", INPUTS(flat, at, from), INT("axis", 0)),
+                       base);
 }
 
 static Ox write_as_strided(Op *op, Ox base, Ox part)
 {
     if (!names_once(op))
-        return op_fail(op, E_UNSUPPORTED, "a write to a tensor whose elements overlap: PyTorch does not say which of an element's copies counts");
+        return op_fail(op, E_UNSUPPORTED,
+                       "a write to a tensor whose elements overlap: PyTorch does not say which of "
+                       "an element's copies counts");
     return scatter_strided(op, base, part);
 }
 
 static Ox lower_as_strided_scatter(Op *op)
 {
-    Ox self = arg(op, "self"), src = arg(op, "src");
-    return ox_ok(self) && ox_ok(src) ? scatter_strided(op, self, ox_cast(op->g, src, ox_dtype(self))) : POISON;
+    Ox self = arg(op, "self");
+    Ox src = arg(op, "src");
+    return ox_ok(self) && ox_ok(src)
+        ? scatter_strided(op, self, ox_cast(op->g, src, ox_dtype(self)))
+        : POISON;
 }
 
 /* self is source from here on, under both names. */
 static Value lower_set_(Op *op)
 {
-    Tensor *self = arg_tensor(op, "self"), *source = arg_tensor(op, "source");
+    Tensor *self = arg_tensor(op, "self");
+    Tensor *source = arg_tensor(op, "source");
     if (!self || !source)
         return val_poison();
-    DType from = tensor_type(source)->dtype, to = tensor_type(self)->dtype;
+    DType from = tensor_type(source)->dtype;
+    DType to = tensor_type(self)->dtype;
     if (from != to) {
-        fail(op->cx, E_VALUE, "Could not set tensor of type %s to a tensor of type %s", torch_dtype_name(from), torch_dtype_name(to));
+        fail(op->cx, E_VALUE, "Could not set tensor of type %s to a tensor of type %s",
+             torch_dtype_name(from), torch_dtype_name(to));
         return val_poison();
     }
     return tensor_take(op->cx, self, source) ? arg_value(op, "self") : val_poison();
 }
 
 const OpRow ops_strided[] = {
-    VIEW(lower_diagonal, write_diagonal, strides_diagonal, PLAIN, "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
-    VIEW(lower_linalg_diagonal, write_diagonal, NULL, PLAIN, "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)"),
-    LOWER(lower_diagonal_scatter, NULL, PLAIN, "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
-    LOWER(lower_diag_embed, NULL, PLAIN, "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
+    VIEW(lower_diagonal, write_diagonal, strides_diagonal, PLAIN,
+         "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
+    VIEW(lower_linalg_diagonal, write_diagonal, NULL, PLAIN,
+         "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> "
+         "Tensor(a)"),
+    LOWER(lower_diagonal_scatter, NULL, PLAIN,
+          "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
+          "-> Tensor"),
+    LOWER(lower_diag_embed, NULL, PLAIN,
+          "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
     LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
     LOWER(lower_diagflat, NULL, PLAIN, "aten::diagflat(Tensor self, int offset=0) -> Tensor"),
     LOWER(lower_trace, "bool-to-long(self)", PLAIN, "aten::trace(Tensor self) -> Tensor"),
-    VIEW(lower_unfold, write_unfold, NULL, PLAIN, "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
-    VIEW(lower_as_strided, write_as_strided, NULL, PLAIN, "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)"),
-    LOWER(lower_as_strided_scatter, NULL, PLAIN, "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor"),
-    REFUSE("a tensor that is laid over its own memory in place: use as_strided", "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)"),
-    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
-    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor", "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
-    REFUSE("a tensor that gives its memory up in place: make an empty one", "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
-    CALL(lower_set_, NULL, PLAIN, "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
+    VIEW(lower_unfold, write_unfold, NULL, PLAIN,
+         "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
+    VIEW(lower_as_strided, write_as_strided, NULL, PLAIN,
+         "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
+         "storage_offset=None) -> Tensor(a)"),
+    LOWER(lower_as_strided_scatter, NULL, PLAIN,
+          "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
+          "SymInt? storage_offset=None) -> Tensor"),
+    REFUSE("a tensor that is laid over its own memory in place: use as_strided",
+           "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
+           "storage_offset=None) -> Tensor(a!)"),
+    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor",
+           "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
+           "Tensor(a!)"),
+    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor",
+           "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
+           "memory_format=None) -> Tensor(a!)"),
+    REFUSE("a tensor that gives its memory up in place: make an empty one",
+           "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
+    CALL(lower_set_, NULL, PLAIN,
+         "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
     OPS_END
 };

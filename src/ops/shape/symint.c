@@ -1,13 +1,26 @@
-/* symint.c - what a .pt2 computes with sizes and with numbers out of tensors: _operator.add, math.trunc, torch.sym_max.
+/* symint.c - what a .pt2 computes with sizes and with numbers out of tensors: _operator.add,
+ * math.trunc, torch.sym_max.
  *
- * Ints are dimensions as long as a dimension can say it; known numbers are computed here, in double, as Python does; a float
- * that is not known before the model runs is a 0-d double in the graph. Python's rules: // and % round down, / gives a float,
- * a bool counts as an int. */
+ * Ints are dimensions as long as a dimension can say it; known numbers are computed here, in
+ * double, as Python does; a float that is not known before the model runs is a 0-d double in the
+ * graph. Python's rules: // and % round down, / gives a float, a bool counts as an int. */
 #include "ops/internal.h"
 
 #include <math.h>
 
-typedef enum { N_ADD, N_SUB, N_MUL, N_FLOORDIV, N_TRUEDIV, N_MOD, N_POW, N_MIN, N_MAX, N_LSHIFT, N_RSHIFT } Arith;
+typedef enum {
+    N_ADD,
+    N_SUB,
+    N_MUL,
+    N_FLOORDIV,
+    N_TRUEDIV,
+    N_MOD,
+    N_POW,
+    N_MIN,
+    N_MAX,
+    N_LSHIFT,
+    N_RSHIFT
+} Arith;
 typedef enum { N_EQ, N_NE, N_LT, N_LE, N_GT, N_GE } Compare;
 typedef enum { N_TRUNC, N_FLOOR, N_CEIL } Rounding;
 
@@ -41,11 +54,14 @@ static Ox as_double(Op *op, Value v)
     return op_fail(op, E_VALUE, "a number is expected, not %s", val_kind(v));
 }
 
-/* What no dimension can say is computed of tensors without dims, as the operator of tensors does. */
+/* What no dimension can say is computed of tensors without dims, as the operator of tensors
+ * does. */
 static Value of_tensors(Op *op, const char *name, Dim a, Dim b)
 {
-    Ox x = ox_dim_value(op->g, a), y = ox_dim_value(op->g, b);
-    Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, y) }, out = call_op(op, name, args, 2);
+    Ox x = ox_dim_value(op->g, a);
+    Ox y = ox_dim_value(op->g, b);
+    Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, y) };
+    Value out = call_op(op, name, args, 2);
     return out.tag == V_TENSOR ? val_number_of(op->g, tensor_read(op->g, out.t)) : val_poison();
 }
 
@@ -58,9 +74,11 @@ static Value power_of_dim(Op *op, Dim a, Dim b)
     Ctx *cx = op->cx;
     int64_t n;
     if (dim_known(b, &n) && n < 0)
-        return of_staged(op, N_POW, as_double(op, val_dim(cx, a)), ox_number(op->g, DT_DOUBLE, (double)n));
+        return of_staged(op, N_POW, as_double(op, val_dim(cx, a)),
+                         ox_number(op->g, DT_DOUBLE, (double)n));
     if (!dim_known(b, &n) && dim_le(cx, dim_int(cx, 0), b) != YES)
-        note(cx, NOTE_ASSUMED, "%s is not negative: a power of it is an int then", dim_text(cx, b)->s);
+        note(cx, NOTE_ASSUMED, "%s is not negative: a power of it is an int then",
+             dim_text(cx, b)->s);
     if (dim_is(a, 2) && !dim_known(b, NULL))
         return of_tensors(op, "aten::__lshift__", dim_int(cx, 1), b);
     if (!dim_known(b, &n) || n > POWER_MAX)
@@ -102,7 +120,8 @@ static Value of_dims(Op *op, Arith what, Dim a, Dim b)
     int64_t x, y;
     if (dim_known(a, &x) && dim_known(b, &y))
         return of_floats(op, N_TRUEDIV, (double)x, (double)y);
-    Ox top = ox_cast(op->g, ox_dim_value(op->g, a), DT_DOUBLE), bottom = ox_cast(op->g, ox_dim_value(op->g, b), DT_DOUBLE);
+    Ox top = ox_cast(op->g, ox_dim_value(op->g, a), DT_DOUBLE);
+    Ox bottom = ox_cast(op->g, ox_dim_value(op->g, b), DT_DOUBLE);
     return val_number_of(op->g, ox(op, "Div", top, bottom));
 }
 
@@ -129,7 +148,8 @@ static Value of_floats(Op *op, Arith what, double a, double b)
     case N_POW:      return val_float(pow(a, b));
     case N_MIN:      return val_float(b < a ? b : a);
     case N_MAX:      return val_float(b > a ? b : a);
-    case N_LSHIFT: case N_RSHIFT: break;
+    case N_LSHIFT:
+    case N_RSHIFT:   break;
     }
     fail(op->cx, E_VALUE, "a float cannot be shifted");
     return val_poison();
@@ -137,7 +157,9 @@ static Value of_floats(Op *op, Arith what, double a, double b)
 
 static Value of_staged(Op *op, Arith what, Ox a, Ox b)
 {
-    static const char *const names[] = { [N_ADD] = "Add", [N_SUB] = "Sub", [N_MUL] = "Mul", [N_TRUEDIV] = "Div", [N_POW] = "Pow", [N_MIN] = "Min", [N_MAX] = "Max" };
+    static const char *const names[] = { [N_ADD] = "Add",     [N_SUB] = "Sub", [N_MUL] = "Mul",
+                                         [N_TRUEDIV] = "Div", [N_POW] = "Pow", [N_MIN] = "Min",
+                                         [N_MAX] = "Max" };
     if (what == N_LSHIFT || what == N_RSHIFT) {
         fail(op->cx, E_VALUE, "a float cannot be shifted");
         return val_poison();
@@ -152,7 +174,8 @@ static Value of_staged(Op *op, Arith what, Ox a, Ox b)
 
 static Value lower_arith(Op *op)
 {
-    Value a = arg_value(op, "a"), b = arg_value(op, "b");
+    Value a = arg_value(op, "a");
+    Value b = arg_value(op, "b");
     Arith what = (Arith)op->row->datum;
     Dim x, y;
     double f, g;
@@ -160,7 +183,8 @@ static Value lower_arith(Op *op)
         return of_dims(op, what, x, y);
     if (known_float(a, &f) && known_float(b, &g))
         return of_floats(op, what, f, g);
-    Ox left = as_double(op, a), right = as_double(op, b);
+    Ox left = as_double(op, a);
+    Ox right = as_double(op, b);
     return of_staged(op, what, left, right);
 }
 
@@ -208,14 +232,16 @@ static Value compare_dims(Op *op, Compare what, Dim a, Dim b)
 
 static Value compare_staged(Op *op, Compare what, Ox a, Ox b)
 {
-    static const char *const names[] = { "Equal", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };
+    static const char *const names[] = { "Equal",       "Equal",   "Less",
+                                         "LessOrEqual", "Greater", "GreaterOrEqual" };
     Ox out = ox_make(op->g, names[what], INPUTS(a, b), NULL, 0);
     return val_symbool(op->cx, what == N_NE ? ox(op, "Not", out) : out);
 }
 
 static Value lower_compare(Op *op)
 {
-    Value a = arg_value(op, "a"), b = arg_value(op, "b");
+    Value a = arg_value(op, "a");
+    Value b = arg_value(op, "b");
     Compare what = (Compare)op->row->datum;
     Dim x, y;
     double f, g;
@@ -223,7 +249,8 @@ static Value lower_compare(Op *op)
         return compare_dims(op, what, x, y);
     if (known_float(a, &f) && known_float(b, &g))
         return compare_floats(what, f, g);
-    Ox left = as_double(op, a), right = as_double(op, b);
+    Ox left = as_double(op, a);
+    Ox right = as_double(op, b);
     return compare_staged(op, what, left, right);
 }
 
@@ -239,7 +266,8 @@ static Ox as_bool(Op *op, Value v)
 
 static Value lower_logic(Op *op)
 {
-    Value a = arg_value(op, "a"), b = arg_value(op, "b");
+    Value a = arg_value(op, "a");
+    Value b = arg_value(op, "b");
     bool is_or = op->row->datum;
     Dim x, y;
     if (a.tag == V_INT && b.tag == V_INT)
@@ -250,8 +278,11 @@ static Value lower_logic(Op *op)
         return b.b == is_or ? b : a;
     if (is_int(a) && is_int(b) && val_dim_of(a, op->cx, &x) && val_dim_of(b, op->cx, &y))
         return of_tensors(op, is_or ? "aten::bitwise_or" : "aten::bitwise_and", x, y);
-    Ox left = as_bool(op, a), right = as_bool(op, b);
-    return !ox_ok(left) || !ox_ok(right) ? val_poison() : is_or ? val_symbool(op->cx, ox(op, "Or", left, right)) : val_both(op->g, a, b);
+    Ox left = as_bool(op, a);
+    Ox right = as_bool(op, b);
+    return !ox_ok(left) || !ox_ok(right) ? val_poison()
+        : is_or                          ? val_symbool(op->cx, ox(op, "Or", left, right))
+                                         : val_both(op->g, a, b);
 }
 
 static Value lower_not(Op *op)
@@ -265,16 +296,20 @@ static Value lower_not(Op *op)
 /* t if b else f */
 static Value lower_ite(Op *op)
 {
-    Value b = arg_value(op, "b"), t = arg_value(op, "t"), f = arg_value(op, "f");
+    Value b = arg_value(op, "b");
+    Value t = arg_value(op, "t");
+    Value f = arg_value(op, "f");
     Dim x, y;
     if (b.tag == V_BOOL)
         return b.b ? t : f;
     Ox condition = as_bool(op, b);
     if (is_int(t) && is_int(f) && val_dim_of(t, op->cx, &x) && val_dim_of(f, op->cx, &y)) {
-        Ox yes = ox_dim_value(op->g, x), no = ox_dim_value(op->g, y);
+        Ox yes = ox_dim_value(op->g, x);
+        Ox no = ox_dim_value(op->g, y);
         return val_number_of(op->g, ox(op, "Where", condition, yes, no));
     }
-    Ox yes = as_double(op, t), no = as_double(op, f);
+    Ox yes = as_double(op, t);
+    Ox no = as_double(op, f);
     return val_number_of(op->g, ox(op, "Where", condition, yes, no));
 }
 
@@ -306,7 +341,7 @@ static Value lower_round(Op *op)
     Ox v = as_double(op, x);
     if (how != N_TRUNC)
         v = ox_make(op->g, how == N_FLOOR ? "Floor" : "Ceil", INPUTS(v), NULL, 0);
-    return val_number_of(op->g, ox_cast(op->g, v, DT_INT64));           /* Cast truncates */
+    return val_number_of(op->g, ox_cast(op->g, v, DT_INT64)); /* Cast truncates */
 }
 
 static Value lower_sqrt(Op *op)
@@ -363,8 +398,10 @@ static Value lower_sym_stride(Op *op)
     return val_dim(op->cx, stride[axis]);
 }
 
-#define ARITH(what, name)   CALL_FAMILY(lower_arith, what, NULL, PLAIN, name "(Scalar a, Scalar b) -> Scalar")
-#define COMPARE(what, name) CALL_FAMILY(lower_compare, what, NULL, PLAIN, name "(Scalar a, Scalar b) -> bool")
+#define ARITH(what, name) \
+    CALL_FAMILY(lower_arith, what, NULL, PLAIN, name "(Scalar a, Scalar b) -> Scalar")
+#define COMPARE(what, name) \
+    CALL_FAMILY(lower_compare, what, NULL, PLAIN, name "(Scalar a, Scalar b) -> bool")
 
 const OpRow ops_symint[] = {
     ARITH(N_ADD, "_operator::add"),

@@ -1,5 +1,6 @@
-/* view.c - operators whose result shares memory with their argument: what they read, and what their base becomes when they
- * are written to. Whether reshape, flatten, contiguous or to share at all is decided by value/tensor.c, from strides. */
+/* view.c - operators whose result shares memory with their argument: what they read, and what their
+ * base becomes when they are written to. Whether reshape, flatten, contiguous or to share at all is
+ * decided by value/tensor.c, from strides. */
 #include "ops/shape/view_strides.h"
 
 /* ---- reshapes: another shape of the same elements in the same order ---- */
@@ -26,40 +27,41 @@ static Ox view_sizes(Op *op, Ox x, Dims sizes)
     }
     Dim all = type_numel(op->cx, x->type);
     if (hole >= 0 && dim_is(rest, 0))
-        return op_fail(op, E_VALUE, "cannot reshape tensor of 0 elements because the unspecified dimension size -1 can be any value and is ambiguous");
+        return op_fail(op, E_VALUE,
+                       "cannot reshape tensor of 0 elements because the unspecified dimension size "
+                       "-1 can be any value and is ambiguous");
     if (hole >= 0 && !dim_divide(op->cx, all, rest, &sizes.at[hole]))
         sizes.at[hole] = dim_floordiv(op->cx, all, rest);
     Dim made = dim_product(op->cx, sizes.at, (int)sizes.n);
-    if (!dim_require(op->cx, made, all, "shape is invalid for input of size %s", dim_text(op->cx, all)->s))
+    if (!dim_require(op->cx, made, all, "shape is invalid for input of size %s",
+                     dim_text(op->cx, all)->s))
         return POISON;
     return reshape_to(op, x, sizes.at, (int)sizes.n);
 }
 
-static Ox lower_view(Op *op)
-{
-    return view_sizes(op, arg(op, "self"), arg_dims(op, "size"));
-}
+static Ox lower_view(Op *op) { return view_sizes(op, arg(op, "self"), arg_dims(op, "size")); }
 
-static Ox lower_reshape(Op *op)
-{
-    return view_sizes(op, arg(op, "self"), arg_dims(op, "shape"));
-}
+static Ox lower_reshape(Op *op) { return view_sizes(op, arg(op, "self"), arg_dims(op, "shape")); }
 
 static Ox lower_view_as(Op *op)
 {
-    Ox other = arg(op, "other"), x = arg(op, "self");
+    Ox other = arg(op, "other");
+    Ox x = arg(op, "self");
     int rank;
-    return need_rank(op, other, -1, &rank) && ox_ok(x) ? reshape_to(op, x, other->type->dim, rank) : POISON;
+    return need_rank(op, other, -1, &rank) && ox_ok(x) ? reshape_to(op, x, other->type->dim, rank)
+                                                       : POISON;
 }
 
 static Ox lower_flatten(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, from, to, n = 0;
-    if (!need_rank(op, x, 4, &rank) || !arg_dim(op, "start_dim", rank, &from) || !arg_dim(op, "end_dim", rank, &to))
+    if (!need_rank(op, x, 4, &rank) || !arg_dim(op, "start_dim", rank, &from) ||
+        !arg_dim(op, "end_dim", rank, &to))
         return POISON;
     if (from > to)
-        return op_fail(op, E_VALUE, "flatten() has invalid args: start_dim cannot come after end_dim");
+        return op_fail(op, E_VALUE,
+                       "flatten() has invalid args: start_dim cannot come after end_dim");
     Dim dims[MAX_RANK] = { dim_int(op->cx, 1) };
     for (int i = 0; i < rank; i++)
         if (i > from && i <= to)
@@ -69,10 +71,7 @@ static Ox lower_flatten(Op *op)
     return reshape_to(op, x, dims, rank ? n : 1);
 }
 
-static Ox lower_ravel(Op *op)
-{
-    return flatten_to_1d(op, arg(op, "self"));
-}
+static Ox lower_ravel(Op *op) { return flatten_to_1d(op, arg(op, "self")); }
 
 static Ox lower_unflatten(Op *op)
 {
@@ -82,9 +81,12 @@ static Ox lower_unflatten(Op *op)
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
     if (rank == 0 || sizes.n == 0)
-        return op_fail(op, E_VALUE, rank ? "unflatten: sizes must be non-empty" : "unflatten() cannot be applied to a 0-dim tensor.");
+        return op_fail(op, E_VALUE,
+                       rank ? "unflatten: sizes must be non-empty"
+                            : "unflatten() cannot be applied to a 0-dim tensor.");
     if (rank + sizes.n > MAX_RANK)
-        return op_fail(op, E_LIMIT, "a tensor of %zu dimensions: the most is %d", rank + sizes.n - 1, MAX_RANK);
+        return op_fail(op, E_LIMIT, "a tensor of %zu dimensions: the most is %d",
+                       rank + sizes.n - 1, MAX_RANK);
     Dim dims[2 * MAX_RANK], rest = dim_int(op->cx, 1);
     int n = 0;
     for (int i = 0; i < axis; i++)
@@ -125,40 +127,53 @@ static Ox lower_unsqueeze(Op *op)
     return arg_dim(op, "dim", rank + 1, &axis) ? unsqueeze_axis(op, x, axis) : POISON;
 }
 
-/* How many of the axes that may be 1 have gone, by the rank that the file has recorded of the result; -1: it has recorded none. */
+/* How many of the axes that may be 1 have gone, by the rank that the file has recorded of the
+ * result; -1: it has recorded none. */
 static int recorded_gone(Op *op, Ox x, const Axes *axes)
 {
-    int gone = op->n_expect == 1 && op->expect[0] && op->expect[0]->rank >= 0 ? ox_rank(x) - op->expect[0]->rank : -1;
+    int gone = op->n_expect == 1 && op->expect[0] && op->expect[0]->rank >= 0
+        ? ox_rank(x) - op->expect[0]->rank
+        : -1;
     for (int i = 0; gone >= 0 && i < axes->n; i++)
         gone -= dim_is(ox_dim(x, axes->at[i]), 1);
     return gone;
 }
 
-/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would decide by looking: a file that has
- * recorded what it saw, when it saw all of them alike, tells; the model works for such sizes only. */
+/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would
+ * decide by looking: a file that has recorded what it saw, when it saw all of them alike, tells;
+ * the model works for such sizes only. */
 static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
 {
     int64_t at[MAX_RANK];
-    int n = 0, open = 0, gone = recorded_gone(op, x, axes);
+    int n = 0;
+    int open = 0;
+    int gone = recorded_gone(op, x, axes);
     for (int i = 0; i < axes->n; i++)
         open += dim_eq(op->cx, ox_dim(x, axes->at[i]), dim_int(op->cx, 1)) == UNKNOWN;
     for (int i = 0; i < axes->n; i++) {
         Dim d = ox_dim(x, axes->at[i]);
         Tri one = dim_eq(op->cx, d, dim_int(op->cx, 1));
         if (one == UNKNOWN && gone > 0 && gone == open) {
-            if (!dim_require(op->cx, d, dim_int(op->cx, 1), "the trace has squeezed dimension %d", axes->at[i]))
+            if (!dim_require(op->cx, d, dim_int(op->cx, 1), "the trace has squeezed dimension %d",
+                             axes->at[i]))
                 return POISON;
-            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1: the trace has squeezed it", axes->at[i], dim_text(op->cx, d)->s);
+            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1: the trace has squeezed it",
+                 axes->at[i], dim_text(op->cx, d)->s);
             one = YES;
         }
         if (one == UNKNOWN && gone > 0)
-            return op_fail(op, E_UNDECIDED, "which of the dimensions of unknown size are 1 is not known: squeeze(dim) says it, or fixed sizes");
-        if (one == UNKNOWN && dim_le(op->cx, d, dim_int(op->cx, 1)) == YES) {      /* x[:1] of N rows */
-            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it", axes->at[i], dim_text(op->cx, d)->s);
+            return op_fail(op, E_UNDECIDED,
+                           "which of the dimensions of unknown size are 1 is not known: "
+                           "squeeze(dim) says it, or fixed sizes");
+        if (one == UNKNOWN && dim_le(op->cx, d, dim_int(op->cx, 1)) == YES) { /* x[:1] of N rows */
+            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it",
+                 axes->at[i], dim_text(op->cx, d)->s);
             one = YES;
         }
         if (one == UNKNOWN) {
-            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is", axes->at[i], dim_text(op->cx, d)->s);
+            note(op->cx, NOTE_ASSUMED,
+                 "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is",
+                 axes->at[i], dim_text(op->cx, d)->s);
             one = NO;
         }
         if (one == YES)
@@ -173,30 +188,36 @@ static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
 /* x without this axis in runs where its size is 1. The axes behind it may be gone already. */
 static Ox squeeze_when_1(Op *op, Ox x, Ox axis, Ox size)
 {
-    Op yes = *op, no = *op;
-    Ox one = ox_int(op->g, 1), is_1 = ox(op, "Equal", size, one);
+    Op yes = *op;
+    Op no = *op;
+    Ox one = ox_int(op->g, 1);
+    Ox is_1 = ox(op, "Equal", size, one);
     yes.g = graph_new(op->cx, op->g, NULL);
     no.g = graph_new(op->cx, op->g, NULL);
-    dim_scope_open(op->cx);                             /* the size is 1 in that arm only */
+    dim_scope_open(op->cx); /* the size is 1 in that arm only */
     Ox less = ox(&yes, "Squeeze", x, axis);
     dim_scope_close(op->cx);
     graph_output(yes.g, less, NULL);
     graph_output(no.g, x, NULL);
-    return ox_with(op, "If", INPUTS(is_1), SUBGRAPH("then_branch", yes.g), SUBGRAPH("else_branch", no.g));
+    return ox_with(op, "If", INPUTS(is_1), SUBGRAPH("then_branch", yes.g),
+                   SUBGRAPH("else_branch", no.g));
 }
 
-/* What the file says about the result of a squeeze whose rank differs between runs: as the example of a trace has it, else what keeps all. */
+/* What the file says about the result of a squeeze whose rank differs between runs: as the example
+ * of a trace has it, else what keeps all. */
 static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *open)
 {
     Dim dim[MAX_RANK];
-    int gone = recorded_gone(op, x, axes), rank = 0;
+    int gone = recorded_gone(op, x, axes);
+    int rank = 0;
     for (int i = 0; i < ox_rank(x); i++)
         if (!(axes->has[i] && dim_is(ox_dim(x, i), 1)) && !(gone == open->n && open->has[i]))
             dim[rank++] = ox_dim(x, i);
     return gone > 0 && gone < open->n ? op->expect[0] : type_tensor(op->cx, ox_dtype(x), rank, dim);
 }
 
-/* Does the file's own record say that no open size is 1? Only a .pt2's: it names each size, and holds for them. */
+/* Does the file's own record say that no open size is 1? Only a .pt2's: it names each size, and
+ * holds for them. */
 static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
 {
     Dim kept[MAX_RANK];
@@ -228,11 +249,14 @@ static Axes open_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
 {
     Ox y = axes->n == ox_rank(x) ? ox(op, "Squeeze", x) : x;
-    for (int i = axes->n; i-- > 0 && axes->n < ox_rank(x); ) {
+    for (int i = axes->n; i-- > 0 && axes->n < ox_rank(x);) {
         int axis = axes->at[i];
         Dim d = ox_dim(x, axis);
-        Ox at = ints(op, axis), size = ox_dim_value(op->g, d);
-        y = open->has[axis] ? squeeze_when_1(op, y, at, size) : dim_is(d, 1) ? ox(op, "Squeeze", y, at) : y;
+        Ox at = ints(op, axis);
+        Ox size = ox_dim_value(op->g, d);
+        y = open->has[axis] ? squeeze_when_1(op, y, at, size)
+            : dim_is(d, 1)  ? ox(op, "Squeeze", y, at)
+                            : y;
     }
     rank_varies(op->cx, y, usual_squeezed(op, x, axes, open));
     return y;
@@ -258,10 +282,13 @@ static Ox lower_squeeze(Op *op)
     return squeeze(op, x, &axes);
 }
 
-/* squeeze of a dim that the running model computes; whether it goes, and so the rank, is open too. */
+/* squeeze of a dim that the running model computes; whether it goes, and so the rank, is open
+ * too. */
 static Ox squeeze_computed(Op *op, Ox x)
 {
-    Ox sizes = ox_shape(op->g, x), axis = computed_dim(op), index = ox_dim_value(op->g, arg_dim_expr(op, "dim"));
+    Ox sizes = ox_shape(op->g, x);
+    Ox axis = computed_dim(op);
+    Ox index = ox_dim_value(op->g, arg_dim_expr(op, "dim"));
     Ox y = squeeze_when_1(op, x, axis, ox(op, "Gather", sizes, index));
     rank_varies(op->cx, y, op->n_expect == 1 && op->expect[0] ? op->expect[0] : x->type);
     return y;
@@ -299,11 +326,16 @@ static bool perm_of(Op *op, int rank, int *perm)
     Ints dims = arg_ints(op, "dims");
     bool seen[MAX_RANK] = { false };
     if (dims.n != (size_t)rank)
-        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "permute: the tensor has %d dimensions, dims names %zu", rank, dims.n);
+        return ctx_failed(op->cx)
+            ? false
+            : fail(op->cx, E_VALUE, "permute: the tensor has %d dimensions, dims names %zu", rank,
+                   dims.n);
     for (int i = 0; i < rank; i++) {
         int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
         if (d < 0 || d >= rank || seen[d])
-            return fail(op->cx, E_VALUE, "permute: dim %lld is out of range or repeated for rank %d", (long long)dims.at[i], rank);
+            return fail(op->cx, E_VALUE,
+                        "permute: dim %lld is out of range or repeated for rank %d",
+                        (long long)dims.at[i], rank);
         seen[d] = true;
         perm[i] = (int)d;
     }
@@ -322,7 +354,9 @@ static Ox lower_permute(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, perm[MAX_RANK];
-    return need_rank(op, x, (int)arg_ints(op, "dims").n, &rank) && perm_of(op, rank, perm) ? permute_to(op, x, perm, rank) : POISON;
+    return need_rank(op, x, (int)arg_ints(op, "dims").n, &rank) && perm_of(op, rank, perm)
+        ? permute_to(op, x, perm, rank)
+        : POISON;
 }
 
 static Ox write_permute(Op *op, Ox base, Ox part)
@@ -352,7 +386,11 @@ static Ox transposed(Op *op, Ox x, Ox base)
     return rank == 0 ? x : swapped(op, x, at[0], at[1]);
 }
 
-static Ox lower_transpose(Op *op) { Ox x = arg(op, "self"); return transposed(op, x, x); }
+static Ox lower_transpose(Op *op)
+{
+    Ox x = arg(op, "self");
+    return transposed(op, x, x);
+}
 static Ox write_transpose(Op *op, Ox base, Ox part) { return transposed(op, part, base); }
 
 static Ox turned(Op *op, Ox x)
@@ -361,12 +399,17 @@ static Ox turned(Op *op, Ox x)
     if (!need_rank(op, x, 2, &rank))
         return POISON;
     if (rank > 2)
-        return op_fail(op, E_VALUE, "t() expects a tensor with <= 2 dimensions, but self is %dD", rank);
+        return op_fail(op, E_VALUE, "t() expects a tensor with <= 2 dimensions, but self is %dD",
+                       rank);
     return rank < 2 ? x : swapped(op, x, 0, 1);
 }
 
 static Ox lower_t(Op *op) { return turned(op, arg(op, "self")); }
-static Ox write_t(Op *op, Ox base, Ox part) { (void)base; return turned(op, part); }
+static Ox write_t(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return turned(op, part);
+}
 
 static Ox lower_matrix_h(Op *op)
 {
@@ -374,7 +417,10 @@ static Ox lower_matrix_h(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank))
         return POISON;
-    return rank == 0 || rank == 2 ? conjugate(op, turned(op, x)) : op_fail(op, E_VALUE, "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", rank);
+    return rank == 0 || rank == 2
+        ? conjugate(op, turned(op, x))
+        : op_fail(op, E_VALUE,
+                  "tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor.", rank);
 }
 
 static Ox reversed(Op *op, Ox x)
@@ -388,7 +434,11 @@ static Ox reversed(Op *op, Ox x)
 }
 
 static Ox lower_numpy_t(Op *op) { return reversed(op, arg(op, "self")); }
-static Ox write_numpy_t(Op *op, Ox base, Ox part) { (void)base; return reversed(op, part); }
+static Ox write_numpy_t(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return reversed(op, part);
+}
 
 static Ox last_two(Op *op, Ox x)
 {
@@ -396,29 +446,44 @@ static Ox last_two(Op *op, Ox x)
     if (!need_rank(op, x, -1, &rank))
         return POISON;
     if (rank == 1)
-        return op_fail(op, E_VALUE, "%s is only supported on matrices or batches of matrices. Got 1-D tensor.", op->call->schema->name->s);
+        return op_fail(op, E_VALUE,
+                       "%s is only supported on matrices or batches of matrices. Got 1-D tensor.",
+                       op->call->schema->name->s);
     return rank ? swapped(op, x, rank - 2, rank - 1) : x;
 }
 
 static Ox lower_m_t(Op *op) { return last_two(op, arg(op, "self")); }
-static Ox write_m_t(Op *op, Ox base, Ox part) { (void)base; return last_two(op, part); }
+static Ox write_m_t(Op *op, Ox base, Ox part)
+{
+    (void)base;
+    return last_two(op, part);
+}
 static Ox lower_m_h(Op *op) { return conjugate(op, lower_m_t(op)); }
 static Ox write_m_h(Op *op, Ox base, Ox part) { return conjugate(op, write_m_t(op, base, part)); }
-static Ox write_matrix_h(Op *op, Ox base, Ox part) { return conjugate(op, write_t(op, base, part)); }
+static Ox write_matrix_h(Op *op, Ox base, Ox part)
+{
+    return conjugate(op, write_t(op, base, part));
+}
 
-/* movedim(x, source, destination): the named axes go to their places, the others keep their order. */
+/* movedim(x, source, destination): the named axes go to their places, the others keep their
+ * order. */
 static bool moved_perm(Op *op, int rank, int *perm)
 {
-    Ints from = arg_ints(op, "source"), to = arg_ints(op, "destination");
-    bool placed[MAX_RANK] = { false }, used[MAX_RANK] = { false };
+    Ints from = arg_ints(op, "source");
+    Ints to = arg_ints(op, "destination");
+    bool placed[MAX_RANK] = { false };
+    bool used[MAX_RANK] = { false };
     if (rank == 0)
-        rank = 1;                                                       /* a scalar has the dims 0 and -1 */
+        rank = 1; /* a scalar has the dims 0 and -1 */
     if (ctx_failed(op->cx) || from.n != to.n)
-        return fail(op->cx, E_VALUE, "movedim: source and destination must have the same number of elements");
+        return fail(op->cx, E_VALUE,
+                    "movedim: source and destination must have the same number of elements");
     for (size_t i = 0; i < from.n; i++) {
-        int64_t s = from.at[i] < 0 ? from.at[i] + rank : from.at[i], d = to.at[i] < 0 ? to.at[i] + rank : to.at[i];
+        int64_t s = from.at[i] < 0 ? from.at[i] + rank : from.at[i];
+        int64_t d = to.at[i] < 0 ? to.at[i] + rank : to.at[i];
         if (s < 0 || s >= rank || d < 0 || d >= rank || placed[d] || used[s])
-            return fail(op->cx, E_VALUE, "movedim: a dim is out of range for rank %d, or repeated", rank);
+            return fail(op->cx, E_VALUE, "movedim: a dim is out of range for rank %d, or repeated",
+                        rank);
         perm[d] = (int)s;
         placed[d] = used[s] = true;
     }
@@ -436,13 +501,15 @@ static Ox lower_movedim(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, perm[MAX_RANK];
-    return need_rank(op, x, -1, &rank) && moved_perm(op, rank, perm) ? permute_to(op, x, perm, rank) : POISON;
+    return need_rank(op, x, -1, &rank) && moved_perm(op, rank, perm) ? permute_to(op, x, perm, rank)
+                                                                     : POISON;
 }
 
 static Ox write_movedim(Op *op, Ox base, Ox part)
 {
     int perm[MAX_RANK];
-    return moved_perm(op, ox_rank(base), perm) ? permute_back(op, part, perm, ox_rank(base)) : POISON;
+    return moved_perm(op, ox_rank(base), perm) ? permute_back(op, part, perm, ox_rank(base))
+                                               : POISON;
 }
 
 /* ---- expand: one element stands for several ---- */
@@ -454,13 +521,22 @@ static Ox expand_sizes(Op *op, Ox x, Dims sizes)
     if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
         return POISON;
     if (n < rank || n > MAX_RANK)
-        return op_fail(op, E_VALUE, "expand: the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)", n, rank);
+        return op_fail(op, E_VALUE,
+                       "expand: the number of sizes provided (%d) must be greater or equal to the "
+                       "number of dimensions in the tensor (%d)",
+                       n, rank);
     for (int i = 0; i < n; i++) {
         Dim own = i >= n - rank ? ox_dim(x, i - (n - rank)) : NULL;
         if (dim_is(sizes.at[i], -1) && !own)
-            return op_fail(op, E_VALUE, "expand: the expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d", i);
+            return op_fail(op, E_VALUE,
+                           "expand: the expanded size of the tensor (-1) isn't allowed in a "
+                           "leading, non-existing dimension %d",
+                           i);
         dims[i] = dim_is(sizes.at[i], -1) ? own : sizes.at[i];
-        if (own && dim_eq(op->cx, own, dim_int(op->cx, 1)) == NO && !dim_require(op->cx, own, dims[i], "the expanded size of the tensor must match the existing size at dimension %d", i))
+        if (own && dim_eq(op->cx, own, dim_int(op->cx, 1)) == NO &&
+            !dim_require(
+                op->cx, own, dims[i],
+                "the expanded size of the tensor must match the existing size at dimension %d", i))
             return POISON;
     }
     return expand_dims(op, x, dims, n);
@@ -472,21 +548,30 @@ static Ox differs(Op *op, Ox a, Ox b)
     Ox equal = ox(op, "Equal", a, b);
     if (!dtype_is_float(ox_dtype(a)))
         return ox(op, "Not", equal);
-    Value of_a = val_tensor(op->cx, a), of_b = val_tensor(op->cx, b);
-    Value below_a = call_op(op, "aten::signbit", &of_a, 1), below_b = call_op(op, "aten::signbit", &of_b, 1);
+    Value of_a = val_tensor(op->cx, a);
+    Value of_b = val_tensor(op->cx, b);
+    Value below_a = call_op(op, "aten::signbit", &of_a, 1);
+    Value below_b = call_op(op, "aten::signbit", &of_b, 1);
     if (!val_ok(below_a) || !val_ok(below_b))
         return POISON;
-    Ox signs = ox(op, "Equal", tensor_read(op->g, below_a.t), tensor_read(op->g, below_b.t)), same = ox(op, "And", equal, signs);
-    Ox none_a = ox(op, "IsNaN", a), none_b = ox(op, "IsNaN", b), neither = ox(op, "And", none_a, none_b);
+    Ox signs = ox(op, "Equal", tensor_read(op->g, below_a.t), tensor_read(op->g, below_b.t));
+    Ox same = ox(op, "And", equal, signs);
+    Ox none_a = ox(op, "IsNaN", a);
+    Ox none_b = ox(op, "IsNaN", b);
+    Ox neither = ox(op, "And", none_a, none_b);
     return ox(op, "Not", ox(op, "Or", same, neither));
 }
 
-/* rows: [k, of base's shape]. Of each element the one that is not base's any more. base stands before them, for the case that none is. */
+/* rows: [k, of base's shape]. Of each element the one that is not base's any more. base stands
+ * before them, for the case that none is. */
 static Ox written_row(Op *op, Ox base, Ox rows)
 {
-    Ox front = unsqueeze_axis(op, base, 0), all = concat_axis(op, (const Ox[]){ front, rows }, 2, 0);
-    Ox changed = ox_cast(op->g, differs(op, all, front), DT_INT32), at = ox_with(op, "ArgMax", INPUTS(changed), INT("axis", 0), INT("keepdims", 1));
-    Ox out = ox_with(op, "GatherElements", INPUTS(all, at), INT("axis", 0)), axes = ints(op, 0);
+    Ox front = unsqueeze_axis(op, base, 0);
+    Ox all = concat_axis(op, (const Ox[]){ front, rows }, 2, 0);
+    Ox changed = ox_cast(op->g, differs(op, all, front), DT_INT32);
+    Ox at = ox_with(op, "ArgMax", INPUTS(changed), INT("axis", 0), INT("keepdims", 1));
+    Ox out = ox_with(op, "GatherElements", INPUTS(all, at), INT("axis", 0));
+    Ox axes = ints(op, 0);
     return ox(op, "Squeeze", out, axes);
 }
 
@@ -499,22 +584,31 @@ static Dims expanded_sizes(Op *op)
     int rank;
     if (!need_rank(op, other, -1, &rank))
         return (Dims){ 0 };
-    return (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)), .n = (size_t)rank };
+    return (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)),
+                   .n = (size_t)rank };
 }
 
-/* What PyTorch lets through to all copies of an element (fill_, masked_fill_, a mask), or to one of them, is one value for it. */
+/* What PyTorch lets through to all copies of an element (fill_, masked_fill_, a mask), or to one of
+ * them, is one value for it. */
 static Ox write_expand(Op *op, Ox base, Ox part)
 {
-    int rank = ox_rank(part), added = rank - ox_rank(base), perm[MAX_RANK], n = 0;
-    Dim dims[MAX_RANK + 1], copies = dim_int(op->cx, 1), one = copies;
+    int rank = ox_rank(part);
+    int added = rank - ox_rank(base);
+    int perm[MAX_RANK];
+    int n = 0;
+    Dim dims[MAX_RANK + 1];
+    Dim copies = dim_int(op->cx, 1);
+    Dim one = copies;
     bool repeats[MAX_RANK];
     Dims sizes = expanded_sizes(op);
     for (int i = 0; i < rank && sizes.n == (size_t)rank; i++) {
         Dim own = i < added ? one : ox_dim(base, i - added);
         Tri same = dim_is(sizes.at[i], -1) ? YES : dim_eq(op->cx, own, sizes.at[i]);
         if (same == UNKNOWN && dim_le(op->cx, own, one) != YES)
-            return op_fail(op, E_UNDECIDED, "whether expand repeats dimension %d (%s) or leaves it as it is depends on sizes that are not known", i - added,
-                           dim_text(op->cx, own)->s);
+            return op_fail(op, E_UNDECIDED,
+                           "whether expand repeats dimension %d (%s) or leaves it as it is depends "
+                           "on sizes that are not known",
+                           i - added, dim_text(op->cx, own)->s);
         repeats[i] = same != YES;
         if (!repeats[i])
             continue;
@@ -527,17 +621,16 @@ static Ox write_expand(Op *op, Ox base, Ox part)
         if (!repeats[i])
             perm[n++] = i;
     if (dtype_is_complex(ox_dtype(base)) || !copies)
-        return op_refuse(op, "a write to a complex tensor through copies of its elements: clone() it first");
+        return op_refuse(
+            op, "a write to a complex tensor through copies of its elements: clone() it first");
     dims[0] = copies;
     for (int i = 0; i < ox_rank(base); i++)
         dims[i + 1] = ox_dim(base, i);
-    return written_row(op, base, reshape_to(op, permute_to(op, part, perm, rank), dims, ox_rank(base) + 1));
+    return written_row(op, base,
+                       reshape_to(op, permute_to(op, part, perm, rank), dims, ox_rank(base) + 1));
 }
 
-static Ox lower_expand(Op *op)
-{
-    return expand_sizes(op, arg(op, "self"), expanded_sizes(op));
-}
+static Ox lower_expand(Op *op) { return expand_sizes(op, arg(op, "self"), expanded_sizes(op)); }
 
 /* ---- at least so many dims: new axes in front, but the third one last ---- */
 
@@ -579,55 +672,89 @@ static Ox bits_as(Op *op, Ox x, DType to)
     bool whole = dtype_is_int(from) && dtype_is_int(to);
     if (from == DT_NONE || from == to)
         return ox_ok(x) ? x : POISON;
-    if (dtype_size(from) != dtype_size(to) || dtype_is_complex(from) || dtype_is_complex(to) || from == DT_BOOL || to == DT_BOOL)
-        return op_refuse(op, "the bits of %s as %s: only numbers of one size are converted", torch_dtype_name(from), torch_dtype_name(to));
+    if (dtype_size(from) != dtype_size(to) || dtype_is_complex(from) || dtype_is_complex(to) ||
+        from == DT_BOOL || to == DT_BOOL)
+        return op_refuse(op, "the bits of %s as %s: only numbers of one size are converted",
+                         torch_dtype_name(from), torch_dtype_name(to));
     if (!whole && !need_opset(op, 26, "the bits of a float"))
         return POISON;
     return whole ? ox_cast(op->g, x, to) : ox_with(op, "BitCast", INPUTS(x), INT("to", to));
 }
 
-static Ox lower_view_dtype(Op *op) { return bits_as(op, arg(op, "self"), arg_dtype(op, "dtype", DT_NONE)); }
+static Ox lower_view_dtype(Op *op)
+{
+    return bits_as(op, arg(op, "self"), arg_dtype(op, "dtype", DT_NONE));
+}
 static Ox write_view_dtype(Op *op, Ox base, Ox part) { return bits_as(op, part, ox_dtype(base)); }
 
 /* ---- the same values ---- */
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
-static Ox write_same(Op *op, Ox base, Ox part) { (void)op; (void)base; return part; }
+static Ox write_same(Op *op, Ox base, Ox part)
+{
+    (void)op;
+    (void)base;
+    return part;
+}
 
 static Value lower_detach_(Op *op) { return arg_value(op, "self"); }
 
 /* ---- which of them share memory only sometimes ---- */
 
-static Tri shares_viewable(Op *op, Tensor *base, Ox read) { return tensor_can_view(op->cx, base, read->type); }
+static Tri shares_viewable(Op *op, Tensor *base, Ox read)
+{
+    return tensor_can_view(op->cx, base, read->type);
+}
 
 static Tri shares_contiguous(Op *op, Tensor *base, Ox read)
 {
     (void)read;
     Value format = arg_value(op, "memory_format");
-    return format.tag == V_INT && format.i != FORMAT_CONTIGUOUS ? UNKNOWN : tensor_contiguous(op->cx, base);
+    return format.tag == V_INT && format.i != FORMAT_CONTIGUOUS ? UNKNOWN
+                                                                : tensor_contiguous(op->cx, base);
 }
 
 const OpRow ops_view[] = {
-    VIEW(lower_view, as_base, strides_view, PLAIN, "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
-    VIEW(lower_view_dtype, write_view_dtype, strides_view, PLAIN, "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"),
-    VIEW(lower_view, as_base, NULL, PLAIN, "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
-    VIEW_OR_COPY(lower_reshape, as_base, strides_view, shares_viewable, PLAIN, "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
-    VIEW(lower_view, as_base, NULL, PLAIN, "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),
-    VIEW(lower_view_as, as_base, strides_view, PLAIN, "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
-    VIEW_OR_COPY(lower_view_as, as_base, strides_view, shares_viewable, PLAIN, "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
-    VIEW_OR_COPY(lower_flatten, as_base, strides_view, shares_viewable, PLAIN, "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"),
-    VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_viewable, PLAIN, "aten::ravel(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_unflatten, as_base, strides_view, PLAIN, "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"),
-    VIEW(lower_unsqueeze, as_base, strides_unsqueeze, PLAIN, "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"),
-    VIEW(lower_squeeze, as_base, strides_squeeze, PLAIN, "aten::squeeze(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_squeeze_dim, as_base, strides_squeeze, PLAIN, "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"),
-    VIEW(lower_squeeze_dims, as_base, strides_squeeze, PLAIN, "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"),
-    VIEW(lower_permute, write_permute, strides_permute, PLAIN, "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"),
-    VIEW(lower_transpose, write_transpose, strides_transpose, PLAIN, "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
-    VIEW(lower_transpose, write_transpose, NULL, PLAIN, "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
-    VIEW(lower_transpose, write_transpose, NULL, PLAIN, "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"),
+    VIEW(lower_view, as_base, strides_view, PLAIN,
+         "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    VIEW(lower_view_dtype, write_view_dtype, strides_view, PLAIN,
+         "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"),
+    VIEW(lower_view, as_base, NULL, PLAIN,
+         "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
+    VIEW_OR_COPY(lower_reshape, as_base, strides_view, shares_viewable, PLAIN,
+                 "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
+    VIEW(lower_view, as_base, NULL, PLAIN,
+         "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),
+    VIEW(lower_view_as, as_base, strides_view, PLAIN,
+         "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW_OR_COPY(lower_view_as, as_base, strides_view, shares_viewable, PLAIN,
+                 "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    VIEW_OR_COPY(
+        lower_flatten, as_base, strides_view, shares_viewable, PLAIN,
+        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"),
+    VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_viewable, PLAIN,
+                 "aten::ravel(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_unflatten, as_base, strides_view, PLAIN,
+         "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"),
+    VIEW(lower_unsqueeze, as_base, strides_unsqueeze, PLAIN,
+         "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"),
+    VIEW(lower_squeeze, as_base, strides_squeeze, PLAIN,
+         "aten::squeeze(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_squeeze_dim, as_base, strides_squeeze, PLAIN,
+         "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"),
+    VIEW(lower_squeeze_dims, as_base, strides_squeeze, PLAIN,
+         "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"),
+    VIEW(lower_permute, write_permute, strides_permute, PLAIN,
+         "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, strides_transpose, PLAIN,
+         "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, NULL, PLAIN,
+         "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    VIEW(lower_transpose, write_transpose, NULL, PLAIN,
+         "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"),
     VIEW(lower_t, write_t, strides_t, PLAIN, "aten::t(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_numpy_t, write_numpy_t, strides_t, PLAIN, "aten::numpy_T(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_numpy_t, write_numpy_t, strides_t, PLAIN,
+         "aten::numpy_T(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_m_t, write_m_t, strides_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)"),
     VIEW_FAMILY(lower_atleast, 1, as_base, NULL, PLAIN, "aten::atleast_1d(Tensor self) -> Tensor"),
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"),
@@ -637,14 +764,21 @@ const OpRow ops_view[] = {
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"),
     VIEW(lower_m_h, write_m_h, NULL, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_m_h, write_m_h, NULL, PLAIN, "aten::adjoint(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_matrix_h, write_matrix_h, NULL, PLAIN, "aten::matrix_H(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_movedim, write_movedim, NULL, PLAIN, "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
+    VIEW(lower_matrix_h, write_matrix_h, NULL, PLAIN,
+         "aten::matrix_H(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_movedim, write_movedim, NULL, PLAIN,
+         "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
     OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
-    VIEW(lower_movedim, write_movedim, NULL, PLAIN, "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
+    VIEW(lower_movedim, write_movedim, NULL, PLAIN,
+         "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
     OLDER("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
-    REPEATING_VIEW(lower_expand, write_expand, strides_expand, PLAIN, "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"),
-    REPEATING_VIEW(lower_expand, write_expand, strides_expand, PLAIN, "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
-    REPEATING_VIEW(lower_expand, write_expand, strides_expand, PLAIN, "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+    REPEATING_VIEW(
+        lower_expand, write_expand, strides_expand, PLAIN,
+        "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)"),
+    REPEATING_VIEW(lower_expand, write_expand, strides_expand, PLAIN,
+                   "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+    REPEATING_VIEW(lower_expand, write_expand, strides_expand, PLAIN,
+                   "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
     VIEW(lower_same, write_same, strides_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, strides_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
@@ -652,6 +786,8 @@ const OpRow ops_view[] = {
     ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor"),
     VIEW(lower_same, write_same, NULL, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_same, write_same, NULL, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)"),
-    ITSELF_OR_COPY(lower_same, shares_contiguous, PLAIN, "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
+    ITSELF_OR_COPY(
+        lower_same, shares_contiguous, PLAIN,
+        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
     OPS_END
 };

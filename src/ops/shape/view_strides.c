@@ -1,7 +1,9 @@
-/* view_strides.c - how the strides of a view follow from those of its base: the column `strides` of view rows.
+/* view_strides.c - how the strides of a view follow from those of its base: the column `strides` of
+ * view rows.
  *
- * A function fills `out`, an entry for each axis of the view (type `to`), from `from`, those of its base (type `old`), in elements; false: the
- * arguments do not tell. No error is ever made here: the call itself has been checked. */
+ * A function fills `out`, an entry for each axis of the view (type `to`), from `from`, those of its
+ * base (type `old`), in elements; false: the arguments do not tell. No error is ever made here: the
+ * call itself has been checked. */
 #include "ops/shape/view_strides.h"
 
 static Value call_arg(const OpCall *call, const char *name)
@@ -25,7 +27,8 @@ bool strides_permute(Ctx *cx, const OpCall *call, Type old, const Dim *from, Typ
 {
     (void)cx, (void)to;
     Value dims = call_arg(call, "dims");
-    if (dims.tag != V_TUPLE || dims.tuple->n != old->rank)           /* bound lists are snapshots: ops/bind.c */
+    if (dims.tag != V_TUPLE ||
+        dims.tuple->n != old->rank) /* bound lists are snapshots: ops/bind.c */
         return false;
     for (int i = 0; i < old->rank; i++) {
         Value v = dims.tuple->at[i];
@@ -50,7 +53,8 @@ bool strides_transpose(Ctx *cx, const OpCall *call, Type old, const Dim *from, T
 {
     (void)cx, (void)to;
     int a, b;
-    return call_axis(call, "dim0", old->rank, &a) && call_axis(call, "dim1", old->rank, &b) && swapped(old->rank, a, b, from, out);
+    return call_axis(call, "dim0", old->rank, &a) && call_axis(call, "dim1", old->rank, &b) &&
+        swapped(old->rank, a, b, from, out);
 }
 
 bool strides_t(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
@@ -104,7 +108,8 @@ bool strides_diagonal(Ctx *cx, const OpCall *call, Type old, const Dim *from, Ty
     return out[o] != NULL;
 }
 
-/* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer depends on it. */
+/* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer
+ * depends on it. */
 bool strides_unsqueeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
 {
     (void)to;
@@ -112,11 +117,15 @@ bool strides_unsqueeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, T
     if (!call_axis(call, "dim", old->rank + 1, &axis))
         return false;
     for (int i = 0; i <= old->rank; i++)
-        out[i] = i < axis ? from[i] : i > axis ? from[i - 1] : axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis]) : dim_int(cx, 1);
+        out[i] = i < axis      ? from[i]
+            : i > axis         ? from[i - 1]
+            : axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis])
+                               : dim_int(cx, 1);
     return out[axis] != NULL;
 }
 
-/* squeeze of axes whose size is 1 in `old`: those that the result lacks, when the sizes tell which. */
+/* squeeze of axes whose size is 1 in `old`: those that the result lacks, when the sizes tell
+ * which. */
 bool strides_squeeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
 {
     (void)cx, (void)call;
@@ -160,27 +169,34 @@ bool strides_view(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type t
 
 /* ---- a slice of a slice is one slice ---- */
 
-typedef struct SliceArgs { int axis; int64_t start, end, step; } SliceArgs;
+typedef struct SliceArgs {
+    int axis;
+    int64_t start, end, step;
+} SliceArgs;
 
 static bool slice_args(const OpCall *call, int rank, SliceArgs *out)
 {
-    Value start = call_arg(call, "start"), end = call_arg(call, "end"), step = call_arg(call, "step");
+    Value start = call_arg(call, "start");
+    Value end = call_arg(call, "end");
+    Value step = call_arg(call, "step");
     if (!call_axis(call, "dim", rank, &out->axis))
         return false;
-    if ((start.tag != V_INT && start.tag != V_NONE) || (end.tag != V_INT && end.tag != V_NONE) || step.tag != V_INT)
+    if ((start.tag != V_INT && start.tag != V_NONE) || (end.tag != V_INT && end.tag != V_NONE) ||
+        step.tag != V_INT)
         return false;
     out->start = start.tag == V_INT ? start.i : 0;
     out->end = end.tag == V_INT ? end.i : INT64_MAX;
     out->step = step.i;
-    return out->start >= 0 && out->end >= 0 && out->step >= 1;      /* counted from the end: needs the size */
+    return out->start >= 0 && out->end >= 0 &&
+        out->step >= 1; /* counted from the end: needs the size */
 }
 
 /* b after a. Indices are a.start + a.step*(b.start + b.step*i), below both ends. */
 static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
 {
     int64_t end;
-    if (a.axis != b.axis || !mul_ok(b.start, a.step, &out->start) || !add_ok(out->start, a.start, &out->start) ||
-        !mul_ok(a.step, b.step, &out->step))
+    if (a.axis != b.axis || !mul_ok(b.start, a.step, &out->start) ||
+        !add_ok(out->start, a.start, &out->start) || !mul_ok(a.step, b.step, &out->step))
         return false;
     if (!mul_ok(b.end, a.step, &end) || !add_ok(end, a.start, &end))
         end = INT64_MAX;

@@ -1,4 +1,5 @@
-/* view_strides.h - the columns `strides` and `join` of view rows (view_strides.c), see StridesFn and JoinFn in ops/ops.h. */
+/* view_strides.h - the columns `strides` and `join` of view rows (view_strides.c), see StridesFn
+ * and JoinFn in ops/ops.h. */
 #ifndef PT2ONNX_OPS_VIEW_STRIDES_H
 #define PT2ONNX_OPS_VIEW_STRIDES_H
 

@@ -1,7 +1,8 @@
 /* fft.c - Fourier transforms, by ONNX's DFT over one axis after the other; short ones over frames.
  *
- * DFT takes a real tensor whose last axis holds the parts: exactly what onnx/complex_parts.c gives. It knows no normalisation but 1/n of an
- * inverse one; PyTorch names three. `signal` dims that are halved (rfft) come last in `dim` and are done first. */
+ * DFT takes a real tensor whose last axis holds the parts: exactly what onnx/complex_parts.c gives.
+ * It knows no normalisation but 1/n of an inverse one; PyTorch names three. `signal` dims that are
+ * halved (rfft) come last in `dim` and are done first. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -10,14 +11,24 @@
 
 /* ---- one transform ---- */
 
-typedef enum { BY_NONE, BY_ROOT_N, BY_N } Norm;      /* PyTorch's numbers in _fft_c2c: what the result is divided by */
+typedef enum {
+    BY_NONE,
+    BY_ROOT_N,
+    BY_N
+} Norm; /* PyTorch's numbers in _fft_c2c: what the result is divided by */
 
-/* cos and sin of 2 pi j k / n, j and k from 0 to n - 1 (k to n/2 of a halved one), in x's type. j k mod n is exact, however large. */
+/* cos and sin of 2 pi j k / n, j and k from 0 to n - 1 (k to n/2 of a halved one), in x's type. j k
+ * mod n is exact, however large. */
 static void turns(Op *op, Ox x, Dim n, Dim columns, Ox *cosines, Ox *sines)
 {
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), size = ox_dim_value(op->g, n), width = ox_dim_value(op->g, columns);
-    Ox j = unsqueeze_axis(op, ox(op, "Range", zero, size, one), 1), k = ox(op, "Range", zero, width, one);
-    Ox at = ox_cast(op->g, ox(op, "Mod", ox(op, "Mul", j, k), size), DT_DOUBLE), whole = ox_cast(op->g, size, DT_DOUBLE);
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox size = ox_dim_value(op->g, n);
+    Ox width = ox_dim_value(op->g, columns);
+    Ox j = unsqueeze_axis(op, ox(op, "Range", zero, size, one), 1);
+    Ox k = ox(op, "Range", zero, width, one);
+    Ox at = ox_cast(op->g, ox(op, "Mod", ox(op, "Mul", j, k), size), DT_DOUBLE);
+    Ox whole = ox_cast(op->g, size, DT_DOUBLE);
     Ox angle = ox(op, "Mul", ox(op, "Div", at, whole), ox_number(op->g, DT_DOUBLE, 2 * PI));
     *cosines = ox_cast(op->g, ox(op, "Cos", angle), ox_dtype(x));
     *sines = ox_cast(op->g, ox(op, "Sin", angle), ox_dtype(x));
@@ -48,14 +59,20 @@ static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
     Ctx *cx = op->cx;
     if (!ox_ok(pair))
         return pair;
-    Dim n = ox_dim(pair, axis), columns = halved ? dim_add(cx, dim_floordiv(cx, n, dim_int(cx, 2)), dim_int(cx, 1)) : n;
+    Dim n = ox_dim(pair, axis);
+    Dim columns = halved ? dim_add(cx, dim_floordiv(cx, n, dim_int(cx, 2)), dim_int(cx, 1)) : n;
     bool real = dim_is(ox_dim(pair, ox_rank(pair) - 1), 1);
-    Ox c, s, re = moved(op, part_of(op, pair, 0), axis), im = real ? NULL : moved(op, part_of(op, pair, 1), axis);
+    Ox c, s;
+    Ox re = moved(op, part_of(op, pair, 0), axis);
+    Ox im = real ? NULL : moved(op, part_of(op, pair, 1), axis);
     turns(op, pair, n, columns, &c, &s);
-    Ox rc = ox(op, "MatMul", re, c), rs = ox(op, "MatMul", re, s);
-    Ox out_re = rc, out_im = inverse ? rs : ox(op, "Neg", rs);
+    Ox rc = ox(op, "MatMul", re, c);
+    Ox rs = ox(op, "MatMul", re, s);
+    Ox out_re = rc;
+    Ox out_im = inverse ? rs : ox(op, "Neg", rs);
     if (im) {
-        Ox ic = ox(op, "MatMul", im, c), is = ox(op, "MatMul", im, s);
+        Ox ic = ox(op, "MatMul", im, c);
+        Ox is = ox(op, "MatMul", im, s);
         out_re = ox_make(op->g, inverse ? "Sub" : "Add", INPUTS(rc, is), NULL, 0);
         out_im = ox_make(op->g, inverse ? "Add" : "Sub", INPUTS(ic, rs), NULL, 0);
     }
@@ -68,13 +85,15 @@ static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
     return ox_pair(op->g, ox_complex(op->g, out_re, moved(op, out_im, axis)));
 }
 
-/* Of one axis of a pair. ONNX Runtime computes DFT with angles of float32, and opsets before 17 have none: then it is a product of matrices. */
+/* Of one axis of a pair. ONNX Runtime computes DFT with angles of float32, and opsets before 17
+ * have none: then it is a product of matrices. */
 static Ox dft(Op *op, Ox pair, int axis, bool inverse, bool halved)
 {
     if (ox_ok(pair) && (ox_dtype(pair) == DT_DOUBLE || op->g->target < 17))
         return dft_by_matrix(op, pair, axis, inverse, halved);
     Ox at = ox_int(op->g, axis);
-    return ox_with(op, "DFT", INPUTS(pair, NULL, at), INT("inverse", inverse), INT("onesided", halved));
+    return ox_with(op, "DFT", INPUTS(pair, NULL, at), INT("inverse", inverse),
+                   INT("onesided", halved));
 }
 
 static Dim numel_over(Op *op, Ox x, const int *dims, size_t n)
@@ -105,25 +124,38 @@ static Ox transformed(Op *op, Ox pair, const int *dims, size_t n, bool inverse, 
 {
     for (size_t i = 0; i < n; i++)
         pair = dft(op, pair, dims[i], inverse, false);
-    return ox_ok(pair) ? divided(op, pair, numel_over(op, pair, dims, n), power_of(norm) - (inverse ? 1 : 0)) : pair;
+    return ox_ok(pair)
+        ? divided(op, pair, numel_over(op, pair, dims, n), power_of(norm) - (inverse ? 1 : 0))
+        : pair;
 }
 
-/* The last bins + 1 .. of a transform of a real signal, by symmetry: element k is the conjugate of element n - k, in the other dims too. */
+/* The last bins + 1 .. of a transform of a real signal, by symmetry: element k is the conjugate of
+ * element n - k, in the other dims too. */
 static Ox whole_spectrum(Op *op, Ox pair, const int *dims, size_t n_dims, Dim size)
 {
     Ctx *cx = op->cx;
     int axis = dims[n_dims - 1];
-    Dim one = dim_int(cx, 1), half = dim_add(cx, dim_floordiv(cx, size, dim_int(cx, 2)), one), rest = dim_sub(cx, size, half);
+    Dim one = dim_int(cx, 1);
+    Dim half = dim_add(cx, dim_floordiv(cx, size, dim_int(cx, 2)), one);
+    Dim rest = dim_sub(cx, size, half);
     Ox left = slice_axis(op, pair, axis, dim_int(cx, 0), half, 1);
-    Ox start = ox_dims(op->g, &rest, 1), stop = ints(op, 0), at = ints(op, axis), step = ints(op, -1);
-    Ox right = ox(op, "Slice", pair, start, stop, at, step);            /* rest, .. 1 */
-    for (size_t i = 0; i + 1 < n_dims; i++) {                           /* 0, n - 1, .. 1 of the others */
-        Ox at_i = ints(op, dims[i]), last = ints(op, -1), first = slice_axis(op, right, dims[i], dim_int(cx, 0), one, 1);
-        Ox turned = ox(op, "Slice", right, last, stop, at_i, step), both[2] = { first, turned };
+    Ox start = ox_dims(op->g, &rest, 1);
+    Ox stop = ints(op, 0);
+    Ox at = ints(op, axis);
+    Ox step = ints(op, -1);
+    Ox right = ox(op, "Slice", pair, start, stop, at, step); /* rest, .. 1 */
+    for (size_t i = 0; i + 1 < n_dims; i++) {                /* 0, n - 1, .. 1 of the others */
+        Ox at_i = ints(op, dims[i]);
+        Ox last = ints(op, -1);
+        Ox first = slice_axis(op, right, dims[i], dim_int(cx, 0), one, 1);
+        Ox turned = ox(op, "Slice", right, last, stop, at_i, step);
+        Ox both[2] = { first, turned };
         right = concat_axis(op, both, 2, dims[i]);
     }
-    int64_t sign[2] = { 1, -1 }, two = 2;
-    Ox conjugate = ox_cast(op->g, ox_const(op->g, const_make(cx, DT_INT64, 1, &two, sign)), ox_ok(pair) ? ox_dtype(pair) : DT_FLOAT);
+    int64_t sign[2] = { 1, -1 };
+    int64_t two = 2;
+    Ox conjugate = ox_cast(op->g, ox_const(op->g, const_make(cx, DT_INT64, 1, &two, sign)),
+                           ox_ok(pair) ? ox_dtype(pair) : DT_FLOAT);
     Ox parts[2] = { left, ox(op, "Mul", right, conjugate) };
     return concat_axis(op, parts, 2, axis);
 }
@@ -149,7 +181,10 @@ static bool read_dims(Op *op, Ox x, const char *name, int *dims, size_t *n)
     for (*n = 0; *n < given.n; ++*n) {
         int64_t d = given.at[*n];
         if (d < -rank || d >= rank || *n >= MAX_RANK)
-            return fail(op->cx, E_VALUE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -rank, rank - 1, (long long)d);
+            return fail(
+                op->cx, E_VALUE,
+                "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -rank,
+                rank - 1, (long long)d);
         dims[*n] = (int)(d < 0 ? d + rank : d);
     }
     return true;
@@ -162,7 +197,9 @@ static Ox lower_c2c(Op *op)
     size_t n;
     if (!read_dims(op, x, "dim", dims, &n))
         return POISON;
-    return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), dims, n, !arg_bool(op, "forward"), (Norm)arg_int(op, "normalization")));
+    return ox_of_pair(op->g,
+                      transformed(op, ox_pair(op->g, x), dims, n, !arg_bool(op, "forward"),
+                                  (Norm)arg_int(op, "normalization")));
 }
 
 static Ox r2c(Op *op, Ox x, const int *dims, size_t n, Norm norm, bool halved)
@@ -202,12 +239,13 @@ static Ox lower_c2r(Op *op)
     size_t n;
     if (!read_dims(op, x, "dim", dims, &n))
         return POISON;
-    return c2r(op, x, dims, n, (Norm)arg_int(op, "normalization"), arg_dim_expr(op, "last_dim_size"));
+    return c2r(op, x, dims, n, (Norm)arg_int(op, "normalization"),
+               arg_dim_expr(op, "last_dim_size"));
 }
 
 /* ---- aten::fft_* : sizes by cutting and padding, names of normalisations, real arguments ---- */
 
-enum { INVERSE = 1, REAL_IN = 2, REAL_OUT = 4, HERMITIAN = 8 };        /* row->datum */
+enum { INVERSE = 1, REAL_IN = 2, REAL_OUT = 4, HERMITIAN = 8 }; /* row->datum */
 
 static bool norm_of(Op *op, bool inverse, Norm *out)
 {
@@ -227,7 +265,8 @@ static bool norm_of(Op *op, bool inverse, Norm *out)
 static Ox resized(Op *op, Ox x, int axis, Dim n)
 {
     Ctx *cx = op->cx;
-    Dim have = ox_dim(x, axis), zero = dim_int(cx, 0);
+    Dim have = ox_dim(x, axis);
+    Dim zero = dim_int(cx, 0);
     if (dim_eq(cx, have, n) == YES)
         return x;
     if (dim_le(cx, n, have) == YES)
@@ -236,16 +275,24 @@ static Ox resized(Op *op, Ox x, int axis, Dim n)
     Ox cut = dim_le(cx, have, n) == YES ? x : slice_axis(op, x, axis, zero, kept, 1);
     for (int i = 0; i < ox_rank(x); i++)
         dims[i] = i == axis ? dim_sub(cx, n, kept) : ox_dim(x, i);
-    Ox nothing = expand_dims(op, number_like(op, 0, x), dims, ox_rank(x)), parts[2] = { cut, nothing };
+    Ox nothing = expand_dims(op, number_like(op, 0, x), dims, ox_rank(x));
+    Ox parts[2] = { cut, nothing };
     return concat_axis(op, parts, 2, axis);
 }
 
-typedef struct Plan { int dims[MAX_RANK]; Dim sizes[MAX_RANK]; size_t n; Norm norm; } Plan;     /* sizes: NULL for the tensor's own */
+typedef struct Plan {
+    int dims[MAX_RANK];
+    Dim sizes[MAX_RANK];
+    size_t n;
+    Norm norm;
+} Plan; /* sizes: NULL for the tensor's own */
 
 static bool plan_dim(Op *op, Plan *p, int64_t d, Dim size, int rank)
 {
     if (d < -rank || d >= rank)
-        return fail(op->cx, E_VALUE, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)", -rank, rank - 1, (long long)d);
+        return fail(op->cx, E_VALUE,
+                    "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                    -rank, rank - 1, (long long)d);
     int64_t known;
     p->dims[p->n] = (int)(d < 0 ? d + rank : d);
     p->sizes[p->n++] = size && dim_known(size, &known) && known == -1 ? NULL : size;
@@ -260,15 +307,20 @@ static bool make_plan(Op *op, Ox x, Plan *p)
     if (!need_rank(op, x, -1, &rank))
         return false;
     if (has_param(op, "n"))
-        return plan_dim(op, p, arg_int(op, "dim"), arg_given(op, "n") ? arg_dim_expr(op, "n") : NULL, rank);
+        return plan_dim(op, p, arg_int(op, "dim"),
+                        arg_given(op, "n") ? arg_dim_expr(op, "n") : NULL, rank);
     Dims s = arg_given(op, "s") ? arg_dims(op, "s") : (Dims){ NULL, 0 };
     Ints dims = arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ NULL, 0 };
-    bool has_dims = arg_given(op, "dim"), has_s = arg_given(op, "s");
+    bool has_dims = arg_given(op, "dim");
+    bool has_s = arg_given(op, "s");
     size_t n = has_dims ? dims.n : has_s ? s.n : (size_t)rank;
-    if (ctx_failed(op->cx) || n > MAX_RANK || (has_dims && has_s && s.n != dims.n) || (!has_dims && n > (size_t)rank))
-        return fail(op->cx, E_VALUE, "When given, dim and shape arguments must have the same length");
+    if (ctx_failed(op->cx) || n > MAX_RANK || (has_dims && has_s && s.n != dims.n) ||
+        (!has_dims && n > (size_t)rank))
+        return fail(op->cx, E_VALUE,
+                    "When given, dim and shape arguments must have the same length");
     for (size_t i = 0; i < n; i++)
-        if (!plan_dim(op, p, has_dims ? dims.at[i] : (int64_t)i - (int64_t)n, has_s ? s.at[i] : NULL, rank))
+        if (!plan_dim(op, p, has_dims ? dims.at[i] : (int64_t)i - (int64_t)n,
+                      has_s ? s.at[i] : NULL, rank))
             return false;
     return true;
 }
@@ -278,27 +330,33 @@ static Ox lower_fft(Op *op)
 {
     Ox x = arg(op, "self");
     int64_t how = op->row->datum;
-    bool inverse = how & INVERSE, back = how & REAL_OUT;
+    bool inverse = how & INVERSE;
+    bool back = how & REAL_OUT;
     Plan p;
     if (ox_ok(x) && !dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
         x = ox_cast(op->g, x, DT_FLOAT);
     if (!make_plan(op, x, &p) || !norm_of(op, inverse, &p.norm))
         return POISON;
     if ((how & REAL_IN) && dtype_is_complex(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "%s expects a real input tensor, but got %s", op->call->schema->name->s, torch_dtype_name(ox_dtype(x)));
+        return op_fail(op, E_VALUE, "%s expects a real input tensor, but got %s",
+                       op->call->schema->name->s, torch_dtype_name(ox_dtype(x)));
     if (ox_dtype(x) == DT_FLOAT16 || ox_dtype(x) == DT_BFLOAT16)
         return op_refuse(op, "complex numbers of %s parts", dtype_name(ox_dtype(x)));
     if (p.n == 0 && !(how & (REAL_IN | REAL_OUT)))
         return ox_cast(op->g, x, promote_types(ox_dtype(x), DT_COMPLEX64));
     if (p.n == 0)
-        return op_fail(op, E_VALUE, "%s must transform at least one axis", op->call->schema->name->s);
+        return op_fail(op, E_VALUE, "%s must transform at least one axis",
+                       op->call->schema->name->s);
     Dim last = back ? p.sizes[p.n - 1] : NULL;
     if (back && !last)
-        last = dim_mul(op->cx, dim_int(op->cx, 2), dim_sub(op->cx, ox_dim(x, p.dims[p.n - 1]), dim_int(op->cx, 1)));
+        last = dim_mul(op->cx, dim_int(op->cx, 2),
+                       dim_sub(op->cx, ox_dim(x, p.dims[p.n - 1]), dim_int(op->cx, 1)));
     for (size_t i = 0; i < p.n; i++) {
         Dim size = p.sizes[i];
         if (back && i + 1 == p.n)
-            size = last ? dim_add(op->cx, dim_floordiv(op->cx, last, dim_int(op->cx, 2)), dim_int(op->cx, 1)) : NULL;
+            size = last ? dim_add(op->cx, dim_floordiv(op->cx, last, dim_int(op->cx, 2)),
+                                  dim_int(op->cx, 1))
+                        : NULL;
         if (size)
             x = resized(op, x, p.dims[i], size);
         if (!ox_ok(x))
@@ -307,12 +365,15 @@ static Ox lower_fft(Op *op)
     DType z = promote_types(ox_dtype(x), DT_COMPLEX64);
     if (how & REAL_IN) {
         Ox out = r2c(op, x, p.dims, p.n, p.norm, true);
-        Value v = val_tensor(op->cx, out), turned = (how & HERMITIAN) && val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
+        Value v = val_tensor(op->cx, out);
+        Value turned = (how & HERMITIAN) && val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1)
+                                                      : v;
         return turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
     }
     x = ox_cast(op->g, x, z);
     if (back && (how & HERMITIAN)) {
-        Value v = val_tensor(op->cx, x), turned = val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
+        Value v = val_tensor(op->cx, x);
+        Value turned = val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
         x = turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
     }
     if (back)
@@ -325,14 +386,17 @@ static Ox lower_fft(Op *op)
 /* k / (n d): 0, 1, .. then the negative ones; row->datum: 1 is rfftfreq, without those */
 static Ox lower_fftfreq(Op *op)
 {
-    int64_t n = arg_int(op, "n"), half = op->row->datum ? n / 2 + 1 : n;
+    int64_t n = arg_int(op, "n");
+    int64_t half = op->row->datum ? n / 2 + 1 : n;
     double d = arg_float(op, "d");
     if (ctx_failed(op->cx) || n < 0 || n > (1 << 24))
         return op_fail(op, E_VALUE, "fftfreq of %lld elements", (long long)n);
     double *v = new_array(op->cx, double, half + 1);
     for (int64_t i = 0; v && i < half; i++)
         v[i] = (double)(op->row->datum || i < (n + 1) / 2 ? i : i - n) / ((double)n * d);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)), arg_dtype(op, "dtype", dtype_default(op->cx))) : POISON;
+    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)),
+                       arg_dtype(op, "dtype", dtype_default(op->cx)))
+             : POISON;
 }
 
 /* Rolls each dim by half of it; row->datum: 1 back, which differs for odd sizes */
@@ -344,9 +408,13 @@ static Ox lower_fftshift(Op *op)
     if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dim", rank, &axes))
         return POISON;
     for (int i = 0; i < axes.n && ox_ok(x); i++) {
-        Dim n = ox_dim(x, axes.at[i]), two = dim_int(op->cx, 2), half = dim_floordiv(op->cx, n, two);
+        Dim n = ox_dim(x, axes.at[i]);
+        Dim two = dim_int(op->cx, 2);
+        Dim half = dim_floordiv(op->cx, n, two);
         Dim at = op->row->datum ? half : dim_sub(op->cx, n, half);
-        Ox tail = slice_axis(op, x, axes.at[i], at, n, 1), head = slice_axis(op, x, axes.at[i], dim_int(op->cx, 0), at, 1), both[2] = { tail, head };
+        Ox tail = slice_axis(op, x, axes.at[i], at, n, 1);
+        Ox head = slice_axis(op, x, axes.at[i], dim_int(op->cx, 0), at, 1);
+        Ox both[2] = { tail, head };
         x = concat_axis(op, both, 2, axes.at[i]);
     }
     return x;
@@ -354,7 +422,10 @@ static Ox lower_fftshift(Op *op)
 
 /* ---- short transforms ---- */
 
-static bool complex_window(Op *op) { return arg_given(op, "window") && ox_is_complex(arg(op, "window")); }
+static bool complex_window(Op *op)
+{
+    return arg_given(op, "window") && ox_is_complex(arg(op, "window"));
+}
 
 /* Of the type that the window of x has: that of x's parts, or complex numbers of such. */
 static DType window_type(Op *op, Ox x)
@@ -367,27 +438,45 @@ static DType window_type(Op *op, Ox x)
 static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
 {
     Ctx *cx = op->cx;
-    Ox window = arg_opt(op, "window"), one = ox_number(op->g, t, 1), zero = ox_number(op->g, t, 0);
-    int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft, left = (n_fft - length) / 2;
+    Ox window = arg_opt(op, "window");
+    Ox one = ox_number(op->g, t, 1);
+    Ox zero = ox_number(op->g, t, 0);
+    int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
+    int64_t left = (n_fft - length) / 2;
     Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
     if (!ox_ok(x) || length < 1 || length > n_fft)
-        return ox_ok(x) ? op_fail(op, E_VALUE, "stft: expected 0 < win_length <= n_fft, but got win_length=%lld", (long long)length) : x;
+        return ox_ok(x) ? op_fail(op, E_VALUE,
+                                  "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
+                                  (long long)length)
+                        : x;
     Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
     if (length == n_fft)
         return middle;
-    Ox before = expand_dims(op, zero, &lengths[0], 1), after = expand_dims(op, zero, &lengths[2], 1), parts[3] = { before, middle, after };
+    Ox before = expand_dims(op, zero, &lengths[0], 1);
+    Ox after = expand_dims(op, zero, &lengths[2], 1);
+    Ox parts[3] = { before, middle, after };
     return concat_axis(op, parts, 3, 0);
 }
 
-static int64_t hop_of(Op *op, int64_t n_fft) { return arg_given(op, "hop_length") ? arg_int(op, "hop_length") : n_fft / 4; }
+static int64_t hop_of(Op *op, int64_t n_fft)
+{
+    return arg_given(op, "hop_length") ? arg_int(op, "hop_length") : n_fft / 4;
+}
 
 /* Frames of n_fft, hop apart: (batch, time) -> (batch, frames, n_fft) */
 static Ox frames_of(Op *op, Ox x, int64_t n_fft, int64_t hop)
 {
     Ctx *cx = op->cx;
-    Dim width = dim_int(cx, n_fft), count = dim_add(cx, dim_floordiv(cx, dim_sub(cx, ox_dim(x, 1), width), dim_int(cx, hop)), dim_int(cx, 1));
-    Ox zero = ox_int(op->g, 0), one = ox_int(op->g, 1), frames = ox_dim_value(op->g, count), size = ox_int(op->g, n_fft), by = ox_int(op->g, hop);
-    Ox start = unsqueeze_axis(op, ox(op, "Mul", ox(op, "Range", zero, frames, one), by), 1), within = ox(op, "Range", zero, size, one);
+    Dim width = dim_int(cx, n_fft);
+    Dim count = dim_add(cx, dim_floordiv(cx, dim_sub(cx, ox_dim(x, 1), width), dim_int(cx, hop)),
+                        dim_int(cx, 1));
+    Ox zero = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox frames = ox_dim_value(op->g, count);
+    Ox size = ox_int(op->g, n_fft);
+    Ox by = ox_int(op->g, hop);
+    Ox start = unsqueeze_axis(op, ox(op, "Mul", ox(op, "Range", zero, frames, one), by), 1);
+    Ox within = ox(op, "Range", zero, size, one);
     Ox at = ox(op, "Add", start, within);
     return ox_with(op, "Gather", INPUTS(x, at), INT("axis", 1));
 }
@@ -400,30 +489,38 @@ static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
         Ox window = window_of(op, x, n_fft, window_type(op, x));
         return as_signal(op, each_mul(op, frames, window));
     }
-    Ox pair = as_signal(op, frames), window = window_of(op, x, n_fft, window_type(op, x));
+    Ox pair = as_signal(op, frames);
+    Ox window = window_of(op, x, n_fft, window_type(op, x));
     return ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
 }
 
 /* Both ends continued by n_fft / 2: the frame of a sample is centred at it. */
 static Ox centred(Op *op, Ox x, int64_t n_fft)
 {
-    Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1)), sides[] = { val_int(n_fft / 2), val_int(n_fft / 2) };
+    Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1));
+    Value sides[] = { val_int(n_fft / 2), val_int(n_fft / 2) };
     Value args[] = { three, val_list(op->cx, sides, 2, "int"), val_str(arg_str(op, "pad_mode")) };
     Value v = val_ok(three) ? call_op(op, "aten::pad", args, 3) : three;
-    Ox axes = ints(op, 1), padded = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    Ox axes = ints(op, 1);
+    Ox padded = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     return ox(op, "Squeeze", padded, axes);
 }
 
 static Value lower_stft(Op *op)
 {
     Ox x = arg(op, "self");
-    int64_t n_fft = arg_int(op, "n_fft"), hop = hop_of(op, n_fft);
+    int64_t n_fft = arg_int(op, "n_fft");
+    int64_t hop = hop_of(op, n_fft);
     int rank;
     if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
         return val_poison();
-    bool complex = dtype_is_complex(ox_dtype(x)) || complex_window(op), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
+    bool complex = dtype_is_complex(ox_dtype(x)) || complex_window(op);
+    bool halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
     if (rank < 1 || rank > 2 || n_fft < 1 || hop < 1 || (complex && halved))
-        return val_tensor(op->cx, op_fail(op, E_VALUE, "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank, (long long)n_fft, (long long)hop));
+        return val_tensor(op->cx,
+                          op_fail(op, E_VALUE,
+                                  "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank,
+                                  (long long)n_fft, (long long)hop));
     x = rank == 1 ? unsqueeze_axis(op, x, 0) : x;
     if (has_param(op, "center") && arg_bool(op, "center"))
         x = centred(op, x, n_fft);
@@ -441,18 +538,27 @@ static Value lower_stft(Op *op)
     return val_tensor(op->cx, as_complex ? ox_of_pair(op->g, pair) : pair);
 }
 
-/* Frames laid over each other, hop apart, and summed: (batch, frames, n) -> (batch, time). A transposed convolution with each
- * element as a channel of its own. */
+/* Frames laid over each other, hop apart, and summed: (batch, frames, n) -> (batch, time). A
+ * transposed convolution with each element as a channel of its own. */
 static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
 {
-    Ox channels = ox_ok(frames) ? permute_to(op, frames, (int[]){ 0, 2, 1 }, 3) : POISON, zero = ox_ok(frames) ? number_like(op, 0, frames) : POISON;
-    Ox kernel = unsqueeze_axis(op, ox(op, "EyeLike", expand_dims(op, zero, (Dim[]){ dim_int(op->cx, n), dim_int(op->cx, n) }, 2)), 1), axes = ints(op, 1);
-    Value stride = val_int(hop), args[] = { val_tensor(op->cx, channels), val_tensor(op->cx, kernel), val_none(), val_list(op->cx, &stride, 1, "int") };
+    Ox channels = ox_ok(frames) ? permute_to(op, frames, (int[]){ 0, 2, 1 }, 3) : POISON;
+    Ox zero = ox_ok(frames) ? number_like(op, 0, frames) : POISON;
+    Ox kernel = unsqueeze_axis(
+        op,
+        ox(op, "EyeLike",
+           expand_dims(op, zero, (Dim[]){ dim_int(op->cx, n), dim_int(op->cx, n) }, 2)),
+        1);
+    Ox axes = ints(op, 1);
+    Value stride = val_int(hop);
+    Value args[] = { val_tensor(op->cx, channels), val_tensor(op->cx, kernel), val_none(),
+                     val_list(op->cx, &stride, 1, "int") };
     Value sum = call_op(op, "aten::conv_transpose1d", args, 4);
     return sum.tag == V_TENSOR ? ox(op, "Squeeze", tensor_read(op->g, sum.t), axes) : POISON;
 }
 
-/* Real frames multiplied with the window, summed where they overlap and divided by the sum of the squared windows. */
+/* Real frames multiplied with the window, summed where they overlap and divided by the sum of the
+ * squared windows. */
 static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
 {
     if (!ox_ok(frames) || !ox_ok(window))
@@ -461,13 +567,15 @@ static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t h
     if (arg_bool(op, "normalized"))
         frames = divided(op, frames, dim_int(op->cx, n_fft), -0.5);
     Ox squares = ox(op, "Mul", window, window);
-    Ox summed = overlapped(op, ox(op, "Mul", frames, window), n_fft, hop), weights = overlapped(op, expand_dims(op, squares, one_row, 3), n_fft, hop);
+    Ox summed = overlapped(op, ox(op, "Mul", frames, window), n_fft, hop);
+    Ox weights = overlapped(op, expand_dims(op, squares, one_row, 3), n_fft, hop);
     return ox(op, "Div", summed, weights);
 }
 
 static Ox overlapped_parts(Op *op, Ox frames, int64_t n, int64_t hop)
 {
-    Ox re = overlapped(op, ox_part(op->g, frames, 0), n, hop), im = overlapped(op, ox_part(op->g, frames, 1), n, hop);
+    Ox re = overlapped(op, ox_part(op->g, frames, 0), n, hop);
+    Ox im = overlapped(op, ox_part(op->g, frames, 1), n, hop);
     return ox_complex(op->g, re, im);
 }
 
@@ -477,9 +585,14 @@ static Ox overlapped_by_complex(Op *op, Ox frames, Ox window, int64_t n_fft, int
     if (!ox_ok(frames) || !ox_ok(window))
         return POISON;
     Dim one_row[3] = { dim_int(op->cx, 1), ox_dim(frames, 1), dim_int(op->cx, n_fft) };
-    Ox squares = expand_dims(op, each_mul(op, window, window), one_row, 3), product = each_mul(op, frames, window);
-    Ox summed = overlapped_parts(op, product, n_fft, hop), weights = overlapped_parts(op, squares, n_fft, hop), out = each_div(op, summed, weights);
-    return arg_bool(op, "normalized") && ox_ok(out) ? each_mul(op, out, real_like(op, sqrt((double)n_fft), out)) : out;
+    Ox squares = expand_dims(op, each_mul(op, window, window), one_row, 3);
+    Ox product = each_mul(op, frames, window);
+    Ox summed = overlapped_parts(op, product, n_fft, hop);
+    Ox weights = overlapped_parts(op, squares, n_fft, hop);
+    Ox out = each_div(op, summed, weights);
+    return arg_bool(op, "normalized") && ox_ok(out)
+        ? each_mul(op, out, real_like(op, sqrt((double)n_fft), out))
+        : out;
 }
 
 /* The inverse: each frame back, and all put together. */
@@ -487,33 +600,47 @@ static Ox lower_istft(Op *op)
 {
     Ctx *cx = op->cx;
     Ox z = arg(op, "self");
-    int64_t n_fft = arg_int(op, "n_fft"), hop = hop_of(op, n_fft);
+    int64_t n_fft = arg_int(op, "n_fft");
+    int64_t hop = hop_of(op, n_fft);
     bool center = arg_bool(op, "center");
     int rank;
     if (!need_rank(op, z, 3, &rank) || ctx_failed(cx))
         return POISON;
     if (!dtype_is_complex(ox_dtype(z)) || rank < 2 || rank > 3 || n_fft < 1 || hop < 1)
-        return op_fail(op, E_VALUE, "istft: expected a tensor of complex numbers with 2 or 3 dimensions, but got %s", type_text(cx, z->type)->s);
-    bool as_complex = arg_bool(op, "return_complex"), halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
+        return op_fail(
+            op, E_VALUE,
+            "istft: expected a tensor of complex numbers with 2 or 3 dimensions, but got %s",
+            type_text(cx, z->type)->s);
+    bool as_complex = arg_bool(op, "return_complex");
+    bool halved = arg_given(op, "onesided")
+        ? arg_bool(op, "onesided")
+        : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
     if (as_complex && halved)
-        return op_fail(op, E_VALUE, "istft: cannot have onesided output if window or input is complex");
+        return op_fail(op, E_VALUE,
+                       "istft: cannot have onesided output if window or input is complex");
     if (!as_complex && complex_window(op))
-        return op_fail(op, E_VALUE, "istft: complex windows are incompatible with return_complex=False");
+        return op_fail(op, E_VALUE,
+                       "istft: complex windows are incompatible with return_complex=False");
     Ox pair = ox_pair(op->g, rank == 2 ? unsqueeze_axis(op, z, 0) : z);
     pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
     Ox window = window_of(op, z, n_fft, window_type(op, z));
-    if (ox_ok(pair) && !as_complex)             /* of a whole spectrum too PyTorch takes the first half */
+    if (ox_ok(pair) && !as_complex) /* of a whole spectrum too PyTorch takes the first half */
         pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(cx, n_fft));
     Ox spectrum = dft(op, pair, 2, true, false), out;
     if (complex_window(op))
         out = overlapped_by_complex(op, ox_of_pair(op->g, spectrum), window, n_fft, hop);
     else {
         out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
-        out = as_complex ? ox_complex(op->g, out, overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop)) : out;
+        out = as_complex
+            ? ox_complex(op->g, out,
+                         overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop))
+            : out;
     }
     if (!ox_ok(out))
         return POISON;
-    Dim start = dim_int(cx, center ? n_fft / 2 : 0), whole = ox_dim(out, 1), end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;
+    Dim start = dim_int(cx, center ? n_fft / 2 : 0);
+    Dim whole = ox_dim(out, 1);
+    Dim end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;
     if (arg_given(op, "length")) {
         Dim wanted = dim_add(cx, start, arg_dim_expr(op, "length"));
         if (dim_le(cx, wanted, whole) != YES)
@@ -525,28 +652,54 @@ static Ox lower_istft(Op *op)
     return rank == 2 ? ox(op, "Squeeze", out, axes) : out;
 }
 
-#define FFT_ONE(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor")
-#define FFT_TWO(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor")
-#define FFT_ALL(how, name) FAMILY(lower_fft, how, NULL, PLAIN, "aten::fft_" name "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor")
+#define FFT_ONE(how, name)              \
+    FAMILY(lower_fft, how, NULL, PLAIN, \
+           "aten::fft_" name            \
+           "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor")
+#define FFT_TWO(how, name)              \
+    FAMILY(lower_fft, how, NULL, PLAIN, \
+           "aten::fft_" name            \
+           "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor")
+#define FFT_ALL(how, name)              \
+    FAMILY(lower_fft, how, NULL, PLAIN, \
+           "aten::fft_" name            \
+           "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor")
 #define FFTS(how, name) FFT_ONE(how, name), FFT_TWO(how, name "2"), FFT_ALL(how, name "n")
-#define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define HOW \
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 const OpRow ops_fft[] = {
-    LOWER(lower_c2c, NULL, PLAIN, "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"),
-    LOWER(lower_r2c, NULL, PLAIN, "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"),
-    LOWER(lower_c2r, NULL, PLAIN, "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor"),
+    LOWER(lower_c2c, NULL, PLAIN,
+          "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor"),
+    LOWER(lower_r2c, NULL, PLAIN,
+          "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor"),
+    LOWER(lower_c2r, NULL, PLAIN,
+          "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> "
+          "Tensor"),
     FFTS(0, "fft"), FFTS(INVERSE, "ifft"), FFTS(REAL_IN, "rfft"), FFTS(INVERSE | REAL_OUT, "irfft"),
     /* hfft is irfft of the conjugate, scaled the other way round; ihfft the conjugate of rfft */
     FFTS(REAL_OUT | HERMITIAN, "hfft"), FFTS(INVERSE | REAL_IN | HERMITIAN, "ihfft"),
-    FAMILY(lower_fftfreq, 0, NULL, PLAIN, "aten::fft_fftfreq(int n, float d=1., " HOW ") -> Tensor"),
-    FAMILY(lower_fftfreq, 1, NULL, PLAIN, "aten::fft_rfftfreq(int n, float d=1., " HOW ") -> Tensor"),
-    FAMILY(lower_fftshift, 0, NULL, PLAIN, "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"),
-    FAMILY(lower_fftshift, 1, NULL, PLAIN, "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"),
-    CALL(lower_stft, NULL, PLAIN, "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-         "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"),
-    OLDER("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
-          "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"),
-    LOWER(lower_istft, NULL, PLAIN, "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-          "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"),
+    FAMILY(lower_fftfreq, 0, NULL, PLAIN,
+           "aten::fft_fftfreq(int n, float d=1., " HOW ") -> Tensor"),
+    FAMILY(lower_fftfreq, 1, NULL, PLAIN,
+           "aten::fft_rfftfreq(int n, float d=1., " HOW ") -> Tensor"),
+    FAMILY(lower_fftshift, 0, NULL, PLAIN,
+           "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"),
+    FAMILY(lower_fftshift, 1, NULL, PLAIN,
+           "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"),
+    CALL(lower_stft, NULL, PLAIN,
+         "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+         "window=None, "
+         "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? "
+         "align_to_window=None) -> Tensor"),
+    OLDER("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
+          "Tensor? window=None, bool center=True, "
+          "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
+          "return_complex=None, bool? align_to_window=None) -> Tensor"),
+    LOWER(lower_istft, NULL, PLAIN,
+          "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
+          "window=None, "
+          "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
+          "return_complex=False) -> Tensor"),
     OPS_END
 };

@@ -1,4 +1,5 @@
-/* window.c - windows for short Fourier transforms. One whose length is known is computed now, in double; else the model does. */
+/* window.c - windows for short Fourier transforms. One whose length is known is computed now, in
+ * double; else the model does. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@ typedef enum { HANN, HAMMING, BLACKMAN, BARTLETT, KAISER } Window;
 /* The modified Bessel function of order 0: the sum of (x/2)^2k / k!^2. */
 static double bessel_i0(double x)
 {
-    double sum = 1, term = 1;
+    double sum = 1;
+    double term = 1;
     for (int k = 1; k < 500 && term > sum * 1e-17; k++) {
         term *= x / 2 / k * (x / 2 / k);
         sum += term;
@@ -23,62 +25,88 @@ static double bessel_i0(double x)
 /* Element i of n, of a window whose last element is the first one again at n - 1. */
 static double element(Window w, double i, double n, double alpha, double beta)
 {
-    double angle = 2 * PI * i / (n - 1), side = 2 * i / (n - 1) - 1;
+    double angle = 2 * PI * i / (n - 1);
+    double side = 2 * i / (n - 1) - 1;
     switch (w) {
-    case HANN: return 0.5 - 0.5 * cos(angle);
-    case HAMMING: return alpha - beta * cos(angle);
+    case HANN:     return 0.5 - 0.5 * cos(angle);
+    case HAMMING:  return alpha - beta * cos(angle);
     case BLACKMAN: return 0.42 - 0.5 * cos(angle) + 0.08 * cos(2 * angle);
     case BARTLETT: return 1 - fabs(side);
-    case KAISER: return bessel_i0(beta * sqrt(fmax(0, 1 - side * side))) / bessel_i0(beta);
+    case KAISER:   return bessel_i0(beta * sqrt(fmax(0, 1 - side * side))) / bessel_i0(beta);
     }
     return 0;
 }
 
-typedef struct Parameters { Window w; bool periodic; double alpha, beta; } Parameters;
+typedef struct Parameters {
+    Window w;
+    bool periodic;
+    double alpha, beta;
+} Parameters;
 
 static Ox known_window(Op *op, const Parameters *p, int64_t n)
 {
     if (n < 0 || n > WINDOW_MAX)
-        return op_fail(op, E_VALUE, "window_length must be in 0 to %d, got %lld", WINDOW_MAX, (long long)n);
+        return op_fail(op, E_VALUE, "window_length must be in 0 to %d, got %lld", WINDOW_MAX,
+                       (long long)n);
     double *v = new_array(op->cx, double, n ? n : 1);
     for (int64_t i = 0; v && i < n; i++)
         v[i] = n == 1 ? 1 : element(p->w, (double)i, (double)(n + p->periodic), p->alpha, p->beta);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)), arg_dtype(op, "dtype", dtype_default(op->cx))) : POISON;
+    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)),
+                       arg_dtype(op, "dtype", dtype_default(op->cx)))
+             : POISON;
 }
 
-static Ox scaled(Op *op, double by, Ox x) { return ox_ok(x) ? ox(op, "Mul", x, number_like(op, by, x)) : x; }
-static Ox less(Op *op, double from, Ox x) { return ox_ok(x) ? ox(op, "Sub", number_like(op, from, x), x) : x; }
+static Ox scaled(Op *op, double by, Ox x)
+{
+    return ox_ok(x) ? ox(op, "Mul", x, number_like(op, by, x)) : x;
+}
+static Ox less(Op *op, double from, Ox x)
+{
+    return ox_ok(x) ? ox(op, "Sub", number_like(op, from, x), x) : x;
+}
 
 /* element() of a position in [0, 1]. */
 static Ox element_at(Op *op, const Parameters *p, Ox at)
 {
-    Ox angle = scaled(op, 2 * PI, at), wave = ox(op, "Cos", angle);
+    Ox angle = scaled(op, 2 * PI, at);
+    Ox wave = ox(op, "Cos", angle);
     switch (p->w) {
-    case HANN: return less(op, 0.5, scaled(op, 0.5, wave));
-    case HAMMING: return less(op, p->alpha, scaled(op, p->beta, wave));
+    case HANN:     return less(op, 0.5, scaled(op, 0.5, wave));
+    case HAMMING:  return less(op, p->alpha, scaled(op, p->beta, wave));
     case BLACKMAN: {
-        Ox twice = scaled(op, 2, angle), fast = ox(op, "Cos", twice), low = scaled(op, 0.5, wave), high = scaled(op, 0.08, fast);
+        Ox twice = scaled(op, 2, angle);
+        Ox fast = ox(op, "Cos", twice);
+        Ox low = scaled(op, 0.5, wave);
+        Ox high = scaled(op, 0.08, fast);
         return less(op, 0.42, ox(op, "Sub", low, high));
     }
     case BARTLETT: {
-        Ox side = less(op, 1, scaled(op, 2, at)), away = ox(op, "Abs", side);
+        Ox side = less(op, 1, scaled(op, 2, at));
+        Ox away = ox(op, "Abs", side);
         return less(op, 1, away);
     }
     case KAISER: break;
     }
-    return op_refuse(op, "a Kaiser window of a length that the model computes: ONNX has no Bessel function");
+    return op_refuse(
+        op, "a Kaiser window of a length that the model computes: ONNX has no Bessel function");
 }
 
 /* Of length 1 every window is [1]. */
 static Ox open_window(Op *op, const Parameters *p, Dim n)
 {
-    Dim one = dim_int(op->cx, 1), last = p->periodic ? n : dim_sub(op->cx, n, one);
-    Ox count = ox_dim_value(op->g, n), i = ox(op, "Range", ox_int(op->g, 0), count, ox_int(op->g, 1));
+    Dim one = dim_int(op->cx, 1);
+    Dim last = p->periodic ? n : dim_sub(op->cx, n, one);
+    Ox count = ox_dim_value(op->g, n);
+    Ox i = ox(op, "Range", ox_int(op->g, 0), count, ox_int(op->g, 1));
     if (!ox_ok(i))
         return POISON;
-    DType t = arg_dtype(op, "dtype", dtype_default(op->cx)), in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
-    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(op->cx, last, one)), in), at = ox(op, "Div", ox_cast(op->g, i, in), whole);
-    Ox single = ox(op, "Equal", count, ox_int(op->g, 1)), v = element_at(op, p, at), y = ox(op, "Where", single, ox_number(op->g, in, 1), v);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
+    DType in = t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+    Ox whole = ox_cast(op->g, ox_dim_value(op->g, dim_max(op->cx, last, one)), in);
+    Ox at = ox(op, "Div", ox_cast(op->g, i, in), whole);
+    Ox single = ox(op, "Equal", count, ox_int(op->g, 1));
+    Ox v = element_at(op, p, at);
+    Ox y = ox(op, "Where", single, ox_number(op->g, in, 1), v);
     return ox_ok(y) ? ox_cast(op->g, y, t) : y;
 }
 
@@ -88,23 +116,35 @@ static Ox lower_window(Op *op)
     int64_t known;
     Window w = (Window)op->row->datum;
     Dim n = arg_dim_expr(op, "window_length");
-    const Parameters p = { w, !has_param(op, "periodic") || arg_bool(op, "periodic"), has_param(op, "alpha") ? arg_float(op, "alpha") : 0.54,
-                           has_param(op, "beta") ? arg_float(op, "beta") : w == KAISER ? 12 : 0.46 };
+    const Parameters p = { w, !has_param(op, "periodic") || arg_bool(op, "periodic"),
+                           has_param(op, "alpha") ? arg_float(op, "alpha") : 0.54,
+                           has_param(op, "beta") ? arg_float(op, "beta")
+                               : w == KAISER     ? 12
+                                                 : 0.46 };
     if (!n || ctx_failed(op->cx))
         return POISON;
     return dim_known(n, &known) ? known_window(op, &p, known) : open_window(op, &p, n);
 }
 
-#define HOW "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define WINDOW(which, name) FAMILY(lower_window, which, NULL, PLAIN, "aten::" name "_window(int window_length, " HOW ") -> Tensor"), \
-    OLDER("aten::" name "_window.periodic(int window_length, bool periodic, " HOW ") -> Tensor")
+#define HOW \
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define WINDOW(which, name)                                                           \
+    FAMILY(lower_window, which, NULL, PLAIN,                                          \
+           "aten::" name "_window(int window_length, " HOW ") -> Tensor"),            \
+        OLDER("aten::" name "_window.periodic(int window_length, bool periodic, " HOW \
+              ") -> Tensor")
 
 const OpRow ops_window[] = {
-    WINDOW(HANN, "hann"), WINDOW(BLACKMAN, "blackman"), WINDOW(BARTLETT, "bartlett"),
+    WINDOW(HANN, "hann"),
+    WINDOW(BLACKMAN, "blackman"),
+    WINDOW(BARTLETT, "bartlett"),
     WINDOW(HAMMING, "hamming"),
-    OLDER("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, " HOW ") -> Tensor"),
-    OLDER("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, " HOW ") -> Tensor"),
+    OLDER("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, " HOW
+          ") -> Tensor"),
+    OLDER("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, "
+          "float beta, " HOW ") -> Tensor"),
     WINDOW(KAISER, "kaiser"),
-    OLDER("aten::kaiser_window.beta(int window_length, bool periodic, float beta, " HOW ") -> Tensor"),
+    OLDER("aten::kaiser_window.beta(int window_length, bool periodic, float beta, " HOW
+          ") -> Tensor"),
     OPS_END
 };

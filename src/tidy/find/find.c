@@ -1,9 +1,11 @@
-/* find.c - one operator where the program has written out its parts: find.rules says which formulas are looked for.
+/* find.c - one operator where the program has written out its parts: find.rules says which formulas
+ * are looked for.
  *
  *     Mul(X, Tanh(Softplus(X)))  ->  Mish(X)                   from opset 18 on
  *
- * Nothing is guessed: constants, axes and types are those of the formula, and what is computed on the way is wanted by nobody else. All
- * matches are made before anything changes, from the last node to the first, so that a formula is found whole before a part of it is. */
+ * Nothing is guessed: constants, axes and types are those of the formula, and what is computed on
+ * the way is wanted by nobody else. All matches are made before anything changes, from the last
+ * node to the first, so that a formula is found whole before a part of it is. */
 #include "tidy/internal.h"
 
 extern const char rules_find[];
@@ -13,9 +15,9 @@ typedef struct Finder {
     Ctx *cx;
     const Rewrite *rw;
     RuleForms forms;
-    Map by_root;                    /* operator's name -> Rules whose result it may be */
-    Map found;                      /* node -> RuleMatch */
-    Map inside;                     /* nodes that a match has taken */
+    Map by_root; /* operator's name -> Rules whose result it may be */
+    Map found;   /* node -> RuleMatch */
+    Map inside;  /* nodes that a match has taken */
 } Finder;
 
 static const char *operator_of(const Rule *r) { return r->head->s + strlen("onnx::"); }
@@ -25,18 +27,21 @@ static const char *operator_of(const Rule *r) { return r->head->s + strlen("onnx
 /* A parameter along the last axis of x: ONNX Runtime takes no other. */
 static bool along_last(Ctx *cx, Ox p, Ox x)
 {
-    return ox_rank(p) == 1 && ox_rank(x) > 0 && dim_eq(cx, ox_dim(p, 0), ox_dim(x, ox_rank(x) - 1)) == YES && ox_dtype(p) == ox_dtype(x);
+    return ox_rank(p) == 1 && ox_rank(x) > 0 &&
+        dim_eq(cx, ox_dim(p, 0), ox_dim(x, ox_rank(x) - 1)) == YES && ox_dtype(p) == ox_dtype(x);
 }
 
 static bool norm_fits(Finder *f, const RuleMatch *m)
 {
     int64_t size;
     Ox x = m->param[0];
-    if (ox_dtype(x) == DT_DOUBLE)           /* that was computed in float32 */
+    if (ox_dtype(x) == DT_DOUBLE) /* that was computed in float32 */
         return false;
-    if (ox_dtype(x) == DT_BFLOAT16 && f->rw->o->target_ort)         /* as float32 there: what is rounded before the scale would not be */
+    if (ox_dtype(x) == DT_BFLOAT16 &&
+        f->rw->o->target_ort) /* as float32 there: what is rounded before the scale would not be */
         return false;
-    bool known = ox_rank(x) > 0 && dim_known(ox_dim(x, ox_rank(x) - 1), &size) && size > 0 && size <= FOLD_NUMEL;
+    bool known = ox_rank(x) > 0 && dim_known(ox_dim(x, ox_rank(x) - 1), &size) && size > 0 &&
+        size <= FOLD_NUMEL;
     if (!m->param[1])
         return known;
     return along_last(f->cx, m->param[1], x) && (!m->param[2] || along_last(f->cx, m->param[2], x));
@@ -134,7 +139,8 @@ static bool only_ours(const Finder *f, const RuleMatch *m)
         uint32_t times = 0;
         for (size_t k = 0; k < m->n_inner; k++)
             times += m->inner[k] == m->inner[i];
-        if (times != uses_of(f->rw, m->inner[i]) || m->inner[i]->node->n_out > 1 || dim_is_origin(m->inner[i]) || map_find(&f->inside, m->inner[i]->node))
+        if (times != uses_of(f->rw, m->inner[i]) || m->inner[i]->node->n_out > 1 ||
+            dim_is_origin(m->inner[i]) || map_find(&f->inside, m->inner[i]->node))
             return false;
     }
     return true;
@@ -162,7 +168,7 @@ static void find_at(Finder *f, Node *n)
 
 static void find_in(Finder *f, const Graph *g)
 {
-    for (size_t i = g->nodes.n; i-- > 0; ) {
+    for (size_t i = g->nodes.n; i-- > 0;) {
         Node *n = g->nodes.at[i];
         for (int k = 0; !n->dead && k < n->n_attr; k++)
             if (n->attr[k].kind == ATTR_GRAPH)
@@ -212,17 +218,21 @@ static bool by_root(Finder *f, const Rule *r)
     return fine;
 }
 
-/* Those of operators that the target has. A rule is read whole when a node may be its result: most models need few. */
+/* Those of operators that the target has. A rule is read whole when a node may be its result: most
+ * models need few. */
 static bool read_rules(Finder *f, int opset)
 {
     Text *text = new(f->cx, Text);
-    *text = (Text){ .name = str_of(f->cx, "find.rules"), .at = rules_find, .n = strlen(rules_find) };
+    *text = (Text){ .name = str_of(f->cx, "find.rules"),
+                    .at = rules_find,
+                    .n = strlen(rules_find) };
     RuleList rules = { 0 };
     if (!rules_scan(f->cx, text, &rules))
         return false;
     for (size_t i = 0; i < rules.n; i++)
         if (str_starts(rules.at[i]->head, "one.of::"))
-            map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")), rules.at[i]);
+            map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")),
+                    rules.at[i]);
     for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
         if (form_of(rules.at[i]) && onnx_version(onnx_op(f->cx, operator_of(rules.at[i])), opset))
             if (!by_root(f, rules.at[i]))
@@ -233,9 +243,10 @@ static bool read_rules(Finder *f, int opset)
 bool pass_find(Graph *g, const TidyOptions *o)
 {
     Finder f = { .cx = g->cx };
-    if (!pass_unused(g, o))                 /* what other passes have left would count as a use */
+    if (!pass_unused(g, o)) /* what other passes have left would count as a use */
         return false;
-    if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) || !rewrite_planned(g, o, plan, find_step, &f))
+    if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) ||
+        !rewrite_planned(g, o, plan, find_step, &f))
         return false;
     return f.found.n == 0 || pass_unused(g, o);
 }

@@ -1,14 +1,22 @@
-/* find_col2im.c - Col2Im where torch has taken it apart: what find.rules does not say of the places that columns are added at.
+/* find_col2im.c - Col2Im where torch has taken it apart: what find.rules does not say of the places
+ * that columns are added at.
  *
- *     ScatterND of x [N, C, taps, taps, windows, windows] into zeros, at places [taps, windows, taps, windows, 2]
+ *     ScatterND of x [N, C, taps, taps, windows, windows] into zeros, at places [taps, windows,
+ * taps, windows, 2]
  *
- * Along each axis window j's tap i is at i * dilation + j * stride of the padded image, or it is no Col2Im. */
+ * Along each axis window j's tap i is at i * dilation + j * stride of the padded image, or it is no
+ * Col2Im. */
 #include "tidy/internal.h"
 
 enum { COLUMNS, PLACES, ROW_PLACES, COLUMN_PLACES, PADS, AXES = 2 };
 
-typedef struct Axis { int64_t taps, windows, size, image, dilation, stride, before, after; } Axis;      /* size: of the padded image */
-typedef struct Fold2d { Axis axis[AXES]; Ox x; } Fold2d;
+typedef struct Axis {
+    int64_t taps, windows, size, image, dilation, stride, before, after;
+} Axis; /* size: of the padded image */
+typedef struct Fold2d {
+    Axis axis[AXES];
+    Ox x;
+} Fold2d;
 
 static bool known_ints(Graph *g, Ox v, int64_t count, const int64_t **at)
 {
@@ -29,10 +37,12 @@ static bool on_lines(const int64_t *at, Axis *a)
     return a->dilation > 0 && a->stride > 0 && rest > 0 && (rest - 1) / a->stride + 1 == a->windows;
 }
 
-/* The places of both axes in one table, [taps, windows, taps, windows, 2]: each must depend on its own axis only. */
+/* The places of both axes in one table, [taps, windows, taps, windows, 2]: each must depend on its
+ * own axis only. */
 static bool apart(Ctx *cx, const int64_t *both, const Axis *a, int64_t **at)
 {
-    int64_t rows = a[0].taps * a[0].windows, columns = a[1].taps * a[1].windows;
+    int64_t rows = a[0].taps * a[0].windows;
+    int64_t columns = a[1].taps * a[1].windows;
     at[0] = new_array(cx, int64_t, rows);
     at[1] = new_array(cx, int64_t, columns);
     if (!at[0] || !at[1])
@@ -49,22 +59,28 @@ static bool apart(Ctx *cx, const int64_t *both, const Axis *a, int64_t **at)
 
 static bool is_shaped(Ox v, int64_t first, int64_t taps, int64_t windows)
 {
-    return v && ox_rank(v) >= first + 2 && dim_is(ox_dim(v, (int)first), taps) && dim_is(ox_dim(v, (int)first + 1), windows);
+    return v && ox_rank(v) >= first + 2 && dim_is(ox_dim(v, (int)first), taps) &&
+        dim_is(ox_dim(v, (int)first + 1), windows);
 }
 
 static bool places_fit(Graph *g, const Ox *in, Axis *a)
 {
     const int64_t *at[AXES], *both;
     int64_t *own[AXES];
-    int64_t rows = a[0].taps * a[0].windows, columns = a[1].taps * a[1].windows, all;
+    int64_t rows = a[0].taps * a[0].windows;
+    int64_t columns = a[1].taps * a[1].windows;
+    int64_t all;
     if (in[PLACES]) {
-        bool fits = mul_ok(rows, 2 * columns, &all) && known_ints(g, in[PLACES], all, &both) && apart(g->cx, both, a, own);
+        bool fits = mul_ok(rows, 2 * columns, &all) && known_ints(g, in[PLACES], all, &both) &&
+            apart(g->cx, both, a, own);
         return fits && on_lines(own[0], &a[0]) && on_lines(own[1], &a[1]);
     }
-    if (!known_ints(g, in[ROW_PLACES], rows, &at[0]) || !known_ints(g, in[COLUMN_PLACES], columns, &at[1]))
+    if (!known_ints(g, in[ROW_PLACES], rows, &at[0]) ||
+        !known_ints(g, in[COLUMN_PLACES], columns, &at[1]))
         return false;
-    bool shaped = ox_rank(in[ROW_PLACES]) == 4 && is_shaped(in[ROW_PLACES], 0, a[0].taps, a[0].windows) &&
-                  is_shaped(in[COLUMN_PLACES], ox_rank(in[COLUMN_PLACES]) - 2, a[1].taps, a[1].windows);
+    bool shaped = ox_rank(in[ROW_PLACES]) == 4 &&
+        is_shaped(in[ROW_PLACES], 0, a[0].taps, a[0].windows) &&
+        is_shaped(in[COLUMN_PLACES], ox_rank(in[COLUMN_PLACES]) - 2, a[1].taps, a[1].windows);
     return shaped && on_lines(at[0], &a[0]) && on_lines(at[1], &a[1]);
 }
 
@@ -86,13 +102,15 @@ static bool borders_fit(Graph *g, Ox pads, Axis *a)
 
 static bool fold_of(Graph *g, const RuleMatch *m, const Ox *in, Fold2d *f)
 {
-    Ox x = in[COLUMNS], y = m->result;
+    Ox x = in[COLUMNS];
+    Ox y = m->result;
     *f = (Fold2d){ .x = x };
     if (ox_rank(x) != 6 || ox_rank(y) != 4 || ox_dtype(x) != DT_FLOAT)
         return false;
     for (int i = 0; i < AXES; i++) {
         Axis *a = &f->axis[i];
-        if (!dim_known(ox_dim(x, 2 + i), &a->taps) || !dim_known(ox_dim(x, 4 + i), &a->windows) || !dim_known(ox_dim(y, 2 + i), &a->image))
+        if (!dim_known(ox_dim(x, 2 + i), &a->taps) || !dim_known(ox_dim(x, 4 + i), &a->windows) ||
+            !dim_known(ox_dim(y, 2 + i), &a->image))
             return false;
         a->size = a->image;
         if (a->taps < 1 || a->windows < 1)
@@ -112,7 +130,8 @@ static Ox flat_columns(Graph *g, const Fold2d *f)
 {
     Ctx *cx = g->cx;
     const Axis *a = f->axis;
-    Dim to[3] = { ox_dim(f->x, 0), dim_product(cx, f->x->type->dim + 1, 3), dim_int(cx, a[0].windows * a[1].windows) };
+    Dim to[3] = { ox_dim(f->x, 0), dim_product(cx, f->x->type->dim + 1, 3),
+                  dim_int(cx, a[0].windows * a[1].windows) };
     Node *n = made_by(f->x, "Reshape");
     bool same = n && ox_rank(n->in[0]) == 3;
     for (int i = 0; same && i < 3; i++)
@@ -126,8 +145,12 @@ Ox columns_write(Graph *g, const RuleMatch *m, const Ox *in)
     if (!fold_of(g, m, in, &f))
         return NULL;
     const Axis *a = f.axis;
-    Ox x = flat_columns(g, &f), image = ox_ints(g, (int64_t[]){ a[0].image, a[1].image }, AXES), block = ox_ints(g, (int64_t[]){ a[0].taps, a[1].taps }, AXES);
-    const int64_t dilations[] = { a[0].dilation, a[1].dilation }, strides[] = { a[0].stride, a[1].stride };
+    Ox x = flat_columns(g, &f);
+    Ox image = ox_ints(g, (int64_t[]){ a[0].image, a[1].image }, AXES);
+    Ox block = ox_ints(g, (int64_t[]){ a[0].taps, a[1].taps }, AXES);
+    const int64_t dilations[] = { a[0].dilation, a[1].dilation };
+    const int64_t strides[] = { a[0].stride, a[1].stride };
     const int64_t pads[] = { a[0].before, a[1].before, a[0].after, a[1].after };
-    return ox_g_with(g, "Col2Im", INPUTS(x, image, block), INT_LIST("dilations", dilations, AXES), INT_LIST("pads", pads, 2 * AXES), INT_LIST("strides", strides, AXES));
+    return ox_g_with(g, "Col2Im", INPUTS(x, image, block), INT_LIST("dilations", dilations, AXES),
+                     INT_LIST("pads", pads, 2 * AXES), INT_LIST("strides", strides, AXES));
 }

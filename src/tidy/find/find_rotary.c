@@ -1,20 +1,28 @@
-/* find_rotary.c - the positions of RotaryEmbedding: what of a program's cosines and sines its operator takes.
+/* find_rotary.c - the positions of RotaryEmbedding: what of a program's cosines and sines its
+ * operator takes.
  *
- *     x * cos + turned(x) * sin                    turned: the halves of the last axis swapped, the new first one negated; of an
- *                                                  interleaved form its pairs
- *     x [batch, heads, rows, size], cos and sin [batch or 1, 1, rows, size]    ->  caches [batch, rows, size/2]
- *     x [batch, rows, heads, size], cos and sin [batch or 1, rows, 1, size]        the same, of x as [batch, rows, heads * size]
+ *     x * cos + turned(x) * sin                    turned: the halves of the last axis swapped, the
+ * new first one negated; of an interleaved form its pairs x [batch, heads, rows, size], cos and sin
+ * [batch or 1, 1, rows, size]    ->  caches [batch, rows, size/2] x [batch, rows, heads, size], cos
+ * and sin [batch or 1, rows, 1, size]        the same, of x as [batch, rows, heads * size]
  *
- * Programs make cosines twice as long as needed, cat(f, f).cos(). That both halves are equal must be seen: in what computes them, back
- * to the Concat, or in a constant's numbers. Then the same is computed of the first half only. */
+ * Programs make cosines twice as long as needed, cat(f, f).cos(). That both halves are equal must
+ * be seen: in what computes them, back to the Concat, or in a constant's numbers. Then the same is
+ * computed of the first half only. */
 #include "tidy/internal.h"
 
-enum { MAX_CHAIN = 16, MAX_TABLE = 1 << 20 };    /* operators between Concat and product; numbers that are looked at */
+enum {
+    MAX_CHAIN = 16,
+    MAX_TABLE = 1 << 20
+}; /* operators between Concat and product; numbers that are looked at */
 
 /* ---- parts of the last axis ---- */
 
 /* Which part of x is v? Elements first, first + step .. below end, along the last axis. */
-typedef struct Part { Ox x; int64_t first, end, step; } Part;
+typedef struct Part {
+    Ox x;
+    int64_t first, end, step;
+} Part;
 
 static bool only_int(Node *n, int input, int64_t deflt, int64_t *out)
 {
@@ -37,7 +45,8 @@ static bool part_of(Ox v, int64_t size, Part *p)
     Node *n = v->node;
     int rank = ox_rank(n->in[0]);
     p->x = n->in[0];
-    if (!in_of(n, 3) || !only_int(n, 1, 0, &p->first) || !only_int(n, 2, 0, &p->end) || !only_int(n, 3, 0, &axis) || !only_int(n, 4, 1, &p->step))
+    if (!in_of(n, 3) || !only_int(n, 1, 0, &p->first) || !only_int(n, 2, 0, &p->end) ||
+        !only_int(n, 3, 0, &axis) || !only_int(n, 4, 1, &p->step))
         return false;
     p->end = p->end > size ? size : p->end;
     return (axis == rank - 1 || axis == -1) && p->first >= 0 && p->end > p->first && p->step > 0;
@@ -51,7 +60,8 @@ static bool split_of(Ox v, int64_t size, Part *p)
         return false;
     int rank = ox_rank(v->node->in[0]);
     int64_t axis = node_int(v->node, "axis", 0);
-    if ((axis != rank - 1 && axis != -1) || !dim_known(ox_dim(v, rank - 1), &part) || 2 * part != size)
+    if ((axis != rank - 1 && axis != -1) || !dim_known(ox_dim(v, rank - 1), &part) ||
+        2 * part != size)
         return false;
     *p = (Part){ v->node->in[0], v->out * part, (v->out + 1) * part, 1 };
     return true;
@@ -61,22 +71,29 @@ static bool is_part(Ox v, Ox x, int64_t first, int64_t end, int64_t step)
 {
     int64_t size;
     Part p;
-    if (!v || !dim_known(ox_dim(x, ox_rank(x) - 1), &size) || (!part_of(v, size, &p) && !split_of(v, size, &p)))
+    if (!v || !dim_known(ox_dim(x, ox_rank(x) - 1), &size) ||
+        (!part_of(v, size, &p) && !split_of(v, size, &p)))
         return false;
-    return p.x == x && p.first == first && p.step == step && (p.end == end || (step > 1 && p.end == size));
+    return p.x == x && p.first == first && p.step == step &&
+        (p.end == end || (step > 1 && p.end == size));
 }
 
 /* ---- what repeats itself ---- */
 
 /* pairs: elements 0 and 1, 2 and 3 .. are equal; else both halves. keep: weights stay whole. */
-typedef struct Halves { Ctx *cx; Graph *g; bool pairs, keep; } Halves;
+typedef struct Halves {
+    Ctx *cx;
+    Graph *g;
+    bool pairs, keep;
+} Halves;
 
 static bool is_scalar(Ox v) { return v && ox_rank(v) == 0; }
 
 /* The input through which the last axis goes as it is, element by element; -1: none. */
 static int passes_through(const Node *n)
 {
-    static const char *const alone[] = { "Cos", "Sin", "Cast", "Neg" }, *const with_number[] = { "Mul", "Div", "Add", "Sub" };
+    static const char *const alone[] = { "Cos", "Sin", "Cast", "Neg" };
+    static const char *const with_number[] = { "Mul", "Div", "Add", "Sub" };
     for (size_t i = 0; i < COUNT(alone); i++)
         if (node_is(n, alone[i]))
             return 0;
@@ -103,21 +120,25 @@ static bool keeps_last(Node *n)
     return true;
 }
 
-/* Concat(f, f) along the last axis; f, f of pairs: Reshape(Concat(Unsqueeze(f), Unsqueeze(f))) or Reshape(Expand(Unsqueeze(f))). */
+/* Concat(f, f) along the last axis; f, f of pairs: Reshape(Concat(Unsqueeze(f), Unsqueeze(f))) or
+ * Reshape(Expand(Unsqueeze(f))). */
 static Ox twice(const Halves *h, const Node *n)
 {
     int64_t two, count;
     if (!h->pairs) {
-        bool last = node_is(n, "Concat") && n->n_in == 2 && n->in[0] == n->in[1] && node_int(n, "axis", 0) == ox_rank(n->out[0]) - 1;
+        bool last = node_is(n, "Concat") && n->n_in == 2 && n->in[0] == n->in[1] &&
+            node_int(n, "axis", 0) == ox_rank(n->out[0]) - 1;
         return last ? n->in[0] : NULL;
     }
     Ox wide = node_is(n, "Reshape") ? n->in[0] : NULL;
     int rank = wide ? ox_rank(wide) : 0;
-    if (rank < 2 || wide->kind != OX_NODE || !dim_known(ox_dim(wide, rank - 1), &two) || two != 2 || !dim_known(ox_dim(wide, rank - 2), &count) ||
+    if (rank < 2 || wide->kind != OX_NODE || !dim_known(ox_dim(wide, rank - 1), &two) || two != 2 ||
+        !dim_known(ox_dim(wide, rank - 2), &count) ||
         !dim_is(ox_dim(n->out[0], ox_rank(n->out[0]) - 1), 2 * count))
         return NULL;
     const Node *made = wide->node;
-    bool both = node_is(made, "Concat") && made->n_in == 2 && made->in[0] == made->in[1] && node_int(made, "axis", 0) == rank - 1;
+    bool both = node_is(made, "Concat") && made->n_in == 2 && made->in[0] == made->in[1] &&
+        node_int(made, "axis", 0) == rank - 1;
     if (!both && !node_is(made, "Expand"))
         return NULL;
     Ox f = made->in[0];
@@ -131,7 +152,9 @@ static Ox twice(const Halves *h, const Node *n)
 
 static bool table_repeats(const Halves *h, const Const *k)
 {
-    int64_t numel = const_numel(k), size = k->rank ? k->dims[k->rank - 1] : 0, width = (int64_t)dtype_size(k->dtype);
+    int64_t numel = const_numel(k);
+    int64_t size = k->rank ? k->dims[k->rank - 1] : 0;
+    int64_t width = (int64_t)dtype_size(k->dtype);
     if (numel <= 0 || numel > MAX_TABLE || size % 2 || (h->keep && k->name))
         return false;
     ArenaMark m = arena_mark(h->cx->run);
@@ -139,7 +162,8 @@ static bool table_repeats(const Halves *h, const Const *k)
     bool equal = at != NULL;
     for (int64_t row = 0; equal && row < numel; row += size)
         for (int64_t i = 0; equal && i < size / 2; i++) {
-            int64_t a = row + (h->pairs ? 2 * i : i), b = row + (h->pairs ? 2 * i + 1 : i + size / 2);
+            int64_t a = row + (h->pairs ? 2 * i : i);
+            int64_t b = row + (h->pairs ? 2 * i + 1 : i + size / 2);
             equal = memcmp(at + a * width, at + b * width, (size_t)width) == 0;
         }
     if (at)
@@ -158,7 +182,9 @@ static bool repeats(const Halves *h, Ox v, int depth)
     int through = passes_through(v->node);
     if (twice(h, v->node))
         return true;
-    return through >= 0 || keeps_last(v->node) ? repeats(h, v->node->in[through < 0 ? 0 : through], depth + 1) : false;
+    return through >= 0 || keeps_last(v->node)
+        ? repeats(h, v->node->in[through < 0 ? 0 : through], depth + 1)
+        : false;
 }
 
 /* f [.., n, 1], which v [.., 2n] has twice, in v's shape but for the last axis. */
@@ -197,15 +223,20 @@ static Ox half(const Halves *h, Ox v)
 
 /* ---- caches ---- */
 
-/* Is c told by (perhaps) batch, rows and size, the same for all heads of x, which are its axis `heads`? halved: it has no half too much. */
+/* Is c told by (perhaps) batch, rows and size, the same for all heads of x, which are its axis
+ * `heads`? halved: it has no half too much. */
 static bool lies_along(Ctx *cx, Ox c, Ox x, int heads, int64_t size, bool *halved)
 {
-    int rank = ox_rank(c), rows = 3 - heads;
+    int rank = ox_rank(c);
+    int rows = 3 - heads;
     int64_t last;
-    if (rank < 2 || rank > 4 || (rank < 4 && heads == 2) || ox_dtype(c) != ox_dtype(x) || !dim_known(ox_dim(c, rank - 1), &last))
+    if (rank < 2 || rank > 4 || (rank < 4 && heads == 2) || ox_dtype(c) != ox_dtype(x) ||
+        !dim_known(ox_dim(c, rank - 1), &last))
         return false;
     *halved = last * 2 == size;
-    if ((last != size && !*halved) || dim_eq(cx, ox_dim(c, rank - 4 + rows), ox_dim(x, rows)) != YES || (rank > 2 && !dim_is(ox_dim(c, rank - 4 + heads), 1)))
+    if ((last != size && !*halved) ||
+        dim_eq(cx, ox_dim(c, rank - 4 + rows), ox_dim(x, rows)) != YES ||
+        (rank > 2 && !dim_is(ox_dim(c, rank - 4 + heads), 1)))
         return false;
     return rank < 4 || dim_is(ox_dim(c, 0), 1) || dim_eq(cx, ox_dim(c, 0), ox_dim(x, 0)) == YES;
 }
@@ -217,12 +248,14 @@ static Ox without_heads(const Halves *h, Ox c, int heads, bool halved)
     int64_t count;
     int rank = ox_rank(c);
     Node *n = rank == 4 ? made_by(c, "Unsqueeze") : NULL;
-    bool only = n && ox_known_ints(h->g, n->in[1], &axes, &count) && count == 1 && (axes[0] == heads || axes[0] == heads - 4);
+    bool only = n && ox_known_ints(h->g, n->in[1], &axes, &count) && count == 1 &&
+        (axes[0] == heads || axes[0] == heads - 4);
     Ox v = only ? n->in[0] : c;
     v = halved ? v : half(h, v);
     if (!ox_ok(v) || rank == 3 || only)
         return v;
-    return rank == 4 ? ox_g(h->g, "Squeeze", v, ox_ints(h->g, (int64_t[]){ heads }, 1)) : ox_g(h->g, "Unsqueeze", v, ox_ints(h->g, (int64_t[]){ 0 }, 1));
+    return rank == 4 ? ox_g(h->g, "Squeeze", v, ox_ints(h->g, (int64_t[]){ heads }, 1))
+                     : ox_g(h->g, "Unsqueeze", v, ox_ints(h->g, (int64_t[]){ 0 }, 1));
 }
 
 static Ox cache(const Halves *h, Ox c, Ox x, int heads, bool halved)
@@ -237,7 +270,12 @@ static Ox cache(const Halves *h, Ox c, Ox x, int heads, bool halved)
 /* ---- the formula ---- */
 
 enum { X, COS, SIN, LOWER, UPPER, REST, N_PARAM };
-typedef struct Rotary { Ox x, cos, sin; int64_t size; int heads; bool pairs, halved; } Rotary;      /* heads: x's axis of them */
+typedef struct Rotary {
+    Ox x, cos, sin;
+    int64_t size;
+    int heads;
+    bool pairs, halved;
+} Rotary; /* heads: x's axis of them */
 
 /* The whole of which x is the first part and `rest` the other. */
 static Ox whole_of(Ox x, Ox rest, int64_t size)
@@ -246,7 +284,8 @@ static Ox whole_of(Ox x, Ox rest, int64_t size)
     Part a, b;
     if (!part_of(x, size, &a) || ox_rank(a.x) != 4 || !dim_known(ox_dim(a.x, 3), &all))
         return NULL;
-    bool fits = part_of(x, all, &a) && part_of(rest, all, &b) && a.x == b.x && a.step == 1 && b.step == 1;
+    bool fits = part_of(x, all, &a) && part_of(rest, all, &b) && a.x == b.x && a.step == 1 &&
+        b.step == 1;
     return fits && a.first == 0 && a.end == size && b.first == size && b.end == all ? a.x : NULL;
 }
 
@@ -256,23 +295,36 @@ static bool rotary_of(const Rewrite *rw, const Ox *in, bool pairs, Rotary *r)
     int64_t size;
     bool halved;
     Ox x = in[X] ? in[X] : in[LOWER]->kind == OX_NODE ? in_of(in[LOWER]->node, 0) : NULL;
-    if (!x || ox_rank(x) != 4 || (ox_dtype(x) != DT_FLOAT && ox_dtype(x) != DT_FLOAT16) || !dim_known(ox_dim(x, 3), &size) || size % 2 || size < 2)
+    if (!x || ox_rank(x) != 4 || (ox_dtype(x) != DT_FLOAT && ox_dtype(x) != DT_FLOAT16) ||
+        !dim_known(ox_dim(x, 3), &size) || size % 2 || size < 2)
         return false;
-    bool parts = pairs ? is_part(in[LOWER], x, 0, size, 2) && is_part(in[UPPER], x, 1, size, 2)
-                       : is_part(in[LOWER], x, 0, size / 2, 1) && is_part(in[UPPER], x, size / 2, size, 1);
+    bool parts = pairs
+        ? is_part(in[LOWER], x, 0, size, 2) && is_part(in[UPPER], x, 1, size, 2)
+        : is_part(in[LOWER], x, 0, size / 2, 1) && is_part(in[UPPER], x, size / 2, size, 1);
     int heads = parts && lies_along(cx, in[COS], x, 1, size, &halved) ? 1 : 2;
-    if (!parts || !lies_along(cx, in[COS], x, heads, size, &halved) || !lies_along(cx, in[SIN], x, heads, size, &r->halved) || halved != r->halved)
+    if (!parts || !lies_along(cx, in[COS], x, heads, size, &halved) ||
+        !lies_along(cx, in[SIN], x, heads, size, &r->halved) || halved != r->halved)
         return false;
     if (heads == 2 && !dim_known(ox_dim(x, 2), NULL))
         return false;
     Halves h = { .cx = cx, .pairs = pairs, .keep = rw->o->keep_weights };
-    if (r->halved != !in[X] || (!r->halved && (!repeats(&h, in[COS], 0) || !repeats(&h, in[SIN], 0))))
+    if (r->halved != !in[X] ||
+        (!r->halved && (!repeats(&h, in[COS], 0) || !repeats(&h, in[SIN], 0))))
         return false;
-    *r = (Rotary){ .x = in[REST] ? whole_of(x, in[REST], size) : x, .cos = in[COS], .sin = in[SIN], .size = size, .heads = heads, .pairs = pairs, .halved = r->halved };
+    *r = (Rotary){ .x = in[REST] ? whole_of(x, in[REST], size) : x,
+                   .cos = in[COS],
+                   .sin = in[SIN],
+                   .size = size,
+                   .heads = heads,
+                   .pairs = pairs,
+                   .halved = r->halved };
     return r->x != NULL;
 }
 
-static bool is_interleaved(const RuleMatch *m) { return m->n_attr > 0; }       /* the only attribute that find.rules tells */
+static bool is_interleaved(const RuleMatch *m)
+{
+    return m->n_attr > 0;
+} /* the only attribute that find.rules tells */
 
 /* [batch, rows, heads * size], which x [batch, rows, heads, size] usually has been. */
 static Ox joined_heads(Graph *g, Ox x)
@@ -298,11 +350,14 @@ Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in)
     if (!rotary_of(rw, in, is_interleaved(m), &r))
         return NULL;
     Halves h = { .cx = rw->cx, .g = g, .pairs = r.pairs };
-    Ox cos = cache(&h, r.cos, r.x, r.heads, r.halved), sin = cache(&h, r.sin, r.x, r.heads, r.halved);
+    Ox cos = cache(&h, r.cos, r.x, r.heads, r.halved);
+    Ox sin = cache(&h, r.sin, r.x, r.heads, r.halved);
     Ox x = r.heads == 2 ? joined_heads(g, r.x) : r.x;
     int64_t count = 0;
     dim_known(ox_dim(r.x, r.heads), &count);
-    Ox y = ox_make(g, "RotaryEmbedding", INPUTS(x, cos, sin), ATTRS(r.pairs ? INT("interleaved", 1) : NO_ATTR,
-                   r.heads == 2 ? INT("num_heads", count) : NO_ATTR, in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR));
+    Ox y = ox_make(g, "RotaryEmbedding", INPUTS(x, cos, sin),
+                   ATTRS(r.pairs ? INT("interleaved", 1) : NO_ATTR,
+                         r.heads == 2 ? INT("num_heads", count) : NO_ATTR,
+                         in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR));
     return r.heads == 2 ? ox_g(g, "Reshape", y, ox_dims(g, r.x->type->dim, 4)) : y;
 }

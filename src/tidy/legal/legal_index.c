@@ -1,24 +1,34 @@
-/* legal_index.c - counting, picking and ordering before opset 11: Range, Trilu, CumSum, GatherElements, TopK.
+/* legal_index.c - counting, picking and ordering before opset 11: Range, Trilu, CumSum,
+ * GatherElements, TopK.
  *
  * One idea: an older opset counts with NonZero: n ones are at 0, 1, .., n-1, whatever n is; with
  * that a mask, a running sum and a place in flat memory are plain arithmetic. */
 #include "tidy/internal.h"
 
-/* ---- counting -------------------------------------------------------------------------------------------------------- */
+/* ---- counting
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
 
-/* How many numbers Range gives: ceil((limit - start) / delta), none when that is negative; as int64[1]. */
+/* How many numbers Range gives: ceil((limit - start) / delta), none when that is negative; as
+ * int64[1]. */
 static Ox range_count(Graph *g, Ox start, Ox limit, Ox delta)
 {
     Ox way = ox_g(g, "Sub", limit, start), n;
     if (dtype_is_float(ox_dtype(start))) {
-        Ox steps = ox_g(g, "Div", way, delta), whole = ox_g(g, "Ceil", steps);
+        Ox steps = ox_g(g, "Div", way, delta);
+        Ox whole = ox_g(g, "Ceil", steps);
         n = ox_cast(g, whole, DT_INT64);
-    } else {                                            /* integer division truncates: exact for what is a whole number of steps */
-        Ox steps = ox_g(g, "Div", way, delta), back = ox_g(g, "Mul", steps, delta), rest = ox_g(g, "Sub", way, back);
-        Ox zero = ox_number(g, ox_dtype(start), 0), product = ox_g(g, "Mul", rest, delta), more = ox_g(g, "Greater", product, zero);
-        Ox one = ox_cast(g, more, ox_dtype(start)), all = ox_g(g, "Add", steps, one);
+    } else { /* integer division truncates: exact for what is a whole number of steps */
+        Ox steps = ox_g(g, "Div", way, delta);
+        Ox back = ox_g(g, "Mul", steps, delta);
+        Ox rest = ox_g(g, "Sub", way, back);
+        Ox zero = ox_number(g, ox_dtype(start), 0);
+        Ox product = ox_g(g, "Mul", rest, delta);
+        Ox more = ox_g(g, "Greater", product, zero);
+        Ox one = ox_cast(g, more, ox_dtype(start));
+        Ox all = ox_g(g, "Add", steps, one);
         n = ox_cast(g, all, DT_INT64);
     }
     Ox some = ox_g(g, "Max", n, ox_int(g, 0));
@@ -28,7 +38,8 @@ static Ox range_count(Graph *g, Ox start, Ox limit, Ox delta)
 /* 0, 1, .., n-1 for n as int64[1] */
 static Ox count_to(Graph *g, Ox n)
 {
-    Ox ones = ox_g(g, "Expand", ox_int(g, 1), n), at = ox_g(g, "NonZero", ones);
+    Ox ones = ox_g(g, "Expand", ox_int(g, 1), n);
+    Ox at = ox_g(g, "NonZero", ones);
     return ox_g(g, "Squeeze", at, one_axis(g, 0));
 }
 
@@ -37,8 +48,10 @@ Verdict legal_range(Legal *l, Node *n, Ox *out)
     (void)l;
     Graph *g = n->graph;
     DType t = ox_dtype(n->in[0]);
-    Ox length = range_count(g, n->in[0], n->in[1], n->in[2]), at = count_to(g, length);
-    Ox steps = ox_cast(g, at, t), far = ox_g(g, "Mul", steps, n->in[2]);
+    Ox length = range_count(g, n->in[0], n->in[1], n->in[2]);
+    Ox at = count_to(g, length);
+    Ox steps = ox_cast(g, at, t);
+    Ox far = ox_g(g, "Mul", steps, n->in[2]);
     out[0] = ox_g(g, "Add", far, n->in[0]);
     return CHANGED;
 }
@@ -46,23 +59,29 @@ Verdict legal_range(Legal *l, Node *n, Ox *out)
 /* 0, 1, .. along an axis of a matrix, as [n, 1] or [1, n] */
 static Ox counting(Graph *g, Dim n, bool down)
 {
-    Ox end = ox_dim_value(g, n), zero = ox_int(g, 0), one = ox_int(g, 1);
+    Ox end = ox_dim_value(g, n);
+    Ox zero = ox_int(g, 0);
+    Ox one = ox_int(g, 1);
     Ox run = ox_g(g, "Range", zero, end, one);
     return ox_g(g, "Unsqueeze", run, one_axis(g, down ? 1 : 0));
 }
 
-/* ---- masks ------------------------------------------------------------------------------------------------------------- */
+/* ---- masks
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* The triangle is where column - row reaches k. */
 Verdict legal_trilu(Legal *l, Node *n, Ox *out)
 {
     (void)l;
     Graph *g = n->graph;
-    Ox x = n->in[0], k = in_of(n, 1);
+    Ox x = n->in[0];
+    Ox k = in_of(n, 1);
     int rank = ox_rank(x);
     if (rank < 2)
         return AS_IT_IS;
-    Ox row = counting(g, ox_dim(x, rank - 2), true), column = counting(g, ox_dim(x, rank - 1), false);
+    Ox row = counting(g, ox_dim(x, rank - 2), true);
+    Ox column = counting(g, ox_dim(x, rank - 1), false);
     if (!k)
         k = ox_int(g, 0);
     k = ox_g(g, "Reshape", k, ox_ints(g, NULL, 0));
@@ -73,7 +92,8 @@ Verdict legal_trilu(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* A running sum is a product with a triangle of ones. The sum of a long axis would be a large one. */
+/* A running sum is a product with a triangle of ones. The sum of a long axis would be a large
+ * one. */
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
 {
     enum { LONGEST = 512 };
@@ -87,25 +107,32 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
     int64_t axis = at[0] < 0 ? at[0] + rank : at[0];
     if (axis < 0 || axis >= rank || (dim_known(ox_dim(x, (int)axis), &extent) && extent > LONGEST))
         return AS_IT_IS;
-    bool back = node_int(n, "reverse", 0) != 0, exclusive = node_int(n, "exclusive", 0) != 0;
+    bool back = node_int(n, "reverse", 0) != 0;
+    bool exclusive = node_int(n, "exclusive", 0) != 0;
     Dim length = ox_dim(x, (int)axis);
-    Ox from = counting(g, length, true), to = counting(g, length, false);
-    Ox strictly = ox_g(g, back == exclusive ? "Greater" : "Less", from, to), inside = exclusive ? strictly : ox_g(g, "Not", strictly);
+    Ox from = counting(g, length, true);
+    Ox to = counting(g, length, false);
+    Ox strictly = ox_g(g, back == exclusive ? "Greater" : "Less", from, to);
+    Ox inside = exclusive ? strictly : ox_g(g, "Not", strictly);
     Ox triangle = ox_cast(g, inside, t);
     int64_t perm[MAX_RANK];
     for (int64_t i = 0; i < rank; i++)
         perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
     bool last = axis == rank - 1;
-    Ox turned = last ? x : ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
+    Ox turned = last ? x
+                     : ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
     Ox sum = ox_g(g, "MatMul", turned, triangle);
-    out[0] = last ? sum : ox_g_with(g, "Transpose", INPUTS(sum), INT_LIST("perm", perm, (size_t)rank));
+    out[0] = last ? sum
+                  : ox_g_with(g, "Transpose", INPUTS(sum), INT_LIST("perm", perm, (size_t)rank));
     (void)l;
     return CHANGED;
 }
 
-/* ---- picking and ordering --------------------------------------------------------------------------------------------- */
+/* ---- picking and ordering
+ * --------------------------------------------------------------------------------------------- */
 
-/* Where each item of the indices' shape would be in x's flat memory if its index along `axis` were 0. */
+/* Where each item of the indices' shape would be in x's flat memory if its index along `axis` were
+ * 0. */
 static Ox places(Graph *g, const int64_t *shape, const int64_t *of, int rank, int axis)
 {
     int64_t numel = 1;
@@ -113,7 +140,8 @@ static Ox places(Graph *g, const int64_t *shape, const int64_t *of, int rank, in
         numel *= shape[i];
     int64_t *at = new_array(g->cx, int64_t, numel + 1);
     for (int64_t k = 0; at && k < numel; k++) {
-        int64_t rest = k, stride = 1;
+        int64_t rest = k;
+        int64_t stride = 1;
         for (int i = rank - 1; i >= 0; i--) {
             at[k] += i == axis ? 0 : rest % shape[i] * stride;
             rest /= shape[i];
@@ -146,8 +174,12 @@ static Ox open_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
             for (int k = 0, n = 0; k < rank; k++)
                 if (k != i)
                     others[n++] = k;
-            Ox zero = ox_int(g, 0), end = ox_dim_value(g, ox_dim(index, i)), run = ox_g(g, "Range", zero, end, ox_int(g, 1)), far = ox_g(g, "Mul", run, step);
-            Ox along = rank > 1 ? ox_g(g, "Unsqueeze", far, ox_ints(g, others, (size_t)rank - 1)) : far;
+            Ox zero = ox_int(g, 0);
+            Ox end = ox_dim_value(g, ox_dim(index, i));
+            Ox run = ox_g(g, "Range", zero, end, ox_int(g, 1));
+            Ox far = ox_g(g, "Mul", run, step);
+            Ox along = rank > 1 ? ox_g(g, "Unsqueeze", far, ox_ints(g, others, (size_t)rank - 1))
+                                : far;
             at = ox_g(g, "Add", at, along);
         }
         stride = dim_mul(g->cx, stride, ox_dim(x, i));
@@ -161,8 +193,14 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
     enum { MOST = 1 << 20 };
     (void)l;
     Graph *g = n->graph;
-    Ox x = n->in[0], index = ox_cast(g, n->in[1], DT_INT64), step = NULL, others;
-    int64_t shape[MAX_RANK], of[MAX_RANK], stride = 1, numel = 1, axis = node_int(n, "axis", 0);
+    Ox x = n->in[0];
+    Ox index = ox_cast(g, n->in[1], DT_INT64);
+    Ox step = NULL;
+    Ox others;
+    int64_t shape[MAX_RANK], of[MAX_RANK];
+    int64_t stride = 1;
+    int64_t numel = 1;
+    int64_t axis = node_int(n, "axis", 0);
     int rank = ox_rank(x);
     if (rank < 1 || ox_rank(index) != rank)
         return AS_IT_IS;
@@ -178,14 +216,19 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
     } else {
         others = open_places(g, x, index, (int)axis, &step);
     }
-    Ox size = ox_dim_value(g, ox_dim(x, (int)axis)), below = ox_g(g, "Less", index, ox_int(g, 0)), wrapped = ox_g(g, "Add", index, size);
-    Ox from = ox_g(g, "Where", below, wrapped, index), far = ox_g(g, "Mul", from, step);
-    Ox at = ox_g(g, "Add", far, others), flat = ox_g(g, "Reshape", x, one_axis(g, -1));
+    Ox size = ox_dim_value(g, ox_dim(x, (int)axis));
+    Ox below = ox_g(g, "Less", index, ox_int(g, 0));
+    Ox wrapped = ox_g(g, "Add", index, size);
+    Ox from = ox_g(g, "Where", below, wrapped, index);
+    Ox far = ox_g(g, "Mul", from, step);
+    Ox at = ox_g(g, "Add", far, others);
+    Ox flat = ox_g(g, "Reshape", x, one_axis(g, -1));
     out[0] = ox_g_with(g, "Gather", INPUTS(flat, at), INT("axis", 0));
     return CHANGED;
 }
 
-/* The smallest are the largest of the negative: floats only, and ints that a double holds (legal_types.c). */
+/* The smallest are the largest of the negative: floats only, and ints that a double holds
+ * (legal_types.c). */
 Verdict legal_topk(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -193,7 +236,8 @@ Verdict legal_topk(Legal *l, Node *n, Ox *out)
     if (node_int(n, "largest", 1) || !dtype_is_float(ox_dtype(x)))
         return AS_IT_IS;
     Ox turned = ox_g(g, "Neg", x);
-    const Attr attr[] = { INT("axis", node_int(n, "axis", -1)), INT("sorted", node_int(n, "sorted", 1)) };
+    const Attr attr[] = { INT("axis", node_int(n, "axis", -1)),
+                          INT("sorted", node_int(n, "sorted", 1)) };
     if (!ox_make_n(g, "TopK", INPUTS(turned, n->in[1]), attr, COUNT(attr), pair, 2))
         return ctx_failed(l->cx) ? REFUSED : AS_IT_IS;
     out[0] = ox_g(g, "Neg", pair[0]);

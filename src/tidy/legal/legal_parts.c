@@ -1,10 +1,14 @@
-/* legal_parts.c - cutting and joining before opsets 10 (Slice with steps, or with bounds that data tells), 11 (Pad of integers), 12 (the
- * last of equal items, Einsum) and 13 (Split into sizes that nobody knows), and a list of bools as a sequence.
+/* legal_parts.c - cutting and joining before opsets 10 (Slice with steps, or with bounds that data
+ * tells), 11 (Pad of integers), 12 (the last of equal items, Einsum) and 13 (Split into sizes that
+ * nobody knows), and a list of bools as a sequence.
  *
- * One idea: what an older operator has no words for is named item by item, as a Gather of counts. */
+ * One idea: what an older operator has no words for is named item by item, as a Gather of
+ * counts. */
 #include "tidy/internal.h"
 
-/* ---- Slice ------------------------------------------------------------------------------------------------------------- */
+/* ---- Slice
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* The items that it takes, named one by one, where they are known. */
 static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
@@ -14,14 +18,17 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
     Ox x = n->in[0];
     const int64_t *start, *axes = NULL, *steps;
     int64_t count, others;
-    if (!ox_known_ints(g, n->in[4], &steps, &count) || !ox_known_ints(g, n->in[1], &start, &others) || (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
+    if (!ox_known_ints(g, n->in[4], &steps, &count) ||
+        !ox_known_ints(g, n->in[1], &start, &others) ||
+        (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
         return AS_IT_IS;
     int64_t axis[MAX_RANK], from[MAX_RANK], kept[MAX_RANK];
     for (int64_t i = 0; i < count; i++) {
         int64_t extent;
         axis[i] = axes ? axes[i] : i;
         axis[i] += axis[i] < 0 ? ox_rank(x) : 0;
-        if (!dim_known(ox_dim(x, (int)axis[i]), &extent) || !dim_known(ox_dim(n->out[0], (int)axis[i]), &kept[i]) || kept[i] > MOST)
+        if (!dim_known(ox_dim(x, (int)axis[i]), &extent) ||
+            !dim_known(ox_dim(n->out[0], (int)axis[i]), &kept[i]) || kept[i] > MOST)
             return AS_IT_IS;
         from[i] = start[i] < 0 ? start[i] + extent : start[i];
         int64_t last = steps[i] < 0 ? extent - 1 : extent;
@@ -31,7 +38,8 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
         int64_t *items = new_array(l->cx, int64_t, kept[i] + 1);
         for (int64_t k = 0; k < kept[i]; k++)
             items[k] = from[i] + k * steps[i];
-        x = ox_g_with(g, "Gather", INPUTS(x, ox_ints(g, items, (size_t)kept[i])), INT("axis", axis[i]));
+        x = ox_g_with(g, "Gather", INPUTS(x, ox_ints(g, items, (size_t)kept[i])),
+                      INT("axis", axis[i]));
     }
     out[0] = x;
     return CHANGED;
@@ -40,7 +48,9 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
 /* Count from the front, and no further than from `low` to `high`. */
 static Ox bound(Graph *g, Ox at, Ox size, Ox low, Ox high)
 {
-    Ox below = ox_g(g, "Less", at, ox_int(g, 0)), wrapped = ox_g(g, "Add", at, size), from = ox_g(g, "Where", below, wrapped, at);
+    Ox below = ox_g(g, "Less", at, ox_int(g, 0));
+    Ox wrapped = ox_g(g, "Add", at, size);
+    Ox from = ox_g(g, "Where", below, wrapped, at);
     Ox most = ox_g(g, "Min", from, high);
     return ox_g(g, "Max", most, low);
 }
@@ -54,9 +64,11 @@ static Ox item(Graph *g, Ox list, int64_t i)
 
 static Ox part_of_axis(Graph *g, Ox x, int axis, Ox start, Ox end, int64_t step)
 {
-    Ox size = ox_dim_value(g, ox_dim(x, axis)), zero = ox_int(g, 0);
+    Ox size = ox_dim_value(g, ox_dim(x, axis));
+    Ox zero = ox_int(g, 0);
     Ox last = step < 0 ? ox_g(g, "Sub", size, ox_int(g, 1)) : size;
-    Ox from = bound(g, start, size, zero, last), to = bound(g, end, size, step < 0 ? ox_int(g, -1) : zero, last);
+    Ox from = bound(g, start, size, zero, last);
+    Ox to = bound(g, end, size, step < 0 ? ox_int(g, -1) : zero, last);
     Ox items = ox_g(g, "Range", from, to, ox_int(g, step));
     return ox_g_with(g, "Gather", INPUTS(x, items), INT("axis", axis));
 }
@@ -66,10 +78,15 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     Ox x = n->in[0];
-    const int64_t *start, *end, *axes = NULL, *steps = NULL;
+    const int64_t *start, *end;
+    const int64_t *axes = NULL;
+    const int64_t *steps = NULL;
     int64_t count, others;
-    bool known = ox_known_ints(g, n->in[1], &start, &others) && ox_known_ints(g, n->in[2], &end, &others), stepped = false;
-    if (ox_rank(x) < 0 || ox_rank(n->in[1]) != 1 || !dim_known(ox_dim(n->in[1], 0), &count) || (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)) ||
+    bool known = ox_known_ints(g, n->in[1], &start, &others) &&
+        ox_known_ints(g, n->in[2], &end, &others);
+    bool stepped = false;
+    if (ox_rank(x) < 0 || ox_rank(n->in[1]) != 1 || !dim_known(ox_dim(n->in[1], 0), &count) ||
+        (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)) ||
         (in_of(n, 4) && !ox_known_ints(g, n->in[4], &steps, &others)))
         return AS_IT_IS;
     for (int64_t i = 0; steps && i < count; i++)
@@ -78,8 +95,10 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
         return stepped ? CHANGED : AS_IT_IS;
     for (int64_t i = 0; i < count; i++) {
         int64_t axis = axes ? axes[i] : i;
-        Ox from = item(g, n->in[1], i), to = item(g, n->in[2], i);
-        x = part_of_axis(g, x, (int)(axis < 0 ? axis + ox_rank(x) : axis), from, to, steps ? steps[i] : 1);
+        Ox from = item(g, n->in[1], i);
+        Ox to = item(g, n->in[2], i);
+        x = part_of_axis(g, x, (int)(axis < 0 ? axis + ox_rank(x) : axis), from, to,
+                         steps ? steps[i] : 1);
         if (!ox_ok(x))
             return REFUSED;
     }
@@ -87,16 +106,20 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- Split --------------------------------------------------------------------------------------------------------------- */
+/* ---- Split
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
-/* So many parts of an open axis, before 18: each but the last as large as the first, none larger than what is left. */
+/* So many parts of an open axis, before 18: each but the last as large as the first, none larger
+ * than what is left. */
 static Verdict split_evenly(Node *n, int axis, Ox *out)
 {
     Graph *g = n->graph;
     Ctx *cx = g->cx;
     int64_t parts = node_int(n, "num_outputs", 0), extent;
     Dim whole = ox_dim(n->in[0], axis), each;
-    if (dim_known(whole, &extent) || parts < 1 || parts > n->n_out || dim_divide(cx, whole, dim_int(cx, parts), &each))
+    if (dim_known(whole, &extent) || parts < 1 || parts > n->n_out ||
+        dim_divide(cx, whole, dim_int(cx, parts), &each))
         return AS_IT_IS;
     Dim *sizes = new_array(cx, Dim, parts);
     each = dim_ceildiv(cx, whole, dim_int(cx, parts));
@@ -104,7 +127,9 @@ static Verdict split_evenly(Node *n, int axis, Ox *out)
         Dim left = dim_sub(cx, whole, dim_mul(cx, each, dim_int(cx, i)));
         sizes[i] = dim_max(cx, dim_min(cx, left, each), dim_int(cx, 0));
     }
-    if (!sizes || !ox_make_n(g, "Split", INPUTS(n->in[0], ox_dims(g, sizes, (size_t)parts)), ATTRS(INT("axis", axis)), out, (size_t)n->n_out))
+    if (!sizes ||
+        !ox_make_n(g, "Split", INPUTS(n->in[0], ox_dims(g, sizes, (size_t)parts)),
+                   ATTRS(INT("axis", axis)), out, (size_t)n->n_out))
         return REFUSED;
     return CHANGED;
 }
@@ -115,7 +140,8 @@ Verdict legal_split(Legal *l, Node *n, Ox *out)
     Graph *g = n->graph;
     const int64_t *sizes;
     int64_t count, axis = node_int(n, "axis", 0);
-    Ox x = n->in[0], each = in_of(n, 1);
+    Ox x = n->in[0];
+    Ox each = in_of(n, 1);
     if (ox_rank(x) < 0)
         return AS_IT_IS;
     axis += axis < 0 ? ox_rank(x) : 0;
@@ -125,7 +151,8 @@ Verdict legal_split(Legal *l, Node *n, Ox *out)
         return AS_IT_IS;
     Ox from = one_axis(g, 0);
     for (int i = 0; i < n->n_out; i++) {
-        Ox size = ox_g_with(g, "Gather", INPUTS(each, one_axis(g, i)), INT("axis", 0)), to = ox_g(g, "Add", from, size);
+        Ox size = ox_g_with(g, "Gather", INPUTS(each, one_axis(g, i)), INT("axis", 0));
+        Ox to = ox_g(g, "Add", from, size);
         out[i] = ox_g(g, "Slice", x, from, to, one_axis(g, axis));
         from = to;
     }
@@ -138,29 +165,37 @@ static bool is_carried(Ox x)
     return x->kind == OX_NODE && node_is(x->node, "Loop") && x->out < x->node->n_in - 2;
 }
 
-/* A list of bools that a Loop has grown, for releases of ONNX Runtime before 1.17, which do not split bools into a sequence: a Loop puts its items in
- * one by one. It copies no items, where the first one has copied all of them in each trip. A Loop of sequences: 13. */
+/* A list of bools that a Loop has grown, for releases of ONNX Runtime before 1.17, which do not
+ * split bools into a sequence: a Loop puts its items in one by one. It copies no items, where the
+ * first one has copied all of them in each trip. A Loop of sequences: 13. */
 Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     Ctx *cx = l->cx;
     Ox x = n->in[0];
-    if (!l->ort || l->target < 13 || ox_dtype(x) != DT_BOOL || ox_rank(x) < 1 || in_of(n, 1) || node_int(n, "axis", 0) || node_int(n, "keepdims", 1) || !is_carried(x))
+    if (!l->ort || l->target < 13 || ox_dtype(x) != DT_BOOL || ox_rank(x) < 1 || in_of(n, 1) ||
+        node_int(n, "axis", 0) || node_int(n, "keepdims", 1) || !is_carried(x))
         return AS_IT_IS;
-    Ox trips = ox_dim_value(g, ox_dim(x, 0)), none = ox_make(g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_BOOL)));
+    Ox trips = ox_dim_value(g, ox_dim(x, 0));
+    Ox none = ox_make(g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_BOOL)));
     if (!ox_ok(trips) || !ox_ok(none))
         return REFUSED;
     Graph *body = graph_new(cx, g, NULL);
-    Ox k = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL)), go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
-    Ox before = graph_input(body, NULL, n->out[0]->type), one = ox_g_with(body, "Gather", INPUTS(x, k), INT("axis", 0));
-    Ox after = ox_g(body, "SequenceInsert", before, one), goes = ox_g(body, "Identity", go);
+    Ox k = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
+    Ox before = graph_input(body, NULL, n->out[0]->type);
+    Ox one = ox_g_with(body, "Gather", INPUTS(x, k), INT("axis", 0));
+    Ox after = ox_g(body, "SequenceInsert", before, one);
+    Ox goes = ox_g(body, "Identity", go);
     graph_output(body, goes, NULL);
     graph_output(body, after, NULL);
     out[0] = ox_make(g, "Loop", INPUTS(trips, NULL, none), ATTRS(SUBGRAPH("body", body)));
     return CHANGED;
 }
 
-/* ---- Pad ----------------------------------------------------------------------------------------------------------------- */
+/* ---- Pad
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 /* Pad of whole numbers came with 11; those that a double holds take that way (legal_types.c). */
 Verdict legal_pad(Legal *l, Node *n, Ox *out)
@@ -168,11 +203,13 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
     (void)l;
     Graph *g = n->graph;
     Ctx *cx = g->cx;
-    Ox x = n->in[0], with = in_of(n, 2);
+    Ox x = n->in[0];
+    Ox with = in_of(n, 2);
     const int64_t *pads, *axes = NULL;
     int64_t count, others;
     bool constant = strcmp(node_str(n, "mode", "constant"), "constant") == 0;
-    if (ox_dtype(x) != DT_INT64 || !constant || ox_rank(x) < 0 || !ox_known_ints(g, n->in[1], &pads, &count) ||
+    if (ox_dtype(x) != DT_INT64 || !constant || ox_rank(x) < 0 ||
+        !ox_known_ints(g, n->in[1], &pads, &count) ||
         (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
         return AS_IT_IS;
     with = with ? ox_g(g, "Reshape", with, ox_ints(g, NULL, 0)) : ox_int(g, 0);
@@ -183,7 +220,8 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
         if (pads[i] == 0 || !ox_ok(x))
             continue;
         if (pads[i] < 0) {
-            Ox from = one_axis(g, behind ? 0 : -pads[i]), to = one_axis(g, behind ? pads[i] : INT64_MAX);
+            Ox from = one_axis(g, behind ? 0 : -pads[i]);
+            Ox to = one_axis(g, behind ? pads[i] : INT64_MAX);
             x = ox_g(g, "Slice", x, from, to, one_axis(g, axis));
             continue;
         }
@@ -197,7 +235,9 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- ArgMax ---------------------------------------------------------------------------------------------------------------- */
+/* ---- ArgMax
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 /* The last of equal items is the first from behind. */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
@@ -210,16 +250,24 @@ Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
     if (!node_int(n, "select_last_index", 0) || rank < 1)
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
-    Ox size = ox_dim_value(g, ox_dim(x, (int)axis)), last = ox_g(g, "Sub", size, ox_int(g, 1));
-    Ox back = ox_g(g, "Range", last, ox_int(g, -1), ox_int(g, -1)), turned = ox_g_with(g, "Gather", INPUTS(x, back), INT("axis", axis));
-    Ox at = ox_g_with(g, n->op->name, INPUTS(turned), INT("axis", axis), INT("keepdims", node_int(n, "keepdims", 1)));
+    Ox size = ox_dim_value(g, ox_dim(x, (int)axis));
+    Ox last = ox_g(g, "Sub", size, ox_int(g, 1));
+    Ox back = ox_g(g, "Range", last, ox_int(g, -1), ox_int(g, -1));
+    Ox turned = ox_g_with(g, "Gather", INPUTS(x, back), INT("axis", axis));
+    Ox at = ox_g_with(g, n->op->name, INPUTS(turned), INT("axis", axis),
+                      INT("keepdims", node_int(n, "keepdims", 1)));
     out[0] = ox_g(g, "Sub", last, at);
     return CHANGED;
 }
 
-/* ---- Einsum ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Einsum
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
-typedef struct Letters { char all[MAX_RANK + 1]; int n_out, n; } Letters;      /* of the result first, then those that are summed */
+typedef struct Letters {
+    char all[MAX_RANK + 1];
+    int n_out, n;
+} Letters; /* of the result first, then those that are summed */
 
 static int place_of(const Letters *t, char c)
 {
@@ -227,7 +275,8 @@ static int place_of(const Letters *t, char c)
     return at ? (int)(at - t->all) : -1;
 }
 
-/* "ij,jk->ik" without spaces, ellipses and letters that an operand has twice; what is summed comes last. */
+/* "ij,jk->ik" without spaces, ellipses and letters that an operand has twice; what is summed comes
+ * last. */
 static bool read_letters(const char *equation, Letters *t)
 {
     const char *arrow = strstr(equation, "->");
@@ -264,7 +313,8 @@ static Ox spread(Graph *g, Ox x, const char *letters, int rank, const Letters *t
         else
             missing[n_missing++] = i;
     }
-    Ox turned = rank ? ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank)) : x;
+    Ox turned = rank ? ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank))
+                     : x;
     return n_missing ? ox_g(g, "Unsqueeze", turned, ox_ints(g, missing, n_missing)) : turned;
 }
 
@@ -273,7 +323,8 @@ Verdict legal_einsum(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     Letters t;
-    const char *equation = node_str(n, "equation", ""), *letters = equation;
+    const char *equation = node_str(n, "equation", "");
+    const char *letters = equation;
     int64_t summed[MAX_RANK];
     if (!read_letters(equation, &t))
         return AS_IT_IS;
@@ -289,9 +340,12 @@ Verdict legal_einsum(Legal *l, Node *n, Ox *out)
     for (int i = t.n_out; i < t.n; i++)
         summed[i - t.n_out] = i;
     if (t.n > t.n_out)
-        product = ox_g_with(g, "ReduceSum", INPUTS(product, ox_ints(g, summed, (size_t)(t.n - t.n_out))), INT("keepdims", 0));
+        product = ox_g_with(g, "ReduceSum",
+                            INPUTS(product, ox_ints(g, summed, (size_t)(t.n - t.n_out))),
+                            INT("keepdims", 0));
     out[0] = product;
     if (n->n_in > 1 && t.n > t.n_out)
-        note(l->cx, NOTE_CHANGED, "Einsum \"%s\" is a sum of all products: opset 12 has it in one node", equation);
+        note(l->cx, NOTE_CHANGED,
+             "Einsum \"%s\" is a sum of all products: opset 12 has it in one node", equation);
     return CHANGED;
 }

@@ -1,13 +1,19 @@
-/* legal_scatter.c - ScatterElements and ScatterND before opsets 16 (add, mul) and 18 (max, min) gave them a `reduction`.
+/* legal_scatter.c - ScatterElements and ScatterND before opsets 16 (add, mul) and 18 (max, min)
+ * gave them a `reduction`.
  *
- * One idea: compare every index with every place that it could name. What meets is kept, the rest changes nothing (0, 1, an
- * infinity), and a reduction over the indices gives one number a place. Memory is the product of both sizes; several updates of one
- * place count, as they must. Without a reduction they are places of flat memory, before 11 gave ScatterND and GatherND. */
+ * One idea: compare every index with every place that it could name. What meets is kept, the rest
+ * changes nothing (0, 1, an infinity), and a reduction over the indices gives one number a place.
+ * Memory is the product of both sizes; several updates of one place count, as they must. Without a
+ * reduction they are places of flat memory, before 11 gave ScatterND and GatherND. */
 #include "tidy/internal.h"
 
 #include <math.h>
 
-typedef struct Combined { const char *reduce, *with; int since; Ox neutral; } Combined;
+typedef struct Combined {
+    const char *reduce, *with;
+    int since;
+    Ox neutral;
+} Combined;
 
 /* What no number of this type is beyond; NULL for types that nobody needs here. */
 static Ox outermost(Graph *g, DType t, bool low)
@@ -19,7 +25,8 @@ static Ox outermost(Graph *g, DType t, bool low)
     if (!dtype_is_int(t) || dtype_size(t) > 4)
         return NULL;
     int64_t half = (int64_t)1 << (8 * dtype_size(t) - 1);
-    return dtype_is_signed(t) ? ox_integer(g, t, low ? -half : half - 1) : ox_integer(g, t, low ? 0 : 2 * half - 1);
+    return dtype_is_signed(t) ? ox_integer(g, t, low ? -half : half - 1)
+                              : ox_integer(g, t, low ? 0 : 2 * half - 1);
 }
 
 /* False: the target has this reduction, or it cannot be said in another way. */
@@ -52,7 +59,9 @@ static Ox reshaped(Graph *g, Ox x, const Dim *dim, int rank)
 /* Indices from the front: size is a number, or one for each of the last axis. */
 static Ox from_front(Graph *g, Ox index, Ox size)
 {
-    Ox at = ox_cast(g, index, DT_INT64), below = ox_g(g, "Less", at, ox_int(g, 0)), wrapped = ox_g(g, "Add", at, size);
+    Ox at = ox_cast(g, index, DT_INT64);
+    Ox below = ox_g(g, "Less", at, ox_int(g, 0));
+    Ox wrapped = ox_g(g, "Add", at, size);
     return ox_g(g, "Where", below, wrapped, at);
 }
 
@@ -85,23 +94,29 @@ static Ox grown_to(Graph *g, Ox x, const Dim *dim, Ox with)
 
 static void tell(const Node *n, int since)
 {
-    note(n->graph->cx, NOTE_CHANGED, "%s with a reduction compares every index with every place: opset %d has it in one node", n->name->s, since);
+    note(n->graph->cx, NOTE_CHANGED,
+         "%s with a reduction compares every index with every place: opset %d has it in one node",
+         n->name->s, since);
 }
 
 Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     Combined c;
-    Ox x = n->in[0], index = n->in[1], updates = n->in[2];
+    Ox x = n->in[0];
+    Ox index = n->in[1];
+    Ox updates = n->in[2];
     int rank = ox_rank(x);
     int64_t axis = node_int(n, "axis", 0), perm[MAX_RANK];
     if (!combined_as(l, n, &c) || rank < 1 || ox_rank(index) != rank || ox_rank(updates) != rank)
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
     Dim size = ox_dim(x, (int)axis);
-    Ox at = from_front(g, index, ox_dim_value(g, size)), each = ox_g(g, "Unsqueeze", at, one_axis(g, rank));
-    Ox hot = ox_g(g, "Equal", each, places(g, size)), values = ox_g(g, "Unsqueeze", updates, one_axis(g, rank));
-    Ox sums = met(g, &c, hot, values, axis);            /* the places are the last axis */
+    Ox at = from_front(g, index, ox_dim_value(g, size));
+    Ox each = ox_g(g, "Unsqueeze", at, one_axis(g, rank));
+    Ox hot = ox_g(g, "Equal", each, places(g, size));
+    Ox values = ox_g(g, "Unsqueeze", updates, one_axis(g, rank));
+    Ox sums = met(g, &c, hot, values, axis); /* the places are the last axis */
     for (int i = 0; i < rank; i++)
         perm[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
     Ox in_order = ox_g_with(g, "Transpose", INPUTS(sums), INT_LIST("perm", perm, (size_t)rank));
@@ -120,16 +135,20 @@ static Ox flat_places(Graph *g, Ox index, const Dim *dim, int64_t k)
         stride[i] = by;
         by = dim_mul(g->cx, by, dim[i]);
     }
-    Ox at = from_front(g, index, ox_dims(g, dim, (size_t)k)), far = ox_g(g, "Mul", at, ox_dims(g, stride, (size_t)k));
+    Ox at = from_front(g, index, ox_dims(g, dim, (size_t)k));
+    Ox far = ox_g(g, "Mul", at, ox_dims(g, stride, (size_t)k));
     return ox_g_with(g, "ReduceSum", INPUTS(far, one_axis(g, 1)), INT("keepdims", 0));
 }
 
-/* Where the first k axes are one, the rest another: [places, rest] as places in flat memory, [m * rest]. */
+/* Where the first k axes are one, the rest another: [places, rest] as places in flat memory, [m *
+ * rest]. */
 static Ox flat_items(Graph *g, Ox place, Dim rest)
 {
     if (dim_is(rest, 1))
         return place;
-    Ox step = ox_dim_value(g, rest), from = ox_g(g, "Mul", place, step), down = ox_g(g, "Unsqueeze", from, one_axis(g, 1));
+    Ox step = ox_dim_value(g, rest);
+    Ox from = ox_g(g, "Mul", place, step);
+    Ox down = ox_g(g, "Unsqueeze", from, one_axis(g, 1));
     Ox all = ox_g(g, "Add", down, places(g, rest));
     return ox_g(g, "Reshape", all, one_axis(g, -1));
 }
@@ -137,8 +156,10 @@ static Ox flat_items(Graph *g, Ox place, Dim rest)
 /* How many axes the tuples of an index name; false when that is not known. */
 static bool tuple_size(const Node *n, int64_t *k)
 {
-    int rank = ox_rank(n->in[0]), index_rank = ox_rank(n->in[1]);
-    return rank > 0 && index_rank > 0 && dim_known(ox_dim(n->in[1], index_rank - 1), k) && *k >= 1 && *k <= rank;
+    int rank = ox_rank(n->in[0]);
+    int index_rank = ox_rank(n->in[1]);
+    return rank > 0 && index_rank > 0 && dim_known(ox_dim(n->in[1], index_rank - 1), k) &&
+        *k >= 1 && *k <= rank;
 }
 
 static Ox tuples_of(Graph *g, Ox index, int64_t k)
@@ -157,7 +178,8 @@ static Verdict scatter_flat(Node *n, Ox *out)
         return AS_IT_IS;
     Dim rest = dim_product(g->cx, x->type->dim + k, ox_rank(x) - (int)k);
     Ox at = flat_items(g, flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k), rest);
-    Ox flat = ox_g(g, "Reshape", x, one_axis(g, -1)), updates = ox_g(g, "Reshape", n->in[2], one_axis(g, -1));
+    Ox flat = ox_g(g, "Reshape", x, one_axis(g, -1));
+    Ox updates = ox_g(g, "Reshape", n->in[2], one_axis(g, -1));
     Ox y = ox_g_with(g, "ScatterElements", INPUTS(flat, at, updates), INT("axis", 0));
     out[0] = ox_ok(y) ? reshaped(g, y, x->type->dim, ox_rank(x)) : POISON;
     return ox_ok(y) ? CHANGED : REFUSED;
@@ -175,7 +197,8 @@ Verdict legal_gather_nd(Legal *l, Node *n, Ox *out)
     dims[0] = dim_product(g->cx, x->type->dim, (int)k);
     for (int i = (int)k; i < ox_rank(x); i++)
         dims[i - k + 1] = ox_dim(x, i);
-    Ox rows = reshaped(g, x, dims, ox_rank(x) - (int)k + 1), at = flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k);
+    Ox rows = reshaped(g, x, dims, ox_rank(x) - (int)k + 1);
+    Ox at = flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k);
     Ox y = ox_g_with(g, "Gather", INPUTS(rows, at), INT("axis", 0));
     out[0] = ox_ok(y) ? reshaped(g, y, n->out[0]->type->dim, ox_rank(n->out[0])) : POISON;
     return ox_ok(y) ? CHANGED : REFUSED;
@@ -188,22 +211,28 @@ Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
         return scatter_flat(n, out);
     Ctx *cx = l->cx;
     Combined c;
-    Ox x = n->in[0], index = n->in[1], updates = n->in[2];
+    Ox x = n->in[0];
+    Ox index = n->in[1];
+    Ox updates = n->in[2];
     int rank = ox_rank(x);
     int64_t k;
     if (!combined_as(l, n, &c) || ox_rank(updates) < 0 || !tuple_size(n, &k))
         return AS_IT_IS;
-    Dim m = dim_product(cx, index->type->dim, ox_rank(index) - 1), size = dim_product(cx, x->type->dim, (int)k), wide[MAX_RANK + 2];
+    Dim m = dim_product(cx, index->type->dim, ox_rank(index) - 1);
+    Dim size = dim_product(cx, x->type->dim, (int)k);
+    Dim wide[MAX_RANK + 2];
     int rest = rank - (int)k;
     wide[0] = m, wide[1] = dim_int(cx, 1);
     for (int i = 0; i < rest; i++)
         wide[2 + i] = ox_dim(x, (int)k + i);
     Ox place = flat_places(g, tuples_of(g, index, k), x->type->dim, k);
-    Ox hot = ox_g(g, "Equal", ox_g(g, "Unsqueeze", place, one_axis(g, 1)), places(g, size));        /* [m, size] */
+    Ox hot = ox_g(g, "Equal", ox_g(g, "Unsqueeze", place, one_axis(g, 1)),
+                  places(g, size)); /* [m, size] */
     Dim hot_dims[MAX_RANK + 2];
     for (int i = 0; i < 2 + rest; i++)
         hot_dims[i] = i == 0 ? m : i == 1 ? size : dim_int(cx, 1);
-    Ox values = reshaped(g, updates, wide, 2 + rest), sums = met(g, &c, reshaped(g, hot, hot_dims, 2 + rest), values, 0);
+    Ox values = reshaped(g, updates, wide, 2 + rest);
+    Ox sums = met(g, &c, reshaped(g, hot, hot_dims, 2 + rest), values, 0);
     if (!ox_ok(sums))
         return REFUSED;
     out[0] = ox_g(g, c.with, x, reshaped(g, sums, x->type->dim, rank));

@@ -1,16 +1,20 @@
 /* legal_types.c - exact casts around operators that do not take a type.
  *
- * Two tables say who does not: the signatures of the target opset (optable), always; and the kernels of ONNX Runtime
- * (ort_kernels.c), when it is the target.
+ * Two tables say who does not: the signatures of the target opset (optable), always; and the
+ * kernels of ONNX Runtime (ort_kernels.c), when it is the target.
  *
  *     Relu(x: bfloat16)  ->  Cast<to=bfloat16>(Relu(Cast<to=float32>(x)))
  *
- * A cast is exact when the wider type holds every value, and what the operator makes of them comes back: integers wrap
- * alike, floats are rounded once more. int64 into double is not, and is never made. */
+ * A cast is exact when the wider type holds every value, and what the operator makes of them comes
+ * back: integers wrap alike, floats are rounded once more. int64 into double is not, and is never
+ * made. */
 #include "tidy/internal.h"
 
 /* Wider types, the cheapest first; none for int64, uint64 and double. */
-static const struct { DType from; DType to[4]; } wider[] = {
+static const struct {
+    DType from;
+    DType to[4];
+} wider[] = {
     { DT_FLOAT16, { DT_FLOAT, DT_DOUBLE } },
     { DT_BFLOAT16, { DT_FLOAT, DT_DOUBLE } },
     { DT_FLOAT, { DT_DOUBLE } },
@@ -23,7 +27,8 @@ static const struct { DType from; DType to[4]; } wider[] = {
     { DT_UINT32, { DT_INT64, DT_DOUBLE } },
 };
 
-/* ---- what takes what ------------------------------------------------------------------------------------------- */
+/* ---- what takes what
+ * ------------------------------------------------------------------------------------------- */
 
 static const FormalArg *formal_of(const FormalArg *list, int n, int i)
 {
@@ -41,7 +46,8 @@ static bool signature_takes(const OpVersion *v, const char *type, DType t)
 /* The first row of op in the sorted table. */
 static const OrtKernel *kernels_of(const char *op)
 {
-    int lo = 0, hi = ort_kernels_count;
+    int lo = 0;
+    int hi = ort_kernels_count;
     while (lo < hi) {
         int mid = (lo + hi) / 2;
         if (strcmp(ort_kernels[mid].op, op) < 0)
@@ -52,7 +58,8 @@ static const OrtKernel *kernels_of(const char *op)
     return lo < ort_kernels_count && strcmp(ort_kernels[lo].op, op) == 0 ? &ort_kernels[lo] : NULL;
 }
 
-/* A kernel serves the versions of the operator in its range; one without an end only the version it was written for. */
+/* A kernel serves the versions of the operator in its range; one without an end only the version it
+ * was written for. */
 static bool serves(const OrtKernel *k, const OpVersion *v)
 {
     enum { OPEN = 255 };
@@ -65,7 +72,8 @@ static bool kernel_takes(const char *op, const OpVersion *v, const char *type, D
     bool named = false;
     uint32_t takes = 0;
     *any = false;
-    for (const OrtKernel *k = kernels_of(op); k && k < ort_kernels + ort_kernels_count && strcmp(k->op, op) == 0; k++) {
+    for (const OrtKernel *k = kernels_of(op);
+         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, op) == 0; k++) {
         if (!serves(k, v))
             continue;
         *any = true;
@@ -77,30 +85,42 @@ static bool kernel_takes(const char *op, const OpVersion *v, const char *type, D
     return !named || (takes >> t & 1);
 }
 
-/* What the kernels' registry promises and ONNX Runtime 1.31 then refuses while it runs: types, by the value of an attribute. */
+/* What the kernels' registry promises and ONNX Runtime 1.31 then refuses while it runs: types, by
+ * the value of an attribute. */
 enum { HALVES = 1u << DT_FLOAT16 | 1u << DT_BFLOAT16, BOOLS = 1u << DT_BOOL };
-static const struct { const char *op, *attr, *value; uint32_t lacks; } kernel_gaps[] = {
-    { "ScatterElements", "reduction", "add", HALVES }, { "ScatterElements", "reduction", "mul", HALVES },
-    { "ScatterElements", "reduction", "min", 1u << DT_BFLOAT16 | BOOLS }, { "ScatterElements", "reduction", "max", 1u << DT_BFLOAT16 | BOOLS },
-    { "ScatterND", "reduction", "add", HALVES }, { "ScatterND", "reduction", "mul", HALVES },
-    { "ScatterND", "reduction", "min", HALVES | BOOLS }, { "ScatterND", "reduction", "max", HALVES | BOOLS },
+static const struct {
+    const char *op, *attr, *value;
+    uint32_t lacks;
+} kernel_gaps[] = {
+    { "ScatterElements", "reduction", "add", HALVES },
+    { "ScatterElements", "reduction", "mul", HALVES },
+    { "ScatterElements", "reduction", "min", 1u << DT_BFLOAT16 | BOOLS },
+    { "ScatterElements", "reduction", "max", 1u << DT_BFLOAT16 | BOOLS },
+    { "ScatterND", "reduction", "add", HALVES },
+    { "ScatterND", "reduction", "mul", HALVES },
+    { "ScatterND", "reduction", "min", HALVES | BOOLS },
+    { "ScatterND", "reduction", "max", HALVES | BOOLS },
 };
 
 static bool kernel_gap(const Node *n, const char *type, DType t)
 {
     for (size_t i = 0; i < COUNT(kernel_gaps); i++)
-        if (strcmp(type, "T") == 0 && strcmp(n->op->name, kernel_gaps[i].op) == 0 && kernel_gaps[i].lacks >> t & 1 &&
+        if (strcmp(type, "T") == 0 && strcmp(n->op->name, kernel_gaps[i].op) == 0 &&
+            kernel_gaps[i].lacks >> t & 1 &&
             strcmp(node_str(n, kernel_gaps[i].attr, ""), kernel_gaps[i].value) == 0)
             return true;
     return false;
 }
 
-/* Without a kernel ONNX Runtime expands the operator's own function, which runs for the types that the kernels of its other
- * versions have: Attention of opset 26 in bfloat16 ends in an Expand that there is none of. */
+/* Without a kernel ONNX Runtime expands the operator's own function, which runs for the types that
+ * the kernels of its other versions have: Attention of opset 26 in bfloat16 ends in an Expand that
+ * there is none of. */
 static bool expansion_takes(const Node *n, const char *type, DType t)
 {
-    bool named = false, some = false;
-    for (const OrtKernel *k = kernels_of(n->op->name); k && k < ort_kernels + ort_kernels_count && strcmp(k->op, n->op->name) == 0; k++)
+    bool named = false;
+    bool some = false;
+    for (const OrtKernel *k = kernels_of(n->op->name);
+         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, n->op->name) == 0; k++)
         if (strcmp(k->type, type) == 0) {
             named = true;
             some |= k->dtypes >> t & 1;
@@ -130,8 +150,12 @@ static DType wider_type(const Node *n, const OpVersion *v, const char *type, DTy
 
 static bool is_tensor(Ox v) { return v && v->type && v->type->kind == T_TENSOR; }
 
-/* ONNX Runtime has no kernel, but expands ONNX's own function, whose parts have kernels for float32. */
-static bool is_expanded(const char *op) { return strcmp(op, "HardSwish") == 0 || strcmp(op, "Mish") == 0; }
+/* ONNX Runtime has no kernel, but expands ONNX's own function, whose parts have kernels for
+ * float32. */
+static bool is_expanded(const char *op)
+{
+    return strcmp(op, "HardSwish") == 0 || strcmp(op, "Mish") == 0;
+}
 
 bool runs_somehow(const Node *n, int opset)
 {
@@ -152,7 +176,9 @@ bool runs_somehow(const Node *n, int opset)
     return true;
 }
 
-/* ---- casts ---------------------------------------------------------------------------------------------------------- */
+/* ---- casts
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static int first_opset_taking(const OnnxOp *op, int i, DType t)
 {
@@ -169,7 +195,7 @@ static bool takes_sequences(const OpVersion *v, const FormalArg *f)
     for (int i = 0; f && i < v->n_type; i++)
         if (strcmp(v->type[i].name, f->type) == 0)
             return v->type[i].seq != 0;
-    return f != NULL;                           /* "seq(tensor(float))" itself */
+    return f != NULL; /* "seq(tensor(float))" itself */
 }
 
 /* Does version v of the operator take and give the sequences that n does? */
@@ -192,14 +218,18 @@ static bool refuse_sequence(Rewrite *rw, Node *n, const OpVersion *v, int opset)
     for (int k = 0; k < n->op->n_version && !since; k++)
         if (sequences_fit(n, &n->op->version[k]))
             since = n->op->version[k].since;
-    refuse(rw->cx, n->at, n->name, "%s of a sequence (a list of tensors whose sizes differ) needs ONNX opset %d, the target is %d", n->op->name, since, opset);
+    refuse(rw->cx, n->at, n->name,
+           "%s of a sequence (a list of tensors whose sizes differ) needs ONNX opset %d, the "
+           "target is %d",
+           n->op->name, since, opset);
     refuse_hint(rw->cx, "--opset %d", since);
     return true;
 }
 
 static void refuse_type(Rewrite *rw, Node *n, DType t, int since, int opset)
 {
-    refuse(rw->cx, n->at, n->name, "%s of %s needs ONNX opset %d, the target is %d", n->op->name, dtype_name(t), since, opset);
+    refuse(rw->cx, n->at, n->name, "%s of %s needs ONNX opset %d, the target is %d", n->op->name,
+           dtype_name(t), since, opset);
     refuse_hint(rw->cx, "--opset %d", since);
 }
 
@@ -214,8 +244,9 @@ static int first_opset_giving(const Node *n, int i, DType t)
     return 0;
 }
 
-/* The newest opset below the target whose version of n's operator has a kernel, when the target's has none; else 0. What never
- * had one, and Attention, is a function of ONNX's own that ONNX Runtime expands. */
+/* The newest opset below the target whose version of n's operator has a kernel, when the target's
+ * has none; else 0. What never had one, and Attention, is a function of ONNX's own that ONNX
+ * Runtime expands. */
 static int last_opset_with_kernel(const Node *n, const OpVersion *v, int opset)
 {
     bool any;
@@ -236,12 +267,16 @@ static bool refuse_version(Rewrite *rw, Node *n, const OpVersion *v, int opset)
     int older = kernels_of(n->op->name) ? last_opset_with_kernel(n, v, opset) : 0;
     if (older == 0)
         return false;
-    refuse(rw->cx, n->at, n->name, "ONNX Runtime has no %s of opset %d, only up to opset %d", n->op->name, opset, older);
+    refuse(rw->cx, n->at, n->name, "ONNX Runtime has no %s of opset %d, only up to opset %d",
+           n->op->name, opset, older);
     refuse_hint(rw->cx, "--opset %d, or --target=onnx for another runtime", older);
     return true;
 }
 
-typedef struct Change { const char *type; DType from, to; } Change;
+typedef struct Change {
+    const char *type;
+    DType from, to;
+} Change;
 enum { MAX_CHANGES = 8 };
 
 static bool is_bound(const FormalArg *f, Ox v, const Change *c)
@@ -250,7 +285,8 @@ static bool is_bound(const FormalArg *f, Ox v, const Change *c)
 }
 
 /* What n's inputs cannot stay: one change per name of the signature. */
-static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, bool ort, Change *out)
+static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, bool ort,
+                           Change *out)
 {
     size_t count = 0;
     for (int i = 0; i < n->n_in && count < MAX_CHANGES; i++) {
@@ -262,7 +298,7 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort))
             continue;
         DType to = node_is(n, "Cast") ? DT_NONE : wider_type(n, v, f->type, t, ort);
-        int castable = first_opset_taking(onnx_op(rw->cx, "Cast"), 0, t);       /* 13 for bfloat16 */
+        int castable = first_opset_taking(onnx_op(rw->cx, "Cast"), 0, t); /* 13 for bfloat16 */
         if (to != DT_NONE && castable <= opset)
             out[count++] = (Change){ f->type, t, to };
         else if (to != DT_NONE)
@@ -270,27 +306,31 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         else if (!signature_takes(v, f->type, t))
             refuse_type(rw, n, t, first_opset_taking(n->op, i, t), opset);
         else
-            note(rw->cx, NOTE_INFO, "ONNX Runtime has no %s for %s, and no cast is exact", n->op->name, dtype_name(t));
+            note(rw->cx, NOTE_INFO, "ONNX Runtime has no %s for %s, and no cast is exact",
+                 n->op->name, dtype_name(t));
     }
     return count;
 }
 
 /* Results of a type that no input has: Cast, ConstantOfShape. */
-static void check_results(Rewrite *rw, Node *n, const OpVersion *v, int opset, const Change *c, size_t count)
+static void check_results(Rewrite *rw, Node *n, const OpVersion *v, int opset, const Change *c,
+                          size_t count)
 {
     for (int i = 0; i < n->n_out; i++) {
         const FormalArg *f = formal_of(v->out, v->n_out, i);
         bool changes = false;
         for (size_t k = 0; k < count; k++)
             changes |= is_bound(f, n->out[i], &c[k]);
-        if (!f || !is_tensor(n->out[i]) || changes || signature_takes(v, f->type, ox_dtype(n->out[i])))
+        if (!f || !is_tensor(n->out[i]) || changes ||
+            signature_takes(v, f->type, ox_dtype(n->out[i])))
             continue;
         DType t = ox_dtype(n->out[i]);
         bool of_input = false;
         for (int k = 0; k < n->n_in; k++)
-            of_input |= is_tensor(n->in[k]) && ox_dtype(n->in[k]) == t && formal_of(v->in, v->n_in, k) &&
-                        strcmp(formal_of(v->in, v->n_in, k)->type, f->type) == 0;
-        if (!of_input)                          /* else it has been refused already */
+            of_input |= is_tensor(n->in[k]) && ox_dtype(n->in[k]) == t &&
+                formal_of(v->in, v->n_in, k) &&
+                strcmp(formal_of(v->in, v->n_in, k)->type, f->type) == 0;
+        if (!of_input) /* else it has been refused already */
             refuse_type(rw, n, t, first_opset_giving(n, i, t), opset);
     }
 }
@@ -312,7 +352,7 @@ bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
                 n->in[i] = ox_cast(n->graph, n->in[i], change[k].to);
                 break;
             }
-    vec_push(rw->cx, &n->graph->nodes, n);      /* between the casts before it and those after it */
+    vec_push(rw->cx, &n->graph->nodes, n); /* between the casts before it and those after it */
     rw->placed = true;
     for (int i = 0; i < n->n_out; i++)
         for (size_t k = 0; k < count; k++)

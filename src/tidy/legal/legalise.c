@@ -1,9 +1,11 @@
 /* legalise.c - the newest form taken down to the target opset.
  *
- * Three ways, tried in this order for each node: a rule of legal.rules; a function of legal_ops below, also where the rule has nothing to say of
- * these types; or the change of form that onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is itself
- * legalised. Last come types: exact casts where the target's signature, or ONNX Runtime's kernel, does not take one (legal_types.c).
- * What an older opset cannot say at all is refused with the opset that could; all refusals are told, not only the first. */
+ * Three ways, tried in this order for each node: a rule of legal.rules; a function of legal_ops
+ * below, also where the rule has nothing to say of these types; or the change of form that
+ * onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is
+ * itself legalised. Last come types: exact casts where the target's signature, or ONNX Runtime's
+ * kernel, does not take one (legal_types.c). What an older opset cannot say at all is refused with
+ * the opset that could; all refusals are told, not only the first. */
 #include "tidy/internal.h"
 
 #include <float.h>
@@ -13,11 +15,17 @@ extern const char rules_legal[];
 
 /* out: n->n_out values that replace n's outputs; NULL for one that nobody uses. */
 typedef Verdict (*LegalFn)(Legal *l, Node *n, Ox *out);
-typedef struct LegalOp { const char *op; int before; LegalFn fn; } LegalOp;
+typedef struct LegalOp {
+    const char *op;
+    int before;
+    LegalFn fn;
+} LegalOp;
 
 enum { MAX_OUT = 16, MAX_DEPTH = 16 };
 
-/* ---- helpers ------------------------------------------------------------------------------------------------- */
+/* ---- helpers
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static Ox with_axis(Graph *g, const char *op, Ox x, int64_t axis)
 {
@@ -60,7 +68,8 @@ static bool axis_of(const Node *n, int64_t deflt, int *axis)
     return rank >= 0;
 }
 
-/* ---- softmax before 13: the tensor was flattened to a matrix at its axis --------------------------------------- */
+/* ---- softmax before 13: the tensor was flattened to a matrix at its axis
+ * --------------------------------------- */
 
 /* The two meanings agree on the last axis. */
 static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
@@ -71,7 +80,9 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
     if (!axis_of(n, -1, &axis)) {
         if (l->target >= 11 && node_int(n, "axis", -1) == -1 && node_has(n, "axis"))
             return AS_IT_IS;
-        refuse(l->cx, n->at, n->name, "%s of a tensor of unknown rank needs ONNX opset 13, the target is %d", n->name->s, l->target);
+        refuse(l->cx, n->at, n->name,
+               "%s of a tensor of unknown rank needs ONNX opset 13, the target is %d", n->name->s,
+               l->target);
         refuse_hint(l->cx, "--opset 13");
         return REFUSED;
     }
@@ -90,7 +101,9 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- normalisation ------------------------------------------------------------------------------------------------- */
+/* ---- normalisation
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* As the operator's stash type says: float16 and bfloat16 are normalised in float32. */
 static DType stash_of(const Node *n)
@@ -118,7 +131,8 @@ static Verdict legal_layer_norm(Legal *l, Node *n, Ox *out)
     DType t = stash_of(n);
     Ox x = ox_cast(g, n->in[0], t);
     Ox mean = reduce(g, "ReduceMean", x, axes, count);
-    Ox d = ox_g(g, "Sub", x, mean), square = ox_g(g, "Mul", d, d);
+    Ox d = ox_g(g, "Sub", x, mean);
+    Ox square = ox_g(g, "Mul", d, d);
     Ox var = reduce(g, "ReduceMean", square, axes, count);
     Ox shifted = ox_g(g, "Add", var, ox_number(g, t, node_float(n, "epsilon", 1e-5)));
     Ox std = ox_g(g, "Sqrt", shifted);
@@ -146,7 +160,8 @@ static Verdict legal_rms_norm(Legal *l, Node *n, Ox *out)
         return AS_IT_IS;
     size_t count = axes_from(axis, ox_rank(n->in[0]), axes);
     DType t = stash_of(n);
-    Ox x = ox_cast(g, n->in[0], t), square = ox_g(g, "Mul", x, x);
+    Ox x = ox_cast(g, n->in[0], t);
+    Ox square = ox_g(g, "Mul", x, x);
     Ox mean = reduce(g, "ReduceMean", square, axes, count);
     Ox shifted = ox_g(g, "Add", mean, ox_number(g, t, node_float(n, "epsilon", 1e-5)));
     Ox root = ox_g(g, "Sqrt", shifted);
@@ -165,7 +180,8 @@ static Ox per_channel(Graph *g, Ox v, int rank)
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)rank - 1));
 }
 
-/* Groups side by side are the channels of an InstanceNormalization; scale and bias are per channel, as they are from 21 on. */
+/* Groups side by side are the channels of an InstanceNormalization; scale and bias are per channel,
+ * as they are from 21 on. */
 static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -176,18 +192,22 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
         return AS_IT_IS;
     Dim rest, all = dim_product(l->cx, x->type->dim + 1, rank - 1);
     if (!dim_divide(l->cx, all, dim_int(l->cx, groups), &rest)) {
-        fail_at(l->cx, n->at, E_VALUE, "group_norm: %s channels and positions do not divide into %lld groups", dim_text(l->cx, all)->s, (long long)groups);
+        fail_at(l->cx, n->at, E_VALUE,
+                "group_norm: %s channels and positions do not divide into %lld groups",
+                dim_text(l->cx, all)->s, (long long)groups);
         return REFUSED;
     }
     float *ones = new_array(l->cx, float, 2 * groups);
     for (int64_t i = 0; i < groups; i++)
         ones[i] = 1;
-    Ox one = ox_const(g, const_make(l->cx, DT_FLOAT, 1, &groups, ones)), zero = ox_const(g, const_make(l->cx, DT_FLOAT, 1, &groups, ones + groups));
+    Ox one = ox_const(g, const_make(l->cx, DT_FLOAT, 1, &groups, ones));
+    Ox zero = ox_const(g, const_make(l->cx, DT_FLOAT, 1, &groups, ones + groups));
     DType t = ox_dtype(x);
     one = ox_cast(g, one, t);
     zero = ox_cast(g, zero, t);
     Ox flat = reshape_to(g, x, (Dim[]){ ox_dim(x, 0), dim_int(l->cx, groups), rest }, 3);
-    Ox y = ox_g_with(g, "InstanceNormalization", INPUTS(flat, one, zero), FLOAT("epsilon", node_float(n, "epsilon", 1e-5)));
+    Ox y = ox_g_with(g, "InstanceNormalization", INPUTS(flat, one, zero),
+                     FLOAT("epsilon", node_float(n, "epsilon", 1e-5)));
     y = reshape_to(g, y, x->type->dim, rank);
     Ox scale = per_channel(g, n->in[1], rank);
     y = ox_g(g, "Mul", y, scale);
@@ -196,9 +216,12 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * -------------------------------------------------------------------------------------------------------
+ */
 
-/* Max and Min of ints before 12: one comparison a pair, exact where a trip through double is not. */
+/* Max and Min of ints before 12: one comparison a pair, exact where a trip through double is
+ * not. */
 static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -208,24 +231,29 @@ static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
     bool most = node_is(n, "Max");
     Ox best = n->in[0];
     for (int i = 1; i < n->n_in; i++) {
-        Ox x = n->in[i], wins = ox_g(g, most ? "Greater" : "Less", best, x);
+        Ox x = n->in[i];
+        Ox wins = ox_g(g, most ? "Greater" : "Less", best, x);
         best = ox_g(g, "Where", wins, best, x);
     }
     out[0] = best;
     return CHANGED;
 }
 
-/* ONNX Runtime's optimizer makes Div(z, y) of Mul(Div(1, y), z), of ints too. Of them 1 / y is y where that is 1 or -1, else 0. */
+/* ONNX Runtime's optimizer makes Div(z, y) of Mul(Div(1, y), z), of ints too. Of them 1 / y is y
+ * where that is 1 or -1, else 0. */
 static Verdict legal_div(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     double v;
-    Ox a = n->in[0], y = n->in[1];
+    Ox a = n->in[0];
+    Ox y = n->in[1];
     if (l->ort && (out[0] = double_scale(n)))
         return CHANGED;
     if (!l->ort || !dtype_is_int(ox_dtype(a)) || !ox_known_scalar(g, a, &v) || v != 1)
         return AS_IT_IS;
-    Ox size = dtype_is_signed(ox_dtype(y)) ? ox_g(g, "Abs", y) : y, unit = ox_g(g, "Equal", size, a), none = ox_g(g, "Sub", a, a);
+    Ox size = dtype_is_signed(ox_dtype(y)) ? ox_g(g, "Abs", y) : y;
+    Ox unit = ox_g(g, "Equal", size, a);
+    Ox none = ox_g(g, "Sub", a, a);
     out[0] = ox_g(g, "Where", unit, y, none);
     return CHANGED;
 }
@@ -239,22 +267,29 @@ static Verdict legal_matmul(Legal *l, Node *n, Ox *out)
 {
     if (!l->ort || ox_dtype(n->out[0]) != DT_DOUBLE)
         return AS_IT_IS;
-    Ox a = double_factor(n->in[0]), b = double_factor(n->in[1]);
+    Ox a = double_factor(n->in[0]);
+    Ox b = double_factor(n->in[1]);
     if (a == n->in[0] && b == n->in[1])
         return AS_IT_IS;
     out[0] = ox_g(n->graph, "MatMul", a, b);
     return CHANGED;
 }
 
-/* Clip before 12 takes no ints, before 11 no limits that are not known, and in ONNX Runtime no doubles: Min(Max(x, low), high). */
+/* Clip before 12 takes no ints, before 11 no limits that are not known, and in ONNX Runtime no
+ * doubles: Min(Max(x, low), high). */
 static Verdict legal_clip(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    double least = -INFINITY, most = INFINITY;
-    Ox x = n->in[0], low = in_of(n, 1), high = in_of(n, 2);
-    bool known = (!low || ox_known_scalar(g, low, &least)) && (!high || ox_known_scalar(g, high, &most));
-    known &= least <= most || l->target >= 11;          /* as attributes ONNX Runtime wants them in order */
-    if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11) && (!l->ort || runs_somehow(n, l->target)))
+    double least = -INFINITY;
+    double most = INFINITY;
+    Ox x = n->in[0];
+    Ox low = in_of(n, 1);
+    Ox high = in_of(n, 2);
+    bool known = (!low || ox_known_scalar(g, low, &least)) &&
+        (!high || ox_known_scalar(g, high, &most));
+    known &= least <= most || l->target >= 11; /* as attributes ONNX Runtime wants them in order */
+    if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11) &&
+        (!l->ort || runs_somehow(n, l->target)))
         return AS_IT_IS;
     if (low)
         x = ox_g(g, "Max", x, low);
@@ -266,7 +301,8 @@ static Verdict legal_clip(Legal *l, Node *n, Ox *out)
 static Verdict legal_pow(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    Ox x = n->in[0], y = n->in[1];
+    Ox x = n->in[0];
+    Ox y = n->in[1];
     DType t = ox_dtype(x);
     double v;
     if (dtype_is_float(t)) {
@@ -283,13 +319,15 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
         out[0] = product;
         return CHANGED;
     }
-    refuse(l->cx, n->at, n->name, "a power of integers needs ONNX opset 12, the target is %d", l->target);
+    refuse(l->cx, n->at, n->name, "a power of integers needs ONNX opset 12, the target is %d",
+           l->target);
     refuse_hint(l->cx, "--opset 12");
     return REFUSED;
 }
 
-/* Mod of floats before 10: long division in float64. While a quotient is below 2^28 its whole part is right, and so is what that times b leaves
- * of a; so first b times 2^(28 k) is taken out, for the largest k that a type has quotients for. What is not finite gives no number, but b. */
+/* Mod of floats before 10: long division in float64. While a quotient is below 2^28 its whole part
+ * is right, and so is what that times b leaves of a; so first b times 2^(28 k) is taken out, for
+ * the largest k that a type has quotients for. What is not finite gives no number, but b. */
 static Verdict legal_mod(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -297,14 +335,22 @@ static Verdict legal_mod(Legal *l, Node *n, Ox *out)
     DType t = ox_dtype(n->in[0]);
     if (t != DT_FLOAT && t != DT_FLOAT16)
         return AS_IT_IS;
-    Ox a = ox_cast(g, n->in[0], DT_DOUBLE), b = ox_cast(g, n->in[1], DT_DOUBLE), rest = a;
-    for (int k = t == DT_FLOAT ? 9 : 1; k >= 0; k--) {                  /* quotients: 2^277 in float32, 2^40 in float16 */
-        Ox by = k ? ox_g(g, "Mul", b, ox_number(g, DT_DOUBLE, ldexp(1, 28 * k))) : b, quotient = ox_g(g, "Div", rest, by);
-        Ox size = ox_g(g, "Abs", quotient), down = ox_g(g, "Floor", size), sign = ox_g(g, "Sign", quotient);
-        Ox whole = ox_g(g, "Mul", down, sign), taken = ox_g(g, "Mul", whole, by);
+    Ox a = ox_cast(g, n->in[0], DT_DOUBLE);
+    Ox b = ox_cast(g, n->in[1], DT_DOUBLE);
+    Ox rest = a;
+    for (int k = t == DT_FLOAT ? 9 : 1; k >= 0;
+         k--) { /* quotients: 2^277 in float32, 2^40 in float16 */
+        Ox by = k ? ox_g(g, "Mul", b, ox_number(g, DT_DOUBLE, ldexp(1, 28 * k))) : b;
+        Ox quotient = ox_g(g, "Div", rest, by);
+        Ox size = ox_g(g, "Abs", quotient);
+        Ox down = ox_g(g, "Floor", size);
+        Ox sign = ox_g(g, "Sign", quotient);
+        Ox whole = ox_g(g, "Mul", down, sign);
+        Ox taken = ox_g(g, "Mul", whole, by);
         rest = ox_g(g, "Sub", rest, taken);
     }
-    Ox infinite = ox_g(g, "IsInf", b), left = ox_g(g, "Where", infinite, a, rest);
+    Ox infinite = ox_g(g, "IsInf", b);
+    Ox left = ox_g(g, "Where", infinite, a, rest);
     out[0] = ox_cast(g, left, t);
     return CHANGED;
 }
@@ -316,7 +362,8 @@ static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
     Graph *g = n->graph;
     Ox x = n->in[0];
     double most = ox_dtype(x) == DT_DOUBLE ? DBL_MAX : ox_dtype(x) == DT_FLOAT16 ? 65504 : FLT_MAX;
-    bool negative = node_int(n, "detect_negative", 1) != 0, positive = node_int(n, "detect_positive", 1) != 0;
+    bool negative = node_int(n, "detect_negative", 1) != 0;
+    bool positive = node_int(n, "detect_positive", 1) != 0;
     if (!negative && !positive)
         return AS_IT_IS;
     Ox size = !positive ? ox_g(g, "Neg", x) : !negative ? x : ox_g(g, "Abs", x);
@@ -324,15 +371,18 @@ static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Whoever wants an opset before 13 may run an older ONNX Runtime, which compares and chooses no integers of 8 and 16 bits there: through int32. */
+/* Whoever wants an opset before 13 may run an older ONNX Runtime, which compares and chooses no
+ * integers of 8 and 16 bits there: through int32. */
 static Verdict through_int32(Legal *l, Node *n, int first, Ox *out)
 {
     Graph *g = n->graph;
     DType t = ox_dtype(n->in[first]);
     if (!l->ort || !dtype_is_int(t) || dtype_size(t) > 2)
         return AS_IT_IS;
-    Ox a = ox_cast(g, n->in[first], DT_INT32), b = ox_cast(g, n->in[first + 1], DT_INT32);
-    out[0] = first ? ox_cast(g, ox_g(g, n->op->name, n->in[0], a, b), t) : ox_g(g, n->op->name, a, b);
+    Ox a = ox_cast(g, n->in[first], DT_INT32);
+    Ox b = ox_cast(g, n->in[first + 1], DT_INT32);
+    out[0] = first ? ox_cast(g, ox_g(g, n->op->name, n->in[0], a, b), t)
+                   : ox_g(g, n->op->name, a, b);
     return CHANGED;
 }
 
@@ -343,17 +393,24 @@ static Verdict legal_where(Legal *l, Node *n, Ox *out) { return through_int32(l,
 static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    Ox a = n->in[0], b = n->in[1];
+    Ox a = n->in[0];
+    Ox b = n->in[1];
     if (!dtype_is_float(ox_dtype(a)) || l->target >= 11)
         return legal_comparison(l, n, out);
-    Ox less = ox_g(g, "Less", a, b), more = ox_g(g, "Greater", a, b), differ = ox_g(g, "Or", less, more);
-    Ox a_nan = ox_g(g, "IsNaN", a), b_nan = ox_g(g, "IsNaN", b), nan = ox_g(g, "Or", a_nan, b_nan);
+    Ox less = ox_g(g, "Less", a, b);
+    Ox more = ox_g(g, "Greater", a, b);
+    Ox differ = ox_g(g, "Or", less, more);
+    Ox a_nan = ox_g(g, "IsNaN", a);
+    Ox b_nan = ox_g(g, "IsNaN", b);
+    Ox nan = ox_g(g, "Or", a_nan, b_nan);
     Ox either = ox_g(g, "Or", differ, nan);
     out[0] = ox_g(g, "Not", either);
     return CHANGED;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------------------------- */
+/* ---- parts
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 /* Shape of a part of the axes: cut out of the whole shape before 15. */
 static Verdict legal_shape(Legal *l, Node *n, Ox *out)
@@ -363,7 +420,8 @@ static Verdict legal_shape(Legal *l, Node *n, Ox *out)
     if (!node_has(n, "start") && !node_has(n, "end"))
         return AS_IT_IS;
     Ox all = ox_g(g, "Shape", n->in[0]);
-    Ox from = ox_ints(g, (int64_t[]){ node_int(n, "start", 0) }, 1), to = ox_ints(g, (int64_t[]){ node_int(n, "end", INT64_MAX) }, 1);
+    Ox from = ox_ints(g, (int64_t[]){ node_int(n, "start", 0) }, 1);
+    Ox to = ox_ints(g, (int64_t[]){ node_int(n, "end", INT64_MAX) }, 1);
     out[0] = ox_g(g, "Slice", all, from, to, ox_ints(g, (int64_t[]){ 0 }, 1));
     return CHANGED;
 }
@@ -376,7 +434,8 @@ static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
     Ox x = n->in[0];
     if (strcmp(node_str(n, "mode", "DCR"), "CRD") != 0 || ox_rank(x) != 4)
         return AS_IT_IS;
-    Dim b = dim_int(cx, node_int(n, "blocksize", 1)), c = ox_dim(n->out[0], 1);
+    Dim b = dim_int(cx, node_int(n, "blocksize", 1));
+    Dim c = ox_dim(n->out[0], 1);
     Ox cut = reshape_to(g, x, (Dim[]){ ox_dim(x, 0), c, b, b, ox_dim(x, 2), ox_dim(x, 3) }, 6);
     cut = transpose(g, cut, (int64_t[]){ 0, 1, 4, 2, 5, 3 }, 6);
     out[0] = reshape_to(g, cut, n->out[0]->type->dim, 4);
@@ -427,19 +486,24 @@ static const LegalOp legal_ops[] = {
     { "Where", 13, legal_where },
 };
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------ */
+/* ---- rules
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
-typedef struct Seen { const Rule *rule; const Node *n; } Seen;
+typedef struct Seen {
+    const Rule *rule;
+    const Node *n;
+} Seen;
 
 static RuleVal val_of_attr(const Attr *a)
 {
     switch (a->kind) {
-    case ATTR_INT: return (RuleVal){ .tag = RV_INT, .i = a->i };
-    case ATTR_FLOAT: return (RuleVal){ .tag = RV_FLOAT, .f = a->f };
+    case ATTR_INT:    return (RuleVal){ .tag = RV_INT, .i = a->i };
+    case ATTR_FLOAT:  return (RuleVal){ .tag = RV_FLOAT, .f = a->f };
     case ATTR_STRING: return (RuleVal){ .tag = RV_STR, .s = a->s };
-    case ATTR_INTS: return (RuleVal){ .tag = RV_INTS, .ints = { a->ints, a->n } };
+    case ATTR_INTS:   return (RuleVal){ .tag = RV_INTS, .ints = { a->ints, a->n } };
     case ATTR_FLOATS: return (RuleVal){ .tag = RV_FLOATS, .floats = { a->floats, a->n } };
-    default: return (RuleVal){ .tag = RV_NONE };
+    default:          return (RuleVal){ .tag = RV_NONE };
     }
 }
 
@@ -453,23 +517,29 @@ static bool look_up(void *arg, Str name, RuleVal *out)
             return true;
         }
     const FormalAttr *formal = onnx_attr(onnx_version(seen->n->op, ONNX_NEWEST), name->s);
-    const Attr *there = node_attr(seen->n, name->s), a = there ? *there : onnx_default(seen->n->graph->cx, formal);
+    const Attr *there = node_attr(seen->n, name->s);
+    const Attr a = there ? *there : onnx_default(seen->n->graph->cx, formal);
     *out = val_of_attr(&a);
-    return there || (formal && (a.kind != ATTR_NONE || !formal->deflt));      /* a default that is a list: nobody reads it */
+    return there ||
+        (formal &&
+         (a.kind != ATTR_NONE || !formal->deflt)); /* a default that is a list: nobody reads it */
 }
 
 static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
 {
     Seen seen = { r, n };
-    RuleEnv env = { .g = n->graph, .target = l->target, .lookup = look_up, .arg = &seen, .like = in_of(n, 0) };
+    RuleEnv env = {
+        .g = n->graph, .target = l->target, .lookup = look_up, .arg = &seen, .like = in_of(n, 0)
+    };
     switch (rule_apply(r, &env, out, 1)) {
-    case RULE_DONE: return CHANGED;
+    case RULE_DONE:     return CHANGED;
     case RULE_NO_MATCH: return AS_IT_IS;
-    default: return REFUSED;
+    default:            return REFUSED;
     }
 }
 
-/* Attributes are float32: an epsilon of 1e-5 is another one there, which doubles of little variance show. */
+/* Attributes are float32: an epsilon of 1e-5 is another one there, which doubles of little variance
+ * show. */
 static bool loses_digits(const Node *n)
 {
     bool inexact = false;
@@ -482,7 +552,8 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
 {
     const Rule *r = map_get(&l->rules, n->name);
     const LegalOp *op = map_get(&l->ops, n->name);
-    bool too_new = r && l->target < r->before, stuck = r && l->ort && !runs_somehow(n, l->target);
+    bool too_new = r && l->target < r->before;
+    bool stuck = r && l->ort && !runs_somehow(n, l->target);
     bool inexact = loses_digits(n);
     Verdict v = too_new || stuck || (r && inexact) ? by_rule(l, n, r, out) : AS_IT_IS;
     if (v != AS_IT_IS)
@@ -492,11 +563,14 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
     return op && (l->target < op->before || inexact) ? op->fn(l, n, out) : AS_IT_IS;
 }
 
-/* ---- one node ---------------------------------------------------------------------------------------------------------- */
+/* ---- one node
+ * ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool legal_node(Legal *l, Node *n, int depth);
 
-/* The nodes emitted since `from`, no longer part of the graph; dead, so that nobody shares them meanwhile. */
+/* The nodes emitted since `from`, no longer part of the graph; dead, so that nobody shares them
+ * meanwhile. */
 static Node **take_back(Legal *l, Graph *g, size_t from)
 {
     size_t count = g->nodes.n - from;
@@ -535,7 +609,8 @@ static bool legal_node(Legal *l, Node *n, int depth)
 {
     if (!n->op)
         return true;
-    if (node_is(n, "Reshape") && !dims_step(l->rw, n))          /* tells whether a 0 may mislead: legal_reshape asks */
+    if (node_is(n, "Reshape") &&
+        !dims_step(l->rw, n)) /* tells whether a 0 may mislead: legal_reshape asks */
         return false;
     Ox out[MAX_OUT] = { NULL };
     size_t from = n->graph->nodes.n;
@@ -543,7 +618,8 @@ static bool legal_node(Legal *l, Node *n, int depth)
     if (v == REFUSED)
         return !ctx_failed(l->cx);
     if (v == AS_IT_IS) {
-        take_back(l, n->graph, from);           /* a rule that did not match has made nothing that is wanted */
+        take_back(l, n->graph,
+                  from); /* a rule that did not match has made nothing that is wanted */
         if (!dims_step(l->rw, n))
             return false;
         if (!form_lower(n->graph, n, l->target))
@@ -566,12 +642,16 @@ static bool legal_step(Rewrite *rw, Node *n)
     return legal_node(l, n, 0);
 }
 
-/* ---- the pass ------------------------------------------------------------------------------------------------------------ */
+/* ---- the pass
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 static bool read_rules(Legal *l)
 {
     Text *text = new(l->cx, Text);
-    *text = (Text){ .name = str_of(l->cx, "legal.rules"), .at = rules_legal, .n = strlen(rules_legal) };
+    *text = (Text){ .name = str_of(l->cx, "legal.rules"),
+                    .at = rules_legal,
+                    .n = strlen(rules_legal) };
     RuleList rules = { 0 };
     if (!rules_scan(l->cx, text, &rules))
         return false;
@@ -586,7 +666,9 @@ static bool read_rules(Legal *l)
 
 bool legalise(Graph *g, const TidyOptions *o)
 {
-    Legal l = { .cx = g->cx, .target = o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST, .ort = o->target_ort };
+    Legal l = { .cx = g->cx,
+                .target = o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST,
+                .ort = o->target_ort };
     if (o->opset >= ONNX_NEWEST && !o->target_ort)
         return true;
     return read_rules(&l) && rewrite(g, o, legal_step, &l);
