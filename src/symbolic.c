@@ -256,7 +256,7 @@ uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_
 
 /* ---- subgraphs ---- */
 
-static Type type_told(Ctx *cx, const pt2onnx_type *t)
+static Type type_given(Ctx *cx, const pt2onnx_type *t)
 {
     Dim dim[MAX_RANK];
     if (t->rank > MAX_RANK || t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
@@ -279,7 +279,7 @@ uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, si
     c->n_open++;
     uint32_t first = (uint32_t)c->handle.n + 1;
     for (size_t i = 0; i < n; i++) {
-        Type t = type_told(cx, &type[i]);
+        Type t = type_given(cx, &type[i]);
         if (!t)
             return 0;
         vec_push(cx, &c->handle, graph_input(g, NULL, t));

@@ -291,17 +291,17 @@ static Str staged_text(Value v)
 }
 
 /* Does v's text say something that only the running model knows? */
-static bool is_told_by_name(Value v, int depth)
+static bool is_given_by_name(Value v, int depth)
 {
     bool found = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT ||
         v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ ||
         staged_text(v) || (v.tag == V_LIST && v.list->stacked);
     for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
-        found = is_told_by_name(v.list->at[i].v, depth - 1);
+        found = is_given_by_name(v.list->at[i].v, depth - 1);
     for (int64_t i = 0; v.tag == V_TUPLE && !found && depth > 0 && i < v.tuple->n; i++)
-        found = is_told_by_name(v.tuple->at[i], depth - 1);
+        found = is_given_by_name(v.tuple->at[i], depth - 1);
     for (int64_t i = 0; v.tag == V_DICT && !found && depth > 0 && i < v.dict->n; i++)
-        found = is_told_by_name(v.dict->at[i].val.v, depth - 1);
+        found = is_given_by_name(v.dict->at[i].val.v, depth - 1);
     return found;
 }
 
@@ -333,7 +333,7 @@ static bool text_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine,
     bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") ||
         str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
     for (size_t i = 0; i < n && (makes || passes) && !*mine; i++)
-        *mine = makes ? is_told_by_name(args[i].v, DEEP)
+        *mine = makes ? is_given_by_name(args[i].v, DEEP)
                       : plain_text(ev->cx, args[i].v).any != args[i].v.any;
     if (!*mine)
         return true;
@@ -407,10 +407,10 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
 
 /* What works on a container may hold what was never set, but nothing works on a list or dict that
  * nobody can tell any more. */
-static bool containers_are_told(Eval *ev, Str name, const OpArg *args, size_t n)
+static bool containers_are_readable(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n && i < (str_is(name, "aten::extend") ? 2 : 1); i++)
-        if (container_lost(args[i].v) && !must_be_set(ev, args[i].v))
+        if (container_invalid(args[i].v) && !must_be_set(ev, args[i].v))
             return false;
     return true;
 }
@@ -523,7 +523,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return mine && !ctx_failed(ev->cx);
     if (optional_op(ev, e->op, args, n, out))
         return !ctx_failed(ev->cx);
-    if (!(is_container_op(e->op) ? containers_are_told(ev, e->op, args, n)
+    if (!(is_container_op(e->op) ? containers_are_readable(ev, e->op, args, n)
                                  : args_are_set(ev, args, n)))
         return false;
     if (n && staged_text(args[0].v) &&
@@ -541,7 +541,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
         return mine && !ctx_failed(ev->cx) && !ev->raised;
     if (!stacked_op(ev, e->op, args, n, &mine, out) || mine)
         return mine && !ctx_failed(ev->cx);
-    if (!open_parts(ev, e->op, args, n, parts_wanted(recorded), &mine, out) || mine)
+    if (!dynamic_parts(ev, e->op, args, n, parts_wanted(recorded), &mine, out) || mine)
         return mine && !ctx_failed(ev->cx);
     BuiltinResult r = builtin_call(ev, e->op, args, n, out);
     if (r != BUILTIN_NOT_MINE)

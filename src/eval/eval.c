@@ -197,6 +197,6 @@ Graph *eval_program(Ctx *cx, Program *p)
             return NULL;
         g = run_once(cx, p);
     }
-    facts_tell(cx); /* of a failure too: what was assumed may explain it */
+    facts_report(cx); /* of a failure too: what was assumed may explain it */
     return g;
 }

@@ -47,11 +47,11 @@ bool must_be_set(Eval *ev, Value v)
     }
     if (v.tag == V_CHOICE)
         return choice_fail(ev->cx, v.choice);
-    Str lost = v.tag == V_DICT && v.dict->lost ? v.dict->lost : container_lost(v);
-    if (lost) {
+    Str invalid = v.tag == V_DICT && v.dict->invalid ? v.dict->invalid : container_invalid(v);
+    if (invalid) {
         fail(ev->cx, E_UNSUPPORTED,
              "what this %s holds cannot be told: %s, and one of them was written since",
-             container_name(v), lost->s);
+             container_name(v), invalid->s);
         fail_hint(ev->cx,
                   "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "
                   "it (l[i].append(x))");
@@ -331,7 +331,7 @@ static bool eval_constant(Eval *ev, int64_t n, Value *out)
                 ? false
                 : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
         map_put(ev->cx, &ev->constants, key, known);
-        state_hold(ev, *known);
+        state_track(ev, *known);
     }
     *out = *known;
     if (known->tag == V_TENSOR && ox_rank(known->t->st->now) == 0) {
@@ -388,7 +388,7 @@ static bool eval_kind(Eval *ev, const Expr *e, Value *out)
     case X_LOCAL:   *out = ev->frame->locals->slot[e->slot].v; return true;
     case X_VALUE:
         *out = e->value;
-        state_hold(ev, *out);
+        state_track(ev, *out);
         return true;
     case X_GRAPH:    *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
     case X_CONSTANT: return eval_constant(ev, e->i, out);

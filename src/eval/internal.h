@@ -31,11 +31,11 @@ typedef struct Frame {
 enum { NESTING_MAX = 5000 };
 
 /* The condition of an arm that we are in, and what it is there. */
-typedef struct Told {
+typedef struct KnownCondition {
     Value condition;
     bool truth;
-    const struct Told *up;
-} Told;
+    const struct KnownCondition *up;
+} KnownCondition;
 
 typedef struct Eval {
     Ctx *cx;
@@ -44,7 +44,7 @@ typedef struct Eval {
     Frame *frame;
     int64_t calls; /* depth of calls, against LIMIT_CALLS */
     int nesting;
-    const Told *told;
+    const KnownCondition *known;
     int staged; /* arms and bodies around us that ONNX decides: a raise there unwinds */
     Str raised; /* the message of a FLOW_RAISE */
     SourceId raised_at;
@@ -118,7 +118,7 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
 
 /* ---- branch.c, loop.c: where ONNX decides ---- */
 
-Flow run_branch(Eval *ev, const Stmt *s, Value condition);
+Flow run_if(Eval *ev, const Stmt *s, Value condition);
 /* The value that says `not v`. */
 Value val_not(Eval *ev, Value v);
 MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine,
@@ -152,8 +152,8 @@ MUST_USE bool recorded_agree(Eval *ev, const Stmt *s);
 MUST_USE bool state_begin(Eval *ev); /* mode eval, and what the model holds before it runs */
 void state_read(Eval *ev, const Obj *o, int64_t slot);
 void state_wrote(Eval *ev, const Obj *o, int64_t slot);
-void state_hold_input(Eval *ev, const Tensor *t, Str name);
-void state_hold(Eval *ev, Value v);  /* a tensor of the saved model that no object holds (.pt2) */
+void state_track_input(Eval *ev, const Tensor *t, Str name);
+void state_track(Eval *ev, Value v); /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
 
 /* ---- layout.c ---- */
@@ -165,8 +165,8 @@ void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v)
 
 /* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told.
  * *mine false: an operator like others. */
-MUST_USE bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
-                         bool *mine, Value *out);
+MUST_USE bool dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
+                            bool *mine, Value *out);
 
 /* ---- scan.c ---- */
 

@@ -163,7 +163,7 @@ static bool learn_rank(Eval *ev, const Stmt *s)
         (v.tag != V_TENSOR || facts_say_rank(ev->cx, tensor_read(ev->g, v.t), (int)rank));
 }
 
-static Flow run_if(Eval *ev, const Stmt *s)
+static Flow run_if_stmt(Eval *ev, const Stmt *s)
 {
     Value c;
     if (!learn_rank(ev, s))
@@ -174,7 +174,7 @@ static Flow run_if(Eval *ev, const Stmt *s)
     if (t != UNKNOWN)
         return run_block(ev, t == YES ? &s->body : &s->other);
     if (c.tag == V_SYMBOOL)
-        return run_branch(ev, s, c);
+        return run_if(ev, s, c);
     if (c.tag ==
         V_POISON) /* the operator that it rests on is refused: go on with one arm, to list more */
         return run_block(ev, raises_surely(&s->body) ? &s->other : &s->body);
@@ -182,11 +182,11 @@ static Flow run_if(Eval *ev, const Stmt *s)
     return FLOW_FAIL;
 }
 
-static Flow statement_body(Eval *ev, void *arg, Value trip)
+static Flow statement_body(Eval *ev, void *arg, Value iteration)
 {
     const Stmt *s = arg;
     if (s->n_target) /* of a for */
-        assign_slot(ev, s->target[0], trip);
+        assign_slot(ev, s->target[0], iteration);
     return run_block(ev, &s->body);
 }
 
@@ -267,7 +267,7 @@ static Flow run_kind(Eval *ev, const Stmt *s)
     case S_ASSIGN:   return done(ev, assign(ev, s));
     case S_SET_ATTR: return done(ev, set_attr(ev, s));
     case S_RETURN:   return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);
-    case S_IF:       return run_if(ev, s);
+    case S_IF:       return run_if_stmt(ev, s);
     case S_FOR:      return run_for(ev, s);
     case S_WHILE:    return run_while(ev, s);
     case S_WITH:     return run_with(ev, s);

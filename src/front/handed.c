@@ -122,7 +122,7 @@ static const Text *text_of_source(Ctx *cx, const char *source)
 
 /* ---- types ---- */
 
-static DType dtype_told(int dtype)
+static DType dtype_given(int dtype)
 {
     return dtype > DT_NONE && dtype < DT_COUNT ? (DType)dtype : DT_NONE;
 }
@@ -141,7 +141,7 @@ static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
 static bool is_tensor(const pt2onnx_type *t) { return t->kind && strcmp(t->kind, "Tensor") == 0; }
 static bool is_known(const pt2onnx_type *t)
 {
-    return is_tensor(t) && dtype_told(t->dtype) && t->rank >= 0 && t->rank <= MAX_RANK;
+    return is_tensor(t) && dtype_given(t->dtype) && t->rank >= 0 && t->rank <= MAX_RANK;
 }
 
 static void record(Ctx *cx, const Handed *h, Stmt *s)
@@ -149,7 +149,7 @@ static void record(Ctx *cx, const Handed *h, Stmt *s)
     Recorded *r = new_array(cx, Recorded, s->n_target + 1);
     for (uint32_t i = 0; r && i < s->n_target; i++) {
         const pt2onnx_type *t = &h->t->type[s->target[i]];
-        r[i] = is_known(t) ? (Recorded){ .dtype = dtype_told(t->dtype),
+        r[i] = is_known(t) ? (Recorded){ .dtype = dtype_given(t->dtype),
                                          .rank = t->rank,
                                          .dim = recorded_dims(cx, t) }
                            : (Recorded){ .rank = -1, .what = str_of(cx, t->kind ? t->kind : "?") };
@@ -344,7 +344,7 @@ static bool add_nodes(Ctx *cx, Handed *h, const pt2onnx_graph *g)
     return true;
 }
 
-static bool add_arm(Ctx *cx, Handed *h, const pt2onnx_graph *g, Carry results, Block *out)
+static bool add_branch(Ctx *cx, Handed *h, const pt2onnx_graph *g, Carry results, Block *out)
 {
     Stmts outer = h->body;
     h->body = (Stmts){ 0 };
@@ -362,8 +362,9 @@ static bool add_if(Ctx *cx, Handed *h, const pt2onnx_node *n)
         n->block[1]->n_out != n->n_out)
         return fail(cx, E_FORMAT, "the trace's prim::If is malformed");
     Stmt *s = add_statement(cx, h, S_IF, local(cx, n->in[0]));
-    return add_arm(cx, h, n->block[0], (Carry){ n->out, n->block[0]->out, n->n_out }, &s->body) &&
-        add_arm(cx, h, n->block[1], (Carry){ n->out, n->block[1]->out, n->n_out }, &s->other);
+    return add_branch(cx, h, n->block[0], (Carry){ n->out, n->block[0]->out, n->n_out },
+                      &s->body) &&
+        add_branch(cx, h, n->block[1], (Carry){ n->out, n->block[1]->out, n->n_out }, &s->other);
 }
 
 /* Is v this integer (or bool), as a constant outside or in g? */
@@ -559,18 +560,18 @@ static uint64_t span_of(const pt2onnx_tensor *t)
         last += (t->dims[a] - 1) * (t->strides ? t->strides[a] : 0);
     }
     int64_t n = numel == 0 ? 0 : t->strides ? last + 1 : numel;
-    return dtype_bytes(dtype_told(t->dtype), (uint64_t)n);
+    return dtype_bytes(dtype_given(t->dtype), (uint64_t)n);
 }
 
 static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weight)
 {
-    if (!dtype_told(t->dtype) || t->rank < 0 || t->rank > MAX_RANK)
+    if (!dtype_given(t->dtype) || t->rank < 0 || t->rank > MAX_RANK)
         return fail(cx, E_UNSUPPORTED,
                     "the tensor %s has an element type or a rank that ONNX does not have",
                     t->name ? t->name : "?"),
                NULL;
     Const *k = new(cx, Const);
-    *k = (Const){ .dtype = dtype_told(t->dtype),
+    *k = (Const){ .dtype = dtype_given(t->dtype),
                   .rank = t->rank,
                   .dims = t->dims,
                   .strides = t->strides,
@@ -636,7 +637,7 @@ static bool make_inputs(Ctx *cx, const Handed *h, Function *f)
         InputDecl *in = &p->input[p->n_input++];
         *in = (InputDecl){ .name = name_of(cx, t, v), .known = is_known(type) };
         if (in->known) {
-            in->dtype = dtype_told(type->dtype);
+            in->dtype = dtype_given(type->dtype);
             in->rank = type->rank;
             in->dim = recorded_dims(cx, type);
         }

@@ -1,12 +1,12 @@
 /* loop_body.c - a Loop whose body is written as a C function from states to states. */
 #include "ops/internal.h"
 
-bool op_loop(Op *op, Ox trips, LoopStep step, const void *data, Ox *state, int n)
+bool op_loop(Op *op, Ox iterations, LoopStep step, const void *data, Ox *state, int n)
 {
     Ctx *cx = op->cx;
     Op body = *op;
     body.g = graph_new(cx, op->g, NULL);
-    Ox in[LOOP_STATES + 2] = { trips, NULL };
+    Ox in[LOOP_STATES + 2] = { iterations, NULL };
     Ox carried[LOOP_STATES], next[LOOP_STATES];
     Ox go = NULL;
     Ox k = graph_input(body.g, NULL, type_tensor(cx, DT_INT64, 0, NULL));

@@ -159,8 +159,8 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
             }
     if (!shape_is_free(rw->cx, from, shape, count))
         return NULL;
-    Ox told_shape = ox_dims(g, shape, (size_t)count);
-    Ox parts = ox_g(g, "Reshape", turn->in[0], told_shape);
+    Ox given_shape = ox_dims(g, shape, (size_t)count);
+    Ox parts = ox_g(g, "Reshape", turn->in[0], given_shape);
     return ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", place, (size_t)count));
 }
 

@@ -20,7 +20,7 @@ typedef struct InputFact {
     DType dtype;    /* DT_NONE: nothing assumed */
     bool guessed;   /* the rank: no operator suggests one, the program only asks for it */
     uint32_t tried; /* ranks guessed so far, a bit each */
-    Str told;       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
+    Str note;       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
 } InputFact;
 
 typedef struct StateFact {
@@ -33,7 +33,7 @@ typedef struct KeyFact {
 } KeyFact;
 typedef struct LoopRow {
     LoopFact how;
-    Str told;
+    Str note;
 } LoopRow;
 typedef struct BranchRow {
     Str place, why;
@@ -41,7 +41,7 @@ typedef struct BranchRow {
 typedef struct Input {
     Ox v;
     Str path;
-    bool rank_told, dtype_told;
+    bool rank_given, dtype_given;
 } Input;
 typedef struct Symbol {
     Str path;
@@ -199,7 +199,7 @@ void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
     keep_begin(cx);
     LoopRow *row = new(cx, LoopRow);
     row->how = how;
-    row->told = !why ? NULL
+    row->note = !why ? NULL
         : shown      ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s",
                                pos.file->s, pos.line, why->s)
                      : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
@@ -268,9 +268,9 @@ void facts_begin(Ctx *cx)
     dim_on_pin(cx, pin);
 }
 
-void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told)
+void facts_input(Ctx *cx, Ox v, Str path, bool rank_given, bool dtype_given)
 {
-    vec_push(cx, &facts_of(cx)->seen->inputs, (Input){ v, path, rank_told, dtype_told });
+    vec_push(cx, &facts_of(cx)->seen->inputs, (Input){ v, path, rank_given, dtype_given });
     facts_of(cx)->n_inputs = facts_of(cx)->seen->inputs.n;
 }
 
@@ -327,11 +327,11 @@ static bool stable(Ctx *cx, Dim value)
 }
 
 /* Did -i or the file give this input's sizes, so that facts_tell is silent about it? */
-static bool shape_told(const Facts *f, Str path)
+static bool shape_given(const Facts *f, Str path)
 {
     for (size_t i = 0; i < f->seen->inputs.n; i++)
         if (f->seen->inputs.at[i].path == path)
-            return f->seen->inputs.at[i].rank_told && f->seen->inputs.at[i].dtype_told;
+            return f->seen->inputs.at[i].rank_given && f->seen->inputs.at[i].dtype_given;
     return false;
 }
 
@@ -358,7 +358,7 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
     Str text = dim_text(cx, value);
     keep_begin(cx);
     map_put(cx, &f->pinned, name, (void *)text);
-    if (shape_told(f, s->path)) /* others are told whole, by facts_tell */
+    if (shape_given(f, s->path)) /* others are told whole, by facts_tell */
         note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s",
              s->axis, s->path->s, text->s, why);
     keep_end(cx);
@@ -483,7 +483,7 @@ static const Input *rank_source(Ctx *cx, Ox v, int *rank)
 static const int guesses[] = { 4, 3, 2, 1, 5, 0 };
 
 /* "(net.py:12, conv2d)" */
-static Str told_where(Ctx *cx, const char *why)
+static Str known_where(Ctx *cx, const char *why)
 {
     Pos pos;
     if (place_pos(cx, where_intern(cx), &pos) && pos.file)
@@ -504,7 +504,7 @@ bool assume_rank(Ctx *cx, Ox v, int rank, const char *why)
     InputFact *f = fact_made(cx, in->path);
     if (f) {
         f->rank = rank;
-        f->told = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank, told_where(cx, why)->s);
+        f->note = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank, known_where(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to have rank %d", in->path->s, rank);
 }
@@ -530,7 +530,7 @@ static void forget_guess(InputFact *fact)
     fact->rank = -1;
     fact->guessed = false;
     fact->tried = 0;
-    fact->told = NULL;
+    fact->note = NULL;
 }
 
 /* The last guess first: what was guessed before had let the program come that far. Those behind the
@@ -545,7 +545,7 @@ bool facts_other_rank(Ctx *cx, Str raised)
                 continue;
             for (size_t later = i + 1; later < f->facts.n; later++)
                 forget_guess(&f->facts.at[later]);
-            fact->told = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)",
+            fact->note = str_fmt(cx, "%s has rank %d (for rank %d the model raises: %s)",
                                  fact->path->s, guesses[k], fact->rank, raised->s);
             fact->rank = guesses[k];
             fact->tried |= 1u << guesses[k];
@@ -615,7 +615,7 @@ static const Input *dtype_source(Ctx *cx, Ox v)
     while (v && v->kind == OX_NODE && keeps_dtype(v->node))
         v = v->node->in[0];
     const Input *in = v ? input_of(cx, v) : NULL;
-    return in && !in->dtype_told && facts_dtype(cx, in->path) == DT_NONE ? in : NULL;
+    return in && !in->dtype_given && facts_dtype(cx, in->path) == DT_NONE ? in : NULL;
 }
 
 bool dtype_is_assumable(Ctx *cx, Ox v) { return ox_ok(v) && dtype_source(cx, v) != NULL; }
@@ -631,30 +631,30 @@ bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
     if (f) {
         f->dtype = t;
         if (f->rank < 0)
-            f->told = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t),
-                              told_where(cx, why)->s);
+            f->note = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t),
+                              known_where(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to be %s", in->path->s, dtype_name(t));
 }
 
 /* One line for each input that something was assumed about, with the option that decides it. */
-void facts_tell(Ctx *cx)
+void facts_report(Ctx *cx)
 {
     const Map *loops = &facts_of(cx)->loops;
     for (size_t i = 0; i < loops->n; i++) {
         const LoopRow *row = loops->at[i].val;
-        if (row->told)
-            note(cx, NOTE_CHANGED, "%s", row->told->s);
+        if (row->note)
+            note(cx, NOTE_CHANGED, "%s", row->note->s);
     }
     const struct Seen *seen = facts_of(cx)->seen;
     for (size_t i = 0; seen && i < seen->inputs.n; i++) {
         const Input *in = &seen->inputs.at[i];
         const InputFact *f = fact_of(cx, in->path);
-        if (in->rank_told && in->dtype_told)
+        if (in->rank_given && in->dtype_given)
             continue;
         Str type = type_text(cx, in->v->type);
-        if (f && f->told)
-            note(cx, NOTE_ASSUMED, "%s; -i %s:%s decides it", f->told->s, in->path->s, type->s);
+        if (f && f->note)
+            note(cx, NOTE_ASSUMED, "%s; -i %s:%s decides it", f->note->s, in->path->s, type->s);
         else
             note(cx, NOTE_ASSUMED,
                  "%s is %s, because nothing in the file tells; -i %s:TYPE[SIZES] decides it",

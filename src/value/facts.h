@@ -8,7 +8,7 @@
 void facts_begin(Ctx *cx); /* before each evaluation */
 /* A restart has been asked for: may we? Counts; false after E_LIMIT. */
 MUST_USE bool facts_may_restart(Ctx *cx);
-void facts_tell(Ctx *cx); /* one note for each assumption */
+void facts_report(Ctx *cx); /* one note for each assumption */
 /* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
 int facts_rank(Ctx *cx, Str path);
 DType facts_dtype(Ctx *cx, Str path);
@@ -33,7 +33,7 @@ MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
 Dim facts_dim(Ctx *cx, Dim sym);
 /* From here on the file's symbol `sym` is the user's dimension `d`. */
 void facts_rename(Ctx *cx, Dim sym, Dim d);
-void facts_input(Ctx *cx, Ox v, Str path, bool rank_told, bool dtype_told);
+void facts_input(Ctx *cx, Ox v, Str path, bool rank_given, bool dtype_given);
 /* State `name` of the model is an input: which of its axes have another size after a run (a bit
  * each). NULL: it is none. */
 const uint32_t *facts_state(Ctx *cx, Str name);

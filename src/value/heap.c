@@ -16,17 +16,17 @@
 
 #include "value/heap.h"
 
-typedef struct Branch {
+typedef struct OpenBranch {
     size_t first, first_item; /* of its entries in the trail, and of those in items */
     uint64_t opened;          /* the clock then */
     Map logged; /* thing -> place in the trail + 1; an item's cell before the branch -> place in
                    items + 1 */
-} Branch;
+} OpenBranch;
 
 typedef struct Heap {
     VEC(Change) trail;
     VEC(ItemChange) items;
-    VEC(Branch) branches;
+    VEC(OpenBranch) branches;
     uint64_t clock;
     uint64_t shared_writes;
 } Heap;
@@ -49,17 +49,17 @@ void heap_note_shared_write(Ctx *cx) { heap_of(cx)->shared_writes++; }
 
 /* Must a write to `what` be logged? Not when no branch is open, the innermost made it, or it stands
  * in the log. */
-static bool must_log(const Heap *h, const void *what, uint64_t born)
+static bool must_log(const Heap *h, const void *what, uint64_t created)
 {
     if (h->branches.n == 0)
         return false;
-    const Branch *b = &h->branches.at[h->branches.n - 1];
-    return born <= b->opened && !map_find(&b->logged, what);
+    const OpenBranch *b = &h->branches.at[h->branches.n - 1];
+    return created <= b->opened && !map_find(&b->logged, what);
 }
 
 static void log_change(Ctx *cx, Heap *h, Change c)
 {
-    Branch *b = &h->branches.at[h->branches.n - 1];
+    OpenBranch *b = &h->branches.at[h->branches.n - 1];
     map_put(cx, &b->logged, c.what, (void *)(uintptr_t)(h->trail.n + 1));
     vec_push(cx, &h->trail, c);
 }
@@ -98,15 +98,16 @@ bool trail_is_open(Ctx *cx) { return heap_of(cx)->branches.n > 0; }
 TrailMark trail_open(Ctx *cx)
 {
     Heap *h = heap_of(cx);
-    return vec_push(cx, &h->branches,
-                    (Branch){ .first = h->trail.n, .first_item = h->items.n, .opened = h->clock })
+    return vec_push(
+               cx, &h->branches,
+               (OpenBranch){ .first = h->trail.n, .first_item = h->items.n, .opened = h->clock })
         ? h->branches.n
         : 0;
 }
 
 /* The innermost branch, which m must be. NULL when trail_open found no memory: the context has
  * failed. */
-static Branch *branch_of(Heap *h, TrailMark m)
+static OpenBranch *branch_of(Heap *h, TrailMark m)
 {
     if (m == 0)
         return NULL;
@@ -117,7 +118,7 @@ static Branch *branch_of(Heap *h, TrailMark m)
 size_t trail_changes(Ctx *cx, TrailMark m, const Change **out)
 {
     Heap *h = heap_of(cx);
-    Branch *b = branch_of(h, m);
+    OpenBranch *b = branch_of(h, m);
     *out = b && h->trail.n > b->first ? h->trail.at + b->first : NULL;
     return b ? h->trail.n - b->first : 0;
 }
@@ -125,7 +126,7 @@ size_t trail_changes(Ctx *cx, TrailMark m, const Change **out)
 size_t trail_items(Ctx *cx, TrailMark m, const ItemChange **out)
 {
     Heap *h = heap_of(cx);
-    Branch *b = branch_of(h, m);
+    OpenBranch *b = branch_of(h, m);
     *out = b && h->items.n > b->first_item ? h->items.at + b->first_item : NULL;
     return b ? h->items.n - b->first_item : 0;
 }
@@ -168,7 +169,7 @@ static void restore_dict(Dict *d, const Change *c)
     d->at = c->before_home;
     d->n = c->before_n;
     d->cap = c->before_cap;
-    d->lost = c->before_lost;
+    d->invalid = c->before_invalid;
 }
 
 static void restore(const Change *c)
@@ -187,7 +188,7 @@ static void restore(const Change *c)
 void trail_undo(Ctx *cx, TrailMark m)
 {
     Heap *h = heap_of(cx);
-    Branch *b = branch_of(h, m);
+    OpenBranch *b = branch_of(h, m);
     if (!b)
         return;
     for (size_t i = h->trail.n; i > b->first; i--)
@@ -201,31 +202,32 @@ void trail_undo(Ctx *cx, TrailMark m)
 
 /* ---- cells ---- */
 
-static void set_cell(Ctx *cx, Cell *c, uint64_t born, Value v)
+static void set_cell(Ctx *cx, Cell *c, uint64_t created, Value v)
 {
     Heap *h = heap_of(cx);
-    if (must_log(h, c, born))
-        log_change(cx, h, (Change){ .kind = CHANGE_CELL, .what = c, .before = c->v, .born = born });
+    if (must_log(h, c, created))
+        log_change(cx, h,
+                   (Change){ .kind = CHANGE_CELL, .what = c, .before = c->v, .created = created });
     c->v = v;
 }
 
 void cell_set(Ctx *cx, Cell *c, Value v) { set_cell(cx, c, 0, v); }
-void cell_put(Ctx *cx, Cell *c, uint64_t born, Value v) { set_cell(cx, c, born, v); }
+void cell_put(Ctx *cx, Cell *c, uint64_t created, Value v) { set_cell(cx, c, created, v); }
 void cell_init(Cell *c, Value v) { c->v = v; }
 /* Who holds a container through its mark learns that it was written. */
 static void touch_mark(Ctx *cx, const Tensor *mark)
 {
     if (mark)
-        storage_lose_peers(cx, mark->st);
+        storage_invalidate_aliases(cx, mark->st);
 }
 
 /* As old as what it marks, whoever asks for it first: an arm or a trip that loses it is undone. */
-static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t born)
+static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t created)
 {
     if (!*mark) {
         *mark = new(cx, Tensor);
         **mark = (Tensor){ .st = storage_new(cx, NULL) };
-        (*mark)->st->born = born;
+        (*mark)->st->created = created;
     }
     return *mark;
 }
@@ -233,9 +235,9 @@ static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t born)
 Tensor *container_mark(Ctx *cx, Value v)
 {
     switch (v.tag) {
-    case V_LIST: return mark_of(cx, &v.list->mark, v.list->born);
-    case V_DICT: return mark_of(cx, &v.dict->mark, v.dict->born);
-    case V_OBJ:  return mark_of(cx, &v.obj->mark, v.obj->born);
+    case V_LIST: return mark_of(cx, &v.list->mark, v.list->created);
+    case V_DICT: return mark_of(cx, &v.dict->mark, v.dict->created);
+    case V_OBJ:  return mark_of(cx, &v.obj->mark, v.obj->created);
     default:     return NULL;
     }
 }
@@ -259,16 +261,16 @@ const Tensor *container_marked(Value v)
                            : NULL;
 }
 
-Str container_lost(Value v)
+Str container_invalid(Value v)
 {
     const Tensor *mark = container_marked(v);
-    return mark && mark->st->now && !ox_ok(mark->st->now) ? mark->st->lost : NULL;
+    return mark && mark->st->now && !ox_ok(mark->st->now) ? mark->st->invalid : NULL;
 }
 
 void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
 {
     touch_mark(cx, o->mark);
-    set_cell(cx, &o->slot[i], o->born, v);
+    set_cell(cx, &o->slot[i], o->created, v);
 }
 
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
@@ -279,7 +281,7 @@ Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, S
                 .n = n,
                 .path = path,
                 .names = names,
-                .born = tick(cx) };
+                .created = tick(cx) };
     if (!o->slot)
         o->n = 0;
     for (int64_t i = 0; i < o->n; i++)
@@ -295,22 +297,22 @@ List *list_new(Ctx *cx, int64_t cap, Str elem)
     *l = (List){ .at = cap > 0 ? new_array(cx, Cell, cap) : NULL,
                  .cap = cap > 0 ? cap : 0,
                  .elem = elem,
-                 .born = tick(cx) };
+                 .created = tick(cx) };
     if (!l->at)
         l->cap = 0;
     return l;
 }
 
-struct ListPeer {
+struct ListAlias {
     List *other;
-    struct Stacked *lost;
-    struct ListPeer *next;
+    struct Stacked *invalid;
+    struct ListAlias *next;
 };
 
 static void log_list(Ctx *cx, List *l)
 {
     Heap *h = heap_of(cx);
-    if (!must_log(h, l, l->born))
+    if (!must_log(h, l, l->created))
         return;
     log_change(cx, h,
                (Change){ .kind = CHANGE_LIST,
@@ -320,7 +322,7 @@ static void log_list(Ctx *cx, List *l)
                          .before_cap = l->cap,
                          .before_front = l->front,
                          .before_stacked = l->stacked,
-                         .born = l->born });
+                         .created = l->created });
 }
 
 /* The items stay where they are, for who undoes it. */
@@ -332,15 +334,15 @@ static void stack(List *l, struct Stacked *s)
 }
 
 /* l's peers, and theirs. */
-static void lose_lists(Ctx *cx, const List *l, Map *seen)
+static void invalidate_lists(Ctx *cx, const List *l, Map *seen)
 {
-    for (const struct ListPeer *p = l->peers; p; p = p->next) {
+    for (const struct ListAlias *p = l->aliases; p; p = p->next) {
         if (map_find(seen, p->other))
             continue;
         map_put(cx, seen, p->other, NULL);
         log_list(cx, p->other);
-        stack(p->other, p->lost);
-        lose_lists(cx, p->other, seen);
+        stack(p->other, p->invalid);
+        invalidate_lists(cx, p->other, seen);
     }
 }
 
@@ -349,24 +351,24 @@ static void touch_list(Ctx *cx, List *l)
 {
     log_list(cx, l);
     touch_mark(cx, l->mark);
-    if (!l->peers)
+    if (!l->aliases)
         return;
     Map seen = { 0 };
     map_put(cx, &seen, l, NULL);
-    lose_lists(cx, l, &seen);
+    invalidate_lists(cx, l, &seen);
 }
 
-static void add_peer(Ctx *cx, List *l, List *other, struct Stacked *lost)
+static void add_alias(Ctx *cx, List *l, List *other, struct Stacked *invalid)
 {
-    struct ListPeer *p = new(cx, struct ListPeer);
-    *p = (struct ListPeer){ other, lost, l->peers };
-    l->peers = p;
+    struct ListAlias *p = new(cx, struct ListAlias);
+    *p = (struct ListAlias){ other, invalid, l->aliases };
+    l->aliases = p;
 }
 
-void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost)
+void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *invalid)
 {
-    add_peer(cx, a, b, lost);
-    add_peer(cx, b, a, lost);
+    add_alias(cx, a, b, invalid);
+    add_alias(cx, b, a, invalid);
 }
 
 /* Room for `more` items; false when there is no memory: the context has failed. */
@@ -549,20 +551,20 @@ struct DictIndex {
 Dict *dict_new(Ctx *cx, Str type)
 {
     Dict *d = new(cx, Dict);
-    *d = (Dict){ .type = type, .born = tick(cx) };
+    *d = (Dict){ .type = type, .created = tick(cx) };
     return d;
 }
 
-struct DictPeer {
+struct DictAlias {
     Dict *other;
     Str why;
-    struct DictPeer *next;
+    struct DictAlias *next;
 };
 
 static void log_dict(Ctx *cx, Dict *d)
 {
     Heap *h = heap_of(cx);
-    if (!must_log(h, d, d->born))
+    if (!must_log(h, d, d->created))
         return;
     log_change(cx, h,
                (Change){ .kind = CHANGE_DICT,
@@ -570,14 +572,14 @@ static void log_dict(Ctx *cx, Dict *d)
                          .before_home = d->at,
                          .before_n = d->n,
                          .before_cap = d->cap,
-                         .before_lost = d->lost,
-                         .born = d->born });
+                         .before_invalid = d->invalid,
+                         .created = d->created });
 }
 
-void dict_lose(Ctx *cx, Dict *d, Str why)
+void dict_invalidate(Ctx *cx, Dict *d, Str why)
 {
     log_dict(cx, d);
-    d->lost = why;
+    d->invalid = why;
 }
 
 void dict_become(Ctx *cx, Dict *d, const Dict *from)
@@ -590,19 +592,19 @@ void dict_become(Ctx *cx, Dict *d, const Dict *from)
     d->n = from->n;
     d->cap = from->cap;
     d->index = NULL;
-    d->some_open = d->some_open || from->some_open;
+    d->some_dynamic = d->some_dynamic || from->some_dynamic;
     d->unordered = d->unordered || from->unordered;
 }
 
 /* d's peers, and theirs. */
-static void lose_dicts(Ctx *cx, const Dict *d, Map *seen)
+static void invalidate_dicts(Ctx *cx, const Dict *d, Map *seen)
 {
-    for (const struct DictPeer *p = d->peers; p; p = p->next) {
+    for (const struct DictAlias *p = d->aliases; p; p = p->next) {
         if (map_find(seen, p->other))
             continue;
         map_put(cx, seen, p->other, NULL);
-        dict_lose(cx, p->other, p->why);
-        lose_dicts(cx, p->other, seen);
+        dict_invalidate(cx, p->other, p->why);
+        invalidate_dicts(cx, p->other, seen);
     }
 }
 
@@ -611,20 +613,20 @@ static void touch_dict(Ctx *cx, Dict *d)
 {
     log_dict(cx, d);
     touch_mark(cx, d->mark);
-    if (!d->peers)
+    if (!d->aliases)
         return;
     Map seen = { 0 };
     map_put(cx, &seen, d, NULL);
-    lose_dicts(cx, d, &seen);
+    invalidate_dicts(cx, d, &seen);
 }
 
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why)
 {
     Dict *both[2] = { a, b };
     for (int k = 0; k < 2; k++) {
-        struct DictPeer *p = new(cx, struct DictPeer);
-        *p = (struct DictPeer){ both[1 - k], why, both[k]->peers };
-        both[k]->peers = p;
+        struct DictAlias *p = new(cx, struct DictAlias);
+        *p = (struct DictAlias){ both[1 - k], why, both[k]->aliases };
+        both[k]->aliases = p;
     }
 }
 
@@ -702,7 +704,7 @@ const Cell *dict_find(Ctx *cx, Dict *d, Value key)
 static void enter_at(Ctx *cx, Dict *d, int64_t i, Value key, Value v)
 {
     log_dict(cx, d);
-    d->some_open = d->some_open || val_is_maybe_key(v);
+    d->some_dynamic = d->some_dynamic || val_is_maybe_key(v);
     if (i >= 0) {
         log_item(cx, d, i);
         d->at[i].val.v = v;
@@ -762,22 +764,22 @@ bool dict_remove(Ctx *cx, Dict *d, Value key)
 Storage *storage_new(Ctx *cx, Ox v)
 {
     Storage *st = new(cx, Storage);
-    *st = (Storage){ .now = v, .born = tick(cx) };
+    *st = (Storage){ .now = v, .created = tick(cx) };
     return st;
 }
 
-void storage_was_there(Storage *st) { st->born = 0; }
+void storage_was_there(Storage *st) { st->created = 0; }
 
 void storage_set(Ctx *cx, Storage *st, Ox v)
 {
     Heap *h = heap_of(cx);
-    if (must_log(h, st, st->born))
+    if (must_log(h, st, st->created))
         log_change(cx, h,
                    (Change){ .kind = CHANGE_STORAGE,
                              .what = st,
                              .before_ox = st->now,
                              .before_version = st->version,
-                             .born = st->born });
+                             .created = st->created });
     st->now = v;
     st->written = st->state ? where_intern(cx) : 0;
     st->version = (uint32_t)tick(cx);

@@ -12,7 +12,7 @@
  * these. */
 
 void cell_set(Ctx *cx, Cell *c, Value v);
-void cell_put(Ctx *cx, Cell *c, uint64_t born,
+void cell_put(Ctx *cx, Cell *c, uint64_t created,
               Value v);           /* of something that was made then, as a Change says */
 void cell_init(Cell *c, Value v); /* a cell that nobody else has seen yet: no trail */
 void list_set(Ctx *cx, List *l, int64_t i, Value v);  /* 0 <= i < n */
@@ -31,14 +31,14 @@ void list_put(Ctx *cx, List *l, int64_t i,
 void list_cut(Ctx *cx, List *l, int64_t n); /* and with the first n items only */
 /* Nobody can tell whether a and b are one list: once one is written, the other is `lost`, which
  * nobody can read. */
-void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *lost);
+void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *invalid);
 const Cell *dict_find(Ctx *cx, Dict *d, Value key); /* NULL when absent */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v);
 bool dict_remove(Ctx *cx, Dict *d, Value key);
 void dict_become(Ctx *cx, Dict *d, const Dict *from);  /* as list_become */
 void dict_enter(Ctx *cx, Dict *d, Value key, Value v); /* of one key */
 bool dict_drop(Ctx *cx, Dict *d, Value key);
-void dict_lose(Ctx *cx, Dict *d, Str why);                /* nobody may look at it */
+void dict_invalidate(Ctx *cx, Dict *d, Str why);          /* nobody may look at it */
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why); /* as list_maybe_same */
 /* A tensor without contents that counts as written whenever this list, dict or object is: for what
  * holds it. NULL for other values. */
@@ -50,7 +50,7 @@ void container_share_mark(Ctx *cx, Value copy,
                           Value v); /* copy, which is new, counts as written whenever v is */
 /* Why nobody can tell what this list, dict or object holds: one that may be the same was written.
  * NULL: it is told. */
-Str container_lost(Value v);
+Str container_invalid(Value v);
 Storage *storage_new(Ctx *cx, Ox v);
 void storage_set(Ctx *cx, Storage *st, Ox v);
 void storage_was_there(
@@ -67,12 +67,12 @@ typedef struct Change {
     Ox before_ox;
     uint32_t before_version;        /* STORAGE */
     struct Stacked *before_stacked; /* LIST */
-    Str before_lost;                /* DICT */
+    Str before_invalid;             /* DICT */
     void *before_home;
     int64_t before_n, before_cap,
         before_front; /* LIST, DICT: the items themselves are in ItemChanges */
     bool moved; /* LIST, DICT: items have other places than before; ItemChanges do not tell all */
-    uint64_t born;
+    uint64_t created;
 } Change;
 /* Item i of a list, or entry i of a dict, was written. */
 typedef struct ItemChange {

@@ -57,16 +57,16 @@ Tri tensor_repeats(Ctx *cx, Tensor *t)
 {
     Dim stride[MAX_RANK];
     Type ty = tensor_type(t);
-    bool told = tensor_strides(cx, t, stride);
+    bool known = tensor_strides(cx, t, stride);
     bool expanded = false;
     Tri any = NO;
-    if (told && dim_is(type_numel(cx, ty), 0))
+    if (known && dim_is(type_numel(cx, ty), 0))
         return NO;
-    for (int i = 0; told && i < ty->rank && any != YES; i++) {
+    for (int i = 0; known && i < ty->rank && any != YES; i++) {
         Tri single = dim_is(stride[i], 0) ? dim_eq(cx, ty->dim[i], dim_int(cx, 1)) : YES;
         any = single == NO ? YES : single == UNKNOWN ? UNKNOWN : any;
     }
-    for (Tensor *x = t; !told && x->base && !expanded; x = x->base)
+    for (Tensor *x = t; !known && x->base && !expanded; x = x->base)
         expanded = x->view->kind->repeats(x->view);
     return expanded ? UNKNOWN : any;
 }

@@ -52,72 +52,72 @@ static bool may_write(Ctx *cx, const Storage *st)
 
 /* SAME: perhaps the same memory. WHOLE: what lists this peer is a part of `st`; PART: the other way
  * round. */
-typedef enum { PEER_SAME, PEER_PART, PEER_WHOLE } PeerKind;
-typedef struct Peer {
-    PeerKind kind;
+typedef enum { ALIAS_SAME, ALIAS_PART, ALIAS_WHOLE } AliasKind;
+typedef struct Alias {
+    AliasKind kind;
     Storage *st;
     Str why;
-    struct Peer *next;
-} Peer;
+    struct Alias *next;
+} Alias;
 
-static void add_peer(Ctx *cx, Storage *to, PeerKind kind, Storage *st, Str why)
+static void add_alias(Ctx *cx, Storage *to, AliasKind kind, Storage *st, Str why)
 {
-    Peer *p = new(cx, Peer);
-    *p = (Peer){ kind, st, why, to->peers };
-    to->peers = p;
+    Alias *p = new(cx, Alias);
+    *p = (Alias){ kind, st, why, to->aliases };
+    to->aliases = p;
 }
 
 void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why)
 {
     if (a->st == b->st)
         return;
-    add_peer(cx, a->st, PEER_SAME, b->st, why);
-    add_peer(cx, b->st, PEER_SAME, a->st, why);
+    add_alias(cx, a->st, ALIAS_SAME, b->st, why);
+    add_alias(cx, b->st, ALIAS_SAME, a->st, why);
 }
 
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why)
 {
     if (whole->st == part->st)
         return;
-    add_peer(cx, whole->st, PEER_PART, part->st, why);
-    add_peer(cx, part->st, PEER_WHOLE, whole->st, why);
+    add_alias(cx, whole->st, ALIAS_PART, part->st, why);
+    add_alias(cx, part->st, ALIAS_WHOLE, whole->st, why);
 }
 
-typedef struct Losing {
+typedef struct Invalidation {
     Ctx *cx;
     Map seen;
     VEC(Storage *) found;
-} Losing;
+} Invalidation;
 
-static void lose_through(Losing *l, PeerKind kind)
+static void invalidate_through(Invalidation *l, AliasKind kind)
 {
     for (size_t i = 0; i < l->found.n; i++)
-        for (const Peer *p = l->found.at[i]->peers; p; p = p->next) {
-            if ((p->kind != PEER_SAME && p->kind != kind) || map_find(&l->seen, p->st))
+        for (const Alias *p = l->found.at[i]->aliases; p; p = p->next) {
+            if ((p->kind != ALIAS_SAME && p->kind != kind) || map_find(&l->seen, p->st))
                 continue;
             map_put(l->cx, &l->seen, p->st, NULL);
             vec_push(l->cx, &l->found, p->st);
-            if (p->st->lost && !ox_ok(p->st->now))
+            if (p->st->invalid && !ox_ok(p->st->now))
                 continue;
             storage_set(l->cx, p->st, POISON);
-            p->st->lost = p->why;
+            p->st->invalid = p->why;
         }
 }
 
 /* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts,
  * then up to whatever holds one of all these; two parts of one whole have nothing to do with
  * each other. */
-void storage_lose_peers(Ctx *cx, Storage *st)
+void storage_invalidate_aliases(Ctx *cx, Storage *st)
 {
-    Losing l = { .cx = cx };
-    if (!st->peers)
+    Invalidation l = { .cx = cx };
+    if (!st->aliases)
         return;
     if (st->now) /* not the mark of a list, dict or object */
         heap_note_shared_write(cx);
     map_put(cx, &l.seen, st, NULL);
     vec_push(cx, &l.found, st);
-    lose_through(&l, PEER_PART);
-    lose_through(&l, PEER_WHOLE);
+    invalidate_through(&l, ALIAS_PART);
+    invalidate_through(&l, ALIAS_WHOLE);
 }
 
 void storage_may_be(Ctx *cx, Storage *st, Map *out)
@@ -126,8 +126,8 @@ void storage_may_be(Ctx *cx, Storage *st, Map *out)
     vec_push(cx, &found, st);
     map_put(cx, out, st, NULL);
     for (size_t i = 0; i < found.n; i++)
-        for (const Peer *p = found.at[i]->peers; p; p = p->next)
-            if (p->kind == PEER_SAME && map_add(cx, out, p->st, NULL))
+        for (const Alias *p = found.at[i]->aliases; p; p = p->next)
+            if (p->kind == ALIAS_SAME && map_add(cx, out, p->st, NULL))
                 vec_push(cx, &found, p->st);
 }
 
@@ -137,23 +137,23 @@ void storage_parts(Ctx *cx, Storage *st, Map *out)
     if (map_add(cx, out, st, NULL))
         vec_push(cx, &found, st);
     for (size_t i = 0; i < found.n; i++)
-        for (const Peer *p = found.at[i]->peers; p; p = p->next)
-            if (p->kind != PEER_WHOLE && map_add(cx, out, p->st, NULL))
+        for (const Alias *p = found.at[i]->aliases; p; p = p->next)
+            if (p->kind != ALIAS_WHOLE && map_add(cx, out, p->st, NULL))
                 vec_push(cx, &found, p->st);
 }
 
-Ox storage_fail_lost(Ctx *cx, const Storage *st)
+Ox storage_fail_invalid(Ctx *cx, const Storage *st)
 {
     fail(cx, E_UNSUPPORTED,
          "what this tensor holds cannot be told: %s, and one of them was written since",
-         st->lost->s);
+         st->invalid->s);
     fail_hint(cx,
               "clone() the tensor before it is written in place, or write y = x + 1 instead of "
               "x.add_(1)");
     return POISON;
 }
 
-bool tensor_is_lost(const Tensor *t) { return t->st->lost && !ox_ok(t->st->now); }
+bool tensor_is_invalid(const Tensor *t) { return t->st->invalid && !ox_ok(t->st->now); }
 
 typedef VEC(Tensor *) TensorVec;
 
@@ -178,8 +178,8 @@ Ox tensor_read(Graph *g, Tensor *t)
     for (; x->base && !fresh(g, x); x = x->base)
         vec_push(g->cx, &stale, x);
     Ox v = x->base ? x->read : x->st->now;
-    if (!ox_ok(v) && t->st->lost)
-        return storage_fail_lost(g->cx, t->st);
+    if (!ox_ok(v) && t->st->invalid)
+        return storage_fail_invalid(g->cx, t->st);
     for (size_t i = stale.n; i > 0; i--) {
         x = stale.at[i - 1];
         v = view_read(g, x->view, v);
@@ -224,7 +224,7 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
     while (sure > 0 && !view_repeats(chain.at[sure - 1]->view))
         sure--;
     storage_set(cx, st, part[chain.n]);
-    storage_lose_peers(cx, st);
+    storage_invalidate_aliases(cx, st);
     for (size_t i = sure; i < chain.n; i++) {
         chain.at[i]->read = part[i];
         chain.at[i]->read_version = st->version;
@@ -331,11 +331,11 @@ bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now)
 }
 
 /* What else saw the memory of t, which is not t's any longer, holds nobody knows what. */
-static void lose_rest(Ctx *cx, Storage *st)
+static void invalidate_rest(Ctx *cx, Storage *st)
 {
     storage_set(cx, st, POISON);
-    storage_lose_peers(cx, st);
-    st->lost = str_of(cx, "it shares memory with an out= tensor that was given another size");
+    storage_invalidate_aliases(cx, st);
+    st->invalid = str_of(cx, "it shares memory with an out= tensor that was given another size");
 }
 
 bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
@@ -345,7 +345,7 @@ bool tensor_refill(Ctx *cx, Tensor *t, Ox v)
                     "out= of a tensor that gets another shape, and that the model keeps or a "
                     "branch or loop of ONNX fills");
     if (!dim_is(type_numel(cx, tensor_type(t)), 0))
-        lose_rest(cx, t->st);
+        invalidate_rest(cx, t->st);
     Tensor *made = tensor_new(cx, v);
     made->kind = t->kind;
     *t = *made;

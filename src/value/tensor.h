@@ -37,12 +37,13 @@ struct Storage {
     bool state;       /* a parameter, buffer or attribute of the saved model */
     SourceId written; /* of state: where the last write was */
     bool input;
-    bool held;          /* state.c has met it */
-    bool shared_bytes;  /* another storage of the file overlaps it: a write is refused */
-    struct Peer *peers; /* storages that may or may not be this very memory (tensor.c) */
-    Str lost;      /* why nobody can tell what it holds, once a peer was written (`now` is POISON
-                      then) */
-    uint64_t born; /* heap.c's clock when it was made: what a branch itself made needs no trail */
+    bool tracked;          /* state.c has met it */
+    bool shared_bytes;     /* another storage of the file overlaps it: a write is refused */
+    struct Alias *aliases; /* storages that may or may not be this very memory (tensor.c) */
+    Str invalid; /* why nobody can tell what it holds, once a peer was written (`now` is POISON
+                 then) */
+    uint64_t
+        created; /* heap.c's clock when it was made: what a branch itself made needs no trail */
 };
 
 /* zero_point: of type dtype; float32 where it need not be whole (of a quantised table). axis -1:
@@ -91,8 +92,8 @@ MUST_USE bool tensor_refill(Ctx *cx, Tensor *t, Ox v);
 /* set_: t itself becomes another tensor of source's memory. Views that were made of it stay what
  * they are. */
 MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
-bool tensor_is_lost(const Tensor *t);             /* reading it fails */
-Ox storage_fail_lost(Ctx *cx, const Storage *st); /* why it does; POISON */
+bool tensor_is_invalid(const Tensor *t);             /* reading it fails */
+Ox storage_fail_invalid(Ctx *cx, const Storage *st); /* why it does; POISON */
 Ox tensor_read(Graph *g,
                Tensor *t); /* the value now; views are recomputed when their storage has changed */
 Ox tensor_read_as(Graph *g, const Tensor *t,
@@ -117,7 +118,7 @@ void storage_may_be(Ctx *cx, Storage *st, Map *out);
  * is not gone through. */
 void storage_parts(Ctx *cx, Storage *st, Map *out);
 /* st was written: what its peers hold, and theirs, nobody knows any more. */
-void storage_lose_peers(Ctx *cx, Storage *st);
+void storage_invalidate_aliases(Ctx *cx, Storage *st);
 /* How often that was a tensor's memory that has peers. */
 uint64_t heap_shared_writes(Ctx *cx);
 void heap_note_shared_write(Ctx *cx);

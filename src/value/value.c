@@ -168,10 +168,10 @@ Value val_maybe_key(Ctx *cx, Value present, Value value)
     return v;
 }
 
-bool dict_is_open(const Dict *d)
+bool dict_is_dynamic(const Dict *d)
 {
     bool open = d->unordered;
-    for (int64_t i = 0; d->some_open && !open && i < d->n; i++)
+    for (int64_t i = 0; d->some_dynamic && !open && i < d->n; i++)
         open = val_is_maybe_key(d->at[i].val.v);
     return open;
 }
@@ -293,7 +293,7 @@ Tri val_truth(Ctx *cx, Value v)
     case V_FLOAT: return tri_of(v.f != 0);
     case V_STR:   return tri_of(v.s->len > 0);
     case V_LIST:  return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
-    case V_DICT:  return dict_is_open(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
+    case V_DICT:  return dict_is_dynamic(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
     case V_TUPLE: return tri_of(v.tuple->n > 0);
     case V_SYMINT:
         t = dim_eq(cx, v.dim, dim_int(cx, 0));

@@ -104,9 +104,9 @@ struct List {
     int64_t n, cap, front /* free cells before the first */;
     Str elem; /* "int", "Tensor": of empty ones; may be NULL */
     struct Stacked *stacked;
-    uint64_t born;
-    struct ListPeer *peers; /* lists that may be this very one (list_maybe_same) */
-    Tensor *mark;           /* container_mark */
+    uint64_t created;
+    struct ListAlias *aliases; /* lists that may be this very one (list_maybe_same) */
+    Tensor *mark;              /* container_mark */
 };
 struct Tuple {
     int64_t n;
@@ -123,12 +123,12 @@ struct Dict {
     int64_t n, cap;
     Str type;
     struct DictIndex *index;
-    uint64_t born;
-    struct DictPeer *peers;
-    Str lost; /* why nobody may look at it, once a peer was written */
+    uint64_t created;
+    struct DictAlias *aliases;
+    Str invalid; /* why nobody may look at it, once a peer was written */
     Tensor *mark;
-    bool some_open; /* some entries were, or are, a Maybe of a key */
-    bool unordered; /* and their order only the running model knows */
+    bool some_dynamic; /* some entries were, or are, a Maybe of a key */
+    bool unordered;    /* and their order only the running model knows */
 };
 struct Obj {
     const struct ClassDef *cls;
@@ -136,8 +136,8 @@ struct Obj {
     int64_t n;
     Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */
     const Str *names;
-    uint64_t born;
-    size_t held; /* state.c's number for it, 0 none */
+    uint64_t created;
+    size_t tracked; /* state.c's number for it, 0 none */
     Tensor *mark;
 };
 typedef struct EnumMember {
@@ -187,7 +187,7 @@ Value val_maybe(Ctx *cx, Value present, Value value);
 Value val_never(Ctx *cx, Str why);
 Value val_maybe_key(Ctx *cx, Value present, Value value); /* dynamic_dict.c */
 bool val_is_maybe_key(Value v);
-bool dict_is_open(const Dict *d); /* only the running model knows its keys, or their order */
+bool dict_is_dynamic(const Dict *d); /* only the running model knows its keys, or their order */
 static inline bool val_is_optional(Value v) { return v.tag == V_NONE || v.tag == V_MAYBE; }
 static inline Value val_present(Value v)
 {

@@ -63,18 +63,18 @@ static Graph *turned(Ctx *cx)
 /* y = x + w if c else x * w, an If with a weight of the root in both arms */
 static Graph *branch(Ctx *cx)
 {
-    Graph *g = graph_new(cx, NULL, NULL), *arm[2];
+    Graph *g = graph_new(cx, NULL, NULL), *branch[2];
     int64_t n = 8;
     Ox c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
     Ox x = graph_input(g, str_of(cx, "x"), floats(cx, 1, &n));
     Ox w = ox_const(g, ramp(cx, 1, &n, "w"));
     for (int i = 0; i < 2; i++) {
-        arm[i] = graph_new(cx, g, NULL);
-        graph_output(arm[i], ox_g(arm[i], i ? "Mul" : "Add", x, w), NULL);
+        branch[i] = graph_new(cx, g, NULL);
+        graph_output(branch[i], ox_g(branch[i], i ? "Mul" : "Add", x, w), NULL);
     }
     graph_output(g,
-                 ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]),
-                           SUBGRAPH("else_branch", arm[1])),
+                 ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", branch[0]),
+                           SUBGRAPH("else_branch", branch[1])),
                  str_of(cx, "y"));
     return g;
 }

@@ -329,12 +329,12 @@ static void old_archives_keep_their_meaning(void **state)
     Value v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half }, 2, NULL, 0);
     assert_int_equal(tensor_type(v.t)->dtype, DT_FLOAT);
     /* what out= holds decides: full of ints are ints, and floats are divided truly */
-    Value held = tensor(g, DT_INT64, 1);
+    Value tracked = tensor(g, DT_INT64, 1);
     Value ratio = tensor(g, DT_FLOAT, 1);
     Value x = tensor(g, DT_INT64, 1);
     Value y = tensor(g, DT_INT64, 1);
-    v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half, KEY(cx, "out", held) }, 3,
-                NULL, 0);
+    v = op_call(g, str_of(cx, "aten::full"), NULL, (OpArg[]){ size, half, KEY(cx, "out", tracked) },
+                3, NULL, 0);
     assert_int_equal(v.tag, V_TENSOR);
     assert_int_equal(tensor_type(v.t)->dtype, DT_INT64);
     op_call(g, str_of(cx, "aten::div"), NULL, (OpArg[]){ POS(x), POS(y), KEY(cx, "out", ratio) }, 3,

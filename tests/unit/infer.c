@@ -226,7 +226,7 @@ static void an_unknown_channel_becomes_known(void **state)
 
 /* ---- subgraphs ---- */
 
-static Graph *arm(Graph *g, Ox (*make)(Graph *, Ox), Ox x)
+static Graph *branch(Graph *g, Ox (*make)(Graph *, Ox), Ox x)
 {
     Graph *a = graph_new(g->cx, g, str_of(g->cx, "arm"));
     graph_output(a, make(a, x), NULL);
@@ -248,8 +248,8 @@ static Ox either(Graph *g, Ox (*yes)(Graph *, Ox), Ox (*no)(Graph *, Ox))
 {
     Ox x = x_of(g, "4;3");
     Ox cond = input(g, "cond", DT_BOOL, "");
-    return ox_g_with(g, "If", INPUTS(cond), SUBGRAPH("then_branch", arm(g, yes, x)),
-                     SUBGRAPH("else_branch", arm(g, no, x)));
+    return ox_g_with(g, "If", INPUTS(cond), SUBGRAPH("then_branch", branch(g, yes, x)),
+                     SUBGRAPH("else_branch", branch(g, no, x)));
 }
 
 static void arms_are_joined(void **state)
@@ -286,11 +286,11 @@ static void loop(Graph *g, Ox (*step)(Graph *, Ox), const char *carried, Ox *out
     graph_output(body, go, NULL);
     graph_output(body, y, NULL);
     graph_output(body, y, NULL);
-    Ox trips = ox_int(g, 5);
+    Ox iterations = ox_int(g, 5);
     Ox yes = ox_bool(g, true);
     Ox start = x_of(g, "4;3");
     Attr attr = SUBGRAPH("body", body);
-    ox_make_n(g, "Loop", INPUTS(trips, yes, start), &attr, 1, out, 2);
+    ox_make_n(g, "Loop", INPUTS(iterations, yes, start), &attr, 1, out, 2);
 }
 
 static void a_loop_that_never_stops_early_counts_its_trips(void **state)

@@ -166,17 +166,18 @@ static void subgraphs_are_legalised_too(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Graph *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Graph *branch[2] = { graph_new(cx, g, str_of(cx, "then")),
+                         graph_new(cx, g, str_of(cx, "else")) };
     Ox x = input(g, "x", DT_FLOAT, 2);
     Ox c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
     for (int i = 0; i < 2; i++)
-        graph_output(arm[i], ox_g(arm[i], i ? "HardSwish" : "Mish", x), NULL);
+        graph_output(branch[i], ox_g(branch[i], i ? "HardSwish" : "Mish", x), NULL);
     legalised(g,
-              ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]),
-                        SUBGRAPH("else_branch", arm[1])),
+              ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", branch[0]),
+                        SUBGRAPH("else_branch", branch[1])),
               13, false);
-    assert_ops(arm[0], "Softplus Tanh Mul");
-    assert_ops(arm[1], "HardSigmoid Mul");
+    assert_ops(branch[0], "Softplus Tanh Mul");
+    assert_ops(branch[1], "HardSigmoid Mul");
 }
 
 int main(void)

@@ -831,23 +831,25 @@ static void arms_share_what_inputs_decide(void **state)
 {
     Ctx *cx = *state;
     Graph *g = graph_of(cx);
-    Graph *arm[2] = { graph_new(cx, g, str_of(cx, "then")), graph_new(cx, g, str_of(cx, "else")) };
+    Graph *branch[2] = { graph_new(cx, g, str_of(cx, "then")),
+                         graph_new(cx, g, str_of(cx, "else")) };
     Ox c = input(g, "c", DT_BOOL, "");
     Ox x = input(g, "x", DT_FLOAT, "N");
     for (int i = 0; i < 2; i++) {
-        Ox shape = ox_dims(arm[i], (Dim[]){ dim_mul(cx, ox_dim(x, 0), dim_int(cx, 2)) }, 1);
-        graph_output(arm[i],
-                     ox_g(arm[i], i ? "Neg" : "Abs", ox_g(arm[i], "ConstantOfShape", shape)), NULL);
+        Ox shape = ox_dims(branch[i], (Dim[]){ dim_mul(cx, ox_dim(x, 0), dim_int(cx, 2)) }, 1);
+        graph_output(branch[i],
+                     ox_g(branch[i], i ? "Neg" : "Abs", ox_g(branch[i], "ConstantOfShape", shape)),
+                     NULL);
     }
     graph_output(g,
-                 ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", arm[0]),
-                           SUBGRAPH("else_branch", arm[1])),
+                 ox_g_with(g, "If", INPUTS(c), SUBGRAPH("then_branch", branch[0]),
+                           SUBGRAPH("else_branch", branch[1])),
                  NULL);
     assert_true(tidy(g, &newest));
     assert_int_equal(g->nodes.n, 4); /* Shape, Gather, Mul, If */
     assert_true(node_is(g->nodes.at[3], "If"));
-    assert_int_equal(arm[0]->nodes.n, 2);
-    assert_int_equal(arm[1]->nodes.n, 2);
+    assert_int_equal(branch[0]->nodes.n, 2);
+    assert_int_equal(branch[1]->nodes.n, 2);
 }
 
 /* A size that data decides is read from the value that has it. */

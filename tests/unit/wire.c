@@ -257,9 +257,9 @@ static void test_subgraphs_share_one_set_of_names(void **state)
     Ox x = graph_input(g, str_of(cx, "x"), vec(cx, 3));
     Ox c = graph_input(g, str_of(cx, "c"), type_tensor(cx, DT_BOOL, 0, NULL));
     Ox w = constant(g, floats(cx, 3, "w"));
-    Attr arms[] = { SUBGRAPH("then_branch", subgraph(g, x, "then")),
-                    SUBGRAPH("else_branch", subgraph(g, w, "")) };
-    graph_output(g, node(g, "If", INPUTS(c), arms, 2, vec(cx, 3))->out[0], str_of(cx, "y"));
+    Attr branches[] = { SUBGRAPH("then_branch", subgraph(g, x, "then")),
+                        SUBGRAPH("else_branch", subgraph(g, w, "")) };
+    graph_output(g, node(g, "If", INPUTS(c), branches, 2, vec(cx, 3))->out[0], str_of(cx, "y"));
     Memory m = written(g);
     Ctx *mine;
     ModelInfo info;

@@ -11,7 +11,7 @@
 
 /* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others
  * nobody would see. */
-static bool told_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
+static bool noted_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
 {
     static const char *const sign[] = {
         [REL_EQ] = "==", [REL_NE] = "!=", [REL_LT] = "<", [REL_LE] = "<="
@@ -41,7 +41,7 @@ static bool learn(Eval *ev, Value condition, bool truth)
     if (!truth)
         rel_not(&rel, &a, &b);
     const char *raised = ev->raised ? ev->raised->s : "";
-    if (!told_as_assumption(ev, rel, a, b, raised))
+    if (!noted_as_assumption(ev, rel, a, b, raised))
         return false;
     if (rel == REL_EQ)
         return dim_require(ev->cx, a, b, "the model raises otherwise: %s", raised);
@@ -69,7 +69,7 @@ static Flow raise_again(Eval *ev)
 
 /* ---- both arms ---- */
 
-static Flow run_arm_block(Eval *ev, void *arg, Value *result)
+static Flow run_branch_block(Eval *ev, void *arg, Value *result)
 {
     Flow flow = run_block(ev, arg);
     if (flow == FLOW_RETURN)
@@ -164,34 +164,34 @@ static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, 
 
 /* ---- the statement ---- */
 
-Flow run_branch(Eval *ev, const Stmt *s, Value condition)
+Flow run_if(Eval *ev, const Stmt *s, Value condition)
 {
     Tri found = condition.sb->ox ? UNKNOWN : for_any_found(ev->cx, condition.sb);
     Str why = found != UNKNOWN ? facts_branch(ev->cx, where_intern(ev->cx)) : NULL;
     if (why)
         return take_assumed(ev, s, condition.sb, found == YES, why);
     const Block *block[2] = { &s->body, &s->other };
-    Arm arm[2] = { { .block = block[0], .condition = condition, .truth = true },
-                   { .block = block[1], .condition = condition } };
+    Branch branch[2] = { { .block = block[0], .condition = condition, .truth = true },
+                         { .block = block[1], .condition = condition } };
     int first = raises_surely(block[1]) ? 1 : 0;
     for (int i = 0; i < 2; i++) {
         int k = i == 0 ? first : 1 - first;
-        Flow flow = run_arm(ev, &arm[k], run_arm_block, (void *)block[k]);
+        Flow flow = run_branch(ev, &branch[k], run_branch_block, (void *)block[k]);
         if (flow == FLOW_FAIL)
             return flow;
         if (flow == FLOW_RAISE)
             return take_other(ev, condition, block[1 - k], k == 1);
     }
-    if (arm[0].flow != arm[1].flow) {
+    if (branch[0].flow != branch[1].flow) {
         Str differ = str_of(ev->cx, "one arm of a branch returns and the other goes on");
         if (found == UNKNOWN || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
             fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
         return FLOW_FAIL;
     }
     Value result;
-    if (!join_arms(ev, condition, found != UNKNOWN, &arm[0], &arm[1], &result))
+    if (!join_branches(ev, condition, found != UNKNOWN, &branch[0], &branch[1], &result))
         return FLOW_FAIL;
-    if (arm[0].flow == FLOW_RETURN)
+    if (branch[0].flow == FLOW_RETURN)
         ev->frame->result = result;
-    return arm[0].flow;
+    return branch[0].flow;
 }

@@ -24,11 +24,11 @@ typedef struct After {
     bool moved;         /* not even that: all are in `items`, keys and values of a dict in turn */
     Value *items;
     Stacked *stacked; /* LIST */
-    Str lost;         /* DICT */
-    uint64_t born;
+    Str invalid;      /* DICT */
+    uint64_t created;
 } After;
 
-typedef struct Arm {
+typedef struct Branch {
     const Block *block; /* NULL when it is no block of the current frame */
     Value condition;    /* V_SYMBOOL, and then `truth` is what it is in here; or V_POISON */
     bool truth;
@@ -39,24 +39,25 @@ typedef struct Arm {
     VEC(After) after;
     Map by_what; /* thing -> place in after + 1 */
     Map read;    /* Tensor, Stacked -> its value at the end */
-} Arm;
+} Branch;
 
 /* What it has made of `what`; NULL: it left it as it was. */
-const After *arm_after(const Arm *a, const void *what);
+const After *branch_after(const Branch *a, const void *what);
 
 typedef Flow Step(Eval *ev, void *arg, Value *result);
 /* Run it in a graph of its own, capture what it changed, undo. */
-Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg);
+Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg);
 /* Make the If, write the joined state, join the results. sizes: where they cannot be joined, and
  * that matters, ask for a restart that takes one arm by assumption (facts_take_branch); else it is
  * an error. */
-MUST_USE bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result);
+MUST_USE bool join_branches(Eval *ev, Value condition, bool sizes, Branch *yes, Branch *no,
+                            Value *result);
 
 /* A loop. */
 typedef struct LoopPlan {
     const void *which;  /* of the program: its statement or expression */
     const Block *block; /* NULL: not a block of the current frame */
-    Flow (*body)(Eval *ev, void *arg, Value trip);
+    Flow (*body)(Eval *ev, void *arg, Value iteration);
     bool (*condition)(Eval *ev, void *arg, Value *out); /* NULL: a for loop */
     const Stmt *text; /* or NULL: its body and condition are graphs */
     void *arg;
@@ -77,20 +78,20 @@ typedef struct Known {
     Rel rel;
     Dim a, b;
 } Known;
-typedef struct TripStart {
+typedef struct IterationStart {
     Value first;      /* the condition that the first trip began with; V_NONE: it had none */
     Dim counter;      /* the trip's number in the latest run of the body */
     VEC(Known) known; /* in terms of it */
     bool wrong;       /* a supposition was not true of a next trip: none is made any more */
-} TripStart;
+} IterationStart;
 /* `outside` is an evaluator of the graph around the loop. Before a run of the body: what is known,
  * of this counter, become facts. */
-MUST_USE bool trip_start_suppose(Eval *ev, Eval *outside, TripStart *t, Dim counter);
+MUST_USE bool iteration_start_suppose(Eval *ev, Eval *outside, IterationStart *t, Dim counter);
 /* After one: what its condition says of the next trip. What was supposed must be among it, or
  * *again is set. */
-MUST_USE bool trip_start_learn(Eval *outside, TripStart *t, Value condition, bool *again);
+MUST_USE bool iteration_start_learn(Eval *outside, IterationStart *t, Value condition, bool *again);
 /* Adds what holds of every trip but the first, if it holds of that too. */
-MUST_USE bool trip_start_add(Eval *outside, TripStart *t, Known k);
+MUST_USE bool iteration_start_add(Eval *outside, IterationStart *t, Known k);
 
 /* A number that the loop changes and what its condition asks of it, as the text says: `number rel
  * bound`. */
@@ -118,9 +119,10 @@ MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
 /* ---- dynamic_dict.c ---- */
 
 /* What a condition that is `truth` says of another bool. */
-Tri condition_tells(Ctx *cx, Value condition, bool truth, Value asked);
+Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked);
 /* An operator on a dict whose keys only the running model knows. */
-MUST_USE bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+MUST_USE bool dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine,
+                              Value *out);
 
 /* ---- choice.c ---- */
 

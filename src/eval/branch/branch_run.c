@@ -5,35 +5,35 @@
 
 #include "eval/branch/branch.h"
 
-uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->born; }
+uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->created; }
 
-static void read_stacked(Eval *ev, Arm *a, Stacked *list)
+static void read_stacked(Eval *ev, Branch *a, Stacked *list)
 {
-    for (size_t i = 0; i < stacked_n_columns(list) && !stacked_is_lost(list); i++) {
+    for (size_t i = 0; i < stacked_n_columns(list) && !stacked_is_invalid(list); i++) {
         Stacked *s = stacked_column(list, i);
-        if (!map_find(&a->read, s) && !stacked_is_lost(s))
+        if (!map_find(&a->read, s) && !stacked_is_invalid(s))
             map_put(ev->cx, &a->read, s, stacked_whole(ev, s));
     }
 }
 
 /* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind
  * the branch. */
-static Ox read_one(const Arm *a, Tensor *t)
+static Ox read_one(const Branch *a, Tensor *t)
 {
-    return tensor_is_lost(t) ? POISON : tensor_read(a->g, t);
+    return tensor_is_invalid(t) ? POISON : tensor_read(a->g, t);
 }
 
 /* What the arm has put there is captured by itself, and the rest is read when it is asked for
  * (join_tensor_after). */
-static bool is_older(const Arm *a, Value v)
+static bool is_older(const Branch *a, Value v)
 {
-    return v.tag == V_LIST ? v.list->born <= a->opened && !v.list->stacked
-                           : v.tag == V_DICT && v.dict->born <= a->opened;
+    return v.tag == V_LIST ? v.list->created <= a->opened && !v.list->stacked
+                           : v.tag == V_DICT && v.dict->created <= a->opened;
 }
 
 /* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same
  * outside. */
-static void read_tensors(Eval *ev, Arm *a, Value v)
+static void read_tensors(Eval *ev, Branch *a, Value v)
 {
     const void *key = v.any;
     if (v.tag == V_MAYBE) {
@@ -58,13 +58,13 @@ static void read_tensors(Eval *ev, Arm *a, Value v)
         read_tensors(ev, a, v.obj->slot[i].v);
 }
 
-static After *after_of(const Arm *a, const void *what)
+static After *after_of(const Branch *a, const void *what)
 {
     uintptr_t i = (uintptr_t)map_get(&a->by_what, what);
     return i ? &a->after.at[i - 1] : NULL;
 }
 
-const After *arm_after(const Arm *a, const void *what) { return after_of(a, what); }
+const After *branch_after(const Branch *a, const void *what) { return after_of(a, what); }
 
 static void capture_item(Ctx *cx, After *after, int64_t i)
 {
@@ -83,16 +83,16 @@ static void capture_items(Ctx *cx, After *after, const Change *c)
     after->n = l ? l->n : d->n;
     after->moved = c->moved;
     after->stacked = l ? l->stacked : NULL;
-    after->lost = d ? d->lost : NULL;
+    after->invalid = d ? d->invalid : NULL;
     if (c->moved)
         after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
     for (int64_t i = c->before_n; !c->moved && i < after->n; i++)
         capture_item(cx, after, i);
 }
 
-static void capture_one(Eval *ev, Arm *a, const Change *c)
+static void capture_one(Eval *ev, Branch *a, const Change *c)
 {
-    After after = { .kind = c->kind, .what = c->what, .born = c->born };
+    After after = { .kind = c->kind, .what = c->what, .created = c->created };
     if (c->kind == CHANGE_CELL)
         after.v = ((const Cell *)c->what)->v;
     else if (c->kind == CHANGE_STORAGE)
@@ -110,7 +110,7 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void read_after(Eval *ev, Arm *a, const After *after)
+static void read_after(Eval *ev, Branch *a, const After *after)
 {
     if (after->stacked)
         read_stacked(ev, a, after->stacked);
@@ -123,7 +123,7 @@ static void read_after(Eval *ev, Arm *a, const After *after)
         read_tensors(ev, a, after->items[i]);
 }
 
-static void capture(Eval *ev, Arm *a, TrailMark m)
+static void capture(Eval *ev, Branch *a, TrailMark m)
 {
     const Change *changes;
     const ItemChange *items;
@@ -163,7 +163,7 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n)
     return v;
 }
 
-Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
+Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
 {
     Graph *outside = ev->g;
     size_t refused = ev->cx->refusals.n;
@@ -171,10 +171,10 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     a->opened = heap_now(ev->cx);
     a->result = val_none();
     TrailMark m = trail_open(ev->cx);
-    Told told = { a->condition, a->truth, ev->told };
+    KnownCondition known = { a->condition, a->truth, ev->known };
     dim_scope_open(ev->cx);
     ev->g = a->g;
-    ev->told = &told;
+    ev->known = &known;
     ev->staged++;
     /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
     if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) &&
@@ -188,7 +188,7 @@ Flow run_arm(Eval *ev, Arm *a, Step *run, void *arg)
     if (a->flow == FLOW_RAISE)
         ev->cx->refusals.n = refused; /* an arm that raises needs no operators */
     ev->staged--;
-    ev->told = told.up;
+    ev->known = known.up;
     ev->g = outside;
     dim_scope_close(ev->cx);
     trail_undo(ev->cx, m);

@@ -123,7 +123,7 @@ Ox stand_in(Graph *g, Ox like)
  * y itself, of an inner branch. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
 {
-    if (from->st->born <= opened || from->st->peers)
+    if (from->st->created <= opened || from->st->aliases)
         tensor_maybe_shared(cx, made, from,
                             str_of(cx,
                                    "two tensors are the same memory in one arm of a branch or "
@@ -135,7 +135,7 @@ void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)
     Str reason = str_of(cx, why);
     tensor_maybe_shared(cx, container_mark(cx, a), container_mark(cx, b), reason);
     if (a.tag == V_LIST)
-        list_maybe_same(cx, a.list, b.list, stacked_lost(cx, reason));
+        list_maybe_same(cx, a.list, b.list, stacked_invalid(cx, reason));
     if (a.tag == V_DICT)
         dict_maybe_same(cx, a.dict, b.dict, reason);
 }

@@ -54,8 +54,8 @@ static Value join_numbers(Join *j, Value a, Value b)
         Ox c = carry_ox(ev->g, j->condition);
         return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
     }
-    Ox x = j->walk == COLLECT ? carry_ox(j->arm[0]->g, a) : NULL;
-    Ox y = j->walk == COLLECT ? carry_ox(j->arm[1]->g, b) : NULL;
+    Ox x = j->walk == COLLECT ? carry_ox(j->branch[0]->g, a) : NULL;
+    Ox y = j->walk == COLLECT ? carry_ox(j->branch[1]->g, b) : NULL;
     Ox v = join_ox(j, x, y);
     Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
     if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b &&
@@ -68,7 +68,7 @@ static Value join_numbers(Join *j, Value a, Value b)
 
 const After *join_state(Join *j, int k, const void *what)
 {
-    const After *after = arm_after(j->arm[k], what);
+    const After *after = branch_after(j->branch[k], what);
     return after ? after : map_get(&j->before, what);
 }
 
@@ -77,18 +77,18 @@ static void keep_before(Join *j)
 {
     Ctx *cx = j->ev->cx;
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
-            const After *t = &j->arm[k]->after.at[i];
-            if (arm_after(j->arm[1 - k], t->what))
+        for (size_t i = 0; i < j->branch[k]->after.n; i++) {
+            const After *t = &j->branch[k]->after.at[i];
+            if (branch_after(j->branch[1 - k], t->what))
                 continue;
             After *was = new(cx, After);
-            *was = (After){ .kind = t->kind, .what = t->what, .born = t->born };
+            *was = (After){ .kind = t->kind, .what = t->what, .created = t->created };
             if (t->kind == CHANGE_STORAGE)
                 was->ox = ((const Storage *)t->what)->now;
             else if (t->kind == CHANGE_CELL)
                 was->v = ((const Cell *)t->what)->v;
             was->stacked = t->kind == CHANGE_LIST ? ((const List *)t->what)->stacked : NULL;
-            was->lost = t->kind == CHANGE_DICT ? ((const Dict *)t->what)->lost : NULL;
+            was->invalid = t->kind == CHANGE_DICT ? ((const Dict *)t->what)->invalid : NULL;
             map_put(cx, &j->before, t->what, was);
         }
 }
@@ -121,8 +121,8 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     Side *s = map_get(&j->sides[k], what);
     if (s)
         return *s;
-    const After *after = arm_after(j->arm[k], what);
-    assert(j->walk == COLLECT || (!after && !arm_after(j->arm[1 - k], what)));
+    const After *after = branch_after(j->branch[k], what);
+    assert(j->walk == COLLECT || (!after && !branch_after(j->branch[1 - k], what)));
     int64_t n;
     Value *at = after && after->moved ? after->items
         : l                           ? list_values(cx, l, &n)
@@ -141,36 +141,37 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     return *s;
 }
 
-Str join_stacked_lost(Join *j, int k, const Stacked *s)
+Str join_stacked_invalid(Join *j, int k, const Stacked *s)
 {
     const After *after = join_state(j, k, s->memory->st);
-    return ox_ok(after ? after->ox : s->memory->st->now) ? NULL : s->memory->st->lost;
+    return ox_ok(after ? after->ox : s->memory->st->now) ? NULL : s->memory->st->invalid;
 }
 
-Str join_lost(Join *j, int k, Value v)
+Str join_invalid(Join *j, int k, Value v)
 {
     const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
     const Stacked *stacked = v.tag != V_LIST ? NULL : after ? after->stacked : v.list->stacked;
-    Str lost = v.tag != V_DICT ? NULL : after ? after->lost : v.dict->lost;
+    Str invalid = v.tag != V_DICT ? NULL : after ? after->invalid : v.dict->invalid;
     const Tensor *mark = container_marked(v);
     const After *marked = mark ? join_state(j, k, mark->st) : NULL;
-    if (!lost && stacked)
-        lost = join_stacked_lost(j, k, stacked);
-    return lost || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? lost : mark->st->lost;
+    if (!invalid && stacked)
+        invalid = join_stacked_invalid(j, k, stacked);
+    return invalid || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? invalid
+                                                                          : mark->st->invalid;
 }
 
 /* Tensors that the arm did not put anywhere are read now: its state is the one before. */
 Ox join_tensor_after(Join *j, int k, Tensor *t)
 {
-    Arm *arm = j->arm[k];
-    const MapEntry *known = map_find(&arm->read, t);
-    const After *written = arm_after(arm, t->st);
+    Branch *branch = j->branch[k];
+    const MapEntry *known = map_find(&branch->read, t);
+    const After *written = branch_after(branch, t->st);
     if (known)
         return known->val;
-    Ox v = written          ? tensor_read_as(arm->g, t, written->ox)
-        : tensor_is_lost(t) ? POISON
-                            : tensor_read(arm->g, t);
-    map_put(j->ev->cx, &arm->read, t, v);
+    Ox v = written             ? tensor_read_as(branch->g, t, written->ox)
+        : tensor_is_invalid(t) ? POISON
+                               : tensor_read(branch->g, t);
+    map_put(j->ev->cx, &branch->read, t, v);
     return v;
 }
 
@@ -261,13 +262,13 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     Ox x = a ? join_tensor_after(j, 0, a) : NULL;
     Ox y = b ? join_tensor_after(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
-        Str lost = x && !ox_ok(x) ? a->st->lost : b->st->lost;
-        return lost ? never(j,
-                            str_fmt(cx,
-                                    "what this tensor holds cannot be told: %s, and one of them "
-                                    "was written since",
-                                    lost->s))
-                    : val_poison();
+        Str invalid = x && !ox_ok(x) ? a->st->invalid : b->st->invalid;
+        return invalid ? never(j,
+                               str_fmt(cx,
+                                       "what this tensor holds cannot be told: %s, and one of them "
+                                       "was written since",
+                                       invalid->s))
+                       : val_poison();
     }
     if (x && y && ox_dtype(x) != ox_dtype(y))
         return never(j,
@@ -280,8 +281,8 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
             : y; /* what only one arm gives nobody reads behind the other: it needs no If when it
                     was there before */
     if (!v || !graph_sees(j->ev->g, v))
-        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->arm[0]->g, y) : x,
-                    j->walk == COLLECT && !y ? stand_in(j->arm[1]->g, x) : y);
+        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->branch[0]->g, y) : x,
+                    j->walk == COLLECT && !y ? stand_in(j->branch[1]->g, x) : y);
     if (j->walk == COLLECT)
         return val_none();
     Tensor *t = tensor_new(cx, v);
@@ -294,9 +295,9 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
         ? YES
         : UNKNOWN;
     if (a)
-        maybe_the_same(cx, t, a, j->arm[0]->opened);
+        maybe_the_same(cx, t, a, j->branch[0]->opened);
     if (b)
-        maybe_the_same(cx, t, b, j->arm[1]->opened);
+        maybe_the_same(cx, t, b, j->branch[1]->opened);
     return (Value){ .tag = V_TENSOR, .t = t };
 }
 
@@ -315,16 +316,16 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
 }
 
 /* What an inner branch joined may itself be something older. */
-static bool has_peers(Value v)
+static bool has_aliases(Value v)
 {
     const Tensor *mark = container_marked(v);
-    return (mark && mark->st->peers) || (v.tag == V_LIST && v.list->peers) ||
-        (v.tag == V_DICT && v.dict->peers);
+    return (mark && mark->st->aliases) || (v.tag == V_LIST && v.list->aliases) ||
+        (v.tag == V_DICT && v.dict->aliases);
 }
 
-void join_may_be(Join *j, int k, Value made, Value from, uint64_t born)
+void join_may_be(Join *j, int k, Value made, Value from, uint64_t created)
 {
-    if (j->walk == BUILD && (born <= j->arm[k]->opened || has_peers(from)))
+    if (j->walk == BUILD && (created <= j->branch[k]->opened || has_aliases(from)))
         vec_push(j->ev->cx, &j->same, (Same){ made, from });
 }
 
@@ -364,7 +365,7 @@ static Value join_objects(Join *j, Obj *a, Obj *b)
     j->depth--;
     for (int k = 0; k < 2; k++)
         if (from[k])
-            join_may_be(j, k, made, (Value){ .tag = V_OBJ, .obj = from[k] }, from[k]->born);
+            join_may_be(j, k, made, (Value){ .tag = V_OBJ, .obj = from[k] }, from[k]->created);
     return made;
 }
 
@@ -423,7 +424,7 @@ static Value join_options(Join *j, Value a, Value b)
             j, "the arms of a branch give a string and an enum's member, or members of two enums");
     for (int k = 0; k < 2; k++) /* in the second walk only the kind of number counts */
         in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE
-            ? option_index(j->arm[k]->g, in[k], &all)
+            ? option_index(j->branch[k]->g, in[k], &all)
             : in[k].choice->index;
     Value index = join_numbers(j, in[0], in[1]);
     return index.tag == V_INT ? all.at[index.i] : val_choice(cx, all.at, (int64_t)all.n, index);
@@ -481,13 +482,13 @@ Value join_values(Join *j, Value a, Value b)
         return a;
     for (int k = 0; k < 2; k++) {
         Value v = k == 0 ? a : b;
-        Str lost = join_lost(j, k, v);
-        if (lost)
+        Str invalid = join_invalid(j, k, v);
+        if (invalid)
             return never(
                 j,
                 str_fmt(j->ev->cx,
                         "what this %s holds cannot be told: %s, and one of them was written since",
-                        container_name(v), lost->s));
+                        container_name(v), invalid->s));
     }
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
         return join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
@@ -509,18 +510,18 @@ Value join_values(Join *j, Value a, Value b)
 
 static bool join_cell(Join *j, Cell *c)
 {
-    const After *a = arm_after(j->arm[0], c);
-    const After *b = arm_after(j->arm[1], c);
+    const After *a = branch_after(j->branch[0], c);
+    const After *b = branch_after(j->branch[1], c);
     Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
     if (j->walk == BUILD)
-        cell_put(j->ev->cx, c, (a ? a : b)->born, v);
+        cell_put(j->ev->cx, c, (a ? a : b)->created, v);
     return true;
 }
 
 static bool join_storage(Join *j, Storage *st)
 {
-    const After *a = arm_after(j->arm[0], st);
-    const After *b = arm_after(j->arm[1], st);
+    const After *a = branch_after(j->branch[0], st);
+    const After *b = branch_after(j->branch[1], st);
     Ox x = a ? a->ox : st->now;
     Ox y = b ? b->ox : st->now;
     if (!ox_ok(x) || !ox_ok(y)) {
@@ -548,21 +549,21 @@ static bool join_thing(Join *j, const After *t)
 /* Is this cell a local that only arm k ever looks at? */
 static bool private_to(Join *j, int k, const After *t)
 {
-    return t->kind == CHANGE_CELL && local_to_block(j->ev, j->arm[k]->block, t->what);
+    return t->kind == CHANGE_CELL && local_to_block(j->ev, j->branch[k]->block, t->what);
 }
 
 static bool join_walk(Join *j, int walk, Value *result)
 {
     j->walk = walk;
     for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < j->arm[k]->after.n; i++) {
-            const After *t = &j->arm[k]->after.at[i];
-            if (k == 1 && arm_after(j->arm[0], t->what))
+        for (size_t i = 0; i < j->branch[k]->after.n; i++) {
+            const After *t = &j->branch[k]->after.at[i];
+            if (k == 1 && branch_after(j->branch[0], t->what))
                 continue;
             if (!private_to(j, k, t) && !join_thing(j, t))
                 return false;
         }
-    *result = join_values(j, j->arm[0]->result, j->arm[1]->result);
+    *result = join_values(j, j->branch[0]->result, j->branch[1]->result);
     return !ctx_failed(j->ev->cx);
 }
 
@@ -575,15 +576,16 @@ static bool make_if(Join *j)
         return j->made != NULL;
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < n; i++)
-            graph_output(j->arm[k]->g, j->out[k].at[i], NULL);
+            graph_output(j->branch[k]->g, j->out[k].at[i], NULL);
     Ox c = carry_ox(ev->g, j->condition);
-    Attr arms[2] = { SUBGRAPH("then_branch", j->arm[0]->g), SUBGRAPH("else_branch", j->arm[1]->g) };
-    return ox_make_n(ev->g, "If", INPUTS(c), arms, 2, j->made, n);
+    Attr branches[2] = { SUBGRAPH("then_branch", j->branch[0]->g),
+                         SUBGRAPH("else_branch", j->branch[1]->g) };
+    return ox_make_n(ev->g, "If", INPUTS(c), branches, 2, j->made, n);
 }
 
-bool join_arms(Eval *ev, Value condition, bool sizes, Arm *yes, Arm *no, Value *result)
+bool join_branches(Eval *ev, Value condition, bool sizes, Branch *yes, Branch *no, Value *result)
 {
-    Join j = { .ev = ev, .arm = { yes, no }, .condition = condition, .sizes = sizes };
+    Join j = { .ev = ev, .branch = { yes, no }, .condition = condition, .sizes = sizes };
     keep_before(&j);
     if (!join_walk(&j, COLLECT, result) || !make_if(&j) || !join_walk(&j, BUILD, result))
         return false;

@@ -18,12 +18,12 @@ typedef struct Side {
     int64_t n;
     Stacked *stacked;
     bool missing;
-    Str lost;
+    Str invalid;
 } Side;
 
 typedef struct Join {
     Eval *ev;
-    Arm *arm[2]; /* then, else */
+    Branch *branch[2]; /* then, else */
     Value condition;
     bool sizes; /* what cannot be joined is decided by assuming the condition: branch.c */
     int walk, depth;
@@ -50,9 +50,9 @@ Side join_side(Join *j, int k, const List *l, const Dict *d);
 Ox join_tensor_after(Join *j, int k, Tensor *t);
 /* Why nobody can tell what a list, dict or object holds at the end of arm k: one that may be the
  * same was written there. NULL: it is told. */
-Str join_lost(Join *j, int k, Value v);
+Str join_invalid(Join *j, int k, Value v);
 /* The same of a list whose length ONNX decides, where s is what it holds then. */
-Str join_stacked_lost(Join *j, int k, const Stacked *s);
+Str join_stacked_invalid(Join *j, int k, const Stacked *s);
 /* Slot i of o then; keys and values of d in turn. */
 Value join_slot_after(Join *j, int k, const Obj *o, int64_t i);
 /* Export a pair; BUILD gives the If's output. */
@@ -64,7 +64,7 @@ Value join_never(const Join *j, const char *why);
 MUST_USE bool join_disagree(const Join *j, Str why);
 /* `made` stands in the place of one that was born then: if that is older than arm k, it may have
  * other names. */
-void join_may_be(Join *j, int k, Value made, Value from, uint64_t born);
+void join_may_be(Join *j, int k, Value made, Value from, uint64_t created);
 
 /* The next place of a list or dict that some arm has written: what each has put there, NULL
  * nothing. */

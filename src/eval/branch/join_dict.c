@@ -7,8 +7,8 @@ static Value present_in(Join *j, int k, Value entry)
 {
     if (!val_is_maybe_key(entry))
         return val_bool(entry.tag != V_UNINIT || entry.any);
-    Tri told = condition_tells(j->ev->cx, j->condition, k == 0, entry.maybe->present);
-    return told == UNKNOWN ? entry.maybe->present : val_bool(told == YES);
+    Tri known = condition_implies(j->ev->cx, j->condition, k == 0, entry.maybe->present);
+    return known == UNKNOWN ? entry.maybe->present : val_bool(known == YES);
 }
 
 /* What a key has after both arms; V_UNINIT: it is not there. */
@@ -89,7 +89,7 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
                  join_values(j, a ? at[0][i + 1] : val_unset(), b ? at[1][i + 1] : val_unset()));
     for (int k = 0; k < 2; k++)
         if (from[k])
-            join_may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->born);
+            join_may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->created);
     return made;
 }
 
@@ -127,14 +127,14 @@ static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
 bool join_dict(Join *j, Dict *d)
 {
     Ctx *cx = j->ev->cx;
-    const After *const after[2] = { arm_after(j->arm[0], d), arm_after(j->arm[1], d) };
-    Str lost = after[0] && after[0]->lost ? after[0]->lost
-        : after[1] && after[1]->lost      ? after[1]->lost
-                                          : NULL;
+    const After *const after[2] = { branch_after(j->branch[0], d), branch_after(j->branch[1], d) };
+    Str invalid = after[0] && after[0]->invalid ? after[0]->invalid
+        : after[1] && after[1]->invalid         ? after[1]->invalid
+                                                : NULL;
     bool moved = (after[0] && after[0]->moved) || (after[1] && after[1]->moved);
-    if (lost && j->walk == BUILD)
-        dict_lose(cx, d, lost);
-    if (lost)
+    if (invalid && j->walk == BUILD)
+        dict_invalidate(cx, d, invalid);
+    if (invalid)
         return true;
     Values written[2] = { { 0 }, { 0 } };
     const Value *at[2];

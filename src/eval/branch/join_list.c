@@ -51,10 +51,10 @@ static Ox item_of_side(Join *j, int k, Value v, ItemType item)
 {
     if (v.tag == V_TENSOR) {
         Ox x = join_tensor_after(j, k, v.t);
-        return !ox_ok(x) && v.t->st->lost ? storage_fail_lost(j->ev->cx, v.t->st) : x;
+        return !ox_ok(x) && v.t->st->invalid ? storage_fail_invalid(j->ev->cx, v.t->st) : x;
     }
     if (v.tag != V_LIST)
-        return carry_ox(j->arm[k]->g, v);
+        return carry_ox(j->branch[k]->g, v);
     Side side = join_side(j, k, v.list, NULL);
     return item.of ? whole_of_side(j, k, &side, item_inner(j->ev->cx, item), 0) : POISON;
 }
@@ -62,14 +62,14 @@ static Ox item_of_side(Join *j, int k, Value v, ItemType item)
 static Ox column_of_side(Join *j, int k, Stacked *s, size_t i)
 {
     Stacked *column = stacked_column(s, i);
-    const MapEntry *known = map_find(&j->arm[k]->read, column);
+    const MapEntry *known = map_find(&j->branch[k]->read, column);
     return known ? known->val : stacked_whole(j->ev, column);
 }
 
 static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
 {
     ItemType type = item_column(item, i);
-    Graph *g = j->arm[k]->g;
+    Graph *g = j->branch[k]->g;
     const MadeOf *from = items_made_of(j->ev->cx, s->item, item);
     Ox *at = from ? new_array(j->ev->cx, Ox, from[i].n + 1) : NULL;
     if (!at)
@@ -86,7 +86,7 @@ static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
 /* Column i of one side as a tensor or sequence that arm k gives. */
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
 {
-    Graph *g = j->arm[k]->g;
+    Graph *g = j->branch[k]->g;
     ItemType type = item_column(item, i);
     if (s->stacked)
         return stacked_of_side(j, k, s->stacked, item, i);
@@ -138,64 +138,64 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 
 enum { MAX_LEVELS = 16 };
 
-static Value item_after(Join *j, int k, Value v, int depth, Str *lost);
+static Value item_after(Join *j, int k, Value v, int depth, Str *invalid);
 
-static Value list_item_after(Join *j, int k, List *l, int depth, Str *lost)
+static Value list_item_after(Join *j, int k, List *l, int depth, Str *invalid)
 {
     Ctx *cx = j->ev->cx;
     Side side = join_side(j, k, l, NULL);
     Value made = { .tag = V_LIST, .list = list_new(cx, side.n, l->elem) };
     for (int64_t i = 0; !side.stacked && i < side.n; i++)
-        list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, lost));
+        list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, invalid));
     if (side.stacked)
         list_stack(cx, made.list, side.stacked);
     return made;
 }
 
-static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *lost)
+static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *invalid)
 {
     Ctx *cx = j->ev->cx;
     Side side = join_side(j, k, NULL, d);
     Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
     made.dict->unordered = d->unordered;
     for (int64_t i = 0; i < side.n; i += 2)
-        dict_set(cx, made.dict, side.at[i], item_after(j, k, side.at[i + 1], depth + 1, lost));
+        dict_set(cx, made.dict, side.at[i], item_after(j, k, side.at[i + 1], depth + 1, invalid));
     return made;
 }
 
-static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *lost)
+static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *invalid)
 {
     Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL) };
     for (int64_t i = 0; i < o->n; i++)
         cell_init(&made.obj->slot[i],
-                  item_after(j, k, join_slot_after(j, k, o, i), depth + 1, lost));
+                  item_after(j, k, join_slot_after(j, k, o, i), depth + 1, invalid));
     return made;
 }
 
 /* v at the end of arm k: a copy of its containers, under their marks, that other code can go
  * through. */
-static Value item_after(Join *j, int k, Value v, int depth, Str *lost)
+static Value item_after(Join *j, int k, Value v, int depth, Str *invalid)
 {
     Value made = v;
-    if (!*lost)
-        *lost = depth >= MAX_LEVELS
+    if (!*invalid)
+        *invalid = depth >= MAX_LEVELS
             ? str_of(j->ev->cx, "some item holds itself, or has very many levels")
-            : join_lost(j, k, v);
-    if (*lost)
+            : join_invalid(j, k, v);
+    if (*invalid)
         return v;
     if (v.tag == V_TUPLE) {
         made = val_tuple(j->ev->cx, v.tuple->at, v.tuple->n);
         made.tuple->type = v.tuple->type;
         made.tuple->fields = v.tuple->fields;
         for (int64_t i = 0; i < v.tuple->n; i++)
-            made.tuple->at[i] = item_after(j, k, v.tuple->at[i], depth + 1, lost);
+            made.tuple->at[i] = item_after(j, k, v.tuple->at[i], depth + 1, invalid);
     }
     if (v.tag == V_LIST)
-        made = list_item_after(j, k, v.list, depth, lost);
+        made = list_item_after(j, k, v.list, depth, invalid);
     if (v.tag == V_DICT)
-        made = dict_item_after(j, k, v.dict, depth, lost);
+        made = dict_item_after(j, k, v.dict, depth, invalid);
     if (v.tag == V_OBJ && !v.obj->path)
-        made = object_item_after(j, k, v.obj, depth, lost);
+        made = object_item_after(j, k, v.obj, depth, invalid);
     if (made.any != v.any)
         container_share_mark(j->ev->cx, made, v);
     return made;
@@ -206,9 +206,9 @@ static Side side_to_stack(Join *j, int k, Side side)
 {
     Value *at = side.stacked || side.missing ? NULL : new_array(j->ev->cx, Value, side.n + 1);
     if (side.stacked)
-        side.lost = join_stacked_lost(j, k, side.stacked);
+        side.invalid = join_stacked_invalid(j, k, side.stacked);
     for (int64_t i = 0; at && i < side.n; i++)
-        at[i] = item_after(j, k, side.at[i], 0, &side.lost);
+        at[i] = item_after(j, k, side.at[i], 0, &side.invalid);
     if (at)
         side.at = at;
     return side;
@@ -226,12 +226,12 @@ Value join_lists(Join *j, List *a, List *b)
     if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
         for (int k = 0; k < 2; k++)
             side[k] = side_to_stack(j, k, side[k]);
-        if (side[0].lost || side[1].lost)
+        if (side[0].invalid || side[1].invalid)
             return join_never(j,
                               str_fmt(cx,
                                       "what an item of this list holds cannot be told: %s, and "
                                       "one of them was written since",
-                                      side[0].lost ? side[0].lost->s : side[1].lost->s)
+                                      side[0].invalid ? side[0].invalid->s : side[1].invalid->s)
                                   ->s);
         if (!sides_alike(cx, side, &item))
             return join_never(
@@ -249,7 +249,7 @@ Value join_lists(Join *j, List *a, List *b)
     Value made = { .tag = V_LIST, .list = l };
     for (int k = 0; k < 2; k++)
         if (from[k])
-            join_may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->born);
+            join_may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->created);
     return made;
 }
 
@@ -262,9 +262,9 @@ static bool join_list_stacked(Join *j, List *l)
     ItemType item;
     for (int k = 0; k < 2; k++) {
         side[k] = side_to_stack(j, k, join_side(j, k, l, NULL));
-        if (side[k].lost && j->walk == BUILD)
-            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, side[k].lost) });
-        if (side[k].lost)
+        if (side[k].invalid && j->walk == BUILD)
+            list_become(cx, l, &(List){ .stacked = stacked_invalid(cx, side[k].invalid) });
+        if (side[k].invalid)
             return true; /* an error once somebody reads it */
     }
     if (!sides_alike(cx, side, &item))
@@ -326,7 +326,7 @@ static void join_placed(Join *j, List *l, const After *const after[2], int64_t n
 bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
-    const After *after[2] = { arm_after(j->arm[0], l), arm_after(j->arm[1], l) };
+    const After *after[2] = { branch_after(j->branch[0], l), branch_after(j->branch[1], l) };
     Stacked *stacked[2];
     int64_t n[2];
     bool moved = l->stacked != NULL; /* and both have made it one with items of its own */
@@ -334,11 +334,11 @@ bool join_list(Join *j, List *l)
         stacked[k] = after[k] ? after[k]->stacked : l->stacked;
         n[k] = after[k] ? after[k]->n : l->n;
         moved = moved || (after[k] && after[k]->moved);
-        Str lost = stacked[k] ? join_stacked_lost(j, k, stacked[k]) : NULL;
-        if (!lost)
+        Str invalid = stacked[k] ? join_stacked_invalid(j, k, stacked[k]) : NULL;
+        if (!invalid)
             continue;
         if (j->walk == BUILD)
-            list_become(cx, l, &(List){ .stacked = stacked_lost(cx, lost) });
+            list_become(cx, l, &(List){ .stacked = stacked_invalid(cx, invalid) });
         return true; /* an error once somebody reads it */
     }
     if (stacked[0] || stacked[1] || n[0] != n[1])

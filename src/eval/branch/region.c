@@ -29,7 +29,7 @@ static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
     return *out != NULL;
 }
 
-static Flow call_arm(Eval *ev, void *arg, Value *result)
+static Flow call_branch(Eval *ev, void *arg, Value *result)
 {
     const Call *c = arg;
     return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT
@@ -41,7 +41,7 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
     Value c;
     Call call = { .ev = ev };
-    Arm arm[2] = { { 0 } };
+    Branch branch[2] = { { 0 } };
     if (n < 3 || !condition_of(ev, args[0].v, &c) ||
         !operands(ev, n > 3 ? args[3].v : val_none(), val_none(), &call.args, &call.n))
         return ctx_failed(ev->cx)
@@ -52,13 +52,13 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
         return call_value(ev, args[t == YES ? 1 : 2].v, call.args, call.n, out);
     for (int k = 0; k < 2; k++) {
         call.fn = args[1 + k].v;
-        Flow flow = run_arm(ev, &arm[k], call_arm, &call);
+        Flow flow = run_branch(ev, &branch[k], call_branch, &call);
         if (flow != FLOW_NEXT)
             return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED,
                                         "an arm of cond raises: %s", ev->raised->s)
                               : false;
     }
-    return join_arms(ev, c, false, &arm[0], &arm[1], out);
+    return join_branches(ev, c, false, &branch[0], &branch[1], out);
 }
 
 typedef struct WhileLoop {
@@ -73,13 +73,13 @@ static Value as_tuple(Ctx *cx, Value v)
     return v.tag == V_LIST ? val_tuple(cx, items, n) : v.tag == V_TUPLE ? v : val_tuple(cx, &v, 1);
 }
 
-static Flow graph_body(Eval *ev, void *arg, Value trip)
+static Flow graph_body(Eval *ev, void *arg, Value iteration)
 {
     WhileLoop *w = arg;
     OpArg *args;
     size_t n;
     Value v;
-    (void)trip;
+    (void)iteration;
     if (!operands(ev, w->state->slot[0].v, w->additional, &args, &n) ||
         !call_value(ev, w->body, args, n, &v))
         return flow_of_failure(ev);

@@ -96,7 +96,7 @@ static bool is_kind(Value v, char kind)
     case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX;
     case 's': return t == V_STR;
     case 'l': return t == V_LIST && !v.list->stacked;
-    case 'd': return t == V_DICT && !v.dict->lost && !dict_is_open(v.dict);
+    case 'd': return t == V_DICT && !v.dict->invalid && !dict_is_dynamic(v.dict);
     case 't': return t == V_TUPLE;
     case 'T': return t == V_TENSOR;
     case 'D': return t == V_DEVICE;
@@ -213,7 +213,7 @@ BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Valu
     bool mine;
     if (!rows)
         return BUILTIN_NOT_MINE;
-    if (!open_dict_op(ev, name, args, n, &mine, out) || mine)
+    if (!dynamic_dict_op(ev, name, args, n, &mine, out) || mine)
         return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
     for (size_t i = 0; i < rows->n; i++) {
         Builtin b = { .ev = ev, .cx = ev->cx, .g = ev->g, .row = rows->at[i] };

@@ -596,7 +596,7 @@ static bool complex_arith(Builtin *b, Value *out)
 /* ---- loops over ranges ---- */
 
 /* How many steps of this size, forth or back, lie between the two. */
-static bool open_range_length(Builtin *b, Value *out)
+static bool dynamic_range_length(Builtin *b, Value *out)
 {
     Ctx *cx = b->cx;
     Dim lo, hi, step, none = dim_int(cx, 0);
@@ -621,7 +621,7 @@ static bool range_length(Builtin *b, Value *out)
 {
     int64_t step = b->arg[2].v.i;
     if (b->arg[0].v.tag != V_INT || b->arg[1].v.tag != V_INT || b->arg[2].v.tag != V_INT)
-        return open_range_length(b, out);
+        return dynamic_range_length(b, out);
     if (step == 0)
         return builtin_fail(b, "range() with step 0");
     int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i;

@@ -20,7 +20,7 @@ typedef struct Inputs {
     bool by_position; /* tensors take the SPECs in order, and their names */
     bool misled;      /* the examples that the file records are not of these inputs */
     size_t next;      /* by_position: no SPEC before this one is free */
-    Map spec, told;   /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
+    Map spec, given;  /* path -> place in opt->input + 1 of its own SPEC; of any SPEC */
     Map decl;         /* path -> InputDecl of the file */
     Map child;        /* path -> Strs: what comes below it, in order of mention */
     Strs names;       /* every path that an -i could have meant */
@@ -99,7 +99,7 @@ static void index_paths(Inputs *in)
     for (size_t i = 0; i < o->n_input; i++) {
         if (!o->input[i].path)
             continue;
-        map_add(cx, &in->told, o->input[i].path, (void *)(i + 1));
+        map_add(cx, &in->given, o->input[i].path, (void *)(i + 1));
         index_children(in, &seen, o->input[i].path);
     }
 }
@@ -203,10 +203,10 @@ static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str
     }
     for (int i = 0; i < s->rank; i++) {
         dim[i] = spec_dim(in, &s->dim[i], path, i);
-        Dim told = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
+        Dim given = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
         Str name;
-        if (told && dim_is_sym(told, &name) && dim_eq(cx, told, dim[i]) != YES)
-            facts_rename(cx, told, dim[i]);
+        if (given && dim_is_sym(given, &name) && dim_eq(cx, given, dim[i]) != YES)
+            facts_rename(cx, given, dim[i]);
     }
     return type_tensor(cx, s->dtype, s->rank, s->rank ? dim : NULL);
 }
@@ -282,7 +282,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     *out = val_tensor(cx, v);
     out->t->st->input = true;
     out->t->st->name = path;
-    state_hold_input(in->ev, out->t, path);
+    state_track_input(in->ev, out->t, path);
     if (dtype_is_complex(t->dtype)) /* tidy/split_complex.c */
         note(cx, NOTE_CHANGED,
              "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s,
@@ -404,7 +404,7 @@ static bool is_sequence(Inputs *in, Str path, const TypeExpr *elem)
     bool all = options_of(in->ev)->sequence_lists && elem &&
         (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
     for (size_t i = 0; all && (child = child_at(in, path, i)); i++) {
-        uintptr_t k = (uintptr_t)map_get(&in->told, path_of(in->ev->cx, path, child));
+        uintptr_t k = (uintptr_t)map_get(&in->given, path_of(in->ev->cx, path, child));
         all = k && !options_of(in->ev)->input[k - 1].is_value;
     }
     return all;
@@ -480,22 +480,22 @@ static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out
 }
 
 /* Something is told about path itself or about a leaf below it. */
-static bool is_told(Inputs *in, Str path)
+static bool is_given(Inputs *in, Str path)
 {
     const InputDecl *d = decl_at(in, path);
-    return map_get(&in->told, path) || (d && d->known) || child_at(in, path, 0);
+    return map_get(&in->given, path) || (d && d->known) || child_at(in, path, 0);
 }
 
 static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
-    uintptr_t i = (uintptr_t)map_get(&in->told, path);
+    uintptr_t i = (uintptr_t)map_get(&in->given, path);
     const InputSpec *s = i ? &options_of(in->ev)->input[i - 1] : NULL;
     if (s && s->is_value && s->value_kind == SPEC_NONE) {
         use_spec(in, i - 1);
         *out = val_none();
         return true;
     }
-    if (is_told(in, path))
+    if (is_given(in, path))
         return make_value(in, path, t->args[0], p, out);
     if (p && p->deflt)
         return eval_expr(in->ev, p->deflt, out);
@@ -522,7 +522,7 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
     if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") ||
         is(t, "Device") || is(t, "complex") || is(t, "NoneType") || is(t, "None"))
         return make_scalar(in, path, t, p, out);
-    if (p && p->deflt && !is_told(in, path))
+    if (p && p->deflt && !is_given(in, path))
         return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
     if (is(t, "List"))
         return make_list(in, path, t->n ? t->args[0] : NULL, out);

@@ -158,7 +158,7 @@ static bool output_columns(Outputs *out, Stacked *s, Str place)
         list_stack(cx, part[i].list, s->column[i]);
     }
     Value v = stacked_rebuilt(cx, s, part);
-    return stacked_is_told(out->ev, s) && make_output(out, v, place, false);
+    return stacked_is_readable(out->ev, s) && make_output(out, v, place, false);
 }
 
 /* Numbers are one tensor, unless the caller takes lists of them as sequences. */
@@ -200,7 +200,7 @@ static bool output_list(Outputs *out, const List *l, Str place)
 
 static bool output_dict(Outputs *out, const Dict *d, Str place)
 {
-    if (dict_is_open(d)) {
+    if (dict_is_dynamic(d)) {
         fail(out->ev->cx, E_UNSUPPORTED,
              "the output %s is a dict of which only the running model knows what keys it has",
              place->s);

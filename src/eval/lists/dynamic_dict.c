@@ -29,31 +29,31 @@ static bool opposite_condition(Ctx *cx, const SymBool *a, const SymBool *b)
     return same_condition(cx, a, &not);
 }
 
-static Tri told_by(Ctx *cx, const SymBool *c, bool truth, const SymBool *asked)
+static Tri implied_by(Ctx *cx, const SymBool *c, bool truth, const SymBool *asked)
 {
     if (same_condition(cx, c, asked))
         return truth ? YES : NO;
     if (opposite_condition(cx, c, asked))
         return truth ? NO : YES;
-    Tri t = c->left && truth ? told_by(cx, c->left, true, asked) : UNKNOWN;
-    return c->left && truth && t == UNKNOWN ? told_by(cx, c->right, true, asked) : t;
+    Tri t = c->left && truth ? implied_by(cx, c->left, true, asked) : UNKNOWN;
+    return c->left && truth && t == UNKNOWN ? implied_by(cx, c->right, true, asked) : t;
 }
 
-Tri condition_tells(Ctx *cx, Value condition, bool truth, Value asked)
+Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked)
 {
     if (asked.tag == V_BOOL)
         return asked.b ? YES : NO;
     return condition.tag == V_SYMBOOL && asked.tag == V_SYMBOOL
-        ? told_by(cx, condition.sb, truth, asked.sb)
+        ? implied_by(cx, condition.sb, truth, asked.sb)
         : UNKNOWN;
 }
 
 /* In the arms that we are in. */
 static Tri is_there(Eval *ev, Value present)
 {
-    Tri t = condition_tells(ev->cx, val_none(), true, present);
-    for (const Told *told = ev->told; told && t == UNKNOWN; told = told->up)
-        t = condition_tells(ev->cx, told->condition, told->truth, present);
+    Tri t = condition_implies(ev->cx, val_none(), true, present);
+    for (const KnownCondition *given = ev->known; given && t == UNKNOWN; given = given->up)
+        t = condition_implies(ev->cx, given->condition, given->truth, present);
     return t;
 }
 
@@ -239,12 +239,12 @@ static const struct {
     { "len", 1, 1, len },
 };
 
-bool open_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+bool dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
 {
-    bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->lost &&
-        dict_is_open(args[0].v.dict);
+    bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->invalid &&
+        dict_is_dynamic(args[0].v.dict);
     bool second = str_is(name, "aten::update") && n == 2 && args[1].v.tag == V_DICT &&
-        dict_is_open(args[1].v.dict);
+        dict_is_dynamic(args[1].v.dict);
     DictOp op = { ev, first ? args[0].v.dict : NULL, args, n, out };
     *mine = first || second;
     if (!*mine)

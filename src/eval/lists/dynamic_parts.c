@@ -234,8 +234,8 @@ static bool is_cut(const char *name)
     return strstr(name, "unbind") || strstr(name, "chunk") || strstr(name, "split");
 }
 
-bool open_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine,
-                Value *out)
+bool dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine,
+                   Value *out)
 {
     Ctx *cx = ev->cx;
     Cut c = { .ev = ev, .wanted = wanted };

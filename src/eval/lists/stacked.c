@@ -27,22 +27,22 @@ Stacked *stacked_of_columns(Ctx *cx, ItemType item, Stacked **column)
     return s;
 }
 
-Stacked *stacked_lost(Ctx *cx, Str why)
+Stacked *stacked_invalid(Ctx *cx, Str why)
 {
     Stacked *s = stacked_new(
         cx, (ItemType){ .elem = "Tensor", .type = type_tensor(cx, DT_FLOAT, 0, NULL) }, POISON);
     *s->memory = (Tensor){ .st = storage_new(cx, POISON) };
-    s->memory->st->lost = why;
+    s->memory->st->invalid = why;
     return s;
 }
 
-bool stacked_is_told(Eval *ev, const Stacked *s)
+bool stacked_is_readable(Eval *ev, const Stacked *s)
 {
-    if (!stacked_is_lost(s) || ctx_failed(ev->cx))
+    if (!stacked_is_invalid(s) || ctx_failed(ev->cx))
         return !ctx_failed(ev->cx);
     fail(ev->cx, E_UNSUPPORTED,
          "what this list holds cannot be told: %s, and one of them was written since",
-         s->memory->st->lost->s);
+         s->memory->st->invalid->s);
     fail_hint(ev->cx,
               s->item.of || s->item.parts
                   ? "put a new item in its place: l[i] = l[i] + [x] instead of l[i].append(x)"
@@ -75,7 +75,7 @@ static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
         tie_containers(cx, memory, v.obj->slot[i].v, tie);
 }
 
-static void hold_parts(Ctx *cx, Stacked *s, Value v)
+static void track_parts(Ctx *cx, Stacked *s, Value v)
 {
     Values part;
     tie_containers(cx, s->memory, v, tensor_holds);
@@ -84,7 +84,7 @@ static void hold_parts(Ctx *cx, Stacked *s, Value v)
 }
 
 /* An item that is a list: itself, and the memory of its tensors. */
-static void hold_list(Ctx *cx, Stacked *s, const List *l)
+static void track_list(Ctx *cx, Stacked *s, const List *l)
 {
     tie_containers(cx, s->memory, (Value){ .tag = V_LIST, .list = (List *)l }, tensor_holds);
     if (l->stacked)
@@ -98,11 +98,11 @@ void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *par
 {
     for (int64_t i = 0; i < n; i++) {
         if (s->column)
-            hold_parts(cx, s, at[i]);
+            track_parts(cx, s, at[i]);
         else if (at[i].tag == V_TENSOR)
             tensor_holds(cx, s->memory, at[i].t, why_shared(cx));
         else if (at[i].tag == V_LIST)
-            hold_list(cx, s, at[i].list);
+            track_list(cx, s, at[i].list);
     }
     if (part)
         tensor_holds(cx, s->memory, part->memory, why_shared(cx));
@@ -301,7 +301,7 @@ Stacked *stacked_as(Eval *ev, Stacked *s, ItemType item)
 /* Nobody has written to an item since it was put together, and g sees it. */
 static bool whole_is_good(const Graph *g, const Stacked *s)
 {
-    return s->whole && !stacked_is_lost(s) && graph_sees(g, s->whole);
+    return s->whole && !stacked_is_invalid(s) && graph_sees(g, s->whole);
 }
 
 static Ox insert_all(Graph *g, Ox sequence, const Ox *at, size_t n)
@@ -319,7 +319,7 @@ Ox stacked_whole(Eval *ev, Stacked *s)
     for (; !whole_is_good(ev->g, known) && known->from; known = known->from)
         vec_push(cx, &late, known);
     known->looked = true;
-    if (!stacked_is_told(ev, known))
+    if (!stacked_is_readable(ev, known))
         return POISON;
     if (late.n == 0)
         return s->whole;
@@ -341,7 +341,7 @@ static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
 {
     Ctx *cx = ev->cx;
     ItemType other, item = s->item;
-    if (!stacked_is_told(ev, s))
+    if (!stacked_is_readable(ev, s))
         return NULL; /* nor of what it is */
     if (!item_type(cx, v, &other) || strcmp(item.elem, other.elem))
         fail(cx, E_UNSUPPORTED,
@@ -400,7 +400,7 @@ Dim stacked_length(Eval *ev, Stacked *s)
     if (s->parts_of)
         return s->parts_of->count;
     if (s->column)
-        return stacked_is_told(ev, s) ? stacked_length(ev, s->column[0]) : NULL;
+        return stacked_is_readable(ev, s) ? stacked_length(ev, s->column[0]) : NULL;
     Ox whole = stacked_whole(ev, s);
     return ox_ok(whole) ? whole_length(ev->g, whole) : NULL;
 }
@@ -409,7 +409,7 @@ static bool item_of_parts(Eval *ev, Stacked *s, Value index, Value *out)
 {
     size_t n = s->item.parts->n;
     Value *part = new_array(ev->cx, Value, n);
-    bool ok = part && stacked_is_told(ev, s);
+    bool ok = part && stacked_is_readable(ev, s);
     for (size_t i = 0; ok && i < n; i++)
         ok = stacked_item(ev, s->column[i], index, &part[i]);
     if (ok)

@@ -104,10 +104,10 @@ static inline ItemType item_column(ItemType item, size_t i)
     return item.parts ? item.parts->at[i] : item;
 }
 /* A list that nobody may read, and why. */
-Stacked *stacked_lost(Ctx *cx, Str why);
-static inline bool stacked_is_lost(const Stacked *s) { return !ox_ok(s->memory->st->now); }
+Stacked *stacked_invalid(Ctx *cx, Str why);
+static inline bool stacked_is_invalid(const Stacked *s) { return !ox_ok(s->memory->st->now); }
 /* Can it be read? False, after an error, once an item was written under another name. */
-MUST_USE bool stacked_is_told(Eval *ev, const Stacked *s);
+MUST_USE bool stacked_is_readable(Eval *ev, const Stacked *s);
 /* n items, all of type `item`, in ev->g. NULL after an error. */
 Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item);
 /* s holds these items, and those of `part` (may be NULL): a write to one of them loses it. */

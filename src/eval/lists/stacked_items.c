@@ -34,7 +34,7 @@ static bool add_parts(Ctx *cx, Value v, Value like, Values *out, int depth)
     if (v.tag == V_LIST)
         return ok && !v.list->stacked;
     if (v.tag == V_DICT)
-        return ok && !v.dict->lost;
+        return ok && !v.dict->invalid;
     if (v.tag == V_OBJ)
         return ok && !v.obj->path;
     return ok &&
@@ -147,7 +147,7 @@ static bool leaf_type(Ctx *cx, Value v, ItemType *out)
 {
     if (is_inner_list(v)) {
         const Stacked *s = v.list->stacked;
-        return !stacked_is_lost(s) &&
+        return !stacked_is_invalid(s) &&
             inner_list_type(cx, s->item,
                             s->whole && !s->column && !s->item.ragged ? ox_dim(s->whole, 0)
                                                                       : dim_fresh(cx, "d"),

@@ -171,10 +171,10 @@ static Ox items_behind(ListOp *op, Ox to, Ox from, Ox at, ItemType item)
 {
     Ctx *cx = op->cx;
     Graph *body = graph_new(cx, op->g, NULL);
-    Ox trip = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox iteration = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     Ox go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     Ox made = graph_input(body, NULL, type_wrapped(cx, T_SEQUENCE, item.type));
-    Ox i = ox_g_with(body, "Gather", INPUTS(at, trip), INT("axis", 0));
+    Ox i = ox_g_with(body, "Gather", INPUTS(at, iteration), INT("axis", 0));
     Ox one = ox_g(body, "SequenceAt", from, i);
     Ox longer = ox_g(body, "SequenceInsert", made, one);
     if (!ox_ok(longer) || !ox_ok(to))
@@ -580,10 +580,10 @@ static Ox longest(ListOp *op, Ox whole)
 {
     Ctx *cx = op->cx;
     Graph *body = graph_new(cx, op->g, NULL);
-    Ox trip = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox iteration = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     Ox go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     Ox most = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
-    Ox one = ox_g(body, "SequenceAt", whole, trip);
+    Ox one = ox_g(body, "SequenceAt", whole, iteration);
     Ox size = ox_ok(one) ? ox_dim_value(body, ox_dim(one, 0)) : POISON;
     Ox more = ox_g(body, "Max", most, size);
     Dim n = stacked_length(op->ev, op->s);
@@ -601,9 +601,9 @@ static Ox padded(ListOp *op, Ox whole, Ox length, Ox fill)
 {
     Ctx *cx = op->cx;
     Graph *body = graph_new(cx, op->g, NULL);
-    Ox trip = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox iteration = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     Ox go = graph_input(body, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
-    Ox one = ox_g(body, "SequenceAt", whole, trip);
+    Ox one = ox_g(body, "SequenceAt", whole, iteration);
     Ox end = vector_of(body, length);
     Ox pads[2 * MAX_RANK];
     int rank = ox_rank(one);

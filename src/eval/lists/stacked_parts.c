@@ -42,7 +42,7 @@ static bool join_argument(PartsOp *op, size_t i)
         ok = item_type(cx, v, &other);
     } else if (v.tag == V_LIST && v.list->stacked) {
         other = v.list->stacked->item;
-        if (!stacked_is_told(op->ev, v.list->stacked))
+        if (!stacked_is_readable(op->ev, v.list->stacked))
             return false;
     } else if (v.tag == V_LIST) {
         Value *at = list_values(cx, v.list, &n);
@@ -238,7 +238,7 @@ static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
                   "items in the order of the places");
         return false;
     }
-    Ox order = stacked_is_told(ev, s) ? sorted_places(ev, s, reverse) : POISON;
+    Ox order = stacked_is_readable(ev, s) ? sorted_places(ev, s, reverse) : POISON;
     for (size_t i = 0; i < s->item.parts->n; i++) {
         Ox whole = ox_ok(order) ? stacked_whole(ev, s->column[i]) : POISON;
         Ox at = ox_ok(whole) ? ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0))

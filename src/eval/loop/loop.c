@@ -45,12 +45,12 @@ static bool keep_going(Loop *l)
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     l->keep_going = carry_ox(l->g, c);
     return ox_ok(l->keep_going) &&
-        trip_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
+        iteration_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
 }
 
-static bool run_body(Loop *l, Dim trip)
+static bool run_body(Loop *l, Dim iteration)
 {
-    Flow flow = l->plan->body(l->ev, l->plan->arg, val_dim(l->ev->cx, trip));
+    Flow flow = l->plan->body(l->ev, l->plan->arg, val_dim(l->ev->cx, iteration));
     if (flow == FLOW_RETURN)
         return fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs returns from its middle");
     return flow == FLOW_NEXT;
@@ -79,9 +79,9 @@ static bool run_once(Loop *l)
     const Change *changes;
     size_t known = l->carried.n;
     l->again = false;
-    l->lost.n = l->left.n = 0;
+    l->invalid.n = l->left.n = 0;
     l->g = graph_new(cx, outside, NULL);
-    Ox trip = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
+    Ox iteration = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     for (size_t i = 0; i < l->leaves.n; i++)
         if (!l->leaves.at[i].dead)
@@ -91,8 +91,9 @@ static bool run_once(Loop *l)
     ev->g = l->g;
     ev->staged++;
     Dim counter = dim_fresh(cx, "i");
-    dim_set_origin(cx, counter, trip, -1);
-    bool begins = trip_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start, counter);
+    dim_set_origin(cx, counter, iteration, -1);
+    bool begins = iteration_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start,
+                                          counter);
     l->fed = (Map){ 0 };
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], false);
@@ -173,8 +174,8 @@ static bool make_loop(Loop *l)
     }
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], true);
-    for (size_t i = 0; i < l->lost.n; i++)
-        loop_lose(l, l->lost.at[i]);
+    for (size_t i = 0; i < l->invalid.n; i++)
+        loop_invalidate(l, l->invalid.at[i]);
     return !ctx_failed(ev->cx);
 }
 
@@ -188,8 +189,8 @@ static bool suppose_limits(Loop *l)
         const Carried *k = loop_carried(l, limit[i].number);
         const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
         if (leaf && leaf->counts &&
-            !trip_start_add(l->ev, &l->start,
-                            (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
+            !iteration_start_add(l->ev, &l->start,
+                                 (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
             return false;
     }
     return !ctx_failed(cx);

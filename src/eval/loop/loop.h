@@ -30,7 +30,7 @@ typedef struct Leaf {
 typedef struct Carried {
     int kind; /* of Change */
     void *what;
-    uint64_t born;
+    uint64_t created;
     Value original; /* CELL: the value before the loop */
     Value
         shape; /* the value before the loop, whose leaves are carried; its containers are copies */
@@ -40,7 +40,7 @@ typedef struct Carried {
     bool tied;       /* a run began with what it may be after a trip in mind */
     size_t first, n; /* leaves */
     bool mark;       /* STORAGE without contents of its own: lost in each trip, and behind them */
-    bool lost;       /* STORAGE: after a trip nobody knows what it holds */
+    bool invalid;    /* STORAGE: after a trip nobody knows what it holds */
     bool unset;    /* CELL: never set before the loop; shape is what a trip leaves, the first values
                       are stand-ins */
     bool reshaped; /* this run found a list in it whose length changes */
@@ -82,9 +82,9 @@ typedef struct Loop {
     VEC(Growing) growing;
     VEC(OpenKey) keys;
     VEC(Wider) wider;
-    VEC(Left) left;  /* of the first run that leaves them: later ones begin with them in mind */
-    VEC(Value) lost; /* lists and dicts that nobody may read behind the loop */
-    Graph *g;        /* the body */
+    VEC(Left) left;     /* of the first run that leaves them: later ones begin with them in mind */
+    VEC(Value) invalid; /* lists and dicts that nobody may read behind the loop */
+    Graph *g;           /* the body */
     Ox keep_going, cond_in;
     uint64_t opened,
         run_opened; /* the heap's clock before the first run, and when the body of this one began */
@@ -92,8 +92,8 @@ typedef struct Loop {
     Map seen;       /* storages and containers that this run's trip left in carried things */
     bool again;     /* this run found something new */
     bool writes;    /* it wrote to a tensor in place that is not its own alone */
-    TripStart start;    /* what the condition says when a trip begins */
-    Findings *findings; /* what its runs find, for the next time (loop_nested.c) */
+    IterationStart start; /* what the condition says when a trip begins */
+    Findings *findings;   /* what its runs find, for the next time (loop_nested.c) */
 } Loop;
 
 /* An error about the loop; false. */
@@ -132,7 +132,7 @@ MUST_USE bool loop_found(Loop *l, const Change *c);
 /* The values before the loop of what the last run found: read once its writes are undone. */
 MUST_USE bool loop_first_values(Loop *l, size_t from);
 /* Nobody may read this list or dict behind the loop: it is lost. */
-void loop_lose(Loop *l, Value v);
+void loop_invalidate(Loop *l, Value v);
 
 /* ---- loop_match.c ---- */
 

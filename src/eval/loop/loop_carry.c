@@ -294,13 +294,13 @@ static Str why_same(Ctx *cx, Value v)
                    container_name(v));
 }
 
-void loop_lose(Loop *l, Value v)
+void loop_invalidate(Loop *l, Value v)
 {
     Ctx *cx = l->ev->cx;
     if (v.tag == V_DICT)
-        dict_lose(cx, v.dict, why_same(cx, v));
+        dict_invalidate(cx, v.dict, why_same(cx, v));
     else
-        list_become(cx, v.list, &(List){ .stacked = stacked_lost(cx, why_same(cx, v)) });
+        list_become(cx, v.list, &(List){ .stacked = stacked_invalid(cx, why_same(cx, v)) });
 }
 
 static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
@@ -359,14 +359,14 @@ void loop_set(Loop *l, const Carried *c, bool behind)
     size_t next = c->first;
     if (c->kind == CHANGE_STORAGE) {
         storage_set(cx, c->what,
-                    c->mark || (behind && c->lost) ? POISON
-                        : behind                   ? l->leaves.at[next].made
-                                                   : l->leaves.at[next].input);
+                    c->mark || (behind && c->invalid) ? POISON
+                        : behind                      ? l->leaves.at[next].made
+                                                      : l->leaves.at[next].input);
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
     if (c->kind == CHANGE_CELL) {
-        cell_put(cx, c->what, c->born, v);
+        cell_put(cx, c->what, c->created, v);
         tie_containers(l, c, v, c->original);
         tie_containers(l, c, v, c->after);
     } else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
@@ -448,7 +448,7 @@ bool loop_found(Loop *l, const Change *c)
     if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))
         return false;
     if (c->kind == CHANGE_STORAGE &&
-        (c->born > l->opened ||
+        (c->created > l->opened ||
          (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
         return true; /* of an earlier run, or an arm that has ended, and a peer of what this run
                         writes: nobody sees it */
@@ -457,12 +457,12 @@ bool loop_found(Loop *l, const Change *c)
         return vec_push(cx, &l->carried,
                         (Carried){ .kind = c->kind,
                                    .what = c->what,
-                                   .born = c->born,
+                                   .created = c->created,
                                    .first = l->leaves.n,
                                    .mark = true });
     Carried k = { .kind = c->kind,
                   .what = c->what,
-                  .born = c->born,
+                  .created = c->created,
                   .original = c->before,
                   .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)

@@ -37,7 +37,7 @@ static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
 }
 
 /* Does it hold when the first trip begins? */
-static bool holds_first(Eval *outside, const TripStart *t, Known k)
+static bool holds_first(Eval *outside, const IterationStart *t, Known k)
 {
     Ctx *cx = outside->cx;
     Dim zero = dim_int(cx, 0);
@@ -52,12 +52,12 @@ static bool holds_first(Eval *outside, const TripStart *t, Known k)
     return begins && holds.tag == V_BOOL && holds.b;
 }
 
-bool trip_start_add(Eval *outside, TripStart *t, Known k)
+bool iteration_start_add(Eval *outside, IterationStart *t, Known k)
 {
     return !holds_first(outside, t, k) || vec_push(outside->cx, &t->known, k);
 }
 
-bool trip_start_suppose(Eval *ev, Eval *outside, TripStart *t, Dim counter)
+bool iteration_start_suppose(Eval *ev, Eval *outside, IterationStart *t, Dim counter)
 {
     Ctx *cx = ev->cx;
     Dim last = t->counter;
@@ -74,7 +74,7 @@ bool trip_start_suppose(Eval *ev, Eval *outside, TripStart *t, Dim counter)
     return !ctx_failed(cx);
 }
 
-static bool learn_relations(Eval *outside, TripStart *t, const SymBool *s)
+static bool learn_relations(Eval *outside, IterationStart *t, const SymBool *s)
 {
     if (s->left)
         return learn_relations(outside, t, s->left) && learn_relations(outside, t, s->right);
@@ -83,10 +83,10 @@ static bool learn_relations(Eval *outside, TripStart *t, const SymBool *s)
     Dim before = dim_sub(outside->cx, t->counter, dim_int(outside->cx, 1));
     Known k = { s->rel, shifted(outside, s->a, t->counter, before),
                 shifted(outside, s->b, t->counter, before) };
-    return !k.a || !k.b || trip_start_add(outside, t, k);
+    return !k.a || !k.b || iteration_start_add(outside, t, k);
 }
 
-static bool is_among(const TripStart *t, size_t from, Known k)
+static bool is_among(const IterationStart *t, size_t from, Known k)
 {
     for (size_t i = from; i < t->known.n; i++)
         if (t->known.at[i].rel == k.rel && t->known.at[i].a == k.a && t->known.at[i].b == k.b)
@@ -94,7 +94,7 @@ static bool is_among(const TripStart *t, size_t from, Known k)
     return false;
 }
 
-bool trip_start_learn(Eval *outside, TripStart *t, Value condition, bool *again)
+bool iteration_start_learn(Eval *outside, IterationStart *t, Value condition, bool *again)
 {
     size_t supposed = t->known.n;
     if (t->wrong)

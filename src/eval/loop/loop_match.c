@@ -39,13 +39,13 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
 
 /* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a
  * ragged list. */
-static void open_sizes(Loop *l, ItemType *item)
+static void dynamic_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
     if (item->parts) {
         item->parts = items_copy(cx, item->parts);
         for (size_t i = 0; i < item->parts->n; i++)
-            open_sizes(l, &item->parts->at[i]);
+            dynamic_sizes(l, &item->parts->at[i]);
         return;
     }
     Eval outside = { .cx = cx, .g = l->g->up };
@@ -85,7 +85,7 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
                    "a list changes its length, and its items are not alike: tensors or "
                    "numbers of one type and rank, or tuples, dicts and "
                    "objects of such"));
-    open_sizes(l, &item);
+    dynamic_sizes(l, &item);
     k->reshaped = l->again = true;
     return vec_push(cx, &l->growing, (Growing){ shape, item });
 }
@@ -154,7 +154,7 @@ static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *list
         bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) &&
             map_get(lists, st) != list;
         reached = (l->writes || !st->now) &&
-            (in_another || st->born <= l->run_opened || map_find(&l->seen, st));
+            (in_another || st->created <= l->run_opened || map_find(&l->seen, st));
     }
     return reached;
 }
@@ -213,10 +213,10 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     int64_t n;
     ItemType item;
     *next += stacked_n_columns(was);
-    if (was->column && !stacked_is_told(ev, leaf->list_in))
+    if (was->column && !stacked_is_readable(ev, leaf->list_in))
         return false;
     for (size_t i = 0; i < stacked_n_columns(was); i++)
-        if (!stacked_is_told(ev, leaf[i].in))
+        if (!stacked_is_readable(ev, leaf[i].in))
             return false;
     Value *at = list_values(ev->cx, after, &n);
     if (!at || !type_of_list(ev->cx, after, &item) || !items_join(ev->cx, was->item, item, &item))
@@ -244,7 +244,7 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
     bool known = map_find(&l->seen, t->st) ||
-        (t->st->born <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
+        (t->st->created <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
     map_put(l->ev->cx, &l->seen, t->st, NULL);
     if (known && !leaf->alias && l->writes)
         l->again = true;
@@ -253,12 +253,12 @@ static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 
 /* Is this list, dict or object more than what the trip was given in k's place, or a new one? The
  * next trip may write to it under another name: one more run with that in mind. */
-static void meet_container(Loop *l, Carried *k, Value v, uint64_t born)
+static void meet_container(Loop *l, Carried *k, Value v, uint64_t created)
 {
     const MapEntry *fed = map_find(&l->fed, v.any);
     const Tensor *mark = container_marked(v);
-    bool another = map_find(&l->seen, v.any) || (v.any != k->what && born <= l->opened) ||
-        (mark && mark->st->peers && !(fed && fed->val == k->what));
+    bool another = map_find(&l->seen, v.any) || (v.any != k->what && created <= l->opened) ||
+        (mark && mark->st->aliases && !(fed && fed->val == k->what));
     map_put(l->ev->cx, &l->seen, v.any, NULL);
     if (mark)
         map_put(l->ev->cx, &l->seen, mark->st, NULL);
@@ -358,8 +358,8 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return match_maybe(l, k, before.maybe, v, next);
     if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)))
         return found_optional(l, k, place, v);
-    if (container_lost(v))
-        return loop_give_up(l, container_lost(v));
+    if (container_invalid(v))
+        return loop_give_up(l, container_invalid(v));
     if (!val_ok(v))
         return not_converted(l);
     if (before.tag == V_TENSOR) {
@@ -387,7 +387,7 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return ok;
     }
     if (before.tag == V_LIST && v.tag == V_LIST) {
-        meet_container(l, k, v, v.list->born);
+        meet_container(l, k, v, v.list->created);
         if (before.list->stacked)
             return match_list(l, k, before.list, v.list, next);
         if (v.list->stacked || before.list->n != v.list->n)
@@ -397,12 +397,12 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return ok;
     }
     if (before.tag == V_DICT && v.tag == V_DICT) {
-        meet_container(l, k, v, v.dict->born);
+        meet_container(l, k, v, v.dict->created);
         return match_dict(l, k, before.dict, v.dict, next);
     }
     if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path &&
         before.obj->cls == v.obj->cls) {
-        meet_container(l, k, v, v.obj->born);
+        meet_container(l, k, v, v.obj->created);
         for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
             ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
         return ok;
@@ -479,19 +479,19 @@ bool loop_check(Loop *l, const Change *c)
     Carried *k = loop_carried(l, c->what);
     size_t next = k ? k->first : 0;
     List *list = c->what;
-    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_lost(list->stacked))
-        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_LIST, .list = list });
-    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->lost)
-        return vec_push(l->ev->cx, &l->lost, (Value){ .tag = V_DICT, .dict = c->what });
+    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_invalid(list->stacked))
+        return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_LIST, .list = list });
+    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->invalid)
+        return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_DICT, .dict = c->what });
     if (!k)
         return loop_found(l, c);
     if (k->mark)
         return true;
     if (k->kind == CHANGE_STORAGE) {
         const Storage *st = c->what;
-        k->lost = !ox_ok(st->now) &&
-            st->lost; /* a peer was written: nobody may look at it behind the loop */
-        return k->lost || widen(l, &l->leaves.at[next], st->now);
+        k->invalid = !ox_ok(st->now) &&
+            st->invalid; /* a peer was written: nobody may look at it behind the loop */
+        return k->invalid || widen(l, &l->leaves.at[next], st->now);
     }
     if (!loop_is_shallow(l, loop_after(k)))
         return false;

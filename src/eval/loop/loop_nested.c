@@ -39,7 +39,7 @@ typedef struct Found {
     int kind;       /* of Change */
     const Way *way; /* NULL: there is none */
     void *what;     /* NULL: younger than the outermost loop */
-    uint64_t born;
+    uint64_t created;
     bool mark;
     Value shape; /* its containers: which lists have become one tensor, which keys may be there,
                     what may be None */
@@ -51,7 +51,7 @@ struct Findings {
     SourceId at;     /* the loop */
     uint64_t opened; /* the heap's clock when the outermost loop began */
     VEC(Found) found;
-    TripStart start;
+    IterationStart start;
     VEC(Findings *)
     inside, before; /* of the loops in the body: of this run, and of the run before */
     size_t next;    /* of `before` */
@@ -154,7 +154,7 @@ static Map find_ways(Loop *l, uint64_t opened)
     Search s = { .cx = l->ev->cx };
     for (size_t i = 0; i < l->carried.n; i++) {
         const Carried *k = &l->carried.at[i];
-        s.missing += (k->kind != CHANGE_CELL || k->born > opened) &&
+        s.missing += (k->kind != CHANGE_CELL || k->created > opened) &&
             map_add(s.cx, &s.wanted, k->what, NULL);
     }
     for (int64_t i = 0; s.missing && i < 2; i++)
@@ -165,7 +165,7 @@ static Map find_ways(Loop *l, uint64_t opened)
 }
 
 /* What is there now, in place of what was found. */
-static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
+static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *created)
 {
     Ctx *cx = l->ev->cx;
     const Way *w = f->way;
@@ -173,11 +173,11 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
     Value v = value_at(l, w);
     const Tensor *t = NULL;
     if (f->kind == CHANGE_CELL && is_plain_object(of) && w->i < of.obj->n)
-        return *what = &of.obj->slot[w->i], *born = of.obj->born, true;
+        return *what = &of.obj->slot[w->i], *created = of.obj->created, true;
     if (f->kind == CHANGE_LIST && v.tag == V_LIST)
-        return *what = v.list, *born = v.list->born, true;
+        return *what = v.list, *created = v.list->created, true;
     if (f->kind == CHANGE_DICT && v.tag == V_DICT)
-        return *what = v.dict, *born = v.dict->born, true;
+        return *what = v.dict, *created = v.dict->created, true;
     if (f->kind != CHANGE_STORAGE)
         return false;
     if (w->kind == WAY_MARK)
@@ -189,7 +189,7 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *born)
             : NULL;
     else
         t = v.tag == V_TENSOR ? v.t : NULL;
-    return t ? *what = t->st, *born = t->st->born, true : false;
+    return t ? *what = t->st, *created = t->st->created, true : false;
 }
 
 /* ---- what was found ---- */
@@ -208,11 +208,11 @@ static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
     Ctx *cx = l->ev->cx;
     Found f = { .kind = k->kind,
                 .way = map_get(ways, k->what),
-                .born = k->born,
+                .created = k->created,
                 .mark = k->mark,
                 .shape = k->shape,
                 .n = k->n };
-    f.what = k->born <= l->findings->opened ? k->what : NULL;
+    f.what = k->created <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
     if (!f.leaf || (!f.way && !f.what))
         return false;
@@ -363,23 +363,23 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
 }
 
 /* Is there something that a trip could be given? */
-static bool is_told(const Loop *l, const Carried *k)
+static bool is_given(const Loop *l, const Carried *k)
 {
     const Storage *st = k->what;
     Value now = loop_after(k);
     if (k->kind == CHANGE_STORAGE)
         return k->mark ? !st->now
-                       : k->born <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
-    return val_ok(now) && !container_lost(now) &&
-        !(now.tag == V_LIST && now.list->stacked && stacked_is_lost(now.list->stacked)) &&
-        !(now.tag == V_DICT && now.dict->lost) && loop_may_carry(now);
+                       : k->created <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
+    return val_ok(now) && !container_invalid(now) &&
+        !(now.tag == V_LIST && now.list->stacked && stacked_is_invalid(now.list->stacked)) &&
+        !(now.tag == V_DICT && now.dict->invalid) && loop_may_carry(now);
 }
 
 /* *same: it is as it was. */
 static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
 {
     Ctx *cx = l->ev->cx;
-    *same = is_told(l, &k);
+    *same = is_given(l, &k);
     if (!*same)
         return true;
     k.first = l->leaves.n;
@@ -406,9 +406,9 @@ static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
 {
     Carried there = { .kind = f->kind, .mark = f->mark };
     Carried itself = there;
-    bool moved = f->way && at_way(l, f, &there.what, &there.born) && there.what != f->what;
+    bool moved = f->way && at_way(l, f, &there.what, &there.created) && there.what != f->what;
     itself.what = f->what;
-    itself.born = f->born;
+    itself.created = f->created;
     *same = moved || f->what;
     if (moved && map_add(l->ev->cx, met, there.what, NULL) && !suppose_thing(l, f, there, same))
         return false;
@@ -452,7 +452,7 @@ bool loop_suppose_findings(Loop *l, bool *begun)
     l->start.counter = last->start.counter;
     l->start.wrong = last->start.wrong;
     for (size_t i = 0; i < last->start.known.n; i++)
-        if (!trip_start_add(l->ev, &l->start, last->start.known.at[i]))
+        if (!iteration_start_add(l->ev, &l->start, last->start.known.at[i]))
             return false;
     *begun = l->carried.n > 0;
     return !ctx_failed(cx);

@@ -66,7 +66,7 @@ static bool too_large(Eval *ev, const LoopPlan *plan, size_t nodes, int64_t time
 }
 
 /* Run the body once; true: go on with the next trip. */
-static bool one_trip(Eval *ev, const LoopPlan *plan, Flow *flow)
+static bool one_iteration(Eval *ev, const LoopPlan *plan, Flow *flow)
 {
     *flow = step(ev) ? plan->body(ev, plan->arg, val_int(plan->done)) : FLOW_FAIL;
     return *flow == FLOW_NEXT;
@@ -77,18 +77,18 @@ Flow run_counted_loop(Eval *ev, LoopPlan *plan)
     Flow flow = FLOW_NEXT;
     if (plan->start.tag == V_SYMINT)
         return run_staged(ev, plan);
-    int64_t trips = plan->start.i;
-    if (trips > 0 && is_kept(ev, plan) && run_kept(ev, plan, true, &flow))
+    int64_t iterations = plan->start.i;
+    if (iterations > 0 && is_kept(ev, plan) && run_kept(ev, plan, true, &flow))
         return flow;
     size_t nodes = ev->g->nodes.n;
-    for (plan->done = 0; plan->done < trips; plan->done++) {
-        if (plan->done == 2 && too_large(ev, plan, (ev->g->nodes.n - nodes) / 2, trips)) {
+    for (plan->done = 0; plan->done < iterations; plan->done++) {
+        if (plan->done == 2 && too_large(ev, plan, (ev->g->nodes.n - nodes) / 2, iterations)) {
             facts_loop(ev->cx, plan->which, LOOP_KEPT, NULL);
-            plan->start = val_int(trips - 2);
+            plan->start = val_int(iterations - 2);
             if (run_kept(ev, plan, false, &flow))
                 return flow;
         }
-        if (!one_trip(ev, plan, &flow))
+        if (!one_iteration(ev, plan, &flow))
             break;
     }
     return flow;
@@ -114,7 +114,7 @@ Flow run_conditional_loop(Eval *ev, LoopPlan *plan)
         bool kept = large || (plan->done == 0 && (is_kept(ev, plan) || is_open(ev, plan)));
         if (kept && run_kept(ev, plan, mode_of(ev) == LOOPS_KEEP, &flow))
             return flow;
-        one_trip(ev, plan, &flow);
+        one_iteration(ev, plan, &flow);
     }
     return flow;
 }

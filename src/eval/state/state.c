@@ -35,14 +35,14 @@ static void walk_object(Walk *w, Obj *o, Str name)
     for (int64_t i = 0; i < o->n; i++)
         if (!vec_push(w->ev->cx, &w->s->used, (Used){ 0 }))
             return;
-    o->held = used + 1;
+    o->tracked = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
         const char *attr = o->names        ? o->names[i]->s
             : c && i < (int64_t)c->n_field ? c->field[i].name->s
                                            : "?";
         w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
         vec_push(w->ev->cx, &w->s->attrs,
-                 (Held){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
+                 (TrackedAttr){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
         Value v = o->slot[i].v;
         if (v.tag == V_TENSOR && v.t->st->name)
             walk(w, v, v.t->st->name);
@@ -52,7 +52,7 @@ static void walk_object(Walk *w, Obj *o, Str name)
 }
 
 /* A list or dict. */
-static void hold_items(Walk *w, HeldList h)
+static void track_items(Walk *w, TrackedList h)
 {
     State *s = w->s;
     if (vec_push(w->ev->cx, &s->lists, h))
@@ -63,11 +63,11 @@ static void hold_items(Walk *w, HeldList h)
 static void walk_list(Walk *w, const List *l, Str name)
 {
     Ctx *cx = w->ev->cx;
-    hold_items(w,
-               (HeldList){ .list = l,
-                           .items = state_copy(cx, l->at, l->n, sizeof *l->at),
-                           .n = l->n,
-                           .name = name });
+    track_items(w,
+                (TrackedList){ .list = l,
+                               .items = state_copy(cx, l->at, l->n, sizeof *l->at),
+                               .n = l->n,
+                               .name = name });
     for (int64_t i = 0; i < l->n; i++)
         walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
@@ -75,11 +75,11 @@ static void walk_list(Walk *w, const List *l, Str name)
 static void walk_dict(Walk *w, const Dict *d, Str name)
 {
     Ctx *cx = w->ev->cx;
-    hold_items(w,
-               (HeldList){ .dict = d,
-                           .items = state_copy(cx, d->at, d->n, sizeof *d->at),
-                           .n = d->n,
-                           .name = name });
+    track_items(w,
+                (TrackedList){ .dict = d,
+                               .items = state_copy(cx, d->at, d->n, sizeof *d->at),
+                               .n = d->n,
+                               .name = name });
     for (int64_t i = 0; i < d->n; i++)
         walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
@@ -88,12 +88,12 @@ static void walk_dict(Walk *w, const Dict *d, Str name)
 static bool first_visit(Walk *w, Value v)
 {
     if (v.tag == V_OBJ)
-        return v.obj->held == 0;
+        return v.obj->tracked == 0;
     if (v.tag != V_TENSOR)
         return map_add(w->ev->cx, &w->s->seen, v.any, NULL);
-    bool held = v.t->st->held;
-    v.t->st->held = true;
-    return !held;
+    bool tracked = v.t->st->tracked;
+    v.t->st->tracked = true;
+    return !tracked;
 }
 
 static void walk(Walk *w, Value v, Str name)
@@ -106,7 +106,7 @@ static void walk(Walk *w, Value v, Str name)
         walk_object(w, v.obj, name);
     else if (v.tag == V_TENSOR)
         vec_push(cx, &w->s->storages,
-                 (HeldStorage){ v.t->st, v.t->st->now, v.t->st->name ? v.t->st->name : name });
+                 (TrackedStorage){ v.t->st, v.t->st->now, v.t->st->name ? v.t->st->name : name });
     else if (v.tag == V_TUPLE)
         for (int64_t i = 0; i < v.tuple->n; i++)
             walk(w, v.tuple->at[i], str_fmt(cx, "%s.%lld", name->s, (long long)i));
@@ -122,7 +122,7 @@ static int64_t set_eval_mode(Eval *ev, const State *s)
 {
     int64_t changed = 0;
     for (size_t i = 0; i < s->attrs.n; i++) {
-        Held *h = &s->attrs.at[i];
+        TrackedAttr *h = &s->attrs.at[i];
         if (strcmp(h->attr, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
             cell_set(ev->cx, (Cell *)h->cell, val_bool(false));
             h->before = val_bool(false);
@@ -148,32 +148,32 @@ bool state_begin(Eval *ev)
     }
     if (facts_any_state(
             ev->cx)) /* names are made for this alone, and a model has many attributes */
-        state_feed(ev);
+        state_inputs(ev);
     return !ctx_failed(ev->cx);
 }
 
-void state_hold(Eval *ev, Value v)
+void state_track(Eval *ev, Value v)
 {
     Walk w = { ev, ev->state, 0 };
     if (!ev->state || v.tag != V_TENSOR || !v.t->st->state)
         return;
-    size_t held = ev->state->storages.n;
+    size_t tracked = ev->state->storages.n;
     walk(&w, v, v.t->st->name ? v.t->st->name : str_of(ev->cx, "a constant"));
     if (facts_any_state(ev->cx))
-        state_feed_storages(ev, held);
+        state_input_storages(ev, tracked);
     storage_was_there(v.t->st);
 }
 
-void state_hold_input(Eval *ev, const Tensor *t, Str name)
+void state_track_input(Eval *ev, const Tensor *t, Str name)
 {
-    vec_push(ev->cx, &ev->state->inputs, (HeldStorage){ t->st, t->st->now, name });
+    vec_push(ev->cx, &ev->state->inputs, (TrackedStorage){ t->st, t->st->now, name });
 }
 
 /* NULL for an attribute of an object that the run made. */
 static Used *used_of(const State *s, const Obj *o, int64_t slot)
 {
-    size_t i = o->held + (size_t)slot;
-    return s && o->held && i <= s->used.n ? &s->used.at[i - 1] : NULL;
+    size_t i = o->tracked + (size_t)slot;
+    return s && o->tracked && i <= s->used.n ? &s->used.at[i - 1] : NULL;
 }
 
 void state_read(Eval *ev, const Obj *o, int64_t slot)
@@ -196,7 +196,7 @@ void state_wrote(Eval *ev, const Obj *o, int64_t slot)
 static void tell_written_inputs(Eval *ev)
 {
     for (size_t i = 0; i < ev->state->inputs.n; i++) {
-        const HeldStorage *h = &ev->state->inputs.at[i];
+        const TrackedStorage *h = &ev->state->inputs.at[i];
         if (h->st->now != h->before)
             note(ev->cx, NOTE_DROPPED,
                  "the model writes to its input %s: the caller's array does not change; return it "
@@ -263,8 +263,8 @@ bool state_check(Eval *ev)
 {
     State *s = ev->state;
     if (s->fed.n)
-        state_reach(ev);
-    bool ok = state_leave(ev);
+        state_reachable(ev);
+    bool ok = state_outputs(ev);
     if (ok)
         forget_unlooked(ev);
     if (ok && s->restart && !ctx_failed(ev->cx))

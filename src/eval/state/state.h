@@ -1,6 +1,6 @@
 /* state.h - what the files of the model's state share. state.c: what is held, and the whole way;
- * state_feed.c: inputs before the run; state_reach.c: what somebody looks at; state_outputs.c:
- * outputs after it. */
+ * state_inputs.c: inputs before the run; state_reachable.c: what somebody looks at;
+ * state_outputs.c: outputs after it. */
 #ifndef PT2ONNX_EVAL_STATE_H
 #define PT2ONNX_EVAL_STATE_H
 
@@ -11,26 +11,26 @@ typedef struct Used {
     bool read;
     size_t attr;
 } Used; /* where the run set attribute `attr`, and whether it looked at it */
-typedef struct Held {
+typedef struct TrackedAttr {
     const Cell *cell;
     Value before;
     Str owner;
     const char *attr;
     size_t used;
-} Held; /* an attribute */
-typedef struct HeldList {
+} TrackedAttr; /* an attribute */
+typedef struct TrackedList {
     const List *list;
     const Dict *dict;
     const void *items;
     int64_t n;
     Stacked *fed; /* a list that grows: its input */
     Str name;
-} HeldList;
-typedef struct HeldStorage {
+} TrackedList;
+typedef struct TrackedStorage {
     const Storage *st;
     Ox before;
     Str name;
-} HeldStorage;
+} TrackedStorage;
 
 /* The memory of a tensor that a run has left. written: it wrote to what the tensor before it
  * held. */
@@ -48,16 +48,16 @@ typedef struct Reach {
 } Reach;
 
 typedef struct State {
-    VEC(Held) attrs;
+    VEC(TrackedAttr) attrs;
     VEC(Used) used; /* of the attributes, those of an object from number `held` - 1 of it on */
-    VEC(HeldList) lists;
-    VEC(HeldStorage) storages;
+    VEC(TrackedList) lists;
+    VEC(TrackedStorage) storages;
     Map seen;      /* lists, dicts, tuples already walked -> one more than their place in `lists` */
     Map fed;       /* names of state -> the input */
     Map positions; /* names of ints that are taken for 0 or more -> the dimension */
-    VEC(HeldStorage) inputs; /* the user's */
-    Reach looked;            /* after the run: reach_looked */
-    VEC(Ox) in;              /* those inputs, and what each is after the run */
+    VEC(TrackedStorage) inputs; /* the user's */
+    Reach looked;               /* after the run: reach_looked */
+    VEC(Ox) in;                 /* those inputs, and what each is after the run */
     VEC(Ox) next;
     VEC(Str) names;
     VEC(Left) left;
@@ -70,7 +70,10 @@ typedef struct State {
 enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
 
 Str state_child(Ctx *cx, Str parent, const char *child); /* NAME.child */
-static inline Str held_name(Ctx *cx, const Held *h) { return state_child(cx, h->owner, h->attr); }
+static inline Str tracked_name(Ctx *cx, const TrackedAttr *h)
+{
+    return state_child(cx, h->owner, h->attr);
+}
 static inline Str state_item(Ctx *cx, Str name, int64_t i)
 {
     return str_fmt(cx, "%s.%lld", name->s, (long long)i);
@@ -86,15 +89,15 @@ static inline const void *state_copy(Ctx *cx, const void *at, int64_t n, size_t 
 }
 
 /* Each state that the evaluation before found becomes an input. */
-void state_feed(Eval *ev);
-void state_feed_storages(Eval *ev, size_t from); /* those held from number `from` on */
+void state_inputs(Eval *ev);
+void state_input_storages(Eval *ev, size_t from); /* those held from number `from` on */
 /* All that outputs and the next run rest on. Asked only of state that is an input: constants
  * fold. */
-void state_reach(Eval *ev);
+void state_reachable(Eval *ev);
 /* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the
  * model warned already? */
-Ox held_flag_input(Eval *ev, const Held *h);
+Ox tracked_flag_input(Eval *ev, const TrackedAttr *h);
 /* What the run has left: an output, or a restart with one more input. False after an error. */
-MUST_USE bool state_leave(Eval *ev);
+MUST_USE bool state_outputs(Eval *ev);
 
 #endif

@@ -148,14 +148,14 @@ static bool check_sign(Eval *ev, Str name, Value after)
 
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at);
 
-static Value held_container(const HeldList *h)
+static Value tracked_container(const TrackedList *h)
 {
     return h->list ? (Value){ .tag = V_LIST, .list = (List *)h->list }
                    : (Value){ .tag = V_DICT, .dict = (Dict *)h->dict };
 }
 
 /* Did the run write to this list or dict of the file? */
-static bool was_written(const HeldList *h)
+static bool was_written(const TrackedList *h)
 {
     const Cell *cells = h->items;
     const DictEntry *entries = h->items;
@@ -170,8 +170,8 @@ static bool was_written(const HeldList *h)
 /* Did it set attributes of this object? */
 static bool object_was_written(const State *s, const Obj *o)
 {
-    for (int64_t i = 0; o->held && i < o->n; i++) {
-        const Held *h = &s->attrs.at[s->used.at[o->held - 1 + (size_t)i].attr];
+    for (int64_t i = 0; o->tracked && i < o->n; i++) {
+        const TrackedAttr *h = &s->attrs.at[s->used.at[o->tracked - 1 + (size_t)i].attr];
         if (!same_value(h->before, h->cell->v))
             return true;
     }
@@ -182,9 +182,9 @@ static bool object_was_written(const State *s, const Obj *o)
 static void left_container(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     State *s = ev->state;
-    uintptr_t held = (uintptr_t)map_get(&s->seen, before.any);
+    uintptr_t tracked = (uintptr_t)map_get(&s->seen, before.any);
     bool written = before.tag == V_OBJ ? object_was_written(s, before.obj)
-                                       : held && was_written(&s->lists.at[held - 1]);
+                                       : tracked && was_written(&s->lists.at[tracked - 1]);
     vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
 }
 
@@ -288,7 +288,7 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
     for (int64_t i = 0; i < after->n; i++)
         if (!val_ok(after->at[i].v))
             return refusals_fail(cx);
-    if (after->stacked && !stacked_is_told(ev, after->stacked))
+    if (after->stacked && !stacked_is_readable(ev, after->stacked))
         return false;
     if (!list_type(cx, before, &was) || !list_type(cx, after, &item) ||
         !items_join(cx, was, item, &item) || !item.elem || item.parts || item.of)
@@ -351,7 +351,7 @@ static bool leave_key(Eval *ev, Value before, const Cell *after, Str name)
                                            : leave_value(ev, before.maybe->value, v, name, 0);
 }
 
-static const DictEntry *entry_before(Ctx *cx, const HeldList *h, Value key)
+static const DictEntry *entry_before(Ctx *cx, const TrackedList *h, Value key)
 {
     const DictEntry *entries = h->items;
     for (int64_t i = 0; i < h->n; i++)
@@ -360,7 +360,7 @@ static const DictEntry *entry_before(Ctx *cx, const HeldList *h, Value key)
     return NULL;
 }
 
-static bool leave_dict(Eval *ev, const HeldList *h)
+static bool leave_dict(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
     Dict *d = (Dict *)h->dict;
@@ -460,15 +460,15 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
                            val_kind(after)));
 }
 
-static bool leave_attr(Eval *ev, const Held *h)
+static bool leave_attr(Eval *ev, const TrackedAttr *h)
 {
     const Used *u = &ev->state->used.at[h->used];
     if (!u->read || (h->before.tag != V_MAYBE && same_value(h->before, h->cell->v)))
         return true; /* set before it was ever read; or as it was: no name is made for those */
-    return leave_value(ev, h->before, h->cell->v, held_name(ev->cx, h), u->wrote);
+    return leave_value(ev, h->before, h->cell->v, tracked_name(ev->cx, h), u->wrote);
 }
 
-static bool leave_items(Eval *ev, const HeldList *h)
+static bool leave_items(Eval *ev, const TrackedList *h)
 {
     const Cell *cells = h->items;
     bool ok = true;
@@ -484,7 +484,7 @@ static bool leave_items(Eval *ev, const HeldList *h)
 }
 
 /* Memory that was written. */
-static bool leave_storage(Eval *ev, const HeldStorage *h)
+static bool leave_storage(Eval *ev, const TrackedStorage *h)
 {
     const uint32_t *known = facts_state(ev->cx, h->name);
     if (h->st->now == h->before)
@@ -526,7 +526,7 @@ static void keep_object(Eval *ev, Map *kept, const Map *left, Str name, Value v)
     map_put(ev->cx, kept, mark->st, mem_copy(ev->cx, &k, sizeof k));
 }
 
-static void keep_items(Eval *ev, Map *kept, const Map *left, const HeldList *h)
+static void keep_items(Eval *ev, Map *kept, const Map *left, const TrackedList *h)
 {
     const Cell *cells = h->items;
     const DictEntry *entries = h->items;
@@ -549,14 +549,14 @@ static Map kept_memory(Eval *ev)
     for (size_t i = 0; i < s->left.n; i++)
         map_put(cx, &left, s->left.at[i].name, NULL);
     for (size_t i = 0; s->left.n && i < s->storages.n; i++) {
-        const HeldStorage *h = &s->storages.at[i];
+        const TrackedStorage *h = &s->storages.at[i];
         Kept k = { h->name, h->st->now != h->before };
         if (!map_find(&left, h->name))
             map_put(cx, &kept, h->st, mem_copy(cx, &k, sizeof k));
     }
     for (size_t i = 0; s->left.n && i < s->lists.n; i++) {
-        const HeldList *h = &s->lists.at[i];
-        const Tensor *mark = container_marked(held_container(h));
+        const TrackedList *h = &s->lists.at[i];
+        const Tensor *mark = container_marked(tracked_container(h));
         Kept k = { h->name, was_written(h) };
         if (mark && !map_find(&left, h->name))
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
@@ -564,7 +564,7 @@ static Map kept_memory(Eval *ev)
     }
     for (size_t i = 0; s->left.n && i < s->attrs.n; i++)
         if (is_plain_object(s->attrs.at[i].before))
-            keep_object(ev, &kept, &left, held_name(cx, &s->attrs.at[i]), s->attrs.at[i].before);
+            keep_object(ev, &kept, &left, tracked_name(cx, &s->attrs.at[i]), s->attrs.at[i].before);
     return kept;
 }
 
@@ -592,7 +592,7 @@ static bool check_memory(Eval *ev)
     return !ctx_failed(ev->cx);
 }
 
-bool state_leave(Eval *ev)
+bool state_outputs(Eval *ev)
 {
     State *s = ev->state;
     bool ok = true;

@@ -176,18 +176,19 @@ static bool infer_loop(Node *n)
     for (int i = 0; i < carried && i < n->n_out; i++)
         if (!out_joined(n, i, n->in[2 + i], body->outputs.at[1 + i]))
             return false;
-    Dim trips = runs_through(n, body) ? item_at(node_in(n, 0), 0) : NULL;
-    trips = trips ? dim_max(node_cx(n), trips, dim_int(node_cx(n), 0)) : NULL;
+    Dim iterations = runs_through(n, body) ? item_at(node_in(n, 0), 0) : NULL;
+    iterations = iterations ? dim_max(node_cx(n), iterations, dim_int(node_cx(n), 0)) : NULL;
     for (int i = carried; i < n->n_out; i++) {
         Shape one = shape_outside(n, body->outputs.at[1 + i]);
-        Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1, .d = { trips } };
+        Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1, .d = { iterations } };
         if (s.rank > MAX_RANK)
             return node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
         for (int k = 1; k < s.rank; k++)
             s.d[k] = one.d[k - 1];
         if (!out_partial(n, i, ox_dtype(body->outputs.at[1 + i]), &s))
             return false;
-        trips = trips || s.rank < 1 ? trips : s.d[0]; /* all scanned outputs are equally long */
+        iterations = iterations || s.rank < 1 ? iterations
+                                              : s.d[0]; /* all scanned outputs are equally long */
     }
     return true;
 }

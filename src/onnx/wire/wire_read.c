@@ -37,7 +37,7 @@ static bool define(In *in, Scope *s, Str name, Ox v)
     return true;
 }
 
-static Type told_type(In *in, const Scope *s, Str name)
+static Type given_type(In *in, const Scope *s, Str name)
 {
     Type t = (Type)map_get(&s->types, name);
     return t ? t : type_tensor(in->cx, DT_NONE, -1, NULL);
@@ -256,7 +256,7 @@ static Type output_type(In *in, const Node *n, const Scope *scope, Str name)
     const Attr *value = node_is(n, "Constant") ? node_attr(n, "value") : NULL;
     if (value && value->kind == ATTR_TENSOR)
         return type_of_ints(in->cx, value->t->dtype, value->t->rank, value->t->dims);
-    return told_type(in, scope, name);
+    return given_type(in, scope, name);
 }
 
 static bool node_outputs(In *in, Node *n, const RawNode *r, Scope *scope)

@@ -324,15 +324,15 @@ static Ox lower_ldl_solve(Op *op)
     each[rank - 2] = each[rank - 1] = dim_int(op->cx, 1);
     Ox no = ox_bool(op->g, false);
     Ox start = expand_dims(op, no, each, rank);
-    Ox trips = ox_dim_value(op->g, f.n);
+    Ox iterations = ox_dim_value(op->g, f.n);
     each[rank - 1] = f.n;
     f.pivots = expand_dims(op, lines, each, rank);
     Ox down[] = { b, start, expand_dims(op, no, each, rank) };
-    if (!op_loop(op, trips, go_down, &f, down, 3))
+    if (!op_loop(op, iterations, go_down, &f, down, 3))
         return POISON;
     f.firsts = down[2];
     Ox x = by_blocks(op, &f, down[0]);
-    return op_loop(op, trips, go_up, &f, &x, 1) ? x : POISON;
+    return op_loop(op, iterations, go_up, &f, &x, 1) ? x : POISON;
 }
 
 const OpRow ops_ldl[] = {

@@ -158,8 +158,8 @@ static Ox each_loss(Op *op, const Ctc *c)
     Ox numbers = ox(op, "Range", zero, ox_dim_value(op->g, ox_dim(c->rows, 1)), one);
     Ox first = ox(op, "Less", numbers, two);
     Ox alpha = ox(op, "Where", first, start, never(op, start));
-    Ox trips = ox(op, "Sub", ox_dim_value(op->g, ox_dim(c->probs, 0)), one);
-    if (!op_loop(op, trips, ctc_step, c, &alpha, 1))
+    Ox iterations = ox(op, "Sub", ox_dim_value(op->g, ox_dim(c->probs, 0)), one);
+    if (!op_loop(op, iterations, ctc_step, c, &alpha, 1))
         return POISON;
     Ox count = unsqueeze_axis(op, c->count, 1);
     Ox last = ox(op, "Mul", count, two);

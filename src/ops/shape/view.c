@@ -232,7 +232,7 @@ static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
 }
 
 /* Those of the axes whose size may or may not be 1; may one of them be more? */
-static Axes open_axes(Op *op, Ox x, const Axes *axes, bool *wide)
+static Axes dynamic_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 {
     Axes open = { 0 };
     Dim one = dim_int(op->cx, 1);
@@ -265,7 +265,7 @@ static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
 static Ox squeeze(Op *op, Ox x, const Axes *axes)
 {
     bool wide;
-    Axes open = open_axes(op, x, axes, &wide);
+    Axes open = dynamic_axes(op, x, axes, &wide);
     bool varies = wide && !op->g->up && rank_may_vary(op->cx) && !keeps_as_recorded(op, x, axes);
     return varies ? squeeze_as_it_runs(op, x, axes, &open) : squeeze_axes(op, x, axes);
 }

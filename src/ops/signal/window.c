@@ -92,7 +92,7 @@ static Ox element_at(Op *op, const Parameters *p, Ox at)
 }
 
 /* Of length 1 every window is [1]. */
-static Ox open_window(Op *op, const Parameters *p, Dim n)
+static Ox dynamic_window(Op *op, const Parameters *p, Dim n)
 {
     Dim one = dim_int(op->cx, 1);
     Dim last = p->periodic ? n : dim_sub(op->cx, n, one);
@@ -123,7 +123,7 @@ static Ox lower_window(Op *op)
                                                  : 0.46 };
     if (!n || ctx_failed(op->cx))
         return POISON;
-    return dim_known(n, &known) ? known_window(op, &p, known) : open_window(op, &p, n);
+    return dim_known(n, &known) ? known_window(op, &p, known) : dynamic_window(op, &p, n);
 }
 
 #define HOW \

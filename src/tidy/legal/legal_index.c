@@ -160,7 +160,7 @@ static bool static_shape(Ox x, int64_t *shape)
 }
 
 /* The same for sizes that are open: counts along the other axes, added up. */
-static Ox open_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
+static Ox dynamic_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
 {
     int rank = ox_rank(x);
     Dim stride = dim_int(g->cx, 1);
@@ -214,7 +214,7 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
         step = ox_int(g, stride);
         others = places(g, shape, of, rank, (int)axis);
     } else {
-        others = open_places(g, x, index, (int)axis, &step);
+        others = dynamic_places(g, x, index, (int)axis, &step);
     }
     Ox size = ox_dim_value(g, ox_dim(x, (int)axis));
     Ox below = ox_g(g, "Less", index, ox_int(g, 0));

@@ -1,5 +1,5 @@
-/* state_reach.c - what the outputs, and the state that a run leaves, rest on: an input that none of
- * them does nobody looks at. */
+/* state_reachable.c - what the outputs, and the state that a run leaves, rest on: an input that
+ * none of them does nobody looks at. */
 #include "eval/state/state.h"
 
 static void reach(Reach *r, Ox v)
@@ -20,12 +20,13 @@ static Dim reach_origin(void *arg, Dim sym)
     return NULL;
 }
 
-Ox held_flag_input(Eval *ev, const Held *h)
+Ox tracked_flag_input(Eval *ev, const TrackedAttr *h)
 {
     Value now = h->cell->v;
     bool set = val_is_bool(h->before) && val_is_bool(now) &&
         (h->before.tag != now.tag || h->before.any != now.any);
-    return set && facts_any_state(ev->cx) ? map_get(&ev->state->fed, held_name(ev->cx, h)) : NULL;
+    return set && facts_any_state(ev->cx) ? map_get(&ev->state->fed, tracked_name(ev->cx, h))
+                                          : NULL;
 }
 
 /* What a value after the run rests on, when it is not what it was. */
@@ -46,21 +47,21 @@ static void reach_value(Eval *ev, Value before, Value after)
         reach_value(ev, val_none(), after.obj->slot[i].v);
     for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
         reach_value(ev, val_none(), after.tuple->at[i]);
-    if (after.tag == V_LIST && after.list->stacked && !stacked_is_lost(after.list->stacked) &&
+    if (after.tag == V_LIST && after.list->stacked && !stacked_is_invalid(after.list->stacked) &&
         !after.list->stacked->column)
         reach(r, stacked_whole(ev, after.list->stacked));
     for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
         reach_value(ev, val_none(), after.list->at[i].v);
 }
 
-static void reach_items(Eval *ev, const HeldList *h)
+static void reach_items(Eval *ev, const TrackedList *h)
 {
     const Cell *cells = h->items;
     const DictEntry *entries = h->items;
     for (int64_t i = 0; h->list && !h->list->stacked && i < h->list->n; i++)
         reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
     if (h->list && h->list->stacked && h->list->stacked != h->fed &&
-        !stacked_is_lost(h->list->stacked) && !h->list->stacked->column)
+        !stacked_is_invalid(h->list->stacked) && !h->list->stacked->column)
         reach(&ev->state->looked, stacked_whole(ev, h->list->stacked));
     for (int64_t i = 0; h->dict && i < h->dict->n; i++)
         reach_value(ev,
@@ -95,7 +96,7 @@ static void reach_flags(Eval *ev)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < s->attrs.n; i++) {
-            Ox in = held_flag_input(ev, &s->attrs.at[i]);
+            Ox in = tracked_flag_input(ev, &s->attrs.at[i]);
             Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v)
                                                           : NULL;
             more = more || (next && !map_find(&s->looked.seen, next));
@@ -105,7 +106,7 @@ static void reach_flags(Eval *ev)
     }
 }
 
-void state_reach(Eval *ev)
+void state_reachable(Eval *ev)
 {
     State *s = ev->state;
     s->looked.cx = ev->cx;
@@ -115,7 +116,7 @@ void state_reach(Eval *ev)
         if (s->storages.at[i].st->now != s->storages.at[i].before)
             reach(&s->looked, s->storages.at[i].st->now);
     for (size_t i = 0; i < s->attrs.n; i++)
-        if (!held_flag_input(ev, &s->attrs.at[i]))
+        if (!tracked_flag_input(ev, &s->attrs.at[i]))
             reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
     for (size_t i = 0; i < s->lists.n; i++)
         reach_items(ev, &s->lists.at[i]);

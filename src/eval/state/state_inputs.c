@@ -1,5 +1,5 @@
-/* state_feed.c - before a run: state that an earlier evaluation found is an input, whose default is
- * the value in the file. */
+/* state_inputs.c - before a run: state that an earlier evaluation found is an input, whose default
+ * is the value in the file. */
 #include "eval/state/state.h"
 
 static Dim loose_dim(Ctx *cx, Str name, int axis)
@@ -175,11 +175,11 @@ static void feed_list(Eval *ev, List *l, Str name)
         list_stack(cx, l, stacked_new(cx, item, in));
 }
 
-void state_feed_storages(Eval *ev, size_t from)
+void state_input_storages(Eval *ev, size_t from)
 {
     State *s = ev->state;
     for (size_t i = from; i < s->storages.n; i++) {
-        HeldStorage *h = &s->storages.at[i];
+        TrackedStorage *h = &s->storages.at[i];
         Ox in = feed(ev, h->name, h->before);
         if (in)
             storage_set(ev->cx, (Storage *)h->st, in);
@@ -187,20 +187,20 @@ void state_feed_storages(Eval *ev, size_t from)
     }
 }
 
-void state_feed(Eval *ev)
+void state_inputs(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
-    state_feed_storages(ev, 0);
+    state_input_storages(ev, 0);
     for (size_t i = 0; i < s->attrs.n; i++) {
-        Held *h = &s->attrs.at[i];
-        Value v = feed_item(ev, h->before, held_name(cx, h));
+        TrackedAttr *h = &s->attrs.at[i];
+        Value v = feed_item(ev, h->before, tracked_name(cx, h));
         if (v.tag != h->before.tag || v.any != h->before.any)
             cell_set(cx, (Cell *)h->cell, v);
         h->before = v;
     }
     for (size_t i = 0; i < s->lists.n; i++) {
-        HeldList *h = &s->lists.at[i];
+        TrackedList *h = &s->lists.at[i];
         for (int64_t k = 0; h->list && k < h->n; k++)
             list_set(cx, (List *)h->list, k,
                      feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
