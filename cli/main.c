@@ -87,7 +87,8 @@ static void make_rows(Line *l, Option *rows)
           "NAME.next; constant: they stay as saved; refuse",
           state_words, true },
         { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW",
-          "loops whose trips are known; auto: unrolled unless that gets large; keep: a Loop where "
+          "loops whose iterations are known; auto: unrolled unless that gets large; keep: a Loop "
+          "where "
           "ONNX can say it; unroll: all, any other is an error",
           loops_words, false },
         { NULL, 0, "module", OPT_TEXT, &l->module, "PATH",

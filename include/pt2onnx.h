@@ -59,8 +59,8 @@ typedef enum {
     PT2ONNX_CHANGED,
     PT2ONNX_INFO
 } pt2onnx_note;
-/* Loops of a scripted program whose trips are known: unrolled unless that is large; a Loop where
- * ONNX can say it; unrolled, and others are an error. */
+/* Loops of a scripted program whose iterations are known: unrolled unless that is large; a Loop
+ * where ONNX can say it; unrolled, and others are an error. */
 typedef enum { PT2ONNX_LOOPS_AUTO, PT2ONNX_LOOPS_KEEP, PT2ONNX_LOOPS_UNROLL } pt2onnx_loops;
 /* What the model writes to its own buffers and attributes: inputs NAME and outputs NAME.next;
  * dropped with a note; an error. */

@@ -11,7 +11,7 @@ static const struct {
     const char *name, *what;
     bool refused;
 } forms[] = {
-    { "prim::If", "a branch: the arm that is taken, or If where the model decides", false },
+    { "prim::If", "an if: the branch that is taken, or If where the model decides", false },
     { "prim::Loop", "a loop: unrolled, or Loop where the model decides", false },
     { "prim::Constant", "a constant of a trace graph", false },
     { "prim::ListConstruct", "a list", false },
@@ -24,7 +24,7 @@ static const struct {
       "the call of an autograd.Function: its symbolic, or what the trace has recorded of it",
       false },
     { "prim::RaiseException",
-      "raise: an arm that raises is not taken, and says what holds behind it", false },
+      "raise: a branch that raises is not taken, and says what holds behind it", false },
     { "annotate", "its argument, as the type that is named", false },
     { "unchecked_cast", "its argument", false },
     { "uninitialized", "a value that nobody reads", false },
@@ -39,7 +39,7 @@ static const struct {
     { "aten::_functional_assert_async", "dropped with a note: an assertion", false },
     { "aten::sym_constrain_range", "dropped with a note: an assertion", false },
     { "aten::sym_constrain_range_for_size", "dropped with a note: an assertion", false },
-    { "higher_order::cond", "a branch: the arm that is taken, or If", false },
+    { "higher_order::cond", "an if: the branch that is taken, or If", false },
     { "higher_order::while_loop", "Loop", false },
     { "higher_order::scan", "Scan's meaning, as a Loop or unrolled", false },
     { "higher_order::map_impl", "the body for each item, as a Loop or unrolled", false },
@@ -63,7 +63,7 @@ static const struct {
     { "aten::getitem", "a function of torchlib, no operator", true },
     { "aten::scan", "a name in torch.onnx, no operator", true },
     { "torch._functorch.predispatch._add_batch_dim",
-      "a sample of torch.vmap: one item along the dim, in a trip of its loop", false },
+      "a sample of torch.vmap: one item along the dim, in an iteration of its loop", false },
     { "torch._functorch.predispatch._remove_batch_dim",
       "the samples of torch.vmap, stacked behind its loop", false },
     { "torch._functorch.predispatch._vmap_increment_nesting",

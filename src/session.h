@@ -31,7 +31,7 @@ MUST_USE bool show_onnx(Session *s, Buf *out);
 /* op_nodes.c, generated: what the cases of tests/ops have of each operator, in the order of its
  * name; both end with a NULL. A row holds from its opset to that of the next; nodes NULL: refused;
  * partly: some calls are. `of` NULL: the usual call, float32 or what comes next to it; then those
- * that need other nodes, "integers", "open sizes". */
+ * that need other nodes, "integers", "dynamic sizes". */
 typedef struct OpNodes {
     const char *op, *of;
     int from;

@@ -3,7 +3,7 @@
 
     tools/corpus.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 9,18,26] [--again] [--no-make]
 
-Makes the models first (tests/models), with Debian's torch and with this Python's. A model with open sizes runs at all
+Makes the models first (tests/models), with Debian's torch and with this Python's. A model with dynamic sizes runs at all
 sizes that were recorded, in one session; a model that keeps state is given its own state again. A result is kept in the
 cache with digests of the program, the model and what judges it: a stopped run goes on, a new build starts over. Ends with a table and exit code 1 if a result was wrong, pt2onnx crashed, or
 refused a model that docs/limits.md does not name, or one in twenty of all; each failure comes with the first operator or construct that is missing.

@@ -19,7 +19,7 @@ ROWS = {
         "A21": "`use_external_data_format`", "A22": "structure and weights in one file"}),
     "B": ("Tracing and scripting", {
         "B01": "the loop model, traced and scripted, twice and three times", "B02": "a trace unrolls and shares its weights",
-        "B03": "a script keeps its Loop", "B04": "the form of the Loop, run for 0 to 3 trips", "B05": "a trace freezes a branch, a script keeps it",
+        "B03": "a script keeps its Loop", "B04": "the form of the Loop, run for 0 to 3 iterations", "B05": "a trace freezes a branch, a script keeps it",
         "B06": "a module and its trace give the same nodes", "B07": "the files pass onnx.checker, as viewers need"}),
     "C": ("dynamic_axes", {
         "C01": "fixed sizes by default", "C02": "a list of axes: generated names, and a warning", "C03": "a list of two axes",

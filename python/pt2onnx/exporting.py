@@ -253,7 +253,7 @@ class Export:
                     raise
 
     def exported(self):
-        """The module as torch.export has it, and the caller's names of its open sizes."""
+        """The module as torch.export has it, and the caller's names of its dynamic sizes."""
         s = self.s
         model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
         arguments = shapes.arguments_of(model, self.positional, self.named)

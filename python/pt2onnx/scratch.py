@@ -205,7 +205,7 @@ class Scratch:
         return number
 
     def block_input(self, n, k, v):
-        """What the function has told of it; else, in a Loop: the iteration, the condition, then the carried values, of open sizes."""
+        """What the function has told of it; else, in a Loop: the iteration, the condition, then the carried values, of dynamic sizes."""
         t, given = v.type(), list(n.inputs())
         if t.kind() == "TensorType" and t.scalarType() in SCALAR_TYPES and t.dim() is not None:
             dtype, sizes = SCALAR_TYPES[t.scalarType()], t.varyingSizes()

@@ -1,6 +1,6 @@
 """shapes.py - sizes of a program of torch.export that stay open: dynamic_shapes, and dynamic_axes said in its terms.
 
-torch.export takes its own Dims and hints and names every open size by itself (s77). The names that the caller has written, of a Dim
+torch.export takes its own Dims and hints and names every dynamic size by itself (s77). The names that the caller has written, of a Dim
 or as a text, stand in the model."""
 import inspect
 

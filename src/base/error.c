@@ -171,8 +171,8 @@ static uint32_t count_lines(const char *at, size_t n)
     return lines;
 }
 
-/* NULL when there is no memory. Counted once per text: places come in any order, arms and bodies
- * before what is around them. */
+/* NULL when there is no memory. Counted once per text: places come in any order, branches and
+ * bodies before what is around them. */
 static const uint32_t *lines_of(Ctx *cx, const Text *t)
 {
     Places *p = places(cx);

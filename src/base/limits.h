@@ -16,7 +16,8 @@
     X(LIMIT_STEPS, "steps", 50000000,                                                             \
       "statements and operators executed; ends endless loops in about 10 s")                      \
     X(LIMIT_UNROLL, "unroll", 50000,                                                              \
-      "nodes that a loop of known trips may unroll to; beyond it becomes a Loop where ONNX can "  \
+      "nodes that a loop of known iterations may unroll to; beyond it becomes a Loop where ONNX " \
+      "can "                                                                                      \
       "say it")                                                                                   \
     X(LIMIT_NODES, "nodes", 5000000, "nodes in the graph; 48,000 is the largest real one seen")   \
     X(LIMIT_OBJECTS, "objects", 20000000, "pickled values")                                       \

@@ -50,7 +50,7 @@ bool must_be_set(Eval *ev, Value v)
     Str invalid = v.tag == V_DICT && v.dict->invalid ? v.dict->invalid : container_invalid(v);
     if (invalid) {
         fail(ev->cx, E_UNSUPPORTED,
-             "what this %s holds cannot be told: %s, and one of them was written since",
+             "what this %s holds is not known: %s, and one of them was written since",
              container_name(v), invalid->s);
         fail_hint(ev->cx,
                   "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "

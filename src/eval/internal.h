@@ -3,7 +3,7 @@
  *
  * The way of an evaluation (eval.c): inputs.c makes the graph's inputs and the arguments of
  * forward; stmt.c and expr.c run the program, call.c its calls; branch.c and loop.c take over where
- * a condition or a trip count is symbolic; facts.c says what an undecided question means (an
+ * a condition or an iteration count is symbolic; facts.c says what an undecided question means (an
  * assumption, and E_RESTART); state.c looks at the end for writes to the saved model. */
 #ifndef PT2ONNX_EVAL_INTERNAL_H
 #define PT2ONNX_EVAL_INTERNAL_H
@@ -30,7 +30,7 @@ typedef struct Frame {
  * Real models stay under 600. */
 enum { NESTING_MAX = 5000 };
 
-/* The condition of an arm that we are in, and what it is there. */
+/* The condition of a branch that we are in, and what it is there. */
 typedef struct KnownCondition {
     Value condition;
     bool truth;
@@ -40,12 +40,12 @@ typedef struct KnownCondition {
 typedef struct Eval {
     Ctx *cx;
     Program *p;
-    Graph *g; /* the scope that nodes go to now: the root, or an arm's */
+    Graph *g; /* the scope that nodes go to now: the root, or a branch's */
     Frame *frame;
     int64_t calls; /* depth of calls, against LIMIT_CALLS */
     int nesting;
     const KnownCondition *known;
-    int staged; /* arms and bodies around us that ONNX decides: a raise there unwinds */
+    int staged; /* branches and bodies around us that ONNX decides: a raise there unwinds */
     Str raised; /* the message of a FLOW_RAISE */
     SourceId raised_at;
     struct State *state;       /* state.c */
@@ -105,7 +105,7 @@ MUST_USE bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t 
 MUST_USE bool call_value(Eval *ev, Value f, const OpArg *args, size_t n, Value *out);
 /* What a dotted path names: a function, a class, an enum's member, else a namespace. */
 MUST_USE bool resolve_name(Eval *ev, Str path, Value *out);
-/* The model's own `raise`; false. An error, unless an arm that ONNX decides can take it. */
+/* The model's own `raise`; false. An error, unless a branch that ONNX decides can take it. */
 bool eval_raise(Eval *ev, Str message);
 bool is_autocast(const ClassDef *c);
 

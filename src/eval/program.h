@@ -108,7 +108,7 @@ typedef enum {
 struct Stmt {
     StmtKind kind;
     uint32_t start, end;
-    Expr *value; /* right side, condition, trip count, with's expression */
+    Expr *value; /* right side, condition, iteration count, with's expression */
     uint32_t *target;
     uint32_t n_target; /* slots: ASSIGN; FOR's variable; WITH's `as` (n_target 0: none) */
     bool unpack;       /* ASSIGN: destructure even one target (trailing comma) */

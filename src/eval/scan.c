@@ -1,10 +1,10 @@
 /* scan.c - every operator reachable from forward that nobody can convert, so that one run lists
  * them all.
  *
- * Looks at code, not at values: arms that are not taken count too. So it only adds to a conversion
- * that has failed for an unsupported operator already, and what it adds is told as what the program
- * may get to, but for the entry's own statements. Calls of methods are followed by name through
- * every class that the program has named. */
+ * Looks at code, not at values: branches that are not taken count too. So it only adds to a
+ * conversion that has failed for an unsupported operator already, and what it adds is told as what
+ * the program may get to, but for the entry's own statements. Calls of methods are followed by name
+ * through every class that the program has named. */
 #include "eval/internal.h"
 
 typedef struct Scan {

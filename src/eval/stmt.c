@@ -1,5 +1,5 @@
-/* stmt.c - statements. Where a condition or a trip count is symbolic, branch.c and loop.c take
- * over. */
+/* stmt.c - statements. Where a condition or an iteration count is symbolic, branch.c and loop.c
+ * take over. */
 #include "eval/branch/branch.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
@@ -175,8 +175,8 @@ static Flow run_if_stmt(Eval *ev, const Stmt *s)
         return run_block(ev, t == YES ? &s->body : &s->other);
     if (c.tag == V_SYMBOOL)
         return run_if(ev, s, c);
-    if (c.tag ==
-        V_POISON) /* the operator that it rests on is refused: go on with one arm, to list more */
+    if (c.tag == V_POISON) /* the operator that it rests on is refused: go on with one branch, to
+                              list more */
         return run_block(ev, raises_surely(&s->body) ? &s->other : &s->body);
     fail(ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     return FLOW_FAIL;
@@ -205,7 +205,7 @@ static Flow run_for(Eval *ev, const Stmt *s)
     if (count.tag == V_POISON)
         return FLOW_NEXT;
     if (count.tag != V_SYMINT && count.tag != V_INT) {
-        fail(ev->cx, E_VALUE, "%s is no number of trips", val_kind(count));
+        fail(ev->cx, E_VALUE, "%s is no number of iterations", val_kind(count));
         return FLOW_FAIL;
     }
     return run_counted_loop(ev,

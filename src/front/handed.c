@@ -431,9 +431,9 @@ static bool add_body(Ctx *cx, Handed *h, const pt2onnx_node *n, uint32_t conditi
     return ok;
 }
 
-/* prim::Loop(most trips, first condition, carried..) with block(trip, carried..) -> (condition,
- * carried..): a `for` when the condition is always true, a `while` when the number of trips has no
- * limit. */
+/* prim::Loop(most iterations, first condition, carried..) with block(iteration, carried..) ->
+ * (condition, carried..): a `for` when the condition is always true, a `while` when the number of
+ * iterations has no limit. */
 static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     const pt2onnx_graph *g = n->n_block == 1 ? n->block[0] : NULL;

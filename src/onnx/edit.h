@@ -4,8 +4,8 @@
 
 #include "onnx/onnx.h"
 
-/* v under another name: an Identity node that is never folded away. What outputs of graphs and arms
- * need. */
+/* v under another name: an Identity node that is never folded away. What outputs of graphs and
+ * branches need. */
 Ox ox_identity(Graph *g, Ox v);
 /* Forget the nodes made in g so far: a pass that builds g anew must not find those that come later.
  * Until somebody looks for an equal node, and those in g's list are made known, what is known is

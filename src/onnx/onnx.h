@@ -107,14 +107,14 @@ MUST_USE bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out);
  * handler may restart evaluation, or refuse a dimension that the user asked to stay free), else a
  * substitution from here on. */
 MUST_USE bool dim_require(Ctx *cx, Dim a, Dim b, const char *why, ...) PRINTF_LIKE(4, 5);
-/* Facts from raising arms and ranges: a rel b holds. False: contradicts what is known. */
+/* Facts from raising branches and ranges: a rel b holds. False: contradicts what is known. */
 typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE } Rel;
 MUST_USE bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b);
 /* What is done when dim_require pins an input's symbol; set by eval. Returns false after fail(). */
 typedef bool (*DimPin)(Ctx *cx, Dim sym, Dim value, const char *why);
 void dim_on_pin(Ctx *cx, DimPin pin);
 
-/* What is learnt in between is forgotten again, and pins no input: it holds in an arm of a branch,
+/* What is learnt in between is forgotten again, and pins no input: it holds in an branch of an if,
  * or in a loop's body, only. Nests. */
 void dim_scope_open(Ctx *cx);
 void dim_scope_close(Ctx *cx);

@@ -1,7 +1,7 @@
 /* share.c - made things found again by their content, so that one is made once.
  *
- * Nodes are looked for in a scope and the scopes around it: what an arm has made is unknown outside
- * of it. Constants and dims are the root's. */
+ * Nodes are looked for in a scope and the scopes around it: what a branch has made is unknown
+ * outside of it. Constants and dims are the root's. */
 #include "onnx/internal.h"
 
 /* ---- the tables ---- */

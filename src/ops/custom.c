@@ -113,7 +113,7 @@ static Type assumed_type(Passed *p)
         t = p->in.at[i] ? ox_dtype(p->in.at[i]) : DT_NONE;
     if (t == DT_NONE)
         return fail(p->cx, E_UNDECIDED,
-                    "what %s returns cannot be told: it has no tensor among its arguments",
+                    "what %s returns is not known: it has no tensor among its arguments",
                     p->name->s),
                NULL;
     note(p->cx, NOTE_ASSUMED, "%s returns %s as its input is; a rule with `as TYPE` decides it",

@@ -353,7 +353,7 @@ static bool same_shape(Ctx *cx, Type a, Type b)
     return true;
 }
 
-/* Is it of memory that others know too: a view, the model's own, or one that an arm writes to? It
+/* Is it of memory that others know too: a view, the model's own, or one that a branch writes to? It
  * must keep its shape then. */
 static bool keeps_shape(Ctx *cx, const Tensor *t)
 {

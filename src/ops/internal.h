@@ -125,8 +125,8 @@ Ox scalar_again(Op *op, Ox x, bool scalar);
  * always). k counts from 0. */
 typedef void (*LoopStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
 enum { LOOP_STATES = 4 };
-/* At most `trips` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep their
- * types. False after an error. */
+/* At most `iterations` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep
+ * their types. False after an error. */
 MUST_USE bool op_loop(Op *op, Ox iterations, LoopStep step, const void *data, Ox *state, int n);
 Ox any_of(Op *op, Ox x); /* of bools, 0-d; of none false */
 

@@ -231,7 +231,7 @@ static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
         vec_push(cx, todo, v);
 }
 
-/* What the node of `v` takes, and what its arms or trips give for it. */
+/* What the node of `v` takes, and what its branches or iterations give for it. */
 static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 {
     const Node *n = v->kind == OX_NODE ? v->node : NULL;

@@ -3,7 +3,7 @@
  * One idea: a pass builds the node list anew, front to back. For each node of the old list, inputs
  * already replaced, its step function either keeps it, or emits others (ox_g puts them at the right
  * place by itself) and says which values replace the node's outputs. Subgraphs are rebuilt when
- * their node is reached, so what an arm uses is up to date too. */
+ * their node is reached, so what a branch uses is up to date too. */
 #ifndef PT2ONNX_TIDY_INTERNAL_H
 #define PT2ONNX_TIDY_INTERNAL_H
 

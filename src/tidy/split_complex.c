@@ -6,7 +6,7 @@
  * A graph that is being built holds complex values only as inputs, constants, results of Pair and
  * OfPair (onnx/complex_parts.c) and of operators that move elements about. Each of those is made
  * again on the pair, with the last axis kept out of its way; inputs and outputs of graphs, bodies
- * of loops and arms included, follow. What is not in the list below is refused by name. */
+ * of loops and branches included, follow. What is not in the list below is refused by name. */
 #include "tidy/internal.h"
 
 /* Nodes that see a complex value, found before any of them is replaced; and graph inputs with what

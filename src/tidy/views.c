@@ -120,7 +120,7 @@ static bool split_axes(Ctx *cx, Ox from, Ox to, int *first)
     return k == ox_rank(to);
 }
 
-/* Is there nothing to compute for x in this shape: one open size, or all open ones where x has
+/* Is there nothing to compute for x in this shape: one dynamic size, or all open ones where x has
  * them? */
 static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
 {

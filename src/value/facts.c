@@ -243,7 +243,7 @@ bool facts_take_branch(Ctx *cx, SourceId at, Str why)
     keep_begin(cx);
     vec_push(cx, &facts_of(cx)->branches, (BranchRow){ place, why });
     keep_end(cx);
-    return fail(cx, E_RESTART, "one arm of a branch is taken by assumption: %s", why->s);
+    return fail(cx, E_RESTART, "one branch of an if is taken by assumption: %s", why->s);
 }
 
 bool facts_may_restart(Ctx *cx)

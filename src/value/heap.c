@@ -221,7 +221,8 @@ static void touch_mark(Ctx *cx, const Tensor *mark)
         storage_invalidate_aliases(cx, mark->st);
 }
 
-/* As old as what it marks, whoever asks for it first: an arm or a trip that loses it is undone. */
+/* As old as what it marks, whoever asks for it first: a branch or an iteration that loses it is
+ * undone. */
 static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t created)
 {
     if (!*mark) {

@@ -29,7 +29,7 @@ typedef struct InputSpec {
  * an error. */
 typedef enum { STATE_IO, STATE_CONSTANT, STATE_REFUSE } StateMode;
 
-/* Loops whose trips are known: unrolled while that stays small; Loop where ONNX can say it;
+/* Loops whose iterations are known: unrolled while that stays small; Loop where ONNX can say it;
  * unrolled, and any other is an error. */
 typedef enum { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL } LoopsMode;
 

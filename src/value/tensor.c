@@ -33,7 +33,7 @@ Type tensor_type(const Tensor *t)
 
 /* ---- reading and writing ---- */
 
-/* The cached value is of this version and its scope is ours: an arm's value is unknown outside
+/* The cached value is of this version and its scope is ours: a branch's value is unknown outside
  * it. */
 static bool fresh(const Graph *g, const Tensor *t)
 {
@@ -145,7 +145,7 @@ void storage_parts(Ctx *cx, Storage *st, Map *out)
 Ox storage_fail_invalid(Ctx *cx, const Storage *st)
 {
     fail(cx, E_UNSUPPORTED,
-         "what this tensor holds cannot be told: %s, and one of them was written since",
+         "what this tensor holds is not known: %s, and one of them was written since",
          st->invalid->s);
     fail_hint(cx,
               "clone() the tensor before it is written in place, or write y = x + 1 instead of "

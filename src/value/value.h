@@ -152,7 +152,7 @@ typedef struct Unset {
     SourceId at;
     Str text;    /* of val_staged_text */
     bool branch; /* `at` is a branch that an assumption decides */
-    Ox varies;   /* a tensor that has another rank in each arm: the model may return it, and do
+    Ox varies;   /* a tensor that has another rank in each branch: the model may return it, and do
                     nothing else with it */
 } Unset;
 

@@ -1,4 +1,4 @@
-"""programs.py - what only torch.export can say: nested arguments, open numbers, state, higher-order operators, regions.
+"""programs.py - what only torch.export can say: nested arguments, dynamic numbers, state, higher-order operators, regions.
 
 One program a feature, saved as exported (TRAINING), after run_decompositions({}) and after run_decompositions(): the three
 forms write the same thing in three ways. A program is a module class with its examples; the first is exported.

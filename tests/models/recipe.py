@@ -32,7 +32,7 @@ class Recipe:
         self.forms = forms          # of FORMS
         self.tags = list(tags)
         self.batches = batches      # sizes to record a run for, numbers or tuples; the first is the example
-        self.shapes = None          # dynamic_shapes of the forms without .dyn; open numbers are inputs then
+        self.shapes = None          # dynamic_shapes of the forms without .dyn; dynamic numbers are inputs then
         self.dynamic = dynamic      # of dynamic forms: the name of the batch dimension, or {argument: {dimension: name}}
 
 
@@ -103,7 +103,7 @@ def flatten(x):
 
 
 def flatten_inputs(recipe, given):
-    """Tensors, and where the recipe has open sizes the numbers too; other numbers are part of the program."""
+    """Tensors, and where the recipe has dynamic sizes the numbers too; other numbers are part of the program."""
     if isinstance(given, torch.Tensor) or (recipe.shapes and type(given) is int) or is_container(given):
         return flatten(given)
     if hasattr(given, "keywords"):

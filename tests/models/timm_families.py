@@ -1,5 +1,5 @@
 """timm_families.py - timm's networks for images, the smallest of each family (a family is a module of timm.models), for `make corpus` where
-PyTorch 1.13's Python has timm: traced and scripted, with an open batch."""
+PyTorch 1.13's Python has timm: traced and scripted, with an dynamic batch."""
 import timm
 import torch
 

@@ -3,7 +3,7 @@
 A row is a class of transformers, its configuration and the kind of inputs it takes. Every family is exported twice:
 with fixed sizes, and with the sizes that its users vary (batch, and length, or height and width) left open. Weights are
 drawn wider than transformers does: with its standard deviation of 0.02 attention is nearly uniform, and a wrong mask
-would hide in the tolerance. A family whose export torch itself refuses for an open size names the ones it can have open.
+would hide in the tolerance. A family whose export torch itself refuses for a dynamic size names the ones it can have open.
 """
 import torch
 from torch import nn

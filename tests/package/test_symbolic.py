@@ -66,8 +66,8 @@ def doubled_if_positive(g, x):
 
 
 def doubled_three_times(g, x):
-    trips, go = g.op("Constant", value_t=torch.tensor(3)), g.op("Constant", value_t=torch.tensor(True))
-    out, (body,), _ = jit_utils.add_op_with_blocks(g, "Loop", trips, go, x, n_blocks=1)
+    iterations, go = g.op("Constant", value_t=torch.tensor(3)), g.op("Constant", value_t=torch.tensor(True))
+    out, (body,), _ = jit_utils.add_op_with_blocks(g, "Loop", iterations, go, x, n_blocks=1)
     _, cond, v = [utils._add_input_to_block(body.block) for _ in range(3)]
     inner, (then, other), _ = jit_utils.add_op_with_blocks(body, "If", cond, n_blocks=2)
     utils._add_output_to_block(then.block, then.op("Add", v, v))

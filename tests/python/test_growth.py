@@ -41,7 +41,7 @@ def nested(n):
 
 
 def nested_loops(depth):
-    """Loops in loops that ONNX runs, each of as many trips as the data say."""
+    """Loops in loops that ONNX runs, each of as many iterations as the data say."""
     lines = ["y = x"]
     for i in range(depth):
         lines += ["  " * i + line for line in ("for _%d in range(int(torch.select(torch.select(x, 0, %d), 0, 0))):" % (i, i), "  y = torch.add(y, %d, alpha=1)" % i)]
@@ -49,7 +49,7 @@ def nested_loops(depth):
 
 
 def nested_whiles(depth):
-    """The same, each written as a while: the first trip of those inside is known, for the loops around them have as many."""
+    """The same, each written as a while: the first iteration of those inside is known, for the loops around them have as many."""
     lines = ["y = x", "k = int(torch.select(torch.select(x, 0, 0), 0, 0))"]
     for i in range(depth):
         lines += ["  " * i + line for line in ("j%d = 0" % i, "c%d = torch.lt(0, k)" % i, "while c%d:" % i, "  y = torch.add(y, %d, alpha=1)" % i)]
@@ -85,8 +85,8 @@ LEVELS = {
 def nested_levels(depth, before, inside, behind):
     lines = ["y = x", "l = annotate(List[Tensor], [])"]
     for i in range(depth):
-        trips = "for _%d in range(int(torch.select(torch.select(x, 0, %d), 0, 0))):" % (i, i)
-        lines += ["  " * i + line.replace("@", str(i)) for line in [*before, trips, *("  " + line for line in inside)]]
+        iterations = "for _%d in range(int(torch.select(torch.select(x, 0, %d), 0, 0))):" % (i, i)
+        lines += ["  " * i + line.replace("@", str(i)) for line in [*before, iterations, *("  " + line for line in inside)]]
     for i in reversed(range(depth)):
         lines += ["  " * i + line.replace("@", str(i)) for line in behind]
     return forward(*lines, "return torch.add(y, torch.len(l), alpha=1)")

@@ -37,16 +37,16 @@ def cond(g, i, xs, depth=1):
     """A cond whose first arm holds the next one."""
     g.op("sum.default", [("self", tensor(xs[0]))], "s%d" % i, [])
     g.op("gt.Scalar", [("self", tensor("s%d" % i)), ("other", number(i))], "c%d" % i, [], 12)
-    arms = []
+    branches = []
     for k in range(2):
         arm = Graph({x: SIZES for x in xs})
         ys = cond(arm, i + 1, xs, depth - 1) if depth > 1 and k == 0 else xs
-        arms.append(("", graph_arg("arm", arm, [add(arm, y, k, "m%d_%d" % (i, j)) for j, y in enumerate(ys)])))
+        branches.append(("", graph_arg("arm", arm, [add(arm, y, k, "m%d_%d" % (i, j)) for j, y in enumerate(ys)])))
     results = ["r%d_%d" % (i, j) for j in range(len(xs))]
     for r in results:
         g.record(r, SIZES)
     operands = {"as_tensors": [{"name": x} for x in xs]}
-    g.node("torch.ops.higher_order.cond", [("", tensor("c%d" % i)), *arms, ("", operands)], [tensor(r) for r in results])
+    g.node("torch.ops.higher_order.cond", [("", tensor("c%d" % i)), *branches, ("", operands)], [tensor(r) for r in results])
     g.nodes[-1]["is_hop_single_tensor_return"] = False
     return results
 

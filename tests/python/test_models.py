@@ -159,7 +159,7 @@ PROGRAMS = oracle.cases("programs")
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=ids(PROGRAMS))
 def test_program(case, out):
-    """What only torch.export can say; a `.pt2` with open sizes or branches runs at every recorded example."""
+    """What only torch.export can say; a `.pt2` with dynamic sizes or branches runs at every recorded example."""
     oracle.verify(case, out, dynamic=case.about["dynamic"])
     model = onnx.load(str(out))
     state = json.loads(dict((p.key, p.value) for p in model.metadata_props).get("pt2onnx.state", "{}"))

@@ -23,7 +23,7 @@ def test_if_on_a_tensor(small, out):
 
 
 def test_both_arms_are_right(small, out):
-    """The recorded input takes one arm; its negative takes the other."""
+    """The recorded input takes one branch; its negative takes the other."""
     case = small("if_on_tensor.scripted")
     oracle.converted(case.file, out, *case.options(False))
     (x,), _ = case.runs(False)[0]

@@ -181,7 +181,7 @@ class Maker(Things):
         self.in_loop += 1
         if what == "while":
             n = self.fresh("w")
-            most = "%s %% 5" % self.whole(env, 1) if self.r.random() < 0.5 else "3"       # a trip may add to what it is
+            most = "%s %% 5" % self.whole(env, 1) if self.r.random() < 0.5 else "3"       # an iteration may add to what it is
             if self.r.random() < 0.3:
                 head = "while True:\nif %s >= %s or (%s):\n    %s\n%s += 1" % (n, most, self.condition(env), "break", n)
             else:
@@ -231,7 +231,7 @@ class Maker(Things):
     # ---- the whole ----
 
     def start(self, env):
-        """Names that the whole function sees, so that arms and loops have something to change."""
+        """Names that the whole function sees, so that branches and loops have something to change."""
         lines = ["a = x * 1", "b = y + 1", "n0 = 1", "n2 = %s" % ("int(y.sum().item()) % 4" if not self.exported else "2")]
         env.update({"a": ("T", BASE), "b": ("T", PAGE), "n0": ("I",), "n2": ("I",)})
         lines.append("flag = %s" % ("bool(y.sum() > 2)" if not self.exported else "True"))

@@ -91,7 +91,7 @@ class Block:
     def lines(self, indent):
         out = []
         for head, body in self.parts:
-            first, *rest = head.split("\n")                # a while counts its trips in what nobody takes away
+            first, *rest = head.split("\n")                # a while counts its iterations in what nobody takes away
             out += [indent + first] + [indent + "    " + line for line in rest]
             out += render(body, indent + "    ") or [indent + "    pass"]
         return out

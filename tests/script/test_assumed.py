@@ -1,5 +1,5 @@
-"""Branches whose arms ONNX cannot join: of different ranks or types, and the program goes on with the result. Where the condition asks
-whether anything was found, a count that only data tell, the arm for something is taken, said and kept in the metadata; any other
+"""Branches whose branches ONNX cannot join: of different ranks or types, and the program goes on with the result. Where the condition asks
+whether anything was found, a count that only data tell, the branch for something is taken, said and kept in the metadata; any other
 condition is refused."""
 import json
 from typing import List, Optional
@@ -35,7 +35,7 @@ class Pairs(nn.Module):
 
 
 class Empty(nn.Module):
-    """The same question, asked the other way round; the other arm gives another type."""
+    """The same question, asked the other way round; the other branch gives another type."""
     def forward(self, x):
         rows = torch.nonzero(x[:, 0] > 0)
         if rows.numel() == 0:
@@ -191,8 +191,8 @@ def asked(condition, path, yes="reshape(n, 2, 2)", no="clone()"):
 
 @pytest.mark.parametrize("condition", ANY + NONE)
 def test_however_it_is_asked(condition, tmp_path):
-    path, out, arms = tmp_path / "model.pt", tmp_path / "model.onnx", ("reshape(n, 2, 2)", "clone()")
-    program = asked(condition, path, *(arms if condition in ANY else arms[::-1]))
+    path, out, branches = tmp_path / "model.pt", tmp_path / "model.onnx", ("reshape(n, 2, 2)", "clone()")
+    program = asked(condition, path, *(branches if condition in ANY else branches[::-1]))
     done = oracle.converted(path, out, *ROWS)
     assert done.stderr.count("is not 0 when the model runs") == 1
     oracle.run(out, [([x.numpy()], [program(x).numpy()]) for (x,) in found(3, 1, 2)])

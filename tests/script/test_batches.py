@@ -1,5 +1,5 @@
 """A model that was saved at a batch of 2 is right at batches of 1, 3 and 7, and at 0 where PyTorch is: each network below traced, scripted
-and exported (as it is, and decomposed), converted once with an open batch, and run in one session against the module itself."""
+and exported (as it is, and decomposed), converted once with an dynamic batch, and run in one session against the module itself."""
 import warnings
 
 import pytest

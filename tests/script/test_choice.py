@@ -130,7 +130,7 @@ class ByPlace(nn.Module):
 
 
 class UntilOneIs(nn.Module):
-    """What only some trip of an inner loop does, and then leaves the function with nothing."""
+    """What only some iteration of an inner loop does, and then leaves the function with nothing."""
     def note(self, seen: Dict[str, Tensor], x: Tensor):
         for i in range(3):
             if bool(x.sum() > i):

@@ -486,7 +486,7 @@ def test_three_levels(tmp_path):
 
 
 class TuplesOfListsOfLists(nn.Module):
-    """Beside a list of an open length one whose length all items have."""
+    """Beside a list of an dynamic length one whose length all items have."""
     def forward(self, x):
         q: List[Tuple[List[Tensor], List[Tensor]]] = [([x[0]], [x[0], x[0]])]
         if bool(x.sum() > 4):

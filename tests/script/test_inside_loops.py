@@ -95,7 +95,7 @@ class NoneInTuple(nn.Module):
 
 
 class EachLevelMakesItsOwn(nn.Module):
-    """What an inner loop makes of a list, a None, a dict and a string is met again in each trip around it."""
+    """What an inner loop makes of a list, a None, a dict and a string is met again in each iteration around it."""
     def forward(self, x):
         u = x[0] * 0
         for i in range(x.size(0)):
@@ -131,7 +131,7 @@ class EachLevelMakesItsOwn(nn.Module):
 
 
 class NamesSwappedInside(nn.Module):
-    """No trip writes: what the swapped names share with the list nobody can see. Behind the loops a write is refused (see test_lists)."""
+    """No iteration writes: what the swapped names share with the list nobody can see. Behind the loops a write is refused (see test_lists)."""
     def forward(self, x):
         u = x[0] * 0
         for i in range(x.size(0)):

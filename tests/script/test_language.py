@@ -453,7 +453,7 @@ class MayFollow(nn.Module):
 
 
 def test_what_may_follow_a_missing_operator_is_told_apart(tmp_path):
-    """After a missing operator nobody knows which arms are taken."""
+    """After a missing operator nobody knows which branches are taken."""
     said = refused(MayFollow(), tmp_path, "-i", "x:float32[3,3]")
     assert "Exporting the operator 'aten::to_sparse'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
     assert "if the program gets there, aten::linalg_eigvals" in said

@@ -1,4 +1,4 @@
-"""What one trip of a loop leaves in a list, and the next one writes under another name: PyTorch's result, or refused. The programs are written here, word
+"""What one iteration of a loop leaves in a list, and the next one writes under another name: PyTorch's result, or refused. The programs are written here, word
 for word: each kind of item, each way to leave it in a list and to reach it again, each way to write."""
 import textwrap
 
@@ -17,7 +17,7 @@ ITEMS = {
     "object": ("Box(V)", "E.t", ["E.t = E.t * 2", "E.t.mul_(2)"]),
 }
 
-# What stands before the loop, in a trip, and where the next trip writes.
+# What stands before the loop, in an iteration, and where the next iteration writes.
 WAYS = {
     "alone": ("", "xs.append(MAKE)", "d"),
     "by_itself": ("", "xs.append(MAKE)", "xs[-1]"),
@@ -48,8 +48,8 @@ def program(way, item, write, nested):
     before, leave, place = WAYS[way]
     make, read, writes = ITEMS[item]
     first = "\n".join(["d = MAKE", "xs = [MAKE]", "ys = [MAKE]", before]).replace("MAKE", make.replace("V", "(x[0] * 3)"))
-    trip = "\n".join(["v = x[i]", writes[write].replace("E", place), leave]).replace("MAKE", make.replace("V", "(v + 1)"))
-    lines = [first, "for i in range(x.size(0)):", textwrap.indent(trip, "    "), "for e in xs:", "    r = r * 0.5 + " + read.replace("E", "e"), "r = r + len(ys)"]
+    iteration = "\n".join(["v = x[i]", writes[write].replace("E", place), leave]).replace("MAKE", make.replace("V", "(v + 1)"))
+    lines = [first, "for i in range(x.size(0)):", textwrap.indent(iteration, "    "), "for e in xs:", "    r = r * 0.5 + " + read.replace("E", "e"), "r = r + len(ys)"]
     body = textwrap.indent("\n".join(lines), "    " * nested)
     text = "r = x[0]\n%s%s\nreturn r" % ("for o in range(x.size(0)):\n" if nested else "", body)
     return "%s\n\nclass Program(nn.Module):\n    def forward(self, x):\n%s\n" % (HEAD, textwrap.indent(text, "        "))

@@ -1,4 +1,4 @@
-"""Lists whose length ONNX decides: filled by a loop that stays, or longer after one arm of a branch than after the other. What
+"""Lists whose length ONNX decides: filled by a loop that stays, or longer after one branch of an if than after the other. What
 another name of an item's memory writes must be seen in the list, or refused."""
 from typing import Dict, List, Optional
 
@@ -97,7 +97,7 @@ class DictOfState(nn.Module):
 
 
 class WritesNewItem(nn.Module):
-    """The item is this trip's own, so the write behind append belongs to it."""
+    """The item is this iteration's own, so the write behind append belongs to it."""
     def forward(self, x):
         out: List[Tensor] = []
         for i in range(x.size(0)):
@@ -150,7 +150,7 @@ class AnotherNameInTheFirstTrip(nn.Module):
 
 def test_a_list_that_each_trip_makes_anew(tmp_path):
     same(AppendsAndRebinds(), tmp_path, rows(2, 5, 1), *ROWS)
-    assert "two lists are one and the same in some trips" in refused(AnotherNameInTheFirstTrip(), tmp_path, *ROWS)
+    assert "two lists are one and the same in some iterations" in refused(AnotherNameInTheFirstTrip(), tmp_path, *ROWS)
 
 
 class InATuple(nn.Module):
@@ -174,7 +174,7 @@ class DictOfTheFirstTrip(nn.Module):
 
 
 class DictWrittenBehindTheLoop(nn.Module):
-    """Without a trip d is e."""
+    """Without an iteration d is e."""
     def forward(self, x):
         d: Dict[str, Tensor] = {"h": torch.zeros(3)}
         e = d
@@ -195,9 +195,9 @@ class DictThatIsOnlyRead(nn.Module):
 
 
 def test_other_names_of_what_each_trip_makes_anew(tmp_path):
-    assert "two lists are one and the same in some trips" in refused(InATuple(), tmp_path, *ROWS)
+    assert "two lists are one and the same in some iterations" in refused(InATuple(), tmp_path, *ROWS)
     for model in (DictOfTheFirstTrip(), DictWrittenBehindTheLoop()):
-        assert "two dicts are one and the same in some trips" in refused(model, tmp_path, *ROWS)
+        assert "two dicts are one and the same in some iterations" in refused(model, tmp_path, *ROWS)
     same(DictThatIsOnlyRead(), tmp_path, rows(2, 5, 0), *ROWS)
 
 
@@ -251,7 +251,7 @@ def test_a_list_deep_inside_is_read_as_it_is(model, tmp_path):
     same(model(), tmp_path, rows(2, 5, 1), *ROWS)
 
 
-# ---- longer after one arm ----
+# ---- longer after one branch ----
 
 class LongerInOneArm(nn.Module):
     def forward(self, x):
@@ -371,7 +371,7 @@ class ItemOfAnArm(nn.Module):
 
 
 class VariableOfTripBefore(nn.Module):
-    """No list: two variables are one tensor from the second trip on."""
+    """No list: two variables are one tensor from the second iteration on."""
     def forward(self, x):
         h = torch.zeros(3)
         before = torch.zeros(3)
@@ -404,7 +404,7 @@ class TwoNames(nn.Module):
 
 
 def test_a_list_with_two_names_is_refused(tmp_path):
-    assert "what this list holds cannot be told" in refused(TwoNames(), tmp_path, *ROWS)
+    assert "what this list holds is not known" in refused(TwoNames(), tmp_path, *ROWS)
 
 
 # ---- changed in other ways than by append ----
@@ -563,7 +563,7 @@ class WrittenUnderTheOther(nn.Module):
 
 @pytest.mark.parametrize("model", [WrittenUnderOneName, WrittenUnderTheOther])
 def test_a_list_that_may_be_another_is_not_read_once_that_is_written(model, tmp_path):
-    assert "two lists are one and the same after one arm" in refused(model(), tmp_path, *ROWS)
+    assert "two lists are one and the same after one branch" in refused(model(), tmp_path, *ROWS)
 
 
 # ---- the last resort: a sequence ----
@@ -595,7 +595,7 @@ class OfObjectsAppendedToAgain(nn.Module):
 
 
 def test_a_list_that_may_be_another_says_so_when_it_is_appended_to(tmp_path):
-    assert "what this list holds cannot be told" in refused(OfObjectsAppendedToAgain(), tmp_path, *ROWS)
+    assert "what this list holds is not known" in refused(OfObjectsAppendedToAgain(), tmp_path, *ROWS)
 
 
 class ItemsDiffer(nn.Module):
@@ -779,7 +779,7 @@ def test_a_number_that_the_model_knows_is_sought(tmp_path):
 
 
 class Bools(nn.Module):
-    """The loop carries the list, as its arms add different items."""
+    """The loop carries the list, as its branches add different items."""
     def forward(self, x):
         out: List[Tensor] = []
         for i in range(x.size(0)):
@@ -829,7 +829,7 @@ class ItemIsLost(nn.Module):
 
 
 def test_an_item_that_nobody_can_tell(tmp_path):
-    assert "what this tensor holds cannot be told" in refused(ItemIsLost(), tmp_path, *ROWS)
+    assert "what this tensor holds is not known" in refused(ItemIsLost(), tmp_path, *ROWS)
 
 
 class OfNothing(nn.Module):

@@ -115,7 +115,7 @@ def test_a_loop_of_unknown_trips_cannot_be_unrolled(tmp_path):
 
 
 class Methods(nn.Module):
-    """Locals of what a trip calls are of that trip."""
+    """Locals of what an iteration calls are of that iteration."""
     def pick(self, v):
         if bool(v.sum() > 1.5):
             r = v * 2
@@ -163,7 +163,7 @@ def test_early_exits(how, opset, tmp_path):
 
 
 class Until(nn.Module):
-    """The condition of the first trips is known, that of the others the model's."""
+    """The condition of the first iterations is known, that of the others the model's."""
     def __init__(self, least):
         super().__init__()
         self.least = least
@@ -185,7 +185,7 @@ def test_trips_that_are_known_stand_in_the_loop_with_the_others(least, tmp_path)
 
 
 class Settles(nn.Module):
-    """Another rank from the first trip on: that one stands before the loop."""
+    """Another rank from the first iteration on: that one stands before the loop."""
     def forward(self, x):
         y = x.sum(0)
         i = 0
@@ -229,7 +229,7 @@ def test_a_known_while_is_kept_where_that_is_asked_for(tmp_path):
         assert found.count("Loop") == loops and (loops or found.count("Mul") + found.count("Sub") >= products)
 
 
-# ---- numbers that a loop counts: known not to be negative, and below the loop's end, in each trip ----
+# ---- numbers that a loop counts: known not to be negative, and below the loop's end, in each iteration ----
 
 class UntilNegative(nn.Module):
     """A prefix of text, and a row of a matrix: both need i to lie between 0 and n."""
@@ -257,7 +257,7 @@ class UntilNegativeOfAnyLength(nn.Module):
 
 
 class Unevenly(nn.Module):
-    """The first trip adds 1, a later one 2: not a number that counts."""
+    """The first iteration adds 1, a later one 2: not a number that counts."""
     def forward(self, x):
         i, step = 0, 1
         total = torch.zeros(2)
@@ -269,7 +269,7 @@ class Unevenly(nn.Module):
 
 
 class StepsOverTheEnd(nn.Module):
-    """What the condition says holds when a trip begins, not behind the loop."""
+    """What the condition says holds when an iteration begins, not behind the loop."""
     def forward(self, x):
         i = 0
         total = torch.zeros(2)
@@ -309,7 +309,7 @@ class BoundMoves(nn.Module):
 
 
 class OrderInAnArm(nn.Module):
-    """In an arm of `n > 3` it is known that n is more than 3."""
+    """In a branch of `n > 3` it is known that n is more than 3."""
     def forward(self, x):
         n = x.size(0)
         if n > 3:

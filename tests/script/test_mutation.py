@@ -1,5 +1,5 @@
 """Writes through views: every view by every write, read through the base, through another view, through the view itself, and through a
-clone made before. Alone, in one arm of a branch, and in a loop. Each cell equals torch, or is refused: never a write that is lost.
+clone made before. Alone, in one branch of an if, and in a loop. Each cell equals torch, or is refused: never a write that is lost.
 
 A cell is a program of its own: torch's text of it is saved, converted and run at two sizes."""
 import itertools

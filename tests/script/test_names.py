@@ -1,4 +1,4 @@
-"""One thing under two names: a list, dict, object or tensor that a loop, an arm or an early return binds to what another name reaches too, and
+"""One thing under two names: a list, dict, object or tensor that a loop, a branch or an early return binds to what another name reaches too, and
 that is written under either. And what a list, dict, object, tuple or Optional holds while it is itself changed, and the thing written.
 
 Each program equals torch, or is refused: never a write that is lost."""
@@ -78,7 +78,7 @@ def written(kind, lines):
 
 BIND = {
     "arm": ["if c:", "    h = o"],
-    "both arms": ["if c:", "    h = {new}", "else:", "    h = o"],
+    "both branches": ["if c:", "    h = {new}", "else:", "    h = o"],
     "new": ["if c:", "    h = {new}"],
     "loop": ["w = 0", "while w < k:", "    w += 1", "    h = o"],
     "loop, new": ["w = 0", "while w < k:", "    w += 1", "    h = {new}"],
@@ -124,9 +124,9 @@ HOLD = {
 PLACE = {
     "written, then changed": ["if c:", "    {write}", "    {change}"],
     "changed, then written": ["if c:", "    {change}", "    {write}"],
-    "one arm each": ["if c:", "    {change}", "else:", "    {write}"],
+    "one branch each": ["if c:", "    {change}", "else:", "    {write}"],
     "loop": ["w = 0", "while w < k:", "    w += 1", "    {change}", "    {write}"],
-    "loop, arms": ["w = 0", "while w < k:", "    w += 1", "    if d:", "        {change}", "    else:", "        {write}"],
+    "loop, branches": ["w = 0", "while w < k:", "    w += 1", "    if d:", "        {change}", "    else:", "        {write}"],
     "loop, then": ["w = 0", "while w < k:", "    w += 1", "    {change}", "{write}"],
     "return": ["w = 0", "while w < k:", "    w += 1", "    {change}", "    if x.size(0) > 2:", "        return {read}", "    {write}"],
 }
@@ -210,7 +210,7 @@ def test_is_right(module, tmp_path):
 
 
 class SetWhereLost(torch.nn.Module):
-    """Nobody knows whether cell is other, which one arm writes: what cell.t is then nobody knows either."""
+    """Nobody knows whether cell is other, which one branch writes: what cell.t is then nobody knows either."""
     def forward(self, x: Tensor, y: Tensor):
         cell = Cell(y, 1)
         other = cell
@@ -225,4 +225,4 @@ class SetWhereLost(torch.nn.Module):
 
 
 def test_an_attribute_that_is_set_where_the_object_is_lost(tmp_path):
-    assert "what this object holds cannot be told" in refused(SetWhereLost(), tmp_path, *random_programs.SIZES)
+    assert "what this object holds is not known" in refused(SetWhereLost(), tmp_path, *random_programs.SIZES)

@@ -32,7 +32,7 @@ class Pair:
 
 
 class InALoop(nn.Module):
-    """Bound to another object in one arm, changed in place in the other."""
+    """Bound to another object in one branch, changed in place in the other."""
     def forward(self, x):
         s = State(torch.zeros(4), 0)
         for i in range(x.size(0)):
@@ -79,7 +79,7 @@ class Tuples(nn.Module):
 
 
 class OldDict(nn.Module):
-    """The dict from before, with what the arm wrote to it, or a new one."""
+    """The dict from before, with what the branch wrote to it, or a new one."""
     def forward(self, x):
         d = {"a": x, "b": x + 1}
         if bool(x.sum() > 0):

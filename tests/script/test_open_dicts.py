@@ -1,4 +1,4 @@
-"""Dicts of which only the running model knows what keys they have: one arm of a branch sets a key, or some trip of a loop. Looked up where a
+"""Dicts of which only the running model knows what keys they have: one branch of an if sets a key, or some iteration of a loop. Looked up where a
 condition asks; what goes through all keys is refused, and so is the order that nobody knows."""
 from typing import Dict
 
@@ -313,7 +313,7 @@ def test_what_is_not_known_is_refused(model, why, tmp_path):
 
 
 class WrittenAndReplaced(nn.Module):
-    """Nobody looks at the dict that a trip has written, once the trip has put a new one in its place."""
+    """Nobody looks at the dict that an iteration has written, once the iteration has put a new one in its place."""
     def forward(self, x):
         d: Dict[str, int] = {"a": 1}
         for i in range(x.size(0)):
@@ -350,4 +350,4 @@ class WrittenOfTheSecondArm(nn.Module):
 
 @pytest.mark.parametrize("model", [WrittenOfTheFirstArm, WrittenOfTheSecondArm])
 def test_a_dict_that_may_be_another_is_not_read_once_that_is_written(model, tmp_path):
-    assert "two dicts or objects are one and the same after one arm" in refused(model(), tmp_path, "-i", "x:float32[N,3]")
+    assert "two dicts or objects are one and the same after one branch" in refused(model(), tmp_path, "-i", "x:float32[N,3]")

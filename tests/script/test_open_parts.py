@@ -1,4 +1,4 @@
-"""Parts of an axis whose size only the running model knows: the unsafe_ and _copy forms of unbind, chunk and split, and tensor_split into an open number of parts."""
+"""Parts of an axis whose size only the running model knows: the unsafe_ and _copy forms of unbind, chunk and split, and tensor_split into an dynamic number of parts."""
 import pytest
 import torch
 from torch import nn

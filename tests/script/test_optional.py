@@ -1,4 +1,4 @@
-"""Optionals that only the running model decides: None in one arm of a branch, before a loop's first trip, or once again in some trip."""
+"""Optionals that only the running model decides: None in one branch of an if, before a loop's first iteration, or once again in some iteration."""
 from typing import Dict, List, Optional, Tuple
 
 import onnxruntime
@@ -171,7 +171,7 @@ class RanksDiffer(nn.Module):
         return x if m is None else m + x
 
 
-@pytest.mark.parametrize("model,why", [(Written, "same memory in one arm"), (RanksDiffer, "the program must give both one rank")])
+@pytest.mark.parametrize("model,why", [(Written, "same memory in one branch"), (RanksDiffer, "the program must give both one rank")])
 def test_what_is_refused(model, why, tmp_path):
     assert why in refused(model(), tmp_path, *ROWS)
 

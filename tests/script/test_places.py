@@ -96,6 +96,6 @@ def test_every_change(place, tmp_path):
     wrong = []
     for thing in THINGS:
         model = module(program(thing, place), tmp_path, "%s_%s" % (place, thing))
-        opsets = (14, 18, 26) if thing == "list_of_lists" else (11, 13, 18, 26)         # arms give sequences from 14 on
+        opsets = (14, 18, 26) if thing == "list_of_lists" else (11, 13, 18, 26)         # branches give sequences from 14 on
         wrong += ["%s, %s" % (thing, e) for e in differences(model, runs, opsets, tmp_path)]
     assert not wrong, "\n".join(wrong)

@@ -80,7 +80,7 @@ class ScaleOfTrips(nn.Module):
 
 
 @pytest.mark.parametrize("make,why", [(lambda: TwoGrids(0.2, 3), "quantised with different scales"), (lambda: TwoGrids(0.1, 4), "quantised with different scales"),
-                                      (ScaleOfOneArm, "whose scale it computes"), (ScaleOfTrips, "quantised in another way after a trip")],
-                         ids=["scales", "zero_points", "one_arm", "trips"])
+                                      (ScaleOfOneArm, "whose scale it computes"), (ScaleOfTrips, "quantised in another way after an iteration")],
+                         ids=["scales", "zero_points", "one_arm", "iterations"])
 def test_scales_that_differ_are_refused(make, why, tmp_path):
     assert why in refused(make(), tmp_path, *ROWS)

@@ -72,7 +72,7 @@ class InnerJoinOfDicts(torch.nn.Module):
 
 @pytest.mark.parametrize("module", [InnerJoin, InnerJoinOfLists, InnerJoinOfDicts])
 def test_what_an_inner_branch_joined_may_be_something_older(module, tmp_path):
-    assert "one arm of a branch" in refused(module(), tmp_path, *SIZES)
+    assert "one branch of an if" in refused(module(), tmp_path, *SIZES)
 
 
 class StateByAnotherName(torch.nn.Module):
@@ -105,7 +105,7 @@ class ReturnFromInnerLoop(torch.nn.Module):
 
 
 class ReturnsInNoFirstTrip(torch.nn.Module):
-    """The first trip surely does not return: what a later one returns is found out then."""
+    """The first iteration surely does not return: what a later one returns is found out then."""
     def forward(self, x: Tensor, y: Tensor):
         a = x[0] * 1
         xs = [a]
@@ -146,7 +146,7 @@ class Holder:
 
 
 class LostInOneArm(torch.nn.Module):
-    """From the second trip on the write to a may be one to what the object holds."""
+    """From the second iteration on the write to a may be one to what the object holds."""
     def forward(self, x: Tensor, y: Tensor):
         a = x * 1
         held = Holder(a)
@@ -161,7 +161,7 @@ class LostInOneArm(torch.nn.Module):
 
 
 def test_a_write_in_one_arm_that_loses_a_value_of_the_loop(tmp_path):
-    assert "what this tensor holds cannot be told" in refused(LostInOneArm(), tmp_path, *SIZES)
+    assert "what this tensor holds is not known" in refused(LostInOneArm(), tmp_path, *SIZES)
 
 
 class OutOfAnotherSize(torch.nn.Module):
@@ -177,11 +177,11 @@ class OutOfAnotherSize(torch.nn.Module):
 
 
 def test_out_of_a_tensor_that_a_list_holds(tmp_path):
-    assert "what this list holds cannot be told" in refused(OutOfAnotherSize(), tmp_path, *SIZES)
+    assert "what this list holds is not known" in refused(OutOfAnotherSize(), tmp_path, *SIZES)
 
 
 class ProvenInAnArm(torch.nn.Module):
-    """n < 1 holds in the arm, and nowhere behind it."""
+    """n < 1 holds in the branch, and nowhere behind it."""
     def forward(self, x: Tensor, y: Tensor):
         a = x * 1
         n = int(y.sum().item()) % 4
@@ -284,7 +284,7 @@ class LostInAList(torch.nn.Module):
 def test_what_is_lost_in_an_arm_is_refused_only_where_it_is_read(tmp_path):
     same(LostAndReplaced(), tmp_path, runs(), *SIZES)
     for module in (LostAndReturned, LostInAList):
-        assert "what this tensor holds cannot be told" in refused(module(), tmp_path, *SIZES)
+        assert "what this tensor holds is not known" in refused(module(), tmp_path, *SIZES)
 
 
 class GrownListInOneArm(torch.nn.Module):
@@ -303,7 +303,7 @@ class GrownListInOneArm(torch.nn.Module):
 
 
 class GrownListBehindReturn(torch.nn.Module):
-    """Only one arm has a list at all, and that one writes to an item of it."""
+    """Only one branch has a list at all, and that one writes to an item of it."""
     def forward(self, x: Tensor, y: Tensor):
         b = y * 1
         n = 1
@@ -338,7 +338,7 @@ def test_a_grown_list_is_lost_in_the_arm_that_writes_an_item(tmp_path):
 
 
 class InnerListChanges(torch.nn.Module):
-    """ls[0] is xs, also after the trips."""
+    """ls[0] is xs, also after the iterations."""
     def forward(self, x: Tensor, y: Tensor):
         b = y + 1
         xs: List[Tensor] = [b, b + 1]

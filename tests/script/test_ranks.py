@@ -1,4 +1,4 @@
-"""Results that have another rank in other runs: squeeze of an open size, arms of a branch, a list of sizes of open length. The model may
+"""Results that have another rank in other runs: squeeze of a dynamic size, branches of an if, a list of sizes of dynamic length. The model may
 return them; whatever else asks for their rank makes them decided by an assumption, or is refused."""
 from typing import List, Tuple
 
@@ -119,7 +119,7 @@ class Joined(nn.Module):
 
 
 def test_arms_that_are_looked_at_are_refused(tmp_path):
-    assert "one arm of a branch gives float32[M,K], the other float32[N,M,K]" in refused(Joined(), tmp_path, *OPEN)
+    assert "one branch of an if gives float32[M,K], the other float32[N,M,K]" in refused(Joined(), tmp_path, *OPEN)
 
 
 class Computed(nn.Module):

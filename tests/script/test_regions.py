@@ -93,7 +93,7 @@ def test_region(model, runs, sizes, node, decomposed, tmp_path):
 
 
 class KnownWhile(nn.Module):
-    """How many trips there are is known; or that there is a first one."""
+    """How many iterations there are is known; or that there is a first one."""
     def __init__(self, open_end):
         super().__init__()
         self.open_end = open_end
@@ -103,15 +103,15 @@ class KnownWhile(nn.Module):
         return while_loop(more, lambda i, x: (i + 1, torch.tanh(x) * 0.9), (torch.tensor(0), x))
 
 
-@pytest.mark.parametrize("open_end, options, trips", [(False, (), 40), (False, ("--loops=keep",), 1), (False, ("--limit", "unroll=30"), 1), (True, (), 1), (True, ("--loops=keep",), 1)])
-def test_which_trips_are_unrolled(open_end, options, trips, tmp_path):
+@pytest.mark.parametrize("open_end, options, iterations", [(False, (), 40), (False, ("--loops=keep",), 1), (False, ("--limit", "unroll=30"), 1), (True, (), 1), (True, ("--loops=keep",), 1)])
+def test_which_trips_are_unrolled(open_end, options, iterations, tmp_path):
     torch.manual_seed(5)
     program = export(KnownWhile(open_end), (torch.rand(3),))
     torch.export.save(program, str(tmp_path / "model.pt2"))
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", *options)
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [t.numpy() for t in program.module()(x)]) for x in (torch.rand(3), torch.ones(3) * 4, -torch.ones(3))])
     found = [n.op_type for g in oracle.graphs(onnx.load(str(tmp_path / "model.onnx")).graph) for n in g.node]
-    assert found.count("Tanh") == trips and found.count("Loop") == (trips == 1)
+    assert found.count("Tanh") == iterations and found.count("Loop") == (iterations == 1)
 
 
 def edited(source, to, *pairs):

@@ -1,5 +1,5 @@
 """What scripted programs do that traces cannot: branches, loops, classes, dicts, writes through views. Each is scripted here, saved,
-converted, and run in ONNX Runtime against torch with several inputs, so that both arms and several trip counts are seen."""
+converted, and run in ONNX Runtime against torch with several inputs, so that both branches and several iteration counts are seen."""
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import onnx
@@ -22,7 +22,7 @@ class IfOnTensor(nn.Module):
 
 
 class IfWritesTwice(nn.Module):
-    """Several names, an in-place write in one arm, a number that differs, a name that only one arm uses."""
+    """Several names, an in-place write in one branch, a number that differs, a name that only one branch uses."""
     def forward(self, x):
         x = x + 0
         n = 1
@@ -136,14 +136,14 @@ def test_a_value_or_none(tmp_path):
 
 def test_what_cannot_be_joined_is_refused_where_it_is_read(tmp_path):
     text = refused(IfRank(), tmp_path, "-i", "x:float32[3]")
-    assert "one arm of a branch gives" in text and "test_script.py" in text
+    assert "one branch of an if gives" in text and "test_script.py" in text
     assert "rests on data" in text and "-i" not in text
     assert "fix the sizes" in refused(IfRankOnSize(), tmp_path, "-i", "x:float32[N]")
     same(IfRankOnSize(), tmp_path, [(torch.rand(4),)], "-i", "x:float32[4]")
 
 
 class SizesInOneArm(nn.Module):
-    """Only one arm asks for equal sizes, and for three columns."""
+    """Only one branch asks for equal sizes, and for three columns."""
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(3, 3)
@@ -195,7 +195,7 @@ class AliasUnread(nn.Module):
 
 
 def test_memory_shared_in_one_arm(tmp_path):
-    assert "same memory in one arm" in refused(AliasInOneArm(), tmp_path, "-i", "x:float32[3]")
+    assert "same memory in one branch" in refused(AliasInOneArm(), tmp_path, "-i", "x:float32[3]")
     same(AliasUnread(), tmp_path, both_signs(3), "-i", "x:float32[3]")
 
 
@@ -205,7 +205,7 @@ class Holder:
 
 
 class IfAttribute(nn.Module):
-    """Written in one arm only: the other arm's value is the one before, in whatever state that arm leaves it."""
+    """Written in one branch only: the other branch's value is the one before, in whatever state that arm leaves it."""
     def forward(self, x):
         h = Holder(x + 0)
         g = Holder(x + 0)
@@ -273,7 +273,7 @@ class LoopWhile(nn.Module):
 
 
 class LoopWidens(nn.Module):
-    """The carried tensor grows: its size is another one in each trip."""
+    """The carried tensor grows: its size is another one in each iteration."""
     def forward(self, x):
         y = x[0:1]
         for i in range(x.size(0)):
@@ -339,7 +339,7 @@ class LoopOfBranches(nn.Module):
 
 
 class LoopWritesThenBinds(nn.Module):
-    """The first trip writes to the tensor from before the loop, later ones to their own."""
+    """The first iteration writes to the tensor from before the loop, later ones to their own."""
     def forward(self, x):
         y = x[0] + 0
         for i in range(x.size(0)):
@@ -360,7 +360,7 @@ class LoopWritesAlias(LoopWritesThenBinds):
 
 def test_a_carried_tensor_that_is_written(tmp_path):
     same(LoopWritesThenBinds(), tmp_path, [(torch.randn(n, 2),) for n in (1, 3)], "-i", "x:float32[N,2]")
-    assert "in some trips of a loop" in refused(LoopWritesAlias(), tmp_path, "-i", "x:float32[N,2]")
+    assert "in some iterations of a loop" in refused(LoopWritesAlias(), tmp_path, "-i", "x:float32[N,2]")
 
 
 @pytest.mark.parametrize("model", [LoopOverSize, LoopWidens, LoopBreaks, LoopTuple, LoopInPlace, LoopInBranch, LoopOfBranches])
@@ -547,7 +547,7 @@ class AssertsSizes(torch.nn.Module):
 
 
 def test_sizes_that_are_asserted_whole(tmp_path):
-    """An arm that raises says that every pair is equal."""
+    """A branch that raises says that every pair is equal."""
     _, nodes = same(AssertsSizes(), tmp_path, [(torch.randn(n), torch.randn(n, 3)) for n in (1, 2, 5)], "-i", "x:float32[N]", "-i", "y:float32[?,3]")
     assert "If" not in nodes
 

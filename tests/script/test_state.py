@@ -330,7 +330,7 @@ ADDS = torch.jit.trace(lambda x: x + TOTAL.add_(x), torch.ones(3), check_trace=F
 
 
 class Adds(nn.Module):
-    """A trace that writes to one of its constants, first called in an arm."""
+    """A trace that writes to one of its constants, first called in a branch."""
     def __init__(self):
         super().__init__()
         self.adds = ADDS

@@ -291,7 +291,7 @@ class NestedDict(nn.Module):
         return y
 
 
-@pytest.mark.parametrize("model, why", [(TwoKeys, "nothing has asked"), (InPlaceOld, "state of their own"), (RaggedHistory, "a size of its items is open"),
+@pytest.mark.parametrize("model, why", [(TwoKeys, "nothing has asked"), (InPlaceOld, "state of their own"), (RaggedHistory, "a size of its items is dynamic"),
                                         (Iter, "what keys it has"), (NestedDict, "Dict after a run")])
 def test_what_cannot_be_an_input_is_refused(model, why, tmp_path):
     said = refused(model(), tmp_path, *ROWS)

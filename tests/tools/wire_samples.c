@@ -60,7 +60,7 @@ static Graph *turned(Ctx *cx)
     return g;
 }
 
-/* y = x + w if c else x * w, an If with a weight of the root in both arms */
+/* y = x + w if c else x * w, an If with a weight of the root in both branches */
 static Graph *branch(Ctx *cx)
 {
     Graph *g = graph_new(cx, NULL, NULL), *branch[2];

@@ -327,7 +327,7 @@ static void graphs_inside_nodes(void **state)
                                                                               "values\": {}, "       \
                                                                               "\"sym_float_"         \
                                                                               "values\": {}}}}"
-/* A body whose result has a size that data decides: it is another one in each trip. */
+/* A body whose result has a size that data decides: it is another one in each iteration. */
 #define FOUND                                                                                           \
     "{\"as_graph\": {\"name\": \"f\", \"graph\": {\"inputs\": [" TENSOR(                                \
         "a") "], \"outputs\": [" TENSOR("s") "], \"nodes\": [" NODE("torch.ops.aten.nonzero."           \
@@ -577,8 +577,8 @@ static void what_the_export_relies_on_is_told(void **state)
         "the program was exported for inputs of which this is true: (L['x'].size()[0] % 4) == 0");
 }
 
-/* An open number that torch.export found to be always the same: the program is right for that one
- * only. */
+/* An dynamic number that torch.export found to be always the same: the program is right for that
+ * one only. */
 static void a_number_of_one_value_is_no_input(void **state)
 {
     Ctx *cx = *state;

@@ -85,7 +85,7 @@ static void concat_along_the_middle(void **state)
                         (k < 140 ? (float)(i * 140 + k) : (float)(i * 70 + k - 140)));
 }
 
-/* 2^53 + 1 has no double, so a trip through double would round twice: to 2^53, and that to
+/* 2^53 + 1 has no double, so an iteration through double would round twice: to 2^53, and that to
  * float32. */
 static void large_ints_are_rounded_once(void **state)
 {

@@ -275,7 +275,7 @@ static void a_size_of_an_arm_is_not_seen_outside(void **state)
     assert_ptr_equal(from, v); /* this output, not the node inside */
 }
 
-/* for i in range(trips): x = f(x); ys.append(x) */
+/* for i in range(iterations): x = f(x); ys.append(x) */
 static void loop(Graph *g, Ox (*step)(Graph *, Ox), const char *carried, Ox *out)
 {
     Graph *body = graph_new(g->cx, g, str_of(g->cx, "body"));

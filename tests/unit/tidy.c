@@ -357,7 +357,7 @@ static void a_choice_turned_round_is_one(void **state)
     assert_tidied(g, &newest, "Where(%c, %y, %x)\n");
 }
 
-/* With more than one open size the shape would have to be computed. */
+/* With more than one dynamic size the shape would have to be computed. */
 static void transposes_that_move_nothing_are_reshapes(void **state)
 {
     Graph *g = graph_of(*state);
@@ -826,7 +826,7 @@ static void sizes_are_computed_once(void **state)
                   "%13, {2}: int64[1])\nConstantOfShape(%18)\n");
 }
 
-/* Both arms need N*2: it is computed outside of them, before the If. */
+/* Both branches need N*2: it is computed outside of them, before the If. */
 static void arms_share_what_inputs_decide(void **state)
 {
     Ctx *cx = *state;

@@ -1,13 +1,13 @@
-/* branch.c - a condition that ONNX decides: both arms run from the same state (branch_run.c), and
- * If joins what differs (join.c).
+/* branch.c - a condition that ONNX decides: both branches run from the same state (branch_run.c),
+ * and If joins what differs (join.c).
  *
- * An arm that raises is no arm: the condition becomes a fact, or a check that is dropped with a
- * note. Where arms cannot be joined and the condition asks whether anything was found (a size that
- * data tell, 0 or not), the arm for something is taken: an assumption, made in a restart (facts.c),
- * told and kept in the metadata. */
+ * A branch that raises is no branch: the condition becomes a fact, or a check that is dropped with
+ * a note. Where branches cannot be joined and the condition asks whether anything was found (a size
+ * that data tell, 0 or not), the branch for something is taken: an assumption, made in a restart
+ * (facts.c), told and kept in the metadata. */
 #include "eval/branch/branch.h"
 
-/* ---- arms that raise ---- */
+/* ---- branches that raise ---- */
 
 /* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others
  * nobody would see. */
@@ -22,7 +22,7 @@ static bool noted_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *rai
     return !ctx_failed(ev->cx);
 }
 
-/* From here on the condition is known to be `truth`: the other arm raises. */
+/* From here on the condition is known to be `truth`: the other branch raises. */
 static bool learn(Eval *ev, Value condition, bool truth)
 {
     const SymBool *s = condition.sb;
@@ -58,7 +58,7 @@ bool raises_surely(const Block *b)
     return false;
 }
 
-/* Both arms raise: so does the branch. */
+/* Both branches raise: so does the branch. */
 static Flow raise_again(Eval *ev)
 {
     if (ev->staged > 0)
@@ -67,7 +67,7 @@ static Flow raise_again(Eval *ev)
     return FLOW_FAIL;
 }
 
-/* ---- both arms ---- */
+/* ---- both branches ---- */
 
 static Flow run_branch_block(Eval *ev, void *arg, Value *result)
 {
@@ -77,7 +77,7 @@ static Flow run_branch_block(Eval *ev, void *arg, Value *result)
     return flow;
 }
 
-/* One arm raises: the other is what happens, right here. */
+/* One branch raises: the other is what happens, right here. */
 static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth)
 {
     Str raised = ev->raised;
@@ -93,7 +93,7 @@ static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth
     return flow;
 }
 
-/* ---- arms that cannot be joined ---- */
+/* ---- branches that cannot be joined ---- */
 
 static Dim look_for_data(void *arg, Dim sym)
 {
@@ -148,14 +148,14 @@ static Str this_line(Ctx *cx)
                    (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
 }
 
-/* The arm of the usual case: there is something. Never silently. */
+/* The branch of the usual case: there is something. Never silently. */
 static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, Str why)
 {
     Ctx *cx = ev->cx;
     Dim size = dim_known(c->a, NULL) ? c->b : c->a;
     Str text = dim_text(cx, size);
     note(cx, NOTE_ASSUMED,
-         "%s is not 0 when the model runs%s, since ONNX cannot join the two arms: %s",
+         "%s is not 0 when the model runs%s, since ONNX cannot join the two branches: %s",
          text->len < 60 ? text->s : "what is asked for", this_line(cx)->s, why->s);
     if (!dim_assume(cx, REL_LT, dim_int(cx, 0), size) && !ctx_failed(cx))
         fail(cx, E_UNSUPPORTED, "%s", why->s);
@@ -183,7 +183,7 @@ Flow run_if(Eval *ev, const Stmt *s, Value condition)
             return take_other(ev, condition, block[1 - k], k == 1);
     }
     if (branch[0].flow != branch[1].flow) {
-        Str differ = str_of(ev->cx, "one arm of a branch returns and the other goes on");
+        Str differ = str_of(ev->cx, "one branch of an if returns and the other goes on");
         if (found == UNKNOWN || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
             fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
         return FLOW_FAIL;

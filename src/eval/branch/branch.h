@@ -7,13 +7,13 @@
 
 typedef struct Liveness Liveness;
 
-/* What an arm has put in place i of a list, or into entry i of a dict. */
+/* What a branch has put in place i of a list, or into entry i of a dict. */
 typedef struct Placed {
     int64_t i;
     Value key, v;
 } Placed;
 
-/* What a thing was when an arm ended. */
+/* What a thing was when a branch ended. */
 typedef struct After {
     int kind; /* of Change */
     void *what;
@@ -33,7 +33,7 @@ typedef struct Branch {
     Value condition;    /* V_SYMBOOL, and then `truth` is what it is in here; or V_POISON */
     bool truth;
     Graph *g;
-    uint64_t opened; /* heap's clock: what was born later is the arm's own */
+    uint64_t opened; /* heap's clock: what was born later is the branch's own */
     Flow flow;
     Value result;
     VEC(After) after;
@@ -48,8 +48,8 @@ typedef Flow Step(Eval *ev, void *arg, Value *result);
 /* Run it in a graph of its own, capture what it changed, undo. */
 Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg);
 /* Make the If, write the joined state, join the results. sizes: where they cannot be joined, and
- * that matters, ask for a restart that takes one arm by assumption (facts_take_branch); else it is
- * an error. */
+ * that matters, ask for a restart that takes one branch by assumption (facts_take_branch); else it
+ * is an error. */
 MUST_USE bool join_branches(Eval *ev, Value condition, bool sizes, Branch *yes, Branch *no,
                             Value *result);
 
@@ -62,35 +62,35 @@ typedef struct LoopPlan {
     const Stmt *text; /* or NULL: its body and condition are graphs */
     void *arg;
     Obj *state;   /* what the body writes beside the frame's locals; or NULL */
-    Value start;  /* trips of a for loop, an int; the condition before the first trip of a while
-                     loop */
-    int64_t done; /* trips that have run already: the next one's number */
+    Value start;  /* iterations of a for loop, an int; the condition before the first iteration of a
+                     while loop */
+    int64_t done; /* iterations that have run already: the next one's number */
 } LoopPlan;
 /* ONNX runs it: one Loop. */
 MUST_USE bool run_loop(Eval *ev, const LoopPlan *plan);
-/* Unrolled as far as its trips are known, and wanted (loop_unroll.c). */
+/* Unrolled as far as its iterations are known, and wanted (loop_unroll.c). */
 Flow run_counted_loop(Eval *ev, LoopPlan *plan);
 Flow run_conditional_loop(Eval *ev, LoopPlan *plan);
 
-/* loop_known.c: what holds whenever a trip of a staged loop begins, because its condition said
- * so. */
+/* loop_known.c: what holds whenever an iteration of a staged loop begins, because its condition
+ * said so. */
 typedef struct Known {
     Rel rel;
     Dim a, b;
 } Known;
 typedef struct IterationStart {
-    Value first;      /* the condition that the first trip began with; V_NONE: it had none */
-    Dim counter;      /* the trip's number in the latest run of the body */
+    Value first;      /* the condition that the first iteration began with; V_NONE: it had none */
+    Dim counter;      /* the iteration's number in the latest run of the body */
     VEC(Known) known; /* in terms of it */
-    bool wrong;       /* a supposition was not true of a next trip: none is made any more */
+    bool wrong;       /* a supposition was not true of a next iteration: none is made any more */
 } IterationStart;
 /* `outside` is an evaluator of the graph around the loop. Before a run of the body: what is known,
  * of this counter, become facts. */
 MUST_USE bool iteration_start_suppose(Eval *ev, Eval *outside, IterationStart *t, Dim counter);
-/* After one: what its condition says of the next trip. What was supposed must be among it, or
+/* After one: what its condition says of the next iteration. What was supposed must be among it, or
  * *again is set. */
 MUST_USE bool iteration_start_learn(Eval *outside, IterationStart *t, Value condition, bool *again);
-/* Adds what holds of every trip but the first, if it holds of that too. */
+/* Adds what holds of every iteration but the first, if it holds of that too. */
 MUST_USE bool iteration_start_add(Eval *outside, IterationStart *t, Known k);
 
 /* A number that the loop changes and what its condition asks of it, as the text says: `number rel
@@ -113,8 +113,8 @@ const char *container_name(Value v); /* "list", "dict", "object" */
 /* Nobody can tell whether these two are one list, dict or object: writing one loses the other. */
 void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why);
 /* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact.
- * That two are equal does not: results would get one's name in an arm and the other's in the other.
- * False: a contradiction, or an error. */
+ * That two are equal does not: results would get one's name in a branch and the other's in the
+ * other. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
 /* ---- dynamic_dict.c ---- */
 
@@ -157,7 +157,7 @@ Value containers_copy(Ctx *cx, Value v);
  * themselves are. */
 Value containers_under_mark(Ctx *cx, Value v);
 Ox carry_ox(Graph *g, Value v); /* an int, float or bool as a 0-d value: int64, double, bool */
-/* Does the block raise before it does anything else that matters? Only a hint which arm to try
+/* Does the block raise before it does anything else that matters? Only a hint which branch to try
  * first. */
 bool raises_surely(const Block *b);
 /* For what was never set: zeros of like's type in g, which nobody reads. Sizes that g does not know

@@ -23,7 +23,7 @@ static Ox read_one(const Branch *a, Tensor *t)
     return tensor_is_invalid(t) ? POISON : tensor_read(a->g, t);
 }
 
-/* What the arm has put there is captured by itself, and the rest is read when it is asked for
+/* What the branch has put there is captured by itself, and the rest is read when it is asked for
  * (join_tensor_after). */
 static bool is_older(const Branch *a, Value v)
 {
@@ -31,7 +31,7 @@ static bool is_older(const Branch *a, Value v)
                            : v.tag == V_DICT && v.dict->created <= a->opened;
 }
 
-/* Read every tensor in v while the arm's state holds. Modules are not entered: they are the same
+/* Read every tensor in v while the branch's state holds. Modules are not entered: they are the same
  * outside. */
 static void read_tensors(Eval *ev, Branch *a, Value v)
 {
@@ -176,7 +176,7 @@ Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
     ev->g = a->g;
     ev->known = &known;
     ev->staged++;
-    /* A contradiction makes it an arm that no size takes: whatever it gives is right. */
+    /* A contradiction makes it a branch that no size takes: whatever it gives is right. */
     if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) &&
         ctx_failed(ev->cx))
         a->flow = FLOW_FAIL;
@@ -186,7 +186,7 @@ Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
         capture(ev, a, m);
     read_tensors(ev, a, a->result);
     if (a->flow == FLOW_RAISE)
-        ev->cx->refusals.n = refused; /* an arm that raises needs no operators */
+        ev->cx->refusals.n = refused; /* a branch that raises needs no operators */
     ev->staged--;
     ev->known = known.up;
     ev->g = outside;

@@ -8,7 +8,7 @@ Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
     return like->key ? val_maybe_key(cx, present, value) : val_maybe(cx, present, value);
 }
 
-/* Is everything in d's expression known outside of the arms? */
+/* Is everything in d's expression known outside of the branches? */
 static Dim look_inside(void *arg, Dim sym)
 {
     struct {
@@ -119,15 +119,15 @@ Ox stand_in(Graph *g, Ox like)
     return ox_g(g, "Expand", zero, shape);
 }
 
-/* y = x in one arm, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such a
- * y itself, of an inner branch. */
+/* y = x in one branch, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such
+ * a y itself, of an inner branch. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
 {
     if (from->st->created <= opened || from->st->aliases)
         tensor_maybe_shared(cx, made, from,
                             str_of(cx,
-                                   "two tensors are the same memory in one arm of a branch or "
-                                   "in some trips of a loop only"));
+                                   "two tensors are the same memory in one branch of an if or "
+                                   "in some iterations of a loop only"));
 }
 
 void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)

@@ -1,5 +1,5 @@
-/* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one arm
- * of a branch, "b" in the other.
+/* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one
+ * branch of a branch, "b" in the other.
  *
  * It is a set of known values and the place of the one that holds, an int. Operators that only look
  * at it run once for each value while the model is converted; what they give is chosen by the same

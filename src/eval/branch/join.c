@@ -1,6 +1,6 @@
-/* join.c - both arms of a branch have run: If joins what differs.
+/* join.c - both branches of an if have run: If joins what differs.
  *
- * The union of what the arms changed is joined in two walks over the same values: the first
+ * The union of what the branches changed is joined in two walks over the same values: the first
  * collects pairs of values to export, then the If is made, the second puts its outputs in their
  * places. What cannot be joined (None or a tensor, different ranks) is not an error yet, since most
  * locals are never looked at again: reading it is. */
@@ -93,7 +93,7 @@ static void keep_before(Join *j)
         }
 }
 
-/* Items as an arm leaves them: what it has put in some places lies over what was there before. */
+/* Items as a branch leaves them: what it has put in some places lies over what was there before. */
 static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
 {
     int64_t each = after->kind == CHANGE_DICT ? 2 : 1;
@@ -110,8 +110,8 @@ static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After 
     return at;
 }
 
-/* The first walk finds the thing as it was before the arms: what one of them has put there comes on
- * top. */
+/* The first walk finds the thing as it was before the branches: what one of them has put there
+ * comes on top. */
 Side join_side(Join *j, int k, const List *l, const Dict *d)
 {
     Ctx *cx = j->ev->cx;
@@ -160,7 +160,7 @@ Str join_invalid(Join *j, int k, Value v)
                                                                           : mark->st->invalid;
 }
 
-/* Tensors that the arm did not put anywhere are read now: its state is the one before. */
+/* Tensors that the branch did not put anywhere are read now: its state is the one before. */
 Ox join_tensor_after(Join *j, int k, Tensor *t)
 {
     Branch *branch = j->branch[k];
@@ -175,7 +175,7 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
     return v;
 }
 
-/* A value that the arms do not agree about. */
+/* A value that the branches do not agree about. */
 static Value never(const Join *j, Str why)
 {
     Value v = val_never(j->ev->cx, why);
@@ -218,7 +218,7 @@ static Value different_ranks(Join *j, Ox x, Ox y)
                                      ox_rank(x), ox_rank(y))),
                        x, y);
     Str why = str_fmt(
-        cx, "one arm of a branch gives %s, the other %s, and ONNX decides between them; %s",
+        cx, "one branch of an if gives %s, the other %s, and ONNX decides between them; %s",
         type_text(cx, x->type)->s, type_text(cx, y->type)->s,
         data ? "the condition rests on data, so the program must give both one rank (unsqueeze, "
                "reshape)"
@@ -226,7 +226,7 @@ static Value different_ranks(Join *j, Ox x, Ox y)
     return varying(j, never(j, why), x, y);
 }
 
-/* The tensor behind v at the end of arm k, of one rank or of several; NULL: it is none. */
+/* The tensor behind v at the end of branch k, of one rank or of several; NULL: it is none. */
 static Ox any_rank(Join *j, int k, Value v)
 {
     const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
@@ -256,29 +256,29 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     if (a && b && !tensors_same_kind(cx, a, b))
         return join_never(j,
                           a->kind == b->kind
-                              ? "the arms of a branch give tensors that are quantised with "
+                              ? "the branches of an if give tensors that are quantised with "
                                 "different scales: dequantize them there"
-                              : "the arms of a branch give tensors of different kinds");
+                              : "the branches of an if give tensors of different kinds");
     Ox x = a ? join_tensor_after(j, 0, a) : NULL;
     Ox y = b ? join_tensor_after(j, 1, b) : NULL;
     if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
         Str invalid = x && !ox_ok(x) ? a->st->invalid : b->st->invalid;
         return invalid ? never(j,
                                str_fmt(cx,
-                                       "what this tensor holds cannot be told: %s, and one of them "
+                                       "what this tensor holds is not known: %s, and one of them "
                                        "was written since",
                                        invalid->s))
                        : val_poison();
     }
     if (x && y && ox_dtype(x) != ox_dtype(y))
         return never(j,
-                     str_fmt(cx, "one arm of a branch gives a tensor of %s, the other one of %s",
+                     str_fmt(cx, "one branch of an if gives a tensor of %s, the other one of %s",
                              dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
         return different_ranks(j, x, y);
     Ox v = x && y ? NULL
         : x       ? x
-            : y; /* what only one arm gives nobody reads behind the other: it needs no If when it
+            : y; /* what only one branch gives nobody reads behind the other: it needs no If when it
                     was there before */
     if (!v || !graph_sees(j->ev->g, v))
         v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->branch[0]->g, y) : x,
@@ -288,7 +288,7 @@ static Value join_tensors(Join *j, Tensor *a, Tensor *b)
     Tensor *t = tensor_new(cx, v);
     if (!tensor_set_kind(j->ev->g, t, one))
         return join_never(j,
-                          "an arm of a branch gives a quantised tensor whose scale it computes: "
+                          "an branch of an if gives a quantised tensor whose scale it computes: "
                           "dequantize it there");
     t->contiguous = (!a || tensor_contiguous(cx, a) == YES) &&
             (!b || tensor_contiguous(cx, b) == YES)
@@ -337,8 +337,8 @@ static void tell_same(Join *j)
         containers_maybe_same(
             j->ev->cx, s->made, s->from,
             s->made.tag == V_LIST
-                ? "two lists are one and the same after one arm of a branch only"
-                : "two dicts or objects are one and the same after one arm of a branch only");
+                ? "two lists are one and the same after one branch of an if only"
+                : "two dicts or objects are one and the same after one branch of an if only");
     }
 }
 
@@ -356,7 +356,7 @@ static Value join_objects(Join *j, Obj *a, Obj *b)
     Obj *from[2] = { a, b };
     const Obj *one = a ? a : b;
     if ((a && a->path) || (b && b->path) || (a && b && a->cls != b->cls) || j->depth >= MAX_DEPTH)
-        return join_never(j, "the arms of a branch give different objects");
+        return join_never(j, "the branches of an if give different objects");
     Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, one->cls, one->n, one->names, NULL) };
     j->depth++;
     for (int64_t i = 0; i < one->n; i++)
@@ -383,7 +383,7 @@ static bool same(Join *j, Value a, Value b)
     return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
 }
 
-/* One arm never set it: the other's value, exported if it is the arm's own. */
+/* One branch never set it: the other's value, exported if it is the branch's own. */
 static Value join_one(Join *j, Value v, bool first)
 {
     switch (v.tag) {
@@ -413,7 +413,8 @@ static Value join_one(Join *j, Value v, bool first)
     }
 }
 
-/* Different strings, or members of an enum: which of them is one more number that the arms give. */
+/* Different strings, or members of an enum: which of them is one more number that the branches
+ * give. */
 static Value join_options(Join *j, Value a, Value b)
 {
     Ctx *cx = j->ev->cx;
@@ -421,7 +422,7 @@ static Value join_options(Join *j, Value a, Value b)
     Value in[2] = { a, b };
     if (!options_join(cx, a, b, &all))
         return join_never(
-            j, "the arms of a branch give a string and an enum's member, or members of two enums");
+            j, "the branches of an if give a string and an enum's member, or members of two enums");
     for (int k = 0; k < 2; k++) /* in the second walk only the kind of number counts */
         in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE
             ? option_index(j->branch[k]->g, in[k], &all)
@@ -451,13 +452,13 @@ static Value join_pair(Join *j, Value a, Value b)
     if (a.tag == V_OBJ && b.tag == V_OBJ)
         return join_objects(j, a.obj, b.obj);
     return never(j,
-                 str_fmt(j->ev->cx, "a value is %s in one arm of a branch and %s in the other%s",
+                 str_fmt(j->ev->cx, "a value is %s in one branch of an if and %s in the other%s",
                          val_kind(a), val_kind(b),
                          j->sizes ? "" : ", and ONNX decides between them"));
 }
 
 /* None, or a value, of which one is None at least: whether it is there is one more thing that the
- * arms give. */
+ * branches give. */
 static Value join_optionals(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, v, present;
@@ -487,7 +488,7 @@ Value join_values(Join *j, Value a, Value b)
             return never(
                 j,
                 str_fmt(j->ev->cx,
-                        "what this %s holds cannot be told: %s, and one of them was written since",
+                        "what this %s holds is not known: %s, and one of them was written since",
                         container_name(v), invalid->s));
     }
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
@@ -546,7 +547,7 @@ static bool join_thing(Join *j, const After *t)
     return false;
 }
 
-/* Is this cell a local that only arm k ever looks at? */
+/* Is this cell a local that only branch k ever looks at? */
 static bool private_to(Join *j, int k, const After *t)
 {
     return t->kind == CHANGE_CELL && local_to_block(j->ev, j->branch[k]->block, t->what);

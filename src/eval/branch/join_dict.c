@@ -1,8 +1,8 @@
-/* join_dict.c - dicts after two arms of a branch: key by key. A key that one arm has only may be
- * there (dynamic_dict.c). */
+/* join_dict.c - dicts after two branches of an if: key by key. A key that one branch has only may
+ * be there (dynamic_dict.c). */
 #include "eval/branch/join.h"
 
-/* Is the key there at the end of arm k? */
+/* Is the key there at the end of branch k? */
 static Value present_in(Join *j, int k, Value entry)
 {
     if (!val_is_maybe_key(entry))
@@ -11,7 +11,7 @@ static Value present_in(Join *j, int k, Value entry)
     return known == UNKNOWN ? entry.maybe->present : val_bool(known == YES);
 }
 
-/* What a key has after both arms; V_UNINIT: it is not there. */
+/* What a key has after both branches; V_UNINIT: it is not there. */
 static Value join_entry(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, present[2];
@@ -26,7 +26,7 @@ static Value join_entry(Join *j, Value a, Value b)
     }
     Value v = val_is_optional(in[0]) || val_is_optional(in[1])
         ? join_never(j,
-                     "the value of a key is None in one arm of a branch, and the key "
+                     "the value of a key is None in one branch of an if, and the key "
                      "is not there in the other")
         : join_values(j, in[0], in[1]);
     Value there = join_values(j, present[0], present[1]);
@@ -41,8 +41,8 @@ static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
     return same;
 }
 
-/* Keys that are there in one arm only come where that arm has them. The order holds as long as each
- * arm's keys come in it. */
+/* Keys that are there in one branch only come where that branch has them. The order holds as long
+ * as each branch's keys come in it. */
 static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
 {
     Ctx *cx = j->ev->cx;
@@ -52,7 +52,7 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
         for (int64_t i = 0; i < n[k]; i += 2)
             dict_set(cx, in[k], at[k][i], at[k][i + 1]);
     }
-    int64_t last = 0; /* how far the second arm's keys have been met in the first's order */
+    int64_t last = 0; /* how far the second branch's keys have been met in the first's order */
     bool ordered = same_keys(cx, at, n);
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n[k]; i += 2) {
@@ -79,7 +79,7 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
     const Value *const at[2] = { side[0].at, side[1].at };
     const int64_t n[2] = { side[0].n, side[1].n };
     if (a && b && j->sizes && !same_keys(cx, at, n))
-        return join_never(j, "the arms of a branch give dicts with other keys");
+        return join_never(j, "the branches of an if give dicts with other keys");
     Value made = { .tag = V_DICT, .dict = dict_new(cx, (a ? a : b)->type) };
     made.dict->unordered = (a && a->unordered) || (b && b->unordered);
     if (a && b)
@@ -93,9 +93,9 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
     return made;
 }
 
-/* ---- a dict that both arms can see ---- */
+/* ---- a dict that both branches can see ---- */
 
-/* The entries of each arm that some arm has written, in their order: the others are as they
+/* The entries of each branch that some branch has written, in their order: the others are as they
  * were. */
 static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
 {
@@ -105,14 +105,14 @@ static void written_entries(Join *j, const Dict *d, const After *const after[2],
     while (join_next_place(after, next, p)) {
         int64_t i = (p[0] ? p[0] : p[1])->i;
         for (int k = 0; k < 2; k++)
-            if (p[k] || i < d->n) { /* else it is a key of the other arm */
+            if (p[k] || i < d->n) { /* else it is a key of the other branch */
                 vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
                 vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
             }
     }
 }
 
-/* What the join has made of them; a key that neither arm has left goes. */
+/* What the join has made of them; a key that neither branch has left goes. */
 static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
 {
     for (int k = 0; k < 2; k++)
@@ -149,7 +149,7 @@ bool join_dict(Join *j, Dict *d)
     }
     if (j->sizes && !same_keys(cx, at, n))
         return join_disagree(
-            j, str_of(cx, "a dict has different keys after the two arms of a branch"));
+            j, str_of(cx, "a dict has different keys after the two branches of an if"));
     Dict *joined = dict_new(cx, d->type);
     joined->unordered = d->unordered;
     join_entries(j, at, n, joined);

@@ -1,4 +1,4 @@
-/* join_list.c - lists after two arms of a branch: item by item where both have as many, else one
+/* join_list.c - lists after two branches of an if: item by item where both have as many, else one
  * stacked list whose length the running model knows. */
 #include "eval/branch/join.h"
 
@@ -83,7 +83,7 @@ static Ox stacked_of_side(Join *j, int k, Stacked *s, ItemType item, size_t i)
         : at[0];
 }
 
-/* Column i of one side as a tensor or sequence that arm k gives. */
+/* Column i of one side as a tensor or sequence that branch k gives. */
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
 {
     Graph *g = j->branch[k]->g;
@@ -134,7 +134,7 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
     return s;
 }
 
-/* ---- items that are containers, as the arm has left them ---- */
+/* ---- items that are containers, as the branch has left them ---- */
 
 enum { MAX_LEVELS = 16 };
 
@@ -172,7 +172,7 @@ static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *invalid)
     return made;
 }
 
-/* v at the end of arm k: a copy of its containers, under their marks, that other code can go
+/* v at the end of branch k: a copy of its containers, under their marks, that other code can go
  * through. */
 static Value item_after(Join *j, int k, Value v, int depth, Str *invalid)
 {
@@ -214,8 +214,8 @@ static Side side_to_stack(Join *j, int k, Side side)
     return side;
 }
 
-/* One list in the place of two. Which of them it is nobody knows: one that is older than the arms
- * has other names. */
+/* One list in the place of two. Which of them it is nobody knows: one that is older than the
+ * branches has other names. */
 Value join_lists(Join *j, List *a, List *b)
 {
     Ctx *cx = j->ev->cx;
@@ -229,14 +229,14 @@ Value join_lists(Join *j, List *a, List *b)
         if (side[0].invalid || side[1].invalid)
             return join_never(j,
                               str_fmt(cx,
-                                      "what an item of this list holds cannot be told: %s, and "
+                                      "what an item of this list holds is not known: %s, and "
                                       "one of them was written since",
                                       side[0].invalid ? side[0].invalid->s : side[1].invalid->s)
                                   ->s);
         if (!sides_alike(cx, side, &item))
             return join_never(
                 j,
-                "the arms of a branch give lists of different lengths whose items differ in type");
+                "the branches of an if give lists of different lengths whose items differ in type");
         Stacked *s = join_sides(j, side, item);
         if (s)
             list_stack(cx, l, s);
@@ -253,7 +253,7 @@ Value join_lists(Join *j, List *a, List *b)
     return made;
 }
 
-/* ---- a list that both arms can see ---- */
+/* ---- a list that both branches can see ---- */
 
 static bool join_list_stacked(Join *j, List *l)
 {
@@ -270,7 +270,7 @@ static bool join_list_stacked(Join *j, List *l)
     if (!sides_alike(cx, side, &item))
         return join_disagree(j,
                              str_fmt(cx,
-                                     "a list has %lld items after one arm of a branch and %lld "
+                                     "a list has %lld items after one branch of an if and %lld "
                                      "after the other, which are not of one type",
                                      (long long)side[0].n, (long long)side[1].n));
     Stacked *s = join_sides(j, side, item);
@@ -306,7 +306,7 @@ bool join_next_place(const After *const after[2], size_t next[2], const Placed *
     return p[0] || p[1];
 }
 
-/* Only what some arm has put there; n items stay. */
+/* Only what some branch has put there; n items stay. */
 static void join_placed(Join *j, List *l, const After *const after[2], int64_t n)
 {
     size_t next[2] = { 0, 0 };

@@ -55,7 +55,7 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
         Flow flow = run_branch(ev, &branch[k], call_branch, &call);
         if (flow != FLOW_NEXT)
             return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED,
-                                        "an arm of cond raises: %s", ev->raised->s)
+                                        "a branch of cond raises: %s", ev->raised->s)
                               : false;
     }
     return join_branches(ev, c, false, &branch[0], &branch[1], out);

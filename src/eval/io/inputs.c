@@ -371,7 +371,7 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
 
 static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
 {
-    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing tells what is in it", path->s,
+    fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing says what is in it", path->s,
          kind);
     fail_hint(in->ev->cx, "-i %s.%s:float32[N,3,224,224], one -i for each", path->s, example);
     return false;

@@ -204,7 +204,7 @@ static bool output_dict(Outputs *out, const Dict *d, Str place)
         fail(out->ev->cx, E_UNSUPPORTED,
              "the output %s is a dict of which only the running model knows what keys it has",
              place->s);
-        fail_hint(out->ev->cx, "set the same keys in both arms of the branch");
+        fail_hint(out->ev->cx, "set the same keys in both branches of the if");
         return false;
     }
     for (int64_t i = 0; i < d->n; i++)

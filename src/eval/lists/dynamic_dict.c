@@ -1,4 +1,4 @@
-/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one arm of a
+/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one branch of a
  * branch sets a key, or a run before this one has.
  *
  * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d`
@@ -48,7 +48,7 @@ Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked)
         : UNKNOWN;
 }
 
-/* In the arms that we are in. */
+/* In the branches that we are in. */
 static Tri is_there(Eval *ev, Value present)
 {
     Tri t = condition_implies(ev->cx, val_none(), true, present);
@@ -85,7 +85,7 @@ static bool not_asked(DictOp *op)
          "the key %s is in this dict in some runs of the model only, and nothing has asked whether "
          "it is",
          key->s);
-    fail_hint(op->ev->cx, "ask `if %s in d:` around it, or set the key in both arms of the branch",
+    fail_hint(op->ev->cx, "ask `if %s in d:` around it, or set the key in both branches of the if",
               key->s);
     return false;
 }
@@ -256,7 +256,7 @@ bool dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine
          "%s of a dict of which only the running model knows what keys it has, or their order",
          name->s);
     fail_hint(ev->cx,
-              "set the same keys in both arms of a branch, and in __init__ those that are "
+              "set the same keys in both branches of an if, and in __init__ those that are "
               "kept between runs");
     return false;
 }

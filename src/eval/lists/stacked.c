@@ -41,7 +41,7 @@ bool stacked_is_readable(Eval *ev, const Stacked *s)
     if (!stacked_is_invalid(s) || ctx_failed(ev->cx))
         return !ctx_failed(ev->cx);
     fail(ev->cx, E_UNSUPPORTED,
-         "what this list holds cannot be told: %s, and one of them was written since",
+         "what this list holds is not known: %s, and one of them was written since",
          s->memory->st->invalid->s);
     fail_hint(ev->cx,
               s->item.of || s->item.parts

@@ -1,9 +1,9 @@
 /* stacked.h - lists whose length ONNX decides.
  *
- * A list that grows in a loop that stays, or differently in the two arms of an If, is one tensor
- * whose axis 0 is the list; its items are tensors of one type, or ints, floats or bools. What was
- * appended last stays apart until somebody looks at the list: then a loop that only fills the list
- * finds that nobody has, and gives the items as a scan output.
+ * A list that grows in a loop that stays, or differently in the two branches of an If, is one
+ * tensor whose axis 0 is the list; its items are tensors of one type, or ints, floats or bools.
+ * What was appended last stays apart until somebody looks at the list: then a loop that only fills
+ * the list finds that nobody has, and gives the items as a scan output.
  *
  * A list of tuples, dicts or objects is a list for each of their parts: structure of arrays. A list
  * of lists is a list of the tensors that those make, unless all have one length that is known.

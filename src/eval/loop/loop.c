@@ -1,20 +1,21 @@
-/* loop.c - a loop whose trip count or condition ONNX decides: one Loop node.
+/* loop.c - a loop whose iteration count or condition ONNX decides: one Loop node.
  *
- * What the body changes is carried. Which things those are, and what types hold for every trip, is
- * found by running the body aside until nothing new turns up: a changed value starts with the type
- * it has before the loop; where a trip ends with another size, that size becomes a symbol; a Python
- * number that changes becomes symbolic. Each run starts from the same state (the trail is undone)
- * with the carried things generalised. The last run's graph is the body.
+ * What the body changes is carried. Which things those are, and what types hold for every
+ * iteration, is found by running the body aside until nothing new turns up: a changed value starts
+ * with the type it has before the loop; where an iteration ends with another size, that size
+ * becomes a symbol; a Python number that changes becomes symbolic. Each run starts from the same
+ * state (the trail is undone) with the carried things generalised. The last run's graph is the
+ * body.
  *
- * A whole number that each trip changes by the same amount (the i of `for i in range(n)` with a
- * break, which is saved as a while) is counted: in the body it is `first + step * trip`, so that it
- * is known not to be negative; one that changes in another way may still never be. What the
- * condition says about such numbers holds in the trip that follows; both are supposed, run, and
- * seen to hold again at the end of the run.
+ * A whole number that each iteration changes by the same amount (the i of `for i in range(n)` with
+ * a break, which is saved as a while) is counted: in the body it is `first + step * iteration`, so
+ * that it is known not to be negative; one that changes in another way may still never be. What the
+ * condition says about such numbers holds in the iteration that follows; both are supposed, run,
+ * and seen to hold again at the end of the run.
  *
- * A list that changes its length is carried as one tensor (stacked.h). When a trip only appends one
- * item and never looks at the list, which the run itself tells, the tensor is not carried either:
- * the items are a scan output. */
+ * A list that changes its length is carried as one tensor (stacked.h). When an iteration only
+ * appends one item and never looks at the list, which the run itself tells, the tensor is not
+ * carried either: the items are a scan output. */
 #include "eval/loop/loop.h"
 
 enum {
@@ -25,7 +26,7 @@ bool loop_give_up(Loop *l, Str why)
 {
     fail(l->ev->cx, E_UNSUPPORTED, "a loop that ONNX runs: %s", why->s);
     fail_hint(l->ev->cx,
-              "a fixed number of trips is unrolled instead: give the sizes that the "
+              "a fixed number of iterations is unrolled instead: give the sizes that the "
               "loop runs over with -i");
     return false;
 }
@@ -179,7 +180,7 @@ static bool make_loop(Loop *l)
     return !ctx_failed(ev->cx);
 }
 
-/* `i < n` of the condition, for an i that counts: it holds when a trip begins. */
+/* `i < n` of the condition, for an i that counts: it holds when an iteration begins. */
 static bool suppose_limits(Loop *l)
 {
     Ctx *cx = l->ev->cx;
@@ -196,8 +197,8 @@ static bool suppose_limits(Loop *l)
     return !ctx_failed(cx);
 }
 
-/* The loop's variable is no carried thing: nothing reads it behind the loop, and each trip sets
- * it. */
+/* The loop's variable is no carried thing: nothing reads it behind the loop, and each iteration
+ * sets it. */
 static void forget_variable(Eval *ev, const Stmt *s)
 {
     if (s && s->kind == S_FOR && s->n_target)
@@ -230,5 +231,5 @@ bool run_loop(Eval *ev, const LoopPlan *plan)
         if (run == 0 && !begun && !suppose_limits(&l))
             return false;
     }
-    return loop_give_up(&l, str_of(ev->cx, "its types are still not stable after many trips"));
+    return loop_give_up(&l, str_of(ev->cx, "its types are still not stable after many iterations"));
 }

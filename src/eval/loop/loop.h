@@ -1,6 +1,6 @@
-/* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that a trip
- * hands to the next; loop_match.c: what a run of the body made of them; loop_nested.c: what they
- * were the last time; loop.c: the runs, and the node. */
+/* loop.h - what the files of a loop that ONNX runs share. loop_carry.c: the things that an
+ * iteration hands to the next; loop_match.c: what a run of the body made of them; loop_nested.c:
+ * what they were the last time; loop.c: the runs, and the node. */
 #ifndef PT2ONNX_EVAL_LOOP_H
 #define PT2ONNX_EVAL_LOOP_H
 
@@ -10,19 +10,19 @@ typedef struct Leaf {
     enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } form;
     DType dtype;
     int rank;
-    Dim dim[MAX_RANK];   /* NULL: another one in each trip */
-    Ox init, last, made; /* before the loop, after the body's run, behind the loop */
-    Tensor *tensor,
-        *alias; /* as it was before, and after a trip: kind, and what it may share memory with */
+    Dim dim[MAX_RANK];      /* NULL: another one in each iteration */
+    Ox init, last, made;    /* before the loop, after the body's run, behind the loop */
+    Tensor *tensor, *alias; /* as it was before, and after an iteration: kind, and what it may share
+                               memory with */
     Ox input;
     Tensor *fed;                  /* TENSOR: what the body gets */
-    Stacked *before, *in, *after; /* LIST: before the loop, as this trip finds it, as the last one
-                                     left it. dim[0] is its length */
+    Stacked *before, *in, *after; /* LIST: before the loop, as this iteration finds it, as the last
+                                     one left it. dim[0] is its length */
     Stacked *list_in,
         *list_after; /* LIST, the first column of a list with parts: the same of the whole list */
-    Ox item;         /* LIST: all that the trip did was to append this */
+    Ox item;         /* LIST: all that the iteration did was to append this */
     bool dead;       /* its place was taken by others */
-    bool counts, natural; /* INT: `first + step * trip`; not that, but never negative */
+    bool counts, natural; /* INT: `first + step * iteration`; not that, but never negative */
     Dim first, now; /* INT: before the loop, and what the body was given: NULL when nobody knows */
     int64_t step;
 } Leaf;
@@ -34,27 +34,27 @@ typedef struct Carried {
     Value original; /* CELL: the value before the loop */
     Value
         shape; /* the value before the loop, whose leaves are carried; its containers are copies */
-    Value after_first; /* CELL: what the first run's trip made of it */
-    Value after;     /* CELL, LIST, DICT: what the last run's trip made of it, its containers under
-                        their marks */
-    bool tied;       /* a run began with what it may be after a trip in mind */
+    Value after_first; /* CELL: what the first run's iteration made of it */
+    Value after; /* CELL, LIST, DICT: what the last run's iteration made of it, its containers under
+                    their marks */
+    bool tied;   /* a run began with what it may be after an iteration in mind */
     size_t first, n; /* leaves */
-    bool mark;       /* STORAGE without contents of its own: lost in each trip, and behind them */
-    bool invalid;    /* STORAGE: after a trip nobody knows what it holds */
-    bool unset;    /* CELL: never set before the loop; shape is what a trip leaves, the first values
-                      are stand-ins */
+    bool mark;    /* STORAGE without contents of its own: lost in each iteration, and behind them */
+    bool invalid; /* STORAGE: after an iteration nobody knows what it holds */
+    bool unset;   /* CELL: never set before the loop; shape is what an iteration leaves, the first
+                     values are stand-ins */
     bool reshaped; /* this run found a list in it whose length changes */
 } Carried;
 
-/* A list of some carried thing's shape whose length a trip changed: it is stacked from the next run
- * on. */
+/* A list of some carried thing's shape whose length an iteration changed: it is stacked from the
+ * next run on. */
 typedef struct Growing {
     List *list;
     ItemType item;
 } Growing;
 
-/* A key that a trip set in a dict of some carried thing's shape, or removed: from the next run on
- * it may be there. */
+/* A key that an iteration set in a dict of some carried thing's shape, or removed: from the next
+ * run on it may be there. */
 typedef struct OpenKey {
     Dict *dict;
     Value key, entry;
@@ -67,7 +67,8 @@ typedef struct Wider {
     Value v;
 } Wider;
 
-/* A list whose items the next trip may write to, as this trip found it and as it left it. */
+/* A list whose items the next iteration may write to, as this iteration found it and as it left
+ * it. */
 typedef struct Left {
     Stacked *after, *in;
 } Left;
@@ -88,11 +89,11 @@ typedef struct Loop {
     Ox keep_going, cond_in;
     uint64_t opened,
         run_opened; /* the heap's clock before the first run, and when the body of this one began */
-    Map fed;        /* containers that this run's trip was given -> what of the Carried */
-    Map seen;       /* storages and containers that this run's trip left in carried things */
+    Map fed;        /* containers that this run's iteration was given -> what of the Carried */
+    Map seen;       /* storages and containers that this run's iteration left in carried things */
     bool again;     /* this run found something new */
     bool writes;    /* it wrote to a tensor in place that is not its own alone */
-    IterationStart start; /* what the condition says when a trip begins */
+    IterationStart start; /* what the condition says when an iteration begins */
     Findings *findings;   /* what its runs find, for the next time (loop_nested.c) */
 } Loop;
 
@@ -117,7 +118,7 @@ void leaf_make_input(Loop *l, Leaf *leaf);
 /* Puts the body's inputs, or what the Loop gives, in the place of a carried thing. */
 void loop_set(Loop *l, const Carried *c, bool behind);
 Carried *loop_carried(Loop *l, const void *what);
-/* What a trip has left of it. */
+/* What an iteration has left of it. */
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
 bool loop_may_carry(Value v); /* the same, without a word */
@@ -136,7 +137,8 @@ void loop_invalidate(Loop *l, Value v);
 
 /* ---- loop_match.c ---- */
 
-/* A list of the shape has another length, or items of other sizes, after a trip than before. */
+/* A list of the shape has another length, or items of other sizes, after an iteration than
+ * before. */
 MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after);
 /* What a run of the body made of a thing: do the types hold? */
 MUST_USE bool loop_check(Loop *l, const Change *c);

@@ -1,6 +1,6 @@
-/* loop_carry.c - what a trip of a loop that ONNX runs hands to the next: the tensors and numbers
- * inside variables, lists, dicts and memory (leaves), what the body gets in their place, and what
- * stands there behind the loop. */
+/* loop_carry.c - what an iteration of a loop that ONNX runs hands to the next: the tensors and
+ * numbers inside variables, lists, dicts and memory (leaves), what the body gets in their place,
+ * and what stands there behind the loop. */
 #include "eval/loop/loop.h"
 
 enum { LEVELS = 32 };
@@ -99,7 +99,7 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
                val_poison();
     t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
-    if (leaf->alias) /* of the trip before */
+    if (leaf->alias) /* of the iteration before */
         maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
     leaf->fed = t;
     return (Value){ .tag = V_TENSOR, .t = t };
@@ -290,7 +290,7 @@ void leaf_make_input(Loop *l, Leaf *leaf)
 
 static Str why_same(Ctx *cx, Value v)
 {
-    return str_fmt(cx, "two %ss are one and the same in some trips of a loop only",
+    return str_fmt(cx, "two %ss are one and the same in some iterations of a loop only",
                    container_name(v));
 }
 
@@ -307,7 +307,7 @@ static void tie_items(Loop *l, const Carried *c, const List *made, const List *o
 static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
 
 /* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it
- * was before the loop or after a trip, nobody can tell. */
+ * was before the loop or after an iteration, nobody can tell. */
 static void tie_containers(Loop *l, const Carried *c, Value made, Value original)
 {
     Ctx *cx = l->ev->cx;
@@ -441,7 +441,7 @@ bool loop_found(Loop *l, const Change *c)
          (c->before.tag == V_UNINIT && c->before.any)))
         return true;
     if (now && now->tag == V_UNINIT && !now->any && c->before.tag == V_UNINIT)
-        return true; /* what `return` in a loop will give, in a trip that does not return */
+        return true; /* what `return` in a loop will give, in an iteration that does not return */
     if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR &&
         same_tensor(now->t, c->before.t))
         return true; /* h += x: the memory is carried, the variable stays what it is */
@@ -450,7 +450,7 @@ bool loop_found(Loop *l, const Change *c)
     if (c->kind == CHANGE_STORAGE &&
         (c->created > l->opened ||
          (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
-        return true; /* of an earlier run, or an arm that has ended, and a peer of what this run
+        return true; /* of an earlier run, or a branch that has ended, and a peer of what this run
                         writes: nobody sees it */
     l->again = true;
     if (c->kind == CHANGE_STORAGE && !c->before_ox)
@@ -489,7 +489,7 @@ bool loop_found(Loop *l, const Change *c)
     return true;
 }
 
-/* Sizes that only the body knows are other ones in each trip. */
+/* Sizes that only the body knows are other ones in each iteration. */
 static void set_stand_ins(Loop *l, const Carried *k)
 {
     for (size_t i = k->first; i < k->first + k->n; i++) {
@@ -511,8 +511,8 @@ bool loop_begins_natural(Loop *l, const Carried *k)
         val_dim_of(k->shape, cx, &leaf->first) && dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
 }
 
-/* What the first trip made of a number: every trip may do so. Or else all may leave it 0 or
- * more. */
+/* What the first iteration made of a number: every iteration may do so. Or else all may leave it 0
+ * or more. */
 static void suppose_counting(Loop *l, const Carried *k)
 {
     Dim d;

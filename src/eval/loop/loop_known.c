@@ -1,10 +1,11 @@
-/* loop_known.c - what holds whenever a trip of a staged loop begins, because the condition said so
- * at the end of the trip before.
+/* loop_known.c - what holds whenever an iteration of a staged loop begins, because the condition
+ * said so at the end of the iteration before.
  *
- * One idea: induction. A relation of sizes that the condition demands at the end of trip t is, with
- * the trip's number shifted by one, a fact of the beginning of trip t + 1; with the trip's number 0
- * it must hold by itself. It is supposed, the body is run with it, and it must be found again in
- * the condition of that run: else it is dropped, and the body runs once more without.
+ * One idea: induction. A relation of sizes that the condition demands at the end of iteration t is,
+ * with the iteration's number shifted by one, a fact of the beginning of iteration t + 1; with the
+ * iteration's number 0 it must hold by itself. It is supposed, the body is run with it, and it must
+ * be found again in the condition of that run: else it is dropped, and the body runs once more
+ * without.
  *
  * limits_of reads the first supposition out of the text, for the body of `while i < n` may need it
  * to have a meaning at all. That is how TorchScript saves `for i in range(n)` with a break: `while
@@ -28,7 +29,8 @@ static Dim shift_counter(void *arg, Dim sym)
     return NULL;
 }
 
-/* d with the trip's number replaced; NULL when it holds something else that only the body knows. */
+/* d with the iteration's number replaced; NULL when it holds something else that only the body
+ * knows. */
 static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
 {
     Shift s = { outside, from, to, false };
@@ -36,7 +38,7 @@ static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
     return s.inner ? NULL : out;
 }
 
-/* Does it hold when the first trip begins? */
+/* Does it hold when the first iteration begins? */
 static bool holds_first(Eval *outside, const IterationStart *t, Known k)
 {
     Ctx *cx = outside->cx;
@@ -155,7 +157,7 @@ static bool steady(Eval *ev, const Block *b, const Expr *e, Dim *out)
     return simple && eval_expr(ev, e, &v) && val_dim_of(v, ev->cx, out);
 }
 
-/* The slot whose value in the next trip is what this expression is at the end of this one. */
+/* The slot whose value in the next iteration is what this expression is at the end of this one. */
 static const Cell *next_value_of(Eval *ev, const Block *b, const Expr *e)
 {
     Obj *locals = ev->frame->locals;

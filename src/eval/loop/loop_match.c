@@ -11,7 +11,7 @@ static bool not_converted(Loop *l)
     Ctx *cx = l->ev->cx;
     return cx->refusals.n || ctx_failed(cx)
         ? refusals_fail(cx)
-        : loop_give_up(l, str_of(cx, "what a variable holds after a trip cannot be told"));
+        : loop_give_up(l, str_of(cx, "what a variable holds after an iteration is not known"));
 }
 
 static bool widen(Loop *l, Leaf *leaf, Ox after)
@@ -22,11 +22,11 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
         return not_converted(l);
     if (ox_dtype(after) != leaf->dtype)
         return loop_give_up(l,
-                            str_fmt(l->ev->cx, "a value is %s before it and %s after a trip",
+                            str_fmt(l->ev->cx, "a value is %s before it and %s after an iteration",
                                     dtype_name(leaf->dtype), dtype_name(ox_dtype(after))));
     if (ox_rank(after) != leaf->rank)
         return loop_give_up(l,
-                            str_fmt(cx, "a tensor has another rank after a trip (%s, %s)",
+                            str_fmt(cx, "a tensor has another rank after an iteration (%s, %s)",
                                     type_text(cx, leaf->init->type)->s,
                                     type_text(cx, after->type)->s));
     for (int i = 0; i < leaf->rank; i++)
@@ -37,8 +37,8 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     return true;
 }
 
-/* Sizes that differ from trip to trip, or that only the body knows, stand for nothing else in a
- * ragged list. */
+/* Sizes that differ from iteration to iteration, or that only the body knows, stand for nothing
+ * else in a ragged list. */
 static void dynamic_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
@@ -108,8 +108,8 @@ static bool holds_container(Value like)
     return any;
 }
 
-/* May the next trip write to what this one has left in the list, under another name? Lists, dicts
- * and objects count as written. */
+/* May the next iteration write to what this one has left in the list, under another name? Lists,
+ * dicts and objects count as written. */
 static bool may_be_written(const Loop *l, ItemType item)
 {
     bool any = item.of ||
@@ -120,8 +120,9 @@ static bool may_be_written(const Loop *l, ItemType item)
     return any;
 }
 
-/* Did the trip do nothing else with the list than to append an item? The list's own items are those
- * of the trips before: one that was written in this trip would have to change there too. */
+/* Did the iteration do nothing else with the list than to append an item? The list's own items are
+ * those of the iterations before: one that was written in this iteration would have to change there
+ * too. */
 static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
 {
     Eval *ev = l->ev;
@@ -140,8 +141,8 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
-/* Does the next trip reach any of what the list holds in another way too: is it older than this
- * trip, left in a variable, or in another list? */
+/* Does the next iteration reach any of what the list holds in another way too: is it older than
+ * this iteration, left in a variable, or in another list? */
 static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists,
                        const Stacked *list)
 {
@@ -195,7 +196,8 @@ static bool is_wider(ItemType was, ItemType item)
     return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was));
 }
 
-/* Is a part ragged, or of several ranks, that was not when the trip began, or a list one part? */
+/* Is a part ragged, or of several ranks, that was not when the iteration began, or a list one
+ * part? */
 static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
 {
     bool newly = !items_same_parts(cx, was, item);
@@ -239,8 +241,8 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     return true;
 }
 
-/* What memory has this variable after a trip? The next trip may write to it under another name: one
- * more run with that in mind, if a trip writes at all. */
+/* What memory has this variable after an iteration? The next iteration may write to it under
+ * another name: one more run with that in mind, if an iteration writes at all. */
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
     bool known = map_find(&l->seen, t->st) ||
@@ -251,8 +253,8 @@ static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
     leaf->alias = t;
 }
 
-/* Is this list, dict or object more than what the trip was given in k's place, or a new one? The
- * next trip may write to it under another name: one more run with that in mind. */
+/* Is this list, dict or object more than what the iteration was given in k's place, or a new one?
+ * The next iteration may write to it under another name: one more run with that in mind. */
 static void meet_container(Loop *l, Carried *k, Value v, uint64_t created)
 {
     const MapEntry *fed = map_find(&l->fed, v.any);
@@ -269,11 +271,11 @@ static void meet_container(Loop *l, Carried *k, Value v, uint64_t created)
 static bool cannot_match(Loop *l, Value before, Value v)
 {
     return loop_give_up(l,
-                        str_fmt(l->ev->cx, "a variable is %s before it and %s after a trip",
+                        str_fmt(l->ev->cx, "a variable is %s before it and %s after an iteration",
                                 val_kind(before), val_kind(v)));
 }
 
-/* Did the trip change the number as it was supposed to? */
+/* Did the iteration change the number as it was supposed to? */
 static void check_counting(Loop *l, Leaf *leaf, Value after)
 {
     Ctx *cx = l->ev->cx;
@@ -301,15 +303,17 @@ static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
     return true;
 }
 
-/* None before the loop and a value after a trip, or the other way round: from the next run on it is
- * carried with whether it is there. */
+/* None before the loop and a value after an iteration, or the other way round: from the next run on
+ * it is carried with whether it is there. */
 static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
 {
     Value before = *place;
     Value value = before;
     if (before.tag == V_NONE && !loop_stand_in(l, v.tag == V_MAYBE ? v.maybe->value : v, &value))
-        return loop_give_up(
-            l, str_fmt(l->ev->cx, "a variable is None before it and %s after a trip", val_kind(v)));
+        return loop_give_up(l,
+                            str_fmt(l->ev->cx,
+                                    "a variable is None before it and %s after an iteration",
+                                    val_kind(v)));
     return make_wider(l, k, place, val_maybe(l->ev->cx, val_bool(before.tag != V_NONE), value));
 }
 
@@ -325,8 +329,8 @@ static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_
     return true;
 }
 
-/* A string before the loop, another one after a trip: from the next run on which of all these it is
- * is carried. */
+/* A string before the loop, another one after an iteration: from the next run on which of all these
+ * it is is carried. */
 static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
@@ -351,7 +355,8 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
     if (v.tag == V_UNINIT && v.any)
         return loop_give_up(l, ((const Unset *)v.any)->why);
     if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
-        *next += count_leaves(before); /* nothing reads it behind this trip: it stays what it was */
+        *next += count_leaves(
+            before); /* nothing reads it behind this iteration: it stays what it was */
         return true;
     }
     if (before.tag == V_MAYBE)
@@ -366,10 +371,11 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         if (v.tag != V_TENSOR)
             return cannot_match(l, before, v);
         if (!tensors_same_kind(l->ev->cx, before.t, v.t))
-            return loop_give_up(l,
-                                str_of(l->ev->cx,
-                                       "a variable is quantised in another way after a trip than "
-                                       "before it: dequantize it in the loop"));
+            return loop_give_up(
+                l,
+                str_of(l->ev->cx,
+                       "a variable is quantised in another way after an iteration than "
+                       "before it: dequantize it in the loop"));
         Leaf *leaf = &l->leaves.at[(*next)++];
         set_alias(l, leaf, v.t);
         return widen(l, leaf, tensor_read(g, v.t));
@@ -427,7 +433,7 @@ static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool
                     (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
 }
 
-/* A key that may be there; after: what a trip left of it, NULL: nothing. */
+/* A key that may be there; after: what an iteration left of it, NULL: nothing. */
 static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
 {
     Value present = !after           ? val_bool(false)

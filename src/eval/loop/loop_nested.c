@@ -3,9 +3,9 @@
  *
  * Without that each level of a nest would find out anew in each run of the level around it, and the
  * work would double, or worse, with every level. What is remembered is no result but a supposition,
- * of the kind that a loop's own runs begin with: which things a trip changes, which of their sizes
- * differ, which numbers count. The run that begins with it is checked as every run is, and what is
- * not in it is found as ever.
+ * of the kind that a loop's own runs begin with: which things an iteration changes, which of their
+ * sizes differ, which numbers count. The run that begins with it is checked as every run is, and
+ * what is not in it is found as ever.
  *
  * A thing is remembered as itself when it is older than the outermost loop, else by the way to it
  * from the frame's locals: runs of the loops around make such things anew. What its shape had
@@ -24,7 +24,7 @@ typedef struct Way {
     int64_t i;
 } Way;
 
-/* Of a leaf. open: a bit for each size that differs from trip to trip. */
+/* Of a leaf. open: a bit for each size that differs from iteration to iteration. */
 typedef struct LeafFound {
     int form;
     DType dtype;
@@ -362,7 +362,7 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
     return same;
 }
 
-/* Is there something that a trip could be given? */
+/* Is there something that an iteration could be given? */
 static bool is_given(const Loop *l, const Carried *k)
 {
     const Storage *st = k->what;

@@ -1,9 +1,9 @@
-/* loop_unroll.c - which loops are evaluated trip by trip, and which ONNX runs.
+/* loop_unroll.c - which loops are evaluated iteration by iteration, and which ONNX runs.
  *
- * A loop is unrolled while its trips are known. Once one is not (a condition of the running model),
- * and where they make too many nodes, ONNX runs the rest; and from the next evaluation on all of
- * it, so that no trip stands before the Loop. Where ONNX cannot (an index of modules, a first trip
- * that changes a type) it stays as it was. */
+ * A loop is unrolled while its iterations are known. Once one is not (a condition of the running
+ * model), and where they make too many nodes, ONNX runs the rest; and from the next evaluation on
+ * all of it, so that no iteration stands before the Loop. Where ONNX cannot (an index of modules, a
+ * first iteration that changes a type) it stays as it was. */
 #include "eval/branch/branch.h"
 
 static LoopsMode mode_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt->loops : LOOPS_AUTO; }
@@ -42,7 +42,7 @@ static bool is_open(Eval *ev, const LoopPlan *plan)
         facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED;
 }
 
-/* ONNX runs it, from a trip on that is known. False: it cannot. */
+/* ONNX runs it, from an iteration on that is known. False: it cannot. */
 static bool run_kept(Eval *ev, const LoopPlan *plan, bool tell, Flow *flow)
 {
     Ctx *cx = ev->cx;
@@ -65,7 +65,7 @@ static bool too_large(Eval *ev, const LoopPlan *plan, size_t nodes, int64_t time
         (!mul_ok((int64_t)nodes, times, &all) || all > ev->cx->limit[LIMIT_UNROLL]);
 }
 
-/* Run the body once; true: go on with the next trip. */
+/* Run the body once; true: go on with the next iteration. */
 static bool one_iteration(Eval *ev, const LoopPlan *plan, Flow *flow)
 {
     *flow = step(ev) ? plan->body(ev, plan->arg, val_int(plan->done)) : FLOW_FAIL;

@@ -308,7 +308,7 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
                          .rank = item.type->rank };
     for (int i = 0; i < shape.rank; i++)
         if (!dim_known(item.type->dim[i], &shape.dim[i]))
-            return cannot_grow(ev, at, name, "a size of its items is open");
+            return cannot_grow(ev, at, name, "a size of its items is dynamic");
     ev->state->restart = true;
     return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 1);
 }

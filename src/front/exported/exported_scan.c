@@ -113,7 +113,7 @@ static void append(Scan *sc, Expr *list, Expr *value)
 
 /* f(carried, rows, more), written here: its results become the carried values and one item of each
  * ys. */
-static bool trip(Scan *sc, Json *graph, bool from_first)
+static bool iteration(Scan *sc, Json *graph, bool from_first)
 {
     Exported *x = sc->s->x;
     ExScope inner = { .x = x, .fn = sc->s->fn, .repeated = true, .autocast = sc->s->autocast };
@@ -153,7 +153,7 @@ static bool loop(Scan *sc, const ExScan *kind)
     st->target = mem_copy(x->cx, &sc->i, sizeof sc->i);
     st->n_target = 1;
     memset(&fn->body, 0, sizeof fn->body);
-    bool ok = trip(sc, &graph, kind->from_first);
+    bool ok = iteration(sc, &graph, kind->from_first);
     st->body = (Block){ fn->body.at, (uint32_t)fn->body.n };
     memcpy(&fn->body, &outer.body, sizeof fn->body);
     vec_push(x->cx, &fn->body, st);

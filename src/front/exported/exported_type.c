@@ -188,7 +188,7 @@ static bool from_data(Str expr)
     return false;
 }
 
-/* In a loop's body u0 is another number in each trip: it says nothing there. */
+/* In a loop's body u0 is another number in each iteration: it says nothing there. */
 static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
 {
     if (map_find(&s->types, name))

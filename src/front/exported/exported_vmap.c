@@ -8,8 +8,8 @@
  *                                                    y = stack(ys, o)
  *
  * Between the marks operators are written as for one sample, and so are the types that the file
- * records: a trip of the loop is what they say. Other transforms of torch.func leave marks of other
- * names, which are refused. */
+ * records: an iteration of the loop is what they say. Other transforms of torch.func leave marks of
+ * other names, which are refused. */
 #include "front/exported/exported.h"
 
 /* What a vmap gives: the samples so far, and where they go when it ends. */

@@ -2,8 +2,8 @@
  *
  * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators
  * that every opset from 9 on has. A node goes into the outermost scope that knows all its leaves:
- * the root for dims of inputs, so that both arms of an If share it. It is appended there, which is
- * before the node that holds the scope we are in. Equal nodes are shared as always, so each
+ * the root for dims of inputs, so that both branches of an If share it. It is appended there, which
+ * is before the node that holds the scope we are in. Equal nodes are shared as always, so each
  * dimension is computed once a scope. */
 #include "onnx/internal.h"
 

@@ -1,7 +1,7 @@
 /* infer_control.c - If, Loop, Scan and sequences: output types come from subgraphs.
  * A size that a subgraph makes for itself means nothing outside: it becomes a fresh symbol there,
- * and so does a size in which two arms differ. Arms of different rank give an unknown rank; eval
- * refuses or joins them before it gets here. */
+ * and so does a size in which two branches differ. Branches of different rank give an unknown rank;
+ * eval refuses or joins them before it gets here. */
 #include "onnx/internal.h"
 
 /* ---- dims that cross the border of a scope ---- */
@@ -116,7 +116,7 @@ static bool is_sequence(Ox v)
     return v->type && v->type->kind == T_SEQUENCE && v->type->elem->kind == T_TENSOR;
 }
 
-/* Output i: a and b are what two arms give. */
+/* Output i: a and b are what two branches give. */
 static bool out_joined(Node *n, int i, Ox a, Ox b)
 {
     if (is_sequence(a) && is_sequence(b) && ox_dtype(a) == ox_dtype(b))
@@ -144,7 +144,7 @@ static bool infer_if(Node *n)
     if (!yes || !no)
         return false;
     if (yes->outputs.n != no->outputs.n || yes->outputs.n < (size_t)n->n_out)
-        return node_fail(n, "the arms give %zu and %zu values", yes->outputs.n, no->outputs.n);
+        return node_fail(n, "the branches give %zu and %zu values", yes->outputs.n, no->outputs.n);
     for (int i = 0; i < n->n_out; i++)
         if (!out_joined(n, i, yes->outputs.at[i], no->outputs.at[i]))
             return false;

@@ -289,7 +289,7 @@ static Ox operand(Run *run, const Tree *t, const OpVersion *v, const RuleVals *a
         d = number_dtype(run, v, args, i);
         if (d == DT_NONE)
             return wrong(run, t, E_USAGE,
-                         "the type of this number cannot be told; write like(number, tensor)")
+                         "the type of this number is not known; write like(number, tensor)")
                 .ox;
         return number_ox(run, t, a, d);
     }

@@ -240,8 +240,8 @@ static bool upsample_takes(const Target *target, ResizeMode mode)
     return enlarges;
 }
 
-/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an open batch is left
- * to it, too; and so is what is cubic, which PyTorch's tutorials promise from opset 11 on. */
+/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an dynamic batch is
+ * left to it, too; and so is what is cubic, which PyTorch's tutorials promise from opset 11 on. */
 static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bool corners)
 {
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT;

@@ -429,7 +429,7 @@ static Ox lower_pixel_shuffle(Op *op)
     return reshape_to(op, permute_to(op, wide, perm, rank + 2), dims, rank);
 }
 
-/* d / by. Nobody knows whether an open size divides: then PyTorch would have raised, and a note
+/* d / by. Nobody knows whether a dynamic size divides: then PyTorch would have raised, and a note
  * says so. */
 static bool divided(Op *op, Dim d, Dim by, Dim *out)
 {

@@ -194,7 +194,7 @@ static Ox squeeze_when_1(Op *op, Ox x, Ox axis, Ox size)
     Ox is_1 = ox(op, "Equal", size, one);
     yes.g = graph_new(op->cx, op->g, NULL);
     no.g = graph_new(op->cx, op->g, NULL);
-    dim_scope_open(op->cx); /* the size is 1 in that arm only */
+    dim_scope_open(op->cx); /* the size is 1 in that branch only */
     Ox less = ox(&yes, "Squeeze", x, axis);
     dim_scope_close(op->cx);
     graph_output(yes.g, less, NULL);
@@ -216,7 +216,7 @@ static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *open)
     return gone > 0 && gone < open->n ? op->expect[0] : type_tensor(op->cx, ox_dtype(x), rank, dim);
 }
 
-/* Does the file's own record say that no open size is 1? Only a .pt2's: it names each size, and
+/* Does the file's own record say that no dynamic size is 1? Only a .pt2's: it names each size, and
  * holds for them. */
 static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
 {

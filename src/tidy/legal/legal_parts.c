@@ -110,7 +110,7 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
  * ---------------------------------------------------------------------------------------------------------------
  */
 
-/* So many parts of an open axis, before 18: each but the last as large as the first, none larger
+/* So many parts of a dynamic axis, before 18: each but the last as large as the first, none larger
  * than what is left. */
 static Verdict split_evenly(Node *n, int axis, Ox *out)
 {
@@ -159,7 +159,7 @@ Verdict legal_split(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Is x a value that a Loop carries, grown in its trips, and not one that it collects? */
+/* Is x a value that a Loop carries, grown in its iterations, and not one that it collects? */
 static bool is_carried(Ox x)
 {
     return x->kind == OX_NODE && node_is(x->node, "Loop") && x->out < x->node->n_in - 2;
@@ -167,7 +167,7 @@ static bool is_carried(Ox x)
 
 /* A list of bools that a Loop has grown, for releases of ONNX Runtime before 1.17, which do not
  * split bools into a sequence: a Loop puts its items in one by one. It copies no items, where the
- * first one has copied all of them in each trip. A Loop of sequences: 13. */
+ * first one has copied all of them in each iteration. A Loop of sequences: 13. */
 Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -176,9 +176,9 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
     if (!l->ort || l->target < 13 || ox_dtype(x) != DT_BOOL || ox_rank(x) < 1 || in_of(n, 1) ||
         node_int(n, "axis", 0) || node_int(n, "keepdims", 1) || !is_carried(x))
         return AS_IT_IS;
-    Ox trips = ox_dim_value(g, ox_dim(x, 0));
+    Ox iterations = ox_dim_value(g, ox_dim(x, 0));
     Ox none = ox_make(g, "SequenceEmpty", (OxList){ NULL, 0 }, ATTRS(INT("dtype", DT_BOOL)));
-    if (!ox_ok(trips) || !ox_ok(none))
+    if (!ox_ok(iterations) || !ox_ok(none))
         return REFUSED;
     Graph *body = graph_new(cx, g, NULL);
     Ox k = graph_input(body, NULL, type_tensor(cx, DT_INT64, 0, NULL));
@@ -189,7 +189,7 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
     Ox goes = ox_g(body, "Identity", go);
     graph_output(body, goes, NULL);
     graph_output(body, after, NULL);
-    out[0] = ox_make(g, "Loop", INPUTS(trips, NULL, none), ATTRS(SUBGRAPH("body", body)));
+    out[0] = ox_make(g, "Loop", INPUTS(iterations, NULL, none), ATTRS(SUBGRAPH("body", body)));
     return CHANGED;
 }
 

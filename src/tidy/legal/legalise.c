@@ -220,7 +220,7 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
  * -------------------------------------------------------------------------------------------------------
  */
 
-/* Max and Min of ints before 12: one comparison a pair, exact where a trip through double is
+/* Max and Min of ints before 12: one comparison a pair, exact where an iteration through double is
  * not. */
 static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
 {
