@@ -7,7 +7,8 @@
  * Running out of memory: a small allocation never fails. Each arena keeps a reserve that is touched
  * only once malloc has refused; from then on the context has failed (E_MEMORY, sticky), and every
  * step - a statement, an operator, a pickle opcode, a node - looks at ctx_failed() first. An
- * allocation whose size comes from a file goes through new_array and may be NULL: check it. */
+ * allocation whose size comes from a file goes through new_array and may be NULL: check it on the
+ * next line (tools/check-layers finds code that does not). */
 #ifndef PT2ONNX_BASE_H
 #define PT2ONNX_BASE_H
 

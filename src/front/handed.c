@@ -179,8 +179,10 @@ static Expr *sequence(Ctx *cx, ExprKind kind, const uint32_t *value, size_t n)
 {
     Expr *e = expr(cx, kind);
     e->items = new_array(cx, Expr *, n + 1);
+    if (!e->items)
+        return e;
     e->n = (uint32_t)n;
-    for (size_t i = 0; e->items && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         e->items[i] = local(cx, value[i]);
     return e;
 }
@@ -482,7 +484,7 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
         return ctx_failed(cx) ? false : fail(cx, E_FORMAT, "the trace's %s is malformed", n->kind);
     Stmt *s = add_statement(cx, h, n->n_out ? S_ASSIGN : S_EXPR, value);
     s->target = n->n_out ? mem_copy(cx, n->out, n->n_out * sizeof *n->out) : NULL;
-    s->n_target = (uint32_t)n->n_out;
+    s->n_target = s->target ? (uint32_t)n->n_out : 0;
     s->unpack = is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack");
     s->parts = n->n_out == 1 ? h->parts[n->out[0]] : 0;
     s->text = text_of_source(cx, n->source);
@@ -673,7 +675,9 @@ static Function *make_function(Ctx *cx)
 static void finish_function(Ctx *cx, const Handed *h, Function *f)
 {
     Str *names = new_array(cx, Str, h->n_slot + 1);
-    for (uint32_t i = 0; names && i < h->n_slot; i++)
+    if (!names)
+        return;
+    for (uint32_t i = 0; i < h->n_slot; i++)
         names[i] = str_fmt(cx, "%%%u", i);
     f->n_slot = h->n_slot;
     f->slot_name = names;

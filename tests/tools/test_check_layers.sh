@@ -40,6 +40,34 @@ must_pass src/eval/expr.c 'bool f(Cell *c, OpArg *a, Value v) { a->v = v; return
 must_pass src/onnx/a.c    '/* malloc(3) */ const char *s = "open(x)";'
 must_pass src/base/a.c    'void *f(void) { return malloc(3); }'
 must_pass src/ops/a.c     '#include "value/value.h"'
+# used TEXT: a function whose allocation is written or read before its test; tested TEXT: one that tests it first
+n_used=0
+used() { n_used=$((n_used + 1)); printf 'void used_%d(Ctx *cx, size_t n)\n{\n%s\n}\n' $n_used "$1" >> "$tree/used.c"; }
+tested() { printf 'void tested(Ctx *cx, size_t n)\n{\n%s\n}\n' "$1" >> "$tree/used.c"; }
+used   'int *a = new_array(cx, int, n); a[0] = 1;'
+used   'int *a = mem_copy(cx, b, n * sizeof *a); a[0] = 1; if (!a) return;'
+used   'Tuple *t = mem_alloc(cx, sizeof *t + n * sizeof *at); t->n = n;'
+used   'int *a = mem_array(cx, n, sizeof *a); memcpy(a, b, n);'
+used   'int *a = new_array(cx, int, n), *b = new_array(cx, int, n); if (!a) return; b[0] = a[0];'
+used   'List l = { .at = new_array(cx, int, n), .n = n }; l.at[0] = 1;'
+used   'List *l = new(cx, List); *l = (List){ .at = new_array(cx, int, n) }; l->at[0] = 1;'
+used   '*out = new_array(cx, int, n);
+        (*out)[0] = 1;'
+tested 'int *a = new_array(cx, int, n); if (!a) return; a[0] = 1;'
+tested 'int *a = new_array(cx, int, n), *b = new_array(cx, int, n); if (!a || !b) return; b[0] = a[0];'
+tested 'int *a = new_array(cx, int, n); if (a && fits(a)) a[0] = 1;'
+tested 'int *a = new_array(cx, int, n); for (size_t i = 0; a && i < n; i++) a[i] = 1;'
+tested 'List l = { .at = new_array(cx, int, n), .n = other->at[0] }; if (l.at) l.at[0] = 1;'
+tested 'Node *copy = mem_copy(cx, n, sizeof *n); copy->kind = 1;'
+tested 'Node *one = new(cx, Node); one->kind = 1; int *a = new_array(cx, int, MAX_RANK); a[0] = 1;'
+tested '*out = new_array(cx, int, n);
+        if (!*out) return;
+        (*out)[0] = 1;'
+plant src/onnx/a.c "$(cat "$tree/used.c")" > "$tree/out"
+for i in $(seq $n_used); do
+    grep -q "used_$i uses .*, which may be NULL" "$tree/out" || { echo "not noticed: the allocation of used_$i"; failed=1; }
+done
+if grep -q "tested uses" "$tree/out"; then echo "wrongly reported:"; grep "tested uses" "$tree/out"; failed=1; fi
 # linked FILE TEXT FILE TEXT: two objects, as a build leaves them
 linked() {
     objects=$tree/build/CMakeFiles/objects.dir/src

@@ -249,6 +249,6 @@ Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param)
 {
     Function *f = ex_function(x, x->fn, str_of(x->cx, "forward"));
     f->param = mem_copy(x->cx, param, n_param * sizeof *param);
-    f->n_param = n_param;
+    f->n_param = f->param ? n_param : 0;
     return f;
 }

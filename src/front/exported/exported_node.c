@@ -144,8 +144,7 @@ static bool add_target(ExScope *s, const Json *j, ExTargets *t, Str name)
         slot = ex_slot(s->x, s->fn, str_of(s->x->cx, "_"));
     else if (!ex_define(s, j, name, &slot))
         return false;
-    vec_push(s->x->cx, &t->slot, slot);
-    return vec_push(s->x->cx, &t->type, *ex_type_of(s, name));
+    return vec_push(s->x->cx, &t->slot, slot) && vec_push(s->x->cx, &t->type, *ex_type_of(s, name));
 }
 
 Stmt *ex_assign(ExScope *s, Expr *value, const ExTargets *t, bool unpack)

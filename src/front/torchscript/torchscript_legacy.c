@@ -61,7 +61,7 @@ static Pickle *made_seq(Legacy *l, PickleTag tag, Pickle *const *items, size_t n
 {
     Pickle *p = made(l, tag);
     p->seq.at = mem_copy(l->cx, items, n * sizeof *items);
-    p->seq.n = n;
+    p->seq.n = p->seq.at ? n : 0;
     return p;
 }
 

@@ -43,6 +43,8 @@ static Ox packed_bytes(Builder *b, const Const *k)
     *bytes = *k;
     bytes->dtype = DT_UINT8;
     int64_t *dims = mem_copy(b->cx, k->dims, (size_t)k->rank * sizeof *dims);
+    if (!dims)
+        return NULL;
     dims[k->rank - 1] /= 2;
     bytes->dims = dims;
     return ox_const(b->ts->g, bytes);
@@ -146,7 +148,9 @@ static const ClassDef *named_tuple(Builder *b, const TypeExpr *t, size_t n)
 static const Str *field_names(Ctx *cx, const ClassDef *c)
 {
     Str *names = new_array(cx, Str, c->n_field);
-    for (uint32_t i = 0; names && i < c->n_field; i++)
+    if (!names)
+        return NULL;
+    for (uint32_t i = 0; i < c->n_field; i++)
         names[i] = c->field[i].name;
     return names;
 }
