@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Does ONNX Runtime's default session compute what our models say? Random programs of a few operators against PyTorch.
+
+    tools/fusions.py --pt2onnx build/pt2onnx [--count 20000] [--first 0] [--seed N ..] [--jobs 2]
+
+Each program (tools/fusion_programs.py) is traced, converted with the sizes known and with all of them dynamic, and run by ONNX Runtime with
+its optimisers and without, against PyTorch. Resumable: what has been judged is kept in the cache for this program and runtime. Prints how far
+it is, and each find with its source; exit code 1 if one is not named in tools/fusions.known, with its reason.
+  wrong       differs from PyTorch without any optimisation: ours
+  optimiser   right without optimisation, wrong or failing in the default session: a form to avoid
+"""
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+CACHE = os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache"))
+KNOWN = os.path.join(TOP, "tools", "fusions.known")
+TOLERANCE = 2e-4                    # of the largest absolute value; sums of float32 in another order
+LARGE = 1e5                         # beyond it float32 and float16 tell little
+
+
+def weights_of(seed):
+    import torch
+    generator = torch.Generator().manual_seed(seed)
+
+    def weight(shape, dtype):
+        return torch.nn.Parameter(torch.randn(shape, generator=generator))
+    return weight
+
+
+def inputs_of(p, seed):
+    import torch
+    generator = torch.Generator().manual_seed(seed + 1)
+    return [torch.randint(0, 50, p.shape[n], generator=generator) if p.dtype[n] == "int64" else torch.randn(p.shape[n], generator=generator) for n in p.inputs]
+
+
+def difference(want, got):
+    """How far got is from want, of its largest value; None where nothing can be said."""
+    import numpy
+    if want.shape != got.shape or want.dtype != got.dtype:
+        return "%s%s for %s%s" % (got.dtype, list(got.shape), want.dtype, list(want.shape))
+    if want.size == 0:
+        return 0.0
+    a, b = want.astype(numpy.float64), got.astype(numpy.float64)
+    if not numpy.isfinite(a).all() or numpy.abs(a).max() > LARGE:
+        return None
+    if not numpy.isfinite(b).all():
+        return "not finite"
+    return float(numpy.abs(a - b).max() / max(1.0, numpy.abs(a).max()))
+
+
+def runs(model, feeds, level):
+    import onnxruntime
+    o = onnxruntime.SessionOptions()
+    o.log_severity_level, o.intra_op_num_threads = 4, 1
+    o.graph_optimization_level = level
+    try:
+        s = onnxruntime.InferenceSession(model, o, providers=["CPUExecutionProvider"])
+        names = [i.name for i in s.get_inputs()]
+        return s.run(None, {n: v for n, v in feeds.items() if n in names}), None
+    except Exception as e:                                                  # noqa: BLE001: whatever the runtime raises is what is looked for
+        return None, str(e).split("\n")[0][:300]
+
+
+def judge(job):
+    """[(form, verdict, why)] of one program; [] when all is right."""
+    program, seed = job
+    import fusion_programs
+    import onnxruntime
+    import torch
+    import torch.nn.functional as F
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    p = fusion_programs.program(seed)
+    space = {"torch": torch, "F": F}
+    text = fusion_programs.source(p)
+    exec(text, space)
+    net = space["Net"](weights_of(seed)).eval()
+    args = inputs_of(p, seed)
+    try:
+        with torch.no_grad():
+            want = net(*args)
+            again = net(*[(a.double() if a.is_floating_point() else a) for a in args]) if False else want
+    except Exception as e:                                                  # noqa: BLE001: a program that PyTorch does not take is none
+        return [("torch", "no program", str(e).split("\n")[0][:200])]
+    want = [t.numpy() for t in (want if isinstance(want, tuple) else (want,))]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "net.pt"), os.path.join(folder, "net.onnx")
+        with torch.no_grad():
+            torch.jit.trace(net, tuple(args), check_trace=False).save(path)
+        for form, options in (("static", []), ("dynamic", ["--dynamic"])):
+            done = subprocess.run([program, path, "-o", out, "-q", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            if done.returncode:
+                if done.returncode != 1:
+                    found.append((form, "crashed", done.stdout[-300:]))
+                continue
+            levels = onnxruntime.GraphOptimizationLevel
+            feeds = dict(zip(input_names(out), [a.numpy() for a in args]))
+            plain, why = runs(out, feeds, levels.ORT_DISABLE_ALL)
+            fast, why_fast = runs(out, feeds, levels.ORT_ENABLE_ALL)
+            found += verdicts(form, want, plain, why, fast, why_fast)
+    return found
+
+
+def input_names(path):
+    import onnx
+    g = onnx.load(path, load_external_data=False).graph
+    return [i.name for i in g.input]
+
+
+def verdicts(form, want, plain, why, fast, why_fast):
+    def worst(got):
+        out = 0.0
+        for w, g in zip(want, got):
+            d = difference(w, g)
+            if isinstance(d, str):
+                return d
+            out = max(out, d or 0.0)
+        return out
+    a = worst(plain) if plain is not None else why
+    b = worst(fast) if fast is not None else why_fast
+    bad = lambda d: isinstance(d, str) or d > TOLERANCE
+    if bad(a):
+        return [(form, "wrong", str(a))]
+    return [(form, "optimiser", str(b))] if bad(b) else []
+
+
+def known_finds():
+    """{seed: reason} of tools/fusions.known: lines `SEED reason`."""
+    if not os.path.exists(KNOWN):
+        return {}
+    with open(KNOWN) as f:
+        return {int(line.split()[0]): line.split(None, 1)[1].strip() for line in f if line[:1].isdigit()}
+
+
+def digest(*paths):
+    h = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as f:
+            h.update(f.read())
+    return h.hexdigest()[:16]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--pt2onnx", required=True)
+    p.add_argument("--count", type=int, default=2000)
+    p.add_argument("--first", type=int, default=0)
+    p.add_argument("--seed", type=int, nargs="*", help="these programs only, with their sources")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    o = p.parse_args()
+    import fusion_programs
+    import onnxruntime
+    if o.seed:
+        for seed in o.seed:
+            print("# seed %d, %s\n%s" % (seed, fusion_programs.program(seed).motif, fusion_programs.source(fusion_programs.program(seed))))
+            print("\n".join("%s: %s: %s" % f for f in judge((o.pt2onnx, seed))) or "right")
+        return 0
+    kept = os.path.join(CACHE, "fusions", "%s-%s.jsonl" % (digest(o.pt2onnx, fusion_programs.__file__, __file__), onnxruntime.__version__))
+    os.makedirs(os.path.dirname(kept), exist_ok=True)
+    done = {}
+    if os.path.exists(kept):
+        with open(kept) as f:
+            done = {r[0]: r[1] for r in map(json.loads, f)}
+    todo = [s for s in range(o.first, o.first + o.count) if s not in done]
+    start = said = time.time()
+    with multiprocessing.get_context("spawn").Pool(o.jobs, maxtasksperchild=2000) as pool, open(kept, "a") as log:
+        for n, (seed, found) in enumerate(pool.imap_unordered(job_of, [(o.pt2onnx, s) for s in todo], chunksize=20), 1):
+            done[seed] = found
+            log.write(json.dumps([seed, found]) + "\n")
+            if time.time() - said > 20:
+                said = time.time()
+                log.flush()
+                left = (said - start) / n * (len(todo) - n)
+                print("%d of %d programs, about %d s left" % (n, len(todo), left), file=sys.stderr, flush=True)
+    return report({s: f for s, f in done.items() if o.first <= s < o.first + o.count})
+
+
+def job_of(job):
+    return job[1], judge(job)
+
+
+def report(done):
+    import fusion_programs
+    known = known_finds()
+    none = sum(f == "no program" for found in done.values() for _, f, _ in found)
+    finds = {s: [f for f in found if f[1] != "no program"] for s, found in done.items()}
+    finds = {s: f for s, f in finds.items() if f}
+    new = {s: f for s, f in finds.items() if s not in known}
+    for seed, found in sorted(new.items())[:40]:
+        print("# seed %d, %s" % (seed, fusion_programs.program(seed).motif))
+        print("\n".join("%s: %s: %s" % tuple(f) for f in found))
+    print("%d programs, %d right, %d that PyTorch does not take; %d finds, %d of them named in tools/fusions.known"
+          % (len(done), len(done) - none - len(finds), none, len(finds), len(finds) - len(new)))
+    return 1 if new else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
