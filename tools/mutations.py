@@ -3,6 +3,8 @@
 Each is one that a person could make and a compiler takes. What says no result stays alone: comments, the sizes of arrays, the texts of
 failures, loops over lists.
 """
+import bisect
+import functools
 import re
 
 # Operators of the same inputs and, mostly, result types.
@@ -19,12 +21,45 @@ COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 IDLE = re.compile(r"\benum\b|#|MAX_RANK|\[\]|\{ 0 \}|need_rank|new_array|op_fail|op_refuse|fail\(|\bwhile \(|\bfor \(size_t"
                   r"|^\s*(?:Ox|Dim|int|int64_t|double|Value) \w+\[\d+\];")
 ROW = re.compile(r"\b[A-Z_]+\((?:\w+, )?$")
-# A statement that sets what was there before, alone on its line.
-ASSIGNED = re.compile(r"(?m)^ +((?:\*?[a-z][\w.\[\]>-]*) (?:[+*|&-]?=) [^;{}\n]+;)$")
+# A statement that sets what was there before, alone on its line or lines.
+ASSIGNED = re.compile(r"(?m)^ +((?:\*?[a-z][\w.\[\]>-]*) (?:[+*|&-]?=)\s[^;{}]+;)$")
+CHARACTER = re.compile(r"'(?:\\.|[^'\\])'")
+TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[\w.]+|->|<<|>>|&&|\|\||[-+*/%&|^<>=!]=|\S')
 
 
-def line_of(text, at):
-    return text[text.rfind("\n", 0, at) + 1:text.find("\n", at)]
+@functools.lru_cache(maxsize=8)
+def first_lines(code):
+    """Where the lines of a C source begin that do not continue the one before, which has an open bracket or no end yet."""
+    starts, at, depth, goes_on = [], 0, 0, False
+    for line in code.split("\n"):
+        size = len(line) + 1
+        line = CHARACTER.sub("' '", line)
+        if not goes_on or line.startswith("#"):
+            starts.append(at)
+            depth = 0
+        depth += line.count("(") + line.count("[") - line.count(")") - line.count("]")
+        ends = line.rstrip()
+        goes_on = depth > 0 or ends.endswith((" =", "&&", "||", " ?", " +", " -", " *", " /"))
+        at += size
+    return starts
+
+
+def line_of(code, at):
+    """The line, with those that it is wrapped into."""
+    starts = first_lines(code)
+    i = bisect.bisect_right(starts, at)
+    return code[starts[i - 1]:starts[i] - 1 if i < len(starts) else len(code)]
+
+
+def starts_line(code, at):
+    starts = first_lines(code)
+    begin = code.rfind("\n", 0, at) + 1
+    return starts[bisect.bisect_right(starts, at) - 1] == begin
+
+
+def tokens(text):
+    """What a formatter leaves alone: the words and signs of a C source without its comments."""
+    return TOKEN.findall(code_of(text)[0])
 
 
 def code_of(text):
@@ -49,13 +84,27 @@ def numbers(code):
             yield m.start(), len(m.group(0)), more, "a constant off by one"
 
 
+def closing(code, at):
+    """Where the bracket closes inside which `at` is."""
+    depth = 1
+    while at < len(code):
+        depth += (code[at] == "(") - (code[at] == ")")
+        if depth == 0:
+            break
+        at += 1
+    return at
+
+
 def conditions(text, code):
-    for m in re.finditer(r"\bif \((?!!?ox_ok|!\w+\)|!need_rank|!arg_)(.*)\)\n", code):
-        yield m.start(1), len(m.group(1)), "!(%s)" % text[m.start(1):m.end(1)], "a condition turned round"
-    for m in re.finditer(r" (<=|>=|<|>|==|!=) ", code):
+    flat = CHARACTER.sub(lambda m: " " * len(m.group(0)), code)
+    for m in re.finditer(r"\bif \((?!!?ox_ok|!\w+\)|!need_rank|!arg_)", code):
+        end = closing(flat, m.end())
+        if code[end:end + 2] == ")\n":
+            yield m.end(), end - m.end(), "!(%s)" % text[m.end():end], "a condition turned round"
+    for m in re.finditer(r" (<=|>=|<|>|==|!=)\s", code):
         if not re.search(r"\bfor \(", line_of(code, m.start())) and not IDLE.search(line_of(code, m.start())):
             yield m.start(1), len(m.group(1)), COMPARED[m.group(1)], "a comparison changed"
-    for m in re.finditer(r" (&&|\|\|) (?!ox_ok|at\b|b\b)", code):
+    for m in re.finditer(r" (&&|\|\|)\s+(?!\s|ox_ok|at\b|b\b)", code):
         if not re.search(r"\bfor \(|ox_ok|ctx_failed", line_of(code, m.start())) and not IDLE.search(line_of(code, m.start())):
             yield m.start(1), 2, "||" if m.group(1) == "&&" else "&&", "and for or"
 
@@ -71,18 +120,18 @@ def in_c(text):
     yield from operators(plain, '"')
     yield from numbers(code)
     yield from conditions(text, code)
-    for m in re.finditer(r'(ox\(op, "(?:%s)", )(\w+), (\w+)\)' % ORDERED, plain):
-        yield m.start(2), len(m.group(2) + ", " + m.group(3)), "%s, %s" % (m.group(3), m.group(2)), "arguments swapped"
-    for m in re.finditer(r"ox_cast\((?:op->g|g), (\w+), [\w>()\-. ]+?\)(?=[;,)])", code):
+    for m in re.finditer(r'(ox\(op, "(?:%s)",\s+)(\w+),\s+(\w+)\)' % ORDERED, plain):
+        yield m.start(2), m.end(3) - m.start(2), "%s, %s" % (m.group(3), m.group(2)), "arguments swapped"
+    for m in re.finditer(r"ox_cast\((?:op->g|g),\s+(\w+),\s+[\w>()\-. ]+?\)(?=[;,)])", code):
         yield m.start(), len(m.group(0)), m.group(1), "a cast dropped"
-    for m in re.finditer(r"(?<=[\w)\]]) ([+-]) (?=[\w(])", code):
+    for m in re.finditer(r"(?<=[\w)\]]) ([+-])\s+(?=[\w(])", code):
         if not IDLE.search(line_of(code, m.start())):
             yield m.start(1), 1, "-" if m.group(1) == "+" else "+", "a sign changed"
     for m in re.finditer(r"(?<=[ (,])(true|false)(?=[,)])", code):
         if not IDLE.search(line_of(code, m.start())):
             yield m.start(1), len(m.group(1)), "false" if m.group(1) == "true" else "true", "yes for no"
     for m in ASSIGNED.finditer(code):
-        if not IDLE.search(line_of(code, m.start(1))):
+        if starts_line(code, m.start(1)) and not IDLE.search(line_of(code, m.start(1))):
             yield m.start(1), len(m.group(1)), ";", "a line dropped"
     yield from promotions(r'"(int-to-float|always-bool|bool-to-long)\(', plain)
 
