@@ -15,9 +15,9 @@ PROGRAMS = {"view": ["tests/script/test_ranks.py", "tests/package/test_squeeze.p
 # What judges the interpreter before ctest does: tests of programs, by the beginning of a source's name. All of them would take too long.
 LISTS, LANGUAGE = ["lists", "inner_lists", "columns"], ["language", "builtins", "objects", "script"]
 SCRIPTS = {"branch_run": ["optional", "places", "assumed"], "branch": ["script", "optional", "assumed", "regions"], "builtin": LANGUAGE + ["sort"],
-           "carry": ["loops", "inside_loops", "optional"], "choice": ["choice"], "c10_dtype": ["language"], "heap": ["mutation", "objects"],
+           "condition": ["assumed", "open_dicts"], "carry": ["loops", "inside_loops", "optional"], "choice": ["choice"], "c10_dtype": ["language"], "heap": ["mutation", "objects"],
            "join": ["choice", "optional", "objects", "ranks", "assumed", "open_dicts"], "layout": ["layouts"], "liveness": ["optional", "places"],
-           "loop": ["loops", "inside_loops", "places", "lists", "left_in_lists", "mutation"], "dynamic_dict": ["open_dicts"], "dynamic_parts": LISTS, "region": ["regions"],
+           "loop": ["loops", "inside_loops", "places", "lists", "left_in_lists", "mutation"], "dynamic_dict": ["open_dicts"], "dynamic_parts": LISTS, "higher_order": ["regions"],
            "stacked": LISTS + ["sort", "state_grows"], "state": ["state", "state_grows"], "tensor": ["mutation", "ranks", "layouts"],
            "recorded": ["records", "exported_numbers"], "loop_known": ["loops", "inside_loops"], "loop_unroll": ["loops", "regions"], "value": ["language", "mutation"], "inputs": ["script", "bounds", "guessed_ranks"],
            "outputs": ["script", "ranks"], "facts": ["script", "guessed_ranks", "assumed"], "": LANGUAGE}

@@ -5,7 +5,10 @@
  * stacked lists, higher-order operators), then builtin.c (values that are not tensors), then
  * op_call, which refuses what nobody knows. Each function and module pushes a Where record, so that
  * an error and a node can say where in the user's model they come from. */
-#include "eval/branch/branch.h"
+#include "eval/branch/choice.h"
+#include "eval/branch/higher_order.h"
+#include "eval/lists/dynamic_parts.h"
+#include "eval/lists/stacked_ops.h"
 
 /* ---- positions ---- */
 
@@ -492,7 +495,7 @@ static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *
     bool is = str_is(name, "aten::__is__");
     bool is_not = str_is(name, "aten::__isnot__");
     if (n == 2 && (is || is_not) && args[0].v.tag == V_MAYBE && args[1].v.tag == V_NONE)
-        *out = is_not ? val_present(args[0].v) : val_not(ev, val_present(args[0].v));
+        *out = is_not ? val_present(args[0].v) : val_not(ev->g, val_present(args[0].v));
     else if (n == 2 && (is || is_not) && args[0].v.tag == V_LIST && args[1].v.tag == V_NONE)
         *out = val_bool(is_not); /* also of a stacked list */
     else if (n == 1 && args[0].v.tag == V_MAYBE &&

@@ -2,7 +2,8 @@
  *
  * Evaluation is strict and left to right, as in Python; order matters because operators write in
  * place. */
-#include "eval/branch/branch.h"
+#include "eval/branch/choice.h"
+#include "eval/lists/stacked.h"
 
 bool step(Eval *ev)
 {
@@ -28,11 +29,6 @@ Value val_staged_text(Ctx *cx, Str text)
         where_intern(cx), text, false, NULL
     };
     return (Value){ .tag = V_UNINIT, .any = u };
-}
-
-const char *container_name(Value v)
-{
-    return v.tag == V_LIST ? "list" : v.tag == V_DICT ? "dict" : "object";
 }
 
 bool must_be_set(Eval *ev, Value v)

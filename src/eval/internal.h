@@ -93,6 +93,9 @@ Flow run_block(Eval *ev, const Block *b);
 /* A failed expression: was it an error, or did the model raise? */
 static inline Flow flow_of_failure(const Eval *ev) { return ev->raised ? FLOW_RAISE : FLOW_FAIL; }
 void assign_slot(Eval *ev, uint32_t slot, Value v);
+/* A condition as the program sees it: a tensor's item, `n != 0` of a number. */
+MUST_USE bool eval_condition(Eval *ev, const Expr *e, Value *out);
+MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
 
 /* ---- call.c ---- */
 
@@ -115,14 +118,6 @@ bool is_autocast(const ClassDef *c);
 MUST_USE bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out);
 /* isinstance(v, t) */
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
-
-/* ---- branch.c, loop.c: where ONNX decides ---- */
-
-Flow run_if(Eval *ev, const Stmt *s, Value condition);
-/* The value that says `not v`. */
-Value val_not(Eval *ev, Value v);
-MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine,
-                           Value *out);
 
 /* ---- inputs.c, outputs.c ---- */
 
@@ -160,13 +155,6 @@ MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
 
 /* Whether the new tensors among an operator's results are contiguous. */
 void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v);
-
-/* ---- dynamic_parts.c ---- */
-
-/* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not told.
- * *mine false: an operator like others. */
-MUST_USE bool dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
-                            bool *mine, Value *out);
 
 /* ---- scan.c ---- */
 

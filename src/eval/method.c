@@ -2,7 +2,7 @@
  * operators; tolist() is the one that stays a method. The others here are for files edited by hand:
  * x.f(y) is aten::f(x, y). */
 #include "eval/builtin/builtin.h"
-#include "eval/lists/stacked.h"
+#include "eval/lists/stacked_ops.h"
 
 /* A list of numbers, or of lists of them, whose length ONNX decides. */
 static bool numbers_of(Eval *ev, Ox v, Value *out)

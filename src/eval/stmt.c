@@ -1,6 +1,8 @@
 /* stmt.c - statements. Where a condition or an iteration count is symbolic, branch.c and loop.c
  * take over. */
 #include "eval/branch/branch.h"
+#include "eval/lists/stacked.h"
+#include "eval/loop/loop.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
 

@@ -57,6 +57,8 @@ static bool must_log(const Heap *h, const void *what, uint64_t created)
     return created <= b->opened && !map_find(&b->logged, what);
 }
 
+uint64_t heap_now(Ctx *cx) { return tick(cx); }
+
 static void log_change(Ctx *cx, Heap *h, Change c)
 {
     OpenBranch *b = &h->branches.at[h->branches.n - 1];
@@ -260,6 +262,13 @@ const Tensor *container_marked(Value v)
         : v.tag == V_DICT  ? v.dict->mark
         : v.tag == V_OBJ   ? v.obj->mark
                            : NULL;
+}
+
+const char *container_name(Value v)
+{
+    if (v.tag == V_LIST)
+        return "list";
+    return v.tag == V_DICT ? "dict" : "object";
 }
 
 Str container_invalid(Value v)
@@ -758,6 +767,24 @@ bool dict_remove(Ctx *cx, Dict *d, Value key)
         return false;
     touch_dict(cx, d);
     return drop_at(cx, d, i);
+}
+
+Value *list_values(Ctx *cx, const List *l, int64_t *n)
+{
+    Value *v = new_array(cx, Value, l->n + 1);
+    *n = v ? l->n : 0;
+    for (int64_t i = 0; i < *n; i++)
+        v[i] = l->at[i].v;
+    return v;
+}
+
+Value *dict_values(Ctx *cx, const Dict *d, int64_t *n)
+{
+    Value *v = new_array(cx, Value, 2 * d->n + 1);
+    *n = v ? 2 * d->n : 0;
+    for (int64_t i = 0; i < *n; i++)
+        v[i] = i % 2 ? d->at[i / 2].val.v : d->at[i / 2].key;
+    return v;
 }
 
 /* ---- storages ---- */

@@ -40,6 +40,7 @@ void dict_enter(Ctx *cx, Dict *d, Value key, Value v); /* of one key */
 bool dict_drop(Ctx *cx, Dict *d, Value key);
 void dict_invalidate(Ctx *cx, Dict *d, Str why);          /* nobody may look at it */
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why); /* as list_maybe_same */
+const char *container_name(Value v);                      /* "list", "dict", "object" */
 /* A tensor without contents that counts as written whenever this list, dict or object is: for what
  * holds it. NULL for other values. */
 Tensor *container_mark(Ctx *cx, Value v);

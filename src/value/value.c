@@ -168,6 +168,18 @@ Value val_maybe_key(Ctx *cx, Value present, Value value)
     return v;
 }
 
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
+{
+    return like->key ? val_maybe_key(cx, present, value) : val_maybe(cx, present, value);
+}
+
+Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index)
+{
+    Choice *c = new(cx, Choice);
+    *c = (Choice){ at, n, index };
+    return (Value){ .tag = V_CHOICE, .choice = c };
+}
+
 bool dict_is_dynamic(const Dict *d)
 {
     bool open = d->unordered;
@@ -314,6 +326,18 @@ Value val_both(Graph *g, Value x, Value y)
     Ox both = ox_g(g, "And", left, right);
     return ox_ok(both) ? symbool(g->cx, (SymBool){ .ox = both, .left = x.sb, .right = y.sb })
                        : val_poison();
+}
+
+Value val_not(Graph *g, Value v)
+{
+    if (v.tag == V_BOOL)
+        return val_bool(!v.b);
+    const SymBool *s = v.sb;
+    if (s->ox)
+        return val_symbool(g->cx, ox_g(g, "Not", s->ox));
+    SymBool opposite = *s;
+    rel_not(&opposite.rel, &opposite.a, &opposite.b);
+    return val_rel(g->cx, opposite.rel, opposite.a, opposite.b);
 }
 
 Ox symbool_ox(Graph *g, const SymBool *b)

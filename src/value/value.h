@@ -81,6 +81,7 @@ typedef struct Value {
         const void *any;
     };
 } Value;
+typedef VEC(Value) Values;
 
 typedef struct Choice {
     const Value *at;
@@ -175,6 +176,7 @@ Value val_implying(
     Ctx *cx, Value v, Value one,
     Value other); /* v, a V_SYMBOOL with ox; where it is true, so are the two others */
 Value val_both(Graph *g, Value x, Value y); /* x and y, each V_BOOL or V_SYMBOOL */
+Value val_not(Graph *g, Value v);           /* not v, a V_BOOL or V_SYMBOOL */
 Value val_number_of(Graph *g, Ox v); /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an
                                         int: its item, or a fresh symbol with origin) */
 Value val_tensor(Ctx *cx, Ox v);     /* POISON gives V_POISON */
@@ -188,10 +190,28 @@ Value val_never(Ctx *cx, Str why);
 Value val_maybe_key(Ctx *cx, Value present, Value value); /* dynamic_dict.c */
 bool val_is_maybe_key(Value v);
 bool dict_is_dynamic(const Dict *d); /* only the running model knows its keys, or their order */
+/* None or not, or a key of a dict, as `like` is. */
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value);
+/* at[index] of n strings, or of n members of one enum; index is an int below n. */
+Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
 static inline bool val_is_optional(Value v) { return v.tag == V_NONE || v.tag == V_MAYBE; }
 static inline Value val_present(Value v)
 {
     return v.tag == V_MAYBE ? v.maybe->present : val_bool(v.tag != V_NONE);
+}
+
+/* Numbers, known or not. */
+static inline bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
+static inline bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
+static inline bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
+static inline bool val_is_plain_number(Value v)
+{
+    return val_is_int(v) || val_is_bool(v) || val_is_float(v);
+}
+/* A string or a member of an enum, known or one of several. */
+static inline bool val_is_option(Value v)
+{
+    return v.tag == V_STR || v.tag == V_ENUM || v.tag == V_CHOICE;
 }
 
 bool val_dim_of(Value v, Ctx *cx, Dim *out); /* V_INT, V_BOOL, V_SYMINT as a Dim */

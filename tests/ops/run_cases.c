@@ -96,8 +96,6 @@ static void read_cases(Ctx *cx, char *text, Cases *out)
 
 /* ---- what came out ---- */
 
-typedef VEC(Value) Values;
-
 static void flatten(Ctx *cx, Value v, Values *out)
 {
     if (v.tag == V_TUPLE)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "eval/branch/branch.h"
-
-uint64_t heap_now(Ctx *cx) { return list_new(cx, 0, NULL)->created; }
+#include "eval/branch/condition.h"
+#include "eval/branch/liveness.h"
 
 static void read_stacked(Eval *ev, Branch *a, Stacked *list)
 {
@@ -142,25 +142,6 @@ static void capture(Eval *ev, Branch *a, TrailMark m)
             qsort(after->placed.at, after->placed.n, sizeof *after->placed.at, by_place);
         read_after(ev, a, after);
     }
-}
-
-/* Items of a list; keys and values of a dict in turn. */
-Value *list_values(Ctx *cx, const List *l, int64_t *n)
-{
-    Value *v = new_array(cx, Value, l->n + 1);
-    *n = v ? l->n : 0;
-    for (int64_t i = 0; i < *n; i++)
-        v[i] = l->at[i].v;
-    return v;
-}
-
-Value *dict_values(Ctx *cx, const Dict *d, int64_t *n)
-{
-    Value *v = new_array(cx, Value, 2 * d->n + 1);
-    *n = v ? 2 * d->n : 0;
-    for (int64_t i = 0; i < *n; i++)
-        v[i] = i % 2 ? d->at[i / 2].val.v : d->at[i / 2].key;
-    return v;
 }
 
 Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)

@@ -1,36 +1,32 @@
 /* carry.c - values that cross the border of a subgraph: Python numbers as 0-d tensors, sizes that
  * are known on both sides, stand-ins for what was never set, and memory that may be shared from
  * then on. */
-#include "eval/branch/branch.h"
+#include "eval/branch/carry.h"
 
-Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value)
-{
-    return like->key ? val_maybe_key(cx, present, value) : val_maybe(cx, present, value);
-}
+#include "eval/lists/stacked.h"
 
-/* Is everything in d's expression known outside of the branches? */
+/* Does a size's expression hold a symbol that g does not know? */
+typedef struct Scope {
+    const Graph *g;
+    bool inner;
+} Scope;
+
 static Dim look_inside(void *arg, Dim sym)
 {
-    struct {
-        Eval *ev;
-        bool inner;
-    } *l = arg;
+    Scope *s = arg;
     Ox from;
     int axis;
-    if (dim_origin(l->ev->cx, sym, &from, &axis) && !graph_sees(l->ev->g, from))
-        l->inner = true;
+    if (dim_origin(s->g->cx, sym, &from, &axis) && !graph_sees(s->g, from))
+        s->inner = true;
     return NULL;
 }
 
-bool dim_is_outside(Eval *ev, Dim d)
+bool dim_is_outside(const Graph *g, Dim d)
 {
-    struct {
-        Eval *ev;
-        bool inner;
-    } l = { ev, false };
+    Scope s = { g, false };
     if (!dim_known(d, NULL))
-        dim_replace(ev->cx, d, look_inside, &l);
-    return !l.inner;
+        dim_replace(g->cx, d, look_inside, &s);
+    return !s.inner;
 }
 
 static Ox int_ox(Graph *g, Value v)
@@ -57,49 +53,6 @@ Ox carry_ox(Graph *g, Value v)
     return v.tag == V_INT || v.tag == V_SYMINT ? int_ox(g, v) : float_ox(g, v);
 }
 
-bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
-bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
-bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
-bool val_is_plain_number(Value v) { return val_is_int(v) || val_is_bool(v) || val_is_float(v); }
-
-bool is_shallow(Value v, int levels)
-{
-    bool ok = levels > 0;
-    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
-        ok = is_shallow(v.tuple->at[i], levels - 1);
-    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
-        ok = is_shallow(v.list->at[i].v, levels - 1);
-    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
-        ok = is_shallow(v.dict->at[i].val.v, levels - 1);
-    for (int64_t i = 0; ok && v.tag == V_OBJ && !v.obj->path && i < v.obj->n; i++)
-        ok = is_shallow(v.obj->slot[i].v, levels - 1);
-    return ok;
-}
-
-Value val_not(Eval *ev, Value v)
-{
-    if (v.tag == V_BOOL)
-        return val_bool(!v.b);
-    const SymBool *s = v.sb;
-    if (s->ox)
-        return val_symbool(ev->cx, ox_g(ev->g, "Not", s->ox));
-    SymBool opposite = *s;
-    rel_not(&opposite.rel, &opposite.a, &opposite.b);
-    return val_rel(ev->cx, opposite.rel, opposite.a, opposite.b);
-}
-
-bool assume_order(Ctx *cx, const SymBool *s, bool truth)
-{
-    if (s->left && truth)
-        return assume_order(cx, s->left, true) && assume_order(cx, s->right, true);
-    if (s->ox)
-        return true;
-    SymBool holds = *s;
-    if (!truth)
-        rel_not(&holds.rel, &holds.a, &holds.b);
-    return holds.rel == REL_EQ || dim_assume(cx, holds.rel, holds.a, holds.b);
-}
-
 Ox stand_in(Graph *g, Ox like)
 {
     Ctx *cx = g->cx;
@@ -110,9 +63,8 @@ Ox stand_in(Graph *g, Ox like)
     Ox zero = ox_number(g, ox_dtype(like), 0);
     Dim dim[MAX_RANK];
     int rank = ox_rank(like);
-    Eval scope = { .cx = cx, .g = g };
     for (int i = 0; i < rank; i++)
-        dim[i] = dim_is_outside(&scope, ox_dim(like, i)) ? ox_dim(like, i) : dim_int(cx, 1);
+        dim[i] = dim_is_outside(g, ox_dim(like, i)) ? ox_dim(like, i) : dim_int(cx, 1);
     if (rank <= 0)
         return zero;
     Ox shape = ox_dims(g, dim, (size_t)rank);
@@ -138,6 +90,20 @@ void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why)
         list_maybe_same(cx, a.list, b.list, stacked_invalid(cx, reason));
     if (a.tag == V_DICT)
         dict_maybe_same(cx, a.dict, b.dict, reason);
+}
+
+bool is_shallow(Value v, int levels)
+{
+    bool ok = levels > 0;
+    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
+        ok = is_shallow(v.tuple->at[i], levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
+        ok = is_shallow(v.list->at[i].v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
+        ok = is_shallow(v.dict->at[i].val.v, levels - 1);
+    for (int64_t i = 0; ok && v.tag == V_OBJ && !v.obj->path && i < v.obj->n; i++)
+        ok = is_shallow(v.obj->slot[i].v, levels - 1);
+    return ok;
 }
 
 static Value copy_of(Ctx *cx, Value v, bool marked);

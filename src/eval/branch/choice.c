@@ -4,16 +4,9 @@
  * It is a set of known values and the place of the one that holds, an int. Operators that only look
  * at it run once for each value while the model is converted; what they give is chosen by the same
  * int. So `mode == "a"` is a table of bools and a Gather. */
-#include "eval/branch/branch.h"
+#include "eval/branch/choice.h"
 
-bool val_is_option(Value v) { return v.tag == V_STR || v.tag == V_ENUM || v.tag == V_CHOICE; }
-
-Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index)
-{
-    Choice *c = new(cx, Choice);
-    *c = (Choice){ at, n, index };
-    return (Value){ .tag = V_CHOICE, .choice = c };
-}
+#include "eval/lists/stacked.h"
 
 static int64_t place_among(Ctx *cx, const Values *all, Value v)
 {

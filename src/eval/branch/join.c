@@ -8,6 +8,10 @@
 
 #include "eval/branch/join.h"
 
+#include "eval/branch/carry.h"
+#include "eval/branch/choice.h"
+#include "eval/branch/liveness.h"
+
 Ox join_ox(Join *j, Ox a, Ox b)
 {
     Ctx *cx = j->ev->cx;
@@ -44,7 +48,7 @@ static Value join_numbers(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
     if (a.tag == V_BOOL && b.tag == V_BOOL) /* they differ: this is the condition itself */
-        return a.b ? j->condition : val_not(ev, j->condition);
+        return a.b ? j->condition : val_not(ev->g, j->condition);
     if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL &&
         b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
         if (j->walk == COLLECT)
@@ -379,7 +383,7 @@ static bool same(Join *j, Value a, Value b)
     if (a.tag == V_SYMBOOL)
         return a.any == b.any && (!a.sb->ox || graph_sees(j->ev->g, a.sb->ox));
     if (a.tag == V_SYMINT)
-        return dim_eq(j->ev->cx, a.dim, b.dim) == YES && dim_is_outside(j->ev, a.dim);
+        return dim_eq(j->ev->cx, a.dim, b.dim) == YES && dim_is_outside(j->ev->g, a.dim);
     return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
 }
 

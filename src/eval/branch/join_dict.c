@@ -1,5 +1,6 @@
 /* join_dict.c - dicts after two branches of an if: key by key. A key that one branch has only may
  * be there (dynamic_dict.c). */
+#include "eval/branch/condition.h"
 #include "eval/branch/join.h"
 
 /* Is the key there at the end of branch k? */

@@ -1,5 +1,6 @@
 /* join_list.c - lists after two branches of an if: item by item where both have as many, else one
  * stacked list whose length the running model knows. */
+#include "eval/branch/carry.h"
 #include "eval/branch/join.h"
 
 /* Within one of the two, not only between them. */

@@ -1,16 +1,16 @@
 /* liveness.c - where the locals of a function are used, so that an branch of an if or a loop's body
  * need not hand on what only it looks at. Statements are numbered in the order of the text; a local
  * lives from the first that names it to the last. */
-#include "eval/branch/branch.h"
+#include "eval/branch/liveness.h"
 
 typedef struct Range {
     uint32_t first, last;
 } Range; /* numbers of statements */
-struct Liveness {
+typedef struct Liveness {
     Range *slot;
     Map number; /* Stmt -> its number + 1 */
     Map last;   /* Stmt -> the last number inside it + 1 */
-};
+} Liveness;
 
 static void use_slot(Liveness *l, uint32_t slot, uint32_t at)
 {

@@ -3,7 +3,7 @@
  * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c,
  * builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also is a tensor operator
  * (aten::add) is ours only when the kinds fit; else op_call takes it. */
-#include "eval/branch/branch.h"
+#include "eval/lists/dynamic_dict.h"
 #include "eval/builtin/builtin.h"
 
 static const BuiltinRow *const families[] = { builtin_numbers, builtin_math,    builtin_compare,

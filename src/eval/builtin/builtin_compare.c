@@ -148,7 +148,7 @@ static bool same_value(Builtin *b, Value *out)
     if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
         if (!equal_symbolic_lists(b, x.list, y.list, out))
             return false;
-        *out = differ ? val_not(b->ev, *out) : *out;
+        *out = differ ? val_not(b->g, *out) : *out;
         return !ctx_failed(b->cx);
     }
     *out = val_bool(val_equal(b->cx, x, y) != differ);
@@ -224,7 +224,7 @@ static bool logic(Builtin *b, Value *out)
 
 static bool negate_bool(Builtin *b, Value *out)
 {
-    *out = val_not(b->ev, b->arg[0].v);
+    *out = val_not(b->g, b->arg[0].v);
     return !ctx_failed(b->cx);
 }
 

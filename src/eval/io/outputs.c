@@ -1,6 +1,8 @@
 /* outputs.c - the graph's outputs: the leaves of what forward returns, one output each, named by
  * where they lie in it. */
-#include "eval/branch/branch.h"
+#include "eval/branch/carry.h"
+#include "eval/branch/choice.h"
+#include "eval/lists/stacked.h"
 
 typedef struct Outputs {
     Eval *ev;

@@ -4,51 +4,12 @@
  * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d`
  * gives that; d[k] may be asked for where a condition has told it. The order of the keys may be
  * open too, so what goes through them is refused, as is every other operator. */
-#include "eval/branch/branch.h"
+#include "eval/lists/dynamic_dict.h"
 
-/* ---- what the conditions around tell of one of them ---- */
+#include "eval/branch/carry.h"
+#include "eval/branch/condition.h"
 
-static bool same_condition(Ctx *cx, const SymBool *a, const SymBool *b)
-{
-    if (a == b || a->ox || b->ox)
-        return a == b || (a->ox && a->ox == b->ox);
-    return a->rel == b->rel && dim_eq(cx, a->a, b->a) == YES && dim_eq(cx, a->b, b->b) == YES;
-}
-
-static bool ox_is_not(Ox a, Ox b)
-{
-    return a->kind == OX_NODE && str_is(a->node->name, "Not") && a->node->in[0] == b;
-}
-
-static bool opposite_condition(Ctx *cx, const SymBool *a, const SymBool *b)
-{
-    SymBool not = *b;
-    if (a->ox || b->ox)
-        return a->ox && b->ox && (ox_is_not(a->ox, b->ox) || ox_is_not(b->ox, a->ox));
-    rel_not(&not.rel, &not.a, &not.b);
-    return same_condition(cx, a, &not);
-}
-
-static Tri implied_by(Ctx *cx, const SymBool *c, bool truth, const SymBool *asked)
-{
-    if (same_condition(cx, c, asked))
-        return truth ? YES : NO;
-    if (opposite_condition(cx, c, asked))
-        return truth ? NO : YES;
-    Tri t = c->left && truth ? implied_by(cx, c->left, true, asked) : UNKNOWN;
-    return c->left && truth && t == UNKNOWN ? implied_by(cx, c->right, true, asked) : t;
-}
-
-Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked)
-{
-    if (asked.tag == V_BOOL)
-        return asked.b ? YES : NO;
-    return condition.tag == V_SYMBOOL && asked.tag == V_SYMBOOL
-        ? implied_by(cx, condition.sb, truth, asked.sb)
-        : UNKNOWN;
-}
-
-/* In the branches that we are in. */
+/* What the conditions of the branches around say of it. */
 static Tri is_there(Eval *ev, Value present)
 {
     Tri t = condition_implies(ev->cx, val_none(), true, present);

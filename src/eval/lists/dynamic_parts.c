@@ -4,9 +4,11 @@
  * A statement that takes the list apart says how many there are (a trace always does); else the
  * list is stacked: the tensor itself for unbind, a sequence for the others, whose last part is
  * shorter. Where the number is known ops/shape/split.c has them all. */
-#include "eval/lists/stacked.h"
+#include "eval/lists/dynamic_parts.h"
 
 #include <string.h>
+
+#include "eval/lists/stacked.h"
 
 typedef struct Cut {
     Eval *ev;

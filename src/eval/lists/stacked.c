@@ -1,6 +1,9 @@
 /* stacked.c - lists whose length ONNX decides, as one tensor or a sequence: making them, their
  * items. stacked_ops.c has what programs do with them. */
-#include "eval/branch/branch.h"
+#include "eval/lists/stacked.h"
+
+#include "eval/branch/carry.h"
+#include "eval/lists/dynamic_parts.h"
 
 /* ---- making ---- */
 
@@ -114,11 +117,9 @@ void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *par
 static Ox no_items(Graph *g, ItemType item)
 {
     Dim size[MAX_RANK];
-    Eval scope = { .cx = g->cx, .g = g };
     size[0] = dim_int(g->cx, 0);
     for (int i = 0; i < item.type->rank; i++)
-        size[i + 1] = dim_is_outside(&scope, item.type->dim[i]) ? item.type->dim[i]
-                                                                : dim_int(g->cx, 1);
+        size[i + 1] = dim_is_outside(g, item.type->dim[i]) ? item.type->dim[i] : dim_int(g->cx, 1);
     Ox zero = ox_number(g, item.type->dtype, 0);
     Ox shape = ox_dims(g, size, (size_t)item.type->rank + 1);
     return ox_g(g, "Expand", zero, shape);

@@ -1,4 +1,4 @@
-/* stacked.h - lists whose length ONNX decides.
+/* stacked.h - lists whose length ONNX decides: what they are, making them, reading their items.
  *
  * A list that grows in a loop that stays, or differently in the two branches of an If, is one
  * tensor whose axis 0 is the list; its items are tensors of one type, or ints, floats or bools.
@@ -14,31 +14,7 @@
 #define PT2ONNX_EVAL_STACKED_H
 
 #include "eval/internal.h"
-
-typedef struct Parts Parts;
-typedef struct ItemType {
-    const char *elem; /* "Tensor", "int", "float", "bool", "Tuple", ..; NULL: not known yet */
-    Type type;        /* 0-d of numbers */
-    const struct ItemType
-        *of; /* "List" without parts: what those lists hold; type is of the tensor that one makes */
-    bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else; rank -1:
-                    ranks differ */
-    const Parts *parts; /* of tuples and the like, which have no type of their own; else NULL */
-} ItemType;
-struct Parts {
-    Value like; /* one of the items: its containers, and what is the same in all */
-    ItemType *at;
-    size_t n;
-};
-typedef VEC(Value) Values;
-
-/* A list of all parts of a tensor: of unbind (each NULL), or of split, `each` long but for the
- * last. */
-typedef struct PartsOf {
-    Tensor *t;
-    int axis;
-    Dim each, count;
-} PartsOf;
+#include "eval/lists/stacked_items.h"
 
 typedef struct Stacked {
     ItemType item;
@@ -48,44 +24,11 @@ typedef struct Stacked {
     Tensor *memory; /* stands for what the items share: lost once an item is written through another
                        name */
     bool looked;
-    bool empty;              /* surely without items */
-    const PartsOf *parts_of; /* its items are views of that; else NULL */
+    bool empty;                     /* surely without items */
+    const struct PartsOf *parts_of; /* its items are views of that; else NULL */
     struct Stacked *
         *column; /* item.parts: a list of each part instead; whole, from and last are theirs */
 } Stacked;
-
-/* ---- stacked_items.c ---- */
-
-/* The tensors, numbers and whole lists of v, in order; like: an item's containers, or v itself.
- * False for what holds something that no list of ONNX can. */
-bool item_parts(Ctx *cx, Value v, Value like, Values *out);
-/* The same containers around other parts. */
-Value item_rebuilt(Ctx *cx, Value like, const Value *part, size_t *next);
-/* What v would be as an item. False: nothing that can be stacked. */
-bool item_type(Ctx *cx, Value v, ItemType *out);
-/* What holds for both: ragged, if their sizes may differ. Lists of different lengths in them become
- * parts. False: no list holds both. */
-bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out);
-bool items_same_parts(Ctx *cx, ItemType a, ItemType b);
-/* What each column of `to`, a wider type, is made of: one of `from`; or, of lists that have no
- * length in common, n of them side by side. */
-typedef struct MadeOf {
-    size_t first, n;
-    bool whole;
-} MadeOf;
-const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to);
-/* Lists of this length that hold such items, as items. */
-ItemType item_list(Ctx *cx, ItemType of, Dim length);
-/* What one of the lists holds, of items that are lists. */
-ItemType item_inner(Ctx *cx, ItemType list);
-/* Tensors of several ranks. */
-static inline bool item_ranks_differ(ItemType item) { return item.type && item.type->rank < 0; }
-/* Parts with types of their own. */
-const Parts *items_copy(Ctx *cx, const Parts *p);
-/* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */
-bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out);
-
-/* ---- stacked.c ---- */
 
 Stacked *stacked_new(Ctx *cx, ItemType item, Ox whole);
 /* A list of items with parts out of lists of the parts. */
@@ -98,10 +41,6 @@ static inline size_t stacked_n_columns(const Stacked *s)
 static inline Stacked *stacked_column(Stacked *s, size_t i)
 {
     return s->item.parts ? s->column[i] : s;
-}
-static inline ItemType item_column(ItemType item, size_t i)
-{
-    return item.parts ? item.parts->at[i] : item;
 }
 /* A list that nobody may read, and why. */
 Stacked *stacked_invalid(Ctx *cx, Str why);
@@ -134,19 +73,5 @@ MUST_USE bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out);
 /* An item of a list with parts, which are these; writing to its containers loses the list. */
 Value stacked_rebuilt(Ctx *cx, Stacked *s, const Value *part);
 Str why_shared(Ctx *cx);
-
-/* dynamic_parts.c. Part number i as the view of the tensor that it is; mine false: nobody can tell
- * where it lies. */
-MUST_USE bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out);
-
-/* stacked_parts.c. The same of s, whose items have parts. */
-MUST_USE bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n,
-                               Value *out);
-/* stacked_sizes.c. Tensors of such sizes: mine is set when the operator `name` fills one. */
-MUST_USE bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n,
-                               bool *mine, Value *out);
-/* stacked_ops.c. Operators on a stacked list: mine is set when one of args is, or when a number
- * only the model knows makes it one. */
-MUST_USE bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
 
 #endif

@@ -4,7 +4,9 @@
  *
  * A list whose length differs from item to item is one part: the tensor that its items make. In the
  * type of the items a stacked list stands where such a one is, whatever it holds. */
-#include "eval/branch/branch.h"
+#include "eval/lists/stacked.h"
+
+#include "eval/branch/carry.h"
 
 /* ---- an item and its parts ---- */
 

@@ -5,7 +5,7 @@
  * tensor to ONNX), of tensors whose sizes differ (a sequence) or whose ranks do (a sequence too,
  * but nobody reads an item), or of lists (one or the other). Positions are Python's: they count
  * from the end when negative, and slices clamp. What has no row is refused. */
-#include "eval/branch/branch.h"
+#include "eval/lists/stacked_ops.h"
 
 enum {
     NUMBERS = 1,

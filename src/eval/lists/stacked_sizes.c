@@ -1,7 +1,7 @@
 /* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the running
  * model knows how long it is: zeros(l), x.new_full(l, 2). Their rank differs between runs, so the
  * model may return them; where somebody looks, the list is as long as it can be. */
-#include "eval/lists/stacked.h"
+#include "eval/lists/stacked_ops.h"
 
 static bool is_filling(Str name)
 {

@@ -16,7 +16,7 @@
  * A list that changes its length is carried as one tensor (stacked.h). When an iteration only
  * appends one item and never looks at the list, which the run itself tells, the tensor is not
  * carried either: the items are a scan output. */
-#include "eval/loop/loop.h"
+#include "eval/loop/loop_internal.h"
 
 enum {
     MAX_RUNS = 24
@@ -45,8 +45,7 @@ static bool keep_going(Loop *l)
     if (!val_is_plain_number(c))
         return fail(l->ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     l->keep_going = carry_ox(l->g, c);
-    return ox_ok(l->keep_going) &&
-        iteration_start_learn(&(Eval){ .cx = l->ev->cx, .g = l->g->up }, &l->start, c, &l->again);
+    return ox_ok(l->keep_going) && iteration_start_learn(l->g->up, &l->start, c, &l->again);
 }
 
 static bool run_body(Loop *l, Dim iteration)
@@ -93,8 +92,7 @@ static bool run_once(Loop *l)
     ev->staged++;
     Dim counter = dim_fresh(cx, "i");
     dim_set_origin(cx, counter, iteration, -1);
-    bool begins = iteration_start_suppose(ev, &(Eval){ .cx = cx, .g = outside }, &l->start,
-                                          counter);
+    bool begins = iteration_start_suppose(ev, outside, &l->start, counter);
     l->fed = (Map){ 0 };
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], false);
@@ -190,7 +188,7 @@ static bool suppose_limits(Loop *l)
         const Carried *k = loop_carried(l, limit[i].number);
         const Leaf *leaf = k && k->n == 1 ? &l->leaves.at[k->first] : NULL;
         if (leaf && leaf->counts &&
-            !iteration_start_add(l->ev, &l->start,
+            !iteration_start_add(l->ev->g, &l->start,
                                  (Known){ limit[i].rel, leaf_counted(l, leaf), limit[i].bound }))
             return false;
     }

@@ -1,7 +1,9 @@
 /* loop_carry.c - what an iteration of a loop that ONNX runs hands to the next: the tensors and
  * numbers inside variables, lists, dicts and memory (leaves), what the body gets in their place,
  * and what stands there behind the loop. */
-#include "eval/loop/loop.h"
+#include "eval/branch/choice.h"
+#include "eval/branch/liveness.h"
+#include "eval/loop/loop_internal.h"
 
 enum { LEVELS = 32 };
 
@@ -495,7 +497,7 @@ static void set_stand_ins(Loop *l, const Carried *k)
     for (size_t i = k->first; i < k->first + k->n; i++) {
         Leaf *leaf = &l->leaves.at[i];
         for (int axis = 0; axis < leaf->rank; axis++)
-            if (leaf->dim[axis] && !dim_is_outside(l->ev, leaf->dim[axis]))
+            if (leaf->dim[axis] && !dim_is_outside(l->ev->g, leaf->dim[axis]))
                 leaf->dim[axis] = NULL;
         leaf->init = stand_in(l->ev->g, leaf->init);
         if (leaf->form == LEAF_LIST)

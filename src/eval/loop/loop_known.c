@@ -10,12 +10,15 @@
  * limits_of reads the first supposition out of the text, for the body of `while i < n` may need it
  * to have a meaning at all. That is how TorchScript saves `for i in range(n)` with a break: `while
  * c: ..; x = i + 1; c, i = (x < n) & go, x`. */
-#include "eval/branch/branch.h"
+#include "eval/loop/loop_known.h"
+
+#include "eval/branch/carry.h"
+#include "eval/branch/condition.h"
 
 /* ---- induction ---- */
 
 typedef struct Shift {
-    Eval *outside;
+    Graph *outside;
     Dim from, to;
     bool inner;
 } Shift;
@@ -31,7 +34,7 @@ static Dim shift_counter(void *arg, Dim sym)
 
 /* d with the iteration's number replaced; NULL when it holds something else that only the body
  * knows. */
-static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
+static Dim shifted(Graph *outside, Dim d, Dim from, Dim to)
 {
     Shift s = { outside, from, to, false };
     Dim out = dim_replace(outside->cx, d, shift_counter, &s);
@@ -39,7 +42,7 @@ static Dim shifted(Eval *outside, Dim d, Dim from, Dim to)
 }
 
 /* Does it hold when the first iteration begins? */
-static bool holds_first(Eval *outside, const IterationStart *t, Known k)
+static bool holds_first(Graph *outside, const IterationStart *t, Known k)
 {
     Ctx *cx = outside->cx;
     Dim zero = dim_int(cx, 0);
@@ -54,12 +57,12 @@ static bool holds_first(Eval *outside, const IterationStart *t, Known k)
     return begins && holds.tag == V_BOOL && holds.b;
 }
 
-bool iteration_start_add(Eval *outside, IterationStart *t, Known k)
+bool iteration_start_add(Graph *outside, IterationStart *t, Known k)
 {
     return !holds_first(outside, t, k) || vec_push(outside->cx, &t->known, k);
 }
 
-bool iteration_start_suppose(Eval *ev, Eval *outside, IterationStart *t, Dim counter)
+bool iteration_start_suppose(Eval *ev, Graph *outside, IterationStart *t, Dim counter)
 {
     Ctx *cx = ev->cx;
     Dim last = t->counter;
@@ -76,7 +79,7 @@ bool iteration_start_suppose(Eval *ev, Eval *outside, IterationStart *t, Dim cou
     return !ctx_failed(cx);
 }
 
-static bool learn_relations(Eval *outside, IterationStart *t, const SymBool *s)
+static bool learn_relations(Graph *outside, IterationStart *t, const SymBool *s)
 {
     if (s->left)
         return learn_relations(outside, t, s->left) && learn_relations(outside, t, s->right);
@@ -96,7 +99,7 @@ static bool is_among(const IterationStart *t, size_t from, Known k)
     return false;
 }
 
-bool iteration_start_learn(Eval *outside, IterationStart *t, Value condition, bool *again)
+bool iteration_start_learn(Graph *outside, IterationStart *t, Value condition, bool *again)
 {
     size_t supposed = t->known.n;
     if (t->wrong)

@@ -3,7 +3,8 @@
  * What a variable holds now is gone through along what it held before. A size that differs opens
  * up, a list whose length differs becomes one tensor, a None that became a value is carried with
  * whether it is there: each asks for one more run. */
-#include "eval/loop/loop.h"
+#include "eval/branch/choice.h"
+#include "eval/loop/loop_internal.h"
 
 /* No value, because an operator in the body is missing: those are the news. */
 static bool not_converted(Loop *l)
@@ -48,11 +49,10 @@ static void dynamic_sizes(Loop *l, ItemType *item)
             dynamic_sizes(l, &item->parts->at[i]);
         return;
     }
-    Eval outside = { .cx = cx, .g = l->g->up };
     Dim dim[MAX_RANK];
     bool open = false;
     for (int i = 0; i < item->type->rank; i++) {
-        bool known = dim_is_outside(&outside, item->type->dim[i]);
+        bool known = dim_is_outside(l->g->up, item->type->dim[i]);
         dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
         open = open || !known;
     }

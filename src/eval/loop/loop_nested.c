@@ -12,7 +12,8 @@
  * become is done to it before the first run: a list is one tensor, a None may be a value. Where
  * that cannot be (items whose sizes only the last run of the loop around knew), no more is
  * supposed. */
-#include "eval/loop/loop.h"
+#include "eval/branch/choice.h"
+#include "eval/loop/loop_internal.h"
 
 enum { MOST_VALUES = 2000 }; /* that are gone through for the ways to things */
 
@@ -248,7 +249,7 @@ static bool item_here(Loop *l, ItemType *item)
         return ok;
     }
     for (int i = 0; ok && item->type && i < item->type->rank; i++) {
-        bool known = dim_is_outside(l->ev, item->type->dim[i]);
+        bool known = dim_is_outside(l->ev->g, item->type->dim[i]);
         dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
         ok = known || item->ragged;
     }
@@ -452,7 +453,7 @@ bool loop_suppose_findings(Loop *l, bool *begun)
     l->start.counter = last->start.counter;
     l->start.wrong = last->start.wrong;
     for (size_t i = 0; i < last->start.known.n; i++)
-        if (!iteration_start_add(l->ev, &l->start, last->start.known.at[i]))
+        if (!iteration_start_add(l->ev->g, &l->start, last->start.known.at[i]))
             return false;
     *begun = l->carried.n > 0;
     return !ctx_failed(cx);

@@ -4,7 +4,8 @@
  * model), and where they make too many nodes, ONNX runs the rest; and from the next evaluation on
  * all of it, so that no iteration stands before the Loop. Where ONNX cannot (an index of modules, a
  * first iteration that changes a type) it stays as it was. */
-#include "eval/branch/branch.h"
+#include "eval/loop/loop.h"
+#include "eval/loop/loop_known.h"
 
 static LoopsMode mode_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt->loops : LOOPS_AUTO; }
 

@@ -4,7 +4,7 @@
 #ifndef PT2ONNX_EVAL_STATE_H
 #define PT2ONNX_EVAL_STATE_H
 
-#include "eval/branch/branch.h"
+#include "eval/lists/stacked.h"
 
 typedef struct Used {
     SourceId wrote;

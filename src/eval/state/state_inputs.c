@@ -1,5 +1,6 @@
 /* state_inputs.c - before a run: state that an earlier evaluation found is an input, whose default
  * is the value in the file. */
+#include "eval/branch/carry.h"
 #include "eval/state/state.h"
 
 static Dim loose_dim(Ctx *cx, Str name, int axis)

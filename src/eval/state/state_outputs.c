@@ -1,5 +1,6 @@
 /* state_outputs.c - after a run: what it has left in the model's attributes and memory becomes
  * outputs NAME.next. What was no input yet is one in the next evaluation. */
+#include "eval/branch/carry.h"
 #include "eval/state/state.h"
 
 /* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of

@@ -1,5 +1,6 @@
 /* state_reachable.c - what the outputs, and the state that a run leaves, rest on: an input that
  * none of them does nobody looks at. */
+#include "eval/branch/carry.h"
 #include "eval/state/state.h"
 
 static void reach(Reach *r, Ox v)

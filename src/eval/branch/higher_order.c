@@ -1,6 +1,9 @@
-/* region.c - higher-order operators of .pt2: pieces of the program that are functions of their
- * own. */
+/* higher_order.c - higher-order operators of .pt2: pieces of the program that are functions of
+ * their own. */
+#include "eval/branch/higher_order.h"
+
 #include "eval/branch/branch.h"
+#include "eval/loop/loop.h"
 
 typedef struct Call {
     Eval *ev;

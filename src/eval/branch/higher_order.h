@@ -1,0 +1,11 @@
+/* higher_order.h - the higher-order operators of .pt2 (cond, while_loop, invoke_subgraph, ..). */
+#ifndef PT2ONNX_EVAL_HIGHER_ORDER_H
+#define PT2ONNX_EVAL_HIGHER_ORDER_H
+
+#include "eval/internal.h"
+
+/* *mine false: e->op is another operator. */
+MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine,
+                           Value *out);
+
+#endif
