@@ -7,14 +7,14 @@
 
 /* ---- diff ---- */
 
-/* Each element less the one before; of bools, whether they differ. */
+/* Each element less the one before along the axis; of bools, whether the two differ. */
 static Ox difference(Op *op, Ox x, int axis)
 {
     Dim size = ox_dim(x, axis);
     Dim first = dim_min(op->cx, size, dim_int(op->cx, 1));
     Ox here = slice_axis(op, x, axis, first, size, 1);
     Ox before = slice_axis(op, x, axis, dim_int(op->cx, 0), dim_sub(op->cx, size, first), 1);
-    if (ox_ok(x) && dtype_is_complex(ox_dtype(x))) { /* its parts, where they lie */
+    if (ox_ok(x) && dtype_is_complex(ox_dtype(x))) {
         Ox a = ox_pair(op->g, here);
         Ox b = ox_pair(op->g, before);
         return ox_of_pair(op->g, ox(op, "Sub", a, b));
@@ -22,6 +22,7 @@ static Ox difference(Op *op, Ox x, int axis)
     return ox(op, ox_dtype(x) == DT_BOOL ? "Xor" : "Sub", here, before);
 }
 
+/* n differences, one after the other, of what `prepend`, self and `append` joined are. */
 static Ox lower_diff(Op *op)
 {
     Ox x = arg(op, "self");
@@ -31,13 +32,12 @@ static Ox lower_diff(Op *op)
     int64_t n = arg_int(op, "n");
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
-    if (rank == 0 || n < 0)
-        return op_fail(op, E_VALUE,
-                       rank ? "order must be non-negative but got %lld"
-                            : "diff expects input to be at least one-dimensional",
-                       (long long)n);
-    if (n == 0)
-        return tensor_read(op->g, arg_tensor(op, "self")); /* not even joined */
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "diff expects input to be at least one-dimensional");
+    if (n < 0)
+        return op_fail(op, E_VALUE, "order must be non-negative but got %lld", (long long)n);
+    if (n == 0) /* PyTorch joins nothing here, and promotes nothing */
+        return tensor_read(op->g, arg_tensor(op, "self"));
     if (before || after)
         x = concat_axis(op, (const Ox[]){ before, x, after }, 3, axis);
     for (int64_t i = 0; i < n && ox_ok(x) && !dim_is(ox_dim(x, axis), 0); i++)
@@ -47,8 +47,8 @@ static Ox lower_diff(Op *op)
 
 /* ---- trapezoid: half of what two neighbours sum to, times how far they are apart ---- */
 
-/* What the sums of neighbours are multiplied with: differences of x, which is 1-d for all rows, or
- * has y's last axes. */
+/* How far neighbours are apart: the differences of argument `x`, which has y's last axes, or is 1-d
+ * and means y's `axis`. The result has one element less than y there. */
 static Value spacing(Op *op, Type y, int axis)
 {
     Ox x = arg(op, "x");
@@ -56,84 +56,101 @@ static Value spacing(Op *op, Type y, int axis)
     int rank;
     if (!need_rank(op, x, 1, &rank))
         return val_poison();
-    for (int i = 0; i < y->rank; i++)
-        dims[i] = rank == 1      ? (i == axis ? ox_dim(x, 0) : dim_int(op->cx, 1))
-            : i < y->rank - rank ? dim_int(op->cx, 1)
-                                 : ox_dim(x, i - (y->rank - rank));
     if (rank == 1 &&
         !dim_require(op->cx, ox_dim(x, 0), y->dim[axis],
                      "trapezoid: there must be one `x` value for each sample point"))
         return val_poison();
-    x = rank < y->rank ? reshape_to(op, x, dims, y->rank) : x;
-    return ox_ok(x) ? CALL_OP(op, "aten::diff", val_tensor(op->cx, x), val_int(1), val_int(axis))
-                    : val_poison();
+    int lead = y->rank - rank;
+    if (lead > 0) {
+        for (int i = 0; i < y->rank; i++)
+            dims[i] = i < lead ? dim_int(op->cx, 1) : ox_dim(x, i - lead);
+        if (rank == 1) {
+            dims[y->rank - 1] = dim_int(op->cx, 1);
+            dims[axis] = ox_dim(x, 0);
+        }
+        x = reshape_to(op, x, dims, y->rank);
+    }
+    if (!ox_ok(x))
+        return val_poison();
+    return CALL_OP(op, "aten::diff", val_tensor(op->cx, x), val_int(1), val_int(axis));
 }
 
-/* row->datum: 1 gives every partial sum */
+/* trapezoid and, where row->datum is 1, every partial sum of it. */
 static Value lower_trapezoid(Op *op)
 {
     Value self = arg_value(op, "y");
-    Value dim;
     Value half = val_float(0.5);
     Ox y = arg(op, "y");
     int rank, axis;
     bool running = op->row->datum;
     if (!need_rank(op, y, 1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return val_poison();
-    dim = val_int(axis);
     if (rank == 0) {
         fail(op->cx, E_VALUE, "trapezoid: a tensor of one dimension or more is needed");
         return val_poison();
     }
-    if (!running && dim_is(ox_dim(y, axis), 0))
-        return CALL_OP(op, "aten::sum", CALL_OP(op, "aten::mul", self, half),
-                       val_tuple(op->cx, &dim, 1));
+    Value dim = val_int(axis);
+    Value dims = val_tuple(op->cx, &dim, 1);
+    if (!running && dim_is(ox_dim(y, axis), 0)) { /* nothing, but of the result's shape */
+        Value none = CALL_OP(op, "aten::mul", self, half);
+        return CALL_OP(op, "aten::sum", none, dims);
+    }
     Value left = CALL_OP(op, "aten::slice", self, dim, val_int(0), val_int(-1));
     Value right = CALL_OP(op, "aten::slice", self, dim, val_int(1), val_none());
     Value pairs = CALL_OP(op, "aten::add", left, right);
     Value apart = has_param(op, "x") ? spacing(op, y->type, axis) : arg_value(op, "dx");
-    Value area = CALL_OP(op, "aten::mul", CALL_OP(op, "aten::mul", pairs, apart), half);
-    return running ? CALL_OP(op, "aten::cumsum", area, dim)
-                   : CALL_OP(op, "aten::sum", area, val_tuple(op->cx, &dim, 1));
+    Value twice = CALL_OP(op, "aten::mul", pairs, apart);
+    Value area = CALL_OP(op, "aten::mul", twice, half);
+    return running ? CALL_OP(op, "aten::cumsum", area, dim) : CALL_OP(op, "aten::sum", area, dims);
 }
 
 /* ---- gradient: differences of second order inside, of the first or second at both ends ---- */
 
-/* What is known of one axis: h, the distance of all neighbours, or else `apart`, each of them,
- * [size - 1]. */
+/* The axis along which x is differentiated, and how far its points are apart. */
 typedef struct Along {
-    Value x, axis, h;
-    Ox apart;
+    Value x, axis;
+    Value h;  /* the distance of any two neighbours, unless `apart` is given */
+    Ox apart; /* the distance of each two neighbours, [size - 1], or NULL */
     int rank, at;
 } Along;
 
+/* x[from:to] along the axis; to = 0 is its end. */
 static Value from_to(Op *op, const Along *a, int64_t from, int64_t to)
 {
     return CALL_OP(op, "aten::slice", a->x, a->axis, val_int(from), to ? val_int(to) : val_none());
 }
 
+/* a x + b y + c z */
 static Value weighted(Op *op, Value a, Value x, Value b, Value y, Value c, Value z)
 {
     Value first = CALL_OP(op, "aten::mul", x, a);
     Value second = CALL_OP(op, "aten::mul", y, b);
     Value third = CALL_OP(op, "aten::mul", z, c);
-    return CALL_OP(op, "aten::add", CALL_OP(op, "aten::add", first, second), third);
+    Value both = CALL_OP(op, "aten::add", first, second);
+    return CALL_OP(op, "aten::add", both, third);
 }
 
-/* Elements of `apart`, one or all but one, upright along the axis. */
+/* apart[from:to], of x's rank and along x's axis: [1, to - from, 1] for the middle one of three.
+ * A negative `from` counts from the end, as does a `to` that is not positive. */
 static Ox distances(Op *op, const Along *a, int64_t from, int64_t to)
 {
-    Dim size = ox_dim(a->apart, 0), lying[MAX_RANK];
-    Dim start = from < 0 ? dim_add(op->cx, size, dim_int(op->cx, from)) : dim_int(op->cx, from);
-    Ox some = slice_axis(op, a->apart, 0, start,
-                         to > 0 ? dim_int(op->cx, to) : dim_add(op->cx, size, dim_int(op->cx, to)),
-                         1);
-    for (int i = 0; ox_ok(some) && i < a->rank; i++)
-        lying[i] = i == a->at ? ox_dim(some, 0) : dim_int(op->cx, 1);
-    return reshape_to(op, some, lying, a->rank);
+    Dim dims[MAX_RANK];
+    Dim size = ox_dim(a->apart, 0);
+    Dim start = dim_int(op->cx, from);
+    Dim end = dim_int(op->cx, to);
+    if (from < 0)
+        start = dim_add(op->cx, size, start);
+    if (to <= 0)
+        end = dim_add(op->cx, size, end);
+    Ox some = slice_axis(op, a->apart, 0, start, end, 1);
+    if (!ox_ok(some))
+        return POISON;
+    for (int i = 0; i < a->rank; i++)
+        dims[i] = i == a->at ? ox_dim(some, 0) : dim_int(op->cx, 1);
+    return reshape_to(op, some, dims, a->rank);
 }
 
-/* The slope of the parabola through three points, p and q apart, at the second. */
+/* The slope at y of the parabola through x, y and z, where y is p behind x and z is q behind y. */
 static Value slope_within(Op *op, Ox p, Ox q, Value x, Value y, Value z)
 {
     Ox both = ox(op, "Add", p, q);
@@ -147,7 +164,7 @@ static Value slope_within(Op *op, Ox p, Ox q, Value x, Value y, Value z)
                     val_tensor(op->cx, last), z);
 }
 
-/* The same at the first of them, or (last) the third. */
+/* The slope of the same parabola at x or, with `last`, at z. */
 static Value slope_at_end(Op *op, bool last, Ox p, Ox q, Value x, Value y, Value z)
 {
     Ox both = ox(op, "Add", p, q);
@@ -160,69 +177,100 @@ static Value slope_at_end(Op *op, bool last, Ox p, Ox q, Value x, Value y, Value
     Ox own = ox(op, "Div", ox(op, "Add", both, near), near_both);
     Ox middle = ox(op, "Div", both, pq);
     Ox other = ox(op, "Div", near, far_both);
-    if (last)
+    if (last) {
         middle = ox(op, "Neg", middle);
-    else
-        own = ox(op, "Neg", own), other = ox(op, "Neg", other);
+    } else {
+        own = ox(op, "Neg", own);
+        other = ox(op, "Neg", other);
+    }
     Value at_first = val_tensor(op->cx, last ? other : own);
     Value at_second = val_tensor(op->cx, middle);
     Value at_third = val_tensor(op->cx, last ? own : other);
     return weighted(op, at_first, x, at_second, y, at_third, z);
 }
 
-/* At one end: the first element, or (last) the last. */
-static Value end_slope(Op *op, const Along *a, bool last, int64_t order)
+/* The slope of the line through the first two points of the axis or, with `last`, the last two. */
+static Value line_at_end(Op *op, const Along *a, bool last)
 {
     Value first = last ? from_to(op, a, -2, -1) : from_to(op, a, 0, 1);
     Value second = last ? from_to(op, a, -1, 0) : from_to(op, a, 1, 2);
-    if (order == 1) {
-        Value step = CALL_OP(op, "aten::sub", second, first);
-        Value by = a->apart ? val_tensor(op->cx, distances(op, a, last ? -1 : 0, last ? 0 : 1))
-                            : a->h;
-        return CALL_OP(op, "aten::div", step, by);
-    }
-    Value x = last ? from_to(op, a, -3, -2) : first;
+    Value step = CALL_OP(op, "aten::sub", second, first);
+    Value by = a->h;
+    if (a->apart)
+        by = val_tensor(op->cx, last ? distances(op, a, -1, 0) : distances(op, a, 0, 1));
+    return CALL_OP(op, "aten::div", step, by);
+}
+
+/* The slope at one end of the axis of the parabola through the three points there: x, y and z are
+ * the points in order, whichever end it is. */
+static Value parabola_at_end(Op *op, const Along *a, bool last)
+{
+    Value first = last ? from_to(op, a, -2, -1) : from_to(op, a, 0, 1);
+    Value second = last ? from_to(op, a, -1, 0) : from_to(op, a, 1, 2);
+    Value third = last ? from_to(op, a, -3, -2) : from_to(op, a, 2, 3);
+    Value x = last ? third : first;
     Value y = last ? first : second;
-    Value z = last ? second : from_to(op, a, 2, 3);
+    Value z = last ? second : third;
     if (a->apart) {
         Ox p = last ? distances(op, a, -2, -1) : distances(op, a, 0, 1);
         Ox q = last ? distances(op, a, -1, 0) : distances(op, a, 1, 2);
         return slope_at_end(op, last, p, q, x, y, z);
     }
-    Value sum = weighted(op, val_float(last ? 0.5 : -1.5), x, val_float(last ? -2 : 2), y,
-                         val_float(last ? 1.5 : -0.5), z);
+    Value sum = last ? weighted(op, val_float(0.5), x, val_float(-2), y, val_float(1.5), z)
+                     : weighted(op, val_float(-1.5), x, val_float(2), y, val_float(-0.5), z);
     return CALL_OP(op, "aten::div", sum, a->h);
+}
+
+static Value end_slope(Op *op, const Along *a, bool last, int64_t order)
+{
+    return order == 1 ? line_at_end(op, a, last) : parabola_at_end(op, a, last);
+}
+
+/* The slopes at all points but the first and the last. */
+static Value inner_slopes(Op *op, const Along *a)
+{
+    Value before = from_to(op, a, 0, -2);
+    Value after = from_to(op, a, 2, 0);
+    if (a->apart) {
+        Ox p = distances(op, a, 0, -1);
+        Ox q = distances(op, a, 1, 0);
+        return slope_within(op, p, q, before, from_to(op, a, 1, -1), after);
+    }
+    Value rise = CALL_OP(op, "aten::sub", after, before);
+    Value twice = CALL_OP(op, "aten::div", rise, a->h);
+    return CALL_OP(op, "aten::div", twice, val_int(2));
 }
 
 static Ox gradient_along(Op *op, const Along *a, int64_t order)
 {
     Value first = end_slope(op, a, false, order);
-    Value before = from_to(op, a, 0, -2);
-    Value after = from_to(op, a, 2, 0);
-    Value inner;
-    if (a->apart) {
-        Ox p = distances(op, a, 0, -1);
-        Ox q = distances(op, a, 1, 0);
-        inner = slope_within(op, p, q, before, from_to(op, a, 1, -1), after);
-    } else {
-        inner = CALL_OP(op, "aten::div",
-                        CALL_OP(op, "aten::div", CALL_OP(op, "aten::sub", after, before), a->h),
-                        val_int(2));
-    }
-    Value all[] = { first, inner, end_slope(op, a, true, order) };
+    Value inner = inner_slopes(op, a);
+    Value last = end_slope(op, a, true, order);
+    Value all[] = { first, inner, last };
     Value joined = CALL_OP(op, "aten::cat", val_list(op->cx, all, 3, "Tensor"), a->axis);
     return val_ok(joined) ? tensor_read(op->g, joined.t) : POISON;
 }
 
-/* spacing: None, a number or a list of numbers or of points. */
+/* What `spacing` says of the i-th axis: None, one number for all, or a list of numbers or of
+ * 1-d tensors of points. */
+static Value nth_spacing(Value spacing, int64_t i)
+{
+    switch (spacing.tag) {
+    case V_NONE:  return val_int(1);
+    case V_TUPLE: return spacing.tuple->at[i];
+    default:      return spacing;
+    }
+}
+
+/* Fills in the distances along axis a->at of a->x, the i-th one that is asked for. False after an
+ * error. */
 static bool along_axis(Op *op, Value spacing, int64_t i, Along *a)
 {
-    int64_t size, order = arg_int(op, "edge_order");
+    int64_t order = arg_int(op, "edge_order");
+    int64_t size;
     Dim d = ox_dim(tensor_read(op->g, a->x.t), a->at);
     a->axis = val_int(a->at);
-    a->h = spacing.tag == V_NONE ? val_int(1)
-        : spacing.tag == V_TUPLE ? spacing.tuple->at[i]
-                                 : spacing;
+    a->h = nth_spacing(spacing, i);
     if (order != 1 && order != 2)
         return fail(op->cx, E_VALUE, "torch.gradient only supports edge_order=1 and edge_order=2.");
     if (dim_known(d, &size) && size <= order)
@@ -233,13 +281,39 @@ static bool along_axis(Op *op, Value spacing, int64_t i, Along *a)
     Value apart = CALL_OP(op, "aten::diff", a->h);
     a->apart = val_ok(apart) ? tensor_read(op->g, apart.t) : POISON;
     if (ox_ok(a->apart) && !dtype_is_float(ox_dtype(a->apart)))
-        a->apart = ox_cast(op->g, a->apart, DT_FLOAT); /* divisors, from here on */
+        a->apart = ox_cast(op->g, a->apart, DT_FLOAT); /* they are divisors */
     return ox_ok(a->apart) &&
         dim_require(op->cx, ox_dim(a->apart, 0), dim_sub(op->cx, d, dim_int(op->cx, 1)),
                     "torch.gradient expected each spacing tensor to have as many elements as "
                     "its dimension");
 }
 
+/* dim=None: all axes, a list: those, an int: one. */
+static int64_t count_axes(Value dim, int rank)
+{
+    switch (dim.tag) {
+    case V_NONE:  return rank;
+    case V_TUPLE: return dim.tuple->n;
+    default:      return 1;
+    }
+}
+
+/* The i-th of the axes that count_axes counts, from the front. False after an error. */
+static bool nth_axis(Op *op, Value dim, int64_t i, int rank, int *axis)
+{
+    Value at = dim;
+    if (dim.tag == V_NONE)
+        at = val_int(i);
+    if (dim.tag == V_TUPLE)
+        at = dim.tuple->at[i];
+    if (at.tag != V_INT || at.i < -rank || at.i >= rank)
+        return fail(op->cx, E_VALUE,
+                    "Dimension out of range: torch.gradient of a tensor of rank %d", rank);
+    *axis = (int)(at.i < 0 ? at.i + rank : at.i);
+    return true;
+}
+
+/* A list of gradients, one an axis; `spacing` and `dim` are as PyTorch has them, or not there. */
 static Value lower_gradient(Op *op)
 {
     Value spacing = has_param(op, "spacing") ? arg_value(op, "spacing") : val_none();
@@ -248,7 +322,7 @@ static Value lower_gradient(Op *op)
     Ox out[MAX_RANK];
     if (!need_rank(op, arg(op, "self"), -1, &a.rank))
         return val_poison();
-    int64_t n = dim.tag == V_TUPLE ? dim.tuple->n : dim.tag == V_NONE ? a.rank : 1;
+    int64_t n = count_axes(dim, a.rank);
     if (n > MAX_RANK || (spacing.tag == V_TUPLE && spacing.tuple->n != n)) {
         fail(op->cx, E_VALUE,
              "torch.gradient expected spacing to be unspecified, a scalar, or a list with one "
@@ -257,42 +331,46 @@ static Value lower_gradient(Op *op)
         return val_poison();
     }
     for (int64_t i = 0; i < n; i++) {
-        Value at = dim.tag == V_TUPLE ? dim.tuple->at[i] : dim.tag == V_NONE ? val_int(i) : dim;
-        a.at = (int)(at.tag == V_INT && at.i < 0 ? at.i + a.rank : at.i);
         a.apart = NULL;
-        if (at.tag != V_INT || a.at < 0 || a.at >= a.rank) {
-            fail(op->cx, E_VALUE, "Dimension out of range: torch.gradient of a tensor of rank %d",
-                 a.rank);
+        if (!nth_axis(op, dim, i, a.rank, &a.at) || !along_axis(op, spacing, i, &a))
             return val_poison();
-        }
-        if (!along_axis(op, spacing, i, &a) ||
-            !ox_ok(out[i] = gradient_along(op, &a, arg_int(op, "edge_order"))))
+        out[i] = gradient_along(op, &a, arg_int(op, "edge_order"));
+        if (!ox_ok(out[i]))
             return val_poison();
     }
     return result_list(op, out, (size_t)n);
 }
 
-/* ---- vander: powers of points, the last axis from 0 up or down to it ---- */
+/* ---- vander: the powers of each point along a new last axis ---- */
 
-/* 0 to n - 1, or down to 0: constants where n is known. */
+/* 0, 1, .. n - 1 as a constant, or those downwards. */
+static Ox constant_powers(Op *op, int64_t n, bool up)
+{
+    int64_t *powers = new_array(op->cx, int64_t, (size_t)n + 1);
+    if (!powers)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
+        powers[i] = up ? i : n - 1 - i;
+    return ox_ints(op->g, powers, (size_t)n);
+}
+
+/* 0, 1, .. size - 1 as int64, or those downwards: a constant where size is known. */
 static Ox powers_to(Op *op, Dim size, bool up)
 {
     int64_t n;
-    if (!dim_known(size, &n)) {
-        Ox from = ox_int(op->g, 0);
-        Ox by = ox_int(op->g, 1);
-        Ox end = ox_dim_value(op->g, size);
-        Ox all = ox(op, "Range", from, end, by);
-        return up
-            ? all
-            : ox(op, "Sub", ox_dim_value(op->g, dim_sub(op->cx, size, dim_int(op->cx, 1))), all);
-    }
-    int64_t *powers = new_array(op->cx, int64_t, n + 1);
-    for (int64_t i = 0; powers && i < n; i++)
-        powers[i] = up ? i : n - 1 - i;
-    return powers ? ox_ints(op->g, powers, (size_t)n) : POISON;
+    if (dim_known(size, &n))
+        return constant_powers(op, n, up);
+    Ox from = ox_int(op->g, 0);
+    Ox by = ox_int(op->g, 1);
+    Ox end = ox_dim_value(op->g, size);
+    Ox all = ox(op, "Range", from, end, by);
+    if (up)
+        return all;
+    Ox most = ox_dim_value(op->g, dim_sub(op->cx, size, dim_int(op->cx, 1)));
+    return ox(op, "Sub", most, all);
 }
 
+/* x^0, x^1, .. x^(n-1) or, if not `increasing`, the other way round. */
 static Value vander(Op *op, Dim n, bool increasing)
 {
     bool scalar;
@@ -313,6 +391,8 @@ static Value vander(Op *op, Dim n, bool increasing)
     return ox_ok(row) ? CALL_OP(op, "aten::pow", column, val_tensor(op->cx, row)) : val_poison();
 }
 
+/* vander, of vectors only, decreasing unless `increasing` says otherwise; and linalg_vander, which
+ * has no such parameter, takes batches and always increases. */
 static Value lower_vander(Op *op)
 {
     Ox x = arg(op, "x");

@@ -1,8 +1,7 @@
-/* cumulative.c - running along an axis: sums, products, extremes, integrals, differences.
+/* cumulative.c - running sums, products and extremes along an axis.
  *
- * ONNX has CumSum, and CumProd from opset 26 on; everything else is a Scan whose body is one
- * step in PyTorch's own order, so that rounding, ties and not-a-number come out the same, at any
- * length. */
+ * ONNX has CumSum, and CumProd from opset 26 on. Everything else is a Scan, whose body takes one
+ * element in PyTorch's own order: rounding, ties and not-a-number are the same, at any length. */
 #include "ops/elementwise/complex.h"
 
 #include <math.h>
@@ -13,14 +12,17 @@ enum { MAX_STATES = 2 };
 typedef struct Running {
     Ox x;
     int axis;
-    Ox start[MAX_STATES];
-    int n;              /* a 0-d value for every place of a state */
-    Ox out[MAX_STATES]; /* what each state was after every step, along axis */
+    int n;                /* of states */
+    Ox start[MAX_STATES]; /* the number (0-d) that each element of a state is before the first step
+                           */
+    Ox out[MAX_STATES];   /* set by scan_axis: each state after every step, stacked along axis */
 } Running;
-/* x: one element an axis; at: which one it is, 0-d int64, NULL with one state. */
+/* One step: `next` from `state` and x, an item of the axis (x[:, k] for axis 1). at: k, 0-d int64;
+ * NULL with one state. */
 typedef void (*StepFn)(Op *body, Ox x, Ox at, const Ox *state, Ox *next);
 
-/* The body: its results are the states, and the states once more as what is stacked. */
+/* The Scan's body. It gives every state twice: as the next step's state, and to be stacked. NULL
+ * after an error. */
 static Graph *scan_body(Op *op, const Running *r, const Dim *rest, int n_rest, StepFn step)
 {
     Op body = *op;
@@ -41,8 +43,8 @@ static Graph *scan_body(Op *op, const Running *r, const Dim *rest, int n_rest, S
 
 static bool scan_axis(Op *op, Running *r, StepFn step);
 
-/* ONNX Runtime has no Scan of no steps: where the axis may be empty, a step on the start itself
- * goes first and is cut off again. */
+/* ONNX Runtime runs no Scan of no steps. Where the axis may be empty, the start itself goes first
+ * as one more item, and scan_axis cuts off the result of its step. */
 static Ox with_first_step(Op *op, const Running *r)
 {
     Dim one[MAX_RANK];
@@ -52,9 +54,9 @@ static Ox with_first_step(Op *op, const Running *r)
     return concat_axis(op, (const Ox[]){ first, r->x }, 2, r->axis);
 }
 
-/* ONNX Runtime's Scan of an empty tensor along another axis than the first divides by zero: where a
- * step may be empty, the axis is put first. */
-static bool first_axis(Op *op, Running *r, StepFn step)
+/* ONNX Runtime's Scan divides by zero where an item is empty and the axis is not the first: where
+ * items may be empty, the axis is put first. */
+static bool scan_first_axis(Op *op, Running *r, StepFn step)
 {
     int front[MAX_RANK] = { r->axis };
     int back[MAX_RANK];
@@ -75,36 +77,57 @@ static bool first_axis(Op *op, Running *r, StepFn step)
     return !ctx_failed(op->cx);
 }
 
+static bool may_be_empty(Op *op, Dim size)
+{
+    return dim_le(op->cx, dim_int(op->cx, 1), size) != YES;
+}
+
+/* The shape of one item of the axis into `rest`: x's without that axis. Returns its rank; *empty:
+ * an item may have no elements. */
+static int item_shape(Op *op, const Running *r, Dim *rest, bool *empty)
+{
+    int n = 0;
+    *empty = false;
+    for (int i = 0; i < ox_rank(r->x); i++)
+        if (i != r->axis) {
+            rest[n] = ox_dim(r->x, i);
+            *empty = *empty || may_be_empty(op, rest[n]);
+            n++;
+        }
+    return n;
+}
+
+/* The Scan's inputs behind its r->n states: x, and with several states the number of each item,
+ * where the one that goes first is -1. Returns how many. */
+static size_t scanned_inputs(Op *op, const Running *r, bool first_step, Ox *in)
+{
+    in[0] = first_step ? with_first_step(op, r) : r->x;
+    if (r->n == 1)
+        return 1;
+    Ox from = ox_int(op->g, first_step ? -1 : 0);
+    Ox to = ox_dim_value(op->g, ox_dim(r->x, r->axis));
+    Ox by = ox_int(op->g, 1);
+    in[1] = ox(op, "Range", from, to, by);
+    return 2;
+}
+
+/* Runs `step` along the axis and sets r->out. False after an error. */
 static bool scan_axis(Op *op, Running *r, StepFn step)
 {
     Dim rest[MAX_RANK];
-    Dim size = ox_dim(r->x, r->axis);
-    Dim one = dim_int(op->cx, 1);
-    int n_rest = 0;
-    bool maybe_empty = dim_le(op->cx, one, size) != YES;
-    bool empty_step = false;
+    Ox in[MAX_STATES + 2], made[2 * MAX_STATES];
     int64_t in_axes[] = { r->axis, 0 };
     int64_t out_axes[] = { r->axis, r->axis };
-    Ox in[MAX_STATES + 2], made[2 * MAX_STATES];
-    for (int i = 0; i < ox_rank(r->x); i++)
-        if (i != r->axis) {
-            rest[n_rest] = ox_dim(r->x, i);
-            empty_step = empty_step || dim_le(op->cx, one, rest[n_rest]) != YES;
-            n_rest++;
-        }
-    if (empty_step && r->axis > 0)
-        return first_axis(op, r, step);
-    for (int i = 0; i < r->n; i++)
-        in[i] = expand_dims(op, r->start[i], rest, n_rest);
-    in[r->n] = maybe_empty ? with_first_step(op, r) : r->x;
     size_t n = (size_t)r->n;
-    size_t scanned = 1;
-    if (n > 1) {
-        Ox from = ox_int(op->g, maybe_empty ? -1 : 0);
-        Ox to = ox_dim_value(op->g, size);
-        Ox by = ox_int(op->g, 1);
-        in[n + scanned++] = ox(op, "Range", from, to, by);
-    }
+    Dim size = ox_dim(r->x, r->axis);
+    bool first_step = may_be_empty(op, size);
+    bool empty_item;
+    int n_rest = item_shape(op, r, rest, &empty_item);
+    if (empty_item && r->axis > 0)
+        return scan_first_axis(op, r, step);
+    for (size_t i = 0; i < n; i++)
+        in[i] = expand_dims(op, r->start[i], rest, n_rest);
+    size_t scanned = scanned_inputs(op, r, first_step, in + n);
     Graph *body = scan_body(op, r, rest, n_rest, step);
     if (!body)
         return false;
@@ -113,14 +136,15 @@ static bool scan_axis(Op *op, Running *r, StepFn step)
                      INT_LIST("scan_output_axes", out_axes, n) };
     if (!ox_make_n(op->g, "Scan", (OxList){ in, n + scanned }, attrs, COUNT(attrs), made, 2 * n))
         return false;
+    Dim one = dim_int(op->cx, 1);
+    Dim end = dim_add(op->cx, size, one);
     for (size_t i = 0; i < n; i++)
-        r->out[i] = maybe_empty
-            ? slice_axis(op, made[n + i], r->axis, one, dim_add(op->cx, size, one), 1)
-            : made[n + i];
+        r->out[i] = first_step ? slice_axis(op, made[n + i], r->axis, one, end, 1) : made[n + i];
     return !ctx_failed(op->cx);
 }
 
-/* self and its axis `dim`; *alone: there is nothing to run along, the result is x itself */
+/* Argument self and its axis `dim`. *alone: the axis has at most one element, so the result is x
+ * itself. False after an error. */
 static bool along(Op *op, Ox *x, int *axis, bool *alone)
 {
     int rank;
@@ -143,10 +167,10 @@ static Ox lower_cumsum(Op *op)
     Ox at = ox_int(op->g, axis);
     if (ox_rank(x) == 0)
         return x;
-    bool narrow = dtype_is_int(ox_dtype(x)) &&
-        dtype_size(ox_dtype(x)) < 4; /* the lower bits of a sum in 32 are the same */
+    bool narrow = dtype_is_int(ox_dtype(x)) && dtype_size(ox_dtype(x)) < 4;
+    /* CumSum takes no narrow ints; the low bits of a sum in int32 are the same */
     Ox sum = ox(op, "CumSum", narrow ? ox_cast(op->g, x, DT_INT32) : x, at);
-    return narrow && ox_ok(sum) ? ox_cast(op->g, sum, ox_dtype(x)) : sum;
+    return narrow ? ox_cast(op->g, sum, ox_dtype(x)) : sum;
 }
 
 static void multiply(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
@@ -173,7 +197,7 @@ static Ox lower_cumprod(Op *op)
     return scan_axis(op, &r, multiply) ? r.out[0] : POISON;
 }
 
-/* log(exp(a) + exp(b)) without overflow; two equal infinities stay what they are */
+/* log(exp(a) + exp(b)) without overflow; two equal infinities stay as they are. */
 static void add_logs(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 {
     (void)at;
@@ -210,15 +234,17 @@ static Ox lower_logcumsumexp(Op *op)
     if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
         return op_fail(op, E_VALUE, "\"logcumsumexp_out_cpu\" not implemented for '%s'",
                        torch_dtype_name(ox_dtype(x)));
+    if (alone)
+        return x;
     Running r = { .x = x, .axis = axis, .start = { number_like(op, -INFINITY, x) }, .n = 1 };
-    return alone                                                            ? x
-        : scan_axis(op, &r, ox_is_complex(x) ? add_complex_logs : add_logs) ? r.out[0]
-                                                                            : POISON;
+    StepFn step = ox_is_complex(x) ? add_complex_logs : add_logs;
+    return scan_axis(op, &r, step) ? r.out[0] : POISON;
 }
 
-/* ---- extremes: of equal ones the last is named, and nothing replaces a not-a-number but the next
- * one ---- */
+/* ---- extremes ---- */
 
+/* state[0] is the extreme so far, state[1] where it is. The last one of equal elements is named,
+ * and only another not-a-number replaces a not-a-number. */
 static void take_extreme(Op *body, const char *reaches, Ox x, Ox at, const Ox *state, Ox *next)
 {
     Ox taken = ox(body, reaches, x, state[0]);
@@ -243,20 +269,21 @@ static void take_least(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 static Value lower_cummax(Op *op)
 {
     Running r = { .n = 2 };
-    bool alone, max = op->row->datum, narrow;
+    bool max = op->row->datum;
+    bool alone;
     if (!along(op, &r.x, &r.axis, &alone))
         return val_poison();
     if (alone) {
         Ox zeros = expand_dims(op, ox_int(op->g, 0), r.x->type->dim, ox_rank(r.x));
         return result_tuple(op, (const Ox[]){ r.x, zeros }, 2);
     }
-    narrow = ox_dtype(r.x) == DT_BOOL;
-    r.x = narrow ? ox_cast(op->g, r.x, DT_INT32) : r.x;
+    bool bools = ox_dtype(r.x) == DT_BOOL;
+    r.x = bools ? ox_cast(op->g, r.x, DT_INT32) : r.x;
     r.start[0] = outdone(op, r.x, max);
     r.start[1] = ox_int(op->g, 0);
     if (!scan_axis(op, &r, max ? take_most : take_least))
         return val_poison();
-    if (narrow)
+    if (bools)
         r.out[0] = ox_cast(op->g, r.out[0], DT_BOOL);
     return result_tuple(op, r.out, 2);
 }

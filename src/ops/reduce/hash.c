@@ -1,5 +1,5 @@
-/* hash.c - exclusive-or along axes: prims::xor_sum, and hash_tensor, which takes it of the bits of
- * each element. */
+/* hash.c - the exclusive-or of all elements along axes: prims::xor_sum, and hash_tensor, which
+ * takes that of the elements' bits. */
 #include "ops/internal.h"
 
 typedef struct Along {
@@ -7,6 +7,7 @@ typedef struct Along {
     int axis;
 } Along;
 
+/* A LoopStep: item k of the axis joins the state. */
 static void xor_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Along *along = data;
@@ -15,7 +16,8 @@ static void xor_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, 
     next[0] = ox(op, ox_dtype(state[0]) == DT_BOOL ? "Xor" : "BitwiseXor", state[0], item);
 }
 
-/* Of ints or bools, over all of these axes; they are sorted, so the last goes first. */
+/* The exclusive-or of ints or bools over these axes, the last one first: the others keep their
+ * numbers. */
 static Ox xor_over(Op *op, Ox x, const Axes *axes, bool keep)
 {
     for (int i = axes->n - 1; i >= 0 && ox_ok(x); i--) {
@@ -35,11 +37,11 @@ static Ox xor_over(Op *op, Ox x, const Axes *axes, bool keep)
     return x;
 }
 
-/* Each element as 64 bits: an int64, or a float64 of the same bits. */
+/* Each element as an int64: an int's value, or the bits of a float made float64. */
 static Ox as_bits(Op *op, Ox x)
 {
     if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
-        return ox_ok(x) ? ox_cast(op->g, x, DT_INT64) : x;
+        return ox_cast(op->g, x, DT_INT64);
     if (!need_opset(op, 26, "the bits of a float"))
         return POISON;
     return ox_with(op, "BitCast", INPUTS(ox_cast(op->g, x, DT_DOUBLE)), INT("to", DT_INT64));
@@ -50,13 +52,13 @@ static Ox lower_hash(Op *op)
     Ox x = arg(op, "self");
     Axes axes;
     bool keep;
-    if (arg_int(op, "mode") != 0)
-        return ctx_failed(op->cx) ? POISON
-                                  : op_refuse(op, "mode %lld", (long long)arg_int(op, "mode"));
-    if (!reduced_axes(op, x, &axes, &keep))
+    int64_t mode = arg_int(op, "mode");
+    if (mode != 0 && !ctx_failed(op->cx))
+        return op_refuse(op, "mode %lld", (long long)mode);
+    if (ctx_failed(op->cx) || !reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox out = xor_over(op, as_bits(op, x), &axes, keep);
-    return ox_ok(out) ? ox_cast(op->g, out, DT_UINT64) : POISON;
+    return ox_cast(op->g, out, DT_UINT64);
 }
 
 static Ox lower_xor_sum(Op *op)
@@ -70,7 +72,7 @@ static Ox lower_xor_sum(Op *op)
         return op_fail(op, E_VALUE, "xor_sum is for ints and bools, not %s",
                        torch_dtype_name(ox_dtype(x)));
     Ox out = xor_over(op, x, &axes, false);
-    return ox_ok(out) ? ox_cast(op->g, out, arg_dtype(op, "output_dtype", ox_dtype(x))) : POISON;
+    return ox_cast(op->g, out, arg_dtype(op, "output_dtype", ox_dtype(x)));
 }
 
 const OpRow ops_hash[] = {

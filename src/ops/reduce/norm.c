@@ -6,6 +6,8 @@
 
 /* ---- norms over any axes ---- */
 
+/* sum(|x|^p)^(1/p) of a real x; of order 0 how many elements are not 0, of order inf the largest
+ * size, of -inf the smallest. */
 static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
 {
     Ox size = ox(op, "Abs", x);
@@ -15,8 +17,8 @@ static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
         Ox zero = number_like(op, 0, x);
         Ox none = ox(op, "Equal", x, zero);
         Ox some = ox(op, "Not", none);
-        return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, ox_dtype(x)) : POISON,
-                      axes, keep);
+        Ox one = ox_cast(op->g, some, ox_dtype(x));
+        return reduce(op, "ReduceSum", one, axes, keep);
     }
     Ox power = number_like(op, p, x);
     Ox root = number_like(op, 1 / p, x);
@@ -25,6 +27,21 @@ static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
     return ox(op, "Pow", sum, root);
 }
 
+/* The norm of a negative or infinite order has no value over an empty axis: false, and PyTorch's
+ * error. */
+static bool norm_has_value(Op *op, Ox x, double p, const Axes *axes)
+{
+    if (p >= 0 && p != INFINITY)
+        return true;
+    for (int i = 0; i < axes->n; i++)
+        if (dim_is(ox_dim(x, axes->at[i]), 0))
+            return fail(op->cx, E_VALUE,
+                        "the norm of order %g has no value over dimension %d, which is empty", p,
+                        axes->at[i]);
+    return true;
+}
+
+/* The norm of order p over these axes, real for complex x too. */
 static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
 {
     if (!ox_ok(x) || ctx_failed(op->cx))
@@ -35,23 +52,19 @@ static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
         return op_fail(op, E_VALUE,
                        "norm: Expected a floating point or complex tensor as input. Got %s",
                        torch_dtype_name(ox_dtype(x)));
-    for (int i = 0; i < axes->n && (p < 0 || p == INFINITY); i++)
-        if (dim_is(ox_dim(x, axes->at[i]), 0))
-            return op_fail(op, E_VALUE,
-                           "the norm of order %g has no value over dimension %d, which is empty", p,
-                           axes->at[i]);
+    if (!norm_has_value(op, x, p, axes))
+        return POISON;
     if (p == 1 || p == 2)
         return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, axes, keep);
     DType t = ox_dtype(x);
     if (t != DT_FLOAT16 && t != DT_BFLOAT16)
         return general_norm(op, x, p, axes, keep);
-    Ox wide = general_norm(
-        op, ox_cast(op->g, x, DT_FLOAT), p, axes,
-        keep); /* powers leave the range of 16 bits: PyTorch adds them up in 32 */
-    return ox_ok(wide) ? ox_cast(op->g, wide, t) : POISON;
+    Ox wide = ox_cast(op->g, x, DT_FLOAT); /* as PyTorch: powers leave the range of 16 bits */
+    Ox norm = general_norm(op, wide, p, axes, keep);
+    return ox_cast(op->g, norm, t);
 }
 
-/* row->text names the parameter that holds p; none: the Frobenius norm */
+/* row->text names the parameter that is p; NULL: the Frobenius norm */
 static Ox lower_norm(Op *op)
 {
     Ox x = arg(op, "self");
@@ -61,7 +74,7 @@ static Ox lower_norm(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? norm_over(op, x, p, &axes, keep) : POISON;
 }
 
-/* Over all axes but one, which stays: what weight_norm divides by. dim=-1: over all. */
+/* The norm over all axes but `dim`, which stays: weight_norm divides by it. dim=-1: over all. */
 static Ox lower_norm_except_dim(Op *op)
 {
     Ox v = arg(op, "v");
@@ -78,6 +91,8 @@ static Ox lower_norm_except_dim(Op *op)
 
 /* ---- matrix norms ---- */
 
+/* The axes of x that make matrices, from the front: argument `dim`, or the last two. False after an
+ * error. */
 static bool two_axes(Op *op, Ox x, int *a, int *b)
 {
     int rank = ox_rank(x);
@@ -96,11 +111,18 @@ static bool two_axes(Op *op, Ox x, int *a, int *b)
     return true;
 }
 
-/* x's dims a and b moved to the end: its singular values, and their sum, the largest or the
- * smallest. */
+static Ox in_order(Op *op, int a, int b) { return a < b ? ints(op, a, b) : ints(op, b, a); }
+
+/* Is n not known to be 1 or more? ReduceMax over that many has no value, where PyTorch's matrix
+ * norms give 0. */
+static bool may_be_none(Op *op, Dim n) { return dim_le(op->cx, dim_int(op->cx, 1), n) != YES; }
+
+/* The sum, the largest or the smallest (`reduction`) of the singular values of the matrices that
+ * dims a and b make. */
 static Ox norm_of_values(Op *op, Ox x, const char *reduction)
 {
-    int a, b, perm[MAX_RANK], n = 0;
+    int perm[MAX_RANK];
+    int a, b, n = 0;
     if (!two_axes(op, x, &a, &b))
         return POISON;
     for (int i = 0; i < ox_rank(x); i++)
@@ -109,48 +131,55 @@ static Ox norm_of_values(Op *op, Ox x, const char *reduction)
     perm[n] = a;
     perm[n + 1] = b;
     Ox values = matrix_singular_values(op, permute_to(op, x, perm, n + 2));
-    bool nothing = ox_ok(values) &&
-        dim_is(ox_dim(values, n), 0); /* the largest of no values is 0 here */
-    Ox norm = matrix_reduce(op, nothing ? "ReduceSum" : reduction, values, 1, false);
-    Ox axes = ints(op, a < b ? a : b, a < b ? b : a);
-    if (ox_ok(norm) && !nothing && !strcmp(reduction, "ReduceMax") &&
-        dim_le(op->cx, dim_int(op->cx, 1), ox_dim(values, n)) != YES)
+    if (!ox_ok(values))
+        return POISON;
+    Dim count = ox_dim(values, n);
+    bool none = dim_is(count, 0);
+    Ox norm = matrix_reduce(op, none ? "ReduceSum" : reduction, values, 1, false);
+    Ox axes = in_order(op, a, b);
+    if (!none && strcmp(reduction, "ReduceMax") == 0 && may_be_none(op, count))
         norm = ox(op, "Max", norm, number_like(op, 0, norm));
     norm = arg_bool(op, "keepdim") ? ox(op, "Unsqueeze", norm, axes) : norm;
-    return ox_ok(norm) ? ox_cast(op->g, norm, dtype_of_parts(ox_dtype(x))) : POISON;
+    return ox_cast(op->g, norm, dtype_of_parts(ox_dtype(x)));
 }
 
-/* The largest or smallest sum of sizes, of columns (p = 1) or of rows (p = inf); of order 2 the
- * largest or smallest singular value. */
+/* Sizes summed along axis `summed`, and of these sums the largest or the smallest along axis
+ * `compared`. Both axes stay, with size 1. */
+static Ox extreme_of_sums(Op *op, Ox x, int summed, int compared, bool largest)
+{
+    Axes inner = { .at = { summed }, .n = 1 };
+    Axes outer = { .at = { compared }, .n = 1 };
+    Dim count = ox_dim(x, compared);
+    Ox size = each_size(op, x);
+    Ox sums = reduce(op, "ReduceSum", size, &inner, true);
+    if (!largest)
+        return reduce(op, "ReduceMin", sums, &outer, true);
+    if (dim_is(count, 0))
+        return reduce(op, "ReduceSum", sums, &outer, true);
+    Ox most = reduce(op, "ReduceMax", sums, &outer, true);
+    Ox zero = number_like(op, 0, size);
+    return may_be_none(op, count) ? ox(op, "Max", most, zero) : most;
+}
+
+/* Of order 1 the largest sum of a column's sizes, of inf that of a row's, of 2 the largest singular
+ * value; of a negative order the smallest. */
 static Ox matrix_norm(Op *op, Ox x, double p)
 {
-    int a, b;
+    int rows, columns;
     bool keep = arg_bool(op, "keepdim");
-    if (!two_axes(op, x, &a, &b))
+    if (!two_axes(op, x, &rows, &columns))
         return POISON;
     if (fabs(p) == 2)
         return norm_of_values(op, x, p == 2 ? "ReduceMax" : "ReduceMin");
     if (fabs(p) != 1 && fabs(p) != INFINITY)
         return op_fail(op, E_VALUE, "linalg.matrix_norm: Order %g not supported.", p);
-    bool columns = fabs(p) == 1;
-    Axes inner = { .at = { columns ? a : b }, .n = 1 };
-    Axes outer = { .at = { columns ? b : a }, .n = 1 };
-    bool nothing = p > 0 &&
-        dim_is(ox_dim(x, outer.at[0]), 0); /* the largest of no sums is 0 here */
-    Ox size = each_size(op, x);
-    Ox sums = reduce(op, "ReduceSum", size, &inner, true);
-    Ox most = reduce(op,
-                     nothing     ? "ReduceSum"
-                         : p > 0 ? "ReduceMax"
-                                 : "ReduceMin",
-                     sums, &outer, true);
-    Ox zero = number_like(op, 0, size);
-    if (p > 0 && !nothing && dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, outer.at[0])) != YES)
-        most = ox(op, "Max", most, zero);
-    Ox axes = ints(op, a < b ? a : b, a < b ? b : a);
-    return keep ? most : ox(op, "Squeeze", most, axes);
+    Ox norm = fabs(p) == 1 ? extreme_of_sums(op, x, rows, columns, p > 0)
+                           : extreme_of_sums(op, x, columns, rows, p > 0);
+    Ox axes = in_order(op, rows, columns);
+    return keep ? norm : ox(op, "Squeeze", norm, axes);
 }
 
+/* ord="nuc", the sum of the singular values, or "fro", the Frobenius norm. */
 static Ox named_matrix_norm(Op *op, Ox x)
 {
     Str name = arg_str(op, "ord");
@@ -162,18 +191,25 @@ static Ox named_matrix_norm(Op *op, Ox x)
                        name ? name->s : "None");
     if (!two_axes(op, x, &a, &b))
         return POISON;
-    Axes axes = { .at = { a < b ? a : b, a < b ? b : a }, .n = 2 };
+    Axes axes = { .at = { a, b }, .n = 2 };
+    if (b < a)
+        axes = (Axes){ .at = { b, a }, .n = 2 };
     return norm_over(op, x, 2, &axes, arg_bool(op, "keepdim"));
+}
+
+/* The matrix norm that argument `ord` names or numbers. */
+static Ox matrix_norm_of_ord(Op *op, Ox x)
+{
+    if (arg_value(op, "ord").tag == V_STR)
+        return named_matrix_norm(op, x);
+    return matrix_norm(op, x, arg_float(op, "ord"));
 }
 
 static Ox lower_matrix_norm(Op *op)
 {
     Ox x = arg(op, "self");
     int rank;
-    if (!need_rank(op, x, 2, &rank))
-        return POISON;
-    return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x)
-                                             : matrix_norm(op, x, arg_float(op, "ord"));
+    return need_rank(op, x, 2, &rank) ? matrix_norm_of_ord(op, x) : POISON;
 }
 
 static Ox lower_nuclear_norm(Op *op)
@@ -183,8 +219,8 @@ static Ox lower_nuclear_norm(Op *op)
     return need_rank(op, x, 2, &rank) ? norm_of_values(op, x, "ReduceSum") : POISON;
 }
 
-/* linalg.norm: of a matrix where an order and two dims (or no dim, and rank 2) are given; else of a
- * vector. */
+/* linalg.norm is a matrix norm where an order and two dims (or no dim, and rank 2) are given, else
+ * a norm of vectors. */
 static Ox lower_linalg_norm(Op *op)
 {
     Ox x = arg(op, "self");
@@ -197,16 +233,15 @@ static Ox lower_linalg_norm(Op *op)
     bool order = arg_given(op, "ord");
     size_t n = dims ? arg_ints(op, "dim").n : (size_t)rank;
     if (order && n == 2)
-        return arg_value(op, "ord").tag == V_STR ? named_matrix_norm(op, x)
-                                                 : matrix_norm(op, x, arg_float(op, "ord"));
+        return matrix_norm_of_ord(op, x);
     if (order && n != 1)
         return op_fail(
             op, E_VALUE,
             "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got %dD.",
             rank);
-    return reduced_axes(op, x, &axes, &keep)
-        ? norm_over(op, x, order ? arg_float(op, "ord") : 2, &axes, keep)
-        : POISON;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    return norm_over(op, x, order ? arg_float(op, "ord") : 2, &axes, keep);
 }
 
 /* ---- distances ---- */
@@ -246,6 +281,7 @@ static Ox lower_pairwise_distance(Op *op)
     return norm_over(op, shifted, arg_float(op, "p"), &last, arg_bool(op, "keepdim"));
 }
 
+/* The shape [rank] that x and y broadcast to. False after an error. */
 static bool common_shape(Op *op, Ox x, Ox y, Dim *out, int *rank)
 {
     int xr, yr;
@@ -264,8 +300,24 @@ static bool common_shape(Op *op, Ox x, Ox y, Dim *out, int *rank)
     return true;
 }
 
-/* Each vector divided by its norm, but by eps at least; then the sum of products. Vectors of one
- * element are stretched first. */
+/* x divided by its norm along an axis, but by eps at least. `axis` counts in the shape `both`
+ * [rank] that x broadcasts to: where x has another size there, x is expanded first, as its norm is
+ * that of the expanded vector. */
+static Ox unit_vectors(Op *op, Ox x, const Axes *axis, const Dim *both, int rank)
+{
+    Axes along = { .at = { axis->at[0] - rank + ox_rank(x) }, .n = axis->n };
+    int own = along.at[0];
+    if (rank > 0 && (own < 0 || dim_eq(op->cx, ox_dim(x, own), both[axis->at[0]]) != YES)) {
+        x = expand_dims(op, x, both, rank);
+        along.at[0] = axis->at[0];
+    }
+    Ox norm = reduce(op, "ReduceL2", x, &along, true);
+    Ox least = number_like(op, arg_float(op, "eps"), x);
+    Ox by = ox(op, "Max", norm, least);
+    return ox(op, "Div", x, by);
+}
+
+/* The sum of products of both vectors, each divided by its norm. */
 static Ox lower_cosine_similarity(Op *op)
 {
     Ox at[2] = { arg(op, "x1"), arg(op, "x2") };
@@ -280,28 +332,20 @@ static Ox lower_cosine_similarity(Op *op)
                        "expected common dtype to be floating point, yet common dtype is %s",
                        torch_dtype_name(ox_dtype(at[0])));
     axis.n = rank > 0;
-    for (int i = 0; i < 2; i++) {
-        int own = axis.at[0] - rank + ox_rank(at[i]);
-        if (rank > 0 && (own < 0 || dim_eq(op->cx, ox_dim(at[i], own), both[axis.at[0]]) != YES)) {
-            at[i] = expand_dims(op, at[i], both, rank);
-            own = axis.at[0];
-        }
-        Axes last = { .at = { own }, .n = axis.n };
-        Ox norm = reduce(op, "ReduceL2", at[i], &last, true);
-        Ox least = number_like(op, arg_float(op, "eps"), at[i]);
-        Ox by = ox(op, "Max", norm, least);
-        at[i] = ox(op, "Div", at[i], by);
-    }
+    for (int i = 0; i < 2; i++)
+        at[i] = unit_vectors(op, at[i], &axis, both, rank);
     Ox product = ox(op, "Mul", at[0], at[1]);
     return reduce(op, "ReduceSum", product, &axis, false);
 }
 
-/* |x|^2 + |y|^2 - 2 x y: what PyTorch computes for more than 25 vectors, rounding and all. */
+/* sqrt(|x|^2 + |y|^2 - 2 x y): PyTorch computes that for more than 25 vectors, and it rounds
+ * otherwise than the norm of a difference. */
 static Ox euclidean_by_product(Op *op, Ox x, Ox y)
 {
     Axes last_x = last_axis(x);
     Axes last_y = last_axis(y);
-    int perm[MAX_RANK], rank = ox_rank(y);
+    int rank = ox_rank(y);
+    int perm[MAX_RANK];
     Ox xx = ox(op, "Mul", x, x);
     Ox yy = ox(op, "Mul", y, y);
     Ox left = reduce(op, "ReduceSum", xx, &last_x, true);
@@ -326,7 +370,7 @@ static bool more_than(Dim d, int64_t n)
     return dim_known(d, &v) && v > n;
 }
 
-/* Every row of x1 against every row of x2. */
+/* The distance of every row of x1 from every row of x2. */
 static Ox lower_cdist(Op *op)
 {
     Ox x = arg(op, "x1");
@@ -348,11 +392,11 @@ static Ox lower_cdist(Op *op)
     if (!ox_ok(away))
         return POISON;
     Axes last = last_axis(away);
-    bool no_columns = dim_is(ox_dim(away, last.at[0]), 0); /* 0 in any norm */
+    bool no_columns = dim_is(ox_dim(away, last.at[0]), 0); /* the distance is 0 in any norm */
     return norm_over(op, away, no_columns ? 2 : p, &last, false);
 }
 
-/* Row i against row j for all i < j. */
+/* The distance of row i from row j for all i < j: [n * (n - 1) / 2]. */
 static Ox lower_pdist(Op *op)
 {
     Ox x = arg(op, "self");
@@ -375,7 +419,7 @@ static Ox lower_pdist(Op *op)
 
 /* ---- scaled down to a norm ---- */
 
-/* x * min(1, most / (norm + 1e-7)), where norm > most */
+/* x, or x * most / (norm + 1e-7) where norm > most */
 static Ox scaled_to(Op *op, Ox x, Ox norm, double most)
 {
     Ox limit = real_like(op, most, x);
@@ -405,7 +449,8 @@ static Ox lower_renorm(Op *op)
                      arg_float(op, "maxnorm"));
 }
 
-/* The rows that `indices` name. Each is written once a mention, with the same value. */
+/* The rows that `indices` name are scaled down. A row that is named twice is written twice, with
+ * the same value. */
 static Ox lower_embedding_renorm(Op *op)
 {
     Ox x = arg(op, "self");

@@ -1,41 +1,45 @@
-/* reduce.c - over one axis, some or all: sums, extremes, variance; softmax along an axis. Norms are
- * in norm.c. */
+/* reduce.c - sums, products, means, extremes and variances over one axis, several or all; softmax
+ * along an axis. Norms are in norm.c, running sums in cumulative.c. */
 #include "ops/internal.h"
 
 #include <math.h>
 
 /* ---- the common shape of a reduction ---- */
 
-/* Ints of 8 and 16 bits, which ONNX does not sum: in 32 bits, of which the lower ones are the same.
- * Nor does it compare those of 16. */
-static bool sums_in_32(const char *name, Ox x)
+/* ONNX sums no ints of 8 or 16 bits and compares none of 16. Both are reduced in int32: the low
+ * bits of a sum or product are the same there. */
+static bool needs_int32(const char *name, Ox x)
 {
     bool sums = strcmp(name, "ReduceSum") == 0 || strcmp(name, "ReduceProd") == 0;
-    bool most = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
-    return ox_ok(x) && dtype_is_int(ox_dtype(x)) &&
-        ((sums && dtype_size(ox_dtype(x)) < 4) || (most && dtype_size(ox_dtype(x)) == 2));
+    bool compares = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+    if (!ox_ok(x) || !dtype_is_int(ox_dtype(x)))
+        return false;
+    size_t size = dtype_size(ox_dtype(x));
+    return (sums && size < 4) || (compares && size == 2);
 }
 
-/* ReduceSum and ReduceMean of complex numbers: their parts lie on the last axis, out of the way of
- * any other. */
+/* ReduceSum and ReduceMean of complex numbers reduce the parts, which lie on one more axis at the
+ * end: no other axis gets another number. */
 static Ox reduce_parts(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
-    Axes all = *axes;
-    int rank = ox_rank(x);
-    if (strcmp(name, "ReduceSum") && strcmp(name, "ReduceMean"))
+    Axes over = *axes;
+    if (strcmp(name, "ReduceSum") != 0 && strcmp(name, "ReduceMean") != 0)
         return op_fail(op, E_UNSUPPORTED, "%s of complex numbers", name);
-    for (int i = 0; all.n == 0 && i < rank; i++)
-        all.at[i] = i;
-    all.n = all.n ? all.n : rank;
-    return all.n ? ox_of_pair(op->g, reduce(op, name, ox_pair(op->g, x), &all, keep)) : x;
+    if (ox_rank(x) == 0)
+        return x;
+    if (over.n == 0) /* all axes, of which the parts' is none */
+        for (; over.n < ox_rank(x); over.n++)
+            over.at[over.n] = over.n;
+    Ox parts = reduce(op, name, ox_pair(op->g, x), &over, keep);
+    return ox_of_pair(op->g, parts);
 }
 
 Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
     int64_t at[MAX_RANK];
-    if (sums_in_32(name, x)) {
+    if (needs_int32(name, x)) {
         Ox wide = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
-        return ox_ok(wide) ? ox_cast(op->g, wide, ox_dtype(x)) : POISON;
+        return ox_cast(op->g, wide, ox_dtype(x));
     }
     if (ox_is_complex(x))
         return reduce_parts(op, name, x, axes, keep);
@@ -64,8 +68,10 @@ bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
         return false;
     if (has_param(op, "dim"))
         return arg_axes(op, "dim", rank, axes);
-    for (int i = 0; i < rank; i++)
-        axes->at[axes->n++] = i, axes->has[i] = true;
+    for (int i = 0; i < rank; i++) {
+        axes->at[axes->n++] = i;
+        axes->has[i] = true;
+    }
     return true;
 }
 
@@ -94,51 +100,63 @@ static Dim count_over(Op *op, Ox x, const Axes *axes)
     return n;
 }
 
-/* What is made of nothing, as ONNX says from opset 20 on, and ONNX Runtime does from 1.18 on. NULL:
- * there is something, or may be. */
-static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
+/* The value that a reduction of no elements has. False: it has none. */
+static bool neutral_value(const char *name, double *out)
 {
     static const struct {
-        const char *op;
+        const char *name;
         double value;
     } neutral[] = { { "ReduceSum", 0 }, { "ReduceProd", 1 }, { "ReduceLogSumExp", -INFINITY } };
+    for (size_t i = 0; i < COUNT(neutral); i++)
+        if (strcmp(name, neutral[i].name) == 0) {
+            *out = neutral[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* The result of the row's reduction where x is known to have no elements along the axes:
+ * sum(zeros[3, 0], dim=1) is three zeros. NULL: x has elements there, or may have.
+ * ONNX says so from opset 20 on only, and ONNX Runtime does so from 1.18 on only. */
+static Ox reduced_nothing(Op *op, Ox x, const Axes *axes, bool keep)
+{
     Dim dims[MAX_RANK];
     int rank = 0;
-    size_t k = 0;
-    while (k < COUNT(neutral) && strcmp(op->row->text, neutral[k].op) != 0)
-        k++;
-    if (k == COUNT(neutral) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)) ||
-        !dim_is(count_over(op, x, axes), 0))
+    double value;
+    if (!neutral_value(op->row->text, &value) || ox_rank(x) < 0 || dtype_is_complex(ox_dtype(x)))
+        return NULL;
+    if (!dim_is(count_over(op, x, axes), 0))
         return NULL;
     for (int i = 0; i < ox_rank(x); i++)
         if (keep || !axes->has[i])
             dims[rank++] = axes->has[i] ? dim_int(op->cx, 1) : ox_dim(x, i);
-    return expand_dims(op, number_like(op, neutral[k].value, x), dims, rank);
+    return expand_dims(op, number_like(op, value, x), dims, rank);
 }
 
-/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. dtype= may ask for a sum or
- * product of bools: then it is whether any is true, or all are. */
+/* sum, prod, amax, amin, logsumexp: row->text is the ONNX operator. A sum or product that dtype=
+ * makes one of bools says whether any is true, or all are. */
 static Ox lower_reduce(Op *op)
 {
     Ox x = arg(op, "self");
-    bool keep, narrow = ox_ok(x) && ox_dtype(x) == DT_BOOL;
+    bool bools = ox_dtype(x) == DT_BOOL;
     Axes axes;
+    bool keep;
     if (!reduced_axes(op, x, &axes, &keep) || !ox_ok(x))
         return POISON;
-    x = narrow ? ox_cast(op->g, x, DT_INT32) : x;
+    x = bools ? ox_cast(op->g, x, DT_INT32) : x;
     Ox nothing = reduced_nothing(op, x, &axes, keep);
     Ox out = nothing ? nothing : reduce(op, op->row->text, x, &axes, keep);
-    return ox_ok(out) && narrow ? ox_cast(op->g, out, DT_BOOL) : out;
+    return bools ? ox_cast(op->g, out, DT_BOOL) : out;
 }
 
 static Ox count_of(Op *op, Ox x, const Axes *axes, DType t)
 {
     Ox v = ox_dim_value(op->g, count_over(op, x, axes));
-    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
+    return ox_cast(op->g, v, t);
 }
 
-/* The mean over nothing is not a number in PyTorch and whatever the runtime likes in ONNX:
- * ReduceMean only where there is something, or where nobody knows and the caller takes that. */
+/* The mean over no elements is not-a-number in PyTorch and unspecified in ONNX, so a sum is divided
+ * by its count where there are none; and where that is not known, if `exact`. */
 static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
 {
     Dim n = ox_ok(x) && axes->n ? count_over(op, x, axes) : NULL;
@@ -149,40 +167,58 @@ static Ox mean_over(Op *op, Ox x, const Axes *axes, bool keep, bool exact)
     return ox(op, "Div", sum, count);
 }
 
-/* The opposite of expand: what that repeated is summed. Of the size that it has it is the tensor
- * itself, but for a single number. */
+/* sum_to_size undoes an expand, of [3, 1] to [5, 3, 4] say: the axes in front, here 0, go, and
+ * those that become 1, here 2, stay. False after an error. */
+static bool axes_to_size(Op *op, Ox x, Dims size, Axes *in_front, Axes *to_one)
+{
+    int lead = ox_rank(x) - (int)size.n;
+    for (int i = 0; i < lead; i++)
+        in_front->at[in_front->n++] = i;
+    for (int i = lead; i < ox_rank(x); i++) {
+        Dim want = size.at[i - lead];
+        if (dim_is(want, 1) && !dim_is(ox_dim(x, i), 1))
+            to_one->at[to_one->n++] = i;
+        else if (!dim_require(op->cx, ox_dim(x, i), want,
+                              "sum_to_size: dimension %d is not expandable", i))
+            return false;
+    }
+    return true;
+}
+
+/* Whether PyTorch computes a sum at all: to its own size a tensor is itself. A single number is
+ * summed always. */
+static bool is_summed(Ox x, Dims size)
+{
+    int lead = ox_rank(x) - (int)size.n;
+    if (size.n == 0 || lead > 0)
+        return true;
+    for (size_t i = 0; i < size.n && lead == 0; i++)
+        if (dim_is(size.at[i], 1) && !dim_is(ox_dim(x, (int)i), 1))
+            return true;
+    return false;
+}
+
+/* self itself where it has that size. */
 static Ox summed_to_size(Op *op)
 {
     Ox x = arg(op, "self");
     Dims size = arg_dims(op, "size");
+    Axes in_front = { 0 };
+    Axes to_one = { 0 };
     int rank;
     if (!need_rank(op, x, -1, &rank) || ctx_failed(op->cx))
         return POISON;
-    int lead = rank - (int)size.n;
-    bool summed = size.n == 0 || lead > 0;
-    for (size_t i = 0; i < size.n && lead >= 0; i++)
-        summed |= dim_is(size.at[i], 1) && !dim_is(ox_dim(x, lead + (int)i), 1);
     bool complex = dtype_is_complex(ox_dtype(x));
-    if (summed && !dtype_is_float(ox_dtype(x)) && !complex)
-        x = ox_cast(op->g, x, DT_INT64); /* a sum of ints is one of int64 */
-    if (lead < 0)
+    if (is_summed(x, size) && !dtype_is_float(ox_dtype(x)) && !complex)
+        x = ox_cast(op->g, x, DT_INT64); /* PyTorch sums ints in int64 */
+    if (size.n > (size_t)rank)
         return op_fail(op, E_VALUE, "size of %zu dims is not expandable to size %s.", size.n,
                        type_text(op->cx, x->type)->s);
-    Axes in_front = { 0 };
-    Axes others = { 0 };
-    for (int i = 0; i < rank; i++) {
-        Dim want = i < lead ? NULL : size.at[i - lead];
-        if (!want)
-            in_front.at[in_front.n++] = i;
-        else if (dim_is(want, 1) && !dim_is(ox_dim(x, i), 1))
-            others.at[others.n++] = i;
-        else if (!dim_require(op->cx, ox_dim(x, i), want,
-                              "sum_to_size: dimension %d is not expandable", i))
-            return POISON;
-    }
-    Ox sum = complex ? ox_pair(op->g, x) : x; /* the parts lie behind all axes */
-    if (others.n)
-        sum = reduce(op, "ReduceSum", sum, &others, true);
+    if (!axes_to_size(op, x, size, &in_front, &to_one))
+        return POISON;
+    Ox sum = complex ? ox_pair(op->g, x) : x; /* the parts' axis is behind all of x's */
+    if (to_one.n)
+        sum = reduce(op, "ReduceSum", sum, &to_one, true);
     if (in_front.n)
         sum = reduce(op, "ReduceSum", sum, &in_front, false);
     return complex ? ox_of_pair(op->g, sum) : sum;
@@ -208,13 +244,13 @@ static Ox lower_mean(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? mean_over(op, x, &axes, keep, false) : POISON;
 }
 
-/* bool has no extremes in ONNX before opset 20, int32 always had. */
+/* ReduceMax and ReduceMin, in int32 for bools: ONNX's take bools from opset 20 on only. */
 static Ox extreme(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
 {
-    if (!ox_ok(x) || ox_dtype(x) != DT_BOOL)
+    if (ox_dtype(x) != DT_BOOL)
         return reduce(op, name, x, axes, keep);
     Ox out = reduce(op, name, ox_cast(op->g, x, DT_INT32), axes, keep);
-    return ox_ok(out) ? ox_cast(op->g, out, DT_BOOL) : POISON;
+    return ox_cast(op->g, out, DT_BOOL);
 }
 
 static Ox lower_extreme(Op *op)
@@ -225,8 +261,9 @@ static Ox lower_extreme(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
 }
 
-/* any, all: of bools, as 0 and 1; a uint8 tensor gives uint8, PyTorch's heritage. The largest of no
- * ints is the lowest there is, and the least the highest: above 0 means any as well as all. */
+/* any and all are ReduceMax and ReduceMin of 0 and 1, in int32. Of no elements those give the
+ * lowest and the highest int, so `> 0` is right for both: any of nothing is false, all of nothing
+ * true. In PyTorch a uint8 tensor gives uint8 here. */
 static Ox lower_any_all(Op *op)
 {
     Ox x = arg(op, "self");
@@ -235,11 +272,11 @@ static Ox lower_any_all(Op *op)
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox some = ox_cast(op->g, x, DT_BOOL);
-    Ox one = ox_ok(some) ? ox_cast(op->g, some, DT_INT32) : POISON;
+    Ox one = ox_cast(op->g, some, DT_INT32);
     Ox most = reduce(op, op->row->text, one, &axes, keep);
     Ox zero = number_like(op, 0, one);
     Ox out = ox(op, "Greater", most, zero);
-    return ox_ok(out) && ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
+    return ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, out, DT_UINT8) : out;
 }
 
 static Ox lower_count_nonzero(Op *op)
@@ -250,11 +287,11 @@ static Ox lower_count_nonzero(Op *op)
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox some = ox_cast(op->g, x, DT_BOOL);
-    return reduce(op, "ReduceSum", ox_ok(some) ? ox_cast(op->g, some, DT_INT64) : POISON, &axes,
-                  keep);
+    Ox one = ox_cast(op->g, some, DT_INT64);
+    return reduce(op, "ReduceSum", one, &axes, keep);
 }
 
-/* Not-a-numbers count as 0; among ints there are none. */
+/* x with 0 for each not-a-number; ints have none. */
 static Ox without_nan(Op *op, Ox x)
 {
     if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
@@ -269,11 +306,12 @@ static Ox lower_nansum(Op *op)
     Ox x = arg(op, "self");
     Axes axes;
     bool keep;
-    return reduced_axes(op, x, &axes, &keep)
-        ? reduce(op, "ReduceSum", without_nan(op, x), &axes, keep)
-        : POISON;
+    if (!reduced_axes(op, x, &axes, &keep))
+        return POISON;
+    return reduce(op, "ReduceSum", without_nan(op, x), &axes, keep);
 }
 
+/* The sum of what is a number, divided by how many are. */
 static Ox lower_nanmean(Op *op)
 {
     Ox x = arg(op, "self");
@@ -288,7 +326,7 @@ static Ox lower_nanmean(Op *op)
             torch_dtype_name(ox_dtype(x)));
     Ox nan = ox(op, "IsNaN", x);
     Ox real = ox(op, "Not", nan);
-    Ox one = ox_ok(real) ? ox_cast(op->g, real, ox_dtype(x)) : POISON;
+    Ox one = ox_cast(op->g, real, ox_dtype(x));
     Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep);
     Ox count = reduce(op, "ReduceSum", one, &axes, keep);
     return ox(op, "Div", sum, count);
@@ -298,14 +336,16 @@ static Ox lower_nanmean(Op *op)
 
 static Ox arg_extreme(Op *op, const char *name, Ox x, int axis, bool keep)
 {
-    if (ox_ok(x) && ox_dtype(x) == DT_BOOL)
+    if (ox_dtype(x) == DT_BOOL)
         x = ox_cast(op->g, x, DT_INT32);
     return ox_make(op->g, name, INPUTS(x), ATTRS(INT("axis", axis), INT("keepdims", keep)));
 }
 
-/* A scalar has one element: index 0. */
+/* The index of a scalar's only element. */
 static Ox zero_index(Op *op) { return ox_int(op->g, 0); }
 
+/* Without dim= the index is that in the flattened tensor; keepdim then gives it shape [1, 1, ..].
+ * row->text: ArgMax or ArgMin */
 static Ox lower_arg_extreme(Op *op)
 {
     Ox x = arg(op, "self");
@@ -327,22 +367,28 @@ static Ox lower_arg_extreme(Op *op)
 /* max(x, dim) -> (values, indices); row->datum: 0 max, 1 min */
 static Value lower_extreme_dim(Op *op)
 {
-    Ox x = arg(op, "self"), out[2];
+    Ox x = arg(op, "self");
+    Ox out[2];
     bool keep = arg_bool(op, "keepdim");
     bool min = op->row->datum;
     Axes one = { .n = 1 };
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &one.at[0]))
         return val_poison();
-    out[0] = rank == 0 ? x : extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
-    out[1] = rank == 0 ? zero_index(op)
-                       : arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+    if (rank == 0) {
+        out[0] = x;
+        out[1] = zero_index(op);
+    } else {
+        out[0] = extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
+        out[1] = arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+    }
     return result_tuple(op, out, 2);
 }
 
 static Value lower_aminmax(Op *op)
 {
-    Ox x = arg(op, "self"), out[2];
+    Ox x = arg(op, "self");
+    Ox out[2];
     Axes axes;
     bool keep;
     if (!reduced_axes(op, x, &axes, &keep))
@@ -354,7 +400,7 @@ static Value lower_aminmax(Op *op)
 
 /* ---- variance ---- */
 
-/* What is taken from the count: correction=, unbiased=, or 1. */
+/* The number that is subtracted from the count: correction=, 1 for unbiased=True, or 1. */
 static double correction(Op *op)
 {
     if (has_param(op, "correction"))
@@ -362,7 +408,8 @@ static double correction(Op *op)
     return arg_bool(op, "unbiased");
 }
 
-/* mean((x - mean(x))^2) * n / max(0, n - correction) */
+/* sum((x - mean(x))^2) / max(0, n - less), n the count of elements. mean NULL: not wanted. False
+ * after an error. */
 static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less, Ox *var, Ox *mean)
 {
     Ox middle = reduce(op, "ReduceMean", x, axes, true);
@@ -370,8 +417,10 @@ static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less
     Ox square = ox(op, "Mul", away, away);
     if (mean)
         *mean = mean_over(op, x, axes, keep, true);
-    if (less == 0)
-        return (*var = mean_over(op, square, axes, keep, true)) != POISON;
+    if (less == 0) {
+        *var = mean_over(op, square, axes, keep, true);
+        return ox_ok(*var);
+    }
     Ox n = count_of(op, x, axes, ox_dtype(x));
     Ox by = number_like(op, less, x);
     Ox left = ox(op, "Sub", n, by);
@@ -382,30 +431,40 @@ static bool real_variance(Op *op, Ox x, const Axes *axes, bool keep, double less
     return ox_ok(*var);
 }
 
-/* That of complex numbers is real: the sum of their parts' variances. */
-static bool variance(Op *op, Ox *var, Ox *mean)
+/* The variance of complex numbers is real: the sum of their parts' variances. Their mean is
+ * complex. */
+static bool complex_variance(Op *op, Ox x, const Axes *axes, bool keep, double less, Ox *var,
+                             Ox *mean)
 {
-    Ox x = arg(op, "self"), part_var[2], part_mean[2];
-    Axes axes;
-    bool keep;
-    double less = correction(op);
-    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
-        return false;
-    if (!dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
-        return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
-    if (!dtype_is_complex(ox_dtype(x)))
-        return real_variance(op, x, &axes, keep, less, var, mean);
-    for (int i = 0; i < 2; i++)
-        if (!real_variance(op, ox_part(op->g, x, i), &axes, keep, less, &part_var[i],
-                           mean ? &part_mean[i] : NULL))
+    Ox part_var[2], part_mean[2];
+    for (int i = 0; i < 2; i++) {
+        Ox part = ox_part(op->g, x, i);
+        if (!real_variance(op, part, axes, keep, less, &part_var[i], mean ? &part_mean[i] : NULL))
             return false;
+    }
     *var = ox(op, "Add", part_var[0], part_var[1]);
     if (mean)
         *mean = ox_complex(op->g, part_mean[0], part_mean[1]);
     return ox_ok(*var);
 }
 
-/* row->datum: 1 takes the root */
+/* The variance of argument `self` over argument `dim`, and its mean unless mean is NULL. */
+static bool variance(Op *op, Ox *var, Ox *mean)
+{
+    Ox x = arg(op, "self");
+    Axes axes;
+    bool keep;
+    double less = correction(op);
+    if (!reduced_axes(op, x, &axes, &keep) || ctx_failed(op->cx))
+        return false;
+    if (dtype_is_complex(ox_dtype(x)))
+        return complex_variance(op, x, &axes, keep, less, var, mean);
+    if (!dtype_is_float(ox_dtype(x)))
+        return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
+    return real_variance(op, x, &axes, keep, less, var, mean);
+}
+
+/* var and std; row->datum: 1 takes the root */
 static Ox lower_var(Op *op)
 {
     Ox var;
@@ -426,7 +485,8 @@ static Value lower_var_mean(Op *op)
 
 /* ---- along an axis ---- */
 
-/* Softmax, LogSoftmax: row->text. A scalar is treated as one element. */
+/* Softmax and LogSoftmax: row->text. A scalar is given an axis of one element, and loses it
+ * again. */
 static Ox lower_softmax(Op *op)
 {
     Ox x = arg(op, "self");
@@ -439,7 +499,7 @@ static Ox lower_softmax(Op *op)
     return reshape_to(op, one, NULL, 0);
 }
 
-/* A row that is -inf throughout gives zeros, not not-a-number. */
+/* softmax, but a row that is -inf throughout gives zeros and not not-a-number. */
 static Ox lower_safe_softmax(Op *op)
 {
     Ox x = arg(op, "self");
@@ -451,9 +511,9 @@ static Ox lower_safe_softmax(Op *op)
     Axes one = { .at = { axis }, .n = rank ? 1 : 0 };
     Ox lowest = number_like(op, -INFINITY, x);
     Ox masked = ox(op, "Equal", x, lowest);
-    Ox as_int = ox_ok(masked) ? ox_cast(op->g, masked, DT_INT32) : POISON;
+    Ox as_int = ox_cast(op->g, masked, DT_INT32);
     Ox least = reduce(op, "ReduceMin", as_int, &one, true);
-    Ox nothing = ox_ok(least) ? ox_cast(op->g, least, DT_BOOL) : POISON;
+    Ox nothing = ox_cast(op->g, least, DT_BOOL);
     Ox zero = number_like(op, 0, x);
     Ox soft = val_ok(v) ? tensor_read(op->g, v.t) : POISON;
     return ox(op, "Where", nothing, zero, soft);
