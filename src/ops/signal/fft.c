@@ -1,8 +1,9 @@
-/* fft.c - Fourier transforms, by ONNX's DFT over one axis after the other; short ones over frames.
+/* fft.c - Fourier transforms, by ONNX's DFT over one axis after the other; short ones (stft) over
+ * frames.
  *
- * DFT takes a real tensor whose last axis holds the parts: exactly what onnx/complex_parts.c gives.
- * It knows no normalisation but 1/n of an inverse one; PyTorch names three. `signal` dims that are
- * halved (rfft) come last in `dim` and are done first. */
+ * DFT takes a real tensor whose last axis holds the real and the imaginary part, a `pair`:
+ * onnx/complex_parts.c gives those. DFT divides an inverse transform by n and no other; PyTorch has
+ * three normalisations. The dim that rfft halves is the last in `dim` and transformed first. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -11,14 +12,17 @@
 
 /* ---- one transform ---- */
 
-typedef enum {
-    BY_NONE,
-    BY_ROOT_N,
-    BY_N
-} Norm; /* PyTorch's numbers in _fft_c2c: what the result is divided by */
+/* The divisor of the result. The numbers are those of `normalization` of aten::_fft_c2c. */
+typedef enum { BY_NONE, BY_ROOT_N, BY_N } Norm;
 
-/* cos and sin of 2 pi j k / n, j and k from 0 to n - 1 (k to n/2 of a halved one), in x's type. j k
- * mod n is exact, however large. */
+/* Of a transform of n real numbers n/2 + 1 bins are enough: the others are their conjugates. */
+static Dim half_bins(Ctx *cx, Dim n)
+{
+    return dim_add(cx, dim_floordiv(cx, n, dim_int(cx, 2)), dim_int(cx, 1));
+}
+
+/* The matrices [n, columns] of cos and sin of 2 pi j k / n, in x's type. j k mod n is computed in
+ * int64, exactly. */
 static void turns(Op *op, Ox x, Dim n, Dim columns, Ox *cosines, Ox *sines)
 {
     Ox zero = ox_int(op->g, 0);
@@ -27,9 +31,12 @@ static void turns(Op *op, Ox x, Dim n, Dim columns, Ox *cosines, Ox *sines)
     Ox width = ox_dim_value(op->g, columns);
     Ox j = unsqueeze_axis(op, ox(op, "Range", zero, size, one), 1);
     Ox k = ox(op, "Range", zero, width, one);
-    Ox at = ox_cast(op->g, ox(op, "Mod", ox(op, "Mul", j, k), size), DT_DOUBLE);
+    Ox jk = ox(op, "Mul", j, k);
+    Ox at = ox_cast(op->g, ox(op, "Mod", jk, size), DT_DOUBLE);
     Ox whole = ox_cast(op->g, size, DT_DOUBLE);
-    Ox angle = ox(op, "Mul", ox(op, "Div", at, whole), ox_number(op->g, DT_DOUBLE, 2 * PI));
+    Ox fraction = ox(op, "Div", at, whole);
+    Ox full = ox_number(op->g, DT_DOUBLE, 2 * PI);
+    Ox angle = ox(op, "Mul", fraction, full);
     *cosines = ox_cast(op->g, ox(op, "Cos", angle), ox_dtype(x));
     *sines = ox_cast(op->g, ox(op, "Sin", angle), ox_dtype(x));
 }
@@ -40,27 +47,29 @@ static Ox part_of(Op *op, Ox pair, int part)
     return ox_with(op, "Gather", INPUTS(pair, at), INT("axis", -1));
 }
 
-/* x with axis last, and back */
+/* x with `axis` and the last axis exchanged; doing so twice gives x again. */
 static Ox moved(Op *op, Ox x, int axis)
 {
-    int perm[MAX_RANK], rank = ox_ok(x) ? ox_rank(x) : 0;
+    int perm[MAX_RANK];
+    if (!ox_ok(x) || ox_rank(x) < 1)
+        return x;
+    int rank = ox_rank(x);
     for (int i = 0; i < rank; i++)
         perm[i] = i;
-    if (rank) {
-        perm[axis] = rank - 1;
-        perm[rank - 1] = axis;
-    }
-    return ox_ok(x) ? permute_to(op, x, perm, rank) : x;
+    perm[axis] = rank - 1;
+    perm[rank - 1] = axis;
+    return permute_to(op, x, perm, rank);
 }
 
-/* The sum over j of x[j] (cos - i sin), as products with matrices. */
+/* The sum over j of x[j] (cos - i sin) as products with matrices: (a + i b) (c - i s) has the real
+ * part a c + b s and the imaginary one b c - a s, an inverse transform the other signs of s. */
 static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
 {
     Ctx *cx = op->cx;
     if (!ox_ok(pair))
         return pair;
     Dim n = ox_dim(pair, axis);
-    Dim columns = halved ? dim_add(cx, dim_floordiv(cx, n, dim_int(cx, 2)), dim_int(cx, 1)) : n;
+    Dim columns = halved ? half_bins(cx, n) : n;
     bool real = dim_is(ox_dim(pair, ox_rank(pair) - 1), 1);
     Ox c, s;
     Ox re = moved(op, part_of(op, pair, 0), axis);
@@ -85,8 +94,8 @@ static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
     return ox_pair(op->g, ox_complex(op->g, out_re, moved(op, out_im, axis)));
 }
 
-/* Of one axis of a pair. ONNX Runtime computes DFT with angles of float32, and opsets before 17
- * have none: then it is a product of matrices. */
+/* The transform along one axis of a pair. It is a product of matrices before opset 17, which
+ * brought DFT, and in double, because ONNX Runtime computes DFT with angles of float32. */
 static Ox dft(Op *op, Ox pair, int axis, bool inverse, bool halved)
 {
     if (ox_ok(pair) && (ox_dtype(pair) == DT_DOUBLE || op->g->target < 17))
@@ -104,7 +113,7 @@ static Dim numel_over(Op *op, Ox x, const int *dims, size_t n)
     return total;
 }
 
-/* by: what remains to divide by, as a power of n: 1, 1/2, 0, or -1, which multiplies */
+/* x divided by n to this power: 1, 1/2, 0, or a negative one, which multiplies. */
 static Ox divided(Op *op, Ox x, Dim n, double power)
 {
     int64_t known;
@@ -117,61 +126,78 @@ static Ox divided(Op *op, Ox x, Dim n, double power)
     return ox_make(op->g, power < 0 ? "Mul" : "Div", INPUTS(x, by), NULL, 0);
 }
 
-static double power_of(Norm norm) { return norm == BY_N ? 1 : norm == BY_ROOT_N ? 0.5 : 0; }
+static double power_of(Norm norm)
+{
+    switch (norm) {
+    case BY_N:      return 1;
+    case BY_ROOT_N: return 0.5;
+    default:        return 0;
+    }
+}
 
-/* Over all dims. An inverse DFT has divided by n already. */
+/* The transform along all these dims, divided as `norm` says. */
 static Ox transformed(Op *op, Ox pair, const int *dims, size_t n, bool inverse, Norm norm)
 {
     for (size_t i = 0; i < n; i++)
         pair = dft(op, pair, dims[i], inverse, false);
-    return ox_ok(pair)
-        ? divided(op, pair, numel_over(op, pair, dims, n), power_of(norm) - (inverse ? 1 : 0))
-        : pair;
+    if (!ox_ok(pair))
+        return pair;
+    double done = inverse ? 1 : 0; /* the power of n that DFT has divided by */
+    return divided(op, pair, numel_over(op, pair, dims, n), power_of(norm) - done);
 }
 
-/* The last bins + 1 .. of a transform of a real signal, by symmetry: element k is the conjugate of
- * element n - k, in the other dims too. */
+/* Bins rest, rest - 1, .. 1 of the last of these dims, and 0, n - 1, .. 1 of the others. */
+static Ox mirrored(Op *op, Ox pair, const int *dims, size_t n_dims, Dim rest)
+{
+    Ctx *cx = op->cx;
+    Ox start = ox_dims(op->g, &rest, 1);
+    Ox stop = ints(op, 0);
+    Ox at = ints(op, dims[n_dims - 1]);
+    Ox step = ints(op, -1);
+    Ox out = ox(op, "Slice", pair, start, stop, at, step);
+    for (size_t i = 0; i + 1 < n_dims; i++) {
+        Ox at_i = ints(op, dims[i]);
+        Ox last = ints(op, -1);
+        Ox first = slice_axis(op, out, dims[i], dim_int(cx, 0), dim_int(cx, 1), 1);
+        Ox turned = ox(op, "Slice", out, last, stop, at_i, step);
+        Ox both[2] = { first, turned };
+        out = concat_axis(op, both, 2, dims[i]);
+    }
+    return out;
+}
+
+/* All `size` bins of a real signal's transform from those that rfft gives: behind size/2 + 1 bins
+ * of the last of `dims` come the conjugates of the mirrored ones. With one dim of size 5:
+ * z0 z1 z2 -> z0 z1 z2 conj(z2) conj(z1). */
 static Ox whole_spectrum(Op *op, Ox pair, const int *dims, size_t n_dims, Dim size)
 {
     Ctx *cx = op->cx;
     int axis = dims[n_dims - 1];
-    Dim one = dim_int(cx, 1);
-    Dim half = dim_add(cx, dim_floordiv(cx, size, dim_int(cx, 2)), one);
-    Dim rest = dim_sub(cx, size, half);
+    Dim half = half_bins(cx, size);
     Ox left = slice_axis(op, pair, axis, dim_int(cx, 0), half, 1);
-    Ox start = ox_dims(op->g, &rest, 1);
-    Ox stop = ints(op, 0);
-    Ox at = ints(op, axis);
-    Ox step = ints(op, -1);
-    Ox right = ox(op, "Slice", pair, start, stop, at, step); /* rest, .. 1 */
-    for (size_t i = 0; i + 1 < n_dims; i++) {                /* 0, n - 1, .. 1 of the others */
-        Ox at_i = ints(op, dims[i]);
-        Ox last = ints(op, -1);
-        Ox first = slice_axis(op, right, dims[i], dim_int(cx, 0), one, 1);
-        Ox turned = ox(op, "Slice", right, last, stop, at_i, step);
-        Ox both[2] = { first, turned };
-        right = concat_axis(op, both, 2, dims[i]);
-    }
+    Ox right = mirrored(op, pair, dims, n_dims, dim_sub(cx, size, half));
     int64_t sign[2] = { 1, -1 };
     int64_t two = 2;
-    Ox conjugate = ox_cast(op->g, ox_const(op->g, const_make(cx, DT_INT64, 1, &two, sign)),
-                           ox_ok(pair) ? ox_dtype(pair) : DT_FLOAT);
+    Ox signs = ox_const(op->g, const_make(cx, DT_INT64, 1, &two, sign));
+    Ox conjugate = ox_cast(op->g, signs, ox_ok(pair) ? ox_dtype(pair) : DT_FLOAT);
     Ox parts[2] = { left, ox(op, "Mul", right, conjugate) };
     return concat_axis(op, parts, 2, axis);
 }
 
 static Ox real_part(Op *op, Ox pair) { return part_of(op, pair, 0); }
 
-/* A real or complex tensor with a last axis of parts: 1 of a real one. */
+/* What DFT takes: a complex tensor as a pair, a real one with a last axis of 1. */
 static Ox as_signal(Op *op, Ox x)
 {
-    if (!ox_ok(x) || dtype_is_complex(ox_dtype(x)))
-        return ox_ok(x) ? ox_pair(op->g, x) : x;
-    return unsqueeze_axis(op, x, ox_rank(x));
+    if (!ox_ok(x))
+        return x;
+    return ox_is_complex(x) ? ox_pair(op->g, x) : unsqueeze_axis(op, x, ox_rank(x));
 }
 
 /* ---- aten::_fft_* ---- */
 
+/* The ints of parameter `name` as axes from the front, into dims[MAX_RANK]. False after an error.
+ */
 static bool read_dims(Op *op, Ox x, const char *name, int *dims, size_t *n)
 {
     Ints given = arg_ints(op, name);
@@ -197,11 +223,12 @@ static Ox lower_c2c(Op *op)
     size_t n;
     if (!read_dims(op, x, "dim", dims, &n))
         return POISON;
-    return ox_of_pair(op->g,
-                      transformed(op, ox_pair(op->g, x), dims, n, !arg_bool(op, "forward"),
-                                  (Norm)arg_int(op, "normalization")));
+    bool inverse = !arg_bool(op, "forward");
+    Norm norm = (Norm)arg_int(op, "normalization");
+    return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), dims, n, inverse, norm));
 }
 
+/* Real to complex; halved: of the last dim only the bins that are no conjugates. */
 static Ox r2c(Op *op, Ox x, const int *dims, size_t n, Norm norm, bool halved)
 {
     Dim total = numel_over(op, x, dims, n);
@@ -224,6 +251,8 @@ static Ox lower_r2c(Op *op)
     return r2c(op, x, dims, n, (Norm)arg_int(op, "normalization"), arg_bool(op, "onesided"));
 }
 
+/* Complex to real, from the bins that r2c gives when halved; the result's last dim has `last`
+ * elements. */
 static Ox c2r(Op *op, Ox z, const int *dims, size_t n, Norm norm, Dim last)
 {
     if (n == 0)
@@ -245,7 +274,8 @@ static Ox lower_c2r(Op *op)
 
 /* ---- aten::fft_* : sizes by cutting and padding, names of normalisations, real arguments ---- */
 
-enum { INVERSE = 1, REAL_IN = 2, REAL_OUT = 4, HERMITIAN = 8 }; /* row->datum */
+/* row->datum. HERMITIAN: conjugated behind a real signal's transform, or before the inverse. */
+enum { INVERSE = 1, REAL_IN = 2, REAL_OUT = 4, HERMITIAN = 8 };
 
 static bool norm_of(Op *op, bool inverse, Norm *out)
 {
@@ -261,17 +291,18 @@ static bool norm_of(Op *op, bool inverse, Norm *out)
     return true;
 }
 
-/* The first n elements along axis, zeros behind where there are fewer. */
+/* The first n elements along axis, with zeros behind them where x has fewer. */
 static Ox resized(Op *op, Ox x, int axis, Dim n)
 {
     Ctx *cx = op->cx;
+    Dim dims[MAX_RANK];
     Dim have = ox_dim(x, axis);
     Dim zero = dim_int(cx, 0);
     if (dim_eq(cx, have, n) == YES)
         return x;
     if (dim_le(cx, n, have) == YES)
         return slice_axis(op, x, axis, zero, n, 1);
-    Dim kept = dim_min(cx, have, n), dims[MAX_RANK];
+    Dim kept = dim_min(cx, have, n);
     Ox cut = dim_le(cx, have, n) == YES ? x : slice_axis(op, x, axis, zero, kept, 1);
     for (int i = 0; i < ox_rank(x); i++)
         dims[i] = i == axis ? dim_sub(cx, n, kept) : ox_dim(x, i);
@@ -280,13 +311,16 @@ static Ox resized(Op *op, Ox x, int axis, Dim n)
     return concat_axis(op, parts, 2, axis);
 }
 
+/* The n dims to transform, from the front, and the size that each is cut or padded to first: NULL
+ * for the tensor's own. */
 typedef struct Plan {
     int dims[MAX_RANK];
     Dim sizes[MAX_RANK];
     size_t n;
     Norm norm;
-} Plan; /* sizes: NULL for the tensor's own */
+} Plan;
 
+/* Adds dim d to the plan. size NULL or -1: the tensor's own. False after an error. */
 static bool plan_dim(Op *op, Plan *p, int64_t d, Dim size, int rank)
 {
     if (d < -rank || d >= rank)
@@ -299,107 +333,130 @@ static bool plan_dim(Op *op, Plan *p, int64_t d, Dim size, int rank)
     return true;
 }
 
-/* n and dim of the transforms over one dim, s and dim of the others. */
+/* Reads the dims and sizes: parameters `n` and `dim` of transforms over one dim, `s` and `dim` of
+ * the others. Sizes without dims are those of the last dims. False after an error. */
 static bool make_plan(Op *op, Ox x, Plan *p)
 {
     int rank;
     p->n = 0;
     if (!need_rank(op, x, -1, &rank))
         return false;
-    if (has_param(op, "n"))
-        return plan_dim(op, p, arg_int(op, "dim"),
-                        arg_given(op, "n") ? arg_dim_expr(op, "n") : NULL, rank);
-    Dims s = arg_given(op, "s") ? arg_dims(op, "s") : (Dims){ NULL, 0 };
-    Ints dims = arg_given(op, "dim") ? arg_ints(op, "dim") : (Ints){ NULL, 0 };
+    if (has_param(op, "n")) {
+        Dim size = arg_given(op, "n") ? arg_dim_expr(op, "n") : NULL;
+        return plan_dim(op, p, arg_int(op, "dim"), size, rank);
+    }
     bool has_dims = arg_given(op, "dim");
     bool has_s = arg_given(op, "s");
-    size_t n = has_dims ? dims.n : has_s ? s.n : (size_t)rank;
+    Dims s = has_s ? arg_dims(op, "s") : (Dims){ NULL, 0 };
+    Ints dims = has_dims ? arg_ints(op, "dim") : (Ints){ NULL, 0 };
+    size_t n = has_s ? s.n : (size_t)rank;
+    if (has_dims)
+        n = dims.n;
     if (ctx_failed(op->cx) || n > MAX_RANK || (has_dims && has_s && s.n != dims.n) ||
         (!has_dims && n > (size_t)rank))
         return fail(op->cx, E_VALUE,
                     "When given, dim and shape arguments must have the same length");
-    for (size_t i = 0; i < n; i++)
-        if (!plan_dim(op, p, has_dims ? dims.at[i] : (int64_t)i - (int64_t)n,
-                      has_s ? s.at[i] : NULL, rank))
+    for (size_t i = 0; i < n; i++) {
+        int64_t d = has_dims ? dims.at[i] : (int64_t)i - (int64_t)n;
+        if (!plan_dim(op, p, d, has_s ? s.at[i] : NULL, rank))
             return false;
+    }
     return true;
 }
 
-/* Ints and bools become float32; real tensors complex where a complex one is transformed. */
+/* Can x be transformed so? False after PyTorch's error, or a refusal. */
+static bool check_fft(Op *op, Ox x, const Plan *p)
+{
+    int64_t how = op->row->datum;
+    const char *name = op->call->schema->name->s;
+    if ((how & REAL_IN) && dtype_is_complex(ox_dtype(x)))
+        return fail(op->cx, E_VALUE, "%s expects a real input tensor, but got %s", name,
+                    torch_dtype_name(ox_dtype(x)));
+    if (ox_dtype(x) == DT_FLOAT16 || ox_dtype(x) == DT_BFLOAT16) {
+        op_refuse(op, "complex numbers of %s parts", dtype_name(ox_dtype(x)));
+        return false;
+    }
+    if (p->n == 0 && (how & (REAL_IN | REAL_OUT)))
+        return fail(op->cx, E_VALUE, "%s must transform at least one axis", name);
+    return true;
+}
+
+/* The size of the last dim of a real result: that given, or 2 (m - 1) for m bins. */
+static Dim real_size(Op *op, Ox x, const Plan *p)
+{
+    Ctx *cx = op->cx;
+    Dim given = p->sizes[p->n - 1];
+    Dim bins = ox_dim(x, p->dims[p->n - 1]);
+    return given ? given : dim_mul(cx, dim_int(cx, 2), dim_sub(cx, bins, dim_int(cx, 1)));
+}
+
+static Ox conjugated(Op *op, Ox x)
+{
+    Value v = val_tensor(op->cx, x);
+    Value turned = val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
+    return turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
+}
+
+/* Ints and bools become float32, and then complex where a complex signal is transformed. */
 static Ox lower_fft(Op *op)
 {
     Ox x = arg(op, "self");
     int64_t how = op->row->datum;
     bool inverse = how & INVERSE;
-    bool back = how & REAL_OUT;
+    Dim last = NULL;
     Plan p;
     if (ox_ok(x) && !dtype_is_float(ox_dtype(x)) && !dtype_is_complex(ox_dtype(x)))
         x = ox_cast(op->g, x, DT_FLOAT);
-    if (!make_plan(op, x, &p) || !norm_of(op, inverse, &p.norm))
+    if (!make_plan(op, x, &p) || !norm_of(op, inverse, &p.norm) || !check_fft(op, x, &p))
         return POISON;
-    if ((how & REAL_IN) && dtype_is_complex(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "%s expects a real input tensor, but got %s",
-                       op->call->schema->name->s, torch_dtype_name(ox_dtype(x)));
-    if (ox_dtype(x) == DT_FLOAT16 || ox_dtype(x) == DT_BFLOAT16)
-        return op_refuse(op, "complex numbers of %s parts", dtype_name(ox_dtype(x)));
-    if (p.n == 0 && !(how & (REAL_IN | REAL_OUT)))
-        return ox_cast(op->g, x, promote_types(ox_dtype(x), DT_COMPLEX64));
-    if (p.n == 0)
-        return op_fail(op, E_VALUE, "%s must transform at least one axis",
-                       op->call->schema->name->s);
-    Dim last = back ? p.sizes[p.n - 1] : NULL;
-    if (back && !last)
-        last = dim_mul(op->cx, dim_int(op->cx, 2),
-                       dim_sub(op->cx, ox_dim(x, p.dims[p.n - 1]), dim_int(op->cx, 1)));
-    for (size_t i = 0; i < p.n; i++) {
-        Dim size = p.sizes[i];
-        if (back && i + 1 == p.n)
-            size = last ? dim_add(op->cx, dim_floordiv(op->cx, last, dim_int(op->cx, 2)),
-                                  dim_int(op->cx, 1))
-                        : NULL;
-        if (size)
-            x = resized(op, x, p.dims[i], size);
-        if (!ox_ok(x))
+    if (how & REAL_OUT) {
+        last = real_size(op, x, &p);
+        if (!last)
             return POISON;
+        p.sizes[p.n - 1] = half_bins(op->cx, last);
     }
-    DType z = promote_types(ox_dtype(x), DT_COMPLEX64);
+    for (size_t i = 0; i < p.n && ox_ok(x); i++)
+        if (p.sizes[i])
+            x = resized(op, x, p.dims[i], p.sizes[i]);
+    if (!ox_ok(x))
+        return POISON;
     if (how & REAL_IN) {
         Ox out = r2c(op, x, p.dims, p.n, p.norm, true);
-        Value v = val_tensor(op->cx, out);
-        Value turned = (how & HERMITIAN) && val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1)
-                                                      : v;
-        return turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
+        return how & HERMITIAN ? conjugated(op, out) : out;
     }
-    x = ox_cast(op->g, x, z);
-    if (back && (how & HERMITIAN)) {
-        Value v = val_tensor(op->cx, x);
-        Value turned = val_ok(v) ? call_op(op, "aten::conj_physical", &v, 1) : v;
-        x = turned.tag == V_TENSOR ? tensor_read(op->g, turned.t) : POISON;
-    }
-    if (back)
-        return ox_ok(x) && last ? c2r(op, x, p.dims, p.n, p.norm, last) : POISON;
-    return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), p.dims, p.n, inverse, p.norm));
+    x = ox_cast(op->g, x, promote_types(ox_dtype(x), DT_COMPLEX64));
+    if (p.n == 0)
+        return x;
+    if (!(how & REAL_OUT))
+        return ox_of_pair(op->g, transformed(op, ox_pair(op->g, x), p.dims, p.n, inverse, p.norm));
+    if (how & HERMITIAN)
+        x = conjugated(op, x);
+    return ox_ok(x) ? c2r(op, x, p.dims, p.n, p.norm, last) : POISON;
 }
 
 /* ---- frequencies and their order ---- */
 
-/* k / (n d): 0, 1, .. then the negative ones; row->datum: 1 is rfftfreq, without those */
+/* k / (n d) for k = 0, 1, .. and then for the negative k; row->datum: 1 is rfftfreq, which has no
+ * negative ones. */
 static Ox lower_fftfreq(Op *op)
 {
+    bool halved = op->row->datum;
     int64_t n = arg_int(op, "n");
-    int64_t half = op->row->datum ? n / 2 + 1 : n;
+    int64_t count = halved ? n / 2 + 1 : n;
     double d = arg_float(op, "d");
     if (ctx_failed(op->cx) || n < 0 || n > (1 << 24))
         return op_fail(op, E_VALUE, "fftfreq of %lld elements", (long long)n);
-    double *v = new_array(op->cx, double, half + 1);
-    for (int64_t i = 0; v && i < half; i++)
-        v[i] = (double)(op->row->datum || i < (n + 1) / 2 ? i : i - n) / ((double)n * d);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &half, v)),
-                       arg_dtype(op, "dtype", dtype_default(op->cx)))
-             : POISON;
+    double *v = new_array(op->cx, double, count + 1);
+    if (!v)
+        return POISON;
+    for (int64_t i = 0; i < count; i++)
+        v[i] = (double)(halved || i < (n + 1) / 2 ? i : i - n) / ((double)n * d);
+    Ox all = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &count, v));
+    return ox_cast(op->g, all, arg_dtype(op, "dtype", dtype_default(op->cx)));
 }
 
-/* Rolls each dim by half of it; row->datum: 1 back, which differs for odd sizes */
+/* fftshift rolls each dim by half its size. row->datum: 1 rolls it back (ifftshift), which differs
+ * for odd sizes. */
 static Ox lower_fftshift(Op *op)
 {
     Ox x = arg(op, "self");
@@ -427,14 +484,14 @@ static bool complex_window(Op *op)
     return arg_given(op, "window") && ox_is_complex(arg(op, "window"));
 }
 
-/* Of the type that the window of x has: that of x's parts, or complex numbers of such. */
+/* The type of x's window: that of x's parts, or complex numbers of such parts. */
 static DType window_type(Op *op, Ox x)
 {
     DType parts = dtype_of_parts(ox_dtype(x));
     return complex_window(op) ? promote_types(parts, DT_COMPLEX64) : parts;
 }
 
-/* The window in the middle of n_fft zeros; ones where none is given. */
+/* The window [n_fft] of type t: argument `window`, or win_length ones, in the middle of zeros. */
 static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
 {
     Ctx *cx = op->cx;
@@ -444,11 +501,12 @@ static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
     int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
     int64_t left = (n_fft - length) / 2;
     Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
-    if (!ox_ok(x) || length < 1 || length > n_fft)
-        return ox_ok(x) ? op_fail(op, E_VALUE,
-                                  "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
-                                  (long long)length)
-                        : x;
+    if (!ox_ok(x))
+        return x;
+    if (length < 1 || length > n_fft)
+        return op_fail(op, E_VALUE,
+                       "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
+                       (long long)length);
     Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
     if (length == n_fft)
         return middle;
@@ -463,25 +521,25 @@ static int64_t hop_of(Op *op, int64_t n_fft)
     return arg_given(op, "hop_length") ? arg_int(op, "hop_length") : n_fft / 4;
 }
 
-/* Frames of n_fft, hop apart: (batch, time) -> (batch, frames, n_fft) */
+/* The frames of n_fft elements that start every `hop`: [batch, time] -> [batch, frames, n_fft] */
 static Ox frames_of(Op *op, Ox x, int64_t n_fft, int64_t hop)
 {
     Ctx *cx = op->cx;
-    Dim width = dim_int(cx, n_fft);
-    Dim count = dim_add(cx, dim_floordiv(cx, dim_sub(cx, ox_dim(x, 1), width), dim_int(cx, hop)),
-                        dim_int(cx, 1));
+    Dim last = dim_sub(cx, ox_dim(x, 1), dim_int(cx, n_fft)); /* where the last one may start */
+    Dim count = dim_add(cx, dim_floordiv(cx, last, dim_int(cx, hop)), dim_int(cx, 1));
     Ox zero = ox_int(op->g, 0);
     Ox one = ox_int(op->g, 1);
     Ox frames = ox_dim_value(op->g, count);
     Ox size = ox_int(op->g, n_fft);
     Ox by = ox_int(op->g, hop);
-    Ox start = unsqueeze_axis(op, ox(op, "Mul", ox(op, "Range", zero, frames, one), by), 1);
+    Ox nth = ox(op, "Range", zero, frames, one);
+    Ox start = unsqueeze_axis(op, ox(op, "Mul", nth, by), 1);
     Ox within = ox(op, "Range", zero, size, one);
     Ox at = ox(op, "Add", start, within);
     return ox_with(op, "Gather", INPUTS(x, at), INT("axis", 1));
 }
 
-/* The frames of x times the window, as pairs. */
+/* The frames of x times the window, as DFT takes them. */
 static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
 {
     Ox frames = frames_of(op, x, n_fft, hop);
@@ -494,7 +552,7 @@ static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
     return ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
 }
 
-/* Both ends continued by n_fft / 2: the frame of a sample is centred at it. */
+/* x padded by n_fft / 2 at both ends, so that frame t is centred at sample t * hop. */
 static Ox centred(Op *op, Ox x, int64_t n_fft)
 {
     Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1));
@@ -506,6 +564,23 @@ static Ox centred(Op *op, Ox x, int64_t n_fft)
     return ox(op, "Squeeze", padded, axes);
 }
 
+/* The transforms of all frames of x, [batch, time]: a pair [batch, bins, frames, 2]. */
+static Ox short_transforms(Op *op, Ox x, int64_t n_fft, int64_t hop, bool halved)
+{
+    if (has_param(op, "center") && arg_bool(op, "center"))
+        x = centred(op, x, n_fft);
+    if (!ox_ok(x))
+        return POISON;
+    Ox pair = dft(op, windowed(op, x, n_fft, hop), 2, false, halved);
+    if (!ox_ok(pair))
+        return POISON;
+    if (arg_bool(op, "normalized"))
+        pair = divided(op, pair, dim_int(op->cx, n_fft), 0.5);
+    return permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4);
+}
+
+/* [time] or [batch, time] -> [bins, frames] or [batch, bins, frames]; without return_complex a real
+ * signal's transform has a last axis of 2. */
 static Value lower_stft(Op *op)
 {
     Ox x = arg(op, "self");
@@ -516,20 +591,13 @@ static Value lower_stft(Op *op)
         return val_poison();
     bool complex = dtype_is_complex(ox_dtype(x)) || complex_window(op);
     bool halved = arg_given(op, "onesided") ? arg_bool(op, "onesided") : !complex;
-    if (rank < 1 || rank > 2 || n_fft < 1 || hop < 1 || (complex && halved))
-        return val_tensor(op->cx,
-                          op_fail(op, E_VALUE,
-                                  "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank,
-                                  (long long)n_fft, (long long)hop));
-    x = rank == 1 ? unsqueeze_axis(op, x, 0) : x;
-    if (has_param(op, "center") && arg_bool(op, "center"))
-        x = centred(op, x, n_fft);
-    if (!ox_ok(x))
+    if (rank < 1 || rank > 2 || n_fft < 1 || hop < 1 || (complex && halved)) {
+        fail(op->cx, E_VALUE, "stft: a signal of rank %d, n_fft=%lld, hop_length=%lld", rank,
+             (long long)n_fft, (long long)hop);
         return val_poison();
-    Ox pair = dft(op, windowed(op, x, n_fft, hop), 2, false, halved);
-    if (arg_bool(op, "normalized") && ox_ok(pair))
-        pair = divided(op, pair, dim_int(op->cx, n_fft), 0.5);
-    pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
+    }
+    x = rank == 1 ? unsqueeze_axis(op, x, 0) : x;
+    Ox pair = short_transforms(op, x, n_fft, hop, halved);
     if (rank == 1) {
         Ox axes = ints(op, 0);
         pair = ox(op, "Squeeze", pair, axes);
@@ -538,17 +606,16 @@ static Value lower_stft(Op *op)
     return val_tensor(op->cx, as_complex ? ox_of_pair(op->g, pair) : pair);
 }
 
-/* Frames laid over each other, hop apart, and summed: (batch, frames, n) -> (batch, time). A
+/* Frames laid over each other, hop apart, and summed: [batch, frames, n] -> [batch, time]. It is a
  * transposed convolution with each element as a channel of its own. */
 static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
 {
-    Ox channels = ox_ok(frames) ? permute_to(op, frames, (int[]){ 0, 2, 1 }, 3) : POISON;
-    Ox zero = ox_ok(frames) ? number_like(op, 0, frames) : POISON;
-    Ox kernel = unsqueeze_axis(
-        op,
-        ox(op, "EyeLike",
-           expand_dims(op, zero, (Dim[]){ dim_int(op->cx, n), dim_int(op->cx, n) }, 2)),
-        1);
+    if (!ox_ok(frames))
+        return POISON;
+    Ox channels = permute_to(op, frames, (int[]){ 0, 2, 1 }, 3);
+    Dim square[] = { dim_int(op->cx, n), dim_int(op->cx, n) };
+    Ox zeros = expand_dims(op, number_like(op, 0, frames), square, 2);
+    Ox kernel = unsqueeze_axis(op, ox(op, "EyeLike", zeros), 1);
     Ox axes = ints(op, 1);
     Value stride = val_int(hop);
     Value args[] = { val_tensor(op->cx, channels), val_tensor(op->cx, kernel), val_none(),
@@ -557,8 +624,8 @@ static Ox overlapped(Op *op, Ox frames, int64_t n, int64_t hop)
     return sum.tag == V_TENSOR ? ox(op, "Squeeze", tensor_read(op->g, sum.t), axes) : POISON;
 }
 
-/* Real frames multiplied with the window, summed where they overlap and divided by the sum of the
- * squared windows. */
+/* The signal of real frames: their products with the window, summed where they overlap and divided
+ * by the sum of the squared windows. */
 static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
 {
     if (!ox_ok(frames) || !ox_ok(window))
@@ -572,6 +639,7 @@ static Ox overlapped_back(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t h
     return ox(op, "Div", summed, weights);
 }
 
+/* overlapped() of complex frames. */
 static Ox overlapped_parts(Op *op, Ox frames, int64_t n, int64_t hop)
 {
     Ox re = overlapped(op, ox_part(op->g, frames, 0), n, hop);
@@ -579,7 +647,7 @@ static Ox overlapped_parts(Op *op, Ox frames, int64_t n, int64_t hop)
     return ox_complex(op->g, re, im);
 }
 
-/* The same of complex frames and a complex window, whose squares are complex too. */
+/* The signal of complex frames and a complex window, whose squares are complex too. */
 static Ox overlapped_by_complex(Op *op, Ox frames, Ox window, int64_t n_fft, int64_t hop)
 {
     if (!ox_ok(frames) || !ox_ok(window))
@@ -590,66 +658,88 @@ static Ox overlapped_by_complex(Op *op, Ox frames, Ox window, int64_t n_fft, int
     Ox summed = overlapped_parts(op, product, n_fft, hop);
     Ox weights = overlapped_parts(op, squares, n_fft, hop);
     Ox out = each_div(op, summed, weights);
-    return arg_bool(op, "normalized") && ox_ok(out)
-        ? each_mul(op, out, real_like(op, sqrt((double)n_fft), out))
-        : out;
+    if (!arg_bool(op, "normalized") || !ox_ok(out))
+        return out;
+    return each_mul(op, out, real_like(op, sqrt((double)n_fft), out));
 }
 
-/* The inverse: each frame back, and all put together. */
-static Ox lower_istft(Op *op)
+/* Can z, [.., bins, frames], be transformed back so? False after PyTorch's error. */
+static bool check_istft(Op *op, Ox z, int64_t n_fft, int64_t hop)
 {
     Ctx *cx = op->cx;
-    Ox z = arg(op, "self");
-    int64_t n_fft = arg_int(op, "n_fft");
-    int64_t hop = hop_of(op, n_fft);
-    bool center = arg_bool(op, "center");
     int rank;
     if (!need_rank(op, z, 3, &rank) || ctx_failed(cx))
-        return POISON;
+        return false;
     if (!dtype_is_complex(ox_dtype(z)) || rank < 2 || rank > 3 || n_fft < 1 || hop < 1)
-        return op_fail(
-            op, E_VALUE,
+        return fail(
+            cx, E_VALUE,
             "istft: expected a tensor of complex numbers with 2 or 3 dimensions, but got %s",
             type_text(cx, z->type)->s);
     bool as_complex = arg_bool(op, "return_complex");
-    bool halved = arg_given(op, "onesided")
-        ? arg_bool(op, "onesided")
-        : dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
+    bool halved = dim_eq(cx, ox_dim(z, rank - 2), dim_int(cx, n_fft)) != YES;
+    if (arg_given(op, "onesided"))
+        halved = arg_bool(op, "onesided");
     if (as_complex && halved)
-        return op_fail(op, E_VALUE,
-                       "istft: cannot have onesided output if window or input is complex");
+        return fail(cx, E_VALUE,
+                    "istft: cannot have onesided output if window or input is complex");
     if (!as_complex && complex_window(op))
-        return op_fail(op, E_VALUE,
-                       "istft: complex windows are incompatible with return_complex=False");
-    Ox pair = ox_pair(op->g, rank == 2 ? unsqueeze_axis(op, z, 0) : z);
-    pair = ox_ok(pair) ? permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4) : pair;
-    Ox window = window_of(op, z, n_fft, window_type(op, z));
-    if (ox_ok(pair) && !as_complex) /* of a whole spectrum too PyTorch takes the first half */
-        pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(cx, n_fft));
-    Ox spectrum = dft(op, pair, 2, true, false), out;
-    if (complex_window(op))
-        out = overlapped_by_complex(op, ox_of_pair(op->g, spectrum), window, n_fft, hop);
-    else {
-        out = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
-        out = as_complex
-            ? ox_complex(op->g, out,
-                         overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop))
-            : out;
-    }
-    if (!ox_ok(out))
+        return fail(cx, E_VALUE,
+                    "istft: complex windows are incompatible with return_complex=False");
+    return true;
+}
+
+/* Each frame of z, [batch, bins, frames], transformed back and all summed: [batch, time], as long
+ * as the frames reach. */
+static Ox signal_of_frames(Op *op, Ox z, int64_t n_fft, int64_t hop)
+{
+    bool as_complex = arg_bool(op, "return_complex");
+    Ox pair = ox_pair(op->g, z);
+    if (!ox_ok(pair))
         return POISON;
-    Dim start = dim_int(cx, center ? n_fft / 2 : 0);
-    Dim whole = ox_dim(out, 1);
-    Dim end = center ? dim_sub(cx, whole, dim_int(cx, n_fft / 2)) : whole;
+    pair = permute_to(op, pair, (int[]){ 0, 2, 1, 3 }, 4);
+    Ox window = window_of(op, z, n_fft, window_type(op, z));
+    if (!as_complex) /* as PyTorch, which takes the first half of a whole spectrum too */
+        pair = whole_spectrum(op, pair, (int[]){ 2 }, 1, dim_int(op->cx, n_fft));
+    Ox spectrum = dft(op, pair, 2, true, false);
+    if (complex_window(op))
+        return overlapped_by_complex(op, ox_of_pair(op->g, spectrum), window, n_fft, hop);
+    Ox re = overlapped_back(op, real_part(op, spectrum), window, n_fft, hop);
+    if (!as_complex)
+        return re;
+    Ox im = overlapped_back(op, part_of(op, spectrum, 1), window, n_fft, hop);
+    return ox_complex(op->g, re, im);
+}
+
+/* The signal without the padding that center=True means, or its first `length` elements. */
+static Ox trimmed(Op *op, Ox signal, int64_t n_fft)
+{
+    Ctx *cx = op->cx;
+    if (!ox_ok(signal))
+        return POISON;
+    Dim whole = ox_dim(signal, 1);
+    Dim pad = dim_int(cx, arg_bool(op, "center") ? n_fft / 2 : 0);
+    Dim end = dim_sub(cx, whole, pad);
     if (arg_given(op, "length")) {
-        Dim wanted = dim_add(cx, start, arg_dim_expr(op, "length"));
-        if (dim_le(cx, wanted, whole) != YES)
+        end = dim_add(cx, pad, arg_dim_expr(op, "length"));
+        if (dim_le(cx, end, whole) != YES)
             return op_refuse(op, "a length of which is not known that the frames fill it");
-        end = wanted;
     }
-    out = slice_axis(op, out, 1, start, end, 1);
+    return slice_axis(op, signal, 1, pad, end, 1);
+}
+
+/* [bins, frames] or [batch, bins, frames] -> [time] or [batch, time] */
+static Ox lower_istft(Op *op)
+{
+    Ox z = arg(op, "self");
+    int64_t n_fft = arg_int(op, "n_fft");
+    int64_t hop = hop_of(op, n_fft);
+    if (!check_istft(op, z, n_fft, hop))
+        return POISON;
+    bool single = ox_rank(z) == 2;
+    Ox batch = single ? unsqueeze_axis(op, z, 0) : z;
+    Ox out = trimmed(op, signal_of_frames(op, batch, n_fft, hop), n_fft);
     Ox axes = ints(op, 0);
-    return rank == 2 ? ox(op, "Squeeze", out, axes) : out;
+    return single ? ox(op, "Squeeze", out, axes) : out;
 }
 
 #define FFT_ONE(how, name)              \

@@ -1,5 +1,5 @@
-/* window.c - windows for short Fourier transforms. One whose length is known is computed now, in
- * double; else the model does. */
+/* window.c - windows for short Fourier transforms. A window of known length is a constant, computed
+ * in double; one of dynamic length is nodes. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static double bessel_i0(double x)
     return sum;
 }
 
-/* Element i of n, of a window whose last element is the first one again at n - 1. */
+/* Element i of a symmetric window of n: element n - 1 is the first one again. */
 static double element(Window w, double i, double n, double alpha, double beta)
 {
     double angle = 2 * PI * i / (n - 1);
@@ -49,11 +49,12 @@ static Ox known_window(Op *op, const Parameters *p, int64_t n)
         return op_fail(op, E_VALUE, "window_length must be in 0 to %d, got %lld", WINDOW_MAX,
                        (long long)n);
     double *v = new_array(op->cx, double, n ? n : 1);
-    for (int64_t i = 0; v && i < n; i++)
+    if (!v)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
         v[i] = n == 1 ? 1 : element(p->w, (double)i, (double)(n + p->periodic), p->alpha, p->beta);
-    return v ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v)),
-                       arg_dtype(op, "dtype", dtype_default(op->cx)))
-             : POISON;
+    Ox window = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, v));
+    return ox_cast(op->g, window, arg_dtype(op, "dtype", dtype_default(op->cx)));
 }
 
 static Ox scaled(Op *op, double by, Ox x)
@@ -65,7 +66,7 @@ static Ox less(Op *op, double from, Ox x)
     return ox_ok(x) ? ox(op, "Sub", number_like(op, from, x), x) : x;
 }
 
-/* element() of a position in [0, 1]. */
+/* element() as nodes; `at` is i / (n - 1), from 0 to 1. */
 static Ox element_at(Op *op, const Parameters *p, Ox at)
 {
     Ox angle = scaled(op, 2 * PI, at);
@@ -91,7 +92,7 @@ static Ox element_at(Op *op, const Parameters *p, Ox at)
         op, "a Kaiser window of a length that the model computes: ONNX has no Bessel function");
 }
 
-/* Of length 1 every window is [1]. */
+/* The window of a length that the model computes. Of length 1 every window is [1]. */
 static Ox dynamic_window(Op *op, const Parameters *p, Dim n)
 {
     Dim one = dim_int(op->cx, 1);
@@ -107,20 +108,29 @@ static Ox dynamic_window(Op *op, const Parameters *p, Dim n)
     Ox single = ox(op, "Equal", count, ox_int(op->g, 1));
     Ox v = element_at(op, p, at);
     Ox y = ox(op, "Where", single, ox_number(op->g, in, 1), v);
-    return ox_ok(y) ? ox_cast(op->g, y, t) : y;
+    return ox_cast(op->g, y, t);
 }
 
-/* A periodic window is one that is longer by one element, which is left out. row->datum: which */
+/* The parameters as PyTorch defaults them, where the schema lacks them too. A periodic window is a
+ * symmetric one of n + 1 elements without the last. */
+static Parameters parameters(Op *op, Window w)
+{
+    Parameters p = { .w = w, .periodic = true, .alpha = 0.54, .beta = w == KAISER ? 12 : 0.46 };
+    if (has_param(op, "periodic"))
+        p.periodic = arg_bool(op, "periodic");
+    if (has_param(op, "alpha"))
+        p.alpha = arg_float(op, "alpha");
+    if (has_param(op, "beta"))
+        p.beta = arg_float(op, "beta");
+    return p;
+}
+
+/* row->datum: the Window */
 static Ox lower_window(Op *op)
 {
     int64_t known;
-    Window w = (Window)op->row->datum;
     Dim n = arg_dim_expr(op, "window_length");
-    const Parameters p = { w, !has_param(op, "periodic") || arg_bool(op, "periodic"),
-                           has_param(op, "alpha") ? arg_float(op, "alpha") : 0.54,
-                           has_param(op, "beta") ? arg_float(op, "beta")
-                               : w == KAISER     ? 12
-                                                 : 0.46 };
+    const Parameters p = parameters(op, (Window)op->row->datum);
     if (!n || ctx_failed(op->cx))
         return POISON;
     return dim_known(n, &known) ? known_window(op, &p, known) : dynamic_window(op, &p, n);
