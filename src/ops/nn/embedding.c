@@ -47,8 +47,7 @@ static bool bags_of(Op *op, Dim vocabulary, Bags *b)
     Ox column = unsqueeze_axis(op, place, 1);
     Ox begun = ox(op, "LessOrEqual", begins, column);
     Axes last = { .at = { 1 }, .n = 1 };
-    Ox count = reduce(op, "ReduceSum", ox_ok(begun) ? ox_cast(op->g, begun, DT_INT64) : POISON,
-                      &last, true);
+    Ox count = reduce(op, "ReduceSum", ox_cast(op->g, begun, DT_INT64), &last, true);
     b->which = ox(op, "Sub", count, by); /* [indices, 1] */
     int64_t padding = has_param(op, "padding_idx") && arg_given(op, "padding_idx")
         ? arg_int(op, "padding_idx")
@@ -179,7 +178,7 @@ static Value lower_table_unpack(Op *op) { return saved_table(op, "W_prepack"); }
 
 static Ox through_half(Op *op, Ox x)
 {
-    return ox_ok(x) ? ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT) : x;
+    return ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT);
 }
 
 /* Floats of their bytes, [.., size] -> [.., 1]: 2 of float16, 4 of float32. The bits over the

@@ -25,7 +25,7 @@ static Ox times(Op *op, Ox x, double v) { return v == 1 ? x : with_number(op, "M
 static Ox size_as(Op *op, Dim size, int64_t more, DType t)
 {
     Ox v = ox_dim_value(op->g, dim_add(op->cx, size, dim_int(op->cx, more)));
-    return ox_ok(v) ? ox_cast(op->g, v, t) : POISON;
+    return ox_cast(op->g, v, t);
 }
 
 static Ox clip(Op *op, Ox x, double low, Ox high)

@@ -20,10 +20,10 @@ static Ox param_or(Op *op, Ox p, double v, DType t, const Dim *dims, int n)
  * the end. */
 static Ox to_type_of(Op *op, Ox x, Ox p)
 {
-    return p && ox_ok(p) && ox_ok(x) ? ox_cast(op->g, x, ox_dtype(p)) : x;
+    return p && ox_ok(p) ? ox_cast(op->g, x, ox_dtype(p)) : x;
 }
 
-static Ox back_to(Op *op, Ox y, DType t) { return ox_ok(y) ? ox_cast(op->g, y, t) : y; }
+static Ox back_to(Op *op, Ox y, DType t) { return ox_cast(op->g, y, t); }
 
 /* An empty tensor, where PyTorch gives none of what it computed. */
 static Ox empty_of(Op *op, DType t)

@@ -253,7 +253,7 @@ static Ox window_sizes(Op *op, const Pool *p, bool with_padding)
         Ox along = wide ? reshape_to(op, ox_ints(op->g, wide, (size_t)count), lying, p->n) : POISON;
         all = all ? ox(op, "Mul", all, along) : along;
     }
-    return ox_ok(all) ? ox_cast(op->g, all, ox_dtype(p->x)) : all;
+    return ox_cast(op->g, all, ox_dtype(p->x));
 }
 
 /* Doubles of a size that is not known stay a node. */

@@ -62,7 +62,7 @@ static Value lower_lost_weights(Op *op)
 static Ox lower_layout(Op *op)
 {
     Ox x = arg(op, "self");
-    return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "dtype", ox_dtype(x))) : POISON;
+    return ox_cast(op->g, x, arg_dtype(op, "dtype", ox_dtype(x)));
 }
 
 static Ox lower_mkldnn_convolution(Op *op)

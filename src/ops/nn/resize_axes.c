@@ -89,7 +89,7 @@ static Ox matrix(Op *op, const Axis *a, DType t)
     Ox m = w
         ? ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, (const int64_t[]){ a->out, a->in }, w))
         : POISON;
-    return ox_ok(m) ? ox_cast(op->g, m, t) : m;
+    return ox_cast(op->g, m, t);
 }
 
 /* ---- uint8: weights are whole numbers of 2^-bits, the most bits with which they fit into 16

@@ -152,7 +152,7 @@ static Ox rounded_away(Op *op, Ox x)
     Ox whole = ox(op, "Floor", size);
     Ox part = ox(op, "Sub", size, whole);
     Ox up = ox(op, "GreaterOrEqual", part, number_like(op, 0.5, x));
-    Ox more = ox_ok(up) ? ox_cast(op->g, up, ox_dtype(x)) : POISON;
+    Ox more = ox_cast(op->g, up, ox_dtype(x));
     return ox(op, "Mul", ox(op, "Sign", x), ox(op, "Add", whole, more));
 }
 
@@ -175,7 +175,7 @@ static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
     Ox edge = ox(op, "Mul", bin, numbers);
     edge = ox_make(op->g, end ? "Ceil" : "Floor", INPUTS(edge), NULL, 0);
     Ox sum = ox(op, "Add", edge, from);
-    Ox place = ox_ok(sum) ? ox_cast(op->g, sum, DT_INT64) : POISON;
+    Ox place = ox_cast(op->g, sum, DT_INT64);
     return ox(op, "Min", ox(op, "Max", place, ox_int(op->g, 0)), last);
 }
 
@@ -244,7 +244,7 @@ static Value lower_ps_roi_pool(Op *op)
     Ox some = ox(op, "And", high, ox(op, "Greater", columns, zero));
     Ox area = ox(op, "Mul", rows, columns);
     Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1));
-    Ox mean = ox(op, "Div", sum, ox_ok(safe) ? ox_cast(op->g, safe, DT_DOUBLE) : POISON);
+    Ox mean = ox(op, "Div", sum, ox_cast(op->g, safe, DT_DOUBLE));
     Ox out = ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
     out = expand_dims(
         op, out, (const Dim[]){ regions, channels, dim_of(op, pooled[0]), dim_of(op, pooled[1]) },

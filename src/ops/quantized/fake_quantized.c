@@ -69,7 +69,7 @@ static Ox to_steps(Op *op, Ox x, const Steps *s)
     Ox scale = along_axis(op, s->scale, s->axis, ox_rank(x));
     Ox zero = along_axis(op, s->zero_point, s->axis, ox_rank(x));
     Ox v = bound(op, rounded(op, x, scale, zero), s->least, s->most);
-    return ox_ok(v) && s->type != DT_NONE ? ox_cast(op->g, v, s->type) : v;
+    return s->type != DT_NONE ? ox_cast(op->g, v, s->type) : v;
 }
 
 static Ox from_steps(Op *op, Ox v, const Steps *s)
@@ -78,7 +78,7 @@ static Ox from_steps(Op *op, Ox v, const Steps *s)
         QuantInfo q = info_of(op, s);
         return dequantize(op, v, &q);
     }
-    Ox x = ox_ok(v) ? ox_cast(op->g, v, DT_FLOAT) : v;
+    Ox x = ox_cast(op->g, v, DT_FLOAT);
     Ox scale = along_axis(op, s->scale, s->axis, ox_rank(v));
     Ox zero = along_axis(op, s->zero_point, s->axis, ox_rank(v));
     if (zero)
@@ -95,7 +95,7 @@ static Ox scalar_arg(Op *op, const char *name, DType t)
     if (v.tag != V_TENSOR)
         return number_as(op, v, t);
     Ox x = arg(op, name);
-    return ox_ok(x) ? ox_cast(op->g, reshape_to(op, x, NULL, 0), t) : x;
+    return ox_cast(op->g, reshape_to(op, x, NULL, 0), t);
 }
 
 static bool quantisable(Op *op, Ox x, const Steps *s)
@@ -125,7 +125,7 @@ static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const 
         return false;
     Ox scales = arg(op, scale);
     Ox zeros = arg_opt(op, zero);
-    s->scale = ox_ok(scales) ? ox_cast(op->g, scales, DT_FLOAT) : scales;
+    s->scale = ox_cast(op->g, scales, DT_FLOAT);
     s->zero_point = zeros && ox_ok(zeros)
         ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32)
         : zeros;
@@ -147,7 +147,7 @@ static bool fake_args(Op *op, Ox *x, Steps *s)
 static Ox fake_quantized(Op *op, Ox x, const Steps *s)
 {
     Ox y = from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), s), s);
-    return ox_ok(y) ? ox_cast(op->g, y, ox_dtype(x)) : y;
+    return ox_cast(op->g, y, ox_dtype(x));
 }
 
 static Ox lower_fake_quantize(Op *op)
@@ -233,7 +233,7 @@ static Ox lower_decomposed_dequantize(Op *op)
         return op_fail(op, E_VALUE, "Expecting input to have dtype: %s, but got %s",
                        dtype_name(s.type), dtype_name(ox_dtype(v)));
     Ox x = from_steps(op, v, &s);
-    return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "out_dtype", DT_FLOAT)) : x;
+    return ox_cast(op->g, x, arg_dtype(op, "out_dtype", DT_FLOAT));
 }
 
 static Ox lower_decomposed_fake_quant(Op *op)

@@ -18,7 +18,7 @@ typedef struct Range {
 static Ox flag(Op *op, const char *name)
 {
     Ox v = arg(op, name);
-    return ox_ok(v) ? ox_cast(op->g, reshape_to(op, v, NULL, 0), DT_BOOL) : v;
+    return ox_cast(op->g, reshape_to(op, v, NULL, 0), DT_BOOL);
 }
 
 static Tri flag_known(Op *op, Ox flag)

@@ -29,7 +29,7 @@ Ox four_bits(Op *op, Ox bytes) { return taken_apart(op, bytes, 4); }
 
 Ox taken_apart(Op *op, Ox bytes, int bits)
 {
-    Ox part[4], left = ox_ok(bytes) ? ox_cast(op->g, bytes, DT_FLOAT) : bytes;
+    Ox part[4], left = ox_cast(op->g, bytes, DT_FLOAT);
     if (!ox_ok(left))
         return left;
     int rank = ox_rank(left);
@@ -69,7 +69,7 @@ static Ox quantize_by_parts(Op *op, Ox x, const QuantInfo *q)
     Ox least = number_like(op, least_of(q->dtype), v);
     Ox most = number_like(op, most_of(q->dtype), v);
     Ox kept = ox(op, "Clip", v, least, most);
-    return ox_ok(kept) ? ox_cast(op->g, kept, q->dtype) : kept;
+    return ox_cast(op->g, kept, q->dtype);
 }
 
 static Ox dequantize_by_parts(Op *op, Ox v, const QuantInfo *q)
@@ -192,7 +192,7 @@ static Ox lower_dequantize(Op *op)
 {
     Value v = arg_value(op, "self");
     Ox x = dequantized_arg(op, v);
-    return v.tag == V_TENSOR && v.t->kind != QUANT && ox_ok(x) ? ox_cast(op->g, x, DT_FLOAT) : x;
+    return v.tag == V_TENSOR && v.t->kind != QUANT ? ox_cast(op->g, x, DT_FLOAT) : x;
 }
 
 static Ox lower_int_repr(Op *op)

@@ -140,7 +140,7 @@ static Ox lower_quantize_affine(Op *op)
         !range_of(op, t, &least, &most))
         return POISON;
     Ox v = to_blocks(op, x, scale, zero, &b, least, most, false);
-    return ox_ok(v) ? ox_cast(op->g, v, t) : v;
+    return ox_cast(op->g, v, t);
 }
 
 static Ox lower_dequantize_affine(Op *op)
@@ -155,7 +155,7 @@ static Ox lower_dequantize_affine(Op *op)
         !blocks_of(op, v, arg_dims(op, "block_size"), &b))
         return POISON;
     Ox x = from_blocks(op, v, scale, zero, &b, promote_types(to, ox_dtype(scale)));
-    return ox_ok(x) ? ox_cast(op->g, x, to) : x;
+    return ox_cast(op->g, x, to);
 }
 
 /* Of each block: the least and the largest of its numbers and 0. */
@@ -248,7 +248,7 @@ static Ox lower_quantize_groups(Op *op)
         return POISON;
     Ox v = to_blocks(op, x, scales, zeros, &b, (double)arg_int(op, "quant_min"),
                      (double)arg_int(op, "quant_max"), true);
-    return ox_ok(v) ? ox_cast(op->g, v, arg_dtype(op, "dtype", DT_NONE)) : v;
+    return ox_cast(op->g, v, arg_dtype(op, "dtype", DT_NONE));
 }
 
 static Ox lower_dequantize_groups(Op *op)
@@ -261,7 +261,7 @@ static Ox lower_dequantize_groups(Op *op)
     if (!need_rank(op, v, 2, &rank) || !groups_of(op, v, scales, &b))
         return POISON;
     Ox x = from_blocks(op, v, scales, zeros, &b, ox_dtype(scales));
-    return ox_ok(x) ? ox_cast(op->g, x, arg_dtype(op, "output_dtype", DT_FLOAT)) : x;
+    return ox_cast(op->g, x, arg_dtype(op, "output_dtype", DT_FLOAT));
 }
 
 #define AFFINE "torchao::"

@@ -294,8 +294,7 @@ static Value in_half(Op *op, const char *name)
     Ox least = number_like(op, -65504, w);
     Ox most = number_like(op, 65504, w);
     Ox held = ox(op, "Clip", w, least, most);
-    return val_tensor(
-        op->cx, ox_ok(held) ? ox_cast(op->g, ox_cast(op->g, held, DT_FLOAT16), DT_FLOAT) : held);
+    return val_tensor(op->cx, ox_cast(op->g, ox_cast(op->g, held, DT_FLOAT16), DT_FLOAT));
 }
 
 static Value lower_linear_prepack_fp16(Op *op)
