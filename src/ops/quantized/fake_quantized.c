@@ -1,32 +1,38 @@
-/* fake_quantized.c - quantisation said with tensors alone: aten::fake_quantize_* of
- * quantisation-aware training, and quantized_decomposed::* of torch.export's quantisation. Those
- * that make their scale from what they have seen are in observed.c, tensors with a scale of their
- * own in quantized.c.
+/* fake_quantized.c - quantisation written with plain tensors: aten::fake_quantize_* of
+ * quantisation-aware training, and quantized_decomposed::* of torch.export's quantisation.
+ * Operators that observe their input's range are in observed.c, tensors that carry a scale in
+ * quantized.c.
  *
- * What fits 8 bits is QuantizeLinear and DequantizeLinear, the form that runtimes look for, with a
- * Clip between for a narrower range; everything else is the formula. PyTorch multiplies by the
+ * Ranges that fit 8 bits become QuantizeLinear and DequantizeLinear, the form that runtimes look
+ * for, with a Clip between for a narrower range; all others the formula. PyTorch multiplies by the
  * reciprocal of the scale where ONNX divides: a number that lies between two steps to the last bit
- * may go to the other one. Zero points of channels may be floats (those of a learnable quantiser):
- * they need not be whole, and are added before the rounding; a whole one is added after it. */
+ * may be rounded to the other one. Zero points of channels may be floats (those of a learnable
+ * quantiser): they need not be whole, and are added before the rounding; a whole one after it. */
 #include "ops/quantized/quantized.h"
 
+/* How x is quantised: to steps from least to most. */
 typedef struct Steps {
-    Ox scale, zero_point;
-    int axis;
+    Ox scale;
+    Ox zero_point; /* NULL: 0 */
+    int axis;      /* along which scale and zero point lie; -1: one of each */
     int64_t least, most;
-    DType type;
-} Steps; /* zero_point NULL: 0 */
+    DType type; /* of the steps; DT_NONE: they stay floats */
+} Steps;
 
-/* The 8-bit type that holds the range; DT_NONE. */
+/* The 8-bit type that holds the range, or DT_NONE. */
 static DType type_for(int64_t least, int64_t most)
 {
-    return least >= 0 && most <= 255 ? DT_UINT8 : least >= -128 && most <= 127 ? DT_INT8 : DT_NONE;
+    if (least >= 0 && most <= UINT8_MAX)
+        return DT_UINT8;
+    return least >= INT8_MIN && most <= INT8_MAX ? DT_INT8 : DT_NONE;
 }
 
+/* Is it all of the 8-bit type's range, to which QuantizeLinear cuts off by itself? */
 static bool whole_range(const Steps *s)
 {
-    return s->type == DT_UINT8 ? s->least <= 0 && s->most >= 255
-                               : s->least <= -128 && s->most >= 127;
+    if (s->type == DT_UINT8)
+        return s->least <= 0 && s->most >= UINT8_MAX;
+    return s->least <= INT8_MIN && s->most >= INT8_MAX;
 }
 
 static Ox bound(Op *op, Ox v, int64_t least, int64_t most)
@@ -43,22 +49,17 @@ static QuantInfo info_of(Op *op, const Steps *s)
     return (QuantInfo){ .scale = s->scale, .zero_point = zero, .axis = s->axis, .dtype = s->type };
 }
 
-static bool is_learnt(Ox zero_point)
-{
-    return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point));
-}
-
-/* The number of steps from zero, not yet cut off. */
+/* The steps of x as floats, not yet cut off. */
 static Ox rounded(Op *op, Ox x, Ox scale, Ox zero)
 {
     Ox v = ox(op, "Div", x, scale);
-    if (is_learnt(zero))
+    if (is_float_zero(zero))
         return ox(op, "Round", ox(op, "Add", v, zero));
     v = ox(op, "Round", v);
     return zero ? ox(op, "Add", v, ox_cast(op->g, zero, DT_FLOAT)) : v;
 }
 
-/* The steps as ints of the type. */
+/* The steps of x, cut off, in their type. */
 static Ox to_steps(Op *op, Ox x, const Steps *s)
 {
     if (eight_bits(s->type)) {
@@ -98,6 +99,7 @@ static Ox scalar_arg(Op *op, const char *name, DType t)
     return ox_cast(op->g, reshape_to(op, x, NULL, 0), t);
 }
 
+/* Can x be quantised so? False after PyTorch's error. */
 static bool quantisable(Op *op, Ox x, const Steps *s)
 {
     if (!ox_ok(x) || !ox_ok(s->scale) || (s->zero_point && !ox_ok(s->zero_point)) ||
@@ -110,7 +112,9 @@ static bool quantisable(Op *op, Ox x, const Steps *s)
     return s->axis < 0 || need_opset(op, 13, "a scale for each channel");
 }
 
-/* per_channel: scales and zero points along an axis. Types of the stored ints are the caller's. */
+/* Reads quant_min and quant_max, and scale and zero point from the parameters of these names. With
+ * per_channel they are vectors along parameter `axis`. s->type is left to the caller. False after
+ * an error. */
 static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const char *zero,
                        Steps *s)
 {
@@ -126,21 +130,21 @@ static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const 
     Ox scales = arg(op, scale);
     Ox zeros = arg_opt(op, zero);
     s->scale = ox_cast(op->g, scales, DT_FLOAT);
-    s->zero_point = zeros && ox_ok(zeros)
-        ? ox_cast(op->g, zeros, is_learnt(zeros) ? DT_FLOAT : DT_INT32)
-        : zeros;
+    if (zeros)
+        s->zero_point = ox_cast(op->g, zeros, is_float_zero(zeros) ? DT_FLOAT : DT_INT32);
     return quantisable(op, x, s);
 }
 
 /* ---- aten::fake_quantize_* ---- */
 
-/* row->datum: a scale for each channel */
+/* Argument self and how it is quantised; row->datum: a scale for each channel. False after an
+ * error. */
 static bool fake_args(Op *op, Ox *x, Steps *s)
 {
     *x = arg(op, "self");
     if (!steps_args(op, *x, op->row->datum != 0, "scale", "zero_point", s))
         return false;
-    s->type = is_learnt(s->zero_point) ? DT_NONE : type_for(s->least, s->most);
+    s->type = is_float_zero(s->zero_point) ? DT_NONE : type_for(s->least, s->most);
     return true;
 }
 
@@ -157,7 +161,7 @@ static Ox lower_fake_quantize(Op *op)
     return fake_args(op, &x, &s) ? fake_quantized(op, x, &s) : POISON;
 }
 
-/* Which steps lie in the range, so that nothing was cut off. */
+/* The mask of elements whose step is in range: those that are not cut off. */
 static Ox within_range(Op *op, Ox x, const Steps *s)
 {
     Ox wide = ox_cast(op->g, x, DT_FLOAT);
@@ -182,10 +186,12 @@ Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least,
     return fake_quantized(op, x, &s);
 }
 
-/* -> the tensor, and the mask of what was not cut off */
+/* -> (output, mask of elements that are not cut off). fake_quant_enabled, a tensor of one element,
+ * may switch it off: then x itself, and a mask of all. */
 static Value lower_fake_quantize_cachemask(Op *op)
 {
-    Ox out[2], x;
+    Ox out[2];
+    Ox x;
     Steps s;
     if (!fake_args(op, &x, &s))
         return val_poison();
@@ -204,11 +210,13 @@ static Value lower_fake_quantize_cachemask(Op *op)
 
 /* ---- quantized_decomposed::* ---- */
 
+/* How x is quantised, in the type that `dtype` says; row->datum: a scale for each channel. False
+ * after an error. */
 static bool decomposed_args(Op *op, Ox x, Steps *s)
 {
-    bool per_channel = op->row->datum != 0;
-    if (!steps_args(op, x, per_channel, per_channel ? "scales" : "scale",
-                    per_channel ? "zero_points" : "zero_point", s))
+    bool read = op->row->datum ? steps_args(op, x, true, "scales", "zero_points", s)
+                               : steps_args(op, x, false, "scale", "zero_point", s);
+    if (!read)
         return false;
     s->type = arg_dtype(op, "dtype", DT_NONE);
     return !ctx_failed(op->cx);

@@ -1,11 +1,11 @@
-/* observed.c - aten::fused_moving_avg_obs_fake_quant, which stands in models of quantisation-aware
- * training until they are converted.
+/* observed.c - aten::fused_moving_avg_obs_fake_quant, which models of quantisation-aware training
+ * contain until they are converted.
  *
- * It observes what comes (a moving average of the least and of the largest number, kept in tensors
- * of the caller), makes a scale from that range whenever it runs, and takes x through the steps of
- * it. Whether it observes and whether it quantises stand in two more tensors: mostly buffers that
- * nobody writes, so that one way remains. The scale is computed in float64 as PyTorch does it
- * (ChooseQuantizationParams). */
+ * The operator observes its input (a moving average of the least and of the largest number, kept in
+ * tensors of the caller), computes a scale from that range whenever it runs, and quantises and
+ * dequantises x with it. Two more tensors say whether it observes and whether it quantises: mostly
+ * buffers that are never written, so that one branch remains. The scale is computed in float64, as
+ * PyTorch does it (ChooseQuantizationParams). */
 #include <math.h>
 
 #include "ops/quantized/quantized.h"
@@ -14,7 +14,7 @@ typedef struct Range {
     Ox low, high;
 } Range;
 
-/* 0-d bool */
+/* A tensor of one element as a 0-d bool. */
 static Ox flag(Op *op, const char *name)
 {
     Ox v = arg(op, name);
@@ -24,19 +24,25 @@ static Ox flag(Op *op, const char *name)
 static Tri flag_known(Op *op, Ox flag)
 {
     double v;
-    return !ox_known_scalar(op->g, flag, &v) ? UNKNOWN : v != 0 ? YES : NO;
+    if (!ox_known_scalar(op->g, flag, &v))
+        return UNKNOWN;
+    return v != 0 ? YES : NO;
 }
 
-/* `yes` where the flag says so. */
+/* flag ? yes : no, a node only where the flag is not known. */
 static Ox if_flag(Op *op, Ox flag, Ox yes, Ox no)
 {
-    Tri known = flag_known(op, flag);
-    return known == UNKNOWN ? ox(op, "Where", flag, yes, no) : known == YES ? yes : no;
+    switch (flag_known(op, flag)) {
+    case YES: return yes;
+    case NO:  return no;
+    default:  return ox(op, "Where", flag, yes, no);
+    }
 }
 
-/* ---- what it has seen ---- */
+/* ---- the observed range ---- */
 
-/* old + by (fresh - old); the first time, when old is infinite, fresh. */
+/* The moving average: old + averaging_const (fresh - old); fresh in the first run, when old is
+ * infinite. */
 static Ox moved(Op *op, Ox old, Ox fresh)
 {
     if (!ox_ok(old) || !ox_ok(fresh))
@@ -48,7 +54,8 @@ static Ox moved(Op *op, Ox old, Ox fresh)
     return ox(op, "Where", first, fresh, next);
 }
 
-/* The range with x in it. axis -1: one for all of x. */
+/* Moves the range *seen towards the least and the largest number of x, of each index of the axis,
+ * or of all of x for axis -1. False after an error. */
 static bool widen(Op *op, Ox x, int axis, Range *seen)
 {
     if (ox_dtype(x) != DT_FLOAT)
@@ -58,9 +65,11 @@ static bool widen(Op *op, Ox x, int axis, Range *seen)
         return fail(
             op->cx, E_VALUE,
             "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant only supported on axis == 0");
-    Axes others = { 0 }; /* none: all of x */
-    for (int i = 1; axis == 0 && i < ox_rank(x); i++)
-        others.at[others.n++] = i, others.has[i] = true;
+    Axes others = { 0 }; /* of no axes, reduce() makes all */
+    for (int i = 1; axis == 0 && i < ox_rank(x); i++) {
+        others.at[others.n++] = i;
+        others.has[i] = true;
+    }
     Ox low = reduce(op, "ReduceMin", x, &others, false);
     Ox high = reduce(op, "ReduceMax", x, &others, false);
     if (!ox_ok(low) || !ox_ok(high) || ox_rank(seen->low) < 0 || ox_rank(seen->high) < 0)
@@ -74,9 +83,7 @@ static bool widen(Op *op, Ox x, int axis, Range *seen)
 
 /* ---- the scale of a range ---- */
 
-static Ox between(Op *op, Ox a, Ox both, Ox b) { return both ? ox(op, "Where", both, a, b) : b; }
-
-/* As wide on both sides of 0, where it has numbers on both. */
+/* The range made as wide on both sides of 0, where it has numbers on both (`both`, of bools). */
 static void symmetric_range(Op *op, Range *r, Ox both, int64_t least, int64_t most)
 {
     int64_t up = (most - least) / 2;
@@ -88,12 +95,12 @@ static void symmetric_range(Op *op, Range *r, Ox both, int64_t least, int64_t mo
     Ox step = ox(op, "Max", a, b);
     Ox low = ox(op, "Mul", step, steps_down);
     Ox high = ox(op, "Mul", step, steps_up);
-    r->low = between(op, low, both, r->low);
-    r->high = between(op, high, both, r->high);
+    r->low = ox(op, "Where", both, low, r->low);
+    r->high = ox(op, "Where", both, high, r->high);
 }
 
-/* In float64: (high - low) / steps, 0.1 where that is nothing, and at least 6.1e-5; the range grows
- * with it then. */
+/* (high - low) / steps in float64; 0.1 where that is 0, and at least 6.1e-5, to which the range
+ * grows then. */
 static Ox scale_of(Op *op, Range *r, int64_t steps)
 {
     Ox low = ox_cast(op->g, r->low, DT_DOUBLE);
@@ -102,8 +109,8 @@ static Ox scale_of(Op *op, Range *r, int64_t steps)
     Ox scale = ox(op, "Div", wide, number_like(op, (double)steps, wide));
     if (!ox_ok(scale))
         return POISON;
-    Ox nothing = ox(op, "LessOrEqual", scale,
-                    number_like(op, 0x1p-128, scale)); /* its reciprocal would be infinite */
+    Ox infinite = number_like(op, 0x1p-128, scale); /* the reciprocal of such a scale is */
+    Ox nothing = ox(op, "LessOrEqual", scale, infinite);
     scale = ox(op, "Where", nothing, number_like(op, 0.1, scale), scale);
     if (!ox_ok(scale))
         return POISON;
@@ -118,8 +125,8 @@ static Ox scale_of(Op *op, Range *r, int64_t steps)
     return ox(op, "Where", small, least, scale);
 }
 
-/* The step that 0 is: counted from the end that gives the smaller error, and a whole one in the
- * range of steps. */
+/* The zero point: computed from the end of the range that gives the smaller error, or the middle
+ * step where the range is symmetric, and rounded to a step in range. */
 static Ox zero_of(Op *op, const Range *r, Ox scale, Ox both, int64_t least, int64_t most)
 {
     if (!ox_ok(scale) || !ox_ok(r->low) || !ox_ok(r->high))
@@ -141,6 +148,8 @@ static Ox zero_of(Op *op, const Range *r, Ox scale, Ox both, int64_t least, int6
     return ox(op, "Round", ox(op, "Clip", zero, first, last));
 }
 
+/* -> out: the scale in float32, and the zero point in int32, that quantise this range to steps from
+ * least to most. False after an error. */
 static bool choose_scale(Op *op, Range r, int64_t least, int64_t most, Ox out[2])
 {
     double low, high;
@@ -174,7 +183,7 @@ static bool choose_scale(Op *op, Range r, int64_t least, int64_t most, Ox out[2]
 
 enum { OUT, WITHIN, LOW, HIGH, SCALE, ZERO, RESULTS };
 
-/* One of the tensors that it keeps; those of channels are empty before the first run. */
+/* A tensor of the caller's that keeps state. Those of channels are empty before the first run. */
 static Ox kept(Op *op, const char *name)
 {
     Ox v = arg(op, name);
@@ -183,50 +192,69 @@ static Ox kept(Op *op, const char *name)
     return v;
 }
 
-/* v with the shape and type of what it replaces. */
+/* v with the shape and type of the tensor that it is written to. */
 static Ox shaped_as(Op *op, Ox v, Ox like)
 {
     if (!ox_ok(v) || !ox_ok(like))
         return POISON;
-    return ox_cast(op->g, ox_rank(like) < 0 ? v : reshape_to(op, v, like->type->dim, ox_rank(like)),
-                   ox_dtype(like));
+    if (ox_rank(like) >= 0)
+        v = reshape_to(op, v, like->type->dim, ox_rank(like));
+    return ox_cast(op->g, v, ox_dtype(like));
 }
 
-static bool observe(Op *op, Ox x, int axis, Ox out[RESULTS])
+/* Reads the state into out[LOW] to out[ZERO] as it is before this run. False after an error. */
+static bool read_state(Op *op, Ox out[RESULTS])
 {
-    bool masks = op->row->datum > 1;
+    out[LOW] = kept(op, "running_min");
+    out[HIGH] = kept(op, "running_max");
+    out[SCALE] = kept(op, "scale");
+    out[ZERO] = kept(op, "zero_point");
+    for (int i = LOW; i < RESULTS; i++)
+        if (!ox_ok(out[i]))
+            return false;
+    return !ctx_failed(op->cx);
+}
+
+/* out[OUT], the mask and the state where x is quantised; they are those of a run without that
+ * before. False after an error. */
+static bool quantise(Op *op, Ox x, int axis, Ox on, Ox out[RESULTS])
+{
+    bool masks = out[WITHIN] != NULL;
     int64_t least = arg_int(op, "quant_min");
     int64_t most = arg_int(op, "quant_max");
-    Ox observes = flag(op, "observer_on");
-    Ox quantises = flag(op, "fake_quant_on");
     Ox chosen[2];
-    Range old = { kept(op, "running_min"), kept(op, "running_max") };
-    Range seen = old;
-    Ox old_scale = kept(op, "scale");
-    Ox old_zero = kept(op, "zero_point");
-    if (ctx_failed(op->cx) || !ox_ok(observes) || !ox_ok(quantises) || !ox_ok(old.low) ||
-        !ox_ok(old.high) || !ox_ok(old_scale) || !ox_ok(old_zero))
-        return false;
-    if (flag_known(op, observes) != NO && !widen(op, x, axis, &seen))
-        return false;
-    out[LOW] = seen.low = if_flag(op, observes, seen.low, old.low);
-    out[HIGH] = seen.high = if_flag(op, observes, seen.high, old.high);
-    out[OUT] = x, out[SCALE] = old_scale, out[ZERO] = old_zero;
-    out[WITHIN] = masks ? expand_dims(op, ox_bool(op->g, true), x->type->dim, ox_rank(x)) : NULL;
-    if (flag_known(op, quantises) == NO)
-        return true;
-    if (!choose_scale(op, seen, least, most, chosen))
-        return false;
     Ox within = NULL;
+    if (!choose_scale(op, (Range){ out[LOW], out[HIGH] }, least, most, chosen))
+        return false;
     Ox y = fake_quantize(op, x, chosen[0], chosen[1], axis, least, most, masks ? &within : NULL);
-    out[OUT] = if_flag(op, quantises, y, x);
-    out[WITHIN] = masks ? if_flag(op, quantises, within, out[WITHIN]) : NULL;
-    out[SCALE] = if_flag(op, quantises, shaped_as(op, chosen[0], old_scale), old_scale);
-    out[ZERO] = if_flag(op, quantises, shaped_as(op, chosen[1], old_zero), old_zero);
+    out[OUT] = if_flag(op, on, y, x);
+    out[WITHIN] = masks ? if_flag(op, on, within, out[WITHIN]) : NULL;
+    out[SCALE] = if_flag(op, on, shaped_as(op, chosen[0], out[SCALE]), out[SCALE]);
+    out[ZERO] = if_flag(op, on, shaped_as(op, chosen[1], out[ZERO]), out[ZERO]);
     return ox_ok(out[OUT]);
 }
 
-/* Into the caller's tensors, where they change. */
+/* One run of the operator: its result, the mask of elements in range (NULL where the row returns
+ * none) and the state behind it. False after an error. */
+static bool observe(Op *op, Ox x, int axis, Ox out[RESULTS])
+{
+    Ox observes = flag(op, "observer_on");
+    Ox quantises = flag(op, "fake_quant_on");
+    if (!read_state(op, out) || !ox_ok(observes) || !ox_ok(quantises))
+        return false;
+    Range seen = { out[LOW], out[HIGH] };
+    if (flag_known(op, observes) != NO && !widen(op, x, axis, &seen))
+        return false;
+    out[LOW] = if_flag(op, observes, seen.low, out[LOW]);
+    out[HIGH] = if_flag(op, observes, seen.high, out[HIGH]);
+    out[OUT] = x;
+    out[WITHIN] = NULL;
+    if (op->row->datum > WITHIN)
+        out[WITHIN] = expand_dims(op, ox_bool(op->g, true), x->type->dim, ox_rank(x));
+    return flag_known(op, quantises) == NO || quantise(op, x, axis, quantises, out);
+}
+
+/* Writes the state into the caller's tensors, where it changes. False after an error. */
 static bool keep(Op *op, const Ox out[RESULTS])
 {
     static const char *const name[] = {
@@ -240,21 +268,22 @@ static bool keep(Op *op, const Ox out[RESULTS])
     return true;
 }
 
-/* row->datum: how many of its results it returns; all of them: the caller's tensors stay as they
- * are. */
+/* row->datum: how many of `out` the operator returns. One that returns all of them writes none to
+ * the caller's tensors. */
 static Value lower_observed(Op *op)
 {
-    Ox x = arg(op, "self"), out[RESULTS];
+    Ox x = arg(op, "self");
+    Ox out[RESULTS];
     int rank;
     int axis = -1;
     int n = (int)op->row->datum;
     if (!need_rank(op, x, 4, &rank))
         return val_poison();
     if (arg_bool(op, "per_row_fake_quant")) {
-        if (rank < 2)
-            return fail(op->cx, E_VALUE, "a scale for each channel of a tensor of %d dimensions",
-                        rank),
-                   val_poison();
+        if (rank < 2) {
+            fail(op->cx, E_VALUE, "a scale for each channel of a tensor of %d dimensions", rank);
+            return val_poison();
+        }
         if (!arg_dim(op, "ch_axis", rank, &axis))
             return val_poison();
     }

@@ -1,19 +1,35 @@
-/* quantized.c - tensors that carry their scale: quantize_per_tensor, dequantize and what computes
- * on them, as DequantizeLinear, the operator on floats, QuantizeLinear: the form that runtimes fuse
+/* quantized.c - tensors that carry their scale: quantize_per_tensor, dequantize and the operators
+ * on them, as DequantizeLinear, the operator on floats, QuantizeLinear: runtimes fuse that form
  * into integer kernels.
  *
- * PyTorch computes in integers and rounds once; so does the fused form. Run unfused, a result
- * that lies between two steps may come out as the other one. Fake quantisation is in
- * fake_quantized.c. */
+ * PyTorch computes in integers and rounds once; so does the fused form. Run unfused, a result that
+ * lies between two steps may be rounded to the other one. Fake quantisation is in
+ * fake_quantized.c, layers with packed parameters in quantized_layers.c. */
 #include "ops/quantized/quantized.h"
 
 #include <math.h>
 
 /* ---- to and from integers ---- */
 
-static double least_of(DType t) { return t == DT_INT32 ? INT32_MIN : t == DT_INT8 ? -128 : 0; }
-static double most_of(DType t) { return t == DT_INT32 ? INT32_MAX : t == DT_INT8 ? 127 : 255; }
 static bool can_store(DType t) { return eight_bits(t) || t == DT_INT32; }
+
+/* The least and the largest step of a type that can store them. */
+static double least_of(DType t)
+{
+    switch (t) {
+    case DT_INT32: return INT32_MIN;
+    case DT_INT8:  return INT8_MIN;
+    default:       return 0;
+    }
+}
+static double most_of(DType t)
+{
+    switch (t) {
+    case DT_INT32: return INT32_MAX;
+    case DT_INT8:  return INT8_MAX;
+    default:       return UINT8_MAX;
+    }
+}
 
 Ox along_axis(Op *op, Ox p, int axis, int rank)
 {
@@ -27,35 +43,32 @@ Ox along_axis(Op *op, Ox p, int axis, int rank)
 
 Ox four_bits(Op *op, Ox bytes) { return taken_apart(op, bytes, 4); }
 
+/* In floats: x - 16 floor(x / 16) is the low half of a byte, floor(x / 16) the high one. */
 Ox taken_apart(Op *op, Ox bytes, int bits)
 {
-    Ox part[4], left = ox_cast(op->g, bytes, DT_FLOAT);
+    Ox part[4];
+    Ox left = ox_cast(op->g, bytes, DT_FLOAT);
     if (!ox_ok(left))
         return left;
     int rank = ox_rank(left);
     int n = 8 / bits;
-    int step = 1 << bits;
+    int range = 1 << bits;
     Dim dims[MAX_RANK];
     memcpy(dims, left->type->dim, (size_t)rank * sizeof *dims);
     dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, n));
     for (int i = 0; i < n - 1; i++) {
-        Ox above = ox(op, "Floor", ox(op, "Mul", left, number_like(op, 1.0 / step, left)));
-        part[i] = unsqueeze_axis(
-            op, ox(op, "Sub", left, ox(op, "Mul", above, number_like(op, step, left))), rank);
+        Ox shifted = ox(op, "Mul", left, number_like(op, 1.0 / range, left));
+        Ox above = ox(op, "Floor", shifted);
+        Ox back = ox(op, "Mul", above, number_like(op, range, left));
+        part[i] = unsqueeze_axis(op, ox(op, "Sub", left, back), rank);
         left = above;
     }
     part[n - 1] = unsqueeze_axis(op, left, rank);
     return reshape_to(op, concat_axis(op, part, (size_t)n, rank), dims, rank);
 }
 
-/* Zero points that need not be whole are added before the rounding; ONNX's operators take none. */
-static bool is_between(const QuantInfo *q)
-{
-    return q->zero_point && ox_ok(q->zero_point) && dtype_is_float(ox_dtype(q->zero_point));
-}
-
-/* The formula, for what QuantizeLinear does not make. Steps of 32 bits are cut off in double: their
- * largest is no float. */
+/* QuantizeLinear written out, for zero points and stored types that it does not take. Steps of 32
+ * bits are cut off in double, because their largest is no float. */
 static Ox quantize_by_parts(Op *op, Ox x, const QuantInfo *q)
 {
     Ox scale = along_axis(op, q->scale, q->axis, ox_rank(x));
@@ -64,7 +77,7 @@ static Ox quantize_by_parts(Op *op, Ox x, const QuantInfo *q)
     if (!ox_ok(steps) || !ox_ok(zero))
         return POISON;
     Ox v = ox(op, "Round", ox(op, "Add", steps, ox_cast(op->g, zero, DT_FLOAT)));
-    if (ox_ok(v) && q->dtype == DT_INT32)
+    if (q->dtype == DT_INT32)
         v = ox_cast(op->g, v, DT_DOUBLE);
     Ox least = number_like(op, least_of(q->dtype), v);
     Ox most = number_like(op, most_of(q->dtype), v);
@@ -72,19 +85,27 @@ static Ox quantize_by_parts(Op *op, Ox x, const QuantInfo *q)
     return ox_cast(op->g, kept, q->dtype);
 }
 
+/* DequantizeLinear written out. */
 static Ox dequantize_by_parts(Op *op, Ox v, const QuantInfo *q)
 {
     Ox scale = along_axis(op, q->scale, q->axis, ox_rank(v));
     Ox zero = along_axis(op, q->zero_point, q->axis, ox_rank(v));
-    if (!is_between(q))
-        return ox(op, "Mul", ox_cast(op->g, ox(op, "Sub", v, zero), DT_FLOAT), scale);
+    if (!is_float_zero(q->zero_point)) {
+        Ox steps = ox(op, "Sub", v, zero);
+        return ox(op, "Mul", ox_cast(op->g, steps, DT_FLOAT), scale);
+    }
     Ox x = q->dtype == DT_UINT4 ? four_bits(op, q->bytes) : ox_cast(op->g, v, DT_FLOAT);
     return ox(op, "Mul", ox(op, "Sub", x, zero), scale);
 }
 
+static bool goes_by_parts(const QuantInfo *q)
+{
+    return is_float_zero(q->zero_point) || q->dtype == DT_INT32;
+}
+
 Ox quantize(Op *op, Ox x, const QuantInfo *q)
 {
-    if ((is_between(q) || q->dtype == DT_INT32) && ox_ok(x))
+    if (goes_by_parts(q) && ox_ok(x))
         return quantize_by_parts(op, x, q);
     return ox_make(op->g, "QuantizeLinear", INPUTS(x, q->scale, q->zero_point),
                    ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
@@ -92,9 +113,9 @@ Ox quantize(Op *op, Ox x, const QuantInfo *q)
 
 Ox dequantize(Op *op, Ox v, const QuantInfo *q)
 {
-    if (q->dtype == DT_UINT4 && !(q->bytes && is_between(q)))
+    if (q->dtype == DT_UINT4 && !(q->bytes && is_float_zero(q->zero_point)))
         return op_refuse(op, "a quantised tensor of 4 bits whose rows are no whole bytes");
-    if ((is_between(q) || q->dtype == DT_INT32) && ox_ok(v))
+    if (goes_by_parts(q) && ox_ok(v))
         return dequantize_by_parts(op, v, q);
     return ox_make(op->g, "DequantizeLinear", INPUTS(v, q->scale, q->zero_point),
                    ATTRS(q->axis >= 0 ? INT("axis", q->axis) : NO_ATTR));
@@ -103,12 +124,11 @@ Ox dequantize(Op *op, Ox v, const QuantInfo *q)
 QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t)
 {
     QuantInfo *q = new(op->cx, QuantInfo);
-    if (q)
-        *q = (QuantInfo){ .scale = ox_number(op->g, DT_FLOAT, scale),
-                          .zero_point = ox_integer(op->g, t, zero_point),
-                          .axis = -1,
-                          .dtype = t,
-                          .exact = scale };
+    q->scale = ox_number(op->g, DT_FLOAT, scale);
+    q->zero_point = ox_integer(op->g, t, zero_point);
+    q->axis = -1;
+    q->dtype = t;
+    q->exact = scale;
     return q;
 }
 
@@ -137,7 +157,8 @@ Ox dequantized_arg(Op *op, Value v)
 
 /* ---- aten::quantize_*, dequantize, int_repr ---- */
 
-/* qint8, quint8, qint32; of 4 bits there are saved tensors only. */
+/* Argument `dtype`, which must be qint8, quint8 or qint32: int8, uint8, int32; DT_NONE after an
+ * error or refusal. Types of 4 bits are read from files only. */
 static DType stored_type(Op *op)
 {
     Value v = arg_value(op, "dtype");
@@ -150,19 +171,21 @@ static DType stored_type(Op *op)
     return DT_NONE;
 }
 
+/* The scale and zero point are numbers, or tensors of one element. */
 static Value lower_quantize_per_tensor(Op *op)
 {
     Ox x = arg(op, "self");
     DType t = stored_type(op);
     if (!ox_ok(x) || !can_store(t))
         return val_poison();
-    if (arg_value(op, "scale").tag != V_TENSOR)
-        return quantized_tensor(
-            op, x, quant_of_numbers(op, arg_float(op, "scale"), arg_int(op, "zero_point"), t));
+    if (arg_value(op, "scale").tag != V_TENSOR) {
+        double step = arg_float(op, "scale");
+        return quantized_tensor(op, x, quant_of_numbers(op, step, arg_int(op, "zero_point"), t));
+    }
     QuantInfo *q = new(op->cx, QuantInfo);
     Ox scale = arg(op, "scale");
     Ox zero = arg(op, "zero_point");
-    if (!q || !ox_ok(scale) || !ox_ok(zero))
+    if (!ox_ok(scale) || !ox_ok(zero))
         return val_poison();
     q->scale = ox_cast(op->g, reshape_to(op, scale, NULL, 0), DT_FLOAT);
     q->zero_point = ox_cast(op->g, reshape_to(op, zero, NULL, 0), t);
@@ -179,7 +202,7 @@ static Value lower_quantize_per_channel(Op *op)
     DType t = stored_type(op);
     QuantInfo *q = new(op->cx, QuantInfo);
     int rank;
-    if (!q || !ox_ok(scales) || !ox_ok(zeros) || !need_rank(op, x, 4, &rank) || !can_store(t) ||
+    if (!ox_ok(scales) || !ox_ok(zeros) || !need_rank(op, x, 4, &rank) || !can_store(t) ||
         !arg_dim(op, "axis", rank, &q->axis) || !need_opset(op, 13, "a scale for each channel"))
         return val_poison();
     q->scale = ox_cast(op->g, scales, DT_FLOAT);
@@ -213,16 +236,15 @@ Ox called(Op *op, const char *name, const Value *args, size_t n)
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* What the result has, with the stored type of the argument. */
 Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point)
 {
     if (!ox_ok(y))
         return val_poison();
     if (like.tag != V_TENSOR || like.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects quantised tensors"));
-    return quantized_tensor(
-        op, y,
-        quant_of_numbers(op, arg_float(op, scale), arg_int(op, zero_point), like.t->quant->dtype));
+    double step = arg_float(op, scale);
+    int64_t zero = arg_int(op, zero_point);
+    return quantized_tensor(op, y, quant_of_numbers(op, step, zero, like.t->quant->dtype));
 }
 
 /* ---- arithmetic ---- */
@@ -241,16 +263,16 @@ static Value quantized_binary(Op *op, bool relu)
 static Value lower_quantized_binary(Op *op) { return quantized_binary(op, false); }
 static Value lower_quantized_binary_relu(Op *op) { return quantized_binary(op, true); }
 
-/* ---- with a number: where that can be, the scale changes and the integers stay ---- */
+/* ---- with a number: where possible the scale or zero point changes and the steps stay ---- */
 
-/* self OP number: the argument's scale and zero point, and the number, which may be a 0-d
- * tensor. */
+/* The arguments of self OP number, all known now. */
 typedef struct WithNumber {
     Value self;
-    DType type;
+    DType type; /* of the steps: uint8 or int8 */
     double scale, zero, number;
 } WithNumber;
 
+/* Reads them; the number may be a 0-d tensor. False after an error or refusal. */
 static bool with_number(Op *op, WithNumber *w)
 {
     Value number = arg_value(op, "b");
@@ -262,35 +284,39 @@ static bool with_number(Op *op, WithNumber *w)
     Ox b = number.tag == V_TENSOR ? tensor_read(op->g, number.t) : number_as(op, number, DT_DOUBLE);
     if (!ox_ok(b))
         return false;
-    if (q->axis >= 0 || !eight_bits(w->type))
-        return op_refuse(op, "it handles quantised tensors of 8 bits with one scale"), false;
+    if (q->axis >= 0 || !eight_bits(w->type)) {
+        op_refuse(op, "it handles quantised tensors of 8 bits with one scale");
+        return false;
+    }
     if (!ox_known_scalar(op->g, q->scale, &w->scale) ||
-        !ox_known_scalar(op->g, q->zero_point, &w->zero) || !ox_known_scalar(op->g, b, &w->number))
-        return op_refuse(
-                   op,
-                   "the number, or the scale of the tensor, is only known to the running model"),
-               false;
+        !ox_known_scalar(op->g, q->zero_point, &w->zero) ||
+        !ox_known_scalar(op->g, b, &w->number)) {
+        op_refuse(op, "the number, or the scale of the tensor, is only known to the running model");
+        return false;
+    }
     w->scale = q->exact != 0 ? q->exact : w->scale;
     return !ctx_failed(op->cx);
 }
 
-/* row->datum: the result is cut off below 0 */
+/* self's steps with another scale and zero point. row->datum: a Relu follows */
 static Value steps_with(Op *op, const WithNumber *w, double scale, double zero)
 {
     const QuantInfo *q = quant_of_numbers(op, scale, (int64_t)zero, w->type);
     Ox v = tensor_read(op->g, w->self.t);
-    return !q || !op->row->datum ? tensor_of_steps(op, v, q)
-                                 : quantized_tensor(op, ox(op, "Relu", dequantize(op, v, q)), q);
+    if (!op->row->datum)
+        return tensor_of_steps(op, v, q);
+    return quantized_tensor(op, ox(op, "Relu", dequantize(op, v, q)), q);
 }
 
+/* y, of floats, quantised with this scale and zero point. row->datum: a Relu goes before */
 static Value floats_with(Op *op, const WithNumber *w, Ox y, double scale, double zero)
 {
-    return quantized_tensor(op, op->row->datum ? ox(op, "Relu", y) : y,
-                            quant_of_numbers(op, scale, (int64_t)zero, w->type));
+    Ox x = op->row->datum ? ox(op, "Relu", y) : y;
+    return quantized_tensor(op, x, quant_of_numbers(op, scale, (int64_t)zero, w->type));
 }
 
-/* The zero point moves by the number's steps; where it would leave its type, the scale grows to
- * take them in. */
+/* The zero point moves by the number's steps; where it would leave the stored type, the scale grows
+ * until the numbers fit. */
 static Value lower_add_scalar(Op *op)
 {
     WithNumber w;
@@ -307,11 +333,12 @@ static Value lower_add_scalar(Op *op)
     Ox x = dequantized_arg(op, w.self);
     Ox more = number_like(op, steps * w.scale, x);
     Ox y = ox(op, "Add", x, more);
-    double beyond = zero < least ? most - zero : zero - least;
-    return floats_with(op, &w, y, beyond / (most - least) * w.scale, zero < least ? least : most);
+    bool below = zero < least;
+    double range = below ? most - zero : zero - least; /* in steps of the old scale */
+    return floats_with(op, &w, y, range / (most - least) * w.scale, below ? least : most);
 }
 
-/* A negative number turns the integers round. */
+/* A negative number mirrors the steps: the least becomes the largest. */
 static Value lower_mul_scalar(Op *op)
 {
     WithNumber w;
@@ -321,13 +348,15 @@ static Value lower_mul_scalar(Op *op)
         return steps_with(op, &w, w.scale * w.number, w.zero);
     Ox x = dequantized_arg(op, w.self);
     Ox y = ox(op, "Mul", x, number_like(op, w.number, x));
-    double ends = w.type == DT_INT8 ? -1 : 255; /* the least step and the largest, added */
-    return w.number == 0 ? floats_with(op, &w, y, 1, 0)
-                         : floats_with(op, &w, y, -w.number * w.scale, ends - w.zero);
+    if (w.number == 0)
+        return floats_with(op, &w, y, 1, 0);
+    double ends = least_of(w.type) + most_of(w.type);
+    return floats_with(op, &w, y, -w.number * w.scale, ends - w.zero);
 }
 
-/* ---- joined, and what the result's scale is given for ---- */
+/* ---- operators whose arguments name the result's scale ---- */
 
+/* row->datum: 1 is cat_relu */
 static Value lower_quantized_cat(Op *op)
 {
     Value list = arg_value(op, "qx");
@@ -335,19 +364,21 @@ static Value lower_quantized_cat(Op *op)
     if (list.tag != V_TUPLE || first.tag != V_TENSOR || first.t->kind != QUANT)
         return val_tensor(op->cx, op_fail(op, E_VALUE, "it expects a list of quantised tensors"));
     Value *at = new_array(op->cx, Value, list.tuple->n);
-    for (int64_t i = 0; at && i < list.tuple->n; i++)
-        at[i] = val_tensor(op->cx, dequantized_arg(op, list.tuple->at[i]));
     if (!at)
         return val_poison();
+    for (int64_t i = 0; i < list.tuple->n; i++)
+        at[i] = val_tensor(op->cx, dequantized_arg(op, list.tuple->at[i]));
     const Value args[] = { val_list(op->cx, at, list.tuple->n, "Tensor"), arg_value(op, "dim") };
     Ox y = called(op, "aten::cat", args, 2);
     y = op->row->datum ? ox(op, "Relu", y) : y;
-    return arg_given(op, "scale") ? requantized(op, y, first, "scale", "zero_point")
-                                  : quantized_tensor(op, y, first.t->quant);
+    if (arg_given(op, "scale"))
+        return requantized(op, y, first, "scale", "zero_point");
+    return quantized_tensor(op, y, first.t->quant);
 }
 
-/* row->text: the operator on floats, which takes the same arguments but for the two that say how
- * the result is kept. Where they are not there, it is kept as the argument is. */
+/* Calls row->text, the operator on floats, with these arguments but for output_scale,
+ * output_zero_point and inplace. Where the schema has no output_scale, the result is quantised as
+ * the argument is. */
 static Value lower_quantized_as_float(Op *op)
 {
     const Schema *s = op->call->schema;
@@ -357,9 +388,9 @@ static Value lower_quantized_as_float(Op *op)
         if (str_starts(s->param[i].name, "output_") || str_is(s->param[i].name, "inplace"))
             continue;
         Value v = op->call->arg[i];
-        args[n++] = v.tag == V_TENSOR && v.t->kind == QUANT
-            ? val_tensor(op->cx, dequantized_arg(op, v))
-            : v;
+        if (v.tag == V_TENSOR && v.t->kind == QUANT)
+            v = val_tensor(op->cx, dequantized_arg(op, v));
+        args[n++] = v;
     }
     Value x = op->call->arg[0];
     Ox y = called(op, op->row->text, args, n);
@@ -392,10 +423,10 @@ static Value lower_quantized_prelu(Op *op)
     return requantized(op, ox(op, "Add", above, sloped), qx, "output_scale", "output_zero_point");
 }
 
-/* In evaluation it is the tensor itself, and PyTorch has no other. */
+/* The tensor itself, in training too, as in PyTorch. */
 static Value lower_quantized_dropout(Op *op) { return arg_value(op, "self"); }
 
-/* By the statistics that were learnt. row->text: the activation behind it, or NULL */
+/* With the running statistics. row->text: the activation that follows, or NULL */
 static Value lower_quantized_batch_norm(Op *op)
 {
     Value x = op->call->arg[0];
@@ -409,11 +440,11 @@ static Value lower_quantized_batch_norm(Op *op)
                            arg_value(op, "eps"),
                            val_bool(true) };
     Ox y = called(op, "aten::batch_norm", args, COUNT(args));
-    return requantized(op, op->row->text ? ox(op, op->row->text, y) : y, x, "output_scale",
-                       "output_zero_point");
+    y = op->row->text ? ox(op, op->row->text, y) : y;
+    return requantized(op, y, x, "output_scale", "output_zero_point");
 }
 
-/* Always by the statistics of each instance. */
+/* With the statistics of each instance, always. */
 static Value lower_quantized_instance_norm(Op *op)
 {
     Value x = arg_value(op, "input");
@@ -426,14 +457,14 @@ static Value lower_quantized_instance_norm(Op *op)
                            val_float(0),
                            arg_value(op, "eps"),
                            val_bool(true) };
-    return requantized(op, called(op, "aten::instance_norm", args, COUNT(args)), x, "output_scale",
-                       "output_zero_point");
+    Ox y = called(op, "aten::instance_norm", args, COUNT(args));
+    return requantized(op, y, x, "output_scale", "output_zero_point");
 }
 
 /* ---- aten's operators on quantised tensors ---- */
 
-/* How the result is kept: as the argument; in steps of `scale`, from `zero_point` (of quint8; 128
- * less of qint8); or it is no quantised tensor. */
+/* How the result is quantised: as the argument; with `scale` and `zero_point` (of quint8; 128 less
+ * for qint8); or not at all. */
 typedef enum { AS_ARGUMENT, GIVEN, PLAIN_RESULT } Keeping;
 typedef struct OnQuantized {
     const char *name;
@@ -498,7 +529,7 @@ static const OnQuantized on_quantized[] = {
     { "aten::tanh", GIVEN, 2.0 / 256, 128 },
 };
 
-/* v on floats, and in *q how the first quantised tensor in it is kept. */
+/* v with floats for its quantised tensors; *q, where it is NULL: the scale of the first of them. */
 static Value on_floats(Op *op, Value v, const QuantInfo **q)
 {
     if (v.tag == V_TENSOR && v.t->kind == QUANT) {
@@ -508,46 +539,59 @@ static Value on_floats(Op *op, Value v, const QuantInfo **q)
     if (v.tag != V_TUPLE)
         return v;
     Value *at = new_array(op->cx, Value, v.tuple->n + 1);
-    for (int64_t i = 0; at && i < v.tuple->n; i++)
+    if (!at)
+        return val_poison();
+    for (int64_t i = 0; i < v.tuple->n; i++)
         at[i] = on_floats(op, v.tuple->at[i], q);
-    return at ? val_list(op->cx, at, v.tuple->n, "Tensor") : val_poison();
+    return val_list(op->cx, at, v.tuple->n, "Tensor");
 }
 
-/* Of several results the first is kept so; the others are indices. */
+/* v quantised; of several results the first, as the others are indices. */
 static Value kept_as(Op *op, Value v, const QuantInfo *q)
 {
     if (v.tag == V_TENSOR)
         return quantized_tensor(op, tensor_read(op->g, v.t), q);
     if (v.tag != V_TUPLE)
         return v;
+    if (v.tuple->n == 0)
+        return v;
     Value *at = new_array(op->cx, Value, v.tuple->n);
-    for (int64_t i = 0; at && i < v.tuple->n; i++)
-        at[i] = i > 0 ? v.tuple->at[i] : kept_as(op, v.tuple->at[i], q);
-    return at ? val_tuple(op->cx, at, v.tuple->n) : val_poison();
+    if (!at)
+        return val_poison();
+    memcpy(at, v.tuple->at, (size_t)v.tuple->n * sizeof *at);
+    at[0] = kept_as(op, at[0], q);
+    return val_tuple(op->cx, at, v.tuple->n);
 }
 
+static const OnQuantized *row_on_quantized(Str name)
+{
+    for (size_t i = 0; i < COUNT(on_quantized); i++)
+        if (str_is(name, on_quantized[i].name))
+            return &on_quantized[i];
+    return NULL;
+}
+
+/* The operator is called with floats, and its result quantised as the row says. In place a result
+ * must be quantised as the argument is. */
 Value on_quantized_tensor(Op *op, bool in_place)
 {
     const Schema *s = op->call->schema;
-    const OnQuantized *row = NULL;
+    const OnQuantized *row = row_on_quantized(s->name);
     const QuantInfo *q = NULL;
     OpArg *args = new_array(op->cx, OpArg, s->n_param + 1);
-    for (size_t i = 0; i < COUNT(on_quantized) && !row; i++)
-        if (str_is(s->name, on_quantized[i].name))
-            row = &on_quantized[i];
-    for (int i = 0; args && row && i < s->n_param; i++)
+    if (!args)
+        return val_poison();
+    for (int i = 0; row && i < s->n_param; i++)
         args[i] = (OpArg){ s->param[i].name, on_floats(op, op->call->arg[i], &q) };
-    if (!row || !q || !args || q->axis >= 0 || (in_place && row->keeping != AS_ARGUMENT))
+    if (!row || !q || q->axis >= 0 || (in_place && row->keeping != AS_ARGUMENT))
         return val_tensor(op->cx, op_refuse(op, "it does not handle quantised tensors"));
     Value v = op_call(op->g, s->name, s->overload, args, (size_t)s->n_param, NULL, 0);
     if (row->keeping == PLAIN_RESULT)
         return v;
-    return kept_as(op, v,
-                   row->keeping == AS_ARGUMENT
-                       ? q
-                       : quant_of_numbers(op, row->scale,
-                                          row->zero_point - (q->dtype == DT_INT8 ? 128 : 0),
-                                          q->dtype));
+    if (row->keeping == AS_ARGUMENT)
+        return kept_as(op, v, q);
+    int64_t zero = row->zero_point - (q->dtype == DT_INT8 ? 128 : 0);
+    return kept_as(op, v, quant_of_numbers(op, row->scale, zero, q->dtype));
 }
 
 #define BINARY(fn, onnx, name)                                                   \

@@ -1,5 +1,5 @@
-/* quantized.h - numbers kept as small integers: x = (q - zero_point) * scale, one scale or one for
- * each index of an axis. */
+/* quantized.h - tensors stored as small integers, the steps: x = (step - zero_point) * scale, with
+ * one scale or one for each index of an axis. */
 #ifndef PT2ONNX_OPS_QUANTIZED_H
 #define PT2ONNX_OPS_QUANTIZED_H
 
@@ -7,45 +7,54 @@
 
 Ox quantize(Op *op, Ox x, const QuantInfo *q);
 Ox dequantize(Op *op, Ox v, const QuantInfo *q);
-/* One scale and zero point for a whole tensor. NULL after an error. */
+/* One scale and zero point for a whole tensor whose steps are stored as t. */
 QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t);
 
-Value quantized_tensor(Op *op, Ox x,
-                       const QuantInfo *q); /* x quantised, as a tensor of kind QUANT */
-Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q); /* the same of its integers */
-Ox dequantized_arg(Op *op, Value v);                     /* a tensor's numbers, quantised or not */
+/* x quantised, as a tensor of kind QUANT; poison where q is NULL. */
+Value quantized_tensor(Op *op, Ox x, const QuantInfo *q);
+/* Steps v, as they are, as a tensor of kind QUANT. */
+Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q);
+/* A tensor's numbers, quantised or not. */
+Ox dequantized_arg(Op *op, Value v);
 static inline bool eight_bits(DType t) { return t == DT_UINT8 || t == DT_INT8; }
-/* A parameter along an axis, against tensors of this rank; x itself where it has one element, NULL
- * when there is none. */
+/* Is this zero point (or NULL) one of floats, which need not be whole? PyTorch adds it before the
+ * rounding; ONNX's operators take none. */
+static inline bool is_float_zero(Ox zero_point)
+{
+    return zero_point && ox_ok(zero_point) && dtype_is_float(ox_dtype(zero_point));
+}
+/* A parameter [n] as it broadcasts along this axis of tensors of this rank: [1, n, 1]. p itself for
+ * axis -1 or a 0-d p; NULL for NULL. */
 Ox along_axis(Op *op, Ox p, int axis, int rank);
-/* What bytes that hold two numbers of 4 bits each say, as floats; the last axis becomes twice as
- * long. */
+/* The numbers of 4 bits that bytes hold, as floats, the low half first: the last axis becomes twice
+ * as long. */
 Ox four_bits(Op *op, Ox bytes);
-/* The same of numbers of 2 or 4 bits, the lowest first. */
+/* four_bits for numbers of 2 or 4 bits. */
 Ox taken_apart(Op *op, Ox bytes, int bits);
 
-/* x as it comes back from the steps of a scale for all of it (axis -1) or for each index of an
- * axis; zero_point is int32. *within, unless NULL: what was not cut off (fake_quantized.c). */
+/* x quantised and dequantised, with one scale (axis -1) or one for each index of an axis;
+ * zero_point is int32. *within, unless within is NULL: where x was in range (fake_quantized.c). */
 Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most,
                  Ox *within);
 
-/* Another operator on these, as one tensor. */
+/* The tensor that operator `name` gives for these arguments. */
 Ox called(Op *op, const char *name, const Value *args, size_t n);
-/* y with the scale and zero point of these arguments, stored as `like` is. */
+/* y quantised with the scale and zero point that these parameters give, in like's stored type. */
 Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point);
 
 /* ---- packed parameters (quantized_layers.c) ---- */
 
-/* Of an object of the archive what it saved; what the prepack operators make is the same. V_NONE
- * when it is neither. */
+/* What an object of the archive saved, or what a prepack operator made in its place: the same
+ * tuple. V_NONE when the value is neither. */
 Value packed_state(Op *op, const char *name);
 Value packed_value_state(Value v);
 Value packed_item(Value v, int64_t i); /* of a tuple or list; V_NONE behind its end */
-/* As floats: quantised weights, or those that stay float16 numbers in float32. */
+/* Packed weights as floats: quantised ones, or those of float16 layers, which are kept in
+ * float32. */
 Ox float_weight(Op *op, Value v);
 /* x W' + b, of the state of a packed linear layer. */
 Ox packed_linear(Op *op, Ox x, Value state);
-/* x as it comes back from 8 bits whose scale its own least and largest number give; reduced:
- * from 7. */
+/* x quantised and dequantised with the scale that its own least and largest number give for 8 bits,
+ * or for 7 when `reduced`. */
 Ox through_own_scale(Op *op, Ox x, bool reduced);
 #endif

@@ -1,29 +1,50 @@
-/* quantized_blocks.c - a scale for each block of a tensor, all of it said with plain tensors:
- * torchao::* as torch.export writes what torchao.quantize_ made of a model, and the groups of
+/* quantized_blocks.c - tensors with a scale for each block, written with plain tensors: torchao::*
+ * as torch.export writes a model that torchao.quantize_ has changed, and the groups of
  * quantized_decomposed::*.
  *
- * A block has a size on each axis. The tensor is seen with each axis that holds several blocks as
- * two, [blocks, size]; scales and zero points have 1 where a block reaches. Integers of fewer than
- * 8 bits are stored as int8 or uint8 there, so the formula is all there is. */
+ * A block has a size on each axis. The tensor is reshaped so that each axis that holds several
+ * blocks becomes two, [blocks, size]; scales and zero points are reshaped to 1 along the axes
+ * within a block. [4, 6] in blocks of [1, 3] is [4, 2, 3], its scales [4, 2] are [4, 2, 1].
+ * Integers of fewer than 8 bits are stored as int8 or uint8 here, so ONNX's operators do not serve:
+ * everything is the formula. */
 #include "ops/quantized/quantized.h"
 
 typedef struct Blocks {
-    Dim shape[MAX_RANK], each[MAX_RANK];
+    Dim shape[MAX_RANK]; /* of the reshaped tensor */
+    Dim each[MAX_RANK];  /* of the reshaped scales */
     int rank;
-    Axes within; /* the axes that a block reaches along */
+    Axes within; /* the axes along which a block lies */
 } Blocks;
 
-static bool add_axis(Op *op, Blocks *b, Dim size, bool reached)
+/* One more axis of the reshaped tensor, within a block or one of several blocks. False after an
+ * error. */
+static bool add_axis(Op *op, Blocks *b, Dim size, bool within)
 {
     if (b->rank >= MAX_RANK)
         return fail(op->cx, E_LIMIT, "the blocks of a tensor have more than %d axes", MAX_RANK);
-    if (reached)
+    if (within)
         b->within.at[b->within.n++] = b->rank;
     b->shape[b->rank] = size;
-    b->each[b->rank++] = reached ? dim_int(op->cx, 1) : size;
+    b->each[b->rank++] = within ? dim_int(op->cx, 1) : size;
     return true;
 }
 
+/* Axis of `all` elements in blocks of `one`: a single axis where there is one block, or one element
+ * a block; else two. False after an error or refusal. */
+static bool add_blocks(Op *op, Blocks *b, Dim all, Dim one)
+{
+    Dim blocks;
+    if (dim_is(one, 1) || dim_eq(op->cx, all, one) == YES)
+        return add_axis(op, b, all, !dim_is(one, 1));
+    if (!dim_divide(op->cx, all, one, &blocks)) {
+        op_refuse(op, "blocks of %s along an axis of %s", dim_text(op->cx, one)->s,
+                  dim_text(op->cx, all)->s);
+        return false;
+    }
+    return add_axis(op, b, blocks, false) && add_axis(op, b, one, true);
+}
+
+/* The blocks of x, of this size on each axis. False after an error or refusal. */
 static bool blocks_of(Op *op, Ox x, Dims size, Blocks *b)
 {
     *b = (Blocks){ 0 };
@@ -31,25 +52,13 @@ static bool blocks_of(Op *op, Ox x, Dims size, Blocks *b)
         return false;
     if ((size_t)ox_rank(x) != size.n)
         return fail(op->cx, E_VALUE, "Got input dim:%d, block_size of %zu", ox_rank(x), size.n);
-    for (int i = 0; i < ox_rank(x); i++) {
-        Dim all = ox_dim(x, i);
-        Dim one = size.at[i];
-        Dim blocks;
-        if (dim_is(one, 1) || dim_eq(op->cx, all, one) == YES) {
-            if (!add_axis(op, b, all, !dim_is(one, 1)))
-                return false;
-        } else if (!dim_divide(op->cx, all, one, &blocks)) {
-            return op_refuse(op, "blocks of %s along an axis of %s", dim_text(op->cx, one)->s,
-                             dim_text(op->cx, all)->s),
-                   false;
-        } else if (!add_axis(op, b, blocks, false) || !add_axis(op, b, one, true)) {
+    for (int i = 0; i < ox_rank(x); i++)
+        if (!add_blocks(op, b, ox_dim(x, i), size.at[i]))
             return false;
-        }
-    }
     return true;
 }
 
-/* [rows, columns] in groups along the columns; one group where there are fewer columns. */
+/* Matrices [rows, columns] in groups of group_size columns; one group where there are fewer. */
 static bool groups_of(Op *op, Ox x, Ox scales, Blocks *b)
 {
     Dim group = arg_dim_expr(op, "group_size");
@@ -70,7 +79,8 @@ static Ox back(Op *op, Ox v, Ox like)
     return ox_ok(v) ? reshape_to(op, v, like->type->dim, ox_rank(like)) : POISON;
 }
 
-/* A parameter of each block, in type t. NULL when there is none. */
+/* A parameter of each block, in type t and of the reshaped tensor's rank. NULL where p is NULL or
+ * has no elements. */
 static Ox of_blocks(Op *op, Ox p, const Blocks *b, DType t)
 {
     if (!p || !ox_ok(p))
@@ -81,7 +91,8 @@ static Ox of_blocks(Op *op, Ox p, const Blocks *b, DType t)
     return reshape_to(op, ox_cast(op->g, p, t), b->each, b->rank);
 }
 
-/* before: the zero point is added before the rounding */
+/* The steps of x as floats, cut off to least .. most; before: the zero point is added before the
+ * rounding. */
 static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double least, double most,
                     bool before)
 {
@@ -92,8 +103,11 @@ static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double l
     if (!ox_ok(seen) || !ox_ok(scale) || (zero && !ox_ok(zero)))
         return POISON;
     Ox v = ox(op, "Mul", seen, ox(op, "Reciprocal", scale));
-    v = zero && before ? ox(op, "Round", ox(op, "Add", v, zero)) : ox(op, "Round", v);
-    v = zero && !before ? ox(op, "Add", v, zero) : v;
+    if (zero && before)
+        v = ox(op, "Add", v, zero);
+    v = ox(op, "Round", v);
+    if (zero && !before)
+        v = ox(op, "Add", v, zero);
     if (!ox_ok(v))
         return POISON;
     Ox low = number_like(op, least, v);
@@ -101,6 +115,7 @@ static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double l
     return back(op, ox(op, "Clip", v, low, high), x);
 }
 
+/* (v - zero) * scale, of v's shape, in type t. */
 static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType t)
 {
     Ox scale = of_blocks(op, scales, b, t);
@@ -111,17 +126,22 @@ static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType 
     return back(op, ox(op, "Mul", seen, scale), v);
 }
 
-/* What the arguments say; a bound that they do not is the type's. */
+/* The range of steps: quant_min and quant_max, for each that is None the bound of the 8-bit type t.
+ * False after an error or refusal. */
 static bool range_of(Op *op, DType t, double *least, double *most)
 {
     bool low = arg_given(op, "quant_min");
     bool high = arg_given(op, "quant_max");
-    if (!(low && high) && !eight_bits(t))
-        return op_refuse(op, "the range of %s, which quant_min and quant_max do not tell",
-                         dtype_name(t)),
-               false;
-    *least = low ? arg_float(op, "quant_min") : t == DT_INT8 ? -128 : 0;
-    *most = high ? arg_float(op, "quant_max") : t == DT_INT8 ? 127 : 255;
+    if (!(low && high) && !eight_bits(t)) {
+        op_refuse(op, "the range of %s, which quant_min and quant_max do not tell", dtype_name(t));
+        return false;
+    }
+    *least = t == DT_INT8 ? INT8_MIN : 0;
+    *most = t == DT_INT8 ? INT8_MAX : UINT8_MAX;
+    if (low)
+        *least = arg_float(op, "quant_min");
+    if (high)
+        *most = arg_float(op, "quant_max");
     return !ctx_failed(op->cx);
 }
 
@@ -158,7 +178,7 @@ static Ox lower_dequantize_affine(Op *op)
     return ox_cast(op->g, x, to);
 }
 
-/* Of each block: the least and the largest of its numbers and 0. */
+/* The least and the largest number of each block, 0 among them. False after an error. */
 static bool extremes(Op *op, Ox x, const Blocks *b, bool keep, Ox *low, Ox *high)
 {
     Ox least = reduce(op, "ReduceMin", x, &b->within, keep);
@@ -169,66 +189,103 @@ static bool extremes(Op *op, Ox x, const Blocks *b, bool keep, Ox *low, Ox *high
     return ox_ok(*low) && ox_ok(*high);
 }
 
-/* -> scale and zero point of the range from low to high, which holds 0 */
-static bool chosen(Op *op, Str mapping, Ox low, Ox high, double least, double most, double eps,
-                   Ox out[2])
+/* What scales and zero points are chosen from: numbers from low to high, 0 among them, that become
+ * steps from least to most. */
+typedef struct Ranges {
+    Ox low, high;
+    double least, most;
+    double eps; /* the smallest scale */
+} Ranges;
+
+/* The whole range of numbers becomes the whole range of steps. False after an error. */
+static bool choose_asymmetric(Op *op, const Ranges *r, Ox out[2])
 {
-    Ox smallest = number_like(op, eps, low);
-    if (str_is(mapping, "ASYMMETRIC")) {
-        Ox wide = ox(op, "Sub", high, low);
-        out[0] = ox(op, "Max", ox(op, "Div", wide, number_like(op, most - least, low)), smallest);
-        Ox from = number_like(op, least, low);
-        Ox to = number_like(op, most, low);
-        Ox steps = ox(op, "Round", ox(op, "Div", low, out[0]));
-        out[1] = ox(op, "Clip", ox(op, "Sub", from, steps), from, to);
-        return ox_ok(out[1]);
-    }
-    Ox down = ox(op, "Neg", low), scale;
-    if (str_is(mapping, "SYMMETRIC"))
-        scale = ox(op, "Div", ox(op, "Max", down, high), number_like(op, (most - least) / 2, low));
-    else if (str_is(mapping, "SYMMETRIC_NO_CLIPPING_ERR")) {
-        Ox below = ox(op, "Div", down, number_like(op, -least, low));
-        Ox above = ox(op, "Div", high, number_like(op, most, low));
+    Ox smallest = number_like(op, r->eps, r->low);
+    Ox wide = ox(op, "Sub", r->high, r->low);
+    Ox each = ox(op, "Div", wide, number_like(op, r->most - r->least, r->low));
+    out[0] = ox(op, "Max", each, smallest);
+    Ox from = number_like(op, r->least, r->low);
+    Ox to = number_like(op, r->most, r->low);
+    Ox steps = ox(op, "Round", ox(op, "Div", r->low, out[0]));
+    out[1] = ox(op, "Clip", ox(op, "Sub", from, steps), from, to);
+    return ox_ok(out[1]);
+}
+
+/* The zero point is the middle step. The scale is that of the larger of both ends, or of the end
+ * that needs the larger one where nothing may be cut off. */
+static bool choose_symmetric(Op *op, const Ranges *r, bool no_clipping, Ox out[2])
+{
+    Ox smallest = number_like(op, r->eps, r->low);
+    Ox down = ox(op, "Neg", r->low);
+    Ox scale;
+    if (no_clipping) {
+        Ox below = ox(op, "Div", down, number_like(op, -r->least, r->low));
+        Ox above = ox(op, "Div", r->high, number_like(op, r->most, r->low));
         scale = ox(op, "Max", below, above);
-    } else
-        return op_refuse(op, "the mapping %s", mapping ? mapping->s : "None"), false;
+    } else {
+        Ox larger = ox(op, "Max", down, r->high);
+        scale = ox(op, "Div", larger, number_like(op, (r->most - r->least) / 2, r->low));
+    }
     if (!ox_ok(scale))
         return false;
     out[0] = ox(op, "Max", scale, smallest);
-    Ox zero = number_like(op, (double)(int64_t)((most + least + 1) / 2), scale);
+    Ox zero = number_like(op, (double)(int64_t)((r->most + r->least + 1) / 2), scale);
     out[1] = expand_dims(op, zero, scale->type->dim, ox_rank(scale));
     return ox_ok(out[1]);
 }
 
+/* -> out: scale and zero point, as torchao's mapping of this name chooses them. False after an
+ * error or refusal. */
+static bool choose(Op *op, Str mapping, const Ranges *r, Ox out[2])
+{
+    if (str_is(mapping, "ASYMMETRIC"))
+        return choose_asymmetric(op, r, out);
+    if (str_is(mapping, "SYMMETRIC"))
+        return choose_symmetric(op, r, false, out);
+    if (str_is(mapping, "SYMMETRIC_NO_CLIPPING_ERR"))
+        return choose_symmetric(op, r, true, out);
+    op_refuse(op, "the mapping %s", mapping ? mapping->s : "None");
+    return false;
+}
+
+/* The shape of keepdim=True: how many blocks x has on each axis. False where that is not known. */
+static bool counts_of_blocks(Op *op, Ox x, Dim *out)
+{
+    Dims block = arg_dims(op, "block_size");
+    for (int i = 0; i < ox_rank(x); i++)
+        if (!dim_divide(op->cx, ox_dim(x, i), block.at[i], &out[i]))
+            return false;
+    return true;
+}
+
+/* -> (scale, zero point) of each block of the input. */
 static Value lower_choose_qparams_affine(Op *op)
 {
-    Ox x = arg(op, "input"), out[2];
+    Ox x = arg(op, "input");
+    Ox out[2];
     DType t = arg_dtype(op, "target_dtype", DT_NONE);
     bool keep = arg_bool(op, "keepdim");
+    Ranges r = { .eps = 0x1p-126 }; /* the least normal float */
+    Dim counts[MAX_RANK];
     Blocks b;
-    double least, most;
     int rank;
     if (!need_rank(op, x, 2, &rank) || !blocks_of(op, x, arg_dims(op, "block_size"), &b) ||
-        !range_of(op, t, &least, &most))
+        !range_of(op, t, &r.least, &r.most))
         return val_poison();
     if (ox_dtype(x) != DT_FLOAT)
         return val_tensor(op->cx, op_refuse(op, "a scale of %s", dtype_name(ox_dtype(x))));
-    double eps = arg_given(op, "eps") ? arg_float(op, "eps")
-                                      : 0x1p-126; /* the least normal float */
-    if (b.within.n == 0)                          /* torchao takes one scale for all of them then */
+    if (arg_given(op, "eps"))
+        r.eps = arg_float(op, "eps");
+    if (b.within.n == 0) /* torchao takes one scale for all of them then */
         return val_tensor(op->cx, op_refuse(op, "blocks of a single element"));
-    Ox seen = reshape_to(op, x, b.shape, b.rank), low, high;
+    Ox seen = reshape_to(op, x, b.shape, b.rank);
     bool symmetric = !str_is(arg_str(op, "mapping_type"), "ASYMMETRIC");
-    if (!ox_ok(seen) || !extremes(op, seen, &b, keep, &low, &high) ||
-        !chosen(op, arg_str(op, "mapping_type"), low, high, least, most, eps, out))
+    if (!ox_ok(seen) || !extremes(op, seen, &b, keep, &r.low, &r.high) ||
+        !choose(op, arg_str(op, "mapping_type"), &r, out) ||
+        (keep && !counts_of_blocks(op, x, counts)))
         return val_poison();
-    Dim sizes[MAX_RANK];
-    Dims block = arg_dims(op, "block_size");
-    for (int i = 0; keep && i < rank; i++)
-        if (!dim_divide(op->cx, ox_dim(x, i), block.at[i], &sizes[i]))
-            return val_poison();
     for (int i = 0; keep && i < 2; i++)
-        out[i] = reshape_to(op, out[i], sizes, rank);
+        out[i] = reshape_to(op, out[i], counts, rank);
     out[0] = ox_cast(op->g, out[0], arg_dtype(op, "scale_dtype", ox_dtype(x)));
     out[1] = ox_cast(op->g, out[1],
                      arg_dtype(op, "zero_point_dtype", symmetric ? ox_dtype(x) : DT_INT32));
@@ -246,8 +303,9 @@ static Ox lower_quantize_groups(Op *op)
     int rank;
     if (!need_rank(op, x, 2, &rank) || !groups_of(op, x, scales, &b))
         return POISON;
-    Ox v = to_blocks(op, x, scales, zeros, &b, (double)arg_int(op, "quant_min"),
-                     (double)arg_int(op, "quant_max"), true);
+    double least = (double)arg_int(op, "quant_min");
+    double most = (double)arg_int(op, "quant_max");
+    Ox v = to_blocks(op, x, scales, zeros, &b, least, most, true);
     return ox_cast(op->g, v, arg_dtype(op, "dtype", DT_NONE));
 }
 

@@ -1,9 +1,9 @@
-/* quantized_layers.c - convolutions and linear layers whose parameters PyTorch has packed: what the
- * C++ object saved is opened, and the layer is aten's on floats. Dynamic ones take the scale of
- * their input from its least and largest number. */
+/* quantized_layers.c - convolutions and linear layers whose parameters PyTorch has packed into a
+ * C++ object: its saved state is read, and the layer is aten's on floats. Dynamic layers take the
+ * scale of their input from its least and largest number. */
 #include "ops/quantized/quantized.h"
 
-/* ---- packed parameters: what the C++ object saved ---- */
+/* ---- packed parameters: the state that the C++ object saved ---- */
 
 Value packed_item(Value v, int64_t i)
 {
@@ -12,7 +12,6 @@ Value packed_item(Value v, int64_t i)
     return v.tag == V_LIST && i < v.list->n ? v.list->at[i].v : val_none();
 }
 
-/* Of an object of the archive, or what the operators below made: the same tuple. */
 Value packed_value_state(Value v)
 {
     if (v.tag == V_TUPLE)
@@ -22,14 +21,19 @@ Value packed_value_state(Value v)
 
 Value packed_state(Op *op, const char *name) { return packed_value_state(arg_value(op, name)); }
 
-/* As floats: quantised weights, or those that stay float16 numbers in float32. */
+static Ox unknown_form(Op *op)
+{
+    return op_refuse(op, "packed parameters of a form that is not known");
+}
+
 Ox float_weight(Op *op, Value v)
 {
-    if (v.tag == V_TENSOR && v.t->quant && v.t->quant->axis >= 0 &&
+    if (v.tag != V_TENSOR)
+        return unknown_form(op);
+    if (v.t->quant && v.t->quant->axis >= 0 &&
         !need_opset(op, 13, "weights with a scale for each channel"))
         return POISON;
-    return v.tag == V_TENSOR ? dequantized_arg(op, v)
-                             : op_refuse(op, "packed parameters of a form that is not known");
+    return dequantized_arg(op, v);
 }
 
 /* The input of a layer that computes on floats, though its weights may be quantised. */
@@ -43,18 +47,24 @@ static Ox plain_arg(Op *op, const char *name)
 
 /* ---- convolution ---- */
 
-enum { MAX_CONFIG = 16 }; /* four numbers of each of three axes, and three more */
+enum { STRIDE, PADDING, DILATION, OUTPUT_PADDING, CONV_LISTS };
+
+/* The saved numbers of a convolution: its k spatial axes, k numbers of each list above, groups, and
+ * flags of which bit 0 says that it is transposed. MAX_CONFIG is enough for k = 3. */
+enum { MAX_CONFIG = 16 };
 typedef struct QConv {
     Value weight, bias;
     int64_t n, groups, flags;
-    Value list[4]; /* stride, padding, dilation, output_padding */
+    Value list[CONV_LISTS];
 } QConv;
 
-/* k, then k numbers each, then groups and whether it is transposed */
+/* The parameters from these numbers. False after a refusal. */
 static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
 {
-    if (at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3)
-        return op_refuse(op, "packed parameters of a form that is not known"), false;
+    if (at[0] < 1 || at[0] > 3 || count < 4 * at[0] + 3) {
+        unknown_form(op);
+        return false;
+    }
     c->n = at[0];
     for (size_t i = 0; i < COUNT(c->list); i++) {
         Value v[3];
@@ -67,40 +77,46 @@ static bool conv_config(Op *op, const int64_t *at, int64_t count, QConv *c)
     return true;
 }
 
-/* The numbers of a tensor, behind those that are in at[] already. */
+/* Appends the numbers of a constant tensor to at[MAX_CONFIG], which has *n. False after a
+ * refusal. */
 static bool numbers_of(Op *op, Value v, int64_t *at, int64_t *n)
 {
     const int64_t *known = NULL;
     int64_t count = 0;
     Ox x = v.tag == V_TENSOR ? ox_cast(op->g, tensor_read(op->g, v.t), DT_INT64) : POISON;
-    if (!ox_ok(x) || !ox_known_ints(op->g, x, &known, &count) || *n + count > MAX_CONFIG)
-        return op_refuse(op, "packed parameters of a form that is not known"), false;
+    if (!ox_ok(x) || !ox_known_ints(op->g, x, &known, &count) || *n + count > MAX_CONFIG) {
+        unknown_form(op);
+        return false;
+    }
     for (int64_t i = 0; i < count; i++)
         at[(*n)++] = known[i];
     return true;
 }
 
-/* Version 1: (weight, bias, stride, padding, dilation, groups), of tensors that hold a number
- * each. */
+/* Version 1: (weight, bias, stride, padding, dilation, groups), where each number is a tensor. It
+ * has no output padding and no transposed convolutions. */
 static bool conv_of_version_1(Op *op, Value state, QConv *c)
 {
     int64_t at[MAX_CONFIG] = { 0 };
     int64_t n = 1;
-    for (int64_t list = 2; list < 5; list++)
-        for (int64_t i = 0; packed_item(packed_item(state, list), i).tag != V_NONE; i++)
-            if (!numbers_of(op, packed_item(packed_item(state, list), i), at, &n))
+    for (int64_t list = 2; list < 5; list++) {
+        Value numbers = packed_item(state, list);
+        for (int64_t i = 0; packed_item(numbers, i).tag != V_NONE; i++)
+            if (!numbers_of(op, packed_item(numbers, i), at, &n))
                 return false;
+    }
     at[0] = (n - 1) / 3;
     for (int64_t i = 0; i < at[0] && n < MAX_CONFIG; i++)
-        at[n++] = 0; /* it knew no output padding, */
+        at[n++] = 0; /* the output padding */
     if (!numbers_of(op, packed_item(state, 5), at, &n) || n >= MAX_CONFIG)
         return false;
-    at[n++] = 0; /* and no transposed convolutions */
+    at[n++] = 0; /* the flags */
     *c = (QConv){ .weight = packed_item(state, 0), .bias = packed_item(state, 1) };
     return conv_config(op, at, n, c);
 }
 
-/* Version 3: (3, ints, [None, weight, bias]); version 2: ("2", [int16 numbers, weight], [bias]). */
+/* Version 3: (3, ints, [None, weight, bias]); version 2: ("2", [int16 numbers, weight], [bias]);
+ * version 1 begins with the weight. False after a refusal. */
 static bool conv_of_state(Op *op, Value state, QConv *c)
 {
     Value first = packed_item(state, 0);
@@ -120,22 +136,24 @@ static bool conv_of_state(Op *op, Value state, QConv *c)
     return numbers_of(op, packed_item(second, 0), at, &n) && conv_config(op, at, n, c);
 }
 
-/* Modules pack their weights when they are loaded. row->datum: spatial axes, 10 more when
- * transposed. */
+/* A state of version 3: modules pack their weights when they are loaded. row->datum: the number of
+ * spatial axes, and 10 more for a transposed convolution. */
 static Value lower_conv_prepack(Op *op)
 {
-    static const char *const names[] = { "stride", "padding", "dilation", "output_padding" };
+    static const char *const names[CONV_LISTS] = { "stride", "padding", "dilation",
+                                                   "output_padding" };
     int64_t n = op->row->datum % 10;
-    int64_t at[16] = { n };
+    int64_t at[MAX_CONFIG] = { n };
     int64_t count = 1;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < CONV_LISTS; i++) {
         Ints v = has_param(op, names[i]) ? arg_ints_n(op, names[i], (int)n) : (Ints){ 0 };
         for (int64_t k = 0; k < n; k++)
             at[count++] = v.n ? v.at[k] : 0;
     }
     at[count++] = arg_int(op, "groups");
     at[count++] = op->row->datum >= 10;
-    Value numbers[16], tensors[3] = { val_none(), arg_value(op, "weight"), arg_value(op, "bias") };
+    Value tensors[3] = { val_none(), arg_value(op, "weight"), arg_value(op, "bias") };
+    Value numbers[MAX_CONFIG];
     for (int64_t i = 0; i < count; i++)
         numbers[i] = val_int(at[i]);
     const Value state[3] = { val_int(3), val_tuple(op->cx, numbers, count),
@@ -143,9 +161,8 @@ static Value lower_conv_prepack(Op *op)
     return ctx_failed(op->cx) ? val_poison() : val_tuple(op->cx, state, 3);
 }
 
-/* What the packed parameters of a convolution are asked for. row->datum: an item of QConv's list,
- * or groups, or whether it is transposed. */
-enum { STRIDE, PADDING, DILATION, OUTPUT_PADDING, GROUPS, IS_TRANSPOSED };
+/* One part of packed parameters. row->datum: an item of QConv's list, or one of these. */
+enum { GROUPS = CONV_LISTS, IS_TRANSPOSED };
 
 static Value lower_conv_part(Op *op)
 {
@@ -167,13 +184,14 @@ static Value lower_conv_unpack(Op *op)
     return val_tuple(op->cx, (const Value[]){ c.weight, c.bias }, 2);
 }
 
-/* conv1d keeps the parameters of a conv2d whose first axis is 1. */
+/* The convolution of x, on floats, with the packed parameters. Those of a conv1d are of a conv2d
+ * whose first spatial axis is 1. */
 static Ox packed_conv(Op *op, Ox x)
 {
+    const char *name = has_param(op, "weight") ? "weight" : "packed_weight";
     QConv c;
     int rank;
-    if (!conv_of_state(op, packed_state(op, has_param(op, "weight") ? "weight" : "packed_weight"),
-                       &c))
+    if (!conv_of_state(op, packed_state(op, name), &c))
         return POISON;
     Ox w = float_weight(op, c.weight);
     Ox axes = ints(op, 2);
@@ -191,14 +209,15 @@ static Ox packed_conv(Op *op, Ox x)
     return flat ? ox(op, "Squeeze", y, axes) : y;
 }
 
-/* row->text: the activation behind a layer, or NULL */
+/* The layer's result y after its activation; row->text: the ONNX operator, or NULL for none. */
 static Ox activated(Op *op, Ox y)
 {
     if (!op->row->text || !ox_ok(y))
         return y;
-    return has_param(op, "negative_slope")
-        ? ox_with(op, op->row->text, INPUTS(y), FLOAT("alpha", arg_float(op, "negative_slope")))
-        : ox(op, op->row->text, y);
+    if (!has_param(op, "negative_slope"))
+        return ox(op, op->row->text, y);
+    Attr alpha = FLOAT("alpha", arg_float(op, "negative_slope"));
+    return ox_with(op, op->row->text, INPUTS(y), alpha);
 }
 
 static Value lower_quantized_conv(Op *op)
@@ -212,21 +231,10 @@ static Value lower_quantized_conv(Op *op)
     return requantized(op, activated(op, y), qx, "output_scale", "output_zero_point");
 }
 
-/* The scale of 8 bits that x's own least and largest number give, or of 7 when the range is
- * reduced, which no operator of ONNX does; and x in it. */
-static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
+/* The scale of 7 bits, which DynamicQuantizeLinear does not give, as the formula. Returns x's
+ * steps. */
+static Ox own_scale_of_7_bits(Op *op, Ox x, QuantInfo *q)
 {
-    Ox out[3];
-    *q = (QuantInfo){ .axis = -1, .dtype = DT_UINT8 };
-    if (!ox_ok(x))
-        return POISON;
-    if (!reduced) {
-        if (!ox_make_n(op->g, "DynamicQuantizeLinear", INPUTS(x), NULL, 0, out, 3))
-            return POISON;
-        q->scale = out[1];
-        q->zero_point = out[2];
-        return out[0];
-    }
     Ox zero = number_like(op, 0, x);
     Ox steps = number_like(op, 127, x);
     Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0));
@@ -236,14 +244,31 @@ static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
     Ox wide = ox(op, "Sub", high, low);
     Ox given = ox(op, "Div", wide, steps);
     Ox none = ox(op, "Equal", given, zero);
-    q->scale = ox(op, "Where", none, number_like(op, 0.1, x),
-                  given); /* PyTorch's scale of nothing */
+    Ox usual = number_like(op, 0.1, x); /* PyTorch's scale of an empty range */
+    q->scale = ox(op, "Where", none, usual, given);
     Ox down = ox(op, "Div", low, q->scale);
     Ox point = ox(op, "Round", ox(op, "Sub", zero, down));
     if (!ox_ok(point))
         return POISON;
     q->zero_point = ox_cast(op->g, point, DT_UINT8);
     return quantize(op, x, q);
+}
+
+/* -> *q: the scale that x's own least and largest number give for 8 bits, or for 7 when `reduced`.
+ * Returns x's steps. */
+static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
+{
+    Ox out[3];
+    *q = (QuantInfo){ .axis = -1, .dtype = DT_UINT8 };
+    if (!ox_ok(x))
+        return POISON;
+    if (reduced)
+        return own_scale_of_7_bits(op, x, q);
+    if (!ox_make_n(op->g, "DynamicQuantizeLinear", INPUTS(x), NULL, 0, out, 3))
+        return POISON;
+    q->scale = out[1];
+    q->zero_point = out[2];
+    return out[0];
 }
 
 Ox through_own_scale(Op *op, Ox x, bool reduced)
@@ -253,7 +278,7 @@ Ox through_own_scale(Op *op, Ox x, bool reduced)
     return ox_ok(v) ? dequantize(op, v, &q) : v;
 }
 
-/* PyTorch keeps the result in the scale of the input, and cuts off what does not fit. */
+/* PyTorch quantises the result with the input's scale, and cuts off numbers out of its range. */
 static Ox lower_conv_dynamic(Op *op)
 {
     QuantInfo q;
@@ -285,7 +310,7 @@ static Value lower_linear_prepack(Op *op)
     return val_tuple(op->cx, (const Value[]){ arg_value(op, "W"), arg_value(op, "B") }, 2);
 }
 
-/* As weights are kept in float16: what is too large becomes its largest number. */
+/* A weight rounded to float16, in float32; numbers beyond float16's range become its ends. */
 static Value in_half(Op *op, const char *name)
 {
     Ox w = plain_arg(op, name);
@@ -293,8 +318,9 @@ static Value in_half(Op *op, const char *name)
         return val_poison();
     Ox least = number_like(op, -65504, w);
     Ox most = number_like(op, 65504, w);
-    Ox held = ox(op, "Clip", w, least, most);
-    return val_tensor(op->cx, ox_cast(op->g, ox_cast(op->g, held, DT_FLOAT16), DT_FLOAT));
+    Ox cut = ox(op, "Clip", w, least, most);
+    Ox half = ox_cast(op->g, cut, DT_FLOAT16);
+    return val_tensor(op->cx, ox_cast(op->g, half, DT_FLOAT));
 }
 
 static Value lower_linear_prepack_fp16(Op *op)
@@ -320,12 +346,12 @@ static Ox lower_linear_dynamic(Op *op)
     return linear(op, through_own_scale(op, x, arg_bool(op, "reduce_range")));
 }
 
-/* The input through a scale that is given. */
+/* The input is quantised and dequantised with a scale that is an argument. */
 static Ox lower_linear_of_rounded(Op *op)
 {
-    const QuantInfo *q = quant_of_numbers(op, arg_float(op, "X_scale"), arg_int(op, "X_zero_point"),
-                                          DT_UINT8);
-    Ox x = q ? quantize(op, plain_arg(op, "X"), q) : POISON;
+    double scale = arg_float(op, "X_scale");
+    const QuantInfo *q = quant_of_numbers(op, scale, arg_int(op, "X_zero_point"), DT_UINT8);
+    Ox x = quantize(op, plain_arg(op, "X"), q);
     return ox_ok(x) ? linear(op, dequantize(op, x, q)) : POISON;
 }
 
@@ -333,8 +359,8 @@ static Ox lower_linear_fp16(Op *op) { return linear(op, plain_arg(op, "X")); }
 
 static Ox lower_linear_fp16_unpacked(Op *op)
 {
-    Value state = val_tuple(op->cx, (const Value[]){ in_half(op, "weight"), arg_value(op, "bias") },
-                            2);
+    const Value parts[] = { in_half(op, "weight"), arg_value(op, "bias") };
+    Value state = val_tuple(op->cx, parts, 2);
     return packed_linear(op, plain_arg(op, "X"), state);
 }
 
