@@ -7,8 +7,9 @@ export PT2ONNX_CACHE
 # The Python that has torch 2.13, ONNX and ONNX Runtime, and one that at least has ONNX Runtime.
 T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
+CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build run example test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build run example check test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -20,6 +21,10 @@ run:                    ## install what is missing, build, convert the example a
 
 example:
 	$(RUN) examples/run.py --pt2onnx $(BUILD)/pt2onnx
+
+check:                  ## build and test without PyTorch, in two minutes; ONLY=reduce for a family or folder, CHANGED=1 for what was changed
+	tools/setup check
+	python3 tools/check.py --build $(BUILD) $(if $(CHECK),--python $(CHECK)) $(if $(ONLY),--only '$(ONLY)') $(if $(CHANGED),--changed)
 
 test:                   ## install what the tests need and run all of them
 	tools/setup test

@@ -1,4 +1,8 @@
-"""What judges a source: the tests that would notice a mistake in it. tools/mutate breaks sources and asks these."""
+"""What judges a source: for each file of the repository the tests that would notice a mistake in it.
+
+tools/mutate breaks sources and asks these; `make check CHANGED=1` runs them for the files that were changed. A test is named as its
+runner names it: the cases of a family and the other tests of CTest by a pattern (`ops/reduce`, `unit/zip`), those in Python by a path.
+"""
 import glob
 import os
 
@@ -56,3 +60,93 @@ def by_beginning(subjects, path):
 def test_file(subject):
     folder, _, name = subject.rpartition("/")
     return "tests/%s/test_%s.py" % (folder or "script", name)
+
+
+# ---- of any file: what `make check` runs ----
+
+ALL = ""                                    # the pattern of every test
+
+
+class Judges:
+    """Tests of CTest by patterns of their names, families whose recorded numbers are run in ONNX Runtime, tests of programs by path."""
+
+    def __init__(self, ctest=(), families=(), programs=()):
+        self.ctest, self.families, self.programs = set(ctest), set(families), set(programs)
+
+    def add(self, other):
+        self.ctest |= other.ctest
+        self.families |= other.families
+        self.programs |= other.programs
+
+
+def cases(top):
+    return [f for f in families(top) if f not in WHOLE]
+
+
+def everything(top):
+    return Judges({ALL}, cases(top))
+
+
+def of_all(top, paths):
+    """Whatever was changed, the layers and the format are looked at."""
+    whole = Judges({"^tools/check"})
+    for path in paths:
+        whole.add(of(top, path))
+    return whole
+
+
+def of(top, path):
+    """What judges a file, or all files below a folder."""
+    if os.path.isdir(os.path.join(top, path)):
+        whole = Judges()
+        for f in below(top, os.path.join(path, "**", "*.*")):
+            whole.add(of(top, f))
+        return whole
+    name, folder = os.path.splitext(os.path.basename(path))[0], path.split("/")
+    if folder[0] == "src":
+        return of_source(top, path, name, folder)
+    if folder[0] == "tests" and len(folder) > 2:
+        return of_test(top, path, name, folder[1])
+    if folder[0] in ("cli", "include"):
+        return Judges({"^cli/", "^tools/"})
+    if folder[0] == "python":
+        return Judges({"^tools/capi_fields"}, programs={"tests/package"})
+    if folder[0] == "tools":
+        return Judges({"^tools/"})
+    if path in ("CMakeLists.txt", "Makefile"):
+        return everything(top)
+    return Judges()
+
+
+def of_source(top, path, name, folder):
+    part = folder[1] if len(folder) > 2 else ""
+    if path in BINDING or (part == "ops" and len(folder) == 3):
+        return Judges({"^ops/", "^unit/(bind|promote|schema|view|builtin)$"}, cases(top))
+    if part == "ops":
+        own = [f for f in cases(top) if f == name] or [f for f in cases(top) for s in sources(top, f) if os.path.dirname(s) == os.path.dirname(path)]
+        return Judges({"^ops/%s$" % f for f in own} | {"^unit/(bind|builtin)$"}, own, PROGRAMS.get(name, ()))
+    if part == "tidy":
+        return Judges({"^unit/(tidy|legalise|fold|infer)", "^ops/", "^cli/"}, cases(top), by_beginning(PASSES, path))
+    if part in ("eval", "value"):
+        return Judges({"^unit/", "^cli/", "^ops/"}, programs=by_beginning(SCRIPTS, path))
+    if part == "front":
+        return Judges({"^unit/(exported|torchscript|handed|sympy|builtin)", "^fuzz/", "^cli/"})
+    if part == "onnx":
+        return Judges({"^unit/", "^ops/", "^fuzz/onnx", "^cli/"}, cases(top))
+    return Judges({"^unit/", "^fuzz/", "^cli/"})
+
+
+def of_test(top, path, name, part):
+    if part == "ops":
+        return Judges({"^ops/%s$" % name}, {name}) if name in cases(top) else Judges({"^ops/"}, cases(top))
+    if part == "unit":
+        return Judges({"^unit/" if path.endswith(".h") else "^unit/%s$" % name})
+    if part == "cli":
+        return Judges({"^cli/%s$" % name if os.path.exists(os.path.join(top, "tests/cli", name + ".cmd")) else "^cli/"})
+    if part == "fuzz":
+        return Judges({"^fuzz/"})
+    if part == "tools":
+        return Judges({"^tools/%s$" % name[len("test_"):] if name.startswith("test_") else "^tools/"})
+    if part in ("python", "script", "package") and path.endswith(".py"):
+        return Judges(programs={path if name.startswith("test_") else "tests/" + part})
+    return Judges()

@@ -1,9 +1,9 @@
 """Run the models that `run_cases --emit DIR` wrote in ONNX Runtime and compare with what the cases record.
 
-    run_in_ort.py DIR FILE.txt...        one process for all of them
+    run_in_ort.py [--recorded] DIR FILE.txt...        one process for all of them
 
 A case has a model for each opset that it was written at. One whose dims are all numbers is compared with its `->` lines. One with a named dim is run at 0, 1, 3 and 7 and compared
-with PyTorch itself; a size that PyTorch refuses is left out. Of random numbers, `# quartiles: A B C` says the distribution.
+with PyTorch itself; a size that PyTorch refuses is left out. --recorded leaves those cases out, and needs no PyTorch. Of random numbers, `# quartiles: A B C` says the distribution.
 """
 import ctypes
 import hashlib
@@ -114,6 +114,7 @@ def session_options(family, case):
     """Quantised layers run as they are written: the integer kernels that ONNX Runtime fuses them into round elsewhere, and
     saturate sums of two products on CPUs without VNNI instructions. So does a Dropout, which it would take out."""
     options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     if family.startswith("quantized") or "Dropout" in (case.nodes or []):
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return options
@@ -169,12 +170,14 @@ def opset_of(model):
     return int(model.split(".")[-2])
 
 
-def outcomes(folder, path, known=None):
-    """(case, model, what is wrong or None) of each model of a family's cases."""
+def outcomes(folder, path, known=None, recorded=False):
+    """(case, model, what is wrong or None) of each model of a family's cases; recorded: only of those that PyTorch need not be asked for."""
     family = os.path.basename(path)[:-len(".txt")]
     known, models = known or Known(), models_by_line(folder, family)
     for case in known.read(path):
         if case.skip is not None or (case.message and not case.results) or case.line not in models:
+            continue
+        if recorded and any(t.dynamic for t in case.parse()[2]):
             continue
         tensors, wanted = known.wanted_of(path, case)
         for model in sorted(models[case.line], key=opset_of):
@@ -189,11 +192,11 @@ def outcomes(folder, path, known=None):
             yield case, model, bad
 
 
-def main(folder, files):
+def main(recorded, folder, files):
     fix_chance()
     ran = failed = 0
     for path in files:
-        for case, model, bad in outcomes(folder, path):
+        for case, model, bad in outcomes(folder, path, recorded=recorded):
             ran += 1
             if bad:
                 failed += 1
@@ -203,4 +206,5 @@ def main(folder, files):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    words = [w for w in sys.argv[1:] if w != "--recorded"]
+    sys.exit(main(len(words) < len(sys.argv) - 1, words[0], words[1:]))
