@@ -2,6 +2,7 @@
  * uses too, are in value/c10_dtype.c; the export schema of .pt2 numbers differently: never share a
  * table. */
 #include "front/internal.h"
+#include "value/c10_dtype.h"
 
 /* By c10's number. */
 static const char *const storages[] = {

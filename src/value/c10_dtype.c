@@ -1,9 +1,8 @@
-/* c10_dtype.c - c10's numbers of element types: what TorchScript writes where Python has
- * torch.float32. */
-#include "value/value.h"
+/* c10_dtype.c - the table of c10's numbers of element types (torch/headeronly's ScalarType). */
+#include "value/c10_dtype.h"
 
-/* A type without a place in ONNX is DT_NONE. Quantised types stand as the integers that they
- * store. */
+/* By c10's number. DT_NONE (the gaps): ONNX has no such type. Quantised types stand as the integers
+ * that they store. */
 static const struct {
     DType dtype;
     bool quantised;

@@ -1,91 +1,110 @@
-/* facts.h - what is learnt about inputs, loops and branches of a program: assumptions that decide
- * what nothing tells. Kept across restarts. */
+/* facts.h - what one evaluation learns for the next: the ranks and types of inputs, sizes that the
+ * program fixes, branches, loops and state.
+ *
+ * The evaluator meets questions that the file does not answer (what rank has x?). It answers with
+ * the usual case, records that here, and ends with E_RESTART; the next evaluation starts with the
+ * answer. Facts lie in the keep arena, which restarts do not touch.
+ *
+ * "Asks for a restart" below: fails with E_RESTART. Such a function returns false, except where its
+ * comment says true. */
 #ifndef PT2ONNX_VALUE_FACTS_H
 #define PT2ONNX_VALUE_FACTS_H
 
 #include "value/value.h"
 
+/* ---- one evaluation ---- */
+
 void facts_begin(Ctx *cx); /* before each evaluation */
-/* A restart has been asked for: may we? Counts; false after E_LIMIT. */
+/* A restart has been asked for: may there be one? Counts it; false after E_LIMIT. */
 MUST_USE bool facts_may_restart(Ctx *cx);
-void facts_report(Ctx *cx); /* one note for each assumption */
-/* What is known or assumed about input `path`: its rank (-1), dtype (DT_NONE). */
-int facts_rank(Ctx *cx, Str path);
-DType facts_dtype(Ctx *cx, Str path);
-/* What the file says of an output whose rank differs between runs of the model (rank_varies), or
- * NULL. */
-Type facts_usual(Ctx *cx, Ox v);
-/* May a list hold tensors of different ranks, as a sequence whose items nobody reads? Asked by who
- * has such a list: the evaluation has values of several ranks from now on. */
-bool facts_lists_of_ranks(Ctx *cx);
-/* The evaluation has failed: does it have values of several ranks? They are decided from now on: a
- * restart is asked for. */
-bool facts_decide_ranks(Ctx *cx);
-/* Nothing suggests v's rank, but the program asks: assume the usual one, and another when it raises
- * for that. Returns false, as assume_rank. */
-bool facts_guess_rank(Ctx *cx, Ox v, const char *why);
-/* The model raises: is another guess left? Then a restart is asked for. */
-bool facts_other_rank(Ctx *cx, Str raised);
-/* The program says so itself (it raises for any other rank): no assumption. True when nothing is
- * new; else asks for a restart. */
-MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
-/* An input's dimension that something pinned: its replacement, else `sym` itself. */
-Dim facts_dim(Ctx *cx, Dim sym);
-/* From here on the file's symbol `sym` is the user's dimension `d`. */
-void facts_rename(Ctx *cx, Dim sym, Dim d);
+void facts_report(Ctx *cx); /* after the last evaluation: a note for each assumption */
+
+/* ---- inputs: each evaluation registers its own, so that a value can be traced back to one ---- */
+
+/* v is the input `path`; *_given: -i or the file says its rank, its dtype. */
 void facts_input(Ctx *cx, Ox v, Str path, bool rank_given, bool dtype_given);
-/* State `name` of the model is an input: which of its axes have another size after a run (a bit
- * each). NULL: it is none. */
+/* sym is the size of an input along `axis`; requested: the user named it: it must stay dynamic. */
+void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
+void facts_rename(Ctx *cx, Dim sym, Dim d); /* the file's symbol is the user's d from here on */
+/* What stands for an input's dimension: its name after facts_rename, the value that the program has
+ * fixed it to in an earlier evaluation, or `sym` itself. */
+Dim facts_dim(Ctx *cx, Dim sym);
+int facts_rank(Ctx *cx, Str path);    /* assumed for the input; -1: nothing is */
+DType facts_dtype(Ctx *cx, Str path); /* assumed for the input; DT_NONE: nothing is */
+
+/* ---- assumptions about an input's rank and dtype ---- */
+
+/* v's rank is not known, and `why` (an operator's name) needs it: the input that v comes from has,
+ * from the next evaluation on, the rank that gives v `rank`. Asks for a restart, or E_UNDECIDED
+ * where v comes from no input. */
+bool assume_rank(Ctx *cx, Ox v, int rank, const char *why);
+/* The same where no rank is usual (the program prints x.dim()): the first guess. facts_other_rank
+ * takes the next one when the model raises `raised` for it: true, and asks for a restart; false
+ * when no guess is left. */
+bool facts_guess_rank(Ctx *cx, Ox v, const char *why);
+bool facts_other_rank(Ctx *cx, Str raised);
+/* The program raises for any other rank of v, so this is no assumption. True when that is no news;
+ * else asks for a restart. */
+MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
+/* v's dtype was a default: from the next evaluation on it is t. Asks for a restart, or E_VALUE
+ * where v comes from no input whose dtype may be assumed (dtype_is_assumable). */
+bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
+bool dtype_is_assumable(Ctx *cx, Ox v);
+
+/* ---- values whose rank differs between runs of the model ---- */
+
+/* May there be such values? Yes, until an evaluation with them has failed. */
+bool rank_may_vary(Ctx *cx);
+/* v is one. usual: what the file says of v as an output, since ONNX wants one rank there. */
+void rank_varies(Ctx *cx, Ox v, Type usual);
+/* That type, with v's dtype; NULL where v is no such value, nor computed from one by element. */
+Type facts_usual(Ctx *cx, Ox v);
+/* May a list hold tensors of different ranks, as a sequence whose items nobody reads? If so, the
+ * caller has such a list, and the evaluation counts as one with values of several ranks. */
+bool facts_lists_of_ranks(Ctx *cx);
+/* The evaluation has failed. Had it values of several ranks? From now on there are none: true, and
+ * asks for a restart. */
+bool facts_decide_ranks(Ctx *cx);
+
+/* ---- state: what the model keeps from run to run (eval/state) ---- */
+
+/* Of state `name` that is an input: a bit for each axis whose size differs after a run (the other
+ * bits are eval/state's). NULL: it is no input. */
 const uint32_t *facts_state(Ctx *cx, Str name);
-bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
 bool facts_any_state(Ctx *cx);
-/* What state that is not in the file, or grows, holds after a run: a tensor (a size that only the
- * run knows is -1), a number, a list of such, or a tuple of so many of them, named NAME.0, NAME.1,
- * ... */
+/* State `name` is an input from the next evaluation on, with those axes too. False without memory;
+ * the caller asks for the restart. So the two below. */
+bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
+/* What state that is not in the file, or grows, holds after a run. items: one of the enum, or the
+ * number of tensors of a tuple, named NAME.0, NAME.1, .. A size that only the run knows is -1. */
 enum { STATE_TENSOR = -1, STATE_NUMBER = -2, STATE_TENSORS = -3, STATE_NUMBERS = -4 };
 typedef struct StateShape {
     Str name;
-    int items; /* or one of those */
+    int items;
     DType dtype;
     int rank;
     int64_t dim[MAX_RANK];
 } StateShape;
-const StateShape *facts_state_shape(Ctx *cx, Str name);
+const StateShape *facts_state_shape(Ctx *cx, Str name); /* NULL: not recorded */
 bool facts_add_state_shape(Ctx *cx, StateShape shape);
-/* A key of the dict `name` that some run sets or removes; NULL: no more of them. */
+/* The i-th key of the dict `name` that some run sets or removes; NULL behind the last. */
 const Value *facts_state_key(Ctx *cx, Str name, size_t i);
 bool facts_add_state_key(Ctx *cx, Str name, Value key);
-/* Is the loop kept, unrolled, or as the options say? facts_loop: from the next evaluation on, which
- * there will be when this one is done; why: what a kept loop failed with, for a note, or NULL. */
+
+/* ---- loops and branches ---- */
+
+/* Is the loop (`which`: its statement or expression) kept, unrolled, or as the options say? */
 typedef enum { LOOP_AS_ASKED, LOOP_KEPT, LOOP_UNROLLED } LoopFact;
 LoopFact facts_loop_of(Ctx *cx, const void *which);
+/* The answer from the next evaluation on, which there will be when this one is done. why: what a
+ * kept loop failed with, for a note; or NULL. */
 void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why);
-/* Has this evaluation learnt of a loop? What it comes to is forgotten: true, a restart is asked
- * for. */
+/* Has this evaluation called facts_loop? What it has made or failed with is forgotten: true, and
+ * asks for a restart. */
 bool facts_of_loops(Ctx *cx);
-/* The branch at this place is decided by an assumption about its condition: because of this; NULL:
- * it is not. */
+/* Why the branch at this place is decided by an assumption about its condition; NULL: it is not. */
 Str facts_branch(Ctx *cx, SourceId at);
-/* It is from now on: false, a restart is asked for. */
+/* It is from the next evaluation on. Asks for a restart. */
 bool facts_take_branch(Ctx *cx, SourceId at, Str why);
-/* A symbol of an input; requested: the user named it. */
-void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
-
-/* ---- assumptions: what nothing tells. Recorded in cx->facts, then evaluation starts again
- * (E_RESTART) ---- */
-
-/* v's rank is unknown: find the input it comes from, assume `rank`, restart. Returns false always
- * (E_RESTART or E_UNDECIDED). */
-bool assume_rank(Ctx *cx, Ox v, int rank, const char *why);
-/* May a result have another rank in other runs of the model? Not once an evaluation with such
- * values has failed: they are decided by assumption then. */
-bool rank_may_vary(Ctx *cx);
-/* It does; usual: what the file says of v where it is an output, since ONNX wants one rank
- * there. */
-void rank_varies(Ctx *cx, Ox v, Type usual);
-/* v's type was a default, not told: assume dtype. */
-bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
-bool dtype_is_assumable(Ctx *cx,
-                        Ox v); /* an input whose dtype nobody told, and no assumption yet */
 
 #endif

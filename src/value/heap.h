@@ -1,80 +1,107 @@
-/* heap.h - cells of lists, dicts, objects and storages: the only functions that write them, and the
- * undo trail that makes branches right.
+/* heap.h - the only functions that write lists, dicts, objects and storages, and the trail that
+ * undoes their writes.
  *
- * tools/check-layers says when somebody else writes one. */
+ * A branch that ONNX decides is run with the trail open: trail_open, run it, read off what it has
+ * changed, trail_undo; then the other branch starts from the same state. So every write must come
+ * through here; tools/check-layers finds any other. A write that finds no memory is dropped: the
+ * context has failed. */
 #ifndef PT2ONNX_VALUE_HEAP_H
 #define PT2ONNX_VALUE_HEAP_H
 
 #include "value/tensor.h"
 
-/* Items of lists are written by list_set, entries of dicts by dict_set, slots of objects by
- * obj_set: those know whether a branch can see them. cell_set is for cells that belong to none of
- * these. */
+/* ---- making what can be written (empty when there is no memory: the context has failed) ---- */
+
+List *list_new(Ctx *cx, int64_t cap, Str elem); /* empty, with room for cap items */
+Dict *dict_new(Ctx *cx, Str type);
+/* n slots of V_UNINIT. cls, names and path: see Obj; not copied. */
+Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path);
+Storage *storage_new(Ctx *cx, Ox v);
+/* The storage is the file's, although a branch has met it first: writing it there is logged. */
+void storage_was_there(Storage *st);
+
+/* ---- writes of the program ---- */
+
+/* Whatever may be the same container becomes invalid; so does what holds it (container_mark). */
+
+void list_set(Ctx *cx, List *l, int64_t i, Value v); /* 0 <= i < n */
+void list_append(Ctx *cx, List *l, Value v);
+void list_insert(Ctx *cx, List *l, int64_t i, Value v); /* 0 <= i <= n */
+Value list_remove(Ctx *cx, List *l, int64_t i);         /* what it held; 0 <= i < n */
+void list_resize(Ctx *cx, List *l, int64_t n);          /* truncates, or grows with V_NONE */
+/* The list is stacked from now on; s NULL: it is empty, with items of its own again. */
+void list_stack(Ctx *cx, List *l, struct Stacked *s);
+void dict_set(Ctx *cx, Dict *d, Value key, Value v);
+bool dict_remove(Ctx *cx, Dict *d, Value key); /* false when the key is absent */
+void obj_set(Ctx *cx, Obj *o, int64_t i, Value v);
+void storage_set(Ctx *cx, Storage *st, Ox v); /* of any tensor: use tensor_write */
+
+/* ---- writes of the evaluator ---- */
+
+/* These make a container what it is behind a branch or in an iteration. They are logged as the
+ * others are, but nothing becomes invalid. list_become: l holds what `from` does, which nobody may
+ * use afterwards. */
+void list_become(Ctx *cx, List *l, const List *from);
+void dict_become(Ctx *cx, Dict *d, const Dict *from);
+void list_put(Ctx *cx, List *l, int64_t i, Value v);   /* one item; i == n: one more */
+void list_cut(Ctx *cx, List *l, int64_t n);            /* keeps the first n items */
+void dict_enter(Ctx *cx, Dict *d, Value key, Value v); /* one entry */
+bool dict_drop(Ctx *cx, Dict *d, Value key);           /* without that key; false when absent */
+void dict_invalidate(Ctx *cx, Dict *d, Str why);       /* reading it is an error from now on */
+
+/* ---- cells that belong to no list, dict or object ---- */
 
 void cell_set(Ctx *cx, Cell *c, Value v);
-void cell_put(Ctx *cx, Cell *c, uint64_t created,
-              Value v);           /* of something that was made then, as a Change says */
-void cell_init(Cell *c, Value v); /* a cell that nobody else has seen yet: no trail */
-void list_set(Ctx *cx, List *l, int64_t i, Value v);  /* 0 <= i < n */
-void list_stack(Ctx *cx, List *l, struct Stacked *s); /* the list is stacked from now on; NULL:
-                                                         empty, with items of its own again */
-void obj_set(Ctx *cx, Obj *o, int64_t i, Value v);
-void list_append(Ctx *cx, List *l, Value v);
-void list_insert(Ctx *cx, List *l, int64_t i, Value v);
-Value list_remove(Ctx *cx, List *l, int64_t i);
-void list_resize(Ctx *cx, List *l, int64_t n); /* truncates, or grows with V_NONE */
-/* l holds what `from` does, which nobody uses from here on: the joined state of a branch, the
- * carried one of a loop. No write of the program's. */
-void list_become(Ctx *cx, List *l, const List *from);
-void list_put(Ctx *cx, List *l, int64_t i,
-              Value v);                     /* as list_become, of one item; i == n: one more */
-void list_cut(Ctx *cx, List *l, int64_t n); /* and with the first n items only */
-/* Nobody can tell whether a and b are one list: once one is written, the other is `lost`, which
- * nobody can read. */
-void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *invalid);
-const Cell *dict_find(Ctx *cx, Dict *d, Value key); /* NULL when absent */
-void dict_set(Ctx *cx, Dict *d, Value key, Value v);
-bool dict_remove(Ctx *cx, Dict *d, Value key);
-void dict_become(Ctx *cx, Dict *d, const Dict *from);  /* as list_become */
-void dict_enter(Ctx *cx, Dict *d, Value key, Value v); /* of one key */
-bool dict_drop(Ctx *cx, Dict *d, Value key);
-void dict_invalidate(Ctx *cx, Dict *d, Str why);          /* nobody may look at it */
-void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why); /* as list_maybe_same */
-const char *container_name(Value v);                      /* "list", "dict", "object" */
-/* A tensor without contents that counts as written whenever this list, dict or object is: for what
- * holds it. NULL for other values. */
-Tensor *container_mark(Ctx *cx, Value v);
-const Tensor *container_marked(Value v); /* the same; NULL where nobody has asked for it yet */
-/* An object that is no module. */
-static inline bool is_plain_object(Value v) { return v.tag == V_OBJ && !v.obj->path; }
-void container_share_mark(Ctx *cx, Value copy,
-                          Value v); /* copy, which is new, counts as written whenever v is */
-/* Why nobody can tell what this list, dict or object holds: one that may be the same was written.
- * NULL: it is told. */
-Str container_invalid(Value v);
-Storage *storage_new(Ctx *cx, Ox v);
-void storage_set(Ctx *cx, Storage *st, Ox v);
-void storage_was_there(
-    Storage *st); /* before any branch, though it is first met in one: the file's */
-List *list_new(Ctx *cx, int64_t cap, Str elem);
-Dict *dict_new(Ctx *cx, Str type);
-Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path);
+/* The same for a cell that was made when the clock said `created`: a branch that has made it itself
+ * logs nothing. */
+void cell_put(Ctx *cx, Cell *c, uint64_t created, Value v);
+void cell_init(Cell *c, Value v); /* one that nothing refers to yet: never logged */
 
-/* The trail: open a branch, write, see what differs, undo. Branches nest. */
+/* ---- reading ---- */
+
+const Cell *dict_find(Ctx *cx, Dict *d, Value key); /* NULL when absent */
+/* Copies, in the arena: the items; each key with its value behind it. *n: how many, 0 without
+ * memory. */
+Value *list_values(Ctx *cx, const List *l, int64_t *n);
+Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
+const char *container_name(Value v); /* "list", "dict", "object": for messages */
+/* Is v an object that is no module? */
+static inline bool is_plain_object(Value v) { return v.tag == V_OBJ && !v.obj->path; }
+
+/* ---- containers that may be one, and what holds a container ---- */
+
+/* It is not known whether a and b are one list (or dict): once one is written, the other is
+ * `invalid` (or invalid because of `why`), and reading it is an error. */
+void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *invalid);
+void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);
+/* The mark of a list, dict or object: a tensor without contents that counts as written whenever the
+ * container is, for tensor_holds and tensor_maybe_shared. NULL for other values. */
+Tensor *container_mark(Ctx *cx, Value v);
+const Tensor *container_marked(Value v); /* the same; NULL too where nobody has asked for it yet */
+/* `copy`, which is new, counts as written whenever v is. */
+void container_share_mark(Ctx *cx, Value copy, Value v);
+/* Why what this list, dict or object holds is not known (an alias was written); NULL: it is. */
+Str container_invalid(Value v);
+
+/* ---- the trail ---- */
+
+/* One write, as the innermost branch logged it: what the thing was before. Each thing has one entry
+ * a branch, that of the first write. */
 typedef struct Change {
     enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } kind;
-    void *what;   /* Cell*, List*, Dict*, Storage* */
-    Value before; /* CELL */
-    Ox before_ox;
+    void *what;                     /* Cell*, List*, Dict*, Storage* */
+    Value before;                   /* CELL */
+    Ox before_ox;                   /* STORAGE */
     uint32_t before_version;        /* STORAGE */
     struct Stacked *before_stacked; /* LIST */
     Str before_invalid;             /* DICT */
+    /* LIST, DICT: the array itself; an item in it that was written since is in an ItemChange. */
     void *before_home;
-    int64_t before_n, before_cap,
-        before_front; /* LIST, DICT: the items themselves are in ItemChanges */
-    bool moved; /* LIST, DICT: items have other places than before; ItemChanges do not tell all */
+    int64_t before_n, before_cap, before_front;
+    bool moved; /* LIST, DICT: items have other places now, so ItemChanges do not tell all */
     uint64_t created;
 } Change;
+
 /* Item i of a list, or entry i of a dict, was written. */
 typedef struct ItemChange {
     const void *of;
@@ -82,20 +109,21 @@ typedef struct ItemChange {
     Cell *cell; /* where it lay before */
     Value before;
 } ItemChange;
-typedef size_t TrailMark;
-TrailMark trail_open(Ctx *cx);
-bool trail_is_open(Ctx *cx); /* is any branch open? */
-size_t trail_changes(Ctx *cx, TrailMark m,
-                     const Change **out); /* since m; each `what` once, oldest `before` */
-size_t trail_items(Ctx *cx, TrailMark m,
-                   const ItemChange **out);   /* since m; each item once, if it was there before */
-void *trail_before(Ctx *cx, const Change *c); /* LIST, DICT, in the innermost branch: the Cells or
-                                                 DictEntries that it had */
-void trail_undo(Ctx *cx, TrailMark m);        /* back to the state at m; the branch is closed */
-uint64_t heap_now(Ctx *cx); /* the clock: what is born later has a greater number */
 
-/* Copies of the items, and of the keys and values in turn, in the arena. */
-Value *list_values(Ctx *cx, const List *l, int64_t *n);
-Value *dict_values(Ctx *cx, const Dict *d, int64_t *n);
+typedef size_t TrailMark; /* an open branch; 0: there was no memory for it, and it has no changes */
+TrailMark trail_open(Ctx *cx);
+bool trail_is_open(Ctx *cx);           /* is any branch open? */
+void trail_undo(Ctx *cx, TrailMark m); /* back to the state at m, and the branch is closed */
+/* What the branch m, which must be the innermost, has changed so far: how many, and *out, which is
+ * the heap's own and good until the next write. Items: only those that were there before. */
+size_t trail_changes(Ctx *cx, TrailMark m, const Change **out);
+size_t trail_items(Ctx *cx, TrailMark m, const ItemChange **out);
+/* Of a CHANGE_LIST or CHANGE_DICT of the innermost branch: a copy of the before_n Cells, or
+ * DictEntries, that it had. NULL: it had none, or there is no memory. */
+void *trail_before(Ctx *cx, const Change *c);
+uint64_t heap_now(Ctx *cx); /* the clock: what is made later has a greater `created` */
+/* How often the memory of a tensor that may be another's too was written. */
+uint64_t heap_shared_writes(Ctx *cx);
+void heap_note_shared_write(Ctx *cx);
 
 #endif

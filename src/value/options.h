@@ -1,5 +1,5 @@
-/* options.h - what the user asked for, parsed and checked once by pt2onnx.c (spec.c reads
- * SPECs). */
+/* options.h - what the user asked for, parsed and checked once (settings.c; spec.c reads an -i
+ * SPEC). */
 #ifndef PT2ONNX_OPTIONS_H
 #define PT2ONNX_OPTIONS_H
 
@@ -7,15 +7,17 @@
 
 /* One -i SPEC. A leaf's path has dots: "batch.image", "xs.0". */
 typedef struct SpecDim {
-    enum { SPEC_SIZE, SPEC_NAME, SPEC_UNNAMED } kind;
-    int64_t size, lo, hi;
+    enum { SPEC_SIZE, SPEC_NAME, SPEC_UNNAMED } kind; /* 3, N, ? */
+    int64_t size;
+    int64_t lo, hi; /* N=1..64: the bounds, both included */
     Str name;
 } SpecDim;
+
 typedef struct InputSpec {
     Str path;      /* NULL for the short form 1x3x224x224 without a name */
-    bool is_value; /* sr=16000 */
+    bool is_value; /* sr=16000: value_kind, i, f and s; else dtype, rank and dim */
     enum { SPEC_INT, SPEC_FLOAT, SPEC_BOOL, SPEC_STR, SPEC_NONE } value_kind;
-    int64_t i;
+    int64_t i; /* INT, BOOL */
     double f;
     Str s;
     DType dtype;    /* DT_FLOAT in the short form */
@@ -25,26 +27,40 @@ typedef struct InputSpec {
     Str text; /* as written, for messages */
 } InputSpec;
 
-/* What the model writes to its own buffers and attributes: inputs and outputs; dropped with a note;
- * an error. */
-typedef enum { STATE_IO, STATE_CONSTANT, STATE_REFUSE } StateMode;
+/* --state: what happens to the buffers and attributes that a run changes. */
+typedef enum {
+    STATE_IO,       /* they are inputs and outputs of the model */
+    STATE_CONSTANT, /* the change is dropped, with a note */
+    STATE_REFUSE,   /* an error */
+} StateMode;
 
-/* Loops whose iterations are known: unrolled while that stays small; Loop where ONNX can say it;
- * unrolled, and any other is an error. */
-typedef enum { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL } LoopsMode;
+/* --loops: what becomes of loops whose iterations are known. */
+typedef enum {
+    LOOPS_AUTO,   /* unrolled while that stays small, else a Loop */
+    LOOPS_KEEP,   /* a Loop where ONNX can run it */
+    LOOPS_UNROLL, /* unrolled; any other loop is an error */
+} LoopsMode;
 
-/* --dim s77=batch: what the file calls s77 is called batch. */
+/* --dim s77=batch: the dimension that the file calls s77 is called batch. */
 typedef struct DimName {
     Str from, to;
 } DimName;
 
+/* The options of the command line have the same names (cli/main.c), those of the library almost
+ * (include/pt2onnx.h). */
 typedef struct Options {
     int opset;
     LoopsMode loops;
     StateMode state;
     Str module, method;  /* what to convert; NULL: forward of the whole */
-    bool unknown_custom; /* an operator that nobody knows is a node of a custom domain */
-    bool mode_saved, keep_weights, dynamic, check_crc, target_ort, soft_sizes, sequence_lists;
+    bool unknown_custom; /* an operator without a row or rule is a node of a custom domain */
+    bool mode_saved;     /* modules run in the mode they were saved in, not in eval */
+    bool keep_weights;   /* no weight is fused or transposed */
+    bool dynamic;        /* sizes that a trace has recorded become symbols */
+    bool check_crc;
+    bool target_ort; /* casts where ONNX Runtime lacks a kernel for a type */
+    bool soft_sizes; /* a dimension that the user named may be fixed, with a note; else an error */
+    bool sequence_lists; /* lists of numbers that are inputs or outputs may be ONNX sequences */
     WeightsMode weights;
     DType default_dtype; /* of the program's new tensors and Python floats; DT_NONE: float32 */
     InputSpec *input;
@@ -59,10 +75,10 @@ typedef struct Options {
     void *dump_user;
 } Options;
 
-/* The caller wants modes as they are: layers may update the model's statistics. */
+/* May modules be in training mode, so that they update the model's statistics? */
 static inline bool training_is_meant(const Ctx *cx) { return cx->opt && cx->opt->mode_saved; }
 
-/* Parse one SPEC; false after E_USAGE that quotes it with a caret at the place. */
+/* Parse one SPEC into *out; false after an E_USAGE that quotes it with a caret at the place. */
 MUST_USE bool spec_parse(Ctx *cx, const char *text, InputSpec *out);
 
 #endif

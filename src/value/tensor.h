@@ -1,11 +1,18 @@
 /* tensor.h - tensors of a running program: storages, views over them, how they lie in memory, what
- * they may share. */
+ * they may share.
+ *
+ * A tensor is the last link of a chain of views over a storage. Reading it gives the value of the
+ * ONNX graph that it holds now (tensor_read); writing it gives its storage a new value
+ * (tensor_write), which every other tensor of the storage sees when it is read next. Two tensors of
+ * which it is not known whether they share memory are aliases: writing one makes the other invalid,
+ * and reading an invalid tensor is an error. */
 #ifndef PT2ONNX_VALUE_TENSOR_H
 #define PT2ONNX_VALUE_TENSOR_H
 
 #include "value/value.h"
 
-typedef enum { PLAIN = 1, QUANT = 2, PACKED_SEQUENCE = 4 } Kinds; /* a set */
+/* What a tensor is besides numbers in a shape; as a set, what an operator takes. */
+typedef enum { PLAIN = 1, QUANT = 2, PACKED_SEQUENCE = 4 } Kinds;
 
 /* How a view looks at its base: begins an operator's bound call (OpCall of ops/ops.h), which alone
  * knows more. */
@@ -28,51 +35,50 @@ typedef struct ViewKind {
     bool (*repeats)(const View *v);
 } ViewKind;
 
-/* What several tensors see. Written through any of them; `version` counts writes. */
+/* The memory that several tensors see. Written by heap.c only (storage_set). */
 struct Storage {
-    Ox now;           /* the whole, in the shape of the tensor that made it */
-    uint32_t version; /* never the same twice in one evaluation, undone branches included; 0: never
-                         written */
-    Str name;         /* state_dict name, or the input's name; NULL for a computed one */
-    bool state;       /* a parameter, buffer or attribute of the saved model */
+    Ox now; /* the whole, in the shape of the tensor that made it; NULL: a container's mark */
+    uint32_t
+        version; /* another one after each write, also after one that is undone; 0: never written */
+    Str name;    /* state_dict name, or the input's name; NULL for a computed one */
+    bool state;  /* a parameter, buffer or attribute of the saved model */
     SourceId written; /* of state: where the last write was */
     bool input;
-    bool tracked;          /* state.c has met it */
+    bool tracked;          /* eval/state/state.c has met it */
     bool shared_bytes;     /* another storage of the file overlaps it: a write is refused */
-    struct Alias *aliases; /* storages that may or may not be this very memory (tensor.c) */
-    Str invalid; /* why nobody can tell what it holds, once a peer was written (`now` is POISON
-                 then) */
-    uint64_t
-        created; /* heap.c's clock when it was made: what a branch itself made needs no trail */
+    struct Alias *aliases; /* storages that may be this very memory, and its parts (tensor.c) */
+    Str invalid; /* why its contents are not known while `now` is POISON: an alias was written */
+    uint64_t created; /* heap_now() when it was made: a branch that has made it logs no write */
 };
 
-/* zero_point: of type dtype; float32 where it need not be whole (of a quantised table). axis -1:
- * one of each. bytes: of a saved tensor of 4 bits the bytes that hold two numbers each, the low
- * half first, where its rows are whole bytes; else NULL. exact: the one scale as PyTorch keeps it,
- * where it is known; else 0. */
+/* How the integers of a quantised tensor stand for numbers: (integer - zero_point) * scale. */
 typedef struct QuantInfo {
-    Ox scale, zero_point;
-    int axis;
+    Ox scale;
+    Ox zero_point; /* of type dtype; float32 where it need not be whole (of a quantised table) */
+    int axis;      /* along which scale and zero_point differ; -1: there is one of each */
     DType dtype;
-    Ox bytes;
-    double exact;
+    Ox bytes;     /* of a saved tensor of 4 bits whose rows are whole bytes: two numbers a byte, the
+                     low half first; else NULL */
+    double exact; /* the one scale as PyTorch keeps it, where it is known; else 0 */
 } QuantInfo;
 
 struct Tensor {
     Storage *st;
-    Tensor *base;     /* of a view: the tensor it was made from; NULL: the storage itself */
-    const View *view; /* of a view: the call that made it, to read again and to write back */
-    Ox read;
-    uint32_t read_version; /* the value when st->version was this */
+    Tensor *base;          /* of a view: the tensor it was made from; NULL: the storage itself */
+    const View *view;      /* of a view: the call that made it, to read again and to write back */
+    Ox read;               /* the value .. */
+    uint32_t read_version; /* .. while st->version is this */
     Kinds kind;
-    bool number; /* PyTorch's "wrapped number": set when CONSTANTS.cN (0-d) is read, dropped by any
-                    operator */
-    const int64_t *strides; /* static multipliers in elements; NULL: contiguous if `contiguous`,
-                               else unknown */
-    Tri contiguous;         /* when neither strides nor stride tell */
-    const Dim *stride;      /* of views: per axis, in elements; NULL: not told by the view */
-    const QuantInfo *quant;
+    bool number; /* PyTorch's "wrapped number": CONSTANTS.cN (0-d); no operator's result is one */
+    /* How it lies in memory, per axis in elements: `strides` of a saved tensor, `stride` of a view
+     * where they follow from its base's; both NULL: `contiguous` says all that is known. */
+    const int64_t *strides;
+    Tri contiguous;
+    const Dim *stride;
+    const QuantInfo *quant; /* of QUANT, else NULL */
 };
+
+/* ---- making tensors ---- */
 
 Tensor *tensor_new(Ctx *cx, Ox v); /* with a fresh storage; contiguous */
 /* The result of a view, whose value now is `read`: shares base's storage. */
@@ -80,54 +86,60 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read);
 /* The same contents in memory of its own: what reshape or contiguous make where they have to
  * copy. */
 Tensor *tensor_copy(Ctx *cx, const Tensor *base, Ox read);
-/* Nobody can tell which of the two it is: `op`, for messages, is the operator that made it. The two
- * become peers. */
+/* A view or a copy, which of them is not known: a copy, and base's alias from now on. `op`, for
+ * messages, is the operator that made it. */
 Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read);
-/* squeeze_, t_ and the like: t itself becomes `now`, a view of what it was. Views that were made of
- * it stay what they are. */
-MUST_USE bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now);
-/* out=: a tensor that is no view takes the shape of what is written to it. Whatever shared its
- * memory is lost, unless it was empty. */
-MUST_USE bool tensor_refill(Ctx *cx, Tensor *t, Ox v);
-/* set_: t itself becomes another tensor of source's memory. Views that were made of it stay what
- * they are. */
-MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
-bool tensor_is_invalid(const Tensor *t);             /* reading it fails */
-Ox storage_fail_invalid(Ctx *cx, const Storage *st); /* why it does; POISON */
-Ox tensor_read(Graph *g,
-               Tensor *t); /* the value now; views are recomputed when their storage has changed */
-Ox tensor_read_as(Graph *g, const Tensor *t,
-                  Ox whole); /* what it would be if its storage held that */
-/* Write `v` (of t's shape and dtype) through t: every tensor of the storage sees it. False:
- * refused. */
-MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
-Tri tensor_contiguous(Ctx *cx, Tensor *t); /* is_contiguous() */
-Tri tensor_repeats(
-    Ctx *cx, Tensor *t); /* does one element of memory stand for several of t, as after expand? */
-bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]); /* stride(); false: unknown */
-Type tensor_type(const Tensor *t); /* dtype and shape never change by writing */
-/* Nobody can tell whether a and b are the same memory: once one is written, reading the other is
- * refused with `why`. */
-void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
-/* `part` is, or may be, one of the things that `whole` is made of: writing one loses the other, but
- * not the other parts. */
-void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
-/* Adds to out, as keys, every storage that is or may be this very memory. */
-void storage_may_be(Ctx *cx, Storage *st, Map *out);
-/* Adds it, what it holds, and what may be the same memory as any of these. What is in out already
- * is not gone through. */
-void storage_parts(Ctx *cx, Storage *st, Map *out);
-/* st was written: what its peers hold, and theirs, nobody knows any more. */
-void storage_invalidate_aliases(Ctx *cx, Storage *st);
-/* How often that was a tensor's memory that has peers. */
-uint64_t heap_shared_writes(Ctx *cx);
-void heap_note_shared_write(Ctx *cx);
 Tensor *tensor_alias(Ctx *cx, Tensor *t); /* detach: same storage, same view, another identity */
 
-/* Are they of one kind, and quantised alike? Of 4 bits only the same tensor's are: its bytes lie
- * beside its numbers. */
+/* ---- tensors that become others. Views that were made of t stay what they are; false after an
+ * error: what the model keeps, and what is outside of an open branch, cannot change so ---- */
+
+/* squeeze_, t_ and the like: t itself becomes `now`, a view of what it was. */
+MUST_USE bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now);
+/* out=: a tensor that is no view takes the shape of what is written to it, in memory of its own.
+ * The tensors that shared its old memory become invalid, unless that was empty. */
+MUST_USE bool tensor_refill(Ctx *cx, Tensor *t, Ox v);
+/* set_: t itself becomes another tensor of source's memory. */
+MUST_USE bool tensor_take(Ctx *cx, Tensor *t, Tensor *source);
+
+/* ---- reading and writing ---- */
+
+/* The value now; a view is read again, by nodes of g, when its storage has changed. POISON after an
+ * error, and where the tensor is invalid. */
+Ox tensor_read(Graph *g, Tensor *t);
+/* What t would be if its storage held `whole`. */
+Ox tensor_read_as(Graph *g, const Tensor *t, Ox whole);
+/* Write v, of t's shape and dtype, through t: every tensor of the storage sees it. False after an
+ * error. */
+MUST_USE bool tensor_write(Graph *g, Tensor *t, Ox v);
+Type tensor_type(const Tensor *t); /* dtype and shape: no write changes them */
+bool tensor_is_invalid(const Tensor *t);
+/* The error of who reads an invalid tensor of st; POISON. */
+Ox storage_fail_invalid(Ctx *cx, const Storage *st);
+
+/* ---- what may be the same memory ---- */
+
+/* It is not known whether a and b are the same memory: once one is written, the other is invalid
+ * because of `why`. */
+void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
+/* `part` is, or may be, one of the things that `whole` is made of: writing one makes the other
+ * invalid, but not the other parts. */
+void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
+/* Adds to out, as keys, st and every storage that may be the same memory. */
+void storage_may_be(Ctx *cx, Storage *st, Map *out);
+/* Adds to out, as keys, st, its parts, and what may be the same memory as any of these; not the
+ * parts of what is in out already. */
+void storage_parts(Ctx *cx, Storage *st, Map *out);
+/* st was written: its aliases are invalid, and theirs. */
+void storage_invalidate_aliases(Ctx *cx, Storage *st);
+
+/* ---- kinds ---- */
+
+/* Are they of one kind, and quantised alike? Two tensors of 4 bits are not, unless they share their
+ * QuantInfo, as its bytes belong to one tensor's numbers. */
 bool tensors_same_kind(Ctx *cx, const Tensor *a, const Tensor *b);
-/* Becomes like `one`, plain or quantised, in g. False: its scale is computed deeper. */
+/* t becomes plain or quantised as `one` is, in g. False, without an error: g does not see one's
+ * scale, or its bytes belong to other numbers. */
 MUST_USE bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one);
 /* The very same memory, looked at in the same way: x += 1 gives x. */
 static inline bool same_tensor(const Tensor *a, const Tensor *b)
@@ -135,12 +147,16 @@ static inline bool same_tensor(const Tensor *a, const Tensor *b)
     return a == b || (a->st == b->st && a->base == b->base && a->view == b->view);
 }
 
-/* ---- strides.c: what follows from how tensors lie in memory ---- */
+/* ---- how tensors lie in memory (strides.c). Strides are in elements ---- */
 
-/* The strides of a contiguous tensor of this type. False: not expressible. */
+bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]); /* stride(); false: not known */
+Tri tensor_contiguous(Ctx *cx, Tensor *t);                  /* is_contiguous() */
+/* Does one element of memory stand for several of t, as after expand? */
+Tri tensor_repeats(Ctx *cx, Tensor *t);
+/* The strides of a contiguous tensor of this type. False: a product of sizes has no Dim. */
 bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK]);
-/* Strides of a view of shape `to` over memory of type `old`. NO: such a view does not exist,
- * reshape copies. UNKNOWN: the sizes do not tell. */
+/* Strides of a view of shape `to` over memory of type `old`. NO: no such view exists, so reshape
+ * copies. UNKNOWN: it depends on dynamic sizes. */
 Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK]);
 /* Does a view of shape `to` over all of base's elements exist? */
 Tri tensor_can_view(Ctx *cx, Tensor *base, Type to);

@@ -23,15 +23,13 @@ static Value symbool(Ctx *cx, SymBool b)
 
 static Tri decide(Ctx *cx, Rel rel, Dim a, Dim b)
 {
-    Tri eq;
     switch (rel) {
     case REL_EQ: return dim_eq(cx, a, b);
+    case REL_NE: return tri_not(dim_eq(cx, a, b));
     case REL_LT: return dim_lt(cx, a, b);
     case REL_LE: return dim_le(cx, a, b);
-    case REL_NE: break;
     }
-    eq = dim_eq(cx, a, b);
-    return eq == UNKNOWN ? UNKNOWN : eq == YES ? NO : YES;
+    return UNKNOWN;
 }
 
 void rel_not(Rel *rel, Dim *a, Dim *b)
@@ -54,7 +52,7 @@ Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b)
     return t == UNKNOWN ? symbool(cx, (SymBool){ .rel = rel, .a = a, .b = b }) : val_bool(t == YES);
 }
 
-/* The one element of a small constant, as bytes; false when v is none. */
+/* Is v a constant of one element? Then out, which has room for it, holds the element's bytes. */
 static bool read_one(Ctx *cx, Ox v, void *out)
 {
     return v->kind == OX_CONST && const_numel(v->k) == 1 && dtype_size(v->k->dtype) > 0 &&
@@ -91,6 +89,8 @@ static Ox to_scalar(Graph *g, Ox v)
     return ox_g(g, "Reshape", v, none);
 }
 
+/* The int that v, of one element, holds: its Dim where v is made of dimensions (a size that went
+ * through a tensor), its value where v is constant, else a new symbol that v computes. */
 static Value int_of(Graph *g, Ox v)
 {
     const Dim *item;
@@ -100,7 +100,7 @@ static Value int_of(Graph *g, Ox v)
         return val_dim(g->cx, item[0]);
     if (ox_dtype(v) == DT_INT64 && read_one(g->cx, v, &known))
         return val_int(known);
-    if (ox_known_scalar(g, v, &f)) /* narrower ints are exact in double */
+    if (ox_known_scalar(g, v, &f)) /* the ints of 32 bits and less are exact in a double */
         return val_int((int64_t)f);
     Ox wide = ox_cast(g, to_scalar(g, v), DT_INT64);
     if (!ox_ok(wide))
@@ -110,6 +110,8 @@ static Value int_of(Graph *g, Ox v)
     return val_dim(g->cx, sym);
 }
 
+/* Of a tensor of one element: False for a bool, 3 for an int, 0.5 for a float whose contents are
+ * known; else a V_SYMBOOL, V_SYMINT or V_SYMFLOAT. */
 Value val_number_of(Graph *g, Ox v)
 {
     double f;
@@ -138,6 +140,10 @@ Value val_tensor(Ctx *cx, Ox v)
 Value val_tuple(Ctx *cx, const Value *at, int64_t n)
 {
     Tuple *t = mem_alloc(cx, sizeof *t + (size_t)n * sizeof *at);
+    if (!t) { /* no memory for so many items: an empty one */
+        t = new(cx, Tuple);
+        n = 0;
+    }
     t->n = n;
     if (n)
         memcpy(t->at, at, (size_t)n * sizeof *at);
@@ -182,10 +188,12 @@ Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index)
 
 bool dict_is_dynamic(const Dict *d)
 {
-    bool open = d->unordered;
-    for (int64_t i = 0; d->some_dynamic && !open && i < d->n; i++)
-        open = val_is_maybe_key(d->at[i].val.v);
-    return open;
+    if (d->unordered || !d->some_dynamic)
+        return d->unordered;
+    for (int64_t i = 0; i < d->n; i++)
+        if (val_is_maybe_key(d->at[i].val.v))
+            return true;
+    return false;
 }
 
 Value val_never(Ctx *cx, Str why)
@@ -195,11 +203,9 @@ Value val_never(Ctx *cx, Str why)
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
-Value val_implying(Ctx *cx, Value v, Value one, Value other)
+Value val_implying(Ctx *cx, Value v, Value x, Value y)
 {
-    SymBool *s = new(cx, SymBool);
-    *s = (SymBool){ .ox = v.sb->ox, .left = one.sb, .right = other.sb };
-    return (Value){ .tag = V_SYMBOOL, .sb = s };
+    return symbool(cx, (SymBool){ .ox = v.sb->ox, .left = x.sb, .right = y.sb });
 }
 
 Value val_complex(Ctx *cx, double re, double im)
@@ -221,12 +227,18 @@ bool val_dim_of(Value v, Ctx *cx, Dim *out)
 
 /* ---- equality, truth ---- */
 
+/* Is v a concrete number? Then *out is its value: True is 1, as in Python. */
 static bool number_of(Value v, double *out)
 {
-    *out = v.tag == V_INT ? (double)v.i : v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : 0;
-    return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL;
+    switch (v.tag) {
+    case V_BOOL:  *out = v.b; return true;
+    case V_INT:   *out = (double)v.i; return true;
+    case V_FLOAT: *out = v.f; return true;
+    default:      return false;
+    }
 }
 
+/* x and y are the values of a and b; two large ints may differ although x and y do not. */
 static bool numbers_equal(Value a, Value b, double x, double y)
 {
     return a.tag == V_INT && b.tag == V_INT ? a.i == b.i : x == y;
@@ -267,6 +279,7 @@ static bool dicts_equal(Ctx *cx, Dict *a, Dict *b)
     return true;
 }
 
+/* An int and a float may be equal; any other two kinds are not. */
 bool val_equal(Ctx *cx, Value a, Value b)
 {
     double x, y;
@@ -293,23 +306,18 @@ bool val_equal(Ctx *cx, Value a, Value b)
     }
 }
 
-static Tri tri_of(bool b) { return b ? YES : NO; }
-
 Tri val_truth(Ctx *cx, Value v)
 {
-    Tri t;
     switch (v.tag) {
-    case V_NONE:  return NO;
-    case V_BOOL:  return tri_of(v.b);
-    case V_INT:   return tri_of(v.i != 0);
-    case V_FLOAT: return tri_of(v.f != 0);
-    case V_STR:   return tri_of(v.s->len > 0);
-    case V_LIST:  return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
-    case V_DICT:  return dict_is_dynamic(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
-    case V_TUPLE: return tri_of(v.tuple->n > 0);
-    case V_SYMINT:
-        t = dim_eq(cx, v.dim, dim_int(cx, 0));
-        return t == UNKNOWN ? UNKNOWN : tri_of(t == NO);
+    case V_NONE:    return NO;
+    case V_BOOL:    return tri_of(v.b);
+    case V_INT:     return tri_of(v.i != 0);
+    case V_FLOAT:   return tri_of(v.f != 0);
+    case V_STR:     return tri_of(v.s->len > 0);
+    case V_LIST:    return v.list->stacked ? UNKNOWN : tri_of(v.list->n > 0);
+    case V_DICT:    return dict_is_dynamic(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
+    case V_TUPLE:   return tri_of(v.tuple->n > 0);
+    case V_SYMINT:  return tri_not(dim_eq(cx, v.dim, dim_int(cx, 0)));
     case V_SYMBOOL: return v.sb->ox ? UNKNOWN : decide(cx, v.sb->rel, v.sb->a, v.sb->b);
     default:        return UNKNOWN;
     }
@@ -346,45 +354,53 @@ Ox symbool_ox(Graph *g, const SymBool *b)
         return b->ox;
     Ox x = ox_dim_value(g, b->a);
     Ox y = ox_dim_value(g, b->b);
-    if (b->rel == REL_EQ || b->rel == REL_NE) {
-        Ox same = ox_g(g, "Equal", x, y);
-        return b->rel == REL_EQ ? same : ox_g(g, "Not", same);
+    switch (b->rel) {
+    case REL_EQ: return ox_g(g, "Equal", x, y);
+    case REL_NE: return ox_g(g, "Not", ox_g(g, "Equal", x, y));
+    case REL_LT: return ox_g(g, "Less", x, y);
+    case REL_LE: return ox_g(g, "LessOrEqual", x, y);
     }
-    return b->rel == REL_LT ? ox_g(g, "Less", x, y) : ox_g(g, "LessOrEqual", x, y);
+    return POISON;
 }
 
+/* As a message names the list; items of several kinds go by the first. */
+static const char *list_kind(const List *l)
+{
+    if (l->stacked)
+        return "a List of a length that is not known";
+    if (l->n == 0)
+        return "an empty List";
+    switch (l->at[0].v.tag) {
+    case V_INT:
+    case V_SYMINT:   return "List[int]";
+    case V_FLOAT:
+    case V_SYMFLOAT: return "List[float]";
+    case V_BOOL:
+    case V_SYMBOOL:  return "List[bool]";
+    case V_STR:      return "List[str]";
+    case V_TENSOR:   return "List[Tensor]";
+    default:         return "List";
+    }
+}
+
+/* TorchScript's name of the type where it has one; a choice is of the kind of its options. */
 const char *val_kind(Value v)
 {
     switch (v.tag) {
-    case V_POISON:   return "a value that an earlier error left out";
-    case V_NONE:     return "None";
+    case V_POISON:    return "a value that an earlier error left out";
+    case V_NONE:      return "None";
     case V_BOOL:
-    case V_SYMBOOL:  return "bool";
+    case V_SYMBOOL:   return "bool";
     case V_INT:
-    case V_SYMINT:   return "int";
+    case V_SYMINT:    return "int";
     case V_FLOAT:
-    case V_SYMFLOAT: return "float";
-    case V_COMPLEX:  return "complex";
-    case V_STR:      return "str";
-    case V_DEVICE:   return "Device";
-    case V_DTYPE:    return "dtype";
-    case V_TENSOR:   return "Tensor";
-    case V_LIST:
-        if (v.list->n == 0 && !v.list->stacked)
-            return "an empty List";
-        if (v.list->stacked)
-            return "a List of a length that is not known";
-        switch (v.list->at[0].v.tag) {
-        case V_INT:
-        case V_SYMINT:   return "List[int]";
-        case V_FLOAT:
-        case V_SYMFLOAT: return "List[float]";
-        case V_BOOL:
-        case V_SYMBOOL:  return "List[bool]";
-        case V_STR:      return "List[str]";
-        case V_TENSOR:   return "List[Tensor]";
-        default:         return "List";
-        }
+    case V_SYMFLOAT:  return "float";
+    case V_COMPLEX:   return "complex";
+    case V_STR:       return "str";
+    case V_DEVICE:    return "Device";
+    case V_DTYPE:     return "dtype";
+    case V_TENSOR:    return "Tensor";
+    case V_LIST:      return list_kind(v.list);
     case V_TUPLE:     return "Tuple";
     case V_DICT:      return "Dict";
     case V_OBJ:       return "an object of a class";

@@ -2,42 +2,48 @@
  * of them.
  *
  * Numbers, strings, lists, dicts, objects and modules are concrete; only tensors, and numbers that
- * depend on a dynamic dimension or on data, are staged. Copy a Value freely: List, Dict, Obj and
- * Tensor are shared by pointer and have identity, as in Python. All mutable state lies in cells,
- * which value/heap.h writes. Tensors are in value/tensor.h. */
+ * depend on a dynamic dimension or on data, are staged (docs/glossary.md). Copy a Value freely:
+ * List, Dict, Obj and Tensor are shared by pointer and have identity, as in Python. All mutable
+ * state lies in cells, which only value/heap.h writes. Tensors are in value/tensor.h.
+ *
+ * Values lie in the arena of the evaluation: a restart forgets them. A function that makes a value
+ * gives V_POISON after an error or when it is given poison; a pointer inside a value that is not
+ * poison is never NULL, unless its comment says so. */
 #ifndef PT2ONNX_VALUE_VALUE_H
 #define PT2ONNX_VALUE_VALUE_H
 
 #include "onnx/onnx.h"
 
 typedef enum {
-    V_POISON, /* an error or refusal has happened: flows through everything */
+    V_POISON, /* the result of an error or a refusal: whatever is made of it is poison too */
     V_NONE,
     V_BOOL,
     V_INT,
     V_FLOAT,
     V_COMPLEX,
     V_STR,
-    V_DEVICE, /* s: "cpu", "cuda:0" */
-    V_DTYPE, /* only where the file tells (pt2); TorchScript has plain ints: arg_dtype takes both */
-    V_SYMINT,   /* an int that is a Dim; from data: a fresh symbol with an origin */
+    V_DEVICE,   /* s: "cpu", "cuda:0" */
+    V_DTYPE,    /* dtype: in a .pt2 only; TorchScript has c10's ints (value/c10_dtype.h) */
+    V_SYMINT,   /* dim: an int; one that is read from a tensor is a new symbol with an origin */
     V_SYMFLOAT, /* ox: 0-d double (or the tensor's own type), counts as a Python number */
-    V_SYMBOOL,  /* a predicate over dims, or ox: 0-d bool */
+    V_SYMBOOL,  /* sb: a predicate over dims, or a 0-d bool */
     V_TENSOR,
     V_LIST,
     V_TUPLE,
     V_DICT,
     V_OBJ,
     V_ENUM,   /* e: class, name, value */
-    V_FUTURE, /* of fork: the value itself, already computed */
-    V_CLASS,
-    V_FUNCTION,
-    V_NAMESPACE, /* callables and paths, inside eval only */
-    V_UNINIT,    /* uninitialized(T): may be passed around, never read */
-    V_CHOICE,    /* one of several known strings or members of an enum, as the running model decides
-                    (choice.c) */
-    V_MAYBE,     /* None or a value, as the running model decides: may be passed around, asked `is
-                    None`, and read behind that */
+    V_FUTURE, /* future: what fork's function gave, already computed */
+
+    /* Inside src/eval only: what a name in call position stands for. */
+    V_CLASS,     /* any: the ClassDef */
+    V_FUNCTION,  /* any: the Function */
+    V_NAMESPACE, /* s: a dotted path that names neither */
+
+    /* May be passed around; reading one is an error, or the running model's decision. */
+    V_UNINIT, /* a local that is not assigned, uninitialized(T): any is an Unset, or NULL */
+    V_CHOICE, /* choice: one of several known strings or members of an enum */
+    V_MAYBE,  /* maybe: None or a value; may be asked `is None`, and read behind that question */
 } ValTag;
 
 typedef struct List List;
@@ -48,8 +54,10 @@ typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
 typedef struct Maybe Maybe;
-/* ox NULL: the predicate `a rel b`; else ox: where it is true `left` and `right` are, if they are
- * there. */
+
+/* A bool that the running model decides: the predicate `a rel b` over dimensions where ox is NULL,
+ * else the tensor ox. Of `x and y` left and right are x and y, which are true wherever the whole
+ * is; NULL: not known. */
 typedef struct SymBool {
     Rel rel;
     Dim a, b;
@@ -83,83 +91,93 @@ typedef struct Value {
 } Value;
 typedef VEC(Value) Values;
 
+/* at[index]: index is an int below n. */
 typedef struct Choice {
     const Value *at;
     int64_t n;
-    Value index; /* an int below n */
+    Value index;
 } Choice;
+
+/* `present ? value : None`; value is zeros in the runs in which it is None. */
 struct Maybe {
     Value present; /* a bool */
-    Value value;   /* zeros while it is None: nobody reads them */
-    bool key;      /* of a dict's entry: is the key there? */
+    Value value;
+    bool key; /* the value of a dict's entry: present says whether the key is in the dict */
 };
 
+/* A place that the program writes to. Only heap.c assigns to v (tools/check-layers). */
 typedef struct Cell {
     Value v;
-} Cell; /* written by heap.c only */
+} Cell;
 
-/* A list whose length ONNX decides is *stacked* (eval/lists/stacked.h): `at` and `n` say nothing
- * then, so whoever looks at a list asks first. */
+/* A list whose length the running model decides is *stacked* (eval/lists/stacked.h). `at` and `n`
+ * say nothing then, so whoever reads a list looks at `stacked` first. */
 struct List {
     Cell *at;
-    int64_t n, cap, front /* free cells before the first */;
-    Str elem; /* "int", "Tensor": of empty ones; may be NULL */
+    int64_t n, cap;
+    int64_t front; /* free cells before at[0] */
+    Str elem;      /* "int", "Tensor": what an empty list is a list of; NULL: not known */
     struct Stacked *stacked;
-    uint64_t created;
+    uint64_t created;          /* heap_now() when it was made; so in Dict and Obj */
     struct ListAlias *aliases; /* lists that may be this very one (list_maybe_same) */
-    Tensor *mark;              /* container_mark */
+    Tensor *mark;              /* container_mark; NULL until somebody asks for it */
 };
+
 struct Tuple {
     int64_t n;
-    Str type; /* NamedTuple's class or NULL */
-    const Str *fields;
+    Str type;          /* the class of a NamedTuple, else NULL */
+    const Str *fields; /* n names of a NamedTuple, else NULL */
     Value at[];
 };
+
 typedef struct {
     Value key;
     Cell val;
 } DictEntry;
+
+/* Entries stand in order of insertion, as in Python. */
 struct Dict {
     DictEntry *at;
     int64_t n, cap;
-    Str type;
+    Str type; /* "Dict[str, Tensor]"; NULL: not known */
     struct DictIndex *index;
     uint64_t created;
-    struct DictAlias *aliases;
-    Str invalid; /* why nobody may look at it, once a peer was written */
+    struct DictAlias *aliases; /* dicts that may be this very one (dict_maybe_same) */
+    Str invalid;               /* why it may not be read, once an alias was written; else NULL */
     Tensor *mark;
-    bool some_dynamic; /* some entries were, or are, a Maybe of a key */
-    bool unordered;    /* and their order only the running model knows */
+    bool some_dynamic; /* a value was, or is, a Maybe with key set */
+    bool unordered;    /* and the order of the entries is known to the running model only */
 };
+
+/* An object of a class; modules too. */
 struct Obj {
-    const struct ClassDef *cls;
+    const struct ClassDef *cls; /* NULL where there is none, as of a frame's locals */
     Cell *slot;
     int64_t n;
-    Str path; /* "layer1.0" of a module, "" the root, NULL a plain object */
-    const Str *names;
+    const Str *names; /* of the slots where the class has no fields; may be NULL */
+    Str path;         /* "layer1.0" of a module, "" of the root, NULL of a plain object */
     uint64_t created;
-    size_t tracked; /* state.c's number for it, 0 none */
+    size_t tracked; /* its number in eval/state/state.c; 0: none */
     Tensor *mark;
 };
+
 typedef struct EnumMember {
     const struct ClassDef *cls;
     Str name;
     Value value;
 } EnumMember;
 
-/* Why nobody may read a value: it could not be joined, or is behind a loop that ONNX runs. */
+/* Why a V_UNINIT may not be read: its two branches do not join, or a loop that ONNX runs leaves
+ * it behind. */
 typedef struct Unset {
     Str why;
-    SourceId at;
-    Str text;    /* of val_staged_text */
-    bool branch; /* `at` is a branch that an assumption decides */
-    Ox varies;   /* a tensor that has another rank in each branch: the model may return it, and do
-                    nothing else with it */
+    SourceId at; /* of the branch or the loop, for the message */
+    Str text;    /* of val_staged_text, else NULL */
+    bool branch; /* reading it takes one branch of the if at `at` by assumption, and restarts */
+    Ox varies;   /* a tensor with another rank in each branch: the model may only return it */
 } Unset;
 
 /* ---- making values ---- */
-
-bool val_same_constant(Ctx *cx, Ox a, Ox b); /* two constants of equal elements */
 
 static inline Value val_poison(void) { return (Value){ .tag = V_POISON }; }
 static inline Value val_none(void) { return (Value){ .tag = V_NONE }; }
@@ -168,39 +186,54 @@ static inline Value val_int(int64_t i) { return (Value){ .tag = V_INT, .i = i };
 static inline Value val_float(double f) { return (Value){ .tag = V_FLOAT, .f = f }; }
 static inline Value val_str(Str s) { return (Value){ .tag = V_STR, .s = s }; }
 static inline bool val_ok(Value v) { return v.tag != V_POISON; }
-Value val_dim(Ctx *cx, Dim d); /* V_INT when known, else V_SYMINT; NULL gives poison */
-Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b); /* V_BOOL when decided, else V_SYMBOOL */
-void rel_not(Rel *rel, Dim *a, Dim *b);        /* the relation that holds when this one does not */
-Value val_symbool(Ctx *cx, Ox b);              /* V_BOOL when constant */
-Value val_implying(
-    Ctx *cx, Value v, Value one,
-    Value other); /* v, a V_SYMBOOL with ox; where it is true, so are the two others */
-Value val_both(Graph *g, Value x, Value y); /* x and y, each V_BOOL or V_SYMBOOL */
-Value val_not(Graph *g, Value v);           /* not v, a V_BOOL or V_SYMBOOL */
-Value val_number_of(Graph *g, Ox v); /* item(): V_INT/V_FLOAT/V_BOOL when known, else symbolic (an
-                                        int: its item, or a fresh symbol with origin) */
-Value val_tensor(Ctx *cx, Ox v);     /* POISON gives V_POISON */
+
+/* The items are copied. Without memory the tuple or list is shorter than asked for, and the context
+ * has failed: whoever fills it afterwards goes by its own n. elem, which may be NULL: List.elem. */
 Value val_tuple(Ctx *cx, const Value *at, int64_t n);
 Value val_list(Ctx *cx, const Value *at, int64_t n, const char *elem);
 Value val_complex(Ctx *cx, double re, double im);
+Value val_tensor(Ctx *cx, Ox v); /* a new tensor with memory of its own */
+/* The number that a tensor of one element holds, as item() gives it: concrete when the contents are
+ * known, else symbolic (an int: the item's Dim, or a new symbol that the tensor computes). A type
+ * that is no Python number's is E_UNSUPPORTED. */
+Value val_number_of(Graph *g, Ox v);
+Value val_dim(Ctx *cx, Dim d);                 /* V_INT when known, else V_SYMINT; NULL: poison */
+Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b); /* `a rel b`: V_BOOL when decided, else V_SYMBOOL */
+Value val_symbool(Ctx *cx, Ox b);              /* of a 0-d bool; V_BOOL when constant */
+Value val_both(Graph *g, Value x, Value y);    /* x and y, each V_BOOL or V_SYMBOOL */
+Value val_not(Graph *g, Value v);              /* not v, a V_BOOL or V_SYMBOOL */
+/* v, a V_SYMBOOL with an ox; wherever v is true the V_SYMBOOLs x and y are true too. */
+Value val_implying(Ctx *cx, Value v, Value x, Value y);
+/* present, a bool, decides whether it is `value` or None; val_maybe_key: whether the key of a
+ * dict's entry is there (eval/lists/dynamic_dict.c). */
 Value val_maybe(Ctx *cx, Value present, Value value);
-/* A value that may be passed around, and is an error with this reason, at this place, once it is
- * looked at. */
-Value val_never(Ctx *cx, Str why);
-Value val_maybe_key(Ctx *cx, Value present, Value value); /* dynamic_dict.c */
-bool val_is_maybe_key(Value v);
-bool dict_is_dynamic(const Dict *d); /* only the running model knows its keys, or their order */
-/* None or not, or a key of a dict, as `like` is. */
-Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value);
+Value val_maybe_key(Ctx *cx, Value present, Value value);
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value); /* as `like` is */
 /* at[index] of n strings, or of n members of one enum; index is an int below n. */
 Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
+/* A value that may be passed around; reading it is an error with this reason, at the place where it
+ * is made now. */
+Value val_never(Ctx *cx, Str why);
+
+/* ---- asking about values ---- */
+
+const char *val_kind(Value v);   /* "Tensor", "int", "List[int]": for messages */
+Tri val_truth(Ctx *cx, Value v); /* bool(v); UNKNOWN: the running model decides, or v has none */
+/* a == b as in Python, for concrete values; tensors by identity. What the running model would have
+ * to decide is E_UNDECIDED, and false. */
+bool val_equal(Ctx *cx, Value a, Value b);
+bool val_same_constant(Ctx *cx, Ox a, Ox b); /* two constants of one type with equal elements? */
+bool val_dim_of(Value v, Ctx *cx, Dim *out); /* V_INT, V_BOOL or V_SYMINT as a Dim; else false */
+bool val_is_maybe_key(Value v);              /* a Maybe that says whether a key is there? */
+bool dict_is_dynamic(const Dict *d);         /* only the running model knows its keys, or order */
 static inline bool val_is_optional(Value v) { return v.tag == V_NONE || v.tag == V_MAYBE; }
+/* `v is not None`, as a bool. */
 static inline Value val_present(Value v)
 {
     return v.tag == V_MAYBE ? v.maybe->present : val_bool(v.tag != V_NONE);
 }
 
-/* Numbers, known or not. */
+/* Concrete or symbolic numbers. */
 static inline bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
 static inline bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
 static inline bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
@@ -208,24 +241,17 @@ static inline bool val_is_plain_number(Value v)
 {
     return val_is_int(v) || val_is_bool(v) || val_is_float(v);
 }
-/* A string or a member of an enum, known or one of several. */
+/* A string or a member of an enum: a known one, or one of several. */
 static inline bool val_is_option(Value v)
 {
     return v.tag == V_STR || v.tag == V_ENUM || v.tag == V_CHOICE;
 }
 
-bool val_dim_of(Value v, Ctx *cx, Dim *out); /* V_INT, V_BOOL, V_SYMINT as a Dim */
-bool val_equal(Ctx *cx, Value a,
-               Value b);       /* concrete values, as Python's == ; tensors by identity */
-const char *val_kind(Value v); /* "Tensor", "int", "List[int]"...: for messages */
-/* Tri truth of a condition: UNKNOWN for symbolic ones. */
-Tri val_truth(Ctx *cx, Value v);
-Ox symbool_ox(Graph *g, const SymBool *b); /* as a 0-d bool value */
+/* ---- truth, relations ---- */
 
-/* c10's numbers of element types, which TorchScript writes as plain ints (c10_dtype.c). DT_NONE for
- * one that names none or that ONNX lacks; quantised ones (12-14) give their storage type and set
- * *quantised (may be NULL). -1: no number. */
-DType dtype_of_c10(int64_t code, bool *quantised);
-int64_t dtype_to_c10(DType t);
+static inline Tri tri_of(bool b) { return b ? YES : NO; }
+static inline Tri tri_not(Tri t) { return t == UNKNOWN ? UNKNOWN : tri_of(t == NO); }
+void rel_not(Rel *rel, Dim *a, Dim *b); /* in place: the relation that holds when this one fails */
+Ox symbool_ox(Graph *g, const SymBool *b); /* as a 0-d bool value; POISON after an error */
 
 #endif

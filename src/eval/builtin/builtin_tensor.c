@@ -1,6 +1,7 @@
 /* builtin_tensor.c - what tensors tell without being computed, and what the program asks about its
  * surroundings. Those are inference on the CPU. */
 #include "eval/builtin/builtin.h"
+#include "value/c10_dtype.h"
 
 static Tensor *tensor_of(const Builtin *b, size_t i) { return b->arg[i].v.t; }
 

@@ -6,6 +6,7 @@
  * but nobody reads an item), or of lists (one or the other). Positions are Python's: they count
  * from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/lists/stacked_ops.h"
+#include "value/c10_dtype.h"
 
 enum {
     NUMBERS = 1,

@@ -1,6 +1,7 @@
 /* stacked_parts.c - operators on lists of tuples, dicts and objects whose length ONNX decides: the
  * same operator on the list of each part. */
 #include "eval/lists/stacked_ops.h"
+#include "value/c10_dtype.h"
 
 /* What the operator gives, and which argument is an item (0: none). CHANGE writes the list; ITEM
  * gives an item, TAKE both; LIST gives a new list. */

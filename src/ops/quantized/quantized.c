@@ -6,6 +6,7 @@
  * lies between two steps may be rounded to the other one. Fake quantisation is in
  * fake_quantized.c, layers with packed parameters in quantized_layers.c. */
 #include "ops/quantized/quantized.h"
+#include "value/c10_dtype.h"
 
 #include <math.h>
 
