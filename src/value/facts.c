@@ -1,18 +1,16 @@
-/* facts.c - what is learnt about inputs: assumptions, and sizes that the program pins. Kept across
- * restarts.
+/* facts.c - what one evaluation learns for the next, kept across restarts.
  *
- * An undecided question (what rank has x?) is answered with the usual case, recorded for the input
- * that it comes from, and evaluation starts again. Each evaluation registers its inputs and their
- * symbols here, so that a value can be traced back. */
+ * A question that the file does not answer (what rank has x?) is answered with the usual case, the
+ * answer is recorded for the input that x comes from, and evaluation starts again. Each evaluation
+ * registers its inputs and their symbols here, so that a value can be traced back to one. */
 #include "base/limits.h"
 #include "value/facts.h"
 #include "value/options.h"
 
 #include <ctype.h>
 
-enum {
-    FACTS_OF_AN_INPUT = 4
-}; /* that a usual one asks for: its rank, its type, a size that the program pins */
+/* Restarts that an input may cost beyond --limit restarts: its rank, its type, two sizes. */
+enum { FACTS_OF_AN_INPUT = 4 };
 
 typedef struct InputFact {
     Str path;
@@ -20,7 +18,7 @@ typedef struct InputFact {
     DType dtype;    /* DT_NONE: nothing assumed */
     bool guessed;   /* the rank: no operator suggests one, the program only asks for it */
     uint32_t tried; /* ranks guessed so far, a bit each */
-    Str note;       /* the note's text: "x has rank 4 (net.py:12, conv2d)" */
+    Str note;       /* for the user: "x has rank 4 (net.py:12, conv2d)" */
 } InputFact;
 
 typedef struct StateFact {
@@ -60,12 +58,14 @@ typedef struct Facts {
     Map loops; /* statement or expression -> LoopRow */
     VEC(BranchRow) branches;
     Map pinned; /* symbol's name -> text of what it is (Str) */
-    /* of this evaluation only: in the run arena */
+    /* Of this evaluation only, in the run arena; NULL between two. */
     struct Seen {
         VEC(Input) inputs;
-        Map symbols, renamed, usual;
-        bool several_ranks; /* in a list */
-        bool of_loops;
+        Map symbols;        /* name -> Symbol */
+        Map renamed;        /* name -> Dim */
+        Map usual;          /* Ox -> Type: rank_varies */
+        bool several_ranks; /* a list holds tensors of different ranks */
+        bool of_loops;      /* facts_loop was called */
     } *seen;
 } Facts;
 
@@ -192,17 +192,22 @@ LoopFact facts_loop_of(Ctx *cx, const void *which)
     return row ? row->how : LOOP_AS_ASKED;
 }
 
-void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
+/* The note about the loop that is being run. */
+static Str unrolled_note(Ctx *cx, Str why)
 {
     Pos pos;
-    bool shown = place_pos(cx, where_intern(cx), &pos) && pos.file;
+    if (place_pos(cx, where_intern(cx), &pos) && pos.file)
+        return str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s",
+                       pos.file->s, pos.line, why->s);
+    return str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
+}
+
+void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
+{
     keep_begin(cx);
     LoopRow *row = new(cx, LoopRow);
     row->how = how;
-    row->note = !why ? NULL
-        : shown      ? str_fmt(cx, "the loop in %s:%u is unrolled, because ONNX cannot run it: %s",
-                               pos.file->s, pos.line, why->s)
-                     : str_fmt(cx, "a loop is unrolled, because ONNX cannot run it: %s", why->s);
+    row->note = why ? unrolled_note(cx, why) : NULL;
     map_put(cx, &facts_of(cx)->loops, which, row);
     keep_end(cx);
     facts_of(cx)->seen->of_loops = true;
@@ -217,13 +222,15 @@ bool facts_of_loops(Ctx *cx)
     return !fail(cx, E_RESTART, "loops are kept or unrolled");
 }
 
-/* A place as text: SourceIds are another evaluation's. */
+static const char *text_or_none(Str s) { return s ? s->s : ""; }
+
+/* A place as text, because SourceIds are numbers of one evaluation. */
 static Str place_text(Ctx *cx, SourceId at)
 {
     Buf b = buf_new(cx);
     for (const Place *p = place(cx, at); p; p = place(cx, p->up))
-        buf_fmt(&b, "%s %s %u\n", p->name ? p->name->s : "",
-                p->text && p->text->name ? p->text->name->s : "", p->start);
+        buf_fmt(&b, "%s %s %u\n", text_or_none(p->name),
+                text_or_none(p->text ? p->text->name : NULL), p->start);
     return buf_done(&b);
 }
 
@@ -298,11 +305,16 @@ Dim facts_dim(Ctx *cx, Dim sym)
     const struct Seen *seen = facts_of(cx)->seen;
     if (seen && dim_is_sym(sym, &name) && map_find(&seen->renamed, name))
         sym = map_get(&seen->renamed, name);
-    int hops = 0; /* x_0 is y_0 is 4: bounded, whatever was recorded */
-    while (dim_is_sym(sym, &name) && (text = map_get(&facts_of(cx)->pinned, name)) && hops++ < 64)
-        sym = isdigit((unsigned char)text->s[0])
-            ? dim_parse(cx, text->s, text->len)
-            : dim_sym(cx, text); /* a symbol may have any name */
+    for (int hops = 0; hops < 64; hops++) { /* x_0 is y_0, y_0 is 4: bounded, were there a circle */
+        if (!dim_is_sym(sym, &name))
+            break;
+        text = map_get(&facts_of(cx)->pinned, name);
+        if (!text)
+            break;
+        bool number = isdigit(
+            (unsigned char)text->s[0]); /* else a symbol, which may have any name */
+        sym = number ? dim_parse(cx, text->s, text->len) : dim_sym(cx, text);
+    }
     return sym;
 }
 
@@ -317,7 +329,7 @@ static const Input *input_of(Ctx *cx, Ox v)
 
 /* ---- pinned sizes ---- */
 
-/* May this text stand in for a symbol in the next evaluation: a number, or another input's
+/* May this value stand for a symbol in the next evaluation: is it a number, or another input's
  * symbol? */
 static bool stable(Ctx *cx, Dim value)
 {
@@ -326,7 +338,7 @@ static bool stable(Ctx *cx, Dim value)
         (dim_is_sym(value, &name) && map_find(&facts_of(cx)->seen->symbols, name));
 }
 
-/* Did -i or the file give this input's sizes, so that facts_tell is silent about it? */
+/* Did -i or the file give this input's type, so that facts_report is silent about it? */
 static bool shape_given(const Facts *f, Str path)
 {
     for (size_t i = 0; i < f->seen->inputs.n; i++)
@@ -335,6 +347,9 @@ static bool shape_given(const Facts *f, Str path)
     return false;
 }
 
+/* The handler of dim_require: the program works only when `sym`, of an input, is `value`. True:
+ * that needs no other evaluation. False: asks for a restart, or E_VALUE where the user wanted the
+ * dimension to stay dynamic. */
 static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
 {
     Str name;
@@ -343,7 +358,7 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
         return true;
     const Symbol *s = map_get(&f->seen->symbols, name);
     if (!s)
-        return true; /* a symbol of the file's own: true from here on */
+        return true; /* a symbol of the file's own: dim_require itself replaces it */
     if (s->requested) {
         fail(cx, E_VALUE,
              "dimension %s of %s was asked to stay free, but the program works only when it is %s: "
@@ -358,7 +373,7 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
     Str text = dim_text(cx, value);
     keep_begin(cx);
     map_put(cx, &f->pinned, name, (void *)text);
-    if (shape_given(f, s->path)) /* others are told whole, by facts_tell */
+    if (shape_given(f, s->path)) /* of any other input facts_report prints the whole type */
         note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s",
              s->axis, s->path->s, text->s, why);
     keep_end(cx);
@@ -367,7 +382,7 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
 
 /* ---- assumed rank and dtype ---- */
 
-/* Nodes whose result has the rank of the operand that follows, as far as ranks are unknown. */
+/* Nodes whose result has the rank of their operand whose rank is not known. */
 static bool keeps_rank(const Node *n)
 {
     static const char *const ops[] = {
@@ -479,11 +494,11 @@ static const Input *rank_source(Ctx *cx, Ox v, int *rank)
     return v ? input_of(cx, v) : NULL;
 }
 
-/* Ranks of what the program asks for its rank, the usual one first. */
+/* What facts_guess_rank assumes, the most usual rank first. */
 static const int guesses[] = { 4, 3, 2, 1, 5, 0 };
 
-/* "(net.py:12, conv2d)" */
-static Str known_where(Ctx *cx, const char *why)
+/* "net.py:12, conv2d" */
+static Str place_and_reason(Ctx *cx, const char *why)
 {
     Pos pos;
     if (place_pos(cx, where_intern(cx), &pos) && pos.file)
@@ -504,7 +519,8 @@ bool assume_rank(Ctx *cx, Ox v, int rank, const char *why)
     InputFact *f = fact_made(cx, in->path);
     if (f) {
         f->rank = rank;
-        f->note = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank, known_where(cx, why)->s);
+        f->note = str_fmt(cx, "%s has rank %d (%s)", in->path->s, rank,
+                          place_and_reason(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to have rank %d", in->path->s, rank);
 }
@@ -533,8 +549,8 @@ static void forget_guess(InputFact *fact)
     fact->note = NULL;
 }
 
-/* The last guess first: what was guessed before had let the program come that far. Those behind the
- * one that changes are open again. */
+/* The last guess changes first, as those before it have let the program come this far. When it has
+ * no rank left, the one before changes and the last starts anew. */
 bool facts_other_rank(Ctx *cx, Str raised)
 {
     Facts *f = facts_of(cx);
@@ -588,7 +604,7 @@ Type facts_usual(Ctx *cx, Ox v)
 {
     DType dtype = ox_dtype(v);
     const struct Seen *seen = facts_of(cx)->seen;
-    while (v && !map_find(&seen->usual, v)) { /* through what works element by element */
+    while (v && !map_find(&seen->usual, v)) { /* through nodes that work element by element */
         if (v->kind != OX_NODE || !keeps_rank(v->node))
             return NULL;
         for (int i = 0; i < v->node->n_in; i++)
@@ -610,6 +626,7 @@ bool facts_decide_ranks(Ctx *cx)
     return !fail(cx, E_RESTART, "every value has one rank");
 }
 
+/* The input that v's elements come from, if its dtype may still be assumed; else NULL. */
 static const Input *dtype_source(Ctx *cx, Ox v)
 {
     while (v && v->kind == OX_NODE && keeps_dtype(v->node))
@@ -632,12 +649,13 @@ bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why)
         f->dtype = t;
         if (f->rank < 0)
             f->note = str_fmt(cx, "%s is %s (%s)", in->path->s, dtype_name(t),
-                              known_where(cx, why)->s);
+                              place_and_reason(cx, why)->s);
     }
     return fail(cx, E_RESTART, "%s is assumed to be %s", in->path->s, dtype_name(t));
 }
 
-/* One line for each input that something was assumed about, with the option that decides it. */
+/* One line for each loop that was unrolled, and for each input that something was assumed about,
+ * with the option that decides it. */
 void facts_report(Ctx *cx)
 {
     const Map *loops = &facts_of(cx)->loops;

@@ -1,17 +1,17 @@
 /* heap.c - the only writer of cells: lists, dicts, objects, storages, local variables, and the undo
  * trail.
  *
- * While a branch is open, the first write to a thing logs what it was; trail_undo puts that back.
- * Each open branch keeps a map of what it has logged already, so that a thing costs one entry a
- * branch however often it is written. A clock stamps what is made: a thing made inside the
+ * While a branch is open, the first write to a thing logs what the thing was; trail_undo puts that
+ * back. Each open branch keeps a map of what it has logged already, so that a thing costs one entry
+ * a branch however often it is written. A clock stamps what is made: a thing made inside the
  * innermost branch needs no entry, because nothing outside has seen it. Writes while no branch is
  * open cost nothing.
  *
- * A list or dict that a branch changes keeps the array that it had: an item that is written there
- * is logged by itself, and one whose items move to other places moves into an array of its own
- * first. So a branch costs what it writes, however long the list, and undoing it leaves the cells
- * at their addresses. Versions of storages come from the clock too: an undone write never gives its
- * number to another one, which would make a stale view look fresh. */
+ * A list or dict that a branch changes keeps the array that it had: an item that is written in it
+ * is logged by itself, and before items move to other places the list moves into an array of its
+ * own. So a branch costs what it writes, however long the list, and undoing it leaves the cells at
+ * their addresses. Versions of storages come from the clock too: were the number of an undone write
+ * given to another write, a stale view would look fresh. */
 #include <assert.h>
 
 #include "value/heap.h"
@@ -19,8 +19,9 @@
 typedef struct OpenBranch {
     size_t first, first_item; /* of its entries in the trail, and of those in items */
     uint64_t opened;          /* the clock then */
-    Map logged; /* thing -> place in the trail + 1; an item's cell before the branch -> place in
-                   items + 1 */
+    /* Of a thing: its place in the trail + 1. Of a cell of a list or dict, where it lay before the
+     * branch: its place in items + 1. */
+    Map logged;
 } OpenBranch;
 
 typedef struct Heap {
@@ -47,8 +48,8 @@ void heap_note_shared_write(Ctx *cx) { heap_of(cx)->shared_writes++; }
 
 /* ---- the trail ---- */
 
-/* Must a write to `what` be logged? Not when no branch is open, the innermost made it, or it stands
- * in the log. */
+/* Must a write to `what` be logged? Not when no branch is open, nor when the innermost branch has
+ * made it, or logged it before. */
 static bool must_log(const Heap *h, const void *what, uint64_t created)
 {
     if (h->branches.n == 0)
@@ -79,8 +80,8 @@ static Cell *cell_at(int kind, void *array, int64_t i)
     return kind == CHANGE_LIST ? (Cell *)array + i : &((DictEntry *)array + i)->val;
 }
 
-/* Before item i of a list or dict is written, or given up: a branch inside this one may put a new
- * one there. */
+/* Called before item i of a list or dict is written, and before it is cut off, as a branch inside
+ * this one may put another item in its place. */
 static void log_item(Ctx *cx, const void *of, int64_t i)
 {
     Heap *h = heap_of(cx);
@@ -137,12 +138,13 @@ void *trail_before(Ctx *cx, const Change *c)
 {
     Heap *h = heap_of(cx);
     const Map *m = &h->branches.at[h->branches.n - 1].logged;
-    void *copy = c->before_n
-        ? mem_copy(cx, c->before_home,
-                   (size_t)c->before_n *
-                       (c->kind == CHANGE_LIST ? sizeof(Cell) : sizeof(DictEntry)))
-        : NULL;
-    for (int64_t i = 0; copy && i < c->before_n; i++) {
+    size_t size = c->kind == CHANGE_LIST ? sizeof(Cell) : sizeof(DictEntry);
+    if (c->before_n == 0)
+        return NULL;
+    void *copy = mem_copy(cx, c->before_home, (size_t)c->before_n * size);
+    if (!copy)
+        return NULL;
+    for (int64_t i = 0; i < c->before_n; i++) {
         uintptr_t at = (uintptr_t)map_get(m, cell_at(c->kind, c->before_home, i));
         if (at)
             cell_at(c->kind, copy, i)->v = h->items.at[at - 1].before;
@@ -216,15 +218,16 @@ static void set_cell(Ctx *cx, Cell *c, uint64_t created, Value v)
 void cell_set(Ctx *cx, Cell *c, Value v) { set_cell(cx, c, 0, v); }
 void cell_put(Ctx *cx, Cell *c, uint64_t created, Value v) { set_cell(cx, c, created, v); }
 void cell_init(Cell *c, Value v) { c->v = v; }
-/* Who holds a container through its mark learns that it was written. */
+
+/* Whatever holds a container, through its mark, becomes invalid as the container is written. */
 static void touch_mark(Ctx *cx, const Tensor *mark)
 {
     if (mark)
         storage_invalidate_aliases(cx, mark->st);
 }
 
-/* As old as what it marks, whoever asks for it first: a branch or an iteration that loses it is
- * undone. */
+/* A mark is as old as what it marks, so that a branch that asks for it first logs its writes, and
+ * undoes them. */
 static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t created)
 {
     if (!*mark) {
@@ -258,10 +261,12 @@ void container_share_mark(Ctx *cx, Value copy, Value v)
 
 const Tensor *container_marked(Value v)
 {
-    return v.tag == V_LIST ? v.list->mark
-        : v.tag == V_DICT  ? v.dict->mark
-        : v.tag == V_OBJ   ? v.obj->mark
-                           : NULL;
+    switch (v.tag) {
+    case V_LIST: return v.list->mark;
+    case V_DICT: return v.dict->mark;
+    case V_OBJ:  return v.obj->mark;
+    default:     return NULL;
+    }
 }
 
 const char *container_name(Value v)
@@ -286,14 +291,10 @@ void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
 {
     Obj *o = new(cx, Obj);
-    *o = (Obj){ .cls = cls,
-                .slot = new_array(cx, Cell, n),
-                .n = n,
-                .path = path,
-                .names = names,
-                .created = tick(cx) };
-    if (!o->slot)
-        o->n = 0;
+    *o = (Obj){ .cls = cls, .path = path, .names = names, .created = tick(cx) };
+    o->slot = new_array(cx, Cell, n);
+    if (o->slot)
+        o->n = n;
     for (int64_t i = 0; i < o->n; i++)
         o->slot[i].v = (Value){ .tag = V_UNINIT };
     return o;
@@ -304,12 +305,11 @@ Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, S
 List *list_new(Ctx *cx, int64_t cap, Str elem)
 {
     List *l = new(cx, List);
-    *l = (List){ .at = cap > 0 ? new_array(cx, Cell, cap) : NULL,
-                 .cap = cap > 0 ? cap : 0,
-                 .elem = elem,
-                 .created = tick(cx) };
-    if (!l->at)
-        l->cap = 0;
+    *l = (List){ .elem = elem, .created = tick(cx) };
+    if (cap > 0)
+        l->at = new_array(cx, Cell, cap);
+    if (l->at)
+        l->cap = cap;
     return l;
 }
 
@@ -335,7 +335,7 @@ static void log_list(Ctx *cx, List *l)
                          .created = l->created });
 }
 
-/* The items stay where they are, for who undoes it. */
+/* The items stay in the old array, for trail_undo. */
 static void stack(List *l, struct Stacked *s)
 {
     l->stacked = s;
@@ -343,7 +343,7 @@ static void stack(List *l, struct Stacked *s)
     l->n = l->cap = l->front = 0;
 }
 
-/* l's peers, and theirs. */
+/* The aliases of l become invalid, and theirs; not those in `seen`. */
 static void invalidate_lists(Ctx *cx, const List *l, Map *seen)
 {
     for (const struct ListAlias *p = l->aliases; p; p = p->next) {
@@ -381,7 +381,8 @@ void list_maybe_same(Ctx *cx, List *a, List *b, struct Stacked *invalid)
     add_alias(cx, b, a, invalid);
 }
 
-/* Room for `more` items; false when there is no memory: the context has failed. */
+/* Makes room for `more` items in *at, an array of n items of `size` bytes and room for *cap; may
+ * move it. False when there is no memory: the context has failed. */
 static bool room(Ctx *cx, void **at, int64_t n, int64_t *cap, int64_t more, size_t size)
 {
     int64_t want;
@@ -408,7 +409,8 @@ static bool list_room(Ctx *cx, List *l)
     return ok;
 }
 
-/* Before items move to other places: not in the array that a list or dict had before the branch. */
+/* Called before items of a list or dict move to other places: moves them out of the array that the
+ * list or dict had before the innermost branch, which trail_undo needs as it is. */
 static bool own_array(Ctx *cx, const void *what, void **at, int64_t n, int64_t cap, size_t size)
 {
     Change *c = logged(heap_of(cx), what);
@@ -434,7 +436,8 @@ static bool own_items(Ctx *cx, List *l)
     return ok;
 }
 
-/* Room for one more before the first: as much again, so that it is seldom asked for. */
+/* Room for one item before the first: as much again as there is, so that a loop of insert(0, x)
+ * costs linear time. */
 static bool room_in_front(Ctx *cx, List *l)
 {
     if (l->front > 0)
@@ -554,9 +557,9 @@ void list_resize(Ctx *cx, List *l, int64_t n)
 enum { LINEAR_UNTIL = 8 };
 
 struct DictIndex {
-    uint32_t *slot;
+    uint32_t *slot; /* place of an entry + 1; 0: free */
     uint32_t mask;
-}; /* slot: place of the entry + 1 */
+};
 
 Dict *dict_new(Ctx *cx, Str type)
 {
@@ -606,7 +609,7 @@ void dict_become(Ctx *cx, Dict *d, const Dict *from)
     d->unordered = d->unordered || from->unordered;
 }
 
-/* d's peers, and theirs. */
+/* The aliases of d become invalid, and theirs; not those in `seen`. */
 static void invalidate_dicts(Ctx *cx, const Dict *d, Map *seen)
 {
     for (const struct DictAlias *p = d->aliases; p; p = p->next) {
@@ -647,10 +650,13 @@ static uint64_t hash_key(Value k)
         return k.s->id;
     if (k.tag == V_FLOAT && !(k.f >= -9e18 && k.f <= 9e18 && k.f == (double)(int64_t)k.f))
         return hash_bytes(&k.f, sizeof k.f, 1);
-    int64_t i = k.tag == V_INT ? k.i
-        : k.tag == V_BOOL      ? k.b
-        : k.tag == V_FLOAT     ? (int64_t)k.f
-                               : (int64_t)k.tag;
+    int64_t i = (int64_t)k.tag; /* of any other kind: all alike */
+    if (k.tag == V_INT)
+        i = k.i;
+    else if (k.tag == V_BOOL)
+        i = k.b;
+    else if (k.tag == V_FLOAT)
+        i = (int64_t)k.f;
     return hash_bytes(&i, sizeof i, 0);
 }
 
@@ -662,7 +668,7 @@ static void index_entry(struct DictIndex *x, const Dict *d, int64_t i)
     x->slot[at] = (uint32_t)i + 1;
 }
 
-/* What came last is in nobody's way. */
+/* The entry that was indexed last can go: no other's search leads past its slot. */
 static void unindex_last(struct DictIndex *x, const Dict *d)
 {
     uint32_t at = (uint32_t)hash_key(d->at[d->n - 1].key) & x->mask;
@@ -671,7 +677,7 @@ static void unindex_last(struct DictIndex *x, const Dict *d)
     x->slot[at] = 0;
 }
 
-/* NULL when there is no memory. Half empty at least. */
+/* An index that is at least half empty. NULL when there is no memory. */
 static struct DictIndex *index_of(Ctx *cx, const Dict *d)
 {
     struct DictIndex *x = new(cx, struct DictIndex);
@@ -679,9 +685,11 @@ static struct DictIndex *index_of(Ctx *cx, const Dict *d)
     while (size < (size_t)d->n * 4)
         size *= 2;
     *x = (struct DictIndex){ .slot = new_array(cx, uint32_t, size), .mask = (uint32_t)size - 1 };
-    for (int64_t i = 0; x->slot && i < d->n; i++)
+    if (!x->slot)
+        return NULL;
+    for (int64_t i = 0; i < d->n; i++)
         index_entry(x, d, i);
-    return x->slot ? x : NULL;
+    return x;
 }
 
 /* -1 when absent */
@@ -738,8 +746,9 @@ void dict_set(Ctx *cx, Dict *d, Value key, Value v)
 {
     touch_dict(cx, d);
     int64_t i = place_of(cx, d, key);
+    /* A key that was perhaps absent may come last now, behind those that were set after it. */
     bool stays = i < 0 || val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
-    d->unordered = d->unordered || !stays; /* it may have come last just now */
+    d->unordered = d->unordered || !stays;
     enter_at(cx, d, i, key, v);
 }
 

@@ -1,12 +1,11 @@
-/* spec.c - reads one -i SPEC: what the user tells about an input.
+/* spec.c - reads one -i SPEC: what the user says about an input.
  *
  *     spec   = path ":" type | path "=" value | sizes
  *     type   = dtype "[" [ dim { "," dim } ] "]" | sizes
  *     sizes  = integer { "x" integer }                     float32: 1x3x224x224
  *     dim    = integer | name [ "=" integer ".." [ integer ] ] | "?"
  *     value  = integer | float | "True" | "False" | "None" | quoted text | bare word
- *     path   = name or number, dots between the leaves of dicts, lists and tuples: batch.image,
- * xs.0
+ *     path   = name or number, dots between the leaves of dicts, lists and tuples: batch.image
  *
  * A bare word is text, because a shell takes the quotes of mode="fast" away. The grammar is whole;
  * whether a program can use a SPEC (which parameter it means, whether a leaf or a type is handled
@@ -17,7 +16,8 @@
 
 typedef struct Reader {
     Ctx *cx;
-    const char *text, *at;
+    const char *text; /* the whole SPEC */
+    const char *at;   /* the next character */
 } Reader;
 
 /* ---- errors: the reason, the SPEC, a caret ---- */
@@ -175,7 +175,8 @@ static bool read_sizes(Reader *r, InputSpec *out)
     }
 }
 
-/* The words of torch and C that are no numpy names. */
+/* The numpy name that the user may have meant by a word of torch or C, or by a misspelt one; NULL:
+ * none is near. */
 static const char *numpy_word(Str word)
 {
     static const struct {
@@ -198,7 +199,7 @@ static const char *numpy_word(Str word)
     return word_nearest(word->s, word->len, names);
 }
 
-/* A numpy name; quint8 and qint8 are torch's words for tensors that carry a scale. */
+/* A numpy name, or quint8 or qint8, torch's words for tensors with a scale. DT_NONE: neither. */
 static void read_dtype(const char *word, size_t n, InputSpec *out)
 {
     out->dtype = dtype_named(word, n);
@@ -221,9 +222,11 @@ static bool read_type(Reader *r, InputSpec *out)
     read_dtype(start, n, out);
     if (out->dtype == DT_NONE) {
         Str word = str_n(r->cx, start, n);
-        const char *meant = numpy_word(word);
-        return wrong(r, start, "there is no element type \"%.40s\"%s%s%s", word->s,
-                     meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
+        const char *near = numpy_word(word);
+        if (!near)
+            return wrong(r, start, "there is no element type \"%.40s\"", word->s);
+        return wrong(r, start, "there is no element type \"%.40s\"; did you mean %s?", word->s,
+                     near);
     }
     r->at += n;
     if (*r->at != '[')
@@ -234,26 +237,30 @@ static bool read_type(Reader *r, InputSpec *out)
 
 /* ---- values ---- */
 
-/* A whole word that is a Python number. Hex, underscores and complex numbers are not read. */
+static bool is_digit(char c) { return isdigit((unsigned char)c); }
+
+/* A sign, or none, and digits. Goes below zero, so that -2^63 can be read. */
+static bool read_int(Reader *r, const char *at, size_t n, InputSpec *out)
+{
+    int64_t v = 0;
+    for (size_t i = !is_digit(at[0]); i < n; i++)
+        if (!mul_ok(v, 10, &v) || !sub_ok(v, at[i] - '0', &v))
+            return wrong(r, at, "the number does not fit 64 bits");
+    if (at[0] != '-' && !sub_ok(0, v, &v))
+        return wrong(r, at, "the number does not fit 64 bits");
+    out->value_kind = SPEC_INT;
+    out->i = v;
+    return true;
+}
+
+/* Is the whole word of n characters a Python number? *is says so; false after an error. Hex,
+ * underscores and complex numbers are not read. */
 static bool number_word(Reader *r, const char *at, size_t n, InputSpec *out, bool *is)
 {
     size_t sign = at[0] == '-' || at[0] == '+';
-    size_t digits = run_of(at + sign, is_name);
     *is = true;
-    bool all = digits > 0 && sign + digits == n;
-    for (size_t i = sign; all && i < n; i++)
-        all = isdigit((unsigned char)at[i]);
-    if (all) {
-        int64_t v = 0;
-        for (size_t i = sign; i < n; i++) /* below zero, so that -2^63 can be read */
-            if (!mul_ok(v, 10, &v) || !sub_ok(v, at[i] - '0', &v))
-                return wrong(r, at, "the number does not fit 64 bits");
-        if (at[0] != '-' && !sub_ok(0, v, &v))
-            return wrong(r, at, "the number does not fit 64 bits");
-        out->value_kind = SPEC_INT;
-        out->i = v;
-        return true;
-    }
+    if (n > sign && sign + run_of(at + sign, is_digit) == n)
+        return read_int(r, at, n, out);
     const char *end = at;
     double f = parse_double(at, n, &end);
     *is = end == at + n;
@@ -283,6 +290,24 @@ static bool read_quoted(Reader *r, InputSpec *out)
     return true;
 }
 
+/* None, True, False, or text. */
+static bool bare_word(Reader *r, Str word, InputSpec *out)
+{
+    if (str_is(word, "true") || str_is(word, "false") || str_is(word, "none") ||
+        str_is(word, "null"))
+        return wrong(r, r->at,
+                     "Python writes True, False and None; text of this spelling stands in quotes");
+    out->value_kind = SPEC_STR;
+    if (str_is(word, "None"))
+        out->value_kind = SPEC_NONE;
+    else if (str_is(word, "True") || str_is(word, "False"))
+        out->value_kind = SPEC_BOOL;
+    out->i = str_is(word, "True");
+    out->s = word;
+    return true;
+}
+
+/* value = integer | float | "True" | "False" | "None" | quoted text | bare word */
 static bool read_value(Reader *r, InputSpec *out)
 {
     out->is_value = true;
@@ -297,29 +322,32 @@ static bool read_value(Reader *r, InputSpec *out)
         return wrong(r, r->at, "a value is expected after \"=\"; empty text is written \"\"");
     if (!number_word(r, r->at, word->len, out, &is_number))
         return false;
-    if (!is_number) {
-        if (str_is(word, "true") || str_is(word, "false") || str_is(word, "none") ||
-            str_is(word, "null"))
-            return wrong(
-                r, r->at,
-                "Python writes True, False and None; text of this spelling stands in quotes");
-        out->value_kind = str_is(word, "None")              ? SPEC_NONE
-            : str_is(word, "True") || str_is(word, "False") ? SPEC_BOOL
-                                                            : SPEC_STR;
-        out->i = str_is(word, "True");
-        out->s = word;
-    }
+    if (!is_number && !bare_word(r, word, out))
+        return false;
     r->at += word->len;
     return true;
 }
 
 /* ---- the whole ---- */
 
-/* Only sizes: 1x3x224x224. A name may start with a digit too ("0:float32[1]"), so look at all of
- * it. */
+/* Only sizes: 1x3x224x224? A name may start with a digit too ("0:float32[1]"), so this looks at the
+ * whole text. */
 static bool is_short_form(const char *s)
 {
     return isdigit((unsigned char)*s) && s[strspn(s, "0123456789x")] == '\0';
+}
+
+/* path ":" type | path "=" value */
+static bool read_named(Reader *r, InputSpec *out)
+{
+    if (!read_path(r, &out->path))
+        return false;
+    char sep = *r->at;
+    if (sep != ':' && sep != '=')
+        return wrong(r, r->at,
+                     "\":\" and a type, or \"=\" and a value, is expected after the name");
+    r->at++;
+    return sep == ':' ? read_type(r, out) : read_value(r, out);
 }
 
 bool spec_parse(Ctx *cx, const char *text, InputSpec *out)
@@ -327,18 +355,6 @@ bool spec_parse(Ctx *cx, const char *text, InputSpec *out)
     Reader r = { cx, text, text };
     memset(out, 0, sizeof *out);
     out->text = str_of(cx, text);
-    bool ok;
-    if (is_short_form(text)) {
-        ok = read_sizes(&r, out);
-    } else {
-        if (!read_path(&r, &out->path))
-            return false;
-        char sep = *r.at;
-        if (sep != ':' && sep != '=')
-            return wrong(&r, r.at,
-                         "\":\" and a type, or \"=\" and a value, is expected after the name");
-        r.at++;
-        ok = sep == ':' ? read_type(&r, out) : read_value(&r, out);
-    }
+    bool ok = is_short_form(text) ? read_sizes(&r, out) : read_named(&r, out);
     return ok && (*r.at == '\0' || wrong(&r, r.at, "nothing more is expected here"));
 }

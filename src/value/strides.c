@@ -1,8 +1,8 @@
 /* strides.c - how tensors lie in memory: strides, what is contiguous, and which shapes are views of
  * the same memory.
  *
- * Strides are dims in elements. They exist for one question: does reshape, flatten or contiguous
- * share memory here, as PyTorch's would? */
+ * Strides are Dims, in elements. They exist for one question: does reshape, flatten or contiguous
+ * share memory here, as PyTorch's would? An axis of size 1 may have any stride. */
 #include "value/tensor.h"
 
 bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
@@ -29,11 +29,13 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
     return true;
 }
 
+/* Each stride is the product of the sizes behind it, the last first. One axis that certainly is not
+ * as expected decides, unless the tensor is empty, as that is contiguous whatever its strides. */
 Tri tensor_contiguous(Ctx *cx, Tensor *t)
 {
     Dim stride[MAX_RANK];
-    Dim expected = dim_int(cx, 1);
-    Dim one = expected;
+    Dim one = dim_int(cx, 1);
+    Dim expected = one;
     Type ty = tensor_type(t);
     if ((!t->stride && !t->strides) || !tensor_strides(cx, t, stride))
         return t->contiguous;
@@ -53,26 +55,35 @@ Tri tensor_contiguous(Ctx *cx, Tensor *t)
     return all;
 }
 
+/* Does an axis of stride 0 have more than one element? */
+static Tri strides_repeat(Ctx *cx, Type t, const Dim *stride)
+{
+    Tri any = NO;
+    if (dim_is(type_numel(cx, t), 0))
+        return NO;
+    for (int i = 0; i < t->rank; i++) {
+        Tri single = dim_is(stride[i], 0) ? dim_eq(cx, t->dim[i], dim_int(cx, 1)) : YES;
+        if (single == NO)
+            return YES;
+        if (single == UNKNOWN)
+            any = UNKNOWN;
+    }
+    return any;
+}
+
 Tri tensor_repeats(Ctx *cx, Tensor *t)
 {
     Dim stride[MAX_RANK];
-    Type ty = tensor_type(t);
-    bool known = tensor_strides(cx, t, stride);
-    bool expanded = false;
-    Tri any = NO;
-    if (known && dim_is(type_numel(cx, ty), 0))
-        return NO;
-    for (int i = 0; known && i < ty->rank && any != YES; i++) {
-        Tri single = dim_is(stride[i], 0) ? dim_eq(cx, ty->dim[i], dim_int(cx, 1)) : YES;
-        any = single == NO ? YES : single == UNKNOWN ? UNKNOWN : any;
-    }
-    for (Tensor *x = t; !known && x->base && !expanded; x = x->base)
-        expanded = x->view->kind->repeats(x->view);
-    return expanded ? UNKNOWN : any;
+    if (tensor_strides(cx, t, stride))
+        return strides_repeat(cx, tensor_type(t), stride);
+    for (const Tensor *x = t; x->base; x = x->base)
+        if (x->view->kind->repeats(x->view))
+            return UNKNOWN;
+    return NO;
 }
 
-/* Could `dim` old axes before axis d join the chunk that starts with `step`? YES ends the chunk
- * before d. */
+/* Going from the last axis to the first: is axis d the first of its chunk? Not when axis d - 1 lies
+ * right before it, with the stride `step`, or has one element. */
 static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
 {
     if (d == 0)
@@ -81,11 +92,14 @@ static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
     if (follows == YES)
         return NO;
     Tri single = dim_eq(cx, old->dim[d - 1], dim_int(cx, 1));
-    return single == YES ? NO : single == NO && follows == NO ? YES : UNKNOWN;
+    if (single == YES)
+        return NO;
+    return single == NO && follows == NO ? YES : UNKNOWN;
 }
 
-/* Old axes fall into chunks that lie in memory one behind the other; each chunk must be
- * a product of new axes. UNKNOWN when the sizes do not tell. */
+/* Old axes fall into chunks, each of which lies in memory without gaps; the sizes of a chunk must
+ * be the product of some new axes, in order. [2,3,4] with strides (1,8,2) is two chunks, 2 and 3*4,
+ * so that [2,12] and [2,6,2] are views and [6,4] is none. */
 Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK])
 {
     Dim one = dim_int(cx, 1);
@@ -114,7 +128,9 @@ Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK
         base = d > 0 ? stride[d - 1] : base;
         have = made = one;
     }
-    return v < 0 ? YES : exact ? NO : UNKNOWN;
+    if (v < 0)
+        return YES;
+    return exact ? NO : UNKNOWN;
 }
 
 Tri tensor_can_view(Ctx *cx, Tensor *base, Type to)

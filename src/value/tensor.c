@@ -1,11 +1,11 @@
 /* tensor.c - what a tensor of the program is: a storage, and how this tensor looks at it.
  *
- * A view keeps the bound call that made it. Reading one whose storage has changed runs that call
- * again on its base's value now; writing through one asks the call for the base's new value, and so
- * on up to the storage. Both walk the chain in a loop, and a slice of a slice is one slice, so long
- * chains neither recurse nor cost quadratic time. Where nobody can tell whether two tensors share
- * memory their storages are peers: after a write to one, the other's contents are lost, and reading
- * it is refused instead of guessed. */
+ * A view keeps the bound call that made it. Reading a view whose storage has changed runs that call
+ * again on the value of its base now; writing through a view asks the call for the base's new
+ * value, and so on up to the storage. Both walk the chain in a loop, and a slice of a slice is one
+ * slice, so long chains neither recurse nor cost quadratic time. Where it is not known whether two
+ * tensors share memory their storages are aliases: after a write to one, the other is invalid, and
+ * reading it is an error instead of a guess. */
 #include "value/heap.h"
 
 Tensor *tensor_new(Ctx *cx, Ox v)
@@ -26,32 +26,33 @@ Tensor *tensor_alias(Ctx *cx, Tensor *t)
     return a;
 }
 
-Type tensor_type(const Tensor *t)
-{
-    return t->read->type;
-} /* stale or not: writing changes neither dtype nor shape */
+/* Of the value read last, stale or not: writing changes neither dtype nor shape. */
+Type tensor_type(const Tensor *t) { return t->read->type; }
 
 /* ---- reading and writing ---- */
 
-/* The cached value is of this version and its scope is ours: a branch's value is unknown outside
- * it. */
+/* Is the cached value of this version, and may g use it? A value that a branch computes does not
+ * exist outside of it. */
 static bool fresh(const Graph *g, const Tensor *t)
 {
     return t->read && t->read_version == t->st->version &&
         (!ox_ok(t->read) || graph_sees(g, t->read));
 }
 
+/* The name for messages. */
+static const char *name_of(const Storage *st) { return st->name ? st->name->s : "a tensor"; }
+
 static bool may_write(Ctx *cx, const Storage *st)
 {
     return !st->shared_bytes ||
         fail(cx, E_UNSUPPORTED, "writing to %s, whose memory other tensors of the file overlap",
-             st->name ? st->name->s : "a tensor");
+             name_of(st));
 }
 
-/* ---- peers ---- */
+/* ---- aliases ---- */
 
-/* SAME: perhaps the same memory. WHOLE: what lists this peer is a part of `st`; PART: the other way
- * round. */
+/* What `st` may be to the storage that lists the alias: the same memory, a part of it, or something
+ * that it is a part of. */
 typedef enum { ALIAS_SAME, ALIAS_PART, ALIAS_WHOLE } AliasKind;
 typedef struct Alias {
     AliasKind kind;
@@ -89,6 +90,8 @@ typedef struct Invalidation {
     VEC(Storage *) found;
 } Invalidation;
 
+/* Invalidates what may be the same memory as one of l->found, or is such an alias of it, and so on;
+ * each goes to l->found. */
 static void invalidate_through(Invalidation *l, AliasKind kind)
 {
     for (size_t i = 0; i < l->found.n; i++)
@@ -104,9 +107,8 @@ static void invalidate_through(Invalidation *l, AliasKind kind)
         }
 }
 
-/* st was written: what its peers hold, and theirs, nobody knows any more. Down to the parts,
- * then up to whatever holds one of all these; two parts of one whole have nothing to do with
- * each other. */
+/* First down to the parts of st, then up to whatever holds st or one of these. Never up and down
+ * again: two parts of one whole have nothing to do with each other. */
 void storage_invalidate_aliases(Ctx *cx, Storage *st)
 {
     Invalidation l = { .cx = cx };
@@ -189,7 +191,7 @@ Ox tensor_read(Graph *g, Tensor *t)
     return v;
 }
 
-/* Every tensor between t and its storage, t first, and what each reads now. */
+/* Every view between t and its storage, t first, each with its value of now in `read`. */
 static bool chain_of(Graph *g, Tensor *t, TensorVec *chain)
 {
     for (Tensor *x = t; x->base; x = x->base)
@@ -200,6 +202,8 @@ static bool chain_of(Graph *g, Tensor *t, TensorVec *chain)
     return true;
 }
 
+/* y = x[0]; y.add_(1): part[0] is y + 1, part[1] is x with y + 1 as its row 0, and x's storage
+ * holds part[1] from now on. Writing poison leaves poison in the storage. */
 bool tensor_write(Graph *g, Tensor *t, Ox v)
 {
     Ctx *cx = g->cx;
@@ -220,7 +224,8 @@ bool tensor_write(Graph *g, Tensor *t, Ox v)
         Ox now = base->base ? base->read : st->now;
         part[i + 1] = chain.at[i]->view->kind->write(g, chain.at[i]->view, now, part[i]);
     }
-    size_t sure = chain.n; /* behind an expand other copies have changed too: read again */
+    /* A write through an expand has changed the other copies too: those views read again. */
+    size_t sure = chain.n;
     while (sure > 0 && !view_repeats(chain.at[sure - 1]->view))
         sure--;
     storage_set(cx, st, part[chain.n]);
@@ -280,7 +285,7 @@ Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read)
     return t;
 }
 
-/* The strides of a view of base, in the arena; NULL: not told. */
+/* The strides of a view of base, in the arena; NULL: not known. */
 static const Dim *strides_of(Ctx *cx, Tensor *base, const View *view, Type to)
 {
     Dim from[MAX_RANK], out[MAX_RANK];
@@ -291,6 +296,8 @@ static const Dim *strides_of(Ctx *cx, Tensor *base, const View *view, Type to)
     return mem_copy(cx, out, (size_t)to->rank * sizeof *out);
 }
 
+/* A view of a view that one view can stand for (a slice of a slice) is made of the first one's
+ * base. */
 Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
 {
     if (!ox_ok(read))
@@ -307,9 +314,8 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
                                   : NULL;
     if (both)
         base = base->base;
-    t->base = mem_copy(
-        cx, base,
-        sizeof *base); /* what it is now: unsqueeze_ may make base look another way later */
+    /* A copy of base as it is now: unsqueeze_ may make base look another way later. */
+    t->base = mem_copy(cx, base, sizeof *base);
     t->view = both ? both : view;
     return t;
 }
@@ -318,7 +324,7 @@ bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now)
 {
     if (t->st->state)
         return fail(cx, E_UNSUPPORTED, "another shape for %s, which the model keeps",
-                    t->st->name ? t->st->name->s : "a tensor");
+                    name_of(t->st));
     if (trail_is_open(cx))
         return fail(
             cx, E_UNSUPPORTED,
@@ -330,7 +336,7 @@ bool tensor_become(Ctx *cx, Tensor *t, const Tensor *now)
     return !ctx_failed(cx);
 }
 
-/* What else saw the memory of t, which is not t's any longer, holds nobody knows what. */
+/* The other tensors of st, whose memory an out= tensor has left, are invalid. */
 static void invalidate_rest(Ctx *cx, Storage *st)
 {
     storage_set(cx, st, POISON);
@@ -356,7 +362,7 @@ bool tensor_take(Ctx *cx, Tensor *t, Tensor *source)
 {
     if (t->st->state)
         return fail(cx, E_UNSUPPORTED, "other memory for %s, which the model keeps",
-                    t->st->name ? t->st->name->s : "a tensor");
+                    name_of(t->st));
     if (trail_is_open(cx))
         return fail(
             cx, E_UNSUPPORTED,
