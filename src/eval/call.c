@@ -563,10 +563,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recor
     }
     size_t n_expect = expected_types(ev, recorded, expect);
     *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
-    if (loses_result(ev, e, recorded, *out))
-        return false;
-    layout_of_results(ev, e->op, args, n, *out);
-    return !ctx_failed(ev->cx);
+    return !loses_result(ev, e, recorded, *out) && !ctx_failed(ev->cx);
 }
 
 bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)

@@ -151,11 +151,6 @@ void state_track_input(Eval *ev, const Tensor *t, Str name);
 void state_track(Eval *ev, Value v); /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
 
-/* ---- layout.c ---- */
-
-/* Whether the new tensors among an operator's results are contiguous. */
-void layout_of_results(Eval *ev, Str name, const OpArg *args, size_t n, Value v);
-
 /* ---- scan.c ---- */
 
 void scan_unsupported(

@@ -290,8 +290,7 @@ static Candidate *no_match(Ctx *cx, Entry *e, Str name, const OpArg *args, size_
     return NULL;
 }
 
-static Candidate *chosen(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n,
-                         Value **bound)
+Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
 {
     Str why = NULL;
     Candidate *c = exact(g->cx, e, overload);
@@ -318,19 +317,13 @@ static bool is_complex(Value v)
 
 /* What serves aten::add of complex arguments is the row complex::add of the same overload, when
  * there is one. */
-static Candidate *for_complex(Graph *g, Candidate *c, const Value *bound)
+Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound)
 {
     bool any = false;
     for (int i = 0; i < c->schema->n_param; i++)
         any |= is_complex(bound[i]);
     const char *plain = strstr(c->schema->name->s, "::");
-    Entry *e = any && plain ? table_find(g->cx, str_fmt(g->cx, "complex%s", plain)) : NULL;
-    Candidate *twin = e ? exact(g->cx, e, c->schema->overload) : NULL;
+    Entry *e = any && plain ? table_find(cx, str_fmt(cx, "complex%s", plain)) : NULL;
+    Candidate *twin = e ? exact(cx, e, c->schema->overload) : NULL;
     return twin && twin->schema->n_param == c->schema->n_param ? twin : c;
-}
-
-Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
-{
-    Candidate *c = chosen(g, e, overload, args, n, bound);
-    return c ? for_complex(g, c, *bound) : NULL;
 }

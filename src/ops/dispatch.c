@@ -519,6 +519,7 @@ static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 {
     Value v = val_poison();
     op->call = loose_call(op->cx, e->name, args, n);
+    op->called = e->at.n > 0 ? &e->at.at[0] : NULL;
     if (!e->callback(e->user, op, &v) && !ctx_failed(op->cx))
         fail(op->cx, E_BUG, "the function registered for %s failed without an error", e->name->s);
     return ctx_failed(op->cx) ? val_poison() : v;
@@ -527,9 +528,11 @@ static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
 {
     OpCall *call = new(op->cx, OpCall);
-    Candidate *c = bind_choose(op->g, e, overload, args, n, &call->arg);
-    if (!c)
+    Candidate *called = bind_choose(op->g, e, overload, args, n, &call->arg);
+    if (!called)
         return val_poison();
+    Candidate *c = bind_twin(op->cx, called, call->arg);
+    op->called = called;
     call_set_row(call, c);
     op->call = call;
     op->row = c->row;
@@ -623,6 +626,8 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     Value v = call_named(&op, name, overload, args, n);
     if (ctx_failed(g->cx) || !check_expect(&op, name, v))
         v = val_poison();
+    else if (op.call && !(here.up && here.up->kind == WHERE_OP)) /* the program's, no lowering's */
+        result_layout(&op, args, n, v);
     g->cx->at = here.up;
     return v;
 }

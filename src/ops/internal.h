@@ -20,6 +20,7 @@ typedef struct Candidate {
     const char *line;
     const char *promote;
     unsigned kinds;
+    RowLayout layout;
     const Schema *schema; /* parsed when first asked for */
 } Candidate;
 
@@ -65,9 +66,13 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
  * tried. */
 Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n,
                        Value **bound);
+/* What runs for c with these arguments: its complex:: twin where one is complex, else c itself. */
+Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound);
 
 /* The call is of this candidate's row or rule. */
 void call_set_row(OpCall *call, const Candidate *c);
+/* Say of each new tensor among the results v whether it is contiguous (result_layout.c). */
+void result_layout(Op *op, const OpArg *args, size_t n, Value v);
 /* Run a view row: a view, the argument itself, or a copy (view_call.c). */
 Value call_view(Op *op, CallForm form);
 

@@ -32,6 +32,19 @@ typedef const OpCall *(*JoinFn)(Ctx *cx, const OpCall *first, const OpCall *seco
  * would? */
 typedef Tri (*SharesFn)(Op *op, Tensor *base, Ox read);
 
+/* How a new tensor that an operator gives lies in memory: of a view, that of the copy. */
+typedef enum {
+    LAYOUT_AS_ARGUMENTS, /* contiguous where every tensor given is contiguous, or a part of such a
+                            one: what runs over elements or is computed from values alone */
+    LAYOUT_AS_FIRST,     /* the same of the first argument alone: the others give a type */
+    LAYOUT_AS_CLONE,     /* contiguous only where every tensor given is: a part keeps its gaps */
+    LAYOUT_CONTIGUOUS,   /* always */
+    LAYOUT_OWN_ORDER /* as nothing tells: by columns as LAPACK has matrices, channels last, .. */
+} RowLayout;
+/* Of a row whose layout depends on its arguments or on the result's type. A parameter called
+ * memory_format needs none: it decides by itself. */
+typedef RowLayout (*LayoutFn)(Op *op, Type result);
+
 typedef enum {
     ROW_LOWER,
     ROW_ITSELF,
@@ -49,100 +62,93 @@ struct OpRow {
     unsigned kinds;      /* Kinds; 0 means PLAIN */
     LowerFn lower;
     CallFn call;
-    WriteFn write;     /* of a view, as what follows. NULL: it cannot be written through */
-    StridesFn strides; /* NULL: nobody knows them */
-    SharesFn shares;   /* NULL: always */
-    bool gives_itself; /* where it shares memory it is its argument, not another view of it */
-    bool repeats;      /* an element of its base may stand for several of its own */
-    JoinFn join;       /* NULL: never */
-    int64_t datum;     /* members of a family differ by this */
-    const char *text;  /* ONNX operator of a family, or why it is refused */
+    WriteFn write;      /* of a view, as what follows. NULL: it cannot be written through */
+    StridesFn strides;  /* NULL: nobody knows them */
+    SharesFn shares;    /* NULL: always */
+    bool gives_itself;  /* where it shares memory it is its argument, not another view of it */
+    bool repeats;       /* an element of its base may stand for several of its own */
+    JoinFn join;        /* NULL: never */
+    RowLayout layout;   /* of what is no view */
+    LayoutFn layout_of; /* NULL: `layout` */
+    int64_t datum;      /* members of a family differ by this */
+    const char *text;   /* ONNX operator of a family, or why it is refused */
 };
 
 /* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints
  * and bools become float32; always-bool(a, ..)  common type in, bool out; bool-to-long(a)  bool
  * becomes int64 (sum, prod); complex-to-float(a). A name may be a Tensor, Scalar, Scalar? or
- * Tensor[]: afterwards arg() gives each as a tensor of the common type. */
-#define LOWER(fn, promo, k, line) \
-    { .kind = ROW_LOWER, .schema = (line), .promote = (promo), .kinds = (k), .lower = (fn) }
-#define FAMILY(fn, d, promo, k, line) \
-    { .kind = ROW_LOWER,              \
-      .schema = (line),               \
-      .promote = (promo),             \
-      .kinds = (k),                   \
-      .lower = (fn),                  \
-      .datum = (d) }
-#define UNARY(fn, onnx, promo, k, line) \
-    { .kind = ROW_LOWER,                \
-      .schema = (line),                 \
-      .promote = (promo),               \
-      .kinds = (k),                     \
-      .lower = (fn),                    \
-      .text = (onnx) }
+ * Tensor[]: afterwards arg() gives each as a tensor of the common type.
+ *
+ * A row is a form to fill in: the columns in brackets, then the schema line, then by name what else
+ * is known of the operator:
+ *
+ *     LOWER(lower_inverse, NULL, PLAIN, "aten::inverse(Tensor self) -> Tensor",
+ *           .layout = LAYOUT_OWN_ORDER),
+ *
+ *     .layout, .layout_of   how its results lie in memory, unless as its arguments
+ *     .repeats, .join       of a view, as the comments of OpRow say */
+#define LOWER(fn, promo, k, ...) \
+    { .kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .schema = __VA_ARGS__ }
+#define FAMILY(fn, d, promo, k, ...) \
+    { .kind = ROW_LOWER,             \
+      .promote = (promo),            \
+      .kinds = (k),                  \
+      .lower = (fn),                 \
+      .datum = (d),                  \
+      .schema = __VA_ARGS__ }
+#define UNARY(fn, onnx, promo, k, ...) \
+    { .kind = ROW_LOWER,               \
+      .promote = (promo),              \
+      .kinds = (k),                    \
+      .lower = (fn),                   \
+      .text = (onnx),                  \
+      .schema = __VA_ARGS__ }
 /* A lowering that may give back its argument's own value: then the result is that argument, and
  * writing to one writes to both. */
-#define ITSELF(fn, d, k, line) \
-    { .kind = ROW_ITSELF, .schema = (line), .kinds = (k), .lower = (fn), .datum = (d) }
-#define CALL(fn, promo, k, line) \
-    { .kind = ROW_CALL, .schema = (line), .promote = (promo), .kinds = (k), .call = (fn) }
-#define CALL_FAMILY(fn, d, promo, k, line) \
-    { .kind = ROW_CALL,                    \
-      .schema = (line),                    \
-      .promote = (promo),                  \
-      .kinds = (k),                        \
-      .call = (fn),                        \
-      .datum = (d) }
+#define ITSELF(fn, d, k, ...) \
+    { .kind = ROW_ITSELF, .kinds = (k), .lower = (fn), .datum = (d), .schema = __VA_ARGS__ }
+#define CALL(fn, promo, k, ...) \
+    { .kind = ROW_CALL, .promote = (promo), .kinds = (k), .call = (fn), .schema = __VA_ARGS__ }
+#define CALL_FAMILY(fn, d, promo, k, ...) \
+    { .kind = ROW_CALL,                   \
+      .promote = (promo),                 \
+      .kinds = (k),                       \
+      .call = (fn),                       \
+      .datum = (d),                       \
+      .schema = __VA_ARGS__ }
 /* A view: what it reads, what its base becomes when it is written, and how its strides follow. */
-#define VIEW(fn, wr, st, k, line) \
-    { .kind = ROW_VIEW,           \
-      .schema = (line),           \
-      .kinds = (k),               \
-      .lower = (fn),              \
-      .write = (wr),              \
-      .strides = (st) }
-#define VIEW_FAMILY(fn, d, wr, st, k, line) \
-    { .kind = ROW_VIEW,                     \
-      .schema = (line),                     \
-      .kinds = (k),                         \
-      .lower = (fn),                        \
-      .datum = (d),                         \
-      .write = (wr),                        \
-      .strides = (st) }
-/* A view whose elements may stand for several of its own: expand. */
-#define REPEATING_VIEW(fn, wr, st, k, line) \
-    { .kind = ROW_VIEW,                     \
-      .schema = (line),                     \
-      .kinds = (k),                         \
-      .lower = (fn),                        \
-      .write = (wr),                        \
-      .strides = (st),                      \
-      .repeats = true }
-/* A view, of which several in a row are one. */
-#define JOINED_VIEW(fn, wr, st, jn, k, line) \
+#define VIEW(fn, wr, st, k, ...) \
+    { .kind = ROW_VIEW,          \
+      .kinds = (k),              \
+      .lower = (fn),             \
+      .write = (wr),             \
+      .strides = (st),           \
+      .schema = __VA_ARGS__ }
+#define VIEW_FAMILY(fn, d, wr, st, k, ...) \
+    { .kind = ROW_VIEW,                    \
+      .kinds = (k),                        \
+      .lower = (fn),                       \
+      .datum = (d),                        \
+      .write = (wr),                       \
+      .strides = (st),                     \
+      .schema = __VA_ARGS__ }
+/* A view of its argument where that is possible, else a copy: reshape. */
+#define VIEW_OR_COPY(fn, wr, st, sh, k, ...) \
     { .kind = ROW_VIEW,                      \
-      .schema = (line),                      \
       .kinds = (k),                          \
       .lower = (fn),                         \
       .write = (wr),                         \
       .strides = (st),                       \
-      .join = (jn) }
-/* A view of its argument where that is possible, else a copy: reshape. */
-#define VIEW_OR_COPY(fn, wr, st, sh, k, line) \
-    { .kind = ROW_VIEW,                       \
-      .schema = (line),                       \
-      .kinds = (k),                           \
-      .lower = (fn),                          \
-      .write = (wr),                          \
-      .strides = (st),                        \
-      .shares = (sh) }
+      .shares = (sh),                        \
+      .schema = __VA_ARGS__ }
 /* Its argument itself where nothing is to do, else a copy: contiguous, to. */
-#define ITSELF_OR_COPY(fn, sh, k, line) \
-    { .kind = ROW_VIEW,                 \
-      .schema = (line),                 \
-      .kinds = (k),                     \
-      .lower = (fn),                    \
-      .shares = (sh),                   \
-      .gives_itself = true }
+#define ITSELF_OR_COPY(fn, sh, k, ...) \
+    { .kind = ROW_VIEW,                \
+      .kinds = (k),                    \
+      .lower = (fn),                   \
+      .shares = (sh),                  \
+      .gives_itself = true,            \
+      .schema = __VA_ARGS__ }
 #define OLDER(line) { .kind = ROW_OLDER, .schema = (line) } /* one more schema of the row above */
 #define REFUSE(why, line) { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
 #define OPS_END           { .kind = ROW_END }
@@ -203,7 +209,9 @@ struct Op {
     Graph *g;
     Ctx *cx;
     const OpCall *call;
-    const OpRow *row;            /* NULL for a rule */
+    const OpRow *row; /* NULL for a rule */
+    /* What was called; row is its complex:: twin where an argument is complex. */
+    const struct Candidate *called;
     Ox *promoted;                /* by parameter index; NULL where not promoted */
     struct OxVec *promoted_list; /* of Tensor[] parameters, by index */
     DType common;                /* after promotion; DT_NONE when the row has none */

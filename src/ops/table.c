@@ -118,7 +118,8 @@ static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
                  (Candidate){ .row = owner,
                               .line = r->schema,
                               .promote = owner->promote,
-                              .kinds = owner->kinds ? owner->kinds : PLAIN });
+                              .kinds = owner->kinds ? owner->kinds : PLAIN,
+                              .layout = owner->layout });
     }
 }
 
@@ -151,12 +152,26 @@ static unsigned kinds_of(Str words, bool plain)
     return out || !plain ? out : PLAIN;
 }
 
+/* What the clause `layout` of a rule says. False: no such word. */
+static bool layout_of_word(Str word, RowLayout *out)
+{
+    bool own = word && str_is(word, "own");
+    bool contiguous = word && str_is(word, "contiguous");
+    if (own)
+        *out = LAYOUT_OWN_ORDER;
+    else if (contiguous)
+        *out = LAYOUT_CONTIGUOUS;
+    return own || contiguous;
+}
+
 static Candidate rule_candidate(const Rule *r)
 {
-    return (Candidate){ .rule = r,
-                        .line = r->head->s,
-                        .promote = r->promote ? r->promote->s : NULL,
-                        .kinds = kinds_of(r->kinds, true) };
+    Candidate c = { .rule = r,
+                    .line = r->head->s,
+                    .promote = r->promote ? r->promote->s : NULL,
+                    .kinds = kinds_of(r->kinds, true) };
+    layout_of_word(r->layout, &c.layout);
+    return c;
 }
 
 static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char *source)
@@ -367,9 +382,13 @@ const char *op_refused(Ctx *cx, Str name)
 
 /* ---- what users add ---- */
 
-/* Before the candidates that are there. */
+/* Before the candidates that are there. Whoever says what an operator computes, PyTorch's kernel
+ * has made the tensor that the program writes to: a rule without `layout` takes what is known of
+ * it. */
 static void override(Ctx *cx, Entry *e, Candidate c)
 {
+    if (!c.rule->layout && e->at.n > 0)
+        c.layout = e->at.at[0].layout;
     vec_push(cx, &e->at, c);
     for (size_t i = e->at.n; i-- > 1;)
         e->at.at[i] = e->at.at[i - 1];
@@ -434,6 +453,9 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
         if (n && !kinds_of(str_n(cx, kinds, n), false))
             return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed",
                         rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
+    if (r->layout && !layout_of_word(r->layout, &c->layout))
+        return fail(cx, E_USAGE, "%s: 'layout %s': a layout is own or contiguous",
+                    rule_position(cx, r, r->layout_at)->s, r->layout->s);
     c->schema = schema_parse_at(cx, c->line, rule_place(cx, r));
     return c->schema && check_writes(cx, r, c->schema) &&
         (!c->promote ||

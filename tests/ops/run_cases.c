@@ -264,7 +264,8 @@ static const Candidate *served_by(Graph *g, const Call *call)
         if (!str_is(call->args.at[i].name, "out"))
             vec_push(g->cx, &args, call->args.at[i]);
     Entry *e = table_resolve(g->cx, call->name, &form);
-    return e ? bind_choose(g, e, call->overload, args.at, args.n, &bound) : NULL;
+    Candidate *c = e ? bind_choose(g, e, call->overload, args.at, args.n, &bound) : NULL;
+    return c ? bind_twin(g->cx, c, bound) : NULL;
 }
 
 /* For the list of rows and rules without a case. */

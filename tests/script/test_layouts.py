@@ -42,6 +42,8 @@ IN_ORDER = {
     "group_norm": lambda x: F.group_norm(image(x), 2), "pixel_shuffle": lambda x: F.pixel_shuffle(image(x), 2), "unfold": lambda x: F.unfold(x.reshape(1, 1, 4, 4), 2),
     "part": lambda x: x[1:, :3] + 1, "every_other": lambda x: x[:, ::2] * x[:, 1::2], "expanded": lambda x: x[:1].expand(3, 4).sigmoid(),
     "expanded_inside": lambda x: torch.where(x[:, None].expand(4, 3, 4) > 0, x[:, None], torch.zeros(())), "one_column": lambda x: x[:, :1].t() + 1,
+    "fftfreq": lambda x: torch.fft.fftfreq(8) + x.sum(), "pad": lambda x: F.pad(x.t(), (0, 1)),
+    "type_as": lambda x: x.type_as(x.double().t()),
     "clone": lambda x: x.t().clone(memory_format=torch.contiguous_format), "copied": lambda x: x.t().contiguous().relu(),
 }
 
@@ -58,13 +60,13 @@ class Written(nn.Module):
         return y
 
 
-def told(make, tmp_path):
+def told(make, tmp_path, *options):
     """Why pt2onnx refuses what is written behind `make`; None: it gives PyTorch's result."""
     path, out, module = str(tmp_path / "model.pt"), tmp_path / "model.onnx", Written(make).eval()
     with torch.no_grad():
         torch.jit.save(torch.jit.trace(module, (X,), check_trace=False), path)
         wanted = [y.copy() for y in flat(module(X.clone()))]
-    done = oracle.convert(path, out)
+    done = oracle.convert(path, out, *options)
     if done.returncode:
         assert done.returncode == 1, done.stderr
         return done.stderr
@@ -83,3 +85,29 @@ def test_an_order_of_its_own_is_not_guessed(name, tmp_path):
 def test_an_order_that_is_told_decides(name, tmp_path):
     assert IN_ORDER[name](X).is_contiguous()
     assert told(IN_ORDER[name], tmp_path) is None
+
+
+class Gelu(nn.Module):
+    def forward(self, x):
+        y = F.gelu(x)
+        y.contiguous().zero_()
+        return y
+
+
+INVERSE = "aten::linalg_inv(Tensor A) -> Tensor\n    = my::Inverse(A) as A\n"
+GUESSED = "depends on the order in which PyTorch lays that out"
+
+
+@pytest.mark.parametrize("clause, refused", [("", False), ("    layout own\n", True), ("    layout contiguous\n", False)])
+def test_a_users_rule_says_the_layout(clause, refused, tmp_path):
+    path, rules = tmp_path / "model.pt", tmp_path / "my.rules"
+    torch.jit.save(torch.jit.script(Gelu().eval()), str(path))
+    rules.write_text('aten::gelu(Tensor self, *, str approximate="none") -> Tensor\n' + clause + "    = Gelu<approximate=approximate>(self)\n")
+    done = oracle.convert(str(path), tmp_path / "model.onnx", "-i", "x:float32[3,4]", "--rules", str(rules))
+    assert (GUESSED in done.stderr) == refused == bool(done.returncode), done.stderr
+
+
+def test_a_rule_without_layout_keeps_what_is_known(tmp_path):
+    """PyTorch's kernel makes the tensor, whatever the rule says it holds."""
+    (tmp_path / "my.rules").write_text(INVERSE)
+    assert GUESSED in told(torch.linalg.inv, tmp_path, "--rules", str(tmp_path / "my.rules"))

@@ -551,6 +551,8 @@ static bool settings_then_body(Reader *r, Rule *out)
             out->kinds_at = (uint32_t)r->at + 1, out->kinds = rest_of_line(r);
         else if (take(r, "promote"))
             out->promote_at = (uint32_t)r->at + 1, out->promote = rest_of_line(r);
+        else if (take(r, "layout"))
+            out->layout_at = (uint32_t)r->at + 1, out->layout = rest_of_line(r);
         else if (!take(r, "function"))
             break;
         else if (!function_name(r, out))
@@ -583,6 +585,8 @@ static bool rule(Reader *r, RuleList *out)
         each->kinds_at = last->kinds_at;
         each->promote_at = last->promote_at;
         each->promote = last->promote;
+        each->layout_at = last->layout_at;
+        each->layout = last->layout;
         each->domain = last->domain;
         each->function = last->function;
         if (last->own_name)

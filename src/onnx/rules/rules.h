@@ -7,15 +7,15 @@
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
  * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may
- * share what follows), optional `kinds`, `promote`, `function`, and one or more alternatives `[when
- * GUARD and GUARD] = EXPR`, tried in order; no matching alternative means refuse, never fall
- * through. EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number, `let NAME = EXPR`
- * before the `=`, (a, b) for several results, dtype(x), cast(x, dtype), like(c, x) (a constant of
- * x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4, const(axes), given(x)
- * / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant expressions over
- * numbers, strings, lists and non-tensor arguments. No loops, no recursion: that is C. Used by ops
- * (built-in and --rules files) and by tidy/legalise; tidy/find reads formulas from right to left.
- * Errors name file, line and column. Full grammar: docs/rules.md. */
+ * share what follows), optional `kinds`, `promote`, `layout`, `function`, and one or more
+ * alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means
+ * refuse, never fall through. EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number,
+ * `let NAME = EXPR` before the `=`, (a, b) for several results, dtype(x), cast(x, dtype), like(c,
+ * x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
+ * const(axes), given(x) / none(x), name = literal, opset >= 20, not GUARD. Attributes are constant
+ * expressions over numbers, strings, lists and non-tensor arguments. No loops, no recursion: that
+ * is C. Used by ops (built-in and --rules files) and by tidy/legalise; tidy/find reads formulas
+ * from right to left. Errors name file, line and column. Full grammar: docs/rules.md. */
 #ifndef PT2ONNX_RULES_H
 #define PT2ONNX_RULES_H
 
@@ -69,9 +69,10 @@ typedef struct Rule {
     Str head;             /* the schema line as written, or "onnx::HardSwish" */
     Str promote;          /* "default(self, other)" or NULL */
     Str kinds;            /* "plain complex" or NULL */
+    Str layout;           /* "own", "contiguous" or NULL */
     Str domain, function; /* it is called as this function, whose body it is; NULL: its nodes stand
                              where the call was */
-    uint32_t kinds_at, promote_at; /* where they stand in the text */
+    uint32_t kinds_at, promote_at, layout_at; /* where they stand in the text */
     bool users;    /* of a --rules file: what ONNX does not take in it is no bug of ours */
     bool own_name; /* the function is called as the operator */
     int before;    /* legal rules: applies to targets below this opset */

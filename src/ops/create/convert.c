@@ -212,7 +212,7 @@ const OpRow ops_convert[] = {
                    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
                    "-> Tensor(b|a)"),
     ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
-                   "aten::type_as(Tensor self, Tensor other) -> Tensor"),
+                   "aten::type_as(Tensor self, Tensor other) -> Tensor", .layout = LAYOUT_AS_FIRST),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool "
                    "copy=False) -> Tensor"),

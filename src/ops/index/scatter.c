@@ -358,6 +358,7 @@ const OpRow ops_scatter[] = {
     LOWER(lower_put, NULL, PLAIN,
           "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"),
     LOWER(lower_masked_scatter, NULL, PLAIN,
-          "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"),
+          "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+          .layout = LAYOUT_AS_CLONE),
     OPS_END
 };

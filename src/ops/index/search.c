@@ -344,13 +344,16 @@ const OpRow ops_search[] = {
                 "return_counts=False) -> (Tensor, Tensor, Tensor)"),
     CALL(lower_unique_dim, NULL, PLAIN,
          "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
-         "return_counts=False) -> (Tensor, Tensor, Tensor)"),
+         "return_counts=False) -> (Tensor, Tensor, Tensor)",
+         .layout = LAYOUT_OWN_ORDER),
     CALL(lower_unique_consecutive, NULL, PLAIN,
          "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
-         "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"),
+         "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+         .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_unique_consecutive, 1, NULL, PLAIN,
                 "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, "
-                "bool return_counts=False) -> (Tensor, Tensor, Tensor)"),
+                "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+                .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_bincount, NULL, PLAIN,
           "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"),
     LOWER(lower_histc, NULL, PLAIN,

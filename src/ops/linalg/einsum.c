@@ -475,6 +475,7 @@ static Value lower_einsum(Op *op)
 
 const OpRow ops_einsum[] = {
     CALL(lower_einsum, NULL, PLAIN,
-         "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"),
+         "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+         .layout = LAYOUT_OWN_ORDER),
     OPS_END
 };

@@ -548,26 +548,33 @@ static Value lower_lstsq(Op *op)
 const OpRow ops_jacobi[] = {
     CALL(lower_svd, NULL, PLAIN,
          "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, "
-         "Tensor V)"),
+         "Tensor V)",
+         .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_linalg_svd, 1, NULL, PLAIN,
                 "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, "
-                "str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
+                "str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_linalg_svd, 0, NULL, PLAIN,
                 "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> "
-                "(Tensor U, Tensor S, Tensor Vh)"),
+                "(Tensor U, Tensor S, Tensor Vh)",
+                .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_svdvals, NULL, PLAIN,
           "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"),
     CALL_FAMILY(lower_eigh, 0, NULL, PLAIN,
                 "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor "
-                "eigenvectors)"),
+                "eigenvectors)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_eigh, 1, NULL, PLAIN,
                 "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor "
-                "eigenvalues, Tensor eigenvectors)"),
+                "eigenvalues, Tensor eigenvectors)",
+                .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_eigvalsh, NULL, PLAIN,
           "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
-    LOWER(lower_pinv, NULL, PLAIN, "aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
+    LOWER(lower_pinv, NULL, PLAIN, "aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor",
+          .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_pinv, NULL, PLAIN,
-          "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"),
+          "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
+          .layout = LAYOUT_OWN_ORDER),
     OLDER("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
           "bool hermitian=False) -> Tensor"),
     OLDER("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> "
@@ -584,6 +591,7 @@ const OpRow ops_jacobi[] = {
           "rtol=None, bool hermitian=False) -> Tensor"),
     CALL(lower_lstsq, NULL, PLAIN,
          "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "
-         "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)"),
+         "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+         .layout = LAYOUT_OWN_ORDER),
     OPS_END
 };

@@ -338,12 +338,15 @@ static Ox lower_ldl_solve(Op *op)
 const OpRow ops_ldl[] = {
     CALL_FAMILY(lower_ldl_factor, 2, NULL, PLAIN,
                 "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, "
-                "Tensor pivots)"),
+                "Tensor pivots)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_ldl_factor, 3, NULL, PLAIN,
                 "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
-                "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"),
+                "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+                .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_ldl_solve, NULL, PLAIN,
           "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
-          "Tensor"),
+          "Tensor",
+          .layout = LAYOUT_OWN_ORDER),
     OPS_END
 };

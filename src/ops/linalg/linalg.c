@@ -636,29 +636,35 @@ static Ox lower_scaled_mm(Op *op)
     return ox_ok(y) ? ox_cast(op->g, y, out) : POISON;
 }
 
-#define PRODUCT(ranks, second, line) \
-    { .kind = ROW_LOWER,             \
-      .schema = (line),              \
-      .lower = lower_product,        \
-      .datum = (ranks),              \
-      .text = (second) }
+#define PRODUCT(ranks, second, ...) \
+    { .kind = ROW_LOWER,            \
+      .lower = lower_product,       \
+      .datum = (ranks),             \
+      .text = (second),             \
+      .schema = __VA_ARGS__ }
 
 const OpRow ops_linalg[] = {
     LOWER(lower_linear, NULL, PLAIN,
-          "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
-    LOWER(lower_matmul, NULL, PLAIN, "aten::matmul(Tensor self, Tensor other) -> Tensor"),
+          "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
+    LOWER(lower_matmul, NULL, PLAIN, "aten::matmul(Tensor self, Tensor other) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     LOWER(lower_matmul, NULL, PLAIN, "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
-    PRODUCT(22, "mat2", "aten::mm(Tensor self, Tensor mat2) -> Tensor"),
-    PRODUCT(33, "mat2", "aten::bmm(Tensor self, Tensor mat2) -> Tensor"),
+    PRODUCT(22, "mat2", "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+            .layout = LAYOUT_CONTIGUOUS),
+    PRODUCT(33, "mat2", "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
+            .layout = LAYOUT_CONTIGUOUS),
     PRODUCT(21, "vec", "aten::mv(Tensor self, Tensor vec) -> Tensor"),
     PRODUCT(11, "tensor", "aten::dot(Tensor self, Tensor tensor) -> Tensor"),
     PRODUCT(11, "other", "aten::vdot(Tensor self, Tensor other) -> Tensor"),
     LOWER(lower_addmm, NULL, PLAIN,
           "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
-          "Tensor"),
+          "Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     LOWER(lower_baddbmm, NULL, PLAIN,
           "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-          "alpha=1) -> Tensor"),
+          "alpha=1) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     LOWER(lower_addbmm, NULL, PLAIN,
           "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
           "alpha=1) -> Tensor"),

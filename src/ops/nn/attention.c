@@ -430,42 +430,50 @@ const OpRow ops_attention[] = {
     LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN,
           "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
           "attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool "
-          "enable_gqa=False) -> Tensor"),
+          "enable_gqa=False) -> Tensor",
+          .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_fused_attention, 2, NULL, PLAIN,
                 "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
                 "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
-                "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)"),
+                "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(
         lower_fused_attention, 9, NULL, PLAIN,
         "aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
         "dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) "
         "-> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
-        "SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)"),
+        "SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
+        .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
                 "aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, "
                 "Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
                 "is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor "
                 "output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
-                "SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+                "SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
                 "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, "
                 "Tensor value, Tensor? attn_bias=None, float dropout_p=0., bool is_causal=False, "
                 "bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor "
                 "logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor "
-                "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)"),
+                "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL_FAMILY(lower_fused_attention, 4, NULL, PLAIN,
                 "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor "
                 "value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
                 "is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, "
-                "Tensor philox_seed, Tensor philox_offset)"),
+                "Tensor philox_seed, Tensor philox_offset)",
+                .layout = LAYOUT_OWN_ORDER),
     CALL(lower__scaled_dot_product_attention_math, NULL, PLAIN,
          "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
          "attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, "
-         "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)"),
+         "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+         .layout = LAYOUT_OWN_ORDER),
     CALL(lower__scaled_dot_product_attention, NULL, PLAIN,
          "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
          "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) "
-         "-> (Tensor, Tensor)"),
+         "-> (Tensor, Tensor)",
+         .layout = LAYOUT_OWN_ORDER),
     CALL(lower__native_multi_head_attention, NULL, PLAIN,
          "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
          "embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor "

@@ -426,7 +426,8 @@ static Ox lower_one_hot(Op *op)
 const OpRow ops_embedding[] = {
     LOWER(lower_embedding, NULL, PLAIN,
           "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
-          "scale_grad_by_freq=False, bool sparse=False) -> Tensor"),
+          "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     CALL(lower_embedding_bag, NULL, PLAIN,
          "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
          "scale_grad_by_freq=False, " BAGS ") -> (Tensor, Tensor, Tensor, Tensor)"),

@@ -667,7 +667,8 @@ const OpRow ops_normalization[] = {
          "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"),
     LOWER(lower_layer_norm, NULL, PLAIN,
           "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
-          "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor"),
+          "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     CALL(lower_native_layer_norm, NULL, PLAIN,
          "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
          "bias, float eps) -> (Tensor, Tensor, Tensor)"),

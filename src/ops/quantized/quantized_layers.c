@@ -371,7 +371,8 @@ static Ox lower_linear_fp16_unpacked(Op *op)
       .schema = "quantized::" line, \
       .kinds = BOTH,                \
       .call = lower_quantized_conv, \
-      .text = (act) }
+      .text = (act),                \
+      .layout = LAYOUT_OWN_ORDER }
 #define NEW                "float output_scale, int output_zero_point) -> Tensor"
 #define CONV(name, act, k) CONV_ROW(act, name "(Tensor qx, " PACKED_CONV(k) " packed_weight, " NEW)
 #define CONV_BEFORE(name, act, k)             \
@@ -380,18 +381,20 @@ static Ox lower_linear_fp16_unpacked(Op *op)
                  k) " weight, int[] stride, int[] padding, int[] dilation, int groups, " NEW)
 #define CONV_ADD(name, act) \
     CONV_ROW(act, name "(Tensor qx, Tensor qaccum, " PACKED_CONV("2") " packed_weight, " NEW)
-#define CONV_DYNAMIC(name, k)             \
-    LOWER(lower_conv_dynamic, NULL, BOTH, \
-          "quantized::" name              \
-          "(Tensor qx, " PACKED_CONV(k) " packed_weight, bool reduce_range=False) -> Tensor")
+#define CONV_DYNAMIC(name, k)                                                                 \
+    LOWER(lower_conv_dynamic, NULL, BOTH,                                                     \
+          "quantized::" name                                                                  \
+          "(Tensor qx, " PACKED_CONV(k) " packed_weight, bool reduce_range=False) -> Tensor", \
+          .layout = LAYOUT_OWN_ORDER)
 #define PREPACK(n, name, more, k)                                                  \
     CALL_FAMILY(lower_conv_prepack, n, NULL, BOTH,                                 \
                 "quantized::" name                                                 \
                 "(Tensor weight, Tensor? bias, int[] stride, int[] padding, " more \
                 "int[] dilation, int groups) -> " PACKED_CONV(k))
-#define UNPACK(name, k)                 \
-    CALL(lower_conv_unpack, NULL, BOTH, \
-         "quantized::" name "_unpack(" PACKED_CONV(k) " packed_weights) -> (Tensor, Tensor?)")
+#define UNPACK(name, k)                                                                        \
+    CALL(lower_conv_unpack, NULL, BOTH,                                                        \
+         "quantized::" name "_unpack(" PACKED_CONV(k) " packed_weights) -> (Tensor, Tensor?)", \
+         .layout = LAYOUT_OWN_ORDER)
 #define PART(what, name, k, type)                  \
     CALL_FAMILY(lower_conv_part, what, NULL, BOTH, \
                 "quantized::" name "(" PACKED_CONV(k) " packed_weights) -> " type)

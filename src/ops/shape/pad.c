@@ -205,14 +205,28 @@ static Ox lower__pad_enum(Op *op)
     return pad_by_mode(op, modes[mode]);
 }
 
+/* Padding makes a new tensor, contiguous unless it has channels; what nothing is added to is a
+ * clone. */
+static RowLayout layout_of_padded(Op *op, Type result)
+{
+    Value pad = arg_value(op, "pad");
+    bool more = false;
+    for (int64_t i = 0; pad.tag == V_TUPLE && i < pad.tuple->n; i++)
+        more = more || (pad.tuple->at[i].tag == V_INT && pad.tuple->at[i].i > 0);
+    bool has_channels = result->rank < 0 || result->rank >= 4;
+    return more && !has_channels ? LAYOUT_CONTIGUOUS : LAYOUT_AS_ARGUMENTS;
+}
+
 #define PAD(mode, line) FAMILY(lower_pad_mode, mode, NULL, PLAIN, line)
 
 const OpRow ops_pad[] = {
     LOWER(lower_constant_pad_nd, NULL, PLAIN,
-          "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor"),
+          "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+          .layout_of = layout_of_padded),
     LOWER(
         lower_pad, NULL, PLAIN,
-        "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor"),
+        "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+        .layout_of = layout_of_padded),
     LOWER(lower__pad_enum, NULL, PLAIN,
           "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor"),
     PAD(PAD_CIRCULAR, "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor"),

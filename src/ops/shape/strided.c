@@ -461,7 +461,8 @@ const OpRow ops_strided[] = {
          "Tensor(a)"),
     LOWER(lower_diagonal_scatter, NULL, PLAIN,
           "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
-          "-> Tensor"),
+          "-> Tensor",
+          .layout = LAYOUT_AS_CLONE),
     LOWER(lower_diag_embed, NULL, PLAIN,
           "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
     LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
@@ -474,7 +475,8 @@ const OpRow ops_strided[] = {
          "storage_offset=None) -> Tensor(a)"),
     LOWER(lower_as_strided_scatter, NULL, PLAIN,
           "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
-          "SymInt? storage_offset=None) -> Tensor"),
+          "SymInt? storage_offset=None) -> Tensor",
+          .layout = LAYOUT_AS_CLONE),
     REFUSE("a tensor that is laid over its own memory in place: use as_strided",
            "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
            "storage_offset=None) -> Tensor(a!)"),

@@ -1,0 +1,101 @@
+/* result_layout.c - in which order the results of operators lie in memory.
+ *
+ * Whether `reshape` and `contiguous` give another view of their argument or a copy hangs on it, and
+ * with it what a later write changes; so does what `as_strided` reads. A view's strides follow from
+ * its base's (value/tensor.c). For new tensors the row states what PyTorch's kernel makes
+ * (RowLayout); where that does not decide, the result's layout is UNKNOWN, and a write that depends
+ * on it is refused. tests/script/test_layouts.py has a case for each kind. */
+#include "ops/internal.h"
+
+/* The memory format that the call asks for; FORMAT_PRESERVE where it asks for none. */
+static int64_t wanted_format(Op *op)
+{
+    int i = param_index(op->call->schema, str_of(op->cx, "memory_format"));
+    Value v = i >= 0 ? op->call->arg[i] : val_none();
+    return v.tag == V_INT ? v.i : FORMAT_PRESERVE;
+}
+
+static RowLayout layout_of_call(Op *op, Type result)
+{
+    const Candidate *c = op->called;
+    int64_t format = wanted_format(op);
+    if (format != FORMAT_PRESERVE)
+        return format == FORMAT_CONTIGUOUS ? LAYOUT_CONTIGUOUS : LAYOUT_OWN_ORDER;
+    if (c && c->row && c->row->layout_of)
+        return c->row->layout_of(op, result);
+    return c ? c->layout : LAYOUT_AS_ARGUMENTS;
+}
+
+/* Do the axes lie in memory in their own order, but for those that stand still (after `expand`) or
+ * have one element? A part of a contiguous tensor does. What an operator makes of such is
+ * contiguous: TensorIterator orders its axes by the arguments' strides. */
+static bool in_order(Ctx *cx, Tensor *t)
+{
+    Dim stride[MAX_RANK];
+    Dim one = dim_int(cx, 1);
+    Type type = tensor_type(t);
+    if (!tensor_strides(cx, t, stride))
+        return false;
+    for (int i = type->rank - 1, inner = -1; i >= 0; i--) {
+        if (dim_is(stride[i], 0) || dim_eq(cx, type->dim[i], one) == YES)
+            continue;
+        Dim extent = inner < 0 ? one : dim_mul(cx, stride[inner], type->dim[inner]);
+        if (!extent || dim_le(cx, extent, stride[i]) != YES)
+            return false;
+        inner = i;
+    }
+    return true;
+}
+
+static bool surely_contiguous(Ctx *cx, Tensor *t)
+{
+    return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(cx, t) == YES;
+}
+
+/* Are all tensors of v contiguous, or with `gaps` at least in order? */
+static bool are_in_order(Ctx *cx, Value v, bool gaps)
+{
+    if (v.tag == V_TENSOR)
+        return surely_contiguous(cx, v.t) || (gaps && in_order(cx, v.t));
+    bool all = true;
+    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && all && i < v.list->n; i++)
+        all = are_in_order(cx, v.list->at[i].v, gaps);
+    return all;
+}
+
+/* Is a new tensor among the results contiguous? */
+static Tri is_contiguous(Op *op, const OpArg *args, size_t n, Type result)
+{
+    RowLayout layout = layout_of_call(op, result);
+    if (layout == LAYOUT_CONTIGUOUS)
+        return YES;
+    if (layout == LAYOUT_OWN_ORDER)
+        return UNKNOWN;
+    if (layout == LAYOUT_AS_FIRST && n > 1)
+        n = 1;
+    for (size_t i = 0; i < n; i++)
+        if (!are_in_order(op->cx, args[i].v, layout != LAYOUT_AS_CLONE))
+            return UNKNOWN;
+    return YES;
+}
+
+/* Does it share the memory of an argument, as what an in-place form gives? */
+static bool is_of_argument(const Tensor *t, const OpArg *args, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (args[i].v.tag == V_TENSOR && args[i].v.t->st == t->st)
+            return true;
+    return false;
+}
+
+void result_layout(Op *op, const OpArg *args, size_t n, Value v)
+{
+    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
+        result_layout(op, args, n, v.tuple->at[i]);
+    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)
+        result_layout(op, args, n, v.list->at[i].v);
+    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || v.t->contiguous != YES)
+        return;
+    if (!is_of_argument(v.t, args, n))
+        v.t->contiguous = is_contiguous(op, args, n, tensor_type(v.t));
+}
